@@ -1,0 +1,50 @@
+/** What a call must carry, weakest first; stronger proof is always accepted. */
+export type CallerAuth = "PUBLIC_KEY" | "SIGNED_USER" | "PRIVATE_KEY";
+
+/** An application: who may call. */
+export interface Application {
+  readonly id: string;
+  readonly name: string;
+  readonly publicKey: string;
+  /** SHA-256 of the private key, sealed: it verifies both the key and user signatures (see private-key.ts). */
+  readonly privateKeyHash: Uint8Array;
+  readonly callerAuth: CallerAuth;
+  /** Browser origins that may call, such as `https://app.example.com`. Empty: no browser access. */
+  readonly allowedOrigins: readonly string[];
+  /** Client addresses that may call, as CIDR. Empty: any address. */
+  readonly allowedAddresses: readonly string[];
+  readonly state: "ACTIVE" | "DISABLED";
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+/** The members of an application that an operator can change. */
+export type ApplicationPatch = Partial<
+  Pick<Application, "name" | "callerAuth" | "allowedOrigins" | "allowedAddresses" | "state" | "privateKeyHash">
+>;
+
+/**
+ * Where applications are kept. Every method rejects with RelayError STORE_UNAVAILABLE when the store cannot be used;
+ * a public key is compared byte for byte.
+ */
+export interface ApplicationStore {
+  findByPublicKey(publicKey: string): Promise<Application | undefined>;
+  /** Whether any active application lists this browser origin (for a preflight that names no application). */
+  listsOrigin(origin: string): Promise<boolean>;
+  list(): Promise<Application[]>;
+  /** Rejects with ApplicationExistsError when the public key is taken. */
+  create(application: Application): Promise<void>;
+  /** Resolves to the changed application, undefined when there is none with this public key. */
+  update(publicKey: string, patch: ApplicationPatch, now: number): Promise<Application | undefined>;
+  /** Also deletes the application's connections. Resolves to false when there was none. */
+  delete(publicKey: string): Promise<boolean>;
+}
+
+/** The public key is already in use. */
+export class ApplicationExistsError extends Error {
+  constructor() {
+    super("An application with this public key exists already. Choose another key or update that application.");
+    this.name = "ApplicationExistsError";
+  }
+}

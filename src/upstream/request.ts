@@ -1,0 +1,44 @@
+/** One HTTP request to a provider, fully decided: nothing in it is caller text that was not judged. */
+export interface UpstreamRequest {
+  /** `https://host[:port]`, lower-case, from the provider's own list. */
+  readonly origin: string;
+  /** Path and query, starting with `/`; printable ASCII without spaces. */
+  readonly path: string;
+  readonly method: string;
+  /** Flat list name, value, name, value, …; exactly one credential; no Host, Content-Length or hop-by-hop fields. */
+  readonly headers: readonly string[];
+  readonly body: Uint8Array | undefined;
+  /** Whose token the request carries; sockets are kept apart by it with reuse policy `connection`. */
+  readonly connectionId: string;
+  /** Whether addresses in private networks may be dialled for this provider. */
+  readonly allowPrivateNetwork: boolean;
+}
+
+/** A provider's answer: decoded body, raw field lines. */
+export interface UpstreamAnswer {
+  readonly statusCode: number;
+  /** Field lines as received: name, value, name, value, … (latin1 text). */
+  readonly rawHeaders: readonly string[];
+  /** Body after transfer and content decoding. */
+  readonly body: Buffer;
+}
+
+/** How long and by whom a request may be ended. */
+export interface UpstreamLimits {
+  /** When the call must have ended, in milliseconds of `performance.now()`. */
+  readonly deadline: number;
+  /** Aborts when the caller is gone. */
+  readonly signal: AbortSignal | undefined;
+}
+
+/** The only way out to providers. */
+export interface Upstream {
+  /**
+   * Sends one request and reads the whole answer. Never follows a redirect, never retries.
+   *
+   * Rejects with RelayError PROVIDER_UNREACHABLE, PROVIDER_TIMEOUT, PROVIDER_RESPONSE_INVALID or RESPONSE_TOO_LARGE;
+   * rejects with the signal's reason when the caller is gone.
+   */
+  send(request: UpstreamRequest, limits: UpstreamLimits): Promise<UpstreamAnswer>;
+  close(): Promise<void>;
+}
