@@ -1,6 +1,12 @@
+/** Header fields in the order they are written. */
+export type HeaderPairs = ReadonlyArray<readonly [name: string, value: string]>;
+
 /** Where the access token goes in a request. */
 export type Credential =
-  /** RFC 6750 section 2.1 and its relatives: header `name: scheme token`, or `name: token` when scheme is empty. */
+  /**
+   * RFC 6750 section 2.1 and its relatives: header `name: scheme token`, or `name: token` when scheme is empty. The
+   * name is lower-case.
+   */
   | { readonly kind: "header"; readonly name: string; readonly scheme: string }
   /** RFC 6750 section 2.3: a query parameter. */
   | { readonly kind: "query"; readonly parameter: string };
@@ -9,8 +15,16 @@ export type Credential =
 export type OriginRule =
   /** `https://host[:port]`, lower-case, default port left out. */
   | { readonly kind: "exact"; readonly origin: string }
-  /** `https://{subdomain}.example.com`: only with the parameters stored in the connection. */
-  | { readonly kind: "template"; readonly template: string; readonly parameters: readonly string[] };
+  /**
+   * `https://{subdomain}.example.com`: only with the parameters stored in the connection. `pattern` matches a whole
+   * origin, lower-case, and captures the parameters in their order.
+   */
+  | {
+      readonly kind: "template";
+      readonly template: string;
+      readonly parameters: readonly string[];
+      readonly pattern: RegExp;
+    };
 
 /** OAuth 2.0 endpoints and habits (RFC 6749). */
 export interface OAuth2 {
@@ -30,8 +44,11 @@ export interface Provider {
   readonly displayName: string;
   readonly documentationUri: string;
   readonly origins: readonly OriginRule[];
+  /** The exact ones of `origins`, for the look-up of every call. */
+  readonly exactOrigins: ReadonlySet<string>;
   readonly credential: Credential;
-  readonly defaultHeaders: ReadonlyArray<readonly [name: string, value: string]>;
+  /** Sent unless the call carries its own; names lower-case. */
+  readonly defaultHeaders: HeaderPairs;
   readonly oauth2: OAuth2 | undefined;
   /** Addresses in private networks may be dialled (self-hosted providers). */
   readonly allowPrivateNetwork: boolean;

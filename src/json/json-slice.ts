@@ -1,0 +1,63 @@
+import { createJsonText, type JsonRange, spaceEnd, valueEnd, visitElements, visitMembers } from "./json-scan.js";
+
+/** A member of an object: its decoded name, and where its value stands without the whitespace around it. */
+export interface JsonMember extends JsonRange {
+  readonly key: string;
+}
+
+/** What a JSON value is. */
+export type JsonKind = "object" | "array" | "string" | "number" | "true" | "false" | "null";
+
+/** First byte of a value → its kind; any other byte begins a number. */
+const KINDS: ReadonlyMap<number | undefined, JsonKind> = new Map([
+  [0x7b, "object"],
+  [0x5b, "array"],
+  [0x22, "string"],
+  [0x74, "true"],
+  [0x66, "false"],
+  [0x6e, "null"],
+]);
+
+/** The kind of the value at `start` of valid JSON; whitespace before it is skipped. */
+export function kindAt(bytes: Uint8Array, start = 0): JsonKind {
+  let at = start;
+  while (at < bytes.length && (bytes[at] as number) <= 0x20) at++;
+  return KINDS.get(bytes[at]) ?? "number";
+}
+
+/**
+ * The members of the object in `start` … `end` of valid JSON, in the order written; a name that is repeated comes as
+ * often. Empty for a value that is not an object.
+ */
+export function sliceMembers(bytes: Uint8Array, start = 0, end: number = bytes.length): JsonMember[] {
+  const members: JsonMember[] = [];
+  if (kindAt(bytes, start) !== "object") return members;
+  const text = createJsonText(bytes, end);
+  visitMembers(text, spaceEnd(text, start), (name, valueStart) => {
+    const member = { key: textAt(bytes, name), start: valueStart, end: valueEnd(text, valueStart) };
+    members.push(member);
+    return member.end;
+  });
+  return members;
+}
+
+/** The elements of the array in `start` … `end` of valid JSON. Empty for a value that is not an array. */
+export function sliceElements(bytes: Uint8Array, start = 0, end: number = bytes.length): JsonRange[] {
+  const elements: JsonRange[] = [];
+  if (kindAt(bytes, start) !== "array") return elements;
+  const text = createJsonText(bytes, end);
+  visitElements(text, spaceEnd(text, start), (elementStart) => {
+    const element = { start: elementStart, end: valueEnd(text, elementStart) };
+    elements.push(element);
+    return element.end;
+  });
+  return elements;
+}
+
+/** What a string value of valid JSON stands for; any other value as it is written. */
+export function textAt(bytes: Uint8Array, { start, end }: JsonRange): string {
+  const written = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start);
+  if (kindAt(bytes, start) !== "string") return written.toString();
+  if (written.includes(0x5c)) return JSON.parse(written.toString()) as string;
+  return written.toString("utf8", 1, written.length - 1);
+}

@@ -1,0 +1,79 @@
+import {
+  type DescMessage,
+  fromJson,
+  fromJsonString,
+  type JsonValue,
+  type MessageShape,
+  ScalarType,
+} from "@bufbuild/protobuf";
+import type { Report } from "./problem.js";
+
+/**
+ * Reads the ProtoJSON of a message. Unknown members, wrong types and members given twice are problems, each reported
+ * with its own field; undefined when there was one.
+ */
+export function parseDefinitionJson<Desc extends DescMessage>(
+  schema: Desc,
+  text: string,
+  report: Report,
+): MessageShape<Desc> | undefined {
+  let json: JsonValue;
+  try {
+    json = JSON.parse(text) as JsonValue;
+  } catch {
+    // The parser's own text quotes the file, which may hold a secret by mistake.
+    report("", "is not valid JSON");
+    return undefined;
+  }
+  try {
+    return fromJsonString(schema, text);
+  } catch (error) {
+    if (reportMembers(schema, json, "", report) === 0) reportWhole(error, report);
+    return undefined;
+  }
+}
+
+/** protobuf-es stops at the first fault, so each member is read on its own to find them all. */
+function reportMembers(schema: DescMessage, json: JsonValue, path: "" | `${string}.`, report: Report): number {
+  if (json === null || typeof json !== "object" || Array.isArray(json)) {
+    report(path.slice(0, -1), "must be a JSON object");
+    return 1;
+  }
+  let count = 0;
+  for (const [key, value] of Object.entries(json)) {
+    const field = schema.fields.find((candidate) => candidate.jsonName === key || candidate.name === key);
+    if (field === undefined) {
+      report(path + key, "unknown field");
+      count += 1;
+    } else if (field.fieldKind === "message" && value !== null) {
+      count += reportMembers(field.message, value, `${path}${key}.`, report);
+    } else if (!isReadable(schema, key, value)) {
+      report(path + key, `must be ${expectation(field)}`);
+      count += 1;
+    }
+  }
+  return count;
+}
+
+function isReadable(schema: DescMessage, key: string, value: JsonValue): boolean {
+  try {
+    fromJson(schema, { [key]: value });
+    return true;
+  } catch {
+    // The caller words the problem; the library's text would quote the value.
+    return false;
+  }
+}
+
+function expectation({ fieldKind, scalar }: DescMessage["fields"][number]): string {
+  if (fieldKind === "list") return "a list of texts";
+  if (fieldKind === "map") return "an object of texts";
+  return scalar === ScalarType.BOOL ? "true or false" : "a text";
+}
+
+/** Faults that belong to no single member, such as a key that stands twice. */
+function reportWhole(error: unknown, report: Report): void {
+  const key = error instanceof Error ? /duplicate object key "([^"]{1,64})"/.exec(error.message)?.[1] : undefined;
+  if (key === undefined) report("", "does not fit the schema of a provider definition");
+  else report(key, "stands twice");
+}

@@ -1,0 +1,101 @@
+import { RelayError } from "../errors.js";
+import type { HeaderPairs } from "./provider.js";
+
+/** A caller's headers, judged. */
+export interface DecidedHeaders {
+  /** What goes to the provider, names as written, no name twice. */
+  readonly forwarded: HeaderPairs;
+  /** `x-pinc-response-data-at`, consumed: which part of the envelope the JSON route answers with. */
+  readonly responseDataAt: string | undefined;
+  /** `x-payload-type`, consumed. */
+  readonly payloadType: string | undefined;
+}
+
+/** Most headers a call may carry (threats.md H20). */
+const MAX_HEADERS = 64;
+/** Most characters of all names and values together: what common servers take. */
+const MAX_HEADER_LENGTH = 8192;
+
+const NAME = /^[A-Za-z0-9-]{1,64}$/;
+const VALUE = /^[\t\x20-\x7e]*$/;
+const RESPONSE_DATA_AT = "x-pinc-response-data-at";
+const PAYLOAD_TYPE = "x-payload-type";
+
+/** Fields that are not the caller's to set (RFC 9110 section 7.6.1; threats.md H01-H22); dropped, not errors. */
+const DROPPED = new Set([
+  "authorization",
+  "host",
+  "content-length",
+  "transfer-encoding",
+  "connection",
+  "keep-alive",
+  "te",
+  "trailer",
+  "upgrade",
+  "http2-settings",
+  "expect",
+  "max-forwards",
+  "cookie",
+  "cookie2",
+  "set-cookie",
+  "set-cookie2",
+  "forwarded",
+  "via",
+  "x-real-ip",
+  "x-client-ip",
+  "x-cluster-client-ip",
+  "true-client-ip",
+  "x-rewrite-url",
+  "x-http-method",
+  "x-method-override",
+  "x-http-method-override",
+  "origin",
+  "referer",
+  // The relay decides which encodings it can undo.
+  "accept-encoding",
+  // The application's own private key.
+  "x-partner-key",
+]);
+const DROPPED_PREFIX = /^(?:proxy|x-forwarded|x-original|x-envoy|cf|sec)-/;
+
+/**
+ * Decides which of a caller's headers go to the provider.
+ *
+ * Throws CALL_FORMAT_ERROR for a name that is not letters, digits and `-`, a value with a control character or one
+ * outside ASCII, a name given twice in different case, more than 64 headers or 8 KiB in all.
+ */
+export function decideHeaders(pairs: HeaderPairs): DecidedHeaders {
+  if (pairs.length > MAX_HEADERS) throw formatError(`headers holds more than ${MAX_HEADERS} members; send fewer.`);
+  const forwarded: Array<readonly [string, string]> = [];
+  const seen = new Map<string, string>();
+  let length = 0;
+  for (const [name, value] of pairs) {
+    checkField(name, value);
+    length += name.length + value.length;
+    const key = name.toLowerCase();
+    if (isDroppedHeader(key)) continue;
+    if (seen.has(key)) throw formatError(`headers names ${name} twice; send it once.`);
+    seen.set(key, value.trim());
+    if (key !== RESPONSE_DATA_AT && key !== PAYLOAD_TYPE) forwarded.push([name, value.trim()]);
+  }
+  if (length > MAX_HEADER_LENGTH) throw formatError("headers is longer than 8 KiB in all; send less.");
+  return { forwarded, responseDataAt: seen.get(RESPONSE_DATA_AT), payloadType: seen.get(PAYLOAD_TYPE) };
+}
+
+/** Whether a header, lower-case, is never a caller's to set. */
+export function isDroppedHeader(name: string): boolean {
+  return DROPPED.has(name) || DROPPED_PREFIX.test(name);
+}
+
+function checkField(name: string, value: string): void {
+  if (!NAME.test(name)) {
+    throw formatError("headers holds a name that is not 1 to 64 letters, digits and '-'; correct it.");
+  }
+  if (!VALUE.test(value)) {
+    throw formatError(`headers.${name} holds a character that is not printable ASCII; encode or remove it.`);
+  }
+}
+
+function formatError(message: string): RelayError {
+  return new RelayError("CALL_FORMAT_ERROR", message);
+}

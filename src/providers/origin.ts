@@ -1,0 +1,99 @@
+import { isIPv4 } from "node:net";
+import type { OriginRule } from "./provider.js";
+
+/** Which origins that are not public https a definition may name. */
+export interface OriginPolicy {
+  /** http, and loopback hosts, for development and tests. */
+  readonly allowLoopback: boolean;
+  /** IP addresses and single-label hosts of a private network (self-hosted providers). */
+  readonly allowPrivateNetwork: boolean;
+}
+
+const SHAPE = /^(https?):\/\/([^:]*)(?::(.*))?$/s;
+const OUTSIDE = /[/?#@\\*%\s]/;
+const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+const PARAMETER = /^\{([a-z][a-z0-9_]{0,31})\}$/;
+const MAX_HOST_LENGTH = 253;
+
+/** One DNS label, as a parameter captures it. */
+const LABEL_SOURCE = "([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)";
+/** A complete host name of two labels or more; the last starts with a letter, so that it is never an IP address. */
+const HOST_SOURCE =
+  "(?=.{1,253}(?::|$))((?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?)";
+
+/**
+ * Reads one entry of `apiOrigins`: `https://host[:port]`, or a template. Answers with what is wrong as text.
+ *
+ * A parameter of a template stands for exactly one DNS label in front of at least two fixed labels, or, alone, for a
+ * complete host name (`https://{host}`).
+ */
+export function parseOrigin(text: string, policy: OriginPolicy): OriginRule | string {
+  const [, scheme, host, port] = SHAPE.exec(text) ?? [];
+  if (scheme === undefined || host === undefined) return "must be https://host or https://host:port";
+  if (OUTSIDE.test(host + (port ?? ""))) return "must be an origin: no path, query, userinfo, wildcard or space";
+  if (host !== host.toLowerCase()) return "must be lower-case";
+  const problem = portProblem(scheme, port);
+  if (problem !== undefined) return problem;
+  return host.includes("{") ? parseTemplate(text, scheme, host, port) : parseExact(text, scheme, host, policy);
+}
+
+/** Whether the host is this machine, by name or IPv4 address. */
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || (isIPv4(host) && host.startsWith("127."));
+}
+
+function portProblem(scheme: string, port: string | undefined): string | undefined {
+  if (port === undefined) return undefined;
+  if (!/^[1-9][0-9]{0,4}$/.test(port) || Number(port) > 65_535) return "the port must be a number from 1 to 65535";
+  return port === (scheme === "https" ? "443" : "80") ? "must not name the default port" : undefined;
+}
+
+function parseExact(text: string, scheme: string, host: string, policy: OriginPolicy): OriginRule | string {
+  const labels = host.split(".");
+  if (host.length > MAX_HOST_LENGTH || !labels.every((label) => LABEL.test(label))) {
+    return "the host must be a DNS name of letters, digits, '-' and '.', without a trailing dot";
+  }
+  const loopback = isLoopback(host);
+  if (scheme === "http" && !(loopback && policy.allowLoopback)) {
+    return "must use https; http is only for loopback hosts and only with RELAY_ALLOW_LOOPBACK=true";
+  }
+  const isPublicName = labels.length > 1 && /^[a-z]/.test(labels.at(-1) ?? "");
+  if (!isPublicName && !policy.allowPrivateNetwork && !(loopback && policy.allowLoopback)) {
+    return "an IP address or single-label host needs allowPrivateNetwork";
+  }
+  return isCanonical(text) ? { kind: "exact", origin: text } : "the host is not what a URL parser makes of it";
+}
+
+function parseTemplate(text: string, scheme: string, host: string, port: string | undefined): OriginRule | string {
+  if (scheme !== "https") return "a template must use https";
+  const labels = host.split(".");
+  const parameters = labels.flatMap((label) => PARAMETER.exec(label)?.[1] ?? []);
+  const fixed = labels.slice(parameters.length);
+  if (parameters.length === 0 || fixed.some((label) => label.includes("{"))) {
+    return "a parameter must be a whole label, such as {subdomain}, in front of the fixed labels";
+  }
+  if (new Set(parameters).size !== parameters.length) return "a parameter must not stand twice";
+  const suffix = port === undefined ? "" : `:${port}`;
+  if (labels.length === 1) return templateRule(text, parameters, HOST_SOURCE + suffix);
+  if (fixed.length < 2 || !isDomain(fixed)) {
+    return "a template needs at least two fixed labels that form a DNS name, such as {subdomain}.example.com";
+  }
+  const source = [...parameters.map(() => LABEL_SOURCE), ...fixed].join("\\.");
+  return templateRule(text, parameters, source + suffix);
+}
+
+function isDomain(labels: readonly string[]): boolean {
+  return (
+    labels.every((label) => LABEL.test(label)) &&
+    /^[a-z]/.test(labels.at(-1) ?? "") &&
+    isCanonical(`https://${labels.join(".")}`)
+  );
+}
+
+function templateRule(template: string, parameters: readonly string[], source: string): OriginRule {
+  return { kind: "template", template, parameters, pattern: new RegExp(`^https://${source}$`) };
+}
+
+function isCanonical(origin: string): boolean {
+  return URL.canParse(origin) && new URL(origin).origin === origin;
+}

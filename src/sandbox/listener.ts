@@ -1,0 +1,83 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import type { Answer } from "./answer.js";
+import { errorAnswer } from "./answer.js";
+import { InvalidParameter } from "./parameters.js";
+import { BodyTooLarge, hasBody, readBody } from "./read-body.js";
+import type { Respond } from "./respond.js";
+import { sendAnswer } from "./send-answer.js";
+
+/** Largest request content; above what a relay lets through by default, so that its own limit is what a test meets. */
+const MAX_BODY_BYTES = 32 * 1024 * 1024;
+
+const NO_BODY = Buffer.alloc(0);
+
+/**
+ * Joins node:http to `respond`. Whatever fails ends as an answer or a closed connection, never as an error of the
+ * process. A request without content whose answer is at hand is answered in the same tick.
+ */
+export function createListener(respond: Respond): RequestListener {
+  return (message, response) => {
+    // Writing to a client that left raises an error event; nobody is left to answer.
+    response.on("error", () => {});
+    if (hasBody(message)) {
+      void answerWithBody(message, response, respond);
+      return;
+    }
+    answerNow(message, response, respond, NO_BODY);
+  };
+}
+
+async function answerWithBody(message: IncomingMessage, response: ServerResponse, respond: Respond): Promise<void> {
+  try {
+    answerNow(message, response, respond, await readBody(message, MAX_BODY_BYTES));
+  } catch (error) {
+    answerFailure(response, error);
+  }
+}
+
+function answerNow(message: IncomingMessage, response: ServerResponse, respond: Respond, body: Buffer): void {
+  try {
+    const { method = "", url: target = "", httpVersion, rawHeaders } = message;
+    const answer = respond({ method, target, httpVersion, rawHeaders, body });
+    if (answer instanceof Promise) void answerLater(response, answer);
+    else sendAnswer(response, answer);
+  } catch (error) {
+    answerFailure(response, error);
+  }
+}
+
+async function answerLater(response: ServerResponse, pending: Promise<Answer>): Promise<void> {
+  try {
+    sendAnswer(response, await pending);
+  } catch (error) {
+    answerFailure(response, error);
+  }
+}
+
+function answerFailure(response: ServerResponse, error: unknown): void {
+  if (response.headersSent || response.destroyed) {
+    response.destroy();
+    return;
+  }
+  try {
+    sendAnswer(response, answerFromError(error));
+  } catch {
+    // The failed attempt has left a status line that cannot be sent: a closed connection is what remains to say so.
+    response.destroy();
+  }
+}
+
+function answerFromError(error: unknown): Answer {
+  if (error instanceof InvalidParameter) return errorAnswer(400, "invalid_request", `${error.message}.`);
+  if (error instanceof BodyTooLarge) {
+    return errorAnswer(413, "content_too_large", "The content is too large.", ["Connection", "close"]);
+  }
+  if (isFieldError(error)) return errorAnswer(400, "invalid_request", "HTTP cannot carry a field with this text.");
+  return errorAnswer(500, "server_error", "The sandbox failed.");
+}
+
+/** Codes of node:http for a field or reason phrase that would break the message. */
+function isFieldError(error: unknown): boolean {
+  const code = error instanceof Error ? Reflect.get(error, "code") : undefined;
+  return code === "ERR_INVALID_CHAR" || code === "ERR_INVALID_HTTP_TOKEN";
+}

@@ -1,0 +1,125 @@
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { type Account, createAccount } from "./account.js";
+import { createAuthorizationCodes } from "./authorization-codes.js";
+import { DEFAULT_SCOPE } from "./authorize.js";
+import type { Client } from "./client-authentication.js";
+import { createGrants, type Grant, type TokenResponse } from "./grants.js";
+import { createListener } from "./listener.js";
+import type { OAuthServer } from "./oauth-server.js";
+import { type ProviderDefinition, providerDefinitionFromOrigin } from "./provider-definition.js";
+import { createRequestLog } from "./request-log.js";
+import { createRespond } from "./respond.js";
+import type { SandboxRequest } from "./sandbox-request.js";
+
+/** An access token that the sandbox takes from the start. */
+export interface TokenRule {
+  readonly accessToken: string;
+  readonly account?: Partial<Account>;
+}
+
+/** How a sandbox is started; every member has a default. */
+export interface SandboxOptions {
+  /** Address to listen on; `127.0.0.1` by default. */
+  readonly host?: string;
+  /** Port; 0, the default, takes a free one. */
+  readonly port?: number;
+  /** Access tokens to take besides the issued ones; none by default. */
+  readonly tokens?: readonly TokenRule[];
+  /** OAuth clients; by default one, `sandbox-client`, with a random secret. The first owns what tests issue. */
+  readonly clients?: readonly [Client, ...Client[]];
+  /** How many requests are remembered; 1000 by default. */
+  readonly maxRequests?: number;
+  /** Source of the random part of tokens, codes and secrets; 24 random bytes by default. */
+  readonly randomId?: () => string;
+  /** Clock in milliseconds since the epoch; `Date.now` by default. */
+  readonly now?: () => number;
+}
+
+/** A running sandbox provider. */
+export interface Sandbox {
+  /** `http://127.0.0.1:PORT`. */
+  readonly origin: string;
+  /** The OAuth client to use with it, in the form `relay client put` reads. */
+  readonly client: Client;
+  /** The last requests it received, oldest first; always the same array. */
+  readonly requests: readonly SandboxRequest[];
+  /** Issues tokens as the token endpoint would; expires_in is 3600 by default. */
+  issueToken(options?: IssueTokenOptions): TokenResponse;
+  /** Takes an access token made elsewhere, until it is revoked. */
+  acceptToken(accessToken: string, account?: Partial<Account>): void;
+  /** Ends an access token; its refresh token stays good. */
+  revoke(accessToken: string): void;
+  /** ProtoJSON of `relay.admin.v1.Provider` for this sandbox; the name is `sandbox` by default. */
+  providerDefinition(name?: string): ProviderDefinition;
+  /** Stops listening and closes every connection, also those in use. */
+  close(): Promise<void>;
+}
+
+/** What tests may choose about a token. */
+export interface IssueTokenOptions {
+  readonly account?: Partial<Account>;
+  readonly scope?: string;
+  readonly expiresInSeconds?: number;
+}
+
+/** Content of remembered requests; a thousand small ones fit, and a few of 10 MiB. */
+const MAX_LOG_BYTES = 64 * 1024 * 1024;
+
+/** Starts the sandbox provider. Rejects when the address cannot be listened on. */
+export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
+  const { now = Date.now, randomId = () => randomBytes(24).toString("base64url") } = options;
+  const clients = options.clients ?? ([{ client_id: "sandbox-client", client_secret: randomId() }] as const);
+  const oauth = {
+    clients,
+    grants: createGrants({ now, randomId }),
+    codes: createAuthorizationCodes({ now, randomId }),
+  };
+  const log = createRequestLog({ maxRequests: options.maxRequests ?? 1000, maxBytes: MAX_LOG_BYTES });
+  const server = createServer({ keepAliveTimeout: 60_000 });
+  const origin = await listen(server, options.host ?? "127.0.0.1", options.port ?? 0);
+  // A connection that cannot be accepted, for want of descriptors, is the client's loss and not an end of the process.
+  server.on("error", () => {});
+  server.on("request", createListener(createRespond(origin, oauth, log)));
+  const [client] = clients;
+  const tokens = createTokenControls(oauth, client.client_id);
+  for (const { accessToken, account } of options.tokens ?? []) tokens.acceptToken(accessToken, account);
+  return {
+    origin,
+    client,
+    requests: log.requests,
+    ...tokens,
+    providerDefinition: (name = "sandbox") => providerDefinitionFromOrigin(origin, name),
+    close: () => close(server),
+  };
+}
+
+function createTokenControls({ grants }: OAuthServer, client_id: string) {
+  const createGrant = (account: Partial<Account> | undefined, scope = DEFAULT_SCOPE): Grant => {
+    return { account: createAccount(account), client_id, scope, revoked: false };
+  };
+  return {
+    issueToken: ({ account, scope, expiresInSeconds }: IssueTokenOptions = {}) =>
+      grants.issue(createGrant(account, scope), expiresInSeconds === undefined ? {} : { expiresInSeconds }),
+    acceptToken: (accessToken: string, account?: Partial<Account>) => grants.accept(accessToken, createGrant(account)),
+    revoke: (accessToken: string) => grants.revoke(accessToken),
+  };
+}
+
+async function listen(server: Server, host: string, port: number): Promise<string> {
+  server.listen(port, host);
+  await once(server, "listening");
+  const address = server.address() as AddressInfo;
+  const name = address.family === "IPv6" ? `[${address.address}]` : address.address;
+  return `http://${name}:${address.port}`;
+}
+
+async function close(server: Server): Promise<void> {
+  if (!server.listening) return;
+  const closed = once(server, "close");
+  server.close();
+  server.closeAllConnections();
+  await closed;
+}

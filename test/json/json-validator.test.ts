@@ -1,0 +1,302 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { createJsonValidator, type JsonLimits, type JsonVerdict, validateJson } from "../../src/json/json-validator.js";
+
+const ACCEPTED = [
+  "0",
+  "-0",
+  "1e400",
+  "1E-400",
+  "0.1e-400",
+  "-1.5e+10",
+  '""',
+  '"\\ud800"',
+  '"\\udc00\\ud800"',
+  '"a\\u0000b"',
+  '"\\"\\\\\\/\\b\\f\\n\\r\\t\\u00Ef"',
+  '"\u007f\u0080\u2028\ufeff😀"',
+  "true",
+  "false",
+  "null",
+  "{}",
+  "[]",
+  " \t\r\n[ \n ] \n",
+  '{"a":1,"a":2}',
+  '{"":{"":[]}}',
+  '{"__proto__":{"admin":true},"constructor":null}',
+  '\n{\n    "a"\n    :\n    [\n        1\n        ,\n        {}\n    ]\n}\n        ',
+  "9".repeat(1000),
+];
+
+const REFUSED = [
+  "",
+  " ",
+  "\n".repeat(100),
+  "\ufeff1",
+  "\ufeff",
+  "-",
+  "+1",
+  "01",
+  "-01",
+  "1.",
+  ".5",
+  "1e",
+  "1e+",
+  "1.e1",
+  "0x1",
+  "1_0",
+  "NaN",
+  "Infinity",
+  "-Infinity",
+  "undefined",
+  "tru",
+  "truee",
+  "True",
+  "nul",
+  "nulll",
+  '"',
+  '"\\',
+  '"\\x"',
+  '"\\u12"',
+  '"\\u12g4"',
+  '"\u0000"',
+  '"\t"',
+  '"\n"',
+  '"\u001f"',
+  "'a'",
+  "[",
+  "]",
+  "[1",
+  "[,]",
+  "[1,]",
+  "[,1]",
+  "[1 2]",
+  "[1}",
+  "{",
+  "}",
+  '{"a"}',
+  '{"a":}',
+  '{"a":1,}',
+  '{,"a":1}',
+  '{"a":1 "b":2}',
+  '{"a" 1}',
+  '{"a"::1}',
+  "{a:1}",
+  "{1:1}",
+  '{"a":1]',
+  '{"a":1}{"b":2}',
+  "1 2",
+  "[] []",
+  '"a""b"',
+  "// c\n1",
+  "/**/1",
+  "\u00a01",
+  "\u20281",
+  "\v1",
+  "\f1",
+  "\u00001",
+  "1\u0000",
+  "<html>",
+];
+
+describe("validateJson()", () => {
+  it.each(ACCEPTED)("accepts %j, as JSON.parse does", (text) => {
+    JSON.parse(text);
+    expect(verdictsOf(Buffer.from(text))).toEqual(["valid", "valid"]);
+  });
+
+  it.each(REFUSED)("refuses %j, as JSON.parse does", (text) => {
+    expect(() => JSON.parse(text)).toThrow(SyntaxError);
+    expect(verdictsOf(Buffer.from(text))).toEqual(["syntax", "syntax"]);
+  });
+
+  it.each([
+    ["a lone continuation byte", "22 80 22"],
+    ["a cut sequence inside a string", "22 e2 82 22"],
+    ["a cut sequence at the end", "22 e2 82"],
+    ["an overlong slash", "22 c0 af 22"],
+    ["an overlong NUL", "22 e0 80 80 22"],
+    ["a surrogate in UTF-8", "22 ed a0 80 22"],
+    ["a code point above U+10FFFF", "22 f4 90 80 80 22"],
+    ["a lead byte that does not exist", "22 f8 88 80 80 80 22"],
+    ["0xff", "22 ff 22"],
+    ["latin1", "22 e9 22"],
+    ["UTF-16", "ff fe 31 00"],
+    ["bytes from 0x80 outside strings", "c2 a0 31"],
+    ["a byte order mark", "ef bb bf 31"],
+  ])("refuses %s", (_name, hex) => {
+    expect(verdictsOf(Buffer.from(hex.replaceAll(" ", ""), "hex"))).toEqual(["syntax", "syntax"]);
+  });
+
+  it("takes nesting of a million levels, without stack", () => {
+    const levels = 1_000_000;
+    expect(validateJson(Buffer.from("[".repeat(levels) + "]".repeat(levels)))).toBe("valid");
+    expect(validateJson(Buffer.from("[".repeat(levels) + "]".repeat(levels - 1)))).toBe("syntax");
+    expect(validateJson(Buffer.from(`${'[{"a":'.repeat(levels)}0${"}]".repeat(levels)}`))).toBe("valid");
+    expect(validateJson(Buffer.from(`${'[{"a":'.repeat(levels)}0${"]}".repeat(levels)}`))).toBe("syntax");
+  });
+
+  it("remembers which brackets are open over word borders", () => {
+    for (let depth = 1; depth < 140; depth++) {
+      const kinds = Array.from({ length: depth }, (_, level) => (level * 7 + depth) % 3 === 0);
+      const open = kinds.map((isObject) => (isObject ? '{"a":' : "[")).join("");
+      const closed = kinds.map((isObject) => (isObject ? "}" : "]")).reverse();
+      expect(validateJson(Buffer.from(`${open}0${closed.join("")}`))).toBe("valid");
+      closed[depth >> 1] = closed[depth >> 1] === "}" ? "]" : "}";
+      expect(validateJson(Buffer.from(`${open}0${closed.join("")}`))).toBe("syntax");
+    }
+  });
+
+  it.each<[JsonVerdict, string, JsonLimits]>([
+    ["valid", "1", { maxDepth: 0 }],
+    ["depth", "[]", { maxDepth: 0 }],
+    ["valid", "[[{}]]", { maxDepth: 3 }],
+    ["depth", "[[{}]]", { maxDepth: 2 }],
+    ["valid", "[[],[],[[]]]", { maxDepth: 3 }],
+    ["depth", "[".repeat(65), { maxDepth: 64 }],
+    ["syntax", "[".repeat(64), { maxDepth: 64 }],
+    ["valid", '{"a":{"b":1}}', { maxKeys: 2 }],
+    ["keys", '{"a":{"b":1},"c":1}', { maxKeys: 2 }],
+    ["keys", '{"a":1,"a":2,"a":3}', { maxKeys: 2 }],
+    ["keys", '{"a":1', { maxKeys: 0 }],
+    ["valid", '["a","b\\"c","d"]', { maxKeys: 0 }],
+    ["valid", '{"a\\"b\\u0041":":","c":"d"}', { maxKeys: 2 }],
+    ["syntax", '{"a":!,"b":1,"c":[[]]}', { maxKeys: 1, maxDepth: 1 }],
+    ["depth", '[[!,{"a":1}]]', { maxKeys: 0, maxDepth: 1 }],
+    ["valid", '{"a":[]}', { maxDepth: undefined, maxKeys: undefined }],
+  ])("answers %s to %j with %j", (verdict, text, limits) => {
+    expect(verdictsOf(Buffer.from(text), limits)).toEqual([verdict, verdict]);
+  });
+
+  it("agrees with JSON.parse on every short text of JSON characters", () => {
+    for (const text of shortTexts('{}[]",:\\01-.eEu+ \nt', 3)) {
+      for (const whole of [text, `[${text}]`, `{"a":${text}}`, `{"a${text}`]) {
+        expect([whole, validateJson(Buffer.from(whole))]).toEqual([whole, expectedOf(Buffer.from(whole))]);
+      }
+    }
+  });
+
+  it("agrees with JSON.parse on every byte after every kind of beginning", () => {
+    const beginnings = [..."", ...ACCEPTED, ...REFUSED].flatMap((text) => [text, text.slice(0, -1), text.slice(0, 3)]);
+    for (const beginning of new Set(beginnings)) {
+      for (let byte = 0; byte < 256; byte++) {
+        const text = Buffer.concat([Buffer.from(beginning), Buffer.from([byte])]);
+        expect([text.toString("latin1"), validateJson(text)]).toEqual([text.toString("latin1"), expectedOf(text)]);
+      }
+    }
+  });
+});
+
+describe("createJsonValidator()", () => {
+  it("agrees with JSON.parse on generated and mutated texts at random chunk borders", () => {
+    const run = fc.property(jsonText(), mutations(), borders(), (text, changes, cuts) => {
+      const bytes = changes.reduce(mutate, Buffer.from(text));
+      expect(verdictInChunks(bytes, cuts)).toBe(expectedOf(bytes));
+    });
+    fc.assert(run, { seed: 20261127, numRuns: 2_000 });
+  });
+
+  it("accepts every generated text at random chunk borders", () => {
+    const run = fc.property(jsonText(), borders(), (text, cuts) => {
+      expect(verdictInChunks(Buffer.from(text), cuts)).toBe("valid");
+    });
+    fc.assert(run, { seed: 20261127, numRuns: 500 });
+  });
+
+  it("finds the end of a string at every distance and in every alignment", () => {
+    for (const stop of ['"', "\\n", "\u001f", "é", "\u007f", "!", "#", "[", "]", "\u0000"]) {
+      for (let before = 0; before < 20; before++) {
+        for (let shift = 0; shift < 4; shift++) {
+          const text = Buffer.from(`${" ".repeat(shift)}["${"x".repeat(before)}${stop}yyyyyyyy"]`);
+          expect([text.toString(), validateJson(text)]).toEqual([text.toString(), expectedOf(text)]);
+        }
+      }
+    }
+  });
+
+  it("says false from the chunk on that is wrong, and keeps the first reason", () => {
+    const validator = createJsonValidator({ maxDepth: 1 });
+    expect(validator.push(Buffer.from("["))).toBe(true);
+    expect(validator.push(Buffer.from("["))).toBe(false);
+    expect(validator.push(Buffer.from("]"))).toBe(false);
+    expect(validator.end()).toBe("depth");
+    expect(validator.end()).toBe("depth");
+  });
+
+  it("takes empty chunks anywhere", () => {
+    const validator = createJsonValidator();
+    for (const chunk of ["", "{", "", '"a', "", '":1}', ""]) expect(validator.push(Buffer.from(chunk))).toBe(true);
+    expect(validator.end()).toBe("valid");
+  });
+
+  it("does not need a chunk after push returned", () => {
+    const validator = createJsonValidator();
+    const memory = Buffer.from('"€');
+    for (const byte of memory) {
+      const chunk = Buffer.from([byte]);
+      expect(validator.push(chunk)).toBe(true);
+      chunk.fill(0xff);
+    }
+    validator.push(Buffer.from('"'));
+    expect(validator.end()).toBe("valid");
+  });
+});
+
+/** As a whole and byte by byte. */
+function verdictsOf(bytes: Uint8Array, limits?: JsonLimits): JsonVerdict[] {
+  const validator = createJsonValidator(limits);
+  for (let at = 0; at < bytes.length; at++) validator.push(bytes.subarray(at, at + 1));
+  return [validateJson(bytes, limits), validator.end()];
+}
+
+function verdictInChunks(bytes: Uint8Array, cuts: readonly number[]): JsonVerdict {
+  const validator = createJsonValidator();
+  const borders = [0, ...cuts.map((cut) => cut % (bytes.length + 1)).sort((a, b) => a - b), bytes.length];
+  for (let index = 1; index < borders.length; index++) {
+    validator.push(bytes.subarray(borders[index - 1], borders[index]));
+  }
+  return validator.end();
+}
+
+function expectedOf(bytes: Uint8Array): JsonVerdict {
+  try {
+    JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes));
+    return "valid";
+  } catch {
+    // Not UTF-8 or not JSON: what the validator is to say.
+    return "syntax";
+  }
+}
+
+function shortTexts(alphabet: string, maxLength: number): string[] {
+  const texts = [""];
+  for (let from = 0, length = 0; length < maxLength; length++) {
+    const to = texts.length;
+    for (; from < to; from++) for (const character of alphabet) texts.push(`${texts[from]}${character}`);
+  }
+  return texts;
+}
+
+function jsonText(): fc.Arbitrary<string> {
+  const indent = fc.constantFrom("", " ", "  ", "\t", "          ");
+  const value = fc.oneof(fc.jsonValue({ maxDepth: 4, stringUnit: "binary" }), fc.jsonValue({ maxDepth: 3 }));
+  return fc.tuple(value, indent, indent).map(([json, inner, outer]) => outer + JSON.stringify(json, null, inner) + outer);
+}
+
+type Mutation = readonly [kind: "insert" | "replace" | "remove", at: number, byte: number];
+
+function mutations(): fc.Arbitrary<Mutation[]> {
+  const byte = fc.oneof(fc.constantFrom(...Buffer.from('{}[]",:\\ \n0-.eE+utfn/')), fc.integer({ min: 0, max: 255 }));
+  const kind = fc.constantFrom("insert" as const, "replace" as const, "remove" as const);
+  return fc.array(fc.tuple(kind, fc.nat(10_000), byte), { maxLength: 3 });
+}
+
+function mutate(bytes: Buffer, [kind, position, byte]: Mutation): Buffer {
+  const at = position % (bytes.length + 1);
+  const inserted = kind === "remove" ? [] : [byte];
+  return Buffer.concat([bytes.subarray(0, at), Buffer.from(inserted), bytes.subarray(kind === "insert" ? at : at + 1)]);
+}
+
+function borders(): fc.Arbitrary<number[]> {
+  return fc.array(fc.nat(10_000), { maxLength: 6 });
+}
