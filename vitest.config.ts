@@ -1,9 +1,11 @@
 import { defineConfig } from "vitest/config";
+import { TallyReporter } from "./test/support/tally-reporter.js";
 
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     testTimeout: 20_000,
     hookTimeout: 30_000,
+    reporters: ["default", new TallyReporter()],
   },
 });

@@ -1,20 +1,13 @@
+import type { CallerProof } from "../applications/caller.js";
+
 /** Which protocol a call came in by; a label for logs. */
 export type Surface = "rest" | "connect" | "grpc" | "grpc-web";
 
+/** Deepest nesting and most keys of a call's JSON (threats J01, J11): far beyond any API, far below what costs time. */
+export const CALL_JSON_LIMITS = { maxDepth: 64, maxKeys: 10_000 } as const;
+
 /** How the provider's body comes back: mapped to `data`, or the exact bytes. */
 export type ResponseMode = "data" | "body";
-
-/** What a caller shows to prove who it is; everything is untrusted text. */
-export interface CallerProof {
-  /** The application's private key, from whichever place the caller put it. */
-  readonly privateKey: string | undefined;
-  /** Lower-case hex HMAC-SHA256(private key, user id). */
-  readonly userSignature: string | undefined;
-  /** The `Origin` header of a browser. */
-  readonly origin: string | undefined;
-  /** The client's IP address, after trusted proxies were taken into account. */
-  readonly address: string;
-}
 
 /** The HTTP request a caller describes: well formed, not yet judged. */
 export interface CallDescription {
@@ -30,11 +23,18 @@ export interface CallDescription {
   readonly body: Uint8Array | undefined;
 }
 
-/** One call as every protocol hands it to `relay()`. */
-export interface Call {
+/** What is known of a call before anything of it is read; enough for its log line and its row. */
+export interface CallOrigin {
   readonly callId: string;
   readonly surface: Surface;
+  /** When the request came in, in milliseconds of `performance.now()`. */
+  readonly startedAt: number;
+  /** As the caller wrote it: a name, an alias, or anything else. */
   readonly providerName: string;
+}
+
+/** One call as every protocol hands it to `relay()`. */
+export interface Call extends CallOrigin {
   readonly publicKey: string;
   readonly userId: string;
   readonly proof: CallerProof;

@@ -1,4 +1,4 @@
-import type { ErrorType } from "../errors.js";
+import { type ErrorType, RelayError } from "../errors.js";
 
 /** The provider's body, mapped for a row. */
 export type AnswerData =
@@ -36,3 +36,32 @@ export type Outcome =
       /** Only when the provider answered (API_ERROR). */
       readonly answer: Answer | undefined;
     };
+
+/** A provider answer below 400 is a success; 400 and above is the provider's own error, with all it said. */
+export function outcomeFromAnswer(callId: string, answer: Answer): Outcome {
+  const { statusCode } = answer;
+  if (statusCode < 400) return { result: "success", callId, answer };
+  const message = `The provider answered with status ${statusCode}. See data for what it said.`;
+  return { result: "error", callId, errorType: "API_ERROR", statusCode, message, answer };
+}
+
+/** @param onFault hears of what is no RelayError: a fault of ours, answered as INTERNAL_ERROR. */
+export function outcomeFromError(
+  callId: string,
+  error: unknown,
+  onFault: (where: string, error: unknown) => void,
+): Outcome {
+  if (!(error instanceof RelayError)) onFault("call", error);
+  const known =
+    error instanceof RelayError
+      ? error
+      : new RelayError("INTERNAL_ERROR", "The relay failed. Try again, and give the operator this call's callId.");
+  return {
+    result: "error",
+    callId,
+    errorType: known.reason,
+    statusCode: known.statusCode,
+    message: known.message,
+    answer: undefined,
+  };
+}

@@ -1,0 +1,42 @@
+import { BlockList, isIP } from "node:net";
+
+/** CIDRs separated by commas; a bare address is a network of one. Undefined when any of them is malformed. */
+export function parseCidrList(text: string): string[] | undefined {
+  const entries = text
+    .split(",")
+    .map((entry) => entry.trim())
+    .filter(Boolean);
+  return entries.every((entry) => subnetFrom(entry) !== undefined) ? entries : undefined;
+}
+
+/** Matches addresses against CIDRs; an IPv4-mapped IPv6 address counts as its IPv4 address. */
+export function createAddressMatcher(cidrs: readonly string[]): (address: string) => boolean {
+  const list = new BlockList();
+  for (const cidr of cidrs) {
+    const subnet = subnetFrom(cidr);
+    if (subnet === undefined) throw new TypeError(`not a CIDR: ${cidr}`);
+    list.addSubnet(subnet.network, subnet.prefix, subnet.family);
+  }
+  return (address) => {
+    const version = isIP(address);
+    return version !== 0 && list.check(address, version === 4 ? "ipv4" : "ipv6");
+  };
+}
+
+/** Whether a host to listen on is reachable from this machine only. */
+export function isLoopbackHost(host: string): boolean {
+  return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
+}
+
+function subnetFrom(text: string): { network: string; prefix: number; family: "ipv4" | "ipv6" } | undefined {
+  const [network = "", suffix, ...rest] = text.split("/");
+  const version = isIP(network);
+  const bits = version === 4 ? 32 : 128;
+  const prefix = suffix === undefined ? bits : prefixFrom(suffix, bits);
+  if (version === 0 || prefix === undefined || rest.length > 0) return undefined;
+  return { network, prefix, family: version === 4 ? "ipv4" : "ipv6" };
+}
+
+function prefixFrom(text: string, bits: number): number | undefined {
+  return /^\d{1,3}$/.test(text) && Number(text) <= bits ? Number(text) : undefined;
+}

@@ -1,0 +1,105 @@
+import { timingSafeEqual } from "node:crypto";
+import { createAddressMatcher } from "../address-list.js";
+import type { Application } from "./application.js";
+import { hashPrivateKey, signUserId } from "./private-key.js";
+
+/** What a caller shows to prove who it is; everything is untrusted text. Empty text is no proof. */
+export interface CallerProof {
+  /** The application's private key, from whichever place the caller put it. */
+  readonly privateKey: string | undefined;
+  /** Lower-case hex HMAC-SHA256(private key, user id). */
+  readonly userSignature: string | undefined;
+  /** The `Origin` header of a browser. */
+  readonly origin: string | undefined;
+  /** The client's IP address, after trusted proxies were taken into account. */
+  readonly address: string;
+}
+
+/** What `decideCaller()` judges. */
+export interface CallerInput {
+  readonly application: Pick<Application, "callerAuth" | "allowedOrigins" | "allowedAddresses">;
+  readonly userId: string;
+  readonly proof: CallerProof;
+  /** SHA-256 of the private key; asked for at most once, and only when the caller shows a key or a signature. */
+  readonly privateKeyHash: () => Buffer;
+}
+
+/** Which rule refused a caller; a label for logs. */
+export type CallerRule = "origin" | "address" | "private-key" | "user-signature" | "proof-missing";
+
+/** Whether the caller may call for this user. `message` is for the caller: it says what to send. */
+export type CallerDecision =
+  | { readonly result: "allow" }
+  | { readonly result: "deny"; readonly rule: CallerRule; readonly message: string };
+
+const ALLOW: CallerDecision = { result: "allow" };
+/** SHA-256 as hex; upper case is refused so that there is one spelling, as documented. */
+const SIGNATURE = /^[0-9a-f]{64}$/;
+
+/**
+ * Judges where a call comes from and what it shows. Stronger proof than `callerAuth` asks for is accepted; proof that
+ * is shown and wrong is refused even where none is needed, so that a mistake is noticed before the level is raised.
+ */
+export function decideCaller(input: CallerInput): CallerDecision {
+  return decidePlace(input) ?? decideProof(input) ?? ALLOW;
+}
+
+function decidePlace({ application, proof }: CallerInput): CallerDecision | undefined {
+  if (proof.origin !== undefined && !application.allowedOrigins.includes(proof.origin)) {
+    return deny(
+      "origin",
+      "This browser origin is not on the application's list. Call from a server, or have the origin added.",
+    );
+  }
+  const { allowedAddresses } = application;
+  if (allowedAddresses.length > 0 && !createAddressMatcher(allowedAddresses)(proof.address)) {
+    return deny(
+      "address",
+      "This client address is not on the application's list. Call from a listed address, or have it added.",
+    );
+  }
+  return undefined;
+}
+
+function decideProof({ application, userId, proof, privateKeyHash }: CallerInput): CallerDecision | undefined {
+  const { privateKey, userSignature } = proof;
+  if (!privateKey && !userSignature) return requireProof(application.callerAuth, false);
+  const hash = privateKeyHash();
+  if (privateKey && !timingSafeEqual(hashPrivateKey(privateKey), hash)) {
+    return deny(
+      "private-key",
+      "The private key is not this application's. Send the right key, or none if none is needed.",
+    );
+  }
+  if (userSignature && !isSignature(userSignature, hash, userId)) {
+    return deny(
+      "user-signature",
+      "The user_signature does not match. It is HMAC-SHA256(private key, user_id) as 64 lower-case hex digits.",
+    );
+  }
+  return privateKey ? undefined : requireProof(application.callerAuth, true);
+}
+
+/** What is missing when no private key was shown. */
+function requireProof(callerAuth: Application["callerAuth"], isSigned: boolean): CallerDecision | undefined {
+  if (callerAuth === "PUBLIC_KEY") return undefined;
+  if (callerAuth !== "SIGNED_USER") {
+    return deny(
+      "proof-missing",
+      "This application requires its private key: send it as Authorization: Bearer, private_key in the query, or x-partner-key: public.private.",
+    );
+  }
+  if (isSigned) return undefined;
+  return deny(
+    "proof-missing",
+    "This application requires a signed user: send user_signature, which is HMAC-SHA256(private key, user_id) as 64 lower-case hex digits, or the private key.",
+  );
+}
+
+function isSignature(text: string, privateKeyHash: Buffer, userId: string): boolean {
+  return SIGNATURE.test(text) && timingSafeEqual(Buffer.from(text, "hex"), signUserId(privateKeyHash, userId));
+}
+
+function deny(rule: CallerRule, message: string): CallerDecision {
+  return { result: "deny", rule, message };
+}

@@ -1,0 +1,99 @@
+import { type Command, Option } from "commander";
+import { parseConfig } from "../config.js";
+import { parseCallArguments } from "./call-request.js";
+import { type CallRow, type CallTarget, PROTOCOLS, type Protocol } from "./call-row.js";
+import { addCommand, collect } from "./command.js";
+import { failure, usageError } from "./exit-error.js";
+import { writeLine } from "./output.js";
+import { PRIVATE_KEY_VARIABLE, readPrivateKey } from "./private-key.js";
+import { readInputFile, readStandardInput } from "./read-input.js";
+
+/** Largest payload; the relay's own limit is lower unless an operator raised it. */
+const MAX_PAYLOAD_BYTES = 64 * 1024 * 1024;
+
+interface CallOptions {
+  readonly app: string;
+  readonly user: string;
+  readonly request?: string;
+  readonly data?: string;
+  readonly header?: readonly string[];
+  readonly relay?: string;
+  readonly protocol: Protocol;
+  readonly privateKeyFile?: string;
+  readonly include?: boolean;
+  readonly json?: boolean;
+}
+
+/** `relay call`: one call through the running service. */
+export function addCall(program: Command): void {
+  addCommand(program, {
+    usage: "call <provider> <url>",
+    about: "Perform one call through the running relay and print the answer as an HTTP client would.",
+    examples: [
+      "relay call github --app PUBLIC_KEY --user ada https://api.github.com/user",
+      `relay call slack --app PUBLIC_KEY --user ada https://slack.com/api/chat.postMessage -d '{"channel":"#general","text":"hi"}'`,
+    ],
+    more: PRIVATE_KEY_HELP,
+  })
+    .requiredOption("--app <public-key>", "the application's public key")
+    .requiredOption("--user <id>", "the application's id of its user")
+    .option("-X, --request <method>", "method; GET by default, POST with -d")
+    .option("-d, --data <json>", "payload: a JSON object, @FILE, or @- for standard input")
+    .option("-H, --header <header>", "header, 'name: value'; may stand several times", collect)
+    .option("--relay <url>", "the relay's address; by default the one of RELAY_LISTEN")
+    .addOption(new Option("--protocol <protocol>", "how to talk to the relay").choices(PROTOCOLS).default("connect"))
+    .option("--private-key-file <file>", "file with the application's private key")
+    .option("-i, --include", "print status line and headers on standard output too")
+    .action(call);
+}
+
+const PRIVATE_KEY_HELP = `Applications that demand their private key: name a file with --private-key-file, or set
+${PRIVATE_KEY_VARIABLE}. It is no argument, since those stand in the shell's history and in
+the list of processes that every user of the machine can read.`;
+
+async function call(provider: string, url: string, options: CallOptions): Promise<void> {
+  const request = parseCallArguments(provider, url, options, await readPayload(options.data));
+  const target: CallTarget = {
+    relayUrl: relayUrlFrom(options.relay),
+    privateKey: await readPrivateKey(options.privateKeyFile),
+    responseMode: options.json ? "data" : "body",
+  };
+  const { row, json } = await perform(request, target, options.protocol);
+  if (options.json) writeLine(json);
+  else (await import("./call-output.js")).writeAnswer(row, { include: options.include ?? false });
+  if (row.pincStatus !== "success") throw failure(`${row.errorType}: ${row.inernalError}`);
+}
+
+async function perform(
+  request: ReturnType<typeof parseCallArguments>,
+  target: CallTarget,
+  protocol: Protocol,
+): Promise<CallRow> {
+  if (protocol === "rest") return (await import("./call-rest.js")).callOverRest(request, target);
+  return (await import("./call-rpc.js")).callOverRpc(request, target, protocol);
+}
+
+async function readPayload(data: string | undefined): Promise<string | undefined> {
+  if (data === undefined || !data.startsWith("@")) return data;
+  const read = data === "@-" ? readStandardInput(MAX_PAYLOAD_BYTES) : readInputFile(data.slice(1), MAX_PAYLOAD_BYTES);
+  return (await read).toString();
+}
+
+/** `--relay`, or where a relay with this environment listens. */
+function relayUrlFrom(given: string | undefined): string {
+  if (given === undefined) return listenUrl();
+  const url = URL.canParse(given) ? new URL(given) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.pathname !== "/" || url.search !== "") {
+    throw usageError("--relay must be an address such as http://127.0.0.1:8080.");
+  }
+  return url.origin;
+}
+
+function listenUrl(): string {
+  const parsed = parseConfig(process.env);
+  if ("problems" in parsed) throw usageError(parsed.problems.join("\n"));
+  const { listen, tlsCertFile } = parsed.config;
+  const anyAddress = listen.host === "0.0.0.0" ? "127.0.0.1" : listen.host === "::" ? "::1" : listen.host;
+  const host = anyAddress.includes(":") ? `[${anyAddress}]` : anyAddress;
+  return `${tlsCertFile === undefined ? "http" : "https"}://${host}:${listen.port}`;
+}

@@ -1,0 +1,71 @@
+import type { Command } from "commander";
+import type { Connection } from "../tokens/connection.js";
+import { parseTokenResponse, type TokenResponse, TokenResponseError } from "../tokens/token-response.js";
+import { noApplication } from "./application-text.js";
+import { addCommand, collect } from "./command.js";
+import type { ConnectionOptions } from "./connection-key.js";
+import { jsonFromConnection, textFromConnection } from "./connection-text.js";
+import { loadCatalog } from "./environment.js";
+import { failure, usageError } from "./exit-error.js";
+import { type OpenStore, withStore } from "./open-store.js";
+import { parseOriginParameters } from "./origin-parameters.js";
+import { writeJson, writeLine, writeNote } from "./output.js";
+import { putConnection } from "./put-connection.js";
+import { readStandardInput } from "./read-input.js";
+
+/** Four times the longest tokens together. */
+const MAX_TOKEN_RESPONSE_BYTES = 64 * 1024;
+/** No call can name a longer one. In UTF-16 code units. */
+const MAX_USER_LENGTH = 256;
+
+interface PutOptions extends ConnectionOptions {
+  readonly param?: readonly string[];
+}
+
+/** `relay connection put` */
+export function addConnectionPut(group: Command): void {
+  addCommand(group, {
+    usage: "put",
+    about: "Store a user's tokens, sealed; a connection that exists gets the new ones.",
+    examples: ["relay connection put --app PUBLIC_KEY --user ada --provider github < token-response.json"],
+    more: `Standard input holds the provider's token response (RFC 6749 section 5.1) as JSON: access_token,
+and if there are any refresh_token, expires_in, scope, token_type, id_token. Tokens are no
+arguments, since those stand in the shell's history and in the list of processes.`,
+  })
+    .requiredOption("--app <public-key>", "the application's public key")
+    .requiredOption("--user <id>", "the application's id of its user; calls must name it exactly so")
+    .requiredOption("--provider <name>", "the provider's name or alias")
+    .option("--param <name=value>", "parameter of the provider's origin; may stand several times", collect)
+    .action(put);
+}
+
+async function put(options: PutOptions): Promise<void> {
+  if (options.user === "" || options.user.length > MAX_USER_LENGTH) {
+    throw usageError(`--user must have 1 to ${MAX_USER_LENGTH} characters.`);
+  }
+  if (process.stdin.isTTY) writeNote("Paste the token response, then press Ctrl-D.");
+  const response = responseFrom((await readStandardInput(MAX_TOKEN_RESPONSE_BYTES)).toString());
+  const connection = await withStore((open) => putNamed(open, options, response));
+  if (options.json) writeJson(jsonFromConnection(connection));
+  else writeLine(textFromConnection(connection));
+}
+
+async function putNamed(open: OpenStore, options: PutOptions, response: TokenResponse): Promise<Connection> {
+  const provider = (await loadCatalog(open.config)).find(options.provider);
+  if (provider === undefined) {
+    throw failure("There is no provider of this name. 'relay provider list' shows those there are.");
+  }
+  const originParameters = parseOriginParameters(options.param ?? [], provider);
+  const application = await open.store.applications.findByPublicKey(options.app);
+  if (application === undefined) throw noApplication();
+  return putConnection(open, { application, userId: options.user, provider, originParameters, response });
+}
+
+function responseFrom(text: string): TokenResponse {
+  try {
+    return parseTokenResponse(text);
+  } catch (error) {
+    if (!(error instanceof TokenResponseError)) throw error;
+    throw usageError(error.message, error);
+  }
+}

@@ -1,0 +1,39 @@
+import type { Connection } from "../tokens/connection.js";
+import { textFields } from "./text-table.js";
+
+/** A connection for programs: an allow-list of members, so that no token is ever among them. */
+export function jsonFromConnection(connection: Connection) {
+  return {
+    user: connection.userId,
+    provider: connection.providerName,
+    state: connection.state,
+    expiresAt: timeFrom(connection.expiresAt),
+    hasRefreshToken: connection.refreshToken !== undefined,
+    scope: connection.scope,
+    tokenType: connection.tokenType,
+    originParameters: connection.originParameters,
+    version: connection.version,
+    createdAt: timeFrom(connection.createdAt),
+    updatedAt: timeFrom(connection.updatedAt),
+  };
+}
+
+/** A connection for a person. */
+export function textFromConnection(connection: Connection): string {
+  const { user, provider, state, expiresAt, scope, originParameters, updatedAt } = jsonFromConnection(connection);
+  const parameters = Object.entries(originParameters).map(([name, value]) => `${name}=${value}`);
+  return textFields([
+    ["user", user],
+    ["provider", provider],
+    ["state", state],
+    ["token expires", expiresAt ?? "unknown"],
+    ["can be renewed", connection.refreshToken === undefined ? "no" : "yes"],
+    ["scope", scope || "unknown"],
+    ...(parameters.length > 0 ? [["parameters", parameters.join(", ")] as const] : []),
+    ["updated", updatedAt ?? ""],
+  ]);
+}
+
+function timeFrom(time: number | undefined): string | null {
+  return time === undefined ? null : new Date(time).toISOString();
+}

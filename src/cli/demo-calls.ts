@@ -1,0 +1,80 @@
+import { type CallRequestText, jsonBodyFrom, messageJsonFrom } from "./call-request.js";
+import { callOverRest, restUrl } from "./call-rest.js";
+import type { CallRow, CallTarget } from "./call-row.js";
+import { callOverRpc } from "./call-rpc.js";
+import type { DemoRelay } from "./demo-relay.js";
+import { writeJson, writeLine } from "./output.js";
+
+interface DemoCall {
+  readonly protocol: string;
+  /** Where it goes, and the JSON that is sent or that stands for the message. */
+  readonly where: string;
+  readonly sent: string;
+  readonly perform: () => Promise<CallRow>;
+}
+
+/** Makes one call over each protocol and prints what was sent and what came back. Resolves to how many failed. */
+export async function makeDemoCalls(relay: DemoRelay, { json }: { readonly json: boolean }): Promise<number> {
+  if (!json) writeLine(introduction(relay));
+  let failed = 0;
+  for (const call of demoCalls(relay)) {
+    const { row, json: received } = await call.perform();
+    if (row.pincStatus !== "success") failed++;
+    if (json) writeJson({ protocol: call.protocol, sent: JSON.parse(call.sent), received: JSON.parse(received) });
+    else writeLine(textFrom(call, received));
+  }
+  return failed;
+}
+
+function demoCalls(relay: DemoRelay): readonly DemoCall[] {
+  const { relayUrl, sandboxOrigin } = relay;
+  const target: CallTarget = { relayUrl, privateKey: undefined, responseMode: "data" };
+  const profile = requestTo(relay, "GET", `${sandboxOrigin}/me`);
+  const list = requestTo(relay, "GET", `${sandboxOrigin}/items?count=2`);
+  const message = requestTo(relay, "POST", `${sandboxOrigin}/chat.postMessage`, '{"channel":"#general","text":"hi"}');
+  const rpcUrl = `${relayUrl}/relay.v1.RelayService/Call`;
+  return [
+    {
+      protocol: "REST",
+      where: `POST ${restUrl(profile, target)}`,
+      sent: jsonBodyFrom(profile),
+      perform: () => callOverRest(profile, target),
+    },
+    {
+      protocol: "Connect",
+      where: rpcUrl,
+      sent: messageJsonFrom(list),
+      perform: () => callOverRpc(list, target, "connect"),
+    },
+    {
+      protocol: "gRPC",
+      where: rpcUrl,
+      sent: messageJsonFrom(message),
+      perform: () => callOverRpc(message, target, "grpc"),
+    },
+  ];
+}
+
+function requestTo(relay: DemoRelay, method: string, url: string, payload?: string): CallRequestText {
+  const { providerName, publicKey, userId } = relay;
+  return { providerName, publicKey, userId, method, url, payload, headers: {} };
+}
+
+function introduction({ relayUrl, sandboxOrigin, userId, providerName, publicKey }: DemoRelay): string {
+  return `The sandbox provider is at ${sandboxOrigin}, the relay at ${relayUrl}.
+User "${userId}" of the application ${publicKey} is connected to "${providerName}":
+the relay holds the access token, sealed. No caller ever sees it.`;
+}
+
+function textFrom({ protocol, where, sent }: DemoCall, received: string): string {
+  return `
+--- ${protocol} ---
+sent to ${where}
+${indented(sent)}
+received
+${indented(`{"rows":[${received}]}`)}`;
+}
+
+function indented(json: string): string {
+  return JSON.stringify(JSON.parse(json), undefined, 2).replace(/^/gm, "  ");
+}

@@ -1,0 +1,36 @@
+import { jsonBodyFrom, messageJsonFrom } from "./call-request.js";
+import { restUrl } from "./call-rest.js";
+import type { DemoRelay } from "./demo-relay.js";
+
+/** Command lines to paste into another terminal, in the folder of the checkout. */
+export function demoLines(relay: DemoRelay): string {
+  const { relayUrl, sandboxOrigin, providerName, publicKey, userId } = relay;
+  const url = `${sandboxOrigin}/me`;
+  const request = { providerName, publicKey, userId, url, method: "GET", payload: undefined, headers: {} };
+  const target = { relayUrl, privateKey: undefined, responseMode: "data" } as const;
+  const message = `-d ${quoted(messageJsonFrom(request))} ${relayUrl}/relay.v1.RelayService/Call`;
+  return `
+--- Your turn: paste into another terminal, in this folder. Ctrl-C ends the demo. ---
+
+JSON route:
+  curl ${quoted(restUrl(request, target))} -d ${quoted(jsonBodyFrom(request))}
+
+The relay's own client:
+  npx relay call ${providerName} --app ${publicKey} --user ${userId} --relay ${relayUrl} ${url}
+
+Typed, with the schema of this folder:
+  npx buf curl --schema proto --protocol grpc --http2-prior-knowledge ${message}
+  npx buf curl --schema proto --protocol grpcweb ${message}
+  npx buf curl --schema proto --protocol connect ${message}
+
+Typed, by server reflection:
+  npx buf curl --protocol grpc --http2-prior-knowledge ${message}
+  npx buf curl --protocol grpcweb --http2-prior-knowledge ${message}
+  npx buf curl --protocol connect --http2-prior-knowledge ${message}
+`;
+}
+
+/** For a POSIX shell. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,90 @@
+import { rmSync } from "node:fs";
+import { mkdtemp, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Config, parseConfig } from "../config.js";
+import { type Sandbox, startSandbox } from "../sandbox/sandbox.js";
+import { type Service, startService } from "../server.js";
+import { createLogger } from "../telemetry/log.js";
+import { parseTokenResponse } from "../tokens/token-response.js";
+import { createApplication } from "./create-application.js";
+import { loadCatalog } from "./environment.js";
+import { usageError } from "./exit-error.js";
+import { withStoreOf } from "./open-store.js";
+import { putConnection } from "./put-connection.js";
+
+/** A relay with one application, one user and one connection. */
+export interface DemoRelay {
+  readonly relayUrl: string;
+  readonly sandboxOrigin: string;
+  readonly publicKey: string;
+  readonly userId: string;
+  readonly providerName: string;
+  /** Lets calls finish for at most `graceMs` milliseconds, then removes everything. */
+  close(graceMs: number): Promise<void>;
+}
+
+const PROVIDER_NAME = "sandbox";
+const USER_ID = "ada";
+/** Whoever leaves the demo running overnight still has a token. */
+const TOKEN_LIFETIME_SECONDS = 7 * 24 * 60 * 60;
+
+/** Starts the sandbox provider and a relay on loopback. Rejects, with nothing left behind, when the port is taken. */
+export async function startDemo(port: number): Promise<DemoRelay> {
+  const folder = await mkdtemp(join(tmpdir(), "relay-demo-"));
+  const removeFolder = () => rmSync(folder, { recursive: true, force: true });
+  // Also when a second signal ends the process in the middle of something.
+  process.once("exit", removeFolder);
+  const sandbox = await startSandbox();
+  let service: Service | undefined;
+  const close = async (graceMs: number) => {
+    await service?.close(graceMs);
+    await sandbox.close();
+    removeFolder();
+    process.off("exit", removeFolder);
+  };
+  try {
+    const config = await prepareConfig(folder, port, sandbox);
+    service = await startService(config, { logger: createLogger(config.logLevel) });
+    const publicKey = await connectUser(config, sandbox);
+    const { url: relayUrl } = service;
+    return { relayUrl, sandboxOrigin: sandbox.origin, publicKey, userId: USER_ID, providerName: PROVIDER_NAME, close };
+  } catch (error) {
+    await close(0);
+    throw error;
+  }
+}
+
+/** Only the log level comes from the environment: the demo is the same on every machine. */
+async function prepareConfig(folder: string, port: number, sandbox: Sandbox): Promise<Config> {
+  const definition = join(folder, "sandbox.json");
+  await writeFile(definition, JSON.stringify(sandbox.providerDefinition(PROVIDER_NAME)));
+  const parsed = parseConfig({
+    RELAY_LISTEN: `127.0.0.1:${port}`,
+    RELAY_DATABASE: `sqlite:${join(folder, "relay.db")}`,
+    RELAY_KEY_FILE: join(folder, "relay.key"),
+    RELAY_PROVIDERS: definition,
+    RELAY_ALLOW_LOOPBACK: "true",
+    RELAY_LOG_LEVEL: process.env["RELAY_LOG_LEVEL"] || "warn",
+  });
+  if ("problems" in parsed) throw usageError(parsed.problems.join("\n"));
+  return parsed.config;
+}
+
+/** What an operator does with `relay app create` and `relay connection put`, by the same code. */
+async function connectUser(config: Config, sandbox: Sandbox): Promise<string> {
+  const provider = (await loadCatalog(config)).find(PROVIDER_NAME);
+  if (provider === undefined) throw new Error("the sandbox is not in the catalogue");
+  const response = parseTokenResponse(JSON.stringify(sandbox.issueToken({ expiresInSeconds: TOKEN_LIFETIME_SECONDS })));
+  return withStoreOf(config, async (open) => {
+    const { application } = await createApplication(open, {
+      name: "Demo",
+      publicKey: undefined,
+      callerAuth: "PUBLIC_KEY",
+      allowedOrigins: [],
+      allowedAddresses: [],
+    });
+    await putConnection(open, { application, userId: USER_ID, provider, originParameters: {}, response });
+    return application.publicKey;
+  });
+}

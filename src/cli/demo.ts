@@ -1,0 +1,70 @@
+import { type Command, InvalidArgumentError } from "commander";
+import { parseInteger } from "../settings.js";
+import { addCommand } from "./command.js";
+import type { DemoRelay } from "./demo-relay.js";
+import { ExitError } from "./exit-error.js";
+import { writeLine, writeNote } from "./output.js";
+import { stopSignal } from "./stop-signal.js";
+
+interface DemoOptions {
+  readonly once?: boolean;
+  readonly port?: number;
+  readonly json?: boolean;
+}
+
+const DEFAULT_PORT = 8080;
+/** A call of somebody who tries the demo may take this long to finish, in milliseconds. */
+const GRACE_MS = 2000;
+
+/** `relay demo`: the whole product on this machine, in a temporary folder. */
+export function addDemo(program: Command): void {
+  addCommand(program, {
+    usage: "demo",
+    about:
+      "Start a sandbox provider and a relay on loopback, make one call over each of REST, Connect and gRPC, and go on running for yours.",
+    examples: ["relay demo", "relay demo --once"],
+    more: "Everything is kept in a temporary folder, which is removed at the end. With --json each call is one line.",
+  })
+    .option("--once", "end after the calls; exit code 0 only if all succeeded")
+    .option(
+      "--port <number>",
+      `the relay's port; by default ${DEFAULT_PORT} or a free one, with --once a free one`,
+      parsePort,
+    )
+    .action(demo);
+}
+
+async function demo(options: DemoOptions): Promise<void> {
+  const stop = stopSignal();
+  const [{ startDemo }, { makeDemoCalls }] = await Promise.all([import("./demo-relay.js"), import("./demo-calls.js")]);
+  const relay = await startOnPort(startDemo, options);
+  try {
+    const failed = await makeDemoCalls(relay, { json: options.json ?? false });
+    if (failed > 0) throw new ExitError(1, `${failed} of the calls failed.`);
+    if (options.once) return;
+    const { demoLines } = await import("./demo-lines.js");
+    if (!options.json) writeLine(demoLines(relay));
+    await stop;
+  } finally {
+    await relay.close(GRACE_MS);
+  }
+}
+
+/** The usual port may be taken, by a relay for example; one that was asked for must be free. */
+async function startOnPort(start: (port: number) => Promise<DemoRelay>, options: DemoOptions): Promise<DemoRelay> {
+  const port = options.port ?? (options.once ? 0 : DEFAULT_PORT);
+  try {
+    return await start(port);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
+    if (options.port !== undefined) throw new ExitError(1, `Port ${port} is taken; choose another one with --port.`);
+    writeNote(`Port ${port} is taken, so the relay listens on a free one.`);
+    return start(0);
+  }
+}
+
+function parsePort(text: string): number {
+  const port = parseInteger(text, 0, 65_535);
+  if (port === undefined) throw new InvalidArgumentError("It must be a whole number from 0 to 65535.");
+  return port;
+}

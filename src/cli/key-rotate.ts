@@ -1,0 +1,40 @@
+import type { Command } from "commander";
+import { addCommand } from "./command.js";
+import { failure } from "./exit-error.js";
+import { loadSealer, type OpenStore, withStore } from "./open-store.js";
+import { writeJson, writeLine } from "./output.js";
+import { textFields } from "./text-table.js";
+
+/** `relay key rotate` */
+export function addKeyRotate(group: Command): void {
+  addCommand(group, {
+    usage: "rotate",
+    about: "Add a new key to the key file and seal everything with it; a running relay goes on working.",
+    examples: ["relay key rotate"],
+    more: `The old keys stay in the file, below the new one, since backups of the database need them.
+After an interruption, run the command again.`,
+  }).action(rotate);
+}
+
+async function rotate(options: { readonly json?: boolean }): Promise<void> {
+  const { keyId, resealed, left } = await withStore(rotateKey);
+  if (options.json) writeJson({ keyId, resealed, left });
+  else {
+    writeLine(
+      textFields([
+        ["new key", keyId],
+        ["rows sealed again", String(resealed)],
+        ["rows left", String(left)],
+      ]),
+    );
+  }
+  if (left > 0) throw failure("Rows are left under an older key; keep every key in the file and run this again.");
+}
+
+/** The old key has been seen to open the store before a new one is made. */
+async function rotateKey({ config, store }: OpenStore) {
+  const { addKey } = await import("../tokens/key-file-write.js");
+  const { resealAll } = await import("../store/reseal.js");
+  const keyId = await addKey(config.keyFile);
+  return { keyId, ...(await resealAll(store, await loadSealer(config.keyFile, true))) };
+}

@@ -1,0 +1,55 @@
+import { existsSync } from "node:fs";
+import type { Config } from "../config.js";
+import type { SqliteStore } from "../store/sqlite.js";
+import type { Sealer } from "../tokens/seal.js";
+import { configFromEnvironment } from "./environment.js";
+import { usageError } from "./exit-error.js";
+
+/** What commands work on: the same files as a running relay, safe beside it. */
+export interface OpenStore {
+  readonly config: Config;
+  readonly store: SqliteStore;
+  readonly sealer: Sealer;
+}
+
+/** Opens the key file and the database of the environment, hands them to `use`, and closes them. */
+export async function withStore<Result>(use: (open: OpenStore) => Promise<Result>): Promise<Result> {
+  return withStoreOf(configFromEnvironment(), use);
+}
+
+/**
+ * The same for a given configuration. Both files are made when there is neither, except in production. Rejects with
+ * KeyFileError, StoreOpenError or KeyMismatchError, having changed nothing.
+ */
+export async function withStoreOf<Result>(config: Config, use: (open: OpenStore) => Promise<Result>): Promise<Result> {
+  const { keyFile, databasePath, keyFileMustExist } = config;
+  const hasDatabase = existsSync(databasePath);
+  if (!hasDatabase && keyFileMustExist) throw noDatabase(databasePath);
+  const [{ openSqliteStore }, { verifyKeys }] = await Promise.all([
+    import("../store/sqlite.js"),
+    import("../store/verify-keys.js"),
+  ]);
+  // Beside an existing database a new key would open nothing.
+  const sealer = await loadSealer(keyFile, keyFileMustExist || hasDatabase);
+  const store = openSqliteStore(databasePath);
+  try {
+    await verifyKeys(store, sealer);
+    return await use({ config, store, sealer });
+  } finally {
+    store.close();
+  }
+}
+
+/** Loads the key file. Rejects with KeyFileError. */
+export async function loadSealer(keyFile: string, mustExist: boolean): Promise<Sealer> {
+  const [{ createSealer }, { loadKeyring }] = await Promise.all([
+    import("../tokens/seal.js"),
+    import("../tokens/keyring.js"),
+  ]);
+  return createSealer(await loadKeyring(keyFile, { mustExist }));
+}
+
+/** In production a missing database is a wrong path rather than a first use. */
+function noDatabase(path: string): Error {
+  return usageError(`RELAY_DATABASE: ${path} does not exist. Check the path, or start 'relay serve' once to make it.`);
+}

@@ -1,0 +1,43 @@
+import { Command, CommanderError } from "commander";
+import { addApp } from "./app.js";
+import { addCall } from "./call.js";
+import { addConfig } from "./config.js";
+import { addConnection } from "./connection.js";
+import { addDemo } from "./demo.js";
+import { exitCodeFrom } from "./exit-code.js";
+import { addKey } from "./key.js";
+import { addProvider } from "./provider.js";
+import { addServe } from "./serve.js";
+
+/**
+ * Runs one command line, without the program's name, and resolves to the exit code: 0 done, 1 the operation failed,
+ * 2 the usage or the configuration is wrong. Errors are on standard error.
+ */
+export async function runCommand(argv: readonly string[]): Promise<number> {
+  try {
+    await createProgram().parseAsync(argv, { from: "user" });
+    return 0;
+  } catch (error) {
+    // Help is no failure; anything else that commander throws is wrong usage, and it has said so.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    return exitCodeFrom(error);
+  }
+}
+
+/** Every command with its options and help; what a command needs is loaded when it runs. */
+function createProgram(): Command {
+  const program = new Command("relay")
+    .description("Performs API calls at OAuth providers with stored tokens that callers never see.")
+    .exitOverride()
+    .showHelpAfterError("Run 'relay --help' for the commands.")
+    .addHelpText("after", HELP);
+  for (const add of [addServe, addDemo, addApp, addProvider, addConnection, addCall, addKey, addConfig]) add(program);
+  return program;
+}
+
+const HELP = `
+Exit codes: 0 done, 1 the operation failed, 2 the usage or the configuration is wrong.
+Settings come from RELAY_ variables: 'relay serve --help' lists them.
+
+Example:
+  $ relay app create "My application"`;

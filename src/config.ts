@@ -1,0 +1,198 @@
+import { isIP } from "node:net";
+import { isLoopbackHost, parseCidrList } from "./address-list.js";
+import { parseAddress, parseInteger, parseOneOf, parseSwitch } from "./settings.js";
+
+/** Where the service listens. */
+export interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Everything the service can be told; made from the environment once, at start. */
+export interface Config {
+  readonly listen: ListenAddress;
+  readonly databasePath: string;
+  readonly keyFile: string;
+  /** In production a missing key file stops the start instead of being created. */
+  readonly keyFileMustExist: boolean;
+  readonly providers: readonly string[];
+  readonly allowLoopback: boolean;
+  readonly upstreamReuse: "origin" | "connection" | "never";
+  readonly tlsCertFile: string | undefined;
+  readonly tlsKeyFile: string | undefined;
+  readonly trustedProxies: readonly string[];
+  readonly httpStatus: "envelope" | "mirror";
+  readonly logLevel: (typeof LOG_LEVELS)[number];
+  readonly deadlineMs: number;
+  readonly connectTimeoutMs: number;
+  readonly maxRequestBytes: number;
+  readonly maxResponseBytes: number;
+  readonly maxBufferedBytes: number;
+  readonly maxInFlight: number;
+}
+
+/** One setting as `relay serve --help` and the README print it. */
+export interface SettingDoc {
+  readonly name: string;
+  /** Text of the default; empty when there is none. */
+  readonly fallback: string;
+  readonly about: string;
+}
+
+const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
+const MIB = 1024 * 1024;
+
+/** Every setting, its default and the reason for it. */
+export const SETTINGS = [
+  doc("RELAY_LISTEN", "127.0.0.1:8080", "host:port of the public port; loopback until you decide who may reach it"),
+  doc("RELAY_DATABASE", "sqlite:data/relay.db", "where applications and connections are kept"),
+  doc(
+    "RELAY_KEY_FILE",
+    "data/relay.key",
+    "keys that seal tokens; made at first use, must exist with NODE_ENV=production",
+  ),
+  doc(
+    "RELAY_PROVIDERS",
+    "",
+    "further provider definitions: files or folders, separated by ':'; they override the catalogue",
+  ),
+  doc(
+    "RELAY_ALLOW_LOOPBACK",
+    "false",
+    "allow http and loopback providers for development; only with a loopback RELAY_LISTEN",
+  ),
+  doc("RELAY_UPSTREAM_REUSE", "origin", "who may share a kept-alive provider socket: origin, connection, or never"),
+  doc("RELAY_TLS_CERT", "", "PEM certificate chain; with RELAY_TLS_KEY the public port speaks TLS"),
+  doc("RELAY_TLS_KEY", "", "PEM private key of RELAY_TLS_CERT"),
+  doc("RELAY_TRUSTED_PROXIES", "", "CIDRs, separated by ',', whose X-Forwarded-For is believed; nobody's by default"),
+  doc(
+    "RELAY_HTTP_STATUS",
+    "envelope",
+    "HTTP status of the JSON route: 200 for every envelope, or mirror the row's statusCode",
+  ),
+  doc("RELAY_LOG_LEVEL", "info", `one of ${LOG_LEVELS.join(", ")}; info has one line per call`),
+  doc("RELAY_DEADLINE_MS", "30000", "a call ends by then; below the 150 s after which clients repeat a call"),
+  doc("RELAY_CONNECT_TIMEOUT_MS", "5000", "DNS, TCP and TLS to a provider; a healthy one needs far less"),
+  doc("RELAY_MAX_REQUEST_BYTES", String(10 * MIB), "largest request body; room for a file as base64"),
+  doc("RELAY_MAX_RESPONSE_BYTES", String(10 * MIB), "largest provider answer after decoding"),
+  doc(
+    "RELAY_MAX_BUFFERED_BYTES",
+    String(256 * MIB),
+    "bodies held over all calls in flight; beyond it calls answer OVERLOADED",
+  ),
+  doc("RELAY_MAX_IN_FLIGHT", "1000", "calls at once; beyond it calls answer OVERLOADED"),
+] as const;
+
+type SettingName = (typeof SETTINGS)[number]["name"];
+
+/**
+ * Reads the environment. Pure: returns the configuration, or every problem at once, each naming its variable.
+ *
+ * @param execArgv flags of the Node.js process, judged because some of them switch guards off.
+ */
+export function parseConfig(
+  env: Readonly<Record<string, string | undefined>>,
+  execArgv: readonly string[] = [],
+): { readonly config: Config } | { readonly problems: readonly string[] } {
+  const problems: string[] = [];
+  const config = configFromEnv(readerOf(env, problems), env);
+  problems.push(...combinationProblems(config), ...runtimeProblems(env, execArgv));
+  return problems.length > 0 ? { problems } : { config };
+}
+
+/** RELAY_ variables that this version does not know: worth a warning, since a typo would otherwise be silent. */
+export function unknownSettings(env: Readonly<Record<string, string | undefined>>): string[] {
+  const known = new Set<string>(SETTINGS.map((setting) => setting.name));
+  return Object.keys(env).filter((name) => name.startsWith("RELAY_") && !known.has(name));
+}
+
+type Reader = <T>(name: SettingName, parse: (text: string) => T | undefined, expected: string) => T;
+
+function readerOf(env: Readonly<Record<string, string | undefined>>, problems: string[]): Reader {
+  return (name, parse, expected) => {
+    const fallback = SETTINGS.find((setting) => setting.name === name)?.fallback ?? "";
+    const given = env[name];
+    const value = parse(given === undefined || given === "" ? fallback : given);
+    if (value !== undefined) return value;
+    problems.push(`${name}: expected ${expected}`);
+    return parse(fallback) as NonNullable<ReturnType<typeof parse>>;
+  };
+}
+
+function configFromEnv(read: Reader, env: Readonly<Record<string, string | undefined>>): Config {
+  const text = (value: string) => value;
+  const optional = (name: SettingName) => read(name, text, "text") || undefined;
+  const integer = (name: SettingName, min: number, max: number) =>
+    read(name, (value) => parseInteger(value, min, max), `a whole number from ${min} to ${max}`);
+  return {
+    listen: read("RELAY_LISTEN", parseAddress, "host:port, such as 127.0.0.1:8080"),
+    databasePath: read("RELAY_DATABASE", sqlitePathFrom, "sqlite:PATH"),
+    keyFile: read("RELAY_KEY_FILE", text, "a path"),
+    keyFileMustExist: env["NODE_ENV"] === "production",
+    providers: read("RELAY_PROVIDERS", text, "paths").split(":").filter(Boolean),
+    allowLoopback: read("RELAY_ALLOW_LOOPBACK", parseSwitch, "true or false"),
+    upstreamReuse: read(
+      "RELAY_UPSTREAM_REUSE",
+      parseOneOf("origin", "connection", "never"),
+      "origin, connection or never",
+    ),
+    tlsCertFile: optional("RELAY_TLS_CERT"),
+    tlsKeyFile: optional("RELAY_TLS_KEY"),
+    trustedProxies: read("RELAY_TRUSTED_PROXIES", parseCidrList, "CIDRs separated by ','"),
+    httpStatus: read("RELAY_HTTP_STATUS", parseOneOf("envelope", "mirror"), "envelope or mirror"),
+    logLevel: read("RELAY_LOG_LEVEL", parseOneOf(...LOG_LEVELS), `one of ${LOG_LEVELS.join(", ")}`),
+    deadlineMs: integer("RELAY_DEADLINE_MS", 100, 120_000),
+    connectTimeoutMs: integer("RELAY_CONNECT_TIMEOUT_MS", 50, 60_000),
+    maxRequestBytes: integer("RELAY_MAX_REQUEST_BYTES", 1024, 1024 * MIB),
+    maxResponseBytes: integer("RELAY_MAX_RESPONSE_BYTES", 1024, 1024 * MIB),
+    maxBufferedBytes: integer("RELAY_MAX_BUFFERED_BYTES", MIB, 64 * 1024 * MIB),
+    maxInFlight: integer("RELAY_MAX_IN_FLIGHT", 1, 100_000),
+  };
+}
+
+function sqlitePathFrom(value: string): string | undefined {
+  const path = value.startsWith("sqlite:") ? value.slice("sqlite:".length) : "";
+  return path === "" ? undefined : path;
+}
+
+/** Settings that are each fine but not together. */
+function combinationProblems(config: Config): string[] {
+  const problems: string[] = [];
+  if (config.allowLoopback && !isLoopbackHost(config.listen.host)) {
+    problems.push("RELAY_ALLOW_LOOPBACK: is for development and cannot be used with a non-loopback RELAY_LISTEN");
+  }
+  if (config.allowLoopback && config.keyFileMustExist) {
+    problems.push("RELAY_ALLOW_LOOPBACK: is for development and cannot be used with NODE_ENV=production");
+  }
+  if ((config.tlsCertFile === undefined) !== (config.tlsKeyFile === undefined)) {
+    problems.push("RELAY_TLS_CERT, RELAY_TLS_KEY: set both or neither");
+  }
+  if (isIP(config.listen.host) === 0 && config.listen.host !== "localhost") {
+    problems.push("RELAY_LISTEN: the host must be an IP address or localhost");
+  }
+  return problems;
+}
+
+/** Switches of Node.js that take a guard of ours away (threats N16, L06). */
+function runtimeProblems(env: Readonly<Record<string, string | undefined>>, execArgv: readonly string[]): string[] {
+  const flags = [...execArgv, ...(env["NODE_OPTIONS"] ?? "").split(/\s+/)];
+  const has = (...names: string[]) =>
+    flags.some((flag) => names.some((name) => flag === name || flag.startsWith(`${name}=`)));
+  const problems: string[] = [];
+  if (env["NODE_TLS_REJECT_UNAUTHORIZED"] === "0") {
+    problems.push("NODE_TLS_REJECT_UNAUTHORIZED: 0 switches off the check of provider certificates; unset it");
+  }
+  if (has("--insecure-http-parser")) problems.push("--insecure-http-parser: accepts smuggled requests; remove it");
+  if (has("--tls-keylog")) problems.push("--tls-keylog: writes the keys of provider connections to a file; remove it");
+  if (/\b(http|http2|undici|net|tls|stream|fetch)\b/i.test(env["NODE_DEBUG"] ?? "")) {
+    problems.push("NODE_DEBUG: prints request headers, and so tokens; unset it");
+  }
+  if (env["NODE_ENV"] === "production" && has("--inspect", "--inspect-brk", "--inspect-wait")) {
+    problems.push("--inspect: lets whoever reaches the inspector read tokens; not with NODE_ENV=production");
+  }
+  return problems;
+}
+
+function doc<const Name extends string>(name: Name, fallback: string, about: string) {
+  return { name, fallback, about } as const satisfies SettingDoc;
+}

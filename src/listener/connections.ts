@@ -1,0 +1,42 @@
+import type { ServerResponse } from "node:http";
+import type { ServerHttp2Session, ServerHttp2Stream } from "node:http2";
+import type { Socket } from "node:net";
+
+/** The newest request of an HTTP/1 connection; one object per connection, so that a call allocates nothing. */
+export interface NewestExchange {
+  response: ServerResponse | undefined;
+  startedMs: number;
+  /** How many came on the connection so far. */
+  requests: number;
+}
+
+/** What is open on one listener, each kept up to date by whoever opens it. */
+export interface Connections {
+  /** Every TCP connection. */
+  readonly sockets: Set<Socket>;
+  /** Connections that have not shown their protocol. */
+  readonly waiting: Set<Socket>;
+  /** HTTP/1 connections. */
+  readonly exchanges: Map<Socket, NewestExchange>;
+  /** HTTP/2 connections. */
+  readonly sessions: Set<ServerHttp2Session>;
+  /** HTTP/2 requests and when they came, oldest first. */
+  readonly streams: Map<ServerHttp2Stream, number>;
+  /** A clock that the sweep moves: reading it costs a call nothing, and limits are as coarse as the sweep anyway. */
+  nowMs: number;
+  /** Set once, when the listener begins to close. */
+  draining: boolean;
+}
+
+/** Nothing open yet. */
+export function createConnections(): Connections {
+  return {
+    sockets: new Set(),
+    waiting: new Set(),
+    exchanges: new Map(),
+    sessions: new Set(),
+    streams: new Map(),
+    nowMs: performance.now(),
+    draining: false,
+  };
+}

@@ -1,0 +1,22 @@
+/** Whether a browser at this origin may read answers, as the application's list says. Exact comparison (RFC 6454). */
+export function decideCors(origin: string | undefined, allowedOrigins: readonly string[]): boolean {
+  return origin !== undefined && allowedOrigins.includes(origin);
+}
+
+/** Fields of an answer that a browser at `origin` may read. */
+export function corsHeaders(origin: string): Record<string, string> {
+  return { "access-control-allow-origin": origin, "access-control-allow-credentials": "true" };
+}
+
+/** Fields of a preflight's answer. Requested header names are allowed: the relay judges what it forwards anyway. */
+export function preflightHeaders(
+  origin: string,
+  options: { readonly methods: string; readonly headers: string },
+): Record<string, string> {
+  return {
+    ...corsHeaders(origin),
+    "access-control-allow-methods": options.methods,
+    "access-control-allow-headers": options.headers,
+    "access-control-max-age": "600",
+  };
+}

@@ -1,0 +1,50 @@
+import { ServerResponse } from "node:http";
+import { constants, Http2ServerResponse } from "node:http2";
+import { answerPlain, type HttpRequest, type HttpResponse } from "./exchange.js";
+import type { ListenerLimits } from "./limits.js";
+import { decideRequest } from "./request.js";
+
+/** Receives every request that passed {@link decideRequest}. Whatever it throws, or rejects with, is answered with 500. */
+export type Handler = (req: HttpRequest, res: HttpResponse) => void;
+
+/** Called for faults worth a log line: where, and the error, which never holds bytes of a request. */
+export type OnFault = (where: string, error: unknown) => void;
+
+/** Gives one request to the handler, or refuses it; never throws. */
+export type Dispatch = (req: HttpRequest, res: HttpResponse, expectsContinue: boolean) => void;
+
+/** Makes the function that stands between a protocol's server and the handler. */
+export function createDispatch(spoken: 1 | 2, limits: ListenerLimits, handler: Handler, onFault: OnFault): Dispatch {
+  const fail = (res: HttpResponse, error: unknown) => {
+    onFault("handler", error);
+    answerFault(res);
+  };
+  return (req, res, expectsContinue) => {
+    const refusal = decideRequest(spoken, req.httpVersionMajor, req.rawHeaders, limits);
+    if (refusal !== undefined) return answer(res, refusal.status, refusal.text);
+    try {
+      if (expectsContinue) res.writeContinue();
+      const result: unknown = handler(req, res);
+      if (result instanceof Promise) result.catch((error: unknown) => fail(res, error));
+    } catch (error) {
+      fail(res, error);
+    }
+  };
+}
+
+/** 500 where the head is still ours to write, otherwise an end that the client can tell from a complete answer. */
+function answerFault(res: HttpResponse): void {
+  if (res.writableEnded) return;
+  if (!res.headersSent && !(res instanceof Http2ServerResponse && res.stream.destroyed))
+    answer(res, 500, "Internal error.");
+  else if (res instanceof ServerResponse) res.destroy();
+  else res.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+}
+
+/** Ends an exchange with a line of text. HTTP/1 also ends the connection: what follows on it is not to be trusted. */
+function answer(res: HttpResponse, status: number, text: string): void {
+  // A handler that failed may have left fields that do not fit this body.
+  for (const name of res.getHeaderNames()) res.removeHeader(name);
+  if (res instanceof ServerResponse) res.shouldKeepAlive = false;
+  answerPlain(res, status, text);
+}

@@ -1,0 +1,115 @@
+import http, { type IncomingMessage, type ServerResponse } from "node:http";
+import https from "node:https";
+import type { Socket } from "node:net";
+import { createClientErrorListener, mayAnswer, refuseSocket } from "./client-error.js";
+import type { Connections, NewestExchange } from "./connections.js";
+import type { Dispatch, OnFault } from "./dispatch.js";
+import type { ListenerLimits } from "./limits.js";
+
+/** Certificate chain and private key, PEM. */
+export interface TlsMaterial {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+}
+
+/** The server that owns the port, and what gives one of its connections to the HTTP/1 parser. */
+export interface Http1 {
+  readonly server: http.Server | https.Server;
+  /** Emitted by `server` for a connection that is ready to be read, after the TLS handshake if there is one. */
+  readonly readyEvent: "connection" | "secureConnection";
+  readonly accept: (socket: Socket) => void;
+}
+
+/** Makes the server with its limits; connections reach its parser only through `accept`. */
+export function createHttp1(
+  tls: TlsMaterial | undefined,
+  limits: ListenerLimits,
+  connections: Connections,
+  dispatch: Dispatch,
+  onFault: OnFault,
+): Http1 {
+  const server = createServer(tls, limits);
+  const readyEvent = tls === undefined ? "connection" : "secureConnection";
+  const parse = server.listeners(readyEvent)[0] as (socket: Socket) => void;
+  server.removeAllListeners(readyEvent);
+
+  const begin = (expectsContinue: boolean, req: IncomingMessage, res: ServerResponse) => {
+    const exchange = connections.exchanges.get(req.socket);
+    if (exchange === undefined || !beginExchange(exchange, res, connections, limits)) return;
+    res.on("error", ignore);
+    dispatch(req, res, expectsContinue);
+  };
+  server.on("request", begin.bind(undefined, false));
+  server.on("checkContinue", begin.bind(undefined, true));
+  server.on("clientError", createClientErrorListener(connections, limits.lingerMs, onFault));
+  server.on("connect", (_req, socket) => refuseConnect(socket as Socket, connections, limits.lingerMs));
+  return { server, readyEvent, accept: (socket) => accept(server, parse, socket, connections) };
+}
+
+/**
+ * Notes the newest request of a connection and decides whether it is the last; false when it stands behind the last,
+ * and so would be performed without an answer (RFC 9112 section 9.6).
+ */
+function beginExchange(
+  exchange: NewestExchange,
+  res: ServerResponse,
+  connections: Connections,
+  limits: ListenerLimits,
+): boolean {
+  if (exchange.response?.shouldKeepAlive === false) return false;
+  exchange.response = res;
+  exchange.startedMs = connections.nowMs;
+  exchange.requests += 1;
+  if (connections.draining || exchange.requests >= limits.maxRequestsPerSocket) res.shouldKeepAlive = false;
+  return true;
+}
+
+function createServer(tls: TlsMaterial | undefined, limits: ListenerLimits): http.Server | https.Server {
+  const options: http.ServerOptions = {
+    headersTimeout: limits.headersTimeoutMs,
+    requestTimeout: limits.requestTimeoutMs,
+    connectionsCheckingInterval: limits.checkIntervalMs,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    maxHeaderSize: limits.maxHeaderBytes,
+    // Whatever flag the process was started with.
+    insecureHTTPParser: false,
+    // decideRequest() answers these, with a text and for HTTP/1.0 too.
+    requireHostHeader: false,
+    noDelay: true,
+    // Finds peers that vanished while a stream was open and silent.
+    keepAlive: true,
+    keepAliveInitialDelay: 60_000,
+  };
+  const server = tls === undefined ? http.createServer(options) : https.createServer(tlsOptions(tls, options, limits));
+  server.maxConnections = limits.maxConnections;
+  // One more than allowed is enough to see that there are too many; node:http drops the rest.
+  server.maxHeadersCount = limits.maxHeaders + 1;
+  return server;
+}
+
+function tlsOptions(tls: TlsMaterial, options: http.ServerOptions, limits: ListenerLimits): https.ServerOptions {
+  return {
+    ...options,
+    cert: tls.cert,
+    key: tls.key,
+    minVersion: "TLSv1.2",
+    ALPNProtocols: ["h2", "http/1.1"],
+    handshakeTimeout: limits.headersTimeoutMs,
+  };
+}
+
+function accept(server: object, parse: (socket: Socket) => void, socket: Socket, connections: Connections): void {
+  connections.exchanges.set(socket, { response: undefined, startedMs: 0, requests: 0 });
+  socket.on("close", () => connections.exchanges.delete(socket));
+  parse.call(server, socket);
+}
+
+/** CONNECT asks for a tunnel, which we are not (RFC 9110 section 9.3.6). */
+function refuseConnect(socket: Socket, connections: Connections, lingerMs: number): void {
+  if (mayAnswer(socket, connections.exchanges.get(socket)?.response))
+    refuseSocket(socket, "405 Method Not Allowed", lingerMs);
+  else socket.destroy();
+}
+
+/** A write to a client that has gone. The handler learns of it from 'close'; there is nothing to do here. */
+function ignore(): void {}

@@ -1,0 +1,78 @@
+/** Everything the port bounds. Times in milliseconds; each has a default in {@link DEFAULT_LIMITS}. */
+export interface ListenerLimits {
+  /** From the connection (or the first byte of a later request) to the end of the header section. */
+  readonly headersTimeoutMs: number;
+  /** From the first byte of a request to the last of its body. */
+  readonly requestTimeoutMs: number;
+  /**
+   * How old an exchange may grow whose answer the client does not take. Must be longer than the longest call, since
+   * it counts from the request.
+   */
+  readonly answerTimeoutMs: number;
+  /** How often the timeouts above are looked at, and so how late they may strike. */
+  readonly checkIntervalMs: number;
+  /** How long an HTTP/1.1 connection may rest between two requests. */
+  readonly keepAliveTimeoutMs: number;
+  /** How long an HTTP/2 connection without an open stream may stay silent. */
+  readonly sessionIdleTimeoutMs: number;
+  /** How long a refused connection stays readable, so that the client can read the refusal before a reset. */
+  readonly lingerMs: number;
+  /** Size of a request's header section in bytes; with HTTP/2 counted as RFC 9113 section 6.5.2 does. */
+  readonly maxHeaderBytes: number;
+  /** Fields in a header section, those of HTTP/2 that start with a colon included. */
+  readonly maxHeaders: number;
+  /** TCP connections at once; further ones are closed as they come. */
+  readonly maxConnections: number;
+  /** Requests on one HTTP/1.1 connection, after which it is closed. */
+  readonly maxRequestsPerSocket: number;
+  /** Streams at once on one HTTP/2 connection. */
+  readonly maxConcurrentStreams: number;
+  /** Memory of one HTTP/2 connection in units of 1,000,000 bytes; above it new streams are refused. */
+  readonly maxSessionMemoryMb: number;
+  /** Frames that HTTP/2 lets a peer send by mistake on one connection before it is closed. */
+  readonly maxSessionInvalidFrames: number;
+  /** Streams refused on one HTTP/2 connection before it is closed. */
+  readonly maxSessionRejectedStreams: number;
+  /** Body bytes a client may send ahead on one HTTP/2 stream. */
+  readonly streamWindowBytes: number;
+  /** Body bytes a client may send ahead on all streams of one HTTP/2 connection. */
+  readonly sessionWindowBytes: number;
+}
+
+/** The defaults, each with its reason. */
+export const DEFAULT_LIMITS: ListenerLimits = {
+  /** A header section is one or two packets; ten seconds forgive three lost ones. */
+  headersTimeoutMs: 10_000,
+  /** 10 MiB at 3 Mbit/s. */
+  requestTimeoutMs: 30_000,
+  /** The largest RELAY_DEADLINE_MS (120 s) and a minute to take 10 MiB at 1.5 Mbit/s. */
+  answerTimeoutMs: 180_000,
+  /** Late by a fifth of the shortest timeout at most, and 4,000 connections are walked in well under a millisecond. */
+  checkIntervalMs: 2_000,
+  /** Longer than the 60 s for which load balancers keep a backend connection, so that they close first, not we. */
+  keepAliveTimeoutMs: 65_000,
+  /** Channels of typed clients stay open between calls; a new connection costs them a round trip or three. */
+  sessionIdleTimeoutMs: 120_000,
+  /** One slow round trip. */
+  lingerMs: 1_000,
+  /** Node's own default; browsers and proxies stay below 8 KiB. */
+  maxHeaderBytes: 16 * 1024,
+  /** Browsers behind two proxies send about 40. */
+  maxHeaders: 100,
+  /** Below the usual 4,096 file descriptors, with room for the store and for sockets to providers. */
+  maxConnections: 4_000,
+  /** Lets a new instance behind a balancer get its share of long-lived connections; one handshake in 10,000 calls. */
+  maxRequestsPerSocket: 10_000,
+  /** RFC 9113 section 6.5.2 recommends no fewer than 100; more only helps attackers (CVE-2023-44487). */
+  maxConcurrentStreams: 100,
+  /** Three answers of 10 MiB may wait to be sent before new streams are refused. Node's default, 10, is less than one. */
+  maxSessionMemoryMb: 32,
+  /** A correct client sends none; a client whose stream we reset has a few in flight. Node's default is 1,000. */
+  maxSessionInvalidFrames: 100,
+  /** Node's default: a client that has not read our settings yet may be refused that often. */
+  maxSessionRejectedStreams: 100,
+  /** 10 MiB in 2 s at a round trip of 50 ms; the protocol's default of 64 KiB takes 8 s. */
+  streamWindowBytes: 256 * 1024,
+  /** Four uploads at full speed; it is also what one connection can make us buffer. */
+  sessionWindowBytes: 1024 * 1024,
+};

@@ -1,0 +1,110 @@
+import type { Server as HttpServer } from "node:http";
+import type { Server as HttpsServer } from "node:https";
+import type { AddressInfo, Socket } from "node:net";
+import { awaitProtocol } from "./await-protocol.js";
+import { type Connections, createConnections } from "./connections.js";
+import { createDispatch, type Handler, type OnFault } from "./dispatch.js";
+import { drain } from "./drain.js";
+import { createHttp1, type Http1, type TlsMaterial } from "./http1.js";
+import { createHttp2 } from "./http2.js";
+import { DEFAULT_LIMITS, type ListenerLimits } from "./limits.js";
+import { sweep } from "./sweep.js";
+
+/** What to listen on and whom to give the requests to. */
+export interface ListenerOptions {
+  readonly host: string;
+  /** 0 lets the system choose; see {@link Listener.address}. */
+  readonly port: number;
+  /** With it the port speaks TLS (1.2 or later; ALPN h2, http/1.1), without it cleartext with both protocols. */
+  readonly tls: TlsMaterial | undefined;
+  /** Called for each request of either protocol that names a proper host. It may return a promise. */
+  readonly handler: Handler;
+  /**
+   * Called with an error that is worth a log line; it never holds header values or bodies. `where` is `accept` (the
+   * port), `connections` (some were refused, too many), `client` (malformed HTTP/1 or TLS), `session` (malformed
+   * HTTP/2) or `handler` (whatever it threw, as it is).
+   */
+  readonly onFault: OnFault;
+  readonly limits?: Partial<ListenerLimits>;
+}
+
+/** A port in use. */
+export interface Listener {
+  readonly address: { readonly host: string; readonly port: number };
+  /**
+   * Stops accepting, finishes the requests in flight and resolves when all sockets are gone, which is `graceMs` from
+   * now at the latest. Further calls return the same promise.
+   */
+  close(graceMs: number): Promise<void>;
+}
+
+/**
+ * Serves HTTP/1.1 and HTTP/2 on one port.
+ *
+ * @throws the system's error, such as EADDRINUSE, or that of a certificate or key that cannot be read.
+ */
+export async function listen(options: ListenerOptions): Promise<Listener> {
+  const { tls, handler, onFault } = options;
+  const limits = { ...DEFAULT_LIMITS, ...options.limits };
+  const connections = createConnections();
+  const http1Dispatch = createDispatch(1, limits, handler, onFault);
+  const http2Dispatch = createDispatch(2, limits, handler, onFault);
+  const http1 = createHttp1(tls, limits, connections, http1Dispatch, onFault);
+  const http2 = createHttp2(limits, connections, http2Dispatch, onFault);
+  route(http1, http2, connections, limits);
+  await bind(http1.server, options);
+  const stop = watch(http1.server, connections, limits, onFault);
+  const { address: host, port } = http1.server.address() as AddressInfo;
+  let closing: Promise<void> | undefined;
+  return {
+    address: { host, port },
+    close: (graceMs) => (closing ??= drain(http1.server, connections, graceMs).finally(stop)),
+  };
+}
+
+/** Gives each connection to the protocol that its first bytes show. */
+function route(http1: Http1, http2: (socket: Socket) => void, connections: Connections, limits: ListenerLimits): void {
+  http1.server.on("connection", (socket: Socket) => {
+    connections.sockets.add(socket);
+    socket.on("error", ignore).on("close", () => connections.sockets.delete(socket));
+  });
+  http1.server.on(http1.readyEvent, (socket: Socket) => {
+    socket.on("error", ignore);
+    if (connections.draining) return void socket.destroy();
+    awaitProtocol(socket, connections.waiting, limits.headersTimeoutMs, (ready, protocol) =>
+      protocol === "http1" ? http1.accept(ready) : http2(ready),
+    );
+  });
+}
+
+function bind(server: HttpServer | HttpsServer, { host, port }: ListenerOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+}
+
+/** Sweeps at intervals and reports faults of the port; connections over the limit once per sweep, not one by one. */
+function watch(
+  server: HttpServer | HttpsServer,
+  connections: Connections,
+  limits: ListenerLimits,
+  onFault: OnFault,
+): () => void {
+  let refused = 0;
+  server.on("error", (error) => onFault("accept", error));
+  server.on("drop", () => refused++);
+  const timer = setInterval(() => {
+    sweep(connections, limits);
+    if (connections.draining) server.closeIdleConnections();
+    if (refused > 0) onFault("connections", new Error(`refused ${refused} over the limit of ${limits.maxConnections}`));
+    refused = 0;
+  }, limits.checkIntervalMs).unref();
+  return () => clearInterval(timer);
+}
+
+/** A network failure on one connection; whoever uses it learns of it from 'close'. */
+function ignore(): void {}

@@ -1,0 +1,87 @@
+import { isUtf8 } from "node:buffer";
+import { validateJson } from "../json/json-validator.js";
+import type { Redactor } from "../telemetry/redact.js";
+import type { UpstreamAnswer } from "../upstream/request.js";
+import type { Answer, AnswerData } from "./outcome.js";
+import { decodeText, isJsonType, isTextType, type MediaType, parseMediaType } from "./text.js";
+
+/** How the body is to be mapped: by its type, as base64 whatever its type (GETFILE), or not at all. */
+export type AnswerForm = "auto" | "base64" | "body";
+
+/** Fields that belong to the connection, not to the answer (RFC 9110 section 7.6.1), and cookies, which are nobody's. */
+const DROPPED = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-connection",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "set-cookie",
+  "set-cookie2",
+]);
+
+/**
+ * Maps a provider's answer to what may leave the relay: fields filtered, body mapped, the token taken out of both.
+ * Pure; never throws for anything a provider can send.
+ */
+export function answerFromUpstream(upstream: UpstreamAnswer, form: AnswerForm, redactor: Redactor): Answer {
+  const mediaType = parseMediaType(headerValue(upstream.rawHeaders, "content-type"));
+  return {
+    statusCode: upstream.statusCode,
+    contentType: redactor.text(mediaType.essence),
+    headers: headersFromRaw(upstream.rawHeaders, redactor),
+    data: dataFromBody(upstream.body, mediaType, form, redactor),
+  };
+}
+
+function dataFromBody(body: Buffer, mediaType: MediaType, form: AnswerForm, redactor: Redactor): AnswerData {
+  if (form === "body") return { kind: "body", bytes: redactor.bytes(body) };
+  if (body.length === 0) return { kind: "empty" };
+  if (form === "auto" && isJsonType(mediaType.essence)) return jsonOrText(body, mediaType.charset, redactor);
+  if (form === "auto" && isTextType(mediaType)) {
+    return { kind: "text", text: redactor.text(decodeText(body, mediaType.charset)) };
+  }
+  return { kind: "binary", bytes: redactor.bytes(body) };
+}
+
+/** JSON stays the provider's bytes; what only claims to be JSON becomes a string. */
+function jsonOrText(body: Buffer, charset: string | undefined, redactor: Redactor): AnswerData {
+  const isPlain =
+    (charset === undefined || charset === "utf-8" || charset === "utf8") && body[0] !== 0xef && isUtf8(body);
+  const text = redactor.bytes(isPlain ? body : Buffer.from(decodeText(body, charset), "utf8"));
+  if (validateJson(text) === "valid") return { kind: "json", text };
+  return { kind: "text", text: text.toString("utf8") };
+}
+
+/** Names as received; fields that repeat are joined under the first spelling of their name. */
+function headersFromRaw(raw: readonly string[], redactor: Redactor): Array<readonly [string, string]> {
+  const named = namedByConnection(raw);
+  const fields = new Map<string, [name: string, value: string]>();
+  for (let at = 0; at + 1 < raw.length; at += 2) {
+    const name = raw[at] as string;
+    const key = name.toLowerCase();
+    if (DROPPED.has(key) || named?.has(key)) continue;
+    const value = raw[at + 1] as string;
+    const field = fields.get(key);
+    if (field === undefined) fields.set(key, [redactor.text(name), redactor.text(value)]);
+    else field[1] = redactor.text(`${field[1]}, ${value}`);
+  }
+  return [...fields.values()];
+}
+
+/** Fields that the Connection field declares hop-by-hop; undefined in the ordinary case of none. */
+function namedByConnection(raw: readonly string[]): Set<string> | undefined {
+  const value = headerValue(raw, "connection").toLowerCase();
+  if (value === "" || value === "keep-alive" || value === "close") return undefined;
+  return new Set(value.split(",").map((name) => name.trim()));
+}
+
+function headerValue(raw: readonly string[], name: string): string {
+  for (let at = 0; at + 1 < raw.length; at += 2) {
+    if (raw[at]?.length === name.length && raw[at]?.toLowerCase() === name) return raw[at + 1] ?? "";
+  }
+  return "";
+}

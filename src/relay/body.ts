@@ -1,0 +1,179 @@
+import { RelayError } from "../errors.js";
+import type { JsonRange } from "../json/json-scan.js";
+import { kindAt, sliceElements, sliceMembers } from "../json/json-slice.js";
+import { fileFromMembers, formDataFromJson, membersByName, relatedFromJson } from "./multipart.js";
+import { type QueryPair, queryFromJson } from "./query.js";
+import { isJsonType, parseMediaType } from "./text.js";
+import { formFromJson, isUrlencoded, URLENCODED } from "./urlencoded.js";
+
+/** A method that goes to a provider (RFC 9110 section 9, RFC 5789). */
+export type HttpMethod = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS";
+
+/** The parts of a call that decide method and body. */
+export interface BodyInput {
+  /** Untrusted text: a method or a pseudo-method, in any case. */
+  readonly method: string;
+  /** Valid JSON of an object with members; undefined for no information. */
+  readonly payload: Uint8Array | undefined;
+  /** Exact bytes instead of a payload; no bytes are the same as undefined. */
+  readonly body: Uint8Array | undefined;
+  /** The caller's content-type header. */
+  readonly contentType: string | undefined;
+  /** Whether the caller sent `x-payload-type: file`. */
+  readonly payloadTypeFile: boolean;
+  /** Makes a multipart boundary: 1 to 70 letters and digits that nobody can guess. Called at most once. */
+  readonly newBoundary: () => string;
+}
+
+/** What is sent, as far as method and payload decide it. */
+export interface DecidedBody extends Content {
+  readonly method: HttpMethod;
+  /** `base64`: the answer is wanted as base64 whatever its type. */
+  readonly answerAs: "auto" | "base64";
+}
+
+interface Content {
+  /** Undefined: the request has no body. */
+  readonly body: Uint8Array | undefined;
+  /** The content-type to send; without a body it is the caller's own. */
+  readonly contentType: string | undefined;
+  /** To append to the url's query, in order. */
+  readonly query: readonly QueryPair[];
+}
+
+type Format = "query" | "json" | "urlencoded" | "form-data" | "related";
+type Method = Pick<DecidedBody, "method" | "answerAs"> & { readonly format: Format };
+
+const METHODS: ReadonlyMap<string, Method> = new Map([
+  ["GET", { method: "GET", format: "query", answerAs: "auto" }],
+  ["HEAD", { method: "HEAD", format: "query", answerAs: "auto" }],
+  ["GETFILE", { method: "GET", format: "query", answerAs: "base64" }],
+  ["POST", { method: "POST", format: "json", answerAs: "auto" }],
+  ["PUT", { method: "PUT", format: "json", answerAs: "auto" }],
+  ["PATCH", { method: "PATCH", format: "json", answerAs: "auto" }],
+  ["DELETE", { method: "DELETE", format: "json", answerAs: "auto" }],
+  ["OPTIONS", { method: "OPTIONS", format: "json", answerAs: "auto" }],
+  ["FORM", { method: "POST", format: "urlencoded", answerAs: "auto" }],
+  ["MULTIFORM-POST", { method: "POST", format: "form-data", answerAs: "auto" }],
+  ["MULTIFORM-PUT", { method: "PUT", format: "form-data", answerAs: "auto" }],
+  ["MULTIFORM-PATCH", { method: "PATCH", format: "form-data", answerAs: "auto" }],
+  ["MULTIPART-FORM", { method: "POST", format: "related", answerAs: "auto" }],
+] satisfies ReadonlyArray<[string, Method]>);
+
+/** Methods whose payload may be one file that is sent as its raw bytes. */
+const UPLOADS: ReadonlySet<HttpMethod> = new Set(["POST", "PUT", "PATCH"]);
+const FILE_MEMBERS: ReadonlySet<string> = new Set(["content", "type", "name"]);
+/** How an upload begins, within its first 256 bytes; other payloads are not looked through. */
+const UPLOAD_START = /^\s*\{\s*"files"\s*:\s*\[/;
+/** The way out for an API whose JSON looks like an upload. */
+const AS_JSON = "To send the payload as JSON, leave out x-payload-type and set content-type: application/json.";
+
+/**
+ * Decides the HTTP method, the body with its content-type, and what goes to the query.
+ *
+ * Fails with CALL_FORMAT_ERROR that names the field.
+ */
+export function bodyFromCall(input: BodyInput): DecidedBody {
+  const method = parseMethod(input.method);
+  return { method: method.method, answerAs: method.answerAs, ...contentFrom(input, method) };
+}
+
+function parseMethod(text: string): Method {
+  // ASCII only: `ſ` (U+017F) is `S` in upper case.
+  const method = /^[A-Za-z-]{1,20}$/.test(text) ? METHODS.get(text.toUpperCase()) : undefined;
+  if (method !== undefined) return method;
+  throw formatError(`method is not supported. Use one of ${[...METHODS.keys()].join(", ")}.`);
+}
+
+function contentFrom(input: BodyInput, method: Method): Content {
+  const { payload, contentType } = input;
+  if (input.body !== undefined && input.body.length > 0) return exactContent(input, input.body, method);
+  if (method.format === "query") return { body: undefined, contentType, query: payload ? queryFromJson(payload) : [] };
+  if (input.payloadTypeFile) requireUpload(method);
+  if (payload === undefined) return withoutPayload(input, method);
+  switch (method.format) {
+    case "json":
+      return jsonContent(input, payload, method);
+    case "urlencoded":
+      return {
+        body: formFromJson(payload),
+        contentType: isUrlencoded(contentType) ? contentType : URLENCODED,
+        query: [],
+      };
+    case "form-data":
+      return { ...formDataFromJson(payload, input.newBoundary()), query: [] };
+    case "related":
+      return { ...relatedFromJson(payload, input.newBoundary()), query: [] };
+  }
+}
+
+function exactContent({ payload, contentType }: BodyInput, body: Uint8Array, method: Method): Content {
+  if (payload !== undefined) throw formatError("body and payload are both given. Send one of them.");
+  if (method.format !== "json") throw formatError("body needs the method POST, PUT, PATCH, DELETE or OPTIONS.");
+  return { body, contentType: contentType ?? "application/octet-stream", query: [] };
+}
+
+/** An empty body is a form without fields; multipart/related without a part means nothing. */
+function withoutPayload({ contentType, payloadTypeFile }: BodyInput, { format }: Method): Content {
+  if (payloadTypeFile) throw formatError("payload.files is missing: x-payload-type: file needs one file.");
+  if (format === "related") throw formatError("payload is missing: MULTIPART-FORM needs the member contentPart0.");
+  return { body: undefined, contentType, query: [] };
+}
+
+function requireUpload({ method, format }: Method): void {
+  if (format === "form-data" || (format === "json" && UPLOADS.has(method))) return;
+  throw formatError("method must be POST, PUT, PATCH or MULTIFORM-… with the header x-payload-type: file.");
+}
+
+function jsonContent(input: BodyInput, payload: Uint8Array, { method }: Method): Content {
+  const { contentType } = input;
+  if (input.payloadTypeFile || (UPLOADS.has(method) && isUpload(payload, contentType))) {
+    return fileContent(payload, contentType);
+  }
+  if (isUrlencoded(contentType)) return { body: formFromJson(payload), contentType, query: [] };
+  return { body: payload, contentType: contentType ?? "application/json", query: [] };
+}
+
+/**
+ * Whether a payload is an upload without saying so: its one member is `files`, an array of objects with `content` and
+ * nothing but texts for `content`, `type` and `name`. A content-type of JSON or urlencoded says that it is not.
+ */
+function isUpload(payload: Uint8Array, contentType: string | undefined): boolean {
+  if (!UPLOAD_START.test(Buffer.from(payload.subarray(0, 256)).toString("latin1"))) return false;
+  if (contentType !== undefined && (isUrlencoded(contentType) || isJsonType(parseMediaType(contentType).essence))) {
+    return false;
+  }
+  const [files, ...others] = sliceMembers(payload);
+  if (files?.key !== "files" || others.length > 0) return false;
+  const elements = sliceElements(payload, files.start, files.end);
+  return elements.length > 0 && elements.every((element) => isFileShaped(payload, element));
+}
+
+function isFileShaped(payload: Uint8Array, value: JsonRange): boolean {
+  const members = sliceMembers(payload, value.start, value.end);
+  return (
+    members.some(({ key }) => key === "content") &&
+    members.every(({ key, start }) => FILE_MEMBERS.has(key) && kindAt(payload, start) === "string")
+  );
+}
+
+/** One file as the whole body (compat C6). */
+function fileContent(payload: Uint8Array, contentType: string | undefined): Content {
+  const members = membersByName(payload, { start: 0, end: payload.length });
+  const files = members.get("files");
+  if (files === undefined || members.size > 1) throw formatError(`payload.files must be the only member. ${AS_JSON}`);
+  const [element, ...others] = sliceElements(payload, files.start, files.end);
+  if (element === undefined || others.length > 0) {
+    throw formatError(`payload.files must be an array of one file; send several with MULTIFORM-POST. ${AS_JSON}`);
+  }
+  const file = membersByName(payload, element);
+  if ([...file.keys()].some((key) => !FILE_MEMBERS.has(key))) {
+    throw formatError("payload.files[0] may have the members content, type and name only.");
+  }
+  const { bytes, type } = fileFromMembers(payload, file, "payload.files[0]");
+  return { body: bytes, contentType: type ?? contentType ?? "application/octet-stream", query: [] };
+}
+
+function formatError(message: string): RelayError {
+  return new RelayError("CALL_FORMAT_ERROR", message);
+}

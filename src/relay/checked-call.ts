@@ -1,0 +1,68 @@
+import { RelayError } from "../errors.js";
+import { decideHeaders } from "../providers/headers.js";
+import { bodyFromCall } from "./body.js";
+import type { Call, CallDescription } from "./call.js";
+import { queryFromJson } from "./query.js";
+
+/** Ids and keys; nothing longer is one (threats I19, T02). In UTF-16 code units. */
+const MAX_ID_LENGTH = 256;
+
+/** What is sent, as far as the caller decides it. */
+export interface CheckedCall {
+  /** Real HTTP method, upper-case. */
+  readonly method: string;
+  /** Headers to forward, content-type of the body included. */
+  readonly headers: ReadonlyArray<readonly [name: string, value: string]>;
+  readonly body: Uint8Array | undefined;
+  /** To append to the url's query, in order. */
+  readonly query: ReadonlyArray<readonly [name: string, value: string]>;
+  /** GETFILE wants base64 whatever the type. */
+  readonly answerAs: "auto" | "base64";
+}
+
+/** The fields beside the description that every call must have. Fails with CALL_FORMAT_ERROR that names the field. */
+export function requireCallFields(call: Call): void {
+  requireId(call.publicKey, "public_key");
+  requireId(call.userId, "user_id");
+}
+
+/**
+ * Decides method, headers, body and query of the request, before anything secret is touched.
+ *
+ * Fails with CALL_FORMAT_ERROR that names the field.
+ */
+export function checkCall(description: CallDescription, newBoundary: () => string): CheckedCall {
+  const decided = decideHeaders(description.headers);
+  const contentType = decided.forwarded.find(([name]) => name.toLowerCase() === "content-type");
+  const body = bodyFromCall({
+    method: description.method,
+    payload: description.payload,
+    body: description.body,
+    contentType: contentType?.[1],
+    payloadTypeFile: decided.payloadType === "file",
+    newBoundary,
+  });
+  const query = description.queryString === undefined ? [] : queryFromJson(description.queryString);
+  return {
+    method: body.method,
+    headers: withContentType(decided.forwarded, body.contentType),
+    body: body.body,
+    query: [...query, ...body.query],
+    answerAs: body.answerAs,
+  };
+}
+
+/** One content-type: that of the body as it is sent, in the place and spelling of the caller's own. */
+function withContentType(headers: CheckedCall["headers"], contentType: string | undefined): CheckedCall["headers"] {
+  const others = headers.filter(([name]) => name.toLowerCase() !== "content-type");
+  return contentType === undefined ? others : [...others, ["content-type", contentType]];
+}
+
+function requireId(value: string, field: string): void {
+  if (value === "") throw new RelayError("CALL_FORMAT_ERROR", `${field} is missing.`);
+  if (value.length > MAX_ID_LENGTH) {
+    throw new RelayError("CALL_FORMAT_ERROR", `${field} is longer than ${MAX_ID_LENGTH} characters.`);
+  }
+  // UTF-8 cannot hold a lone surrogate: two different ids would become the same bytes in the store.
+  if (!value.isWellFormed()) throw new RelayError("CALL_FORMAT_ERROR", `${field} is not well-formed Unicode.`);
+}

@@ -1,0 +1,172 @@
+import type { Application, ApplicationStore } from "../applications/application.js";
+import { decideCaller } from "../applications/caller.js";
+import { RelayError } from "../errors.js";
+import { placeCredential } from "../providers/credential.js";
+import { decideBoundOrigin, decideEgress, type EgressAllowed } from "../providers/egress.js";
+import type { HeaderPairs, Provider, ProviderCatalog } from "../providers/provider.js";
+import { createRedactor } from "../telemetry/redact.js";
+import type { Connection, ConnectionStore } from "../tokens/connection.js";
+import type { TokenSource } from "../tokens/token-source.js";
+import type { Upstream } from "../upstream/request.js";
+import { answerFromUpstream } from "./answer.js";
+import type { Call, CallOrigin } from "./call.js";
+import { checkCall, requireCallFields } from "./checked-call.js";
+import { type Outcome, outcomeFromAnswer, outcomeFromError } from "./outcome.js";
+import { appendQuery } from "./query.js";
+import { type CallTrace, createCallTrace, type RelayLog } from "./trace.js";
+
+/** What a call needs; everything is a value or an interface, so that the use case knows no protocol and no store. */
+export interface RelayOptions {
+  readonly applications: ApplicationStore;
+  /** Opens the sealed SHA-256 of an application's private key. */
+  readonly openPrivateKeyHash: (application: Application) => Buffer;
+  readonly catalog: ProviderCatalog;
+  readonly connections: ConnectionStore;
+  readonly tokens: TokenSource;
+  readonly upstream: Upstream;
+  /** A fresh multipart boundary (RFC 2046 section 5.1.1). */
+  readonly newBoundary: () => string;
+  readonly log: RelayLog;
+}
+
+/** The use case: one call at a provider, for one user of one application. */
+export interface Relay {
+  /** Never rejects: whatever happens becomes an outcome, and one log line. */
+  perform(call: Call): Promise<Outcome>;
+  /** The outcome of what could not even be read as a call. */
+  refuse(origin: CallOrigin, error: unknown): Outcome;
+}
+
+/**
+ * Sent unless the call or the provider's definition says otherwise. Answers are asked for as they are: undoing a
+ * compression costs more than it saves on the short way to a relay, and what a provider compresses all the same is
+ * decoded under the limit.
+ */
+const DEFAULT_HEADERS: HeaderPairs = [
+  ["accept", "*/*"],
+  ["accept-encoding", "identity"],
+  ["user-agent", "provider-call-relay"],
+];
+
+/** Every protocol calls this, and nothing else, to perform a call. */
+export function createRelay(options: RelayOptions): Relay {
+  return {
+    async perform(call) {
+      const trace = createCallTrace(call);
+      let outcome: Outcome;
+      try {
+        outcome = await relay(options, call, trace);
+      } catch (error) {
+        outcome = outcomeFromError(call.callId, call.signal?.aborted ? callerGone() : error, options.log.fault);
+      }
+      options.log.call(trace, outcome);
+      return outcome;
+    },
+    refuse(origin, error) {
+      const outcome = outcomeFromError(origin.callId, error, options.log.fault);
+      options.log.call(createCallTrace(origin), outcome);
+      return outcome;
+    },
+  };
+}
+
+/** One call, top to bottom. Every refusal comes before a token is opened. */
+async function relay(options: RelayOptions, call: Call, trace: CallTrace): Promise<Outcome> {
+  requireCallFields(call);
+  const application = await requireApplication(options, call, trace);
+  requireAllowedCaller(options, application, call);
+  const provider = requireProvider(options, call, trace);
+  const checked = checkCall(call.description, options.newBoundary);
+  const egress = requireEgress(call.description.url, provider, trace);
+  const connection = await requireConnection(options, application, call, provider);
+  requireBoundOrigin(egress, connection, trace);
+  const token = await options.tokens.accessToken(connection);
+  const { path, headers } = placeCredential({
+    provider,
+    headers: checked.headers,
+    defaults: DEFAULT_HEADERS,
+    path: appendQuery(egress.path, checked.query),
+    token: token.reveal(),
+  });
+  const answer = await trace.timeProvider(checked, egress.origin, () =>
+    options.upstream.send(
+      {
+        origin: egress.origin,
+        path,
+        method: checked.method,
+        headers,
+        body: checked.body,
+        connectionId: connection.id,
+        allowPrivateNetwork: provider.allowPrivateNetwork,
+      },
+      call,
+    ),
+  );
+  const form = call.responseMode === "body" ? "body" : checked.answerAs;
+  return outcomeFromAnswer(call.callId, answerFromUpstream(answer, form, createRedactor([token.reveal()])));
+}
+
+async function requireApplication({ applications }: RelayOptions, call: Call, trace: CallTrace): Promise<Application> {
+  const application = await applications.findByPublicKey(call.publicKey);
+  if (application === undefined || application.state !== "ACTIVE") {
+    throw new RelayError("INVALID_PUBLIC_KEY", "No active application has this public key. Check public_key.");
+  }
+  trace.applicationId = application.id;
+  return application;
+}
+
+function requireAllowedCaller(options: RelayOptions, application: Application, call: Call): void {
+  const decision = decideCaller({
+    application,
+    userId: call.userId,
+    proof: call.proof,
+    privateKeyHash: () => options.openPrivateKeyHash(application),
+  });
+  if (decision.result === "deny") throw new RelayError("CALLER_NOT_ALLOWED", decision.message);
+}
+
+function requireProvider({ catalog }: RelayOptions, call: Call, trace: CallTrace): Provider {
+  const provider = catalog.find(call.providerName);
+  if (provider === undefined) {
+    throw new RelayError(
+      "INVALID_PROVIDER",
+      "There is no provider of this name. Check the provider's name in the path.",
+    );
+  }
+  trace.provider = provider.name;
+  return provider;
+}
+
+function requireEgress(url: string, provider: Provider, trace: CallTrace): EgressAllowed {
+  const decision = decideEgress(url, provider);
+  trace.rule = decision.rule;
+  if (decision.result === "deny") throw new RelayError("URL_NOT_ALLOWED", decision.message);
+  return decision;
+}
+
+async function requireConnection(
+  { connections }: RelayOptions,
+  application: Application,
+  call: Call,
+  provider: Provider,
+): Promise<Connection> {
+  const key = { applicationId: application.id, userId: call.userId, providerName: provider.name };
+  const connection = await connections.find(key);
+  if (connection !== undefined) return connection;
+  throw new RelayError(
+    "INVALID_OAUTHID",
+    "This user has no connection at this provider. Connect the user first; user ids match exactly, and a raw + in a query is a space.",
+  );
+}
+
+function requireBoundOrigin(egress: EgressAllowed, connection: Connection, trace: CallTrace): void {
+  const decision = decideBoundOrigin(egress, connection.originParameters);
+  if (decision.result === "allow") return;
+  trace.rule = decision.rule;
+  throw new RelayError("URL_NOT_ALLOWED", decision.message);
+}
+
+/** Nobody reads this row; the log line tells the story. */
+function callerGone(): RelayError {
+  return new RelayError("PROVIDER_TIMEOUT", "The caller ended the call before the provider answered.");
+}

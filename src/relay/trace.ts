@@ -1,0 +1,83 @@
+import type { CallLog } from "../telemetry/call-log.js";
+import type { UpstreamAnswer } from "../upstream/request.js";
+import type { CallOrigin } from "./call.js";
+import type { AnswerData, Outcome } from "./outcome.js";
+
+/** What is learned of a call on its way; becomes its log line. */
+export interface CallTrace {
+  readonly origin: CallOrigin;
+  applicationId: string | undefined;
+  provider: string | undefined;
+  /** Name of the egress rule that allowed or refused the url. */
+  rule: string | undefined;
+  method: string | undefined;
+  upstreamOrigin: string | undefined;
+  requestBytes: number;
+  providerMs: number | undefined;
+  /** Runs the request and keeps how long the provider took, also when it fails. */
+  timeProvider(
+    sent: { readonly method: string; readonly body: Uint8Array | undefined },
+    upstreamOrigin: string,
+    send: () => Promise<UpstreamAnswer>,
+  ): Promise<UpstreamAnswer>;
+}
+
+/** Where the relay reports to. */
+export interface RelayLog {
+  call(trace: CallTrace, outcome: Outcome): void;
+  /** A fault of ours, by place; described by class and code only. */
+  fault(where: string, error: unknown): void;
+}
+
+/** Starts the trace of one call. */
+export function createCallTrace(origin: CallOrigin): CallTrace {
+  return {
+    origin,
+    applicationId: undefined,
+    provider: undefined,
+    rule: undefined,
+    method: undefined,
+    upstreamOrigin: undefined,
+    requestBytes: 0,
+    providerMs: undefined,
+    async timeProvider(sent, upstreamOrigin, send) {
+      this.method = sent.method;
+      this.upstreamOrigin = upstreamOrigin;
+      this.requestBytes = sent.body?.length ?? 0;
+      const startedAt = performance.now();
+      try {
+        return await send();
+      } finally {
+        this.providerMs = performance.now() - startedAt;
+      }
+    },
+  };
+}
+
+/** Turns traces into log lines. */
+export function createRelayLog(log: CallLog, fault: RelayLog["fault"]): RelayLog {
+  return {
+    fault,
+    call: (trace, outcome) =>
+      log({
+        callId: trace.origin.callId,
+        surface: trace.origin.surface,
+        applicationId: trace.applicationId,
+        provider: trace.provider,
+        method: trace.method,
+        origin: trace.upstreamOrigin,
+        status: outcome.result === "success" ? outcome.answer.statusCode : outcome.statusCode,
+        errorType: outcome.result === "error" ? outcome.errorType : undefined,
+        rule: trace.rule,
+        totalMs: performance.now() - trace.origin.startedAt,
+        providerMs: trace.providerMs,
+        requestBytes: trace.requestBytes,
+        responseBytes: sizeOf(outcome.answer?.data),
+      }),
+  };
+}
+
+function sizeOf(data: AnswerData | undefined): number {
+  if (data === undefined || data.kind === "empty") return 0;
+  return data.kind === "json" || data.kind === "text" ? data.text.length : data.bytes.length;
+}

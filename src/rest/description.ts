@@ -1,0 +1,143 @@
+import { isUtf8 } from "node:buffer";
+import { RelayError } from "../errors.js";
+import { kindAt, sliceMembers } from "../json/json-slice.js";
+import { validateJson } from "../json/json-validator.js";
+import { type CallDescription, CALL_JSON_LIMITS as LIMITS } from "../relay/call.js";
+
+const FIELDS: ReadonlyMap<string, string> = new Map([
+  ["url", "url"],
+  ["method", "method"],
+  ["payload", "payload"],
+  ["headers", "headers"],
+  ["queryString", "queryString"],
+  ["query_string", "queryString"],
+  ["body", "body"],
+]);
+
+interface Range {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * Reads the call from the text of the request body, whatever content type it came with. `payload` and `queryString`
+ * stay slices of the caller's own bytes.
+ *
+ * Fails with CALL_FORMAT_ERROR that names the field.
+ */
+export function descriptionFromBody(body: Buffer): CallDescription {
+  const text = withoutByteOrderMark(body);
+  requireJsonObject(text);
+  const fields = fieldsFrom(text);
+  return {
+    url: requiredString(text, fields.get("url"), "url"),
+    method: requiredString(text, fields.get("method"), "method"),
+    payload: objectText(text, fields.get("payload"), "payload"),
+    headers: headersFrom(text, fields.get("headers")),
+    queryString: objectText(text, fields.get("queryString"), "queryString"),
+    body: bytesFrom(text, fields.get("body")),
+  };
+}
+
+/** Reads the call from `body.*` query parameters, for clients that send an empty body (compat C11). */
+export function descriptionFromDotted(dotted: ReadonlyArray<readonly [path: string, value: string]>): CallDescription {
+  const members: string[] = [];
+  const nested = new Map<string, string[]>();
+  for (const [path, value] of dotted) {
+    const dot = path.indexOf(".");
+    if (dot === -1) members.push(`${JSON.stringify(path)}:${flatValue(path, value)}`);
+    else groupOf(nested, path.slice(0, dot)).push(`${JSON.stringify(path.slice(dot + 1))}:${JSON.stringify(value)}`);
+  }
+  for (const [name, inner] of nested) members.push(`${JSON.stringify(name)}:{${inner.join(",")}}`);
+  return descriptionFromBody(Buffer.from(`{${members.join(",")}}`));
+}
+
+/** `body.payload={"a":1}` carries a whole object as text; everything else is a string. */
+function flatValue(path: string, value: string): string {
+  const isObject = value.startsWith("{") && validateJson(Buffer.from(value), LIMITS) === "valid";
+  return isObject && path !== "url" && path !== "method" ? value : JSON.stringify(value);
+}
+
+function groupOf(groups: Map<string, string[]>, name: string): string[] {
+  const group = groups.get(name) ?? [];
+  groups.set(name, group);
+  return group;
+}
+
+function withoutByteOrderMark(body: Buffer): Buffer {
+  return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? body.subarray(3) : body;
+}
+
+function requireJsonObject(text: Buffer): void {
+  if (!isUtf8(text)) throw formatError("The request body is not UTF-8 text. Send one JSON object.");
+  const verdict = validateJson(text, LIMITS);
+  if (verdict === "depth") throw formatError(`The request body is nested deeper than ${LIMITS.maxDepth} levels.`);
+  if (verdict === "keys") throw formatError(`The request body has more than ${LIMITS.maxKeys} keys.`);
+  if (verdict !== "valid" || kindAt(text) !== "object") {
+    throw formatError('The request body is not a JSON object. Send {"url": …, "method": …}.');
+  }
+}
+
+function fieldsFrom(text: Buffer): Map<string, Range> {
+  const fields = new Map<string, Range>();
+  for (const member of sliceMembers(text)) {
+    const field = FIELDS.get(member.key);
+    if (field === undefined) throw formatError(`${quoted(member.key)} is not a field of a call. Remove it.`);
+    if (fields.has(field)) throw formatError(`${field} is given more than once. Send it once.`);
+    fields.set(field, member);
+  }
+  return fields;
+}
+
+function requiredString(text: Buffer, range: Range | undefined, field: string): string {
+  const value = range === undefined ? "" : stringFrom(text, range, field);
+  if (value === "") throw formatError(`${field} is missing.`);
+  return value;
+}
+
+function stringFrom(text: Buffer, range: Range, field: string): string {
+  if (kindAt(text, range.start) !== "string") throw formatError(`${field} must be a string.`);
+  return JSON.parse(text.toString("utf8", range.start, range.end)) as string;
+}
+
+/** The member's own bytes; missing, null and an object without members are no information. */
+function objectText(text: Buffer, range: Range | undefined, field: string): Uint8Array | undefined {
+  if (range === undefined || kindAt(text, range.start) === "null") return undefined;
+  if (kindAt(text, range.start) !== "object") throw formatError(`${field} must be an object.`);
+  const isEmpty = sliceMembers(text, range.start, range.end).length === 0;
+  return isEmpty ? undefined : text.subarray(range.start, range.end);
+}
+
+function headersFrom(text: Buffer, range: Range | undefined): Array<readonly [string, string]> {
+  if (objectText(text, range, "headers") === undefined || range === undefined) return [];
+  const seen = new Set<string>();
+  return sliceMembers(text, range.start, range.end).map((member) => {
+    if (seen.has(member.key)) throw formatError("headers has the same name twice. Send each header once.");
+    seen.add(member.key);
+    return [member.key, headerValue(text, member)] as const;
+  });
+}
+
+function headerValue(text: Buffer, range: Range): string {
+  const kind = kindAt(text, range.start);
+  if (kind === "string") return stringFrom(text, range, "headers");
+  if (kind === "number" || kind === "true" || kind === "false") return text.toString("latin1", range.start, range.end);
+  throw formatError("headers must have strings, numbers or booleans as values.");
+}
+
+/** ProtoJSON of bytes: base64, standard or URL-safe. */
+function bytesFrom(text: Buffer, range: Range | undefined): Uint8Array | undefined {
+  if (range === undefined || kindAt(text, range.start) === "null") return undefined;
+  const encoded = stringFrom(text, range, "body");
+  if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(encoded)) throw formatError("body must be base64.");
+  return encoded === "" ? undefined : Buffer.from(encoded, "base64");
+}
+
+/** A caller's own key, safe to repeat to it: short and without control characters. */
+function quoted(key: string): string {
+  return /^[\w.$-]{1,64}$/.test(key) ? key : "A key of the request body";
+}
+
+function formatError(message: string): RelayError {
+  return new RelayError("CALL_FORMAT_ERROR", message);
+}

@@ -1,0 +1,77 @@
+import { slicePath } from "../json/json-path.js";
+import type { Answer, AnswerData, Outcome } from "../relay/outcome.js";
+
+const EMPTY_OBJECT = Buffer.from("{}");
+
+/**
+ * The envelope of an outcome as bytes: `{"rows":[{…}]}`, pincStatus and statusCode first. The provider's JSON is
+ * spliced in byte for byte.
+ */
+export function envelopeFromOutcome(outcome: Outcome): Buffer {
+  return outcome.result === "success"
+    ? spliced(
+        `{"rows":[{"pincStatus":"success","statusCode":${outcome.answer.statusCode}`,
+        outcome.answer,
+        outcome.callId,
+      )
+    : spliced(errorHead(outcome), outcome.answer, outcome.callId);
+}
+
+/** The envelope, or the part of it that `x-pinc-response-data-at` asks for when there is one. */
+export function bodyFromOutcome(outcome: Outcome, dataAt: string | undefined): Buffer {
+  const envelope = envelopeFromOutcome(outcome);
+  const part = dataAt === undefined ? undefined : slicePath(envelope, dataAt);
+  return part === undefined ? envelope : envelope.subarray(part.start, part.end);
+}
+
+function errorHead(outcome: Outcome & { result: "error" }): string {
+  return (
+    `{"rows":[{"pincStatus":"error","statusCode":${outcome.statusCode},"errorType":"${outcome.errorType}",` +
+    `"inernalError":${JSON.stringify(outcome.message)}`
+  );
+}
+
+function spliced(head: string, answer: Answer | undefined, callId: string): Buffer {
+  const tail = `,"callId":"${callId}"}]}`;
+  if (answer === undefined) return Buffer.from(head + tail);
+  const { name, value, encoding } = memberFrom(answer.data);
+  const before = `${head},"contentType":${JSON.stringify(answer.contentType)},"${name}":`;
+  const after = `${encoding},"headers":${headersJson(answer.headers)}${tail}`;
+  return typeof value === "string" ? Buffer.from(before + value + after) : joined(before, value, after);
+}
+
+/** One allocation, one copy of each part. */
+function joined(before: string, value: Uint8Array, after: string): Buffer {
+  const beforeLength = Buffer.byteLength(before);
+  const result = Buffer.allocUnsafe(beforeLength + value.length + Buffer.byteLength(after));
+  result.write(before, 0);
+  result.set(value, beforeLength);
+  result.write(after, beforeLength + value.length);
+  return result;
+}
+
+function memberFrom(data: AnswerData): { name: "data" | "body"; value: string | Uint8Array; encoding: string } {
+  switch (data.kind) {
+    case "json":
+      return { name: "data", value: data.text, encoding: "" };
+    case "text":
+      return { name: "data", value: JSON.stringify(data.text), encoding: "" };
+    case "binary":
+      return { name: "data", value: base64Json(data.bytes), encoding: ',"dataEncoding":"base64"' };
+    case "body":
+      return { name: "body", value: base64Json(data.bytes), encoding: "" };
+    case "empty":
+      return { name: "data", value: EMPTY_OBJECT, encoding: "" };
+  }
+}
+
+function base64Json(bytes: Uint8Array): string {
+  return `"${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64")}"`;
+}
+
+function headersJson(headers: Answer["headers"]): string {
+  let json = "";
+  for (const [name, value] of headers)
+    json += `${json === "" ? "{" : ","}${JSON.stringify(name)}:${JSON.stringify(value)}`;
+  return json === "" ? "{}" : `${json}}`;
+}

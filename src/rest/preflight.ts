@@ -1,0 +1,58 @@
+import { corsHeaders, decideCors, preflightHeaders } from "../listener/cors.js";
+import { answerPlain, type HttpRequest, type HttpResponse } from "../listener/exchange.js";
+import { callerKeysOf } from "./caller.js";
+import { type CallQuery, parseCallQuery } from "./query.js";
+import type { Route } from "./route.js";
+
+/** Browser origins on the list of the application with this public key; none when there is no such application. */
+export type AllowedOrigins = (publicKey: string) => Promise<readonly string[]>;
+
+/** Answers a preflight (Fetch standard, CORS-preflight): the query names the application, its list decides. */
+export async function answerPreflight(
+  allowedOrigins: AllowedOrigins,
+  route: Route,
+  request: HttpRequest,
+  response: HttpResponse,
+  queryText: string,
+): Promise<void> {
+  const { origin } = request.headers;
+  const allowed = await originsOrNone(allowedOrigins, publicKeyOf(request, route, queryText));
+  if (origin === undefined || !decideCors(origin, allowed)) {
+    answerPlain(response, 403, "This origin is not on the application's list of allowed origins.", { vary: "Origin" });
+    return;
+  }
+  const requested = request.headers["access-control-request-headers"];
+  const headers = typeof requested === "string" && /^[\w, -]{1,2048}$/.test(requested) ? requested : "content-type";
+  response.writeHead(204, { vary: "Origin", ...preflightHeaders(origin, { methods: route.method, headers }) });
+  response.end();
+}
+
+/** CORS fields of a call's own answer. */
+export async function corsFieldsFor(
+  allowedOrigins: AllowedOrigins,
+  request: HttpRequest,
+  query: CallQuery,
+): Promise<Record<string, string> | undefined> {
+  const { origin } = request.headers;
+  if (origin === undefined) return undefined;
+  const allowed = await originsOrNone(allowedOrigins, callerKeysOf(request, query).publicKey);
+  return { vary: "Origin", ...(decideCors(origin, allowed) ? corsHeaders(origin) : undefined) };
+}
+
+/** A malformed query names no application; the call itself will say what is wrong with it. */
+function publicKeyOf(request: HttpRequest, route: Route, queryText: string): string {
+  try {
+    return callerKeysOf(request, parseCallQuery(queryText, route.queryFields)).publicKey;
+  } catch {
+    return "";
+  }
+}
+
+/** When the store cannot be read nothing is allowed to browsers; the row of the call itself says why. */
+async function originsOrNone(allowedOrigins: AllowedOrigins, publicKey: string): Promise<readonly string[]> {
+  try {
+    return publicKey === "" ? [] : await allowedOrigins(publicKey);
+  } catch {
+    return [];
+  }
+}

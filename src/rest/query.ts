@@ -1,0 +1,67 @@
+import { RelayError } from "../errors.js";
+
+/** Old names of query parameters that clients of the original service still send (compat C1). */
+const ALIASES: ReadonlyMap<string, string> = new Map([["pinc_client_id", "public_key"]]);
+
+/** Values are ids and keys; nothing longer is one. */
+const MAX_VALUE_LENGTH = 256;
+
+/** Query parameters of a call: the fields of the request message, and the call itself in dotted form (compat C11). */
+export interface CallQuery {
+  /** By field name. */
+  readonly fields: ReadonlyMap<string, string>;
+  /** `body.url`, `body.headers.x-a`, …: path without the prefix → value, in the order written. */
+  readonly dotted: ReadonlyArray<readonly [path: string, value: string]>;
+}
+
+/**
+ * Reads the query strictly: a known name twice, a known name with brackets, a percent sign that starts no escape and
+ * bytes that are not UTF-8 are CALL_FORMAT_ERROR. Unknown names are ignored, as clients add cache busters.
+ */
+export function parseCallQuery(query: string, known: ReadonlyMap<string, string>): CallQuery {
+  const fields = new Map<string, string>();
+  const dotted: Array<readonly [string, string]> = [];
+  for (const pair of query === "" ? [] : query.split("&")) {
+    const equals = pair.indexOf("=");
+    const name = decodeOr(equals === -1 ? pair : pair.slice(0, equals), "a query parameter's name");
+    if (name.startsWith("body.")) {
+      dotted.push([name.slice("body.".length), decodeOr(equals === -1 ? "" : pair.slice(equals + 1), "body.*")]);
+      continue;
+    }
+    const field = fieldFor(name, known);
+    if (field === undefined) continue;
+    if (fields.has(field)) throw formatError(`${field} is given more than once in the query. Send it once.`);
+    fields.set(field, valueFrom(equals === -1 ? "" : pair.slice(equals + 1), field));
+  }
+  return { fields, dotted };
+}
+
+function fieldFor(name: string, known: ReadonlyMap<string, string>): string | undefined {
+  const direct = ALIASES.get(name) ?? known.get(name);
+  if (direct !== undefined || !name.includes("[")) return direct;
+  const field = fieldFor(name.slice(0, name.indexOf("[")), known);
+  if (field !== undefined) throw formatError(`${field} must be one plain value in the query, without brackets.`);
+  return undefined;
+}
+
+function valueFrom(raw: string, field: string): string {
+  const value = decodeOr(raw, field);
+  if (value.length > MAX_VALUE_LENGTH) {
+    throw formatError(`${field} is longer than ${MAX_VALUE_LENGTH} characters. Send the value you were given.`);
+  }
+  return value;
+}
+
+/** Percent-decoding of the URL standard's form parser (`+` is a space), but strict. */
+function decodeOr(raw: string, field: string): string {
+  if (!raw.includes("%")) return raw.includes("+") ? raw.replaceAll("+", " ") : raw;
+  try {
+    return decodeURIComponent(raw.replaceAll("+", " "));
+  } catch {
+    throw formatError(`${field} is not correctly percent-encoded. Encode it as UTF-8.`);
+  }
+}
+
+function formatError(message: string): RelayError {
+  return new RelayError("CALL_FORMAT_ERROR", message);
+}

@@ -1,0 +1,39 @@
+import { cors } from "@connectrpc/connect";
+import { corsHeaders, preflightHeaders } from "../listener/cors.js";
+import { answerPlain, type HttpRequest, type HttpResponse } from "../listener/exchange.js";
+
+const ALLOWED_HEADERS = [...cors.allowedHeaders, "Authorization", "X-Partner-Key"].join(", ");
+const EXPOSED_HEADERS = cors.exposedHeaders.join(", ");
+
+/**
+ * CORS for browsers that speak Connect or gRPC-Web. A preflight names no application (the public key is in the
+ * message), so an origin that any active application lists passes here; the call itself is then judged by its own
+ * application's list.
+ *
+ * Returns true when the request was a preflight and is answered.
+ */
+export async function answeredAsPreflight(
+  listsOrigin: (origin: string) => Promise<boolean>,
+  request: HttpRequest,
+  response: HttpResponse,
+): Promise<boolean> {
+  const { origin } = request.headers;
+  if (origin === undefined) return false;
+  const isListed = await listsOrigin(origin);
+  response.setHeader("vary", "Origin");
+  if (request.method !== "OPTIONS") {
+    if (isListed) setFields(response, { ...corsHeaders(origin), "access-control-expose-headers": EXPOSED_HEADERS });
+    return false;
+  }
+  if (!isListed) {
+    answerPlain(response, 403, "No application lists this origin.");
+    return true;
+  }
+  response.writeHead(204, preflightHeaders(origin, { methods: "POST", headers: ALLOWED_HEADERS }));
+  response.end();
+  return true;
+}
+
+function setFields(response: HttpResponse, fields: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(fields)) response.setHeader(name, value);
+}

@@ -1,0 +1,46 @@
+import { createContextValues } from "@connectrpc/connect";
+import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js";
+import { Health } from "../../gen/health/v1/health_pb.js";
+import { RelayService } from "../../gen/relay/v1/relay_pb.js";
+import type { HttpRequest } from "../listener/exchange.js";
+import type { Readiness } from "../listener/readiness.js";
+import type { PathHandler } from "../listener/router.js";
+import { createRpcAdapter, type RpcAdapterOptions } from "./adapter.js";
+import { createHealthService } from "./health.js";
+import { createReflectionService } from "./reflection.js";
+import { clientAddressKey, createRelayService, type RelayServiceOptions } from "./relay-service.js";
+
+/** Longest timeout a client may ask for, in milliseconds; a call ends by its own deadline long before. One day. */
+const MAX_TIMEOUT_MS = 86_400_000;
+
+/** What the typed protocols need from the rest of the service. */
+export interface RpcOptions extends RelayServiceOptions, Pick<RpcAdapterOptions, "listsOrigin" | "onFault"> {
+  readonly readiness: Readiness;
+  readonly clientAddress: (request: HttpRequest) => string;
+  /** Largest request message, after decompression. */
+  readonly maxRequestBytes: number;
+}
+
+/** Connect, gRPC and gRPC-Web for RelayService, health and reflection. */
+export function createRpcHandler(options: RpcOptions): PathHandler {
+  const services = [RelayService, Health, ServerReflection];
+  return createRpcAdapter({
+    routes: (router) => {
+      router.service(RelayService, createRelayService(options));
+      router.service(
+        Health,
+        createHealthService(
+          services.map(({ typeName }) => typeName),
+          options.readiness,
+        ),
+      );
+      router.service(ServerReflection, createReflectionService(services));
+    },
+    contextValues: (request) => createContextValues().set(clientAddressKey, options.clientAddress(request)),
+    listsOrigin: options.listsOrigin,
+    onFault: options.onFault,
+    readMaxBytes: options.maxRequestBytes,
+    maxTimeoutMs: MAX_TIMEOUT_MS,
+    jsonOptions: { ignoreUnknownFields: false },
+  });
+}

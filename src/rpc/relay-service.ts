@@ -1,0 +1,83 @@
+import { Code, ConnectError, createContextKey, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
+import { type CallRequest, type RelayService, ResponseMode } from "../../gen/relay/v1/relay_pb.js";
+import { callerKeysFrom } from "../applications/caller-keys.js";
+import type { Call, CallOrigin, Surface } from "../relay/call.js";
+import type { Relay } from "../relay/relay.js";
+import { descriptionFromMessage } from "./description.js";
+import { responseFromOutcome } from "./row.js";
+
+/** What the typed service needs from the rest of the service. */
+export interface RelayServiceOptions {
+  readonly relay: Relay;
+  readonly newCallId: () => string;
+  readonly deadlineMs: number;
+}
+
+/** The client's IP address, put into the context by the adapter since connect hides the socket. */
+export const clientAddressKey = createContextKey("", { description: "client address" });
+
+/** relay.v1.RelayService: message → relay → message. Every outcome is a row with RPC code OK. */
+export function createRelayService(options: RelayServiceOptions): ServiceImpl<typeof RelayService> {
+  return {
+    async call(request, context) {
+      const startedAt = performance.now();
+      const timeoutMs = context.timeoutMs();
+      if (timeoutMs !== undefined && timeoutMs <= 0)
+        throw new ConnectError("the deadline has passed", Code.DeadlineExceeded);
+      const origin: CallOrigin = {
+        callId: options.newCallId(),
+        surface: surfaceOf(context),
+        startedAt,
+        providerName: request.providerName,
+      };
+      return responseFromOutcome(await perform(options, origin, request, context));
+    },
+  };
+}
+
+async function perform(
+  options: RelayServiceOptions,
+  origin: CallOrigin,
+  request: CallRequest,
+  context: HandlerContext,
+) {
+  try {
+    return await options.relay.perform(callFrom(options, origin, request, context));
+  } catch (error) {
+    return options.relay.refuse(origin, error);
+  }
+}
+
+function callFrom(
+  options: RelayServiceOptions,
+  origin: CallOrigin,
+  request: CallRequest,
+  context: HandlerContext,
+): Call {
+  const header = (name: string) => context.requestHeader.get(name) ?? undefined;
+  const keys = callerKeysFrom(
+    { authorization: header("authorization"), partnerKey: header("x-partner-key") },
+    { publicKey: request.publicKey, privateKey: request.privateKey },
+  );
+  const limitMs = Math.min(options.deadlineMs, context.timeoutMs() ?? Number.POSITIVE_INFINITY);
+  return {
+    ...origin,
+    publicKey: keys.publicKey,
+    userId: request.userId,
+    proof: {
+      privateKey: keys.privateKey,
+      userSignature: request.userSignature || undefined,
+      origin: header("origin"),
+      address: context.values.get(clientAddressKey),
+    },
+    description: descriptionFromMessage(request.call),
+    responseMode: request.responseMode === ResponseMode.BODY ? "body" : "data",
+    signal: context.signal,
+    deadline: origin.startedAt + limitMs,
+  };
+}
+
+function surfaceOf(context: HandlerContext): Surface {
+  const name = context.protocolName;
+  return name === "grpc" || name === "grpc-web" ? name : "connect";
+}

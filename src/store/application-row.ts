@@ -1,0 +1,52 @@
+import type { Application } from "../applications/application.js";
+
+/** A row of `applications`. */
+export interface ApplicationRow {
+  readonly id: string;
+  readonly name: string;
+  readonly public_key: string;
+  readonly private_key_hash: Uint8Array;
+  readonly caller_auth: Application["callerAuth"];
+  readonly allowed_origins: string;
+  readonly allowed_addresses: string;
+  readonly state: Application["state"];
+  readonly created_at: number;
+  readonly updated_at: number;
+}
+
+const NONE: readonly string[] = Object.freeze([]);
+
+export function applicationFromRow(row: ApplicationRow): Application {
+  return {
+    id: row.id,
+    name: row.name,
+    publicKey: row.public_key,
+    privateKeyHash: row.private_key_hash,
+    callerAuth: row.caller_auth,
+    allowedOrigins: listFrom(row.allowed_origins),
+    allowedAddresses: listFrom(row.allowed_addresses),
+    state: row.state,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}
+
+export function rowFromApplication(application: Application): ApplicationRow {
+  return {
+    id: application.id,
+    name: application.name,
+    public_key: application.publicKey,
+    private_key_hash: application.privateKeyHash,
+    caller_auth: application.callerAuth,
+    allowed_origins: JSON.stringify(application.allowedOrigins),
+    allowed_addresses: JSON.stringify(application.allowedAddresses),
+    state: application.state,
+    created_at: application.createdAt,
+    updated_at: application.updatedAt,
+  };
+}
+
+/** Most applications list nothing, and this runs for every call. */
+function listFrom(json: string): readonly string[] {
+  return json === "[]" ? NONE : (JSON.parse(json) as string[]);
+}

@@ -1,0 +1,90 @@
+import type Database from "better-sqlite3";
+import {
+  type Application,
+  ApplicationExistsError,
+  type ApplicationPatch,
+  type ApplicationStore,
+} from "../applications/application.js";
+import { type ApplicationRow, applicationFromRow, rowFromApplication } from "./application-row.js";
+import type { Attempt } from "./attempt.js";
+import { prepareDeleteApplication } from "./delete-application.js";
+import { isUniqueViolation } from "./sqlite-error.js";
+
+/** Applications in SQLite. */
+export function createApplicationStore(db: Database.Database, attempt: Attempt): ApplicationStore {
+  const findByPublicKey = prepareFindByPublicKey(db);
+  const listsOrigin = prepareListsOrigin(db);
+  const list = prepareList(db);
+  const create = prepareCreate(db);
+  const update = prepareUpdate(db);
+  return {
+    findByPublicKey: (publicKey) => attempt.read(() => findByPublicKey(publicKey)),
+    listsOrigin: (origin) => attempt.read(() => listsOrigin(origin)),
+    list: () => attempt.read(list),
+    create: (application) => attempt.write(() => create(application)),
+    update: (publicKey, patch, now) => attempt.write(() => update(publicKey, patch, now)),
+    delete: prepareDeleteApplication(db, attempt),
+  };
+}
+
+function prepareFindByPublicKey(db: Database.Database) {
+  const statement = db.prepare<[string], ApplicationRow>("SELECT * FROM applications WHERE public_key = ?");
+  return (publicKey: string): Application | undefined => {
+    const row = statement.get(publicKey);
+    return row && applicationFromRow(row);
+  };
+}
+
+function prepareListsOrigin(db: Database.Database) {
+  const statement = db.prepare<[string]>(`
+    SELECT 1 FROM applications, json_each(applications.allowed_origins) AS origin
+    WHERE applications.state = 'ACTIVE' AND origin.value = ? LIMIT 1`);
+  return (origin: string): boolean => statement.get(origin) !== undefined;
+}
+
+function prepareList(db: Database.Database) {
+  const statement = db.prepare<[], ApplicationRow>("SELECT * FROM applications ORDER BY created_at, id");
+  return (): Application[] => statement.all().map(applicationFromRow);
+}
+
+function prepareCreate(db: Database.Database) {
+  const statement = db.prepare<[ApplicationRow]>(`
+    INSERT INTO applications (id, name, public_key, private_key_hash, caller_auth, allowed_origins, allowed_addresses,
+      state, created_at, updated_at)
+    VALUES (:id, :name, :public_key, :private_key_hash, :caller_auth, :allowed_origins, :allowed_addresses,
+      :state, :created_at, :updated_at)`);
+  return (application: Application): void => {
+    try {
+      statement.run(rowFromApplication(application));
+    } catch (error) {
+      throw isUniqueViolation(error) ? new ApplicationExistsError() : error;
+    }
+  };
+}
+
+/** Writes only what the patch names: a change made meanwhile to another member stays. */
+function prepareUpdate(db: Database.Database) {
+  const statement = db.prepare<[Record<string, unknown>], ApplicationRow>(`
+    UPDATE applications SET
+      name = coalesce(:name, name),
+      private_key_hash = coalesce(:private_key_hash, private_key_hash),
+      caller_auth = coalesce(:caller_auth, caller_auth),
+      allowed_origins = coalesce(:allowed_origins, allowed_origins),
+      allowed_addresses = coalesce(:allowed_addresses, allowed_addresses),
+      state = coalesce(:state, state),
+      updated_at = :now
+    WHERE public_key = :public_key RETURNING *`);
+  return (publicKey: string, patch: ApplicationPatch, now: number): Application | undefined => {
+    const row = statement.get({
+      public_key: publicKey,
+      now,
+      name: patch.name ?? null,
+      private_key_hash: patch.privateKeyHash ?? null,
+      caller_auth: patch.callerAuth ?? null,
+      allowed_origins: patch.allowedOrigins ? JSON.stringify(patch.allowedOrigins) : null,
+      allowed_addresses: patch.allowedAddresses ? JSON.stringify(patch.allowedAddresses) : null,
+      state: patch.state ?? null,
+    });
+    return row && applicationFromRow(row);
+  };
+}

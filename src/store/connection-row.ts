@@ -1,0 +1,75 @@
+import type { Connection, NewConnection } from "../tokens/connection.js";
+
+/** The columns of `connections` that a `Connection` is made of. */
+export const CONNECTION_COLUMNS = `id, application_id, user_id, provider_name, state, access_token, refresh_token,
+  id_token, token_type, scope, origin_parameters, obtained_at, expires_at, version, created_at, updated_at`;
+
+/** A row of `connections`, without what only the renewal of tokens reads. */
+export interface ConnectionRow {
+  readonly id: string;
+  readonly application_id: string;
+  readonly user_id: string;
+  readonly provider_name: string;
+  readonly state: Connection["state"];
+  readonly access_token: Uint8Array;
+  readonly refresh_token: Uint8Array | null;
+  readonly id_token: Uint8Array | null;
+  readonly token_type: string;
+  readonly scope: string;
+  readonly origin_parameters: string;
+  readonly obtained_at: number;
+  readonly expires_at: number | null;
+  readonly version: number;
+  readonly created_at: number;
+  readonly updated_at: number;
+}
+
+const NO_PARAMETERS: Readonly<Record<string, string>> = Object.freeze({});
+
+export function connectionFromRow(row: ConnectionRow): Connection {
+  return {
+    id: row.id,
+    applicationId: row.application_id,
+    userId: row.user_id,
+    providerName: row.provider_name,
+    state: row.state,
+    accessToken: row.access_token,
+    refreshToken: row.refresh_token ?? undefined,
+    idToken: row.id_token ?? undefined,
+    tokenType: row.token_type,
+    scope: row.scope,
+    originParameters: parametersFrom(row.origin_parameters),
+    obtainedAt: row.obtained_at,
+    expiresAt: row.expires_at ?? undefined,
+    version: row.version,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}
+
+/** A new row: version 1, created and updated now. */
+export function rowFromConnection(connection: NewConnection, now: number): ConnectionRow {
+  return {
+    id: connection.id,
+    application_id: connection.applicationId,
+    user_id: connection.userId,
+    provider_name: connection.providerName,
+    state: connection.state,
+    access_token: connection.accessToken,
+    refresh_token: connection.refreshToken ?? null,
+    id_token: connection.idToken ?? null,
+    token_type: connection.tokenType,
+    scope: connection.scope,
+    origin_parameters: JSON.stringify(connection.originParameters),
+    obtained_at: connection.obtainedAt,
+    expires_at: connection.expiresAt ?? null,
+    version: 1,
+    created_at: now,
+    updated_at: now,
+  };
+}
+
+/** Few providers have a templated origin, and this runs for every call. */
+function parametersFrom(json: string): Readonly<Record<string, string>> {
+  return json === "{}" ? NO_PARAMETERS : (JSON.parse(json) as Record<string, string>);
+}

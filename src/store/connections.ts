@@ -1,0 +1,76 @@
+import type Database from "better-sqlite3";
+import type {
+  Connection,
+  ConnectionFilter,
+  ConnectionKey,
+  ConnectionStore,
+  NewConnection,
+} from "../tokens/connection.js";
+import type { Attempt } from "./attempt.js";
+import { CONNECTION_COLUMNS, type ConnectionRow, connectionFromRow, rowFromConnection } from "./connection-row.js";
+
+/** Connections in SQLite. */
+export function createConnectionStore(db: Database.Database, attempt: Attempt): ConnectionStore {
+  const find = prepareFind(db);
+  const put = preparePut(db);
+  const list = prepareList(db);
+  const deleteOne = prepareDelete(db);
+  return {
+    find: (key) => attempt.read(() => find(key)),
+    put: (connection, now) => attempt.write(() => put(connection, now)),
+    list: (filter) => attempt.read(() => list(filter)),
+    delete: (key) => attempt.write(() => deleteOne(key)),
+  };
+}
+
+type KeyParameters = [applicationId: string, userId: string, providerName: string];
+
+function prepareFind(db: Database.Database) {
+  const statement = db.prepare<KeyParameters, ConnectionRow>(`
+    SELECT ${CONNECTION_COLUMNS} FROM connections
+    WHERE application_id = ? AND user_id = ? AND provider_name = ?`);
+  return ({ applicationId, userId, providerName }: ConnectionKey): Connection | undefined => {
+    const row = statement.get(applicationId, userId, providerName);
+    return row && connectionFromRow(row);
+  };
+}
+
+/** A connection that is made again starts afresh: what is known of the old tokens says nothing of the new ones. */
+function preparePut(db: Database.Database) {
+  const statement = db.prepare<[ConnectionRow], ConnectionRow>(`
+    INSERT INTO connections (${CONNECTION_COLUMNS})
+    VALUES (:id, :application_id, :user_id, :provider_name, :state, :access_token, :refresh_token,
+      :id_token, :token_type, :scope, :origin_parameters, :obtained_at, :expires_at, :version, :created_at, :updated_at)
+    ON CONFLICT (application_id, user_id, provider_name) DO UPDATE SET
+      state = excluded.state, state_reason = NULL,
+      access_token = excluded.access_token, refresh_token = excluded.refresh_token,
+      previous_refresh_token = NULL, id_token = excluded.id_token,
+      token_type = excluded.token_type, scope = excluded.scope, origin_parameters = excluded.origin_parameters,
+      obtained_at = excluded.obtained_at, expires_at = excluded.expires_at, version = version + 1,
+      lease_owner = NULL, lease_until = NULL, fail_count = 0, next_try_at = NULL, last_error_class = NULL,
+      updated_at = excluded.updated_at
+    RETURNING ${CONNECTION_COLUMNS}`);
+  return (connection: NewConnection, now: number): Connection =>
+    connectionFromRow(statement.get(rowFromConnection(connection, now)) as ConnectionRow);
+}
+
+function prepareList(db: Database.Database) {
+  const all = db.prepare<[string, number], ConnectionRow>(`
+    SELECT ${CONNECTION_COLUMNS} FROM connections
+    WHERE application_id = ? ORDER BY user_id, provider_name LIMIT ?`);
+  const ofUser = db.prepare<[string, string, number], ConnectionRow>(`
+    SELECT ${CONNECTION_COLUMNS} FROM connections
+    WHERE application_id = ? AND user_id = ? ORDER BY provider_name LIMIT ?`);
+  return ({ applicationId, userId, limit }: ConnectionFilter): Connection[] => {
+    const rows = userId === undefined ? all.all(applicationId, limit) : ofUser.all(applicationId, userId, limit);
+    return rows.map(connectionFromRow);
+  };
+}
+
+function prepareDelete(db: Database.Database) {
+  const statement = db.prepare<KeyParameters>(
+    "DELETE FROM connections WHERE application_id = ? AND user_id = ? AND provider_name = ?",
+  );
+  return ({ applicationId, userId, providerName }: ConnectionKey): boolean =>
+    statement.run(applicationId, userId, providerName).changes > 0;
+}

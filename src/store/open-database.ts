@@ -1,0 +1,84 @@
+import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import Database from "better-sqlite3";
+import { assertKnownVersion, migrate } from "./migrate.js";
+import { openErrorFrom, StoreOpenError } from "./sqlite-error.js";
+
+/** A wait for a lock blocks the event loop (threats A04), so it is short; write.ts tries again without blocking. */
+const BUSY_TIMEOUT_MS = 250;
+/** At start nothing else runs yet, and another process may be migrating. */
+const START_TIMEOUT_MS = 5_000;
+
+/**
+ * Name, value to set, value to find afterwards. FULL: the last commit survives a power loss, which a rotated refresh
+ * token needs. secure_delete: deleted rows are overwritten. trusted_schema: a planted schema calls no functions.
+ */
+const PRAGMAS = [
+  ["trusted_schema", "OFF", 0],
+  ["foreign_keys", "ON", 1],
+  ["secure_delete", "ON", 1],
+  ["journal_mode", "WAL", "wal"],
+  ["synchronous", "FULL", 2],
+] as const;
+
+/**
+ * Opens the database file and brings it to this version's schema; creates it, with its folder, when there is none.
+ * Database, WAL and shared memory are for the owner alone. Throws StoreOpenError, with nothing changed, when the file
+ * is not ours or from a newer version.
+ */
+export function openDatabase(path: string): Database.Database {
+  const file = resolve(path);
+  // better-sqlite3 trims names, and would then open another file than the one made here.
+  if (file !== file.trim()) throw new StoreOpenError(file, "the name must not end in white space");
+  let db: Database.Database | undefined;
+  try {
+    prepareFiles(file);
+    db = new Database(file, { timeout: START_TIMEOUT_MS });
+    assertKnownVersion(db, file);
+    setPragmas(db, file);
+    migrate(db, file);
+    setPragma(db, file, "busy_timeout", BUSY_TIMEOUT_MS, BUSY_TIMEOUT_MS);
+    return db;
+  } catch (error) {
+    db?.close();
+    throw openErrorFrom(file, error);
+  }
+}
+
+/** SQLite gives WAL and shared memory the mode of the database file, so that one is made first. */
+function prepareFiles(file: string): void {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  closeSync(openSync(file, "a", 0o600));
+  for (const existing of [file, `${file}-wal`, `${file}-shm`]) closeToOthers(existing);
+}
+
+function closeToOthers(file: string): void {
+  const stats = statSync(file, { throwIfNoEntry: false });
+  if (stats === undefined || (stats.mode & 0o077) === 0) return;
+  try {
+    chmodSync(file, 0o600);
+  } catch (error) {
+    // A file system without modes, or another owner's file: all tokens in it are sealed, so the service may run.
+    if ((error as NodeJS.ErrnoException).code !== "EPERM") throw error;
+  }
+}
+
+function setPragmas(db: Database.Database, file: string): void {
+  for (const [name, value, expected] of PRAGMAS) setPragma(db, file, name, value, expected);
+}
+
+/** SQLite ignores a pragma it cannot honour without a word, so what holds afterwards is checked. */
+function setPragma(
+  db: Database.Database,
+  file: string,
+  name: string,
+  value: string | number,
+  expected: string | number,
+): void {
+  db.pragma(`${name} = ${value}`);
+  if (db.pragma(name, { simple: true }) === expected) return;
+  throw new StoreOpenError(
+    file,
+    `SQLite does not accept ${name} = ${value} here; a network file system cannot be used`,
+  );
+}

@@ -1,0 +1,69 @@
+import Database from "better-sqlite3";
+import { RelayError } from "../errors.js";
+
+/** A database that the relay cannot start with. The message is for the operator: the file and what to do. */
+export class StoreOpenError extends Error {
+  constructor(file: string, problem: string, options?: { cause?: unknown }) {
+    super(`Database ${file}: ${problem}`, options);
+    this.name = "StoreOpenError";
+  }
+}
+
+/** SQLite's primary codes that mean: the store cannot be used, whatever was asked of it. */
+const UNAVAILABLE: ReadonlyMap<string, string> = new Map([
+  ["SQLITE_BUSY", "The relay's store is locked by another process. Try again."],
+  ["SQLITE_LOCKED", "The relay's store is locked by another process. Try again."],
+  ["SQLITE_PROTOCOL", "The relay's store is locked by another process. Try again."],
+  ["SQLITE_FULL", "The relay's store is full. The operator must make room on its disk."],
+  ["SQLITE_READONLY", "The relay's store cannot be written. The operator must check its files."],
+  ["SQLITE_IOERR", "The relay's store cannot be read or written. The operator must check its disk."],
+  ["SQLITE_CANTOPEN", "The relay's store cannot be opened. The operator must check its files."],
+  ["SQLITE_PERM", "The relay's store cannot be opened. The operator must check its files."],
+  ["SQLITE_CORRUPT", "The relay's store is damaged. The operator must restore it."],
+  ["SQLITE_NOTADB", "The relay's store is damaged. The operator must restore it."],
+  ["SQLITE_NOMEM", "The relay's store is out of memory. Try again."],
+  ["SQLITE_INTERRUPT", "The relay's store was interrupted. Try again."],
+]);
+
+/** Whether another connection holds the lock, so that the same statement may work in a moment. */
+export function isBusy(error: unknown): boolean {
+  const code = primaryCodeOf(error);
+  return code === "SQLITE_BUSY" || code === "SQLITE_LOCKED" || code === "SQLITE_PROTOCOL";
+}
+
+/** Whether a UNIQUE constraint refused a row; primary keys have a code of their own. */
+export function isUniqueViolation(error: unknown): boolean {
+  return error instanceof Database.SqliteError && error.code === "SQLITE_CONSTRAINT_UNIQUE";
+}
+
+/** What the store rejects with: STORE_UNAVAILABLE by SQLite's code; any other error is a fault and stays as it is. */
+export function storeErrorFrom(error: unknown, isOpen: boolean): unknown {
+  if (!isOpen) return unavailable("The relay is stopping. Try again.", error);
+  if (error instanceof Database.SqliteError && error.code === "SQLITE_CONSTRAINT_FOREIGNKEY") {
+    return new RelayError("INVALID_PUBLIC_KEY", "This application does not exist any more.", { cause: error });
+  }
+  const message = UNAVAILABLE.get(primaryCodeOf(error) ?? "");
+  return message === undefined ? error : unavailable(message, error);
+}
+
+/** What opening the store throws: an error that names the file and SQLite's or the system's code. */
+export function openErrorFrom(file: string, error: unknown): StoreOpenError {
+  if (error instanceof StoreOpenError) return error;
+  return new StoreOpenError(file, openProblemOf(error), { cause: error });
+}
+
+function openProblemOf(error: unknown): string {
+  const code = (error as { code?: unknown }).code;
+  if (code === "SQLITE_NOTADB") return "is not a SQLite database; check RELAY_DATABASE";
+  if (isBusy(error)) return "is locked by another process; stop that process, or wait for it, and start again";
+  return `cannot be opened (${typeof code === "string" ? code : "unknown error"}); check RELAY_DATABASE, its folder and its owner`;
+}
+
+/** `SQLITE_IOERR_FSYNC` is one kind of `SQLITE_IOERR` (https://sqlite.org/rescode.html). */
+function primaryCodeOf(error: unknown): string | undefined {
+  return error instanceof Database.SqliteError ? error.code.split("_", 2).join("_") : undefined;
+}
+
+function unavailable(message: string, cause: unknown): RelayError {
+  return new RelayError("STORE_UNAVAILABLE", message, { cause });
+}

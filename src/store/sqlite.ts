@@ -1,0 +1,42 @@
+import type { ApplicationStore } from "../applications/application.js";
+import type { ConnectionStore } from "../tokens/connection.js";
+import { createApplicationStore } from "./applications.js";
+import { createAttempt } from "./attempt.js";
+import { createConnectionStore } from "./connections.js";
+import { createKeyCheckStore, type KeyCheckStore } from "./key-checks.js";
+import { openDatabase } from "./open-database.js";
+import { createSealedRows, type SealedRows } from "./sealed-rows.js";
+
+/** The store in one SQLite file. Several processes of one machine may share it. */
+export interface SqliteStore {
+  readonly applications: ApplicationStore;
+  readonly connections: ConnectionStore;
+  readonly keyChecks: KeyCheckStore;
+  /** Everything that is sealed, for verify-keys.ts and reseal.ts. */
+  readonly sealedRows: readonly SealedRows[];
+  /** Rejects when the database cannot be read; cheap. */
+  ready(): Promise<void>;
+  /** Ends the use of the file; what is called afterwards rejects with STORE_UNAVAILABLE. */
+  close(): void;
+}
+
+/** What tests replace. */
+export interface SqliteStoreOptions {
+  /** Milliseconds since the epoch. */
+  readonly now?: () => number;
+}
+
+/** Opens the store, creating it when there is none. Throws StoreOpenError when the relay cannot start with this file. */
+export function openSqliteStore(path: string, { now = Date.now }: SqliteStoreOptions = {}): SqliteStore {
+  const db = openDatabase(path);
+  const attempt = createAttempt(db);
+  const probe = db.prepare("SELECT 1 FROM applications LIMIT 1");
+  return {
+    applications: createApplicationStore(db, attempt),
+    connections: createConnectionStore(db, attempt),
+    keyChecks: createKeyCheckStore(db, attempt, now),
+    sealedRows: createSealedRows(db, attempt),
+    ready: () => attempt.read(() => void probe.get()),
+    close: () => void db.close(),
+  };
+}

@@ -1,0 +1,101 @@
+import type { Sealer } from "../tokens/seal.js";
+import { type SealBinding, SealError } from "../tokens/seal-blob.js";
+import { createKeyCheck, decideKeyCheck } from "./key-check.js";
+import type { SealedRows } from "./sealed-rows.js";
+import type { SqliteStore } from "./sqlite.js";
+
+/** The key file does not open the store. The message names key ids only. */
+export class KeyMismatchError extends Error {
+  constructor(message: string) {
+    super(`${message} Check RELAY_KEY_FILE and RELAY_DATABASE. Nothing was changed.`);
+    this.name = "KeyMismatchError";
+  }
+}
+
+/** Rows read at a time when all of them must be looked at. */
+const BATCH = 500;
+
+/**
+ * Holds the key file against the store; every process that seals does this at its start. An empty store gets a check
+ * of the current key. Rejects with KeyMismatchError, before anything is written, when a check does not open or the
+ * store holds values under a key that the key file does not have.
+ */
+export async function verifyKeys(store: Pick<SqliteStore, "keyChecks" | "sealedRows">, sealer: Sealer): Promise<void> {
+  const checks = await store.keyChecks.list();
+  const judged = checks.map((check) => ({ keyId: check.keyId, verdict: decideKeyCheck(check, sealer) }));
+  const wrong = judged.find(({ verdict }) => verdict === "corrupt");
+  if (wrong !== undefined) {
+    throw new KeyMismatchError(`Key ${quote(wrong.keyId)} of the key file is not the key this store was sealed with.`);
+  }
+  const opened = new Set(judged.filter(({ verdict }) => verdict === "opens").map(({ keyId }) => keyId));
+  const missing = judged.filter(({ verdict }) => verdict === "unknown_key").map(({ keyId }) => keyId);
+  // All rows are read only when a key is gone from the file, or when rows came into a store without checks.
+  if (missing.length > 0 || checks.length === 0) {
+    const unopened = await keyIdsThatDoNotOpen(store.sealedRows, sealer, opened);
+    requireNoneLost(checks.length === 0 ? unopened : unopened.filter((keyId) => missing.includes(keyId)));
+  }
+  for (const keyId of missing) await store.keyChecks.delete(keyId);
+  if (!opened.has(sealer.currentKeyId)) await store.keyChecks.add(createKeyCheck(sealer));
+}
+
+function requireNoneLost([keyId]: readonly string[]): void {
+  if (keyId === undefined) return;
+  throw new KeyMismatchError(
+    `The store holds values sealed under key ${quote(keyId)}, which the key file does not have or has otherwise. Put that line back into the key file.`,
+  );
+}
+
+/** Ids of keys that values are sealed under, and of whose values none opens. Damaged values count for no key. */
+async function keyIdsThatDoNotOpen(
+  tables: readonly SealedRows[],
+  sealer: Sealer,
+  known: ReadonlySet<string>,
+): Promise<string[]> {
+  const opened = new Set(known);
+  const seen = new Set<string>();
+  for await (const { binding, value } of sealedValues(tables)) {
+    const keyId = keyIdOrNone(sealer, value);
+    if (keyId === undefined || opened.has(keyId)) continue;
+    (opens(sealer, value, binding) ? opened : seen).add(keyId);
+  }
+  return [...seen].filter((keyId) => !opened.has(keyId));
+}
+
+async function* sealedValues(
+  tables: readonly SealedRows[],
+): AsyncGenerator<{ binding: SealBinding; value: Uint8Array }> {
+  for (const { table, columns, page } of tables) {
+    for (let rows = await page("", BATCH); rows.length > 0; rows = await page(rows.at(-1)?.id ?? "", BATCH)) {
+      for (const { values, applicationId, userId, providerName } of rows) {
+        for (const [at, value] of values.entries()) {
+          const column = columns[at] ?? "";
+          if (value !== null) yield { binding: { table, column, applicationId, userId, providerName }, value };
+        }
+      }
+    }
+  }
+}
+
+function keyIdOrNone(sealer: Sealer, value: Uint8Array): string | undefined {
+  try {
+    return sealer.keyIdOf(value);
+  } catch (error) {
+    if (error instanceof SealError) return undefined;
+    throw error;
+  }
+}
+
+function opens(sealer: Sealer, value: Uint8Array, binding: SealBinding): boolean {
+  try {
+    sealer.open(value, binding);
+    return true;
+  } catch (error) {
+    if (error instanceof SealError) return false;
+    throw error;
+  }
+}
+
+/** A damaged value may name any bytes as its key. */
+function quote(keyId: string): string {
+  return JSON.stringify(keyId.slice(0, 64));
+}

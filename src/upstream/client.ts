@@ -1,0 +1,126 @@
+import { type ConnectorOptions, createConnector, createTrust } from "./connector.js";
+import type { SelfAddress } from "./dial.js";
+import { type AnswerLimits, Exchange } from "./exchange.js";
+import { relayError } from "./failure.js";
+import type { LaneOptions } from "./lane.js";
+import { Pool } from "./pool.js";
+import type { Upstream, UpstreamRequest } from "./request.js";
+import { createResolver, type Resolve } from "./resolver.js";
+
+/** How the relay calls providers. */
+export interface UpstreamOptions {
+  /** Whether 127.0.0.0/8 and ::1 may be dialled, with http, too: development and tests only. */
+  readonly allowLoopback: boolean;
+  /**
+   * Who may share a kept-alive socket: every call to an origin; only calls of the same stored connection; nobody.
+   * Default `origin`: handshakes are the dearest part of a call.
+   */
+  readonly reuse?: "origin" | "connection" | "never";
+  /** DNS, TCP and TLS of a new socket, in milliseconds. Default 5,000: a healthy provider needs far less. */
+  readonly connectTimeoutMs?: number;
+  /** Resolving one name, in milliseconds. Default 3,000, so that a connect attempt is left within the connect timeout. */
+  readonly dnsTimeoutMs?: number;
+  /** How long an idle socket is kept, in milliseconds. Default 4,000: below the 5 s after which many servers close. */
+  readonly keepAliveTimeoutMs?: number;
+  /** Body octets of an answer, before and after decoding. Default 10 MiB, as RELAY_MAX_RESPONSE_BYTES. */
+  readonly maxResponseBytes?: number;
+  /** Header octets of an answer. Default 16 KiB, as Node.js. */
+  readonly maxHeaderBytes?: number;
+  /** Header lines of an answer. Default 100. */
+  readonly maxHeaderCount?: number;
+  /** Interim (1xx) answers to one request. Default 16. */
+  readonly maxInformational?: number;
+  /** Calls at once to one origin; more wait in order of arrival. Default 200: a slow provider must not take all sockets. */
+  readonly maxConcurrent?: number;
+  /** Origins whose sockets are kept; the one used longest ago makes room. Default 1,024. */
+  readonly maxPools?: number;
+  /** Finds addresses of a name. Default: DNS, as `createResolver` says. */
+  readonly resolve?: Resolve;
+  /** PEM certificates that are trusted besides the usual roots. */
+  readonly ca?: string | Buffer;
+  /** Where this process listens: never dialled. */
+  readonly selfAddresses?: () => readonly SelfAddress[];
+}
+
+interface Settings extends ConnectorOptions, AnswerLimits, Omit<LaneOptions, "connect"> {
+  readonly sharesByConnection: boolean;
+  readonly maxConcurrent: number;
+  readonly maxPools: number;
+}
+
+/** Creates the only way out to providers. */
+export function createUpstream(options: UpstreamOptions): Upstream {
+  const settings = settingsFrom(options);
+  const pools = new Map<string, Pool>();
+  const closing = new Set<Promise<void>>();
+  let isClosed = false;
+
+  function closePool(key: string, pool: Pool): void {
+    pools.delete(key);
+    const closed: Promise<void> = pool.close().finally(() => closing.delete(closed));
+    closing.add(closed);
+  }
+
+  function poolFor(request: UpstreamRequest): Pool {
+    const key = request.allowPrivateNetwork ? `private ${request.origin}` : request.origin;
+    const known = pools.get(key);
+    if (known !== undefined) pools.delete(key);
+    else if (pools.size >= settings.maxPools) evict(pools, closePool);
+    const pool = known ?? createPool(request, settings);
+    pools.set(key, pool);
+    return pool;
+  }
+
+  return {
+    send(request, limits) {
+      if (isClosed) return Promise.reject(relayError("closed"));
+      const share = settings.sharesByConnection ? request.connectionId : "";
+      return new Exchange(request, share, poolFor(request), settings).start(limits);
+    },
+    async close() {
+      isClosed = true;
+      for (const [key, pool] of pools) closePool(key, pool);
+      await Promise.all(closing);
+    },
+  };
+}
+
+function settingsFrom(options: UpstreamOptions): Settings {
+  const dnsTimeoutMs = options.dnsTimeoutMs ?? 3000;
+  const reuse = options.reuse ?? "origin";
+  return {
+    allowLoopback: options.allowLoopback,
+    selfAddresses: options.selfAddresses ?? (() => []),
+    resolve: options.resolve ?? createResolver(dnsTimeoutMs),
+    secureContext: createTrust(options.ca),
+    dnsTimeoutMs,
+    connectTimeoutMs: options.connectTimeoutMs ?? 5000,
+    keepAliveTimeoutMs: options.keepAliveTimeoutMs ?? 4000,
+    maxResponseBytes: options.maxResponseBytes ?? 10 * 1024 * 1024,
+    maxHeaderBytes: options.maxHeaderBytes ?? 16 * 1024,
+    maxHeaderCount: options.maxHeaderCount ?? 100,
+    maxInformational: options.maxInformational ?? 16,
+    maxConcurrent: options.maxConcurrent ?? 200,
+    maxPools: options.maxPools ?? 1024,
+    once: reuse === "never",
+    sharesByConnection: reuse === "connection",
+  };
+}
+
+function createPool({ origin, allowPrivateNetwork }: UpstreamRequest, settings: Settings): Pool {
+  const { protocol, port } = new URL(origin);
+  const target = { protocol, port: Number(port) || (protocol === "https:" ? 443 : 80), allowPrivateNetwork };
+  return new Pool(origin, { ...settings, connect: createConnector(settings, target) });
+}
+
+/** The pool used longest ago that has nothing to do; the oldest one when all are busy, which then ends with its calls. */
+function evict(pools: ReadonlyMap<string, Pool>, close: (key: string, pool: Pool) => void): void {
+  let chosen: [string, Pool] | undefined;
+  for (const entry of pools) {
+    chosen ??= entry;
+    if (!entry[1].isIdle) continue;
+    chosen = entry;
+    break;
+  }
+  if (chosen !== undefined) close(...chosen);
+}

@@ -1,0 +1,118 @@
+import { errors } from "undici";
+import { type Reason, RelayError } from "../errors.js";
+
+/** How far a request had come; decides what a broken connection means. */
+export type Progress =
+  /** For its turn; nothing left the relay. */
+  | "waiting"
+  /** For a socket; nothing left the relay. */
+  | "dialling"
+  /** Written, at least in part; not a byte came back. */
+  | "sent"
+  /** The first byte of the answer came. */
+  | "answering";
+
+/** A failure that this folder can name: the key of its sentence. */
+export type Failure = keyof typeof FAILURES;
+
+const MAY_HAVE_ACTED = "it may have acted on the request, so check before sending it again";
+
+/** Every failure of this folder: its reason and its one sentence for the caller. */
+const FAILURES = {
+  name: [
+    "PROVIDER_UNREACHABLE",
+    "The provider's host name could not be resolved; check the provider's origin and the relay's DNS.",
+  ],
+  address: [
+    "PROVIDER_UNREACHABLE",
+    "The provider's host resolves to an address that is not allowed; a provider in a private network needs allowPrivateNetwork in its definition.",
+  ],
+  connect: [
+    "PROVIDER_UNREACHABLE",
+    "No connection to the provider could be made; check that it is up and can be reached from the relay.",
+  ],
+  tls: [
+    "PROVIDER_UNREACHABLE",
+    "No secure connection to the provider could be made; check its certificate, its name and that it speaks TLS 1.2 or newer.",
+  ],
+  reset: ["PROVIDER_UNREACHABLE", `The provider closed the connection without answering; ${MAY_HAVE_ACTED}.`],
+  closed: ["PROVIDER_UNREACHABLE", "The relay is stopping and did not call the provider; send the call again."],
+  noTurn: [
+    "PROVIDER_TIMEOUT",
+    "No connection to the provider was ready before the deadline; send the call again later.",
+  ],
+  noAnswer: ["PROVIDER_TIMEOUT", `The provider did not finish its answer before the deadline; ${MAY_HAVE_ACTED}.`],
+  protocol: ["PROVIDER_RESPONSE_INVALID", `The provider's answer is not valid HTTP; ${MAY_HAVE_ACTED}.`],
+  cutShort: ["PROVIDER_RESPONSE_INVALID", `The provider's answer was cut short; ${MAY_HAVE_ACTED}.`],
+  fields: [
+    "PROVIDER_RESPONSE_INVALID",
+    `The provider's answer has more header fields than the relay accepts; ${MAY_HAVE_ACTED}.`,
+  ],
+  interim: ["PROVIDER_RESPONSE_INVALID", `The provider sent too many interim answers; ${MAY_HAVE_ACTED}.`],
+  upgrade: [
+    "PROVIDER_RESPONSE_INVALID",
+    "The provider switched to another protocol unasked; call another of its URLs.",
+  ],
+  coding: [
+    "PROVIDER_RESPONSE_INVALID",
+    "The provider's answer has an encoding that the relay does not decode; ask for another one with an accept-encoding header.",
+  ],
+  corrupt: [
+    "PROVIDER_RESPONSE_INVALID",
+    "The provider's answer cannot be decoded by the encoding it names; ask for accept-encoding identity.",
+  ],
+  tooLarge: [
+    "RESPONSE_TOO_LARGE",
+    "The provider's answer is larger than the relay accepts; ask for fewer items or raise RELAY_MAX_RESPONSE_BYTES.",
+  ],
+  request: ["INTERNAL_ERROR", "The request could not be written as HTTP; report this as a fault of the relay."],
+} as const satisfies Record<string, readonly [Reason, string]>;
+
+/** An address that the policy or the relay's own listeners forbid; `rule` says which one spoke. */
+export class AddressRefusedError extends Error {
+  readonly code = "ADDRESS_REFUSED";
+  readonly rule: string;
+
+  constructor(rule: string) {
+    super(`address refused by rule ${rule}`);
+    this.name = "AddressRefusedError";
+    this.rule = rule;
+  }
+}
+
+/** Makes the error of a failure; the sentence is fixed, `cause` is for the log. */
+export function relayError(failure: Failure, cause?: unknown): RelayError {
+  const [reason, message] = FAILURES[failure];
+  return new RelayError(reason, message, { cause });
+}
+
+/** What a passed deadline means at this point of the request. */
+export function deadlineError(progress: Progress): RelayError {
+  return relayError(progress === "waiting" || progress === "dialling" ? "noTurn" : "noAnswer");
+}
+
+/** Translates an error of undici or Node.js, by class and code, never by its text. */
+export function relayErrorFrom(error: unknown, progress: Progress): RelayError {
+  return error instanceof RelayError ? error : relayError(failureOf(error, progress), error);
+}
+
+function failureOf(error: unknown, progress: Progress): Failure {
+  if (error instanceof AddressRefusedError) return "address";
+  if (error instanceof errors.HTTPParserError) return "protocol";
+  if (error instanceof errors.HeadersOverflowError) return "fields";
+  if (error instanceof errors.ResponseContentLengthMismatchError) return "cutShort";
+  if (error instanceof errors.InvalidArgumentError || error instanceof errors.NotSupportedError) return "request";
+  if (progress === "answering") return "cutShort";
+  if (progress === "sent") return "reset";
+  return isTls(codeOf(error)) ? "tls" : "connect";
+}
+
+function codeOf(error: unknown): string {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  return typeof code === "string" ? code : "";
+}
+
+/** Codes of OpenSSL's verification and protocol errors; connect errors of the system have other names. */
+function isTls(code: string): boolean {
+  return code === "EPROTO" || /^ERR_(?:TLS|SSL)_|CERT|^UNABLE_TO_|CRL|^INVALID_(?:CA|PURPOSE)$|^HOSTNAME_/.test(code);
+}

@@ -1,0 +1,152 @@
+import type { Exchange } from "./exchange.js";
+import { createLane, type Lane, type LaneOptions } from "./lane.js";
+
+/** What a pool needs to know beyond its lanes. */
+export interface PoolOptions extends LaneOptions {
+  /** Calls at once; more wait in order of arrival. */
+  readonly maxConcurrent: number;
+}
+
+/**
+ * The sockets to one origin and the calls that wait for one.
+ *
+ * A reused socket is written to only after the event loop has read what was waiting on it: a call takes a lane in one
+ * check phase and is written in the next one, with a whole poll phase between. Stray bytes of the provider close the
+ * socket there, and the call goes out on a new one, instead of being answered by them (threats P22). One immediate per
+ * turn serves all calls. undici waits in the same way for one poll phase, but begins anywhere, also in the middle of a
+ * poll phase that does not come back to the socket.
+ */
+export class Pool {
+  readonly #origin: string;
+  readonly #options: PoolOptions;
+  readonly #waiting = new Set<Exchange>();
+  readonly #idle: Lane[] = [];
+  #reserved: Exchange[] = [];
+  #running = 0;
+  #isArmed = false;
+  #isClosed = false;
+  #onDrained: (() => void) | undefined;
+
+  constructor(origin: string, options: PoolOptions) {
+    this.#origin = origin;
+    this.#options = options;
+  }
+
+  /** Whether no call waits or runs. */
+  get isIdle(): boolean {
+    return this.#running === 0 && this.#waiting.size === 0;
+  }
+
+  /** Takes a call in; it is sent when its turn comes. */
+  add(exchange: Exchange): void {
+    this.#waiting.add(exchange);
+    this.#arm();
+  }
+
+  /**
+   * Lets a call go.
+   *
+   * @param isWhole whether the answer was read to its end, so that the socket may carry another call.
+   */
+  remove(exchange: Exchange, isWhole: boolean): void {
+    const { lane } = exchange;
+    if (lane === undefined) {
+      this.#waiting.delete(exchange);
+    } else {
+      exchange.lane = undefined;
+      this.#running -= 1;
+      this.#release(lane, isWhole);
+      if (this.#waiting.size > 0) this.#arm();
+    }
+    if (this.#isClosed && this.isIdle) this.#onDrained?.();
+  }
+
+  /** Puts a call back that was not written because its idle socket ended under it. */
+  readd(exchange: Exchange): void {
+    this.#waiting.add(exchange);
+    this.remove(exchange, false);
+  }
+
+  /** Ends idle sockets now and the others with their calls; resolves when all are gone. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const closing = this.#idle.splice(0).map((lane) => lane.destroy());
+    if (!this.isIdle) {
+      await new Promise<void>((resolve) => {
+        this.#onDrained = resolve;
+      });
+    }
+    await Promise.all(closing);
+  }
+
+  #arm(): void {
+    if (this.#isArmed) return;
+    this.#isArmed = true;
+    setImmediate(this.#onCheckPhase);
+  }
+
+  readonly #onCheckPhase = (): void => {
+    this.#isArmed = false;
+    this.#sendReserved();
+    this.#takeWaiting();
+    if (this.#reserved.length > 0) this.#arm();
+  };
+
+  #sendReserved(): void {
+    const reserved = this.#reserved;
+    if (reserved.length === 0) return;
+    this.#reserved = [];
+    for (const exchange of reserved) {
+      if (exchange.lane === undefined) continue;
+      if (!exchange.lane.isReusable) {
+        void exchange.lane.destroy();
+        exchange.lane = this.#newLane(exchange.share);
+      }
+      exchange.send(exchange.lane);
+    }
+  }
+
+  #takeWaiting(): void {
+    for (const exchange of this.#waiting) {
+      if (this.#running >= this.#options.maxConcurrent) return;
+      this.#waiting.delete(exchange);
+      this.#running += 1;
+      const lane = this.#takeIdle(exchange.share) ?? this.#newLane(exchange.share);
+      exchange.lane = lane;
+      if (lane.isUsed) this.#reserved.push(exchange);
+      else exchange.send(lane);
+    }
+  }
+
+  /** The socket used last comes first: the others grow old and are closed. */
+  #takeIdle(share: string): Lane | undefined {
+    for (let at = this.#idle.length - 1; at >= 0; at -= 1) {
+      const lane = this.#idle[at] as Lane;
+      if (lane.share !== share) continue;
+      this.#idle.splice(at, 1);
+      if (lane.isReusable) return lane;
+      void lane.destroy();
+    }
+    return undefined;
+  }
+
+  /** Never more sockets than calls may run at once: idle ones of other connections make room. */
+  #newLane(share: string): Lane {
+    if (this.#running + this.#idle.length > this.#options.maxConcurrent) void this.#idle.shift()?.destroy();
+    return createLane(this.#origin, share, this.#options, (lane) => this.#forget(lane));
+  }
+
+  #release(lane: Lane, isWhole: boolean): void {
+    if (!isWhole || this.#isClosed || this.#options.once) {
+      void lane.destroy();
+      return;
+    }
+    lane.rest();
+    this.#idle.push(lane);
+  }
+
+  #forget(lane: Lane): void {
+    const at = this.#idle.indexOf(lane);
+    if (at !== -1) this.#idle.splice(at, 1);
+  }
+}

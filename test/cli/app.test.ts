@@ -1,0 +1,134 @@
+import { existsSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { createFolder } from "./run-relay.js";
+
+describe("relay app", () => {
+  it("prints exactly the two keys with --json, and makes key file and database for the owner alone", async () => {
+    const folder = createFolder();
+    const keys = await folder.json(["app", "create", "Shop"]);
+    expect(Object.keys(keys)).toEqual(["publicKey", "privateKey"]);
+    expect(keys.publicKey.length).toBeGreaterThanOrEqual(32);
+    expect(statSync(join(folder.path, "relay.key")).mode & 0o777).toBe(0o600);
+    expect(statSync(join(folder.path, "relay.db")).mode & 0o777).toBe(0o600);
+  });
+
+  it("shows what was created, and never a private key or its hash", async () => {
+    const folder = createFolder();
+    const options = [
+      "--caller-auth",
+      "private-key",
+      "--allow-origin",
+      "https://a.example",
+      "--allow-origin",
+      "https://b.example",
+    ];
+    const { publicKey, privateKey } = await folder.json([
+      "app",
+      "create",
+      "Shop",
+      ...options,
+      "--allow-address",
+      "192.0.2.0/24",
+    ]);
+    const application = await folder.json(["app", "show", publicKey]);
+    expect(application).toEqual({
+      publicKey,
+      name: "Shop",
+      callerAuth: "PRIVATE_KEY",
+      allowedOrigins: ["https://a.example", "https://b.example"],
+      allowedAddresses: ["192.0.2.0/24"],
+      state: "ACTIVE",
+      createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+      updatedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+    });
+    expect(await folder.json(["app", "list"])).toEqual([application]);
+    const { stdout } = await folder.run(["app", "show", publicKey]);
+    expect(stdout).toContain("https://a.example, https://b.example");
+    expect(stdout).not.toContain(privateKey);
+  });
+
+  it("keeps a public key of another service, once", async () => {
+    const folder = createFolder();
+    expect((await folder.json(["app", "create", "A", "--public-key", "old-key-of-ours"])).publicKey).toBe(
+      "old-key-of-ours",
+    );
+    const again = await folder.run(["app", "create", "B", "--public-key", "old-key-of-ours"]);
+    expect(again).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(again.stderr).toMatch(/exists already/);
+  });
+
+  it.each([
+    ["an origin with a path", ["--allow-origin", "https://a.example/app"]],
+    ["every origin", ["--allow-origin", "*"]],
+    ["no network", ["--allow-address", "192.0.2.0/33"]],
+    ["two networks in one", ["--allow-address", "192.0.2.0/24,198.51.100.0/24"]],
+    ["a public key with a space", ["--public-key", "my public key"]],
+  ])("refuses %s before anything is made", async (_, options) => {
+    const folder = createFolder();
+    const result = await folder.run(["app", "create", "Shop", ...options]);
+    expect(result).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(result.stderr).toContain(options[0]);
+    expect(existsSync(join(folder.path, "relay.db"))).toBe(false);
+  });
+
+  it("changes what is named and nothing else", async () => {
+    const folder = createFolder();
+    const { publicKey } = await folder.json(["app", "create", "Shop", "--allow-origin", "https://a.example"]);
+    const before = await folder.json(["app", "show", publicKey]);
+    const { updatedAt: _, ...rest } = before;
+    expect(await folder.json(["app", "update", publicKey, "--name", "Store", "--disable"])).toMatchObject({
+      ...rest,
+      name: "Store",
+      state: "DISABLED",
+    });
+    const lists = ["--no-origins", "--allow-address", "2001:db8::/32", "--enable"];
+    expect(await folder.json(["app", "update", publicKey, ...lists])).toMatchObject({
+      name: "Store",
+      state: "ACTIVE",
+      allowedOrigins: [],
+      allowedAddresses: ["2001:db8::/32"],
+    });
+    expect(await folder.json(["app", "update", publicKey, "--no-addresses"])).toMatchObject({ allowedAddresses: [] });
+  });
+
+  it.each([
+    ["nothing", []],
+    ["both states", ["--enable", "--disable"]],
+    ["origins and none", ["--no-origins", "--allow-origin", "https://a.example"]],
+    ["addresses and any", ["--no-addresses", "--allow-address", "192.0.2.1"]],
+  ])("refuses an update that names %s", async (_, options) => {
+    expect(await createFolder().run(["app", "update", "some-key", ...options])).toMatchObject({
+      exitCode: 2,
+      stdout: "",
+    });
+  });
+
+  it("rotates the private key and prints the new one once", async () => {
+    const folder = createFolder();
+    const created = await folder.json(["app", "create", "Shop"]);
+    const rotated = await folder.json(["app", "rotate-key", created.publicKey]);
+    expect(Object.keys(rotated)).toEqual(["publicKey", "privateKey"]);
+    expect(rotated.publicKey).toBe(created.publicKey);
+    expect(rotated.privateKey).not.toBe(created.privateKey);
+  });
+
+  it("deletes, and then says that there is none", async () => {
+    const folder = createFolder();
+    const { publicKey } = await folder.json(["app", "create", "Shop"]);
+    expect(await folder.json(["app", "delete", publicKey])).toEqual({ publicKey, deleted: true });
+    for (const command of [["show"], ["delete"], ["rotate-key"], ["update", "--enable"]]) {
+      const result = await folder.run(["app", ...command, publicKey]);
+      expect(result).toMatchObject({ exitCode: 1, stdout: "" });
+      expect(result.stderr).toMatch(/^There is no application .*\n$/);
+    }
+  });
+
+  it("makes nothing in production: a missing file there is a wrong path", async () => {
+    const folder = createFolder();
+    const result = await folder.run(["app", "create", "Shop"], { env: { NODE_ENV: "production" } });
+    expect(result).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(result.stderr).toMatch(/RELAY_DATABASE/);
+    expect(existsSync(join(folder.path, "relay.db")) || existsSync(join(folder.path, "relay.key"))).toBe(false);
+  });
+});

@@ -1,0 +1,104 @@
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { onTestFinished } from "vitest";
+
+const RELAY = fileURLToPath(new URL("../../dist/src/cli/relay.js", import.meta.url));
+
+/** How one command line ended. */
+export interface Finished {
+  readonly exitCode: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Settings on top of the folder's own. */
+export type Env = Readonly<Record<string, string>>;
+
+/** A relay of one's own: key file, database and whatever a test puts into the folder. */
+export interface CliFolder {
+  readonly path: string;
+  readonly env: Env;
+  /** Runs one command line to its end. */
+  run(args: readonly string[], options?: { readonly input?: string; readonly env?: Env }): Promise<Finished>;
+  /** The same with --json; the JSON of standard output. Throws when the command fails. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look at JSON of any shape.
+  json(args: readonly string[], options?: { readonly input?: string; readonly env?: Env }): Promise<any>;
+  /** Starts a command that goes on running; it is killed when the test ends. */
+  start(args: readonly string[], env?: Env): ChildProcessWithoutNullStreams;
+}
+
+/** Makes an empty folder, removed when the test has finished. */
+export function createFolder(): CliFolder {
+  const path = mkdtempSync(join(tmpdir(), "relay-cli-test-"));
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+  const env = { RELAY_DATABASE: `sqlite:${join(path, "relay.db")}`, RELAY_KEY_FILE: join(path, "relay.key") };
+  const spawnRelay = (args: readonly string[], more: Env = {}) =>
+    // Nothing of the machine's own RELAY_ settings comes through.
+    spawn(process.execPath, [RELAY, ...args], { cwd: path, env: { PATH: process.env["PATH"] ?? "", ...env, ...more } });
+  const run: CliFolder["run"] = async (args, options = {}) => {
+    const child = spawnRelay(args, options.env);
+    // A command that does not read its input may end before all is written.
+    child.stdin.on("error", () => {});
+    child.stdin.end(options.input ?? "");
+    return finished(child);
+  };
+  return {
+    path,
+    env,
+    run,
+    async json(args, options) {
+      const result = await run([...args, "--json"], options);
+      if (result.exitCode !== 0) throw new Error(`${args.join(" ")}: ${result.exitCode} ${result.stderr}`);
+      return JSON.parse(result.stdout);
+    },
+    start(args, more) {
+      const child = spawnRelay(args, more);
+      onTestFinished(() => void child.kill("SIGKILL"));
+      return child;
+    },
+  };
+}
+
+/** Collects everything that a process writes until it ends. */
+export async function finished(child: ChildProcessWithoutNullStreams): Promise<Finished> {
+  const output = { stdout: "", stderr: "" };
+  child.stdout.setEncoding("utf8").on("data", (text) => (output.stdout += text));
+  child.stderr.setEncoding("utf8").on("data", (text) => (output.stderr += text));
+  const [exitCode] = await once(child, "close");
+  return { exitCode, ...output };
+}
+
+/** Resolves with the first line of standard output that `find` makes something of; rejects when the output ends. */
+export function lineFrom<Found>(
+  child: ChildProcessWithoutNullStreams,
+  find: (line: string) => Found | undefined,
+): Promise<Found> {
+  return new Promise((resolve, reject) => {
+    let stderr = "";
+    child.stderr.on("data", (chunk) => (stderr += chunk));
+    createInterface(child.stdout)
+      .on("line", (line) => {
+        const found = find(line);
+        if (found !== undefined) resolve(found);
+      })
+      .on("close", () => reject(new Error(`the line did not come: ${stderr}`)));
+  });
+}
+
+/** Starts `relay serve` on a free port and resolves with its address. */
+export async function startServe(
+  folder: CliFolder,
+  env: Env = {},
+): Promise<{ url: string; child: ReturnType<CliFolder["start"]> }> {
+  const child = folder.start(["serve"], { RELAY_LISTEN: "127.0.0.1:0", ...env });
+  const url = await lineFrom(child, (line) => {
+    const entry = JSON.parse(line);
+    return entry.msg === "listening" ? String(entry.url) : undefined;
+  });
+  return { url, child };
+}

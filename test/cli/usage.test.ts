@@ -1,0 +1,83 @@
+import { describe, expect, it } from "vitest";
+import { SETTINGS } from "../../src/config.js";
+import { createFolder } from "./run-relay.js";
+
+const COMMANDS = [
+  "serve",
+  "demo",
+  "call",
+  "app create",
+  "app list",
+  "app show",
+  "app update",
+  "app rotate-key",
+  "app delete",
+  "provider list",
+  "provider show",
+  "provider check",
+  "connection put",
+  "connection list",
+  "connection show",
+  "connection delete",
+  "key rotate",
+  "config check",
+];
+
+describe("relay --help", () => {
+  it.each(["", "app", "provider", "connection", "key", "config", ...COMMANDS])(
+    "relay %s --help has an example",
+    async (command) => {
+      const result = await createFolder().run([...command.split(" ").filter(Boolean), "--help"]);
+      expect(result).toMatchObject({ exitCode: 0, stderr: "" });
+      expect(result.stdout).toMatch(/^Usage: relay/);
+      expect(result.stdout).toMatch(/Examples?:\n {2}\$ .*relay /);
+    },
+  );
+
+  it.each(COMMANDS)("relay %s takes --json", async (command) => {
+    const { stdout } = await createFolder().run([...command.split(" "), "--help"]);
+    expect(stdout).toMatch(/^ {2}--json /m);
+  });
+
+  it("lists every setting with its default and reason under serve", async () => {
+    const { stdout } = await createFolder().run(["serve", "--help"]);
+    for (const { name, fallback, about } of SETTINGS) {
+      expect(stdout).toContain(`${name} (${fallback === "" ? "no default" : `default ${fallback}`})\n      ${about}\n`);
+    }
+  });
+});
+
+describe("wrong usage", () => {
+  it.each([
+    ["nothing", []],
+    ["an unknown command", ["serv"]],
+    ["a group without its command", ["app"]],
+    ["an unknown command of a group", ["app", "drop"]],
+    ["an unknown option", ["app", "list", "--jsno"]],
+    ["a missing argument", ["app", "create"]],
+    ["an argument too many", ["app", "list", "all"]],
+    ["a missing option", ["connection", "list"]],
+    ["a value that is none of the choices", ["app", "create", "x", "--caller-auth", "none"]],
+    ["an option without its value", ["connection", "list", "--app"]],
+    ["a port that is none", ["demo", "--port", "80a"]],
+    ["a header without a name", ["call", "p", "https://a.example", "--app", "k", "--user", "u", "-H", "x"]],
+    ["a payload that is no object", ["call", "p", "https://a.example", "--app", "k", "--user", "u", "-d", "[1]"]],
+    [
+      "a relay that is no address",
+      ["call", "p", "https://a.example", "--app", "k", "--user", "u", "--relay", "localhost:1"],
+    ],
+  ])("exits with 2 for %s, and says so on standard error only", async (_, args) => {
+    const result = await createFolder().run(args);
+    expect(result.exitCode).toBe(2);
+    expect(result.stdout).toBe("");
+    expect(result.stderr).not.toBe("");
+  });
+
+  it("exits with 2 when the environment is wrong, with every problem", async () => {
+    const result = await createFolder().run(["app", "list"], {
+      env: { RELAY_LISTEN: "8080", RELAY_DEADLINE_MS: "soon" },
+    });
+    expect(result).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(result.stderr).toMatch(/^RELAY_LISTEN: .*\nRELAY_DEADLINE_MS: .*\n$/);
+  });
+});

@@ -1,0 +1,65 @@
+import { describe, expect, it } from "vitest";
+import { parseConfig, SETTINGS, unknownSettings } from "../src/config.js";
+
+describe("parseConfig()", () => {
+  it("reports every problem at once, each with its variable", () => {
+    const parsed = parseConfig({
+      RELAY_LISTEN: "nowhere",
+      RELAY_DATABASE: "mysql://x",
+      RELAY_DEADLINE_MS: "1e3",
+      RELAY_HTTP_STATUS: "MIRROR",
+      RELAY_ALLOW_LOOPBACK: "yes",
+    });
+    const problems = "problems" in parsed ? parsed.problems : [];
+    expect(problems.map((problem) => problem.split(":")[0])).toEqual([
+      "RELAY_LISTEN",
+      "RELAY_DATABASE",
+      "RELAY_ALLOW_LOOPBACK",
+      "RELAY_HTTP_STATUS",
+      "RELAY_DEADLINE_MS",
+    ]);
+  });
+
+  it.each([
+    ["loopback switch with a public address", { RELAY_ALLOW_LOOPBACK: "true", RELAY_LISTEN: "0.0.0.0:8080" }],
+    ["loopback switch in production", { RELAY_ALLOW_LOOPBACK: "true", NODE_ENV: "production" }],
+    ["a certificate without its key", { RELAY_TLS_CERT: "cert.pem" }],
+    ["TLS verification switched off", { NODE_TLS_REJECT_UNAUTHORIZED: "0" }],
+    ["the insecure parser", { NODE_OPTIONS: "--max-old-space-size=512 --insecure-http-parser" }],
+    ["a TLS key log", { NODE_OPTIONS: "--tls-keylog=/tmp/keys" }],
+    ["header dumps", { NODE_DEBUG: "timer,http" }],
+    ["an inspector in production", { NODE_OPTIONS: "--inspect=0.0.0.0:9229", NODE_ENV: "production" }],
+    ["a host name to listen on", { RELAY_LISTEN: "relay.example.com:80" }],
+  ])("refuses %s", (_what, env) => {
+    expect(parseConfig(env)).toHaveProperty("problems.length", 1);
+  });
+
+  it("refuses dangerous flags of the process itself", () => {
+    expect(parseConfig({}, ["--insecure-http-parser"])).toHaveProperty("problems");
+  });
+
+  it("needs no variable at all", () => {
+    const parsed = parseConfig({});
+    expect(parsed).toMatchObject({
+      config: {
+        listen: { host: "127.0.0.1", port: 8080 },
+        databasePath: "data/relay.db",
+        keyFileMustExist: false,
+        allowLoopback: false,
+        deadlineMs: 30_000,
+        httpStatus: "envelope",
+      },
+    });
+  });
+
+  it("takes an empty variable for an unset one", () => {
+    expect(parseConfig({ RELAY_LISTEN: "", RELAY_LOG_LEVEL: "" })).toHaveProperty("config.logLevel", "info");
+  });
+});
+
+describe("unknownSettings()", () => {
+  it("finds what is no setting and nothing else", () => {
+    const env = { ...Object.fromEntries(SETTINGS.map(({ name }) => [name, "x"])), RELAY_LISTN: "x", PATH: "x" };
+    expect(unknownSettings(env)).toEqual(["RELAY_LISTN"]);
+  });
+});

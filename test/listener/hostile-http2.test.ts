@@ -1,0 +1,126 @@
+import { describe, expect, it } from "vitest";
+import * as h2 from "./frames.js";
+import { connectHttp2, connectRaw, request, sendGood, sendRaw, start } from "./support.js";
+
+const { frame } = h2;
+const WHOLE = h2.END_HEADERS | h2.END_STREAM;
+
+describe("a hostile HTTP/2 client", () => {
+  it.each([
+    ["I02 :authority: [", h2.getBlock("[")],
+    [":authority with port 99999", h2.getBlock("x:99999")],
+    [":authority and another host", h2.getBlock("x", [["host", "y"]])],
+  ])("gets 400 on the stream and keeps the connection: %s", async (_name, block) => {
+    const { port } = await start();
+    const { socket, received } = await connectRaw(port);
+    socket.write(Buffer.concat([h2.HELLO, frame(h2.HEADERS, WHOLE, 1, block)]));
+    await received("Host");
+    socket.write(frame(h2.HEADERS, WHOLE, 3, h2.getBlock("x")));
+    await received("2.0 GET /");
+    expect(await sendGood(port)).toContain("1.1 GET /good");
+  });
+
+  it.each([
+    ["I02 :authority: a b", h2.getBlock("a b")],
+    ["I02 empty :authority", h2.getBlock("")],
+    ["I02 no :authority and no host", h2.getBlock(undefined)],
+    ["I17 a field name in upper case", h2.getBlock("x", [["Bad", "y"]])],
+    ["I17 a second :path", h2.getBlock("x", [[":path", "/y"]])],
+  ])("has its stream reset: %s", async (_name, block) => {
+    const { port } = await start();
+    const { socket, received } = await connectRaw(port);
+    socket.write(Buffer.concat([h2.HELLO, frame(h2.HEADERS, WHOLE, 1, block)]));
+    await received(frame(h2.RST_STREAM, 0, 1, h2.uint32(1)).toString("latin1"));
+    expect(await sendGood(port)).toContain("1.1 GET /good");
+  });
+
+  it.each([
+    ["I17 HEADERS that HPACK cannot decode", frame(h2.HEADERS, WHOLE, 1, Buffer.from([0xff, 0xff, 0xff, 0xff]))],
+    ["I17 WINDOW_UPDATE beyond 2^31 on stream 0", frame(h2.WINDOW_UPDATE, 0, 0, h2.uint32(0x7fffffff))],
+    ["I17 WINDOW_UPDATE of 0 on stream 0", frame(h2.WINDOW_UPDATE, 0, 0, h2.uint32(0))],
+    ["I17 CONTINUATION without HEADERS", frame(h2.CONTINUATION, h2.END_HEADERS, 1)],
+    ["DATA on stream 0", frame(h2.DATA, 0, 0, Buffer.from("x"))],
+    ["a frame of 16 MiB", frame(h2.DATA, 0, 1, Buffer.alloc(0xffffff))],
+    ["I17 4,000 SETTINGS", repeat(frame(h2.SETTINGS, 0, 0), 4_000)],
+    ["I17 CONTINUATION flood", Buffer.concat([frame(h2.HEADERS, h2.END_STREAM, 1, h2.getBlock("x")), flood(2_000)])],
+    ["HTTP/1 after the preface", Buffer.from("GET / HTTP/1.1\r\nHost: x\r\n\r\n")],
+  ])("is disconnected: %s", async (_name, bytes) => {
+    const { port } = await start({ limits: { sessionIdleTimeoutMs: 100, lingerMs: 100 } });
+    await sendRaw(port, Buffer.concat([h2.HELLO, bytes]));
+    expect(await sendGood(port)).toContain("1.1 GET /good");
+  });
+
+  it("I17 resets 10,000 streams: most never reach the handler, and others are served", async () => {
+    let handled = 0;
+    const { port } = await start({
+      limits: { sessionIdleTimeoutMs: 100, lingerMs: 100 },
+      handler: (_req, res) => {
+        handled++;
+        res.end("ok");
+      },
+    });
+    const pair = (id: number) => [
+      frame(h2.HEADERS, WHOLE, id, h2.getBlock("x")),
+      frame(h2.RST_STREAM, 0, id, h2.uint32(8)),
+    ];
+    const pairs = Array.from({ length: 10_000 }, (_, index) => pair(index * 2 + 1)).flat();
+    await sendRaw(port, Buffer.concat([h2.HELLO, ...pairs]));
+    expect(handled).toBeLessThan(1_000);
+    expect(await sendGood(port)).toContain("ok");
+  });
+
+  it("I09 gets 431 for a header section of 20 KB, and a reset for a larger one", async () => {
+    const { port } = await start();
+    const session = await connectHttp2(port);
+    expect((await request(session, { a: "a".repeat(20_000) })).status).toBe(431);
+    await expect(request(session, { a: "a".repeat(70_000) })).rejects.toMatchObject({ code: "ERR_HTTP2_STREAM_ERROR" });
+    expect((await request(session)).status).toBe(200);
+  });
+
+  it("I10 gets 431 for 101 fields, and a reset for many more", async () => {
+    const { port } = await start();
+    const session = await connectHttp2(port);
+    const fields = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, index) => [`a${index}`, "b"]));
+    expect((await request(session, fields(97))).status).toBe(431);
+    expect((await request(session, fields(96))).status).toBe(200);
+    await expect(request(session, fields(1_000))).rejects.toMatchObject({ code: "ERR_HTTP2_STREAM_ERROR" });
+  });
+
+  it("gets 405 for CONNECT and 417 for an unknown expectation", async () => {
+    const { port } = await start();
+    const session = await connectHttp2(port);
+    const tunnel = session.request({ ":method": "CONNECT", ":authority": "evil.test:443" });
+    const head = await new Promise<{ ":status"?: number }>((resolve) => tunnel.once("response", resolve));
+    expect(head[":status"]).toBe(405);
+    expect((await request(session, { expect: "foo" })).status).toBe(417);
+  });
+
+  it("is held to the limit of streams at once", async () => {
+    const { port } = await start({ handler: () => {} });
+    const session = await connectHttp2(port);
+    if (session.remoteSettings.maxConcurrentStreams === undefined) {
+      await new Promise((resolve) => session.once("remoteSettings", resolve));
+    }
+    expect(session.remoteSettings.maxConcurrentStreams).toBe(100);
+  });
+
+  it("may go away at any moment", async () => {
+    const { port } = await start();
+    const open = frame(h2.HEADERS, h2.END_HEADERS, 1, h2.getBlock("x"));
+    for (const bytes of [h2.PREFACE, h2.HELLO, Buffer.concat([h2.HELLO, open])]) {
+      const { socket } = await connectRaw(port);
+      await new Promise((resolve) => socket.write(bytes, resolve));
+      socket.resetAndDestroy();
+    }
+    expect(await sendGood(port)).toContain("1.1 GET /good");
+  });
+});
+
+function repeat(bytes: Buffer, count: number): Buffer {
+  return Buffer.concat(Array.from({ length: count }, () => bytes));
+}
+
+function flood(count: number): Buffer {
+  return repeat(frame(h2.CONTINUATION, 0, 1, h2.getBlock(undefined, [["a", "b".repeat(100)]]).subarray(3)), count);
+}

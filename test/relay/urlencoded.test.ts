@@ -1,0 +1,42 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { formFromJson, isUrlencoded } from "../../src/relay/urlencoded.js";
+
+describe("formFromJson()", () => {
+  it.each([
+    ['{"a":null,"b":""}', "a=&b="],
+    ['{"message":"t","access_token":"PAGE_TOKEN"}', "message=t&access_token=PAGE_TOKEN"],
+    ['{"a":1.0,"b":true,"c":[1,"x",false]}', "a=1.0&b=true&c=1%2Cx%2Cfalse"],
+    ['{"a":{"b": 1},"c":[{"d":[ ]}]}', "a=%7B%22b%22%3A+1%7D&c=%5B%7B%22d%22%3A%5B+%5D%7D%5D"],
+    ['{"a b":"c d+&=\\r\\n","é":"😀"}', "a+b=c+d%2B%26%3D%0D%0A&%C3%A9=%F0%9F%98%80"],
+    ['{"9":1,"10":2,"9":3,"__proto__":4}', "9=1&10=2&9=3&__proto__=4"],
+    ['{"a":"\\ud800"}', "a=%EF%BF%BD"],
+  ])("of %s", (json, form) => {
+    expect(formFromJson(Buffer.from(json)).toString("latin1")).toBe(form);
+  });
+
+  it("is read back by a form parser", async () => {
+    const texts = fc.dictionary(fc.string({ unit: "binary" }), fc.string({ unit: "binary" }));
+    const run = fc.asyncProperty(texts, async (object) => {
+      const body = formFromJson(Buffer.from(JSON.stringify(object)));
+      const form = await new Response(body, {
+        headers: { "content-type": "application/x-www-form-urlencoded" },
+      }).formData();
+      expect([...form]).toEqual(Object.entries(object));
+    });
+    await fc.assert(run, { seed: 20261127, numRuns: 200 });
+  });
+});
+
+describe("isUrlencoded()", () => {
+  it.each([
+    [undefined, false],
+    ["", false],
+    ["application/x-www-form-urlencodedx", false],
+    ["text/plain; x=application/x-www-form-urlencoded", false],
+    ["application/x-www-form-urlencoded", true],
+    ["Application/X-WWW-Form-URLEncoded ;charset=UTF-8", true],
+  ])("%j: %s", (contentType, expected) => {
+    expect(isUrlencoded(contentType)).toBe(expected);
+  });
+});

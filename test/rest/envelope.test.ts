@@ -1,0 +1,64 @@
+import { describe, expect, it } from "vitest";
+import type { Answer, Outcome } from "../../src/relay/outcome.js";
+import { bodyFromOutcome, envelopeFromOutcome } from "../../src/rest/envelope.js";
+
+const answer = (data: Answer["data"]): Answer => ({
+  statusCode: 200,
+  contentType: "application/json",
+  headers: [
+    ["X-Quote", 'a"b\\'],
+    ["__proto__", "é"],
+  ],
+  data,
+});
+const success = (data: Answer["data"]): Outcome => ({ result: "success", callId: "id-1", answer: answer(data) });
+const HEADERS = '"headers":{"X-Quote":"a\\"b\\\\","__proto__":"é"}';
+
+describe("envelopeFromOutcome()", () => {
+  it.each([
+    [{ kind: "json", text: Buffer.from('{"id":9007199254740993,"v":1.0}') }, '"data":{"id":9007199254740993,"v":1.0}'],
+    [{ kind: "text", text: 'é"\n' }, '"data":"é\\"\\n"'],
+    [{ kind: "binary", bytes: Buffer.from([0xff]) }, '"data":"/w==","dataEncoding":"base64"'],
+    [{ kind: "body", bytes: Buffer.from([0xff]) }, '"body":"/w=="'],
+    [{ kind: "empty" }, '"data":{}'],
+  ] as const)("splices %j", (data, member) => {
+    expect(envelopeFromOutcome(success(data as Answer["data"])).toString()).toBe(
+      `{"rows":[{"pincStatus":"success","statusCode":200,"contentType":"application/json",${member},${HEADERS},"callId":"id-1"}]}`,
+    );
+  });
+
+  it("has no contentType, data and headers on an error row when no provider answered", () => {
+    const outcome: Outcome = {
+      result: "error",
+      callId: "id-2",
+      errorType: "INVALID_OAUTHID",
+      statusCode: 401,
+      message: 'say "hi"',
+      answer: undefined,
+    };
+    expect(envelopeFromOutcome(outcome).toString()).toBe(
+      '{"rows":[{"pincStatus":"error","statusCode":401,"errorType":"INVALID_OAUTHID","inernalError":"say \\"hi\\"","callId":"id-2"}]}',
+    );
+    expect(bodyFromOutcome(outcome, "rows.0.data")).toEqual(envelopeFromOutcome(outcome));
+  });
+});
+
+describe("bodyFromOutcome()", () => {
+  it.each([
+    ["rows.0.data", '{"a":[{"b":1.0}]}'],
+    ["rows.0.data.a.0", '{"b":1.0}'],
+    ["rows.0.statusCode", "200"],
+  ])("answers with just %s", (path, body) => {
+    expect(bodyFromOutcome(success({ kind: "json", text: Buffer.from('{"a":[{"b":1.0}]}') }), path).toString()).toBe(
+      body,
+    );
+  });
+
+  it.each(["rows.1", "rows.0.nope", "", "rows.0.data.__proto__", "rows..0", "x"])(
+    "answers with the whole envelope when there is no %j",
+    (path) => {
+      const outcome = success({ kind: "empty" });
+      expect(bodyFromOutcome(outcome, path)).toEqual(envelopeFromOutcome(outcome));
+    },
+  );
+});

@@ -1,0 +1,175 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Writable } from "node:stream";
+import { pino } from "pino";
+import type { CallerAuth } from "../../src/applications/application.js";
+import { createPrivateKey, sealPrivateKeyHash } from "../../src/applications/private-key.js";
+import { createPublicKey } from "../../src/applications/public-key.js";
+import { type Config, parseConfig } from "../../src/config.js";
+import { type Sandbox, startSandbox } from "../../src/sandbox/sandbox.js";
+import { type Service, type ServiceOptions, startService } from "../../src/server.js";
+import { openSqliteStore, type SqliteStore } from "../../src/store/sqlite.js";
+import { loadKeyring } from "../../src/tokens/keyring.js";
+import { newConnectionFrom } from "../../src/tokens/new-connection.js";
+import { createSealer, type Sealer } from "../../src/tokens/seal.js";
+import { parseTokenResponse } from "../../src/tokens/token-response.js";
+
+/** What a test may choose about its relay. */
+export interface HarnessOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  /** Further definitions, as ProtoJSON objects. */
+  readonly providers?: readonly object[];
+  readonly upstream?: ServiceOptions["upstream"];
+}
+
+/** An application as a test creates one. */
+export interface TestApplication {
+  readonly id: string;
+  readonly publicKey: string;
+  readonly privateKey: string;
+}
+
+/** A relay on a real SQLite file, with the sandbox provider behind it. */
+export interface Harness {
+  readonly folder: string;
+  readonly url: string;
+  readonly sandbox: Sandbox;
+  readonly store: SqliteStore;
+  readonly sealer: Sealer;
+  /** Every line logged so far. */
+  readonly logLines: readonly string[];
+  createApplication(options?: {
+    callerAuth?: CallerAuth;
+    allowedOrigins?: readonly string[];
+    allowedAddresses?: readonly string[];
+    state?: "ACTIVE" | "DISABLED";
+  }): Promise<TestApplication>;
+  /** Connects a user with an access token that the sandbox takes; returns the token. */
+  connect(application: TestApplication, userId: string, options?: ConnectOptions): Promise<string>;
+  close(): Promise<void>;
+}
+
+/** What a test may choose about a connection. */
+export interface ConnectOptions {
+  readonly providerName?: string;
+  readonly accessToken?: string;
+  readonly refreshToken?: string;
+  readonly idToken?: string;
+  readonly expiresAt?: number;
+  readonly originParameters?: Readonly<Record<string, string>>;
+}
+
+/** Starts everything on free ports of 127.0.0.1. */
+export async function startHarness(options: HarnessOptions = {}): Promise<Harness> {
+  const folder = mkdtempSync(join(tmpdir(), "relay-test-"));
+  const sandbox = await startSandbox();
+  const config = configFor(folder, sandbox, options);
+  const logLines: string[] = [];
+  const service = await startService(config, { logger: loggerTo(logLines), ...upstreamOf(options) });
+  const sealer = createSealer(await loadKeyring(config.keyFile, { mustExist: true }));
+  const store = openSqliteStore(config.databasePath);
+  return {
+    folder,
+    url: service.url,
+    sandbox,
+    store,
+    sealer,
+    logLines,
+    createApplication: (application) => createApplication(store, sealer, application ?? {}),
+    connect: (application, userId, connection) =>
+      connect(store, sealer, sandbox, { application, userId, ...connection }),
+    close: () => closeAll(service, sandbox, store, folder),
+  };
+}
+
+function configFor(folder: string, sandbox: Sandbox, options: HarnessOptions): Config {
+  const definitions = [sandbox.providerDefinition("sandbox"), ...(options.providers ?? [])];
+  const files = definitions.map((definition, at) => {
+    const file = join(folder, `provider-${at}.json`);
+    writeFileSync(file, JSON.stringify(definition));
+    return file;
+  });
+  const parsed = parseConfig({
+    RELAY_LISTEN: "127.0.0.1:0",
+    RELAY_DATABASE: `sqlite:${join(folder, "relay.db")}`,
+    RELAY_KEY_FILE: join(folder, "relay.key"),
+    RELAY_PROVIDERS: files.join(":"),
+    RELAY_ALLOW_LOOPBACK: "true",
+    RELAY_LOG_LEVEL: "trace",
+    ...options.env,
+  });
+  if ("problems" in parsed) throw new Error(parsed.problems.join("\n"));
+  return parsed.config;
+}
+
+function upstreamOf({ upstream }: HarnessOptions): Pick<ServiceOptions, "upstream"> {
+  return upstream === undefined ? {} : { upstream };
+}
+
+function loggerTo(lines: string[]) {
+  const sink = new Writable({
+    write(chunk, _encoding, done) {
+      lines.push(String(chunk));
+      done();
+    },
+  });
+  return pino({ level: "trace", base: null }, sink);
+}
+
+async function closeAll(service: Service, sandbox: Sandbox, store: SqliteStore, folder: string): Promise<void> {
+  await service.close(1000);
+  await sandbox.close();
+  store.close();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+async function createApplication(
+  store: SqliteStore,
+  sealer: Sealer,
+  options: NonNullable<Parameters<Harness["createApplication"]>[0]>,
+): Promise<TestApplication> {
+  const id = randomUUID();
+  const publicKey = createPublicKey();
+  const privateKey = createPrivateKey();
+  await store.applications.create({
+    id,
+    name: "test",
+    publicKey,
+    privateKeyHash: sealPrivateKeyHash(sealer, id, privateKey),
+    callerAuth: options.callerAuth ?? "PUBLIC_KEY",
+    allowedOrigins: options.allowedOrigins ?? [],
+    allowedAddresses: options.allowedAddresses ?? [],
+    state: options.state ?? "ACTIVE",
+    createdAt: Date.now(),
+    updatedAt: Date.now(),
+  });
+  return { id, publicKey, privateKey };
+}
+
+async function connect(
+  store: SqliteStore,
+  sealer: Sealer,
+  sandbox: Sandbox,
+  options: ConnectOptions & { readonly application: TestApplication; readonly userId: string },
+): Promise<string> {
+  const accessToken = options.accessToken ?? `CANARY_${randomBytes(24).toString("base64url")}`;
+  sandbox.acceptToken(accessToken);
+  const expiresAt = options.expiresAt;
+  const connection = newConnectionFrom(sealer, {
+    id: randomUUID(),
+    key: {
+      applicationId: options.application.id,
+      userId: options.userId,
+      providerName: options.providerName ?? "sandbox",
+    },
+    response: parseTokenResponse(
+      JSON.stringify({ access_token: accessToken, refresh_token: options.refreshToken, id_token: options.idToken }),
+    ),
+    originParameters: options.originParameters ?? {},
+    obtainedAt: Date.now(),
+  });
+  await store.connections.put({ ...connection, expiresAt }, Date.now());
+  return accessToken;
+}

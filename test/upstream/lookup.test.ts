@@ -1,0 +1,89 @@
+import type { LookupAddress, LookupOptions } from "node:dns";
+import { describe, expect, it } from "vitest";
+import { decideAddress } from "../../src/upstream/address.js";
+import { AddressRefusedError } from "../../src/upstream/failure.js";
+import { createLookup } from "../../src/upstream/lookup.js";
+
+const PUBLIC: LookupAddress = { address: "93.184.216.34", family: 4 };
+const PUBLIC_V6: LookupAddress = { address: "2606:2800::1", family: 6 };
+
+function lookup(
+  resolve: (hostname: string) => Promise<readonly LookupAddress[]>,
+  options: LookupOptions = { all: true },
+): Promise<unknown> {
+  const decide = (ip: string) => decideAddress(ip, { allowLoopback: false, allowPrivateNetwork: false });
+  const look = createLookup({ resolve, decide, timeoutMs: 50 });
+  return new Promise((settle, reject) => {
+    look("api.test", options, (error, address, family) => {
+      if (error === null) settle(options.all === true ? address : { address, family });
+      else reject(error);
+    });
+  });
+}
+
+describe("createLookup()", () => {
+  it("gives an array when all addresses are wanted, as Node.js 20 does", async () => {
+    expect(await lookup(async () => [PUBLIC, PUBLIC_V6])).toEqual([PUBLIC, PUBLIC_V6]);
+  });
+
+  it("gives one address when one is wanted", async () => {
+    expect(await lookup(async () => [PUBLIC, PUBLIC_V6], {})).toEqual(PUBLIC);
+  });
+
+  it.each([
+    [4, PUBLIC],
+    [6, PUBLIC_V6],
+    ["IPv4", PUBLIC],
+    ["IPv6", PUBLIC_V6],
+  ] as const)("gives only family %s when asked for it", async (family, address) => {
+    expect(await lookup(async () => [PUBLIC, PUBLIC_V6], { all: true, family })).toEqual([address]);
+  });
+
+  it.each([
+    ["10.0.0.1", "private"],
+    ["127.0.0.1", "loopback"],
+    ["169.254.169.254", "link-local"],
+    ["::1", "loopback"],
+    ["::ffff:7f00:1", "loopback"],
+    ["::ffff:8.8.8.8", "ipv4-mapped"],
+    ["not-an-address", "not-an-address"],
+  ])("refuses %s and says the rule", async (address, rule) => {
+    const refused = lookup(async () => [{ address, family: address.includes(":") ? 6 : 4 }]);
+    await expect(refused).rejects.toBeInstanceOf(AddressRefusedError);
+    await expect(refused).rejects.toMatchObject({ rule });
+  });
+
+  it("refuses a name for one denied address among good ones, wherever it stands", async () => {
+    const denied: LookupAddress = { address: "192.168.0.1", family: 4 };
+    const many = Array.from({ length: 500 }, () => PUBLIC);
+    for (const list of [
+      [PUBLIC, denied],
+      [denied, PUBLIC],
+      [...many, denied],
+      [PUBLIC_V6, denied],
+    ]) {
+      await expect(lookup(async () => list)).rejects.toMatchObject({ rule: "private" });
+    }
+    await expect(lookup(async () => [PUBLIC_V6, denied], { all: true, family: 6 })).rejects.toMatchObject({
+      rule: "private",
+    });
+  });
+
+  it("tries at most 16 of 500 addresses", async () => {
+    expect(await lookup(async () => Array.from({ length: 500 }, () => PUBLIC))).toHaveLength(16);
+  });
+
+  it.each([
+    ["an empty list", async () => []],
+    ["a failing resolver", async () => Promise.reject(Object.assign(new Error("ESERVFAIL"), { code: "ESERVFAIL" }))],
+    ["a resolver that never answers", () => new Promise<never>(() => {})],
+  ])("fails for %s", async (_name, resolve) => {
+    await expect(lookup(resolve)).rejects.toMatchObject({ reason: "PROVIDER_UNREACHABLE" });
+  });
+
+  it("fails when no address is of the wanted family", async () => {
+    await expect(lookup(async () => [PUBLIC], { all: true, family: 6 })).rejects.toMatchObject({
+      reason: "PROVIDER_UNREACHABLE",
+    });
+  });
+});

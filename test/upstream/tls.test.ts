@@ -1,0 +1,102 @@
+import type { LookupAddress } from "node:dns";
+import type { TlsOptions } from "node:tls";
+import { describe, expect, it } from "vitest";
+import type { UpstreamOptions } from "../../src/upstream/client.js";
+import { answer, type Play } from "../support/raw-provider.js";
+import { createAuthority } from "./certificates.js";
+import { failureOf, get, provider, textOf, upstream, within } from "./upstream-for-test.js";
+
+const OURS = createAuthority("Ours");
+const OTHERS = createAuthority("Others");
+const NAME = "api.test";
+const good = OURS.issue({ names: [NAME, "127.0.0.1"] });
+const resolve = async (): Promise<LookupAddress[]> => [{ address: "127.0.0.1", family: 4 }];
+
+const tlsProvider = (tls: TlsOptions, play: Play = (socket) => socket.write(answer("ok"))) =>
+  provider(play, { tls, host: NAME });
+const trusting = (options: Partial<UpstreamOptions> = {}) => upstream({ resolve, ca: OURS.ca, ...options });
+
+describe("TLS", () => {
+  it("is spoken with a provider whose certificate is good, on one socket for many calls", async () => {
+    const peer = await tlsProvider(good);
+    const client = trusting();
+    for (let run = 0; run < 3; run += 1) expect(await textOf(client.send(get(peer.origin), within()))).toBe("ok");
+    expect(peer.accepted).toBe(1);
+    expect(peer.requests[0]?.head).toContain(`host: ${NAME}:${peer.port}`);
+  });
+
+  it("resumes a session on a new socket", async () => {
+    const peer = await tlsProvider(good);
+    const client = trusting({ reuse: "never" });
+    for (let run = 0; run < 3; run += 1) expect(await textOf(client.send(get(peer.origin), within()))).toBe("ok");
+    expect(peer.accepted).toBe(3);
+  });
+
+  it.each<[string, TlsOptions, Partial<UpstreamOptions>]>([
+    ["an unknown authority", good, { ca: OTHERS.ca }],
+    ["no authority of ours", good, { ca: "" }],
+    ["another name", OURS.issue({ names: ["other.test"] }), {}],
+    ["a subdomain's name", OURS.issue({ names: [`www.${NAME}`] }), {}],
+    ["a wildcard that does not fit", OURS.issue({ names: [`*.${NAME}`] }), {}],
+    ["no name", OURS.issue({ names: [] }), {}],
+    ["an expired certificate", OURS.issue({ names: [NAME], notAfter: new Date(Date.now() - 60_000) }), {}],
+    ["a certificate of tomorrow", OURS.issue({ names: [NAME], notBefore: new Date(Date.now() + 60_000) }), {}],
+    ["TLS 1.1 only", { ...good, minVersion: "TLSv1", maxVersion: "TLSv1.1", ciphers: "DEFAULT@SECLEVEL=0" }, {}],
+  ])("is refused with %s; not a byte of the request is sent", async (_name, tls, options) => {
+    const peer = await tlsProvider(tls);
+    const { ca, ...rest } = { ...options };
+    const client = ca === "" ? upstream({ resolve, ...rest }) : trusting(options);
+    const error = await failureOf(client.send(get(peer.origin), within()), "PROVIDER_UNREACHABLE");
+    expect(error.message).toMatch(/^No secure connection/);
+    await peer.openAtMost(0);
+    expect(peer.accepted).toBe(1);
+    expect(peer.requests).toHaveLength(0);
+  });
+
+  it("keeps refusing: 200 times, without a socket left", async () => {
+    const peer = await tlsProvider(good);
+    const client = trusting({ ca: OTHERS.ca });
+    for (let run = 0; run < 200; run += 1) {
+      await failureOf(client.send(get(peer.origin), within()), "PROVIDER_UNREACHABLE");
+    }
+    await peer.openAtMost(0);
+    expect(peer.requests).toHaveLength(0);
+  });
+
+  it("is not given up because the environment says so", async () => {
+    const peer = await tlsProvider(good);
+    const before = process.env["NODE_TLS_REJECT_UNAUTHORIZED"];
+    process.env["NODE_TLS_REJECT_UNAUTHORIZED"] = "0";
+    try {
+      await failureOf(upstream({ resolve }).send(get(peer.origin), within()), "PROVIDER_UNREACHABLE");
+    } finally {
+      if (before === undefined) delete process.env["NODE_TLS_REJECT_UNAUTHORIZED"];
+      else process.env["NODE_TLS_REJECT_UNAUTHORIZED"] = before;
+    }
+    expect(peer.requests).toHaveLength(0);
+  });
+
+  it("is not spoken by a plain HTTP server", async () => {
+    const peer = await provider((socket) => socket.write(answer("ok")), {
+      onConnection: (socket) => socket.on("data", () => socket.write("HTTP/1.1 400 Bad Request\r\n\r\n")),
+    });
+    const error = await failureOf(
+      trusting().send(get(`https://${NAME}:${peer.port}`), within()),
+      "PROVIDER_UNREACHABLE",
+    );
+    expect(error.message).toMatch(/^No secure connection/);
+  });
+
+  it("that ends inside an answer makes it invalid", async () => {
+    const peer = await tlsProvider(good, (socket) => {
+      socket.write("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", () => socket.destroy());
+    });
+    await failureOf(trusting().send(get(peer.origin), within()), "PROVIDER_RESPONSE_INVALID");
+  });
+
+  it("carries an encoded, chunked answer of a megabyte", async () => {
+    const body = Buffer.alloc(1_000_000, "0123456789");
+    const peer = await tlsProvider(good, (socket) => socket.write(answer(body)));
+    expect((await trusting().send(get(peer.origin), within())).body.equals(body)).toBe(true);
+  });
+});
