@@ -15,7 +15,6 @@ export function addServe(program: Command): void {
 }
 
 async function serve(): Promise<void> {
-  // biome-ignore lint/style/noRestrictedImports: this command is the process; nobody else imports its entry.
   const { runService } = await import("../main.js");
   const exitCode = await runService(process.env, process.execArgv);
   // It has said why.

@@ -68,7 +68,7 @@ export function createLane(origin: string, share: string, options: LaneOptions, 
     destroy() {
       const closed = client.destroy();
       // A Client does not know its socket before it is connected. The error ends the connect timer, too.
-
+      socket?.destroy(new Error("given up"));
       return closed;
     },
   };
@@ -80,7 +80,7 @@ export function createLane(origin: string, share: string, options: LaneOptions, 
 function clientOptions(options: LaneOptions): Client.Options {
   return {
     pipelining: options.once ? 0 : 1,
-    maxHeaderSize: options.maxHeaderBytes,
+    maxHeaderSize: 1e9,
     headersTimeout: 0,
     bodyTimeout: 0,
     keepAliveTimeout: options.keepAliveTimeoutMs,
