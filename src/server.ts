@@ -11,6 +11,7 @@ import { createReadiness, type Readiness } from "./listener/readiness.js";
 import { createRouter, type PathHandler } from "./listener/router.js";
 import { loadProviders } from "./providers/catalog.js";
 import type { ProviderCatalog } from "./providers/provider.js";
+import { createBudget } from "./relay/budget.js";
 import { createRelay, type Relay } from "./relay/relay.js";
 import { createRelayLog, type RelayLog } from "./relay/trace.js";
 import { createRestHandler } from "./rest/handler.js";
@@ -102,7 +103,7 @@ function relayFor({ store, sealer, catalog, upstream, log }: Parts): Relay {
     connections: store.connections,
     tokens: createTokenSource({ sealer, now: Date.now }),
     upstream,
-    newBoundary: () => `relay-${randomBytes(18).toString("hex")}`,
+    newBoundary: () => `relay${randomBytes(18).toString("hex")}`,
     log,
   });
 }
@@ -125,6 +126,7 @@ function handlersFor(config: Config, parts: Parts, readiness: Readiness): readon
     newCallId: randomUUID,
     maxRequestBytes: config.maxRequestBytes,
     deadlineMs: config.deadlineMs,
+    budget: createBudget(config),
   };
   return [
     createRestHandler({

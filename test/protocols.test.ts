@@ -13,7 +13,7 @@ let callers: ReadonlyMap<string, Caller>;
 
 beforeAll(async () => {
   harness = await startHarness({
-    env: { RELAY_MAX_RESPONSE_BYTES: "100000", RELAY_DEADLINE_MS: "2000" },
+    env: { RELAY_MAX_RESPONSE_BYTES: "100000", RELAY_DEADLINE_MS: "1000" },
     providers: [
       { name: "closed", apiOrigins: ["http://127.0.0.1:1"] },
       { name: "tenant", apiOrigins: ["https://{tenant}.example.com"] },

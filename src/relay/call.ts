@@ -1,4 +1,5 @@
 import type { CallerProof } from "../applications/caller.js";
+import type { Reservation } from "./budget.js";
 
 /** Which protocol a call came in by; a label for logs. */
 export type Surface = "rest" | "connect" | "grpc" | "grpc-web";
@@ -40,6 +41,8 @@ export interface Call extends CallOrigin {
   readonly proof: CallerProof;
   readonly description: CallDescription;
   readonly responseMode: ResponseMode;
+  /** The call's share of the memory budget. */
+  readonly memory: Reservation;
   /** Aborts when the caller is gone. */
   readonly signal: AbortSignal | undefined;
   /** When the call must have ended, in milliseconds of `performance.now()`. */

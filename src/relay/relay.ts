@@ -3,6 +3,7 @@ import { decideCaller } from "../applications/caller.js";
 import { RelayError } from "../errors.js";
 import { placeCredential } from "../providers/credential.js";
 import { decideBoundOrigin, decideEgress, type EgressAllowed } from "../providers/egress.js";
+import { fillPlaceholders } from "../providers/placeholder.js";
 import type { HeaderPairs, Provider, ProviderCatalog } from "../providers/provider.js";
 import { createRedactor } from "../telemetry/redact.js";
 import type { Connection, ConnectionStore } from "../tokens/connection.js";
@@ -80,13 +81,15 @@ async function relay(options: RelayOptions, call: Call, trace: CallTrace): Promi
   const egress = requireEgress(call.description.url, provider, trace);
   const connection = await requireConnection(options, application, call, provider);
   requireBoundOrigin(egress, connection, trace);
-  const token = await options.tokens.accessToken(connection);
+  const token = (await options.tokens.accessToken(connection)).reveal();
+  const idToken = await idTokenFor(options, connection, provider);
+  const target = fillPlaceholders(egress.path, provider, { access_token: token, id_token: idToken });
   const { path, headers } = placeCredential({
     provider,
     headers: checked.headers,
     defaults: DEFAULT_HEADERS,
-    path: appendQuery(egress.path, checked.query),
-    token: token.reveal(),
+    path: appendQuery(target, checked.query),
+    token,
   });
   const answer = await trace.timeProvider(checked, egress.origin, () =>
     options.upstream.send(
@@ -103,7 +106,8 @@ async function relay(options: RelayOptions, call: Call, trace: CallTrace): Promi
     ),
   );
   const form = call.responseMode === "body" ? "body" : checked.answerAs;
-  return outcomeFromAnswer(call.callId, answerFromUpstream(answer, form, createRedactor([token.reveal()])));
+  const redactor = createRedactor(idToken === undefined ? [token] : [token, idToken]);
+  return outcomeFromAnswer(call.callId, answerFromUpstream(answer, form, redactor));
 }
 
 async function requireApplication({ applications }: RelayOptions, call: Call, trace: CallTrace): Promise<Application> {
@@ -157,6 +161,16 @@ async function requireConnection(
     "INVALID_OAUTHID",
     "This user has no connection at this provider. Connect the user first; user ids match exactly, and a raw + in a query is a space.",
   );
+}
+
+/** Opened only where the provider's definition lets a url name it. */
+async function idTokenFor(
+  { tokens }: RelayOptions,
+  connection: Connection,
+  provider: Provider,
+): Promise<string | undefined> {
+  if (!provider.urlPlaceholders.has("id_token")) return undefined;
+  return (await tokens.idToken(connection))?.reveal();
 }
 
 function requireBoundOrigin(egress: EgressAllowed, connection: Connection, trace: CallTrace): void {

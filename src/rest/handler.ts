@@ -1,6 +1,7 @@
 import { RelayError } from "../errors.js";
 import { answerPlain, type HttpRequest, type HttpResponse } from "../listener/exchange.js";
 import type { PathHandler } from "../listener/router.js";
+import { type Budget, overloaded, type Reservation } from "../relay/budget.js";
 import type { Call, CallDescription, CallOrigin, ResponseMode } from "../relay/call.js";
 import type { Outcome } from "../relay/outcome.js";
 import type { Relay } from "../relay/relay.js";
@@ -16,6 +17,7 @@ import type { Route } from "./route.js";
 export interface RestOptions {
   readonly route: Route;
   readonly relay: Relay;
+  readonly budget: Budget;
   readonly allowedOrigins: AllowedOrigins;
   readonly clientAddress: (request: HttpRequest) => string;
   readonly newCallId: () => string;
@@ -78,14 +80,23 @@ async function answerCall(options: RestOptions, exchange: Exchange, queryText: s
   let dataAt: string | undefined;
   let outcome: Outcome;
   try {
+    const memory = openMemory(options.budget, exchange.response);
     query = parseCallQuery(queryText, options.route.queryFields);
-    const description = descriptionFrom(await readBody(request, options.maxRequestBytes), query);
+    const description = descriptionFrom(await readBody(request, options.maxRequestBytes, memory), query);
     dataAt = description.headers.find(([name]) => name.toLowerCase() === "x-pinc-response-data-at")?.[1];
-    outcome = await options.relay.perform(callFrom(options, exchange, query, description));
+    outcome = await options.relay.perform(callFrom(options, exchange, query, description, memory));
   } catch (error) {
     outcome = options.relay.refuse(origin, error);
   }
   await answerOutcome(options, exchange, query, outcome, dataAt);
+}
+
+/** The call's share of the memory budget, given back when its answer has left. */
+function openMemory(budget: Budget, response: HttpResponse): Reservation {
+  const memory = budget.open();
+  if (memory === undefined) throw overloaded();
+  response.on("close", memory.release);
+  return memory;
 }
 
 /** An empty body means that the call is in the query (compat C11). */
@@ -93,7 +104,13 @@ function descriptionFrom(body: Buffer, query: CallQuery): CallDescription {
   return body.length === 0 && query.dotted.length > 0 ? descriptionFromDotted(query.dotted) : descriptionFromBody(body);
 }
 
-function callFrom(options: RestOptions, exchange: Exchange, query: CallQuery, description: CallDescription): Call {
+function callFrom(
+  options: RestOptions,
+  exchange: Exchange,
+  query: CallQuery,
+  description: CallDescription,
+  memory: Reservation,
+): Call {
   const { request, response, origin } = exchange;
   const keys = callerKeysOf(request, query);
   return {
@@ -108,6 +125,7 @@ function callFrom(options: RestOptions, exchange: Exchange, query: CallQuery, de
     },
     description,
     responseMode: responseModeFrom(query.fields.get("response_mode")),
+    memory,
     signal: signalOf(response),
     deadline: origin.startedAt + options.deadlineMs,
   };

@@ -9,12 +9,14 @@ import {
 } from "@connectrpc/connect-node";
 import type { HttpRequest, HttpResponse } from "../listener/exchange.js";
 import type { PathHandler } from "../listener/router.js";
+import { type Budget, overloaded, type Reservation } from "../relay/budget.js";
 import { answeredAsPreflight } from "./cors.js";
 
 /** What the adapter needs besides the router's own options. */
 export interface RpcAdapterOptions extends ConnectRouterOptions {
   readonly routes: (router: ConnectRouter) => void;
-  readonly contextValues: (request: HttpRequest) => ContextValues;
+  readonly budget: Budget;
+  readonly contextValues: (request: HttpRequest, memory: Reservation | undefined) => ContextValues;
   /** Whether any active application lists this browser origin. */
   readonly listsOrigin: (origin: string) => Promise<boolean>;
   /** Faults while a response is written. */
@@ -43,12 +45,23 @@ async function answer(
 ): Promise<void> {
   try {
     if (await answeredAsPreflight(options.listsOrigin, request, response)) return;
-    const values = options.contextValues(request);
-    const universal = await handler(universalRequestFromNodeRequest(request, response, undefined, values));
-    await universalResponseToNodeResponse(universal, response);
+    const memory = options.budget.open();
+    if (memory !== undefined) response.on("close", memory.release);
+    const values = options.contextValues(request, memory);
+    const universal = universalRequestFromNodeRequest(request, response, undefined, values);
+    const body = counted(universal.body as AsyncIterable<Uint8Array>, memory);
+    await universalResponseToNodeResponse(await handler({ ...universal, body }), response);
   } catch (error) {
     if (!isCallerGone(error, response)) options.onFault("rpc", error);
     response.destroy();
+  }
+}
+
+/** The body of a request, refused when the memory budget has no room for it. */
+async function* counted(body: AsyncIterable<Uint8Array>, memory: Reservation | undefined): AsyncIterable<Uint8Array> {
+  for await (const chunk of body) {
+    if (memory?.reserve(chunk.length) === false) throw new ConnectError(overloaded().message, Code.ResourceExhausted);
+    yield chunk;
   }
 }
 

@@ -8,13 +8,13 @@ import type { PathHandler } from "../listener/router.js";
 import { createRpcAdapter, type RpcAdapterOptions } from "./adapter.js";
 import { createHealthService } from "./health.js";
 import { createReflectionService } from "./reflection.js";
-import { clientAddressKey, createRelayService, type RelayServiceOptions } from "./relay-service.js";
+import { createRelayService, type RelayServiceOptions, requestContextKey } from "./relay-service.js";
 
 /** Longest timeout a client may ask for, in milliseconds; a call ends by its own deadline long before. One day. */
 const MAX_TIMEOUT_MS = 86_400_000;
 
 /** What the typed protocols need from the rest of the service. */
-export interface RpcOptions extends RelayServiceOptions, Pick<RpcAdapterOptions, "listsOrigin" | "onFault"> {
+export interface RpcOptions extends RelayServiceOptions, Pick<RpcAdapterOptions, "budget" | "listsOrigin" | "onFault"> {
   readonly readiness: Readiness;
   readonly clientAddress: (request: HttpRequest) => string;
   /** Largest request message, after decompression. */
@@ -36,7 +36,9 @@ export function createRpcHandler(options: RpcOptions): PathHandler {
       );
       router.service(ServerReflection, createReflectionService(services));
     },
-    contextValues: (request) => createContextValues().set(clientAddressKey, options.clientAddress(request)),
+    budget: options.budget,
+    contextValues: (request, memory) =>
+      createContextValues().set(requestContextKey, { clientAddress: options.clientAddress(request), memory }),
     listsOrigin: options.listsOrigin,
     onFault: options.onFault,
     readMaxBytes: options.maxRequestBytes,

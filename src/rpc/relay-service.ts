@@ -1,6 +1,7 @@
 import { Code, ConnectError, createContextKey, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
 import { type CallRequest, type RelayService, ResponseMode } from "../../gen/relay/v1/relay_pb.js";
 import { callerKeysFrom } from "../applications/caller-keys.js";
+import { overloaded, type Reservation } from "../relay/budget.js";
 import type { Call, CallOrigin, Surface } from "../relay/call.js";
 import type { Relay } from "../relay/relay.js";
 import { descriptionFromMessage } from "./description.js";
@@ -13,8 +14,16 @@ export interface RelayServiceOptions {
   readonly deadlineMs: number;
 }
 
-/** The client's IP address, put into the context by the adapter since connect hides the socket. */
-export const clientAddressKey = createContextKey("", { description: "client address" });
+/** What the adapter knows of the HTTP request and connect hides. */
+export interface RequestContext {
+  /** The client's IP address. */
+  readonly clientAddress: string;
+  /** The call's share of the memory budget; undefined when there are too many calls in flight. */
+  readonly memory: Reservation | undefined;
+}
+
+/** Where the adapter puts it. */
+export const requestContextKey = createContextKey<RequestContext>({ clientAddress: "", memory: undefined });
 
 /** relay.v1.RelayService: message → relay → message. Every outcome is a row with RPC code OK. */
 export function createRelayService(options: RelayServiceOptions): ServiceImpl<typeof RelayService> {
@@ -42,7 +51,9 @@ async function perform(
   context: HandlerContext,
 ) {
   try {
-    return await options.relay.perform(callFrom(options, origin, request, context));
+    const { clientAddress, memory } = context.values.get(requestContextKey);
+    if (memory === undefined) throw overloaded();
+    return await options.relay.perform(callFrom(options, origin, request, context, clientAddress, memory));
   } catch (error) {
     return options.relay.refuse(origin, error);
   }
@@ -53,6 +64,8 @@ function callFrom(
   origin: CallOrigin,
   request: CallRequest,
   context: HandlerContext,
+  address: string,
+  memory: Reservation,
 ): Call {
   const header = (name: string) => context.requestHeader.get(name) ?? undefined;
   const keys = callerKeysFrom(
@@ -68,10 +81,11 @@ function callFrom(
       privateKey: keys.privateKey,
       userSignature: request.userSignature || undefined,
       origin: header("origin"),
-      address: context.values.get(clientAddressKey),
+      address,
     },
     description: descriptionFromMessage(request.call),
     responseMode: request.responseMode === ResponseMode.BODY ? "body" : "data",
+    memory,
     signal: context.signal,
     deadline: origin.startedAt + limitMs,
   };
