@@ -83,6 +83,9 @@ export const SETTINGS = [
   doc("RELAY_MAX_IN_FLIGHT", "1000", "calls at once; beyond it calls answer OVERLOADED"),
 ] as const;
 
+/** Read by `relay call`, which is a client; nothing the service needs to know. */
+const CLIENT_VARIABLES = ["RELAY_PRIVATE_KEY"];
+
 type SettingName = (typeof SETTINGS)[number]["name"];
 
 /**
@@ -102,7 +105,7 @@ export function parseConfig(
 
 /** RELAY_ variables that this version does not know: worth a warning, since a typo would otherwise be silent. */
 export function unknownSettings(env: Readonly<Record<string, string | undefined>>): string[] {
-  const known = new Set<string>(SETTINGS.map((setting) => setting.name));
+  const known = new Set<string>([...SETTINGS.map((setting) => setting.name), ...CLIENT_VARIABLES]);
   return Object.keys(env).filter((name) => name.startsWith("RELAY_") && !known.has(name));
 }
 

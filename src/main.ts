@@ -1,5 +1,6 @@
 import { parseConfig, unknownSettings } from "./config.js";
-import { type Service, startService } from "./server.js";
+import { startService } from "./server.js";
+import { stopSignal } from "./stop-signal.js";
 import { createLogger, describeError } from "./telemetry/log.js";
 
 /** Calls and refreshes in flight may take this long to finish after SIGTERM, in milliseconds. */
@@ -25,23 +26,12 @@ export async function runService(
   try {
     const service = await startService(parsed.config, { logger });
     logger.info({ url: service.url }, "listening");
-    return await stopOnSignal(service);
+    await stopSignal();
+    await service.close(GRACE_MS);
+    return 0;
   } catch (error) {
     process.stderr.write(`The relay cannot start: ${error instanceof Error ? error.message : "unknown error"}\n`);
     logger.debug(describeError(error), "start failed");
     return 1;
   }
-}
-
-function stopOnSignal(service: Service): Promise<number> {
-  return new Promise((resolve, reject) => {
-    let isStopping = false;
-    const onSignal = () => {
-      if (isStopping) process.exit(1);
-      isStopping = true;
-      service.close(GRACE_MS).then(() => resolve(0), reject);
-    };
-    process.on("SIGTERM", onSignal);
-    process.on("SIGINT", onSignal);
-  });
 }

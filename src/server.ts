@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import type { Logger } from "pino";
 import { RelayService } from "../gen/relay/v1/relay_pb.js";
@@ -73,7 +74,9 @@ async function openParts(
   closers: Array<() => Promise<void> | void>,
 ): Promise<Parts> {
   const { catalog } = await loadProviders({ paths: config.providers, allowLoopback: config.allowLoopback });
-  const keyring = await loadKeyring(config.keyFile, { mustExist: config.keyFileMustExist });
+  // Beside an existing database a new key would open nothing.
+  const mustExist = config.keyFileMustExist || existsSync(config.databasePath);
+  const keyring = await loadKeyring(config.keyFile, { mustExist });
   const sealer = createSealer(keyring);
   const store = openSqliteStore(config.databasePath);
   closers.push(() => store.close());

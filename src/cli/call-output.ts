@@ -1,6 +1,6 @@
 import { STATUS_CODES } from "node:http";
 import type { ResultRow } from "../../gen/relay/v1/relay_pb.js";
-import { isTerminal, writeBytes, writeLine, writeNote } from "./output.js";
+import { isTerminal, writeLine, writeNote, writeOutput } from "./output.js";
 
 /** How a row is printed. */
 export interface RowOutputOptions {
@@ -19,7 +19,7 @@ export function writeAnswer(row: ResultRow, { include }: RowOutputOptions): void
   for (const [name, value] of Object.entries(row.headers)) write(`${name}: ${value}`);
   write("");
   if (isTerminal()) writeForPerson(row.contentType, row.body);
-  else writeBytes(row.body);
+  else writeOutput(row.body);
 }
 
 /** What is neither JSON nor text would only disturb the terminal. */

@@ -33,6 +33,11 @@ export async function callOverRpc(call: CallRequestText, target: CallTarget, pro
   }
 }
 
+/** Address of the method, the same for every typed protocol. */
+export function rpcUrl(relayUrl: string): string {
+  return `${relayUrl}/${RelayService.typeName}/${RelayService.method.call.name}`;
+}
+
 function createTransport(baseUrl: string, protocol: RpcProtocol): Transport {
   const options = { baseUrl, readMaxBytes: MAX_ANSWER_BYTES };
   switch (protocol) {
@@ -65,6 +70,6 @@ function payloadFrom(text: string | undefined): { payload?: JsonObject } {
 
 function textFrom(error: ConnectError, relayUrl: string): string {
   const { code } = (error.cause ?? {}) as NodeJS.ErrnoException;
-  if (error.code === Code.Unavailable) return unreachable(relayUrl, code ?? "unavailable");
+  if (typeof code === "string") return unreachable(relayUrl, code);
   return `The relay refused the message (${Code[error.code]}): ${error.rawMessage}.`;
 }

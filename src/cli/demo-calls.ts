@@ -1,7 +1,7 @@
 import { type CallRequestText, jsonBodyFrom, messageJsonFrom } from "./call-request.js";
 import { callOverRest, restUrl } from "./call-rest.js";
 import type { CallRow, CallTarget } from "./call-row.js";
-import { callOverRpc } from "./call-rpc.js";
+import { callOverRpc, type RpcProtocol, rpcUrl } from "./call-rpc.js";
 import type { DemoRelay } from "./demo-relay.js";
 import { writeJson, writeLine } from "./output.js";
 
@@ -32,27 +32,22 @@ function demoCalls(relay: DemoRelay): readonly DemoCall[] {
   const profile = requestTo(relay, "GET", `${sandboxOrigin}/me`);
   const list = requestTo(relay, "GET", `${sandboxOrigin}/items?count=2`);
   const message = requestTo(relay, "POST", `${sandboxOrigin}/chat.postMessage`, '{"channel":"#general","text":"hi"}');
-  const rpcUrl = `${relayUrl}/relay.v1.RelayService/Call`;
-  return [
-    {
-      protocol: "REST",
-      where: `POST ${restUrl(profile, target)}`,
-      sent: jsonBodyFrom(profile),
-      perform: () => callOverRest(profile, target),
-    },
-    {
-      protocol: "Connect",
-      where: rpcUrl,
-      sent: messageJsonFrom(list),
-      perform: () => callOverRpc(list, target, "connect"),
-    },
-    {
-      protocol: "gRPC",
-      where: rpcUrl,
-      sent: messageJsonFrom(message),
-      perform: () => callOverRpc(message, target, "grpc"),
-    },
-  ];
+  const rest = {
+    protocol: "REST",
+    where: `POST ${restUrl(profile, target)}`,
+    sent: jsonBodyFrom(profile),
+    perform: () => callOverRest(profile, target),
+  };
+  return [rest, rpcCall("Connect", list, target, "connect"), rpcCall("gRPC", message, target, "grpc")];
+}
+
+function rpcCall(name: string, request: CallRequestText, target: CallTarget, protocol: RpcProtocol): DemoCall {
+  return {
+    protocol: name,
+    where: rpcUrl(target.relayUrl),
+    sent: messageJsonFrom(request),
+    perform: () => callOverRpc(request, target, protocol),
+  };
 }
 
 function requestTo(relay: DemoRelay, method: string, url: string, payload?: string): CallRequestText {

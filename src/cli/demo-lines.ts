@@ -1,5 +1,6 @@
 import { jsonBodyFrom, messageJsonFrom } from "./call-request.js";
 import { restUrl } from "./call-rest.js";
+import { rpcUrl } from "./call-rpc.js";
 import type { DemoRelay } from "./demo-relay.js";
 
 /** Command lines to paste into another terminal, in the folder of the checkout. */
@@ -8,7 +9,7 @@ export function demoLines(relay: DemoRelay): string {
   const url = `${sandboxOrigin}/me`;
   const request = { providerName, publicKey, userId, url, method: "GET", payload: undefined, headers: {} };
   const target = { relayUrl, privateKey: undefined, responseMode: "data" } as const;
-  const message = `-d ${quoted(messageJsonFrom(request))} ${relayUrl}/relay.v1.RelayService/Call`;
+  const message = `-d ${quoted(messageJsonFrom(request))} ${rpcUrl(relayUrl)}`;
   return `
 --- Your turn: paste into another terminal, in this folder. Ctrl-C ends the demo. ---
 

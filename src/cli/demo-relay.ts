@@ -26,6 +26,9 @@ export interface DemoRelay {
 
 const PROVIDER_NAME = "sandbox";
 const USER_ID = "ada";
+/** The same each time, so that command lines can be kept; it opens nothing but the sandbox of a running demo. */
+const PUBLIC_KEY = "demo-public-key-for-the-sandbox-only";
+const SANDBOX_PORT = 8090;
 /** Whoever leaves the demo running overnight still has a token. */
 const TOKEN_LIFETIME_SECONDS = 7 * 24 * 60 * 60;
 
@@ -35,7 +38,7 @@ export async function startDemo(port: number): Promise<DemoRelay> {
   const removeFolder = () => rmSync(folder, { recursive: true, force: true });
   // Also when a second signal ends the process in the middle of something.
   process.once("exit", removeFolder);
-  const sandbox = await startSandbox();
+  const sandbox = await startSandboxNear(port);
   let service: Service | undefined;
   const close = async (graceMs: number) => {
     await service?.close(graceMs);
@@ -52,6 +55,17 @@ export async function startDemo(port: number): Promise<DemoRelay> {
   } catch (error) {
     await close(0);
     throw error;
+  }
+}
+
+/** On its usual port when the relay has one; on a free one otherwise, or when that is taken. */
+async function startSandboxNear(port: number): Promise<Sandbox> {
+  if (port === 0) return startSandbox();
+  try {
+    return await startSandbox({ port: SANDBOX_PORT });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
+    return startSandbox();
   }
 }
 
@@ -79,7 +93,7 @@ async function connectUser(config: Config, sandbox: Sandbox): Promise<string> {
   return withStoreOf(config, async (open) => {
     const { application } = await createApplication(open, {
       name: "Demo",
-      publicKey: undefined,
+      publicKey: PUBLIC_KEY,
       callerAuth: "PUBLIC_KEY",
       allowedOrigins: [],
       allowedAddresses: [],

@@ -1,10 +1,10 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { parseInteger } from "../settings.js";
+import { stopSignal } from "../stop-signal.js";
 import { addCommand } from "./command.js";
 import type { DemoRelay } from "./demo-relay.js";
 import { ExitError } from "./exit-error.js";
 import { writeLine, writeNote } from "./output.js";
-import { stopSignal } from "./stop-signal.js";
 
 interface DemoOptions {
   readonly once?: boolean;

@@ -1,16 +1,19 @@
+/** Writes text or bytes, the result of a command, as they are. */
+export function writeOutput(output: string | Uint8Array): void {
+  const { stdout } = process;
+  // Not at start: `relay serve` logs to the descriptor itself, and the stream would make it non-blocking.
+  if (stdout.listenerCount("error") === 0) stdout.on("error", endWithReader);
+  stdout.write(output);
+}
+
 /** Writes one line of text for a person, or for a program that reads lines. */
 export function writeLine(text: string): void {
-  process.stdout.write(`${text}\n`);
+  writeOutput(`${text}\n`);
 }
 
 /** Writes one line that is no result: an error, a note, the fields of an answer. */
 export function writeNote(text: string): void {
   process.stderr.write(`${text}\n`);
-}
-
-/** Writes bytes as they are. */
-export function writeBytes(bytes: Uint8Array): void {
-  process.stdout.write(bytes);
 }
 
 /** Writes one JSON value: on one line for programs, indented for a person at a terminal. */
@@ -23,10 +26,8 @@ export function isTerminal(): boolean {
   return process.stdout.isTTY === true;
 }
 
-/** Lets a reader such as `head` close the pipe early: nobody is left to write for, so the process ends. */
-export function endWithReader(): void {
-  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error;
-    process.exit(0);
-  });
+/** A reader such as `head` may close the pipe early: nobody is left to write for, so the process ends. */
+function endWithReader(error: NodeJS.ErrnoException): void {
+  if (error.code !== "EPIPE") throw error;
+  process.exit(0);
 }

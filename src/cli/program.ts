@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { addApp } from "./app.js";
 import { addCall } from "./call.js";
@@ -6,6 +7,7 @@ import { addConnection } from "./connection.js";
 import { addDemo } from "./demo.js";
 import { exitCodeFrom } from "./exit-code.js";
 import { addKey } from "./key.js";
+import { writeOutput } from "./output.js";
 import { addProvider } from "./provider.js";
 import { addServe } from "./serve.js";
 
@@ -28,11 +30,19 @@ export async function runCommand(argv: readonly string[]): Promise<number> {
 function createProgram(): Command {
   const program = new Command("relay")
     .description("Performs API calls at OAuth providers with stored tokens that callers never see.")
+    .version(packageVersion())
     .exitOverride()
+    .configureOutput({ writeOut: writeOutput })
     .showHelpAfterError("Run 'relay --help' for the commands.")
     .addHelpText("after", HELP);
   for (const add of [addServe, addDemo, addApp, addProvider, addConnection, addCall, addKey, addConfig]) add(program);
   return program;
+}
+
+/** Both the checkout and the installed package have it three folders above the built file. */
+function packageVersion(): string {
+  const text = readFileSync(new URL("../../../package.json", import.meta.url), "utf8");
+  return (JSON.parse(text) as { version: string }).version;
 }
 
 const HELP = `

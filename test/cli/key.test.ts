@@ -1,0 +1,84 @@
+import { copyFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { type CliFolder, createFolder } from "./run-relay.js";
+
+const INPUT = JSON.stringify({ access_token: "canary-access", refresh_token: "canary-refresh" });
+
+async function folderWithConnection() {
+  const folder = createFolder();
+  const keys = await folder.json(["app", "create", "Shop"]);
+  const args = ["--app", keys.publicKey, "--user", "ada", "--provider", "github"];
+  await folder.json(["connection", "put", ...args], { input: INPUT });
+  return { folder, args };
+}
+
+const keyLines = (folder: CliFolder) => readFileSync(join(folder.path, "relay.key"), "utf8").trim().split("\n");
+
+describe("relay key rotate", () => {
+  it("puts a new key in front and seals the application and the connection with it", async () => {
+    const { folder } = await folderWithConnection();
+    const [old] = keyLines(folder);
+    const { keyId, resealed, left } = await folder.json(["key", "rotate"]);
+    expect({ resealed, left }).toEqual({ resealed: 2, left: 0 });
+    const lines = keyLines(folder);
+    expect(lines).toHaveLength(2);
+    expect(lines[0]?.split(":")[0]).toBe(keyId);
+    expect(lines[1]).toBe(old);
+    expect(statSync(join(folder.path, "relay.key")).mode & 0o777).toBe(0o600);
+  });
+
+  it("leaves nothing that needs the old key", async () => {
+    const { folder, args } = await folderWithConnection();
+    await folder.json(["key", "rotate"]);
+    writeFileSync(join(folder.path, "relay.key"), `${keyLines(folder)[0]}\n`);
+    expect(await folder.json(["connection", "show", ...args])).toMatchObject({ user: "ada", version: 1 });
+    expect(await folder.json(["key", "rotate"])).toMatchObject({ resealed: 2, left: 0 });
+  });
+});
+
+describe("a key file that does not belong to the database", () => {
+  it.each([
+    ["app", "list"],
+    ["key", "rotate"],
+  ])("stops relay %s %s with a clear error, and changes nothing", async (...command) => {
+    const { folder } = await folderWithConnection();
+    const other = createFolder();
+    await other.json(["app", "create", "Other"]);
+    copyFileSync(join(other.path, "relay.key"), join(folder.path, "relay.key"));
+    const before = [readFileSync(join(folder.path, "relay.key")), readFileSync(join(folder.path, "relay.db"))];
+    const result = await folder.run(command);
+    expect(result).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(result.stderr).toMatch(/RELAY_KEY_FILE/);
+    expect([readFileSync(join(folder.path, "relay.key")), readFileSync(join(folder.path, "relay.db"))]).toEqual(before);
+  });
+
+  it("is not made anew when it is lost", async () => {
+    const { folder } = await folderWithConnection();
+    rmSync(join(folder.path, "relay.key"));
+    const result = await folder.run(["app", "list"]);
+    expect(result).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(result.stderr).toMatch(/relay\.key/);
+    expect(existsSync(join(folder.path, "relay.key"))).toBe(false);
+  });
+
+  it("names the line that is malformed and never its content", async () => {
+    const { folder } = await folderWithConnection();
+    writeFileSync(join(folder.path, "relay.key"), `${keyLines(folder)[0]}\nk2:secret-text\n`);
+    const result = await folder.run(["key", "rotate"]);
+    expect(result).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(result.stderr).toMatch(/line 2/);
+    expect(result.stderr).not.toContain("secret-text");
+  });
+});
+
+describe("a database that is none", () => {
+  it("stops the command with the file's name", async () => {
+    const folder = createFolder();
+    await folder.json(["app", "create", "Shop"]);
+    writeFileSync(join(folder.path, "notes.txt"), "x".repeat(4096));
+    const result = await folder.run(["app", "list"], { env: { RELAY_DATABASE: "sqlite:notes.txt" } });
+    expect(result).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(result.stderr).toMatch(/notes\.txt/);
+  });
+});

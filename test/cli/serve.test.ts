@@ -1,0 +1,41 @@
+import { once } from "node:events";
+import { copyFileSync } from "node:fs";
+import { join } from "node:path";
+import { request } from "undici";
+import { describe, expect, it } from "vitest";
+import { createFolder, finished, startServe } from "./run-relay.js";
+
+describe("relay serve", () => {
+  it.each(["SIGTERM", "SIGINT"] as const)("serves until %s, then exits with 0", async (signal) => {
+    const { url, child } = await startServe(createFolder());
+    const answer = await request(`${url}/healthz`);
+    expect(answer.statusCode).toBe(200);
+    await answer.body.dump();
+    child.kill(signal);
+    expect(await once(child, "close")).toEqual([0, null]);
+  });
+
+  it("exits with 2 and every problem when the environment is wrong", async () => {
+    const env = { RELAY_LISTEN: "8080", RELAY_LOG_LEVEL: "loud" };
+    const result = await createFolder().run(["serve"], { env });
+    expect(result).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(result.stderr).toMatch(/^RELAY_LISTEN: .*\nRELAY_LOG_LEVEL: .*\n$/);
+  });
+
+  it("exits with a failure and a reason when the port is taken", async () => {
+    const { url } = await startServe(createFolder());
+    const result = await createFolder().run(["serve"], { env: { RELAY_LISTEN: url.replace("http://", "") } });
+    expect(result.exitCode).toBe(1);
+    expect(result.stderr).toMatch(/EADDRINUSE/);
+  });
+
+  it("does not start with a key that does not open the database", async () => {
+    const [folder, other] = [createFolder(), createFolder()];
+    await folder.json(["app", "create", "A"]);
+    await other.json(["app", "create", "B"]);
+    copyFileSync(join(other.path, "relay.key"), join(folder.path, "relay.key"));
+    const result = await finished(folder.start(["serve"], { RELAY_LISTEN: "127.0.0.1:0" }));
+    expect(result.exitCode).not.toBe(0);
+    expect(result.stderr).toMatch(/key/);
+  });
+});

@@ -1,0 +1,74 @@
+import { execFile, spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { createInterface } from "node:readline";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+const run = promisify(execFile);
+const RELAY = resolve("dist/src/cli/relay.js");
+const blocks = [...readFileSync("README.md", "utf8").matchAll(/<!-- run with (.+?) -->\n```(\w+)\n([\s\S]+?)```/g)].map(
+  ([, where, language, text]) => ({ where, language, text: text ?? "" }),
+);
+const blocksOf = (where: string, language: string) =>
+  blocks.filter((block) => block.where === where && block.language === language).map(({ text }) => text);
+
+/** `npx relay` means the checkout's own bin; tests run in a folder of their own. */
+const SHELL = `set -euo pipefail
+npx() { if [ "$1" = relay ]; then shift; node '${RELAY}' "$@"; else (cd '${process.cwd()}' && command npx "$@"); fi; }
+`;
+
+let folder: string;
+let demo: ReturnType<typeof spawn>;
+let relayUrl = "";
+let sandboxOrigin = "";
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "relay-readme-"));
+  demo = spawn(process.execPath, [RELAY, "demo", "--port", "0"], { stdio: ["ignore", "pipe", "inherit"] });
+  for await (const line of createInterface({ input: demo.stdout as NodeJS.ReadableStream })) {
+    const origins = /^The sandbox provider is at (\S+), the relay at (\S+)\.$/.exec(line);
+    if (origins !== null) [, sandboxOrigin = "", relayUrl = ""] = origins;
+    if (line.includes("Your turn")) break;
+  }
+});
+
+afterAll(async () => {
+  const ended = new Promise((done) => demo.once("exit", done));
+  demo.kill("SIGTERM");
+  await ended;
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const here = (text: string) =>
+  text.replaceAll("http://127.0.0.1:8080", relayUrl).replaceAll("http://127.0.0.1:8090", sandboxOrigin);
+
+describe("the README's commands", () => {
+  it("call the demo by curl and buf curl as they stand", async () => {
+    const scripts = blocksOf("the demo", "sh");
+    expect(scripts.length).toBeGreaterThan(1);
+    for (const script of scripts) {
+      const { stdout } = await run("bash", ["-c", SHELL + here(script)]);
+      const calls = script.match(/^(curl|npx)/gm)?.length;
+      expect(stdout.match(/"pincStatus":\s*"success"/g)).toHaveLength(calls ?? -1);
+    }
+  });
+
+  it("call the demo from TypeScript as it stands", async () => {
+    const [program = ""] = blocksOf("the demo", "ts");
+    const file = resolve("dist/readme-example.mts");
+    writeFileSync(file, here(program));
+    const { stdout } = await run("npx", ["tsx", file]);
+    expect(stdout).toMatch(/^success \{/);
+  });
+
+  it("set up an application and a connection", async () => {
+    const [script = ""] = blocksOf("a service", "sh");
+    const env = { ...process.env, RELAY_DATABASE: `sqlite:${folder}/relay.db`, RELAY_KEY_FILE: `${folder}/relay.key` };
+    const { stdout } = await run("bash", ["-c", SHELL + script], { cwd: folder, env });
+    expect(stdout).toContain("api.github.com");
+    expect(stdout).toContain("user-1");
+    expect(stdout).not.toContain("gho_example");
+  });
+});
