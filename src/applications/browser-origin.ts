@@ -1,6 +1,6 @@
 import type { Parsed } from "./parsed.js";
 
-const OUTSIDE = /[?#@\\*\s]/;
+const OUTSIDE = /[?#@\\*,\s]/;
 
 /**
  * Reads a browser origin that may call, such as `https://app.example.com`. The value is spelled as browsers send it in

@@ -12,6 +12,8 @@ export interface BudgetLimits {
 export interface Reservation {
   /** Counts bytes that the call holds from now on. False, with nothing counted, when the budget has no room for them. */
   reserve(bytes: number): boolean;
+  /** Takes bytes back that turned out not to be held. */
+  giveBack(bytes: number): void;
   /** Gives everything back; further calls of it do nothing. */
   release(): void;
 }
@@ -39,6 +41,11 @@ export function createBudget({ maxInFlight, maxBufferedBytes }: BudgetLimits): B
         held += bytes;
         bufferedBytes += bytes;
         return true;
+      },
+      giveBack(bytes) {
+        if (!isOpen) return;
+        held -= bytes;
+        bufferedBytes -= bytes;
       },
       release() {
         if (!isOpen) return;

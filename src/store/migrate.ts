@@ -21,14 +21,15 @@ export function migrate(db: Database.Database, file: string, migrations = MIGRAT
 
 /** Throws StoreOpenError when the database is from a newer version, or not the relay's. Writes nothing. */
 export function assertKnownVersion(db: Database.Database, file: string, migrations = MIGRATIONS): void {
-  const version = versionOf(db);
+  // Both in one transaction, so that they are of one moment: another process may be migrating.
+  const { version, isEmpty } = db.transaction(() => ({ version: versionOf(db), isEmpty: !hasTables(db) }))();
   if (version < 0 || version > migrations.length) {
     throw new StoreOpenError(
       file,
       `has schema version ${version}, this relay knows ${migrations.length}; run the newer relay, or restore an older backup`,
     );
   }
-  if (version === 0 && hasTables(db)) {
+  if (version === 0 && !isEmpty) {
     throw new StoreOpenError(file, "belongs to another program: it has tables but no schema version of the relay");
   }
 }

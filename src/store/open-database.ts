@@ -2,9 +2,9 @@ import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import Database from "better-sqlite3";
 import { assertKnownVersion, migrate } from "./migrate.js";
-import { openErrorFrom, StoreOpenError } from "./sqlite-error.js";
+import { isBusy, openErrorFrom, StoreOpenError } from "./sqlite-error.js";
 
-/** A wait for a lock blocks the event loop (threats A04), so it is short; write.ts tries again without blocking. */
+/** A wait for a lock blocks the event loop (threats A04), so it is short; attempt.ts tries again without blocking. */
 const BUSY_TIMEOUT_MS = 250;
 /** At start nothing else runs yet, and another process may be migrating. */
 const START_TIMEOUT_MS = 5_000;
@@ -32,11 +32,9 @@ export function openDatabase(path: string): Database.Database {
   if (file !== file.trim()) throw new StoreOpenError(file, "the name must not end in white space");
   let db: Database.Database | undefined;
   try {
-    prepareFiles(file);
+    createFile(file);
     db = new Database(file, { timeout: START_TIMEOUT_MS });
-    assertKnownVersion(db, file);
-    setPragmas(db, file);
-    migrate(db, file);
+    prepareWhileBusy(db, file);
     setPragma(db, file, "busy_timeout", BUSY_TIMEOUT_MS, BUSY_TIMEOUT_MS);
     return db;
   } catch (error) {
@@ -46,10 +44,9 @@ export function openDatabase(path: string): Database.Database {
 }
 
 /** SQLite gives WAL and shared memory the mode of the database file, so that one is made first. */
-function prepareFiles(file: string): void {
+function createFile(file: string): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   closeSync(openSync(file, "a", 0o600));
-  for (const existing of [file, `${file}-wal`, `${file}-shm`]) closeToOthers(existing);
 }
 
 function closeToOthers(file: string): void {
@@ -63,8 +60,25 @@ function closeToOthers(file: string): void {
   }
 }
 
-function setPragmas(db: Database.Database, file: string): void {
+/** SQLite does not wait for another process that changes to WAL at the same moment, whatever the busy timeout says. */
+function prepareWhileBusy(db: Database.Database, file: string): void {
+  const until = performance.now() + START_TIMEOUT_MS;
+  for (let isPrepared = false; !isPrepared; ) {
+    try {
+      prepareDatabase(db, file);
+      isPrepared = true;
+    } catch (error) {
+      if (!isBusy(error) || performance.now() > until) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+    }
+  }
+}
+
+function prepareDatabase(db: Database.Database, file: string): void {
+  assertKnownVersion(db, file);
+  for (const ours of [file, `${file}-wal`, `${file}-shm`]) closeToOthers(ours);
   for (const [name, value, expected] of PRAGMAS) setPragma(db, file, name, value, expected);
+  migrate(db, file);
 }
 
 /** SQLite ignores a pragma it cannot honour without a word, so what holds afterwards is checked. */

@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { KeyFileError, parseKeyFile, type SealKey } from "./key-file.js";
 import { createKeyFile } from "./key-file-write.js";
 
@@ -24,7 +24,7 @@ export interface KeyringOptions {
  * Rejects with KeyFileError when the file is missing (see `mustExist`), malformed or unreadable.
  */
 export async function loadKeyring(path: string, { mustExist }: KeyringOptions): Promise<Keyring> {
-  if (!mustExist && !exists(path)) await createOrThrow(path);
+  if (!mustExist && !existsSync(path)) await createOrThrow(path);
   let seen = identityOf(path);
   let [current, keys] = readKeys(path);
   return {
@@ -57,10 +57,6 @@ function readText(path: string): string {
   } catch (cause) {
     throw unreadable(path, cause);
   }
-}
-
-function exists(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
 /** Changes whenever the file does: a replaced file has another inode, an edited one another time or size. */

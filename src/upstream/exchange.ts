@@ -4,7 +4,7 @@ import { deadlineError, type Failure, type Progress, relayError, relayErrorFrom 
 import { type AnswerFields, fieldsFromRaw } from "./fields.js";
 import type { Lane } from "./lane.js";
 import type { Pool } from "./pool.js";
-import type { UpstreamAnswer, UpstreamLimits, UpstreamRequest } from "./request.js";
+import type { MemoryShare, UpstreamAnswer, UpstreamLimits, UpstreamRequest } from "./request.js";
 
 /** What an answer may be. */
 export interface AnswerLimits {
@@ -16,6 +16,10 @@ export interface AnswerLimits {
   readonly maxInformational: number;
 }
 
+/** A body is held as it came and once more in the answer made of it. */
+const COPIES = 2;
+/** Deflate makes at most 1,032 bytes of one; whatever makes more is decoded under the limit all the same. */
+const MAX_EXPANSION = 1100;
 /** Timers of Node.js cannot be longer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
@@ -36,6 +40,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #reject: ((reason: unknown) => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
   #signal: AbortSignal | undefined;
+  #memory: MemoryShare | undefined;
   #progress: Progress = "waiting";
   #wasReadded = false;
   #interim = 0;
@@ -53,7 +58,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   /** Queues the request; settles as `Upstream.send` says. */
-  start({ deadline, signal }: UpstreamLimits): Promise<UpstreamAnswer> {
+  start({ deadline, signal, memory }: UpstreamLimits): Promise<UpstreamAnswer> {
     const remainingMs = deadline - performance.now();
     if (signal?.aborted === true) return Promise.reject(signal.reason);
     if (remainingMs <= 0) return Promise.reject(deadlineError("waiting"));
@@ -62,6 +67,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
       this.#reject = reject;
       this.#timer = setTimeout(onDeadline, Math.min(remainingMs, MAX_TIMER_MS), this);
       this.#signal = signal;
+      this.#memory = memory;
       signal?.addEventListener("abort", this);
       this.#pool.add(this);
     });
@@ -98,7 +104,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onHeaders(statusCode: number, raw: readonly Buffer[]): boolean {
     if (this.#reject === undefined) return true;
-    if (statusCode < 200) return this.#onInterim(statusCode);
+    if (statusCode < 200) return this.#onInterim();
     if (raw.length > 2 * this.#answerLimits.maxHeaderCount) return this.#failAs("fields");
     const fields = fieldsFromRaw(raw);
     this.#statusCode = statusCode;
@@ -114,6 +120,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (this.#reject === undefined) return true;
     this.#size += chunk.length;
     if (this.#size > this.#answerLimits.maxResponseBytes) return this.#failAs("tooLarge");
+    if (this.#memory?.reserve(COPIES * chunk.length) === false) return this.#failAs("noMemory");
     if (this.#first === undefined) this.#first = chunk;
     else if (this.#rest === undefined) this.#rest = [this.#first, chunk];
     else this.#rest.push(chunk);
@@ -139,8 +146,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     }
   }
 
-  #onInterim(statusCode: number): boolean {
-    if (statusCode === 101) return this.#failAs("upgrade");
+  #onInterim(): boolean {
     this.#interim += 1;
     return this.#interim <= this.#answerLimits.maxInformational || this.#failAs("interim");
   }
@@ -156,8 +162,17 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #decode(body: Buffer, encoding: string): void {
-    decodeBody(body, encoding, this.#answerLimits.maxResponseBytes).then(
-      (decoded) => this.#succeed(decoded),
+    const { maxResponseBytes } = this.#answerLimits;
+    const most = COPIES * Math.min(maxResponseBytes, body.length * MAX_EXPANSION);
+    if (this.#memory?.reserve(most) === false) {
+      this.#failAs("noMemory");
+      return;
+    }
+    decodeBody(body, encoding, maxResponseBytes).then(
+      (decoded) => {
+        this.#memory?.giveBack(most - COPIES * decoded.length);
+        this.#succeed(decoded);
+      },
       (error: unknown) => this.#fail(error),
     );
   }

@@ -43,28 +43,25 @@ const FAILURES = {
   ],
   noAnswer: ["PROVIDER_TIMEOUT", `The provider did not finish its answer before the deadline; ${MAY_HAVE_ACTED}.`],
   protocol: ["PROVIDER_RESPONSE_INVALID", `The provider's answer is not valid HTTP; ${MAY_HAVE_ACTED}.`],
-  cutShort: ["PROVIDER_RESPONSE_INVALID", `The provider's answer was cut short; ${MAY_HAVE_ACTED}.`],
+  cutShort: ["PROVIDER_RESPONSE_INVALID", `The provider's answer ended early or is not valid HTTP; ${MAY_HAVE_ACTED}.`],
   fields: [
     "PROVIDER_RESPONSE_INVALID",
     `The provider's answer has more header fields than the relay accepts; ${MAY_HAVE_ACTED}.`,
   ],
   interim: ["PROVIDER_RESPONSE_INVALID", `The provider sent too many interim answers; ${MAY_HAVE_ACTED}.`],
-  upgrade: [
-    "PROVIDER_RESPONSE_INVALID",
-    "The provider switched to another protocol unasked; call another of its URLs.",
-  ],
   coding: [
     "PROVIDER_RESPONSE_INVALID",
-    "The provider's answer has an encoding that the relay does not decode; ask for another one with an accept-encoding header.",
+    "The provider's answer has an encoding that the relay does not decode, although it asked for none; call another of its URLs.",
   ],
   corrupt: [
     "PROVIDER_RESPONSE_INVALID",
-    "The provider's answer cannot be decoded by the encoding it names; ask for accept-encoding identity.",
+    "The provider's answer cannot be decoded by the encoding it names; call again, or another of its URLs.",
   ],
   tooLarge: [
     "RESPONSE_TOO_LARGE",
     "The provider's answer is larger than the relay accepts; ask for fewer items or raise RELAY_MAX_RESPONSE_BYTES.",
   ],
+  noMemory: ["OVERLOADED", `The relay holds too many large answers right now; ${MAY_HAVE_ACTED}.`],
   request: ["INTERNAL_ERROR", "The request could not be written as HTTP; report this as a fault of the relay."],
 } as const satisfies Record<string, readonly [Reason, string]>;
 

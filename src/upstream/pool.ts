@@ -1,5 +1,5 @@
 import type { Exchange } from "./exchange.js";
-import { createLane, type Lane, type LaneOptions } from "./lane.js";
+import { Lane, type LaneOptions } from "./lane.js";
 
 /** What a pool needs to know beyond its lanes. */
 export interface PoolOptions extends LaneOptions {
@@ -97,12 +97,8 @@ export class Pool {
     if (reserved.length === 0) return;
     this.#reserved = [];
     for (const exchange of reserved) {
-      if (exchange.lane === undefined) continue;
-      if (!exchange.lane.isReusable) {
-        void exchange.lane.destroy();
-        exchange.lane = this.#newLane(exchange.share);
-      }
-      exchange.send(exchange.lane);
+      // A lane whose socket ended in the meantime opens another one.
+      if (exchange.lane !== undefined) exchange.send(exchange.lane);
     }
   }
 
@@ -133,7 +129,7 @@ export class Pool {
   /** Never more sockets than calls may run at once: idle ones of other connections make room. */
   #newLane(share: string): Lane {
     if (this.#running + this.#idle.length > this.#options.maxConcurrent) void this.#idle.shift()?.destroy();
-    return createLane(this.#origin, share, this.#options, (lane) => this.#forget(lane));
+    return new Lane(this.#origin, share, this.#options, this.#forget);
   }
 
   #release(lane: Lane, isWhole: boolean): void {
@@ -141,12 +137,12 @@ export class Pool {
       void lane.destroy();
       return;
     }
-    lane.rest();
+    lane.isUsed = true;
     this.#idle.push(lane);
   }
 
-  #forget(lane: Lane): void {
+  readonly #forget = (lane: Lane): void => {
     const at = this.#idle.indexOf(lane);
     if (at !== -1) this.#idle.splice(at, 1);
-  }
+  };
 }

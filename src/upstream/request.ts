@@ -23,8 +23,18 @@ export interface UpstreamAnswer {
   readonly body: Buffer;
 }
 
-/** How long and by whom a request may be ended. */
+/** A share of the memory that all calls have together. */
+export interface MemoryShare {
+  /** Counts bytes that are held from now on. False, with nothing counted, when there is no room for them. */
+  reserve(bytes: number): boolean;
+  /** Takes bytes back that turned out not to be held. */
+  giveBack(bytes: number): void;
+}
+
+/** How long and by whom a request may be ended, and what it may hold. */
 export interface UpstreamLimits {
+  /** Counts the answer as it arrives; without it, only the limit of one answer counts. */
+  readonly memory?: MemoryShare | undefined;
   /** When the call must have ended, in milliseconds of `performance.now()`. */
   readonly deadline: number;
   /** Aborts when the caller is gone. */
@@ -36,7 +46,8 @@ export interface Upstream {
   /**
    * Sends one request and reads the whole answer. Never follows a redirect, never retries.
    *
-   * Rejects with RelayError PROVIDER_UNREACHABLE, PROVIDER_TIMEOUT, PROVIDER_RESPONSE_INVALID or RESPONSE_TOO_LARGE;
+   * Rejects with RelayError PROVIDER_UNREACHABLE, PROVIDER_TIMEOUT, PROVIDER_RESPONSE_INVALID, RESPONSE_TOO_LARGE
+   * or OVERLOADED (no memory left for the answer);
    * rejects with the signal's reason when the caller is gone.
    */
   send(request: UpstreamRequest, limits: UpstreamLimits): Promise<UpstreamAnswer>;

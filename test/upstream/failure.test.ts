@@ -61,21 +61,21 @@ describe("relayErrorFrom()", () => {
       coded("ECONNRESET"),
       "answering",
       "PROVIDER_RESPONSE_INVALID",
-      "The provider's answer was cut short",
+      "The provider's answer ended early",
     ],
     [
       "closed in an answer",
       new errors.SocketError("closed"),
       "answering",
       "PROVIDER_RESPONSE_INVALID",
-      "The provider's answer was cut short",
+      "The provider's answer ended early",
     ],
     [
       "TLS garbage in an answer",
       coded("ERR_SSL_WRONG_VERSION_NUMBER"),
       "answering",
       "PROVIDER_RESPONSE_INVALID",
-      "The provider's answer was cut",
+      "The provider's answer ended early",
     ],
     [
       "parser error",
@@ -96,7 +96,7 @@ describe("relayErrorFrom()", () => {
       new errors.ResponseContentLengthMismatchError(),
       "answering",
       "PROVIDER_RESPONSE_INVALID",
-      "The provider's answer was cut",
+      "The provider's answer ended early",
     ],
     [
       "our own bad request",
@@ -106,7 +106,7 @@ describe("relayErrorFrom()", () => {
       "The request could",
     ],
     ["not even an error", "canary", "dialling", "PROVIDER_UNREACHABLE", "No connection"],
-    ["nothing", undefined, "answering", "PROVIDER_RESPONSE_INVALID", "The provider's answer was cut short"],
+    ["nothing", undefined, "answering", "PROVIDER_RESPONSE_INVALID", "The provider's answer ended early"],
   ])("translates: %s", (_name, error, progress, reason, start) => {
     const translated = relayErrorFrom(error, progress);
     expect(translated).toBeInstanceOf(RelayError);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { answer } from "../support/raw-provider.js";
-import { get, provider, textOf, upstream, within } from "./upstream-for-test.js";
+import { failureOf, get, provider, textOf, upstream, within } from "./upstream-for-test.js";
 
 const fieldNames = (head: string) =>
   head
@@ -78,6 +78,15 @@ describe("a request on the wire", () => {
     await expect(failed).rejects.toMatchObject({ reason: expect.stringMatching(/^INTERNAL_ERROR|PROVIDER_/) });
     expect(peer.requests).toHaveLength(1);
     expect(await textOf(client.send(get(peer.origin), within()))).toBe("ok");
+  });
+
+  it("that cannot be written costs no more than one idle socket", async () => {
+    const peer = await provider((socket) => socket.write(answer("ok")));
+    const client = upstream();
+    await Promise.all([1, 2, 3].map(() => client.send(get(peer.origin), within())));
+    await failureOf(client.send(get(peer.origin, { headers: ["x canary", "1"] }), within()), "INTERNAL_ERROR");
+    await peer.openAtMost(2);
+    expect(peer.open.size).toBe(2);
   });
 
   it("is made of named members only", async () => {

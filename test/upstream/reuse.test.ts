@@ -46,6 +46,28 @@ describe("stray bytes on an idle socket (threats P22)", () => {
     expect(mixes).toBe(0);
   });
 
+  const SPOILERS = {
+    "a stray answer": (socket: Socket) => socket.write(STRAY),
+    garbage: (socket: Socket) => socket.write("this is not HTTP"),
+    "the end": (socket: Socket) => socket.end(),
+    "a reset": (socket: Socket) => socket.resetAndDestroy(),
+  } as const;
+
+  it.each(Object.entries(SPOILERS).flatMap(([name, spoil]) => [1, 2].map((count) => [name, count, spoil] as const)))(
+    "neither answer nor fail a call that is not written yet: %s, %i turns after the call",
+    async (_name, count, spoil) => {
+      const peer = await provider(own);
+      const client = upstream();
+      for (let run = 0; run < 20; run += 1) {
+        await client.send(get(peer.origin), within());
+        const second = textOf(client.send(get(peer.origin, { path: "/mine" }), within()));
+        await turns(count);
+        for (const socket of peer.open) spoil(socket);
+        expect(await second).toBe("own /mine");
+      }
+    },
+  );
+
   it("in the same packet as the answer do not reach a call that waits for the socket", async () => {
     const peer = await provider((socket, request) => {
       const path = request.head.split(" ")[1] as string;
@@ -183,7 +205,7 @@ describe("calls at once", () => {
     const silent = await provider(() => {});
     const good = await provider(own);
     const client = upstream({ maxConcurrent: 1 });
-    const stuck = [client.send(get(silent.origin), within(300)), client.send(get(silent.origin), within(300))];
+    const stuck = [client.send(get(silent.origin), within(500)), client.send(get(silent.origin), within(500))];
     const failed = Promise.all(stuck.map((call) => failureOf(call, "PROVIDER_TIMEOUT")));
     expect(await textOf(client.send(get(good.origin), within()))).toBe("own /");
     await failed;
@@ -264,3 +286,8 @@ describe("pools", () => {
     expect(busy.open.size).toBe(1);
   });
 });
+
+/** Waits for that many check phases of the event loop. */
+async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}

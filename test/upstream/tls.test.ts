@@ -1,4 +1,5 @@
 import type { LookupAddress } from "node:dns";
+import { connect } from "node:net";
 import type { TlsOptions } from "node:tls";
 import { describe, expect, it } from "vitest";
 import type { UpstreamOptions } from "../../src/upstream/client.js";
@@ -94,7 +95,42 @@ describe("TLS", () => {
     await failureOf(trusting().send(get(peer.origin), within()), "PROVIDER_RESPONSE_INVALID");
   });
 
-  it("carries an encoded, chunked answer of a megabyte", async () => {
+  /** Passes everything through, and adds bytes that are no TLS record to the answer of the first request. */
+  async function spoiledProvider(play: Play) {
+    const peer = await tlsProvider(good, play);
+    let isSpoiled = false;
+    const middle = await provider(() => {}, {
+      onConnection: (socket) => {
+        const onward = connect(peer.port, "127.0.0.1");
+        socket.pipe(onward);
+        onward.on("data", (chunk) => {
+          socket.write(chunk);
+          if (isSpoiled || peer.requests.length === 0) return;
+          isSpoiled = true;
+          socket.write("this is not a TLS record");
+        });
+      },
+    });
+    return { origin: `https://${NAME}:${middle.port}`, middle };
+  }
+
+  it("that turns to garbage inside an answer makes it invalid, at once", async () => {
+    const { origin } = await spoiledProvider((socket) =>
+      socket.write("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"),
+    );
+    await failureOf(trusting().send(get(origin), within()), "PROVIDER_RESPONSE_INVALID");
+  });
+
+  it("that turns to garbage after an answer ends the socket; the next call takes another one", async () => {
+    const { origin, middle } = await spoiledProvider((socket) => socket.write(answer("ok")));
+    const client = trusting();
+    expect(await textOf(client.send(get(origin), within()))).toBe("ok");
+    expect(await textOf(client.send(get(origin), within()))).toBe("ok");
+    expect(middle.accepted).toBe(2);
+    await middle.openAtMost(1);
+  });
+
+  it("carries an answer of a megabyte", async () => {
     const body = Buffer.alloc(1_000_000, "0123456789");
     const peer = await tlsProvider(good, (socket) => socket.write(answer(body)));
     expect((await trusting().send(get(peer.origin), within())).body.equals(body)).toBe(true);

@@ -14,9 +14,9 @@ export async function provider(play: Play, options?: RawProviderOptions): Promis
   return started;
 }
 
-/** An upstream that may dial loopback and ends with the test. */
+/** An upstream that may dial loopback and ends with the test; it does not close idle sockets in between. */
 export function upstream(options: Partial<UpstreamOptions> = {}): Upstream {
-  const created = createUpstream({ allowLoopback: true, ...options });
+  const created = createUpstream({ allowLoopback: true, keepAliveTimeoutMs: 600_000, ...options });
   closers.push(() => created.close());
   return created;
 }

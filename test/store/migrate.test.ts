@@ -1,0 +1,77 @@
+import Database from "better-sqlite3";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { assertKnownVersion, migrate } from "../../src/store/migrate.js";
+import { openDatabase } from "../../src/store/open-database.js";
+import { createStoreFolder, type StoreFolder } from "./store-for-test.js";
+
+let at: StoreFolder;
+beforeEach(() => {
+  at = createStoreFolder();
+});
+afterEach(() => at.remove());
+
+const schemaOf = (db: Database.Database) => db.prepare("SELECT name, sql FROM sqlite_schema ORDER BY name").all();
+const versionOf = (db: Database.Database) => db.pragma("user_version", { simple: true });
+
+describe("migrate()", () => {
+  it("refuses a newer database and leaves its bytes alone", () => {
+    openDatabase(at.path).close();
+    const raw = new Database(at.path);
+    raw.pragma("user_version = 99");
+    raw.pragma("journal_mode = DELETE");
+    raw.close();
+    const before = at.files();
+    expect(() => at.open()).toThrow(
+      /has schema version 99, this relay knows \d+; run the newer relay, or restore an older/,
+    );
+    expect(at.files()).toEqual(before);
+  });
+
+  it("refuses a version below zero", () => {
+    const raw = at.raw();
+    raw.pragma("user_version = -1");
+    expect(() => assertKnownVersion(raw, at.path)).toThrow("has schema version -1");
+  });
+
+  it("brings an empty file to the newest version, and does nothing the second time", () => {
+    const raw = at.raw();
+    migrate(raw, at.path);
+    const schema = schemaOf(raw);
+    migrate(raw, at.path);
+    expect(schemaOf(raw)).toEqual(schema);
+    expect([versionOf(raw), schema.length]).toEqual([1, expect.any(Number)]);
+    raw.close();
+    at.open().close();
+    expect(schemaOf(at.raw())).toEqual(schema);
+  });
+
+  it("applies only what is missing, all or nothing", () => {
+    const raw = at.raw();
+    const steps = ["CREATE TABLE a (x)", "CREATE TABLE b (x)", "CREATE TABLE c (x); SELECT no_such_function()"];
+    migrate(raw, at.path, steps.slice(0, 1));
+    expect(() => migrate(raw, at.path, steps)).toThrow("no_such_function");
+    expect([versionOf(raw), schemaOf(raw)]).toEqual([1, [{ name: "a", sql: "CREATE TABLE a (x)" }]]);
+    migrate(raw, at.path, steps.slice(0, 2));
+    expect([versionOf(raw), schemaOf(raw)]).toEqual([2, expect.objectContaining({ length: 2 })]);
+  });
+
+  it("keeps sealed values out of indexes and CHECKs, whose text SQLite quotes in errors", () => {
+    const raw = at.raw();
+    migrate(raw, at.path);
+    const columns = raw
+      .prepare(
+        "SELECT i.name FROM sqlite_schema s, pragma_index_list(s.name) l, pragma_index_info(l.name) i WHERE s.type = 'table'",
+      )
+      .pluck()
+      .all() as string[];
+    const checks = (schemaOf(raw) as { sql: string | null }[]).flatMap(
+      ({ sql }) => sql?.match(/CHECK \([^)]*\)/g) ?? [],
+    );
+    expect(columns).toContain("user_id");
+    expect([...columns, ...checks].filter((text) => /token|hash|sealed/.test(text))).toEqual([]);
+    const strict = raw.prepare(
+      "SELECT name FROM pragma_table_list WHERE schema = 'main' AND strict = 0 AND name NOT LIKE 'sqlite%'",
+    );
+    expect(strict.all()).toEqual([]);
+  });
+});

@@ -1,0 +1,118 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import Database from "better-sqlite3";
+import type { Application } from "../../src/applications/application.js";
+import { createPrivateKey, sealPrivateKeyHash } from "../../src/applications/private-key.js";
+import { openSqliteStore, type SqliteStore } from "../../src/store/sqlite.js";
+import type { ConnectionKey, NewConnection } from "../../src/tokens/connection.js";
+import { newConnectionFrom } from "../../src/tokens/new-connection.js";
+import type { Sealer } from "../../src/tokens/seal.js";
+import { parseTokenResponse } from "../../src/tokens/token-response.js";
+
+export const NOW = 1_800_000_000_000;
+
+/** A folder of its own, with a database path in it. */
+export interface StoreFolder {
+  readonly folder: string;
+  readonly path: string;
+  /** Opens the store; closed with the folder at the latest. */
+  open(): SqliteStore;
+  /** A plain connection to the same file, to look at it or to damage it. */
+  raw(): Database.Database;
+  /** Changes the file through a plain connection, which is closed at once. */
+  change(work: (db: Database.Database) => void): void;
+  /** Every file of the folder by name. */
+  files(): ReadonlyMap<string, Buffer>;
+  remove(): void;
+}
+
+export function createStoreFolder(): StoreFolder {
+  const folder = mkdtempSync(join(tmpdir(), "relay-store-"));
+  const path = join(folder, "relay.db");
+  const closers: (() => void)[] = [];
+  return {
+    folder,
+    path,
+    open() {
+      const store = openSqliteStore(path, { now: () => NOW });
+      closers.push(() => store.close());
+      return store;
+    },
+    raw() {
+      const db = new Database(path);
+      closers.push(() => db.close());
+      return db;
+    },
+    change(work) {
+      const db = new Database(path);
+      work(db);
+      db.close();
+    },
+    files: () => new Map(readdirSync(folder).map((name) => [name, readFileSync(join(folder, name))])),
+    remove() {
+      for (const close of closers) close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export function applicationForTest(sealer: Sealer, patch: Partial<Application> = {}): Application {
+  const id = patch.id ?? randomUUID();
+  return {
+    id,
+    name: "Test",
+    publicKey: `pk-${id}`,
+    privateKeyHash: sealPrivateKeyHash(sealer, id, createPrivateKey()),
+    callerAuth: "PUBLIC_KEY",
+    allowedOrigins: [],
+    allowedAddresses: [],
+    state: "ACTIVE",
+    createdAt: NOW,
+    updatedAt: NOW,
+    ...patch,
+  };
+}
+
+/** A connection with the given members of a token response. */
+export function connectionForTest(sealer: Sealer, key: ConnectionKey, members: object = {}): NewConnection {
+  const response = parseTokenResponse(JSON.stringify({ access_token: "token", ...members }));
+  return newConnectionFrom(sealer, { id: randomUUID(), key, response, originParameters: {}, obtainedAt: NOW });
+}
+
+/** A child process that runs a TypeScript file of this folder, or JavaScript text. */
+export function startChild(
+  source: { readonly file: string } | { readonly text: string },
+  ...args: string[]
+): ChildProcess {
+  const here = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+  const command =
+    "file" in source ? ["--import", "tsx", here(source.file)] : ["--input-type=module", "--eval", source.text];
+  return spawn(process.execPath, [...command, ...args], { stdio: ["pipe", "pipe", "inherit"], cwd: here(".") });
+}
+
+/** Resolves with the first line that the child prints and that starts so. */
+export function lineOf(child: ChildProcess, start: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = "";
+    child.once("exit", (code) => reject(new Error(`the child ended (${code}) before it said "${start}": ${text}`)));
+    child.stdout?.on("data", (chunk) => {
+      text += chunk;
+      const line = text
+        .split("\n")
+        .slice(0, -1)
+        .find((each) => each.startsWith(start));
+      if (line !== undefined) resolve(line);
+    });
+  });
+}
+
+export function exitOf(child: ChildProcess): Promise<void> {
+  return new Promise((resolve) => {
+    if (child.exitCode !== null || child.signalCode !== null) resolve();
+    else child.once("exit", () => resolve());
+  });
+}

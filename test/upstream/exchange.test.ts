@@ -1,0 +1,61 @@
+import { describe, expect, it } from "vitest";
+import { Exchange } from "../../src/upstream/exchange.js";
+import type { Lane } from "../../src/upstream/lane.js";
+import type { Pool } from "../../src/upstream/pool.js";
+import { failureOf, get, within } from "./upstream-for-test.js";
+
+const LIMITS = { maxResponseBytes: 100, maxHeaderCount: 10, maxInformational: 1 };
+
+/** An exchange whose lane does what the test says: for what undici must not do, and therefore does not. */
+function exchangeOn(send: () => void): { exchange: Exchange; sent: Promise<unknown> } {
+  const lane = { isUsed: false, isBroken: false, send } as unknown as Lane;
+  const pool = { add: () => {}, remove: () => {} } as unknown as Pool;
+  const exchange = new Exchange(get("https://api.test"), "", pool, LIMITS);
+  const sent = exchange.start(within());
+  exchange.lane = lane;
+  exchange.send(lane);
+  return { exchange, sent };
+}
+
+describe("Exchange", () => {
+  it("does not let a request be written twice", async () => {
+    const { exchange, sent } = exchangeOn(() => {});
+    let aborts = 0;
+    const abort = () => {
+      aborts += 1;
+      exchange.onError(new Error("aborted"));
+    };
+    exchange.onConnect(abort);
+    expect(aborts).toBe(0);
+    exchange.onConnect(abort);
+    expect(aborts).toBe(1);
+    await failureOf(sent, "PROVIDER_UNREACHABLE");
+  });
+
+  it("does not let a request be written for a caller who is gone", async () => {
+    const { exchange, sent } = exchangeOn(() => {});
+    exchange.expire();
+    await failureOf(sent, "PROVIDER_TIMEOUT");
+    let aborts = 0;
+    exchange.onConnect(() => {
+      aborts += 1;
+    });
+    expect(aborts).toBe(1);
+  });
+
+  it("settles once, whatever comes after", async () => {
+    const { exchange, sent } = exchangeOn(() => {});
+    exchange.onConnect(() => {});
+    exchange.onResponseStarted();
+    exchange.onHeaders(200, []);
+    exchange.onData(Buffer.from("a"));
+    exchange.onComplete();
+    exchange.onComplete();
+    exchange.onError(new Error("late"));
+    exchange.expire();
+    exchange.handleEvent();
+    exchange.onData(Buffer.from("b"));
+    exchange.onHeaders(500, []);
+    expect(await sent).toEqual({ statusCode: 200, rawHeaders: [], body: Buffer.from("a") });
+  });
+});
