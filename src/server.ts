@@ -13,6 +13,7 @@ import { createRouter, type PathHandler } from "./listener/router.js";
 import { loadProviders } from "./providers/catalog.js";
 import type { ProviderCatalog } from "./providers/provider.js";
 import { createBudget } from "./relay/budget.js";
+import { createRateLimiter } from "./relay/rate-limiter.js";
 import { createRelay, type Relay } from "./relay/relay.js";
 import { createRelayLog, type RelayLog } from "./relay/trace.js";
 import { createRestHandler } from "./rest/handler.js";
@@ -106,6 +107,7 @@ function relayFor({ store, sealer, catalog, upstream, log }: Parts): Relay {
     connections: store.connections,
     tokens: createTokenSource({ sealer, now: Date.now }),
     upstream,
+    rateLimiter: createRateLimiter(),
     newBoundary: () => `relay${randomBytes(18).toString("hex")}`,
     log,
   });

@@ -13,6 +13,10 @@ export interface Application {
   readonly allowedOrigins: readonly string[];
   /** Client addresses that may call, as CIDR. Empty: any address. */
   readonly allowedAddresses: readonly string[];
+  /** Most calls a minute, of all its users together; 0: no limit. */
+  readonly callsPerMinute: number;
+  /** Most calls a minute for each connection; 0: no limit. */
+  readonly connectionCallsPerMinute: number;
   readonly state: "ACTIVE" | "DISABLED";
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
@@ -21,7 +25,17 @@ export interface Application {
 
 /** The members of an application that an operator can change. */
 export type ApplicationPatch = Partial<
-  Pick<Application, "name" | "callerAuth" | "allowedOrigins" | "allowedAddresses" | "state" | "privateKeyHash">
+  Pick<
+    Application,
+    | "name"
+    | "callerAuth"
+    | "allowedOrigins"
+    | "allowedAddresses"
+    | "callsPerMinute"
+    | "connectionCallsPerMinute"
+    | "state"
+    | "privateKeyHash"
+  >
 >;
 
 /**

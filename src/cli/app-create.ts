@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { addressesFrom, nameFrom, originsFrom, publicKeyFrom } from "./application-arguments.js";
+import { addressesFrom, callsFrom, nameFrom, originsFrom, publicKeyFrom } from "./application-arguments.js";
 import { CALLER_AUTH } from "./application-text.js";
 import { addCommand, collect } from "./command.js";
 import { createApplication } from "./create-application.js";
@@ -11,6 +11,8 @@ interface CreateOptions {
   readonly callerAuth: string;
   readonly allowOrigin?: readonly string[];
   readonly allowAddress?: readonly string[];
+  readonly callsPerMinute?: string;
+  readonly connectionCallsPerMinute?: string;
   readonly json?: boolean;
 }
 
@@ -40,6 +42,8 @@ export function addAppCreate(group: Command): void {
       "client addresses that may call; may stand several times; any without it",
       collect,
     )
+    .option("--calls-per-minute <number>", "most calls a minute, of all users together; 0 is no limit")
+    .option("--connection-calls-per-minute <number>", "most calls a minute for each connection; 0 is no limit")
     .action(create);
 }
 
@@ -50,6 +54,8 @@ async function create(name: string, options: CreateOptions): Promise<void> {
     callerAuth: CALLER_AUTH.get(options.callerAuth) ?? "PUBLIC_KEY",
     allowedOrigins: originsFrom(options.allowOrigin),
     allowedAddresses: addressesFrom(options.allowAddress),
+    callsPerMinute: callsFrom(options.callsPerMinute, "--calls-per-minute"),
+    connectionCallsPerMinute: callsFrom(options.connectionCallsPerMinute, "--connection-calls-per-minute"),
   };
   const { application, privateKey } = await withStore((open) => createApplication(open, input));
   writeKeys(application.publicKey, privateKey, options);

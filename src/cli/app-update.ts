@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import type { ApplicationPatch } from "../applications/application.js";
-import { addressesFrom, nameFrom, originsFrom } from "./application-arguments.js";
+import { addressesFrom, callsFrom, nameFrom, originsFrom } from "./application-arguments.js";
 import { CALLER_AUTH, jsonFromApplication, noApplication, textFromApplication } from "./application-text.js";
 import { addCommand, collect } from "./command.js";
 import { usageError } from "./exit-error.js";
@@ -16,6 +16,8 @@ interface UpdateOptions {
   readonly addresses: boolean;
   readonly enable?: boolean;
   readonly disable?: boolean;
+  readonly callsPerMinute?: string;
+  readonly connectionCallsPerMinute?: string;
   readonly json?: boolean;
 }
 
@@ -40,6 +42,8 @@ export function addAppUpdate(group: Command): void {
       collect,
     )
     .option("--no-addresses", "any client address may call")
+    .option("--calls-per-minute <number>", "most calls a minute, of all users together; 0 is no limit")
+    .option("--connection-calls-per-minute <number>", "most calls a minute for each connection; 0 is no limit")
     .option("--disable", "refuse all its calls")
     .option("--enable", "take its calls again")
     .action(update);
@@ -65,6 +69,12 @@ function patchFrom(options: UpdateOptions): ApplicationPatch {
     ...(options.allowAddress === undefined && options.addresses
       ? {}
       : { allowedAddresses: addressesFrom(options.allowAddress) }),
+    ...(options.callsPerMinute === undefined
+      ? {}
+      : { callsPerMinute: callsFrom(options.callsPerMinute, "--calls-per-minute") }),
+    ...(options.connectionCallsPerMinute === undefined
+      ? {}
+      : { connectionCallsPerMinute: callsFrom(options.connectionCallsPerMinute, "--connection-calls-per-minute") }),
     ...(options.enable ? { state: "ACTIVE" } : {}),
     ...(options.disable ? { state: "DISABLED" } : {}),
   };

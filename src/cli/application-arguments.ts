@@ -2,9 +2,11 @@ import { parseOrigin } from "../applications/browser-origin.js";
 import { parseCidr } from "../applications/cidr.js";
 import type { Parsed } from "../applications/parsed.js";
 import { parsePublicKey } from "../applications/public-key.js";
+import { parseInteger } from "../settings.js";
 import { usageError } from "./exit-error.js";
 
 const MAX_NAME_LENGTH = 200;
+const MAX_CALLS_PER_MINUTE = 1_000_000;
 
 /** Reads an application's name. */
 export function nameFrom(text: string): string {
@@ -26,6 +28,13 @@ export function originsFrom(texts: readonly string[] = []): readonly string[] {
 /** Reads all `--allow-address`. */
 export function addressesFrom(texts: readonly string[] = []): readonly string[] {
   return [...new Set(texts.map((text) => valueFrom(parseCidr(text), `--allow-address ${text}`)))];
+}
+
+/** Reads `--calls-per-minute` and `--connection-calls-per-minute`; 0 is no limit. */
+export function callsFrom(text: string | undefined, option: string): number {
+  const calls = parseInteger(text ?? "0", 0, MAX_CALLS_PER_MINUTE);
+  if (calls !== undefined) return calls;
+  throw usageError(`${option} must be a whole number from 0 (no limit) to ${MAX_CALLS_PER_MINUTE}.`);
 }
 
 function valueFrom(parsed: Parsed, option: string): string {

@@ -12,12 +12,15 @@ export const CALLER_AUTH: ReadonlyMap<string, CallerAuth> = new Map([
 /** An application for programs: an allow-list of members, so that no key hash is ever among them. */
 export function jsonFromApplication(application: Application) {
   const { publicKey, name, callerAuth, allowedOrigins, allowedAddresses, state, createdAt, updatedAt } = application;
+  const { callsPerMinute, connectionCallsPerMinute } = application;
   return {
     publicKey,
     name,
     callerAuth,
     allowedOrigins,
     allowedAddresses,
+    callsPerMinute,
+    connectionCallsPerMinute,
     state,
     createdAt: new Date(createdAt).toISOString(),
     updatedAt: new Date(updatedAt).toISOString(),
@@ -34,9 +37,15 @@ export function textFromApplication(application: Application): string {
     ["caller auth", callerAuth],
     ["browser origins", allowedOrigins.join(", ") || "none: no browser access"],
     ["client addresses", allowedAddresses.join(", ") || "any"],
+    ["calls a minute", callsText(application.callsPerMinute)],
+    ["  per connection", callsText(application.connectionCallsPerMinute)],
     ["created", new Date(application.createdAt).toISOString()],
     ["updated", new Date(application.updatedAt).toISOString()],
   ]);
+}
+
+function callsText(callsPerMinute: number): string {
+  return callsPerMinute === 0 ? "no limit" : String(callsPerMinute);
 }
 
 /** What a command says when the public key names nothing. */

@@ -6,7 +6,10 @@ import type { OpenStore } from "./open-store.js";
 
 /** What an operator decides about a new application; a public key is made when none is given. */
 export interface CreateApplicationInput
-  extends Pick<Application, "name" | "callerAuth" | "allowedOrigins" | "allowedAddresses"> {
+  extends Pick<
+    Application,
+    "name" | "callerAuth" | "allowedOrigins" | "allowedAddresses" | "callsPerMinute" | "connectionCallsPerMinute"
+  > {
   readonly publicKey: string | undefined;
 }
 

@@ -97,6 +97,8 @@ async function connectUser(config: Config, sandbox: Sandbox): Promise<string> {
       callerAuth: "PUBLIC_KEY",
       allowedOrigins: [],
       allowedAddresses: [],
+      callsPerMinute: 0,
+      connectionCallsPerMinute: 0,
     });
     await putConnection(open, { application, userId: USER_ID, provider, originParameters: {}, response });
     return application.publicKey;

@@ -24,7 +24,7 @@ export function awaitProtocol(
   };
   const read = () => {
     const chunk: Buffer | null = socket.read();
-    if (chunk === null || socket.destroyed) return;
+    if (chunk === null) return;
     seen = seen.length === 0 ? chunk : Buffer.concat([seen, chunk]);
     const protocol = decideProtocol(seen, alpnProtocol);
     if (protocol === undefined) return;

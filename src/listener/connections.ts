@@ -5,6 +5,7 @@ import type { Socket } from "node:net";
 /** The newest request of an HTTP/1 connection; one object per connection, so that a call allocates nothing. */
 export interface NewestExchange {
   response: ServerResponse | undefined;
+  /** When it came; before the first request, when the connection did. */
   startedMs: number;
   /** How many came on the connection so far. */
   requests: number;

@@ -1,5 +1,5 @@
 import { ServerResponse } from "node:http";
-import { constants, Http2ServerResponse } from "node:http2";
+import { constants } from "node:http2";
 import { answerPlain, type HttpRequest, type HttpResponse } from "./exchange.js";
 import type { ListenerLimits } from "./limits.js";
 import { decideRequest } from "./request.js";
@@ -10,8 +10,11 @@ export type Handler = (req: HttpRequest, res: HttpResponse) => void;
 /** Called for faults worth a log line: where, and the error, which never holds bytes of a request. */
 export type OnFault = (where: string, error: unknown) => void;
 
+/** What a request's Expect field asks for, RFC 9110 section 10.1.1. */
+export type Expectation = "none" | "continue" | "unknown";
+
 /** Gives one request to the handler, or refuses it; never throws. */
-export type Dispatch = (req: HttpRequest, res: HttpResponse, expectsContinue: boolean) => void;
+export type Dispatch = (expectation: Expectation, req: HttpRequest, res: HttpResponse) => void;
 
 /** Makes the function that stands between a protocol's server and the handler. */
 export function createDispatch(spoken: 1 | 2, limits: ListenerLimits, handler: Handler, onFault: OnFault): Dispatch {
@@ -19,11 +22,12 @@ export function createDispatch(spoken: 1 | 2, limits: ListenerLimits, handler: H
     onFault("handler", error);
     answerFault(res);
   };
-  return (req, res, expectsContinue) => {
+  return (expectation, req, res) => {
     const refusal = decideRequest(spoken, req.httpVersionMajor, req.rawHeaders, limits);
     if (refusal !== undefined) return answer(res, refusal.status, refusal.text);
+    if (expectation === "unknown") return answer(res, 417, "This expectation is not supported; leave Expect out.");
     try {
-      if (expectsContinue) res.writeContinue();
+      if (expectation === "continue") res.writeContinue();
       const result: unknown = handler(req, res);
       if (result instanceof Promise) result.catch((error: unknown) => fail(res, error));
     } catch (error) {
@@ -35,8 +39,7 @@ export function createDispatch(spoken: 1 | 2, limits: ListenerLimits, handler: H
 /** 500 where the head is still ours to write, otherwise an end that the client can tell from a complete answer. */
 function answerFault(res: HttpResponse): void {
   if (res.writableEnded) return;
-  if (!res.headersSent && !(res instanceof Http2ServerResponse && res.stream.destroyed))
-    answer(res, 500, "Internal error.");
+  if (!res.headersSent) answer(res, 500, "Internal error.");
   else if (res instanceof ServerResponse) res.destroy();
   else res.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
 }

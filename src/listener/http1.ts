@@ -3,7 +3,7 @@ import https from "node:https";
 import type { Socket } from "node:net";
 import { createClientErrorListener, mayAnswer, refuseSocket } from "./client-error.js";
 import type { Connections, NewestExchange } from "./connections.js";
-import type { Dispatch, OnFault } from "./dispatch.js";
+import type { Dispatch, Expectation, OnFault } from "./dispatch.js";
 import type { ListenerLimits } from "./limits.js";
 
 /** Certificate chain and private key, PEM. */
@@ -33,14 +33,17 @@ export function createHttp1(
   const parse = server.listeners(readyEvent)[0] as (socket: Socket) => void;
   server.removeAllListeners(readyEvent);
 
-  const begin = (expectsContinue: boolean, req: IncomingMessage, res: ServerResponse) => {
+  // A handler wrote after the end; without a listener that would end the process.
+  const fault = (error: Error) => onFault("handler", error);
+  const begin = (expectation: Expectation, req: IncomingMessage, res: ServerResponse) => {
     const exchange = connections.exchanges.get(req.socket);
     if (exchange === undefined || !beginExchange(exchange, res, connections, limits)) return;
-    res.on("error", ignore);
-    dispatch(req, res, expectsContinue);
+    res.on("error", fault);
+    dispatch(expectation, req, res);
   };
-  server.on("request", begin.bind(undefined, false));
-  server.on("checkContinue", begin.bind(undefined, true));
+  server.on("request", begin.bind(undefined, "none"));
+  server.on("checkContinue", begin.bind(undefined, "continue"));
+  server.on("checkExpectation", begin.bind(undefined, "unknown"));
   server.on("clientError", createClientErrorListener(connections, limits.lingerMs, onFault));
   server.on("connect", (_req, socket) => refuseConnect(socket as Socket, connections, limits.lingerMs));
   return { server, readyEvent, accept: (socket) => accept(server, parse, socket, connections) };
@@ -99,7 +102,7 @@ function tlsOptions(tls: TlsMaterial, options: http.ServerOptions, limits: Liste
 }
 
 function accept(server: object, parse: (socket: Socket) => void, socket: Socket, connections: Connections): void {
-  connections.exchanges.set(socket, { response: undefined, startedMs: 0, requests: 0 });
+  connections.exchanges.set(socket, { response: undefined, startedMs: connections.nowMs, requests: 0 });
   socket.on("close", () => connections.exchanges.delete(socket));
   parse.call(server, socket);
 }
@@ -110,6 +113,3 @@ function refuseConnect(socket: Socket, connections: Connections, lingerMs: numbe
     refuseSocket(socket, "405 Method Not Allowed", lingerMs);
   else socket.destroy();
 }
-
-/** A write to a client that has gone. The handler learns of it from 'close'; there is nothing to do here. */
-function ignore(): void {}

@@ -6,7 +6,7 @@ import http2, {
 } from "node:http2";
 import type { Socket } from "node:net";
 import type { Connections } from "./connections.js";
-import type { Dispatch, OnFault } from "./dispatch.js";
+import type { Dispatch, Expectation, OnFault } from "./dispatch.js";
 import type { ListenerLimits } from "./limits.js";
 
 /** Makes the function that speaks HTTP/2 on a connection, with an HTTP/2 server that never listens itself. */
@@ -21,16 +21,17 @@ export function createHttp2(
   function forget(this: ServerHttp2Stream): void {
     streams.delete(this);
   }
-  const begin = (expectsContinue: boolean, req: Http2ServerRequest, res: Http2ServerResponse) => {
+  const begin = (expectation: Expectation, req: Http2ServerRequest, res: Http2ServerResponse) => {
     const stream = res.stream;
     // Opened and reset in one packet: no work for rapid resets (CVE-2023-44487).
     if (stream.destroyed || stream.closed) return;
     streams.set(stream, connections.nowMs);
     stream.on("close", forget);
-    dispatch(req, res, expectsContinue);
+    dispatch(expectation, req, res);
   };
-  server.on("request", begin.bind(undefined, false));
-  server.on("checkContinue", begin.bind(undefined, true));
+  server.on("request", begin.bind(undefined, "none"));
+  server.on("checkContinue", begin.bind(undefined, "continue"));
+  server.on("checkExpectation", begin.bind(undefined, "unknown"));
   server.on("sessionError", (error) => onFault("session", error));
   return (socket) => {
     // As for sockets of an HTTP/2 server of its own: a client that ends its side has gone, and its calls with it.

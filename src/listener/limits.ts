@@ -9,7 +9,7 @@ export interface ListenerLimits {
    * it counts from the request.
    */
   readonly answerTimeoutMs: number;
-  /** How often the timeouts above are looked at, and so how late they may strike. */
+  /** How often the timeouts above are looked at, and so how far off they may strike. */
   readonly checkIntervalMs: number;
   /** How long an HTTP/1.1 connection may rest between two requests. */
   readonly keepAliveTimeoutMs: number;
@@ -27,7 +27,10 @@ export interface ListenerLimits {
   readonly maxRequestsPerSocket: number;
   /** Streams at once on one HTTP/2 connection. */
   readonly maxConcurrentStreams: number;
-  /** Memory of one HTTP/2 connection in units of 1,000,000 bytes; above it new streams are refused. */
+  /**
+   * Memory of one HTTP/2 connection in units of 1,000,000 bytes, our answers that wait to be sent included; above it
+   * new streams are reset.
+   */
   readonly maxSessionMemoryMb: number;
   /** Frames that HTTP/2 lets a peer send by mistake on one connection before it is closed. */
   readonly maxSessionInvalidFrames: number;
@@ -47,7 +50,7 @@ export const DEFAULT_LIMITS: ListenerLimits = {
   requestTimeoutMs: 30_000,
   /** The largest RELAY_DEADLINE_MS (120 s) and a minute to take 10 MiB at 1.5 Mbit/s. */
   answerTimeoutMs: 180_000,
-  /** Late by a fifth of the shortest timeout at most, and 4,000 connections are walked in well under a millisecond. */
+  /** Off by a fifth of the shortest timeout at most, and 4,000 connections are walked in well under a millisecond. */
   checkIntervalMs: 2_000,
   /** Longer than the 60 s for which load balancers keep a backend connection, so that they close first, not we. */
   keepAliveTimeoutMs: 65_000,
@@ -65,8 +68,11 @@ export const DEFAULT_LIMITS: ListenerLimits = {
   maxRequestsPerSocket: 10_000,
   /** RFC 9113 section 6.5.2 recommends no fewer than 100; more only helps attackers (CVE-2023-44487). */
   maxConcurrentStreams: 100,
-  /** Three answers of 10 MiB may wait to be sent before new streams are refused. Node's default, 10, is less than one. */
-  maxSessionMemoryMb: 32,
+  /**
+   * Above RELAY_MAX_BUFFERED_BYTES (256 MiB), which bounds the answers of all connections and refuses with a text. Node's
+   * default, 10, is less than one large answer.
+   */
+  maxSessionMemoryMb: 280,
   /** A correct client sends none; a client whose stream we reset has a few in flight. Node's default is 1,000. */
   maxSessionInvalidFrames: 100,
   /** Node's default: a client that has not read our settings yet may be refused that often. */

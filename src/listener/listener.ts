@@ -66,7 +66,7 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
 function route(http1: Http1, http2: (socket: Socket) => void, connections: Connections, limits: ListenerLimits): void {
   http1.server.on("connection", (socket: Socket) => {
     connections.sockets.add(socket);
-    socket.on("error", ignore).on("close", () => connections.sockets.delete(socket));
+    socket.on("close", () => connections.sockets.delete(socket));
   });
   http1.server.on(http1.readyEvent, (socket: Socket) => {
     socket.on("error", ignore);
@@ -99,7 +99,6 @@ function watch(
   server.on("drop", () => refused++);
   const timer = setInterval(() => {
     sweep(connections, limits);
-    if (connections.draining) server.closeIdleConnections();
     if (refused > 0) onFault("connections", new Error(`refused ${refused} over the limit of ${limits.maxConnections}`));
     refused = 0;
   }, limits.checkIntervalMs).unref();

@@ -15,10 +15,10 @@ export function sweep(connections: Connections, limits: ListenerLimits): void {
 }
 
 function sweepExchange(socket: Socket, exchange: NewestExchange, nowMs: number, limits: ListenerLimits): void {
-  const { response } = exchange;
-  // Finished and not the last: let go of the request and whatever the handler hung on it.
-  if (response?.writableFinished && response.shouldKeepAlive) exchange.response = undefined;
-  else if (socket.writableLength > 0 && nowMs - exchange.startedMs > limits.answerTimeoutMs) socket.destroy();
+  const isSending = socket.writableLength > 0 || socket.writableEnded;
+  if (isSending && nowMs - exchange.startedMs > limits.answerTimeoutMs) socket.destroy();
+  // Let go of a finished request and of whatever the handler hung on it.
+  else if (exchange.response?.writableFinished) exchange.response = undefined;
 }
 
 /**

@@ -14,6 +14,7 @@ import type { Call, CallOrigin } from "./call.js";
 import { checkCall, requireCallFields } from "./checked-call.js";
 import { type Outcome, outcomeFromAnswer, outcomeFromError } from "./outcome.js";
 import { appendQuery } from "./query.js";
+import type { RateLimiter } from "./rate-limiter.js";
 import { type CallTrace, createCallTrace, type RelayLog } from "./trace.js";
 
 /** What a call needs; everything is a value or an interface, so that the use case knows no protocol and no store. */
@@ -25,6 +26,7 @@ export interface RelayOptions {
   readonly connections: ConnectionStore;
   readonly tokens: TokenSource;
   readonly upstream: Upstream;
+  readonly rateLimiter: RateLimiter;
   /** A fresh multipart boundary (RFC 2046 section 5.1.1). */
   readonly newBoundary: () => string;
   readonly log: RelayLog;
@@ -76,11 +78,13 @@ async function relay(options: RelayOptions, call: Call, trace: CallTrace): Promi
   requireCallFields(call);
   const application = await requireApplication(options, call, trace);
   requireAllowedCaller(options, application, call);
+  await requireRate(options, application.id, application.callsPerMinute);
   const provider = requireProvider(options, call, trace);
   const checked = checkCall(call.description, options.newBoundary);
   const egress = requireEgress(call.description.url, provider, trace);
   const connection = await requireConnection(options, application, call, provider);
   requireBoundOrigin(egress, connection, trace);
+  await requireRate(options, connection.id, application.connectionCallsPerMinute);
   const token = (await options.tokens.accessToken(connection)).reveal();
   const idToken = await idTokenFor(options, connection, provider);
   const target = fillPlaceholders(egress.path, provider, { access_token: token, id_token: idToken });
@@ -127,6 +131,15 @@ function requireAllowedCaller(options: RelayOptions, application: Application, c
     privateKeyHash: () => options.openPrivateKeyHash(application),
   });
   if (decision.result === "deny") throw new RelayError("CALLER_NOT_ALLOWED", decision.message);
+}
+
+/** No limit is the ordinary case, and costs a comparison. */
+async function requireRate({ rateLimiter }: RelayOptions, key: string, callsPerMinute: number): Promise<void> {
+  if (callsPerMinute === 0) return;
+  const waitSeconds = await rateLimiter.take(key, callsPerMinute);
+  if (waitSeconds === 0) return;
+  const limit = `${callsPerMinute} calls a minute`;
+  throw new RelayError("RATE_LIMITED", `The limit of ${limit} is reached. Try again in ${waitSeconds} seconds.`);
 }
 
 function requireProvider({ catalog }: RelayOptions, call: Call, trace: CallTrace): Provider {

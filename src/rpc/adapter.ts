@@ -1,6 +1,7 @@
+import { ServerResponse } from "node:http";
 import type { ConnectRouter, ConnectRouterOptions, ContextValues } from "@connectrpc/connect";
 import { Code, ConnectError, createConnectRouter } from "@connectrpc/connect";
-import type { UniversalHandler } from "@connectrpc/connect/protocol";
+import type { UniversalHandler, UniversalServerResponse } from "@connectrpc/connect/protocol";
 import {
   compressionBrotli,
   compressionGzip,
@@ -11,9 +12,16 @@ import type { HttpRequest, HttpResponse } from "../listener/exchange.js";
 import type { PathHandler } from "../listener/router.js";
 import { type Budget, overloaded, type Reservation } from "../relay/budget.js";
 import { answeredAsPreflight } from "./cors.js";
+import { withDecodeError } from "./invalid-argument.js";
+import { createRequestBody, type RequestBody } from "./request-body.js";
+
+/** How far beyond the limit a body is still read and thrown away, so that the caller gets to see the answer. */
+const DRAIN_FACTOR = 4;
 
 /** What the adapter needs besides the router's own options. */
 export interface RpcAdapterOptions extends ConnectRouterOptions {
+  /** Largest request message in bytes, after decompression. */
+  readonly readMaxBytes: number;
   readonly routes: (router: ConnectRouter) => void;
   readonly budget: Budget;
   readonly contextValues: (request: HttpRequest, memory: Reservation | undefined) => ContextValues;
@@ -24,8 +32,9 @@ export interface RpcAdapterOptions extends ConnectRouterOptions {
 }
 
 /**
- * connect-node's own adapter, but for three things: it prints whole error objects to the console when a response
- * cannot be written (threats 6.3), its fallback cannot be asked whether a path is an RPC's, and it knows no CORS.
+ * connect-node's own adapter, but for what it does not do: it prints whole error objects to the console when a response
+ * cannot be written (threats 6.3), its fallback cannot be asked whether a path is an RPC's, it knows no CORS, names no
+ * methods with a 405 (RFC 9110 section 15.5.6), quotes requests in errors, and leaves unread bodies on connections.
  */
 export function createRpcAdapter(options: RpcAdapterOptions): PathHandler {
   const router = createConnectRouter({ ...options, acceptCompression: [compressionGzip, compressionBrotli] });
@@ -48,9 +57,13 @@ async function answer(
     const memory = options.budget.open();
     if (memory !== undefined) response.on("close", memory.release);
     const values = options.contextValues(request, memory);
-    const universal = universalRequestFromNodeRequest(request, response, undefined, values);
-    const body = counted(universal.body as AsyncIterable<Uint8Array>, memory);
-    await universalResponseToNodeResponse(await handler({ ...universal, body }), response);
+    const body = createRequestBody(request);
+    const universal = await handler({
+      ...universalRequestFromNodeRequest(request, response, undefined, values),
+      body: counted(body, memory),
+    });
+    await settleRequest(options, request, response, body);
+    await universalResponseToNodeResponse(await withDecodeError(withAllow(universal, handler)), response);
   } catch (error) {
     if (!isCallerGone(error, response)) options.onFault("rpc", error);
     response.destroy();
@@ -63,6 +76,24 @@ async function* counted(body: AsyncIterable<Uint8Array>, memory: Reservation | u
     if (memory?.reserve(chunk.length) === false) throw new ConnectError(overloaded().message, Code.ResourceExhausted);
     yield chunk;
   }
+}
+
+/** On HTTP/1.1 the rest of a request stands before the next one; HTTP/2 has a stream for each. */
+async function settleRequest(
+  { readMaxBytes }: RpcAdapterOptions,
+  request: HttpRequest,
+  response: HttpResponse,
+  body: RequestBody,
+): Promise<void> {
+  if (request.complete || !(response instanceof ServerResponse)) return;
+  await body.drain(readMaxBytes * DRAIN_FACTOR);
+  response.shouldKeepAlive &&= request.complete;
+}
+
+/** RFC 9110 section 15.5.6: a 405 names the methods that are allowed. */
+function withAllow(universal: UniversalServerResponse, { allowedMethods }: UniversalHandler): UniversalServerResponse {
+  if (universal.status !== 405) return universal;
+  return { ...universal, header: new Headers({ allow: allowedMethods.join(", ") }) };
 }
 
 function isCallerGone(error: unknown, response: HttpResponse): boolean {

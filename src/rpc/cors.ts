@@ -8,7 +8,7 @@ const EXPOSED_HEADERS = cors.exposedHeaders.join(", ");
 /**
  * CORS for browsers that speak Connect or gRPC-Web. A preflight names no application (the public key is in the
  * message), so an origin that any active application lists passes here; the call itself is then judged by its own
- * application's list.
+ * application's list. When the store cannot be read nothing is allowed to browsers; the row of a call says why.
  *
  * Returns true when the request was a preflight and is answered.
  */
@@ -19,7 +19,7 @@ export async function answeredAsPreflight(
 ): Promise<boolean> {
   const { origin } = request.headers;
   if (origin === undefined) return false;
-  const isListed = await listsOrigin(origin);
+  const isListed = await listsOrigin(origin).catch(() => false);
   response.setHeader("vary", "Origin");
   if (request.method !== "OPTIONS") {
     if (isListed) setFields(response, { ...corsHeaders(origin), "access-control-expose-headers": EXPOSED_HEADERS });

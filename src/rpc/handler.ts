@@ -13,6 +13,9 @@ import { createRelayService, type RelayServiceOptions, requestContextKey } from 
 /** Longest timeout a client may ask for, in milliseconds; a call ends by its own deadline long before. One day. */
 const MAX_TIMEOUT_MS = 86_400_000;
 
+/** As the JSON route reads a call: no field that the schema does not have, no bytes that are not UTF-8 (threats I23). */
+const JSON_OPTIONS = { ignoreUnknownFields: false, textDecoder: new TextDecoder("utf-8", { fatal: true }) };
+
 /** What the typed protocols need from the rest of the service. */
 export interface RpcOptions extends RelayServiceOptions, Pick<RpcAdapterOptions, "budget" | "listsOrigin" | "onFault"> {
   readonly readiness: Readiness;
@@ -43,6 +46,6 @@ export function createRpcHandler(options: RpcOptions): PathHandler {
     onFault: options.onFault,
     readMaxBytes: options.maxRequestBytes,
     maxTimeoutMs: MAX_TIMEOUT_MS,
-    jsonOptions: { ignoreUnknownFields: false },
+    jsonOptions: JSON_OPTIONS,
   });
 }

@@ -1,4 +1,4 @@
-import { create, fromJson } from "@bufbuild/protobuf";
+import { create, fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
 import { type CallResponse, CallResponseSchema, type ResultRow, ResultRowSchema } from "../../gen/relay/v1/relay_pb.js";
 import { hasInexactNumber } from "../json/inexact-number.js";
@@ -51,22 +51,22 @@ function membersFrom(data: AnswerData): DataMembers {
 /** JSON as a Value; as its own text where a Value cannot hold it for every client. */
 function jsonMembers(bytes: Uint8Array): DataMembers {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
-  const parsed = fitsValue(bytes, text) ? valueFrom(text) : undefined;
-  if (parsed === undefined) return { data: stringValue(text), dataEncoding: "json", dataRounded: false };
-  return { data: parsed, dataEncoding: "", dataRounded: hasInexactNumber(bytes) };
+  const isRounded = hasInexactNumber(bytes);
+  const json: JsonValue | undefined = fitsValue(bytes, text) ? JSON.parse(text) : undefined;
+  if (json === undefined || (isRounded && !fitsDouble(json))) {
+    return { data: stringValue(text), dataEncoding: "json", dataRounded: false };
+  }
+  return { data: fromJson(ValueSchema, json), dataEncoding: "", dataRounded: isRounded };
 }
 
 function fitsValue(bytes: Uint8Array, text: string): boolean {
   return validateJson(bytes, { maxDepth: MAX_VALUE_DEPTH }) === "valid" && !PROTO_KEY.test(text);
 }
 
-function valueFrom(text: string): Value | undefined {
-  try {
-    return fromJson(ValueSchema, JSON.parse(text));
-  } catch {
-    // A number beyond a double: protobuf refuses Infinity. The caller gets the text instead.
-    return undefined;
-  }
+/** JSON.parse makes Infinity of a number beyond a double, which clients refuse in a Value. */
+function fitsDouble(json: JsonValue): boolean {
+  if (typeof json === "number") return Number.isFinite(json);
+  return typeof json !== "object" || json === null || Object.values(json).every(fitsDouble);
 }
 
 function stringValue(text: string): Value {

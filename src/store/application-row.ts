@@ -9,6 +9,8 @@ export interface ApplicationRow {
   readonly caller_auth: Application["callerAuth"];
   readonly allowed_origins: string;
   readonly allowed_addresses: string;
+  readonly calls_per_minute: number;
+  readonly connection_calls_per_minute: number;
   readonly state: Application["state"];
   readonly created_at: number;
   readonly updated_at: number;
@@ -25,6 +27,8 @@ export function applicationFromRow(row: ApplicationRow): Application {
     callerAuth: row.caller_auth,
     allowedOrigins: listFrom(row.allowed_origins),
     allowedAddresses: listFrom(row.allowed_addresses),
+    callsPerMinute: row.calls_per_minute,
+    connectionCallsPerMinute: row.connection_calls_per_minute,
     state: row.state,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
@@ -40,6 +44,8 @@ export function rowFromApplication(application: Application): ApplicationRow {
     caller_auth: application.callerAuth,
     allowed_origins: JSON.stringify(application.allowedOrigins),
     allowed_addresses: JSON.stringify(application.allowedAddresses),
+    calls_per_minute: application.callsPerMinute,
+    connection_calls_per_minute: application.connectionCallsPerMinute,
     state: application.state,
     created_at: application.createdAt,
     updated_at: application.updatedAt,

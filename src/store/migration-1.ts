@@ -13,6 +13,9 @@ CREATE TABLE applications (
   -- JSON arrays of text.
   allowed_origins TEXT NOT NULL,
   allowed_addresses TEXT NOT NULL,
+  -- 0 is no limit.
+  calls_per_minute INTEGER NOT NULL,
+  connection_calls_per_minute INTEGER NOT NULL,
   state TEXT NOT NULL CHECK (state IN ('ACTIVE', 'DISABLED')),
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL

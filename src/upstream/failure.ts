@@ -98,10 +98,19 @@ function failureOf(error: unknown, progress: Progress): Failure {
   if (error instanceof errors.HTTPParserError) return "protocol";
   if (error instanceof errors.HeadersOverflowError) return "fields";
   if (error instanceof errors.ResponseContentLengthMismatchError) return "cutShort";
-  if (error instanceof errors.InvalidArgumentError || error instanceof errors.NotSupportedError) return "request";
+  if (isRefusedRequest(error)) return "request";
   if (progress === "answering") return "cutShort";
   if (progress === "sent") return "reset";
   return isTls(codeOf(error)) ? "tls" : "connect";
+}
+
+/** undici looked at the request and did not write it. */
+function isRefusedRequest(error: unknown): boolean {
+  return (
+    error instanceof errors.InvalidArgumentError ||
+    error instanceof errors.NotSupportedError ||
+    error instanceof errors.RequestContentLengthMismatchError
+  );
 }
 
 function codeOf(error: unknown): string {

@@ -70,6 +70,8 @@ export function applicationForTest(sealer: Sealer, patch: Partial<Application> =
     callerAuth: "PUBLIC_KEY",
     allowedOrigins: [],
     allowedAddresses: [],
+    callsPerMinute: 0,
+    connectionCallsPerMinute: 0,
     state: "ACTIVE",
     createdAt: NOW,
     updatedAt: NOW,

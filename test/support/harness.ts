@@ -22,6 +22,8 @@ export interface HarnessOptions {
   /** Further definitions, as ProtoJSON objects. */
   readonly providers?: readonly object[];
   readonly upstream?: ServiceOptions["upstream"];
+  /** Takes each line logged; `logLines` then stays empty, for runs whose log would fill the memory. */
+  readonly onLogLine?: (line: string) => void;
 }
 
 /** An application as a test creates one. */
@@ -44,6 +46,8 @@ export interface Harness {
     callerAuth?: CallerAuth;
     allowedOrigins?: readonly string[];
     allowedAddresses?: readonly string[];
+    callsPerMinute?: number;
+    connectionCallsPerMinute?: number;
     state?: "ACTIVE" | "DISABLED";
   }): Promise<TestApplication>;
   /** Connects a user with an access token that the sandbox takes; returns the token. */
@@ -67,7 +71,8 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   const sandbox = await startSandbox();
   const config = configFor(folder, sandbox, options);
   const logLines: string[] = [];
-  const service = await startService(config, { logger: loggerTo(logLines), ...upstreamOf(options) });
+  const onLogLine = options.onLogLine ?? ((line: string) => void logLines.push(line));
+  const service = await startService(config, { logger: loggerTo(onLogLine), ...upstreamOf(options) });
   const sealer = createSealer(await loadKeyring(config.keyFile, { mustExist: true }));
   const store = openSqliteStore(config.databasePath);
   return {
@@ -108,10 +113,10 @@ function upstreamOf({ upstream }: HarnessOptions): Pick<ServiceOptions, "upstrea
   return upstream === undefined ? {} : { upstream };
 }
 
-function loggerTo(lines: string[]) {
+function loggerTo(onLine: (line: string) => void) {
   const sink = new Writable({
     write(chunk, _encoding, done) {
-      lines.push(String(chunk));
+      onLine(String(chunk));
       done();
     },
   });
@@ -141,6 +146,8 @@ async function createApplication(
     callerAuth: options.callerAuth ?? "PUBLIC_KEY",
     allowedOrigins: options.allowedOrigins ?? [],
     allowedAddresses: options.allowedAddresses ?? [],
+    callsPerMinute: options.callsPerMinute ?? 0,
+    connectionCallsPerMinute: options.connectionCallsPerMinute ?? 0,
     state: options.state ?? "ACTIVE",
     createdAt: Date.now(),
     updatedAt: Date.now(),

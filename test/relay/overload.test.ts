@@ -1,0 +1,67 @@
+import { request } from "undici";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createCallers, postRest } from "../support/callers.js";
+import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
+
+const USER = "u";
+let harness: Harness;
+let application: TestApplication;
+
+beforeAll(async () => {
+  harness = await startHarness({
+    env: { RELAY_MAX_BUFFERED_BYTES: String(4 * 1024 * 1024), RELAY_MAX_IN_FLIGHT: "3", RELAY_DEADLINE_MS: "5000" },
+  });
+  application = await harness.createApplication();
+  await harness.connect(application, USER);
+});
+
+afterAll(() => harness.close());
+
+const callTo = (path: string, call = {}) => ({
+  providerName: "sandbox",
+  userId: USER,
+  publicKey: application.publicKey,
+  call: { url: harness.sandbox.origin + path, method: "GET", ...call },
+});
+const rest = async (path: string, call = {}) =>
+  JSON.parse((await postRest(harness.url, callTo(path, call))).text).rows[0];
+
+/** Resolves when the sandbox has received `count` requests more than now. */
+async function receivedMore(count: number): Promise<void> {
+  const target = harness.sandbox.requests.length + count;
+  while (harness.sandbox.requests.length < target) await new Promise((resolve) => setImmediate(resolve));
+}
+
+describe("the budget of calls in flight", () => {
+  it("answers OVERLOADED over every surface while it is used up, and takes calls again afterwards", async () => {
+    const full = receivedMore(3);
+    const held = [1, 2, 3].map(() => rest("/slow?ms=3000"));
+    await full;
+    for (const [, caller] of createCallers(harness.url)) {
+      expect(await caller(callTo("/me"))).toMatchObject({ errorType: "OVERLOADED", statusCode: 503 });
+    }
+    for (const row of await Promise.all(held)) expect(row).toMatchObject({ pincStatus: "success" });
+    expect(await rest("/me")).toMatchObject({ pincStatus: "success" });
+  });
+});
+
+describe("the budget of buffered bytes", () => {
+  it("refuses an answer that does not fit, and gives the bytes back", async () => {
+    for (const _ of [1, 2]) expect(await rest("/json?size=2200000")).toMatchObject({ errorType: "OVERLOADED" });
+    for (const _ of [1, 2, 3]) expect(await rest("/json?size=2000000")).toMatchObject({ pincStatus: "success" });
+  });
+
+  it("refuses a request body that does not fit, and gives the bytes back", async () => {
+    const body = Buffer.alloc(3 * 1024 * 1024, 0x20);
+    const url = `${harness.url}/oauth/method/sandbox/call?user_id=${USER}&public_key=${application.publicKey}`;
+    const post = async () => (await request(url, { method: "POST", body })).body.json() as Promise<{ rows: object[] }>;
+    const rows = (await Promise.all([post(), post()])).map(({ rows: [row] }) => row as { errorType: string });
+    expect(rows.map(({ errorType }) => errorType).sort()).toEqual(["CALL_FORMAT_ERROR", "OVERLOADED"]);
+    expect((await post()).rows[0]).toMatchObject({ errorType: "CALL_FORMAT_ERROR" });
+  });
+
+  it("reckons a compressed answer by what it could become", async () => {
+    expect(await rest("/gzip-bomb?mib=8")).toMatchObject({ errorType: expect.stringMatching(/OVERLOADED|TOO_LARGE/) });
+    expect(await rest("/gzip")).toMatchObject({ pincStatus: "success" });
+  });
+});
