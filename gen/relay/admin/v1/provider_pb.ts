@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file relay/admin/v1/provider.proto.
  */
 export const file_relay_admin_v1_provider: GenFile = /*@__PURE__*/
-  fileDesc("Ch1yZWxheS9hZG1pbi92MS9wcm92aWRlci5wcm90bxIOcmVsYXkuYWRtaW4udjEilgMKCFByb3ZpZGVyEgwKBG5hbWUYASABKAkSDwoHYWxpYXNlcxgCIAMoCRIUCgxkaXNwbGF5X25hbWUYAyABKAkSGQoRZG9jdW1lbnRhdGlvbl91cmkYBCABKAkSEwoLYXBpX29yaWdpbnMYBSADKAkSNwoKY3JlZGVudGlhbBgGIAEoCzIjLnJlbGF5LmFkbWluLnYxLkNyZWRlbnRpYWxQbGFjZW1lbnQSRQoPZGVmYXVsdF9oZWFkZXJzGAcgAygLMiwucmVsYXkuYWRtaW4udjEuUHJvdmlkZXIuRGVmYXVsdEhlYWRlcnNFbnRyeRImCgZvYXV0aDIYCCABKAsyFi5yZWxheS5hZG1pbi52MS5PQXV0aDISHQoVYWxsb3dfcHJpdmF0ZV9uZXR3b3JrGAkgASgIEhgKEHVybF9wbGFjZWhvbGRlcnMYCiADKAkSDQoFbm90ZXMYCyABKAkaNQoTRGVmYXVsdEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIk4KE0NyZWRlbnRpYWxQbGFjZW1lbnQSDgoGaGVhZGVyGAEgASgJEg4KBnNjaGVtZRgCIAEoCRIXCg9xdWVyeV9wYXJhbWV0ZXIYAyABKAkiugIKBk9BdXRoMhIeChZhdXRob3JpemF0aW9uX2VuZHBvaW50GAEgASgJEhYKDnRva2VuX2VuZHBvaW50GAIgASgJEhcKD3Njb3BlX3NlcGFyYXRvchgDIAEoCRIMCgRwa2NlGAQgASgIEh0KFWNsaWVudF9hdXRoZW50aWNhdGlvbhgFIAEoCRJVChhhdXRob3JpemF0aW9uX3BhcmFtZXRlcnMYBiADKAsyMy5yZWxheS5hZG1pbi52MS5PQXV0aDIuQXV0aG9yaXphdGlvblBhcmFtZXRlcnNFbnRyeRIbChNyZXZvY2F0aW9uX2VuZHBvaW50GAcgASgJGj4KHEF1dGhvcml6YXRpb25QYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AWIGcHJvdG8z");
+  fileDesc("Ch1yZWxheS9hZG1pbi92MS9wcm92aWRlci5wcm90bxIOcmVsYXkuYWRtaW4udjEizAMKCFByb3ZpZGVyEgwKBG5hbWUYASABKAkSDwoHYWxpYXNlcxgCIAMoCRIUCgxkaXNwbGF5X25hbWUYAyABKAkSGQoRZG9jdW1lbnRhdGlvbl91cmkYBCABKAkSEwoLYXBpX29yaWdpbnMYBSADKAkSNwoKY3JlZGVudGlhbBgGIAEoCzIjLnJlbGF5LmFkbWluLnYxLkNyZWRlbnRpYWxQbGFjZW1lbnQSRQoPZGVmYXVsdF9oZWFkZXJzGAcgAygLMiwucmVsYXkuYWRtaW4udjEuUHJvdmlkZXIuRGVmYXVsdEhlYWRlcnNFbnRyeRImCgZvYXV0aDIYCCABKAsyFi5yZWxheS5hZG1pbi52MS5PQXV0aDISHQoVYWxsb3dfcHJpdmF0ZV9uZXR3b3JrGAkgASgIEhgKEHVybF9wbGFjZWhvbGRlcnMYCiADKAkSDQoFbm90ZXMYCyABKAkSNAoOZXhwaXJ5X3NpZ25hbHMYDCADKAsyHC5yZWxheS5hZG1pbi52MS5FeHBpcnlTaWduYWwaNQoTRGVmYXVsdEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIkMKDEV4cGlyeVNpZ25hbBITCgtzdGF0dXNfY29kZRgBIAEoBRIOCgZtZW1iZXIYAiABKAkSDgoGdmFsdWVzGAMgAygJIk4KE0NyZWRlbnRpYWxQbGFjZW1lbnQSDgoGaGVhZGVyGAEgASgJEg4KBnNjaGVtZRgCIAEoCRIXCg9xdWVyeV9wYXJhbWV0ZXIYAyABKAkizgQKBk9BdXRoMhIeChZhdXRob3JpemF0aW9uX2VuZHBvaW50GAEgASgJEhYKDnRva2VuX2VuZHBvaW50GAIgASgJEhcKD3Njb3BlX3NlcGFyYXRvchgDIAEoCRIMCgRwa2NlGAQgASgIEh0KFWNsaWVudF9hdXRoZW50aWNhdGlvbhgFIAEoCRJVChhhdXRob3JpemF0aW9uX3BhcmFtZXRlcnMYBiADKAsyMy5yZWxheS5hZG1pbi52MS5PQXV0aDIuQXV0aG9yaXphdGlvblBhcmFtZXRlcnNFbnRyeRIbChNyZXZvY2F0aW9uX2VuZHBvaW50GAcgASgJEkUKEHRva2VuX3BhcmFtZXRlcnMYCCADKAsyKy5yZWxheS5hZG1pbi52MS5PQXV0aDIuVG9rZW5QYXJhbWV0ZXJzRW50cnkSGwoTY2xpZW50X2lkX3BhcmFtZXRlchgJIAEoCRIWCg5kZWZhdWx0X3Njb3BlcxgKIAMoCRIiChpub25fZXhwaXJpbmdfYWNjZXNzX3Rva2VucxgLIAEoCBIaChJkZWZhdWx0X2V4cGlyZXNfaW4YDCABKAUSHgoWcmVmcmVzaF90b2tlbl9yb3RhdGlvbhgNIAEoCBo+ChxBdXRob3JpemF0aW9uUGFyYW1ldGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaNgoUVG9rZW5QYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AWIGcHJvdG8z");
 
 /**
  * Provider is the definition of one third-party OAuth provider. A definition
@@ -102,6 +102,14 @@ export type Provider = Message<"relay.admin.v1.Provider"> & {
    * @generated from field: string notes = 11;
    */
   notes: string;
+
+  /**
+   * How this provider says that an access token has ended, where it is not a
+   * plain 401.
+   *
+   * @generated from field: repeated relay.admin.v1.ExpirySignal expiry_signals = 12;
+   */
+  expirySignals: ExpirySignal[];
 };
 
 /**
@@ -110,6 +118,43 @@ export type Provider = Message<"relay.admin.v1.Provider"> & {
  */
 export const ProviderSchema: GenMessage<Provider> = /*@__PURE__*/
   messageDesc(file_relay_admin_v1_provider, 0);
+
+/**
+ * ExpirySignal is an answer of a resource server that means that the access
+ * token has ended. All of its members must match.
+ *
+ * @generated from message relay.admin.v1.ExpirySignal
+ */
+export type ExpirySignal = Message<"relay.admin.v1.ExpirySignal"> & {
+  /**
+   * HTTP status of the answer, such as 403 or 200.
+   *
+   * @generated from field: int32 status_code = 1;
+   */
+  statusCode: number;
+
+  /**
+   * Dotted path of a member of the JSON body, such as `error.code`. Empty: the
+   * status alone says it.
+   *
+   * @generated from field: string member = 2;
+   */
+  member: string;
+
+  /**
+   * What the member is when the token has ended, as text; any of them.
+   *
+   * @generated from field: repeated string values = 3;
+   */
+  values: string[];
+};
+
+/**
+ * Describes the message relay.admin.v1.ExpirySignal.
+ * Use `create(ExpirySignalSchema)` to create a new message.
+ */
+export const ExpirySignalSchema: GenMessage<ExpirySignal> = /*@__PURE__*/
+  messageDesc(file_relay_admin_v1_provider, 1);
 
 /**
  * CredentialPlacement says where the access token goes in a request.
@@ -145,7 +190,7 @@ export type CredentialPlacement = Message<"relay.admin.v1.CredentialPlacement"> 
  * Use `create(CredentialPlacementSchema)` to create a new message.
  */
 export const CredentialPlacementSchema: GenMessage<CredentialPlacement> = /*@__PURE__*/
-  messageDesc(file_relay_admin_v1_provider, 1);
+  messageDesc(file_relay_admin_v1_provider, 2);
 
 /**
  * OAuth2 holds the OAuth 2.0 endpoints of a provider and its habits.
@@ -203,6 +248,49 @@ export type OAuth2 = Message<"relay.admin.v1.OAuth2"> & {
    * @generated from field: string revocation_endpoint = 7;
    */
   revocationEndpoint: string;
+
+  /**
+   * Further parameters of token requests.
+   *
+   * @generated from field: map<string, string> token_parameters = 8;
+   */
+  tokenParameters: { [key: string]: string };
+
+  /**
+   * Name of the client_id parameter where the provider has another one.
+   *
+   * @generated from field: string client_id_parameter = 9;
+   */
+  clientIdParameter: string;
+
+  /**
+   * Scopes to ask for when the application names none.
+   *
+   * @generated from field: repeated string default_scopes = 10;
+   */
+  defaultScopes: string[];
+
+  /**
+   * The provider issues access tokens that last until they are revoked.
+   *
+   * @generated from field: bool non_expiring_access_tokens = 11;
+   */
+  nonExpiringAccessTokens: boolean;
+
+  /**
+   * Lifetime in seconds to assume when a token response has no expires_in.
+   *
+   * @generated from field: int32 default_expires_in = 12;
+   */
+  defaultExpiresIn: number;
+
+  /**
+   * Whether each refresh answers with a new refresh token and ends the old one
+   * (RFC 9700 section 4.14.2).
+   *
+   * @generated from field: bool refresh_token_rotation = 13;
+   */
+  refreshTokenRotation: boolean;
 };
 
 /**
@@ -210,5 +298,5 @@ export type OAuth2 = Message<"relay.admin.v1.OAuth2"> & {
  * Use `create(OAuth2Schema)` to create a new message.
  */
 export const OAuth2Schema: GenMessage<OAuth2> = /*@__PURE__*/
-  messageDesc(file_relay_admin_v1_provider, 2);
+  messageDesc(file_relay_admin_v1_provider, 3);
 
