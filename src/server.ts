@@ -15,6 +15,8 @@ import type { ProviderCatalog } from "./providers/provider.js";
 import { createBudget } from "./relay/budget.js";
 import { createRateLimiter } from "./relay/rate-limiter.js";
 import { createRelay, type Relay } from "./relay/relay.js";
+import { createTargetFor } from "./relay/renewal-target.js";
+import { createTokenEndpoint } from "./relay/token-endpoint.js";
 import { createRelayLog, type RelayLog } from "./relay/trace.js";
 import { createRestHandler } from "./rest/handler.js";
 import { routeFromMethod } from "./rest/route.js";
@@ -23,10 +25,13 @@ import { openSqliteStore, type SqliteStore } from "./store/sqlite.js";
 import { verifyKeys } from "./store/verify-keys.js";
 import { createCallLog } from "./telemetry/call-log.js";
 import { describeError } from "./telemetry/log.js";
+import { createBreaker } from "./tokens/breaker.js";
 import { loadKeyring } from "./tokens/keyring.js";
+import { createRenewer, type Renewer } from "./tokens/renewer.js";
 import { createSealer, type Sealer } from "./tokens/seal.js";
 import { createTokenSource } from "./tokens/token-source.js";
 import { createUpstream, type UpstreamOptions } from "./upstream/client.js";
+import type { SelfAddress } from "./upstream/dial.js";
 import type { Upstream } from "./upstream/request.js";
 
 /** A running service. */
@@ -49,6 +54,9 @@ interface Parts {
   readonly sealer: Sealer;
   readonly catalog: ProviderCatalog;
   readonly upstream: Upstream;
+  readonly renewer: Renewer;
+  /** Where this process listens, once it does: no call may go there. */
+  readonly selfAddresses: SelfAddress[];
   readonly log: RelayLog;
 }
 
@@ -62,6 +70,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     const parts = await openParts(config, options, closers);
     const readiness = createReadiness(() => parts.store.ready());
     const listener = await listenFor(config, parts, readiness);
+    parts.selfAddresses.push({ address: listener.address.host, port: listener.address.port });
     return { url: urlOf(config, listener), close: closeAll(listener, readiness, closers) };
   } catch (error) {
     for (const close of closers.reverse()) await close();
@@ -82,15 +91,42 @@ async function openParts(
   const store = openSqliteStore(config.databasePath);
   closers.push(() => store.close());
   await verifyKeys(store, sealer);
+  const selfAddresses: SelfAddress[] = [];
   const upstream = createUpstream({
     connectTimeoutMs: config.connectTimeoutMs,
     maxResponseBytes: config.maxResponseBytes,
     reuse: config.upstreamReuse,
     allowLoopback: config.allowLoopback,
+    selfAddresses: () => selfAddresses,
     ...options.upstream,
   });
   closers.push(() => upstream.close());
-  return { store, sealer, catalog, upstream, log: relayLogFor(options.logger) };
+  const log = relayLogFor(options.logger);
+  const renewer = renewerFor({ store, sealer, catalog, upstream }, options.logger);
+  // A renewal that has begun is finished and stored before the way out and the store are closed.
+  closers.push(() => renewer.close());
+  return { store, sealer, catalog, upstream, renewer, selfAddresses, log };
+}
+
+function renewerFor(
+  { store, sealer, catalog, upstream }: Pick<Parts, "store" | "sealer" | "catalog" | "upstream">,
+  logger: Logger,
+): Renewer {
+  return createRenewer({
+    connections: store.connections,
+    sealer,
+    breaker: createBreaker(),
+    owner: randomUUID(),
+    now: Date.now,
+    random: Math.random,
+    targetFor: createTargetFor({ catalog, oauthClients: store.oauthClients, sealer }),
+    send: createTokenEndpoint(upstream),
+    onRenewal: ({ applicationId, providerName: provider }, outcome) =>
+      logger[outcome === "renewed" || outcome === "lost" ? "info" : "warn"](
+        { applicationId, provider, outcome },
+        "renewal",
+      ),
+  });
 }
 
 function relayLogFor(logger: Logger): RelayLog {
@@ -99,13 +135,15 @@ function relayLogFor(logger: Logger): RelayLog {
   );
 }
 
-function relayFor({ store, sealer, catalog, upstream, log }: Parts): Relay {
+function relayFor(parts: Parts): Relay {
+  const { store, sealer, catalog, upstream, log, renewer } = parts;
   return createRelay({
+    now: Date.now,
     applications: store.applications,
     openPrivateKeyHash: (application) => openPrivateKeyHash(sealer, application),
     catalog,
     connections: store.connections,
-    tokens: createTokenSource({ sealer, now: Date.now }),
+    tokens: createTokenSource({ sealer, connections: store.connections, renewer, now: Date.now }),
     upstream,
     rateLimiter: createRateLimiter(),
     newBoundary: () => `relay${randomBytes(18).toString("hex")}`,

@@ -7,6 +7,11 @@ export function jsonFromConnection(connection: Connection) {
     user: connection.userId,
     provider: connection.providerName,
     state: connection.state,
+    stateReason: connection.stateReason ?? null,
+    failedRenewals: connection.failCount,
+    lastFailedAt: timeFrom(connection.lastFailedAt),
+    lastFailure: connection.lastErrorClass ?? null,
+    nextTryAt: timeFrom(connection.nextTryAt),
     expiresAt: timeFrom(connection.expiresAt),
     hasRefreshToken: connection.refreshToken !== undefined,
     scope: connection.scope,
@@ -22,10 +27,13 @@ export function jsonFromConnection(connection: Connection) {
 export function textFromConnection(connection: Connection): string {
   const { user, provider, state, expiresAt, scope, originParameters, updatedAt } = jsonFromConnection(connection);
   const parameters = Object.entries(originParameters).map(([name, value]) => `${name}=${value}`);
+  const { stateReason, failCount, lastErrorClass, lastFailedAt } = connection;
+  const failure = `${failCount}, last ${timeFrom(lastFailedAt) ?? ""} (${lastErrorClass ?? ""})`;
   return textFields([
     ["user", user],
     ["provider", provider],
-    ["state", state],
+    ["state", stateReason === undefined ? state : `${state} (${stateReason})`],
+    ...(failCount > 0 ? [["failed renewals", failure] as const] : []),
     ["token expires", expiresAt ?? "unknown"],
     ["can be renewed", connection.refreshToken === undefined ? "no" : "yes"],
     ["scope", scope || "unknown"],

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { addApp } from "./app.js";
 import { addCall } from "./call.js";
+import { addClient } from "./client.js";
 import { addConfig } from "./config.js";
 import { addConnection } from "./connection.js";
 import { addDemo } from "./demo.js";
@@ -35,7 +36,8 @@ function createProgram(): Command {
     .configureOutput({ writeOut: writeOutput })
     .showHelpAfterError("Run 'relay --help' for the commands.")
     .addHelpText("after", HELP);
-  for (const add of [addServe, addDemo, addApp, addProvider, addConnection, addCall, addKey, addConfig]) add(program);
+  for (const add of [addServe, addDemo, addApp, addProvider, addClient, addConnection, addCall, addKey, addConfig])
+    add(program);
   return program;
 }
 

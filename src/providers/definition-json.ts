@@ -47,12 +47,20 @@ function reportMembers(schema: DescMessage, json: JsonValue, path: "" | `${strin
       count += 1;
     } else if (field.fieldKind === "message" && value !== null) {
       count += reportMembers(field.message, value, `${path}${key}.`, report);
+    } else if (field.fieldKind === "list" && field.listKind === "message" && Array.isArray(value)) {
+      count += reportElements(field.message, value, path + key, report);
     } else if (!isReadable(schema, key, value)) {
       report(path + key, `must be ${expectation(field)}`);
       count += 1;
     }
   }
   return count;
+}
+
+function reportElements(schema: DescMessage, elements: readonly JsonValue[], path: string, report: Report): number {
+  return elements.reduce<number>((count, element, at) => {
+    return count + reportMembers(schema, element, `${path}[${at}].`, report);
+  }, 0);
 }
 
 function isReadable(schema: DescMessage, key: string, value: JsonValue): boolean {
@@ -65,10 +73,11 @@ function isReadable(schema: DescMessage, key: string, value: JsonValue): boolean
   }
 }
 
-function expectation({ fieldKind, scalar }: DescMessage["fields"][number]): string {
-  if (fieldKind === "list") return "a list of texts";
-  if (fieldKind === "map") return "an object of texts";
-  return scalar === ScalarType.BOOL ? "true or false" : "a text";
+function expectation(field: DescMessage["fields"][number]): string {
+  if (field.fieldKind === "list") return field.listKind === "message" ? "a list of objects" : "a list of texts";
+  if (field.fieldKind === "map") return "an object of texts";
+  if (field.scalar === ScalarType.INT32) return "a whole number";
+  return field.scalar === ScalarType.BOOL ? "true or false" : "a text";
 }
 
 /** Faults that belong to no single member, such as a key that stands twice. */

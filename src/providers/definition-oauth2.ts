@@ -1,12 +1,16 @@
 import type { OAuth2 as Definition } from "../../gen/relay/admin/v1/provider_pb.js";
-import { isLoopback } from "./origin.js";
+import { type EndpointPolicy, endpointProblem } from "./endpoint.js";
 import type { Report } from "./problem.js";
 import type { OAuth2 } from "./provider.js";
 
 const CLIENT_AUTHENTICATIONS = ["client_secret_basic", "client_secret_post", "none"] as const;
 const PARAMETER = /^[A-Za-z][A-Za-z0-9._-]{0,63}$/;
+/** A scope-token of RFC 6749 section 3.3. */
+const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/;
+/** A year: what longer lifetimes in token responses are cut to. */
+const MAX_EXPIRES_IN = 31_536_000;
 /** Parameters of the authorization request that the relay sets itself (RFC 6749 section 4.1.1, RFC 7636). */
-const OWN_PARAMETERS = new Set([
+const AUTHORIZATION_PARAMETERS: ReadonlySet<string> = new Set([
   "response_type",
   "client_id",
   "redirect_uri",
@@ -15,37 +19,69 @@ const OWN_PARAMETERS = new Set([
   "code_challenge",
   "code_challenge_method",
 ]);
+/** Those of token requests (RFC 6749 sections 2.3.1, 4.1.3 and 6, RFC 7636 section 4.5, RFC 7521 section 4.2). */
+const TOKEN_PARAMETERS: ReadonlySet<string> = new Set([
+  "grant_type",
+  "code",
+  "redirect_uri",
+  "client_id",
+  "client_secret",
+  "client_assertion",
+  "client_assertion_type",
+  "code_verifier",
+  "refresh_token",
+]);
 
 /** Reads the `oauth2` member of a definition; defaults are those of RFC 6749. */
-export function parseOAuth2(definition: Definition, allowLoopback: boolean, report: Report): OAuth2 {
+export function parseOAuth2(definition: Definition, policy: EndpointPolicy, report: Report): OAuth2 {
+  const { pkce, nonExpiringAccessTokens, refreshTokenRotation } = definition;
+  const clientIdParameter = parseClientIdParameter(definition.clientIdParameter, report);
+  const parameters = (member: "authorizationParameters" | "tokenParameters", own: ReadonlySet<string>) =>
+    parseParameters(member, definition[member], new Set([...own, clientIdParameter]), report);
+  return {
+    ...parseEndpoints(definition, policy, report),
+    scopeSeparator: parseScopeSeparator(definition.scopeSeparator, report),
+    defaultScopes: parseDefaultScopes(definition, report),
+    pkce,
+    clientAuthentication: parseClientAuthentication(definition.clientAuthentication, report),
+    clientIdParameter,
+    authorizationParameters: parameters("authorizationParameters", AUTHORIZATION_PARAMETERS),
+    tokenParameters: parameters("tokenParameters", TOKEN_PARAMETERS),
+    nonExpiringAccessTokens,
+    defaultExpiresIn: parseDefaultExpiresIn(definition, report),
+    refreshTokenRotation,
+  };
+}
+
+function parseEndpoints(definition: Definition, policy: EndpointPolicy, report: Report) {
   const endpoint = (field: "authorizationEndpoint" | "tokenEndpoint" | "revocationEndpoint") => {
     const text = definition[field];
     if (text === "") return undefined;
-    if (!isEndpoint(text, allowLoopback))
-      report(`oauth2.${field}`, "must be an https url without userinfo or fragment");
+    const problem = endpointProblem(text, policy);
+    if (problem !== undefined) report(`oauth2.${field}`, problem);
     return text;
   };
-  const { scopeSeparator } = definition;
-  if (!/^[\x20-\x7e]{0,3}$/.test(scopeSeparator))
-    report("oauth2.scopeSeparator", "must be one character, such as a space");
   return {
     authorizationEndpoint: endpoint("authorizationEndpoint"),
     tokenEndpoint: endpoint("tokenEndpoint"),
     revocationEndpoint: endpoint("revocationEndpoint"),
-    scopeSeparator: scopeSeparator === "" ? " " : scopeSeparator,
-    pkce: definition.pkce,
-    clientAuthentication: parseClientAuthentication(definition.clientAuthentication, report),
-    authorizationParameters: parseParameters(definition.authorizationParameters, report),
   };
 }
 
-/** https, or http to loopback where that is allowed; the text is what a URL parser makes of it. */
-function isEndpoint(text: string, allowLoopback: boolean): boolean {
-  if (!URL.canParse(text)) return false;
-  const url = new URL(text);
-  const isSecure = url.protocol === "https:" || (url.protocol === "http:" && allowLoopback && isLoopback(url.hostname));
-  const isPlain = url.username === "" && url.password === "" && url.hash === "";
-  return isSecure && isPlain && (url.href === text || url.href === `${text}/`);
+/** A space by default (RFC 6749 section 3.3). */
+function parseScopeSeparator(text: string, report: Report): string {
+  if (!/^[\x20-\x7e]{0,3}$/.test(text)) report("oauth2.scopeSeparator", "must be one character, such as a space");
+  return text === "" ? " " : text;
+}
+
+function parseDefaultScopes({ defaultScopes, scopeSeparator }: Definition, report: Report): readonly string[] {
+  defaultScopes.forEach((scope, at) => {
+    const field = `oauth2.defaultScopes[${at}]`;
+    if (!SCOPE.test(scope)) report(field, "must be one scope, printable ASCII without spaces");
+    else if (scopeSeparator !== "" && scope.includes(scopeSeparator)) report(field, "holds the scopeSeparator");
+    else if (defaultScopes.indexOf(scope) !== at) report(field, "stands twice");
+  });
+  return [...defaultScopes];
 }
 
 /** Basic by default: the one that every authorization server supports (RFC 6749 section 2.3.1). */
@@ -56,14 +92,36 @@ function parseClientAuthentication(text: string, report: Report): OAuth2["client
   return "client_secret_basic";
 }
 
+function parseClientIdParameter(text: string, report: Report): string {
+  if (text === "" || text === "client_id") return "client_id";
+  const field = "oauth2.clientIdParameter";
+  if (!PARAMETER.test(text)) report(field, "must be letters, digits and ._-");
+  else if (AUTHORIZATION_PARAMETERS.has(text) || TOKEN_PARAMETERS.has(text)) report(field, "is set by the relay");
+  return text;
+}
+
 function parseParameters(
+  member: string,
   parameters: Readonly<Record<string, string>>,
+  own: ReadonlySet<string>,
   report: Report,
 ): Readonly<Record<string, string>> {
   for (const name of Object.keys(parameters)) {
-    const field = `oauth2.authorizationParameters.${name}`;
+    const field = `oauth2.${member}.${name}`;
     if (!PARAMETER.test(name)) report(field, "must be letters, digits and ._-");
-    else if (OWN_PARAMETERS.has(name)) report(field, "is set by the relay");
+    else if (own.has(name)) report(field, "is set by the relay");
   }
   return { ...parameters };
+}
+
+function parseDefaultExpiresIn(
+  { defaultExpiresIn, nonExpiringAccessTokens }: Definition,
+  report: Report,
+): number | undefined {
+  if (defaultExpiresIn === 0) return undefined;
+  const field = "oauth2.defaultExpiresIn";
+  if (defaultExpiresIn < 0 || defaultExpiresIn > MAX_EXPIRES_IN)
+    report(field, `must be 1 to ${MAX_EXPIRES_IN} seconds`);
+  else if (nonExpiringAccessTokens) report(field, "not together with nonExpiringAccessTokens");
+  return defaultExpiresIn;
 }

@@ -3,6 +3,7 @@ import {
   type Provider as Definition,
   ProviderSchema,
 } from "../../gen/relay/admin/v1/provider_pb.js";
+import { parseExpirySignals } from "./definition-expiry-signals.js";
 import { parseDefinitionJson } from "./definition-json.js";
 import { parseOAuth2 } from "./definition-oauth2.js";
 import { isDroppedHeader } from "./headers.js";
@@ -44,12 +45,14 @@ export function parseProvider(
 
 function providerFromDefinition(definition: Definition, options: DefinitionOptions, report: Report): Provider {
   const { name, aliases, documentationUri, allowPrivateNetwork } = definition;
+  const { allowLoopback } = options;
   checkNames(name, aliases, report);
   if (documentationUri !== "" && !/^https:\/\//.test(documentationUri)) {
     report("documentationUri", "must be an https url");
   }
   const credential = parseCredential(definition.credential, report);
   const origins = parseOrigins(definition, options, report);
+  const parameters = new Set(origins.flatMap((rule) => (rule.kind === "template" ? rule.parameters : [])));
   return {
     name,
     aliases,
@@ -59,9 +62,10 @@ function providerFromDefinition(definition: Definition, options: DefinitionOptio
     exactOrigins: new Set(origins.flatMap((rule) => (rule.kind === "exact" ? [rule.origin] : []))),
     credential,
     defaultHeaders: parseDefaultHeaders(definition.defaultHeaders, credential, report),
-    oauth2: definition.oauth2 && parseOAuth2(definition.oauth2, options.allowLoopback, report),
+    oauth2: definition.oauth2 && parseOAuth2(definition.oauth2, { allowLoopback, parameters }, report),
     allowPrivateNetwork,
     urlPlaceholders: parsePlaceholders(definition.urlPlaceholders, report),
+    expirySignals: parseExpirySignals(definition.expirySignals, report),
     notes: definition.notes,
   };
 }

@@ -26,15 +26,44 @@ export type OriginRule =
       readonly pattern: RegExp;
     };
 
+/** An answer of the provider's API that means that the access token has ended; all of its members must match. */
+export type ExpirySignal =
+  /** The status alone says it; 400 or more. */
+  | { readonly statusCode: number; readonly member: undefined }
+  /** `member` is the dotted path of a member of the JSON body, `values` what it may be, as text. */
+  | { readonly statusCode: number; readonly member: string; readonly values: ReadonlySet<string> };
+
 /** OAuth 2.0 endpoints and habits (RFC 6749). */
 export interface OAuth2 {
+  /**
+   * RFC 6749 section 3.1. Each endpoint may be a template with the parameters of `origins` in its host; fillEndpoint()
+   * makes the url of one connection.
+   */
   readonly authorizationEndpoint: string | undefined;
+  /** RFC 6749 section 3.2. */
   readonly tokenEndpoint: string | undefined;
+  /** RFC 7009. */
   readonly revocationEndpoint: string | undefined;
+  /** A space by default (RFC 6749 section 3.3). */
   readonly scopeSeparator: string;
+  /** Scopes to ask for when the application names none; empty: the parameter is left out. */
+  readonly defaultScopes: readonly string[];
+  /** Whether to use PKCE (RFC 7636); off by default. */
   readonly pkce: boolean;
+  /** RFC 7591 section 2; `client_secret_basic` by default. */
   readonly clientAuthentication: "client_secret_basic" | "client_secret_post" | "none";
+  /** Name of the client_id parameter in every request; `client_id` by default. */
+  readonly clientIdParameter: string;
+  /** Further parameters of the authorization request. */
   readonly authorizationParameters: Readonly<Record<string, string>>;
+  /** Further parameters of every token request, for a code and for a refresh token. */
+  readonly tokenParameters: Readonly<Record<string, string>>;
+  /** Access tokens last until they are revoked, unless a token response says otherwise; off by default. */
+  readonly nonExpiringAccessTokens: boolean;
+  /** Lifetime in seconds when a token response has no expires_in; undefined: not known. */
+  readonly defaultExpiresIn: number | undefined;
+  /** Each refresh answers with a new refresh token and ends the old one (RFC 9700 section 4.14.2); off by default. */
+  readonly refreshTokenRotation: boolean;
 }
 
 /** A provider definition, parsed and checked: inside, it is trusted. */
@@ -53,6 +82,8 @@ export interface Provider {
   /** Addresses in private networks may be dialled (self-hosted providers). */
   readonly allowPrivateNetwork: boolean;
   readonly urlPlaceholders: ReadonlySet<"id_token" | "access_token">;
+  /** How the provider says that an access token has ended, where it is not a plain 401. */
+  readonly expirySignals: readonly ExpirySignal[];
   readonly notes: string;
 }
 

@@ -28,10 +28,11 @@ const DROPPED = new Set([
  * Pure; never throws for anything a provider can send.
  */
 export function answerFromUpstream(upstream: UpstreamAnswer, form: AnswerForm, redactor: Redactor): Answer {
-  const mediaType = parseMediaType(headerValue(upstream.rawHeaders, "content-type"));
+  // Before it is read: a media type is put in lower case, and a token with it.
+  const mediaType = parseMediaType(redactor.text(headerValue(upstream.rawHeaders, "content-type")));
   return {
     statusCode: upstream.statusCode,
-    contentType: redactor.text(mediaType.essence),
+    contentType: mediaType.essence,
     headers: headersFromRaw(upstream.rawHeaders, redactor),
     data: dataFromBody(upstream.body, mediaType, form, redactor),
   };
@@ -79,7 +80,8 @@ function namedByConnection(raw: readonly string[]): Set<string> | undefined {
   return new Set(value.split(",").map((name) => name.trim()));
 }
 
-function headerValue(raw: readonly string[], name: string): string {
+/** The first value of a field, empty without one. `name` is lower-case. */
+export function headerValue(raw: readonly string[], name: string): string {
   for (let at = 0; at + 1 < raw.length; at += 2) {
     if (raw[at]?.length === name.length && raw[at]?.toLowerCase() === name) return raw[at + 1] ?? "";
   }

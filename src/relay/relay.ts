@@ -7,14 +7,15 @@ import { fillPlaceholders } from "../providers/placeholder.js";
 import type { HeaderPairs, Provider, ProviderCatalog } from "../providers/provider.js";
 import { createRedactor } from "../telemetry/redact.js";
 import type { Connection, ConnectionStore } from "../tokens/connection.js";
-import type { TokenSource } from "../tokens/token-source.js";
-import type { Upstream } from "../upstream/request.js";
+import type { CurrentToken, TokenSource } from "../tokens/token-source.js";
+import type { Upstream, UpstreamAnswer, UpstreamRequest } from "../upstream/request.js";
 import { answerFromUpstream } from "./answer.js";
 import type { Call, CallOrigin } from "./call.js";
-import { checkCall, requireCallFields } from "./checked-call.js";
+import { type CheckedCall, checkCall, requireCallFields } from "./checked-call.js";
 import { type Outcome, outcomeFromAnswer, outcomeFromError } from "./outcome.js";
 import { appendQuery } from "./query.js";
 import type { RateLimiter } from "./rate-limiter.js";
+import { isTokenRefused } from "./refusal.js";
 import { type CallTrace, createCallTrace, type RelayLog } from "./trace.js";
 
 /** What a call needs; everything is a value or an interface, so that the use case knows no protocol and no store. */
@@ -27,6 +28,8 @@ export interface RelayOptions {
   readonly tokens: TokenSource;
   readonly upstream: Upstream;
   readonly rateLimiter: RateLimiter;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
   /** A fresh multipart boundary (RFC 2046 section 5.1.1). */
   readonly newBoundary: () => string;
   readonly log: RelayLog;
@@ -85,8 +88,45 @@ async function relay(options: RelayOptions, call: Call, trace: CallTrace): Promi
   const connection = await requireConnection(options, application, call, provider);
   requireBoundOrigin(egress, connection, trace);
   await requireRate(options, connection.id, application.connectionCallsPerMinute);
-  const token = (await options.tokens.accessToken(connection)).reveal();
-  const idToken = await idTokenFor(options, connection, provider);
+  const { answer, secrets } = await sendWithToken(options, { call, trace, provider, checked, egress }, connection);
+  const form = call.responseMode === "body" ? "body" : checked.answerAs;
+  return outcomeFromAnswer(call.callId, answerFromUpstream(answer, form, createRedactor(secrets)));
+}
+
+/** A call that every check has let through. */
+interface AllowedCall {
+  readonly call: Call;
+  readonly trace: CallTrace;
+  readonly provider: Provider;
+  readonly checked: CheckedCall;
+  readonly egress: EgressAllowed;
+}
+
+/** An answer, and the secrets that were sent for it: none of them may leave in it. */
+interface Sent {
+  readonly answer: UpstreamAnswer;
+  readonly secrets: readonly string[];
+}
+
+/** Sends the call; once more, with another token, when the provider says that the token has ended (threats 3.6). */
+async function sendWithToken(options: RelayOptions, allowed: AllowedCall, connection: Connection): Promise<Sent> {
+  const { tokens, now } = options;
+  const used = await tokens.accessToken(connection, allowed.call);
+  const sent = await send(options, allowed, used);
+  const isRefused = ({ answer }: Sent, { connection: { obtainedAt } }: CurrentToken) =>
+    isTokenRefused(allowed.provider, answer, now() - obtainedAt);
+  if (!isRefused(sent, used)) return sent;
+  const other = await tokens.tokenAfterRefusal(used.connection, allowed.call);
+  if (other === undefined) return sent;
+  const again = await send(options, allowed, other);
+  if (isRefused(again, other)) tokens.noteRefusedAgain(other.connection);
+  return { answer: again.answer, secrets: [...sent.secrets, ...again.secrets] };
+}
+
+async function send(options: RelayOptions, allowed: AllowedCall, current: CurrentToken): Promise<Sent> {
+  const { call, trace, provider, checked, egress } = allowed;
+  const token = current.token.reveal();
+  const idToken = await idTokenFor(options, current.connection, provider);
   const target = fillPlaceholders(egress.path, provider, { access_token: token, id_token: idToken });
   const { path, headers } = placeCredential({
     provider,
@@ -95,23 +135,17 @@ async function relay(options: RelayOptions, call: Call, trace: CallTrace): Promi
     path: appendQuery(target, checked.query),
     token,
   });
-  const answer = await trace.timeProvider(checked, egress.origin, () =>
-    options.upstream.send(
-      {
-        origin: egress.origin,
-        path,
-        method: checked.method,
-        headers,
-        body: checked.body,
-        connectionId: connection.id,
-        allowPrivateNetwork: provider.allowPrivateNetwork,
-      },
-      call,
-    ),
-  );
-  const form = call.responseMode === "body" ? "body" : checked.answerAs;
-  const redactor = createRedactor(idToken === undefined ? [token] : [token, idToken]);
-  return outcomeFromAnswer(call.callId, answerFromUpstream(answer, form, redactor));
+  const request: UpstreamRequest = {
+    origin: egress.origin,
+    path,
+    method: checked.method,
+    headers,
+    body: checked.body,
+    connectionId: current.connection.id,
+    allowPrivateNetwork: provider.allowPrivateNetwork,
+  };
+  const answer = await trace.timeProvider(request, () => options.upstream.send(request, call));
+  return { answer, secrets: idToken === undefined ? [token] : [token, idToken] };
 }
 
 async function requireApplication({ applications }: RelayOptions, call: Call, trace: CallTrace): Promise<Application> {

@@ -1,5 +1,5 @@
 import type { CallLog } from "../telemetry/call-log.js";
-import type { UpstreamAnswer } from "../upstream/request.js";
+import type { UpstreamAnswer, UpstreamRequest } from "../upstream/request.js";
 import type { CallOrigin } from "./call.js";
 import type { AnswerData, Outcome } from "./outcome.js";
 
@@ -14,12 +14,8 @@ export interface CallTrace {
   upstreamOrigin: string | undefined;
   requestBytes: number;
   providerMs: number | undefined;
-  /** Runs the request and keeps how long the provider took, also when it fails. */
-  timeProvider(
-    sent: { readonly method: string; readonly body: Uint8Array | undefined },
-    upstreamOrigin: string,
-    send: () => Promise<UpstreamAnswer>,
-  ): Promise<UpstreamAnswer>;
+  /** Sends a request and keeps how long the provider took, also when it fails; a second one is added. */
+  timeProvider(request: UpstreamRequest, send: () => Promise<UpstreamAnswer>): Promise<UpstreamAnswer>;
 }
 
 /** Where the relay reports to. */
@@ -40,15 +36,15 @@ export function createCallTrace(origin: CallOrigin): CallTrace {
     upstreamOrigin: undefined,
     requestBytes: 0,
     providerMs: undefined,
-    async timeProvider(sent, upstreamOrigin, send) {
-      this.method = sent.method;
+    async timeProvider({ method, origin: upstreamOrigin, body }, send) {
+      this.method = method;
       this.upstreamOrigin = upstreamOrigin;
-      this.requestBytes = sent.body?.length ?? 0;
+      this.requestBytes = body?.length ?? 0;
       const startedAt = performance.now();
       try {
         return await send();
       } finally {
-        this.providerMs = performance.now() - startedAt;
+        this.providerMs = (this.providerMs ?? 0) + performance.now() - startedAt;
       }
     },
   };

@@ -2,9 +2,10 @@ import type { Connection, NewConnection } from "../tokens/connection.js";
 
 /** The columns of `connections` that a `Connection` is made of. */
 export const CONNECTION_COLUMNS = `id, application_id, user_id, provider_name, state, access_token, refresh_token,
-  id_token, token_type, scope, origin_parameters, obtained_at, expires_at, version, created_at, updated_at`;
+  id_token, token_type, scope, origin_parameters, obtained_at, expires_at, state_reason, fail_count, last_failed_at,
+  last_error_class, next_try_at, lease_until, version, created_at, updated_at`;
 
-/** A row of `connections`, without what only the renewal of tokens reads. */
+/** A row of `connections`. */
 export interface ConnectionRow {
   readonly id: string;
   readonly application_id: string;
@@ -19,6 +20,12 @@ export interface ConnectionRow {
   readonly origin_parameters: string;
   readonly obtained_at: number;
   readonly expires_at: number | null;
+  readonly state_reason: string | null;
+  readonly fail_count: number;
+  readonly last_failed_at: number | null;
+  readonly last_error_class: string | null;
+  readonly next_try_at: number | null;
+  readonly lease_until: number | null;
   readonly version: number;
   readonly created_at: number;
   readonly updated_at: number;
@@ -41,6 +48,12 @@ export function connectionFromRow(row: ConnectionRow): Connection {
     originParameters: parametersFrom(row.origin_parameters),
     obtainedAt: row.obtained_at,
     expiresAt: row.expires_at ?? undefined,
+    stateReason: row.state_reason ?? undefined,
+    failCount: row.fail_count,
+    lastFailedAt: row.last_failed_at ?? undefined,
+    lastErrorClass: row.last_error_class ?? undefined,
+    nextTryAt: row.next_try_at ?? undefined,
+    leaseUntil: row.lease_until ?? undefined,
     version: row.version,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
@@ -63,6 +76,12 @@ export function rowFromConnection(connection: NewConnection, now: number): Conne
     origin_parameters: JSON.stringify(connection.originParameters),
     obtained_at: connection.obtainedAt,
     expires_at: connection.expiresAt ?? null,
+    state_reason: null,
+    fail_count: 0,
+    last_failed_at: null,
+    last_error_class: null,
+    next_try_at: null,
+    lease_until: null,
     version: 1,
     created_at: now,
     updated_at: now,

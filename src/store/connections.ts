@@ -8,6 +8,7 @@ import type {
 } from "../tokens/connection.js";
 import type { Attempt } from "./attempt.js";
 import { CONNECTION_COLUMNS, type ConnectionRow, connectionFromRow, rowFromConnection } from "./connection-row.js";
+import { createRenewalStore } from "./renewals.js";
 
 /** Connections in SQLite. */
 export function createConnectionStore(db: Database.Database, attempt: Attempt): ConnectionStore {
@@ -20,6 +21,7 @@ export function createConnectionStore(db: Database.Database, attempt: Attempt): 
     put: (connection, now) => attempt.write(() => put(connection, now)),
     list: (filter) => attempt.read(() => list(filter)),
     delete: (key) => attempt.write(() => deleteOne(key)),
+    ...createRenewalStore(db, attempt),
   };
 }
 
@@ -40,7 +42,8 @@ function preparePut(db: Database.Database) {
   const statement = db.prepare<[ConnectionRow], ConnectionRow>(`
     INSERT INTO connections (${CONNECTION_COLUMNS})
     VALUES (:id, :application_id, :user_id, :provider_name, :state, :access_token, :refresh_token,
-      :id_token, :token_type, :scope, :origin_parameters, :obtained_at, :expires_at, :version, :created_at, :updated_at)
+      :id_token, :token_type, :scope, :origin_parameters, :obtained_at, :expires_at, :state_reason,
+      :fail_count, :last_failed_at, :last_error_class, :next_try_at, :lease_until, :version, :created_at, :updated_at)
     ON CONFLICT (application_id, user_id, provider_name) DO UPDATE SET
       state = excluded.state, state_reason = NULL,
       access_token = excluded.access_token, refresh_token = excluded.refresh_token,
@@ -48,6 +51,7 @@ function preparePut(db: Database.Database) {
       token_type = excluded.token_type, scope = excluded.scope, origin_parameters = excluded.origin_parameters,
       obtained_at = excluded.obtained_at, expires_at = excluded.expires_at, version = version + 1,
       lease_owner = NULL, lease_until = NULL, fail_count = 0, next_try_at = NULL, last_error_class = NULL,
+      last_failed_at = NULL,
       updated_at = excluded.updated_at
     RETURNING ${CONNECTION_COLUMNS}`);
   return (connection: NewConnection, now: number): Connection =>

@@ -25,6 +25,7 @@ const SEALED_TABLES: readonly SealedTable[] = [
     columns: ["private_key_hash"],
   },
   { name: "connections", scope: "application_id, user_id, provider_name", columns: CONNECTION_TOKENS },
+  { name: "oauth_clients", scope: "application_id, '' AS user_id, provider_name", columns: ["client_secret"] },
 ];
 
 /** The sealed values of one row. */

@@ -1,9 +1,11 @@
 import type { ApplicationStore } from "../applications/application.js";
 import type { ConnectionStore } from "../tokens/connection.js";
+import type { OAuthClientStore } from "../tokens/oauth-client.js";
 import { createApplicationStore } from "./applications.js";
 import { createAttempt } from "./attempt.js";
 import { createConnectionStore } from "./connections.js";
 import { createKeyCheckStore, type KeyCheckStore } from "./key-checks.js";
+import { createOAuthClientStore } from "./oauth-clients.js";
 import { openDatabase } from "./open-database.js";
 import { createSealedRows, type SealedRows } from "./sealed-rows.js";
 
@@ -11,6 +13,7 @@ import { createSealedRows, type SealedRows } from "./sealed-rows.js";
 export interface SqliteStore {
   readonly applications: ApplicationStore;
   readonly connections: ConnectionStore;
+  readonly oauthClients: OAuthClientStore;
   readonly keyChecks: KeyCheckStore;
   /** Everything that is sealed, for verify-keys.ts and reseal.ts. */
   readonly sealedRows: readonly SealedRows[];
@@ -34,6 +37,7 @@ export function openSqliteStore(path: string, { now = Date.now }: SqliteStoreOpt
   return {
     applications: createApplicationStore(db, attempt),
     connections: createConnectionStore(db, attempt),
+    oauthClients: createOAuthClientStore(db, attempt),
     keyChecks: createKeyCheckStore(db, attempt, now),
     sealedRows: createSealedRows(db, attempt),
     ready: () => attempt.read(() => void probe.get()),

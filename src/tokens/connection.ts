@@ -26,6 +26,18 @@ export interface Connection extends ConnectionKey {
   readonly obtainedAt: number;
   /** When the access token ends, milliseconds since the epoch; undefined when the provider did not say. */
   readonly expiresAt: number | undefined;
+  /** Why the user must connect again; undefined while the state is ACTIVE. */
+  readonly stateReason: string | undefined;
+  /** Renewals that failed since the last one that succeeded. */
+  readonly failCount: number;
+  /** When the last renewal failed, milliseconds since the epoch. */
+  readonly lastFailedAt: number | undefined;
+  /** How it failed: a word, never provider text. */
+  readonly lastErrorClass: string | undefined;
+  /** No renewal is tried before, milliseconds since the epoch. */
+  readonly nextTryAt: number | undefined;
+  /** Until when the process that renews the token now has it to itself, milliseconds since the epoch. */
+  readonly leaseUntil: number | undefined;
   /** Starts at 1, grows with every change of the row. */
   readonly version: number;
   readonly createdAt: number;
@@ -33,7 +45,47 @@ export interface Connection extends ConnectionKey {
 }
 
 /** What is written when a connection is made or made again. */
-export type NewConnection = Omit<Connection, "version" | "createdAt" | "updatedAt">;
+export type NewConnection = Omit<
+  Connection,
+  | "version"
+  | "createdAt"
+  | "updatedAt"
+  | "stateReason"
+  | "failCount"
+  | "lastFailedAt"
+  | "lastErrorClass"
+  | "nextTryAt"
+  | "leaseUntil"
+>;
+
+/** The right to renew one connection's token, until the lease ends. */
+export interface Lease {
+  readonly connection: Connection;
+  readonly owner: string;
+  /** A refresh token that another renewal of the same moment was given; sealed. */
+  readonly previousRefreshToken: Uint8Array | undefined;
+  /** The one who had the lease before never gave it back: its answer, if there was one, is lost. */
+  readonly wasAbandoned: boolean;
+}
+
+/** New tokens as they are stored; what is undefined stays as it is. Sealed. */
+export interface RenewedTokens {
+  readonly accessToken: Uint8Array;
+  readonly refreshToken: Uint8Array | undefined;
+  readonly idToken: Uint8Array | undefined;
+  readonly scope: string | undefined;
+  readonly obtainedAt: number;
+  readonly expiresAt: number | undefined;
+}
+
+/** How a renewal failed, and when it may be tried again. */
+export interface RenewalFailure {
+  readonly errorClass: string;
+  /** Milliseconds since the epoch. */
+  readonly nextTryAt: number;
+  /** A refresh token that came with a failed answer; sealed. It replaces the stored one. */
+  readonly refreshToken: Uint8Array | undefined;
+}
 
 /** A page of connections, ordered by user id and provider name. */
 export interface ConnectionFilter {
@@ -51,4 +103,23 @@ export interface ConnectionStore {
   list(filter: ConnectionFilter): Promise<Connection[]>;
   /** Resolves to false when there was none. */
   delete(key: ConnectionKey): Promise<boolean>;
+
+  /**
+   * Takes the lease of a connection that is ACTIVE and still of this version, unless somebody else has it. A failed
+   * write here means that no renewal is begun: what the provider would answer could not be stored either.
+   */
+  takeLease(connection: Connection, owner: string, leaseUntil: number, now: number): Promise<Lease | undefined>;
+  /**
+   * Stores new tokens if the connection is still of the leased version, whether or not the lease has ended meanwhile:
+   * then this answer is the newest. Resolves to false when the row changed or is gone.
+   */
+  commitRenewal(lease: Lease, tokens: RenewedTokens, now: number): Promise<boolean>;
+  /** Keeps a refresh token that lost against another renewal, for the case that the provider thinks otherwise. */
+  keepPreviousRefreshToken(lease: Lease, refreshToken: Uint8Array): Promise<void>;
+  /** Gives the lease back after a failure. */
+  recordFailure(lease: Lease, failure: RenewalFailure, now: number): Promise<void>;
+  /** Gives the lease back after nothing happened. */
+  releaseLease(lease: Lease): Promise<void>;
+  /** The user must connect again. Resolves to false when the row changed or is gone. */
+  requireReauthorization(lease: Lease, reason: string, now: number): Promise<boolean>;
 }

@@ -1,35 +1,91 @@
 import { RelayError } from "../errors.js";
-import type { Connection } from "./connection.js";
+import type { Connection, ConnectionStore } from "./connection.js";
 import { type ConnectionColumn, connectionBinding } from "./connection-binding.js";
+import { decideFreshness } from "./freshness.js";
+import { reauthorizationRequired, refreshUnavailable } from "./renewal.js";
+import type { Renewer } from "./renewer.js";
 import type { Sealer } from "./seal.js";
 import { SealError } from "./seal-blob.js";
 import { Secret } from "./secret.js";
 
+/** A token in the clear, and the row it is of. */
+export interface CurrentToken {
+  readonly token: Secret;
+  readonly connection: Connection;
+}
+
+/** How long a caller waits for a renewal; the renewal itself goes on. */
+export interface Wait {
+  /** In milliseconds of `performance.now()`. */
+  readonly deadline: number;
+  readonly signal: AbortSignal | undefined;
+}
+
 /** Where a call gets a connection's tokens in the clear. */
 export interface TokenSource {
   /**
-   * The access token to send now. Rejects with RelayError REAUTHORIZATION_REQUIRED when only the user can help,
-   * REFRESH_UNAVAILABLE when the token is expired and cannot be renewed now, STORE_UNAVAILABLE when it does not open.
+   * The access token to send now. One that is due is renewed beside the call, one that has ended before it. Rejects
+   * with RelayError REAUTHORIZATION_REQUIRED when only the user can help, REFRESH_UNAVAILABLE when the token cannot be
+   * renewed now, PROVIDER_MISCONFIGURED when only the operator can help, STORE_UNAVAILABLE when it does not open.
    */
-  accessToken(connection: Connection): Promise<Secret>;
+  accessToken(connection: Connection, wait: Wait): Promise<CurrentToken>;
+  /**
+   * Another token after the provider refused this connection's (threats 3.6): the one that is stored meanwhile, or a
+   * renewed one. Undefined when there is none to be had. Rejects with REAUTHORIZATION_REQUIRED when the provider ends
+   * the connection over it.
+   */
+  tokenAfterRefusal(connection: Connection, wait: Wait): Promise<CurrentToken | undefined>;
+  /** The renewed token was refused as well: no renewal is forced for a while, since it would not help. */
+  noteRefusedAgain(connection: Connection): void;
   /** The ID token (OpenID Connect Core section 2); undefined when the provider gave none. */
   idToken(connection: Connection): Promise<Secret | undefined>;
 }
 
-/** What a token source needs; the one that renews tokens will be a further member. */
+/** What a token source needs. */
 export interface TokenSourceOptions {
   readonly sealer: Sealer;
+  readonly connections: Pick<ConnectionStore, "find">;
+  readonly renewer: Renewer;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 
+/** How long no renewal is forced after a renewed token was refused, in milliseconds. */
+const HOLD_MS = 60_000;
+/** Holds that are remembered; the oldest makes room. */
+const MAX_HOLDS = 10_000;
+
 /** Opens the stored tokens. A token is opened only when the connection's state and times allow its use. */
-export function createTokenSource({ sealer, now }: TokenSourceOptions): TokenSource {
+export function createTokenSource(options: TokenSourceOptions): TokenSource {
+  const { sealer, connections, renewer, now } = options;
+  /** Connection id → until when. */
+  const holds = new Map<string, number>();
+
+  function current(connection: Connection): CurrentToken {
+    return { token: openToken(sealer, connection, "access_token", connection.accessToken), connection };
+  }
+
   return {
-    async accessToken(connection) {
+    async accessToken(connection, wait) {
       requireUsable(connection);
-      requireFresh(connection, now());
-      return openToken(sealer, connection, "access_token", connection.accessToken);
+      const freshness = decideFreshness(connection, now());
+      if (freshness === "ended") return current(await renewedRow(options, connection, wait));
+      if (freshness === "due" && connection.refreshToken !== undefined) renewBeside(renewer, connection);
+      return current(connection);
+    },
+    async tokenAfterRefusal(connection, wait) {
+      const stored = await connections.find(connection);
+      if (stored === undefined || stored.state !== "ACTIVE") return undefined;
+      if (stored.version !== connection.version) return current(stored);
+      if (stored.refreshToken === undefined || (holds.get(stored.id) ?? 0) > now()) return undefined;
+      const renewed = await forcedRow(options, stored, wait);
+      return renewed && current(renewed);
+    },
+    noteRefusedAgain({ id }) {
+      holds.delete(id);
+      holds.set(id, now() + HOLD_MS);
+      const [oldest] = holds.keys();
+      if (holds.size > MAX_HOLDS && oldest !== undefined) holds.delete(oldest);
     },
     async idToken(connection) {
       requireUsable(connection);
@@ -38,26 +94,59 @@ export function createTokenSource({ sealer, now }: TokenSourceOptions): TokenSou
   };
 }
 
-function requireUsable({ state }: Connection): void {
-  if (state === "ACTIVE") return;
-  throw new RelayError(
-    "REAUTHORIZATION_REQUIRED",
-    "The provider no longer accepts this user's connection. The user must connect again.",
-  );
-}
-
-function requireFresh({ expiresAt, refreshToken }: Connection, nowMs: number): void {
-  if (expiresAt === undefined || expiresAt > nowMs) return;
-  if (refreshToken === undefined) {
+/** The row with a token that has not ended; never the result of a flight, which may be of an older version. */
+async function renewedRow(options: TokenSourceOptions, connection: Connection, wait: Wait): Promise<Connection> {
+  if (connection.refreshToken === undefined) {
     throw new RelayError(
       "REAUTHORIZATION_REQUIRED",
       "This user's access token is expired and there is no refresh token. The user must connect again.",
     );
   }
-  throw new RelayError(
-    "REFRESH_UNAVAILABLE",
-    "This user's access token is expired and cannot be renewed right now. Try again later.",
-  );
+  await within(options.renewer.renew(connection), wait);
+  const row = await options.connections.find(connection);
+  if (row === undefined) throw reauthorizationRequired();
+  requireUsable(row);
+  if (decideFreshness(row, options.now()) === "ended") throw refreshUnavailable();
+  return row;
+}
+
+/** When the renewal cannot be made now, the provider's own refusal is what the caller gets to see. */
+async function forcedRow(options: TokenSourceOptions, stored: Connection, wait: Wait): Promise<Connection | undefined> {
+  try {
+    await within(options.renewer.renew(stored), wait);
+  } catch (error) {
+    if (error instanceof RelayError && error.reason !== "REAUTHORIZATION_REQUIRED") return undefined;
+    throw error;
+  }
+  const row = await options.connections.find(stored);
+  return row?.state === "ACTIVE" && row.version !== stored.version ? row : undefined;
+}
+
+/** The token is still good: how the renewal ends is for the log alone, which hears of it from the renewer. */
+function renewBeside(renewer: Renewer, connection: Connection): void {
+  renewer.renew(connection).catch(() => {});
+}
+
+/** Waits for a renewal no longer than the caller can; the renewal goes on. */
+function within(flight: Promise<void>, { deadline, signal }: Wait): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => end(() => reject(refreshUnavailable())), Math.max(0, deadline - performance.now()));
+    const onAbort = () => end(() => reject(signal?.reason));
+    const end = (settle: () => void) => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", onAbort);
+      settle();
+    };
+    signal?.addEventListener("abort", onAbort);
+    flight.then(
+      () => end(resolve),
+      (error: unknown) => end(() => reject(error)),
+    );
+  });
+}
+
+function requireUsable({ state }: Connection): void {
+  if (state !== "ACTIVE") throw reauthorizationRequired();
 }
 
 function openToken(sealer: Sealer, connection: Connection, column: ConnectionColumn, sealed: Uint8Array): Secret {

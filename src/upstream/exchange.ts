@@ -1,4 +1,5 @@
 import type { Dispatcher } from "undici";
+import { type Chunks, createChunks } from "../chunks.js";
 import { decodeBody } from "./decode.js";
 import { deadlineError, type Failure, type Progress, relayError, relayErrorFrom } from "./failure.js";
 import { type AnswerFields, fieldsFromRaw } from "./fields.js";
@@ -47,8 +48,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #statusCode = 0;
   #fields: AnswerFields | undefined;
   #size = 0;
-  #first: Buffer | undefined;
-  #rest: Buffer[] | undefined;
+  /** The body while it is one chunk, as most are. */
+  #only: Buffer | undefined;
+  #chunks: Chunks | undefined;
 
   constructor(request: UpstreamRequest, share: string, pool: Pool, answerLimits: AnswerLimits) {
     this.#request = request;
@@ -121,9 +123,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#size += chunk.length;
     if (this.#size > this.#answerLimits.maxResponseBytes) return this.#failAs("tooLarge");
     if (this.#memory?.reserve(COPIES * chunk.length) === false) return this.#failAs("noMemory");
-    if (this.#first === undefined) this.#first = chunk;
-    else if (this.#rest === undefined) this.#rest = [this.#first, chunk];
-    else this.#rest.push(chunk);
+    this.#collect(chunk);
     return true;
   }
 
@@ -146,6 +146,18 @@ export class Exchange implements Dispatcher.DispatchHandler {
     }
   }
 
+  #collect(chunk: Buffer): void {
+    if (this.#only === undefined) {
+      this.#only = chunk;
+      return;
+    }
+    if (this.#chunks === undefined) {
+      this.#chunks = createChunks();
+      this.#chunks.push(this.#only);
+    }
+    this.#chunks.push(chunk);
+  }
+
   #onInterim(): boolean {
     this.#interim += 1;
     return this.#interim <= this.#answerLimits.maxInformational || this.#failAs("interim");
@@ -154,7 +166,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   /** The last byte is here: the socket is free, also while the body is being decoded. */
   #finish(isSocketClean: boolean): true {
     this.#pool.remove(this, isSocketClean);
-    const body = this.#rest !== undefined ? Buffer.concat(this.#rest, this.#size) : (this.#first ?? EMPTY);
+    const body = this.#chunks?.concat() ?? this.#only ?? EMPTY;
     const encoding = this.#fields?.contentEncoding;
     if (encoding === undefined || body.length === 0) this.#succeed(body);
     else this.#decode(body, encoding);

@@ -17,7 +17,10 @@ export interface UpstreamRequest {
 /** A provider's answer: decoded body, raw field lines. */
 export interface UpstreamAnswer {
   readonly statusCode: number;
-  /** Field lines as received: name, value, name, value, … (latin1 text). */
+  /**
+   * Field lines as received: name, value, name, value, … (latin1 text). Content-Encoding and Content-Length still
+   * speak of the body as it was sent.
+   */
   readonly rawHeaders: readonly string[];
   /** Body after transfer and content decoding. */
   readonly body: Buffer;
@@ -47,7 +50,7 @@ export interface Upstream {
    * Sends one request and reads the whole answer. Never follows a redirect, never retries.
    *
    * Rejects with RelayError PROVIDER_UNREACHABLE, PROVIDER_TIMEOUT, PROVIDER_RESPONSE_INVALID, RESPONSE_TOO_LARGE
-   * or OVERLOADED (no memory left for the answer);
+   * or OVERLOADED (no memory left for the answer), or INTERNAL_ERROR (the request cannot be written as HTTP);
    * rejects with the signal's reason when the caller is gone.
    */
   send(request: UpstreamRequest, limits: UpstreamLimits): Promise<UpstreamAnswer>;

@@ -40,7 +40,7 @@ describe("slicePath()", () => {
     ["rows.1.data", '{"rows":[{"data":1}]}', undefined],
     ["rows", '{"rows":[]}', "[]"],
     ["a.b.c", '{"a":{"b":{}},"b":{"c":1}}', undefined],
-    ["0.1.0", "[[[]],[[5]]]", undefined],
+    ["x.a.0", '{"x":{"a":[]},"a":[7]}', undefined],
     ["ROWS", '{"rows":[]}', undefined],
   ])("%j in %s", (path, json, expected) => {
     const bytes = Buffer.from(json);
@@ -60,15 +60,19 @@ describe("slicePath()", () => {
   });
 
   it("takes one pass, however long the path is", () => {
-    const json = Buffer.from(`${"[".repeat(64)}"${"x".repeat(4_000_000)}"${"]".repeat(64)}`);
+    const json = Buffer.from(`${"[".repeat(64)}"${"x".repeat(20_000_000)}"${"]".repeat(64)}`);
     const path = Array(64).fill("0").join(".");
-    const once = durationOf(() => slicePath(json, "0"));
-    expect(durationOf(() => slicePath(json, path))).toBeLessThan(once * 10 + 20);
+    const once = shortestOf(3, () => slicePath(json, "0"));
+    expect(shortestOf(3, () => slicePath(json, path))).toBeLessThan(once * 10 + 50);
   });
 });
 
-function durationOf(run: () => unknown): number {
-  const start = performance.now();
-  run();
-  return performance.now() - start;
+/** The least disturbed of several runs, in milliseconds. */
+function shortestOf(runs: number, run: () => unknown): number {
+  const durations = Array.from({ length: runs }, () => {
+    const start = performance.now();
+    run();
+    return performance.now() - start;
+  });
+  return Math.min(...durations);
 }

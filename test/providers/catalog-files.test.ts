@@ -2,8 +2,18 @@ import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { createCatalog } from "../../src/providers/catalog.js";
 import { parseProvider } from "../../src/providers/definition.js";
-import { decideEgress } from "../../src/providers/egress.js";
-import type { Provider } from "../../src/providers/provider.js";
+import { decideBoundOrigin, decideEgress } from "../../src/providers/egress.js";
+import { fillEndpoint } from "../../src/providers/endpoint.js";
+import type { OriginRule, Provider } from "../../src/providers/provider.js";
+import {
+  API_CALLS,
+  COMPANIES,
+  CREDENTIALS,
+  DOCUMENTED_NAMES,
+  FAMILIES,
+  SELF_HOSTED,
+  WITHOUT_OAUTH2,
+} from "./catalog-facts.js";
 
 const folder = new URL("../../src/providers/catalog/", import.meta.url);
 const files = readdirSync(folder).sort();
@@ -15,98 +25,153 @@ function load(file: string): Provider {
 }
 
 const providers = files.map(load);
+const catalog = createCatalog(providers);
+const each = providers.map((provider) => [provider.name, provider] as const);
 
-/** Where API calls of real clients go; the first is the main one. */
-const endpoints: Readonly<Record<string, readonly string[]>> = {
-  github: ["https://api.github.com/user", "https://uploads.github.com/repos/o/r/releases/1/assets?name=a.zip"],
-  googleidentity: [
-    "https://openidconnect.googleapis.com/v1/userinfo",
-    "https://www.googleapis.com/oauth2/v3/userinfo",
-    "https://people.googleapis.com/v1/people/me?personFields=names",
-  ],
-  googlecalendar: ["https://www.googleapis.com/calendar/v3/calendars/primary/events"],
-  googlemail: [
-    "https://gmail.googleapis.com/gmail/v1/users/me/messages",
-    "https://gmail.googleapis.com/upload/gmail/v1/users/me/messages/send?uploadType=multipart",
-    "https://www.googleapis.com/gmail/v1/users/me/profile",
-  ],
-  youtube: [
-    "https://www.googleapis.com/youtube/v3/channels?part=id&mine=true",
-    "https://www.googleapis.com/upload/youtube/v3/videos?uploadType=resumable&part=snippet",
-    "https://youtubeanalytics.googleapis.com/v2/reports?ids=channel==MINE",
-  ],
-  slack: ["https://slack.com/api/chat.postMessage", "https://files.slack.com/upload/v1/ABC"],
-  hubspot: ["https://api.hubapi.com/crm/v3/objects/contacts"],
-  linkedin: ["https://api.linkedin.com/v2/userinfo", "https://www.linkedin.com/dms-uploads/sp/x/uploaded-image/0?ca=v"],
-  spotify: ["https://api.spotify.com/v1/me"],
-  facebook: [
-    "https://graph.facebook.com/v26.0/me/accounts",
-    "https://graph-video.facebook.com/v26.0/1/videos",
-    "https://rupload.facebook.com/video-upload/v26.0/1",
-  ],
-  twitteroauth2: ["https://api.x.com/2/users/me", "https://api.twitter.com/2/users/me"],
-  quickbooks: [
-    "https://quickbooks.api.intuit.com/v3/company/1/query?query=select%20*%20from%20Invoice",
-    "https://sandbox-quickbooks.api.intuit.com/v3/company/1/companyinfo/1",
-    "https://sandbox.api.intuit.com/quickbooks/v4/payments/charges",
-    "https://accounts.platform.intuit.com/v1/openid_connect/userinfo",
-  ],
-  zoom: ["https://api.zoom.us/v2/users/me", "https://fileapi.zoom.us/v2/chat/users/me/files"],
-};
+/** An origin of the rule; a template with a value in place of each parameter. */
+function originFrom(rule: OriginRule): string {
+  if (rule.kind === "exact") return rule.origin;
+  return rule.template.replace("{host}", "shop.example.org").replace(/\{[^}]*\}/g, "acme");
+}
 
-/** Providers that share an account share an authorization server. */
-const family = ({ oauth2 }: Provider) => oauth2?.tokenEndpoint;
+function endpointsOf({ oauth2 }: Provider): string[] {
+  return [oauth2?.authorizationEndpoint, oauth2?.tokenEndpoint, oauth2?.revocationEndpoint].flatMap((url) => url ?? []);
+}
+
+/** The two labels that are registered at a registry; three under `co.uk` and its like. */
+function registrableDomain(url: string): string {
+  const labels = (/^https:\/\/([^/:]+)/.exec(url)?.[1] ?? "").split(".");
+  const isUnderSecondLevel = /^(?:co|com|org|net)$/.test(labels.at(-2) ?? "") && (labels.at(-1) ?? "").length === 2;
+  return labels.slice(isUnderSecondLevel ? -3 : -2).join(".");
+}
+
+const familyOf = (name: string) => FAMILIES.findIndex((family) => family.includes(name));
+const isFamily = (name: string, other: string) => familyOf(name) !== -1 && familyOf(name) === familyOf(other);
 
 describe("the shipped catalogue", () => {
-  it("has a catalogue entry for every known endpoint and no name twice", () => {
-    expect(providers.map(({ name }) => name).sort()).toEqual(Object.keys(endpoints).sort());
-    expect(createCatalog(providers).list()).toHaveLength(files.length);
+  it("has at least 120 providers, no name or alias twice, and the names of the original service", () => {
+    expect(files.length).toBeGreaterThanOrEqual(120);
+    const names = providers.flatMap(({ name, aliases }) => [name, ...aliases]);
+    expect(names.filter((name, at) => names.indexOf(name) !== at)).toEqual([]);
+    expect(DOCUMENTED_NAMES.filter((name) => catalog.find(name) === undefined)).toEqual([]);
   });
 
-  it.each(providers.map((provider, at) => [files[at], provider] as const))("%s is complete", (file, provider) => {
-    expect(file).toBe(`${provider.name}.json`);
-    expect(provider.documentationUri).toMatch(/^https:\/\//);
-    expect(provider.displayName).not.toBe(provider.name);
-    expect(provider.notes).not.toBe("");
+  it("holds only definitions, each in the file of its name", () => {
+    expect(files).toEqual(providers.map(({ name }) => `${name}.json`));
+  });
+
+  it.each(each)("%s is complete", (name, provider) => {
+    expect(provider.documentationUri).toMatch(/^https:\/\/[a-z0-9.-]+\.[a-z]+\/?/);
+    expect(provider.displayName).not.toBe(name);
+    expect(provider.notes).toMatch(/^[A-Z0-9].*\.$|^[a-z].*\.$/);
     expect(provider.allowPrivateNetwork).toBe(false);
     expect(provider.urlPlaceholders.size).toBe(0);
-    expect(provider.origins.every(({ kind }) => kind === "exact")).toBe(true);
-    expect([...provider.exactOrigins].every((origin) => origin.startsWith("https://"))).toBe(true);
-    expect(provider.credential).toEqual({ kind: "header", name: "authorization", scheme: "Bearer" });
-    expect(provider.oauth2?.authorizationEndpoint).toMatch(/^https:\/\//);
-    expect(provider.oauth2?.tokenEndpoint).toMatch(/^https:\/\//);
+    const [header, scheme] = CREDENTIALS[name] ?? ["authorization", "Bearer"];
+    expect(provider.credential).toEqual({ kind: "header", name: header, scheme });
   });
 
-  it.each(providers.map((provider) => [provider.name, provider] as const))(
-    "%s reaches its own API",
-    (name, provider) => {
-      for (const url of endpoints[name] ?? []) {
-        const { origin, pathname, search } = new URL(url);
-        expect(decideEgress(url, provider)).toMatchObject({ result: "allow", origin, path: pathname + search });
-      }
-    },
-  );
+  it.each(each)("%s says where to authorize and to get tokens", (name, { oauth2 }) => {
+    expect(oauth2?.authorizationEndpoint === undefined).toBe(WITHOUT_OAUTH2.has(name));
+    expect(oauth2?.tokenEndpoint === undefined).toBe(WITHOUT_OAUTH2.has(name));
+    expect(oauth2?.nonExpiringAccessTokens === true && oauth2.refreshTokenRotation).toBe(false);
+  });
 
-  it("lets no provider's token reach another account's host (U41)", () => {
-    for (const provider of providers) {
-      for (const other of providers) {
-        if (family(provider) === family(other)) continue;
-        for (const origin of other.exactOrigins) expect(decideEgress(`${origin}/`, provider).result).toBe("deny");
-      }
+  it.each(each)("%s uses https everywhere, also with its parameters filled in", (_name, provider) => {
+    const parameters = provider.origins.flatMap((rule) => (rule.kind === "template" ? rule.parameters : []));
+    const values = Object.fromEntries(parameters.map((parameter) => [parameter, "acme"]));
+    const filled = endpointsOf(provider).map((url) =>
+      fillEndpoint(url, "host" in values ? { ...values, host: "shop.example.org" } : values),
+    );
+    for (const url of [...provider.origins.map(originFrom), ...filled]) expect(url).toMatch(/^https:\/\/[a-z0-9]/);
+  });
+
+  it.each(each)("%s reaches its own API", (name, provider) => {
+    for (const url of [...provider.origins.map((rule) => `${originFrom(rule)}/`), ...(API_CALLS[name] ?? [])]) {
+      const { origin, pathname, search } = new URL(url);
+      const path = pathname + search.replaceAll("%27", "'");
+      expect(decideEgress(url, provider)).toMatchObject({ result: "allow", origin, path });
+    }
+  });
+});
+
+describe("the hosts of the shipped catalogue", () => {
+  it.each(each.filter(([name]) => !SELF_HOSTED.has(name)))("%s belongs to one company", (_name, provider) => {
+    const urls = [...provider.origins.map(originFrom), ...endpointsOf(provider)];
+    const domains = [...new Set(urls.map(registrableDomain))];
+    const owner =
+      domains.length > 1 && COMPANIES.find((company) => domains.every((domain) => company.includes(domain)));
+    expect(domains, "list the domains in COMPANIES when one company owns them all").toSatisfy(
+      () => domains.length === 1 || owner !== undefined,
+    );
+  });
+
+  it.each(each)("%s has no template that is wider than an account", (name, provider) => {
+    for (const rule of provider.origins) {
+      if (rule.kind === "exact") continue;
+      const fixed = rule.template.replace("https://", "").split(".").slice(rule.parameters.length);
+      if (SELF_HOSTED.has(name)) expect(rule.template).toBe("https://{host}");
+      else expect(fixed.length).toBeGreaterThanOrEqual(2);
     }
   });
 
-  it("shares one shape between the Google providers", () => {
-    const google = providers.filter(({ oauth2 }) => oauth2?.tokenEndpoint === "https://oauth2.googleapis.com/token");
-    expect(google.map(({ name }) => name)).toEqual(["googlecalendar", "googleidentity", "googlemail", "youtube"]);
-    for (const { oauth2 } of google) expect(oauth2).toEqual(google[0]?.oauth2);
-    expect(google[0]?.oauth2?.authorizationParameters).toEqual({ access_type: "offline", prompt: "consent" });
+  it("lets no provider's token reach another account's host (U41)", () => {
+    const reached = providers.flatMap((provider) =>
+      providers
+        .filter(
+          (other) => other !== provider && !isFamily(provider.name, other.name) && !SELF_HOSTED.has(provider.name),
+        )
+        .flatMap((other) => other.origins.map(originFrom))
+        .filter((origin) => decideEgress(`${origin}/`, provider).result === "allow")
+        .map((origin) => `${provider.name} reaches ${origin}`),
+    );
+    expect(reached).toEqual([]);
   });
 
-  it("sends a User-Agent to GitHub", () => {
-    expect(createCatalog(providers).find("github")?.defaultHeaders).toContainEqual([
-      "user-agent",
-      "provider-call-relay",
-    ]);
+  it.each([...SELF_HOSTED])("lets a token of %s reach the host of its connection only", (name) => {
+    const provider = catalog.find(name);
+    const decision = provider && decideEgress("https://api.github.com/user", provider);
+    if (decision?.result !== "allow") throw new Error(`${name} has no {host}`);
+    expect(decideBoundOrigin(decision, { host: "shop.example.org" }).result).toBe("deny");
+    expect(decideBoundOrigin(decision, {}).result).toBe("deny");
+  });
+
+  it("names only families that share a token endpoint, and only providers that exist", () => {
+    for (const family of FAMILIES) {
+      const endpoints = family.map((name) => catalog.find(name)?.oauth2?.tokenEndpoint);
+      expect(new Set(endpoints).size).toBe(1);
+      expect(endpoints[0]).toBeDefined();
+    }
+    for (const name of [...SELF_HOSTED, ...WITHOUT_OAUTH2, ...Object.keys(CREDENTIALS), ...Object.keys(API_CALLS)]) {
+      expect(catalog.find(name)?.name).toBe(name);
+    }
+  });
+});
+
+describe("the habits in the shipped catalogue", () => {
+  it.each(FAMILIES.map((family) => [family.join(", "), family] as const))("are the same for %s", (_names, family) => {
+    const habits = family.map((name) => ({ ...catalog.find(name)?.oauth2, defaultScopes: undefined }));
+    for (const habit of habits) expect(habit).toEqual(habits[0]);
+  });
+
+  it("ask Google and Microsoft for a refresh token", () => {
+    expect(catalog.find("googledrive")?.oauth2?.authorizationParameters).toEqual({
+      access_type: "offline",
+      prompt: "consent",
+    });
+    expect(catalog.find("msteams")?.oauth2?.defaultScopes).toContain("offline_access");
+  });
+
+  it.each([
+    ["github", "user-agent"],
+    ["discord", "user-agent"],
+    ["reddit", "user-agent"],
+    ["notion", "notion-version"],
+    ["xero", "accept"],
+  ])("send %s the header %s", (name, header) => {
+    expect(catalog.find(name)?.defaultHeaders.map(([key]) => key)).toContain(header);
+  });
+
+  it("call the client id of TikTok client_key", () => {
+    expect(catalog.find("tiktok")?.oauth2?.clientIdParameter).toBe("client_key");
   });
 });

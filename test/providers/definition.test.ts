@@ -20,12 +20,19 @@ describe("parseProvider()", () => {
         tokenEndpoint: "https://example.com/token",
         revocationEndpoint: undefined,
         scopeSeparator: " ",
+        defaultScopes: [],
         pkce: false,
         clientAuthentication: "client_secret_basic",
+        clientIdParameter: "client_id",
         authorizationParameters: {},
+        tokenParameters: {},
+        nonExpiringAccessTokens: false,
+        defaultExpiresIn: undefined,
+        refreshTokenRotation: false,
       },
       allowPrivateNetwork: false,
       urlPlaceholders: new Set(),
+      expirySignals: [],
       notes: "",
     });
     expect(providerFrom({}).oauth2).toBeUndefined();
@@ -43,6 +50,30 @@ describe("parseProvider()", () => {
     const provider = providerFrom({ default_headers: { "User-Agent": "relay" }, url_placeholders: ["id_token"] });
     expect(provider.defaultHeaders).toEqual([["user-agent", "relay"]]);
     expect(provider.urlPlaceholders).toEqual(new Set(["id_token"]));
+  });
+
+  it("reads the habits of a provider", () => {
+    const habits = {
+      defaultScopes: ["user.info.basic", "https://example.com/scope"],
+      clientIdParameter: "client_key",
+      authorizationParameters: { access_type: "offline" },
+      tokenParameters: { expires_in: "3600" },
+      defaultExpiresIn: 31_536_000,
+      refreshTokenRotation: true,
+    };
+    expect(providerFrom({ oauth2: habits }).oauth2).toMatchObject(habits);
+    expect(providerFrom({ oauth2: { nonExpiringAccessTokens: true } }).oauth2?.nonExpiringAccessTokens).toBe(true);
+  });
+
+  it("reads expiry signals", () => {
+    const expirySignals = [
+      { statusCode: 403 },
+      { statusCode: 200, member: "error", values: ["token_expired", "invalid_auth"] },
+    ];
+    expect(providerFrom({ expirySignals }).expirySignals).toEqual([
+      { statusCode: 403, member: undefined },
+      { statusCode: 200, member: "error", values: new Set(["token_expired", "invalid_auth"]) },
+    ]);
   });
 
   it("names the file in every problem", () => {
@@ -75,7 +106,8 @@ describe("parseProvider() problems of form", () => {
       defaultHeaders: { a: 1 },
       allowPrivateNetwork: "yes",
       credential: { headr: "x", scheme: null, header: [] },
-      oauth2: { pkce: "true", tokenEndpoint: {}, extra: 1 },
+      oauth2: { pkce: "true", tokenEndpoint: {}, extra: 1, defaultExpiresIn: "x", defaultScopes: "x" },
+      expirySignals: [{ statusCode: 1.5, members: "x" }, "x"],
       __proto__x: 1,
     });
     expect(problems).toEqual([
@@ -89,10 +121,18 @@ describe("parseProvider() problems of form", () => {
       "test.json: oauth2.pkce: must be true or false",
       "test.json: oauth2.tokenEndpoint: must be a text",
       "test.json: oauth2.extra: unknown field",
+      "test.json: oauth2.defaultExpiresIn: must be a whole number",
+      "test.json: oauth2.defaultScopes: must be a list of texts",
+      "test.json: expirySignals[0].statusCode: must be a whole number",
+      "test.json: expirySignals[0].members: unknown field",
+      "test.json: expirySignals[1]: must be a JSON object",
       "test.json: __proto__x: unknown field",
     ]);
     expect(problemsOf('{"__proto__":{"name":"x"}}')).toEqual(["test.json: __proto__: unknown field"]);
     expect(problemsOf({ ...minimal, oauth2: [] })).toEqual(["test.json: oauth2: must be a JSON object"]);
+    expect(problemsOf({ ...minimal, expirySignals: {} })).toEqual([
+      "test.json: expirySignals: must be a list of objects",
+    ]);
   });
 });
 
@@ -124,8 +164,13 @@ describe("parseProvider() problems of content", () => {
         revocationEndpoint: "nonsense",
         scopeSeparator: "\n",
         clientAuthentication: "private_key_jwt",
+        clientIdParameter: "redirect_uri",
         authorizationParameters: { state: "x", "a b": "x", prompt: "consent" },
+        tokenParameters: { grant_type: "x", expires_in: "3600" },
+        defaultScopes: ["a", "b c", "a"],
+        defaultExpiresIn: -1,
       },
+      expirySignals: [{ statusCode: 200 }, { statusCode: 600, member: "a..b" }],
     });
     expect(problems.map((problem) => problem.split(": ")[1])).toEqual([
       "name",
@@ -142,14 +187,23 @@ describe("parseProvider() problems of content", () => {
       "defaultHeaders.x-a",
       "defaultHeaders.x-b",
       "defaultHeaders.content-type",
-      "oauth2.scopeSeparator",
+      "oauth2.clientIdParameter",
       "oauth2.authorizationEndpoint",
       "oauth2.tokenEndpoint",
       "oauth2.revocationEndpoint",
+      "oauth2.scopeSeparator",
+      "oauth2.defaultScopes[1]",
+      "oauth2.defaultScopes[2]",
       "oauth2.clientAuthentication",
       "oauth2.authorizationParameters.state",
       "oauth2.authorizationParameters.a b",
+      "oauth2.tokenParameters.grant_type",
+      "oauth2.defaultExpiresIn",
       "urlPlaceholders[1]",
+      "expirySignals[0].member",
+      "expirySignals[1].statusCode",
+      "expirySignals[1].member",
+      "expirySignals[1].values",
     ]);
   });
 
@@ -176,6 +230,33 @@ describe("parseProvider() problems of content", () => {
     [{ oauth2: { tokenEndpoint: "https://EXAMPLE.com/token" } }, "oauth2.tokenEndpoint"],
     [{ oauth2: { tokenEndpoint: "http://127.0.0.1/token" } }, "oauth2.tokenEndpoint"],
     [{ oauth2: { scopeSeparator: ", , " } }, "oauth2.scopeSeparator"],
+    [{ oauth2: { scopeSeparator: ",", defaultScopes: ["a,b"] } }, "oauth2.defaultScopes[0]"],
+    [{ oauth2: { defaultScopes: [""] } }, "oauth2.defaultScopes[0]"],
+    [{ oauth2: { defaultScopes: ['a"'] } }, "oauth2.defaultScopes[0]"],
+    [{ oauth2: { clientIdParameter: "a b" } }, "oauth2.clientIdParameter"],
+    [{ oauth2: { clientIdParameter: "state" } }, "oauth2.clientIdParameter"],
+    [
+      { oauth2: { clientIdParameter: "client_key", authorizationParameters: { client_key: "x" } } },
+      "oauth2.authorizationParameters.client_key",
+    ],
+    [
+      { oauth2: { clientIdParameter: "client_key", tokenParameters: { client_key: "x" } } },
+      "oauth2.tokenParameters.client_key",
+    ],
+    [{ oauth2: { tokenParameters: { client_secret: "x" } } }, "oauth2.tokenParameters.client_secret"],
+    [{ oauth2: { tokenParameters: { refresh_token: "x" } } }, "oauth2.tokenParameters.refresh_token"],
+    [{ oauth2: { defaultExpiresIn: 31_536_001 } }, "oauth2.defaultExpiresIn"],
+    [{ oauth2: { defaultExpiresIn: 60, nonExpiringAccessTokens: true } }, "oauth2.defaultExpiresIn"],
+    [{ oauth2: { tokenEndpoint: "https://{shop}.example.com/token" } }, "oauth2.tokenEndpoint"],
+    [{ oauth2: { tokenEndpoint: "https://example.com/{shop}/token" } }, "oauth2.tokenEndpoint"],
+    [{ expirySignals: [{ statusCode: 199, member: "a", values: ["b"] }] }, "expirySignals[0].statusCode"],
+    [{ expirySignals: [{ statusCode: 399 }] }, "expirySignals[0].member"],
+    [{ expirySignals: [{ statusCode: 403, values: ["a"] }] }, "expirySignals[0].values"],
+    [{ expirySignals: [{ statusCode: 403, member: "a" }] }, "expirySignals[0].values"],
+    [{ expirySignals: [{ statusCode: 403, member: "a", values: [""] }] }, "expirySignals[0].values[0]"],
+    [{ expirySignals: [{ statusCode: 403, member: "a", values: ["b", "b"] }] }, "expirySignals[0].values[1]"],
+    [{ expirySignals: [{ statusCode: 403, member: ".a", values: ["b"] }] }, "expirySignals[0].member"],
+    [{ expirySignals: [{ statusCode: 403, member: "a b", values: ["b"] }] }, "expirySignals[0].member"],
   ])("%j", (members, field) => {
     expect(problemsOf({ ...minimal, ...members }).map((problem) => problem.split(": ")[1])).toEqual([field]);
   });

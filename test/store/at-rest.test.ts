@@ -6,8 +6,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { verifyKeys } from "../../src/store/verify-keys.js";
 import { loadKeyring } from "../../src/tokens/keyring.js";
 import { createSealer } from "../../src/tokens/seal.js";
-import { createTokenSource } from "../../src/tokens/token-source.js";
 import { sealerForTest } from "../tokens/sealer-for-test.js";
+import { tokenSourceForTest } from "../tokens/token-source-for-test.js";
 import {
   applicationForTest,
   connectionForTest,
@@ -102,7 +102,7 @@ async function expectStored(canary: string, last: number): Promise<void> {
   const sealer = createSealer(await loadKeyring(join(at.folder, "relay.key"), { mustExist: true }));
   const store = at.open();
   await verifyKeys(store, sealer);
-  const tokens = createTokenSource({ sealer, now: () => NOW });
+  const tokens = tokenSourceForTest({ sealer, now: () => NOW });
   for (let user = 0; user <= last; user += 1) {
     const found = await store.connections.find({ applicationId: "app", userId: `u${user}`, providerName: "github" });
     const token = found && (await tokens.accessToken(found)).reveal();

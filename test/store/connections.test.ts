@@ -2,12 +2,12 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Application } from "../../src/applications/application.js";
 import type { SqliteStore } from "../../src/store/sqlite.js";
 import type { ConnectionKey } from "../../src/tokens/connection.js";
-import { createTokenSource } from "../../src/tokens/token-source.js";
 import { sealerForTest } from "../tokens/sealer-for-test.js";
+import { tokenSourceForTest } from "../tokens/token-source-for-test.js";
 import { applicationForTest, connectionForTest, createStoreFolder, NOW, type StoreFolder } from "./store-for-test.js";
 
 const sealer = sealerForTest();
-const tokens = createTokenSource({ sealer, now: () => NOW });
+const tokens = tokenSourceForTest({ sealer, now: () => NOW });
 
 let at: StoreFolder;
 let store: SqliteStore;
@@ -132,6 +132,12 @@ describe("put()", () => {
       accessToken: Buffer.from(connection.accessToken),
       refreshToken: Buffer.from(connection.refreshToken ?? []),
       idToken: Buffer.from(connection.idToken ?? []),
+      stateReason: undefined,
+      failCount: 0,
+      lastFailedAt: undefined,
+      lastErrorClass: undefined,
+      nextTryAt: undefined,
+      leaseUntil: undefined,
       version: 1,
       createdAt: NOW + 5,
       updatedAt: NOW + 5,

@@ -11,8 +11,8 @@ import { verifyKeys } from "../../src/store/verify-keys.js";
 import { addKey } from "../../src/tokens/key-file-write.js";
 import { loadKeyring } from "../../src/tokens/keyring.js";
 import { createSealer, type Sealer } from "../../src/tokens/seal.js";
-import { createTokenSource } from "../../src/tokens/token-source.js";
 import { keyForTest, keyringForTest } from "../tokens/sealer-for-test.js";
+import { tokenSourceForTest } from "../tokens/token-source-for-test.js";
 import { applicationForTest, connectionForTest, createStoreFolder, NOW, type StoreFolder } from "./store-for-test.js";
 
 const K1 = keyForTest("k1");
@@ -45,7 +45,7 @@ async function put(sealer: Sealer, userId: string, token: string) {
 
 async function tokenOf(userId: string, sealer: Sealer): Promise<string | undefined> {
   const connection = await store.connections.find(keyOf(userId));
-  return connection && (await createTokenSource({ sealer, now: () => NOW }).accessToken(connection)).reveal();
+  return connection && (await tokenSourceForTest({ sealer, now: () => NOW }).accessToken(connection)).reveal();
 }
 
 describe("resealAll()", () => {

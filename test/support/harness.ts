@@ -11,9 +11,11 @@ import { type Config, parseConfig } from "../../src/config.js";
 import { type Sandbox, startSandbox } from "../../src/sandbox/sandbox.js";
 import { type Service, type ServiceOptions, startService } from "../../src/server.js";
 import { openSqliteStore, type SqliteStore } from "../../src/store/sqlite.js";
+import { sealClientSecret } from "../../src/tokens/client-secret.js";
 import { loadKeyring } from "../../src/tokens/keyring.js";
 import { newConnectionFrom } from "../../src/tokens/new-connection.js";
 import { createSealer, type Sealer } from "../../src/tokens/seal.js";
+import { Secret } from "../../src/tokens/secret.js";
 import { parseTokenResponse } from "../../src/tokens/token-response.js";
 
 /** What a test may choose about its relay. */
@@ -21,6 +23,8 @@ export interface HarnessOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Further definitions, as ProtoJSON objects. */
   readonly providers?: readonly object[];
+  /** The same, for those that need the sandbox's origin. */
+  readonly definitionsFor?: (sandboxOrigin: string) => readonly object[];
   readonly upstream?: ServiceOptions["upstream"];
   /** Takes each line logged; `logLines` then stays empty, for runs whose log would fill the memory. */
   readonly onLogLine?: (line: string) => void;
@@ -52,6 +56,10 @@ export interface Harness {
   }): Promise<TestApplication>;
   /** Connects a user with an access token that the sandbox takes; returns the token. */
   connect(application: TestApplication, userId: string, options?: ConnectOptions): Promise<string>;
+  /** Stores the sandbox's OAuth client for an application, so that its tokens can be renewed. */
+  putClient(application: TestApplication, providerName?: string): Promise<void>;
+  /** Another relay on the same files, as a second process would be; closed with the harness. */
+  startPeer(): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -75,6 +83,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   const service = await startService(config, { logger: loggerTo(onLogLine), ...upstreamOf(options) });
   const sealer = createSealer(await loadKeyring(config.keyFile, { mustExist: true }));
   const store = openSqliteStore(config.databasePath);
+  const peers: Service[] = [];
   return {
     folder,
     url: service.url,
@@ -85,12 +94,23 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     createApplication: (application) => createApplication(store, sealer, application ?? {}),
     connect: (application, userId, connection) =>
       connect(store, sealer, sandbox, { application, userId, ...connection }),
-    close: () => closeAll(service, sandbox, store, folder),
+    putClient: (application, providerName = "sandbox") =>
+      putClient(store, sealer, { applicationId: application.id, providerName }, sandbox.client),
+    startPeer: async () => {
+      const peer = await startService(config, { logger: loggerTo(onLogLine), ...upstreamOf(options) });
+      peers.push(peer);
+      return peer.url;
+    },
+    close: () => closeAll([...peers, service], sandbox, store, folder),
   };
 }
 
 function configFor(folder: string, sandbox: Sandbox, options: HarnessOptions): Config {
-  const definitions = [sandbox.providerDefinition("sandbox"), ...(options.providers ?? [])];
+  const definitions = [
+    sandbox.providerDefinition("sandbox"),
+    ...(options.providers ?? []),
+    ...(options.definitionsFor?.(sandbox.origin) ?? []),
+  ];
   const files = definitions.map((definition, at) => {
     const file = join(folder, `provider-${at}.json`);
     writeFileSync(file, JSON.stringify(definition));
@@ -123,8 +143,28 @@ function loggerTo(onLine: (line: string) => void) {
   return pino({ level: "trace", base: null }, sink);
 }
 
-async function closeAll(service: Service, sandbox: Sandbox, store: SqliteStore, folder: string): Promise<void> {
-  await service.close(1000);
+async function putClient(
+  store: SqliteStore,
+  sealer: Sealer,
+  key: { readonly applicationId: string; readonly providerName: string },
+  { client_id, client_secret }: { client_id: string; client_secret?: string | undefined },
+): Promise<void> {
+  await store.oauthClients.put({
+    id: randomUUID(),
+    ...key,
+    clientId: client_id,
+    clientSecret: client_secret === undefined ? undefined : sealClientSecret(sealer, key, new Secret(client_secret)),
+    updatedAt: Date.now(),
+  });
+}
+
+async function closeAll(
+  services: readonly Service[],
+  sandbox: Sandbox,
+  store: SqliteStore,
+  folder: string,
+): Promise<void> {
+  for (const service of services) await service.close(1000);
   await sandbox.close();
   store.close();
   rmSync(folder, { recursive: true, force: true });

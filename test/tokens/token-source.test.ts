@@ -4,8 +4,8 @@ import type { Connection } from "../../src/tokens/connection.js";
 import { newConnectionFrom } from "../../src/tokens/new-connection.js";
 import type { Sealer } from "../../src/tokens/seal.js";
 import { parseTokenResponse } from "../../src/tokens/token-response.js";
-import { createTokenSource } from "../../src/tokens/token-source.js";
 import { sealerForTest } from "./sealer-for-test.js";
+import { tokenSourceForTest } from "./token-source-for-test.js";
 
 const NOW = 1_800_000_000_000;
 const sealer = sealerForTest();
@@ -14,11 +14,21 @@ function connectionForTest(members: object = {}, patch: Partial<Connection> = {}
   const response = parseTokenResponse(JSON.stringify({ access_token: "CANARY_a", id_token: "CANARY_i", ...members }));
   const key = { applicationId: "app", userId: "user", providerName: "github" };
   const made = newConnectionFrom(sealer, { id: "c1", key, response, originParameters: {}, obtainedAt: NOW });
-  return { ...made, version: 1, createdAt: NOW, updatedAt: NOW, ...patch };
+  const renewal = { stateReason: undefined, failCount: 0, lastFailedAt: undefined, lastErrorClass: undefined };
+  return {
+    ...made,
+    ...renewal,
+    nextTryAt: undefined,
+    leaseUntil: undefined,
+    version: 1,
+    createdAt: NOW,
+    updatedAt: NOW,
+    ...patch,
+  };
 }
 
 async function failureOf(connection: Connection, now = NOW, using: Sealer = sealer): Promise<[string, string]> {
-  const error = await createTokenSource({ sealer: using, now: () => now })
+  const error = await tokenSourceForTest({ sealer: using, now: () => now })
     .accessToken(connection)
     .catch((e) => e);
   expect(error).toBeInstanceOf(RelayError);
@@ -40,7 +50,7 @@ describe("accessToken()", () => {
     const renewable = connectionForTest({ expires_in: 3600, refresh_token: "r" });
     expect((await failureOf(lonely, end, never))[0]).toBe("REAUTHORIZATION_REQUIRED");
     expect((await failureOf(renewable, end, never))[0]).toBe("REFRESH_UNAVAILABLE");
-    const source = createTokenSource({ sealer, now: () => end - 1 });
+    const source = tokenSourceForTest({ sealer, now: () => end - 1 });
     expect((await source.accessToken(renewable)).reveal()).toBe("CANARY_a");
   });
 
@@ -62,7 +72,7 @@ describe("accessToken()", () => {
   });
 
   it("gives the token, also when its end is unknown", async () => {
-    const source = createTokenSource({ sealer, now: () => NOW * 2 });
+    const source = tokenSourceForTest({ sealer, now: () => NOW * 2 });
     expect((await source.accessToken(connectionForTest())).reveal()).toBe("CANARY_a");
   });
 
@@ -74,14 +84,14 @@ describe("accessToken()", () => {
         throw fault;
       },
     };
-    await expect(createTokenSource({ sealer: broken, now: () => NOW }).accessToken(connectionForTest())).rejects.toBe(
+    await expect(tokenSourceForTest({ sealer: broken, now: () => NOW }).accessToken(connectionForTest())).rejects.toBe(
       fault,
     );
   });
 });
 
 describe("idToken()", () => {
-  const source = createTokenSource({ sealer, now: () => NOW });
+  const source = tokenSourceForTest({ sealer, now: () => NOW });
 
   it("gives none when the provider gave none, or the user must connect again", async () => {
     expect(await source.idToken(connectionForTest({ id_token: null }))).toBeUndefined();

@@ -1,0 +1,25 @@
+import { noApplication } from "./application-text.js";
+import { loadCatalog } from "./environment.js";
+import { failure } from "./exit-error.js";
+import type { OpenStore } from "./open-store.js";
+
+/** Which client a command is about. */
+export interface ClientOptions {
+  readonly app: string;
+  readonly provider: string;
+  readonly json?: boolean;
+}
+
+/** Finds application and provider by what the command names. */
+export async function clientKeyFrom(
+  { store, config }: OpenStore,
+  { app, provider: name }: ClientOptions,
+): Promise<{ readonly applicationId: string; readonly providerName: string }> {
+  const provider = (await loadCatalog(config)).find(name);
+  if (provider === undefined) {
+    throw failure("There is no provider of this name. 'relay provider list' shows those there are.");
+  }
+  const application = await store.applications.findByPublicKey(app);
+  if (application === undefined) throw noApplication();
+  return { applicationId: application.id, providerName: provider.name };
+}

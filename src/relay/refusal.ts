@@ -1,0 +1,28 @@
+import { validateJson } from "../json/json-validator.js";
+import { isExpirySignal } from "../providers/expiry-signal.js";
+import type { Provider } from "../providers/provider.js";
+import type { UpstreamAnswer } from "../upstream/request.js";
+import { headerValue } from "./answer.js";
+
+/** A page of a proxy on the way is no word of the provider about a token that is younger than this. Milliseconds. */
+const MIN_AGE_MS = 30_000;
+
+/**
+ * Whether an answer means that the access token has ended (threats 3.6): 401, unless it says that only the scope is
+ * too small (RFC 6750 section 3.1), or what the provider's definition names.
+ *
+ * @param tokenAgeMs since when the token is stored.
+ */
+export function isTokenRefused(provider: Provider, answer: UpstreamAnswer, tokenAgeMs: number): boolean {
+  if (hasSignalFor(provider, answer) && isExpirySignal(provider, answer.statusCode, answer.body)) return true;
+  if (answer.statusCode !== 401) return false;
+  const challenge = headerValue(answer.rawHeaders, "www-authenticate");
+  if (challenge !== "") return !/error="?insufficient_scope/i.test(challenge);
+  return tokenAgeMs >= MIN_AGE_MS || !headerValue(answer.rawHeaders, "content-type").startsWith("text/html");
+}
+
+/** Looked at only where the status could mean it: hardly any answer is. */
+function hasSignalFor({ expirySignals }: Provider, { statusCode, body }: UpstreamAnswer): boolean {
+  const isListed = expirySignals.some((signal) => signal.statusCode === statusCode);
+  return isListed && (body.length === 0 || validateJson(body) === "valid");
+}

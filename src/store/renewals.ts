@@ -1,0 +1,114 @@
+import type Database from "better-sqlite3";
+import type { Connection, ConnectionStore, Lease, RenewalFailure, RenewedTokens } from "../tokens/connection.js";
+import type { Attempt } from "./attempt.js";
+import { CONNECTION_COLUMNS, type ConnectionRow, connectionFromRow } from "./connection-row.js";
+
+/** The part of the connection store that renewing a token needs. */
+export type RenewalStore = Pick<
+  ConnectionStore,
+  | "takeLease"
+  | "commitRenewal"
+  | "keepPreviousRefreshToken"
+  | "recordFailure"
+  | "releaseLease"
+  | "requireReauthorization"
+>;
+
+/**
+ * The lease row of threats 3.3: every statement is a compare-and-swap on version or owner, so no lock and no
+ * transaction is held while the provider is asked, and a late answer never overwrites a newer one.
+ */
+export function createRenewalStore(db: Database.Database, attempt: Attempt): RenewalStore {
+  const take = prepareTake(db);
+  const commit = prepareCommit(db);
+  const keepPrevious = db.prepare<[Uint8Array, string]>(
+    "UPDATE connections SET previous_refresh_token = ? WHERE id = ?",
+  );
+  const fail = prepareFail(db);
+  const release = db.prepare<[string, string]>(
+    "UPDATE connections SET lease_owner = NULL, lease_until = NULL WHERE id = ? AND lease_owner = ?",
+  );
+  const end = db.prepare<[string, number, string, number]>(`
+    UPDATE connections SET state = 'REAUTHORIZATION_REQUIRED', state_reason = ?, lease_owner = NULL, lease_until = NULL,
+      version = version + 1, updated_at = ?
+    WHERE id = ? AND version = ?`);
+  return {
+    takeLease: (connection, owner, leaseUntil, now) => attempt.write(() => take(connection, owner, leaseUntil, now)),
+    commitRenewal: (lease, tokens, now) => attempt.write(() => commit(lease, tokens, now)),
+    keepPreviousRefreshToken: ({ connection }, refreshToken) =>
+      attempt.write(() => void keepPrevious.run(refreshToken, connection.id)),
+    recordFailure: (lease, failure, now) => attempt.write(() => fail(lease, failure, now)),
+    releaseLease: ({ connection, owner }) => attempt.write(() => void release.run(connection.id, owner)),
+    requireReauthorization: ({ connection }, reason, now) =>
+      attempt.write(() => end.run(reason, now, connection.id, connection.version).changes > 0),
+  };
+}
+
+type LeaseRow = ConnectionRow & { readonly previous_refresh_token: Uint8Array | null };
+
+function prepareTake(db: Database.Database) {
+  const select = db.prepare<[string, number], LeaseRow>(
+    `SELECT ${CONNECTION_COLUMNS}, previous_refresh_token FROM connections
+     WHERE id = ? AND version = ? AND state = 'ACTIVE'`,
+  );
+  const update = db.prepare<[string, number, string]>(
+    "UPDATE connections SET lease_owner = ?, lease_until = ? WHERE id = ?",
+  );
+  return ({ id, version }: Connection, owner: string, leaseUntil: number, now: number): Lease | undefined => {
+    const row = select.get(id, version);
+    if (row === undefined || (row.lease_until !== null && row.lease_until > now)) return undefined;
+    update.run(owner, leaseUntil, id);
+    return {
+      connection: connectionFromRow(row),
+      owner,
+      previousRefreshToken: row.previous_refresh_token ?? undefined,
+      wasAbandoned: row.lease_until !== null,
+    };
+  };
+}
+
+function prepareCommit(db: Database.Database) {
+  const statement = db.prepare<[Record<string, unknown>]>(`
+    UPDATE connections SET
+      access_token = :access_token,
+      refresh_token = coalesce(:refresh_token, refresh_token), previous_refresh_token = NULL,
+      id_token = coalesce(:id_token, id_token), scope = coalesce(:scope, scope),
+      obtained_at = :obtained_at, expires_at = :expires_at,
+      version = version + 1, lease_owner = NULL, lease_until = NULL,
+      fail_count = 0, next_try_at = NULL, last_error_class = NULL, last_failed_at = NULL, updated_at = :now
+    WHERE id = :id AND version = :version`);
+  return ({ connection }: Lease, tokens: RenewedTokens, now: number): boolean =>
+    statement.run({
+      id: connection.id,
+      version: connection.version,
+      access_token: tokens.accessToken,
+      refresh_token: tokens.refreshToken ?? null,
+      id_token: tokens.idToken ?? null,
+      scope: tokens.scope ?? null,
+      obtained_at: tokens.obtainedAt,
+      expires_at: tokens.expiresAt ?? null,
+      now,
+    }).changes > 0;
+}
+
+/** Failures more than a day apart are not the same trouble: the count starts again. */
+function prepareFail(db: Database.Database) {
+  const statement = db.prepare<[Record<string, unknown>]>(`
+    UPDATE connections SET
+      fail_count = CASE WHEN last_failed_at > :now - 86400000 THEN fail_count + 1 ELSE 1 END,
+      last_failed_at = :now, last_error_class = :error_class, next_try_at = :next_try_at,
+      refresh_token = coalesce(:refresh_token, refresh_token),
+      version = version + (:refresh_token IS NOT NULL),
+      lease_owner = NULL, lease_until = NULL, updated_at = :now
+    WHERE id = :id AND lease_owner = :owner`);
+  return ({ connection, owner }: Lease, failure: RenewalFailure, now: number): void => {
+    statement.run({
+      id: connection.id,
+      owner,
+      error_class: failure.errorClass,
+      next_try_at: failure.nextTryAt,
+      refresh_token: failure.refreshToken ?? null,
+      now,
+    });
+  };
+}

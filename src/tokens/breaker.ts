@@ -1,0 +1,43 @@
+/** Keeps a token endpoint that is in trouble from being asked by every connection at once (threats 3.8). */
+export interface Breaker {
+  /** Milliseconds until the endpoint may be asked again; 0 when it may be asked now. Counts as a probe when open. */
+  waitMs(endpoint: string, now: number): number;
+  recordFailure(endpoint: string, now: number): void;
+  recordSuccess(endpoint: string): void;
+}
+
+/** This many failures within the window open it. */
+const MAX_FAILURES = 10;
+const WINDOW_MS = 30_000;
+/** While it is open, one renewal in this time finds out whether the endpoint is back. */
+const PROBE_EVERY_MS = 5000;
+
+interface Trouble {
+  /** Times of the last failures, oldest first. */
+  readonly failures: number[];
+  nextProbeAt: number;
+}
+
+/** One breaker for all endpoints; times are milliseconds since the epoch. */
+export function createBreaker(): Breaker {
+  const troubles = new Map<string, Trouble>();
+  return {
+    waitMs(endpoint, now) {
+      const trouble = troubles.get(endpoint);
+      if (trouble === undefined || trouble.failures.length < MAX_FAILURES) return 0;
+      if (now < trouble.nextProbeAt) return trouble.nextProbeAt - now;
+      trouble.nextProbeAt = now + PROBE_EVERY_MS;
+      return 0;
+    },
+    recordFailure(endpoint, now) {
+      const trouble = troubles.get(endpoint) ?? { failures: [], nextProbeAt: 0 };
+      troubles.set(endpoint, trouble);
+      trouble.failures.push(now);
+      while (trouble.failures.length > MAX_FAILURES || (trouble.failures[0] ?? now) < now - WINDOW_MS) {
+        trouble.failures.shift();
+      }
+      if (trouble.failures.length === MAX_FAILURES) trouble.nextProbeAt = now + PROBE_EVERY_MS;
+    },
+    recordSuccess: (endpoint) => void troubles.delete(endpoint),
+  };
+}

@@ -1,0 +1,22 @@
+/** An application's OAuth client at one provider, as it is stored. */
+export interface StoredOAuthClient {
+  readonly id: string;
+  readonly applicationId: string;
+  /** The provider's name, never an alias. */
+  readonly providerName: string;
+  readonly clientId: string;
+  /** Sealed; undefined for a public client (RFC 6749 section 2.1). */
+  readonly clientSecret: Uint8Array | undefined;
+  /** Milliseconds since the epoch. */
+  readonly updatedAt: number;
+}
+
+/** Where OAuth clients are kept. Rejects with RelayError STORE_UNAVAILABLE when the store cannot be used. */
+export interface OAuthClientStore {
+  find(applicationId: string, providerName: string): Promise<StoredOAuthClient | undefined>;
+  /** Inserts, or replaces the one of the same application and provider, whose id stays. */
+  put(client: StoredOAuthClient): Promise<void>;
+  list(applicationId: string): Promise<StoredOAuthClient[]>;
+  /** Resolves to false when there was none. */
+  delete(applicationId: string, providerName: string): Promise<boolean>;
+}

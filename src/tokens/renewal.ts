@@ -1,0 +1,195 @@
+import { RelayError } from "../errors.js";
+import type { Breaker } from "./breaker.js";
+import type { Connection, ConnectionStore, Lease } from "./connection.js";
+import { connectionBinding } from "./connection-binding.js";
+import type { Sealer } from "./seal.js";
+import { Secret } from "./secret.js";
+import { decideRefreshAnswer, type RefreshVerdict, type TokenEndpointAnswer } from "./token-answer.js";
+import { type OAuthClient, refreshRequestFrom, type TokenEndpointHabits, type TokenRequest } from "./token-request.js";
+import type { TokenResponse } from "./token-response.js";
+
+/** Where and how the token of one connection is renewed. */
+export interface RenewalTarget extends TokenEndpointHabits {
+  readonly tokenEndpoint: string;
+  readonly client: OAuthClient;
+  /** Seconds to assume when the answer has no expires_in; undefined: unknown. */
+  readonly defaultExpiresInS: number | undefined;
+  readonly allowPrivateNetwork: boolean;
+}
+
+/** What one renewal needs. */
+export interface RenewalOptions {
+  readonly connections: ConnectionStore;
+  readonly sealer: Sealer;
+  readonly breaker: Breaker;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** From 0 to 1. */
+  readonly random: () => number;
+  /** Asks a token endpoint; rejects when there is no answer. Has a deadline of its own, below the lease. */
+  readonly send: (target: RenewalTarget, request: TokenRequest) => Promise<TokenEndpointAnswer>;
+  /** Hears how each renewal ended; for logs and counters. */
+  readonly onRenewal: (connection: Connection, outcome: RenewalOutcome) => void;
+}
+
+/** How a renewal ended. `lost`: another one was first, or the connection is gone. */
+export type RenewalOutcome = "renewed" | "lost" | "ended" | "misconfigured" | "refused" | "failed";
+
+/** Backoff of one connection: a second, doubled with each failure, at most five minutes (threats 3.8). */
+const FIRST_BACKOFF_MS = 1000;
+const MAX_BACKOFF_MS = 5 * 60_000;
+/** A provider that refuses this often in a day means it. */
+const MAX_REFUSALS = 5;
+
+/**
+ * Renews the token of a connection whose lease we have: asks the provider once, and stores what it said before anything
+ * else can fail. Rejects with RelayError REAUTHORIZATION_REQUIRED, REFRESH_UNAVAILABLE or PROVIDER_MISCONFIGURED.
+ */
+export async function renewLeased(options: RenewalOptions, lease: Lease, target: RenewalTarget): Promise<void> {
+  const outcome = await attempt(options, lease, target, await openRefreshToken(options, lease));
+  options.onRenewal(lease.connection, outcome);
+  if (outcome === "ended") throw reauthorizationRequired();
+  if (outcome === "misconfigured") throw misconfigured();
+  if (outcome === "refused" || outcome === "failed") throw refreshUnavailable();
+}
+
+async function attempt(
+  options: RenewalOptions,
+  lease: Lease,
+  target: RenewalTarget,
+  refreshToken: Secret,
+): Promise<RenewalOutcome> {
+  const sentAt = options.now();
+  const verdict = await ask(options, target, refreshToken);
+  switch (verdict.kind) {
+    case "renewed":
+      options.breaker.recordSuccess(target.tokenEndpoint);
+      return commit(options, lease, verdict.tokens, target, sentAt);
+    case "ended":
+      options.breaker.recordSuccess(target.tokenEndpoint);
+      return endOrFallBack(options, lease, target);
+    case "misconfigured":
+      await options.connections.releaseLease(lease);
+      return "misconfigured";
+    case "refused":
+      return refuse(options, lease);
+    case "failed":
+      options.breaker.recordFailure(target.tokenEndpoint, options.now());
+      await recordFailure(options, lease, "failed", verdict.retryAfterMs, verdict.refreshToken);
+      return "failed";
+  }
+}
+
+async function ask(options: RenewalOptions, target: RenewalTarget, refreshToken: Secret): Promise<RefreshVerdict> {
+  let answer: TokenEndpointAnswer;
+  try {
+    answer = await options.send(target, refreshRequestFrom(target.client, refreshToken, target));
+  } catch {
+    // No answer is an answer too: the provider could not be asked, and the refresh token stays.
+    return { kind: "failed", retryAfterMs: 0, refreshToken: undefined };
+  }
+  return decideRefreshAnswer(answer, options.now());
+}
+
+/** Stored in the turn in which the answer came. A refresh token that came with it is never thrown away. */
+async function commit(
+  { connections, sealer, now }: RenewalOptions,
+  lease: Lease,
+  tokens: TokenResponse,
+  { defaultExpiresInS }: RenewalTarget,
+  sentAt: number,
+): Promise<RenewalOutcome> {
+  const { connection } = lease;
+  const seal = (token: Secret, column: Parameters<typeof connectionBinding>[1]) =>
+    sealer.seal(token.reveal(), connectionBinding(connection, column));
+  const lifeS = tokens.expiresInS ?? defaultExpiresInS;
+  const isStored = await connections.commitRenewal(
+    lease,
+    {
+      accessToken: seal(tokens.accessToken, "access_token"),
+      refreshToken: tokens.refreshToken && seal(tokens.refreshToken, "refresh_token"),
+      idToken: tokens.idToken && seal(tokens.idToken, "id_token"),
+      scope: tokens.scope || undefined,
+      obtainedAt: sentAt,
+      expiresAt: lifeS === undefined ? undefined : sentAt + lifeS * 1000,
+    },
+    now(),
+  );
+  if (isStored) return "renewed";
+  if (tokens.refreshToken !== undefined) {
+    await connections.keepPreviousRefreshToken(lease, seal(tokens.refreshToken, "previous_refresh_token"));
+  }
+  return "lost";
+}
+
+/** Another renewal may have been first; then its tokens count. Else one that lost against it may be the good one. */
+async function endOrFallBack(options: RenewalOptions, lease: Lease, target: RenewalTarget): Promise<RenewalOutcome> {
+  const { connections, sealer, now } = options;
+  const current = await connections.find(lease.connection);
+  if (current === undefined || current.version !== lease.connection.version) return "lost";
+  if (lease.previousRefreshToken !== undefined) {
+    const binding = connectionBinding(lease.connection, "previous_refresh_token");
+    const previous = new Secret(sealer.open(lease.previousRefreshToken, binding).toString());
+    return attempt(options, { ...lease, previousRefreshToken: undefined }, target, previous);
+  }
+  const reason = lease.wasAbandoned ? "rotation_lost_suspected" : "invalid_grant";
+  return (await connections.requireReauthorization(lease, reason, now())) ? "ended" : "lost";
+}
+
+async function refuse(options: RenewalOptions, lease: Lease): Promise<RenewalOutcome> {
+  const isFinal = lease.connection.lastErrorClass === "refused" && lease.connection.failCount + 1 >= MAX_REFUSALS;
+  if (isFinal && (await options.connections.requireReauthorization(lease, "refused", options.now()))) return "ended";
+  await recordFailure(options, lease, "refused", 0, undefined);
+  return "refused";
+}
+
+async function recordFailure(
+  { connections, sealer, now, random }: RenewalOptions,
+  lease: Lease,
+  errorClass: string,
+  retryAfterMs: number,
+  refreshToken: Secret | undefined,
+): Promise<void> {
+  const { connection } = lease;
+  const backoffMs = Math.min(FIRST_BACKOFF_MS * 2 ** Math.min(connection.failCount, 16), MAX_BACKOFF_MS);
+  const failure = {
+    errorClass,
+    nextTryAt: now() + Math.max(retryAfterMs, Math.ceil(backoffMs * (0.5 + random() / 2))),
+    refreshToken: refreshToken && sealer.seal(refreshToken.reveal(), connectionBinding(connection, "refresh_token")),
+  };
+  await connections.recordFailure(lease, failure, now());
+}
+
+async function openRefreshToken({ sealer, connections }: RenewalOptions, lease: Lease): Promise<Secret> {
+  const { connection } = lease;
+  if (connection.refreshToken !== undefined) {
+    return new Secret(sealer.open(connection.refreshToken, connectionBinding(connection, "refresh_token")).toString());
+  }
+  await connections.releaseLease(lease);
+  throw reauthorizationRequired();
+}
+
+/** Only the user can help. */
+export function reauthorizationRequired(): RelayError {
+  return new RelayError(
+    "REAUTHORIZATION_REQUIRED",
+    "The provider no longer accepts this user's connection. The user must connect again.",
+  );
+}
+
+/** Only the operator can help. */
+export function misconfigured(): RelayError {
+  return new RelayError(
+    "PROVIDER_MISCONFIGURED",
+    "The provider refuses the application's OAuth client. The operator must correct its client id and secret.",
+  );
+}
+
+/** Nobody needs to help. @param waitMs until it may be tried again, in milliseconds. */
+export function refreshUnavailable(waitMs = 0): RelayError {
+  const when = waitMs > 0 ? `in ${Math.ceil(waitMs / 1000)} seconds` : "later";
+  return new RelayError(
+    "REFRESH_UNAVAILABLE",
+    `This user's access token has ended and cannot be renewed right now. Try again ${when}.`,
+  );
+}

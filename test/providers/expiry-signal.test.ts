@@ -1,0 +1,47 @@
+import { describe, expect, it } from "vitest";
+import { isExpirySignal } from "../../src/providers/expiry-signal.js";
+import { providerFrom } from "./provider-for-test.js";
+
+const provider = providerFrom({
+  expirySignals: [
+    { statusCode: 498 },
+    { statusCode: 200, member: "error", values: ["token_expired", "invalid_auth"] },
+    { statusCode: 400, member: "error.code", values: ["190"] },
+    { statusCode: 403, member: "errors.0.message", values: ["Expired \u201ctoken\u201d", "true"] },
+  ],
+});
+
+describe("isExpirySignal()", () => {
+  it.each([
+    [498, "", true],
+    [498, "{}", true],
+    [200, '{"ok":false,"error":"token_expired"}', true],
+    [200, ' {"error" : "invalid_auth"} ', true],
+    [200, '{"error":"token\\u005fexpired"}', true],
+    [200, '{"error":"not_found"}', false],
+    [200, '{"error":"not_found","error":"token_expired"}', true],
+    [200, '{"error":"token_expired","error":"not_found"}', false],
+    [200, '{"data":{"error":"token_expired"}}', false],
+    [200, '{"error":["token_expired"]}', false],
+    [200, '"token_expired"', false],
+    [200, "", false],
+    [200, "null", false],
+    [201, '{"error":"token_expired"}', false],
+    [401, '{"error":"token_expired"}', false],
+    [400, '{"error":{"code":190}}', true],
+    [400, '{"error":{"code":"190"}}', true],
+    [400, '{"error":{"code":1900}}', false],
+    [400, '{"error":{"code":{}}}', false],
+    [400, '{"error":190}', false],
+    [403, '{"errors":[{"message":"Expired \u201ctoken\u201d"}]}', true],
+    [403, '{"errors":[{"message":true}]}', true],
+    [403, '{"errors":[{},{"message":true}]}', false],
+    [403, '{"errors":[]}', false],
+  ])("%i %s: %s", (statusCode, body, expected) => {
+    expect(isExpirySignal(provider, statusCode, Buffer.from(body))).toBe(expected);
+  });
+
+  it("has none by default", () => {
+    expect(isExpirySignal(providerFrom({}), 401, Buffer.from("{}"))).toBe(false);
+  });
+});

@@ -1,0 +1,106 @@
+import { describe, expect, it } from "vitest";
+import { decideRefreshAnswer, parseRetryAfter } from "../../src/tokens/token-answer.js";
+
+const NOW = Date.parse("2026-11-27T00:00:00Z");
+const decide = (statusCode: number, body: string | Buffer, retryAfter = "") =>
+  decideRefreshAnswer({ statusCode, body: Buffer.from(body as string), retryAfter }, NOW);
+const error = (code: string) => JSON.stringify({ error: code, error_description: "CANARY refresh token" });
+const tokens = (members: object) => JSON.stringify({ access_token: "new-access", ...members });
+
+describe("decideRefreshAnswer()", () => {
+  it.each([
+    ["invalid_grant", 400, error("invalid_grant"), "ended"],
+    ["GitHub's bad_refresh_token with status 200", 200, error("bad_refresh_token"), "ended"],
+    ["invalid_grant with status 401", 401, error("invalid_grant"), "ended"],
+    ["invalid_grant as a form", 400, "error=invalid_grant&error_description=x", "ended"],
+    ["invalid_client", 401, error("invalid_client"), "misconfigured"],
+    ["unauthorized_client", 400, error("unauthorized_client"), "misconfigured"],
+    ["401 without a body", 401, "", "misconfigured"],
+    ["GitHub's incorrect_client_credentials", 200, error("incorrect_client_credentials"), "misconfigured"],
+    ["an unknown code", 400, error("something_new"), "refused"],
+    ["an error that is an object", 400, JSON.stringify({ error: { code: 190, type: "OAuthException" } }), "refused"],
+    ["400 without a body", 400, "", "refused"],
+    ["400 with HTML", 400, "<html>", "refused"],
+    ["invalid_request", 400, error("invalid_request"), "refused"],
+    ["invalid_scope", 400, error("invalid_scope"), "refused"],
+    ["temporarily_unavailable", 400, error("temporarily_unavailable"), "failed"],
+    ["429", 429, error("rate_limited"), "failed"],
+    ["500 that names invalid_grant", 500, error("invalid_grant"), "failed"],
+    ["503", 503, "", "failed"],
+    ["302", 302, "", "failed"],
+    ["307", 307, tokens({}), "failed"],
+    ["403 HTML of a proxy", 403, "<html>", "failed"],
+    ["404", 404, "", "failed"],
+    ["200 without access_token", 200, "{}", "failed"],
+    ["200 with an empty body", 200, "", "failed"],
+    ["200 with HTML", 200, "<html>", "failed"],
+    ["200 with broken JSON", 200, '{"access_token":"a', "failed"],
+    ["200 with a JSON array", 200, "[]", "failed"],
+    ["200 with an access_token that cannot be sent", 200, JSON.stringify({ access_token: "a\nb" }), "failed"],
+    ["an answer above 1 MiB", 200, tokens({ pad: "x".repeat(1024 * 1024) }), "failed"],
+    ["200 with tokens", 200, tokens({}), "renewed"],
+    ["201 with tokens", 201, tokens({}), "renewed"],
+    ["203 with tokens", 203, tokens({}), "renewed"],
+    ["tokens behind a byte order mark", 200, `\ufeff${tokens({})}`, "renewed"],
+    ["tokens as a form", 200, "access_token=new-access&scope=a%2Cb&token_type=bearer", "renewed"],
+    ["tokens beside a member that is of no use", 200, tokens({ id_token: "a\nb", scope: { a: 1 } }), "renewed"],
+    ["tokens beside error: null", 200, tokens({ error: null }), "renewed"],
+    ["tokens beside an empty error", 200, tokens({ error: "" }), "renewed"],
+  ])("takes %s for what it is", (_what, status, body, kind) => {
+    expect(decide(status, body)).toHaveProperty("kind", kind);
+  });
+
+  it.each([
+    [{ refresh_token: "r" }, "r"],
+    [{ refresh_token: "" }, undefined],
+    [{ refresh_token: null }, undefined],
+    [{}, undefined],
+  ])("reads the refresh token of %j", (members, refreshToken) => {
+    const verdict = decide(200, tokens(members));
+    expect(verdict.kind === "renewed" && verdict.tokens.refreshToken?.reveal()).toBe(refreshToken);
+  });
+
+  it.each([
+    [3600, 3600],
+    ["3600", 3600],
+    [3599.9, 3599],
+    ["3599.9", 3599],
+    [null, undefined],
+    ["abc", undefined],
+    [0, undefined],
+    [-1, undefined],
+    ["-1", undefined],
+    [1e12, 365 * 86_400],
+    [true, undefined],
+    [{}, undefined],
+  ])("reads expires_in %j as %j seconds", (expires_in, seconds) => {
+    const verdict = decide(200, tokens({ expires_in }));
+    expect(verdict.kind === "renewed" && verdict.tokens.expiresInS).toBe(seconds);
+  });
+
+  it("never throws a rotated refresh token away because of what came with it", () => {
+    const verdict = decide(200, JSON.stringify({ refresh_token: "rotated", access_token: 7 }));
+    expect(verdict.kind === "failed" && verdict.refreshToken?.reveal()).toBe("rotated");
+  });
+
+  it("never prints what it read", () => {
+    const printed = JSON.stringify(decide(200, tokens({ refresh_token: "CANARY_R" })));
+    expect(printed).not.toMatch(/CANARY|new-access/);
+    expect(JSON.stringify(decide(400, error("invalid_grant")))).not.toContain("CANARY");
+  });
+});
+
+describe("parseRetryAfter()", () => {
+  it.each([
+    ["7", 7000],
+    [" 7 ", 7000],
+    ["999999999", 300_000],
+    ["Fri, 27 Nov 2026 00:00:10 GMT", 10_000],
+    ["Fri, 27 Nov 2020 00:00:00 GMT", 0],
+    ["-1", 0],
+    ["soon", 0],
+    ["", 0],
+  ])("reads %j as %i ms", (text, ms) => {
+    expect(parseRetryAfter(text, NOW)).toBe(ms);
+  });
+});

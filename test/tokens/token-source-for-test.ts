@@ -1,0 +1,19 @@
+import type { Connection } from "../../src/tokens/connection.js";
+import { refreshUnavailable } from "../../src/tokens/renewal.js";
+import type { Renewer } from "../../src/tokens/renewer.js";
+import type { Sealer } from "../../src/tokens/seal.js";
+import type { Secret } from "../../src/tokens/secret.js";
+import { createTokenSource } from "../../src/tokens/token-source.js";
+
+/** Opens tokens by the product's own code, with nobody to renew them. */
+export function tokenSourceForTest({ sealer, now }: { readonly sealer: Sealer; readonly now: () => number }) {
+  const renewer: Renewer = { renew: () => Promise.reject(refreshUnavailable()), close: async () => {} };
+  const source = createTokenSource({ sealer, now, renewer, connections: { find: async () => undefined } });
+  return {
+    ...source,
+    accessToken: async (connection: Connection): Promise<Secret> => {
+      const wait = { deadline: performance.now() + 1000, signal: undefined };
+      return (await source.accessToken(connection, wait)).token;
+    },
+  };
+}
