@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Caller, createCallers, postRest, type Row, type ScenarioCall } from "./support/callers.js";
 import { type Harness, startHarness, type TestApplication } from "./support/harness.js";
@@ -327,6 +329,20 @@ describe("big numbers", () => {
     );
     expect(Buffer.from(row["body"] as string, "base64").toString()).toBe('{"id":9007199254740993,"v":1.0,"b":1,"a":2}');
     expect(row).not.toHaveProperty("data");
+  });
+});
+
+describe("what is kept", () => {
+  it("never has a token or a key in the clear, in no file of the store", () => {
+    const files = readdirSync(harness.folder).filter((name) => name.startsWith("relay.db"));
+    expect(files).toEqual(expect.arrayContaining(["relay.db", "relay.db-wal"]));
+    for (const name of files) {
+      const bytes = readFileSync(join(harness.folder, name));
+      for (const secret of ["CANARY", application.privateKey, Buffer.from(token).toString("base64").slice(4, -4)]) {
+        expect(bytes.includes(secret)).toBe(false);
+      }
+      expect(statSync(join(harness.folder, name)).mode & 0o077).toBe(0);
+    }
   });
 });
 
