@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import type { ServerHttp2Session, ServerHttp2Stream } from "node:http2";
+import type { Http2Session, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 
 /** The newest request of an HTTP/1 connection; one object per connection, so that a call allocates nothing. */
@@ -11,6 +11,13 @@ export interface NewestExchange {
   requests: number;
 }
 
+/** An HTTP/2 connection below its session. */
+export interface SessionPeer {
+  readonly socket: Socket;
+  /** When its last request came, or it was last heard of; before the first request, when the connection came. */
+  activeMs: number;
+}
+
 /** What is open on one listener, each kept up to date by whoever opens it. */
 export interface Connections {
   /** Every TCP connection. */
@@ -20,7 +27,7 @@ export interface Connections {
   /** HTTP/1 connections. */
   readonly exchanges: Map<Socket, NewestExchange>;
   /** HTTP/2 connections. */
-  readonly sessions: Set<ServerHttp2Session>;
+  readonly sessions: Map<Http2Session, SessionPeer>;
   /** HTTP/2 requests and when they came, oldest first. */
   readonly streams: Map<ServerHttp2Stream, number>;
   /** A clock that the sweep moves: reading it costs a call nothing, and limits are as coarse as the sweep anyway. */
@@ -35,7 +42,7 @@ export function createConnections(): Connections {
     sockets: new Set(),
     waiting: new Set(),
     exchanges: new Map(),
-    sessions: new Set(),
+    sessions: new Map(),
     streams: new Map(),
     nowMs: performance.now(),
     draining: false,

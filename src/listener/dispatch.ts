@@ -1,6 +1,7 @@
 import { ServerResponse } from "node:http";
 import { constants } from "node:http2";
 import { answerPlain, type HttpRequest, type HttpResponse } from "./exchange.js";
+import { createHostMemory } from "./host.js";
 import type { ListenerLimits } from "./limits.js";
 import { decideRequest } from "./request.js";
 
@@ -22,8 +23,9 @@ export function createDispatch(spoken: 1 | 2, limits: ListenerLimits, handler: H
     onFault("handler", error);
     answerFault(res);
   };
+  const acceptsHost = createHostMemory();
   return (expectation, req, res) => {
-    const refusal = decideRequest(spoken, req.httpVersionMajor, req.rawHeaders, limits);
+    const refusal = decideRequest(spoken, req.httpVersionMajor, req.rawHeaders, limits, acceptsHost);
     if (refusal !== undefined) return answer(res, refusal.status, refusal.text);
     if (expectation === "unknown") return answer(res, 417, "This expectation is not supported; leave Expect out.");
     try {

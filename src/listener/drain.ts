@@ -21,7 +21,7 @@ export async function drain(
     response.once("close", () => server.closeIdleConnections());
   }
   // GOAWAY, RFC 9113 section 6.8
-  for (const session of connections.sessions) session.close();
+  for (const session of connections.sessions.keys()) session.close();
   const timer = setTimeout(() => destroyAll(connections), graceMs);
   await closed;
   clearTimeout(timer);

@@ -17,7 +17,7 @@ export function createHttp2(
   onFault: OnFault,
 ): (socket: Socket) => void {
   const server = http2.createServer(serverOptions(limits));
-  const { streams } = connections;
+  const { sessions, streams } = connections;
   function forget(this: ServerHttp2Stream): void {
     streams.delete(this);
   }
@@ -25,6 +25,8 @@ export function createHttp2(
     const stream = res.stream;
     // Opened and reset in one packet: no work for rapid resets (CVE-2023-44487).
     if (stream.destroyed || stream.closed) return;
+    const peer = sessions.get(stream.session as ServerHttp2Session);
+    if (peer !== undefined) peer.activeMs = connections.nowMs;
     streams.set(stream, connections.nowMs);
     stream.on("close", forget);
     dispatch(expectation, req, res);
@@ -61,36 +63,9 @@ function beginSession(
   session: ServerHttp2Session,
   socket: Socket,
   limits: ListenerLimits,
-  connections: Connections,
+  { sessions, nowMs }: Connections,
 ): void {
-  connections.sessions.add(session);
-  session.on("close", () => connections.sessions.delete(session));
+  sessions.set(session, { socket, activeMs: nowMs });
+  session.on("close", () => sessions.delete(session));
   session.setLocalWindowSize(limits.sessionWindowBytes);
-  const cut = () => socket.destroy();
-  session.setTimeout(limits.sessionIdleTimeoutMs);
-  // Not the callback of setTimeout(): that one is called once only.
-  session.on("timeout", () => {
-    if (hasStreams(session, connections)) return probe(session, limits, cut);
-    session.close();
-    // A graceful close ends our side and waits for the peer, which may never end its own.
-    setTimeout(cut, limits.lingerMs).unref();
-  });
-}
-
-/**
- * Asks a silent peer that has streams open for a sign of life and cuts it if none comes. Besides peers that vanished
- * this ends connections that node:http2 gave up after a protocol error: it sends GOAWAY, reads no more and stays.
- */
-function probe(session: ServerHttp2Session, limits: ListenerLimits, cut: () => void): void {
-  const timer = setTimeout(cut, limits.headersTimeoutMs).unref();
-  session.ping((error) => {
-    clearTimeout(timer);
-    // The answer does not count as activity: without this the timeout would not strike again.
-    if (error === null) session.setTimeout(limits.sessionIdleTimeoutMs);
-  });
-}
-
-function hasStreams(session: ServerHttp2Session, connections: Connections): boolean {
-  for (const stream of connections.streams.keys()) if (stream.session === session) return true;
-  return false;
 }

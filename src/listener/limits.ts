@@ -13,7 +13,10 @@ export interface ListenerLimits {
   readonly checkIntervalMs: number;
   /** How long an HTTP/1.1 connection may rest between two requests. */
   readonly keepAliveTimeoutMs: number;
-  /** How long an HTTP/2 connection without an open stream may stay silent. */
+  /**
+   * How long an HTTP/2 connection without an open stream is kept after its last request came. One with an open stream
+   * and no further request is pinged as often, and cut when it does not answer within `headersTimeoutMs`.
+   */
   readonly sessionIdleTimeoutMs: number;
   /** How long a refused connection stays readable, so that the client can read the refusal before a reset. */
   readonly lingerMs: number;

@@ -12,7 +12,7 @@ const TOO_MANY: Refusal = { status: 431, text: "The request has too many header 
 const TOO_LARGE: Refusal = { status: 431, text: "The request's header fields are too large; send less." };
 
 /**
- * Judges what every request must satisfy before any handler sees it. Pure.
+ * Judges what every request must satisfy before any handler sees it; see {@link decideHost} for `acceptsHost`.
  *
  * @param spoken major version of the protocol the connection speaks. An HTTP/1 parser also accepts request lines
  *   of HTTP/0.9 and HTTP/2.0, which have no meaning there (RFC 9110 section 2.5).
@@ -24,13 +24,14 @@ export function decideRequest(
   httpVersionMajor: number,
   rawHeaders: readonly string[],
   { maxHeaders, maxHeaderBytes }: Pick<ListenerLimits, "maxHeaders" | "maxHeaderBytes">,
+  acceptsHost?: (value: string) => boolean,
 ): Refusal | undefined {
   if (httpVersionMajor !== spoken) return VERSION;
   // Counted raw: the parser drops fields over its own limit from `headers` without a word.
   if (rawHeaders.length > maxHeaders * 2) return TOO_MANY;
   // The parser of HTTP/1 has counted already; HTTP/2 holds a client to it only after the client has read our settings.
   if (spoken === 2 && fieldBytes(rawHeaders) > maxHeaderBytes) return TOO_LARGE;
-  const problem = decideHost(rawHeaders);
+  const problem = decideHost(rawHeaders, acceptsHost);
   return problem === undefined ? undefined : { status: 400, text: problem };
 }
 

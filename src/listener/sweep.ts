@@ -1,16 +1,23 @@
-import { constants, type ServerHttp2Stream } from "node:http2";
+import { constants, type Http2Session, type ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
-import type { Connections, NewestExchange } from "./connections.js";
+import type { Connections, NewestExchange, SessionPeer } from "./connections.js";
 import type { ListenerLimits } from "./limits.js";
 
-/** Cuts what node:http and node:http2 have no timeout for. One walk for all connections instead of a timer per call. */
+/**
+ * Cuts what node:http and node:http2 have no timeout for, or one that costs every call: one walk over all connections
+ * instead of a timer that each frame restarts.
+ */
 export function sweep(connections: Connections, limits: ListenerLimits): void {
   connections.nowMs = performance.now();
-  for (const [socket, exchange] of connections.exchanges) sweepExchange(socket, exchange, connections.nowMs, limits);
-  const youngest = connections.nowMs - Math.min(limits.requestTimeoutMs, limits.answerTimeoutMs);
-  for (const [stream, startedMs] of connections.streams) {
+  const { exchanges, nowMs, sessions, streams } = connections;
+  for (const [socket, exchange] of exchanges) sweepExchange(socket, exchange, nowMs, limits);
+  const youngest = nowMs - Math.min(limits.requestTimeoutMs, limits.answerTimeoutMs);
+  for (const [stream, startedMs] of streams) {
     if (startedMs > youngest) break;
-    if (isStalled(stream, connections.nowMs - startedMs, limits)) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    if (isStalled(stream, nowMs - startedMs, limits)) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  }
+  for (const [session, peer] of sessions) {
+    if (nowMs - peer.activeMs > limits.sessionIdleTimeoutMs) sweepSession(session, peer, connections, limits);
   }
 }
 
@@ -28,4 +35,35 @@ function sweepExchange(socket: Socket, exchange: NewestExchange, nowMs: number, 
 function isStalled(stream: ServerHttp2Stream, ageMs: number, limits: ListenerLimits): boolean {
   if (ageMs > limits.answerTimeoutMs && stream.writableLength > 0) return true;
   return ageMs > limits.requestTimeoutMs && !stream.headersSent && stream.state.remoteClose !== 1;
+}
+
+/** Without a stream the connection is closed; with one, its peer must give a sign of life. */
+function sweepSession(
+  session: Http2Session,
+  peer: SessionPeer,
+  connections: Connections,
+  limits: ListenerLimits,
+): void {
+  const cut = () => peer.socket.destroy();
+  if (!session.destroyed && hasStreams(session, connections)) {
+    peer.activeMs = connections.nowMs;
+    probe(session, limits.headersTimeoutMs, cut);
+  } else if (session.closed || session.destroyed) {
+    // Closed by the sweep before: our side has ended, and the peer has not ended its own.
+    cut();
+  } else session.close();
+}
+
+/**
+ * Pings a silent peer and cuts it if no answer comes. Besides peers that vanished this ends connections that
+ * node:http2 gave up after a protocol error: it sends GOAWAY, reads no more and stays.
+ */
+function probe(session: Http2Session, timeoutMs: number, cut: () => void): void {
+  const timer = setTimeout(cut, timeoutMs).unref();
+  session.ping(() => clearTimeout(timer));
+}
+
+function hasStreams(session: Http2Session, connections: Connections): boolean {
+  for (const stream of connections.streams.keys()) if (stream.session === session) return true;
+  return false;
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Handler } from "../../src/listener/dispatch.js";
-import { connectHttp2, connectRaw, request, sendGood, sendRaw, start, writePart } from "./support.js";
+import { END_HEADERS, END_STREAM, frame, getBlock, HEADERS, HELLO } from "./frames.js";
+import { connectHttp2, connectRaw, gate, request, sendGood, sendRaw, start, writePart } from "./support.js";
 
 const FAILURES: [string, Handler][] = [
   [
@@ -72,37 +73,41 @@ describe("a handler that fails", () => {
         throw new Error("canary");
       },
     });
-    if (protocol === "http1") {
-      const { socket } = await connectRaw(port);
-      socket.end("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
-    } else {
-      const session = await connectHttp2(port);
-      const stream = session.request();
-      stream.on("error", () => {});
-      session.on("ping", () => {});
-      await new Promise((resolve) => session.ping(resolve as () => void));
-      session.destroy();
-    }
+    const { socket } = await connectRaw(port);
+    if (protocol === "http1") socket.end("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    else socket.end(Buffer.concat([HELLO, frame(HEADERS, END_HEADERS | END_STREAM, 1, getBlock("x"))]));
     expect(await fault("handler")).toMatchObject({ message: "canary" });
   });
 
-  it("may write after the client went away", async () => {
-    const written = new Promise<void>((resolve) => {
-      void start({
-        handler: async (_req, res) => {
-          await new Promise((closed) => res.on("close", closed));
-          writePart(res, "late");
-          res.end("later");
-          resolve();
-        },
-      }).then(async ({ port }) => {
-        const { socket } = await connectRaw(port);
-        socket.end("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
-      });
+  it("may write after the end, which is reported", async () => {
+    const { port, fault } = await start({
+      handler: (_req, res) => {
+        res.end("whole");
+        writePart(res, "late");
+      },
     });
-    await written;
-    const { port } = await start();
-    expect(await sendGood(port)).toContain("1.1 GET /good");
+    expect(await sendGood(port)).toContain("whole");
+    expect(await fault("handler")).toMatchObject({ code: "ERR_STREAM_WRITE_AFTER_END" });
+    await request(await connectHttp2(port)).catch(() => {});
+    expect(await sendGood(port)).toContain("whole");
+  });
+
+  it.each(["http1", "http2"])("may write after the client went away, over %s", async (protocol) => {
+    const written = gate();
+    const { port } = await start({
+      handler: async (req, res) => {
+        if (req.url === "/good") return void res.end("good");
+        await new Promise((resolve) => res.on("close", resolve));
+        writePart(res, "late");
+        res.end("later");
+        written.open();
+      },
+    });
+    const { socket } = await connectRaw(port);
+    if (protocol === "http1") socket.end("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    else socket.end(Buffer.concat([HELLO, frame(HEADERS, END_HEADERS | END_STREAM, 1, getBlock("x"))]));
+    await written.opened;
+    expect(await sendGood(port)).toContain("good");
   });
 
   it("gets no second status line into an answer that has begun", async () => {

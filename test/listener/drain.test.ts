@@ -18,6 +18,9 @@ const GET = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 /** Longer than any test: a drain that needs it fails by timeout. */
 const LONG_MS = 600_000;
 
+/** The sweep must not be what ends a drain. */
+const NO_SWEEP = { checkIntervalMs: LONG_MS };
+
 /** A handler that answers when the gate opens, and a promise for its first request. */
 function holding(before?: (res: Response) => void) {
   const { opened, open } = gate();
@@ -46,7 +49,7 @@ describe("close()", () => {
 
   it("refuses new connections and finishes an HTTP/1 request, as the last of its connection", async () => {
     const { handler, open, arrived } = holding();
-    const { listener, port } = await start({ handler });
+    const { listener, port } = await start({ handler, limits: NO_SWEEP });
     const { socket, closed } = await connectRaw(port);
     socket.write(GET);
     await arrived;
@@ -60,7 +63,7 @@ describe("close()", () => {
 
   it("ends a connection whose answer had promised to keep it", async () => {
     const { handler, open, arrived } = holding((res) => void res.writeHead(200, { "content-length": "4" }));
-    const { listener, port } = await start({ handler });
+    const { listener, port } = await start({ handler, limits: NO_SWEEP });
     const { socket, closed } = await connectRaw(port);
     socket.write(GET);
     await arrived;
@@ -70,9 +73,23 @@ describe("close()", () => {
     await done;
   });
 
+  it.each([
+    ["", /connection: close.*1\.1 GET \/late/is],
+    ["Expect: foo\r\n", /HTTP\/1\.1 417 .*connection: close/is],
+  ])("answers a request that had begun to arrive, as the last of its connection: %j", async (field, answer) => {
+    const { listener, port } = await start({ limits: NO_SWEEP });
+    const { socket, closed, received } = await connectRaw(port);
+    socket.write(`${GET}GET /late HTTP/1.1\r\nHo`);
+    await received("1.1 GET / ");
+    const done = listener.close(LONG_MS);
+    socket.write(`st: x\r\n${field}\r\n`);
+    expect(await closed).toMatch(answer);
+    await done;
+  });
+
   it("finishes what was pipelined before, in order", async () => {
     const { handler, open, arrived } = holding();
-    const { listener, port } = await start({ handler });
+    const { listener, port } = await start({ handler, limits: NO_SWEEP });
     const { socket, closed } = await connectRaw(port);
     socket.write(GET + GET);
     await arrived;
@@ -97,7 +114,7 @@ describe("close()", () => {
 
   it("sends GOAWAY and finishes an HTTP/2 stream", async () => {
     const { handler, open, arrived } = holding();
-    const { listener, port } = await start({ handler });
+    const { listener, port } = await start({ handler, limits: NO_SWEEP });
     const session = await connectHttp2(port);
     const answer = request(session);
     await arrived;
@@ -119,7 +136,7 @@ describe("close()", () => {
 
   it.each(["http1", "http2"])("destroys what is left of %s when the grace ends", async (protocol) => {
     const { handler, arrived } = holding();
-    const { listener, port } = await start({ handler });
+    const { listener, port } = await start({ handler, limits: NO_SWEEP });
     if (protocol === "http1") {
       const { socket, closed } = await connectRaw(port);
       socket.write(GET);
@@ -137,7 +154,7 @@ describe("close()", () => {
 
   it("drains TLS connections of both protocols, one that is silent too", async () => {
     const { handler, open, arrived } = holding();
-    const { listener, port } = await start({ handler, tls: certificate });
+    const { listener, port } = await start({ handler, tls: certificate, limits: NO_SWEEP });
     const session = await connectHttp2(port, { ca: certificate.cert });
     const options = { port, host: "127.0.0.1", servername: "localhost", ca: certificate.cert };
     const [busy, silent] = [tls.connect(options), tls.connect(options)];
@@ -156,9 +173,20 @@ describe("close()", () => {
     await done;
   });
 
+  it("closes a TLS connection whose handshake ends during the drain", async () => {
+    const limits = { headersTimeoutMs: LONG_MS, requestTimeoutMs: LONG_MS };
+    const { listener, port } = await start({ tls: certificate, limits });
+    const { socket, closed } = await connectRaw(port);
+    const later = await connectHttp2(port, { ca: certificate.cert });
+    const done = listener.close(LONG_MS);
+    tls.connect({ socket, servername: "localhost", ca: certificate.cert }).on("error", () => {});
+    await Promise.all([closed, done]);
+    expect(later.closed).toBe(true);
+  });
+
   it("destroys TLS connections when the grace ends, in the middle of a handshake too", async () => {
     const { handler, arrived } = holding();
-    const { listener, port } = await start({ handler, tls: certificate });
+    const { listener, port } = await start({ handler, tls: certificate, limits: NO_SWEEP });
     const { closed } = await connectRaw(port);
     const session = await connectHttp2(port, { ca: certificate.cert });
     const answer = request(session).catch((error: Error) => error);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { decideHost, isHost } from "../../src/listener/host.js";
+import { createHostMemory, decideHost, isHost } from "../../src/listener/host.js";
 
 describe("isHost()", () => {
   it.each([
@@ -95,6 +95,15 @@ describe("isHost()", () => {
         expect(() => new URL(`http://${value}/`)).not.toThrow();
       }),
       { numRuns: 5_000, maxSkipsPerRun: 1_000 },
+    );
+  });
+});
+
+describe("createHostMemory()", () => {
+  it("judges each value like isHost(), whatever came before", () => {
+    const accepts = createHostMemory();
+    expect(["[", "x", "[", "x", "y", "x:99999", "y", ""].map(accepts)).toEqual(
+      ["[", "x", "[", "x", "y", "x:99999", "y", ""].map(isHost),
     );
   });
 });

@@ -1,9 +1,11 @@
+import { once } from "node:events";
 import http from "node:http";
+import type http2 from "node:http2";
 import https from "node:https";
 import tls from "node:tls";
 import { beforeAll, describe, expect, it } from "vitest";
 import { END_HEADERS, END_STREAM, frame, getBlock, HEADERS, HELLO } from "./frames.js";
-import { connectHttp2, connectRaw, createCertificate, request, sendGood, sendRaw, start } from "./support.js";
+import { connectHttp2, connectRaw, createCertificate, request, reset, sendGood, sendRaw, start } from "./support.js";
 
 const LARGE = Buffer.alloc(1024 * 1024, "0123456789abcdef");
 
@@ -66,6 +68,19 @@ describe("listen() in cleartext", () => {
     );
     expect(answers.map((answer) => answer.status)).toEqual(paths.map(() => 200));
     expect(answers[19]?.body).toBe(`2.0 POST /19 ${LARGE.toString("latin1")}`);
+  });
+
+  it("serves streams of one connection while many large answers wait to be taken", async () => {
+    const { port } = await start({ handler: (_req, res) => void res.end(LARGE) });
+    const session = await connectHttp2(port);
+    const streams: http2.ClientHttp2Stream[] = [];
+    while (streams.length < 40) {
+      const stream = session.request();
+      streams.push(stream);
+      await once(stream, "response");
+    }
+    const [first] = await Promise.all(streams.map((stream) => textOf(stream)));
+    expect(first?.length).toBe(LARGE.length);
   });
 
   it("serves both at once", async () => {
@@ -141,6 +156,21 @@ describe("listen() with TLS", () => {
     await fault("client");
     const session = await connectHttp2(port, { ca: certificate.cert });
     expect((await request(session)).status).toBe(200);
+  });
+
+  it("survives clients that go away during and after the handshake", async () => {
+    const { port, faults } = await start({ tls: certificate });
+    const session = await connectHttp2(port, { ca: certificate.cert });
+    const early = await connectRaw(port);
+    await request(session);
+    reset(early.socket);
+    const raw = await connectRaw(port);
+    const late = tls.connect({ socket: raw.socket, servername: "localhost", ca: certificate.cert });
+    await new Promise((resolve) => late.once("secureConnect", resolve));
+    await request(session);
+    reset(raw.socket);
+    expect((await request(session)).status).toBe(200);
+    expect(faults).toEqual([]);
   });
 
   it("does not take the preface without ALPN for HTTP/2", async () => {

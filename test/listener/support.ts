@@ -86,6 +86,11 @@ export async function connectRaw(port: number): Promise<RawClient> {
   return { socket, closed, received };
 }
 
+/** Ends a connection by a reset alone. resetAndDestroy() sends FIN first, and the other side may never see the reset. */
+export function reset(socket: net.Socket): void {
+  Object.assign(socket, { resetAndClosing: true }).destroy();
+}
+
 /** Sends bytes and resolves with the answer when the server has closed the connection. */
 export async function sendRaw(port: number, bytes: string | Buffer): Promise<string> {
   const { socket, closed } = await connectRaw(port);

@@ -1,0 +1,64 @@
+import type { ServerResponse } from "node:http";
+import type { Http2Session, ServerHttp2Stream } from "node:http2";
+import type { Socket } from "node:net";
+import { describe, expect, it, vi } from "vitest";
+import { createConnections } from "../../src/listener/connections.js";
+import { DEFAULT_LIMITS } from "../../src/listener/limits.js";
+import { sweep } from "../../src/listener/sweep.js";
+
+/** Longer ago than every limit. */
+const LONG_AGO_MS = -10_000_000;
+
+function socketWith(state: Partial<Socket>): Socket {
+  return { writableLength: 0, writableEnded: false, destroy: vi.fn(), ...state } as unknown as Socket;
+}
+
+describe("sweep()", () => {
+  it("moves the clock", () => {
+    const connections = createConnections();
+    connections.nowMs = LONG_AGO_MS;
+    sweep(connections, DEFAULT_LIMITS);
+    expect(connections.nowMs).toBeGreaterThan(0);
+  });
+
+  it.each([
+    ["has bytes to send", { writableLength: 1 }, 1],
+    ["cannot get rid of its own end", { writableEnded: true }, 1],
+    ["has sent everything and waits for its handler", {}, 0],
+  ])("judges an old HTTP/1 exchange that %s", (_name, state, calls) => {
+    const connections = createConnections();
+    const socket = socketWith(state);
+    connections.exchanges.set(socket, { response: undefined, startedMs: LONG_AGO_MS, requests: 1 });
+    sweep(connections, DEFAULT_LIMITS);
+    expect(socket.destroy).toHaveBeenCalledTimes(calls);
+  });
+
+  it.each([true, false])("holds on to a response only while it is not finished: %j", (writableFinished) => {
+    const connections = createConnections();
+    const exchange = { response: { writableFinished } as ServerResponse | undefined, startedMs: 0, requests: 1 };
+    connections.exchanges.set(socketWith({}), exchange);
+    sweep(connections, DEFAULT_LIMITS);
+    expect(exchange.response === undefined).toBe(writableFinished);
+  });
+
+  it("pings a silent peer once per idle time, not at each sweep", () => {
+    const connections = createConnections();
+    const session = { destroyed: false, ping: vi.fn() } as unknown as Http2Session;
+    connections.sessions.set(session, { socket: socketWith({}), activeMs: LONG_AGO_MS });
+    connections.streams.set({ session } as ServerHttp2Stream, performance.now());
+    sweep(connections, DEFAULT_LIMITS);
+    sweep(connections, DEFAULT_LIMITS);
+    expect(session.ping).toHaveBeenCalledTimes(1);
+  });
+
+  it("does not ping a destroyed session, but cuts it", () => {
+    const connections = createConnections();
+    const session = { destroyed: true, ping: vi.fn() } as unknown as Http2Session;
+    const socket = socketWith({});
+    connections.sessions.set(session, { socket, activeMs: LONG_AGO_MS });
+    connections.streams.set({ session } as ServerHttp2Stream, performance.now());
+    sweep(connections, DEFAULT_LIMITS);
+    expect(session.ping).not.toHaveBeenCalled();
+    expect(socket.destroy).toHaveBeenCalledTimes(1);
+  });
+});
