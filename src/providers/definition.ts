@@ -45,14 +45,13 @@ export function parseProvider(
 
 function providerFromDefinition(definition: Definition, options: DefinitionOptions, report: Report): Provider {
   const { name, aliases, documentationUri, allowPrivateNetwork } = definition;
-  const { allowLoopback } = options;
   checkNames(name, aliases, report);
   if (documentationUri !== "" && !/^https:\/\//.test(documentationUri)) {
     report("documentationUri", "must be an https url");
   }
   const credential = parseCredential(definition.credential, report);
   const origins = parseOrigins(definition, options, report);
-  const parameters = new Set(origins.flatMap((rule) => (rule.kind === "template" ? rule.parameters : [])));
+  const policy = { allowLoopback: options.allowLoopback, parameters: parametersOf(origins) };
   return {
     name,
     aliases,
@@ -62,7 +61,7 @@ function providerFromDefinition(definition: Definition, options: DefinitionOptio
     exactOrigins: new Set(origins.flatMap((rule) => (rule.kind === "exact" ? [rule.origin] : []))),
     credential,
     defaultHeaders: parseDefaultHeaders(definition.defaultHeaders, credential, report),
-    oauth2: definition.oauth2 && parseOAuth2(definition.oauth2, { allowLoopback, parameters }, report),
+    oauth2: definition.oauth2 && parseOAuth2(definition.oauth2, policy, report),
     allowPrivateNetwork,
     urlPlaceholders: parsePlaceholders(definition.urlPlaceholders, report),
     expirySignals: parseExpirySignals(definition.expirySignals, report),
@@ -88,6 +87,10 @@ function parseOrigins(definition: Definition, { allowLoopback }: DefinitionOptio
     report(`apiOrigins[${at}]`, problem);
     return [];
   });
+}
+
+function parametersOf(origins: readonly OriginRule[]): ReadonlySet<string> {
+  return new Set(origins.flatMap((rule) => (rule.kind === "template" ? rule.parameters : [])));
 }
 
 /** `Authorization: Bearer` by default (RFC 6750 section 2.1). */

@@ -1,9 +1,9 @@
-import { isUtf8 } from "node:buffer";
 import { validateJson } from "../json/json-validator.js";
 import type { Redactor } from "../telemetry/redact.js";
 import type { UpstreamAnswer } from "../upstream/request.js";
 import type { Answer, AnswerData } from "./outcome.js";
 import { decodeText, isJsonType, isTextType, type MediaType, parseMediaType } from "./text.js";
+import { isJsonInTurns, redactedInTurns } from "./turns.js";
 
 /** How the body is to be mapped: by its type, as base64 whatever its type (GETFILE), or not at all. */
 export type AnswerForm = "auto" | "base64" | "body";
@@ -25,20 +25,29 @@ const DROPPED = new Set([
 
 /**
  * Maps a provider's answer to what may leave the relay: fields filtered, body mapped, the token taken out of both.
- * Pure; never throws for anything a provider can send.
+ * Never rejects for anything a provider can send. Large JSON is looked at in turns of the event loop.
  */
-export function answerFromUpstream(upstream: UpstreamAnswer, form: AnswerForm, redactor: Redactor): Answer {
+export async function answerFromUpstream(
+  upstream: UpstreamAnswer,
+  form: AnswerForm,
+  redactor: Redactor,
+): Promise<Answer> {
   // Before it is read: a media type is put in lower case, and a token with it.
   const mediaType = parseMediaType(redactor.text(headerValue(upstream.rawHeaders, "content-type")));
   return {
     statusCode: upstream.statusCode,
     contentType: mediaType.essence,
     headers: headersFromRaw(upstream.rawHeaders, redactor),
-    data: dataFromBody(upstream.body, mediaType, form, redactor),
+    data: await dataFromBody(upstream.body, mediaType, form, redactor),
   };
 }
 
-function dataFromBody(body: Buffer, mediaType: MediaType, form: AnswerForm, redactor: Redactor): AnswerData {
+async function dataFromBody(
+  body: Buffer,
+  mediaType: MediaType,
+  form: AnswerForm,
+  redactor: Redactor,
+): Promise<AnswerData> {
   if (form === "body") return { kind: "body", bytes: redactor.bytes(body) };
   if (body.length === 0) return { kind: "empty" };
   if (form === "auto" && isJsonType(mediaType.essence)) return jsonOrText(body, mediaType.charset, redactor);
@@ -49,12 +58,15 @@ function dataFromBody(body: Buffer, mediaType: MediaType, form: AnswerForm, reda
 }
 
 /** JSON stays the provider's bytes; what only claims to be JSON becomes a string. */
-function jsonOrText(body: Buffer, charset: string | undefined, redactor: Redactor): AnswerData {
-  const isPlain =
-    (charset === undefined || charset === "utf-8" || charset === "utf8") && body[0] !== 0xef && isUtf8(body);
-  const text = redactor.bytes(isPlain ? body : Buffer.from(decodeText(body, charset), "utf8"));
-  if (validateJson(text) === "valid") return { kind: "json", text };
-  return { kind: "text", text: text.toString("utf8") };
+async function jsonOrText(body: Buffer, charset: string | undefined, redactor: Redactor): Promise<AnswerData> {
+  if (charset === undefined || charset === "utf-8" || charset === "utf8") {
+    const bytes = await redactedInTurns(body, redactor);
+    if (await isJsonInTurns(bytes)) return { kind: "json", text: bytes };
+  }
+  // In another charset, behind a byte order mark, or no JSON at all.
+  const text = redactor.text(decodeText(body, charset));
+  const bytes = Buffer.from(text, "utf8");
+  return validateJson(bytes) === "valid" ? { kind: "json", text: bytes } : { kind: "text", text };
 }
 
 /** Names as received; fields that repeat are joined under the first spelling of their name. */

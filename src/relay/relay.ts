@@ -90,7 +90,7 @@ async function relay(options: RelayOptions, call: Call, trace: CallTrace): Promi
   await requireRate(options, connection.id, application.connectionCallsPerMinute);
   const { answer, secrets } = await sendWithToken(options, { call, trace, provider, checked, egress }, connection);
   const form = call.responseMode === "body" ? "body" : checked.answerAs;
-  return outcomeFromAnswer(call.callId, answerFromUpstream(answer, form, createRedactor(secrets)));
+  return outcomeFromAnswer(call.callId, await answerFromUpstream(answer, form, createRedactor(secrets)));
 }
 
 /** A call that every check has let through. */

@@ -19,6 +19,9 @@ export function envelopeFromOutcome(outcome: Outcome): Buffer {
 
 /** The envelope, or the part of it that `x-pinc-response-data-at` asks for when there is one. */
 export function bodyFromOutcome(outcome: Outcome, dataAt: string | undefined): Buffer {
+  const data = outcome.answer?.data;
+  // What nearly every client asks for that asks at all: there is nothing to put together and to search through.
+  if (dataAt === "rows.0.data" && data?.kind === "json") return bufferOf(data.text);
   const envelope = envelopeFromOutcome(outcome);
   const part = dataAt === undefined ? undefined : slicePath(envelope, dataAt);
   return part === undefined ? envelope : envelope.subarray(part.start, part.end);
@@ -66,7 +69,11 @@ function memberFrom(data: AnswerData): { name: "data" | "body"; value: string | 
 }
 
 function base64Json(bytes: Uint8Array): string {
-  return `"${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64")}"`;
+  return `"${bufferOf(bytes).toString("base64")}"`;
+}
+
+function bufferOf(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 function headersJson(headers: Answer["headers"]): string {

@@ -1,3 +1,4 @@
+import { createChunks } from "../chunks.js";
 import { RelayError } from "../errors.js";
 import type { HttpRequest } from "../listener/exchange.js";
 import { overloaded, type Reservation } from "../relay/budget.js";
@@ -13,18 +14,18 @@ const DRAIN_FACTOR = 4;
  */
 export function readBody(request: HttpRequest, maxBytes: number, memory: Reservation): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
+    let chunks = createChunks();
     let length = 0;
     request.on("data", (chunk: Buffer) => {
       length += chunk.length;
       if (length > maxBytes * DRAIN_FACTOR) refuse(tooLarge(maxBytes));
-      else if (length > maxBytes) chunks.length = 0;
+      else if (length > maxBytes) chunks = createChunks();
       else if (memory.reserve(chunk.length)) chunks.push(chunk);
       else refuse(overloaded());
     });
     request.on("end", () => {
       if (length > maxBytes) reject(tooLarge(maxBytes));
-      else resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, length));
+      else resolve(chunks.concat());
     });
     request.on("error", reject);
     request.on("close", () => reject(new Error("The caller closed the connection before the request was complete.")));

@@ -13,6 +13,12 @@ import { createRelayService, type RelayServiceOptions, requestContextKey } from 
 /** Longest timeout a client may ask for, in milliseconds; a call ends by its own deadline long before. One day. */
 const MAX_TIMEOUT_MS = 86_400_000;
 
+/**
+ * Health and reflection take names. Small, because connect looks at all chunks of an unfinished message again for each
+ * chunk that comes, and a stream of messages cannot be read in blocks.
+ */
+const NAMES_ONLY = { readMaxBytes: 4096 };
+
 /** As the JSON route reads a call: no field that the schema does not have, no bytes that are not UTF-8 (threats I23). */
 const JSON_OPTIONS = { ignoreUnknownFields: false, textDecoder: new TextDecoder("utf-8", { fatal: true }) };
 
@@ -36,8 +42,9 @@ export function createRpcHandler(options: RpcOptions): PathHandler {
           services.map(({ typeName }) => typeName),
           options.readiness,
         ),
+        NAMES_ONLY,
       );
-      router.service(ServerReflection, createReflectionService(services));
+      router.service(ServerReflection, createReflectionService(services), NAMES_ONLY);
     },
     budget: options.budget,
     contextValues: (request, memory) =>

@@ -47,14 +47,24 @@ const LIFETIME_SECONDS = 3600;
 /** What the functions of a store work on. */
 interface Tokens {
   readonly access: Map<string, { readonly grant: Grant; readonly expiresAtMs: number }>;
-  readonly refresh: Map<string, { readonly grant: Grant; used: boolean }>;
+  readonly refresh: Map<string, { readonly grant: Grant; usedAtMs: number | undefined }>;
   readonly now: () => number;
   readonly randomId: () => string;
+  readonly refreshGraceMs: number;
 }
 
-/** Creates an empty store of tokens. `now` is in milliseconds since the epoch. */
-export function createGrants({ now, randomId }: { now: () => number; randomId: () => string }): Grants {
-  const tokens: Tokens = { access: new Map(), refresh: new Map(), now, randomId };
+/** What a store of tokens needs. */
+export interface GrantsOptions {
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  readonly randomId: () => string;
+  /** How long after its first use a refresh token may be used again, in milliseconds; 0, the default, is never. */
+  readonly refreshGraceMs?: number;
+}
+
+/** Creates an empty store of tokens. */
+export function createGrants({ now, randomId, refreshGraceMs = 0 }: GrantsOptions): Grants {
+  const tokens: Tokens = { access: new Map(), refresh: new Map(), now, randomId, refreshGraceMs };
   return {
     issue: (grant, options) => issue(tokens, grant, options),
     accept: (accessToken, grant) => {
@@ -72,7 +82,7 @@ function issue(tokens: Tokens, grant: Grant, options: IssueOptions = {}): TokenR
   const access_token = `sandbox_at_${tokens.randomId()}`;
   const refresh_token = `sandbox_rt_${tokens.randomId()}`;
   tokens.access.set(access_token, { grant, expiresAtMs: tokens.now() + expires_in * 1000 });
-  tokens.refresh.set(refresh_token, { grant, used: false });
+  tokens.refresh.set(refresh_token, { grant, usedAtMs: undefined });
   return { access_token, token_type: "Bearer", expires_in, refresh_token, scope };
 }
 
@@ -88,10 +98,12 @@ function refresh(tokens: Tokens, refreshToken: string, client_id: string, scope:
     throw new OAuthError("invalid_grant", "The refresh token is unknown or belongs to another client.");
   }
   // https://www.rfc-editor.org/rfc/rfc9700#section-4.14.2: a token used twice may be stolen, so the grant ends.
-  if (found.used) found.grant.revoked = true;
+  const { usedAtMs = tokens.now() } = found;
+  const isReused = found.usedAtMs !== undefined && tokens.now() >= usedAtMs + tokens.refreshGraceMs;
+  if (isReused) found.grant.revoked = true;
   if (found.grant.revoked) throw new OAuthError("invalid_grant", "The refresh token is used or revoked.");
   const options = scope === undefined ? {} : { scope: narrowedScope(found.grant.scope, scope) };
-  found.used = true;
+  found.usedAtMs = usedAtMs;
   return issue(tokens, found.grant, options);
 }
 

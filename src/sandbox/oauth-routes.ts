@@ -10,9 +10,15 @@ import { answerToken } from "./token.js";
 export function createOAuthRoutes(server: OAuthServer): readonly Route<RoutedRequest>[] {
   return [
     { path: "/oauth/authorize", methods: ["GET"], handle: (request) => answerAuthorize(request, server) },
-    { path: "/oauth/token", methods: ["POST"], handle: (request) => answerOrError(answerToken, request, server) },
+    { path: "/oauth/token", methods: ["POST"], handle: (request) => answerTokenHeld(request, server) },
     { path: "/oauth/revoke", methods: ["POST"], handle: (request) => answerOrError(answerRevoke, request, server) },
   ];
+}
+
+/** A token answer, at once or when the one who holds it lets it go. */
+function answerTokenHeld(request: RoutedRequest, server: OAuthServer): Answer | Promise<Answer> {
+  const answer = answerOrError(answerToken, request, server);
+  return server.holdTokenAnswer?.(request.received, answer).then(() => answer) ?? answer;
 }
 
 function answerOrError(

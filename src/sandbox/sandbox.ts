@@ -8,7 +8,7 @@ import { DEFAULT_SCOPE } from "./authorize.js";
 import type { Client } from "./client-authentication.js";
 import { createGrants, type Grant, type TokenResponse } from "./grants.js";
 import { createListener } from "./listener.js";
-import type { OAuthServer } from "./oauth-server.js";
+import type { HoldTokenAnswer, OAuthServer } from "./oauth-server.js";
 import { type ProviderDefinition, providerDefinitionFromOrigin } from "./provider-definition.js";
 import { createRequestLog } from "./request-log.js";
 import { createRespond } from "./respond.js";
@@ -36,6 +36,10 @@ export interface SandboxOptions {
   readonly randomId?: () => string;
   /** Clock in milliseconds since the epoch; `Date.now` by default. */
   readonly now?: () => number;
+  /** How long after its first use a refresh token may be used again, in milliseconds; 0, the default, is never. */
+  readonly refreshGraceMs?: number;
+  /** Keeps each answer of the token endpoint back until it resolves; by default none is. */
+  readonly holdTokenAnswer?: HoldTokenAnswer;
 }
 
 /** A running sandbox provider. */
@@ -74,8 +78,9 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const clients = options.clients ?? ([{ client_id: "sandbox-client", client_secret: randomId() }] as const);
   const oauth = {
     clients,
-    grants: createGrants({ now, randomId }),
+    grants: createGrants({ now, randomId, refreshGraceMs: options.refreshGraceMs ?? 0 }),
     codes: createAuthorizationCodes({ now, randomId }),
+    holdTokenAnswer: options.holdTokenAnswer,
   };
   const log = createRequestLog({ maxRequests: options.maxRequests ?? 1000, maxBytes: MAX_LOG_BYTES });
   const server = createServer({ keepAliveTimeout: 60_000 });

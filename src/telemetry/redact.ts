@@ -6,6 +6,10 @@ const MIN_SECRET_LENGTH = 8;
 
 /** Takes secrets out of what a provider sent back. */
 export interface Redactor {
+  /** Whether any secret may be in there; false is certain. */
+  mayOccurIn(input: Buffer): boolean;
+  /** How many bytes of the end of one piece must be searched again with the next one. */
+  readonly overlap: number;
   /** Returns the same bytes when nothing was found. */
   bytes(input: Buffer): Buffer;
   text(input: string): string;
@@ -17,29 +21,68 @@ export interface Redactor {
  * the token, so what this stops is an ordinary echo.
  */
 export function createRedactor(secrets: readonly string[]): Redactor {
-  const needles = secrets.filter((secret) => secret.length >= MIN_SECRET_LENGTH).flatMap(formsOf);
-  const byteNeedles = needles.map((needle) => Buffer.from(needle, "latin1"));
+  const groups = secrets.filter((secret) => secret.length >= MIN_SECRET_LENGTH).flatMap(groupsOf);
+  const byteGroups = groups.map(({ anchor, forms }) => ({ anchor: latin1(anchor), forms: forms.map(latin1) }));
   return {
-    bytes: (input) => byteNeedles.reduce(replaceBytes, input),
+    mayOccurIn: (input) => byteGroups.some(({ anchor }) => input.includes(anchor)),
+    overlap: Math.max(0, ...groups.map(({ anchor }) => anchor.length - 1)),
+    bytes: (input) =>
+      byteGroups.reduce(
+        (bytes, group) => (bytes.includes(group.anchor) ? group.forms.reduce(replaceBytes, bytes) : bytes),
+        input,
+      ),
     text: (input) =>
-      needles.reduce((text, needle) => (text.includes(needle) ? text.replaceAll(needle, REDACTED) : text), input),
+      groups.reduce(
+        (text, group) => (text.includes(group.anchor) ? group.forms.reduce(replaceText, text) : text),
+        input,
+      ),
   };
 }
 
-/** The spellings of one secret, longest first so that no part of one is left when a shorter one is replaced. */
-function formsOf(secret: string): string[] {
+/** Spellings that all hold the same anchor: where it is not, none of them is, and one search is enough. */
+interface Group {
+  readonly anchor: string;
+  /** Longest first, so that no part of one is left when a shorter one is replaced. */
+  readonly forms: readonly string[];
+}
+
+function groupsOf(secret: string): Group[] {
+  const [anchor = ""] = (secret.match(/\w+/g) ?? []).sort((a, b) => b.length - a.length);
+  const base64 = base64Forms(secret).map((form) => ({ anchor: form, forms: [form] }));
+  return [{ anchor, forms: spelledForms(secret) }, ...base64];
+}
+
+/** Letters, digits and `_` are the same in each of them. */
+function spelledForms(secret: string): string[] {
   const json = JSON.stringify(secret).slice(1, -1);
   const url = encodeURIComponent(secret);
   const forms = new Set([
     secret,
     json,
     json.replaceAll("/", "\\/"),
+    ...escapedForms(secret),
     url,
     url.replace(/%[0-9A-F]{2}/g, (triplet) => triplet.toLowerCase()),
     url.replaceAll("%20", "+"),
-    ...base64Forms(secret),
+    // As Python's quote() leaves it.
+    url.replaceAll("%2F", "/"),
   ]);
   return [...forms].sort((a, b) => b.length - a.length);
+}
+
+/** What writers of JSON escape though RFC 8259 section 7 lets it stand: .NET, Gson, and those that escape all they can. */
+const ESCAPED = [/[+<>&'`]/g, /[=<>&']/g, /\W/g] as const;
+
+function escapedForms(secret: string): string[] {
+  const forms = ESCAPED.map((characters) => secret.replace(characters, (one) => `\\u00${hexOf(one)}`));
+  return [
+    ...forms,
+    ...forms.map((form) => form.replace(/\\u00../g, (written) => written.toUpperCase().replace("U", "u"))),
+  ];
+}
+
+function hexOf(character: string): string {
+  return character.charCodeAt(0).toString(16).padStart(2, "0");
 }
 
 /**
@@ -47,7 +90,7 @@ function formsOf(secret: string): string[] {
  * alignments, in the standard and the URL-safe alphabet (RFC 4648 sections 4 and 5).
  */
 function base64Forms(secret: string): string[] {
-  const forms: string[] = [];
+  const forms = new Set<string>();
   for (const lead of [0, 1, 2]) {
     const encoded = Buffer.from("\0".repeat(lead) + secret, "latin1")
       .toString("base64")
@@ -55,9 +98,18 @@ function base64Forms(secret: string): string[] {
     const first = Math.ceil((lead * 8) / 6);
     const last = Math.floor(((lead + secret.length) * 8) / 6);
     const core = encoded.slice(first, last);
-    if (core.length >= MIN_SECRET_LENGTH) forms.push(core, core.replaceAll("+", "-").replaceAll("/", "_"));
+    if (core.length < MIN_SECRET_LENGTH) continue;
+    forms.add(core).add(core.replaceAll("+", "-").replaceAll("/", "_"));
   }
-  return forms;
+  return [...forms];
+}
+
+function latin1(text: string): Buffer {
+  return Buffer.from(text, "latin1");
+}
+
+function replaceText(text: string, form: string): string {
+  return text.replaceAll(form, REDACTED);
 }
 
 function replaceBytes(input: Buffer, needle: Buffer): Buffer {

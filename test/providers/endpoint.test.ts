@@ -77,6 +77,8 @@ describe("fillEndpoint()", () => {
     [shop, { shop: "{shop}" }],
     [shop, { shop: "$&" }],
     [shop, { shop: "xn--" }],
+    [shop, { shop: "xn--a" }],
+    [shop, Object.create({ shop: "acme" }) as Record<string, string>],
     [shop, { shop: "\u212aelvin" }],
     [shop, { shop: "a".repeat(64) }],
     ["https://{shop}.{region}.example.com/token", { shop: "{region}", region: "eu" }],

@@ -6,7 +6,7 @@ const provider = providerFrom({
   expirySignals: [
     { statusCode: 498 },
     { statusCode: 200, member: "error", values: ["token_expired", "invalid_auth"] },
-    { statusCode: 400, member: "error.code", values: ["190"] },
+    { statusCode: 400, member: "error.code", values: ["190", "{}", "[190]"] },
     { statusCode: 403, member: "errors.0.message", values: ["Expired \u201ctoken\u201d", "true"] },
   ],
 });
@@ -32,6 +32,7 @@ describe("isExpirySignal()", () => {
     [400, '{"error":{"code":"190"}}', true],
     [400, '{"error":{"code":1900}}', false],
     [400, '{"error":{"code":{}}}', false],
+    [400, '{"error":{"code":[190]}}', false],
     [400, '{"error":190}', false],
     [403, '{"errors":[{"message":"Expired \u201ctoken\u201d"}]}', true],
     [403, '{"errors":[{"message":true}]}', true],

@@ -5,13 +5,17 @@ import { createRedactor } from "../../src/telemetry/redact.js";
 const TOKEN = "canary-token-0123456789";
 const redactor = createRedactor([TOKEN]);
 
-function answer(contentType: string | undefined, body: Buffer | string, form: "auto" | "base64" | "body" = "auto") {
+async function answer(
+  contentType: string | undefined,
+  body: Buffer | string,
+  form: "auto" | "base64" | "body" = "auto",
+) {
   const rawHeaders = contentType === undefined ? [] : ["Content-Type", contentType];
   return answerFromUpstream({ statusCode: 200, rawHeaders, body: Buffer.from(body as string) }, form, redactor);
 }
 
-function headersOf(...rawHeaders: string[]) {
-  return answerFromUpstream({ statusCode: 200, rawHeaders, body: Buffer.alloc(0) }, "auto", redactor).headers;
+async function headersOf(...rawHeaders: string[]) {
+  return (await answerFromUpstream({ statusCode: 200, rawHeaders, body: Buffer.alloc(0) }, "auto", redactor)).headers;
 }
 
 describe("answerFromUpstream(): data", () => {
@@ -59,56 +63,70 @@ describe("answerFromUpstream(): data", () => {
     ["no type is binary", undefined, "{}", { kind: "binary", bytes: Buffer.from("{}") }],
     ["a malformed type is binary", "json", "{}", { kind: "binary", bytes: Buffer.from("{}") }],
     ["an empty body is empty whatever its type", "image/png", "", { kind: "empty" }],
-  ])("%s", (_what, contentType, body, data) => {
-    expect(answer(contentType, body).data).toEqual(data);
+  ])("%s", async (_what, contentType, body, data) => {
+    expect((await answer(contentType, body)).data).toEqual(data);
   });
 
-  it("gives base64 whatever the type when asked to, and the bytes in body mode", () => {
-    expect(answer("application/json", "{}", "base64").data).toEqual({ kind: "binary", bytes: Buffer.from("{}") });
-    expect(answer("application/json", "", "body").data).toEqual({ kind: "body", bytes: Buffer.alloc(0) });
+  it("gives base64 whatever the type when asked to, and the bytes in body mode", async () => {
+    expect((await answer("application/json", "{}", "base64")).data).toEqual({
+      kind: "binary",
+      bytes: Buffer.from("{}"),
+    });
+    expect((await answer("application/json", "", "body")).data).toEqual({ kind: "body", bytes: Buffer.alloc(0) });
   });
 
-  it("names the media type in lower case without parameters", () => {
-    expect(answer("Text/HTML; charset=x", "").contentType).toBe("text/html");
-    expect(answer(";;;", "").contentType).toBe("");
+  it("names the media type in lower case without parameters", async () => {
+    expect((await answer("Text/HTML; charset=x", "")).contentType).toBe("text/html");
+    expect((await answer(";;;", "")).contentType).toBe("");
   });
 
-  it("takes the token out of every kind of body", () => {
-    expect(answer("application/json", `{"t":"${TOKEN}"}`).data).toEqual({
+  it("takes the token out of every kind of body", async () => {
+    expect((await answer("application/json", `{"t":"${TOKEN}"}`)).data).toEqual({
       kind: "json",
       text: Buffer.from('{"t":"[redacted]"}'),
     });
-    expect(answer("text/plain; charset=utf-16le", Buffer.from(TOKEN, "utf16le")).data).toEqual({
+    expect((await answer("text/plain; charset=utf-16le", Buffer.from(TOKEN, "utf16le"))).data).toEqual({
       kind: "text",
       text: "[redacted]",
     });
-    expect(answer("image/png", TOKEN).data).toEqual({ kind: "binary", bytes: Buffer.from("[redacted]") });
-    expect(answer("image/png", TOKEN, "body").data).toEqual({ kind: "body", bytes: Buffer.from("[redacted]") });
+    expect((await answer("image/png", TOKEN)).data).toEqual({ kind: "binary", bytes: Buffer.from("[redacted]") });
+    expect((await answer("image/png", TOKEN, "body")).data).toEqual({ kind: "body", bytes: Buffer.from("[redacted]") });
   });
 
-  it("stays one valid JSON value when the token stood as a number", () => {
+  it("takes the token out of a large body, also where two pieces of it meet", async () => {
+    const pad = `"${"x".repeat(256 * 1024 - 20)}"`;
+    const large = await answer("application/json", `[${pad},"${TOKEN}",${pad},${pad}]`);
+    expect(large.data).toEqual({ kind: "json", text: Buffer.from(`[${pad},"[redacted]",${pad},${pad}]`) });
+    const plain = await answer("application/json", `[${pad},${pad}`);
+    expect(plain.data).toMatchObject({ kind: "text" });
+  });
+
+  it("stays one valid JSON value when the token stood as a number", async () => {
     const numeric = createRedactor(["1234567890"]);
     const upstream = {
       statusCode: 200,
       rawHeaders: ["content-type", "application/json"],
       body: Buffer.from('{"n":1234567890}'),
     };
-    expect(answerFromUpstream(upstream, "auto", numeric).data).toEqual({ kind: "text", text: '{"n":[redacted]}' });
+    expect((await answerFromUpstream(upstream, "auto", numeric)).data).toEqual({
+      kind: "text",
+      text: '{"n":[redacted]}',
+    });
   });
 });
 
 describe("answerFromUpstream(): headers", () => {
-  it("keeps names as received and joins repeated ones", () => {
-    expect(headersOf("Location", "/a", "X-Rate", "1", "x-rate", "2", "Link", "<a>", "Link", "<b>")).toEqual([
+  it("keeps names as received and joins repeated ones", async () => {
+    expect(await headersOf("Location", "/a", "X-Rate", "1", "x-rate", "2", "Link", "<a>", "Link", "<b>")).toEqual([
       ["Location", "/a"],
       ["X-Rate", "1, 2"],
       ["Link", "<a>, <b>"],
     ]);
   });
 
-  it("drops cookies and what belongs to the connection, also what Connection names", () => {
+  it("drops cookies and what belongs to the connection, also what Connection names", async () => {
     expect(
-      headersOf(
+      await headersOf(
         "Set-Cookie",
         "a=b",
         "Connection",
@@ -125,20 +143,20 @@ describe("answerFromUpstream(): headers", () => {
     ).toEqual([["A", "1"]]);
   });
 
-  it("is not confused by names of object members", () => {
-    expect(headersOf("__proto__", "1", "constructor", "2")).toEqual([
+  it("is not confused by names of object members", async () => {
+    expect(await headersOf("__proto__", "1", "constructor", "2")).toEqual([
       ["__proto__", "1"],
       ["constructor", "2"],
     ]);
     expect(({} as Record<string, unknown>)["1"]).toBeUndefined();
   });
 
-  it("takes the token out of names and values, also where only joined values show it", () => {
+  it("takes the token out of names and values, also where only joined values show it", async () => {
     const [first, second] = [TOKEN.slice(0, 8), TOKEN.slice(8)];
-    expect(headersOf("X", `Bearer ${TOKEN}`, `X-${TOKEN}`, "1")).toEqual([
+    expect(await headersOf("X", `Bearer ${TOKEN}`, `X-${TOKEN}`, "1")).toEqual([
       ["X", "Bearer [redacted]"],
       ["X-[redacted]", "1"],
     ]);
-    expect(headersOf("X", first, "X", second)).toEqual([["X", `${first}, ${second}`]]);
+    expect(await headersOf("X", first, "X", second)).toEqual([["X", `${first}, ${second}`]]);
   });
 });

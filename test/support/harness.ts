@@ -8,7 +8,7 @@ import type { CallerAuth } from "../../src/applications/application.js";
 import { createPrivateKey, sealPrivateKeyHash } from "../../src/applications/private-key.js";
 import { createPublicKey } from "../../src/applications/public-key.js";
 import { type Config, parseConfig } from "../../src/config.js";
-import { type Sandbox, startSandbox } from "../../src/sandbox/sandbox.js";
+import { type Sandbox, type SandboxOptions, startSandbox } from "../../src/sandbox/sandbox.js";
 import { type Service, type ServiceOptions, startService } from "../../src/server.js";
 import { openSqliteStore, type SqliteStore } from "../../src/store/sqlite.js";
 import { sealClientSecret } from "../../src/tokens/client-secret.js";
@@ -26,6 +26,7 @@ export interface HarnessOptions {
   /** The same, for those that need the sandbox's origin. */
   readonly definitionsFor?: (sandboxOrigin: string) => readonly object[];
   readonly upstream?: ServiceOptions["upstream"];
+  readonly sandbox?: SandboxOptions;
   /** Takes each line logged; `logLines` then stays empty, for runs whose log would fill the memory. */
   readonly onLogLine?: (line: string) => void;
 }
@@ -76,7 +77,7 @@ export interface ConnectOptions {
 /** Starts everything on free ports of 127.0.0.1. */
 export async function startHarness(options: HarnessOptions = {}): Promise<Harness> {
   const folder = mkdtempSync(join(tmpdir(), "relay-test-"));
-  const sandbox = await startSandbox();
+  const sandbox = await startSandbox(options.sandbox);
   const config = configFor(folder, sandbox, options);
   const logLines: string[] = [];
   const onLogLine = options.onLogLine ?? ((line: string) => void logLines.push(line));

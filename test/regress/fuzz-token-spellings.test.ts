@@ -1,0 +1,31 @@
+import { describe, expect, it } from "vitest";
+import { answerFromUpstream } from "../../src/relay/answer.js";
+import { createRedactor, REDACTED } from "../../src/telemetry/redact.js";
+
+// Found by `npm run fuzz -- --only answers`: spellings of a token that real software makes went through.
+
+const TOKEN = "CANARY_abcdefgh+/ij.kl-mn==";
+
+describe("createRedactor()", () => {
+  it.each([
+    ["System.Text.Json", "CANARY_abcdefgh\\u002B/ij.kl-mn=="],
+    ["Gson", "CANARY_abcdefgh+/ij.kl-mn\\u003d\\u003d"],
+    ["a writer that escapes all it can", "CANARY_abcdefgh\\u002b\\u002fij\\u002ekl\\u002dmn\\u003d\\u003d"],
+    ["the same in upper case", "CANARY_abcdefgh\\u002B\\u002Fij\\u002Ekl\\u002Dmn\\u003D\\u003D"],
+    ["quote() of Python", "CANARY_abcdefgh%2B/ij.kl-mn%3D%3D"],
+  ])("finds a token as %s writes it", (_, written) => {
+    const redactor = createRedactor([TOKEN]);
+    expect(redactor.text(`{"t":"${written}"}`)).toBe(`{"t":"${REDACTED}"}`);
+    expect(redactor.bytes(Buffer.from(`{"t":"${written}"}`)).toString()).toBe(`{"t":"${REDACTED}"}`);
+  });
+});
+
+describe("answerFromUpstream()", () => {
+  it("finds a token in a media type, which is put in lower case", () => {
+    const token = "CANARY_abcdefghijkl";
+    const rawHeaders = ["Content-Type", `text/${token}`];
+    const upstream = { statusCode: 200, rawHeaders, body: Buffer.from("x") };
+    const answer = answerFromUpstream(upstream, "auto", createRedactor([token]));
+    expect(JSON.stringify(answer).toLowerCase()).not.toContain(token.toLowerCase());
+  });
+});

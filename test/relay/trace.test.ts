@@ -1,0 +1,56 @@
+import { describe, expect, it } from "vitest";
+import type { Call } from "../../src/relay/call.js";
+import { createCallTrace, createRelayLog } from "../../src/relay/trace.js";
+import type { CallRecord } from "../../src/telemetry/call-log.js";
+
+/** Everything a caller chose, or could be a secret, is this text. */
+const SECRET = "CANARY_ANYTHING";
+
+const call = {
+  callId: "id",
+  surface: "rest",
+  startedAt: 0,
+  providerName: SECRET,
+  publicKey: SECRET,
+  userId: SECRET,
+  proof: { privateKey: SECRET, userSignature: SECRET, origin: SECRET, address: SECRET },
+  description: { url: SECRET, headers: [[SECRET, SECRET]] },
+} as unknown as Call;
+
+describe("createRelayLog()", () => {
+  it("logs an allow-list of members, none of which a caller or a provider chose", () => {
+    const records: CallRecord[] = [];
+    const log = createRelayLog(
+      (record) => records.push(record),
+      () => {},
+    );
+    const answer = { statusCode: 200, contentType: SECRET, headers: [], data: { kind: "text", text: SECRET } } as const;
+    log.call(createCallTrace(call), { result: "success", callId: "id", answer });
+    log.call(createCallTrace(call), {
+      result: "error",
+      callId: "id",
+      errorType: "API_ERROR",
+      statusCode: 400,
+      message: SECRET,
+      answer,
+    });
+    expect(JSON.stringify(records)).not.toContain(SECRET);
+    for (const record of records) {
+      expect(Object.keys(record).sort()).toEqual([
+        "applicationId",
+        "callId",
+        "errorType",
+        "method",
+        "origin",
+        "provider",
+        "providerMs",
+        "requestBytes",
+        "responseBytes",
+        "rule",
+        "status",
+        "surface",
+        "totalMs",
+      ]);
+    }
+  });
+});
