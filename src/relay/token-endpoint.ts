@@ -1,11 +1,14 @@
+import { RelayError } from "../errors.js";
 import type { RenewalTarget } from "../tokens/renewal.js";
 import type { TokenEndpointAnswer } from "../tokens/token-answer.js";
 import type { TokenRequest } from "../tokens/token-request.js";
-import type { Upstream } from "../upstream/request.js";
+import type { Upstream, UpstreamRequest } from "../upstream/request.js";
 import { headerValue } from "./answer.js";
 
 /** Below the lease of a renewal and below the grace that providers give a rotated token (threats 3.1). Milliseconds. */
 const TOKEN_DEADLINE_MS = 8000;
+/** A process that stood still may have the answer waiting; timers come before sockets. Milliseconds. */
+const LAST_READ_MS = 250;
 
 /**
  * Asks a token endpoint, through the same guarded way out as every call. Not tied to any caller: a renewal that has
@@ -14,19 +17,36 @@ const TOKEN_DEADLINE_MS = 8000;
 export function createTokenEndpoint(upstream: Upstream) {
   return async (target: RenewalTarget, { headers, body }: TokenRequest): Promise<TokenEndpointAnswer> => {
     const url = new URL(target.tokenEndpoint);
-    const answer = await upstream.send(
-      {
-        origin: url.origin,
-        path: url.pathname + url.search,
-        method: "POST",
-        headers,
-        body,
-        connectionId: "token-endpoint",
-        allowPrivateNetwork: target.allowPrivateNetwork,
-      },
-      { deadline: performance.now() + TOKEN_DEADLINE_MS, signal: undefined },
-    );
-    const { statusCode, rawHeaders } = answer;
-    return { statusCode, body: answer.body, retryAfter: headerValue(rawHeaders, "retry-after") };
+    const request: UpstreamRequest = {
+      origin: url.origin,
+      path: url.pathname + url.search,
+      method: "POST",
+      headers,
+      body,
+      connectionId: "token-endpoint",
+      allowPrivateNetwork: target.allowPrivateNetwork,
+    };
+    const limit = startLimit();
+    try {
+      const answer = await upstream.send(request, { deadline: Number.POSITIVE_INFINITY, signal: limit.signal });
+      const { statusCode, rawHeaders } = answer;
+      return { statusCode, body: answer.body, retryAfter: headerValue(rawHeaders, "retry-after") };
+    } finally {
+      limit.clear();
+    }
   };
+}
+
+/**
+ * The deadline. After a halt of the process (SIGSTOP, a suspended machine) it has passed while the answer lies in the
+ * socket, and with it a rotation that the provider has performed: so the sockets are read once more before the end.
+ */
+function startLimit(): { readonly signal: AbortSignal; clear(): void } {
+  const controller = new AbortController();
+  const abort = () =>
+    controller.abort(new RelayError("PROVIDER_TIMEOUT", "The token endpoint did not answer in time."));
+  let timer = setTimeout(() => {
+    timer = setTimeout(abort, LAST_READ_MS);
+  }, TOKEN_DEADLINE_MS);
+  return { signal: controller.signal, clear: () => clearTimeout(timer) };
 }

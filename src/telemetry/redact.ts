@@ -22,34 +22,35 @@ export interface Redactor {
  */
 export function createRedactor(secrets: readonly string[]): Redactor {
   const groups = secrets.filter((secret) => secret.length >= MIN_SECRET_LENGTH).flatMap(groupsOf);
-  const byteGroups = groups.map(({ anchor, forms }) => ({ anchor: latin1(anchor), forms: forms.map(latin1) }));
+  const anchors = groups.map(({ anchor }) => latin1(anchor));
+  const isIn = (input: Buffer) => (_group: Group, at: number) => input.includes(anchors[at] as Buffer);
   return {
-    mayOccurIn: (input) => byteGroups.some(({ anchor }) => input.includes(anchor)),
+    mayOccurIn: (input) => groups.some(isIn(input)),
     overlap: Math.max(0, ...groups.map(({ anchor }) => anchor.length - 1)),
     bytes: (input) =>
-      byteGroups.reduce(
-        (bytes, group) => (bytes.includes(group.anchor) ? group.forms.reduce(replaceBytes, bytes) : bytes),
-        input,
-      ),
+      groups
+        .filter(isIn(input))
+        .flatMap(({ forms }) => forms().map(latin1))
+        .reduce(replaceBytes, input),
     text: (input) =>
-      groups.reduce(
-        (text, group) => (text.includes(group.anchor) ? group.forms.reduce(replaceText, text) : text),
-        input,
-      ),
+      groups
+        .filter(({ anchor }) => input.includes(anchor))
+        .flatMap(({ forms }) => forms())
+        .reduce(replaceText, input),
   };
 }
 
 /** Spellings that all hold the same anchor: where it is not, none of them is, and one search is enough. */
 interface Group {
   readonly anchor: string;
-  /** Longest first, so that no part of one is left when a shorter one is replaced. */
-  readonly forms: readonly string[];
+  /** Longest first, so that no part of one is left when a shorter one is replaced. Asked for only after a hit. */
+  readonly forms: () => readonly string[];
 }
 
 function groupsOf(secret: string): Group[] {
   const [anchor = ""] = (secret.match(/\w+/g) ?? []).sort((a, b) => b.length - a.length);
-  const base64 = base64Forms(secret).map((form) => ({ anchor: form, forms: [form] }));
-  return [{ anchor, forms: spelledForms(secret) }, ...base64];
+  const base64 = base64Forms(secret).map((form) => ({ anchor: form, forms: () => [form] }));
+  return [{ anchor, forms: () => spelledForms(secret) }, ...base64];
 }
 
 /** Letters, digits and `_` are the same in each of them. */

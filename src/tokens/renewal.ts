@@ -1,9 +1,11 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { RelayError } from "../errors.js";
 import type { Breaker } from "./breaker.js";
-import type { Connection, ConnectionStore, Lease } from "./connection.js";
+import type { Connection, ConnectionStore, Lease, RenewedTokens } from "./connection.js";
 import { connectionBinding } from "./connection-binding.js";
+import { openToken } from "./open-token.js";
 import type { Sealer } from "./seal.js";
-import { Secret } from "./secret.js";
+import type { Secret } from "./secret.js";
 import { decideRefreshAnswer, type RefreshVerdict, type TokenEndpointAnswer } from "./token-answer.js";
 import { type OAuthClient, refreshRequestFrom, type TokenEndpointHabits, type TokenRequest } from "./token-request.js";
 import type { TokenResponse } from "./token-response.js";
@@ -40,6 +42,9 @@ const FIRST_BACKOFF_MS = 1000;
 const MAX_BACKOFF_MS = 5 * 60_000;
 /** A provider that refuses this often in a day means it. */
 const MAX_REFUSALS = 5;
+/** A store that is locked or full may take the tokens a moment later. Milliseconds between tries, and how many. */
+const STORE_AGAIN_MS = 500;
+const STORE_TRIES = 20;
 
 /**
  * Renews the token of a connection whose lease we have: asks the provider once, and stores what it said before anything
@@ -91,7 +96,10 @@ async function ask(options: RenewalOptions, target: RenewalTarget, refreshToken:
   return decideRefreshAnswer(answer, options.now());
 }
 
-/** Stored in the turn in which the answer came. A refresh token that came with it is never thrown away. */
+/**
+ * Stored in the turn in which the answer came. A refresh token that came with it is never thrown away, also when the
+ * store cannot take it at once: the provider may give no other.
+ */
 async function commit(
   { connections, sealer, now }: RenewalOptions,
   lease: Lease,
@@ -103,23 +111,32 @@ async function commit(
   const seal = (token: Secret, column: Parameters<typeof connectionBinding>[1]) =>
     sealer.seal(token.reveal(), connectionBinding(connection, column));
   const lifeS = tokens.expiresInS ?? defaultExpiresInS;
-  const isStored = await connections.commitRenewal(
-    lease,
-    {
-      accessToken: seal(tokens.accessToken, "access_token"),
-      refreshToken: tokens.refreshToken && seal(tokens.refreshToken, "refresh_token"),
-      idToken: tokens.idToken && seal(tokens.idToken, "id_token"),
-      scope: tokens.scope || undefined,
-      obtainedAt: sentAt,
-      expiresAt: lifeS === undefined ? undefined : sentAt + lifeS * 1000,
-    },
-    now(),
-  );
-  if (isStored) return "renewed";
+  const renewed: RenewedTokens = {
+    accessToken: seal(tokens.accessToken, "access_token"),
+    refreshToken: tokens.refreshToken && seal(tokens.refreshToken, "refresh_token"),
+    idToken: tokens.idToken && seal(tokens.idToken, "id_token"),
+    scope: tokens.scope || undefined,
+    obtainedAt: sentAt,
+    expiresAt: lifeS === undefined ? undefined : sentAt + lifeS * 1000,
+  };
+  if (await untilStored(() => connections.commitRenewal(lease, renewed, now()))) return "renewed";
   if (tokens.refreshToken !== undefined) {
-    await connections.keepPreviousRefreshToken(lease, seal(tokens.refreshToken, "previous_refresh_token"));
+    const previous = seal(tokens.refreshToken, "previous_refresh_token");
+    await untilStored(() => connections.keepPreviousRefreshToken(lease, previous));
   }
   return "lost";
+}
+
+/** Tries a write again while the store cannot be used; for what exists nowhere else. Rejects as the last try did. */
+async function untilStored<T>(write: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await write();
+    } catch (error) {
+      if (tries === STORE_TRIES || !(error instanceof RelayError && error.reason === "STORE_UNAVAILABLE")) throw error;
+    }
+    await delay(STORE_AGAIN_MS);
+  }
 }
 
 /** Another renewal may have been first; then its tokens count. Else one that lost against it may be the good one. */
@@ -128,8 +145,7 @@ async function endOrFallBack(options: RenewalOptions, lease: Lease, target: Rene
   const current = await connections.find(lease.connection);
   if (current === undefined || current.version !== lease.connection.version) return "lost";
   if (lease.previousRefreshToken !== undefined) {
-    const binding = connectionBinding(lease.connection, "previous_refresh_token");
-    const previous = new Secret(sealer.open(lease.previousRefreshToken, binding).toString());
+    const previous = openToken(sealer, lease.connection, "previous_refresh_token", lease.previousRefreshToken);
     return attempt(options, { ...lease, previousRefreshToken: undefined }, target, previous);
   }
   const reason = lease.wasAbandoned ? "rotation_lost_suspected" : "invalid_grant";
@@ -157,16 +173,19 @@ async function recordFailure(
     nextTryAt: now() + Math.max(retryAfterMs, Math.ceil(backoffMs * (0.5 + random() / 2))),
     refreshToken: refreshToken && sealer.seal(refreshToken.reveal(), connectionBinding(connection, "refresh_token")),
   };
-  await connections.recordFailure(lease, failure, now());
+  const write = () => connections.recordFailure(lease, failure, now());
+  await (refreshToken === undefined ? write() : untilStored(write));
 }
 
 async function openRefreshToken({ sealer, connections }: RenewalOptions, lease: Lease): Promise<Secret> {
   const { connection } = lease;
-  if (connection.refreshToken !== undefined) {
-    return new Secret(sealer.open(connection.refreshToken, connectionBinding(connection, "refresh_token")).toString());
+  try {
+    if (connection.refreshToken === undefined) throw reauthorizationRequired();
+    return openToken(sealer, connection, "refresh_token", connection.refreshToken);
+  } catch (error) {
+    await connections.releaseLease(lease);
+    throw error;
   }
-  await connections.releaseLease(lease);
-  throw reauthorizationRequired();
 }
 
 /** Only the user can help. */

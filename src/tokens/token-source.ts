@@ -1,12 +1,11 @@
 import { RelayError } from "../errors.js";
 import type { Connection, ConnectionStore } from "./connection.js";
-import { type ConnectionColumn, connectionBinding } from "./connection-binding.js";
 import { decideFreshness } from "./freshness.js";
+import { openToken } from "./open-token.js";
 import { reauthorizationRequired, refreshUnavailable } from "./renewal.js";
 import type { Renewer } from "./renewer.js";
 import type { Sealer } from "./seal.js";
-import { SealError } from "./seal-blob.js";
-import { Secret } from "./secret.js";
+import type { Secret } from "./secret.js";
 
 /** A token in the clear, and the row it is of. */
 export interface CurrentToken {
@@ -147,17 +146,4 @@ function within(flight: Promise<void>, { deadline, signal }: Wait): Promise<void
 
 function requireUsable({ state }: Connection): void {
   if (state !== "ACTIVE") throw reauthorizationRequired();
-}
-
-function openToken(sealer: Sealer, connection: Connection, column: ConnectionColumn, sealed: Uint8Array): Secret {
-  try {
-    return new Secret(sealer.open(sealed, connectionBinding(connection, column)).toString());
-  } catch (cause) {
-    if (!(cause instanceof SealError)) throw cause;
-    throw new RelayError(
-      "STORE_UNAVAILABLE",
-      "This connection's stored token cannot be opened. The operator must restore the store or its key file, or the user must connect again.",
-      { cause },
-    );
-  }
 }
