@@ -59,7 +59,7 @@ describe("the README's commands", () => {
     const [program = ""] = blocksOf("the demo", "ts");
     const file = resolve("dist/readme-example.mts");
     writeFileSync(file, here(program));
-    const { stdout } = await run("npx", ["tsx", file]);
+    const { stdout } = await run("npx", ["tsx", file]).finally(() => rmSync(file));
     expect(stdout).toMatch(/^success \{/);
   });
 

@@ -34,8 +34,6 @@ interface Exchange {
   readonly origin: CallOrigin;
 }
 
-const NO_QUERY: CallQuery = { fields: new Map(), dotted: [] };
-
 /** The JSON route: HTTP → relay → HTTP. Every answer on it is an envelope, but 405 and preflights. */
 export function createRestHandler(options: RestOptions): PathHandler {
   return (request, response, path) => {
@@ -76,27 +74,37 @@ function providerNameFrom(raw: string): string {
 
 async function answerCall(options: RestOptions, exchange: Exchange, queryText: string): Promise<void> {
   const { request, origin } = exchange;
-  let query = NO_QUERY;
   let dataAt: string | undefined;
   let outcome: Outcome;
   try {
     const memory = openMemory(options.budget, exchange.response);
-    query = parseCallQuery(queryText, options.route.queryFields);
-    const description = descriptionFrom(await readBody(request, options.maxRequestBytes, memory), query);
+    requirePlainBody(request);
+    const query = parseCallQuery(queryText, options.route.queryFields);
+    const body = await readBody(request, options.maxRequestBytes, memory);
+    if (!memory.begin()) throw overloaded();
+    const description = descriptionFrom(body, query);
     dataAt = description.headers.find(([name]) => name.toLowerCase() === "x-pinc-response-data-at")?.[1];
     outcome = await options.relay.perform(callFrom(options, exchange, query, description, memory));
   } catch (error) {
     outcome = options.relay.refuse(origin, error);
   }
-  await answerOutcome(options, exchange, query, outcome, dataAt);
+  await answerOutcome(options, exchange, outcome, dataAt);
 }
 
 /** The call's share of the memory budget, given back when its answer has left. */
 function openMemory(budget: Budget, response: HttpResponse): Reservation {
   const memory = budget.open();
-  if (memory === undefined) throw overloaded();
   response.on("close", memory.release);
   return memory;
+}
+
+/** Named, since a compressed body would otherwise only be called no UTF-8. Other values are no coding of bytes. */
+function requirePlainBody({ headers }: HttpRequest): void {
+  if (!/\b(?:gzip|compress|deflate|br|zstd)\b/i.test(headers["content-encoding"] ?? "")) return;
+  throw new RelayError(
+    "CALL_FORMAT_ERROR",
+    "The content-encoding of the request is not supported. Send the body uncompressed.",
+  );
 }
 
 /** An empty body means that the call is in the query (compat C11). */
@@ -142,7 +150,8 @@ function responseModeFrom(text: string | undefined): ResponseMode {
 function signalOf(response: HttpResponse): AbortSignal {
   const controller = new AbortController();
   response.on("close", () => {
-    if (!response.writableFinished) controller.abort(new Error("The caller is gone."));
+    // Over HTTP/2 a cancelled stream counts as finished, so what matters is whether we had written the answer.
+    if (!response.writableEnded) controller.abort(new Error("The caller is gone."));
   });
   return controller.signal;
 }
@@ -150,11 +159,10 @@ function signalOf(response: HttpResponse): AbortSignal {
 async function answerOutcome(
   options: RestOptions,
   { request, response }: Exchange,
-  query: CallQuery,
   outcome: Outcome,
   dataAt: string | undefined,
 ): Promise<void> {
-  const cors = await corsFieldsFor(options.allowedOrigins, request, query);
+  const cors = await corsFieldsFor(options.allowedOrigins, options.route, request);
   if (response.destroyed) return;
   const body = bodyFromOutcome(outcome, dataAt);
   response.writeHead(options.httpStatus === "mirror" ? mirroredStatus(outcome) : 200, {
@@ -176,5 +184,5 @@ function mustClose(request: HttpRequest): boolean {
 /** A status that an HTTP response with a body cannot have stays in the row alone. */
 function mirroredStatus(outcome: Outcome): number {
   const status = outcome.result === "success" ? outcome.answer.statusCode : outcome.statusCode;
-  return status < 200 || status === 204 || status === 205 || status === 304 ? 200 : status;
+  return status < 200 || status > 599 || status === 204 || status === 205 || status === 304 ? 200 : status;
 }

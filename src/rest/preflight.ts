@@ -1,7 +1,7 @@
 import { corsHeaders, decideCors, preflightHeaders } from "../listener/cors.js";
 import { answerPlain, type HttpRequest, type HttpResponse } from "../listener/exchange.js";
 import { callerKeysOf } from "./caller.js";
-import { type CallQuery, parseCallQuery } from "./query.js";
+import { parseCallQuery } from "./query.js";
 import type { Route } from "./route.js";
 
 /** Browser origins on the list of the application with this public key; none when there is no such application. */
@@ -16,7 +16,7 @@ export async function answerPreflight(
   queryText: string,
 ): Promise<void> {
   const { origin } = request.headers;
-  const allowed = await originsOrNone(allowedOrigins, publicKeyOf(request, route, queryText));
+  const allowed = await originsOrNone(allowedOrigins, publicKeyOf(request, route, queryText) ?? "");
   if (origin === undefined || !decideCors(origin, allowed)) {
     answerPlain(response, 403, "This origin is not on the application's list of allowed origins.", { vary: "Origin" });
     return;
@@ -30,22 +30,32 @@ export async function answerPreflight(
 /** CORS fields of a call's own answer. */
 export async function corsFieldsFor(
   allowedOrigins: AllowedOrigins,
+  route: Route,
   request: HttpRequest,
-  query: CallQuery,
 ): Promise<Record<string, string> | undefined> {
   const { origin } = request.headers;
   if (origin === undefined) return undefined;
-  const allowed = await originsOrNone(allowedOrigins, callerKeysOf(request, query).publicKey);
+  const queryText = /\?(.*)$/.exec(request.url ?? "")?.[1] ?? "";
+  const allowed = await originsOrNone(
+    allowedOrigins,
+    publicKeyOf(request, route, queryText) ?? onlyPublicKeyIn(queryText),
+  );
   return { vary: "Origin", ...(decideCors(origin, allowed) ? corsHeaders(origin) : undefined) };
 }
 
-/** A malformed query names no application; the call itself will say what is wrong with it. */
-function publicKeyOf(request: HttpRequest, route: Route, queryText: string): string {
+/** The application whose list counts; undefined when the query is malformed. */
+function publicKeyOf(request: HttpRequest, route: Route, queryText: string): string | undefined {
   try {
     return callerKeysOf(request, parseCallQuery(queryText, route.queryFields)).publicKey;
   } catch {
-    return "";
+    return undefined;
   }
+}
+
+/** What is wrong with a query stands in the call's row, and a page that names one application must be able to read it. */
+function onlyPublicKeyIn(queryText: string): string {
+  const keys = new URLSearchParams(queryText).getAll("public_key");
+  return keys.length === 1 ? (keys[0] ?? "") : "";
 }
 
 /** When the store cannot be read nothing is allowed to browsers; the row of the call itself says why. */

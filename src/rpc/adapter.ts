@@ -28,7 +28,7 @@ export interface RpcAdapterOptions extends ConnectRouterOptions {
   readonly readMaxBytes: number;
   readonly routes: (router: ConnectRouter) => void;
   readonly budget: Budget;
-  readonly contextValues: (request: HttpRequest, memory: Reservation | undefined) => ContextValues;
+  readonly contextValues: (request: HttpRequest, memory: Reservation) => ContextValues;
   /** Whether any active application lists this browser origin. */
   readonly listsOrigin: (origin: string) => Promise<boolean>;
   /** Faults while a response is written. */
@@ -59,7 +59,8 @@ async function answer(
   try {
     if (await answeredAsPreflight(options.listsOrigin, request, response)) return;
     const memory = options.budget.open();
-    if (memory !== undefined) response.on("close", memory.release);
+    response.on("close", memory.release);
+    memory.onEvicted = () => response.destroy();
     const values = options.contextValues(request, memory);
     const body = createRequestBody(request);
     const universal = await handler({
@@ -75,9 +76,9 @@ async function answer(
 }
 
 /** The body of a request, refused when the memory budget has no room for it. */
-async function* counted(body: AsyncIterable<Uint8Array>, memory: Reservation | undefined): AsyncIterable<Uint8Array> {
+async function* counted(body: AsyncIterable<Uint8Array>, memory: Reservation): AsyncIterable<Uint8Array> {
   for await (const chunk of body) {
-    if (memory?.reserve(chunk.length) === false) throw new ConnectError(overloaded().message, Code.ResourceExhausted);
+    if (memory.reserve(chunk.length) === false) throw new ConnectError(overloaded().message, Code.ResourceExhausted);
     yield chunk;
   }
 }

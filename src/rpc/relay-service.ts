@@ -18,7 +18,7 @@ export interface RelayServiceOptions {
 export interface RequestContext {
   /** The client's IP address. */
   readonly clientAddress: string;
-  /** The call's share of the memory budget; undefined when there are too many calls in flight. */
+  /** The call's share of the memory budget; undefined only where the adapter put nothing. */
   readonly memory: Reservation | undefined;
 }
 
@@ -52,7 +52,7 @@ async function perform(
 ) {
   try {
     const { clientAddress, memory } = context.values.get(requestContextKey);
-    if (memory === undefined) throw overloaded();
+    if (memory === undefined || !memory.begin()) throw overloaded();
     return await options.relay.perform(callFrom(options, origin, request, context, clientAddress, memory));
   } catch (error) {
     return options.relay.refuse(origin, error);

@@ -38,6 +38,8 @@ describe("relay app", () => {
       callerAuth: "PRIVATE_KEY",
       allowedOrigins: ["https://a.example", "https://b.example"],
       allowedAddresses: ["192.0.2.0/24"],
+      callsPerMinute: 0,
+      connectionCallsPerMinute: 0,
       state: "ACTIVE",
       createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
       updatedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),

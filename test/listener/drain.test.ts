@@ -35,9 +35,9 @@ function holding(before?: (res: Response) => void) {
 }
 
 describe("close()", () => {
-  let certificate: { cert: Buffer; key: Buffer };
-  beforeAll(async () => {
-    certificate = await createCertificate();
+  let certificate: ReturnType<typeof createCertificate>;
+  beforeAll(() => {
+    certificate = createCertificate();
   });
 
   it("resolves at once when nothing is open, and again when called again", async () => {
@@ -155,8 +155,8 @@ describe("close()", () => {
   it("drains TLS connections of both protocols, one that is silent too", async () => {
     const { handler, open, arrived } = holding();
     const { listener, port } = await start({ handler, tls: certificate, limits: NO_SWEEP });
-    const session = await connectHttp2(port, { ca: certificate.cert });
-    const options = { port, host: "127.0.0.1", servername: "localhost", ca: certificate.cert };
+    const session = await connectHttp2(port, { ca: certificate.ca });
+    const options = { port, host: "127.0.0.1", servername: "localhost", ca: certificate.ca };
     const [busy, silent] = [tls.connect(options), tls.connect(options)];
     await Promise.all([once(busy, "secureConnect"), once(silent, "secureConnect")]);
     const text = busy.setEncoding("latin1").toArray();
@@ -177,9 +177,9 @@ describe("close()", () => {
     const limits = { headersTimeoutMs: LONG_MS, requestTimeoutMs: LONG_MS };
     const { listener, port } = await start({ tls: certificate, limits });
     const { socket, closed } = await connectRaw(port);
-    const later = await connectHttp2(port, { ca: certificate.cert });
+    const later = await connectHttp2(port, { ca: certificate.ca });
     const done = listener.close(LONG_MS);
-    tls.connect({ socket, servername: "localhost", ca: certificate.cert }).on("error", () => {});
+    tls.connect({ socket, servername: "localhost", ca: certificate.ca }).on("error", () => {});
     await Promise.all([closed, done]);
     expect(later.closed).toBe(true);
   });
@@ -188,7 +188,7 @@ describe("close()", () => {
     const { handler, arrived } = holding();
     const { listener, port } = await start({ handler, tls: certificate, limits: NO_SWEEP });
     const { closed } = await connectRaw(port);
-    const session = await connectHttp2(port, { ca: certificate.cert });
+    const session = await connectHttp2(port, { ca: certificate.ca });
     const answer = request(session).catch((error: Error) => error);
     await arrived;
     await listener.close(10);

@@ -118,9 +118,9 @@ describe("listen() in cleartext", () => {
 });
 
 describe("listen() with TLS", () => {
-  let certificate: { cert: Buffer; key: Buffer };
-  beforeAll(async () => {
-    certificate = await createCertificate();
+  let certificate: ReturnType<typeof createCertificate>;
+  beforeAll(() => {
+    certificate = createCertificate();
   });
 
   it("rejects a certificate that cannot be read", async () => {
@@ -129,7 +129,7 @@ describe("listen() with TLS", () => {
 
   it("serves HTTP/2 to a client that offers h2", async () => {
     const { port } = await start({ tls: certificate });
-    const session = await connectHttp2(port, { ca: certificate.cert });
+    const session = await connectHttp2(port, { ca: certificate.ca });
     expect(session.alpnProtocol).toBe("h2");
     const answer = await request(session, { ":method": "POST" }, LARGE);
     expect(answer.body.length).toBe("2.0 POST / ".length + LARGE.length);
@@ -137,7 +137,7 @@ describe("listen() with TLS", () => {
 
   it.each([[["http/1.1"]], [undefined]])("serves HTTP/1.1 to a client that offers %j", async (ALPNProtocols) => {
     const { port } = await start({ tls: certificate });
-    const options = { port, host: "127.0.0.1", servername: "localhost", ca: certificate.cert, agent: false };
+    const options = { port, host: "127.0.0.1", servername: "localhost", ca: certificate.ca, agent: false };
     const client = https.request({ ...options, ...(ALPNProtocols && { ALPNProtocols }), path: "/tls" });
     expect(await textOf(await response(client.end()))).toContain("1.1 GET /tls");
   });
@@ -147,25 +147,25 @@ describe("listen() with TLS", () => {
     const old = tls.connect({
       port,
       host: "127.0.0.1",
-      ca: certificate.cert,
+      ca: certificate.ca,
       maxVersion: "TLSv1.1",
       minVersion: "TLSv1",
     });
     await new Promise((resolve) => old.once("error", resolve));
     expect(await sendGood(port)).not.toContain("200");
     await fault("client");
-    const session = await connectHttp2(port, { ca: certificate.cert });
+    const session = await connectHttp2(port, { ca: certificate.ca });
     expect((await request(session)).status).toBe(200);
   });
 
   it("survives clients that go away during and after the handshake", async () => {
     const { port, faults } = await start({ tls: certificate });
-    const session = await connectHttp2(port, { ca: certificate.cert });
+    const session = await connectHttp2(port, { ca: certificate.ca });
     const early = await connectRaw(port);
     await request(session);
     reset(early.socket);
     const raw = await connectRaw(port);
-    const late = tls.connect({ socket: raw.socket, servername: "localhost", ca: certificate.cert });
+    const late = tls.connect({ socket: raw.socket, servername: "localhost", ca: certificate.ca });
     await new Promise((resolve) => late.once("secureConnect", resolve));
     await request(session);
     reset(raw.socket);
@@ -175,11 +175,11 @@ describe("listen() with TLS", () => {
 
   it("does not take the preface without ALPN for HTTP/2", async () => {
     const { port } = await start({ tls: certificate });
-    const socket = tls.connect({ port, host: "127.0.0.1", servername: "localhost", ca: certificate.cert });
+    const socket = tls.connect({ port, host: "127.0.0.1", servername: "localhost", ca: certificate.ca });
     socket.write(HELLO);
     socket.resume();
     await new Promise((resolve) => socket.on("error", () => {}).once("close", resolve));
-    const session = await connectHttp2(port, { ca: certificate.cert });
+    const session = await connectHttp2(port, { ca: certificate.ca });
     expect((await request(session)).status).toBe(200);
   });
 });

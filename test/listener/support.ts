@@ -1,13 +1,9 @@
-import { execFile } from "node:child_process";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import http2, { type ClientHttp2Session, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
 import net from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { promisify } from "node:util";
 import { onTestFinished } from "vitest";
 import { type Listener, type ListenerOptions, listen } from "../../src/listener/listener.js";
+import { createAuthority } from "../support/certificates.js";
 
 export type Request = IncomingMessage | Http2ServerRequest;
 export type Response = ServerResponse | Http2ServerResponse;
@@ -146,15 +142,8 @@ export function gate(): { opened: Promise<void>; open: () => void } {
 }
 
 /** A certificate for localhost, made for this run. */
-export async function createCertificate(): Promise<{ cert: Buffer; key: Buffer }> {
-  const folder = await mkdtemp(join(tmpdir(), "listener-"));
-  const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")];
-  const args = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"];
-  const names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"];
-  try {
-    await promisify(execFile)("openssl", [...args, ...names, "-keyout", key, "-out", cert]);
-    return { cert: await readFile(cert), key: await readFile(key) };
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+export function createCertificate(): { cert: Buffer; key: Buffer; ca: string } {
+  const authority = createAuthority("listener");
+  const { cert, key } = authority.issue({ names: ["localhost"] });
+  return { cert: Buffer.from(cert), key: Buffer.from(key), ca: authority.ca };
 }

@@ -2,29 +2,71 @@ import { describe, expect, it } from "vitest";
 import { createBudget } from "../../src/relay/budget.js";
 
 describe("createBudget()", () => {
-  it("gives no share above the number of calls, until one is given back", () => {
+  it("lets no more calls begin than allowed, until one is given back", () => {
     const budget = createBudget({ maxInFlight: 1, maxBufferedBytes: 10 });
-    const first = budget.open();
-    expect(budget.open()).toBeUndefined();
-    first?.release();
-    first?.release();
+    const [first, second] = [budget.open(), budget.open()];
+    expect([first.begin(), first.begin(), second.begin()]).toEqual([true, false, false]);
+    first.release();
+    first.release();
     expect(budget.inFlight).toBe(0);
-    expect(budget.open()).toBeDefined();
-    expect(budget.open()).toBeUndefined();
+    expect([second.begin(), budget.open().begin()]).toEqual([true, false]);
+  });
+
+  it("does not count a request as a call before it is read", () => {
+    const budget = createBudget({ maxInFlight: 2, maxBufferedBytes: 10 });
+    const slow = Array.from({ length: 100 }, () => budget.open());
+    const honest = budget.open();
+    expect([budget.inFlight, honest.reserve(1), honest.begin()]).toEqual([0, true, true]);
+    // Of the others, the youngest that there may be.
+    expect(slow.map((each) => each.reserve(1))).toEqual([...Array(93).fill(false), ...Array(7).fill(true)]);
+  });
+
+  it("never lets a call that is in flight give way", () => {
+    const budget = createBudget({ maxInFlight: 2, maxBufferedBytes: 10 });
+    const call = budget.open();
+    call.begin();
+    call.reserve(10);
+    for (let at = 0; at < 10; at++) expect(budget.open().reserve(1)).toBe(false);
+    expect(budget.bufferedBytes).toBe(10);
+  });
+
+  it("lets requests that are being read give way, oldest first, and tells them", () => {
+    const budget = createBudget({ maxInFlight: 9, maxBufferedBytes: 10 });
+    const gone: string[] = [];
+    const open = (name: string, bytes: number) => {
+      const reservation = budget.open();
+      reservation.onEvicted = () => gone.push(name);
+      expect(reservation.reserve(bytes)).toBe(true);
+      return reservation;
+    };
+    const first = open("first", 4);
+    open("empty", 0);
+    open("third", 4);
+    open("fourth", 2);
+    // An older one has no claim on what a younger one holds.
+    expect(first.reserve(1)).toBe(false);
+    const young = open("young", 3);
+    expect(gone).toEqual(["first"]);
+    expect([first.reserve(1), first.begin()]).toEqual([false, false]);
+    young.begin();
+    expect(young.reserve(6)).toBe(true);
+    expect(gone).toEqual(["first", "third", "fourth"]);
+    expect(budget.bufferedBytes).toBe(9);
   });
 
   it("counts bytes over all calls, and nothing of what it refused", () => {
     const budget = createBudget({ maxInFlight: 9, maxBufferedBytes: 10 });
     const [one, two] = [budget.open(), budget.open()];
-    expect(one?.reserve(6)).toBe(true);
-    expect(two?.reserve(5)).toBe(false);
-    expect(two?.reserve(4)).toBe(true);
-    one?.giveBack(5);
+    expect([one.begin(), two.begin()]).toEqual([true, true]);
+    expect(one.reserve(6)).toBe(true);
+    expect(two.reserve(5)).toBe(false);
+    expect(two.reserve(4)).toBe(true);
+    one.giveBack(5);
     expect(budget.bufferedBytes).toBe(5);
-    one?.release();
+    one.release();
     expect(budget.bufferedBytes).toBe(4);
-    expect(one?.reserve(1)).toBe(false);
-    two?.release();
+    expect(one.reserve(1)).toBe(false);
+    two.release();
     expect(budget.bufferedBytes).toBe(0);
   });
 });

@@ -1,6 +1,8 @@
+import { once } from "node:events";
+import { connect } from "node:net";
 import { Readable } from "node:stream";
 import { request } from "undici";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { type RawProvider, startRawProvider } from "../support/raw-provider.js";
 
@@ -61,5 +63,17 @@ describe("a caller that goes away", () => {
     controller.abort();
     expect(await ended).toBe("gone");
     await silent.openAtMost(0);
+  });
+
+  it.each(["a reset", "an end"])("in the middle of its request is no fault of the relay: %s", async (how) => {
+    const before = harness.logLines.length;
+    const socket = connect(Number(new URL(harness.url).port), "127.0.0.1");
+    await once(socket, "connect");
+    socket.write(`POST ${new URL(target("sandbox")).pathname} HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    if (how === "a reset") socket.resetAndDestroy();
+    else socket.end();
+    await vi.waitFor(() => expect(harness.logLines.slice(before).join("")).toContain("CALL_FORMAT_ERROR"));
+    expect(harness.logLines.slice(before).join("")).not.toContain('"fault"');
   });
 });

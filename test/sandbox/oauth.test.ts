@@ -158,6 +158,32 @@ describe("grant_type=refresh_token", () => {
     expect((await refresh(second.refresh_token)).text).toContain("invalid_grant");
   });
 
+  it("takes a used refresh token again within the grace window after its first use, and not later", async () => {
+    await sandbox.close();
+    sandbox = await startSandbox({ clients: CLIENTS as never, now: () => nowMs, refreshGraceMs: 30_000 });
+    const { refresh_token } = sandbox.issueToken();
+    const second = JSON.parse((await refresh(refresh_token)).text);
+    nowMs += 29_999;
+    const third = JSON.parse((await refresh(refresh_token)).text);
+    expect([await me(second.access_token), await me(third.access_token)]).toEqual([200, 200]);
+    nowMs += 1;
+    expect((await refresh(refresh_token)).text).toContain("invalid_grant");
+    expect(await me(third.access_token)).toBe(401);
+  });
+
+  it("changes the tokens before its answer is held", async () => {
+    await sandbox.close();
+    const held: string[] = [];
+    const holdTokenAnswer = async (received: { body: Buffer }, { statusCode }: { statusCode: number }) => {
+      held.push(`${statusCode} ${new URLSearchParams(received.body.toString()).get("grant_type")}`);
+      if (held.length === 1) expect((await refresh(refresh_token)).statusCode).toBe(400);
+    };
+    sandbox = await startSandbox({ clients: CLIENTS as never, holdTokenAnswer });
+    const { refresh_token } = sandbox.issueToken();
+    expect((await refresh(refresh_token)).statusCode).toBe(200);
+    expect(held).toEqual(["200 refresh_token", "400 refresh_token"]);
+  });
+
   it("narrows the scope on request and never widens it", async () => {
     const { refresh_token } = sandbox.issueToken({ scope: "a b" });
     expect(JSON.parse((await refresh(refresh_token, { scope: "a c" })).text).error).toBe("invalid_scope");

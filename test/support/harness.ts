@@ -171,7 +171,8 @@ async function closeAll(
   rmSync(folder, { recursive: true, force: true });
 }
 
-async function createApplication(
+/** Stores an application that calls with its public key alone, unless the options say otherwise. */
+export async function createApplication(
   store: SqliteStore,
   sealer: Sealer,
   options: NonNullable<Parameters<Harness["createApplication"]>[0]>,
@@ -196,10 +197,11 @@ async function createApplication(
   return { id, publicKey, privateKey };
 }
 
-async function connect(
+/** Stores a connection with a token that the sandbox is told to take; returns the token. */
+export async function connect(
   store: SqliteStore,
   sealer: Sealer,
-  sandbox: Sandbox,
+  sandbox: Pick<Sandbox, "acceptToken">,
   options: ConnectOptions & { readonly application: TestApplication; readonly userId: string },
 ): Promise<string> {
   const accessToken = options.accessToken ?? `CANARY_${randomBytes(24).toString("base64url")}`;

@@ -3,8 +3,8 @@ import { connect } from "node:net";
 import type { TlsOptions } from "node:tls";
 import { describe, expect, it } from "vitest";
 import type { UpstreamOptions } from "../../src/upstream/client.js";
+import { createAuthority } from "../support/certificates.js";
 import { answer, type Play } from "../support/raw-provider.js";
-import { createAuthority } from "./certificates.js";
 import { failureOf, get, provider, textOf, upstream, within } from "./upstream-for-test.js";
 
 const OURS = createAuthority("Ours");

@@ -108,7 +108,8 @@ export type CallDescription = Message<"relay.v1.CallDescription"> & {
 
   /**
    * The body: JSON, or urlencoded when the content-type header says so. For
-   * GET and HEAD its members go to the query. Numbers are doubles here; use
+   * GET and HEAD its members go to the query. Numbers are doubles here, a lone
+   * surrogate becomes U+FFFD, and a member named `__proto__` may get lost; use
    * `body` where every byte counts.
    *
    * @generated from field: google.protobuf.Struct payload = 3;

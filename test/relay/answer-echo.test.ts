@@ -1,0 +1,29 @@
+import { describe, expect, it } from "vitest";
+import { answerFromUpstream } from "../../src/relay/answer.js";
+import { createRedactor } from "../../src/telemetry/redact.js";
+
+const TOKEN = "canary-token-0123456789";
+
+async function headersOf(...rawHeaders: string[]) {
+  const upstream = { statusCode: 200, rawHeaders, body: Buffer.alloc(0) };
+  return (await answerFromUpstream(upstream, "auto", createRedactor([TOKEN]))).headers;
+}
+
+describe("a token echoed in repeated fields", () => {
+  it.each([
+    ["first", [TOKEN, "a", "b"], "[redacted], a, b"],
+    ["second", ["a", TOKEN, "b"], "a, [redacted], b"],
+    ["last", ["a", "b", `Bearer ${TOKEN}`], "a, b, Bearer [redacted]"],
+    ["each", [TOKEN, TOKEN], "[redacted], [redacted]"],
+  ])("is taken out of the %s", async (_which, values, expected) => {
+    expect(await headersOf(...values.flatMap((value) => ["X-Echo", value]))).toEqual([["X-Echo", expected]]);
+  });
+
+  it("is taken out where its parts are joined to it again", async () => {
+    const parts = TOKEN.replace("-", ", ").split(", ");
+    const echoed = createRedactor([parts.join(", ")]);
+    const rawHeaders = parts.flatMap((part) => ["X-Echo", part]);
+    const answer = await answerFromUpstream({ statusCode: 200, rawHeaders, body: Buffer.alloc(0) }, "auto", echoed);
+    expect(answer.headers).toEqual([["X-Echo", "[redacted]"]]);
+  });
+});

@@ -1,0 +1,34 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import { expect, it } from "vitest";
+import { postRest } from "../support/callers.js";
+import { startHarness } from "../support/harness.js";
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+it("never calls the relay itself, though a definition lists it (N15)", async () => {
+  const port = await freePort();
+  const harness = await startHarness({
+    env: { RELAY_LISTEN: `127.0.0.1:${port}` },
+    providers: [{ name: "self", apiOrigins: [`http://127.0.0.1:${port}`, `http://localhost:${port}`] }],
+  });
+  try {
+    const application = await harness.createApplication();
+    await harness.connect(application, "u", { providerName: "self" });
+    for (const host of ["127.0.0.1", "localhost"]) {
+      const call = { url: `http://${host}:${port}/healthz`, method: "GET" };
+      const request = { providerName: "self", userId: "u", publicKey: application.publicKey, call };
+      const [row] = JSON.parse((await postRest(harness.url, request)).text).rows;
+      expect(row).toMatchObject({ errorType: "PROVIDER_UNREACHABLE", statusCode: 502 });
+    }
+  } finally {
+    await harness.close();
+  }
+});

@@ -1,0 +1,147 @@
+import { constants } from "node:http2";
+import { Readable } from "node:stream";
+import { buffer } from "node:stream/consumers";
+import { createGzip } from "node:zlib";
+import { Code, createClient } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { RelayService } from "../../gen/relay/v1/relay_pb.js";
+import { connectHttp2, connectRaw, request } from "../listener/support.js";
+import { type EdgeBed, MAX_REQUEST_BYTES, PATH, startEdgeBed } from "./edge-bed.js";
+
+const MIB = 1024 * 1024;
+
+let bed: EdgeBed;
+
+beforeAll(async () => {
+  bed = await startEdgeBed();
+});
+
+afterAll(() => bed.close());
+
+const good = () => JSON.stringify(bed.call("/me"));
+const port = () => Number(new URL(bed.harness.url).port);
+
+describe("a message over the limit", () => {
+  it("may be as large as the limit", async () => {
+    expect((await bed.send(good().padEnd(MAX_REQUEST_BYTES))).status).toBe(200);
+  });
+
+  it.each([1, 200_000])("is refused when it is %d bytes larger, and the connection goes on", async (more) => {
+    const answer = await bed.send(good().padEnd(MAX_REQUEST_BYTES + more));
+    expect(answer.status).toBe(429);
+    expect(JSON.parse(answer.text)).toMatchObject({ code: "resource_exhausted" });
+    await bed.expectGoodCall();
+  });
+
+  it("is refused when its length is not known before, and the connection goes on", async () => {
+    const chunks = [good(), " ".repeat(MAX_REQUEST_BYTES), " ".repeat(MAX_REQUEST_BYTES)];
+    const answer = await bed.send(Readable.from(chunks));
+    expect(answer.status).toBe(429);
+    await bed.expectGoodCall();
+  });
+
+  it.each([
+    ["Connect", createConnectTransport],
+    ["gRPC", createGrpcTransport],
+    ["gRPC-Web", createGrpcWebTransport],
+  ])("is refused over HTTP/2 by %s, and the connection goes on", async (_protocol, createTransport) => {
+    const client = createClient(RelayService, createTransport({ baseUrl: bed.harness.url, httpVersion: "2" }));
+    const { publicKey } = bed.application;
+    const perform = (path: string, body: Uint8Array) => {
+      const call = { url: bed.harness.sandbox.origin + path, method: "POST", body };
+      return client.call({ providerName: "sandbox", userId: "ada", publicKey, call });
+    };
+    // A client that is left with what it wants to send runs into the memory limit of its own session.
+    for (let times = 0; times < 6; times++) {
+      const refused = perform("/echo", new Uint8Array(3 * MAX_REQUEST_BYTES));
+      await expect(refused).rejects.toMatchObject({ code: Code.ResourceExhausted });
+    }
+    expect(await perform("/echo", new Uint8Array(10))).toMatchObject({ rows: [{ pincStatus: "success" }] });
+  });
+
+  it("is refused when it is endless, and the connection ends", async () => {
+    const { socket, closed } = await connectRaw(port());
+    socket.write(
+      `POST ${PATH} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`,
+    );
+    const chunk = Buffer.from(`fffff\r\n${" ".repeat(0xfffff)}\r\n`);
+    const pump = () => {
+      while (socket.writable && socket.write(chunk));
+    };
+    socket.on("drain", pump);
+    pump();
+    // The end may overtake the answer: whoever never stops sending may not see it.
+    expect(await closed).toMatch(/^HTTP\/1\.1 429 |^$/);
+    await bed.expectGoodCall();
+  });
+
+  it("leaves no fault in the log when the client gives up half-way", async () => {
+    const { socket } = await connectRaw(port());
+    const head = `POST ${PATH} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 2000000\r\n\r\n`;
+    await new Promise((resolve) => socket.write(head.padEnd(1_500_000), resolve));
+    socket.destroy();
+    const session = await connectHttp2(port());
+    const stream = session.request({ ":method": "POST", ":path": PATH, "content-type": "application/json" });
+    await new Promise((resolve) => stream.write(" ".repeat(1_500_000), resolve));
+    stream.close(constants.NGHTTP2_CANCEL);
+    await new Promise((resolve) => stream.on("close", resolve));
+    // The second on the same connection: the relay has seen the end of the first.
+    await request(session, { ":path": "/healthz" });
+    await bed.expectGoodCall();
+    expect(bed.harness.logLines.join("")).not.toContain('"fault"');
+  });
+
+  it("is refused when 300 KB are 300 MB once decompressed, for little memory", async () => {
+    const bomb = await buffer(Readable.from(blanks(300)).pipe(createGzip()));
+    expect(bomb.length).toBeLessThan(400_000);
+    const before = process.resourceUsage().maxRSS;
+    for (const contentType of ["application/json", "application/proto"]) {
+      const answer = await bed.send(bomb, { "content-type": contentType, "content-encoding": "gzip" });
+      expect(answer.status).toBe(429);
+      expect(JSON.parse(answer.text)).toMatchObject({ code: "resource_exhausted" });
+    }
+    const headers = { "content-type": "application/grpc-web+proto", "grpc-encoding": "gzip" };
+    const answer = await bed.send(Buffer.concat([envelopeHead(1, bomb.length), bomb]), headers);
+    expect(answer.text).toContain("grpc-status: 8");
+    expect(process.resourceUsage().maxRSS - before).toBeLessThan(200 * 1024);
+    await bed.expectGoodCall();
+  });
+
+  it("reserves no memory that is only announced, by Content-Length or by an envelope", async () => {
+    const before = process.memoryUsage().arrayBuffers;
+    const announce = (contentType: string, length: number, bytes: string) =>
+      `POST ${PATH} HTTP/1.1\r\nHost: a\r\nContent-Type: ${contentType}\r\nContent-Length: ${length}\r\n\r\n${bytes}`;
+    const json = [announce("application/json", 4294967295, ""), "resource_exhausted"] as const;
+    const grpcWeb = [announce("application/grpc-web+proto", 5, "\0\xff\xff\xff\xff"), "grpc-status: 8"] as const;
+    const requests = [json, json, json, grpcWeb, grpcWeb, grpcWeb];
+    const answers = requests.map(async ([request, told]) => {
+      const { socket, received } = await connectRaw(port());
+      socket.write(request, "latin1");
+      return received(told);
+    });
+    await Promise.all(answers);
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(100 * MIB);
+  });
+
+  it("says what it can decompress", async () => {
+    const answer = await bed.send(good(), { "content-encoding": "zstd" });
+    expect(answer.status).toBe(501);
+    expect(JSON.parse(answer.text)).toMatchObject({ code: "unimplemented" });
+    expect(answer.headers["accept-encoding"]).toBe("gzip,br");
+    expect((await bed.send("no gzip", { "content-encoding": "gzip" })).status).toBe(400);
+    await bed.expectGoodCall();
+  });
+});
+
+function* blanks(mib: number): Generator<Buffer> {
+  const chunk = Buffer.alloc(MIB, " ");
+  for (let sent = 0; sent < mib; sent++) yield chunk;
+}
+
+function envelopeHead(flags: number, length: number): Buffer {
+  const head = Buffer.alloc(5);
+  head.writeUInt8(flags, 0);
+  head.writeUInt32BE(length, 1);
+  return head;
+}
