@@ -187,7 +187,7 @@ function runtimeProblems(env: Readonly<Record<string, string | undefined>>, exec
   }
   if (has("--insecure-http-parser")) problems.push("--insecure-http-parser: accepts smuggled requests; remove it");
   if (has("--tls-keylog")) problems.push("--tls-keylog: writes the keys of provider connections to a file; remove it");
-  if (/\b(http|http2|undici|net|tls|stream|fetch)\b/i.test(env["NODE_DEBUG"] ?? "")) {
+  if (/\*|\b(http|http2|undici|net|tls|stream|fetch)\b/i.test(env["NODE_DEBUG"] ?? "")) {
     problems.push("NODE_DEBUG: prints request headers, and so tokens; unset it");
   }
   if (env["NODE_ENV"] === "production" && has("--inspect", "--inspect-brk", "--inspect-wait")) {

@@ -1,5 +1,6 @@
+import type { Logger } from "pino";
 import { parseConfig, unknownSettings } from "./config.js";
-import { startService } from "./server.js";
+import { type Service, startService } from "./server.js";
 import { stopSignal } from "./stop-signal.js";
 import { createLogger, describeError } from "./telemetry/log.js";
 
@@ -22,16 +23,41 @@ export async function runService(
     return 2;
   }
   const logger = createLogger(parsed.config.logLevel);
+  endOnFault(logger);
   for (const name of unknownSettings(env)) logger.warn({ setting: name }, "unknown setting is ignored");
+  let service: Service;
   try {
-    const service = await startService(parsed.config, { logger });
-    logger.info({ url: service.url }, "listening");
-    await stopSignal();
-    await service.close(GRACE_MS);
-    return 0;
+    service = await startService(parsed.config, { logger });
   } catch (error) {
-    process.stderr.write(`The relay cannot start: ${error instanceof Error ? error.message : "unknown error"}\n`);
-    logger.debug(describeError(error), "start failed");
-    return 1;
+    process.stderr.write(`The relay cannot start: ${startProblem(error)}\n`);
+    return error instanceof Error && CONFIGURATION_ERRORS.has(error.name) ? 2 : 1;
+  }
+  logger.info({ url: service.url }, "listening");
+  await stopSignal();
+  await service.close(GRACE_MS);
+  return 0;
+}
+
+/** Errors whose message is for the operator and says what to correct in the configuration. */
+const CONFIGURATION_ERRORS: ReadonlySet<string> = new Set([
+  "KeyFileError",
+  "KeyMismatchError",
+  "ProviderDefinitionError",
+]);
+
+/** Errors of ours, and those of the system about files and ports, say what is wrong; others only what they are. */
+function startProblem(error: unknown): string {
+  if (!(error instanceof Error)) return "unknown error";
+  const isForOperator = CONFIGURATION_ERRORS.has(error.name) || error.name === "StoreOpenError" || "syscall" in error;
+  return isForOperator ? error.message : Object.values(describeError(error)).filter(Boolean).join(" ");
+}
+
+/** What nobody caught ends the process, told by class and place only: Node.js would print the whole error (threats L09). */
+function endOnFault(logger: Logger): void {
+  for (const event of ["uncaughtException", "unhandledRejection"] as const) {
+    process.on(event, (error: unknown) => {
+      logger.fatal({ where: event, ...describeError(error) }, "fault");
+      process.exit(1);
+    });
   }
 }

@@ -58,6 +58,7 @@ interface Parts {
   /** Where this process listens, once it does: no call may go there. */
   readonly selfAddresses: SelfAddress[];
   readonly log: RelayLog;
+  readonly onClientFault: (error: unknown) => void;
 }
 
 /**
@@ -71,7 +72,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     const readiness = createReadiness(() => parts.store.ready());
     const listener = await listenFor(config, parts, readiness);
     parts.selfAddresses.push({ address: listener.address.host, port: listener.address.port });
-    return { url: urlOf(config, listener), close: closeAll(listener, readiness, closers) };
+    return { url: urlOf(config, listener), close: closeAll(listener, parts.renewer, readiness, closers) };
   } catch (error) {
     for (const close of closers.reverse()) await close();
     throw error;
@@ -103,9 +104,8 @@ async function openParts(
   closers.push(() => upstream.close());
   const log = relayLogFor(options.logger);
   const renewer = renewerFor({ store, sealer, catalog, upstream }, options.logger);
-  // A renewal that has begun is finished and stored before the way out and the store are closed.
-  closers.push(() => renewer.close());
-  return { store, sealer, catalog, upstream, renewer, selfAddresses, log };
+  const onClientFault = (error: unknown) => options.logger.debug(describeError(error), "client fault");
+  return { store, sealer, catalog, upstream, renewer, selfAddresses, log, onClientFault };
 }
 
 function renewerFor(
@@ -119,6 +119,7 @@ function renewerFor(
     owner: randomUUID(),
     now: Date.now,
     random: Math.random,
+    onFault: (error) => logger.error({ where: "renewal", ...describeError(error) }, "fault"),
     targetFor: createTargetFor({ catalog, oauthClients: store.oauthClients, sealer }),
     send: createTokenEndpoint(upstream),
     onRenewal: ({ applicationId, providerName: provider }, outcome) =>
@@ -157,7 +158,8 @@ async function listenFor(config: Config, parts: Parts, readiness: Readiness): Pr
     port: config.listen.port,
     tls: await tlsFrom(config),
     handler: createRouter(handlersFor(config, parts, readiness), readiness),
-    onFault: parts.log.fault,
+    // What single clients send is theirs: it must not flood the log.
+    onFault: (where, error) => (where === "client" ? parts.onClientFault(error) : parts.log.fault(where, error)),
   });
 }
 
@@ -198,10 +200,16 @@ function urlOf(config: Config, { address }: Listener): string {
   return `${config.tlsCertFile === undefined ? "http" : "https"}://${host}:${address.port}`;
 }
 
-function closeAll(listener: Listener, readiness: Readiness, closers: ReadonlyArray<() => Promise<void> | void>) {
+function closeAll(
+  listener: Listener,
+  renewer: Renewer,
+  readiness: Readiness,
+  closers: ReadonlyArray<() => Promise<void> | void>,
+) {
   return async (graceMs: number) => {
     readiness.stop();
-    await listener.close(graceMs);
+    // No renewal is begun any more; those that have begun end beside the calls.
+    await Promise.all([listener.close(graceMs), renewer.close()]);
     for (const close of [...closers].reverse()) await close();
   };
 }

@@ -16,6 +16,8 @@ export interface SessionPeer {
   readonly socket: Socket;
   /** When its last request came, or it was last heard of; before the first request, when the connection came. */
   activeMs: number;
+  /** When it was last asked for a sign of life; undefined before the first time. */
+  probedMs?: number;
 }
 
 /** What is open on one listener, each kept up to date by whoever opens it. */

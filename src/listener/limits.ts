@@ -18,6 +18,8 @@ export interface ListenerLimits {
    * and no further request is pinged as often, and cut when it does not answer within `headersTimeoutMs`.
    */
   readonly sessionIdleTimeoutMs: number;
+  /** How often an HTTP/2 connection is pinged while no request comes; cut without an answer within `headersTimeoutMs`. */
+  readonly probeIntervalMs: number;
   /** How long a refused connection stays readable, so that the client can read the refusal before a reset. */
   readonly lingerMs: number;
   /** Size of a request's header section in bytes; with HTTP/2 counted as RFC 9113 section 6.5.2 does. */
@@ -59,6 +61,8 @@ export const DEFAULT_LIMITS: ListenerLimits = {
   keepAliveTimeoutMs: 65_000,
   /** Channels of typed clients stay open between calls; a new connection costs them a round trip or three. */
   sessionIdleTimeoutMs: 120_000,
+  /** One that broke the protocol and left holds its place little longer than headersTimeoutMs; a ping is 17 bytes. */
+  probeIntervalMs: 15_000,
   /** One slow round trip. */
   lingerMs: 1_000,
   /** Node's own default; browsers and proxies stay below 8 KiB. */

@@ -1,3 +1,5 @@
+import { setMaxListeners } from "node:events";
+
 /** Whether the service can take calls: the store answers and no stop has begun. */
 export interface Readiness {
   isReady(): Promise<boolean>;
@@ -10,6 +12,8 @@ export interface Readiness {
 /** @param probe rejects when something that every call needs is away. */
 export function createReadiness(probe: () => Promise<void>): Readiness {
   const stopping = new AbortController();
+  // Each Watch of the health service waits for it.
+  setMaxListeners(0, stopping.signal);
   return {
     isReady: () =>
       probe().then(

@@ -18,6 +18,8 @@ export function sweep(connections: Connections, limits: ListenerLimits): void {
   }
   for (const [session, peer] of sessions) {
     if (nowMs - peer.activeMs > limits.sessionIdleTimeoutMs) sweepSession(session, peer, connections, limits);
+    else if (nowMs - Math.max(peer.activeMs, peer.probedMs ?? 0) > limits.probeIntervalMs)
+      probe(session, peer, nowMs, limits);
   }
 }
 
@@ -34,6 +36,8 @@ function sweepExchange(socket: Socket, exchange: NewestExchange, nowMs: number, 
  */
 function isStalled(stream: ServerHttp2Stream, ageMs: number, limits: ListenerLimits): boolean {
   if (ageMs > limits.answerTimeoutMs && stream.writableLength > 0) return true;
+  // Answered, and the client does not end its side: nothing more can come of it.
+  if (ageMs > limits.requestTimeoutMs && stream.writableFinished && stream.state.remoteClose !== 1) return true;
   return ageMs > limits.requestTimeoutMs && !stream.headersSent && stream.state.remoteClose !== 1;
 }
 
@@ -44,13 +48,12 @@ function sweepSession(
   connections: Connections,
   limits: ListenerLimits,
 ): void {
-  const cut = () => peer.socket.destroy();
   if (!session.destroyed && hasStreams(session, connections)) {
     peer.activeMs = connections.nowMs;
-    probe(session, limits.headersTimeoutMs, cut);
+    probe(session, peer, connections.nowMs, limits);
   } else if (session.closed || session.destroyed) {
     // Closed by the sweep before: our side has ended, and the peer has not ended its own.
-    cut();
+    peer.socket.destroy();
   } else session.close();
 }
 
@@ -58,8 +61,10 @@ function sweepSession(
  * Pings a silent peer and cuts it if no answer comes. Besides peers that vanished this ends connections that
  * node:http2 gave up after a protocol error: it sends GOAWAY, reads no more and stays.
  */
-function probe(session: Http2Session, timeoutMs: number, cut: () => void): void {
-  const timer = setTimeout(cut, timeoutMs).unref();
+function probe(session: Http2Session, peer: SessionPeer, nowMs: number, limits: ListenerLimits): void {
+  if (session.closed || session.destroyed) return;
+  peer.probedMs = nowMs;
+  const timer = setTimeout(() => peer.socket.destroy(), limits.headersTimeoutMs).unref();
   session.ping(() => clearTimeout(timer));
 }
 

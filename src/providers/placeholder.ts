@@ -11,6 +11,15 @@ export interface PlaceholderTokens {
 const PLACEHOLDER = /(?:\{\{|%7B%7B)(access_token|id_token)(?:\}\}|%7D%7D)/g;
 
 /**
+ * Refuses a path that names a token the connection does not have, before any token is opened.
+ *
+ * Throws CALL_FORMAT_ERROR.
+ */
+export function requirePlaceholders(path: string, provider: Provider, has: { readonly id_token: boolean }): void {
+  fillPlaceholders(path, provider, { access_token: "", id_token: has.id_token ? "" : undefined });
+}
+
+/**
  * Replaces `{{access_token}}` and `{{id_token}}` in an allowed path, percent-encoded, where the provider's definition
  * lists them; anything else stays as it is. The origin was decided before and is out of reach.
  *

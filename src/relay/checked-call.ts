@@ -6,6 +6,8 @@ import { queryFromJson } from "./query.js";
 
 /** Ids and keys; nothing longer is one (threats I19, T02). In UTF-16 code units. */
 const MAX_ID_LENGTH = 256;
+/** JSON text that goes to the query. */
+const MAX_QUERY_BYTES = 32 * 1024;
 
 /** What is sent, as far as the caller decides it. */
 export interface CheckedCall {
@@ -36,13 +38,14 @@ export function checkCall(description: CallDescription, newBoundary: () => strin
   const contentType = decided.forwarded.find(([name]) => name.toLowerCase() === "content-type");
   const body = bodyFromCall({
     method: description.method,
-    payload: description.payload,
+    payload: payloadOf(description),
     body: description.body,
     contentType: contentType?.[1],
     payloadTypeFile: decided.payloadType === "file",
     newBoundary,
   });
-  const query = description.queryString === undefined ? [] : queryFromJson(description.queryString);
+  const query =
+    description.queryString === undefined ? [] : queryFromJson(short(description.queryString, "queryString"));
   return {
     method: body.method,
     headers: withContentType(decided.forwarded, body.contentType),
@@ -52,7 +55,18 @@ export function checkCall(description: CallDescription, newBoundary: () => strin
   };
 }
 
-/** One content-type: that of the body as it is sent, in the place and spelling of the caller's own. */
+/** The payload of a request without a body becomes part of its query. */
+function payloadOf({ method, payload }: CallDescription): Uint8Array | undefined {
+  return payload !== undefined && /^(?:get|head|getfile)$/i.test(method) ? short(payload, "payload") : payload;
+}
+
+/** No server takes a longer request line, and encoding one would hold up other calls. */
+function short(json: Uint8Array, field: string): Uint8Array {
+  if (json.length <= MAX_QUERY_BYTES) return json;
+  throw new RelayError("CALL_FORMAT_ERROR", `${field} is too long for a query: more than ${MAX_QUERY_BYTES} bytes.`);
+}
+
+/** One content-type: that of the body as it is sent. */
 function withContentType(headers: CheckedCall["headers"], contentType: string | undefined): CheckedCall["headers"] {
   const others = headers.filter(([name]) => name.toLowerCase() !== "content-type");
   return contentType === undefined ? others : [...others, ["content-type", contentType]];

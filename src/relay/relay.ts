@@ -3,7 +3,7 @@ import { decideCaller } from "../applications/caller.js";
 import { RelayError } from "../errors.js";
 import { placeCredential } from "../providers/credential.js";
 import { decideBoundOrigin, decideEgress, type EgressAllowed } from "../providers/egress.js";
-import { fillPlaceholders } from "../providers/placeholder.js";
+import { fillPlaceholders, requirePlaceholders } from "../providers/placeholder.js";
 import type { HeaderPairs, Provider, ProviderCatalog } from "../providers/provider.js";
 import { createRedactor } from "../telemetry/redact.js";
 import type { Connection, ConnectionStore } from "../tokens/connection.js";
@@ -63,6 +63,7 @@ export function createRelay(options: RelayOptions): Relay {
       try {
         outcome = await relay(options, call, trace);
       } catch (error) {
+        trace.cause = causeOf(error);
         outcome = outcomeFromError(call.callId, call.signal?.aborted ? callerGone() : error, options.log.fault);
       }
       options.log.call(trace, outcome);
@@ -80,13 +81,14 @@ export function createRelay(options: RelayOptions): Relay {
 async function relay(options: RelayOptions, call: Call, trace: CallTrace): Promise<Outcome> {
   requireCallFields(call);
   const application = await requireApplication(options, call, trace);
-  requireAllowedCaller(options, application, call);
+  requireAllowedCaller(options, application, call, trace);
   await requireRate(options, application.id, application.callsPerMinute);
   const provider = requireProvider(options, call, trace);
   const checked = checkCall(call.description, options.newBoundary);
   const egress = requireEgress(call.description.url, provider, trace);
   const connection = await requireConnection(options, application, call, provider);
   requireBoundOrigin(egress, connection, trace);
+  requirePlaceholders(egress.path, provider, { id_token: connection.idToken !== undefined });
   await requireRate(options, connection.id, application.connectionCallsPerMinute);
   const { answer, secrets } = await sendWithToken(options, { call, trace, provider, checked, egress }, connection);
   const form = call.responseMode === "body" ? "body" : checked.answerAs;
@@ -157,14 +159,16 @@ async function requireApplication({ applications }: RelayOptions, call: Call, tr
   return application;
 }
 
-function requireAllowedCaller(options: RelayOptions, application: Application, call: Call): void {
+function requireAllowedCaller(options: RelayOptions, application: Application, call: Call, trace: CallTrace): void {
   const decision = decideCaller({
     application,
     userId: call.userId,
     proof: call.proof,
     privateKeyHash: () => options.openPrivateKeyHash(application),
   });
-  if (decision.result === "deny") throw new RelayError("CALLER_NOT_ALLOWED", decision.message);
+  if (decision.result === "allow") return;
+  trace.rule = decision.rule;
+  throw new RelayError("CALLER_NOT_ALLOWED", decision.message);
 }
 
 /** No limit is the ordinary case, and costs a comparison. */
@@ -225,6 +229,14 @@ function requireBoundOrigin(egress: EgressAllowed, connection: Connection, trace
   if (decision.result === "allow") return;
   trace.rule = decision.rule;
   throw new RelayError("URL_NOT_ALLOWED", decision.message);
+}
+
+/** What stood behind a failure, for the log: a code or a class, never a text. */
+function causeOf(error: unknown): string | undefined {
+  const cause = error instanceof Error ? error.cause : undefined;
+  if (!(cause instanceof Error)) return undefined;
+  const { rule, code } = cause as { rule?: unknown; code?: unknown };
+  return [code ?? cause.name, rule].filter((part) => typeof part === "string").join(" ");
 }
 
 /** Nobody reads this row; the log line tells the story. */

@@ -32,6 +32,7 @@ export function createTargetFor({ catalog, oauthClients, sealer }: RenewalTarget
     }
     return {
       tokenEndpoint: endpoint,
+      connectionId: connection.id,
       client: openOAuthClient(sealer, stored),
       clientAuthentication: oauth2.clientAuthentication,
       clientIdParameter: oauth2.clientIdParameter,

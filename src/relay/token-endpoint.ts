@@ -23,7 +23,7 @@ export function createTokenEndpoint(upstream: Upstream) {
       method: "POST",
       headers,
       body,
-      connectionId: "token-endpoint",
+      connectionId: target.connectionId,
       allowPrivateNetwork: target.allowPrivateNetwork,
     };
     const limit = startLimit();

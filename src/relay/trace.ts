@@ -10,6 +10,8 @@ export interface CallTrace {
   provider: string | undefined;
   /** Name of the egress rule that allowed or refused the url. */
   rule: string | undefined;
+  /** Code or class of the error behind a failure. */
+  cause: string | undefined;
   method: string | undefined;
   upstreamOrigin: string | undefined;
   requestBytes: number;
@@ -32,6 +34,7 @@ export function createCallTrace(origin: CallOrigin): CallTrace {
     applicationId: undefined,
     provider: undefined,
     rule: undefined,
+    cause: undefined,
     method: undefined,
     upstreamOrigin: undefined,
     requestBytes: 0,
@@ -65,6 +68,7 @@ export function createRelayLog(log: CallLog, fault: RelayLog["fault"]): RelayLog
         status: outcome.result === "success" ? outcome.answer.statusCode : outcome.statusCode,
         errorType: outcome.result === "error" ? outcome.errorType : undefined,
         rule: trace.rule,
+        cause: trace.cause,
         totalMs: performance.now() - trace.origin.startedAt,
         providerMs: trace.providerMs,
         requestBytes: trace.requestBytes,

@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { RelayError } from "../errors.js";
+import { bytesFromBase64 } from "../json/base64.js";
 import { kindAt, sliceMembers } from "../json/json-slice.js";
 import { validateJson } from "../json/json-validator.js";
 import { type CallDescription, CALL_JSON_LIMITS as LIMITS } from "../relay/call.js";
@@ -129,8 +130,9 @@ function headerValue(text: Buffer, range: Range): string {
 function bytesFrom(text: Buffer, range: Range | undefined): Uint8Array | undefined {
   if (range === undefined || kindAt(text, range.start) === "null") return undefined;
   const encoded = stringFrom(text, range, "body");
-  if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(encoded)) throw formatError("body must be base64.");
-  return encoded === "" ? undefined : Buffer.from(encoded, "base64");
+  const bytes = bytesFromBase64(encoded);
+  if (bytes === undefined) throw formatError("body must be base64.");
+  return bytes.length === 0 ? undefined : bytes;
 }
 
 /** A caller's own key, safe to repeat to it: short and without control characters. */

@@ -83,7 +83,7 @@ async function answerCall(options: RestOptions, exchange: Exchange, queryText: s
     const body = await readBody(request, options.maxRequestBytes, memory);
     if (!memory.begin()) throw overloaded();
     const description = descriptionFrom(body, query);
-    dataAt = description.headers.find(([name]) => name.toLowerCase() === "x-pinc-response-data-at")?.[1];
+    dataAt = description.headers.find(([name]) => name.toLowerCase() === "x-pinc-response-data-at")?.[1].trim();
     outcome = await options.relay.perform(callFrom(options, exchange, query, description, memory));
   } catch (error) {
     outcome = options.relay.refuse(origin, error);

@@ -15,6 +15,7 @@ import { type Budget, overloaded, type Reservation } from "../relay/budget.js";
 import { answeredAsPreflight } from "./cors.js";
 import { withDecodeError } from "./invalid-argument.js";
 import { createRequestBody, type RequestBody } from "./request-body.js";
+import { shortenTimeout } from "./timeout.js";
 
 /** How far beyond the limit a body is still read and thrown away, so that the caller gets to see the answer. */
 const DRAIN_FACTOR = 4;
@@ -56,17 +57,18 @@ async function answer(
   request: HttpRequest,
   response: HttpResponse,
 ): Promise<void> {
+  const memory = options.budget.open();
+  response.on("close", memory.release);
+  memory.onEvicted = () => response.destroy();
+  // A stream of messages, such as Watch of the health service, holds nothing worth counting.
+  if (handler.method.methodKind !== "unary") memory.release();
   try {
     if (await answeredAsPreflight(options.listsOrigin, request, response)) return;
-    const memory = options.budget.open();
-    response.on("close", memory.release);
-    memory.onEvicted = () => response.destroy();
     const values = options.contextValues(request, memory);
     const body = createRequestBody(request);
-    const universal = await handler({
-      ...universalRequestFromNodeRequest(request, response, undefined, values),
-      body: bodyFor(handler, counted(body, memory)),
-    });
+    const asked = universalRequestFromNodeRequest(request, response, undefined, values);
+    shortenTimeout(asked.header);
+    const universal = await handler({ ...asked, body: bodyFor(handler, body, memory) });
     await settleRequest(options, handler, request, response, body);
     await universalResponseToNodeResponse(await withDecodeError(withAllow(universal, handler)), response);
   } catch (error) {
@@ -75,17 +77,17 @@ async function answer(
   }
 }
 
+/** One message is read to its end anyway; a stream of messages is handed on as it comes. */
+function bodyFor({ method }: UniversalHandler, body: AsyncIterable<Uint8Array>, memory: Reservation) {
+  return method.methodKind === "unary" ? inBlocks(counted(body, memory)) : body;
+}
+
 /** The body of a request, refused when the memory budget has no room for it. */
 async function* counted(body: AsyncIterable<Uint8Array>, memory: Reservation): AsyncIterable<Uint8Array> {
   for await (const chunk of body) {
     if (memory.reserve(chunk.length) === false) throw new ConnectError(overloaded().message, Code.ResourceExhausted);
     yield chunk;
   }
-}
-
-/** One message is read to its end anyway; a stream of messages is handed on as it comes. */
-function bodyFor({ method }: UniversalHandler, body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
-  return method.methodKind === "unary" ? inBlocks(body) : body;
 }
 
 /**
@@ -126,5 +128,7 @@ function withAllow(universal: UniversalServerResponse, { allowedMethods }: Unive
 }
 
 function isCallerGone(error: unknown, response: HttpResponse): boolean {
-  return response.destroyed || ConnectError.from(error).code === Code.Aborted;
+  // A response of HTTP/2 does not know that its stream was reset.
+  const { destroyed } = response instanceof ServerResponse ? response : response.stream;
+  return destroyed || ConnectError.from(error).code === Code.Aborted;
 }

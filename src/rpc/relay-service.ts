@@ -2,7 +2,7 @@ import { Code, ConnectError, createContextKey, type HandlerContext, type Service
 import { type CallRequest, type RelayService, ResponseMode } from "../../gen/relay/v1/relay_pb.js";
 import { callerKeysFrom } from "../applications/caller-keys.js";
 import { overloaded, type Reservation } from "../relay/budget.js";
-import type { Call, CallOrigin, Surface } from "../relay/call.js";
+import type { Call, CallDescription, CallOrigin, Surface } from "../relay/call.js";
 import type { Relay } from "../relay/relay.js";
 import { descriptionFromMessage } from "./description.js";
 import { responseFromOutcome } from "./row.js";
@@ -53,7 +53,10 @@ async function perform(
   try {
     const { clientAddress, memory } = context.values.get(requestContextKey);
     if (memory === undefined || !memory.begin()) throw overloaded();
-    return await options.relay.perform(callFrom(options, origin, request, context, clientAddress, memory));
+    const call = callFrom(options, origin, request, context, clientAddress, memory);
+    // What came compressed was counted so; these are the bytes that are held.
+    if (!memory.reserve(sizeOf(call.description))) throw overloaded();
+    return await options.relay.perform(call);
   } catch (error) {
     return options.relay.refuse(origin, error);
   }
@@ -89,6 +92,10 @@ function callFrom(
     signal: context.signal,
     deadline: origin.startedAt + limitMs,
   };
+}
+
+function sizeOf({ payload, queryString, body }: CallDescription): number {
+  return (payload?.length ?? 0) + (queryString?.length ?? 0) + (body?.length ?? 0);
 }
 
 function surfaceOf(context: HandlerContext): Surface {

@@ -5,6 +5,8 @@ import { hasInexactNumber } from "../json/inexact-number.js";
 import { validateJson } from "../json/json-validator.js";
 import type { AnswerData, Outcome } from "../relay/outcome.js";
 
+/** Making messages of a larger JSON, and bytes of them, would hold the event loop for more than a moment. */
+const MAX_VALUE_BYTES = 256 * 1024;
 /** A JSON level is up to three messages of a Value, and many protobuf decoders stop at 100. */
 const MAX_VALUE_DEPTH = 30;
 
@@ -60,6 +62,7 @@ function jsonMembers(bytes: Uint8Array): DataMembers {
 }
 
 function fitsValue(bytes: Uint8Array, text: string): boolean {
+  if (bytes.length > MAX_VALUE_BYTES) return false;
   return validateJson(bytes, { maxDepth: MAX_VALUE_DEPTH }) === "valid" && !PROTO_KEY.test(text);
 }
 

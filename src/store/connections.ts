@@ -37,7 +37,10 @@ function prepareFind(db: Database.Database) {
   };
 }
 
-/** A connection that is made again starts afresh: what is known of the old tokens says nothing of the new ones. */
+/**
+ * A connection that is made again starts afresh: what is known of the old tokens says nothing of the new ones. It gets
+ * the new id, so that whatever a renewal of the old tokens still writes finds no row.
+ */
 function preparePut(db: Database.Database) {
   const statement = db.prepare<[ConnectionRow], ConnectionRow>(`
     INSERT INTO connections (${CONNECTION_COLUMNS})
@@ -45,7 +48,7 @@ function preparePut(db: Database.Database) {
       :id_token, :token_type, :scope, :origin_parameters, :obtained_at, :expires_at, :state_reason,
       :fail_count, :last_failed_at, :last_error_class, :next_try_at, :lease_until, :version, :created_at, :updated_at)
     ON CONFLICT (application_id, user_id, provider_name) DO UPDATE SET
-      state = excluded.state, state_reason = NULL,
+      id = excluded.id, state = excluded.state, state_reason = NULL,
       access_token = excluded.access_token, refresh_token = excluded.refresh_token,
       previous_refresh_token = NULL, id_token = excluded.id_token,
       token_type = excluded.token_type, scope = excluded.scope, origin_parameters = excluded.origin_parameters,

@@ -10,6 +10,7 @@ export type RenewalStore = Pick<
   | "commitRenewal"
   | "keepPreviousRefreshToken"
   | "recordFailure"
+  | "extendLease"
   | "releaseLease"
   | "requireReauthorization"
 >;
@@ -28,6 +29,9 @@ export function createRenewalStore(db: Database.Database, attempt: Attempt): Ren
   const release = db.prepare<[string, string]>(
     "UPDATE connections SET lease_owner = NULL, lease_until = NULL WHERE id = ? AND lease_owner = ?",
   );
+  const extend = db.prepare<[number, string, string]>(
+    "UPDATE connections SET lease_until = ? WHERE id = ? AND lease_owner = ?",
+  );
   const end = db.prepare<[string, number, string, number]>(`
     UPDATE connections SET state = 'REAUTHORIZATION_REQUIRED', state_reason = ?, lease_owner = NULL, lease_until = NULL,
       version = version + 1, updated_at = ?
@@ -38,6 +42,8 @@ export function createRenewalStore(db: Database.Database, attempt: Attempt): Ren
     keepPreviousRefreshToken: ({ connection }, refreshToken) =>
       attempt.write(() => void keepPrevious.run(refreshToken, connection.id)),
     recordFailure: (lease, failure, now) => attempt.write(() => fail(lease, failure, now)),
+    extendLease: ({ connection, owner }, leaseUntil) =>
+      attempt.write(() => void extend.run(leaseUntil, connection.id, owner)),
     releaseLease: ({ connection, owner }) => attempt.write(() => void release.run(connection.id, owner)),
     requireReauthorization: ({ connection }, reason, now) =>
       attempt.write(() => end.run(reason, now, connection.id, connection.version).changes > 0),
@@ -91,11 +97,12 @@ function prepareCommit(db: Database.Database) {
     }).changes > 0;
 }
 
-/** Failures more than a day apart are not the same trouble: the count starts again. */
+/** Failures of another kind, or more than a day apart, are not the same trouble: the count starts again. */
 function prepareFail(db: Database.Database) {
   const statement = db.prepare<[Record<string, unknown>]>(`
     UPDATE connections SET
-      fail_count = CASE WHEN last_failed_at > :now - 86400000 THEN fail_count + 1 ELSE 1 END,
+      fail_count = CASE WHEN last_failed_at > :now - 86400000 AND last_error_class = :error_class
+        THEN fail_count + 1 ELSE 1 END,
       last_failed_at = :now, last_error_class = :error_class, next_try_at = :next_try_at,
       refresh_token = coalesce(:refresh_token, refresh_token),
       version = version + (:refresh_token IS NOT NULL),

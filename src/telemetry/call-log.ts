@@ -14,8 +14,10 @@ export interface CallRecord {
   readonly origin: string | undefined;
   readonly status: number;
   readonly errorType: string | undefined;
-  /** Why a refused URL was refused: the name of the rule. */
+  /** The rule that allowed the url, or that refused url or caller. */
   readonly rule: string | undefined;
+  /** Code or class of the error behind a failure, such as ECONNREFUSED. */
+  readonly cause: string | undefined;
   /** Milliseconds: the whole call, and the part of it spent waiting for the provider. */
   readonly totalMs: number;
   readonly providerMs: number | undefined;

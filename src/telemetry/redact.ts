@@ -47,10 +47,14 @@ interface Group {
   readonly forms: () => readonly string[];
 }
 
+/** So much of a secret is taken out even where the rest of it is spelled in no way we know. */
+const MIN_ANCHOR_LENGTH = 16;
+
 function groupsOf(secret: string): Group[] {
   const [anchor = ""] = (secret.match(/\w+/g) ?? []).sort((a, b) => b.length - a.length);
+  const remains = anchor.length >= MIN_ANCHOR_LENGTH ? [anchor] : [];
   const base64 = base64Forms(secret).map((form) => ({ anchor: form, forms: () => [form] }));
-  return [{ anchor, forms: () => spelledForms(secret) }, ...base64];
+  return [{ anchor, forms: () => [...spelledForms(secret), ...remains] }, ...base64];
 }
 
 /** Letters, digits and `_` are the same in each of them. */

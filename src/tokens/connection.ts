@@ -98,7 +98,8 @@ export interface ConnectionFilter {
 /** Where connections are kept. Every method rejects with RelayError STORE_UNAVAILABLE when the store cannot be used. */
 export interface ConnectionStore {
   find(key: ConnectionKey): Promise<Connection | undefined>;
-  /** Inserts, or replaces the token set of the existing row, whose id and creation time stay and version grows. */
+  /** Inserts, or replaces the token set of the existing row, whose creation time stays and version grows;
+   * the id is the new one, so that late writes to the old tokens find nothing. */
   put(connection: NewConnection, now: number): Promise<Connection>;
   list(filter: ConnectionFilter): Promise<Connection[]>;
   /** Resolves to false when there was none. */
@@ -118,6 +119,8 @@ export interface ConnectionStore {
   keepPreviousRefreshToken(lease: Lease, refreshToken: Uint8Array): Promise<void>;
   /** Gives the lease back after a failure. */
   recordFailure(lease: Lease, failure: RenewalFailure, now: number): Promise<void>;
+  /** Moves the end of a lease that is still ours. */
+  extendLease(lease: Lease, leaseUntil: number): Promise<void>;
   /** Gives the lease back after nothing happened. */
   releaseLease(lease: Lease): Promise<void>;
   /** The user must connect again. Resolves to false when the row changed or is gone. */

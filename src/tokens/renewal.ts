@@ -13,6 +13,8 @@ import type { TokenResponse } from "./token-response.js";
 /** Where and how the token of one connection is renewed. */
 export interface RenewalTarget extends TokenEndpointHabits {
   readonly tokenEndpoint: string;
+  /** Whose tokens these are: sockets are kept apart by it where the operator wants that. */
+  readonly connectionId: string;
   readonly client: OAuthClient;
   /** Seconds to assume when the answer has no expires_in; undefined: unknown. */
   readonly defaultExpiresInS: number | undefined;
@@ -40,7 +42,8 @@ export type RenewalOutcome = "renewed" | "lost" | "ended" | "misconfigured" | "r
 /** Backoff of one connection: a second, doubled with each failure, at most five minutes (threats 3.8). */
 const FIRST_BACKOFF_MS = 1000;
 const MAX_BACKOFF_MS = 5 * 60_000;
-/** A provider that refuses this often in a day means it. */
+const DAY_MS = 24 * 60 * 60 * 1000;
+/** A provider that refuses this often, each time within a day of the last, means it. */
 const MAX_REFUSALS = 5;
 /** A store that is locked or full may take the tokens a moment later. Milliseconds between tries, and how many. */
 const STORE_AGAIN_MS = 500;
@@ -153,7 +156,9 @@ async function endOrFallBack(options: RenewalOptions, lease: Lease, target: Rene
 }
 
 async function refuse(options: RenewalOptions, lease: Lease): Promise<RenewalOutcome> {
-  const isFinal = lease.connection.lastErrorClass === "refused" && lease.connection.failCount + 1 >= MAX_REFUSALS;
+  const { lastErrorClass, lastFailedAt = 0, failCount } = lease.connection;
+  const isSameTrouble = lastErrorClass === "refused" && lastFailedAt > options.now() - DAY_MS;
+  const isFinal = isSameTrouble && failCount + 1 >= MAX_REFUSALS;
   if (isFinal && (await options.connections.requireReauthorization(lease, "refused", options.now()))) return "ended";
   await recordFailure(options, lease, "refused", 0, undefined);
   return "refused";

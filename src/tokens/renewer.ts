@@ -1,11 +1,14 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Connection } from "./connection.js";
+import { RelayError } from "../errors.js";
+import type { Connection, Lease } from "./connection.js";
 import { misconfigured, type RenewalOptions, type RenewalTarget, refreshUnavailable, renewLeased } from "./renewal.js";
 
 /** What renewing needs beside one renewal's own. */
 export interface RenewerOptions extends RenewalOptions {
   /** This process, different from every other one that shares the store. */
   readonly owner: string;
+  /** Hears of what no renewal should end with: a store that cannot be used, a value that does not open, a fault. */
+  readonly onFault: (error: unknown) => void;
   /** Where a connection is renewed. Rejects with RelayError when there is nowhere. */
   readonly targetFor: (connection: Connection) => Promise<RenewalTarget>;
 }
@@ -21,8 +24,15 @@ export interface Renewer {
   close(): Promise<void>;
 }
 
-/** Longer than a token request may take (8 s), shorter than what providers with a grace window grant (30 s). */
-export const LEASE_MS = 12_000;
+/**
+ * How long a lease outlives its owner. The owner extends it while the token request is on its way, so it may be shorter
+ * than one; short, since the next owner, and the one after it, must come within the 30 s of a provider's grace window.
+ */
+export const LEASE_MS = 5000;
+/** Several may fail before the lease ends, in milliseconds. */
+const EXTEND_EVERY_MS = 1000;
+/** Longer than a token request may take (8 s) and the lease of an owner that is gone. */
+const WAIT_MS = 24_000;
 /** How often the row is looked at while another process has the lease, in milliseconds. */
 const POLL_MS = 100;
 /** How long a client that the provider refused is not shown to it again, in milliseconds. */
@@ -42,7 +52,8 @@ export function createRenewer(options: RenewerOptions): Renewer {
     try {
       await renewOnce(options, connection, closing.signal);
     } catch (error) {
-      const isHeld = (error as { reason?: unknown }).reason === "PROVIDER_MISCONFIGURED";
+      if (!(error instanceof RelayError) || error.cause !== undefined) options.onFault(error);
+      const isHeld = error instanceof RelayError && error.reason === "PROVIDER_MISCONFIGURED";
       if (isHeld) holds.set(hold, options.now() + MISCONFIGURED_HOLD_MS);
       throw error;
     }
@@ -66,7 +77,7 @@ export function createRenewer(options: RenewerOptions): Renewer {
 async function renewOnce(options: RenewerOptions, connection: Connection, closing: AbortSignal): Promise<void> {
   requireDue(connection, options.now());
   const target = await options.targetFor(connection);
-  const leaveAt = options.now() + 2 * LEASE_MS;
+  const leaveAt = options.now() + WAIT_MS;
   for (let current: Connection | undefined = connection; isSame(current, connection); ) {
     const now = options.now();
     if (now >= leaveAt || closing.aborted) throw refreshUnavailable();
@@ -74,10 +85,24 @@ async function renewOnce(options: RenewerOptions, connection: Connection, closin
       requireDue(current, now);
       requireEndpoint(options, target, now);
       const lease = await options.connections.takeLease(current, options.owner, now + LEASE_MS, now);
-      if (lease !== undefined) return renewLeased(options, lease, target);
+      if (lease !== undefined) return renewExtended(options, lease, target);
     }
     await delay(POLL_MS, undefined, { ref: false });
     current = await options.connections.find(connection);
+  }
+}
+
+/** Renews while the lease is kept: only an owner that is gone, or stands still, loses it. */
+async function renewExtended(options: RenewerOptions, lease: Lease, target: RenewalTarget): Promise<void> {
+  const { connections, now } = options;
+  const timer = setInterval(() => {
+    // The next one is a second away; when none can be written, the lease ends as if the owner were gone.
+    connections.extendLease(lease, now() + LEASE_MS).catch(() => {});
+  }, EXTEND_EVERY_MS);
+  try {
+    await renewLeased(options, lease, target);
+  } finally {
+    clearInterval(timer);
   }
 }
 

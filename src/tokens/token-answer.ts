@@ -1,5 +1,5 @@
 import { Secret } from "./secret.js";
-import { parseTokenResponse, type TokenResponse, TokenResponseError } from "./token-response.js";
+import { type TokenResponse, TokenResponseError, tokenResponseFrom } from "./token-response.js";
 
 /** What a token endpoint sent back. */
 export interface TokenEndpointAnswer {
@@ -68,7 +68,7 @@ function decideTokens(members: Members, failed: (refreshToken?: Secret) => Refre
 
 function tokensFrom(members: Members): TokenResponse | undefined {
   try {
-    return parseTokenResponse(JSON.stringify(members));
+    return tokenResponseFrom(members);
   } catch (error) {
     if (error instanceof TokenResponseError) return undefined;
     throw error;

@@ -30,9 +30,15 @@ const TOKEN = /^[\x21-\x7E]+$/;
 /** RFC 6749 appendix A.17: a refresh token may hold spaces. */
 const VSCHARS = /^[\x20-\x7E]+$/;
 
+type Members = Readonly<Record<string, unknown>>;
+
 /** Reads a token response given as JSON text. Throws TokenResponseError. */
 export function parseTokenResponse(text: string): TokenResponse {
-  const members = membersFrom(text);
+  return tokenResponseFrom(membersFrom(text));
+}
+
+/** Reads the members of a token response, wherever they came from. Throws TokenResponseError. */
+export function tokenResponseFrom(members: Members): TokenResponse {
   const accessToken = tokenFrom(members, "access_token", TOKEN);
   if (accessToken === undefined) throw new TokenResponseError("access_token", missingTokenProblem(members));
   return {
@@ -44,8 +50,6 @@ export function parseTokenResponse(text: string): TokenResponse {
     scope: Array.isArray(members["scope"]) ? scopeFromList(members["scope"]) : textFrom(members, "scope"),
   };
 }
-
-type Members = Readonly<Record<string, unknown>>;
 
 /** The parser's own error quotes the text, so it goes nowhere: not even into `cause`. */
 function membersFrom(text: string): Members {

@@ -121,7 +121,7 @@ async function forcedRow(options: TokenSourceOptions, stored: Connection, wait: 
   return row?.state === "ACTIVE" && row.version !== stored.version ? row : undefined;
 }
 
-/** The token is still good: how the renewal ends is for the log alone, which hears of it from the renewer. */
+/** The token is still good: how the renewal ends is for the log alone, and the renewer has told it. */
 function renewBeside(renewer: Renewer, connection: Connection): void {
   renewer.renew(connection).catch(() => {});
 }
@@ -129,6 +129,7 @@ function renewBeside(renewer: Renewer, connection: Connection): void {
 /** Waits for a renewal no longer than the caller can; the renewal goes on. */
 function within(flight: Promise<void>, { deadline, signal }: Wait): Promise<void> {
   return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
     const timer = setTimeout(() => end(() => reject(refreshUnavailable())), Math.max(0, deadline - performance.now()));
     const onAbort = () => end(() => reject(signal?.reason));
     const end = (settle: () => void) => {

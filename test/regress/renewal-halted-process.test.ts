@@ -4,6 +4,7 @@ import type { RenewalTarget } from "../../src/tokens/renewal.js";
 import type { Upstream, UpstreamAnswer } from "../../src/upstream/request.js";
 
 const TARGET: RenewalTarget = {
+  connectionId: "c",
   tokenEndpoint: "http://127.0.0.1:1/token",
   client: { clientId: "c", clientSecret: undefined },
   clientAuthentication: "none",

@@ -39,6 +39,7 @@ describe("createRelayLog()", () => {
       expect(Object.keys(record).sort()).toEqual([
         "applicationId",
         "callId",
+        "cause",
         "errorType",
         "method",
         "origin",

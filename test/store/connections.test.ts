@@ -145,7 +145,7 @@ describe("put()", () => {
     expect(await store.connections.find(keyOf("u"))).toEqual(put);
   });
 
-  it("replaces the token set, forgets what was known of the old one, and keeps id and creation", async () => {
+  it("replaces the token set, forgets what was known of the old one, keeps its creation, and is another row to late writes", async () => {
     const first = await store.connections.put(
       connectionForTest(sealer, keyOf("u"), { access_token: "old", refresh_token: "r", id_token: "i" }),
       NOW,
@@ -153,7 +153,8 @@ describe("put()", () => {
     at.raw().exec(`UPDATE connections SET state = 'REAUTHORIZATION_REQUIRED', state_reason = 'invalid_grant',
       previous_refresh_token = x'01', lease_owner = 'me', lease_until = 1, fail_count = 3, next_try_at = 1, last_error_class = 'x'`);
     const second = await store.connections.put(connectionForTest(sealer, keyOf("u"), { access_token: "new" }), NOW + 9);
-    expect(second).toMatchObject({ id: first.id, createdAt: NOW, updatedAt: NOW + 9, version: 2, state: "ACTIVE" });
+    expect(second.id).not.toBe(first.id);
+    expect(second).toMatchObject({ createdAt: NOW, updatedAt: NOW + 9, version: 2, state: "ACTIVE" });
     expect([second.refreshToken, second.idToken, await tokenOf(keyOf("u"))]).toEqual([undefined, undefined, "new"]);
     const rest = at
       .raw()

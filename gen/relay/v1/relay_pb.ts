@@ -260,8 +260,9 @@ export type ResultRow = Message<"relay.v1.ResultRow"> & {
   /**
    * How `data` is encoded where it is not the value itself: `base64` for bytes
    * that are neither JSON nor text; `json` for JSON text that a
-   * google.protobuf.Value cannot hold for every client (nested deeper than 30
-   * levels, numbers beyond a double, a member named `__proto__`).
+   * google.protobuf.Value should not or cannot hold for every client (larger
+   * than 256 KiB, nested deeper than 30 levels, numbers beyond a double, a
+   * member named `__proto__`).
    *
    * @generated from field: string data_encoding = 9;
    */

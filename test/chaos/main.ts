@@ -1,0 +1,61 @@
+import { createBuild } from "./build.js";
+import { runDisconnects } from "./disconnects.js";
+import { runExpiries } from "./expiries.js";
+import { runKills } from "./kills.js";
+import { type ChaosOptions, type PartName, parseChaosOptions, USAGE } from "./options.js";
+import type { PartOptions, PartReport } from "./part.js";
+import { runStops } from "./stops.js";
+import { runTerminations } from "./terminations.js";
+
+const PARTS: Readonly<Record<PartName, (script: string, options: PartOptions) => Promise<PartReport>>> = {
+  expiries: runExpiries,
+  kills: runKills,
+  stops: runStops,
+  disconnects: runDisconnects,
+  terminations: runTerminations,
+};
+
+/** Enough findings to see what they have in common. */
+const MAX_FINDINGS = 20;
+
+void main(process.argv.slice(2)).then((exitCode) => {
+  process.exitCode = exitCode;
+});
+
+/**
+ * Renews tokens while processes are killed, stopped and told to end, and callers leave; shows that no token is lost.
+ * Exit code 0 when nothing was found, 1 when something was, 2 for a wrong command line.
+ */
+async function main(args: readonly string[]): Promise<number> {
+  let options: ChaosOptions;
+  try {
+    options = parseChaosOptions(args);
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : error}\n${USAGE}`);
+    return 2;
+  }
+  process.stdout.write(`seed ${options.seed}\n`);
+  const build = createBuild();
+  try {
+    let found = 0;
+    for (const [name, count] of options.counts) {
+      const startedAt = performance.now();
+      const report = await PARTS[name](build.script, { count, seed: options.seed });
+      process.stdout.write(textOf(name, report, performance.now() - startedAt));
+      found += report.findings.length;
+    }
+    return found === 0 ? 0 : 1;
+  } finally {
+    build.remove();
+  }
+}
+
+function textOf(name: PartName, { lines, findings }: PartReport, ms: number): string {
+  const more = findings.length > MAX_FINDINGS ? [`  … and ${findings.length - MAX_FINDINGS} more`] : [];
+  return `${[
+    `${name}: ${Math.round(ms / 1000)} s, ${findings.length} findings`,
+    ...lines.map((line) => `  ${line}`),
+    ...findings.slice(0, MAX_FINDINGS).map((finding) => `  FOUND ${finding}`),
+    ...more,
+  ].join("\n")}\n`;
+}

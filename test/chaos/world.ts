@@ -1,0 +1,122 @@
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+import Database from "better-sqlite3";
+import { Agent, request } from "undici";
+import type { Connection } from "../../src/tokens/connection.js";
+import { type Harness, startHarness } from "../support/harness.js";
+import { type RelayProcess, startRelayProcess } from "./relay-process.js";
+import { createTokenLog, type TokenLog } from "./token-log.js";
+
+/** A provider with its token endpoint, a store, and as many relay processes on it as a part starts. */
+export interface World {
+  readonly tokens: TokenLog;
+  /** Lines that relays logged as errors. */
+  readonly faults: readonly string[];
+  startRelay(): RelayProcess;
+  /** Connects a user whose access token has ended; again, when there is a connection. Resolves to the user's id. */
+  connect(userId?: string): Promise<string>;
+  /** Lets the access token end, and touches nothing else of the row. */
+  expire(userId: string): void;
+  /** Ends, at the provider alone, the access token that was given last. */
+  revoke(userId: string): void;
+  find(userId: string): Promise<Connection>;
+  /** The row as it is stored, sealed tokens and all. */
+  row(userId: string): Readonly<Record<string, unknown>>;
+  call(url: string, userId: string, options?: CallOptions): Promise<CallResult>;
+  /** `ok` for a database that is whole. */
+  checkIntegrity(): string;
+  /** Kills what runs and takes everything away. */
+  close(): Promise<void>;
+}
+
+/** What a part may choose about a call. */
+export interface CallOptions {
+  /** Path at the provider; `/me` by default. */
+  readonly path?: string;
+  readonly signal?: AbortSignal;
+}
+
+/** `success`, the error type of the envelope, or `unreachable` when there was no answer of a relay. */
+export type CallResult = string;
+
+/** Starts one, with nothing connected. A provider with no grace ends a grant when a refresh token comes twice. */
+export async function startWorld(script: string, { graceMs = 0 } = {}): Promise<World> {
+  const tokens = createTokenLog();
+  const sandbox = { refreshGraceMs: graceMs, holdTokenAnswer: tokens.hold, maxRequests: 1 };
+  const harness = await startHarness({ sandbox, onLogLine: () => {} });
+  const application = await harness.createApplication();
+  await harness.putClient(application);
+  const db = new Database(join(harness.folder, "relay.db"));
+  const agent = new Agent({ headersTimeout: 60_000, keepAliveTimeout: 1000 });
+  const faults: string[] = [];
+  const relays: RelayProcess[] = [];
+  const expire = db.prepare<[string]>("UPDATE connections SET expires_at = 1 WHERE user_id = ?");
+  const select = db.prepare<[string], Record<string, unknown>>("SELECT * FROM connections WHERE user_id = ?");
+  return {
+    tokens,
+    faults,
+    startRelay() {
+      const relay = startRelayProcess(script, environmentOf(harness), (line) => faults.push(line));
+      relays.push(relay);
+      return relay;
+    },
+    async connect(userId = randomUUID()) {
+      const refreshToken = harness.sandbox.issueToken().refresh_token;
+      tokens.learn(refreshToken, userId);
+      await harness.connect(application, userId, { refreshToken, expiresAt: 1 });
+      return userId;
+    },
+    expire: (userId) => void expire.run(userId),
+    revoke(userId) {
+      const given = tokens.exchanges.findLast((exchange) => exchange.userId === userId && exchange.accessToken !== "");
+      if (given !== undefined) harness.sandbox.revoke(given.accessToken);
+    },
+    async find(userId) {
+      const key = { applicationId: application.id, userId, providerName: "sandbox" };
+      return (await harness.store.connections.find(key)) as Connection;
+    },
+    row: (userId) => select.get(userId) as Record<string, unknown>,
+    call: (url, userId, options) =>
+      call(agent, `${url}/oauth/method/sandbox/call?user_id=${userId}&public_key=${application.publicKey}`, {
+        url: harness.sandbox.origin + (options?.path ?? "/me"),
+        signal: options?.signal,
+      }),
+    checkIntegrity: () => String(db.pragma("integrity_check", { simple: true })),
+    async close() {
+      for (const relay of relays) relay.kill("SIGKILL");
+      await Promise.all(relays.map(({ exited }) => exited));
+      await agent.destroy();
+      db.close();
+      await harness.close();
+    },
+  };
+}
+
+function environmentOf({ folder }: Harness): Record<string, string> {
+  return {
+    RELAY_LISTEN: "127.0.0.1:0",
+    RELAY_DATABASE: `sqlite:${join(folder, "relay.db")}`,
+    RELAY_KEY_FILE: join(folder, "relay.key"),
+    RELAY_PROVIDERS: join(folder, "provider-0.json"),
+    RELAY_ALLOW_LOOPBACK: "true",
+  };
+}
+
+async function call(
+  dispatcher: Agent,
+  target: string,
+  { url, signal }: { readonly url: string; readonly signal: AbortSignal | undefined },
+): Promise<CallResult> {
+  const body = JSON.stringify({ url, method: "GET" });
+  const headers = { "content-type": "application/json" };
+  try {
+    const answer = await request(target, { method: "POST", dispatcher, headers, body, signal: signal ?? null });
+    const [row] = JSON.parse(await answer.body.text()).rows;
+    return row.pincStatus === "success"
+      ? "success"
+      : `${row.errorType}${row.errorType === "API_ERROR" ? ` ${row.statusCode}` : ""}`;
+  } catch {
+    // A relay that was killed, or a caller that left: both are what a run is about.
+    return "unreachable";
+  }
+}
