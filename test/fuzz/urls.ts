@@ -1,0 +1,173 @@
+import fc from "fast-check";
+import { decideEgress } from "../../src/providers/egress.js";
+import type { Provider } from "../../src/providers/provider.js";
+import { providerFrom } from "../providers/provider-for-test.js";
+import { SPECIAL_IPV4, SPECIAL_IPV6 } from "./address-notations.js";
+import { type Bench, startBench, type Worker } from "./bench.js";
+import { type Campaign, mustHold } from "./campaign.js";
+import { type Exploration, explore, exploreList, joined } from "./explore.js";
+import { type FuzzRow, isUndecodable, rowFrom } from "./surfaces.js";
+import { generatedUrls, listUrls, readCorpus, type UrlInput, type UrlPlaces } from "./url-inputs.js";
+import { fieldValue } from "./wire-request.js";
+
+const SURFACES = ["REST", "Connect"] as const;
+const WORKERS = 8;
+/** Stored with each connection at the provider with a template. */
+const TENANT = { tenant: "acme" };
+/** The resolver answers each query for it with the next special address. */
+const RESOLVED_NAME = "addresses.test";
+
+/** Names that were looked up, and the resolver that knows only this machine. */
+interface FakeDns {
+  readonly asked: Set<string>;
+  /** What {@link RESOLVED_NAME} resolves to. */
+  address: string;
+}
+
+/** Urls in every spelling: none may lead anywhere but to an allowed origin, and what is allowed arrives as written. */
+export const fuzzUrls: Campaign = async ({ count, seed }) => {
+  const dns: FakeDns = { asked: new Set(), address: "" };
+  const bench = await startBench({ workers: WORKERS, providers: DEFINITIONS, upstream: { resolve: resolveWith(dns) } });
+  await connectAll(bench);
+  const places = placesOf(bench);
+  const check = (input: UrlInput, worker: number) =>
+    checkUrl(bench, places, dns, input, bench.workers[worker] as Worker);
+  const corpus = readCorpus();
+  const listed = shuffled(listUrls(places), seed).slice(0, Math.ceil((count - corpus.length) / 2));
+  const generated = Math.max(0, count - corpus.length - listed.length);
+  const exploration = joined(
+    await exploreList([...corpus, ...listed], check, WORKERS),
+    await explore(generatedUrls(places), check, { count: generated, seed, workers: WORKERS }),
+    await checkAddresses(bench, dns),
+  );
+  const result = await bench.finish(exploration);
+  const strangers = [...dns.asked].filter((name) => !ALLOWED_NAMES.has(name));
+  const problems = strangers.map((name) => ({ problem: "a name was looked up", input: name, origin: "the whole run" }));
+  return { ...result, findings: [...result.findings, ...problems] };
+};
+
+const DEFINITIONS = [
+  { name: "tenant", apiOrigins: ["https://{tenant}.example.com"] },
+  { name: "resolved", apiOrigins: [`https://${RESOLVED_NAME}`] },
+];
+
+const ALLOWED_NAMES = new Set(["localhost", "api.github.com", "uploads.github.com", "acme.example.com", RESOLVED_NAME]);
+
+function resolveWith(dns: FakeDns) {
+  return async (hostname: string) => {
+    dns.asked.add(hostname);
+    if (hostname === "localhost") return [{ address: "127.0.0.1", family: 4 }];
+    if (hostname === RESOLVED_NAME) return [{ address: dns.address, family: dns.address.includes(":") ? 6 : 4 }];
+    throw new Error("ENOTFOUND");
+  };
+}
+
+async function connectAll({ harness, application, workers }: Bench): Promise<void> {
+  for (const { userId, token } of workers) {
+    await harness.connect(application, userId, { providerName: "github", accessToken: token });
+    await harness.connect(application, userId, { providerName: "resolved", accessToken: token });
+    const options = { providerName: "tenant", accessToken: token, originParameters: TENANT };
+    await harness.connect(application, userId, options);
+  }
+}
+
+function placesOf({ provider, bystanders }: Bench): UrlPlaces {
+  return {
+    allowed: {
+      wire: [`http://127.0.0.1:${provider.port}`, `http://localhost:${provider.port}`],
+      github: ["https://api.github.com"],
+      tenant: ["https://acme.example.com"],
+    },
+    forbidden: bystanders.map(({ authority }) => authority),
+  };
+}
+
+async function checkUrl(bench: Bench, places: UrlPlaces, dns: FakeDns, input: UrlInput, worker: Worker): Promise<void> {
+  const allowed = allowedFrom(places, input);
+  for (const surface of SURFACES) {
+    const { providerName } = input;
+    const call = JSON.stringify({ url: input.url, method: "GET" });
+    const answer = await bench.send(surface, { providerName, userId: worker.userId, call });
+    const requests = bench.provider.take(worker.token);
+    // Text that UTF-8 cannot hold is no string to protobuf.
+    if (surface === "Connect" && !input.url.isWellFormed() && isUndecodable(answer)) continue;
+    const row = rowFrom(surface, answer);
+    if (allowed === undefined) {
+      mustBeRefused(row, surface);
+      mustHold(requests.length === 0, `${surface} sent a request for a refused url`);
+    } else if (providerName === "wire") {
+      mustHold(row["pincStatus"] === "success", `${surface} did not perform an allowed url: ${row["errorType"]}`);
+      const [request, ...more] = requests;
+      mustHold(request !== undefined && more.length === 0, `${surface} did not send exactly one request`);
+      mustHold(fieldValue(request.fields, "host") === allowed.authority, `${surface} sent another Host`);
+      mustHold(request.target === allowed.path, `${surface} sent ${request.target} for ${allowed.path}`);
+    } else {
+      mustHold(row["errorType"] === "PROVIDER_UNREACHABLE", `${surface} answered ${row["errorType"]} without a DNS`);
+      mustHold(dns.asked.has(allowed.authority), `${surface} did not ask for ${allowed.authority}`);
+    }
+  }
+}
+
+function mustBeRefused(row: FuzzRow, surface: string): void {
+  const { errorType, statusCode } = row;
+  const isRefusal =
+    (errorType === "URL_NOT_ALLOWED" && statusCode === 403) ||
+    (errorType === "CALL_FORMAT_ERROR" && statusCode === 400);
+  mustHold(isRefusal, `${surface} answered ${errorType ?? statusCode} for a url that is not allowed`);
+}
+
+/** Where an allowed url leads; undefined for others. What the text says and what the relay decides must agree. */
+function allowedFrom(places: UrlPlaces, { providerName, url, expect }: UrlInput) {
+  const origin = plainOrigin(places.allowed[providerName] ?? [], url);
+  const decision = decideEgress(url, JUDGED.get(providerName) ?? wireProvider(places));
+  const isAllowed = decision.result === "allow" && (decision.parameters?.["tenant"] ?? "acme") === "acme";
+  mustHold(!isAllowed || origin !== undefined, "the relay allows a url that does not plainly name an allowed origin");
+  mustHold(isAllowed || origin === undefined || isOdd(url), "the relay refuses a plain url of an allowed origin");
+  mustHold(expect === undefined || (expect === "accept") === isAllowed, `the corpus says ${expect}`);
+  if (!isAllowed || origin === undefined) return undefined;
+  mustHold(decision.origin === origin && new URL(url).origin === origin, "origins differ");
+  return { authority: origin.slice(origin.indexOf("//") + 2), path: decision.path };
+}
+
+const JUDGED: ReadonlyMap<string, Provider> = new Map([
+  ["github", providerFrom({ apiOrigins: ["https://api.github.com", "https://uploads.github.com"] })],
+  ["tenant", providerFrom({ apiOrigins: ["https://{tenant}.example.com"] })],
+]);
+
+function wireProvider({ allowed }: UrlPlaces): Provider {
+  return providerFrom({ apiOrigins: allowed["wire"] ?? [] }, true);
+}
+
+/** The origin that a url names in so many letters, whatever follows it. */
+function plainOrigin(origins: readonly string[], url: string): string | undefined {
+  const head = /^https?:\/\/[\w.:-]+(?=[/?#]|$)/i.exec(url)?.[0].toLowerCase();
+  return origins.find((origin) => head === origin || (!/:\d/.test(origin) && head === `${origin}:443`));
+}
+
+/** What may be refused although the origin is plain: length, control characters, half a surrogate, outer spaces, `\`. */
+function isOdd(url: string): boolean {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the purpose
+  return url.length > 4_000 || /[\0-\x1f\x7f-\x9f\\]|^ | $|\p{Surrogate}/u.test(url);
+}
+
+/** An allowed name that resolves to an address that is not (threats N08); loopback is allowed to tests. */
+async function checkAddresses(bench: Bench, dns: FakeDns): Promise<Exploration> {
+  const addresses = [...SPECIAL_IPV4, ...SPECIAL_IPV6].filter((address) => !/^127\.|^::1$/.test(address));
+  const [worker] = bench.workers as [Worker];
+  const call = JSON.stringify({ url: `https://${RESOLVED_NAME}/`, method: "GET" });
+  return exploreList(
+    addresses,
+    async (address) => {
+      dns.address = address;
+      const answer = await bench.send("REST", { providerName: "resolved", userId: worker.userId, call });
+      const text = String(rowFrom("REST", answer)["inernalError"]);
+      mustHold(text.includes("an address that is not allowed"), `dialled ${address}: ${text}`);
+    },
+    1,
+  );
+}
+
+function shuffled<Item>(items: readonly Item[], seed: number): Item[] {
+  const [order = []] = fc.sample(fc.shuffledSubarray([...items], { minLength: items.length }), { seed, numRuns: 1 });
+  return order;
+}

@@ -1,0 +1,192 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is text of the source
+import { type Guard, guard } from "./guard.js";
+
+const EXCHANGE = "upstream/exchange.ts";
+const DIAL = "upstream/dial";
+const ANSWERS = "upstream/answers";
+const REDACT = "telemetry/redact.ts";
+
+/** Where a request may go, and what may come back. */
+export const PROVIDER_GUARDS: readonly Guard[] = [
+  guard(
+    "lookup check",
+    "upstream/lookup.ts",
+    ['if (result === "deny") throw new AddressRefusedError(rule);', ""],
+    "upstream/lookup",
+  ),
+  guard("literal address check", "upstream/connector.ts", ['if (decision?.result !== "deny")', "if (true)"], DIAL),
+  guard(
+    "private addresses",
+    "upstream/address.ts",
+    ['if (rule === "private") return policy.allowPrivateNetwork;', 'if (rule === "private") return true;'],
+    "upstream/address",
+  ),
+  guard(
+    "loopback addresses",
+    "upstream/address.ts",
+    ['if (rule === "loopback") return policy.allowLoopback;', 'if (rule === "loopback") return true;'],
+    "upstream/address",
+  ),
+  guard(
+    "metadata addresses",
+    "upstream/address.ts",
+    ['...ranges("metadata",', '...[].concat("metadata",'],
+    "upstream/address",
+  ),
+  guard(
+    "cleartext only to loopback",
+    "upstream/dial.ts",
+    ['if (target.protocol !== "https:" && decision.rule !== "loopback")', "if (false)"],
+    DIAL,
+  ),
+  guard(
+    "relay dials itself",
+    "upstream/dial.ts",
+    ["return isSelf(address, target.port, policy.selfAddresses()) ?", "return false ?"],
+    DIAL,
+  ),
+  guard("relay is told where it listens", "server.ts", ["parts.selfAddresses.push(", "void ("], "relay/self-call"),
+  guard(
+    "certificate check",
+    "upstream/connector.ts",
+    ["rejectUnauthorized: true", "rejectUnauthorized: false"],
+    "upstream/tls",
+  ),
+
+  guard("deadline", EXCHANGE, ["exchange.expire();", ""], "upstream/abort"),
+  guard(
+    "caller gone",
+    "rest/handler.ts",
+    ["if (!response.writableEnded) controller.abort", "if (false) controller.abort"],
+    "rest/request-limits",
+  ),
+  guard(
+    "poll phase before reuse (P22)",
+    "upstream/pool.ts",
+    ["if (lane.isUsed) this.#reserved.push(exchange);\n      else exchange.send(lane);", "exchange.send(lane);"],
+    "upstream/reuse",
+  ),
+  guard(
+    "unread answer ends the socket",
+    "upstream/pool.ts",
+    ["if (!isWhole || this.#isClosed", "if (this.#isClosed"],
+    "upstream/reuse",
+    "upstream/abort",
+  ),
+  guard("sockets by connection", "upstream/pool.ts", ["if (lane.share !== share) continue;", ""], "upstream/reuse"),
+  guard(
+    "calls at once",
+    "upstream/pool.ts",
+    ["if (this.#running >= this.#options.maxConcurrent) return;", ""],
+    "upstream/reuse",
+  ),
+
+  guard(
+    "1xx cap",
+    EXCHANGE,
+    ["return this.#interim <= this.#answerLimits.maxInformational ||", "return true ||"],
+    ANSWERS,
+  ),
+  guard(
+    "answer header count",
+    EXCHANGE,
+    ["if (raw.length > 2 * this.#answerLimits.maxHeaderCount)", "if (false)"],
+    ANSWERS,
+  ),
+  guard(
+    "answer size by length",
+    EXCHANGE,
+    ["if (fields.contentLength > this.#answerLimits.maxResponseBytes)", "if (false)"],
+    ANSWERS,
+  ),
+  guard("answer size, raw", EXCHANGE, ["if (this.#size > this.#answerLimits.maxResponseBytes)", "if (false)"], ANSWERS),
+  guard("answer size, decoded", "upstream/decode.ts", ["maxOutputLength: maxBytes,", ""], "upstream/decode"),
+  guard(
+    "content-encoding chain",
+    "upstream/decode.ts",
+    ["const coding = value.trim()", 'const coding = (value.split(",").pop() ?? "").trim()'],
+    "upstream/decode",
+  ),
+  guard(
+    "transfer-encoding",
+    EXCHANGE,
+    ["return isChunkedOrNone(fields.transferEncoding) ||", "return true ||"],
+    ANSWERS,
+  ),
+  guard(
+    "answer cut short",
+    EXCHANGE,
+    ['if (this.lane?.isBroken === true) this.#failAs("cutShort");\n    else', ""],
+    ANSWERS,
+    "upstream/tls",
+  ),
+  guard(
+    "cookies and hop-by-hop fields",
+    "relay/answer.ts",
+    ["if (DROPPED.has(key) || named?.has(key)) continue;", ""],
+    "relay/answer",
+  ),
+
+  guard("redaction, body", REDACT, [".filter(isIn(input))", ".filter(() => false)"], "telemetry/redact"),
+  guard("redaction, base64", REDACT, ["}, ...base64];", "}];"], "telemetry/redact"),
+  guard(
+    "redaction, URL-encoded",
+    REDACT,
+    ["const url = encodeURIComponent(secret);", "const url = secret;"],
+    "telemetry/redact",
+  ),
+  guard(
+    "redaction, between two pieces",
+    REDACT,
+    ["overlap: Math.max(0, ...groups.map(({ anchor }) => anchor.length - 1)),", "overlap: 0,"],
+    "relay/turns",
+  ),
+  guard(
+    "redaction of JSON is made",
+    "relay/answer.ts",
+    ["const bytes = await redactedInTurns(body, redactor);", "const bytes = body;"],
+    "relay/answer",
+  ),
+  guard(
+    "redaction of recoded JSON is made",
+    "relay/answer.ts",
+    ["const text = redactor.text(decodeText(body, charset));", "const text = decodeText(body, charset);"],
+    "relay/answer",
+  ),
+  guard(
+    "redaction of text is made",
+    "relay/answer.ts",
+    ["text: redactor.text(decodeText(body, mediaType.charset))", "text: decodeText(body, mediaType.charset)"],
+    "relay/answer",
+  ),
+  guard(
+    "redaction of bytes is made",
+    "relay/answer.ts",
+    ['kind: "binary", bytes: redactor.bytes(body)', 'kind: "binary", bytes: body'],
+    "relay/answer",
+  ),
+  guard(
+    "redaction of body mode is made",
+    "relay/answer.ts",
+    ['kind: "body", bytes: redactor.bytes(body)', 'kind: "body", bytes: body'],
+    "relay/answer",
+  ),
+  guard(
+    "redaction of a header is made",
+    "relay/answer.ts",
+    ["fields.set(key, [redactor.text(name), redactor.text(value)])", "fields.set(key, [name, value])"],
+    "relay/answer",
+  ),
+  guard(
+    "redaction of joined headers",
+    "relay/answer.ts",
+    ["field[1] = redactor.text(`${field[1]}, ${value}`)", "field[1] = `${field[1]}, ${value}`"],
+    "relay/answer-echo",
+  ),
+  guard(
+    "redaction of the id token",
+    "relay/relay.ts",
+    ["[token] : [token, idToken]", "[token] : [token]"],
+    "relay/id-token",
+  ),
+];

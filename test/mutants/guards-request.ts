@@ -1,0 +1,179 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is text of the source
+import { type Guard, guard } from "./guard.js";
+
+const READ_BODY = "rest/read-body.ts";
+const DESCRIPTION = "rest/description.ts";
+const CALLER = "applications/caller.ts";
+const EGRESS = "providers/egress.ts";
+const URL_TEXT = "providers/url-text.ts";
+const HEADERS = "providers/headers.ts";
+const HTTP1 = "listener/hostile-http1";
+
+/** What a client may send, and who may send it. */
+export const REQUEST_GUARDS: readonly Guard[] = [
+  guard(
+    "host check",
+    "listener/request.ts",
+    ["return problem === undefined ? undefined :", "return true ? undefined :"],
+    HTTP1,
+  ),
+  guard("header count", "listener/request.ts", ["if (rawHeaders.length > maxHeaders * 2) return TOO_MANY;", ""], HTTP1),
+  guard("http version", "listener/request.ts", ["if (httpVersionMajor !== spoken) return VERSION;", ""], HTTP1),
+  guard("raw packet in faults", "listener/client-error.ts", ["delete error.rawPacket;", ""], HTTP1),
+  guard("connection limit", "listener/http1.ts", ["server.maxConnections = limits.maxConnections;", ""], HTTP1),
+  guard(
+    "headers timeout",
+    "listener/await-protocol.ts",
+    ["setTimeout(cut, timeoutMs)", "setTimeout(cut, 2 ** 30)"],
+    "listener/timeouts",
+  ),
+  guard(
+    "trusted proxies",
+    "listener/client-address.ts",
+    ["forwarded === undefined || !isTrustedProxy(peer)", "forwarded === undefined"],
+    "listener/client-address",
+  ),
+
+  guard(
+    "request size, JSON route",
+    "rest/handler.ts",
+    ["readBody(request, options.maxRequestBytes, memory)", "readBody(request, 2 ** 40, memory)"],
+    "rest/request-limits",
+  ),
+  guard(
+    "request size, end of body",
+    READ_BODY,
+    ["if (length > maxBytes) reject(tooLarge(maxBytes));\n      else", ""],
+    "rest/request-limits",
+  ),
+  guard(
+    "request size, typed",
+    "rpc/handler.ts",
+    ["readMaxBytes: options.maxRequestBytes,", "readMaxBytes: 0xffffffff,"],
+    "rpc/grpc-js",
+  ),
+  guard(
+    "JSON depth and keys",
+    DESCRIPTION,
+    ["const verdict = validateJson(text, LIMITS);", "const verdict = validateJson(text);"],
+    "rest/description",
+  ),
+  guard("UTF-8 check", DESCRIPTION, ["if (!isUtf8(text))", "if (false)"], "rest/description"),
+  guard("duplicate url key", DESCRIPTION, ["if (fields.has(field))", "if (false)"], "rest/description"),
+  guard(
+    "unknown field",
+    DESCRIPTION,
+    [
+      "if (field === undefined) throw formatError(`${quoted(member.key)}",
+      "if (field === undefined) continue;\n    if (false) throw formatError(`${quoted(member.key)}",
+    ],
+    "rest/description",
+  ),
+  guard("duplicate query parameter", "rest/query.ts", ["if (fields.has(field))", "if (false)"], "rest/query"),
+  guard("length of ids", "rest/query.ts", ["if (value.length > MAX_VALUE_LENGTH)", "if (false)"], "rest/query"),
+  guard(
+    "lone surrogates in ids",
+    "relay/checked-call.ts",
+    ["if (!value.isWellFormed())", "if (false)"],
+    "relay/checked-call",
+  ),
+
+  guard(
+    "wrong private key",
+    CALLER,
+    ["if (privateKey && !timingSafeEqual(hashPrivateKey(privateKey), hash))", "if (false)"],
+    "applications/caller",
+  ),
+  guard(
+    "wrong user signature",
+    CALLER,
+    ["if (userSignature && !isSignature(userSignature, hash, userId))", "if (false)"],
+    "applications/caller",
+  ),
+  guard(
+    "missing proof",
+    CALLER,
+    ['if (callerAuth === "PUBLIC_KEY") return undefined;', "if (true) return undefined;"],
+    "applications/caller",
+  ),
+  guard(
+    "allowed origins",
+    CALLER,
+    ["!application.allowedOrigins.includes(proof.origin)", "false"],
+    "applications/caller",
+  ),
+  guard(
+    "allowed addresses",
+    CALLER,
+    ["!createAddressMatcher(allowedAddresses)(proof.address)", "false"],
+    "applications/caller",
+  ),
+  guard(
+    "caller check is made",
+    "relay/relay.ts",
+    ["requireAllowedCaller(options, application, call);", ""],
+    "protocols",
+  ),
+  guard("disabled application", "relay/relay.ts", [' || application.state !== "ACTIVE"', ""], "protocols"),
+
+  guard("dropped headers", HEADERS, ["if (isDroppedHeader(key)) continue;", ""], "providers/headers"),
+  guard("header name", HEADERS, ["if (!NAME.test(name))", "if (false)"], "providers/headers"),
+  guard("header value", HEADERS, ["if (!VALUE.test(value))", "if (false)"], "providers/headers"),
+  guard("header given twice", HEADERS, ["if (seen.has(key))", "if (false)"], "providers/headers"),
+  guard("headers, count", HEADERS, ["if (pairs.length > MAX_HEADERS)", "if (false)"], "providers/headers"),
+  guard("headers, length", HEADERS, ["if (length > MAX_HEADER_LENGTH)", "if (false)"], "providers/headers"),
+
+  guard("url: length", URL_TEXT, ['if (url.length > MAX_URL_LENGTH) return "too_long";', ""], "providers/egress"),
+  guard("url: control", URL_TEXT, ['if (CONTROL.test(url)) return "control";', ""], "providers/egress"),
+  guard("url: backslash", URL_TEXT, ['if (path.includes("\\\\")) return "backslash";', ""], "providers/egress"),
+  guard(
+    "url: userinfo",
+    URL_TEXT,
+    [":\\/\\/([A-Za-z0-9.-]+)", ":\\/\\/(?:[^/?#]*@)?([A-Za-z0-9.-]+)"],
+    "providers/egress",
+  ),
+  guard("url: port", URL_TEXT, ["(?::([1-9][0-9]{0,4}))?(?=", "(?::[0-9]*([1-9][0-9]{0,4})?)?(?="], "providers/egress"),
+  guard("url: end of host", URL_TEXT, ["(?=[/?#]|$)/", "/"], "providers/egress"),
+  guard(
+    "origin compare",
+    EGRESS,
+    ["provider.exactOrigins.has(origin)", "[...provider.exactOrigins].some((listed) => origin.startsWith(listed))"],
+    "providers/egress",
+  ),
+  guard(
+    "parser agreement, origin",
+    EGRESS,
+    ["parsed?.origin === text.origin ?", "parsed !== undefined ?"],
+    "providers/egress",
+  ),
+  guard(
+    "template pattern",
+    "providers/origin.ts",
+    ["new RegExp(`^https://${source}$`)", "new RegExp(`^https://${source}`)"],
+    "providers/egress-template",
+  ),
+  guard(
+    "template binding",
+    EGRESS,
+    ["if (stored === undefined || asciiLowerCase(stored) !== value)", "if (false)"],
+    "providers/egress-template",
+  ),
+  guard(
+    "template binding is asked for",
+    "relay/relay.ts",
+    ["requireBoundOrigin(egress, connection, trace);", ""],
+    "relay/bound-origin",
+  ),
+  guard(
+    "http only for loopback",
+    "providers/origin.ts",
+    ['if (scheme === "http" && !(loopback && policy.allowLoopback))', "if (false)"],
+    "providers/origin",
+  ),
+  guard(
+    "placeholders",
+    "providers/placeholder.ts",
+    ["if (!provider.urlPlaceholders.has(name)) return placeholder;", ""],
+    "providers/placeholder",
+  ),
+];

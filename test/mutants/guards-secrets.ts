@@ -1,0 +1,231 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is text of the source
+import { type Guard, guard } from "./guard.js";
+
+const SEAL_BLOB = "tokens/seal-blob.ts";
+const CREDENTIAL = "providers/credential.ts";
+const BUDGET = "relay/budget.ts";
+
+/** Whose token is sent, how secrets are kept, what is told and logged. */
+export const SECRET_GUARDS: readonly Guard[] = [
+  guard("credential overwrite, header", CREDENTIAL, ["key === reserved || ", ""], "providers/credential"),
+  guard(
+    "credential overwrite, query",
+    CREDENTIAL,
+    [".filter((part) => parameterName(part) !== reserved)", ""],
+    "providers/credential",
+  ),
+  guard("caller's Authorization", CREDENTIAL, ["NEVER_SENT.has(key) || ", ""], "providers/credential"),
+  guard(
+    "credential overwrite, encoded name",
+    CREDENTIAL,
+    ["return decoded.toLowerCase();", "return name.toLowerCase();"],
+    "providers/credential",
+  ),
+
+  guard(
+    "tenancy: application in the look-up",
+    "store/connections.ts",
+    [
+      "WHERE application_id = ? AND user_id = ? AND provider_name = ?`);",
+      "WHERE ? <> '' AND user_id = ? AND provider_name = ?`);",
+    ],
+    "store/connections",
+  ),
+  guard(
+    "tenancy: user in the look-up",
+    "store/connections.ts",
+    [
+      "WHERE application_id = ? AND user_id = ? AND provider_name = ?`);",
+      "WHERE application_id = ? AND ? <> '' AND provider_name = ?`);",
+    ],
+    "store/connections",
+  ),
+  guard(
+    "tenancy: application of the call",
+    "relay/relay.ts",
+    [
+      "{ applicationId: application.id, userId: call.userId,",
+      "{ applicationId: (globalThis as never as { first: string }).first ??= application.id, userId: call.userId,",
+    ],
+    "tenancy",
+  ),
+  guard(
+    "tenancy: delete",
+    "store/connections.ts",
+    [
+      '"DELETE FROM connections WHERE application_id = ? AND user_id = ? AND provider_name = ?"',
+      "\"DELETE FROM connections WHERE ? <> '' AND user_id = ? AND provider_name = ?\"",
+    ],
+    "store/tenancy",
+  ),
+  guard(
+    "expired token",
+    "tokens/token-source.ts",
+    ['if (freshness === "ended") return', 'if (freshness === ("never" as string)) return'],
+    "tokens/token-source",
+  ),
+  guard(
+    "renewal: one at a time",
+    "store/renewals.ts",
+    ["(row.lease_until !== null && row.lease_until > now)", "false"],
+    "store/lease",
+  ),
+  guard(
+    "renewal: compare and swap",
+    "store/renewals.ts",
+    ["WHERE id = :id AND version = :version`);", "WHERE id = :id AND :version > 0`);"],
+    "tokens/renewal",
+  ),
+  guard(
+    "state of the connection",
+    "tokens/token-source.ts",
+    ['if (state !== "ACTIVE") throw reauthorizationRequired();', ""],
+    "tokens/token-source",
+  ),
+
+  guard(
+    "associated data: application",
+    SEAL_BLOB,
+    ["table, column, applicationId, userId, providerName, keyId];", "table, column, userId, providerName, keyId];"],
+    "tokens/seal",
+  ),
+  guard(
+    "associated data: user",
+    SEAL_BLOB,
+    [
+      "table, column, applicationId, userId, providerName, keyId];",
+      "table, column, applicationId, providerName, keyId];",
+    ],
+    "tokens/seal",
+  ),
+  guard(
+    "associated data: column",
+    SEAL_BLOB,
+    [
+      "table, column, applicationId, userId, providerName, keyId];",
+      "table, applicationId, userId, providerName, keyId];",
+    ],
+    "tokens/seal",
+  ),
+  guard(
+    "associated data: lengths",
+    SEAL_BLOB,
+    ["data.writeUInt32BE(length, at);", "data.writeUInt32BE(0, at);"],
+    "tokens/seal",
+  ),
+  guard("tag length", SEAL_BLOB, ["export const TAG_BYTES = 16;", "export const TAG_BYTES = 4;"], "tokens/seal"),
+  guard("tag is checked", "tokens/seal.ts", ['throw new SealError("corrupt");\n      }', "}"], "tokens/seal"),
+  guard(
+    "a fresh IV",
+    "tokens/seal.ts",
+    ["const iv = randomBytes(IV_BYTES);", "const iv = Buffer.alloc(IV_BYTES);"],
+    "tokens/seal",
+  ),
+  guard("key mismatch", "store/verify-keys.ts", ["if (wrong !== undefined)", "if (false)"], "store/verify-keys"),
+  guard(
+    "key missing",
+    "store/verify-keys.ts",
+    ["if (keyId === undefined) return;\n  throw", "if (true) return;\n  throw"],
+    "store/verify-keys",
+  ),
+  guard("key mismatch is looked for at start", "server.ts", ["await verifyKeys(store, sealer);", ""], "server-start"),
+  guard(
+    "no new key beside an old store",
+    "server.ts",
+    ["config.keyFileMustExist || existsSync(config.databasePath)", "config.keyFileMustExist"],
+    "server-start",
+  ),
+  guard(
+    "key file: mode 0600",
+    "tokens/key-file-write.ts",
+    ['open(path, "wx", 0o600)', 'open(path, "wx", 0o644)'],
+    "tokens/keyring",
+  ),
+  guard("database: mode 0600", "store/open-database.ts", ["chmodSync(file, 0o600);", ""], "store/open-database"),
+  guard(
+    "database: deleted rows overwritten",
+    "store/open-database.ts",
+    ['["secure_delete", "ON", 1],', ""],
+    "store/open-database",
+  ),
+  guard(
+    "a secret prints itself",
+    "tokens/secret.ts",
+    ["toJSON(): string {\n    return REDACTED;", "toJSON(): string {\n    return this.#value;"],
+    "tokens/secret",
+  ),
+
+  guard("budget: bytes", BUDGET, ["return bufferedBytes + bytes <= maxBufferedBytes;", "return true;"], "relay/budget"),
+  guard("budget: calls", BUDGET, [" || inFlight >= maxInFlight) return false;", ") return false;"], "relay/budget"),
+  guard(
+    "budget: slow requests give way",
+    BUDGET,
+    ["if (reading.size >= READING_PER_CALL * maxInFlight &&", "if (false &&"],
+    "relay/budget",
+  ),
+  guard("budget: stalled requests give way", BUDGET, ["if (held() > 0) evict(reservation);", ""], "relay/budget"),
+  guard(
+    "budget: a call is asked for its place",
+    "rest/handler.ts",
+    ["if (!memory.begin()) throw overloaded();", ""],
+    "relay/overload",
+  ),
+  guard(
+    "budget: request bytes are counted",
+    "rest/read-body.ts",
+    ["else if (memory.reserve(chunk.length))", "else if (true)"],
+    "relay/overload",
+  ),
+  guard("budget: given back", "rest/handler.ts", ['response.on("close", memory.release);', ""], "relay/overload"),
+  guard(
+    "budget: answer bytes are counted",
+    "upstream/exchange.ts",
+    ["if (this.#memory?.reserve(COPIES * chunk.length) === false)", "if (false)"],
+    "relay/overload",
+  ),
+  guard(
+    "chunks are put together",
+    "chunks.ts",
+    ["if (loose.length < MAX_LOOSE) return;", "if (true) return;"],
+    "regress/tiny-chunks",
+  ),
+  guard(
+    "chunks of a message in blocks",
+    "rpc/adapter.ts",
+    ["? inBlocks(counted(body, memory))", "? counted(body, memory)"],
+    "regress/tiny-chunks",
+  ),
+  guard("rate limits", "relay/relay.ts", ["if (waitSeconds === 0) return;", "if (true) return;"], "relay/rate-limit"),
+
+  guard(
+    "error text of a fault",
+    "relay/outcome.ts",
+    ['"The relay failed. Try again, and give the operator this call\'s callId."', "String(error)"],
+    "relay/outcome",
+  ),
+  guard(
+    "error text of the JSON parser",
+    "rpc/adapter.ts",
+    ["await withDecodeError(withAllow(universal, handler))", "withAllow(universal, handler)"],
+    "rpc/protocol-edges",
+  ),
+  guard(
+    "log: errors by class and code",
+    "telemetry/log.ts",
+    ["class: error.name,", "class: `${error.name} ${error.message}`,"],
+    "telemetry/log",
+  ),
+  guard("log: an allow-list", "relay/trace.ts", ["surface: trace.origin.surface,", "...trace.origin,"], "relay/trace"),
+  guard(
+    "settings: loopback only on loopback",
+    "config.ts",
+    ["if (config.allowLoopback && !isLoopbackHost(config.listen.host))", "if (false)"],
+    "config",
+  ),
+  guard(
+    "settings: dangerous flags",
+    "config.ts",
+    ['if (env["NODE_TLS_REJECT_UNAUTHORIZED"] === "0")', "if (false)"],
+    "config",
+  ),
+];

@@ -1,0 +1,110 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { type Copy, createCopy, REPOSITORY } from "./copy.js";
+import { type Guard, withoutGuard } from "./guard.js";
+import { GUARDS } from "./guards.js";
+import { runTests, type Verdict } from "./run-tests.js";
+
+/**
+ * Takes out each guard of the source in turn, in a copy of the working tree, and shows that a test fails without it.
+ *
+ * `npm run mutants -- [--list] [--only NAME]… [--jobs N]`. Exit code 1 when a guard survives, when its text does not
+ * stand in the source exactly once, or when the chosen tests fail already with all guards in place.
+ */
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      list: { type: "boolean" },
+      only: { type: "string", multiple: true },
+      jobs: { type: "string", default: "2" },
+    },
+  });
+  const guards = GUARDS.filter(({ name }) => values.only === undefined || values.only.includes(name));
+  if (values.list) return list(guards);
+  const problems = problemsOf(guards);
+  if (problems.length > 0) return fail(problems.join("\n"));
+  const copies = Array.from({ length: Math.max(1, Number(values.jobs) || 1) }, createCopy);
+  try {
+    return await check(guards, copies);
+  } finally {
+    for (const copy of copies) copy.remove();
+  }
+}
+
+async function check(guards: readonly Guard[], copies: readonly Copy[]): Promise<number> {
+  const tests = [...new Set(guards.flatMap((guard) => guard.tests))];
+  print(`${tests.length} test files with all guards in place`);
+  const unmutated = await runTests((copies[0] as Copy).folder, tests);
+  if (unmutated.result !== "passed") return fail(`They must pass first. ${textOf(unmutated)}`);
+  const waiting = [...guards];
+  const verdicts: Verdict[] = [];
+  const work = async (copy: Copy) => {
+    for (let guard = waiting.shift(); guard !== undefined; guard = waiting.shift()) {
+      const verdict = await runWithout(guard, copy);
+      verdicts.push(verdict);
+      print(`${guard.name.padEnd(WIDTH)}  ${textOf(verdict)}`);
+    }
+  };
+  await Promise.all(copies.map(work));
+  return summary(verdicts);
+}
+
+/** Breaks the copy, and mends it for the next guard. */
+async function runWithout(guard: Guard, copy: Copy): Promise<Verdict> {
+  const path = join(copy.folder, "src", guard.file);
+  const text = readFileSync(path, "utf8");
+  const mutated = withoutGuard(text, guard);
+  if (mutated === undefined) return { result: "broken", problem: `${guard.file} has changed` };
+  writeFileSync(path, mutated);
+  try {
+    return await runTests(copy.folder, guard.tests);
+  } finally {
+    writeFileSync(path, text);
+  }
+}
+
+function summary(verdicts: readonly Verdict[]): number {
+  const count = (result: Verdict["result"]) => verdicts.filter((verdict) => verdict.result === result).length;
+  const broken = count("broken") === 0 ? "" : `, ${count("broken")} broken`;
+  print(`\n${verdicts.length} guards, ${count("failed")} caught, ${count("passed")} survived${broken}`);
+  return count("failed") === verdicts.length && verdicts.length > 0 ? 0 : 1;
+}
+
+/** What makes the list itself wrong: it must not rot. */
+function problemsOf(guards: readonly Guard[]): string[] {
+  const names = new Set<string>();
+  return guards.flatMap((guard) => {
+    const problems: string[] = [];
+    if (names.has(guard.name)) problems.push(`${guard.name}: stands in the list twice`);
+    names.add(guard.name);
+    if (withoutGuard(readFileSync(join(REPOSITORY, "src", guard.file), "utf8"), guard) === undefined) {
+      problems.push(`${guard.name}: its text does not stand in src/${guard.file} exactly once: ${guard.find}`);
+    }
+    return problems;
+  });
+}
+
+function textOf(verdict: Verdict): string {
+  if (verdict.result === "failed") return `caught by ${verdict.test}`;
+  return verdict.result === "passed" ? "SURVIVED" : `BROKEN: ${verdict.problem}`;
+}
+
+function list(guards: readonly Guard[]): number {
+  for (const { name, file, tests } of guards) print(`${name.padEnd(WIDTH)}  src/${file}  ${tests.join(" ")}`);
+  print(`\n${guards.length} guards`);
+  return 0;
+}
+
+function fail(text: string): number {
+  process.stderr.write(`${text}\n`);
+  return 1;
+}
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+const WIDTH = Math.max(...GUARDS.map(({ name }) => name.length));
+
+process.exitCode = await main();
