@@ -1,5 +1,5 @@
 import { execFile, spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
@@ -65,6 +65,7 @@ describe("the README's commands", () => {
 
   it("set up an application and a connection", async () => {
     const [script = ""] = blocksOf("a service", "sh");
+    mkdirSync(join(folder, "data"));
     const env = { ...process.env, RELAY_DATABASE: `sqlite:${folder}/relay.db`, RELAY_KEY_FILE: `${folder}/relay.key` };
     const { stdout } = await run("bash", ["-c", SHELL + script], { cwd: folder, env });
     expect(stdout).toContain("api.github.com");

@@ -1,5 +1,6 @@
 import type { AnswerBytes } from "./answer-bytes.js";
-import { type AnswerInput, SOUND_STATUS_LINES } from "./answer-inputs.js";
+import type { AnswerInput } from "./answer-inputs.js";
+import { SOUND_STATUS_LINES } from "./answer-values.js";
 import type { FuzzRow } from "./surfaces.js";
 
 /** What a provider's answer can be mapped to, besides a row of its own. */

@@ -31,3 +31,8 @@ export type Campaign = (options: CampaignOptions) => Promise<CampaignResult>;
 export function mustHold(holds: boolean, problem: string): asserts holds {
   if (!holds) throw new Error(problem);
 }
+
+/** What was wrong with all inputs together. */
+export function findingOfRun(problem: string): Finding {
+  return { problem, input: "the whole run", origin: "checked at its end" };
+}

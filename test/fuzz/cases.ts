@@ -3,7 +3,7 @@ import { generatedBodies, listBodies } from "./body-inputs.js";
 import { type Campaign, mustHold } from "./campaign.js";
 import { expectationOf, isTypedAlike, wireFaultOf } from "./case-expectations.js";
 import { type CallInput, generatedCalls, listCalls, textFromCall } from "./case-inputs.js";
-import { explore, exploreList, joined } from "./explore.js";
+import { explore, exploreList, joined, pick } from "./explore.js";
 import { type FuzzRow, isUndecodable, rowFrom, type SurfaceName } from "./surfaces.js";
 import type { WireRequest } from "./wire-request.js";
 
@@ -29,7 +29,7 @@ export const fuzzCases: Campaign = async ({ count, seed }) => {
   const bodies = Math.floor(count * BODY_SHARE);
   return bench.finish(
     joined(
-      await exploreList(listCalls(), checkCall, WORKERS),
+      await exploreList(pick(listCalls(), count, seed), checkCall, WORKERS),
       await exploreList(listBodies(`${origin}/x`), checkText, WORKERS),
       await explore(generatedCalls, checkCall, { count: count - bodies, seed, workers: WORKERS }),
       await explore(generatedBodies(`${origin}/x`, evil), checkText, { count: bodies, seed, workers: WORKERS }),

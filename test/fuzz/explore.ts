@@ -101,6 +101,12 @@ export async function exploreList<Input>(
   return { tried: inputs.length, findings };
 }
 
+/** So many of a list, in an order that the seed decides. */
+export function pick<Item>(items: readonly Item[], count: number, seed: number): readonly Item[] {
+  const [order = []] = fc.sample(fc.shuffledSubarray([...items], { minLength: items.length }), { seed, numRuns: 1 });
+  return order.slice(0, Math.max(0, count));
+}
+
 /** The first of each problem. */
 function addFinding(findings: Finding[], finding: Finding): void {
   if (findings.length < MAX_FINDINGS && findings.every(({ problem }) => problem !== finding.problem)) {

@@ -26,54 +26,72 @@ const QUIET_MS = 20;
 /** The relay may stop reading, and what is to be sent then stays here. */
 const WRITE_MS = 3_000;
 
+interface Exchange {
+  readonly socket: net.Socket;
+  readonly send: RawSend;
+  readonly chunks: Buffer[];
+  stage: "writing" | "waiting" | "leaving";
+  timer: NodeJS.Timeout | undefined;
+  isClosed: boolean;
+}
+
 /** Sends on a new connection and resolves when it is closed. */
 export function exchangeRaw(port: number, send: RawSend): Promise<RawOutcome> {
   return new Promise((resolve) => {
     const socket = net.connect({ port, host: "127.0.0.1", noDelay: true });
-    const chunks: Buffer[] = [];
-    let isClosed = true;
-    let timer: NodeJS.Timeout | undefined;
-    const wait = (next: () => void, ms: number) => {
-      clearTimeout(timer);
-      timer = setTimeout(next, ms);
-    };
-    const cut = () => {
-      isClosed = false;
-      socket.destroy();
-    };
-    const leave = () => {
-      socket.off("data", onData).resume();
-      wait(cut, send.closeMs(Buffer.concat(chunks)));
-      if (send.end.startsWith("reset")) socket.resetAndDestroy();
-      else socket.end();
-    };
-    const written = () => {
-      if (!send.end.endsWith("Later")) leave();
-      else wait(leave, chunks.length > 0 ? QUIET_MS : (send.patienceMs ?? PATIENCE_MS));
-      isWritten = true;
-    };
-    let isWritten = false;
-    const onData = () => {
-      if (isWritten) wait(leave, QUIET_MS);
-    };
-    socket.on("data", (chunk: Buffer) => void chunks.push(chunk));
-    socket.on("data", onData);
+    const exchange: Exchange = { socket, send, chunks: [], stage: "writing", timer: undefined, isClosed: true };
     socket.on("error", () => {}); // A reset is one of the ways in which the relay ends a connection: 'close' follows.
+    socket.on("data", (chunk: Buffer) => receive(exchange, chunk));
     socket.on("close", () => {
-      clearTimeout(timer);
-      resolve({ received: Buffer.concat(chunks), isClosed });
+      clearTimeout(exchange.timer);
+      resolve({ received: Buffer.concat(exchange.chunks), isClosed: exchange.isClosed });
     });
     socket.on("connect", () => {
-      wait(leave, WRITE_MS);
-      writeAll(socket, send.writes.values(), written);
+      wait(exchange, leave, WRITE_MS);
+      writeAll(exchange, send.writes.values());
     });
   });
 }
 
 /** Each write in a turn of the event loop of its own, so that the relay reads them apart. */
-function writeAll(socket: net.Socket, rest: IterableIterator<Buffer>, done: () => void): void {
-  if (socket.destroyed || socket.writableEnded) return;
+function writeAll(exchange: Exchange, rest: IterableIterator<Buffer>): void {
+  if (exchange.stage === "leaving" || exchange.socket.destroyed) return;
   const next = rest.next();
-  if (next.done) done();
-  else socket.write(next.value, () => setImmediate(writeAll, socket, rest, done));
+  if (next.done) waitForAnswer(exchange);
+  else exchange.socket.write(next.value, () => setImmediate(writeAll, exchange, rest));
+}
+
+function waitForAnswer(exchange: Exchange): void {
+  const { send, chunks } = exchange;
+  exchange.stage = "waiting";
+  if (send.end.endsWith("Later")) {
+    wait(exchange, leave, chunks.length > 0 ? QUIET_MS : (send.patienceMs ?? PATIENCE_MS));
+  } else leave(exchange);
+}
+
+function receive(exchange: Exchange, chunk: Buffer): void {
+  exchange.chunks.push(chunk);
+  if (exchange.stage === "waiting") wait(exchange, leave, QUIET_MS);
+  else if (exchange.stage === "leaving") waitForClose(exchange);
+}
+
+function leave(exchange: Exchange): void {
+  exchange.stage = "leaving";
+  waitForClose(exchange);
+  if (exchange.send.end.startsWith("reset")) exchange.socket.resetAndDestroy();
+  else exchange.socket.end();
+}
+
+function waitForClose(exchange: Exchange): void {
+  wait(exchange, cut, exchange.send.closeMs(Buffer.concat(exchange.chunks)));
+}
+
+function cut(exchange: Exchange): void {
+  exchange.isClosed = false;
+  exchange.socket.destroy();
+}
+
+function wait(exchange: Exchange, next: (exchange: Exchange) => void, ms: number): void {
+  clearTimeout(exchange.timer);
+  exchange.timer = setTimeout(next, ms, exchange);
 }

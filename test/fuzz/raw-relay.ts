@@ -19,7 +19,7 @@ async function main(): Promise<void> {
       return;
     }
     await harness.close();
-    process.disconnect();
+    process.send?.({ kind: "stopped", usage: await measureUsage() }, () => process.disconnect());
   });
   const { publicKey } = application;
   process.send?.({ kind: "ready", url: harness.url, origin: harness.sandbox.origin, publicKey, token: tokens[0] });

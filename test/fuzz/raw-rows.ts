@@ -12,7 +12,6 @@ import {
   uint32,
   WINDOW_UPDATE,
 } from "../listener/frames.js";
-import type { RawSend } from "./raw-exchange.js";
 import { head, post } from "./raw-http1.js";
 import { blockFrom, callFrames, requestBlock } from "./raw-http2.js";
 import type { RelayPlace } from "./relay-process.js";
@@ -22,7 +21,6 @@ export interface RawRow {
   readonly name: string;
   readonly bytes: Buffer;
   readonly expect: RegExp;
-  readonly end?: RawSend["end"];
 }
 
 const BAD = /^HTTP\/1\.1 400 /;

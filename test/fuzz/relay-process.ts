@@ -19,7 +19,8 @@ export interface RelayProcess extends RelayPlace {
   /** What it wrote to standard error, warnings and the reason of its end, and how it ended; empty while all is well. */
   readonly trouble: string;
   measure(): Promise<{ readonly usage: Usage; readonly log: ReturnType<LogWatch["read"]> }>;
-  stop(): Promise<void>;
+  /** Ends it. Resolves with what it had open when it was closed; undefined when it has ended before. */
+  stop(): Promise<Usage | undefined>;
 }
 
 /** Starts it and waits until it listens. */
@@ -48,11 +49,14 @@ export async function startRelayProcess(): Promise<RelayProcess> {
       return message;
     },
     async stop() {
+      if (child.exitCode !== null || child.signalCode !== null) return undefined;
       isStopping = true;
-      if (child.exitCode !== null || child.signalCode !== null) return;
       const exited = once(child, "exit");
+      const stopped = nextMessage<{ readonly usage: Usage }>(child, "stopped");
       child.send("stop");
+      const { usage } = await stopped;
       await exited;
+      return usage;
     },
   };
 }

@@ -1,11 +1,10 @@
-import fc from "fast-check";
 import { decideEgress } from "../../src/providers/egress.js";
 import type { Provider } from "../../src/providers/provider.js";
 import { providerFrom } from "../providers/provider-for-test.js";
 import { SPECIAL_IPV4, SPECIAL_IPV6 } from "./address-notations.js";
 import { type Bench, startBench, type Worker } from "./bench.js";
 import { type Campaign, mustHold } from "./campaign.js";
-import { type Exploration, explore, exploreList, joined } from "./explore.js";
+import { type Exploration, explore, exploreList, joined, pick } from "./explore.js";
 import { type FuzzRow, isUndecodable, rowFrom } from "./surfaces.js";
 import { generatedUrls, listUrls, readCorpus, type UrlInput, type UrlPlaces } from "./url-inputs.js";
 import { fieldValue } from "./wire-request.js";
@@ -33,7 +32,7 @@ export const fuzzUrls: Campaign = async ({ count, seed }) => {
   const check = (input: UrlInput, worker: number) =>
     checkUrl(bench, places, dns, input, bench.workers[worker] as Worker);
   const corpus = readCorpus();
-  const listed = shuffled(listUrls(places), seed).slice(0, Math.ceil((count - corpus.length) / 2));
+  const listed = pick(listUrls(places), Math.ceil((count - corpus.length) / 2), seed);
   const generated = Math.max(0, count - corpus.length - listed.length);
   const exploration = joined(
     await exploreList([...corpus, ...listed], check, WORKERS),
@@ -165,9 +164,4 @@ async function checkAddresses(bench: Bench, dns: FakeDns): Promise<Exploration> 
     },
     1,
   );
-}
-
-function shuffled<Item>(items: readonly Item[], seed: number): Item[] {
-  const [order = []] = fc.sample(fc.shuffledSubarray([...items], { minLength: items.length }), { seed, numRuns: 1 });
-  return order;
 }

@@ -111,7 +111,7 @@ export const REQUEST_GUARDS: readonly Guard[] = [
   guard(
     "caller check is made",
     "relay/relay.ts",
-    ["requireAllowedCaller(options, application, call);", ""],
+    ["requireAllowedCaller(options, application, call, trace);", ""],
     "protocols",
   ),
   guard("disabled application", "relay/relay.ts", [' || application.state !== "ACTIVE"', ""], "protocols"),

@@ -74,7 +74,7 @@ export const SECRET_GUARDS: readonly Guard[] = [
     "renewal: compare and swap",
     "store/renewals.ts",
     ["WHERE id = :id AND version = :version`);", "WHERE id = :id AND :version > 0`);"],
-    "tokens/renewal",
+    "regress/renewal-reconnect",
   ),
   guard(
     "state of the connection",

@@ -47,3 +47,31 @@ it("an owner keeps its lease for as long as it extends it, and nobody else's", a
     await harness.close();
   }
 });
+
+it("a late answer never overwrites the newer one of another process", async () => {
+  const harness: Harness = await startHarness();
+  try {
+    const application = await harness.createApplication();
+    const key = { applicationId: application.id, userId: "u", providerName: "sandbox" };
+    await harness.connect(application, "u", { refreshToken: "r" });
+    const { connections } = harness.store;
+    const row = await connections.find(key);
+    if (row === undefined) throw new Error("no connection");
+    const late = await connections.takeLease(row, "late", 1000, 0);
+    const next = await connections.takeLease(row, "next", 9000, 2000);
+    if (late === undefined || next === undefined) throw new Error("no lease");
+    const tokens = (mark: number) => ({
+      accessToken: Buffer.from([mark]),
+      refreshToken: undefined,
+      idToken: undefined,
+      scope: undefined,
+      obtainedAt: 2000,
+      expiresAt: undefined,
+    });
+    expect(await connections.commitRenewal(next, tokens(1), 3000)).toBe(true);
+    expect(await connections.commitRenewal(late, tokens(2), 4000)).toBe(false);
+    expect(await connections.find(key)).toMatchObject({ accessToken: Buffer.from([1]), version: 2 });
+  } finally {
+    await harness.close();
+  }
+});

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { SqliteStore } from "../../src/store/sqlite.js";
-import type { Connection } from "../../src/tokens/connection.js";
+import type { Connection, Lease, RenewedTokens } from "../../src/tokens/connection.js";
 import { sealerForTest } from "../tokens/sealer-for-test.js";
 import { applicationForTest, connectionForTest, createStoreFolder, NOW, type StoreFolder } from "./store-for-test.js";
 
@@ -39,5 +39,26 @@ describe("takeLease()", () => {
   it("gives none for a row that has changed since it was read", async () => {
     await store.connections.put({ ...read }, NOW);
     expect(await peer.connections.takeLease(read, "second", NOW + LEASE_MS, NOW)).toBeUndefined();
+  });
+});
+
+describe("commitRenewal()", () => {
+  it("writes nothing for a process that comes late: another one has renewed the row meanwhile", async () => {
+    const tokens = (text: string): RenewedTokens => ({
+      accessToken: Buffer.from(text),
+      refreshToken: undefined,
+      idToken: undefined,
+      scope: undefined,
+      obtainedAt: NOW,
+      expiresAt: undefined,
+    });
+    const later = NOW + LEASE_MS;
+    const slow = (await store.connections.takeLease(read, "slow", later, NOW)) as Lease;
+    const quick = (await peer.connections.takeLease(read, "quick", later + LEASE_MS, later)) as Lease;
+    expect(await peer.connections.commitRenewal(quick, tokens("quick"), later)).toBe(true);
+    expect(await store.connections.commitRenewal(slow, tokens("slow"), later)).toBe(false);
+    const row = await store.connections.find(read);
+    expect(Buffer.from(row?.accessToken ?? []).toString()).toBe("quick");
+    expect(row?.version).toBe(2);
   });
 });

@@ -40,6 +40,7 @@ export async function runLoad(size: LoadSize): Promise<Row[]> {
     const quiet = await measure(size.calls);
     const siege = await besiege(relay, hostile, size, () => measure(size.calls, SIEGE_MS));
     const hasSettled = await holdsWithin(SETTLE_MS, () => (relay.sockets() ?? 0) <= before.sockets);
+    const settled = relay.sockets();
     const after = await measure(size.calls);
     return [
       ...siege.rows,
@@ -47,7 +48,7 @@ export async function runLoad(size: LoadSize): Promise<Row[]> {
       ...rowsOf("besieged", siege.result),
       ...rowsOf("afterwards", after),
       told("median besieged / quiet", (siege.result.medianMs / quiet.medianMs).toFixed(2)),
-      held("sockets before → after", `${before.sockets} → ${relay.sockets()}`, hasSettled),
+      held("sockets before → after", `${before.sockets} → ${settled}`, hasSettled),
       told("resident memory, MiB: before → besieged → after", `${before.rss} → ${siege.rss} → ${relay.rssMib()}`),
       held("the relay runs", relay.isRunning() ? "yes" : "no", relay.isRunning()),
     ];
