@@ -49,6 +49,9 @@ export interface ServiceOptions {
   readonly upstream?: Pick<UpstreamOptions, "resolve" | "ca">;
 }
 
+/** Where the listener meets what a client did: malformed requests, broken sessions. */
+const CLIENT_FAULTS: ReadonlySet<string> = new Set(["client", "session"]);
+
 interface Parts {
   readonly store: SqliteStore;
   readonly sealer: Sealer;
@@ -159,7 +162,7 @@ async function listenFor(config: Config, parts: Parts, readiness: Readiness): Pr
     tls: await tlsFrom(config),
     handler: createRouter(handlersFor(config, parts, readiness), readiness),
     // What single clients send is theirs: it must not flood the log.
-    onFault: (where, error) => (where === "client" ? parts.onClientFault(error) : parts.log.fault(where, error)),
+    onFault: (where, error) => (CLIENT_FAULTS.has(where) ? parts.onClientFault(error) : parts.log.fault(where, error)),
   });
 }
 

@@ -32,6 +32,8 @@ export interface UpstreamOptions {
   readonly maxInformational?: number;
   /** Calls at once to one origin; more wait in order of arrival. Default 200: a slow provider must not take all sockets. */
   readonly maxConcurrent?: number;
+  /** Calls that may wait for their turn at one origin. Default 400: with those at once, well below RELAY_MAX_IN_FLIGHT. */
+  readonly maxWaiting?: number;
   /** Origins whose sockets are kept; the one used longest ago makes room. Default 1,024. */
   readonly maxPools?: number;
   /** Finds addresses of a name. Default: DNS, as `createResolver` says. */
@@ -45,6 +47,7 @@ export interface UpstreamOptions {
 interface Settings extends ConnectorOptions, AnswerLimits, Omit<LaneOptions, "connect"> {
   readonly sharesByConnection: boolean;
   readonly maxConcurrent: number;
+  readonly maxWaiting: number;
   readonly maxPools: number;
 }
 
@@ -101,6 +104,7 @@ function settingsFrom(options: UpstreamOptions): Settings {
     maxHeaderCount: options.maxHeaderCount ?? 100,
     maxInformational: options.maxInformational ?? 16,
     maxConcurrent: options.maxConcurrent ?? 200,
+    maxWaiting: options.maxWaiting ?? 400,
     maxPools: options.maxPools ?? 1024,
     once: reuse === "never",
     sharesByConnection: reuse === "connection",

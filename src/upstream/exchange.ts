@@ -71,7 +71,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
       this.#signal = signal;
       this.#memory = memory;
       signal?.addEventListener("abort", this);
-      this.#pool.add(this);
+      if (!this.#pool.add(this)) this.#failAs("crowded");
     });
   }
 

@@ -61,6 +61,7 @@ const FAILURES = {
     "RESPONSE_TOO_LARGE",
     "The provider's answer is larger than the relay accepts; ask for fewer items or raise RELAY_MAX_RESPONSE_BYTES.",
   ],
+  crowded: ["OVERLOADED", "Too many calls wait for this provider, and none was sent; send the call again in a moment."],
   noMemory: ["OVERLOADED", `The relay holds too many large answers right now; ${MAY_HAVE_ACTED}.`],
   request: ["INTERNAL_ERROR", "The request could not be written as HTTP; report this as a fault of the relay."],
 } as const satisfies Record<string, readonly [Reason, string]>;

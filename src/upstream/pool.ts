@@ -5,6 +5,8 @@ import { Lane, type LaneOptions } from "./lane.js";
 export interface PoolOptions extends LaneOptions {
   /** Calls at once; more wait in order of arrival. */
   readonly maxConcurrent: number;
+  /** Calls that may wait; more are refused, so that one slow provider does not take every place of the relay. */
+  readonly maxWaiting: number;
 }
 
 /**
@@ -37,10 +39,13 @@ export class Pool {
     return this.#running === 0 && this.#waiting.size === 0;
   }
 
-  /** Takes a call in; it is sent when its turn comes. */
-  add(exchange: Exchange): void {
+  /** Takes a call in; it is sent when its turn comes. False when too many wait already. */
+  add(exchange: Exchange): boolean {
+    const { maxConcurrent, maxWaiting } = this.#options;
+    if (this.#running + this.#waiting.size >= maxConcurrent + maxWaiting) return false;
     this.#waiting.add(exchange);
     this.#arm();
+    return true;
   }
 
   /**

@@ -13,6 +13,8 @@ const FAILURES = new Set([
 /** Body octets of the campaign's relay. */
 export const MAX_RESPONSE_BYTES = 100_000;
 const MAX_INTERIM = 16;
+/** Fields of the connection, and cookies: never the caller's business. */
+const DROPPED = /^(?:connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|set-cookie2?)$/i;
 
 /** Whether an answer is complete and good HTTP, so that a row must tell what it says. */
 export function isSound({
@@ -66,6 +68,8 @@ export function rowFaultOf(input: AnswerInput, row: FuzzRow): string | undefined
     if (sound) return `a sound answer became ${errorType}`;
     return errorType === "PROVIDER_TIMEOUT" && input.end !== "hold" ? "waited for an answer that had ended" : undefined;
   }
+  const dropped = Object.keys((row["headers"] ?? {}) as object).find((name) => DROPPED.test(name));
+  if (dropped !== undefined) return `headers has ${dropped}`;
   if (errorType !== undefined && errorType !== "API_ERROR") return `a provider's answer became ${errorType}`;
   if ((errorType === "API_ERROR") !== Number(statusCode) >= 400) return `status ${statusCode} became ${errorType}`;
   const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(input.statusLine)?.[1]);

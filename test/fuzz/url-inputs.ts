@@ -57,11 +57,19 @@ const PIECES = [
   "{{access_token}}",
 ];
 
-/** Lines of test/corpus/urls.jsonl, for the provider that they are written for. */
+/** Hosts of another user at a provider with a template, for whom the token is not (threats U40). */
+const OTHER_TENANTS: readonly UrlInput[] = ["other", "xacme", "acm", "acme.acme", "acme-"].map((tenant) => ({
+  providerName: "tenant",
+  url: `https://${tenant}.example.com/`,
+  expect: "reject",
+}));
+
+/** Lines of test/corpus/urls.jsonl, for the provider that they are written for, and what it cannot have. */
 export function readCorpus(): UrlInput[] {
   const text = readFileSync(new URL("../corpus/urls.jsonl", import.meta.url), "utf8");
   const lines = text.split("\n").filter((line) => line !== "");
-  return lines.map((line) => ({ ...(JSON.parse(line) as Required<UrlInput>), providerName: "github" }));
+  const corpus = lines.map((line) => ({ ...(JSON.parse(line) as UrlInput), providerName: "github" }));
+  return [...corpus, ...OTHER_TENANTS];
 }
 
 /** Everything that can be listed: address notations, and each piece at each place of each allowed origin. */
@@ -72,7 +80,8 @@ export function listUrls(places: UrlPlaces): UrlInput[] {
 /** The corpus again, with servers that exist in place of its names. */
 function corpusHere({ allowed, forbidden }: UrlPlaces): UrlInput[] {
   const [good = ""] = allowed["wire"] ?? [];
-  return readCorpus().flatMap(({ url }) => {
+  const corpus = readCorpus().filter(({ providerName }) => providerName === "github");
+  return corpus.flatMap(({ url }) => {
     const plain = url.replace(/^https/i, "http").replaceAll("evil.test", forbidden[0] ?? "");
     return [
       { providerName: "wire", url: plain.replaceAll("api.github.com", good.replace("http://", "")) },

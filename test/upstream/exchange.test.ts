@@ -9,7 +9,7 @@ const LIMITS = { maxResponseBytes: 100, maxHeaderCount: 10, maxInformational: 1 
 /** An exchange whose lane does what the test says: for what undici must not do, and therefore does not. */
 function exchangeOn(send: () => void): { exchange: Exchange; sent: Promise<unknown> } {
   const lane = { isUsed: false, isBroken: false, send } as unknown as Lane;
-  const pool = { add: () => {}, remove: () => {} } as unknown as Pool;
+  const pool = { add: () => true, remove: () => {} } as unknown as Pool;
   const exchange = new Exchange(get("https://api.test"), "", pool, LIMITS);
   const sent = exchange.start(within());
   exchange.lane = lane;

@@ -211,6 +211,21 @@ describe("calls at once", () => {
     await failed;
   });
 
+  it("are refused when too many wait, so that one slow origin does not take every place", async () => {
+    const { peer, held } = await heldProvider();
+    const client = upstream({ maxConcurrent: 1, maxWaiting: 1 });
+    const first = client.send(get(peer.origin, { path: "/first" }), within());
+    const second = client.send(get(peer.origin, { path: "/second" }), within());
+    const third = await failureOf(client.send(get(peer.origin, { path: "/third" }), within()), "OVERLOADED");
+    expect(third.message).toMatch(/none was sent/);
+    await peer.seen(1);
+    held[0]?.();
+    await peer.seen(2);
+    held[1]?.();
+    expect([await textOf(first), await textOf(second)]).toEqual(["own /first", "own /second"]);
+    expect(peer.requests).toHaveLength(2);
+  });
+
   it("leave the queue by deadline and by signal, and are never sent then", async () => {
     const { peer, held } = await heldProvider();
     const client = upstream({ maxConcurrent: 1 });
@@ -234,7 +249,7 @@ describe("calls at once", () => {
 
   it("are 500 without a mix", async () => {
     const peer = await provider(own);
-    const client = upstream({ maxConcurrent: 20 });
+    const client = upstream({ maxConcurrent: 20, maxWaiting: 500 });
     const paths = Array.from({ length: 500 }, (_, index) => `/${index}`);
     const bodies = await Promise.all(paths.map((path) => textOf(client.send(get(peer.origin, { path }), within()))));
     expect(bodies).toEqual(paths.map((path) => `own ${path}`));
