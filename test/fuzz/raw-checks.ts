@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { PREFACE } from "../listener/frames.js";
 import { mustHold } from "./campaign.js";
 import { createLeakFinder, PART_LENGTH } from "./canary.js";
@@ -21,6 +22,9 @@ const GOOD_CALL_EVERY = 500;
 const CLOSE_MS = 8_000;
 /** After a protocol error it takes longer than there is time for here. */
 const CLOSE_GIVEN_UP_MS = 50;
+/** So many connections may be open at the relay; then the campaign waits. */
+const MAX_SOCKETS = 2_500;
+const ROOM_EVERY_MS = 1_000;
 /** Rows must be answered. */
 const ROW_PATIENCE_MS = 5_000;
 
@@ -30,6 +34,7 @@ export function createRawChecks(relay: RelayProcess): RawChecks {
   const findLeak = createLeakFinder(relay.token, PART_LENGTH);
   let tried = 0;
   let givenUp = 0;
+  let room = Promise.resolve();
   const exchange = async (send: Omit<RawSend, "closeMs">, bytes: Buffer) => {
     const isHttp2 = bytes.subarray(0, PREFACE.length).equals(PREFACE);
     const closeMs = (received: Buffer) => (isHttp2 && isGivenUp(received) ? CLOSE_GIVEN_UP_MS : CLOSE_MS);
@@ -46,7 +51,11 @@ export function createRawChecks(relay: RelayProcess): RawChecks {
     },
     async input(input) {
       tried += 1;
-      if (tried % GOOD_CALL_EVERY === 0) await makeGoodCalls(relay);
+      if (tried % GOOD_CALL_EVERY === 0) {
+        room = room.then(() => waitForRoom(relay));
+        await makeGoodCalls(relay);
+      }
+      await room;
       await exchange(sendFrom(input), input.bytes);
     },
     async row({ name, bytes, expect }) {
@@ -54,4 +63,9 @@ export function createRawChecks(relay: RelayProcess): RawChecks {
       mustHold(expect.test(text), `${name}: ${JSON.stringify(text.slice(0, 300))}`);
     },
   };
+}
+
+/** Connections that were given up hold their place for half a minute, and there are 4,000 places. */
+async function waitForRoom(relay: RelayProcess): Promise<void> {
+  while ((await relay.measure()).usage.sockets > MAX_SOCKETS) await pause(ROOM_EVERY_MS);
 }
