@@ -10,8 +10,8 @@ import { explore, exploreList, joined } from "./explore.js";
 import { rowFrom, type SurfaceAnswer, type SurfaceName } from "./surfaces.js";
 import type { Play } from "./wire-provider.js";
 
-const WORKERS = 8;
-const DEADLINE_MS = 1_000;
+const WORKERS = 12;
+const DEADLINE_MS = 1_500;
 /** All that the JSON route says outside of the envelope. */
 const OUTER_FIELDS =
   /^(?:content-type|content-length|cache-control|x-content-type-options|date|connection|keep-alive)$/;
