@@ -1,3 +1,5 @@
+import { bufferOf } from "./buffer-of.js";
+
 /** Most chunks that are kept as they came; then they become one. */
 const MAX_LOOSE = 1024;
 
@@ -32,7 +34,7 @@ export function createChunks(): Chunks {
     concat() {
       const all = blocks.length === 0 ? loose : [...blocks, ...loose];
       const [only] = all;
-      if (all.length === 1 && only !== undefined) return Buffer.from(only.buffer, only.byteOffset, only.byteLength);
+      if (all.length === 1 && only !== undefined) return bufferOf(only);
       return Buffer.concat(all, length);
     },
   };

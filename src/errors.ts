@@ -29,6 +29,11 @@ export type Reason = keyof typeof REASONS;
 /** errorType of a row: a reason of ours, or the provider's own answer of 400 and above. */
 export type ErrorType = Reason | "API_ERROR";
 
+/** A call that is not well formed; the message names the field. */
+export function formatError(message: string): RelayError {
+  return new RelayError("CALL_FORMAT_ERROR", message);
+}
+
 /**
  * The only error the relay answers with.
  *

@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import { parseConfig, unknownSettings } from "./config.js";
+import { operatorExitCode } from "./exit-codes.js";
 import { type Service, startService } from "./server.js";
 import { stopSignal } from "./stop-signal.js";
 import { createLogger, describeError } from "./telemetry/log.js";
@@ -30,7 +31,7 @@ export async function runService(
     service = await startService(parsed.config, { logger });
   } catch (error) {
     process.stderr.write(`The relay cannot start: ${startProblem(error)}\n`);
-    return error instanceof Error && CONFIGURATION_ERRORS.has(error.name) ? 2 : 1;
+    return operatorExitCode(error) ?? 1;
   }
   logger.info({ url: service.url }, "listening");
   await stopSignal();
@@ -38,17 +39,10 @@ export async function runService(
   return 0;
 }
 
-/** Errors whose message is for the operator and says what to correct in the configuration. */
-const CONFIGURATION_ERRORS: ReadonlySet<string> = new Set([
-  "KeyFileError",
-  "KeyMismatchError",
-  "ProviderDefinitionError",
-]);
-
 /** Errors of ours, and those of the system about files and ports, say what is wrong; others only what they are. */
 function startProblem(error: unknown): string {
   if (!(error instanceof Error)) return "unknown error";
-  const isForOperator = CONFIGURATION_ERRORS.has(error.name) || error.name === "StoreOpenError" || "syscall" in error;
+  const isForOperator = operatorExitCode(error) !== undefined || "syscall" in error;
   return isForOperator ? error.message : Object.values(describeError(error)).filter(Boolean).join(" ");
 }
 

@@ -61,7 +61,6 @@ interface Parts {
   /** Where this process listens, once it does: no call may go there. */
   readonly selfAddresses: SelfAddress[];
   readonly log: RelayLog;
-  readonly onClientFault: (error: unknown) => void;
 }
 
 /**
@@ -106,13 +105,12 @@ async function openParts(
   });
   closers.push(() => upstream.close());
   const log = relayLogFor(options.logger);
-  const renewer = renewerFor({ store, sealer, catalog, upstream }, options.logger);
-  const onClientFault = (error: unknown) => options.logger.debug(describeError(error), "client fault");
-  return { store, sealer, catalog, upstream, renewer, selfAddresses, log, onClientFault };
+  const renewer = renewerFor({ store, sealer, catalog, upstream, log }, options.logger);
+  return { store, sealer, catalog, upstream, renewer, selfAddresses, log };
 }
 
 function renewerFor(
-  { store, sealer, catalog, upstream }: Pick<Parts, "store" | "sealer" | "catalog" | "upstream">,
+  { store, sealer, catalog, upstream, log }: Pick<Parts, "store" | "sealer" | "catalog" | "upstream" | "log">,
   logger: Logger,
 ): Renewer {
   return createRenewer({
@@ -122,7 +120,7 @@ function renewerFor(
     owner: randomUUID(),
     now: Date.now,
     random: Math.random,
-    onFault: (error) => logger.error({ where: "renewal", ...describeError(error) }, "fault"),
+    onFault: (error) => log.fault("renewal", error),
     targetFor: createTargetFor({ catalog, oauthClients: store.oauthClients, sealer }),
     send: createTokenEndpoint(upstream),
     onRenewal: ({ applicationId, providerName: provider }, outcome) =>
@@ -135,7 +133,8 @@ function renewerFor(
 
 function relayLogFor(logger: Logger): RelayLog {
   return createRelayLog(createCallLog(logger), (where, error) =>
-    logger.error({ where, ...describeError(error) }, "fault"),
+    // What single clients send is theirs: it must not flood the log.
+    logger[CLIENT_FAULTS.has(where) ? "debug" : "error"]({ where, ...describeError(error) }, "fault"),
   );
 }
 
@@ -161,8 +160,7 @@ async function listenFor(config: Config, parts: Parts, readiness: Readiness): Pr
     port: config.listen.port,
     tls: await tlsFrom(config),
     handler: createRouter(handlersFor(config, parts, readiness), readiness),
-    // What single clients send is theirs: it must not flood the log.
-    onFault: (where, error) => (CLIENT_FAULTS.has(where) ? parts.onClientFault(error) : parts.log.fault(where, error)),
+    onFault: parts.log.fault,
   });
 }
 

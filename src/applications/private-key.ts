@@ -1,8 +1,11 @@
 import { createHash, createHmac, randomBytes } from "node:crypto";
-import { RelayError } from "../errors.js";
+import { openSealed } from "../tokens/open-sealed.js";
 import type { Sealer } from "../tokens/seal.js";
-import { type SealBinding, SealError } from "../tokens/seal-blob.js";
+import type { SealBinding } from "../tokens/seal-blob.js";
 import type { Application } from "./application.js";
+
+const DOES_NOT_OPEN =
+  "This application's stored key cannot be opened. The operator must restore the store or its key file, or give the application a new private key.";
 
 /**
  * A new private key, to be shown once: `relay_sk_` and 48 random bytes in base64url, 73 characters.
@@ -35,16 +38,7 @@ export function openPrivateKeyHash(
   sealer: Sealer,
   { id, privateKeyHash }: Pick<Application, "id" | "privateKeyHash">,
 ): Buffer {
-  try {
-    return sealer.open(privateKeyHash, bindingOf(id));
-  } catch (cause) {
-    if (!(cause instanceof SealError)) throw cause;
-    throw new RelayError(
-      "STORE_UNAVAILABLE",
-      "This application's stored key cannot be opened. The operator must restore the store or its key file, or give the application a new private key.",
-      { cause },
-    );
-  }
+  return openSealed(sealer, privateKeyHash, bindingOf(id), DOES_NOT_OPEN);
 }
 
 function bindingOf(applicationId: string): SealBinding {

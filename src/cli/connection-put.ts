@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { MAX_ID_LENGTH } from "../relay/call.js";
 import type { Connection } from "../tokens/connection.js";
 import { parseTokenResponse, type TokenResponse, TokenResponseError } from "../tokens/token-response.js";
 import { noApplication } from "./application-text.js";
@@ -15,8 +16,6 @@ import { readStandardInput } from "./read-input.js";
 
 /** Four times the longest tokens together. */
 const MAX_TOKEN_RESPONSE_BYTES = 64 * 1024;
-/** No call can name a longer one. In UTF-16 code units. */
-const MAX_USER_LENGTH = 256;
 
 interface PutOptions extends ConnectionOptions {
   readonly param?: readonly string[];
@@ -40,8 +39,8 @@ arguments, since those stand in the shell's history and in the list of processes
 }
 
 async function put(options: PutOptions): Promise<void> {
-  if (options.user === "" || options.user.length > MAX_USER_LENGTH) {
-    throw usageError(`--user must have 1 to ${MAX_USER_LENGTH} characters.`);
+  if (options.user === "" || options.user.length > MAX_ID_LENGTH) {
+    throw usageError(`--user must have 1 to ${MAX_ID_LENGTH} characters.`);
   }
   if (process.stdin.isTTY) writeNote("Paste the token response, then press Ctrl-D.");
   const response = responseFrom((await readStandardInput(MAX_TOKEN_RESPONSE_BYTES)).toString());

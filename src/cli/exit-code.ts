@@ -1,42 +1,16 @@
-import { ApplicationExistsError } from "../applications/application.js";
-import { RelayError } from "../errors.js";
-import { ExitError, type FailureCode } from "./exit-error.js";
+import { type FailureCode, operatorExitCode } from "../exit-codes.js";
+import { ExitError } from "./exit-error.js";
 import { writeNote } from "./output.js";
 
 /** Tells the person at the terminal what failed, and answers with the exit code. */
-export async function exitCodeFrom(error: unknown): Promise<FailureCode> {
+export function exitCodeFrom(error: unknown): FailureCode {
   if (error instanceof ExitError) {
     if (error.message !== "") writeNote(error.message);
     return error.exitCode;
   }
-  for (const [type, exitCode] of await knownErrors()) {
-    if (error instanceof type) {
-      writeNote(error.message);
-      return exitCode;
-    }
-  }
-  writeNote(faultText(error));
-  return 1;
-}
-
-type ErrorClass = abstract new (...args: never[]) => Error;
-
-/** Errors whose message is for the operator; their files are loaded only now, since some load the database. */
-async function knownErrors(): Promise<ReadonlyArray<readonly [ErrorClass, FailureCode]>> {
-  const [{ KeyFileError }, { KeyMismatchError }, { StoreOpenError }, { ProviderDefinitionError }] = await Promise.all([
-    import("../tokens/key-file.js"),
-    import("../store/verify-keys.js"),
-    import("../store/sqlite-error.js"),
-    import("../providers/problem.js"),
-  ]);
-  return [
-    [RelayError, 1],
-    [ApplicationExistsError, 1],
-    [StoreOpenError, 1],
-    [KeyFileError, 2],
-    [KeyMismatchError, 2],
-    [ProviderDefinitionError, 2],
-  ];
+  const exitCode = operatorExitCode(error);
+  writeNote(exitCode === undefined ? faultText(error) : (error as Error).message);
+  return exitCode ?? 1;
 }
 
 /** A fault of ours or of the system. Its text may quote input, so only class and code are told. */

@@ -1,5 +1,4 @@
-/** Ends a command: 1 the operation failed, 2 the usage or the configuration is wrong. */
-export type FailureCode = 1 | 2;
+import type { FailureCode } from "../exit-codes.js";
 
 /** A failure of a command. `message` is for the person at the terminal; empty when everything has been said. */
 export class ExitError extends Error {

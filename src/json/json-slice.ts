@@ -8,6 +8,9 @@ export interface JsonMember extends JsonRange {
 /** What a JSON value is. */
 export type JsonKind = "object" | "array" | "string" | "number" | "true" | "false" | "null";
 
+const CLOSING_BRACE = 0x7d;
+const CLOSING_BRACKET = 0x5d;
+
 /** First byte of a value → its kind; any other byte begins a number. */
 const KINDS: ReadonlyMap<number | undefined, JsonKind> = new Map([
   [0x7b, "object"],
@@ -23,6 +26,13 @@ export function kindAt(bytes: Uint8Array, start = 0): JsonKind {
   let at = start;
   while (at < bytes.length && (bytes[at] as number) <= 0x20) at++;
   return KINDS.get(bytes[at]) ?? "number";
+}
+
+/** Whether the object or array at `start` of valid JSON has nothing in it. */
+export function isEmptyAt(bytes: Uint8Array, start = 0): boolean {
+  const text = createJsonText(bytes, bytes.length);
+  const inside = bytes[spaceEnd(text, spaceEnd(text, start) + 1)];
+  return inside === CLOSING_BRACE || inside === CLOSING_BRACKET;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { RelayError } from "../errors.js";
+import { formatError } from "../errors.js";
 import type { HeaderPairs } from "./provider.js";
 
 /** A caller's headers, judged. */
@@ -94,8 +94,4 @@ function checkField(name: string, value: string): void {
   if (!VALUE.test(value)) {
     throw formatError(`headers.${name} holds a character that is not printable ASCII; encode or remove it.`);
   }
-}
-
-function formatError(message: string): RelayError {
-  return new RelayError("CALL_FORMAT_ERROR", message);
 }

@@ -1,4 +1,4 @@
-import { RelayError } from "../errors.js";
+import { formatError } from "../errors.js";
 import type { Provider } from "./provider.js";
 
 /** Tokens that a placeholder can stand for. */
@@ -31,7 +31,7 @@ export function fillPlaceholders(path: string, provider: Provider, tokens: Place
     if (!provider.urlPlaceholders.has(name)) return placeholder;
     const token = tokens[name];
     if (token === undefined) {
-      throw new RelayError("CALL_FORMAT_ERROR", `url holds {{${name}}}, but this connection has none; remove it.`);
+      throw formatError(`url holds {{${name}}}, but this connection has none; remove it.`);
     }
     return encodeURIComponent(token);
   });

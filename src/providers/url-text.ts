@@ -16,8 +16,6 @@ export type UrlFault =
 export interface UrlText {
   /** `https://host[:port]`, ASCII lower-case, default port left out. */
   readonly origin: string;
-  /** Path as written; empty when there is none. */
-  readonly path: string;
   /** Query as written, without `?`; undefined when there is none. */
   readonly query: string | undefined;
 }
@@ -59,7 +57,7 @@ function tailFrom(origin: string, tail: string): UrlText | UrlFault {
   const mark = sent.indexOf("?");
   const path = mark === -1 ? sent : sent.slice(0, mark);
   if (path.includes("\\")) return "backslash";
-  return { origin, path, query: mark === -1 ? undefined : sent.slice(mark + 1) };
+  return { origin, query: mark === -1 ? undefined : sent.slice(mark + 1) };
 }
 
 function characterFault(url: string): UrlFault | undefined {

@@ -1,5 +1,6 @@
 import { validateJson } from "../json/json-validator.js";
 import type { Redactor } from "../telemetry/redact.js";
+import { headerValue } from "../upstream/fields.js";
 import type { UpstreamAnswer } from "../upstream/request.js";
 import type { Answer, AnswerData } from "./outcome.js";
 import { decodeText, isJsonType, isTextType, type MediaType, parseMediaType } from "./text.js";
@@ -90,12 +91,4 @@ function namedByConnection(raw: readonly string[]): Set<string> | undefined {
   const value = headerValue(raw, "connection").toLowerCase();
   if (value === "" || value === "keep-alive" || value === "close") return undefined;
   return new Set(value.split(",").map((name) => name.trim()));
-}
-
-/** The first value of a field, empty without one. `name` is lower-case. */
-export function headerValue(raw: readonly string[], name: string): string {
-  for (let at = 0; at + 1 < raw.length; at += 2) {
-    if (raw[at]?.length === name.length && raw[at]?.toLowerCase() === name) return raw[at + 1] ?? "";
-  }
-  return "";
 }

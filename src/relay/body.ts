@@ -1,4 +1,4 @@
-import { RelayError } from "../errors.js";
+import { formatError } from "../errors.js";
 import type { JsonRange } from "../json/json-scan.js";
 import { kindAt, sliceElements, sliceMembers } from "../json/json-slice.js";
 import { fileFromMembers, formDataFromJson, membersByName, relatedFromJson } from "./multipart.js";
@@ -172,8 +172,4 @@ function fileContent(payload: Uint8Array, contentType: string | undefined): Cont
   }
   const { bytes, type } = fileFromMembers(payload, file, "payload.files[0]");
   return { body: bytes, contentType: type ?? contentType ?? "application/octet-stream", query: [] };
-}
-
-function formatError(message: string): RelayError {
-  return new RelayError("CALL_FORMAT_ERROR", message);
 }

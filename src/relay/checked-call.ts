@@ -1,11 +1,9 @@
-import { RelayError } from "../errors.js";
+import { formatError } from "../errors.js";
 import { decideHeaders } from "../providers/headers.js";
 import { bodyFromCall } from "./body.js";
-import type { Call, CallDescription } from "./call.js";
+import { type Call, type CallDescription, MAX_ID_LENGTH } from "./call.js";
 import { queryFromJson } from "./query.js";
 
-/** Ids and keys; nothing longer is one (threats I19, T02). In UTF-16 code units. */
-const MAX_ID_LENGTH = 256;
 /** JSON text that goes to the query. */
 const MAX_QUERY_BYTES = 32 * 1024;
 
@@ -63,7 +61,7 @@ function payloadOf({ method, payload }: CallDescription): Uint8Array | undefined
 /** No server takes a longer request line, and encoding one would hold up other calls. */
 function short(json: Uint8Array, field: string): Uint8Array {
   if (json.length <= MAX_QUERY_BYTES) return json;
-  throw new RelayError("CALL_FORMAT_ERROR", `${field} is too long for a query: more than ${MAX_QUERY_BYTES} bytes.`);
+  throw formatError(`${field} is too long for a query: more than ${MAX_QUERY_BYTES} bytes.`);
 }
 
 /** One content-type: that of the body as it is sent. */
@@ -73,10 +71,10 @@ function withContentType(headers: CheckedCall["headers"], contentType: string | 
 }
 
 function requireId(value: string, field: string): void {
-  if (value === "") throw new RelayError("CALL_FORMAT_ERROR", `${field} is missing.`);
+  if (value === "") throw formatError(`${field} is missing.`);
   if (value.length > MAX_ID_LENGTH) {
-    throw new RelayError("CALL_FORMAT_ERROR", `${field} is longer than ${MAX_ID_LENGTH} characters.`);
+    throw formatError(`${field} is longer than ${MAX_ID_LENGTH} characters.`);
   }
   // UTF-8 cannot hold a lone surrogate: two different ids would become the same bytes in the store.
-  if (!value.isWellFormed()) throw new RelayError("CALL_FORMAT_ERROR", `${field} is not well-formed Unicode.`);
+  if (!value.isWellFormed()) throw formatError(`${field} is not well-formed Unicode.`);
 }

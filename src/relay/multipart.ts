@@ -1,4 +1,4 @@
-import { RelayError } from "../errors.js";
+import { formatError } from "../errors.js";
 import { bytesFromBase64 } from "../json/base64.js";
 import type { JsonRange } from "../json/json-scan.js";
 import { type JsonMember, kindAt, sliceElements, sliceMembers, textAt } from "../json/json-slice.js";
@@ -168,8 +168,4 @@ function mediaTypeOf(json: Uint8Array, members: JsonMembers, key: string, field:
 /** A member's place in the call, safe to repeat to the caller: short and without control characters. */
 function fieldOf(key: string, index: number): string {
   return /^[\w.$-]{1,64}$/.test(key) ? `payload.${key}` : `payload member ${index + 1}`;
-}
-
-function formatError(message: string): RelayError {
-  return new RelayError("CALL_FORMAT_ERROR", message);
 }

@@ -1,8 +1,8 @@
 import { validateJson } from "../json/json-validator.js";
 import { isExpirySignal } from "../providers/expiry-signal.js";
 import type { Provider } from "../providers/provider.js";
+import { headerValue } from "../upstream/fields.js";
 import type { UpstreamAnswer } from "../upstream/request.js";
-import { headerValue } from "./answer.js";
 
 /** A page of a proxy on the way is no word of the provider about a token that is younger than this. Milliseconds. */
 const MIN_AGE_MS = 30_000;

@@ -5,6 +5,7 @@ import { placeCredential } from "../providers/credential.js";
 import { decideBoundOrigin, decideEgress, type EgressAllowed } from "../providers/egress.js";
 import { fillPlaceholders, requirePlaceholders } from "../providers/placeholder.js";
 import type { HeaderPairs, Provider, ProviderCatalog } from "../providers/provider.js";
+import { causeOf } from "../telemetry/log.js";
 import { createRedactor } from "../telemetry/redact.js";
 import type { Connection, ConnectionStore } from "../tokens/connection.js";
 import type { CurrentToken, TokenSource } from "../tokens/token-source.js";
@@ -229,14 +230,6 @@ function requireBoundOrigin(egress: EgressAllowed, connection: Connection, trace
   if (decision.result === "allow") return;
   trace.rule = decision.rule;
   throw new RelayError("URL_NOT_ALLOWED", decision.message);
-}
-
-/** What stood behind a failure, for the log: a code or a class, never a text. */
-function causeOf(error: unknown): string | undefined {
-  const cause = error instanceof Error ? error.cause : undefined;
-  if (!(cause instanceof Error)) return undefined;
-  const { rule, code } = cause as { rule?: unknown; code?: unknown };
-  return [code ?? cause.name, rule].filter((part) => typeof part === "string").join(" ");
 }
 
 /** Nobody reads this row; the log line tells the story. */

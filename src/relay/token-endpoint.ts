@@ -2,8 +2,8 @@ import { RelayError } from "../errors.js";
 import type { RenewalTarget } from "../tokens/renewal.js";
 import type { TokenEndpointAnswer } from "../tokens/token-answer.js";
 import type { TokenRequest } from "../tokens/token-request.js";
+import { headerValue } from "../upstream/fields.js";
 import type { Upstream, UpstreamRequest } from "../upstream/request.js";
-import { headerValue } from "./answer.js";
 
 /** Below the lease of a renewal and below the grace that providers give a rotated token (threats 3.1). Milliseconds. */
 const TOKEN_DEADLINE_MS = 8000;

@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
-import { RelayError } from "../errors.js";
+import { formatError } from "../errors.js";
 import { bytesFromBase64 } from "../json/base64.js";
-import { kindAt, sliceMembers } from "../json/json-slice.js";
+import { isEmptyAt, kindAt, sliceMembers } from "../json/json-slice.js";
 import { validateJson } from "../json/json-validator.js";
 import { type CallDescription, CALL_JSON_LIMITS as LIMITS } from "../relay/call.js";
 
@@ -103,16 +103,22 @@ function stringFrom(text: Buffer, range: Range, field: string): string {
 
 /** The member's own bytes; missing, null and an object without members are no information. */
 function objectText(text: Buffer, range: Range | undefined, field: string): Uint8Array | undefined {
+  const object = objectRange(text, range, field);
+  if (object === undefined || isEmptyAt(text, object.start)) return undefined;
+  return text.subarray(object.start, object.end);
+}
+
+function objectRange(text: Buffer, range: Range | undefined, field: string): Range | undefined {
   if (range === undefined || kindAt(text, range.start) === "null") return undefined;
-  if (kindAt(text, range.start) !== "object") throw formatError(`${field} must be an object.`);
-  const isEmpty = sliceMembers(text, range.start, range.end).length === 0;
-  return isEmpty ? undefined : text.subarray(range.start, range.end);
+  if (kindAt(text, range.start) === "object") return range;
+  throw formatError(`${field} must be an object.`);
 }
 
 function headersFrom(text: Buffer, range: Range | undefined): Array<readonly [string, string]> {
-  if (objectText(text, range, "headers") === undefined || range === undefined) return [];
+  const object = objectRange(text, range, "headers");
+  if (object === undefined) return [];
   const seen = new Set<string>();
-  return sliceMembers(text, range.start, range.end).map((member) => {
+  return sliceMembers(text, object.start, object.end).map((member) => {
     if (seen.has(member.key)) throw formatError("headers has the same name twice. Send each header once.");
     seen.add(member.key);
     return [member.key, headerValue(text, member)] as const;
@@ -138,8 +144,4 @@ function bytesFrom(text: Buffer, range: Range | undefined): Uint8Array | undefin
 /** A caller's own key, safe to repeat to it: short and without control characters. */
 function quoted(key: string): string {
   return /^[\w.$-]{1,64}$/.test(key) ? key : "A key of the request body";
-}
-
-function formatError(message: string): RelayError {
-  return new RelayError("CALL_FORMAT_ERROR", message);
 }

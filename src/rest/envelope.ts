@@ -1,3 +1,4 @@
+import { bufferOf } from "../buffer-of.js";
 import { slicePath } from "../json/json-path.js";
 import type { Answer, AnswerData, Outcome } from "../relay/outcome.js";
 
@@ -70,10 +71,6 @@ function memberFrom(data: AnswerData): { name: "data" | "body"; value: string | 
 
 function base64Json(bytes: Uint8Array): string {
   return `"${bufferOf(bytes).toString("base64")}"`;
-}
-
-function bufferOf(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 function headersJson(headers: Answer["headers"]): string {

@@ -1,4 +1,4 @@
-import { RelayError } from "../errors.js";
+import { formatError } from "../errors.js";
 import { answerPlain, type HttpRequest, type HttpResponse } from "../listener/exchange.js";
 import type { PathHandler } from "../listener/router.js";
 import { type Budget, overloaded, type Reservation } from "../relay/budget.js";
@@ -32,6 +32,8 @@ interface Exchange {
   readonly request: HttpRequest;
   readonly response: HttpResponse;
   readonly origin: CallOrigin;
+  /** What stands behind the question mark. */
+  readonly queryText: string;
 }
 
 /** The JSON route: HTTP → relay → HTTP. Every answer on it is an envelope, but 405 and preflights. */
@@ -39,12 +41,12 @@ export function createRestHandler(options: RestOptions): PathHandler {
   return (request, response, path) => {
     const variables = options.route.match(path);
     if (variables === undefined) return undefined;
-    const query = (request.url ?? "").slice(path.length + 1);
+    const queryText = (request.url ?? "").slice(path.length + 1);
     if (request.method === options.route.method) {
-      return answerCall(options, { request, response, origin: originOf(options, variables[0] ?? "") }, query);
+      return answerCall(options, { request, response, origin: originOf(options, variables[0] ?? ""), queryText });
     }
     if (request.method === "OPTIONS") {
-      return answerPreflight(options.allowedOrigins, options.route, request, response, query);
+      return answerPreflight(options.allowedOrigins, options.route, request, response, queryText);
     }
     return answerMethodNotAllowed(options.route, response);
   };
@@ -72,8 +74,8 @@ function providerNameFrom(raw: string): string {
   }
 }
 
-async function answerCall(options: RestOptions, exchange: Exchange, queryText: string): Promise<void> {
-  const { request, origin } = exchange;
+async function answerCall(options: RestOptions, exchange: Exchange): Promise<void> {
+  const { request, origin, queryText } = exchange;
   let dataAt: string | undefined;
   let outcome: Outcome;
   try {
@@ -101,10 +103,7 @@ function openMemory(budget: Budget, response: HttpResponse): Reservation {
 /** Named, since a compressed body would otherwise only be called no UTF-8. Other values are no coding of bytes. */
 function requirePlainBody({ headers }: HttpRequest): void {
   if (!/\b(?:gzip|compress|deflate|br|zstd)\b/i.test(headers["content-encoding"] ?? "")) return;
-  throw new RelayError(
-    "CALL_FORMAT_ERROR",
-    "The content-encoding of the request is not supported. Send the body uncompressed.",
-  );
+  throw formatError("The content-encoding of the request is not supported. Send the body uncompressed.");
 }
 
 /** An empty body means that the call is in the query (compat C11). */
@@ -143,7 +142,7 @@ function callFrom(
 function responseModeFrom(text: string | undefined): ResponseMode {
   if (text === "RESPONSE_MODE_BODY") return "body";
   if (text === undefined || text === "RESPONSE_MODE_DATA" || text === "RESPONSE_MODE_UNSPECIFIED") return "data";
-  throw new RelayError("CALL_FORMAT_ERROR", "response_mode must be RESPONSE_MODE_DATA or RESPONSE_MODE_BODY.");
+  throw formatError("response_mode must be RESPONSE_MODE_DATA or RESPONSE_MODE_BODY.");
 }
 
 /** Aborts when the caller's connection closes before the answer is written. */
@@ -158,11 +157,11 @@ function signalOf(response: HttpResponse): AbortSignal {
 
 async function answerOutcome(
   options: RestOptions,
-  { request, response }: Exchange,
+  { request, response, queryText }: Exchange,
   outcome: Outcome,
   dataAt: string | undefined,
 ): Promise<void> {
-  const cors = await corsFieldsFor(options.allowedOrigins, options.route, request);
+  const cors = await corsFieldsFor(options.allowedOrigins, options.route, request, queryText);
   if (response.destroyed) return;
   const body = bodyFromOutcome(outcome, dataAt);
   response.writeHead(options.httpStatus === "mirror" ? mirroredStatus(outcome) : 200, {

@@ -32,10 +32,10 @@ export async function corsFieldsFor(
   allowedOrigins: AllowedOrigins,
   route: Route,
   request: HttpRequest,
+  queryText: string,
 ): Promise<Record<string, string> | undefined> {
   const { origin } = request.headers;
   if (origin === undefined) return undefined;
-  const queryText = /\?(.*)$/.exec(request.url ?? "")?.[1] ?? "";
   const allowed = await originsOrNone(
     allowedOrigins,
     publicKeyOf(request, route, queryText) ?? onlyPublicKeyIn(queryText),

@@ -1,10 +1,8 @@
-import { RelayError } from "../errors.js";
+import { formatError } from "../errors.js";
+import { MAX_ID_LENGTH } from "../relay/call.js";
 
 /** Old names of query parameters that clients of the original service still send (compat C1). */
 const ALIASES: ReadonlyMap<string, string> = new Map([["pinc_client_id", "public_key"]]);
-
-/** Values are ids and keys; nothing longer is one. */
-const MAX_VALUE_LENGTH = 256;
 
 /** Query parameters of a call: the fields of the request message, and the call itself in dotted form (compat C11). */
 export interface CallQuery {
@@ -46,8 +44,8 @@ function fieldFor(name: string, known: ReadonlyMap<string, string>): string | un
 
 function valueFrom(raw: string, field: string): string {
   const value = decodeOr(raw, field);
-  if (value.length > MAX_VALUE_LENGTH) {
-    throw formatError(`${field} is longer than ${MAX_VALUE_LENGTH} characters. Send the value you were given.`);
+  if (value.length > MAX_ID_LENGTH) {
+    throw formatError(`${field} is longer than ${MAX_ID_LENGTH} characters. Send the value you were given.`);
   }
   return value;
 }
@@ -60,8 +58,4 @@ function decodeOr(raw: string, field: string): string {
   } catch {
     throw formatError(`${field} is not correctly percent-encoded. Encode it as UTF-8.`);
   }
-}
-
-function formatError(message: string): RelayError {
-  return new RelayError("CALL_FORMAT_ERROR", message);
 }

@@ -1,10 +1,7 @@
 import { createChunks } from "../chunks.js";
 import { RelayError } from "../errors.js";
-import type { HttpRequest } from "../listener/exchange.js";
+import { DRAIN_FACTOR, type HttpRequest } from "../listener/exchange.js";
 import { overloaded, type Reservation } from "../relay/budget.js";
-
-/** How far beyond the limit a body is still read and thrown away, so that the caller gets to see the answer. */
-const DRAIN_FACTOR = 4;
 
 /**
  * Reads a whole request body. One chunk is returned as it came, without a copy.

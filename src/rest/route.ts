@@ -6,10 +6,6 @@ import { http } from "../../gen/google/api/annotations_pb.js";
 export interface Route {
   /** Upper-case HTTP method. */
   readonly method: string;
-  /** Field names of the path variables, in order. */
-  readonly pathFields: readonly string[];
-  /** Field that the request body is. */
-  readonly bodyField: string;
   /**
    * Query parameter → field name: every top-level field that is neither in the path nor the body, by its proto name
    * and by its JSON name.
@@ -30,8 +26,6 @@ export function routeFromMethod(method: DescMethod): Route {
   const pathFields = [...template.matchAll(/\{(\w+)\}/g)].map((variable) => variable[1] as string);
   return {
     method: "POST",
-    pathFields,
-    bodyField: rule.body,
     queryFields: queryFieldsOf(method, [...pathFields, rule.body]),
     match: matcherFor(template),
   };

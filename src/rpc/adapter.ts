@@ -9,16 +9,13 @@ import {
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
 import { createChunks } from "../chunks.js";
-import type { HttpRequest, HttpResponse } from "../listener/exchange.js";
+import { DRAIN_FACTOR, type HttpRequest, type HttpResponse } from "../listener/exchange.js";
 import type { PathHandler } from "../listener/router.js";
 import { type Budget, overloaded, type Reservation } from "../relay/budget.js";
 import { answeredAsPreflight } from "./cors.js";
 import { withDecodeError } from "./invalid-argument.js";
 import { createRequestBody, type RequestBody } from "./request-body.js";
 import { shortenTimeout } from "./timeout.js";
-
-/** How far beyond the limit a body is still read and thrown away, so that the caller gets to see the answer. */
-const DRAIN_FACTOR = 4;
 
 /** A message of the largest size is then 640 blocks; a client's own chunks are about as large. */
 const MIN_BLOCK_BYTES = 16 * 1024;
@@ -85,7 +82,7 @@ function bodyFor({ method }: UniversalHandler, body: AsyncIterable<Uint8Array>, 
 /** The body of a request, refused when the memory budget has no room for it. */
 async function* counted(body: AsyncIterable<Uint8Array>, memory: Reservation): AsyncIterable<Uint8Array> {
   for await (const chunk of body) {
-    if (memory.reserve(chunk.length) === false) throw new ConnectError(overloaded().message, Code.ResourceExhausted);
+    if (!memory.reserve(chunk.length)) throw new ConnectError(overloaded().message, Code.ResourceExhausted);
     yield chunk;
   }
 }

@@ -1,6 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { CallDescription as CallDescriptionMessage } from "../../gen/relay/v1/relay_pb.js";
-import { RelayError } from "../errors.js";
+import { formatError } from "../errors.js";
 import { validateJson } from "../json/json-validator.js";
 import { CALL_JSON_LIMITS, type CallDescription } from "../relay/call.js";
 
@@ -22,7 +22,7 @@ export function descriptionFromMessage(message: CallDescriptionMessage | undefin
 
 /** proto3 cannot tell an empty string from a missing one. */
 function required(value: string | undefined, field: string): string {
-  if (value === undefined || value === "") throw new RelayError("CALL_FORMAT_ERROR", `${field} is missing.`);
+  if (value === undefined || value === "") throw formatError(`${field} is missing.`);
   return value;
 }
 
@@ -32,11 +32,11 @@ function jsonText(struct: JsonObject | undefined, field: string): Uint8Array | u
   const text = Buffer.from(JSON.stringify(struct, (_key, value) => finite(value, field)));
   const verdict = validateJson(text, CALL_JSON_LIMITS);
   if (verdict === "valid") return text;
-  throw new RelayError("CALL_FORMAT_ERROR", `${field} has too many keys or is nested too deep.`);
+  throw formatError(`${field} has too many keys or is nested too deep.`);
 }
 
 /** JSON has no NaN and no Infinity, a double has. */
 function finite(value: unknown, field: string): unknown {
   if (typeof value !== "number" || Number.isFinite(value)) return value;
-  throw new RelayError("CALL_FORMAT_ERROR", `${field} has a number that JSON cannot hold (NaN or infinite).`);
+  throw formatError(`${field} has a number that JSON cannot hold (NaN or infinite).`);
 }

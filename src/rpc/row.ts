@@ -1,6 +1,7 @@
 import { create, fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
 import { type CallResponse, CallResponseSchema, type ResultRow, ResultRowSchema } from "../../gen/relay/v1/relay_pb.js";
+import { bufferOf } from "../buffer-of.js";
 import { hasInexactNumber } from "../json/inexact-number.js";
 import { validateJson } from "../json/json-validator.js";
 import type { AnswerData, Outcome } from "../relay/outcome.js";
@@ -42,7 +43,7 @@ function membersFrom(data: AnswerData): DataMembers {
     case "text":
       return { data: stringValue(data.text), dataEncoding: "", dataRounded: false };
     case "binary":
-      return { data: stringValue(base64(data.bytes)), dataEncoding: "base64", dataRounded: false };
+      return { data: stringValue(bufferOf(data.bytes).toString("base64")), dataEncoding: "base64", dataRounded: false };
     case "body":
       return { body: data.bytes, dataEncoding: "", dataRounded: false };
     case "empty":
@@ -52,13 +53,16 @@ function membersFrom(data: AnswerData): DataMembers {
 
 /** JSON as a Value; as its own text where a Value cannot hold it for every client. */
 function jsonMembers(bytes: Uint8Array): DataMembers {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
+  const text = bufferOf(bytes).toString("utf8");
+  if (!fitsValue(bytes, text)) return textMembers(text);
+  const json: JsonValue = JSON.parse(text);
   const isRounded = hasInexactNumber(bytes);
-  const json: JsonValue | undefined = fitsValue(bytes, text) ? JSON.parse(text) : undefined;
-  if (json === undefined || (isRounded && !fitsDouble(json))) {
-    return { data: stringValue(text), dataEncoding: "json", dataRounded: false };
-  }
+  if (isRounded && !fitsDouble(json)) return textMembers(text);
   return { data: fromJson(ValueSchema, json), dataEncoding: "", dataRounded: isRounded };
+}
+
+function textMembers(text: string): DataMembers {
+  return { data: stringValue(text), dataEncoding: "json", dataRounded: false };
 }
 
 function fitsValue(bytes: Uint8Array, text: string): boolean {
@@ -74,8 +78,4 @@ function fitsDouble(json: JsonValue): boolean {
 
 function stringValue(text: string): Value {
   return create(ValueSchema, { kind: { case: "stringValue", value: text } });
-}
-
-function base64(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
 }

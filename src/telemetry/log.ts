@@ -25,3 +25,11 @@ export function describeError(error: unknown): {
       ?.trim(),
   };
 }
+
+/** What stood behind a failure, for the log: a code or a class, never a text. */
+export function causeOf(error: unknown): string | undefined {
+  const cause = error instanceof Error ? error.cause : undefined;
+  if (!(cause instanceof Error)) return undefined;
+  const { rule, code } = cause as { rule?: unknown; code?: unknown };
+  return [code ?? cause.name, rule].filter((part) => typeof part === "string").join(" ");
+}

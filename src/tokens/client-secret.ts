@@ -1,9 +1,12 @@
-import { RelayError } from "../errors.js";
 import type { StoredOAuthClient } from "./oauth-client.js";
+import { openSealed } from "./open-sealed.js";
 import type { Sealer } from "./seal.js";
-import { type SealBinding, SealError } from "./seal-blob.js";
+import type { SealBinding } from "./seal-blob.js";
 import { Secret } from "./secret.js";
 import type { OAuthClient } from "./token-request.js";
+
+const DOES_NOT_OPEN =
+  "The stored client secret cannot be opened. The operator must restore the key file, or store the client again.";
 
 type ClientKey = Pick<StoredOAuthClient, "applicationId" | "providerName">;
 
@@ -16,16 +19,10 @@ export function sealClientSecret(sealer: Sealer, key: ClientKey, clientSecret: S
 export function openOAuthClient(sealer: Sealer, stored: StoredOAuthClient): OAuthClient {
   const { clientId, clientSecret } = stored;
   if (clientSecret === undefined) return { clientId, clientSecret: undefined };
-  try {
-    return { clientId, clientSecret: new Secret(sealer.open(clientSecret, bindingOf(stored)).toString()) };
-  } catch (cause) {
-    if (!(cause instanceof SealError)) throw cause;
-    throw new RelayError(
-      "STORE_UNAVAILABLE",
-      "The stored client secret cannot be opened. The operator must restore the key file, or store the client again.",
-      { cause },
-    );
-  }
+  return {
+    clientId,
+    clientSecret: new Secret(openSealed(sealer, clientSecret, bindingOf(stored), DOES_NOT_OPEN).toString()),
+  };
 }
 
 function bindingOf({ applicationId, providerName }: ClientKey): SealBinding {

@@ -30,7 +30,7 @@ export interface RenewalOptions {
   readonly now: () => number;
   /** From 0 to 1. */
   readonly random: () => number;
-  /** Asks a token endpoint; rejects when there is no answer. Has a deadline of its own, below the lease. */
+  /** Asks a token endpoint; rejects when there is no answer. Has a deadline of its own. */
   readonly send: (target: RenewalTarget, request: TokenRequest) => Promise<TokenEndpointAnswer>;
   /** Hears how each renewal ended; for logs and counters. */
   readonly onRenewal: (connection: Connection, outcome: RenewalOutcome) => void;

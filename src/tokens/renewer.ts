@@ -28,7 +28,7 @@ export interface Renewer {
  * How long a lease outlives its owner. The owner extends it while the token request is on its way, so it may be shorter
  * than one; short, since the next owner, and the one after it, must come within the 30 s of a provider's grace window.
  */
-export const LEASE_MS = 5000;
+const LEASE_MS = 5000;
 /** Several may fail before the lease ends, in milliseconds. */
 const EXTEND_EVERY_MS = 1000;
 /** Longer than a token request may take (8 s) and the lease of an owner that is gone. */

@@ -1,3 +1,5 @@
+import { bufferOf } from "../buffer-of.js";
+
 /** What a sealed value belongs to. It opens only for the same binding: the same row, column, user and provider. */
 export interface SealBinding {
   /** Table and column the value is stored in. */
@@ -58,7 +60,7 @@ export function formatSealed({ keyId, iv, ciphertext, tag }: SealedParts): Uint8
 
 /** Takes a sealed value apart. Throws SealError "corrupt" when it is too short or of an unknown version. */
 export function parseSealed(sealed: Uint8Array): SealedParts {
-  const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength);
+  const bytes = bufferOf(sealed);
   const ivAt = FIXED_BYTES + (bytes[1] ?? 0);
   const ciphertextAt = ivAt + IV_BYTES;
   const tagAt = bytes.length - TAG_BYTES;

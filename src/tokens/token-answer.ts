@@ -1,3 +1,4 @@
+import { bufferOf } from "../buffer-of.js";
 import { Secret } from "./secret.js";
 import { type TokenResponse, TokenResponseError, tokenResponseFrom } from "./token-response.js";
 
@@ -44,7 +45,7 @@ export function decideRefreshAnswer(answer: TokenEndpointAnswer, now: number): R
   };
   const isTransientStatus = statusCode >= 500 || statusCode === 429 || statusCode === 408;
   if (body.length > MAX_ANSWER_BYTES || (statusCode >= 300 && statusCode < 400)) return failed();
-  const members = membersFrom(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8"));
+  const members = membersFrom(bufferOf(body).toString("utf8"));
   const code = errorCodeFrom(members);
   if (statusCode < 300 && code === "") return decideTokens(members, failed);
   if (isTransientStatus || TRANSIENT.has(code)) return failed();

@@ -10,8 +10,8 @@ export interface OAuthClient {
 /** What of a provider's definition shapes a token request. */
 export interface TokenEndpointHabits {
   readonly clientAuthentication: "client_secret_basic" | "client_secret_post" | "none";
-  /** Name of the client_id parameter; `client_id` when undefined. */
-  readonly clientIdParameter: string | undefined;
+  /** Name of the client_id parameter. */
+  readonly clientIdParameter: string;
   readonly tokenParameters: Readonly<Record<string, string>>;
 }
 
@@ -50,7 +50,7 @@ export function tokenRequestFrom(
   if (habits.clientAuthentication === "client_secret_basic" && client.clientSecret !== undefined) {
     headers.push("authorization", basicFrom(client.clientId, client.clientSecret));
   } else {
-    form.set(habits.clientIdParameter ?? "client_id", client.clientId);
+    form.set(habits.clientIdParameter, client.clientId);
     const isPost = habits.clientAuthentication === "client_secret_post" && client.clientSecret !== undefined;
     if (isPost) form.set("client_secret", client.clientSecret.reveal());
   }

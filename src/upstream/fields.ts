@@ -28,6 +28,14 @@ export function fieldsFromRaw(raw: readonly Buffer[]): AnswerFields {
   return { lines, contentLength, contentEncoding, transferEncoding };
 }
 
+/** The first value of a field, empty without one. `name` is lower-case. */
+export function headerValue(lines: readonly string[], name: string): string {
+  for (let at = 0; at + 1 < lines.length; at += 2) {
+    if (is(lines[at] as string, name)) return lines[at + 1] as string;
+  }
+  return "";
+}
+
 function is(name: string, expected: string): boolean {
   return name.length === expected.length && name.toLowerCase() === expected;
 }

@@ -1,6 +1,24 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type JsonKind, kindAt, sliceElements, sliceMembers, textAt } from "../../src/json/json-slice.js";
+import { isEmptyAt, type JsonKind, kindAt, sliceElements, sliceMembers, textAt } from "../../src/json/json-slice.js";
+
+describe("isEmptyAt()", () => {
+  it.each([
+    [" { \n } ", true],
+    ["{}", true],
+    ["[ ]", true],
+    ['{"}":1}', false],
+    ["[{}]", false],
+    ["[[]]", false],
+  ])("tells whether %j has nothing in it: %j", (text, isEmpty) => {
+    expect(isEmptyAt(Buffer.from(text))).toBe(isEmpty);
+  });
+
+  it("looks at the value at its place only", () => {
+    const text = Buffer.from('[{"a":1},{}]');
+    expect([isEmptyAt(text, 1), isEmptyAt(text, 9)]).toEqual([false, true]);
+  });
+});
 
 describe("sliceMembers()", () => {
   it.each<[string, string[][]]>([

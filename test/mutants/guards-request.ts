@@ -70,7 +70,7 @@ export const REQUEST_GUARDS: readonly Guard[] = [
     "rest/description",
   ),
   guard("duplicate query parameter", "rest/query.ts", ["if (fields.has(field))", "if (false)"], "rest/query"),
-  guard("length of ids", "rest/query.ts", ["if (value.length > MAX_VALUE_LENGTH)", "if (false)"], "rest/query"),
+  guard("length of ids", "rest/query.ts", ["if (value.length > MAX_ID_LENGTH)", "if (false)"], "rest/query"),
   guard(
     "lone surrogates in ids",
     "relay/checked-call.ts",

@@ -8,7 +8,7 @@ const TARGET: RenewalTarget = {
   tokenEndpoint: "http://127.0.0.1:1/token",
   client: { clientId: "c", clientSecret: undefined },
   clientAuthentication: "none",
-  clientIdParameter: undefined,
+  clientIdParameter: "client_id",
   tokenParameters: {},
   defaultExpiresInS: undefined,
   allowPrivateNetwork: false,
