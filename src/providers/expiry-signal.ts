@@ -1,19 +1,25 @@
 import { slicePath } from "../json/json-path.js";
 import { kindAt, textAt } from "../json/json-slice.js";
+import { validateJson } from "../json/json-validator.js";
 import type { ExpirySignal, Provider } from "./provider.js";
+
+type MemberSignal = Extract<ExpirySignal, { readonly member: string }>;
 
 /**
  * Whether an answer of the provider's API means that the access token has ended, by the provider's `expirySignals`.
- * `body` is valid JSON, or empty where the answer has none. A plain 401 needs no signal: it is not judged here.
+ * A plain 401 needs no signal: it is not judged here. The body, which may be anything, is looked at only where a signal
+ * of that status names a member of it; hardly any answer is.
  */
 export function isExpirySignal(provider: Provider, statusCode: number, body: Uint8Array): boolean {
-  return provider.expirySignals.some((signal) => signal.statusCode === statusCode && isInBody(signal, body));
+  const signals = provider.expirySignals.filter((signal) => signal.statusCode === statusCode);
+  const byMember = signals.filter((signal): signal is MemberSignal => signal.member !== undefined);
+  if (byMember.length < signals.length) return true;
+  return byMember.length > 0 && validateJson(body) === "valid" && byMember.some((signal) => isInBody(signal, body));
 }
 
-function isInBody(signal: ExpirySignal, body: Uint8Array): boolean {
-  if (signal.member === undefined) return true;
-  const range = slicePath(body, signal.member);
+function isInBody({ member, values }: MemberSignal, body: Uint8Array): boolean {
+  const range = slicePath(body, member);
   if (range === undefined) return false;
   const kind = kindAt(body, range.start);
-  return kind !== "object" && kind !== "array" && signal.values.has(textAt(body, range));
+  return kind !== "object" && kind !== "array" && values.has(textAt(body, range));
 }

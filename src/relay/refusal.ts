@@ -1,4 +1,3 @@
-import { validateJson } from "../json/json-validator.js";
 import { isExpirySignal } from "../providers/expiry-signal.js";
 import type { Provider } from "../providers/provider.js";
 import { headerValue } from "../upstream/fields.js";
@@ -14,15 +13,9 @@ const MIN_AGE_MS = 30_000;
  * @param tokenAgeMs since when the token is stored.
  */
 export function isTokenRefused(provider: Provider, answer: UpstreamAnswer, tokenAgeMs: number): boolean {
-  if (hasSignalFor(provider, answer) && isExpirySignal(provider, answer.statusCode, answer.body)) return true;
+  if (isExpirySignal(provider, answer.statusCode, answer.body)) return true;
   if (answer.statusCode !== 401) return false;
   const challenge = headerValue(answer.rawHeaders, "www-authenticate");
   if (challenge !== "") return !/error="?insufficient_scope/i.test(challenge);
   return tokenAgeMs >= MIN_AGE_MS || !headerValue(answer.rawHeaders, "content-type").startsWith("text/html");
-}
-
-/** Looked at only where the status could mean it: hardly any answer is. */
-function hasSignalFor({ expirySignals }: Provider, { statusCode, body }: UpstreamAnswer): boolean {
-  const isListed = expirySignals.some((signal) => signal.statusCode === statusCode);
-  return isListed && (body.length === 0 || validateJson(body) === "valid");
 }

@@ -15,6 +15,9 @@ describe("isExpirySignal()", () => {
   it.each([
     [498, "", true],
     [498, "{}", true],
+    [498, "<html>", true],
+    [200, "<html>", false],
+    [200, '{"error":"token_expired"', false],
     [200, '{"ok":false,"error":"token_expired"}', true],
     [200, ' {"error" : "invalid_auth"} ', true],
     [200, '{"error":"token\\u005fexpired"}', true],
