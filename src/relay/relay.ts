@@ -1,5 +1,5 @@
-import type { Application, ApplicationStore } from "../applications/application.js";
-import { decideCaller } from "../applications/caller.js";
+import type { Application } from "../applications/application.js";
+import { type CallerOptions, requireAllowedCaller, requireApplication } from "../applications/require-caller.js";
 import { RelayError } from "../errors.js";
 import { placeCredential } from "../providers/credential.js";
 import { decideBoundOrigin, decideEgress, type EgressAllowed } from "../providers/egress.js";
@@ -20,10 +20,7 @@ import { isTokenRefused } from "./refusal.js";
 import { type CallTrace, createCallTrace, type RelayLog } from "./trace.js";
 
 /** What a call needs; everything is a value or an interface, so that the use case knows no protocol and no store. */
-export interface RelayOptions {
-  readonly applications: ApplicationStore;
-  /** Opens the sealed SHA-256 of an application's private key. */
-  readonly openPrivateKeyHash: (application: Application) => Buffer;
+export interface RelayOptions extends CallerOptions {
   readonly catalog: ProviderCatalog;
   readonly connections: ConnectionStore;
   readonly tokens: TokenSource;
@@ -149,27 +146,6 @@ async function send(options: RelayOptions, allowed: AllowedCall, current: Curren
   };
   const answer = await trace.timeProvider(request, () => options.upstream.send(request, call));
   return { answer, secrets: idToken === undefined ? [token] : [token, idToken] };
-}
-
-async function requireApplication({ applications }: RelayOptions, call: Call, trace: CallTrace): Promise<Application> {
-  const application = await applications.findByPublicKey(call.publicKey);
-  if (application === undefined || application.state !== "ACTIVE") {
-    throw new RelayError("INVALID_PUBLIC_KEY", "No active application has this public key. Check public_key.");
-  }
-  trace.applicationId = application.id;
-  return application;
-}
-
-function requireAllowedCaller(options: RelayOptions, application: Application, call: Call, trace: CallTrace): void {
-  const decision = decideCaller({
-    application,
-    userId: call.userId,
-    proof: call.proof,
-    privateKeyHash: () => options.openPrivateKeyHash(application),
-  });
-  if (decision.result === "allow") return;
-  trace.rule = decision.rule;
-  throw new RelayError("CALLER_NOT_ALLOWED", decision.message);
 }
 
 /** No limit is the ordinary case, and costs a comparison. */

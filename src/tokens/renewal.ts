@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { RelayError } from "../errors.js";
 import type { Breaker } from "./breaker.js";
 import type { Connection, ConnectionStore, Lease, RenewedTokens } from "./connection.js";
@@ -6,9 +5,10 @@ import { connectionBinding } from "./connection-binding.js";
 import { openToken } from "./open-token.js";
 import type { Sealer } from "./seal.js";
 import type { Secret } from "./secret.js";
-import { decideRefreshAnswer, type RefreshVerdict, type TokenEndpointAnswer } from "./token-answer.js";
+import { decideTokenAnswer, type TokenEndpointAnswer, type TokenVerdict } from "./token-answer.js";
 import { type OAuthClient, refreshRequestFrom, type TokenEndpointHabits, type TokenRequest } from "./token-request.js";
 import type { TokenResponse } from "./token-response.js";
+import { untilStored } from "./until-stored.js";
 
 /** Where and how the token of one connection is renewed. */
 export interface RenewalTarget extends TokenEndpointHabits {
@@ -45,10 +45,6 @@ const MAX_BACKOFF_MS = 5 * 60_000;
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** A provider that refuses this often, each time within a day of the last, means it. */
 const MAX_REFUSALS = 5;
-/** A store that is locked or full may take the tokens a moment later. Milliseconds between tries, and how many. */
-const STORE_AGAIN_MS = 500;
-const STORE_TRIES = 20;
-
 /**
  * Renews the token of a connection whose lease we have: asks the provider once, and stores what it said before anything
  * else can fail. Rejects with RelayError REAUTHORIZATION_REQUIRED, REFRESH_UNAVAILABLE or PROVIDER_MISCONFIGURED.
@@ -70,7 +66,7 @@ async function attempt(
   const sentAt = options.now();
   const verdict = await ask(options, target, refreshToken);
   switch (verdict.kind) {
-    case "renewed":
+    case "granted":
       options.breaker.recordSuccess(target.tokenEndpoint);
       return commit(options, lease, verdict.tokens, target, sentAt);
     case "ended":
@@ -88,7 +84,7 @@ async function attempt(
   }
 }
 
-async function ask(options: RenewalOptions, target: RenewalTarget, refreshToken: Secret): Promise<RefreshVerdict> {
+async function ask(options: RenewalOptions, target: RenewalTarget, refreshToken: Secret): Promise<TokenVerdict> {
   let answer: TokenEndpointAnswer;
   try {
     answer = await options.send(target, refreshRequestFrom(target.client, refreshToken, target));
@@ -96,7 +92,7 @@ async function ask(options: RenewalOptions, target: RenewalTarget, refreshToken:
     // No answer is an answer too: the provider could not be asked, and the refresh token stays.
     return { kind: "failed", retryAfterMs: 0, refreshToken: undefined };
   }
-  return decideRefreshAnswer(answer, options.now());
+  return decideTokenAnswer(answer, options.now());
 }
 
 /**
@@ -128,18 +124,6 @@ async function commit(
     await untilStored(() => connections.keepPreviousRefreshToken(lease, previous));
   }
   return "lost";
-}
-
-/** Tries a write again while the store cannot be used; for what exists nowhere else. Rejects as the last try did. */
-async function untilStored<T>(write: () => Promise<T>): Promise<T> {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return await write();
-    } catch (error) {
-      if (tries === STORE_TRIES || !(error instanceof RelayError && error.reason === "STORE_UNAVAILABLE")) throw error;
-    }
-    await delay(STORE_AGAIN_MS);
-  }
 }
 
 /** Another renewal may have been first; then its tokens count. Else one that lost against it may be the good one. */

@@ -12,22 +12,22 @@ export interface TokenEndpointAnswer {
 }
 
 /**
- * What an answer to a refresh means (threats 3.5):
+ * What an answer to a token request means (threats 3.5):
  *
- * - `renewed`: new tokens;
- * - `ended`: the provider no longer takes the refresh token (`invalid_grant` and its relatives);
+ * - `granted`: new tokens;
+ * - `ended`: the provider no longer takes the code or refresh token (`invalid_grant` and its relatives);
  * - `misconfigured`: the provider refuses the client, which is the operator's to mend;
  * - `refused`: it refuses this request in another way, which may pass or not;
  * - `failed`: it could not do it now. A refresh token that came along all the same is never thrown away.
  */
-export type RefreshVerdict =
-  | { readonly kind: "renewed"; readonly tokens: TokenResponse }
+export type TokenVerdict =
+  | { readonly kind: "granted"; readonly tokens: TokenResponse }
   | { readonly kind: "ended" }
   | { readonly kind: "misconfigured" }
   | { readonly kind: "refused" }
   | { readonly kind: "failed"; readonly retryAfterMs: number; readonly refreshToken: Secret | undefined };
 
-/** Error codes that mean that the refresh token is of no more use: RFC 6749 section 5.2, and GitHub's own. */
+/** Error codes that mean that the code or refresh token is of no more use: RFC 6749 section 5.2, and GitHub's own. */
 const ENDED = new Set(["invalid_grant", "bad_refresh_token", "token_expired", "invalid_refresh_token"]);
 /** The client, not the user (RFC 6749 section 5.2), and what GitHub says instead. */
 const MISCONFIGURED = new Set(["invalid_client", "unauthorized_client", "incorrect_client_credentials"]);
@@ -37,10 +37,10 @@ const MAX_ANSWER_BYTES = 1024 * 1024;
 /** Longest time a provider's Retry-After is followed, in milliseconds. */
 const MAX_RETRY_AFTER_MS = 5 * 60_000;
 
-/** Judges the answer to a refresh request. Pure; never throws. `now` is milliseconds since the epoch. */
-export function decideRefreshAnswer(answer: TokenEndpointAnswer, now: number): RefreshVerdict {
+/** Judges the answer to a token request. Pure; never throws. `now` is milliseconds since the epoch. */
+export function decideTokenAnswer(answer: TokenEndpointAnswer, now: number): TokenVerdict {
   const { statusCode, body } = answer;
-  const failed = (refreshToken?: Secret): RefreshVerdict => {
+  const failed = (refreshToken?: Secret): TokenVerdict => {
     return { kind: "failed", retryAfterMs: parseRetryAfter(answer.retryAfter, now), refreshToken };
   };
   const isTransientStatus = statusCode >= 500 || statusCode === 429 || statusCode === 408;
@@ -61,10 +61,10 @@ export function parseRetryAfter(text: string, now: number): number {
 }
 
 /** A member that is of no use to a call must not cost the tokens beside it. */
-function decideTokens(members: Members, failed: (refreshToken?: Secret) => RefreshVerdict): RefreshVerdict {
+function decideTokens(members: Members, failed: (refreshToken?: Secret) => TokenVerdict): TokenVerdict {
   const { access_token, refresh_token, expires_in } = members;
   const tokens = tokensFrom(members) ?? tokensFrom({ access_token, refresh_token, expires_in });
-  return tokens === undefined ? failed(refreshTokenFrom(members)) : { kind: "renewed", tokens };
+  return tokens === undefined ? failed(refreshTokenFrom(members)) : { kind: "granted", tokens };
 }
 
 function tokensFrom(members: Members): TokenResponse | undefined {

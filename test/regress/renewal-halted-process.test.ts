@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { createTokenEndpoint } from "../../src/relay/token-endpoint.js";
+import { createTokenEndpoint } from "../../src/authorization/token-endpoint.js";
 import type { RenewalTarget } from "../../src/tokens/renewal.js";
 import type { Upstream, UpstreamAnswer } from "../../src/upstream/request.js";
 

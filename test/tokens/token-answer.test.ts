@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { decideRefreshAnswer, parseRetryAfter } from "../../src/tokens/token-answer.js";
+import { decideTokenAnswer, parseRetryAfter } from "../../src/tokens/token-answer.js";
 
 const NOW = Date.parse("2026-11-27T00:00:00Z");
 const decide = (statusCode: number, body: string | Buffer, retryAfter = "") =>
-  decideRefreshAnswer({ statusCode, body: Buffer.from(body as string), retryAfter }, NOW);
+  decideTokenAnswer({ statusCode, body: Buffer.from(body as string), retryAfter }, NOW);
 const error = (code: string) => JSON.stringify({ error: code, error_description: "CANARY refresh token" });
 const tokens = (members: object) => JSON.stringify({ access_token: "new-access", ...members });
 
-describe("decideRefreshAnswer()", () => {
+describe("decideTokenAnswer()", () => {
   it.each([
     ["invalid_grant", 400, error("invalid_grant"), "ended"],
     ["GitHub's bad_refresh_token with status 200", 200, error("bad_refresh_token"), "ended"],
@@ -38,14 +38,14 @@ describe("decideRefreshAnswer()", () => {
     ["200 with a JSON array", 200, "[]", "failed"],
     ["200 with an access_token that cannot be sent", 200, JSON.stringify({ access_token: "a\nb" }), "failed"],
     ["an answer above 1 MiB", 200, tokens({ pad: "x".repeat(1024 * 1024) }), "failed"],
-    ["200 with tokens", 200, tokens({}), "renewed"],
-    ["201 with tokens", 201, tokens({}), "renewed"],
-    ["203 with tokens", 203, tokens({}), "renewed"],
-    ["tokens behind a byte order mark", 200, `\ufeff${tokens({})}`, "renewed"],
-    ["tokens as a form", 200, "access_token=new-access&scope=a%2Cb&token_type=bearer", "renewed"],
-    ["tokens beside a member that is of no use", 200, tokens({ id_token: "a\nb", scope: { a: 1 } }), "renewed"],
-    ["tokens beside error: null", 200, tokens({ error: null }), "renewed"],
-    ["tokens beside an empty error", 200, tokens({ error: "" }), "renewed"],
+    ["200 with tokens", 200, tokens({}), "granted"],
+    ["201 with tokens", 201, tokens({}), "granted"],
+    ["203 with tokens", 203, tokens({}), "granted"],
+    ["tokens behind a byte order mark", 200, `\ufeff${tokens({})}`, "granted"],
+    ["tokens as a form", 200, "access_token=new-access&scope=a%2Cb&token_type=bearer", "granted"],
+    ["tokens beside a member that is of no use", 200, tokens({ id_token: "a\nb", scope: { a: 1 } }), "granted"],
+    ["tokens beside error: null", 200, tokens({ error: null }), "granted"],
+    ["tokens beside an empty error", 200, tokens({ error: "" }), "granted"],
   ])("takes %s for what it is", (_what, status, body, kind) => {
     expect(decide(status, body)).toHaveProperty("kind", kind);
   });
@@ -57,7 +57,7 @@ describe("decideRefreshAnswer()", () => {
     [{}, undefined],
   ])("reads the refresh token of %j", (members, refreshToken) => {
     const verdict = decide(200, tokens(members));
-    expect(verdict.kind === "renewed" && verdict.tokens.refreshToken?.reveal()).toBe(refreshToken);
+    expect(verdict.kind === "granted" && verdict.tokens.refreshToken?.reveal()).toBe(refreshToken);
   });
 
   it.each([
@@ -75,7 +75,7 @@ describe("decideRefreshAnswer()", () => {
     [{}, undefined],
   ])("reads expires_in %j as %j seconds", (expires_in, seconds) => {
     const verdict = decide(200, tokens({ expires_in }));
-    expect(verdict.kind === "renewed" && verdict.tokens.expiresInS).toBe(seconds);
+    expect(verdict.kind === "granted" && verdict.tokens.expiresInS).toBe(seconds);
   });
 
   it("never throws a rotated refresh token away because of what came with it", () => {
