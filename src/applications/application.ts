@@ -13,6 +13,8 @@ export interface Application {
   readonly allowedOrigins: readonly string[];
   /** Client addresses that may call, as CIDR. Empty: any address. */
   readonly allowedAddresses: readonly string[];
+  /** Where a browser may be sent back to after connecting, compared as text. Empty: nowhere. */
+  readonly allowedRedirectUris: readonly string[];
   /** Most calls a minute, of all its users together; 0: no limit. */
   readonly callsPerMinute: number;
   /** Most calls a minute for each connection; 0: no limit. */
@@ -31,6 +33,7 @@ export type ApplicationPatch = Partial<
     | "callerAuth"
     | "allowedOrigins"
     | "allowedAddresses"
+    | "allowedRedirectUris"
     | "callsPerMinute"
     | "connectionCallsPerMinute"
     | "state"

@@ -1,5 +1,12 @@
 import { type Command, Option } from "commander";
-import { addressesFrom, callsFrom, nameFrom, originsFrom, publicKeyFrom } from "./application-arguments.js";
+import {
+  addressesFrom,
+  callsFrom,
+  nameFrom,
+  originsFrom,
+  publicKeyFrom,
+  redirectUrisFrom,
+} from "./application-arguments.js";
 import { CALLER_AUTH } from "./application-text.js";
 import { addCommand, collect } from "./command.js";
 import { createApplication } from "./create-application.js";
@@ -11,6 +18,7 @@ interface CreateOptions {
   readonly callerAuth: string;
   readonly allowOrigin?: readonly string[];
   readonly allowAddress?: readonly string[];
+  readonly allowRedirect?: readonly string[];
   readonly callsPerMinute?: string;
   readonly connectionCallsPerMinute?: string;
   readonly json?: boolean;
@@ -42,6 +50,11 @@ export function addAppCreate(group: Command): void {
       "client addresses that may call; may stand several times; any without it",
       collect,
     )
+    .option(
+      "--allow-redirect <uri>",
+      "where a browser may return to after connecting; may stand several times; nowhere without it",
+      collect,
+    )
     .option("--calls-per-minute <number>", "most calls a minute, of all users together; 0 is no limit")
     .option("--connection-calls-per-minute <number>", "most calls a minute for each connection; 0 is no limit")
     .action(create);
@@ -54,6 +67,7 @@ async function create(name: string, options: CreateOptions): Promise<void> {
     callerAuth: CALLER_AUTH.get(options.callerAuth) ?? "PUBLIC_KEY",
     allowedOrigins: originsFrom(options.allowOrigin),
     allowedAddresses: addressesFrom(options.allowAddress),
+    allowedRedirectUris: redirectUrisFrom(options.allowRedirect),
     callsPerMinute: callsFrom(options.callsPerMinute, "--calls-per-minute"),
     connectionCallsPerMinute: callsFrom(options.connectionCallsPerMinute, "--connection-calls-per-minute"),
   };

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import type { ApplicationPatch } from "../applications/application.js";
-import { addressesFrom, callsFrom, nameFrom, originsFrom } from "./application-arguments.js";
+import { addressesFrom, callsFrom, nameFrom, originsFrom, redirectUrisFrom } from "./application-arguments.js";
 import { CALLER_AUTH, jsonFromApplication, noApplication, textFromApplication } from "./application-text.js";
 import { addCommand, collect } from "./command.js";
 import { usageError } from "./exit-error.js";
@@ -14,6 +14,8 @@ interface UpdateOptions {
   readonly origins: boolean;
   readonly allowAddress?: readonly string[];
   readonly addresses: boolean;
+  readonly allowRedirect?: readonly string[];
+  readonly redirects: boolean;
   readonly enable?: boolean;
   readonly disable?: boolean;
   readonly callsPerMinute?: string;
@@ -42,6 +44,12 @@ export function addAppUpdate(group: Command): void {
       collect,
     )
     .option("--no-addresses", "any client address may call")
+    .option(
+      "--allow-redirect <uri>",
+      "where a browser may return to after connecting; may stand several times; replaces the list",
+      collect,
+    )
+    .option("--no-redirects", "no browser is sent back")
     .option("--calls-per-minute <number>", "most calls a minute, of all users together; 0 is no limit")
     .option("--connection-calls-per-minute <number>", "most calls a minute for each connection; 0 is no limit")
     .option("--disable", "refuse all its calls")
@@ -69,6 +77,9 @@ function patchFrom(options: UpdateOptions): ApplicationPatch {
     ...(options.allowAddress === undefined && options.addresses
       ? {}
       : { allowedAddresses: addressesFrom(options.allowAddress) }),
+    ...(options.allowRedirect === undefined && options.redirects
+      ? {}
+      : { allowedRedirectUris: redirectUrisFrom(options.allowRedirect) }),
     ...(options.callsPerMinute === undefined
       ? {}
       : { callsPerMinute: callsFrom(options.callsPerMinute, "--calls-per-minute") }),
@@ -87,5 +98,8 @@ function requireNoContradiction(options: UpdateOptions): void {
   if (options.allowOrigin && !options.origins) throw usageError("Give --allow-origin or --no-origins, not both.");
   if (options.allowAddress && !options.addresses) {
     throw usageError("Give --allow-address or --no-addresses, not both.");
+  }
+  if (options.allowRedirect && !options.redirects) {
+    throw usageError("Give --allow-redirect or --no-redirects, not both.");
   }
 }

@@ -2,6 +2,7 @@ import { parseOrigin } from "../applications/browser-origin.js";
 import { parseCidr } from "../applications/cidr.js";
 import type { Parsed } from "../applications/parsed.js";
 import { parsePublicKey } from "../applications/public-key.js";
+import { parseRedirectUri } from "../applications/redirect-uri.js";
 import { parseInteger } from "../settings.js";
 import { usageError } from "./exit-error.js";
 
@@ -28,6 +29,11 @@ export function originsFrom(texts: readonly string[] = []): readonly string[] {
 /** Reads all `--allow-address`. */
 export function addressesFrom(texts: readonly string[] = []): readonly string[] {
   return [...new Set(texts.map((text) => valueFrom(parseCidr(text), `--allow-address ${text}`)))];
+}
+
+/** Reads all `--allow-redirect`. */
+export function redirectUrisFrom(texts: readonly string[] = []): readonly string[] {
+  return [...new Set(texts.map((text) => valueFrom(parseRedirectUri(text), `--allow-redirect ${text}`)))];
 }
 
 /** Reads `--calls-per-minute` and `--connection-calls-per-minute`; 0 is no limit. */

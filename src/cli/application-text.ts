@@ -11,7 +11,17 @@ export const CALLER_AUTH: ReadonlyMap<string, CallerAuth> = new Map([
 
 /** An application for programs: an allow-list of members, so that no key hash is ever among them. */
 export function jsonFromApplication(application: Application) {
-  const { publicKey, name, callerAuth, allowedOrigins, allowedAddresses, state, createdAt, updatedAt } = application;
+  const {
+    publicKey,
+    name,
+    callerAuth,
+    allowedOrigins,
+    allowedAddresses,
+    allowedRedirectUris,
+    state,
+    createdAt,
+    updatedAt,
+  } = application;
   const { callsPerMinute, connectionCallsPerMinute } = application;
   return {
     publicKey,
@@ -19,6 +29,7 @@ export function jsonFromApplication(application: Application) {
     callerAuth,
     allowedOrigins,
     allowedAddresses,
+    allowedRedirectUris,
     callsPerMinute,
     connectionCallsPerMinute,
     state,
@@ -37,6 +48,7 @@ export function textFromApplication(application: Application): string {
     ["caller auth", callerAuth],
     ["browser origins", allowedOrigins.join(", ") || "none: no browser access"],
     ["client addresses", allowedAddresses.join(", ") || "any"],
+    ["redirects to", application.allowedRedirectUris.join(", ") || "nowhere"],
     ["calls a minute", callsText(application.callsPerMinute)],
     ["  per connection", callsText(application.connectionCallsPerMinute)],
     ["created", new Date(application.createdAt).toISOString()],

@@ -26,6 +26,8 @@ async function list({ app, json }: ListOptions): Promise<void> {
   const clients = (await withStore((open) => findClients(open, app))).map((client) => ({
     provider: client.providerName,
     clientId: client.clientId,
+    scope: client.scope,
+    originParameters: client.originParameters,
     hasSecret: client.clientSecret !== undefined,
     updatedAt: new Date(client.updatedAt).toISOString(),
   }));

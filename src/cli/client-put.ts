@@ -3,15 +3,21 @@ import type { Command } from "commander";
 import { sealClientSecret } from "../tokens/client-secret.js";
 import { Secret } from "../tokens/secret.js";
 import { type ClientOptions, clientKeyFrom } from "./client-key.js";
-import { addCommand } from "./command.js";
+import { addCommand, collect } from "./command.js";
 import { usageError } from "./exit-error.js";
 import { type OpenStore, withStore } from "./open-store.js";
+import { originParametersFrom } from "./origin-parameters.js";
 import { writeJson, writeLine, writeNote } from "./output.js";
 import { readStandardInput } from "./read-input.js";
 
 const MAX_BYTES = 64 * 1024;
 
+interface PutOptions extends ClientOptions {
+  readonly param?: readonly string[];
+}
+
 interface Credentials {
+  readonly scope: string;
   readonly clientId: string;
   readonly clientSecret: Secret | undefined;
 }
@@ -23,14 +29,16 @@ export function addClientPut(group: Command): void {
     about: "Store an application's OAuth client at a provider; the secret is sealed. One that exists is replaced.",
     examples: ["relay client put --app PUBLIC_KEY --provider github < client.json"],
     more: `Standard input holds {"client_id": "…", "client_secret": "…"}; a public client has no
-client_secret. The secret is no argument, since those stand in the shell's history.`,
+client_secret. The secret is no argument, since those stand in the shell's history. A further
+member "scope" is what users are asked to allow, instead of the definition's default.`,
   })
     .requiredOption("--app <public-key>", "the application's public key")
     .requiredOption("--provider <name>", "the provider's name or alias")
+    .option("--param <name=value>", "parameter of the provider's origin that the client is for", collect)
     .action(put);
 }
 
-async function put(options: ClientOptions): Promise<void> {
+async function put(options: PutOptions): Promise<void> {
   if (process.stdin.isTTY) writeNote("Paste the client as JSON, then press Ctrl-D.");
   const credentials = credentialsFrom((await readStandardInput(MAX_BYTES)).toString());
   const providerName = await withStore((open) => putClient(open, options, credentials));
@@ -38,13 +46,15 @@ async function put(options: ClientOptions): Promise<void> {
   else writeLine(`Stored the client ${credentials.clientId} for ${providerName}.`);
 }
 
-async function putClient(open: OpenStore, options: ClientOptions, credentials: Credentials): Promise<string> {
-  const key = await clientKeyFrom(open, options);
-  const { clientId, clientSecret } = credentials;
+async function putClient(open: OpenStore, options: PutOptions, credentials: Credentials): Promise<string> {
+  const { provider, ...key } = await clientKeyFrom(open, options);
+  const { clientId, clientSecret, scope } = credentials;
   await open.store.oauthClients.put({
     id: randomUUID(),
     ...key,
     clientId,
+    scope,
+    originParameters: options.param === undefined ? {} : originParametersFrom(options.param, provider),
     clientSecret: clientSecret && sealClientSecret(open.sealer, key, clientSecret),
     updatedAt: Date.now(),
   });
@@ -52,13 +62,16 @@ async function putClient(open: OpenStore, options: ClientOptions, credentials: C
 }
 
 function credentialsFrom(text: string): Credentials {
-  const { client_id: clientId, client_secret: clientSecret } = membersFrom(text);
+  const { client_id: clientId, client_secret: clientSecret, scope = "" } = membersFrom(text);
+  if (typeof scope !== "string" || !/^[\x20-\x7e]{0,4096}$/.test(scope)) {
+    throw usageError("scope must be a string of printable ASCII.");
+  }
   if (!isCredential(clientId)) throw usageError("client_id must be a string of printable ASCII.");
   if (clientSecret === undefined || clientSecret === null || clientSecret === "") {
-    return { clientId, clientSecret: undefined };
+    return { clientId, clientSecret: undefined, scope };
   }
   if (!isCredential(clientSecret)) throw usageError("client_secret must be a string of printable ASCII.");
-  return { clientId, clientSecret: new Secret(clientSecret) };
+  return { clientId, clientSecret: new Secret(clientSecret), scope };
 }
 
 /** The parser's own words quote the text. */

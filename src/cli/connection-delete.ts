@@ -20,7 +20,7 @@ export function addConnectionDelete(group: Command): void {
 async function deleteConnection(options: ConnectionOptions): Promise<void> {
   const key = await withStore(async (open) => {
     const named = await connectionKeyFrom(open, options);
-    return (await open.store.connections.delete(named)) ? named : undefined;
+    return (await open.store.connections.delete(named, Date.now())) ? named : undefined;
   });
   if (key === undefined) throw noConnection();
   if (options.json) writeJson({ user: key.userId, provider: key.providerName, deleted: true });

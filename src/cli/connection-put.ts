@@ -9,7 +9,7 @@ import { jsonFromConnection, textFromConnection } from "./connection-text.js";
 import { loadCatalog } from "./environment.js";
 import { failure, usageError } from "./exit-error.js";
 import { type OpenStore, withStore } from "./open-store.js";
-import { parseOriginParameters } from "./origin-parameters.js";
+import { originParametersFrom } from "./origin-parameters.js";
 import { writeJson, writeLine, writeNote } from "./output.js";
 import { putConnection } from "./put-connection.js";
 import { readStandardInput } from "./read-input.js";
@@ -54,7 +54,7 @@ async function putNamed(open: OpenStore, options: PutOptions, response: TokenRes
   if (provider === undefined) {
     throw failure("There is no provider of this name. 'relay provider list' shows those there are.");
   }
-  const originParameters = parseOriginParameters(options.param ?? [], provider);
+  const originParameters = originParametersFrom(options.param ?? [], provider);
   const application = await open.store.applications.findByPublicKey(options.app);
   if (application === undefined) throw noApplication();
   return putConnection(open, { application, userId: options.user, provider, originParameters, response });

@@ -8,7 +8,13 @@ import type { OpenStore } from "./open-store.js";
 export interface CreateApplicationInput
   extends Pick<
     Application,
-    "name" | "callerAuth" | "allowedOrigins" | "allowedAddresses" | "callsPerMinute" | "connectionCallsPerMinute"
+    | "name"
+    | "callerAuth"
+    | "allowedOrigins"
+    | "allowedAddresses"
+    | "allowedRedirectUris"
+    | "callsPerMinute"
+    | "connectionCallsPerMinute"
   > {
   readonly publicKey: string | undefined;
 }

@@ -97,6 +97,7 @@ async function connectUser(config: Config, sandbox: Sandbox): Promise<string> {
       callerAuth: "PUBLIC_KEY",
       allowedOrigins: [],
       allowedAddresses: [],
+      allowedRedirectUris: [],
       callsPerMinute: 0,
       connectionCallsPerMinute: 0,
     });

@@ -9,6 +9,7 @@ export interface ApplicationRow {
   readonly caller_auth: Application["callerAuth"];
   readonly allowed_origins: string;
   readonly allowed_addresses: string;
+  readonly allowed_redirect_uris: string;
   readonly calls_per_minute: number;
   readonly connection_calls_per_minute: number;
   readonly state: Application["state"];
@@ -27,6 +28,7 @@ export function applicationFromRow(row: ApplicationRow): Application {
     callerAuth: row.caller_auth,
     allowedOrigins: listFrom(row.allowed_origins),
     allowedAddresses: listFrom(row.allowed_addresses),
+    allowedRedirectUris: listFrom(row.allowed_redirect_uris),
     callsPerMinute: row.calls_per_minute,
     connectionCallsPerMinute: row.connection_calls_per_minute,
     state: row.state,
@@ -44,6 +46,7 @@ export function rowFromApplication(application: Application): ApplicationRow {
     caller_auth: application.callerAuth,
     allowed_origins: JSON.stringify(application.allowedOrigins),
     allowed_addresses: JSON.stringify(application.allowedAddresses),
+    allowed_redirect_uris: JSON.stringify(application.allowedRedirectUris),
     calls_per_minute: application.callsPerMinute,
     connection_calls_per_minute: application.connectionCallsPerMinute,
     state: application.state,

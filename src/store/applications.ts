@@ -50,9 +50,9 @@ function prepareList(db: Database.Database) {
 function prepareCreate(db: Database.Database) {
   const statement = db.prepare<[ApplicationRow]>(`
     INSERT INTO applications (id, name, public_key, private_key_hash, caller_auth, allowed_origins, allowed_addresses,
-      calls_per_minute, connection_calls_per_minute, state, created_at, updated_at)
+      allowed_redirect_uris, calls_per_minute, connection_calls_per_minute, state, created_at, updated_at)
     VALUES (:id, :name, :public_key, :private_key_hash, :caller_auth, :allowed_origins, :allowed_addresses,
-      :calls_per_minute, :connection_calls_per_minute, :state, :created_at, :updated_at)`);
+      :allowed_redirect_uris, :calls_per_minute, :connection_calls_per_minute, :state, :created_at, :updated_at)`);
   return (application: Application): void => {
     try {
       statement.run(rowFromApplication(application));
@@ -71,6 +71,7 @@ function prepareUpdate(db: Database.Database) {
       caller_auth = coalesce(:caller_auth, caller_auth),
       allowed_origins = coalesce(:allowed_origins, allowed_origins),
       allowed_addresses = coalesce(:allowed_addresses, allowed_addresses),
+      allowed_redirect_uris = coalesce(:allowed_redirect_uris, allowed_redirect_uris),
       calls_per_minute = coalesce(:calls_per_minute, calls_per_minute),
       connection_calls_per_minute = coalesce(:connection_calls_per_minute, connection_calls_per_minute),
       state = coalesce(:state, state),
@@ -85,6 +86,7 @@ function prepareUpdate(db: Database.Database) {
       caller_auth: patch.callerAuth ?? null,
       allowed_origins: patch.allowedOrigins ? JSON.stringify(patch.allowedOrigins) : null,
       allowed_addresses: patch.allowedAddresses ? JSON.stringify(patch.allowedAddresses) : null,
+      allowed_redirect_uris: patch.allowedRedirectUris ? JSON.stringify(patch.allowedRedirectUris) : null,
       calls_per_minute: patch.callsPerMinute ?? null,
       connection_calls_per_minute: patch.connectionCallsPerMinute ?? null,
       state: patch.state ?? null,

@@ -9,19 +9,21 @@ import type {
 import type { Attempt } from "./attempt.js";
 import { CONNECTION_COLUMNS, type ConnectionRow, connectionFromRow, rowFromConnection } from "./connection-row.js";
 import { createRenewalStore } from "./renewals.js";
+import { type EnqueueEvent, prepareEnqueueEvent } from "./webhook-events.js";
 
 /** Connections in SQLite. */
 export function createConnectionStore(db: Database.Database, attempt: Attempt): ConnectionStore {
+  const enqueue = prepareEnqueueEvent(db);
   const find = prepareFind(db);
-  const put = preparePut(db);
+  const put = preparePut(db, enqueue);
   const list = prepareList(db);
-  const deleteOne = prepareDelete(db);
+  const deleteOne = prepareDelete(db, enqueue);
   return {
     find: (key) => attempt.read(() => find(key)),
     put: (connection, now) => attempt.write(() => put(connection, now)),
     list: (filter) => attempt.read(() => list(filter)),
-    delete: (key) => attempt.write(() => deleteOne(key)),
-    ...createRenewalStore(db, attempt),
+    delete: (key, now) => attempt.write(() => deleteOne(key, now)),
+    ...createRenewalStore(db, attempt, enqueue),
   };
 }
 
@@ -41,7 +43,7 @@ function prepareFind(db: Database.Database) {
  * A connection that is made again starts afresh: what is known of the old tokens says nothing of the new ones. It gets
  * the new id, so that whatever a renewal of the old tokens still writes finds no row.
  */
-function preparePut(db: Database.Database) {
+function preparePut(db: Database.Database, enqueue: EnqueueEvent) {
   const statement = db.prepare<[ConnectionRow], ConnectionRow>(`
     INSERT INTO connections (${CONNECTION_COLUMNS})
     VALUES (:id, :application_id, :user_id, :provider_name, :state, :access_token, :refresh_token,
@@ -57,8 +59,10 @@ function preparePut(db: Database.Database) {
       last_failed_at = NULL,
       updated_at = excluded.updated_at
     RETURNING ${CONNECTION_COLUMNS}`);
-  return (connection: NewConnection, now: number): Connection =>
-    connectionFromRow(statement.get(rowFromConnection(connection, now)) as ConnectionRow);
+  return (connection: NewConnection, now: number): Connection => {
+    enqueue("connection.created", connection, now);
+    return connectionFromRow(statement.get(rowFromConnection(connection, now)) as ConnectionRow);
+  };
 }
 
 function prepareList(db: Database.Database) {
@@ -74,10 +78,14 @@ function prepareList(db: Database.Database) {
   };
 }
 
-function prepareDelete(db: Database.Database) {
-  const statement = db.prepare<KeyParameters>(
-    "DELETE FROM connections WHERE application_id = ? AND user_id = ? AND provider_name = ?",
-  );
-  return ({ applicationId, userId, providerName }: ConnectionKey): boolean =>
-    statement.run(applicationId, userId, providerName).changes > 0;
+function prepareDelete(db: Database.Database, enqueue: EnqueueEvent) {
+  const statement = db.prepare<KeyParameters, ConnectionRow>(`
+    DELETE FROM connections WHERE application_id = ? AND user_id = ? AND provider_name = ?
+    RETURNING ${CONNECTION_COLUMNS}`);
+  return (key: ConnectionKey, now: number): Connection | undefined => {
+    const row = statement.get(key.applicationId, key.userId, key.providerName);
+    if (row === undefined) return undefined;
+    enqueue("connection.deleted", key, now);
+    return connectionFromRow(row);
+  };
 }

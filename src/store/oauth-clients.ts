@@ -8,6 +8,8 @@ interface ClientRow {
   readonly provider_name: string;
   readonly client_id: string;
   readonly client_secret: Uint8Array | null;
+  readonly scope: string;
+  readonly origin_parameters: string;
   readonly updated_at: number;
 }
 
@@ -20,10 +22,12 @@ export function createOAuthClientStore(db: Database.Database, attempt: Attempt):
     "SELECT * FROM oauth_clients WHERE application_id = ? ORDER BY provider_name",
   );
   const upsert = db.prepare<[ClientRow]>(`
-    INSERT INTO oauth_clients (id, application_id, provider_name, client_id, client_secret, updated_at)
-    VALUES (:id, :application_id, :provider_name, :client_id, :client_secret, :updated_at)
+    INSERT INTO oauth_clients (id, application_id, provider_name, client_id, client_secret, scope,
+      origin_parameters, updated_at)
+    VALUES (:id, :application_id, :provider_name, :client_id, :client_secret, :scope, :origin_parameters, :updated_at)
     ON CONFLICT (application_id, provider_name) DO UPDATE SET
-      client_id = excluded.client_id, client_secret = excluded.client_secret, updated_at = excluded.updated_at`);
+      client_id = excluded.client_id, client_secret = excluded.client_secret, scope = excluded.scope,
+      origin_parameters = excluded.origin_parameters, updated_at = excluded.updated_at`);
   const deleteOne = db.prepare<[string, string]>(
     "DELETE FROM oauth_clients WHERE application_id = ? AND provider_name = ?",
   );
@@ -47,6 +51,8 @@ function clientFromRow(row: ClientRow): StoredOAuthClient {
     providerName: row.provider_name,
     clientId: row.client_id,
     clientSecret: row.client_secret ?? undefined,
+    scope: row.scope,
+    originParameters: JSON.parse(row.origin_parameters) as Record<string, string>,
     updatedAt: row.updated_at,
   };
 }
@@ -58,6 +64,8 @@ function rowFromClient(client: StoredOAuthClient): ClientRow {
     provider_name: client.providerName,
     client_id: client.clientId,
     client_secret: client.clientSecret ?? null,
+    scope: client.scope,
+    origin_parameters: JSON.stringify(client.originParameters),
     updated_at: client.updatedAt,
   };
 }

@@ -2,6 +2,7 @@ import type Database from "better-sqlite3";
 import type { Connection, ConnectionStore, Lease, RenewalFailure, RenewedTokens } from "../tokens/connection.js";
 import type { Attempt } from "./attempt.js";
 import { CONNECTION_COLUMNS, type ConnectionRow, connectionFromRow } from "./connection-row.js";
+import type { EnqueueEvent } from "./webhook-events.js";
 
 /** The part of the connection store that renewing a token needs. */
 export type RenewalStore = Pick<
@@ -13,13 +14,14 @@ export type RenewalStore = Pick<
   | "extendLease"
   | "releaseLease"
   | "requireReauthorization"
+  | "findAbandoned"
 >;
 
 /**
  * The lease row of threats 3.3: every statement is a compare-and-swap on version or owner, so no lock and no
  * transaction is held while the provider is asked, and a late answer never overwrites a newer one.
  */
-export function createRenewalStore(db: Database.Database, attempt: Attempt): RenewalStore {
+export function createRenewalStore(db: Database.Database, attempt: Attempt, enqueue: EnqueueEvent): RenewalStore {
   const take = prepareTake(db);
   const commit = prepareCommit(db);
   const keepPrevious = db.prepare<[Uint8Array, string]>(
@@ -32,10 +34,8 @@ export function createRenewalStore(db: Database.Database, attempt: Attempt): Ren
   const extend = db.prepare<[number, string, string]>(
     "UPDATE connections SET lease_until = ? WHERE id = ? AND lease_owner = ?",
   );
-  const end = db.prepare<[string, number, string, number]>(`
-    UPDATE connections SET state = 'REAUTHORIZATION_REQUIRED', state_reason = ?, lease_owner = NULL, lease_until = NULL,
-      version = version + 1, updated_at = ?
-    WHERE id = ? AND version = ?`);
+  const end = prepareEnd(db, enqueue);
+  const abandoned = prepareAbandoned(db);
   return {
     takeLease: (connection, owner, leaseUntil, now) => attempt.write(() => take(connection, owner, leaseUntil, now)),
     commitRenewal: (lease, tokens, now) => attempt.write(() => commit(lease, tokens, now)),
@@ -45,8 +45,8 @@ export function createRenewalStore(db: Database.Database, attempt: Attempt): Ren
     extendLease: ({ connection, owner }, leaseUntil) =>
       attempt.write(() => void extend.run(leaseUntil, connection.id, owner)),
     releaseLease: ({ connection, owner }) => attempt.write(() => void release.run(connection.id, owner)),
-    requireReauthorization: ({ connection }, reason, now) =>
-      attempt.write(() => end.run(reason, now, connection.id, connection.version).changes > 0),
+    requireReauthorization: (connection, reason, now) => attempt.write(() => end(connection, reason, now)),
+    findAbandoned: (limit, now) => attempt.read(() => abandoned(limit, now)),
   };
 }
 
@@ -118,4 +118,23 @@ function prepareFail(db: Database.Database) {
       now,
     });
   };
+}
+
+function prepareEnd(db: Database.Database, enqueue: EnqueueEvent) {
+  const statement = db.prepare<[string, number, string, number]>(`
+    UPDATE connections SET state = 'REAUTHORIZATION_REQUIRED', state_reason = ?, lease_owner = NULL, lease_until = NULL,
+      version = version + 1, updated_at = ?
+    WHERE id = ? AND version = ? AND state = 'ACTIVE'`);
+  return (connection: Connection, reason: string, now: number): boolean => {
+    if (statement.run(reason, now, connection.id, connection.version).changes === 0) return false;
+    enqueue("connection.reauthorization_required", connection, now, reason);
+    return true;
+  };
+}
+
+function prepareAbandoned(db: Database.Database) {
+  const statement = db.prepare<[number, number], ConnectionRow>(`
+    SELECT ${CONNECTION_COLUMNS} FROM connections
+    WHERE lease_until IS NOT NULL AND lease_until < ? ORDER BY lease_until LIMIT ?`);
+  return (limit: number, now: number): Connection[] => statement.all(now, limit).map(connectionFromRow);
 }

@@ -26,6 +26,12 @@ const SEALED_TABLES: readonly SealedTable[] = [
   },
   { name: "connections", scope: "application_id, user_id, provider_name", columns: CONNECTION_TOKENS },
   { name: "oauth_clients", scope: "application_id, '' AS user_id, provider_name", columns: ["client_secret"] },
+  { name: "tickets", scope: "application_id, user_id, '' AS provider_name", columns: ["payload"] },
+  {
+    name: "webhook_endpoints",
+    scope: "id AS application_id, '' AS user_id, '' AS provider_name",
+    columns: ["secret"],
+  },
 ];
 
 /** The sealed values of one row. */

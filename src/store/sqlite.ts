@@ -1,6 +1,8 @@
 import type { ApplicationStore } from "../applications/application.js";
+import type { TicketStore } from "../authorization/ticket.js";
 import type { ConnectionStore } from "../tokens/connection.js";
 import type { OAuthClientStore } from "../tokens/oauth-client.js";
+import type { WebhookStore } from "../webhooks/webhook-store.js";
 import { createApplicationStore } from "./applications.js";
 import { createAttempt } from "./attempt.js";
 import { createConnectionStore } from "./connections.js";
@@ -8,12 +10,16 @@ import { createKeyCheckStore, type KeyCheckStore } from "./key-checks.js";
 import { createOAuthClientStore } from "./oauth-clients.js";
 import { openDatabase } from "./open-database.js";
 import { createSealedRows, type SealedRows } from "./sealed-rows.js";
+import { createTicketStore } from "./tickets.js";
+import { createWebhookStore } from "./webhooks.js";
 
 /** The store in one SQLite file. Several processes of one machine may share it. */
 export interface SqliteStore {
   readonly applications: ApplicationStore;
   readonly connections: ConnectionStore;
   readonly oauthClients: OAuthClientStore;
+  readonly tickets: TicketStore;
+  readonly webhooks: WebhookStore;
   readonly keyChecks: KeyCheckStore;
   /** Everything that is sealed, for verify-keys.ts and reseal.ts. */
   readonly sealedRows: readonly SealedRows[];
@@ -38,6 +44,8 @@ export function openSqliteStore(path: string, { now = Date.now }: SqliteStoreOpt
     applications: createApplicationStore(db, attempt),
     connections: createConnectionStore(db, attempt),
     oauthClients: createOAuthClientStore(db, attempt),
+    tickets: createTicketStore(db, attempt),
+    webhooks: createWebhookStore(db, attempt),
     keyChecks: createKeyCheckStore(db, attempt, now),
     sealedRows: createSealedRows(db, attempt),
     ready: () => attempt.read(() => void probe.get()),

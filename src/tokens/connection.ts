@@ -102,8 +102,8 @@ export interface ConnectionStore {
    * the id is the new one, so that late writes to the old tokens find nothing. */
   put(connection: NewConnection, now: number): Promise<Connection>;
   list(filter: ConnectionFilter): Promise<Connection[]>;
-  /** Resolves to false when there was none. */
-  delete(key: ConnectionKey): Promise<boolean>;
+  /** Resolves to what was deleted, undefined when there was none. */
+  delete(key: ConnectionKey, now: number): Promise<Connection | undefined>;
 
   /**
    * Takes the lease of a connection that is ACTIVE and still of this version, unless somebody else has it. A failed
@@ -124,5 +124,7 @@ export interface ConnectionStore {
   /** Gives the lease back after nothing happened. */
   releaseLease(lease: Lease): Promise<void>;
   /** The user must connect again. Resolves to false when the row changed or is gone. */
-  requireReauthorization(lease: Lease, reason: string, now: number): Promise<boolean>;
+  requireReauthorization(connection: Connection, reason: string, now: number): Promise<boolean>;
+  /** At most `limit` connections whose lease ended without being given back: their owner is gone (threats 3.4). */
+  findAbandoned(limit: number, now: number): Promise<Connection[]>;
 }

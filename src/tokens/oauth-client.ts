@@ -7,6 +7,10 @@ export interface StoredOAuthClient {
   readonly clientId: string;
   /** Sealed; undefined for a public client (RFC 6749 section 2.1). */
   readonly clientSecret: Uint8Array | undefined;
+  /** Scope to ask users for, as the provider writes it; empty: the definition's default. */
+  readonly scope: string;
+  /** Parameters of the provider's templated origins that the client is for; its connections must have the same. */
+  readonly originParameters: Readonly<Record<string, string>>;
   /** Milliseconds since the epoch. */
   readonly updatedAt: number;
 }

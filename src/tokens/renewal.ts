@@ -136,14 +136,15 @@ async function endOrFallBack(options: RenewalOptions, lease: Lease, target: Rene
     return attempt(options, { ...lease, previousRefreshToken: undefined }, target, previous);
   }
   const reason = lease.wasAbandoned ? "rotation_lost_suspected" : "invalid_grant";
-  return (await connections.requireReauthorization(lease, reason, now())) ? "ended" : "lost";
+  return (await connections.requireReauthorization(lease.connection, reason, now())) ? "ended" : "lost";
 }
 
 async function refuse(options: RenewalOptions, lease: Lease): Promise<RenewalOutcome> {
   const { lastErrorClass, lastFailedAt = 0, failCount } = lease.connection;
   const isSameTrouble = lastErrorClass === "refused" && lastFailedAt > options.now() - DAY_MS;
   const isFinal = isSameTrouble && failCount + 1 >= MAX_REFUSALS;
-  if (isFinal && (await options.connections.requireReauthorization(lease, "refused", options.now()))) return "ended";
+  if (isFinal && (await options.connections.requireReauthorization(lease.connection, "refused", options.now())))
+    return "ended";
   await recordFailure(options, lease, "refused", 0, undefined);
   return "refused";
 }

@@ -114,7 +114,7 @@ describe("relay connection put", () => {
   });
 
   it.each([
-    ["without its parameter", [], /subdomain=VALUE is missing/],
+    ["without its parameter", [], /--param subdomain: is missing/],
     ["with an unknown parameter", ["--param", "subdomain=acme", "--param", "region=eu"], /--param region/],
     ["with a parameter twice", ["--param", "subdomain=a", "--param", "subdomain=b"], /twice/],
     ["with a value that leaves the host", ["--param", "subdomain=evil.example/"], /--param subdomain/],

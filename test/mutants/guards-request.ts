@@ -114,7 +114,12 @@ export const REQUEST_GUARDS: readonly Guard[] = [
     ["requireAllowedCaller(options, application, call, trace);", ""],
     "protocols",
   ),
-  guard("disabled application", "relay/relay.ts", [' || application.state !== "ACTIVE"', ""], "protocols"),
+  guard(
+    "disabled application",
+    "applications/require-caller.ts",
+    [' || application.state !== "ACTIVE"', ""],
+    "protocols",
+  ),
 
   guard("dropped headers", HEADERS, ["if (isDroppedHeader(key)) continue;", ""], "providers/headers"),
   guard("header name", HEADERS, ["if (!NAME.test(name))", "if (false)"], "providers/headers"),

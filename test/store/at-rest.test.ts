@@ -62,7 +62,7 @@ describe("the files of the store", () => {
       const { accessToken } = await store.connections.put(connectionForTest(sealer, key, members), NOW);
       if (user % 4 === 3) continue;
       gone.push(accessToken);
-      if (user % 2 === 0) await store.connections.delete(key);
+      if (user % 2 === 0) await store.connections.delete(key, 1);
       else await store.connections.put(connectionForTest(sealer, key), NOW);
     }
     await at.raw().backup(join(at.folder, "backup.db"));

@@ -140,7 +140,7 @@ describe("a closed store", () => {
       () => store.applications.create(applicationForTest(sealer)),
       () => store.applications.delete(application.publicKey),
       () => store.connections.find(key),
-      () => store.connections.delete(key),
+      () => store.connections.delete(key, 1),
       () => store.keyChecks.list(),
     ];
     for (const call of calls) await expect(call()).rejects.toMatchObject({ reason: "STORE_UNAVAILABLE" });

@@ -20,6 +20,6 @@ for (let user = 0; ; user += 1) {
   };
   const key = { applicationId: "app", userId: `u${user}`, providerName: "github" };
   await store.connections.put(connectionForTest(sealer, key, members), NOW);
-  if (user % 3 === 0) await store.connections.delete(key);
+  if (user % 3 === 0) await store.connections.delete(key, 1);
   process.stdout.write(`stored ${user}\n`);
 }

@@ -215,9 +215,9 @@ describe("list()", () => {
 describe("delete()", () => {
   it("deletes exactly one, once", async () => {
     for (const userId of ["a", "a "]) await store.connections.put(connectionForTest(sealer, keyOf(userId)), NOW);
-    expect(await store.connections.delete(keyOf("A"))).toBe(false);
-    expect(await store.connections.delete(keyOf("a"))).toBe(true);
-    expect(await store.connections.delete(keyOf("a"))).toBe(false);
+    expect(await store.connections.delete(keyOf("A"), 1)).toBe(undefined);
+    expect(await store.connections.delete(keyOf("a"), 1)).toMatchObject(keyOf("a"));
+    expect(await store.connections.delete(keyOf("a"), 1)).toBe(undefined);
     expect((await store.connections.find(keyOf("a ")))?.userId).toBe("a ");
   });
 });

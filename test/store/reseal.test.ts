@@ -119,7 +119,7 @@ describe("resealAll()", () => {
       (rows): SealedRows => ({
         ...rows,
         async replace(resealed) {
-          await store.connections.delete(keyOf("u1"));
+          await store.connections.delete(keyOf("u1"), 1);
           return rows.replace(resealed);
         },
       }),

@@ -70,6 +70,7 @@ export function applicationForTest(sealer: Sealer, patch: Partial<Application> =
     callerAuth: "PUBLIC_KEY",
     allowedOrigins: [],
     allowedAddresses: [],
+    allowedRedirectUris: [],
     callsPerMinute: 0,
     connectionCallsPerMinute: 0,
     state: "ACTIVE",

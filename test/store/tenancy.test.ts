@@ -23,9 +23,9 @@ describe("the same user at the same provider in two applications", () => {
     const other = await store.connections.find(keyIn("second"));
     await store.connections.put(connectionForTest(sealer, keyIn("first")), NOW + 1);
     expect(await store.connections.find(keyIn("second"))).toEqual(other);
-    expect(await store.connections.delete(keyIn("first"))).toBe(true);
+    expect(await store.connections.delete(keyIn("first"), 1)).toMatchObject(keyIn("first"));
     expect(await store.connections.find(keyIn("first"))).toBeUndefined();
     expect(await store.connections.find(keyIn("second"))).toEqual(other);
-    expect(await store.connections.delete(keyIn("first"))).toBe(false);
+    expect(await store.connections.delete(keyIn("first"), 1)).toBe(undefined);
   });
 });

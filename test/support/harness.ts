@@ -51,6 +51,7 @@ export interface Harness {
     callerAuth?: CallerAuth;
     allowedOrigins?: readonly string[];
     allowedAddresses?: readonly string[];
+    allowedRedirectUris?: readonly string[];
     callsPerMinute?: number;
     connectionCallsPerMinute?: number;
     state?: "ACTIVE" | "DISABLED";
@@ -154,6 +155,8 @@ async function putClient(
     id: randomUUID(),
     ...key,
     clientId: client_id,
+    scope: "",
+    originParameters: {},
     clientSecret: client_secret === undefined ? undefined : sealClientSecret(sealer, key, new Secret(client_secret)),
     updatedAt: Date.now(),
   });
@@ -188,6 +191,7 @@ export async function createApplication(
     callerAuth: options.callerAuth ?? "PUBLIC_KEY",
     allowedOrigins: options.allowedOrigins ?? [],
     allowedAddresses: options.allowedAddresses ?? [],
+    allowedRedirectUris: options.allowedRedirectUris ?? [],
     callsPerMinute: options.callsPerMinute ?? 0,
     connectionCallsPerMinute: options.connectionCallsPerMinute ?? 0,
     state: options.state ?? "ACTIVE",

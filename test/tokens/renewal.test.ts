@@ -115,6 +115,8 @@ describe("a token that has ended", () => {
       providerName: PROVIDER,
       clientId: "nobody",
       clientSecret: undefined,
+      scope: "",
+      originParameters: {},
       updatedAt: 1,
     });
     const refreshToken = harness.sandbox.issueToken().refresh_token;
@@ -191,7 +193,7 @@ describe("a token that has ended", () => {
   it("does not come back when the user disconnects while it is renewed", async () => {
     const user = await connectUser();
     endpoint.play = async (_body, _response, pass) => {
-      await harness.store.connections.delete(user.key);
+      await harness.store.connections.delete(user.key, 1);
       await pass();
     };
     expect(await call(user.userId)).toHaveProperty("errorType");
