@@ -22,7 +22,8 @@ export function createTargetFor({ catalog, oauthClients, sealer }: RenewalTarget
   return async (connection: Connection): Promise<RenewalTarget> => {
     const provider = catalog.find(connection.providerName);
     const oauth2 = provider?.oauth2;
-    const endpoint = oauth2?.tokenEndpoint && fillEndpoint(oauth2.tokenEndpoint, connection.originParameters);
+    const template = oauth2?.refreshEndpoint ?? oauth2?.tokenEndpoint;
+    const endpoint = template && fillEndpoint(template, connection.originParameters);
     const stored = await oauthClients.find(connection.applicationId, connection.providerName);
     if (provider === undefined || oauth2 === undefined || !endpoint || stored === undefined) {
       throw new RelayError(
@@ -36,7 +37,10 @@ export function createTargetFor({ catalog, oauthClients, sealer }: RenewalTarget
       client: openOAuthClient(sealer, stored),
       clientAuthentication: oauth2.clientAuthentication,
       clientIdParameter: oauth2.clientIdParameter,
+      tokenRequestFormat: oauth2.tokenRequestFormat,
       tokenParameters: oauth2.tokenParameters,
+      refreshParameters: oauth2.refreshParameters,
+      tokenResponseMember: oauth2.tokenResponseMember,
       defaultExpiresInS: oauth2.defaultExpiresIn,
       allowPrivateNetwork: provider.allowPrivateNetwork,
     };

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import type { Provider } from "../providers/provider.js";
 import { MAX_ID_LENGTH } from "../relay/call.js";
 import type { Connection } from "../tokens/connection.js";
 import { parseTokenResponse, type TokenResponse, TokenResponseError } from "../tokens/token-response.js";
@@ -43,26 +44,27 @@ async function put(options: PutOptions): Promise<void> {
     throw usageError(`--user must have 1 to ${MAX_ID_LENGTH} characters.`);
   }
   if (process.stdin.isTTY) writeNote("Paste the token response, then press Ctrl-D.");
-  const response = responseFrom((await readStandardInput(MAX_TOKEN_RESPONSE_BYTES)).toString());
-  const connection = await withStore((open) => putNamed(open, options, response));
+  const input = (await readStandardInput(MAX_TOKEN_RESPONSE_BYTES)).toString();
+  const connection = await withStore((open) => putNamed(open, options, input));
   if (options.json) writeJson(jsonFromConnection(connection));
   else writeLine(textFromConnection(connection));
 }
 
-async function putNamed(open: OpenStore, options: PutOptions, response: TokenResponse): Promise<Connection> {
+async function putNamed(open: OpenStore, options: PutOptions, input: string): Promise<Connection> {
   const provider = (await loadCatalog(open.config)).find(options.provider);
   if (provider === undefined) {
     throw failure("There is no provider of this name. 'relay provider list' shows those there are.");
   }
+  const response = responseFrom(input, provider);
   const originParameters = originParametersFrom(options.param ?? [], provider);
   const application = await open.store.applications.findByPublicKey(options.app);
   if (application === undefined) throw noApplication();
   return putConnection(open, { application, userId: options.user, provider, originParameters, response });
 }
 
-function responseFrom(text: string): TokenResponse {
+function responseFrom(text: string, { oauth2 }: Provider): TokenResponse {
   try {
-    return parseTokenResponse(text);
+    return parseTokenResponse(text, oauth2?.tokenResponseMember);
   } catch (error) {
     if (!(error instanceof TokenResponseError)) throw error;
     throw usageError(error.message, error);

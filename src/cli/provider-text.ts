@@ -1,63 +1,97 @@
-import type { OAuth2, Provider } from "../providers/provider.js";
+import type { Credential, ExpirySignal, OAuth2, Provider } from "../providers/provider.js";
 import { textFields } from "./text-table.js";
+
+type Fields = ReadonlyArray<readonly [name: string, value: string | undefined]>;
 
 /** ProtoJSON of `relay.admin.v1.Provider`: what `relay provider check` accepts. */
 export function definitionFromProvider(provider: Provider) {
-  const { name, aliases, displayName, documentationUri, origins, credential, oauth2, notes } = provider;
+  const { name, aliases, displayName, documentationUri, credential, oauth2, notes } = provider;
   return {
     name,
     aliases,
     displayName,
     documentationUri,
-    apiOrigins: origins.map((rule) => (rule.kind === "exact" ? rule.origin : rule.template)),
+    apiOrigins: originsFrom(provider),
     credential:
       credential.kind === "header"
         ? { header: credential.name, scheme: credential.scheme }
         : { queryParameter: credential.parameter },
     defaultHeaders: Object.fromEntries(provider.defaultHeaders),
-    ...(oauth2 === undefined ? undefined : { oauth2: definitionFromOAuth2(oauth2) }),
+    // Its members have the names of the schema.
+    ...(oauth2 === undefined ? undefined : { oauth2 }),
     allowPrivateNetwork: provider.allowPrivateNetwork,
     urlPlaceholders: [...provider.urlPlaceholders],
+    expirySignals: provider.expirySignals.map(({ statusCode, ...body }) =>
+      body.member === undefined ? { statusCode } : { statusCode, member: body.member, values: [...body.values] },
+    ),
     notes,
   };
 }
 
-/** A provider for a person; what is empty is left out. */
+/** A provider for a person; what is empty, and what is as the RFCs have it, is left out. */
 export function textFromProvider(provider: Provider): string {
-  const { name, aliases, displayName, documentationUri, apiOrigins, credential, defaultHeaders, oauth2, notes } =
-    definitionFromProvider(provider);
-  const fields: ReadonlyArray<readonly [string, string]> = [
-    ["name", name],
-    ["aliases", aliases.join(", ")],
-    ["display name", displayName],
-    ["documentation", documentationUri],
-    ["api origins", apiOrigins.join(", ")],
-    [
-      "token placed in",
-      credential.header ? `${credential.header}: ${credential.scheme}` : `?${credential.queryParameter}=`,
-    ],
-    [
-      "default headers",
-      Object.entries(defaultHeaders)
-        .map(([field, value]) => `${field}: ${value}`)
-        .join(", "),
-    ],
-    ["authorization", oauth2?.authorizationEndpoint ?? ""],
-    ["token endpoint", oauth2?.tokenEndpoint ?? ""],
+  const fields: Fields = [
+    ["name", provider.name],
+    ["aliases", provider.aliases.join(", ")],
+    ["display name", provider.displayName],
+    ["documentation", provider.documentationUri],
+    ["api origins", originsFrom(provider).join(", ")],
+    ["token placed in", textFromCredential(provider.credential)],
+    ["default headers", provider.defaultHeaders.map(([field, value]) => `${field}: ${value}`).join(", ")],
+    ["url placeholders", [...provider.urlPlaceholders].join(", ")],
+    ["ended token", provider.expirySignals.map(textFromSignal).join("; ")],
+    ...(provider.oauth2 === undefined ? [] : fieldsFromOAuth2(provider.oauth2)),
     ["private network", provider.allowPrivateNetwork ? "allowed" : ""],
-    ["notes", notes],
+    ["notes", provider.notes],
   ];
-  return textFields(fields.filter(([, value]) => value !== ""));
+  return textFields(fields.flatMap(([name, value]) => (value ? [[name, value] as const] : [])));
 }
 
-function definitionFromOAuth2({ authorizationEndpoint, tokenEndpoint, revocationEndpoint, ...habits }: OAuth2) {
-  return {
-    ...(authorizationEndpoint === undefined ? undefined : { authorizationEndpoint }),
-    ...(tokenEndpoint === undefined ? undefined : { tokenEndpoint }),
-    ...(revocationEndpoint === undefined ? undefined : { revocationEndpoint }),
-    scopeSeparator: habits.scopeSeparator,
-    pkce: habits.pkce,
-    clientAuthentication: habits.clientAuthentication,
-    authorizationParameters: habits.authorizationParameters,
-  };
+function fieldsFromOAuth2(oauth2: OAuth2): Fields {
+  return [
+    ["authorization", oauth2.authorizationEndpoint],
+    ["issuer", oauth2.issuer],
+    ["PKCE", oauth2.pkce ? "yes" : ""],
+    ["default scopes", oauth2.defaultScopes.join(", ")],
+    ["scope separator", oauth2.scopeSeparator === " " ? "" : oauth2.scopeSeparator],
+    ["authorization parameters", textFromParameters(oauth2.authorizationParameters)],
+    ["token endpoint", oauth2.tokenEndpoint],
+    ["refresh endpoint", oauth2.refreshEndpoint],
+    ["revocation", oauth2.revocationEndpoint],
+    ["client authentication", oauth2.clientAuthentication],
+    ["client id parameter", oauth2.clientIdParameter === "client_id" ? "" : oauth2.clientIdParameter],
+    ["token request format", oauth2.tokenRequestFormat === "form" ? "" : oauth2.tokenRequestFormat],
+    ["token parameters", textFromParameters(oauth2.tokenParameters)],
+    ["code parameters", textFromParameters(oauth2.codeParameters)],
+    ["refresh parameters", textFromParameters(oauth2.refreshParameters)],
+    ["token response in", oauth2.tokenResponseMember],
+    ["access tokens last", lifetimeFrom(oauth2)],
+    ["refresh tokens", oauth2.refreshTokenRotation ? "rotate" : ""],
+  ];
+}
+
+function originsFrom({ origins }: Provider): readonly string[] {
+  return origins.map((rule) => (rule.kind === "exact" ? rule.origin : rule.template));
+}
+
+function textFromCredential(credential: Credential): string {
+  if (credential.kind === "query") return `?${credential.parameter}=`;
+  return `${credential.name}: ${credential.scheme}`.trimEnd();
+}
+
+function textFromSignal({ statusCode, ...body }: ExpirySignal): string {
+  return body.member === undefined
+    ? `${statusCode}`
+    : `${statusCode} with ${body.member}=${[...body.values].join("|")}`;
+}
+
+function textFromParameters(parameters: Readonly<Record<string, string>>): string {
+  return Object.entries(parameters)
+    .map(([name, value]) => (value === "" ? `no ${name}` : `${name}=${value}`))
+    .join(", ");
+}
+
+function lifetimeFrom({ nonExpiringAccessTokens, defaultExpiresIn }: OAuth2): string {
+  if (nonExpiringAccessTokens) return "until they are revoked";
+  return defaultExpiresIn === undefined ? "" : `${defaultExpiresIn} seconds unless the token response says otherwise`;
 }

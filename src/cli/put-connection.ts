@@ -22,6 +22,7 @@ export async function putConnection(
 ): Promise<Connection> {
   const key = { applicationId: application.id, userId, providerName: provider.name };
   const now = Date.now();
-  const input = { id: randomUUID(), key, response, originParameters, obtainedAt: now };
+  const defaultExpiresInS = provider.oauth2?.defaultExpiresIn;
+  const input = { id: randomUUID(), key, response, defaultExpiresInS, originParameters, obtainedAt: now };
   return store.connections.put(newConnectionFrom(sealer, input), now);
 }

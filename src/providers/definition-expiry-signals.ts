@@ -1,9 +1,8 @@
 import type { ExpirySignal as Definition } from "../../gen/relay/admin/v1/provider_pb.js";
+import { isMemberPath, MEMBER_PATH_HINT } from "./member-path.js";
 import type { Report } from "./problem.js";
 import type { ExpirySignal } from "./provider.js";
 
-/** Names with dots between them; as deep as a JSON path may go. */
-const MEMBER = /^[^.\s]{1,64}(?:\.[^.\s]{1,64}){0,15}$/;
 const MAX_VALUE_LENGTH = 256;
 
 /** Reads the `expirySignals` of a definition. */
@@ -22,7 +21,7 @@ function parseExpirySignal({ statusCode, member, values }: Definition, report: R
     if (values.length > 0) report("values", "only together with member");
     return { statusCode, member: undefined };
   }
-  if (!MEMBER.test(member)) report("member", "must be names with dots between them, such as error.code");
+  if (!isMemberPath(member)) report("member", MEMBER_PATH_HINT);
   if (values.length === 0) report("values", "must list at least one value of member");
   values.forEach((value, at) => {
     if (value === "" || value.length > MAX_VALUE_LENGTH) report(`values[${at}]`, "must be 1 to 256 characters");

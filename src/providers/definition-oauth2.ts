@@ -1,60 +1,40 @@
 import type { OAuth2 as Definition } from "../../gen/relay/admin/v1/provider_pb.js";
+import { parseOAuth2Parameters } from "./definition-parameters.js";
 import { type EndpointPolicy, endpointProblem } from "./endpoint.js";
+import { isMemberPath, MEMBER_PATH_HINT } from "./member-path.js";
 import type { Report } from "./problem.js";
 import type { OAuth2 } from "./provider.js";
 
 const CLIENT_AUTHENTICATIONS = ["client_secret_basic", "client_secret_post", "none"] as const;
-const PARAMETER = /^[A-Za-z][A-Za-z0-9._-]{0,63}$/;
+const TOKEN_REQUEST_FORMATS = ["form", "json"] as const;
 /** A scope-token of RFC 6749 section 3.3. */
 const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/;
 /** A year: what longer lifetimes in token responses are cut to. */
 const MAX_EXPIRES_IN = 31_536_000;
-/** Parameters of the authorization request that the relay sets itself (RFC 6749 section 4.1.1, RFC 7636). */
-const AUTHORIZATION_PARAMETERS: ReadonlySet<string> = new Set([
-  "response_type",
-  "client_id",
-  "redirect_uri",
-  "scope",
-  "state",
-  "code_challenge",
-  "code_challenge_method",
-]);
-/** Those of token requests (RFC 6749 sections 2.3.1, 4.1.3 and 6, RFC 7636 section 4.5, RFC 7521 section 4.2). */
-const TOKEN_PARAMETERS: ReadonlySet<string> = new Set([
-  "grant_type",
-  "code",
-  "redirect_uri",
-  "client_id",
-  "client_secret",
-  "client_assertion",
-  "client_assertion_type",
-  "code_verifier",
-  "refresh_token",
-]);
 
 /** Reads the `oauth2` member of a definition; defaults are those of RFC 6749. */
 export function parseOAuth2(definition: Definition, policy: EndpointPolicy, report: Report): OAuth2 {
   const { pkce, nonExpiringAccessTokens, refreshTokenRotation } = definition;
-  const clientIdParameter = parseClientIdParameter(definition.clientIdParameter, report);
-  const parameters = (member: "authorizationParameters" | "tokenParameters", own: ReadonlySet<string>) =>
-    parseParameters(member, definition[member], new Set([...own, clientIdParameter]), report);
   return {
     ...parseEndpoints(definition, policy, report),
+    issuer: parseIssuer(definition.issuer, policy, report),
     scopeSeparator: parseScopeSeparator(definition.scopeSeparator, report),
     defaultScopes: parseDefaultScopes(definition, report),
     pkce,
     clientAuthentication: parseClientAuthentication(definition.clientAuthentication, report),
-    clientIdParameter,
-    authorizationParameters: parameters("authorizationParameters", AUTHORIZATION_PARAMETERS),
-    tokenParameters: parameters("tokenParameters", TOKEN_PARAMETERS),
+    ...parseOAuth2Parameters(definition, report),
+    tokenRequestFormat: parseTokenRequestFormat(definition.tokenRequestFormat, report),
+    tokenResponseMember: parseTokenResponseMember(definition.tokenResponseMember, report),
     nonExpiringAccessTokens,
     defaultExpiresIn: parseDefaultExpiresIn(definition, report),
     refreshTokenRotation,
   };
 }
 
+type EndpointField = "authorizationEndpoint" | "tokenEndpoint" | "refreshEndpoint" | "revocationEndpoint";
+
 function parseEndpoints(definition: Definition, policy: EndpointPolicy, report: Report) {
-  const endpoint = (field: "authorizationEndpoint" | "tokenEndpoint" | "revocationEndpoint") => {
+  const endpoint = (field: EndpointField) => {
     const text = definition[field];
     if (text === "") return undefined;
     const problem = endpointProblem(text, policy);
@@ -64,8 +44,17 @@ function parseEndpoints(definition: Definition, policy: EndpointPolicy, report: 
   return {
     authorizationEndpoint: endpoint("authorizationEndpoint"),
     tokenEndpoint: endpoint("tokenEndpoint"),
+    refreshEndpoint: endpoint("refreshEndpoint"),
     revocationEndpoint: endpoint("revocationEndpoint"),
   };
+}
+
+/** RFC 8414 section 2: a url without query and fragment. The text is compared as it is (RFC 9207 section 2.4). */
+function parseIssuer(text: string, policy: EndpointPolicy, report: Report): string | undefined {
+  if (text === "") return undefined;
+  const problem = text.includes("?") ? "must have no query" : endpointProblem(text, policy);
+  if (problem !== undefined) report("oauth2.issuer", problem);
+  return text;
 }
 
 /** A space by default (RFC 6749 section 3.3). */
@@ -92,26 +81,17 @@ function parseClientAuthentication(text: string, report: Report): OAuth2["client
   return "client_secret_basic";
 }
 
-function parseClientIdParameter(text: string, report: Report): string {
-  if (text === "" || text === "client_id") return "client_id";
-  const field = "oauth2.clientIdParameter";
-  if (!PARAMETER.test(text)) report(field, "must be letters, digits and ._-");
-  else if (AUTHORIZATION_PARAMETERS.has(text) || TOKEN_PARAMETERS.has(text)) report(field, "is set by the relay");
-  return text;
+function parseTokenRequestFormat(text: string, report: Report): OAuth2["tokenRequestFormat"] {
+  const known = TOKEN_REQUEST_FORMATS.find((name) => name === (text || "form"));
+  if (known !== undefined) return known;
+  report("oauth2.tokenRequestFormat", `must be one of ${TOKEN_REQUEST_FORMATS.join(", ")}`);
+  return "form";
 }
 
-function parseParameters(
-  member: string,
-  parameters: Readonly<Record<string, string>>,
-  own: ReadonlySet<string>,
-  report: Report,
-): Readonly<Record<string, string>> {
-  for (const name of Object.keys(parameters)) {
-    const field = `oauth2.${member}.${name}`;
-    if (!PARAMETER.test(name)) report(field, "must be letters, digits and ._-");
-    else if (own.has(name)) report(field, "is set by the relay");
-  }
-  return { ...parameters };
+function parseTokenResponseMember(text: string, report: Report): string | undefined {
+  if (text === "") return undefined;
+  if (!isMemberPath(text)) report("oauth2.tokenResponseMember", MEMBER_PATH_HINT);
+  return text;
 }
 
 function parseDefaultExpiresIn(

@@ -14,6 +14,24 @@ const OUTSIDE = /[/?#@\\*%\s]/;
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const PARAMETER = /^\{([a-z][a-z0-9_]{0,31})\}$/;
 const MAX_HOST_LENGTH = 253;
+/** Query parameters of a connect url, where the parameters of a template stand as well. */
+const CONNECT_PARAMETERS: ReadonlySet<string> = new Set([
+  "public_key",
+  "user_id",
+  "user_signature",
+  "private_key",
+  "redirect_uri",
+  "scope",
+  "state",
+  "code",
+  "link",
+  "session",
+  "providers",
+  "provider",
+  "error",
+  "outcome",
+  "iss",
+]);
 
 /** One DNS label, as a parameter captures it. */
 const LABEL_SOURCE = "([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)";
@@ -73,6 +91,9 @@ function parseTemplate(text: string, scheme: string, host: string, port: string 
     return "a parameter must be a whole label, such as {subdomain}, in front of the fixed labels";
   }
   if (new Set(parameters).size !== parameters.length) return "a parameter must not stand twice";
+  const reserved = parameters.find((name) => CONNECT_PARAMETERS.has(name));
+  if (reserved !== undefined)
+    return `{${reserved}} must have another name: the connect url has a parameter of this one`;
   const suffix = port === undefined ? "" : `:${port}`;
   if (labels.length === 1) return templateRule(text, parameters, HOST_SOURCE + suffix);
   if (fixed.length < 2 || !isDomain(fixed)) {

@@ -42,8 +42,15 @@ export interface OAuth2 {
   readonly authorizationEndpoint: string | undefined;
   /** RFC 6749 section 3.2. */
   readonly tokenEndpoint: string | undefined;
+  /** Where refresh requests go; undefined: the token endpoint. */
+  readonly refreshEndpoint: string | undefined;
   /** RFC 7009. */
   readonly revocationEndpoint: string | undefined;
+  /**
+   * Issuer identifier (RFC 8414 section 2), a template where the endpoints are: what `iss` in an authorization response
+   * must be (RFC 9207); undefined: not known.
+   */
+  readonly issuer: string | undefined;
   /** A space by default (RFC 6749 section 3.3). */
   readonly scopeSeparator: string;
   /** Scopes to ask for when the application names none; empty: the parameter is left out. */
@@ -56,8 +63,16 @@ export interface OAuth2 {
   readonly clientIdParameter: string;
   /** Further parameters of the authorization request. */
   readonly authorizationParameters: Readonly<Record<string, string>>;
-  /** Further parameters of every token request, for a code and for a refresh token. */
+  /** How token requests are encoded; `form` by default. */
+  readonly tokenRequestFormat: "form" | "json";
+  /** Further parameters of every token request; here and in the next two, "" leaves a parameter out. */
   readonly tokenParameters: Readonly<Record<string, string>>;
+  /** Those of requests for an authorization code alone; they count before `tokenParameters` and `grant_type`. */
+  readonly codeParameters: Readonly<Record<string, string>>;
+  /** The same of refresh requests. */
+  readonly refreshParameters: Readonly<Record<string, string>>;
+  /** Dotted path of the object that holds a token response; undefined: the whole answer. */
+  readonly tokenResponseMember: string | undefined;
   /** Access tokens last until they are revoked, unless a token response says otherwise; off by default. */
   readonly nonExpiringAccessTokens: boolean;
   /** Lifetime in seconds when a token response has no expires_in; undefined: not known. */

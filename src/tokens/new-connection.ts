@@ -1,5 +1,6 @@
 import type { ConnectionKey, NewConnection } from "./connection.js";
 import { type ConnectionColumn, connectionBinding } from "./connection-binding.js";
+import { expiresAtFrom } from "./expires-at.js";
 import type { Sealer } from "./seal.js";
 import type { Secret } from "./secret.js";
 import type { TokenResponse } from "./token-response.js";
@@ -10,6 +11,8 @@ export interface NewConnectionInput {
   readonly id: string;
   readonly key: ConnectionKey;
   readonly response: TokenResponse;
+  /** Seconds to assume when the response has no expires_in; undefined: unknown. */
+  readonly defaultExpiresInS: number | undefined;
   readonly originParameters: Readonly<Record<string, string>>;
   /** When the token was asked for, milliseconds since the epoch: the lifetime counts from there (threats 3.7). */
   readonly obtainedAt: number;
@@ -17,7 +20,7 @@ export interface NewConnectionInput {
 
 /** Seals the tokens of a token response into what the store keeps. */
 export function newConnectionFrom(sealer: Sealer, input: NewConnectionInput): NewConnection {
-  const { id, key, response, originParameters, obtainedAt } = input;
+  const { id, key, response, defaultExpiresInS, originParameters, obtainedAt } = input;
   const seal = (token: Secret, column: ConnectionColumn) => sealer.seal(token.reveal(), connectionBinding(key, column));
   return {
     id,
@@ -32,6 +35,6 @@ export function newConnectionFrom(sealer: Sealer, input: NewConnectionInput): Ne
     scope: response.scope,
     originParameters,
     obtainedAt,
-    expiresAt: response.expiresInS === undefined ? undefined : obtainedAt + response.expiresInS * 1000,
+    expiresAt: expiresAtFrom(response, defaultExpiresInS, obtainedAt),
   };
 }

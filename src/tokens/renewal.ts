@@ -2,22 +2,26 @@ import { RelayError } from "../errors.js";
 import type { Breaker } from "./breaker.js";
 import type { Connection, ConnectionStore, Lease, RenewedTokens } from "./connection.js";
 import { connectionBinding } from "./connection-binding.js";
+import { expiresAtFrom } from "./expires-at.js";
 import { openToken } from "./open-token.js";
 import type { Sealer } from "./seal.js";
 import type { Secret } from "./secret.js";
 import { decideTokenAnswer, type TokenEndpointAnswer, type TokenVerdict } from "./token-answer.js";
-import { type OAuthClient, refreshRequestFrom, type TokenEndpointHabits, type TokenRequest } from "./token-request.js";
+import { type OAuthClient, type RefreshHabits, refreshRequestFrom, type TokenRequest } from "./token-request.js";
 import type { TokenResponse } from "./token-response.js";
 import { untilStored } from "./until-stored.js";
 
 /** Where and how the token of one connection is renewed. */
-export interface RenewalTarget extends TokenEndpointHabits {
+export interface RenewalTarget extends RefreshHabits {
+  /** Where refresh requests go; the endpoint that the breaker counts. */
   readonly tokenEndpoint: string;
   /** Whose tokens these are: sockets are kept apart by it where the operator wants that. */
   readonly connectionId: string;
   readonly client: OAuthClient;
   /** Seconds to assume when the answer has no expires_in; undefined: unknown. */
   readonly defaultExpiresInS: number | undefined;
+  /** Dotted path of the object that holds a token response; undefined: the whole answer. */
+  readonly tokenResponseMember: string | undefined;
   readonly allowPrivateNetwork: boolean;
 }
 
@@ -92,7 +96,7 @@ async function ask(options: RenewalOptions, target: RenewalTarget, refreshToken:
     // No answer is an answer too: the provider could not be asked, and the refresh token stays.
     return { kind: "failed", retryAfterMs: 0, refreshToken: undefined };
   }
-  return decideTokenAnswer(answer, options.now());
+  return decideTokenAnswer(answer, options.now(), target.tokenResponseMember);
 }
 
 /**
@@ -109,14 +113,13 @@ async function commit(
   const { connection } = lease;
   const seal = (token: Secret, column: Parameters<typeof connectionBinding>[1]) =>
     sealer.seal(token.reveal(), connectionBinding(connection, column));
-  const lifeS = tokens.expiresInS ?? defaultExpiresInS;
   const renewed: RenewedTokens = {
     accessToken: seal(tokens.accessToken, "access_token"),
     refreshToken: tokens.refreshToken && seal(tokens.refreshToken, "refresh_token"),
     idToken: tokens.idToken && seal(tokens.idToken, "id_token"),
     scope: tokens.scope || undefined,
     obtainedAt: sentAt,
-    expiresAt: lifeS === undefined ? undefined : sentAt + lifeS * 1000,
+    expiresAt: expiresAtFrom(tokens, defaultExpiresInS, sentAt),
   };
   if (await untilStored(() => connections.commitRenewal(lease, renewed, now()))) return "renewed";
   if (tokens.refreshToken !== undefined) {

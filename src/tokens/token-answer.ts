@@ -1,6 +1,7 @@
 import { bufferOf } from "../buffer-of.js";
 import { Secret } from "./secret.js";
 import { type TokenResponse, TokenResponseError, tokenResponseFrom } from "./token-response.js";
+import { type Members, tokenResponseMember } from "./token-response-member.js";
 
 /** What a token endpoint sent back. */
 export interface TokenEndpointAnswer {
@@ -29,25 +30,37 @@ export type TokenVerdict =
 
 /** Error codes that mean that the code or refresh token is of no more use: RFC 6749 section 5.2, and GitHub's own. */
 const ENDED = new Set(["invalid_grant", "bad_refresh_token", "token_expired", "invalid_refresh_token"]);
-/** The client, not the user (RFC 6749 section 5.2), and what GitHub says instead. */
-const MISCONFIGURED = new Set(["invalid_client", "unauthorized_client", "incorrect_client_credentials"]);
+/** The client, not the user (RFC 6749 section 5.2), and what GitHub and Slack say instead. */
+const MISCONFIGURED = new Set([
+  "invalid_client",
+  "unauthorized_client",
+  "incorrect_client_credentials",
+  "invalid_client_id",
+  "bad_client_secret",
+]);
 const TRANSIENT = new Set(["temporarily_unavailable", "server_error", "slow_down"]);
 /** A larger answer is no token response (threats 3.5). */
 const MAX_ANSWER_BYTES = 1024 * 1024;
 /** Longest time a provider's Retry-After is followed, in milliseconds. */
 const MAX_RETRY_AFTER_MS = 5 * 60_000;
 
-/** Judges the answer to a token request. Pure; never throws. `now` is milliseconds since the epoch. */
-export function decideTokenAnswer(answer: TokenEndpointAnswer, now: number): TokenVerdict {
+/**
+ * Judges the answer to a token request. Pure; never throws. `now` is milliseconds since the epoch, `member` the dotted
+ * path of the object that holds the token response, undefined for the whole answer.
+ */
+export function decideTokenAnswer(answer: TokenEndpointAnswer, now: number, member: string | undefined): TokenVerdict {
   const { statusCode, body } = answer;
   const failed = (refreshToken?: Secret): TokenVerdict => {
     return { kind: "failed", retryAfterMs: parseRetryAfter(answer.retryAfter, now), refreshToken };
   };
   const isTransientStatus = statusCode >= 500 || statusCode === 429 || statusCode === 408;
   if (body.length > MAX_ANSWER_BYTES || (statusCode >= 300 && statusCode < 400)) return failed();
-  const members = membersFrom(bufferOf(body).toString("utf8"));
-  const code = errorCodeFrom(members);
-  if (statusCode < 300 && code === "") return decideTokens(members, failed);
+  const whole = membersFrom(bufferOf(body).toString("utf8"));
+  const members = tokenResponseMember(whole, member);
+  const code = errorCodeFrom(whole) || errorCodeFrom(members);
+  if (statusCode < 300 && code === "") {
+    return decideTokens(members, () => failed(refreshTokenFrom(members) ?? refreshTokenFrom(whole)));
+  }
   if (isTransientStatus || TRANSIENT.has(code)) return failed();
   if (ENDED.has(code)) return { kind: "ended" };
   if (MISCONFIGURED.has(code) || (statusCode === 401 && code === "")) return { kind: "misconfigured" };
@@ -61,10 +74,10 @@ export function parseRetryAfter(text: string, now: number): number {
 }
 
 /** A member that is of no use to a call must not cost the tokens beside it. */
-function decideTokens(members: Members, failed: (refreshToken?: Secret) => TokenVerdict): TokenVerdict {
+function decideTokens(members: Members, failed: () => TokenVerdict): TokenVerdict {
   const { access_token, refresh_token, expires_in } = members;
   const tokens = tokensFrom(members) ?? tokensFrom({ access_token, refresh_token, expires_in });
-  return tokens === undefined ? failed(refreshTokenFrom(members)) : { kind: "granted", tokens };
+  return tokens === undefined ? failed() : { kind: "granted", tokens };
 }
 
 function tokensFrom(members: Members): TokenResponse | undefined {
@@ -75,8 +88,6 @@ function tokensFrom(members: Members): TokenResponse | undefined {
     throw error;
   }
 }
-
-type Members = Readonly<Record<string, unknown>>;
 
 /** JSON whatever its media type, or the form encoding that GitHub answers with; no members for anything else. */
 function membersFrom(text: string): Members {

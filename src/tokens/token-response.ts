@@ -1,4 +1,5 @@
 import { Secret } from "./secret.js";
+import { type Members, tokenResponseMember } from "./token-response-member.js";
 
 /** What a token endpoint granted (RFC 6749 section 5.1). */
 export interface TokenResponse {
@@ -30,11 +31,13 @@ const TOKEN = /^[\x21-\x7E]+$/;
 /** RFC 6749 appendix A.17: a refresh token may hold spaces. */
 const VSCHARS = /^[\x20-\x7E]+$/;
 
-type Members = Readonly<Record<string, unknown>>;
-
-/** Reads a token response given as JSON text. Throws TokenResponseError. */
-export function parseTokenResponse(text: string): TokenResponse {
-  return tokenResponseFrom(membersFrom(text));
+/**
+ * Reads a token response given as JSON text. Throws TokenResponseError.
+ *
+ * @param member dotted path of the object that holds it; undefined for the whole text.
+ */
+export function parseTokenResponse(text: string, member?: string): TokenResponse {
+  return tokenResponseFrom(tokenResponseMember(membersFrom(text), member));
 }
 
 /** Reads the members of a token response, wherever they came from. Throws TokenResponseError. */

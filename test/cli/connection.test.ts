@@ -50,6 +50,22 @@ describe("relay connection put", () => {
     expect(await folder.json(["connection", "show", ...args])).toEqual(connection);
   });
 
+  it("reads a token response as the provider's definition says, and assumes its lifetime where none is given", async () => {
+    const { folder, app } = await folderWithApp();
+    const oauth2 = { tokenResponseMember: "body", defaultExpiresIn: 600 };
+    const definition = { name: "wrap", apiOrigins: ["https://api.wrap.example"], oauth2 };
+    writeFileSync(join(folder.path, "wrap.json"), JSON.stringify(definition));
+    const args = ["connection", "put", "--app", app, "--user", "ada", "--provider", "wrap"];
+    const lifetimeOf = async (response: unknown) => {
+      const options = { input: JSON.stringify(response), env: { RELAY_PROVIDERS: "wrap.json" } };
+      const { expiresAt, updatedAt } = await folder.json(args, options);
+      return Date.parse(expiresAt) - Date.parse(updatedAt);
+    };
+    expect(await lifetimeOf({ status: 0, body: { access_token: "canary" } })).toBe(600_000);
+    expect(await lifetimeOf({ status: 0, body: { access_token: "canary", expires_in: 60 } })).toBe(60_000);
+    expect(await lifetimeOf({ access_token: "canary", expires_in: "nonsense" })).toBe(600_000);
+  });
+
   it("leaves no token in what any command prints nor in any file", async () => {
     const { folder, app, args } = await folderWithApp();
     const results = [

@@ -77,6 +77,12 @@ export const SECRET_GUARDS: readonly Guard[] = [
     "regress/renewal-reconnect",
   ),
   guard(
+    "renewal: a refresh token of a malformed answer",
+    "tokens/token-answer.ts",
+    ["failed(refreshTokenFrom(members) ?? refreshTokenFrom(whole))", "failed()"],
+    "tokens/token-answer",
+  ),
+  guard(
     "state of the connection",
     "tokens/token-source.ts",
     ['if (state !== "ACTIVE") throw reauthorizationRequired();', ""],

@@ -35,7 +35,10 @@ function originFrom(rule: OriginRule): string {
 }
 
 function endpointsOf({ oauth2 }: Provider): string[] {
-  return [oauth2?.authorizationEndpoint, oauth2?.tokenEndpoint, oauth2?.revocationEndpoint].flatMap((url) => url ?? []);
+  if (oauth2 === undefined) return [];
+  const { authorizationEndpoint, tokenEndpoint, refreshEndpoint, revocationEndpoint, issuer } = oauth2;
+  const endpoints = [authorizationEndpoint, tokenEndpoint, refreshEndpoint, revocationEndpoint, issuer];
+  return endpoints.flatMap((url) => url ?? []);
 }
 
 /** The two labels that are registered at a registry; three under `co.uk` and its like. */

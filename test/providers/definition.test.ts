@@ -18,14 +18,20 @@ describe("parseProvider()", () => {
       oauth2: {
         authorizationEndpoint: undefined,
         tokenEndpoint: "https://example.com/token",
+        refreshEndpoint: undefined,
         revocationEndpoint: undefined,
+        issuer: undefined,
         scopeSeparator: " ",
         defaultScopes: [],
         pkce: false,
         clientAuthentication: "client_secret_basic",
         clientIdParameter: "client_id",
         authorizationParameters: {},
+        tokenRequestFormat: "form",
         tokenParameters: {},
+        codeParameters: {},
+        refreshParameters: {},
+        tokenResponseMember: undefined,
         nonExpiringAccessTokens: false,
         defaultExpiresIn: undefined,
         refreshTokenRotation: false,
@@ -57,12 +63,24 @@ describe("parseProvider()", () => {
       defaultScopes: ["user.info.basic", "https://example.com/scope"],
       clientIdParameter: "client_key",
       authorizationParameters: { access_type: "offline" },
+      tokenRequestFormat: "json",
       tokenParameters: { expires_in: "3600" },
+      codeParameters: { type: "web_server", grant_type: "" },
+      refreshParameters: { grant_type: "renew", scope: "offline" },
+      tokenResponseMember: "body.tokens",
+      refreshEndpoint: "https://example.com/oauth/token?refresh",
+      issuer: "https://example.com",
       defaultExpiresIn: 31_536_000,
       refreshTokenRotation: true,
     };
     expect(providerFrom({ oauth2: habits }).oauth2).toMatchObject(habits);
     expect(providerFrom({ oauth2: { nonExpiringAccessTokens: true } }).oauth2?.nonExpiringAccessTokens).toBe(true);
+  });
+
+  it("takes templates for the refresh endpoint and the issuer", () => {
+    const apiOrigins = ["https://{shop}.example.com"];
+    const oauth2 = { refreshEndpoint: "https://{shop}.example.com/refresh", issuer: "https://{shop}.example.com" };
+    expect(providerFrom({ apiOrigins, oauth2 }).oauth2).toMatchObject(oauth2);
   });
 
   it("reads expiry signals", () => {
@@ -161,12 +179,18 @@ describe("parseProvider() problems of content", () => {
       oauth2: {
         authorizationEndpoint: "http://example.com/authorize",
         tokenEndpoint: "https://user@example.com/token",
+        refreshEndpoint: "ftp://example.com/refresh",
         revocationEndpoint: "nonsense",
+        issuer: "https://example.com/?a",
         scopeSeparator: "\n",
         clientAuthentication: "private_key_jwt",
         clientIdParameter: "redirect_uri",
         authorizationParameters: { state: "x", "a b": "x", prompt: "consent" },
+        tokenRequestFormat: "xml",
         tokenParameters: { grant_type: "x", expires_in: "3600" },
+        codeParameters: { code: "x", grant_type: "x" },
+        refreshParameters: { refresh_token: "", client_id: "x" },
+        tokenResponseMember: "a..b",
         defaultScopes: ["a", "b c", "a"],
         defaultExpiresIn: -1,
       },
@@ -187,17 +211,24 @@ describe("parseProvider() problems of content", () => {
       "defaultHeaders.x-a",
       "defaultHeaders.x-b",
       "defaultHeaders.content-type",
-      "oauth2.clientIdParameter",
       "oauth2.authorizationEndpoint",
       "oauth2.tokenEndpoint",
+      "oauth2.refreshEndpoint",
       "oauth2.revocationEndpoint",
+      "oauth2.issuer",
       "oauth2.scopeSeparator",
       "oauth2.defaultScopes[1]",
       "oauth2.defaultScopes[2]",
       "oauth2.clientAuthentication",
+      "oauth2.clientIdParameter",
       "oauth2.authorizationParameters.state",
       "oauth2.authorizationParameters.a b",
       "oauth2.tokenParameters.grant_type",
+      "oauth2.codeParameters.code",
+      "oauth2.refreshParameters.refresh_token",
+      "oauth2.refreshParameters.client_id",
+      "oauth2.tokenRequestFormat",
+      "oauth2.tokenResponseMember",
       "oauth2.defaultExpiresIn",
       "urlPlaceholders[1]",
       "expirySignals[0].member",
@@ -243,6 +274,23 @@ describe("parseProvider() problems of content", () => {
       { oauth2: { clientIdParameter: "client_key", tokenParameters: { client_key: "x" } } },
       "oauth2.tokenParameters.client_key",
     ],
+    [
+      { oauth2: { clientIdParameter: "client_key", codeParameters: { client_key: "" } } },
+      "oauth2.codeParameters.client_key",
+    ],
+    [{ oauth2: { codeParameters: { code_verifier: "" } } }, "oauth2.codeParameters.code_verifier"],
+    [{ oauth2: { codeParameters: { redirect_uri: "" } } }, "oauth2.codeParameters.redirect_uri"],
+    [{ oauth2: { refreshParameters: { client_secret: "x" } } }, "oauth2.refreshParameters.client_secret"],
+    [{ oauth2: { refreshParameters: { "a b": "x" } } }, "oauth2.refreshParameters.a b"],
+    [{ oauth2: { tokenRequestFormat: "JSON" } }, "oauth2.tokenRequestFormat"],
+    [{ oauth2: { tokenResponseMember: ".body" } }, "oauth2.tokenResponseMember"],
+    [{ oauth2: { tokenResponseMember: "a b" } }, "oauth2.tokenResponseMember"],
+    [{ oauth2: { refreshEndpoint: "http://example.com/token" } }, "oauth2.refreshEndpoint"],
+    [{ oauth2: { refreshEndpoint: "https://{shop}.example.com/token" } }, "oauth2.refreshEndpoint"],
+    [{ oauth2: { issuer: "http://example.com" } }, "oauth2.issuer"],
+    [{ oauth2: { issuer: "https://example.com#a" } }, "oauth2.issuer"],
+    [{ oauth2: { issuer: "https://example.com/?" } }, "oauth2.issuer"],
+    [{ oauth2: { issuer: "example.com" } }, "oauth2.issuer"],
     [{ oauth2: { tokenParameters: { client_secret: "x" } } }, "oauth2.tokenParameters.client_secret"],
     [{ oauth2: { tokenParameters: { refresh_token: "x" } } }, "oauth2.tokenParameters.refresh_token"],
     [{ oauth2: { defaultExpiresIn: 31_536_001 } }, "oauth2.defaultExpiresIn"],
@@ -259,6 +307,28 @@ describe("parseProvider() problems of content", () => {
     [{ expirySignals: [{ statusCode: 403, member: "a b", values: ["b"] }] }, "expirySignals[0].member"],
   ])("%j", (members, field) => {
     expect(problemsOf({ ...minimal, ...members }).map((problem) => problem.split(": ")[1])).toEqual([field]);
+  });
+
+  it.each(["public_key", "user_id", "user_signature", "private_key", "redirect_uri", "scope", "state", "code"])(
+    "refuses {%s} as the parameter of an origin, since the connect url needs the name",
+    (name) =>
+      expect(problemsOf({ ...minimal, apiOrigins: [`https://{${name}}.example.com`] })).toEqual([
+        `test.json: apiOrigins[0]: {${name}} must have another name: the connect url has a parameter of this one`,
+      ]),
+  );
+
+  it.each(["link", "session", "providers", "provider", "error", "outcome", "iss"])(
+    "refuses {%s} beside a parameter whose name is free",
+    (name) =>
+      expect(problemsOf({ ...minimal, apiOrigins: [`https://{shop}.{${name}}.example.com`] })[0]).toContain(
+        `{${name}}`,
+      ),
+  );
+
+  it("says where a grant_type of its own must stand", () => {
+    expect(problemsOf({ ...minimal, oauth2: { tokenParameters: { grant_type: "x" } } })).toEqual([
+      "test.json: oauth2.tokenParameters.grant_type: must stand in codeParameters or refreshParameters",
+    ]);
   });
 
   it("takes loopback endpoints where they are allowed", () => {

@@ -9,7 +9,10 @@ const TARGET: RenewalTarget = {
   client: { clientId: "c", clientSecret: undefined },
   clientAuthentication: "none",
   clientIdParameter: "client_id",
+  tokenRequestFormat: "form",
   tokenParameters: {},
+  refreshParameters: {},
+  tokenResponseMember: undefined,
   defaultExpiresInS: undefined,
   allowPrivateNetwork: false,
 };

@@ -83,7 +83,14 @@ export function applicationForTest(sealer: Sealer, patch: Partial<Application> =
 /** A connection with the given members of a token response. */
 export function connectionForTest(sealer: Sealer, key: ConnectionKey, members: object = {}): NewConnection {
   const response = parseTokenResponse(JSON.stringify({ access_token: "token", ...members }));
-  return newConnectionFrom(sealer, { id: randomUUID(), key, response, originParameters: {}, obtainedAt: NOW });
+  return newConnectionFrom(sealer, {
+    id: randomUUID(),
+    key,
+    response,
+    defaultExpiresInS: undefined,
+    originParameters: {},
+    obtainedAt: NOW,
+  });
 }
 
 /** A child process that runs a TypeScript file of this folder, or JavaScript text. */

@@ -221,6 +221,7 @@ export async function connect(
     response: parseTokenResponse(
       JSON.stringify({ access_token: accessToken, refresh_token: options.refreshToken, id_token: options.idToken }),
     ),
+    defaultExpiresInS: undefined,
     originParameters: options.originParameters ?? {},
     obtainedAt: Date.now(),
   });

@@ -12,6 +12,8 @@ export interface TestTokenEndpoint {
   readonly url: string;
   /** Forms it received, oldest first. */
   readonly received: URLSearchParams[];
+  /** The same requests as they came: path with query, media type, body. */
+  readonly requests: Array<readonly [path: string, mediaType: string, body: string]>;
   play: PlayToken;
   close(): Promise<void>;
 }
@@ -19,12 +21,14 @@ export interface TestTokenEndpoint {
 /** Starts it on a free port of 127.0.0.1; at first it passes everything on. */
 export async function startTokenEndpoint(sandboxOrigin: () => string): Promise<TestTokenEndpoint> {
   const received: URLSearchParams[] = [];
+  const requests: TestTokenEndpoint["requests"] = [];
   const server = createServer((incoming, response) => void answer(incoming, response));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const endpoint: TestTokenEndpoint = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`,
     received,
+    requests,
     play: (_body, _response, pass) => pass(),
     async close() {
       server.closeAllConnections();
@@ -36,6 +40,7 @@ export async function startTokenEndpoint(sandboxOrigin: () => string): Promise<T
   async function answer(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await text(incoming);
     received.push(new URLSearchParams(body));
+    requests.push([incoming.url ?? "", incoming.headers["content-type"] ?? "", body]);
     const pass = async () => {
       const headers = {
         authorization: incoming.headers.authorization ?? "",

@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { decideTokenAnswer, parseRetryAfter } from "../../src/tokens/token-answer.js";
 
 const NOW = Date.parse("2026-11-27T00:00:00Z");
-const decide = (statusCode: number, body: string | Buffer, retryAfter = "") =>
-  decideTokenAnswer({ statusCode, body: Buffer.from(body as string), retryAfter }, NOW);
+const decide = (statusCode: number, body: string | Buffer, member?: string) =>
+  decideTokenAnswer({ statusCode, body: Buffer.from(body as string), retryAfter: "" }, NOW, member);
 const error = (code: string) => JSON.stringify({ error: code, error_description: "CANARY refresh token" });
 const tokens = (members: object) => JSON.stringify({ access_token: "new-access", ...members });
 
@@ -17,6 +17,7 @@ describe("decideTokenAnswer()", () => {
     ["unauthorized_client", 400, error("unauthorized_client"), "misconfigured"],
     ["401 without a body", 401, "", "misconfigured"],
     ["GitHub's incorrect_client_credentials", 200, error("incorrect_client_credentials"), "misconfigured"],
+    ["Slack's bad_client_secret", 200, error("bad_client_secret"), "misconfigured"],
     ["an unknown code", 400, error("something_new"), "refused"],
     ["an error that is an object", 400, JSON.stringify({ error: { code: 190, type: "OAuthException" } }), "refused"],
     ["400 without a body", 400, "", "refused"],
@@ -87,6 +88,50 @@ describe("decideTokenAnswer()", () => {
     const printed = JSON.stringify(decide(200, tokens({ refresh_token: "CANARY_R" })));
     expect(printed).not.toMatch(/CANARY|new-access/);
     expect(JSON.stringify(decide(400, error("invalid_grant")))).not.toContain("CANARY");
+  });
+});
+
+describe("decideTokenAnswer() of an answer that wraps the token response", () => {
+  const wrapped = (body: unknown, members: object = {}) => JSON.stringify({ status: 0, body, ...members });
+
+  it.each([
+    ["tokens in the wrapper", wrapped({ access_token: "a" }), "granted"],
+    ["tokens without the wrapper", tokens({}), "granted"],
+    ["tokens beside a wrapper that is a list", wrapped([1], { access_token: "a" }), "granted"],
+    ["tokens beside a wrapper that is null", wrapped(null, { access_token: "a" }), "granted"],
+    ["tokens beside a wrapper that is a text", wrapped("x", { access_token: "a" }), "granted"],
+    ["tokens as a form", "access_token=a", "granted"],
+    ["a wrapper without tokens", wrapped({}), "failed"],
+    ["a wrapper without tokens beside other tokens", wrapped({ id: "U1" }, { access_token: "a" }), "failed"],
+    ["an error beside an empty wrapper", wrapped({}, { error: "invalid_refresh_token" }), "ended"],
+    ["an error in the wrapper", wrapped({ error: "invalid_grant" }), "ended"],
+    ["an error in words", wrapped({}, { status: 503, error: "Invalid Params: CANARY" }), "refused"],
+    ["broken JSON", '{"body":{"access_token":"a"', "failed"],
+  ])("takes %s for what it is", (_what, body, kind) => {
+    expect(decide(200, body, "body")).toHaveProperty("kind", kind);
+  });
+
+  it("reads the wrapper's members and no others", () => {
+    const inner = { access_token: "inner", refresh_token: "r", expires_in: 60, scope: "a b" };
+    const verdict = decide(200, JSON.stringify({ access_token: "outer", a: { b: inner } }), "a.b");
+    if (verdict.kind !== "granted") throw new Error(verdict.kind);
+    const { accessToken, refreshToken, expiresInS, scope } = verdict.tokens;
+    expect([accessToken.reveal(), refreshToken?.reveal(), expiresInS, scope]).toEqual(["inner", "r", 60, "a b"]);
+  });
+
+  it("finds no member that an object inherits", () => {
+    expect(decide(200, tokens({}), "constructor.prototype")).toHaveProperty("kind", "granted");
+    expect(decide(200, tokens({}), "__proto__")).toHaveProperty("kind", "granted");
+  });
+
+  it.each([
+    ["in the wrapper", wrapped({ refresh_token: "rotated", access_token: 7 })],
+    ["in the wrapper, with another beside it", wrapped({ refresh_token: "rotated" }, { refresh_token: "other" })],
+    ["beside the wrapper", wrapped({ access_token: 7 }, { refresh_token: "rotated" })],
+    ["without a wrapper", JSON.stringify({ refresh_token: "rotated", access_token: 7 })],
+  ])("never throws a rotated refresh token away that came %s", (_where, body) => {
+    const verdict = decide(200, body, "body");
+    expect(verdict.kind === "failed" && verdict.refreshToken?.reveal()).toBe("rotated");
   });
 });
 

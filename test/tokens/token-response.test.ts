@@ -16,6 +16,22 @@ function problemOf(text: string): string {
   return "none";
 }
 
+describe("parseTokenResponse() of a wrapped token response", () => {
+  it.each([
+    ['{"status":0,"body":{"access_token":"a"}}', "body"],
+    ['{"access_token":"other","x":{"y":{"access_token":"a"}}}', "x.y"],
+    ['{"access_token":"a"}', "body"],
+  ])("reads %s by the path %s", (text, member) => {
+    expect(parseTokenResponse(text, member).accessToken.reveal()).toBe("a");
+  });
+
+  it("takes no token from beside the wrapper", () => {
+    expect(() => parseTokenResponse('{"access_token":"bot","authed_user":{"id":"U"}}', "authed_user")).toThrow(
+      "access_token is missing",
+    );
+  });
+});
+
 describe("parseTokenResponse()", () => {
   it.each([
     ["", "is not valid JSON"],

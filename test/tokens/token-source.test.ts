@@ -13,7 +13,14 @@ const sealer = sealerForTest();
 function connectionForTest(members: object = {}, patch: Partial<Connection> = {}): Connection {
   const response = parseTokenResponse(JSON.stringify({ access_token: "CANARY_a", id_token: "CANARY_i", ...members }));
   const key = { applicationId: "app", userId: "user", providerName: "github" };
-  const made = newConnectionFrom(sealer, { id: "c1", key, response, originParameters: {}, obtainedAt: NOW });
+  const made = newConnectionFrom(sealer, {
+    id: "c1",
+    key,
+    response,
+    defaultExpiresInS: undefined,
+    originParameters: {},
+    obtainedAt: NOW,
+  });
   const renewal = { stateReason: undefined, failCount: 0, lastFailedAt: undefined, lastErrorClass: undefined };
   return {
     ...made,

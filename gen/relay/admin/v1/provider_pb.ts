@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file relay/admin/v1/provider.proto.
  */
 export const file_relay_admin_v1_provider: GenFile = /*@__PURE__*/
-  fileDesc("Ch1yZWxheS9hZG1pbi92MS9wcm92aWRlci5wcm90bxIOcmVsYXkuYWRtaW4udjEizAMKCFByb3ZpZGVyEgwKBG5hbWUYASABKAkSDwoHYWxpYXNlcxgCIAMoCRIUCgxkaXNwbGF5X25hbWUYAyABKAkSGQoRZG9jdW1lbnRhdGlvbl91cmkYBCABKAkSEwoLYXBpX29yaWdpbnMYBSADKAkSNwoKY3JlZGVudGlhbBgGIAEoCzIjLnJlbGF5LmFkbWluLnYxLkNyZWRlbnRpYWxQbGFjZW1lbnQSRQoPZGVmYXVsdF9oZWFkZXJzGAcgAygLMiwucmVsYXkuYWRtaW4udjEuUHJvdmlkZXIuRGVmYXVsdEhlYWRlcnNFbnRyeRImCgZvYXV0aDIYCCABKAsyFi5yZWxheS5hZG1pbi52MS5PQXV0aDISHQoVYWxsb3dfcHJpdmF0ZV9uZXR3b3JrGAkgASgIEhgKEHVybF9wbGFjZWhvbGRlcnMYCiADKAkSDQoFbm90ZXMYCyABKAkSNAoOZXhwaXJ5X3NpZ25hbHMYDCADKAsyHC5yZWxheS5hZG1pbi52MS5FeHBpcnlTaWduYWwaNQoTRGVmYXVsdEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIkMKDEV4cGlyeVNpZ25hbBITCgtzdGF0dXNfY29kZRgBIAEoBRIOCgZtZW1iZXIYAiABKAkSDgoGdmFsdWVzGAMgAygJIk4KE0NyZWRlbnRpYWxQbGFjZW1lbnQSDgoGaGVhZGVyGAEgASgJEg4KBnNjaGVtZRgCIAEoCRIXCg9xdWVyeV9wYXJhbWV0ZXIYAyABKAkizgQKBk9BdXRoMhIeChZhdXRob3JpemF0aW9uX2VuZHBvaW50GAEgASgJEhYKDnRva2VuX2VuZHBvaW50GAIgASgJEhcKD3Njb3BlX3NlcGFyYXRvchgDIAEoCRIMCgRwa2NlGAQgASgIEh0KFWNsaWVudF9hdXRoZW50aWNhdGlvbhgFIAEoCRJVChhhdXRob3JpemF0aW9uX3BhcmFtZXRlcnMYBiADKAsyMy5yZWxheS5hZG1pbi52MS5PQXV0aDIuQXV0aG9yaXphdGlvblBhcmFtZXRlcnNFbnRyeRIbChNyZXZvY2F0aW9uX2VuZHBvaW50GAcgASgJEkUKEHRva2VuX3BhcmFtZXRlcnMYCCADKAsyKy5yZWxheS5hZG1pbi52MS5PQXV0aDIuVG9rZW5QYXJhbWV0ZXJzRW50cnkSGwoTY2xpZW50X2lkX3BhcmFtZXRlchgJIAEoCRIWCg5kZWZhdWx0X3Njb3BlcxgKIAMoCRIiChpub25fZXhwaXJpbmdfYWNjZXNzX3Rva2VucxgLIAEoCBIaChJkZWZhdWx0X2V4cGlyZXNfaW4YDCABKAUSHgoWcmVmcmVzaF90b2tlbl9yb3RhdGlvbhgNIAEoCBo+ChxBdXRob3JpemF0aW9uUGFyYW1ldGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaNgoUVG9rZW5QYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AWIGcHJvdG8z");
+  fileDesc("Ch1yZWxheS9hZG1pbi92MS9wcm92aWRlci5wcm90bxIOcmVsYXkuYWRtaW4udjEizAMKCFByb3ZpZGVyEgwKBG5hbWUYASABKAkSDwoHYWxpYXNlcxgCIAMoCRIUCgxkaXNwbGF5X25hbWUYAyABKAkSGQoRZG9jdW1lbnRhdGlvbl91cmkYBCABKAkSEwoLYXBpX29yaWdpbnMYBSADKAkSNwoKY3JlZGVudGlhbBgGIAEoCzIjLnJlbGF5LmFkbWluLnYxLkNyZWRlbnRpYWxQbGFjZW1lbnQSRQoPZGVmYXVsdF9oZWFkZXJzGAcgAygLMiwucmVsYXkuYWRtaW4udjEuUHJvdmlkZXIuRGVmYXVsdEhlYWRlcnNFbnRyeRImCgZvYXV0aDIYCCABKAsyFi5yZWxheS5hZG1pbi52MS5PQXV0aDISHQoVYWxsb3dfcHJpdmF0ZV9uZXR3b3JrGAkgASgIEhgKEHVybF9wbGFjZWhvbGRlcnMYCiADKAkSDQoFbm90ZXMYCyABKAkSNAoOZXhwaXJ5X3NpZ25hbHMYDCADKAsyHC5yZWxheS5hZG1pbi52MS5FeHBpcnlTaWduYWwaNQoTRGVmYXVsdEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIkMKDEV4cGlyeVNpZ25hbBITCgtzdGF0dXNfY29kZRgBIAEoBRIOCgZtZW1iZXIYAiABKAkSDgoGdmFsdWVzGAMgAygJIk4KE0NyZWRlbnRpYWxQbGFjZW1lbnQSDgoGaGVhZGVyGAEgASgJEg4KBnNjaGVtZRgCIAEoCRIXCg9xdWVyeV9wYXJhbWV0ZXIYAyABKAkitgcKBk9BdXRoMhIeChZhdXRob3JpemF0aW9uX2VuZHBvaW50GAEgASgJEhYKDnRva2VuX2VuZHBvaW50GAIgASgJEhcKD3Njb3BlX3NlcGFyYXRvchgDIAEoCRIMCgRwa2NlGAQgASgIEh0KFWNsaWVudF9hdXRoZW50aWNhdGlvbhgFIAEoCRJVChhhdXRob3JpemF0aW9uX3BhcmFtZXRlcnMYBiADKAsyMy5yZWxheS5hZG1pbi52MS5PQXV0aDIuQXV0aG9yaXphdGlvblBhcmFtZXRlcnNFbnRyeRIbChNyZXZvY2F0aW9uX2VuZHBvaW50GAcgASgJEkUKEHRva2VuX3BhcmFtZXRlcnMYCCADKAsyKy5yZWxheS5hZG1pbi52MS5PQXV0aDIuVG9rZW5QYXJhbWV0ZXJzRW50cnkSGwoTY2xpZW50X2lkX3BhcmFtZXRlchgJIAEoCRIWCg5kZWZhdWx0X3Njb3BlcxgKIAMoCRIiChpub25fZXhwaXJpbmdfYWNjZXNzX3Rva2VucxgLIAEoCBIaChJkZWZhdWx0X2V4cGlyZXNfaW4YDCABKAUSHgoWcmVmcmVzaF90b2tlbl9yb3RhdGlvbhgNIAEoCBIcChR0b2tlbl9yZXF1ZXN0X2Zvcm1hdBgOIAEoCRIYChByZWZyZXNoX2VuZHBvaW50GA8gASgJEkMKD2NvZGVfcGFyYW1ldGVycxgQIAMoCzIqLnJlbGF5LmFkbWluLnYxLk9BdXRoMi5Db2RlUGFyYW1ldGVyc0VudHJ5EkkKEnJlZnJlc2hfcGFyYW1ldGVycxgRIAMoCzItLnJlbGF5LmFkbWluLnYxLk9BdXRoMi5SZWZyZXNoUGFyYW1ldGVyc0VudHJ5Eh0KFXRva2VuX3Jlc3BvbnNlX21lbWJlchgSIAEoCRIOCgZpc3N1ZXIYEyABKAkaPgocQXV0aG9yaXphdGlvblBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjYKFFRva2VuUGFyYW1ldGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaNQoTQ29kZVBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjgKFlJlZnJlc2hQYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AWIGcHJvdG8z");
 
 /**
  * Provider is the definition of one third-party OAuth provider. A definition
@@ -250,7 +250,8 @@ export type OAuth2 = Message<"relay.admin.v1.OAuth2"> & {
   revocationEndpoint: string;
 
   /**
-   * Further parameters of token requests.
+   * Further parameters of every token request. One with an empty value is left
+   * out (RFC 6749 section 3.2).
    *
    * @generated from field: map<string, string> token_parameters = 8;
    */
@@ -291,6 +292,55 @@ export type OAuth2 = Message<"relay.admin.v1.OAuth2"> & {
    * @generated from field: bool refresh_token_rotation = 13;
    */
   refreshTokenRotation: boolean;
+
+  /**
+   * How token requests are encoded: `form` (RFC 6749 section 4.1.3), which is
+   * the default, or `json`, one object with the same parameters as strings.
+   *
+   * @generated from field: string token_request_format = 14;
+   */
+  tokenRequestFormat: string;
+
+  /**
+   * Where refresh requests go; the token endpoint by default.
+   *
+   * @generated from field: string refresh_endpoint = 15;
+   */
+  refreshEndpoint: string;
+
+  /**
+   * Parameters of token requests for an authorization code (RFC 6749 section
+   * 4.1.3). One that is also in token_parameters counts here; `grant_type` may
+   * be replaced as well. An empty value leaves the parameter out:
+   * `{"type": "web_server", "grant_type": ""}`.
+   *
+   * @generated from field: map<string, string> code_parameters = 16;
+   */
+  codeParameters: { [key: string]: string };
+
+  /**
+   * The same for refresh requests (RFC 6749 section 6).
+   *
+   * @generated from field: map<string, string> refresh_parameters = 17;
+   */
+  refreshParameters: { [key: string]: string };
+
+  /**
+   * Dotted path of the object in the answer that holds the token response, such
+   * as `body`. An answer without that object is read as it is. Empty: the
+   * answer is the token response (RFC 6749 section 5.1).
+   *
+   * @generated from field: string token_response_member = 18;
+   */
+  tokenResponseMember: string;
+
+  /**
+   * Issuer identifier (RFC 8414 section 2). An `iss` parameter of an
+   * authorization response must equal it (RFC 9207 section 2.4).
+   *
+   * @generated from field: string issuer = 19;
+   */
+  issuer: string;
 };
 
 /**

@@ -1,0 +1,105 @@
+import { describe, expect, it } from "vitest";
+import { definitionFromProvider, textFromProvider } from "../../src/cli/provider-text.js";
+import { loadProviders } from "../../src/providers/catalog.js";
+import { providerFrom } from "../providers/provider-for-test.js";
+
+/** A definition in which no member is as it is by default. */
+const FULL = {
+  name: "acme",
+  aliases: ["acme-old"],
+  displayName: "Acme",
+  documentationUri: "https://acme.example/docs",
+  apiOrigins: ["https://api.acme.example", "https://{shop}.acme.example"],
+  credential: { queryParameter: "token" },
+  defaultHeaders: { accept: "application/json" },
+  oauth2: {
+    authorizationEndpoint: "https://acme.example/authorize",
+    tokenEndpoint: "https://acme.example/token",
+    refreshEndpoint: "https://acme.example/refresh",
+    revocationEndpoint: "https://acme.example/revoke",
+    issuer: "https://acme.example",
+    scopeSeparator: ",",
+    defaultScopes: ["a", "b"],
+    pkce: true,
+    clientAuthentication: "client_secret_post",
+    clientIdParameter: "client_key",
+    authorizationParameters: { prompt: "consent" },
+    tokenRequestFormat: "json",
+    tokenParameters: { action: "requesttoken" },
+    codeParameters: { type: "web_server", grant_type: "" },
+    refreshParameters: { type: "refresh" },
+    tokenResponseMember: "body",
+    defaultExpiresIn: 600,
+    refreshTokenRotation: true,
+  },
+  allowPrivateNetwork: true,
+  urlPlaceholders: ["id_token"],
+  expirySignals: [{ statusCode: 200, member: "error", values: ["x", "y"] }, { statusCode: 498 }],
+  notes: "None.",
+};
+
+describe("definitionFromProvider()", () => {
+  it("gives back the definition that a provider was read from", () => {
+    expect(JSON.parse(JSON.stringify(definitionFromProvider(providerFrom(FULL))))).toEqual({
+      ...FULL,
+      oauth2: { ...FULL.oauth2, nonExpiringAccessTokens: false },
+    });
+  });
+
+  it("loses nothing of any shipped definition", async () => {
+    const { catalog } = await loadProviders({ paths: [], allowLoopback: false });
+    for (const provider of catalog.list()) expect(providerFrom(definitionFromProvider(provider))).toEqual(provider);
+  });
+});
+
+describe("textFromProvider()", () => {
+  it("shows every member", () => {
+    expect(textFromProvider(providerFrom(FULL)).split("\n")).toEqual([
+      "name                      acme",
+      "aliases                   acme-old",
+      "display name              Acme",
+      "documentation             https://acme.example/docs",
+      "api origins               https://api.acme.example, https://{shop}.acme.example",
+      "token placed in           ?token=",
+      "default headers           accept: application/json",
+      "url placeholders          id_token",
+      "ended token               200 with error=x|y; 498",
+      "authorization             https://acme.example/authorize",
+      "issuer                    https://acme.example",
+      "PKCE                      yes",
+      "default scopes            a, b",
+      "scope separator           ,",
+      "authorization parameters  prompt=consent",
+      "token endpoint            https://acme.example/token",
+      "refresh endpoint          https://acme.example/refresh",
+      "revocation                https://acme.example/revoke",
+      "client authentication     client_secret_post",
+      "client id parameter       client_key",
+      "token request format      json",
+      "token parameters          action=requesttoken",
+      "code parameters           type=web_server, no grant_type",
+      "refresh parameters        type=refresh",
+      "token response in         body",
+      "access tokens last        600 seconds unless the token response says otherwise",
+      "refresh tokens            rotate",
+      "private network           allowed",
+      "notes                     None.",
+    ]);
+  });
+
+  it("leaves out what is as the RFCs have it", () => {
+    const provider = providerFrom({ name: "plain", oauth2: { tokenEndpoint: "https://example.com/token" } });
+    expect(textFromProvider(provider).split("\n")).toEqual([
+      "name                   plain",
+      "display name           plain",
+      "api origins            https://api.example.com",
+      "token placed in        authorization: Bearer",
+      "token endpoint         https://example.com/token",
+      "client authentication  client_secret_basic",
+    ]);
+    expect(textFromProvider(providerFrom({ oauth2: { nonExpiringAccessTokens: true } }))).toContain(
+      "access tokens last     until they are revoked",
+    );
+    expect(textFromProvider(providerFrom({ credential: { header: "x-token" } }))).toMatch(/token placed in +x-token:$/);
+  });
+});
