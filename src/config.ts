@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { isLoopbackHost, parseCidrList } from "./address-list.js";
-import { parseAddress, parseInteger, parseOneOf, parseSwitch } from "./settings.js";
+import { parseAddress, parseInteger, parseOneOf, parsePublicUrl, parseSwitch } from "./settings.js";
 
 /** Where the service listens. */
 export interface ListenAddress {
@@ -11,6 +11,8 @@ export interface ListenAddress {
 /** Everything the service can be told; made from the environment once, at start. */
 export interface Config {
   readonly listen: ListenAddress;
+  /** `https://relay.example.com`, where browsers reach the public port; undefined: where it listens. */
+  readonly publicUrl: string | undefined;
   readonly databasePath: string;
   readonly keyFile: string;
   /** In production a missing key file stops the start instead of being created. */
@@ -45,6 +47,11 @@ const MIB = 1024 * 1024;
 /** Every setting, its default and the reason for it. */
 export const SETTINGS = [
   doc("RELAY_LISTEN", "127.0.0.1:8080", "host:port of the public port; loopback until you decide who may reach it"),
+  doc(
+    "RELAY_PUBLIC_URL",
+    "",
+    "https origin at which browsers reach the public port, without a path; where it listens by default",
+  ),
   doc("RELAY_DATABASE", "sqlite:data/relay.db", "where applications and connections are kept"),
   doc(
     "RELAY_KEY_FILE",
@@ -129,6 +136,8 @@ function configFromEnv(read: Reader, env: Readonly<Record<string, string | undef
     read(name, (value) => parseInteger(value, min, max), `a whole number from ${min} to ${max}`);
   return {
     listen: read("RELAY_LISTEN", parseAddress, "host:port, such as 127.0.0.1:8080"),
+    publicUrl:
+      read("RELAY_PUBLIC_URL", parsePublicUrl, "an https origin, such as https://relay.example.com") || undefined,
     databasePath: read("RELAY_DATABASE", sqlitePathFrom, "sqlite:PATH"),
     keyFile: read("RELAY_KEY_FILE", text, "a path"),
     keyFileMustExist: env["NODE_ENV"] === "production",

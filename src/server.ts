@@ -1,38 +1,23 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import type { Logger } from "pino";
 import { RelayService } from "../gen/relay/v1/relay_pb.js";
 import { createAddressMatcher } from "./address-list.js";
-import { openPrivateKeyHash } from "./applications/private-key.js";
-import { createTargetFor } from "./authorization/renewal-target.js";
-import { createTokenEndpoint } from "./authorization/token-endpoint.js";
 import type { Config } from "./config.js";
 import { createClientAddress } from "./listener/client-address.js";
 import { type Listener, listen } from "./listener/listener.js";
 import { createReadiness, type Readiness } from "./listener/readiness.js";
 import { createRouter, type PathHandler } from "./listener/router.js";
-import { loadProviders } from "./providers/catalog.js";
-import type { ProviderCatalog } from "./providers/provider.js";
+import { createPagesHandler } from "./pages/handler.js";
+import { openParts, type Parts, type ServiceOptions } from "./parts.js";
 import { createBudget } from "./relay/budget.js";
-import { createRateLimiter } from "./relay/rate-limiter.js";
+import { createRateLimiter, type RateLimiter } from "./relay/rate-limiter.js";
 import { createRelay, type Relay } from "./relay/relay.js";
-import { createRelayLog, type RelayLog } from "./relay/trace.js";
+import { createConnectionsHandler } from "./rest/connections-handler.js";
 import { createRestHandler } from "./rest/handler.js";
 import { routeFromMethod } from "./rest/route.js";
+import { createConnectionOperations } from "./rpc/connection-operations.js";
 import { createRpcHandler } from "./rpc/handler.js";
-import { openSqliteStore, type SqliteStore } from "./store/sqlite.js";
-import { verifyKeys } from "./store/verify-keys.js";
-import { createCallLog } from "./telemetry/call-log.js";
-import { describeError } from "./telemetry/log.js";
-import { createBreaker } from "./tokens/breaker.js";
-import { loadKeyring } from "./tokens/keyring.js";
-import { createRenewer, type Renewer } from "./tokens/renewer.js";
-import { createSealer, type Sealer } from "./tokens/seal.js";
 import { createTokenSource } from "./tokens/token-source.js";
-import { createUpstream, type UpstreamOptions } from "./upstream/client.js";
-import type { SelfAddress } from "./upstream/dial.js";
-import type { Upstream } from "./upstream/request.js";
 
 /** A running service. */
 export interface Service {
@@ -42,26 +27,8 @@ export interface Service {
   close(graceMs: number): Promise<void>;
 }
 
-/** What a caller of `startService()` may replace. */
-export interface ServiceOptions {
-  readonly logger: Logger;
-  /** Parts of the upstream that tests stand in for: the resolver, further trusted certificates. */
-  readonly upstream?: Pick<UpstreamOptions, "resolve" | "ca">;
-}
-
-/** Where the listener meets what a client did: malformed requests, broken sessions. */
-const CLIENT_FAULTS: ReadonlySet<string> = new Set(["client", "session"]);
-
-interface Parts {
-  readonly store: SqliteStore;
-  readonly sealer: Sealer;
-  readonly catalog: ProviderCatalog;
-  readonly upstream: Upstream;
-  readonly renewer: Renewer;
-  /** Where this process listens, once it does: no call may go there. */
-  readonly selfAddresses: SelfAddress[];
-  readonly log: RelayLog;
-}
+/** Of one client address at the pages: an office behind one address, not a script. */
+const VISITS_PER_MINUTE = 300;
 
 /**
  * Constructs and wires everything, and listens. Rejects, with nothing left open and nothing changed, when a key does
@@ -74,81 +41,26 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     const readiness = createReadiness(() => parts.store.ready());
     const listener = await listenFor(config, parts, readiness);
     parts.selfAddresses.push({ address: listener.address.host, port: listener.address.port });
-    return { url: urlOf(config, listener), close: closeAll(listener, parts.renewer, readiness, closers) };
+    const url = urlOf(config, listener);
+    if (!isUnspecified(listener.address.host)) parts.self.publicUrl ??= url;
+    return { url, close: closeAll(listener, parts, readiness, closers) };
   } catch (error) {
     for (const close of closers.reverse()) await close();
     throw error;
   }
 }
 
-async function openParts(
-  config: Config,
-  options: ServiceOptions,
-  closers: Array<() => Promise<void> | void>,
-): Promise<Parts> {
-  const { catalog } = await loadProviders({ paths: config.providers, allowLoopback: config.allowLoopback });
-  // Beside an existing database a new key would open nothing.
-  const mustExist = config.keyFileMustExist || existsSync(config.databasePath);
-  const keyring = await loadKeyring(config.keyFile, { mustExist });
-  const sealer = createSealer(keyring);
-  const store = openSqliteStore(config.databasePath);
-  closers.push(() => store.close());
-  await verifyKeys(store, sealer);
-  const selfAddresses: SelfAddress[] = [];
-  const upstream = createUpstream({
-    connectTimeoutMs: config.connectTimeoutMs,
-    maxResponseBytes: config.maxResponseBytes,
-    reuse: config.upstreamReuse,
-    allowLoopback: config.allowLoopback,
-    selfAddresses: () => selfAddresses,
-    ...options.upstream,
-  });
-  closers.push(() => upstream.close());
-  const log = relayLogFor(options.logger);
-  const renewer = renewerFor({ store, sealer, catalog, upstream, log }, options.logger);
-  return { store, sealer, catalog, upstream, renewer, selfAddresses, log };
-}
-
-function renewerFor(
-  { store, sealer, catalog, upstream, log }: Pick<Parts, "store" | "sealer" | "catalog" | "upstream" | "log">,
-  logger: Logger,
-): Renewer {
-  return createRenewer({
-    connections: store.connections,
-    sealer,
-    breaker: createBreaker(),
-    owner: randomUUID(),
-    now: Date.now,
-    random: Math.random,
-    onFault: (error) => log.fault("renewal", error),
-    targetFor: createTargetFor({ catalog, oauthClients: store.oauthClients, sealer }),
-    send: createTokenEndpoint(upstream),
-    onRenewal: ({ applicationId, providerName: provider }, outcome) =>
-      logger[outcome === "renewed" || outcome === "lost" ? "info" : "warn"](
-        { applicationId, provider, outcome },
-        "renewal",
-      ),
-  });
-}
-
-function relayLogFor(logger: Logger): RelayLog {
-  return createRelayLog(createCallLog(logger), (where, error) =>
-    // What single clients send is theirs: it must not flood the log.
-    logger[CLIENT_FAULTS.has(where) ? "debug" : "error"]({ where, ...describeError(error) }, "fault"),
-  );
-}
-
-function relayFor(parts: Parts): Relay {
-  const { store, sealer, catalog, upstream, log, renewer } = parts;
+function relayFor(parts: Parts, rateLimiter: RateLimiter): Relay {
+  const { store, sealer, catalog, upstream, log, renewer, authorization } = parts;
   return createRelay({
     now: Date.now,
     applications: store.applications,
-    openPrivateKeyHash: (application) => openPrivateKeyHash(sealer, application),
+    openPrivateKeyHash: authorization.openPrivateKeyHash,
     catalog,
     connections: store.connections,
     tokens: createTokenSource({ sealer, connections: store.connections, renewer, now: Date.now }),
     upstream,
-    rateLimiter: createRateLimiter(),
+    rateLimiter,
     newBoundary: () => `relay${randomBytes(18).toString("hex")}`,
     log,
   });
@@ -166,8 +78,13 @@ async function listenFor(config: Config, parts: Parts, readiness: Readiness): Pr
 
 function handlersFor(config: Config, parts: Parts, readiness: Readiness): readonly PathHandler[] {
   const { applications } = parts.store;
+  const { authorization } = parts;
+  const rateLimiter = createRateLimiter();
+  const connections = createConnectionOperations(authorization);
   const shared = {
-    relay: relayFor(parts),
+    relay: relayFor(parts, rateLimiter),
+    onFault: parts.log.fault,
+    allowedOrigins: async (publicKey: string) => (await applications.findByPublicKey(publicKey))?.allowedOrigins ?? [],
     clientAddress: createClientAddress(createAddressMatcher(config.trustedProxies)),
     newCallId: randomUUID,
     maxRequestBytes: config.maxRequestBytes,
@@ -178,14 +95,19 @@ function handlersFor(config: Config, parts: Parts, readiness: Readiness): readon
     createRestHandler({
       ...shared,
       route: routeFromMethod(RelayService.method.call),
-      allowedOrigins: async (publicKey) => (await applications.findByPublicKey(publicKey))?.allowedOrigins ?? [],
       httpStatus: config.httpStatus,
     }),
     createRpcHandler({
       ...shared,
       readiness,
+      connections,
       listsOrigin: (origin) => applications.listsOrigin(origin),
-      onFault: parts.log.fault,
+    }),
+    createConnectionsHandler({ ...shared, operations: connections }),
+    createPagesHandler({
+      authorization,
+      clientAddress: shared.clientAddress,
+      takeVisit: (address) => rateLimiter.take(`visit ${address}`, VISITS_PER_MINUTE),
     }),
   ];
 }
@@ -196,6 +118,11 @@ async function tlsFrom({ tlsCertFile, tlsKeyFile }: Config): Promise<{ cert: Buf
   return { cert, key };
 }
 
+/** A listener of all addresses is reached at none of that name. */
+function isUnspecified(host: string): boolean {
+  return host === "0.0.0.0" || host === "::";
+}
+
 function urlOf(config: Config, { address }: Listener): string {
   const host = address.host.includes(":") ? `[${address.host}]` : address.host;
   return `${config.tlsCertFile === undefined ? "http" : "https"}://${host}:${address.port}`;
@@ -203,7 +130,7 @@ function urlOf(config: Config, { address }: Listener): string {
 
 function closeAll(
   listener: Listener,
-  renewer: Renewer,
+  { renewer, authorization }: Parts,
   readiness: Readiness,
   closers: ReadonlyArray<() => Promise<void> | void>,
 ) {
@@ -211,6 +138,8 @@ function closeAll(
     readiness.stop();
     // No renewal is begun any more; those that have begun end beside the calls.
     await Promise.all([listener.close(graceMs), renewer.close()]);
+    // A code that is being redeemed gives tokens that exist nowhere else.
+    await authorization.pending.settled();
     for (const close of [...closers].reverse()) await close();
   };
 }

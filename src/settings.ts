@@ -1,3 +1,5 @@
+import { isLoopbackHost } from "./address-list.js";
+
 /** `host:port`; IPv6 hosts in brackets. Undefined when it is not one. */
 export function parseAddress(text: string): { host: string; port: number } | undefined {
   const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/.exec(text);
@@ -21,4 +23,13 @@ export function parseSwitch(text: string): boolean | undefined {
 /** One of the given words, exactly. */
 export function parseOneOf<const Word extends string>(...words: Word[]): (text: string) => Word | undefined {
   return (text) => words.find((word) => word === text);
+}
+
+/** An https origin, or one of http on this machine; empty for none. Undefined when it is neither. */
+export function parsePublicUrl(text: string): string | undefined {
+  if (text === "") return text;
+  if (!URL.canParse(text)) return undefined;
+  const { origin, protocol, hostname } = new URL(text);
+  const isAllowed = protocol === "https:" || (protocol === "http:" && isLoopbackHost(hostname.replace(/^\[|\]$/g, "")));
+  return isAllowed && origin === text ? text : undefined;
 }

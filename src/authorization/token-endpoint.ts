@@ -10,12 +10,15 @@ const TOKEN_DEADLINE_MS = 8000;
 /** A process that stood still may have the answer waiting; timers come before sockets. Milliseconds. */
 const LAST_READ_MS = 250;
 
+/** What of a connection's authorization server one request needs. */
+export type TokenEndpoint = Pick<RenewalTarget, "tokenEndpoint" | "connectionId" | "allowPrivateNetwork">;
+
 /**
- * Asks a token endpoint, through the same guarded way out as every call. Not tied to any caller: a renewal that has
+ * Asks a token endpoint, or another one of an authorization server that is asked alike, through the same guarded way out as every call. Not tied to any caller: a renewal that has
  * begun is finished.
  */
 export function createTokenEndpoint(upstream: Upstream) {
-  return async (target: RenewalTarget, { headers, body }: TokenRequest): Promise<TokenEndpointAnswer> => {
+  return async (target: TokenEndpoint, { headers, body }: TokenRequest): Promise<TokenEndpointAnswer> => {
     const url = new URL(target.tokenEndpoint);
     const request: UpstreamRequest = {
       origin: url.origin,

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
+import { MAX_ID_LENGTH } from "../applications/caller-ids.js";
 import type { Provider } from "../providers/provider.js";
-import { MAX_ID_LENGTH } from "../relay/call.js";
 import type { Connection } from "../tokens/connection.js";
 import { parseTokenResponse, type TokenResponse, TokenResponseError } from "../tokens/token-response.js";
 import { noApplication } from "./application-text.js";

@@ -7,9 +7,6 @@ export type Surface = "rest" | "connect" | "grpc" | "grpc-web";
 /** Deepest nesting and most keys of a call's JSON (threats J01, J11): far beyond any API, far below what costs time. */
 export const CALL_JSON_LIMITS = { maxDepth: 64, maxKeys: 10_000 } as const;
 
-/** Ids and keys; nothing longer is one (threats I19, T02). In UTF-16 code units. */
-export const MAX_ID_LENGTH = 256;
-
 /** How the provider's body comes back: mapped to `data`, or the exact bytes. */
 export type ResponseMode = "data" | "body";
 

@@ -1,7 +1,7 @@
 import { formatError } from "../errors.js";
 import { decideHeaders } from "../providers/headers.js";
 import { bodyFromCall } from "./body.js";
-import { type Call, type CallDescription, MAX_ID_LENGTH } from "./call.js";
+import type { CallDescription } from "./call.js";
 import { queryFromJson } from "./query.js";
 
 /** JSON text that goes to the query. */
@@ -18,12 +18,6 @@ export interface CheckedCall {
   readonly query: ReadonlyArray<readonly [name: string, value: string]>;
   /** GETFILE wants base64 whatever the type. */
   readonly answerAs: "auto" | "base64";
-}
-
-/** The fields beside the description that every call must have. Fails with CALL_FORMAT_ERROR that names the field. */
-export function requireCallFields(call: Call): void {
-  requireId(call.publicKey, "public_key");
-  requireId(call.userId, "user_id");
 }
 
 /**
@@ -68,13 +62,4 @@ function short(json: Uint8Array, field: string): Uint8Array {
 function withContentType(headers: CheckedCall["headers"], contentType: string | undefined): CheckedCall["headers"] {
   const others = headers.filter(([name]) => name.toLowerCase() !== "content-type");
   return contentType === undefined ? others : [...others, ["content-type", contentType]];
-}
-
-function requireId(value: string, field: string): void {
-  if (value === "") throw formatError(`${field} is missing.`);
-  if (value.length > MAX_ID_LENGTH) {
-    throw formatError(`${field} is longer than ${MAX_ID_LENGTH} characters.`);
-  }
-  // UTF-8 cannot hold a lone surrogate: two different ids would become the same bytes in the store.
-  if (!value.isWellFormed()) throw formatError(`${field} is not well-formed Unicode.`);
 }

@@ -1,4 +1,5 @@
 import type { Application } from "../applications/application.js";
+import { requireCallerIds } from "../applications/caller-ids.js";
 import { type CallerOptions, requireAllowedCaller, requireApplication } from "../applications/require-caller.js";
 import { RelayError } from "../errors.js";
 import { placeCredential } from "../providers/credential.js";
@@ -12,7 +13,7 @@ import type { CurrentToken, TokenSource } from "../tokens/token-source.js";
 import type { Upstream, UpstreamAnswer, UpstreamRequest } from "../upstream/request.js";
 import { answerFromUpstream } from "./answer.js";
 import type { Call, CallOrigin } from "./call.js";
-import { type CheckedCall, checkCall, requireCallFields } from "./checked-call.js";
+import { type CheckedCall, checkCall } from "./checked-call.js";
 import { type Outcome, outcomeFromAnswer, outcomeFromError } from "./outcome.js";
 import { appendQuery } from "./query.js";
 import type { RateLimiter } from "./rate-limiter.js";
@@ -77,7 +78,7 @@ export function createRelay(options: RelayOptions): Relay {
 
 /** One call, top to bottom. Every refusal comes before a token is opened. */
 async function relay(options: RelayOptions, call: Call, trace: CallTrace): Promise<Outcome> {
-  requireCallFields(call);
+  requireCallerIds(call);
   const application = await requireApplication(options, call, trace);
   requireAllowedCaller(options, application, call, trace);
   await requireRate(options, application.id, application.callsPerMinute);

@@ -1,5 +1,5 @@
+import { MAX_ID_LENGTH } from "../applications/caller-ids.js";
 import { formatError } from "../errors.js";
-import { MAX_ID_LENGTH } from "../relay/call.js";
 
 /** Old names of query parameters that clients of the original service still send (compat C1). */
 const ALIASES: ReadonlyMap<string, string> = new Map([["pinc_client_id", "public_key"]]);

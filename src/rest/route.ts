@@ -18,15 +18,17 @@ export interface Route {
 /** Reads the route of a method from its annotation; throws at start when the schema has none or one of another shape. */
 export function routeFromMethod(method: DescMethod): Route {
   if (!hasOption(method, http)) throw new Error(`${method.name}: no google.api.http annotation`);
-  const rule = getOption(method, http);
-  if (rule.pattern.case !== "post" || rule.body === "" || rule.body === "*") {
-    throw new Error(`${method.name}: only post with a body field is supported`);
+  const { pattern, body } = getOption(method, http);
+  if (pattern.case !== "get" && pattern.case !== "post" && pattern.case !== "delete") {
+    throw new Error(`${method.name}: only get, post and delete are supported`);
   }
-  const template = rule.pattern.value;
+  if ((body !== "") !== (pattern.case === "post")) throw new Error(`${method.name}: only a post has a body`);
+  const template = pattern.value;
   const pathFields = [...template.matchAll(/\{(\w+)\}/g)].map((variable) => variable[1] as string);
   return {
-    method: "POST",
-    queryFields: queryFieldsOf(method, [...pathFields, rule.body]),
+    method: pattern.case.toUpperCase(),
+    // With `*` the body is the message, and nothing of it stands in the query.
+    queryFields: body === "*" ? new Map() : queryFieldsOf(method, [...pathFields, body]),
     match: matcherFor(template),
   };
 }
@@ -42,7 +44,7 @@ function queryFieldsOf(method: DescMethod, taken: readonly string[]): ReadonlyMa
 }
 
 function matcherFor(template: string): Route["match"] {
-  const prefix = template.slice(0, template.indexOf("{"));
+  const [prefix = ""] = template.split("{", 1);
   const escaped = template.replace(/[.*+?^$()|[\]\\]/g, "\\$&").replace(/\{\w+\}/g, "([^/]+)");
   const pattern = new RegExp(`^${escaped}$`);
   return (path) => (path.startsWith(prefix) ? pattern.exec(path)?.slice(1) : undefined);

@@ -6,9 +6,12 @@ import type { HttpRequest } from "../listener/exchange.js";
 import type { Readiness } from "../listener/readiness.js";
 import type { PathHandler } from "../listener/router.js";
 import { createRpcAdapter, type RpcAdapterOptions } from "./adapter.js";
+import type { ConnectionOperations } from "./connection-operations.js";
+import { createConnectionService } from "./connection-service.js";
 import { createHealthService } from "./health.js";
 import { createReflectionService } from "./reflection.js";
-import { createRelayService, type RelayServiceOptions, requestContextKey } from "./relay-service.js";
+import { createRelayService, type RelayServiceOptions } from "./relay-service.js";
+import { requestContextKey } from "./request-context.js";
 
 /** Longest timeout a client may ask for, in milliseconds; a call ends by its own deadline long before. One day. */
 const MAX_TIMEOUT_MS = 86_400_000;
@@ -25,6 +28,7 @@ const JSON_OPTIONS = { ignoreUnknownFields: false, textDecoder: new TextDecoder(
 /** What the typed protocols need from the rest of the service. */
 export interface RpcOptions extends RelayServiceOptions, Pick<RpcAdapterOptions, "budget" | "listsOrigin" | "onFault"> {
   readonly readiness: Readiness;
+  readonly connections: ConnectionOperations;
   readonly clientAddress: (request: HttpRequest) => string;
   /** Largest request message, after decompression. */
   readonly maxRequestBytes: number;
@@ -35,7 +39,10 @@ export function createRpcHandler(options: RpcOptions): PathHandler {
   const services = [RelayService, Health, ServerReflection];
   return createRpcAdapter({
     routes: (router) => {
-      router.service(RelayService, createRelayService(options));
+      router.service(RelayService, {
+        ...createRelayService(options),
+        ...createConnectionService(options.connections, options.onFault),
+      });
       router.service(
         Health,
         createHealthService(

@@ -1,10 +1,11 @@
-import { Code, ConnectError, createContextKey, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
+import { Code, ConnectError, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
 import { type CallRequest, type RelayService, ResponseMode } from "../../gen/relay/v1/relay_pb.js";
 import { callerKeysFrom } from "../applications/caller-keys.js";
 import { overloaded, type Reservation } from "../relay/budget.js";
 import type { Call, CallDescription, CallOrigin, Surface } from "../relay/call.js";
 import type { Relay } from "../relay/relay.js";
 import { descriptionFromMessage } from "./description.js";
+import { requestContextKey } from "./request-context.js";
 import { responseFromOutcome } from "./row.js";
 
 /** What the typed service needs from the rest of the service. */
@@ -14,19 +15,8 @@ export interface RelayServiceOptions {
   readonly deadlineMs: number;
 }
 
-/** What the adapter knows of the HTTP request and connect hides. */
-export interface RequestContext {
-  /** The client's IP address. */
-  readonly clientAddress: string;
-  /** The call's share of the memory budget; undefined only where the adapter put nothing. */
-  readonly memory: Reservation | undefined;
-}
-
-/** Where the adapter puts it. */
-export const requestContextKey = createContextKey<RequestContext>({ clientAddress: "", memory: undefined });
-
-/** relay.v1.RelayService: message → relay → message. Every outcome is a row with RPC code OK. */
-export function createRelayService(options: RelayServiceOptions): ServiceImpl<typeof RelayService> {
+/** `Call` of relay.v1.RelayService: message → relay → message. Every outcome is a row with RPC code OK. */
+export function createRelayService(options: RelayServiceOptions): Pick<ServiceImpl<typeof RelayService>, "call"> {
   return {
     async call(request, context) {
       const startedAt = performance.now();

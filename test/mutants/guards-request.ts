@@ -73,9 +73,9 @@ export const REQUEST_GUARDS: readonly Guard[] = [
   guard("length of ids", "rest/query.ts", ["if (value.length > MAX_ID_LENGTH)", "if (false)"], "rest/query"),
   guard(
     "lone surrogates in ids",
-    "relay/checked-call.ts",
+    "applications/caller-ids.ts",
     ["if (!value.isWellFormed())", "if (false)"],
-    "relay/checked-call",
+    "applications/caller-ids",
   ),
 
   guard(

@@ -53,8 +53,8 @@ export const SECRET_GUARDS: readonly Guard[] = [
     "tenancy: delete",
     "store/connections.ts",
     [
-      '"DELETE FROM connections WHERE application_id = ? AND user_id = ? AND provider_name = ?"',
-      "\"DELETE FROM connections WHERE ? <> '' AND user_id = ? AND provider_name = ?\"",
+      "DELETE FROM connections WHERE application_id = ? AND user_id = ? AND provider_name = ?",
+      "DELETE FROM connections WHERE ? <> '' AND user_id = ? AND provider_name = ?",
     ],
     "store/tenancy",
   ),

@@ -8,15 +8,362 @@
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_api_annotations } from "../../google/api/annotations_pb.js";
-import type { Value } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
+import type { Timestamp, Value } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file relay/v1/relay.proto.
  */
 export const file_relay_v1_relay: GenFile = /*@__PURE__*/
-  fileDesc("ChRyZWxheS92MS9yZWxheS5wcm90bxIIcmVsYXkudjEizgEKC0NhbGxSZXF1ZXN0EhUKDXByb3ZpZGVyX25hbWUYASABKAkSDwoHdXNlcl9pZBgCIAEoCRISCgpwdWJsaWNfa2V5GAMgASgJEicKBGNhbGwYBCABKAsyGS5yZWxheS52MS5DYWxsRGVzY3JpcHRpb24SFgoOdXNlcl9zaWduYXR1cmUYBSABKAkSEwoLcHJpdmF0ZV9rZXkYBiABKAkSLQoNcmVzcG9uc2VfbW9kZRgHIAEoDjIWLnJlbGF5LnYxLlJlc3BvbnNlTW9kZSL+AQoPQ2FsbERlc2NyaXB0aW9uEgsKA3VybBgBIAEoCRIOCgZtZXRob2QYAiABKAkSKAoHcGF5bG9hZBgDIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSNwoHaGVhZGVycxgEIAMoCzImLnJlbGF5LnYxLkNhbGxEZXNjcmlwdGlvbi5IZWFkZXJzRW50cnkSLQoMcXVlcnlfc3RyaW5nGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIMCgRib2R5GAYgASgMGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIjEKDENhbGxSZXNwb25zZRIhCgRyb3dzGAEgAygLMhMucmVsYXkudjEuUmVzdWx0Um93ItkCCglSZXN1bHRSb3cSEwoLcGluY19zdGF0dXMYASABKAkSEwoLc3RhdHVzX2NvZGUYAiABKAUSFAoMY29udGVudF90eXBlGAMgASgJEiQKBGRhdGEYBCABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSEgoKZXJyb3JfdHlwZRgFIAEoCRIVCg1pbmVybmFsX2Vycm9yGAYgASgJEjEKB2hlYWRlcnMYByADKAsyIC5yZWxheS52MS5SZXN1bHRSb3cuSGVhZGVyc0VudHJ5Eg8KB2NhbGxfaWQYCCABKAkSFQoNZGF0YV9lbmNvZGluZxgJIAEoCRIRCgRib2R5GAogASgMSACIAQESFAoMZGF0YV9yb3VuZGVkGAsgASgIGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgcKBV9ib2R5Kl0KDFJlc3BvbnNlTW9kZRIdChlSRVNQT05TRV9NT0RFX1VOU1BFQ0lGSUVEEAASFgoSUkVTUE9OU0VfTU9ERV9EQVRBEAESFgoSUkVTUE9OU0VfTU9ERV9CT0RZEAIydwoMUmVsYXlTZXJ2aWNlEmcKBENhbGwSFS5yZWxheS52MS5DYWxsUmVxdWVzdBoWLnJlbGF5LnYxLkNhbGxSZXNwb25zZSIwgtPkkwIqOgRjYWxsIiIvb2F1dGgvbWV0aG9kL3twcm92aWRlcl9uYW1lfS9jYWxsYgZwcm90bzM", [file_google_api_annotations, file_google_protobuf_struct]);
+  fileDesc("ChRyZWxheS92MS9yZWxheS5wcm90bxIIcmVsYXkudjEiagoWTGlzdENvbm5lY3Rpb25zUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEhIKCnB1YmxpY19rZXkYAiABKAkSFgoOdXNlcl9zaWduYXR1cmUYAyABKAkSEwoLcHJpdmF0ZV9rZXkYBCABKAkiRAoXTGlzdENvbm5lY3Rpb25zUmVzcG9uc2USKQoLY29ubmVjdGlvbnMYASADKAsyFC5yZWxheS52MS5Db25uZWN0aW9uIsgDCgpDb25uZWN0aW9uEhUKDXByb3ZpZGVyX25hbWUYASABKAkSDQoFc3RhdGUYAiABKAkSFAoMc3RhdGVfcmVhc29uGAMgASgJEg0KBXNjb3BlGAQgASgJEkUKEW9yaWdpbl9wYXJhbWV0ZXJzGAUgAygLMioucmVsYXkudjEuQ29ubmVjdGlvbi5PcmlnaW5QYXJhbWV0ZXJzRW50cnkSLwoLY3JlYXRlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3VwZGF0ZV90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtleHBpcmVfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHQoVcmVmcmVzaF9mYWlsdXJlX2NvdW50GAkgASgFEj0KGWxhc3RfcmVmcmVzaF9mYWlsdXJlX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wGjcKFU9yaWdpblBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIoIBChdEZWxldGVDb25uZWN0aW9uUmVxdWVzdBIVCg1wcm92aWRlcl9uYW1lGAEgASgJEg8KB3VzZXJfaWQYAiABKAkSEgoKcHVibGljX2tleRgDIAEoCRIWCg51c2VyX3NpZ25hdHVyZRgEIAEoCRITCgtwcml2YXRlX2tleRgFIAEoCSIuChhEZWxldGVDb25uZWN0aW9uUmVzcG9uc2USEgoKcmV2b2NhdGlvbhgBIAEoCSKxAgoYQ3JlYXRlQ29ubmVjdExpbmtSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSEgoKcHVibGljX2tleRgCIAEoCRITCgtwcml2YXRlX2tleRgDIAEoCRIVCg1wcm92aWRlcl9uYW1lGAQgASgJEhEKCXByb3ZpZGVycxgFIAMoCRIUCgxyZWRpcmVjdF91cmkYBiABKAkSDQoFc2NvcGUYByABKAkSUwoRb3JpZ2luX3BhcmFtZXRlcnMYCCADKAsyOC5yZWxheS52MS5DcmVhdGVDb25uZWN0TGlua1JlcXVlc3QuT3JpZ2luUGFyYW1ldGVyc0VudHJ5GjcKFU9yaWdpblBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBImEKGUNyZWF0ZUNvbm5lY3RMaW5rUmVzcG9uc2USEwoLY29ubmVjdF91cmkYASABKAkSLwoLZXhwaXJlX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIiEKC0Vycm9yRGV0YWlsEhIKCmVycm9yX3R5cGUYASABKAkizgEKC0NhbGxSZXF1ZXN0EhUKDXByb3ZpZGVyX25hbWUYASABKAkSDwoHdXNlcl9pZBgCIAEoCRISCgpwdWJsaWNfa2V5GAMgASgJEicKBGNhbGwYBCABKAsyGS5yZWxheS52MS5DYWxsRGVzY3JpcHRpb24SFgoOdXNlcl9zaWduYXR1cmUYBSABKAkSEwoLcHJpdmF0ZV9rZXkYBiABKAkSLQoNcmVzcG9uc2VfbW9kZRgHIAEoDjIWLnJlbGF5LnYxLlJlc3BvbnNlTW9kZSL+AQoPQ2FsbERlc2NyaXB0aW9uEgsKA3VybBgBIAEoCRIOCgZtZXRob2QYAiABKAkSKAoHcGF5bG9hZBgDIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSNwoHaGVhZGVycxgEIAMoCzImLnJlbGF5LnYxLkNhbGxEZXNjcmlwdGlvbi5IZWFkZXJzRW50cnkSLQoMcXVlcnlfc3RyaW5nGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIMCgRib2R5GAYgASgMGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIjEKDENhbGxSZXNwb25zZRIhCgRyb3dzGAEgAygLMhMucmVsYXkudjEuUmVzdWx0Um93ItkCCglSZXN1bHRSb3cSEwoLcGluY19zdGF0dXMYASABKAkSEwoLc3RhdHVzX2NvZGUYAiABKAUSFAoMY29udGVudF90eXBlGAMgASgJEiQKBGRhdGEYBCABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSEgoKZXJyb3JfdHlwZRgFIAEoCRIVCg1pbmVybmFsX2Vycm9yGAYgASgJEjEKB2hlYWRlcnMYByADKAsyIC5yZWxheS52MS5SZXN1bHRSb3cuSGVhZGVyc0VudHJ5Eg8KB2NhbGxfaWQYCCABKAkSFQoNZGF0YV9lbmNvZGluZxgJIAEoCRIRCgRib2R5GAogASgMSACIAQESFAoMZGF0YV9yb3VuZGVkGAsgASgIGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgcKBV9ib2R5Kl0KDFJlc3BvbnNlTW9kZRIdChlSRVNQT05TRV9NT0RFX1VOU1BFQ0lGSUVEEAASFgoSUkVTUE9OU0VfTU9ERV9EQVRBEAESFgoSUkVTUE9OU0VfTU9ERV9CT0RZEAIy8gMKDFJlbGF5U2VydmljZRJnCgRDYWxsEhUucmVsYXkudjEuQ2FsbFJlcXVlc3QaFi5yZWxheS52MS5DYWxsUmVzcG9uc2UiMILT5JMCKjoEY2FsbCIiL29hdXRoL21ldGhvZC97cHJvdmlkZXJfbmFtZX0vY2FsbBJyCg9MaXN0Q29ubmVjdGlvbnMSIC5yZWxheS52MS5MaXN0Q29ubmVjdGlvbnNSZXF1ZXN0GiEucmVsYXkudjEuTGlzdENvbm5lY3Rpb25zUmVzcG9uc2UiGoLT5JMCFBISL29hdXRoL2Nvbm5lY3Rpb25zEoUBChBEZWxldGVDb25uZWN0aW9uEiEucmVsYXkudjEuRGVsZXRlQ29ubmVjdGlvblJlcXVlc3QaIi5yZWxheS52MS5EZWxldGVDb25uZWN0aW9uUmVzcG9uc2UiKoLT5JMCJCoiL29hdXRoL2Nvbm5lY3Rpb25zL3twcm92aWRlcl9uYW1lfRJ9ChFDcmVhdGVDb25uZWN0TGluaxIiLnJlbGF5LnYxLkNyZWF0ZUNvbm5lY3RMaW5rUmVxdWVzdBojLnJlbGF5LnYxLkNyZWF0ZUNvbm5lY3RMaW5rUmVzcG9uc2UiH4LT5JMCGToBKiIUL29hdXRoL2Nvbm5lY3QtbGlua3NiBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+
+/**
+ * ListConnectionsRequest names the user whose connections are listed.
+ *
+ * @generated from message relay.v1.ListConnectionsRequest
+ */
+export type ListConnectionsRequest = Message<"relay.v1.ListConnectionsRequest"> & {
+  /**
+   * The application's own id of its user; compared byte for byte.
+   *
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+
+  /**
+   * The application's public key.
+   *
+   * @generated from field: string public_key = 2;
+   */
+  publicKey: string;
+
+  /**
+   * Proof as in CallRequest.
+   *
+   * @generated from field: string user_signature = 3;
+   */
+  userSignature: string;
+
+  /**
+   * Proof as in CallRequest; the headers named there carry the same.
+   *
+   * @generated from field: string private_key = 4;
+   */
+  privateKey: string;
+};
+
+/**
+ * Describes the message relay.v1.ListConnectionsRequest.
+ * Use `create(ListConnectionsRequestSchema)` to create a new message.
+ */
+export const ListConnectionsRequestSchema: GenMessage<ListConnectionsRequest> = /*@__PURE__*/
+  messageDesc(file_relay_v1_relay, 0);
+
+/**
+ * ListConnectionsResponse holds all of the user's connections.
+ *
+ * @generated from message relay.v1.ListConnectionsResponse
+ */
+export type ListConnectionsResponse = Message<"relay.v1.ListConnectionsResponse"> & {
+  /**
+   * One for each provider that the user has connected, by provider name.
+   *
+   * @generated from field: repeated relay.v1.Connection connections = 1;
+   */
+  connections: Connection[];
+};
+
+/**
+ * Describes the message relay.v1.ListConnectionsResponse.
+ * Use `create(ListConnectionsResponseSchema)` to create a new message.
+ */
+export const ListConnectionsResponseSchema: GenMessage<ListConnectionsResponse> = /*@__PURE__*/
+  messageDesc(file_relay_v1_relay, 1);
+
+/**
+ * Connection is a user's connected account at a provider.
+ *
+ * @generated from message relay.v1.Connection
+ */
+export type Connection = Message<"relay.v1.Connection"> & {
+  /**
+   * The provider's name.
+   *
+   * @generated from field: string provider_name = 1;
+   */
+  providerName: string;
+
+  /**
+   * `ACTIVE`, or `REAUTHORIZATION_REQUIRED`: the user must connect again.
+   *
+   * @generated from field: string state = 2;
+   */
+  state: string;
+
+  /**
+   * Why the user must connect again: `invalid_grant` (the provider ended the
+   * connection), `rotation_lost_suspected` (a renewed token may have been
+   * lost), `refused` (the provider keeps refusing to renew it), `expired`
+   * (the token has ended and cannot be renewed).
+   *
+   * @generated from field: string state_reason = 3;
+   */
+  stateReason: string;
+
+  /**
+   * Granted scope as the provider wrote it (RFC 6749 section 3.3); empty when
+   * unknown.
+   *
+   * @generated from field: string scope = 4;
+   */
+  scope: string;
+
+  /**
+   * Parameters of the provider's origin that the connection is bound to, such
+   * as `{"subdomain": "acme"}`.
+   *
+   * @generated from field: map<string, string> origin_parameters = 5;
+   */
+  originParameters: { [key: string]: string };
+
+  /**
+   * When the user connected.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 6;
+   */
+  createTime?: Timestamp | undefined;
+
+  /**
+   * When the connection changed last.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 7;
+   */
+  updateTime?: Timestamp | undefined;
+
+  /**
+   * When the access token ends; unset when the provider did not say.
+   *
+   * @generated from field: google.protobuf.Timestamp expire_time = 8;
+   */
+  expireTime?: Timestamp | undefined;
+
+  /**
+   * Renewals that failed since the last one that succeeded.
+   *
+   * @generated from field: int32 refresh_failure_count = 9;
+   */
+  refreshFailureCount: number;
+
+  /**
+   * When a renewal failed last.
+   *
+   * @generated from field: google.protobuf.Timestamp last_refresh_failure_time = 10;
+   */
+  lastRefreshFailureTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message relay.v1.Connection.
+ * Use `create(ConnectionSchema)` to create a new message.
+ */
+export const ConnectionSchema: GenMessage<Connection> = /*@__PURE__*/
+  messageDesc(file_relay_v1_relay, 2);
+
+/**
+ * DeleteConnectionRequest names the connection to end.
+ *
+ * @generated from message relay.v1.DeleteConnectionRequest
+ */
+export type DeleteConnectionRequest = Message<"relay.v1.DeleteConnectionRequest"> & {
+  /**
+   * Name or alias of the provider.
+   *
+   * @generated from field: string provider_name = 1;
+   */
+  providerName: string;
+
+  /**
+   * The application's own id of its user; compared byte for byte.
+   *
+   * @generated from field: string user_id = 2;
+   */
+  userId: string;
+
+  /**
+   * The application's public key.
+   *
+   * @generated from field: string public_key = 3;
+   */
+  publicKey: string;
+
+  /**
+   * Proof as in CallRequest.
+   *
+   * @generated from field: string user_signature = 4;
+   */
+  userSignature: string;
+
+  /**
+   * Proof as in CallRequest; the headers named there carry the same.
+   *
+   * @generated from field: string private_key = 5;
+   */
+  privateKey: string;
+};
+
+/**
+ * Describes the message relay.v1.DeleteConnectionRequest.
+ * Use `create(DeleteConnectionRequestSchema)` to create a new message.
+ */
+export const DeleteConnectionRequestSchema: GenMessage<DeleteConnectionRequest> = /*@__PURE__*/
+  messageDesc(file_relay_v1_relay, 3);
+
+/**
+ * DeleteConnectionResponse says what became of the token at the provider.
+ *
+ * @generated from message relay.v1.DeleteConnectionResponse
+ */
+export type DeleteConnectionResponse = Message<"relay.v1.DeleteConnectionResponse"> & {
+  /**
+   * `REVOKED`; `NOT_SUPPORTED`: the provider has no revocation endpoint, and
+   * the user can end the access in the account there; `FAILED`: the provider
+   * could not be asked or refused.
+   *
+   * @generated from field: string revocation = 1;
+   */
+  revocation: string;
+};
+
+/**
+ * Describes the message relay.v1.DeleteConnectionResponse.
+ * Use `create(DeleteConnectionResponseSchema)` to create a new message.
+ */
+export const DeleteConnectionResponseSchema: GenMessage<DeleteConnectionResponse> = /*@__PURE__*/
+  messageDesc(file_relay_v1_relay, 4);
+
+/**
+ * CreateConnectLinkRequest says who may connect what.
+ *
+ * @generated from message relay.v1.CreateConnectLinkRequest
+ */
+export type CreateConnectLinkRequest = Message<"relay.v1.CreateConnectLinkRequest"> & {
+  /**
+   * The application's own id of its user.
+   *
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+
+  /**
+   * The application's public key.
+   *
+   * @generated from field: string public_key = 2;
+   */
+  publicKey: string;
+
+  /**
+   * The application's private key; the headers named in CallRequest carry the
+   * same. Required in one of these places.
+   *
+   * @generated from field: string private_key = 3;
+   */
+  privateKey: string;
+
+  /**
+   * The provider to connect. Empty: a page lists the providers.
+   *
+   * @generated from field: string provider_name = 4;
+   */
+  providerName: string;
+
+  /**
+   * The providers that the page lists; all of the application's when empty.
+   *
+   * @generated from field: repeated string providers = 5;
+   */
+  providers: string[];
+
+  /**
+   * Where the browser goes afterwards, from the application's list. Empty: the
+   * browser stays on a page that says how it went.
+   *
+   * @generated from field: string redirect_uri = 6;
+   */
+  redirectUri: string;
+
+  /**
+   * Scope to ask for, as the provider writes it, instead of the OAuth client's.
+   *
+   * @generated from field: string scope = 7;
+   */
+  scope: string;
+
+  /**
+   * Parameters of the provider's origin, such as `{"shop": "acme"}`; the user
+   * is asked for those that are missing.
+   *
+   * @generated from field: map<string, string> origin_parameters = 8;
+   */
+  originParameters: { [key: string]: string };
+};
+
+/**
+ * Describes the message relay.v1.CreateConnectLinkRequest.
+ * Use `create(CreateConnectLinkRequestSchema)` to create a new message.
+ */
+export const CreateConnectLinkRequestSchema: GenMessage<CreateConnectLinkRequest> = /*@__PURE__*/
+  messageDesc(file_relay_v1_relay, 5);
+
+/**
+ * CreateConnectLinkResponse holds the link.
+ *
+ * @generated from message relay.v1.CreateConnectLinkResponse
+ */
+export type CreateConnectLinkResponse = Message<"relay.v1.CreateConnectLinkResponse"> & {
+  /**
+   * Address to send one browser to, once. Whoever opens it first connects an
+   * account of theirs for the user.
+   *
+   * @generated from field: string connect_uri = 1;
+   */
+  connectUri: string;
+
+  /**
+   * When it ends if nobody opens it.
+   *
+   * @generated from field: google.protobuf.Timestamp expire_time = 2;
+   */
+  expireTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message relay.v1.CreateConnectLinkResponse.
+ * Use `create(CreateConnectLinkResponseSchema)` to create a new message.
+ */
+export const CreateConnectLinkResponseSchema: GenMessage<CreateConnectLinkResponse> = /*@__PURE__*/
+  messageDesc(file_relay_v1_relay, 6);
+
+/**
+ * ErrorDetail stands in the details of an RPC error.
+ *
+ * @generated from message relay.v1.ErrorDetail
+ */
+export type ErrorDetail = Message<"relay.v1.ErrorDetail"> & {
+  /**
+   * As ResultRow.error_type.
+   *
+   * @generated from field: string error_type = 1;
+   */
+  errorType: string;
+};
+
+/**
+ * Describes the message relay.v1.ErrorDetail.
+ * Use `create(ErrorDetailSchema)` to create a new message.
+ */
+export const ErrorDetailSchema: GenMessage<ErrorDetail> = /*@__PURE__*/
+  messageDesc(file_relay_v1_relay, 7);
 
 /**
  * CallRequest names who calls, for which user, at which provider, and what.
@@ -82,7 +429,7 @@ export type CallRequest = Message<"relay.v1.CallRequest"> & {
  * Use `create(CallRequestSchema)` to create a new message.
  */
 export const CallRequestSchema: GenMessage<CallRequest> = /*@__PURE__*/
-  messageDesc(file_relay_v1_relay, 0);
+  messageDesc(file_relay_v1_relay, 8);
 
 /**
  * CallDescription is the HTTP request to perform at the provider.
@@ -146,7 +493,7 @@ export type CallDescription = Message<"relay.v1.CallDescription"> & {
  * Use `create(CallDescriptionSchema)` to create a new message.
  */
 export const CallDescriptionSchema: GenMessage<CallDescription> = /*@__PURE__*/
-  messageDesc(file_relay_v1_relay, 1);
+  messageDesc(file_relay_v1_relay, 9);
 
 /**
  * CallResponse is the envelope.
@@ -167,7 +514,7 @@ export type CallResponse = Message<"relay.v1.CallResponse"> & {
  * Use `create(CallResponseSchema)` to create a new message.
  */
 export const CallResponseSchema: GenMessage<CallResponse> = /*@__PURE__*/
-  messageDesc(file_relay_v1_relay, 2);
+  messageDesc(file_relay_v1_relay, 10);
 
 /**
  * ResultRow is the outcome of one call.
@@ -289,7 +636,7 @@ export type ResultRow = Message<"relay.v1.ResultRow"> & {
  * Use `create(ResultRowSchema)` to create a new message.
  */
 export const ResultRowSchema: GenMessage<ResultRow> = /*@__PURE__*/
-  messageDesc(file_relay_v1_relay, 3);
+  messageDesc(file_relay_v1_relay, 11);
 
 /**
  * ResponseMode selects how the provider's body comes back in a row.
@@ -344,6 +691,42 @@ export const RelayService: GenService<{
     methodKind: "unary";
     input: typeof CallRequestSchema;
     output: typeof CallResponseSchema;
+  },
+  /**
+   * ListConnections lists a user's connections with their states, never with
+   * their tokens. The caller proves itself as for a call. This method and the
+   * two after it answer refusals as RPC errors with an ErrorDetail; on the
+   * JSON route as an error row with its own HTTP status.
+   *
+   * @generated from rpc relay.v1.RelayService.ListConnections
+   */
+  listConnections: {
+    methodKind: "unary";
+    input: typeof ListConnectionsRequestSchema;
+    output: typeof ListConnectionsResponseSchema;
+  },
+  /**
+   * DeleteConnection ends one connection: it is deleted here, and its token is
+   * revoked at a provider that has a revocation endpoint (RFC 7009).
+   *
+   * @generated from rpc relay.v1.RelayService.DeleteConnection
+   */
+  deleteConnection: {
+    methodKind: "unary";
+    input: typeof DeleteConnectionRequestSchema;
+    output: typeof DeleteConnectionResponseSchema;
+  },
+  /**
+   * CreateConnectLink makes a one-time address at which one browser may connect
+   * accounts for a user. It asks for the application's private key, which so
+   * never is in a browser.
+   *
+   * @generated from rpc relay.v1.RelayService.CreateConnectLink
+   */
+  createConnectLink: {
+    methodKind: "unary";
+    input: typeof CreateConnectLinkRequestSchema;
+    output: typeof CreateConnectLinkResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_relay_v1_relay, 0);

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
+import { requireCallerIds } from "../../src/applications/caller-ids.js";
 import type { Call } from "../../src/relay/call.js";
-import { requireCallFields } from "../../src/relay/checked-call.js";
 
-const check = (fields: Partial<Call>) => () => requireCallFields({ publicKey: "k", userId: "u", ...fields } as Call);
+const check = (fields: Partial<Call>) => () => requireCallerIds({ publicKey: "k", userId: "u", ...fields } as Call);
 
-describe("requireCallFields()", () => {
+describe("requireCallerIds()", () => {
   it.each<[Partial<Call>, string]>([
     [{ publicKey: "" }, "public_key is missing."],
     [{ userId: "" }, "user_id is missing."],

@@ -1,0 +1,91 @@
+import { RelayError } from "../errors.js";
+import { fillEndpoint } from "../providers/endpoint.js";
+import type { OAuth2, Provider, ProviderCatalog } from "../providers/provider.js";
+import { openOAuthClient } from "../tokens/client-secret.js";
+import type { Connection } from "../tokens/connection.js";
+import type { OAuthClientStore } from "../tokens/oauth-client.js";
+import type { RenewalTarget } from "../tokens/renewal.js";
+import type { Sealer } from "../tokens/seal.js";
+import type { CodeHabits } from "../tokens/token-request.js";
+
+/** Where the way to an authorization server is put together from. */
+export interface AuthorizationServerOptions {
+  readonly catalog: ProviderCatalog;
+  readonly oauthClients: Pick<OAuthClientStore, "find">;
+  readonly sealer: Sealer;
+}
+
+/** One connection's authorization server, and the client that it knows. */
+export interface AuthorizationServer extends RenewalTarget, CodeHabits {
+  /** RFC 6749 section 3.2; for codes. */
+  readonly tokenEndpoint: string;
+  /** Where refresh requests go; most often the token endpoint. */
+  readonly refreshEndpoint: string;
+  /** RFC 7009; undefined: tokens cannot be revoked. */
+  readonly revocationEndpoint: string | undefined;
+}
+
+/** Which connection; it need not be stored yet. */
+export type ServedConnection = Pick<Connection, "id" | "applicationId" | "providerName" | "originParameters">;
+
+/**
+ * Finds where and as whom a connection is renewed: the provider's definition and the application's OAuth client there.
+ * Rejects with REFRESH_UNAVAILABLE when the operator has stored no client or the definition names no token endpoint.
+ */
+export function createTargetFor(options: AuthorizationServerOptions) {
+  return async (connection: Connection): Promise<RenewalTarget> => {
+    const server = await findAuthorizationServer(options, connection);
+    if (server !== undefined) return { ...server, tokenEndpoint: server.refreshEndpoint };
+    throw new RelayError(
+      "REFRESH_UNAVAILABLE",
+      "This user's access token has ended, and no OAuth client is stored to renew it. The operator must add it with 'relay client put'.",
+    );
+  };
+}
+
+/**
+ * The authorization server of a connection; undefined when the application has no client there. A client that is bound
+ * to parameters of the origin is shown to no other origin.
+ */
+export async function findAuthorizationServer(
+  { catalog, oauthClients, sealer }: AuthorizationServerOptions,
+  connection: ServedConnection,
+): Promise<AuthorizationServer | undefined> {
+  const provider = catalog.find(connection.providerName);
+  const stored = await oauthClients.find(connection.applicationId, connection.providerName);
+  if (provider?.oauth2 === undefined || stored === undefined) return undefined;
+  const { originParameters } = connection;
+  const isBoundElsewhere = Object.entries(stored.originParameters).some(
+    ([name, value]) => originParameters[name] !== value,
+  );
+  const endpoints = isBoundElsewhere ? undefined : endpointsOf(provider.oauth2, originParameters);
+  if (endpoints === undefined) return undefined;
+  return {
+    ...endpoints,
+    ...habitsOf(provider, provider.oauth2),
+    connectionId: connection.id,
+    client: openOAuthClient(sealer, stored),
+  };
+}
+
+function endpointsOf(oauth2: OAuth2, originParameters: Connection["originParameters"]) {
+  const fill = (endpoint: string | undefined) => endpoint && fillEndpoint(endpoint, originParameters);
+  const tokenEndpoint = fill(oauth2.tokenEndpoint);
+  const refreshEndpoint = fill(oauth2.refreshEndpoint ?? oauth2.tokenEndpoint);
+  if (!tokenEndpoint || !refreshEndpoint) return undefined;
+  return { tokenEndpoint, refreshEndpoint, revocationEndpoint: fill(oauth2.revocationEndpoint) };
+}
+
+function habitsOf({ allowPrivateNetwork }: Provider, oauth2: OAuth2) {
+  return {
+    clientAuthentication: oauth2.clientAuthentication,
+    clientIdParameter: oauth2.clientIdParameter,
+    tokenRequestFormat: oauth2.tokenRequestFormat,
+    tokenParameters: oauth2.tokenParameters,
+    codeParameters: oauth2.codeParameters,
+    refreshParameters: oauth2.refreshParameters,
+    tokenResponseMember: oauth2.tokenResponseMember,
+    defaultExpiresInS: oauth2.defaultExpiresIn,
+    allowPrivateNetwork,
+  };
+}

@@ -1,0 +1,130 @@
+import { randomUUID } from "node:crypto";
+import { AuthorizationResponseError, validateAuthResponse } from "oauth4webapi";
+import { requireApplication } from "../applications/require-caller.js";
+import { RelayError } from "../errors.js";
+import { fillEndpoint } from "../providers/endpoint.js";
+import type { Provider } from "../providers/provider.js";
+import { newConnectionFrom } from "../tokens/new-connection.js";
+import { Secret } from "../tokens/secret.js";
+import { decideTokenAnswer, type TokenEndpointAnswer, type TokenVerdict } from "../tokens/token-answer.js";
+import { type CodeGrant, codeRequestFrom } from "../tokens/token-request.js";
+import { untilStored } from "../tokens/until-stored.js";
+import { type AuthorizationServer, findAuthorizationServer } from "./authorization-server.js";
+import { callbackUrl } from "./callback-url.js";
+import type { AuthorizationOptions } from "./options.js";
+import type { ConnectOutcome } from "./redirect.js";
+import type { OpenTicket, StatePayload } from "./tickets.js";
+
+/** How one attempt to connect ended, and where the browser goes from here. */
+export interface CallbackResult {
+  readonly provider: Provider;
+  readonly outcome: ConnectOutcome;
+  readonly redirectUri: string | undefined;
+  readonly session: string | undefined;
+}
+
+/** Codes of RFC 6749 section 4.1.2.1 and of OpenID Connect Core section 3.1.2.6 are of this form. */
+const ERROR_CODE = /^[a-z][a-z_]{0,63}$/;
+
+/** How the verdict on a code's redemption is called in the application's page. */
+const ERRORS: Readonly<Record<Exclude<TokenVerdict["kind"], "granted">, string>> = {
+  ended: "invalid_grant",
+  misconfigured: "invalid_client",
+  refused: "server_error",
+  failed: "temporarily_unavailable",
+};
+
+/**
+ * Ends the authorization code flow: judges the authorization response (RFC 6749 section 4.1.2), redeems the code once
+ * and stores the connection. Whoever waits for it may leave: a code that is being redeemed is redeemed to the end.
+ *
+ * Rejects with RelayError CALL_FORMAT_ERROR when the response belongs to no attempt of this browser, INVALID_PUBLIC_KEY
+ * or INVALID_PROVIDER when application or provider are gone meanwhile, STORE_UNAVAILABLE.
+ */
+export async function finishAuthorization(
+  options: AuthorizationOptions,
+  parameters: URLSearchParams,
+  browser: string,
+): Promise<CallbackResult> {
+  const state = onlyValue(parameters, "state");
+  const ticket = await options.tickets.take("STATE", state, browser);
+  if (ticket === undefined) throw unknownAttempt();
+  const { publicKey, providerName, redirectUri, session } = ticket.payload;
+  const application = await requireApplication(options, { publicKey }, { applicationId: undefined });
+  const provider = options.catalog.find(providerName);
+  if (application.id !== ticket.applicationId || provider === undefined) throw unknownAttempt();
+  const outcome = await options.pending.track(connect(options, ticket, provider, parameters));
+  const told = outcome.outcome === "success" ? outcome.outcome : outcome.error;
+  options.onEvent({ what: "connect", applicationId: application.id, provider: provider.name, outcome: told });
+  return { provider, outcome, redirectUri, session };
+}
+
+async function connect(
+  options: AuthorizationOptions,
+  ticket: OpenTicket<"STATE">,
+  provider: Provider,
+  parameters: URLSearchParams,
+): Promise<ConnectOutcome> {
+  const error = errorFrom(provider, ticket.payload, parameters);
+  if (error !== undefined) return { outcome: "error", error };
+  const { applicationId, userId, payload } = ticket;
+  const id = randomUUID();
+  const { originParameters, codeVerifier } = payload;
+  const key = { applicationId, userId, providerName: provider.name };
+  const server = await findAuthorizationServer(options, { id, ...key, originParameters });
+  if (server === undefined) return { outcome: "error", error: ERRORS.misconfigured };
+  const obtainedAt = options.now();
+  const verdict = await redeem(options, server, {
+    code: new Secret(onlyValue(parameters, "code")),
+    redirectUri: callbackUrl(options.publicUrl()),
+    codeVerifier: codeVerifier === undefined ? undefined : new Secret(codeVerifier),
+  });
+  if (verdict.kind !== "granted") return { outcome: "error", error: ERRORS[verdict.kind] };
+  const { defaultExpiresInS } = server;
+  const input = { id, key, response: verdict.tokens, defaultExpiresInS, originParameters, obtainedAt };
+  const connection = newConnectionFrom(options.sealer, input);
+  await untilStored(() => options.connections.put(connection, options.now()));
+  return { outcome: "success" };
+}
+
+/** Once: a code that was shown twice ends the tokens it gave (RFC 6749 section 4.1.2). No answer is an answer too. */
+async function redeem(options: AuthorizationOptions, server: AuthorizationServer, grant: CodeGrant) {
+  let answer: TokenEndpointAnswer;
+  try {
+    answer = await options.send(server, codeRequestFrom(server.client, grant, server));
+  } catch {
+    return { kind: "failed" } as const;
+  }
+  return decideTokenAnswer(answer, options.now(), server.tokenResponseMember);
+}
+
+/** What the provider or the user said no with; undefined when there is a code. */
+function errorFrom(
+  { oauth2 }: Provider,
+  { originParameters }: StatePayload,
+  parameters: URLSearchParams,
+): string | undefined {
+  const known = oauth2?.issuer && fillEndpoint(oauth2.issuer, originParameters);
+  // Without a known issuer (RFC 9207) whatever the response names is not judged.
+  const issuer = known ?? parameters.get("iss") ?? "unknown";
+  try {
+    validateAuthResponse({ issuer }, { client_id: "any" }, parameters, parameters.get("state") ?? "");
+  } catch (error) {
+    if (!(error instanceof AuthorizationResponseError)) return "invalid_response";
+    return ERROR_CODE.test(error.error) ? error.error : "server_error";
+  }
+  return onlyValue(parameters, "code") === "" ? "invalid_response" : undefined;
+}
+
+/** Empty when it is missing or stands more than once. */
+function onlyValue(parameters: URLSearchParams, name: string): string {
+  const values = parameters.getAll(name);
+  return values.length === 1 ? (values[0] ?? "") : "";
+}
+
+function unknownAttempt(): RelayError {
+  return new RelayError(
+    "CALL_FORMAT_ERROR",
+    "This attempt to connect was not begun in this browser, was finished before, or took too long. Start again.",
+  );
+}

@@ -1,0 +1,129 @@
+import { calculatePKCECodeChallenge, generateRandomCodeVerifier } from "oauth4webapi";
+import type { Application } from "../applications/application.js";
+import { RelayError } from "../errors.js";
+import { fillEndpoint } from "../providers/endpoint.js";
+import { originParameterNames, parseOriginAnswers } from "../providers/origin-parameters.js";
+import type { OAuth2, Provider } from "../providers/provider.js";
+import type { StoredOAuthClient } from "../tokens/oauth-client.js";
+import { authorizationUrlFrom } from "./authorization-url.js";
+import { callbackUrl } from "./callback-url.js";
+import type { AuthorizationOptions } from "./options.js";
+
+/** Who connects what, decided and proven. */
+export interface ConnectRequest {
+  readonly application: Application;
+  readonly userId: string;
+  readonly provider: Provider;
+  /** Cookie of the browser. */
+  readonly browser: string;
+  /** Parameters of the provider's origin that are known so far, as a person wrote them. */
+  readonly originParameters: ReadonlyMap<string, string>;
+  /** Whether the parameters are an answer to the question for them, so that what is wrong is told. */
+  readonly isAnswer: boolean;
+  readonly scope: string | undefined;
+  readonly redirectUri: string | undefined;
+  /** Secret of the page's session that the browser comes from. */
+  readonly session: string | undefined;
+}
+
+/** Where the browser goes first. */
+export type Start =
+  | { readonly kind: "redirect"; readonly uri: string }
+  /** The user has to name the parameters of the provider's origin. */
+  | { readonly kind: "ask"; readonly names: readonly string[]; readonly problem: string | undefined };
+
+/** An endpoint whose whole host is a parameter: whoever chooses it would be sent the client's secret. */
+const WHOLE_HOST = /^https:\/\/\{([^}]*)\}(?:[:/]|$)/;
+
+/**
+ * Begins the authorization code flow (RFC 6749 section 4.1) with PKCE where the provider knows it (RFC 7636). Rejects
+ * with RelayError INVALID_PROVIDER or PROVIDER_MISCONFIGURED when this provider cannot be connected so, OVERLOADED when
+ * the application has too many attempts on their way, STORE_UNAVAILABLE.
+ */
+export async function startAuthorization(options: AuthorizationOptions, request: ConnectRequest): Promise<Start> {
+  const { application, provider, userId, browser } = request;
+  const oauth2 = requireOAuth2(provider);
+  const client = await requireClient(options, application, provider);
+  const asked = originParametersFor(request, client);
+  if ("kind" in asked) return asked;
+  requireBoundHost(oauth2, client);
+  const endpoint = fillEndpoint(oauth2.authorizationEndpoint, asked.values);
+  if (endpoint === undefined) throw cannotConnect();
+  const redirectUri = callbackUrl(options.publicUrl());
+  const codeVerifier = oauth2.pkce ? generateRandomCodeVerifier() : undefined;
+  const { secret: state } = await options.tickets.issue("STATE", { applicationId: application.id, userId }, browser, {
+    publicKey: application.publicKey,
+    providerName: provider.name,
+    codeVerifier,
+    originParameters: asked.values,
+    redirectUri: request.redirectUri,
+    session: request.session,
+  });
+  const codeChallenge = codeVerifier && (await calculatePKCECodeChallenge(codeVerifier));
+  const scope = scopeFor(request, client, oauth2);
+  const { clientId } = client;
+  return {
+    kind: "redirect",
+    uri: authorizationUrlFrom({ endpoint, clientId, redirectUri, scope, state, codeChallenge }, oauth2),
+  };
+}
+
+/** Whether users can connect the provider in a browser at all. */
+export function hasAuthorizationFlow({ oauth2 }: Provider): boolean {
+  return oauth2?.authorizationEndpoint !== undefined && oauth2.tokenEndpoint !== undefined;
+}
+
+type BrowserOAuth2 = OAuth2 & { readonly authorizationEndpoint: string };
+
+function requireOAuth2(provider: Provider): BrowserOAuth2 {
+  const { oauth2 } = provider;
+  if (oauth2?.authorizationEndpoint === undefined || !hasAuthorizationFlow(provider)) throw cannotConnect();
+  return { ...oauth2, authorizationEndpoint: oauth2.authorizationEndpoint };
+}
+
+async function requireClient(
+  { oauthClients }: AuthorizationOptions,
+  application: Application,
+  provider: Provider,
+): Promise<StoredOAuthClient> {
+  const client = await oauthClients.find(application.id, provider.name);
+  if (client !== undefined) return client;
+  throw new RelayError(
+    "PROVIDER_MISCONFIGURED",
+    "The application has no OAuth client for this provider. The operator must add it with 'relay client put'.",
+  );
+}
+
+/** What the client is bound to counts without being asked for. */
+function originParametersFor(
+  { provider, originParameters, isAnswer }: ConnectRequest,
+  client: StoredOAuthClient,
+): { readonly values: Readonly<Record<string, string>> } | Extract<Start, { kind: "ask" }> {
+  const bound = Object.entries(client.originParameters);
+  const parsed = parseOriginAnswers(new Map([...originParameters, ...bound]), provider);
+  if ("values" in parsed) return parsed;
+  const names = originParameterNames(provider).filter((name) => !Object.hasOwn(client.originParameters, name));
+  return { kind: "ask", names, problem: isAnswer ? parsed.problem : undefined };
+}
+
+function requireBoundHost({ authorizationEndpoint, tokenEndpoint = "" }: OAuth2, client: StoredOAuthClient): void {
+  for (const endpoint of [authorizationEndpoint ?? "", tokenEndpoint]) {
+    const parameter = WHOLE_HOST.exec(endpoint)?.[1];
+    if (parameter === undefined || Object.hasOwn(client.originParameters, parameter)) continue;
+    throw new RelayError(
+      "PROVIDER_MISCONFIGURED",
+      `The host of this provider must be fixed for the application's OAuth client. The operator must store it with 'relay client put --param ${parameter}=HOST'.`,
+    );
+  }
+}
+
+function scopeFor({ scope }: ConnectRequest, client: StoredOAuthClient, oauth2: OAuth2): string {
+  return scope || client.scope || oauth2.defaultScopes.join(oauth2.scopeSeparator);
+}
+
+function cannotConnect(): RelayError {
+  return new RelayError(
+    "INVALID_PROVIDER",
+    "This provider cannot be connected in a browser. The operator stores its tokens with 'relay connection put'.",
+  );
+}

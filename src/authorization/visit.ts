@@ -1,0 +1,82 @@
+import type { Application } from "../applications/application.js";
+import type { CallerProof } from "../applications/caller.js";
+import { requireCallerIds } from "../applications/caller-ids.js";
+import { requireAllowedCaller, requireApplication } from "../applications/require-caller.js";
+import { RelayError } from "../errors.js";
+import type { AuthorizationOptions } from "./options.js";
+import { requireRedirectUri } from "./redirect.js";
+import type { LinkPayload, OpenTicket, SessionPayload } from "./tickets.js";
+
+/** A browser that may connect accounts for one user, however it proved that. */
+export interface Visit extends SessionPayload {
+  readonly application: Application;
+  readonly userId: string;
+  /** Cookie of the browser. */
+  readonly browser: string;
+  /** Secret of the page's session; undefined when the browser has none yet. */
+  readonly session: string | undefined;
+}
+
+/** A visit that a link began. */
+export interface LinkVisit extends Visit, LinkPayload {}
+
+/** What an address that an application made itself says. */
+export interface VisitQuery {
+  readonly publicKey: string;
+  readonly userId: string;
+  readonly proof: CallerProof;
+  readonly providers: readonly string[];
+  readonly redirectUri: string | undefined;
+  readonly scope: string | undefined;
+  readonly isPage: boolean;
+}
+
+type Options = Pick<AuthorizationOptions, "applications" | "openPrivateKeyHash" | "tickets">;
+
+/**
+ * Begins a visit with the proof of a call: the public key alone where that is enough, or the user's signature. Rejects
+ * with RelayError CALL_FORMAT_ERROR, INVALID_PUBLIC_KEY or CALLER_NOT_ALLOWED.
+ */
+export async function visitFromQuery(options: Options, query: VisitQuery, browser: string): Promise<Visit> {
+  requireCallerIds(query);
+  const application = await requireApplication(options, query, { applicationId: undefined });
+  requireAllowedCaller(options, application, query, { rule: undefined });
+  requireRedirectUri(query.redirectUri, application.allowedRedirectUris);
+  const { userId, publicKey, providers, redirectUri, scope, isPage } = query;
+  return { application, userId, publicKey, providers, redirectUri, scope, isPage, browser, session: undefined };
+}
+
+/** Opens a link, once. Rejects with RelayError CALLER_NOT_ALLOWED when it is unknown, was opened or has ended. */
+export async function visitFromLink(options: Options, secret: string, browser: string): Promise<LinkVisit> {
+  const ticket = await options.tickets.take("LINK", secret, "");
+  if (ticket === undefined) throw goneError("This link was used before or has ended. Ask for a new one.");
+  return { ...ticket.payload, ...(await ownerOf(options, ticket)), browser, session: undefined };
+}
+
+/** Goes on with an open page. Rejects with RelayError CALLER_NOT_ALLOWED when it is another browser's or has ended. */
+export async function visitFromSession(options: Options, session: string, browser: string): Promise<Visit> {
+  const ticket = await options.tickets.find("SESSION", session, browser);
+  if (ticket === undefined) throw goneError("This page was open too long, or in another browser. Open it again.");
+  return { ...ticket.payload, ...(await ownerOf(options, ticket)), browser, session };
+}
+
+/** Gives a visit a session, so that its page can be used without the proof it began with. */
+export async function withSession(options: Options, visit: Visit): Promise<Visit & { readonly session: string }> {
+  if (visit.session !== undefined) return { ...visit, session: visit.session };
+  const { application, userId, publicKey, providers, redirectUri, scope, isPage, browser } = visit;
+  const payload = { publicKey, providers, redirectUri, scope, isPage };
+  const owner = { applicationId: application.id, userId };
+  const { secret: session } = await options.tickets.issue("SESSION", owner, browser, payload);
+  return { ...visit, session };
+}
+
+/** The application may be disabled since, or another one with the same public key. */
+async function ownerOf(options: Options, { applicationId, userId, payload }: OpenTicket<"LINK" | "SESSION">) {
+  const application = await requireApplication(options, payload, { applicationId: undefined });
+  if (application.id !== applicationId) throw goneError("This link or page is of an application that is gone.");
+  return { application, userId };
+}
+
+function goneError(message: string): RelayError {
+  return new RelayError("CALLER_NOT_ALLOWED", message);
+}

@@ -1,0 +1,99 @@
+import { randomBytes } from "node:crypto";
+import { CALLBACK_PATH } from "../authorization/callback-url.js";
+import { CONNECT_PATH } from "../authorization/connect-link.js";
+import type { AuthorizationOptions } from "../authorization/options.js";
+import { RelayError } from "../errors.js";
+import { answerPlain, type HttpRequest, type HttpResponse } from "../listener/exchange.js";
+import type { PathHandler } from "../listener/router.js";
+import { createBrowserCookie } from "./browser-cookie.js";
+import { answerCallback } from "./callback.js";
+import { answerConnectPage, answerDisconnect } from "./connect.js";
+import { messageFromError, messagePage } from "./message-page.js";
+import { sendPage } from "./send.js";
+import { answerStart } from "./start.js";
+
+/** What the pages need from the rest of the service. */
+export interface PagesOptions {
+  readonly authorization: AuthorizationOptions;
+  readonly clientAddress: (request: HttpRequest) => string;
+  /** Counts one visit of a client address. Resolves to the whole seconds to wait, 0 when it is within the limit. */
+  readonly takeVisit: (address: string) => Promise<number>;
+}
+
+/** One request of a browser. */
+export interface PageExchange {
+  readonly options: AuthorizationOptions;
+  readonly request: HttpRequest;
+  readonly response: HttpResponse;
+  /** What stands behind the question mark. */
+  readonly queryText: string;
+  readonly address: string;
+  /** The browser's cookie. */
+  readonly browser: string;
+  /** The field that gives it to the browser; undefined when the browser has it. */
+  readonly cookie: string | undefined;
+}
+
+type Answer = (exchange: PageExchange, rest: string) => Promise<void>;
+
+/** Method → answer, of each path. */
+const CONNECT: Readonly<Record<string, Answer>> = { GET: answerConnectPage, POST: answerDisconnect };
+const START: Readonly<Record<string, Answer>> = { GET: answerStart };
+const CALLBACK: Readonly<Record<string, Answer>> = { GET: answerCallback };
+
+/** What browsers see: the connect page, the way to one provider, and the way back. */
+export function createPagesHandler(options: PagesOptions): PathHandler {
+  return (request, response, path) => {
+    const [answers, rest] = answersFor(path);
+    if (answers === undefined) return undefined;
+    const answer = answers[request.method ?? ""];
+    if (answer === undefined) {
+      const allow = Object.keys(answers).join(", ");
+      answerPlain(response, 405, `Send a ${allow} request.`, { allow });
+      return Promise.resolve();
+    }
+    const queryText = (request.url ?? "").slice(path.length + 1);
+    return answerOrExplain(options, request, response, (exchange) => answer({ ...exchange, queryText }, rest));
+  };
+}
+
+function answersFor(path: string): readonly [Readonly<Record<string, Answer>> | undefined, string] {
+  if (path === CONNECT_PATH) return [CONNECT, ""];
+  if (path === CALLBACK_PATH) return [CALLBACK, ""];
+  const rest = path.startsWith(`${CONNECT_PATH}/`) ? path.slice(CONNECT_PATH.length + 1) : "";
+  return rest === "" || rest.includes("/") ? [undefined, ""] : [START, rest];
+}
+
+/** A person reads what went wrong, on a page. */
+async function answerOrExplain(
+  { authorization, clientAddress, takeVisit }: PagesOptions,
+  request: HttpRequest,
+  response: HttpResponse,
+  answer: (exchange: Omit<PageExchange, "queryText">) => Promise<void>,
+): Promise<void> {
+  try {
+    const address = clientAddress(request);
+    requireVisit(await takeVisit(address));
+    await answer({ options: authorization, request, response, address, ...browserOf(authorization, request) });
+  } catch (error) {
+    if (!(error instanceof RelayError)) authorization.onFault("pages", error);
+    if (response.headersSent || response.destroyed) return;
+    sendPage(response, error instanceof RelayError ? error.statusCode : 500, messagePage(messageFromError(error)));
+  }
+}
+
+function browserOf(
+  { publicUrl }: AuthorizationOptions,
+  request: HttpRequest,
+): Pick<PageExchange, "browser" | "cookie"> {
+  const cookie = createBrowserCookie(publicUrl()?.startsWith("https:") ?? false);
+  const known = cookie.read(request.headers.cookie);
+  if (known !== undefined) return { browser: known, cookie: undefined };
+  const browser = randomBytes(32).toString("base64url");
+  return { browser, cookie: cookie.write(browser) };
+}
+
+function requireVisit(waitSeconds: number): void {
+  if (waitSeconds === 0) return;
+  throw new RelayError("RATE_LIMITED", `Too many visits from this address. Try again in ${waitSeconds} seconds.`);
+}

@@ -1,0 +1,64 @@
+import type { VisitQuery } from "../authorization/visit.js";
+import { formatError, RelayError } from "../errors.js";
+
+const MAX_VALUE_LENGTH = 4096;
+const MAX_PROVIDERS = 200;
+
+/** Parameters of a page's address or form, each at most once. */
+export interface PageQuery {
+  /** Undefined when it is missing or empty. Throws RelayError CALL_FORMAT_ERROR when it stands twice or is too long. */
+  get(name: string): string | undefined;
+  /** Those among `names` that are there. */
+  pick(names: readonly string[]): ReadonlyMap<string, string>;
+}
+
+/** Reads a query or a form; percent signs and bytes that mean nothing become U+FFFD, as the URL standard says. */
+export function parsePageQuery(text: string): PageQuery {
+  const parameters = new URLSearchParams(text);
+  const get = (name: string): string | undefined => {
+    const values = parameters.getAll(name);
+    if (values.length > 1) throw formatError(`${name} is given more than once. Send it once.`);
+    const [value = ""] = values;
+    if (value.length > MAX_VALUE_LENGTH) throw formatError(`${name} is longer than ${MAX_VALUE_LENGTH} characters.`);
+    return value === "" ? undefined : value;
+  };
+  return {
+    get,
+    pick: (names) =>
+      new Map(
+        names.flatMap((name) => {
+          const value = get(name);
+          return value === undefined ? [] : [[name, value] as const];
+        }),
+      ),
+  };
+}
+
+/**
+ * What an application's own address says of the visit. A private key in it is refused: a browser's history and every
+ * log on the way would have it. Throws RelayError CALL_FORMAT_ERROR or CALLER_NOT_ALLOWED.
+ */
+export function visitQueryFrom(query: PageQuery, address: string, isPage: boolean): VisitQuery {
+  if (query.get("private_key") !== undefined) {
+    throw new RelayError(
+      "CALLER_NOT_ALLOWED",
+      "A private key must not be in a browser. Make a connect link with it (POST /oauth/connect-links) and send the browser there.",
+    );
+  }
+  return {
+    publicKey: query.get("public_key") ?? "",
+    userId: query.get("user_id") ?? "",
+    // A browser that is sent here names no origin; one that does is not what this page is for.
+    proof: { privateKey: undefined, userSignature: query.get("user_signature"), origin: undefined, address },
+    providers: providersFrom(query.get("providers")),
+    redirectUri: query.get("redirect_uri"),
+    scope: query.get("scope"),
+    isPage,
+  };
+}
+
+function providersFrom(text = ""): readonly string[] {
+  const names = text.split(",").map((name) => name.trim());
+  if (names.length > MAX_PROVIDERS) throw formatError(`providers names more than ${MAX_PROVIDERS}.`);
+  return names.filter((name) => name !== "");
+}

@@ -1,0 +1,24 @@
+import { type LinkVisit, type Visit, visitFromLink, visitFromQuery, visitFromSession } from "../authorization/visit.js";
+import { RelayError } from "../errors.js";
+import type { PageExchange } from "./handler.js";
+import { type PageQuery, visitQueryFrom } from "./page-query.js";
+
+/**
+ * Whose browser this is, by what its address carries: an open page's session, a link, or the proof of a call.
+ *
+ * @param isPage whether an address with a proof opens the connect page.
+ */
+export async function visitFor(exchange: PageExchange, query: PageQuery, isPage: boolean): Promise<Visit | LinkVisit> {
+  const { options, browser, address } = exchange;
+  const session = query.get("session");
+  if (session !== undefined) return visitFromSession(options, session, browser);
+  const link = query.get("link");
+  if (link !== undefined) return visitFromLink(options, link, browser);
+  return visitFromQuery(options, visitQueryFrom(query, address, isPage), browser);
+}
+
+/** Throws RelayError CALLER_NOT_ALLOWED when the visit is for other providers. */
+export function requireListed({ providers }: Pick<Visit, "providers">, name: string): void {
+  if (providers.length === 0 || providers.includes(name)) return;
+  throw new RelayError("CALLER_NOT_ALLOWED", "This page was not opened for this provider. Start again.");
+}

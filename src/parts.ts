@@ -1,0 +1,132 @@
+import { randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
+import type { Logger } from "pino";
+import { openPrivateKeyHash } from "./applications/private-key.js";
+import { createTargetFor } from "./authorization/authorization-server.js";
+import type { AuthorizationOptions } from "./authorization/options.js";
+import { createPending } from "./authorization/pending.js";
+import { createTickets } from "./authorization/tickets.js";
+import { createTokenEndpoint } from "./authorization/token-endpoint.js";
+import type { Config } from "./config.js";
+import { loadProviders } from "./providers/catalog.js";
+import type { ProviderCatalog } from "./providers/provider.js";
+import { createRelayLog, type RelayLog } from "./relay/trace.js";
+import { openSqliteStore, type SqliteStore } from "./store/sqlite.js";
+import { verifyKeys } from "./store/verify-keys.js";
+import { createCallLog } from "./telemetry/call-log.js";
+import { describeError } from "./telemetry/log.js";
+import { createBreaker } from "./tokens/breaker.js";
+import { loadKeyring } from "./tokens/keyring.js";
+import { createRenewer, type Renewer } from "./tokens/renewer.js";
+import { createSealer, type Sealer } from "./tokens/seal.js";
+import { createUpstream, type UpstreamOptions } from "./upstream/client.js";
+import type { SelfAddress } from "./upstream/dial.js";
+import type { Upstream } from "./upstream/request.js";
+
+/** What a caller of `startService()` may replace. */
+export interface ServiceOptions {
+  readonly logger: Logger;
+  /** Parts of the upstream that tests stand in for: the resolver, further trusted certificates. */
+  readonly upstream?: Pick<UpstreamOptions, "resolve" | "ca">;
+}
+
+/** Where the listener meets what a client did: malformed requests, broken sessions. */
+const CLIENT_FAULTS: ReadonlySet<string> = new Set(["client", "session"]);
+
+/** What every part of the service works with; made once. */
+export interface Parts {
+  readonly store: SqliteStore;
+  readonly sealer: Sealer;
+  readonly catalog: ProviderCatalog;
+  readonly upstream: Upstream;
+  readonly renewer: Renewer;
+  readonly authorization: AuthorizationOptions;
+  /** Where this process listens, once it does: no call may go there. */
+  readonly selfAddresses: SelfAddress[];
+  /** The origin at which browsers reach this process; set once it listens. */
+  readonly self: { publicUrl: string | undefined };
+  readonly log: RelayLog;
+  readonly logger: Logger;
+}
+
+/**
+ * Opens store and keys, and makes the way out. What has to be closed again, in reverse order, is added to `closers`, also
+ * when this rejects half-way.
+ */
+export async function openParts(
+  config: Config,
+  options: ServiceOptions,
+  closers: Array<() => Promise<void> | void>,
+): Promise<Parts> {
+  const { catalog } = await loadProviders({ paths: config.providers, allowLoopback: config.allowLoopback });
+  // Beside an existing database a new key would open nothing.
+  const mustExist = config.keyFileMustExist || existsSync(config.databasePath);
+  const keyring = await loadKeyring(config.keyFile, { mustExist });
+  const sealer = createSealer(keyring);
+  const store = openSqliteStore(config.databasePath);
+  closers.push(() => store.close());
+  await verifyKeys(store, sealer);
+  const selfAddresses: SelfAddress[] = [];
+  const upstream = createUpstream({
+    connectTimeoutMs: config.connectTimeoutMs,
+    maxResponseBytes: config.maxResponseBytes,
+    reuse: config.upstreamReuse,
+    allowLoopback: config.allowLoopback,
+    selfAddresses: () => selfAddresses,
+    ...options.upstream,
+  });
+  closers.push(() => upstream.close());
+  const made = { store, sealer, catalog, upstream, log: relayLogFor(options.logger), logger: options.logger };
+  const self = { publicUrl: config.publicUrl };
+  const authorization = authorizationFor(made, () => self.publicUrl);
+  return { ...made, self, authorization, renewer: renewerFor(made), selfAddresses };
+}
+
+type Made = Pick<Parts, "store" | "sealer" | "catalog" | "upstream" | "log" | "logger">;
+
+function authorizationFor(
+  { store, sealer, catalog, upstream, log, logger }: Made,
+  publicUrl: () => string | undefined,
+): AuthorizationOptions {
+  return {
+    applications: store.applications,
+    openPrivateKeyHash: (application) => openPrivateKeyHash(sealer, application),
+    catalog,
+    connections: store.connections,
+    oauthClients: store.oauthClients,
+    sealer,
+    tickets: createTickets({ store: store.tickets, sealer, now: Date.now }),
+    pending: createPending(),
+    send: createTokenEndpoint(upstream),
+    publicUrl,
+    now: Date.now,
+    onEvent: ({ what, ...event }) => logger.info(event, what),
+    onFault: log.fault,
+  };
+}
+
+function renewerFor({ store, sealer, catalog, upstream, log, logger }: Made): Renewer {
+  return createRenewer({
+    connections: store.connections,
+    sealer,
+    breaker: createBreaker(),
+    owner: randomUUID(),
+    now: Date.now,
+    random: Math.random,
+    onFault: (error) => log.fault("renewal", error),
+    targetFor: createTargetFor({ catalog, oauthClients: store.oauthClients, sealer }),
+    send: createTokenEndpoint(upstream),
+    onRenewal: ({ applicationId, providerName: provider }, outcome) =>
+      logger[outcome === "renewed" || outcome === "lost" ? "info" : "warn"](
+        { applicationId, provider, outcome },
+        "renewal",
+      ),
+  });
+}
+
+function relayLogFor(logger: Logger): RelayLog {
+  return createRelayLog(createCallLog(logger), (where, error) =>
+    // What single clients send is theirs: it must not flood the log.
+    logger[CLIENT_FAULTS.has(where) ? "debug" : "error"]({ where, ...describeError(error) }, "fault"),
+  );
+}

@@ -1,0 +1,205 @@
+import {
+  create,
+  type DescMessage,
+  type DescMethod,
+  fromJsonString,
+  type MessageShape,
+  toJsonString,
+} from "@bufbuild/protobuf";
+import { reflect } from "@bufbuild/protobuf/reflect";
+import {
+  type CreateConnectLinkRequestSchema,
+  type CreateConnectLinkResponseSchema,
+  type DeleteConnectionRequestSchema,
+  type DeleteConnectionResponseSchema,
+  type ListConnectionsRequestSchema,
+  type ListConnectionsResponseSchema,
+  RelayService,
+} from "../../gen/relay/v1/relay_pb.js";
+import { formatError, RelayError } from "../errors.js";
+import { answerPlain, type HttpRequest, type HttpResponse } from "../listener/exchange.js";
+import type { PathHandler } from "../listener/router.js";
+import { type Budget, overloaded } from "../relay/budget.js";
+import { outcomeFromError } from "../relay/outcome.js";
+import { bodyFromOutcome } from "./envelope.js";
+import { type AllowedOrigins, answerPreflight, corsFieldsFor } from "./preflight.js";
+import { parseCallQuery } from "./query.js";
+import { readBody } from "./read-body.js";
+import { type Route, routeFromMethod } from "./route.js";
+
+/** What of a request counts beside its message. */
+interface CallerFields {
+  readonly authorization: string | undefined;
+  readonly partnerKey: string | undefined;
+  readonly origin: string | undefined;
+  readonly address: string;
+}
+
+/** Message → message; rejects with RelayError. */
+type Operation<Input extends DescMessage, Output extends DescMessage> = (
+  request: MessageShape<Input>,
+  caller: CallerFields,
+) => Promise<MessageShape<Output>>;
+
+/** The methods that are served. */
+export interface Operations {
+  readonly listConnections: Operation<typeof ListConnectionsRequestSchema, typeof ListConnectionsResponseSchema>;
+  readonly deleteConnection: Operation<typeof DeleteConnectionRequestSchema, typeof DeleteConnectionResponseSchema>;
+  readonly createConnectLink: Operation<typeof CreateConnectLinkRequestSchema, typeof CreateConnectLinkResponseSchema>;
+}
+
+/** What these routes need from the rest of the service. */
+export interface ConnectionsHandlerOptions {
+  readonly operations: Operations;
+  readonly budget: Budget;
+  readonly allowedOrigins: AllowedOrigins;
+  readonly clientAddress: (request: HttpRequest) => string;
+  readonly newCallId: () => string;
+  readonly onFault: (where: string, error: unknown) => void;
+}
+
+/** A method with its route and with what it does. */
+interface Served {
+  readonly route: Route;
+  readonly answer: (exchange: Exchange) => Promise<string>;
+}
+
+interface Exchange {
+  readonly request: HttpRequest;
+  readonly response: HttpResponse;
+  /** Raw values of the path's variables. */
+  readonly variables: readonly string[];
+  readonly queryText: string;
+}
+
+/** Of a connect link's request, many times over. */
+const MAX_BODY_BYTES = 64 * 1024;
+
+/**
+ * The methods about connections in front of JSON over HTTP, as the schema annotates them. An answer is the ProtoJSON of
+ * the response message; a refusal is an error row with the HTTP status of its reason.
+ */
+export function createConnectionsHandler(options: ConnectionsHandlerOptions): PathHandler {
+  const { operations } = options;
+  const { listConnections, deleteConnection, createConnectLink } = RelayService.method;
+  const served = [
+    serve(options, listConnections, operations.listConnections),
+    serve(options, deleteConnection, operations.deleteConnection),
+    serve(options, createConnectLink, operations.createConnectLink),
+  ];
+  return (request, response, path) => {
+    const matching = served.flatMap((method) => {
+      const variables = method.route.match(path);
+      return variables === undefined ? [] : [{ ...method, variables }];
+    });
+    if (matching.length === 0) return undefined;
+    const queryText = (request.url ?? "").slice(path.length + 1);
+    return dispatch(options, matching, request, response, queryText);
+  };
+}
+
+async function dispatch(
+  options: ConnectionsHandlerOptions,
+  matching: ReadonlyArray<Served & Pick<Exchange, "variables">>,
+  request: HttpRequest,
+  response: HttpResponse,
+  queryText: string,
+): Promise<void> {
+  const [first] = matching;
+  if (request.method === "OPTIONS" && first !== undefined) {
+    return answerPreflight(options.allowedOrigins, first.route, request, response, queryText);
+  }
+  const method = matching.find(({ route }) => route.method === request.method);
+  if (method === undefined) {
+    const allow = [...matching.map(({ route }) => route.method), "OPTIONS"].join(", ");
+    answerPlain(response, 405, `Send a ${first?.route.method} request.`, { allow });
+    return;
+  }
+  const { route, variables } = method;
+  const { status, body } = await outcomeOf(options, method, { request, response, variables, queryText });
+  const cors = await corsFieldsFor(options.allowedOrigins, route, request, queryText);
+  if (response.destroyed) return;
+  response.writeHead(status, {
+    "content-type": "application/json",
+    "content-length": String(body.length),
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+    ...cors,
+    ...(request.httpVersionMajor === 1 && !request.complete ? { connection: "close" } : undefined),
+  });
+  response.end(body);
+}
+
+async function outcomeOf(options: ConnectionsHandlerOptions, method: Served, exchange: Exchange) {
+  try {
+    return { status: 200, body: Buffer.from(await method.answer(exchange)) };
+  } catch (error) {
+    const outcome = outcomeFromError(options.newCallId(), error, options.onFault);
+    const status = error instanceof RelayError ? error.statusCode : 500;
+    return { status, body: Buffer.from(bodyFromOutcome(outcome, undefined)) };
+  }
+}
+
+function serve<Input extends DescMessage, Output extends DescMessage>(
+  options: ConnectionsHandlerOptions,
+  method: DescMethod & { readonly input: Input; readonly output: Output },
+  operate: Operation<Input, Output>,
+): Served {
+  const route = routeFromMethod(method);
+  return {
+    route,
+    async answer(exchange) {
+      const message = await messageFrom(options, method.input, route, exchange);
+      const answered = await operate(message, callerFieldsOf(options, exchange.request));
+      return toJsonString(method.output, answered, { alwaysEmitImplicit: true });
+    },
+  };
+}
+
+/** The body of a POST; of other methods the path's variables and the query. */
+async function messageFrom<Input extends DescMessage>(
+  options: ConnectionsHandlerOptions,
+  schema: Input,
+  route: Route,
+  { request, response, variables, queryText }: Exchange,
+): Promise<MessageShape<Input>> {
+  const memory = options.budget.open();
+  response.on("close", memory.release);
+  const body = await readBody(request, MAX_BODY_BYTES, memory);
+  if (!memory.begin()) throw overloaded();
+  if (route.method === "POST") return messageFromBody(schema, body);
+  const { fields } = parseCallQuery(queryText, route.queryFields);
+  const values = Object.fromEntries([...fields, ...variables.map((raw) => ["provider_name", decoded(raw)])]);
+  const message = create(schema);
+  for (const field of schema.fields) reflect(schema, message).set(field, values[field.name] ?? "");
+  return message;
+}
+
+function decoded(raw: string): string {
+  try {
+    return decodeURIComponent(raw);
+  } catch {
+    // No provider's name: kept as it is, nothing matches it.
+    return raw;
+  }
+}
+
+/** The parser's own words quote the text. */
+function messageFromBody<Input extends DescMessage>(schema: Input, body: Buffer): MessageShape<Input> {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(body);
+    return fromJsonString(schema, text, { ignoreUnknownFields: false });
+  } catch {
+    throw formatError(`The body must be a JSON object of the fields of relay.v1.${schema.name}.`);
+  }
+}
+
+function callerFieldsOf({ clientAddress }: ConnectionsHandlerOptions, request: HttpRequest): CallerFields {
+  const { authorization, origin, "x-partner-key": partnerKey } = request.headers;
+  return {
+    authorization,
+    partnerKey: typeof partnerKey === "string" ? partnerKey : undefined,
+    origin,
+    address: clientAddress(request),
+  };
+}
