@@ -25,15 +25,15 @@ const TOKEN_PARAMETERS: ReadonlySet<string> = new Set([
   "code_verifier",
   "refresh_token",
 ]);
-/** What a grant's own parameters must leave alone: they may replace grant_type, which is one for each grant. */
-const GRANT_PARAMETERS: ReadonlySet<string> = new Set([...TOKEN_PARAMETERS].filter((name) => name !== "grant_type"));
-
-/** The members of `oauth2` that hold parameters, and what the relay sets itself in each. */
+/**
+ * The members of `oauth2` that hold parameters, and what each must leave alone. grant_type is one for each grant, and a
+ * refresh request has no redirect_uri, but some providers ask for it.
+ */
 const MEMBERS = {
   authorizationParameters: AUTHORIZATION_PARAMETERS,
   tokenParameters: TOKEN_PARAMETERS,
-  codeParameters: GRANT_PARAMETERS,
-  refreshParameters: GRANT_PARAMETERS,
+  codeParameters: without(TOKEN_PARAMETERS, "grant_type"),
+  refreshParameters: without(TOKEN_PARAMETERS, "grant_type", "redirect_uri"),
 } as const;
 
 /** Reads the members of a definition's `oauth2` that name parameters of requests. */
@@ -53,6 +53,10 @@ export function parseOAuth2Parameters(
     codeParameters: parameters("codeParameters"),
     refreshParameters: parameters("refreshParameters"),
   };
+}
+
+function without(names: ReadonlySet<string>, ...left: readonly string[]): ReadonlySet<string> {
+  return new Set([...names].filter((name) => !left.includes(name)));
 }
 
 function parseClientIdParameter(text: string, report: Report): string {

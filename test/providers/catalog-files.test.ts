@@ -177,4 +177,38 @@ describe("the habits in the shipped catalogue", () => {
   it("call the client id of TikTok client_key", () => {
     expect(catalog.find("tiktok")?.oauth2?.clientIdParameter).toBe("client_key");
   });
+
+  it("send JSON where token requests are documented so", () => {
+    const senders = providers.filter(({ oauth2 }) => oauth2?.tokenRequestFormat === "json").map(({ name }) => name);
+    expect(senders).toEqual(["atlassian", "dropboxsign", "freshbooks", "gusto", "notion", "square", "zendesk"]);
+  });
+
+  it.each([
+    ["dropboxsign", "https://app.hellosign.com/oauth/token?refresh"],
+    ["figma", "https://api.figma.com/v1/oauth/refresh"],
+    ["digitalocean", undefined],
+  ])("refresh the tokens of %s at %s", (name, url) => {
+    expect(catalog.find(name)?.oauth2?.refreshEndpoint).toBe(url);
+  });
+
+  it.each([
+    ["basecamp", {}, { type: "web_server", grant_type: "" }, { type: "refresh", grant_type: "" }],
+    ["whoop", {}, {}, { scope: "offline" }],
+    ["shopify", {}, { expiring: "1" }, {}],
+    ["withings", { action: "requesttoken" }, {}, {}],
+  ])("give token requests of %s their parameters", (name, tokenParameters, codeParameters, refreshParameters) => {
+    expect(catalog.find(name)?.oauth2).toMatchObject({ tokenParameters, codeParameters, refreshParameters });
+  });
+
+  it("look for the token response of Withings in body", () => {
+    expect(catalog.find("withings")?.oauth2?.tokenResponseMember).toBe("body");
+  });
+
+  it.each([
+    ["youtube", "https://accounts.google.com"],
+    ["quickbooks", "https://oauth.platform.intuit.com/op/v1"],
+    ["msteams", undefined],
+  ])("name the issuer of %s as %s", (name, issuer) => {
+    expect(catalog.find(name)?.oauth2?.issuer).toBe(issuer);
+  });
 });

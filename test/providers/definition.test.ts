@@ -66,7 +66,7 @@ describe("parseProvider()", () => {
       tokenRequestFormat: "json",
       tokenParameters: { expires_in: "3600" },
       codeParameters: { type: "web_server", grant_type: "" },
-      refreshParameters: { grant_type: "renew", scope: "offline" },
+      refreshParameters: { grant_type: "renew", scope: "offline", redirect_uri: "https://example.com/callback" },
       tokenResponseMember: "body.tokens",
       refreshEndpoint: "https://example.com/oauth/token?refresh",
       issuer: "https://example.com",

@@ -57,6 +57,9 @@ function oauth2Habits(oauth2: OAuth2): string[] {
   return [
     `\`${oauth2.clientAuthentication}\``,
     ...(oauth2.pkce ? ["PKCE"] : []),
+    ...(oauth2.tokenRequestFormat === "form" ? [] : ["JSON token requests"]),
+    ...(oauth2.refreshEndpoint === undefined ? [] : ["refresh endpoint of its own"]),
+    ...(oauth2.tokenResponseMember === undefined ? [] : [`token response in \`${oauth2.tokenResponseMember}\``]),
     ...(oauth2.nonExpiringAccessTokens ? ["tokens do not expire"] : []),
     ...(oauth2.defaultExpiresIn === undefined ? [] : [`tokens taken to last ${oauth2.defaultExpiresIn} s`]),
     ...(oauth2.refreshTokenRotation ? ["refresh tokens rotate"] : []),

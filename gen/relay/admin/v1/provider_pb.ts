@@ -319,7 +319,8 @@ export type OAuth2 = Message<"relay.admin.v1.OAuth2"> & {
   codeParameters: { [key: string]: string };
 
   /**
-   * The same for refresh requests (RFC 6749 section 6).
+   * The same for refresh requests (RFC 6749 section 6), where some providers
+   * also ask for a `redirect_uri`.
    *
    * @generated from field: map<string, string> refresh_parameters = 17;
    */
