@@ -134,10 +134,10 @@ export const SECRET_GUARDS: readonly Guard[] = [
     ["if (keyId === undefined) return;\n  throw", "if (true) return;\n  throw"],
     "store/verify-keys",
   ),
-  guard("key mismatch is looked for at start", "server.ts", ["await verifyKeys(store, sealer);", ""], "server-start"),
+  guard("key mismatch is looked for at start", "parts.ts", ["await verifyKeys(store, sealer);", ""], "server-start"),
   guard(
     "no new key beside an old store",
-    "server.ts",
+    "parts.ts",
     ["config.keyFileMustExist || existsSync(config.databasePath)", "config.keyFileMustExist"],
     "server-start",
   ),
