@@ -19,6 +19,7 @@ import { createBreaker } from "./tokens/breaker.js";
 import { loadKeyring } from "./tokens/keyring.js";
 import { createRenewer, type Renewer } from "./tokens/renewer.js";
 import { createSealer, type Sealer } from "./tokens/seal.js";
+import { startSweep } from "./tokens/sweep.js";
 import { createUpstream, type UpstreamOptions } from "./upstream/client.js";
 import type { SelfAddress } from "./upstream/dial.js";
 import type { Upstream } from "./upstream/request.js";
@@ -76,10 +77,15 @@ export async function openParts(
     ...options.upstream,
   });
   closers.push(() => upstream.close());
-  const made = { store, sealer, catalog, upstream, log: relayLogFor(options.logger), logger: options.logger };
+  const log = relayLogFor(options.logger);
+  const made = { store, sealer, catalog, upstream, log, logger: options.logger };
   const self = { publicUrl: config.publicUrl };
   const authorization = authorizationFor(made, () => self.publicUrl);
-  return { ...made, self, authorization, renewer: renewerFor(made), selfAddresses };
+  const renewer = renewerFor(made);
+  const { connections } = store;
+  const sweep = startSweep({ connections, renewer, now: Date.now, onFault: (error) => log.fault("sweep", error) });
+  closers.push(() => sweep.close());
+  return { ...made, self, authorization, renewer, selfAddresses };
 }
 
 type Made = Pick<Parts, "store" | "sealer" | "catalog" | "upstream" | "log" | "logger">;

@@ -1,5 +1,6 @@
 import type { Provider } from "../providers/provider.js";
-import type { Connection } from "../tokens/connection.js";
+import type { ConnectionState } from "../tokens/connection.js";
+import { toldStateOf } from "../tokens/connection-state.js";
 import type { AuthorizationOptions } from "./options.js";
 import { hasAuthorizationFlow } from "./start.js";
 import type { Visit } from "./visit.js";
@@ -10,7 +11,8 @@ const MAX_CONNECTIONS = 1000;
 /** One line of the connect page. */
 export interface Offer {
   readonly provider: Provider;
-  readonly connection: Connection | undefined;
+  /** Undefined where the user has connected nothing. */
+  readonly state: ConnectionState | undefined;
   /** Whether the application can connect it in a browser. */
   readonly canConnect: boolean;
 }
@@ -20,19 +22,24 @@ export interface Offer {
  * name; in the order of the visit's list where it has one.
  */
 export async function offersFor(
-  { catalog, connections, oauthClients }: Pick<AuthorizationOptions, "catalog" | "connections" | "oauthClients">,
+  {
+    catalog,
+    connections,
+    oauthClients,
+    now,
+  }: Pick<AuthorizationOptions, "catalog" | "connections" | "oauthClients" | "now">,
   { application, userId, providers: wanted }: Pick<Visit, "application" | "userId" | "providers">,
 ): Promise<readonly Offer[]> {
   const clients = new Set((await oauthClients.list(application.id)).map(({ providerName }) => providerName));
   const found = await connections.list({ applicationId: application.id, userId, limit: MAX_CONNECTIONS });
-  const byProvider = new Map(found.map((connection) => [connection.providerName, connection]));
+  const states = new Map(found.map((connection) => [connection.providerName, toldStateOf(connection, now()).state]));
   const offerOf = (provider: Provider): Offer => ({
     provider,
-    connection: byProvider.get(provider.name),
+    state: states.get(provider.name),
     canConnect: clients.has(provider.name) && hasAuthorizationFlow(provider),
   });
   const listed = wanted.length > 0 ? providersNamed(catalog, wanted) : byDisplayName(catalog.list());
-  return listed.map(offerOf).filter(({ connection, canConnect }) => canConnect || connection !== undefined);
+  return listed.map(offerOf).filter(({ state, canConnect }) => canConnect || state !== undefined);
 }
 
 function providersNamed(catalog: AuthorizationOptions["catalog"], names: readonly string[]): readonly Provider[] {

@@ -1,13 +1,15 @@
 import type { Connection } from "../tokens/connection.js";
+import { toldStateOf } from "../tokens/connection-state.js";
 import { textFields } from "./text-table.js";
 
 /** A connection for programs: an allow-list of members, so that no token is ever among them. */
 export function jsonFromConnection(connection: Connection) {
+  const { state, reason } = toldStateOf(connection, Date.now());
   return {
     user: connection.userId,
     provider: connection.providerName,
-    state: connection.state,
-    stateReason: connection.stateReason ?? null,
+    state,
+    stateReason: reason ?? null,
     failedRenewals: connection.failCount,
     lastFailedAt: timeFrom(connection.lastFailedAt),
     lastFailure: connection.lastErrorClass ?? null,
@@ -25,14 +27,15 @@ export function jsonFromConnection(connection: Connection) {
 
 /** A connection for a person. */
 export function textFromConnection(connection: Connection): string {
-  const { user, provider, state, expiresAt, scope, originParameters, updatedAt } = jsonFromConnection(connection);
+  const { user, provider, state, stateReason, expiresAt, scope, originParameters, updatedAt } =
+    jsonFromConnection(connection);
   const parameters = Object.entries(originParameters).map(([name, value]) => `${name}=${value}`);
-  const { stateReason, failCount, lastErrorClass, lastFailedAt } = connection;
+  const { failCount, lastErrorClass, lastFailedAt } = connection;
   const failure = `${failCount}, last ${timeFrom(lastFailedAt) ?? ""} (${lastErrorClass ?? ""})`;
   return textFields([
     ["user", user],
     ["provider", provider],
-    ["state", stateReason === undefined ? state : `${state} (${stateReason})`],
+    ["state", stateReason === null ? state : `${state} (${stateReason})`],
     ...(failCount > 0 ? [["failed renewals", failure] as const] : []),
     ["token expires", expiresAt ?? "unknown"],
     ["can be renewed", connection.refreshToken === undefined ? "no" : "yes"],

@@ -31,7 +31,7 @@ ${offers.map((offer) => itemFrom(offer, session))}
 }
 
 function introduction(offers: readonly Offer[]): string {
-  const connected = offers.filter(({ connection }) => connection?.state === "ACTIVE").length;
+  const connected = offers.filter(({ state }) => state === "ACTIVE").length;
   return `${connected} of ${offers.length} connected. Connecting takes you to the provider, which asks you first.`;
 }
 
@@ -42,7 +42,7 @@ function itemFrom(offer: Offer, session: string): Html {
 <div class="actions">
 ${offer.canConnect && connectLink(offer, session)}
 ${
-  offer.connection !== undefined &&
+  offer.state !== undefined &&
   html`<form method="post" action="/oauth/connect">
 <input type="hidden" name="session" value="${session}"><input type="hidden" name="provider" value="${name}">
 <button class="button" name="action" value="disconnect">Disconnect ${displayName}</button>
@@ -53,13 +53,13 @@ ${
 `;
 }
 
-function connectLink({ provider, connection }: Offer, session: string): Html {
+function connectLink({ provider, state }: Offer, session: string): Html {
   const query = new URLSearchParams({ session }).toString();
-  const verb = connection === undefined ? "Connect" : "Connect again:";
+  const verb = state === undefined ? "Connect" : "Connect again:";
   return html`<a class="button" href="/oauth/connect/${provider.name}?${query}">${verb} ${provider.displayName}</a>`;
 }
 
-function stateOf({ connection }: Offer): string {
-  if (connection === undefined) return "Not connected";
-  return connection.state === "ACTIVE" ? "Connected" : "Has to be connected again";
+function stateOf({ state }: Offer): string {
+  if (state === undefined) return "Not connected";
+  return state === "ACTIVE" ? "Connected" : "Has to be connected again";
 }

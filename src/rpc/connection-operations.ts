@@ -22,6 +22,7 @@ import { disconnect } from "../authorization/disconnect.js";
 import type { AuthorizationOptions } from "../authorization/options.js";
 import { RelayError } from "../errors.js";
 import type { Connection } from "../tokens/connection.js";
+import { toldStateOf } from "../tokens/connection-state.js";
 
 /** What a request carries beside its message. */
 export interface CallerFields {
@@ -44,12 +45,14 @@ const MAX_CONNECTIONS = 1000;
 
 /** Creates the methods. REST and the RPCs use the same, each in front of it. */
 export function createConnectionOperations(options: AuthorizationOptions): ConnectionOperations {
-  const { connections, pending } = options;
+  const { connections, pending, now } = options;
   return {
     async listConnections(request, caller) {
       const { id: applicationId } = await requireCaller(options, request, caller);
       const found = await connections.list({ applicationId, userId: request.userId, limit: MAX_CONNECTIONS });
-      return create(ListConnectionsResponseSchema, { connections: found.map(messageFromConnection) });
+      return create(ListConnectionsResponseSchema, {
+        connections: found.map((connection) => messageFromConnection(connection, now())),
+      });
     },
     async deleteConnection(request, caller) {
       const { id: applicationId } = await requireCaller(options, request, caller);
@@ -101,12 +104,13 @@ async function requireCaller(
 }
 
 /** An allow-list of members, so that no token is ever among them. */
-function messageFromConnection(connection: Connection): ConnectionMessage {
+function messageFromConnection(connection: Connection, now: number): ConnectionMessage {
+  const { state, reason } = toldStateOf(connection, now);
   const time = (ms: number | undefined) => (ms === undefined ? undefined : timestampFromMs(ms));
   return create(ConnectionSchema, {
     providerName: connection.providerName,
-    state: connection.state,
-    stateReason: connection.stateReason ?? "",
+    state,
+    stateReason: reason ?? "",
     scope: connection.scope,
     originParameters: { ...connection.originParameters },
     createTime: time(connection.createdAt),

@@ -46,7 +46,7 @@ export function createRenewalStore(db: Database.Database, attempt: Attempt, enqu
       attempt.write(() => void extend.run(leaseUntil, connection.id, owner)),
     releaseLease: ({ connection, owner }) => attempt.write(() => void release.run(connection.id, owner)),
     requireReauthorization: (connection, reason, now) => attempt.write(() => end(connection, reason, now)),
-    findAbandoned: (limit, now) => attempt.read(() => abandoned(limit, now)),
+    findAbandoned: (after, limit, now) => attempt.read(() => abandoned(after, limit, now)),
   };
 }
 
@@ -75,14 +75,15 @@ function prepareTake(db: Database.Database) {
 
 function prepareCommit(db: Database.Database) {
   const statement = db.prepare<[Record<string, unknown>]>(`
-    UPDATE connections SET
+    UPDATE connections SET state = 'ACTIVE', state_reason = NULL,
       access_token = :access_token,
       refresh_token = coalesce(:refresh_token, refresh_token), previous_refresh_token = NULL,
       id_token = coalesce(:id_token, id_token), scope = coalesce(:scope, scope),
       obtained_at = :obtained_at, expires_at = :expires_at,
       version = version + 1, lease_owner = NULL, lease_until = NULL,
       fail_count = 0, next_try_at = NULL, last_error_class = NULL, last_failed_at = NULL, updated_at = :now
-    WHERE id = :id AND version = :version`);
+    WHERE id = :id
+      AND (version = :version OR (version = :version + 1 AND state = 'REAUTHORIZATION_REQUIRED'))`);
   return ({ connection }: Lease, tokens: RenewedTokens, now: number): boolean =>
     statement.run({
       id: connection.id,
@@ -133,8 +134,9 @@ function prepareEnd(db: Database.Database, enqueue: EnqueueEvent) {
 }
 
 function prepareAbandoned(db: Database.Database) {
-  const statement = db.prepare<[number, number], ConnectionRow>(`
+  const statement = db.prepare<[number, number, number], ConnectionRow>(`
     SELECT ${CONNECTION_COLUMNS} FROM connections
-    WHERE lease_until IS NOT NULL AND lease_until < ? ORDER BY lease_until LIMIT ?`);
-  return (limit: number, now: number): Connection[] => statement.all(now, limit).map(connectionFromRow);
+    WHERE lease_until > ? AND lease_until < ? ORDER BY lease_until LIMIT ?`);
+  return (after: number, limit: number, now: number): Connection[] =>
+    statement.all(after, now, limit).map(connectionFromRow);
 }

@@ -112,7 +112,8 @@ export interface ConnectionStore {
   takeLease(connection: Connection, owner: string, leaseUntil: number, now: number): Promise<Lease | undefined>;
   /**
    * Stores new tokens if the connection is still of the leased version, whether or not the lease has ended meanwhile:
-   * then this answer is the newest. Resolves to false when the row changed or is gone.
+   * then this answer is the newest. It is also when another process has since been told that the leased tokens are of
+   * no more use: the connection lives again. Resolves to false when the row changed otherwise or is gone.
    */
   commitRenewal(lease: Lease, tokens: RenewedTokens, now: number): Promise<boolean>;
   /** Keeps a refresh token that lost against another renewal, for the case that the provider thinks otherwise. */
@@ -125,6 +126,9 @@ export interface ConnectionStore {
   releaseLease(lease: Lease): Promise<void>;
   /** The user must connect again. Resolves to false when the row changed or is gone. */
   requireReauthorization(connection: Connection, reason: string, now: number): Promise<boolean>;
-  /** At most `limit` connections whose lease ended without being given back: their owner is gone (threats 3.4). */
-  findAbandoned(limit: number, now: number): Promise<Connection[]>;
+  /**
+   * At most `limit` connections whose lease ended without being given back: their owner is gone (threats 3.4). Ordered
+   * by the end of the lease; those that ended at or before `after` are left out.
+   */
+  findAbandoned(after: number, limit: number, now: number): Promise<Connection[]>;
 }

@@ -43,8 +43,10 @@ export interface RenewalOptions {
 /** How a renewal ended. `lost`: another one was first, or the connection is gone. */
 export type RenewalOutcome = "renewed" | "lost" | "ended" | "misconfigured" | "refused" | "failed";
 
-/** Backoff of one connection: a second, doubled with each failure, at most five minutes (threats 3.8). */
+/** Backoff of one connection: doubled with each failure, at most five minutes (threats 3.8). */
 const FIRST_BACKOFF_MS = 1000;
+/** A refusal in words that nobody knows may pass: it must come again over minutes before it ends the connection. */
+const FIRST_REFUSED_BACKOFF_MS = 2 * 60_000;
 const MAX_BACKOFF_MS = 5 * 60_000;
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** A provider that refuses this often, each time within a day of the last, means it. */
@@ -160,7 +162,8 @@ async function recordFailure(
   refreshToken: Secret | undefined,
 ): Promise<void> {
   const { connection } = lease;
-  const backoffMs = Math.min(FIRST_BACKOFF_MS * 2 ** Math.min(connection.failCount, 16), MAX_BACKOFF_MS);
+  const firstMs = errorClass === "refused" ? FIRST_REFUSED_BACKOFF_MS : FIRST_BACKOFF_MS;
+  const backoffMs = Math.min(firstMs * 2 ** Math.min(connection.failCount, 16), MAX_BACKOFF_MS);
   const failure = {
     errorClass,
     nextTryAt: now() + Math.max(retryAfterMs, Math.ceil(backoffMs * (0.5 + random() / 2))),
