@@ -55,6 +55,12 @@ describe("the README's commands", () => {
     }
   });
 
+  it("list what the demo's user has connected", async () => {
+    const [script = ""] = blocksOf("the demo's connections", "sh");
+    const { stdout } = await run("bash", ["-c", SHELL + here(script)]);
+    expect(JSON.parse(stdout)).toMatchObject({ connections: [{ providerName: "sandbox", state: "ACTIVE" }] });
+  });
+
   it("call the demo from TypeScript as it stands", async () => {
     const [program = ""] = blocksOf("the demo", "ts");
     const file = resolve("dist/readme-example.mts");

@@ -1,6 +1,4 @@
-import { randomUUID } from "node:crypto";
 import type { Command } from "commander";
-import { sealClientSecret } from "../tokens/client-secret.js";
 import { Secret } from "../tokens/secret.js";
 import { type ClientOptions, clientKeyFrom } from "./client-key.js";
 import { addCommand, collect } from "./command.js";
@@ -8,6 +6,7 @@ import { usageError } from "./exit-error.js";
 import { type OpenStore, withStore } from "./open-store.js";
 import { originParametersFrom } from "./origin-parameters.js";
 import { writeJson, writeLine, writeNote } from "./output.js";
+import { putClient } from "./put-client.js";
 import { readStandardInput } from "./read-input.js";
 
 const MAX_BYTES = 64 * 1024;
@@ -41,23 +40,15 @@ member "scope" is what users are asked to allow, instead of the definition's def
 async function put(options: PutOptions): Promise<void> {
   if (process.stdin.isTTY) writeNote("Paste the client as JSON, then press Ctrl-D.");
   const credentials = credentialsFrom((await readStandardInput(MAX_BYTES)).toString());
-  const providerName = await withStore((open) => putClient(open, options, credentials));
+  const providerName = await withStore((open) => putNamed(open, options, credentials));
   if (options.json) writeJson({ provider: providerName, clientId: credentials.clientId });
   else writeLine(`Stored the client ${credentials.clientId} for ${providerName}.`);
 }
 
-async function putClient(open: OpenStore, options: PutOptions, credentials: Credentials): Promise<string> {
+async function putNamed(open: OpenStore, options: PutOptions, credentials: Credentials): Promise<string> {
   const { provider, ...key } = await clientKeyFrom(open, options);
-  const { clientId, clientSecret, scope } = credentials;
-  await open.store.oauthClients.put({
-    id: randomUUID(),
-    ...key,
-    clientId,
-    scope,
-    originParameters: options.param === undefined ? {} : originParametersFrom(options.param, provider),
-    clientSecret: clientSecret && sealClientSecret(open.sealer, key, clientSecret),
-    updatedAt: Date.now(),
-  });
+  const originParameters = options.param === undefined ? {} : originParametersFrom(options.param, provider);
+  await putClient(open, { ...key, ...credentials, originParameters });
   return key.providerName;
 }
 

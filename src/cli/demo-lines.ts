@@ -28,6 +28,9 @@ Typed, by server reflection:
   npx buf curl --protocol grpc --http2-prior-knowledge ${message}
   npx buf curl --protocol grpcweb --http2-prior-knowledge ${message}
   npx buf curl --protocol connect --http2-prior-knowledge ${message}
+
+Connect an account of another user, in a browser:
+  ${relayUrl}/oauth/connect?public_key=${publicKey}&user_id=grace
 `;
 }
 

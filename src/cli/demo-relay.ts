@@ -6,11 +6,13 @@ import { type Config, parseConfig } from "../config.js";
 import { type Sandbox, startSandbox } from "../sandbox/sandbox.js";
 import { type Service, startService } from "../server.js";
 import { createLogger } from "../telemetry/log.js";
+import { Secret } from "../tokens/secret.js";
 import { parseTokenResponse } from "../tokens/token-response.js";
 import { createApplication } from "./create-application.js";
 import { loadCatalog } from "./environment.js";
 import { usageError } from "./exit-error.js";
 import { withStoreOf } from "./open-store.js";
+import { putClient } from "./put-client.js";
 import { putConnection } from "./put-connection.js";
 
 /** A relay with one application, one user and one connection. */
@@ -100,6 +102,14 @@ async function connectUser(config: Config, sandbox: Sandbox): Promise<string> {
       allowedRedirectUris: [],
       callsPerMinute: 0,
       connectionCallsPerMinute: 0,
+    });
+    await putClient(open, {
+      applicationId: application.id,
+      providerName: provider.name,
+      clientId: sandbox.client.client_id,
+      clientSecret: sandbox.client.client_secret === undefined ? undefined : new Secret(sandbox.client.client_secret),
+      scope: "",
+      originParameters: {},
     });
     await putConnection(open, { application, userId: USER_ID, provider, originParameters: {}, response });
     return application.publicKey;

@@ -30,6 +30,10 @@ describe("relay app", () => {
       ...options,
       "--allow-address",
       "192.0.2.0/24",
+      "--allow-redirect",
+      "https://a.example/connected",
+      "--allow-redirect",
+      "com.example.app:/connected",
     ]);
     const application = await folder.json(["app", "show", publicKey]);
     expect(application).toEqual({
@@ -38,6 +42,7 @@ describe("relay app", () => {
       callerAuth: "PRIVATE_KEY",
       allowedOrigins: ["https://a.example", "https://b.example"],
       allowedAddresses: ["192.0.2.0/24"],
+      allowedRedirectUris: ["https://a.example/connected", "com.example.app:/connected"],
       callsPerMinute: 0,
       connectionCallsPerMinute: 0,
       state: "ACTIVE",
