@@ -18,13 +18,17 @@ import { routeFromMethod } from "./rest/route.js";
 import { createConnectionOperations } from "./rpc/connection-operations.js";
 import { createRpcHandler } from "./rpc/handler.js";
 import { createTokenSource } from "./tokens/token-source.js";
+import { limiterOverWorkers } from "./workers/limits.js";
 
 /** A running service. */
 export interface Service {
   /** `http://host:port`, or https with a certificate. */
   readonly url: string;
-  /** Stops accepting, lets calls finish for at most `graceMs` milliseconds, then closes everything. */
-  close(graceMs: number): Promise<void>;
+  /**
+   * Stops accepting, lets calls finish for at most `graceMs` milliseconds, then closes everything. Connections that rest
+   * are kept for `quietMs` before that, so that whoever uses one is told to open another.
+   */
+  close(graceMs: number, quietMs?: number): Promise<void>;
 }
 
 /** Of one client address at the pages: an office behind one address, not a script. */
@@ -79,7 +83,7 @@ async function listenFor(config: Config, parts: Parts, readiness: Readiness): Pr
 function handlersFor(config: Config, parts: Parts, readiness: Readiness): readonly PathHandler[] {
   const { applications } = parts.store;
   const { authorization } = parts;
-  const rateLimiter = createRateLimiter();
+  const rateLimiter = createRateLimiter(limiterOverWorkers);
   const connections = createConnectionOperations(authorization);
   const shared = {
     relay: relayFor(parts, rateLimiter),
@@ -134,10 +138,10 @@ function closeAll(
   readiness: Readiness,
   closers: ReadonlyArray<() => Promise<void> | void>,
 ) {
-  return async (graceMs: number) => {
+  return async (graceMs: number, quietMs = 0) => {
     readiness.stop();
     // No renewal is begun any more; those that have begun end beside the calls.
-    await Promise.all([listener.close(graceMs), renewer.close()]);
+    await Promise.all([listener.close(graceMs, quietMs), renewer.close()]);
     // A code that is being redeemed gives tokens that exist nowhere else.
     await authorization.pending.settled();
     for (const close of [...closers].reverse()) await close();
