@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { RelayService } from "../gen/relay/v1/relay_pb.js";
 import { createAddressMatcher } from "./address-list.js";
 import type { Config } from "./config.js";
+import { deliverWebhooks } from "./deliver-webhooks.js";
 import { createClientAddress } from "./listener/client-address.js";
 import { type Listener, listen } from "./listener/listener.js";
 import { createReadiness, type Readiness } from "./listener/readiness.js";
@@ -18,6 +19,7 @@ import { routeFromMethod } from "./rest/route.js";
 import { createConnectionOperations } from "./rpc/connection-operations.js";
 import { createRpcHandler } from "./rpc/handler.js";
 import { createTokenSource } from "./tokens/token-source.js";
+import type { Deliverer } from "./webhooks/deliverer.js";
 import { limiterOverWorkers } from "./workers/limits.js";
 
 /** A running service. */
@@ -47,7 +49,8 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     parts.selfAddresses.push({ address: listener.address.host, port: listener.address.port });
     const url = urlOf(config, listener);
     if (!isUnspecified(listener.address.host)) parts.self.publicUrl ??= url;
-    return { url, close: closeAll(listener, parts, readiness, closers) };
+    const deliverer = deliverWebhooks(parts);
+    return { url, close: closeAll(listener, deliverer, parts, readiness, closers) };
   } catch (error) {
     for (const close of closers.reverse()) await close();
     throw error;
@@ -134,14 +137,15 @@ function urlOf(config: Config, { address }: Listener): string {
 
 function closeAll(
   listener: Listener,
+  deliverer: Deliverer,
   { renewer, authorization }: Parts,
   readiness: Readiness,
   closers: ReadonlyArray<() => Promise<void> | void>,
 ) {
   return async (graceMs: number, quietMs = 0) => {
     readiness.stop();
-    // No renewal is begun any more; those that have begun end beside the calls.
-    await Promise.all([listener.close(graceMs, quietMs), renewer.close()]);
+    // No renewal or delivery is begun any more; those that have begun end beside the calls.
+    await Promise.all([listener.close(graceMs, quietMs), renewer.close(), deliverer.close(graceMs)]);
     // A code that is being redeemed gives tokens that exist nowhere else.
     await authorization.pending.settled();
     for (const close of [...closers].reverse()) await close();
