@@ -54,7 +54,7 @@ export const SETTINGS = [
   doc(
     "RELAY_PUBLIC_URL",
     "",
-    "https origin at which browsers reach the public port, without a path; where it listens by default",
+    "https origin at which browsers reach the public port, without a path; where it listens by default, if that is https or loopback",
   ),
   doc("RELAY_DATABASE", "sqlite:data/relay.db", "where applications and connections are kept"),
   doc(

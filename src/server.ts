@@ -10,6 +10,7 @@ import { createReadiness, type Readiness } from "./listener/readiness.js";
 import { createRouter, type PathHandler } from "./listener/router.js";
 import { createPagesHandler } from "./pages/handler.js";
 import { openParts, type Parts, type ServiceOptions } from "./parts.js";
+import { listenUrlFrom, publicUrlFrom } from "./public-url.js";
 import { createBudget } from "./relay/budget.js";
 import { createRateLimiter, type RateLimiter } from "./relay/rate-limiter.js";
 import { createRelay, type Relay } from "./relay/relay.js";
@@ -47,10 +48,10 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     const readiness = createReadiness(() => parts.store.ready());
     const listener = await listenFor(config, parts, readiness);
     parts.selfAddresses.push({ address: listener.address.host, port: listener.address.port });
-    const url = urlOf(config, listener);
-    if (!isUnspecified(listener.address.host)) parts.self.publicUrl ??= url;
+    parts.self.publicUrl = publicUrlFrom(config, listener.address);
     const deliverer = deliverWebhooks(parts);
-    return { url, close: closeAll(listener, deliverer, parts, readiness, closers) };
+    const close = closeAll(listener, deliverer, parts, readiness, closers);
+    return { url: listenUrlFrom(config, listener.address), close };
   } catch (error) {
     for (const close of closers.reverse()) await close();
     throw error;
@@ -123,16 +124,6 @@ async function tlsFrom({ tlsCertFile, tlsKeyFile }: Config): Promise<{ cert: Buf
   if (tlsCertFile === undefined || tlsKeyFile === undefined) return undefined;
   const [cert, key] = await Promise.all([readFile(tlsCertFile), readFile(tlsKeyFile)]);
   return { cert, key };
-}
-
-/** A listener of all addresses is reached at none of that name. */
-function isUnspecified(host: string): boolean {
-  return host === "0.0.0.0" || host === "::";
-}
-
-function urlOf(config: Config, { address }: Listener): string {
-  const host = address.host.includes(":") ? `[${address.host}]` : address.host;
-  return `${config.tlsCertFile === undefined ? "http" : "https"}://${host}:${address.port}`;
 }
 
 function closeAll(

@@ -1,10 +1,12 @@
 import { createHash } from "node:crypto";
-import { type Html, html } from "./html.js";
+import { Html, html } from "./html.js";
 
 /** One page: what stands in its title and in its body. */
 export interface Page {
   readonly title: string;
   readonly main: Html;
+  /** What its head has besides; undefined for nothing. */
+  readonly head?: Html;
 }
 
 /** Works in light and dark, at any width, and at any size of text. */
@@ -32,18 +34,21 @@ input { font: inherit; padding: .5rem; border: 1px solid var(--line); border-rad
 .detail { font-size: .875rem; overflow-wrap: anywhere; }
 `;
 
+/** Escaped it would no longer be what the hash is of. */
+const STYLE_SHEET = new Html(STYLE);
 /** CSP hash source of the one style sheet. */
 const STYLE_SOURCE = `'sha256-${createHash("sha256").update(STYLE).digest("base64")}'`;
 
 /** Prints a page as a whole document. */
-export function documentFrom({ title, main }: Page): string {
-  const document = html`<!doctype html>
+export function documentFrom({ title, main, head }: Page): string {
+  return html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title}</title>
-<style>STYLE</style>
+<style>${STYLE_SHEET}</style>
+${head}
 </head>
 <body>
 <main>
@@ -51,24 +56,7 @@ ${main}
 </main>
 </body>
 </html>
-`;
-  return document.text.replace("STYLE", () => STYLE);
-}
-
-/**
- * Fields of every page: nothing runs in it, nothing is loaded, no other site may frame it or see where it was.
- *
- * @param formTargets origins that its forms may lead to besides this one, as CSP sources; a browser also counts where
- *   a form's answer redirects to.
- */
-export function pageFields(formTargets: readonly string[] = []): Readonly<Record<string, string>> {
-  const formAction = ["'self'", ...formTargets].join(" ");
-  return {
-    "content-type": "text/html; charset=utf-8",
-    "content-security-policy": `default-src 'none'; style-src ${STYLE_SOURCE}; form-action ${formAction}; frame-ancestors 'none'; base-uri 'none'`,
-    "x-frame-options": "DENY",
-    ...PRIVATE_FIELDS,
-  };
+`.text;
 }
 
 /** Fields of every answer to a browser, redirects too: addresses here hold what is somebody's own. */
@@ -76,4 +64,12 @@ export const PRIVATE_FIELDS: Readonly<Record<string, string>> = {
   "cache-control": "no-store",
   "referrer-policy": "no-referrer",
   "x-content-type-options": "nosniff",
+};
+
+/** Fields of every page: nothing runs in it, nothing is loaded, no other site may frame it or see where it was. */
+export const PAGE_FIELDS: Readonly<Record<string, string>> = {
+  "content-type": "text/html; charset=utf-8",
+  "content-security-policy": `default-src 'none'; style-src ${STYLE_SOURCE}; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`,
+  "x-frame-options": "DENY",
+  ...PRIVATE_FIELDS,
 };

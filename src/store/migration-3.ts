@@ -21,7 +21,7 @@ CREATE TABLE tickets (
   expires_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX tickets_by_end ON tickets (expires_at);
-CREATE INDEX tickets_by_application ON tickets (application_id, kind);
+CREATE INDEX tickets_by_application ON tickets (application_id, kind, expires_at);
 
 -- Where an application is told of its connections.
 CREATE TABLE webhook_endpoints (
