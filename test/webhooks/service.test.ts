@@ -128,6 +128,15 @@ describe("the log", () => {
   });
 });
 
+describe("a receiver whose answer is large", () => {
+  it("is not listened to, and told again", async () => {
+    receiver.play = (response) => response.writeHead(200).end(Buffer.alloc(300 * 1024));
+    await harness.connect(application, "ada");
+    await logged(application);
+    expect(linesOf(application)).toMatchObject([{ outcome: "retry", error: "RESPONSE_TOO_LARGE" }]);
+  });
+});
+
 describe("a receiver that hangs", () => {
   beforeEach(() => {
     receiver.play = () => {};
