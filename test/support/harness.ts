@@ -49,6 +49,7 @@ export interface Harness {
   /** Every line logged so far. */
   readonly logLines: readonly string[];
   createApplication(options?: {
+    name?: string;
     callerAuth?: CallerAuth;
     allowedOrigins?: readonly string[];
     allowedAddresses?: readonly string[];
@@ -60,10 +61,19 @@ export interface Harness {
   /** Connects a user with an access token that the sandbox takes; returns the token. */
   connect(application: TestApplication, userId: string, options?: ConnectOptions): Promise<string>;
   /** Stores the sandbox's OAuth client for an application, so that its tokens can be renewed. */
-  putClient(application: TestApplication, providerName?: string): Promise<void>;
+  putClient(application: TestApplication, providerName?: string, options?: ClientOptions): Promise<void>;
   /** Another relay on the same files, as a second process would be; closed with the harness. */
   startPeer(): Promise<string>;
+  /** Stops the relay alone, with a grace of a second. */
+  closeRelay(): Promise<void>;
   close(): Promise<void>;
+}
+
+/** What a test may choose about an OAuth client. */
+export interface ClientOptions {
+  readonly scope?: string;
+  readonly originParameters?: Readonly<Record<string, string>>;
+  readonly clientSecret?: string;
 }
 
 /** What a test may choose about a connection. */
@@ -87,6 +97,11 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   const sealer = createSealer(await loadKeyring(config.keyFile, { mustExist: true }));
   const store = openSqliteStore(config.databasePath);
   const peers: Service[] = [];
+  let closing: Promise<void> | undefined;
+  const closeRelay = () => {
+    closing ??= service.close(1000);
+    return closing;
+  };
   return {
     folder,
     url: service.url,
@@ -97,14 +112,15 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     createApplication: (application) => createApplication(store, sealer, application ?? {}),
     connect: (application, userId, connection) =>
       connect(store, sealer, sandbox, { application, userId, ...connection }),
-    putClient: (application, providerName = "sandbox") =>
-      putClient(store, sealer, { applicationId: application.id, providerName }, sandbox.client),
+    putClient: (application, providerName = "sandbox", client = {}) =>
+      putClient(store, sealer, { applicationId: application.id, providerName }, sandbox.client, client),
     startPeer: async () => {
       const peer = await startService(config, { logger: loggerTo(onLogLine), ...upstreamOf(options) });
       peers.push(peer);
       return peer.url;
     },
-    close: () => closeAll([...peers, service], sandbox, store, folder),
+    closeRelay,
+    close: () => closeAll([...peers, { close: closeRelay }], sandbox, store, folder),
   };
 }
 
@@ -151,20 +167,21 @@ async function putClient(
   sealer: Sealer,
   key: { readonly applicationId: string; readonly providerName: string },
   { client_id, client_secret }: { client_id: string; client_secret?: string | undefined },
+  { scope = "", originParameters = {}, clientSecret = client_secret }: ClientOptions,
 ): Promise<void> {
   await store.oauthClients.put({
     id: randomUUID(),
     ...key,
     clientId: client_id,
-    scope: "",
-    originParameters: {},
-    clientSecret: client_secret === undefined ? undefined : sealClientSecret(sealer, key, new Secret(client_secret)),
+    scope,
+    originParameters,
+    clientSecret: clientSecret === undefined ? undefined : sealClientSecret(sealer, key, new Secret(clientSecret)),
     updatedAt: Date.now(),
   });
 }
 
 async function closeAll(
-  services: readonly Service[],
+  services: readonly Pick<Service, "close">[],
   sandbox: Sandbox,
   store: SqliteStore,
   folder: string,
@@ -186,7 +203,7 @@ export async function createApplication(
   const privateKey = createPrivateKey();
   await store.applications.create({
     id,
-    name: "test",
+    name: options.name ?? "test",
     publicKey,
     privateKeyHash: sealPrivateKeyHash(sealer, id, privateKey),
     callerAuth: options.callerAuth ?? "PUBLIC_KEY",
