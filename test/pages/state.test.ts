@@ -295,7 +295,7 @@ it("an error that is a word of JavaScript is told on the page, too", async () =>
   const callback = await consent(browser, startAt(harness, application, "ada", { provider: "watched" }));
   const seen = await browser.visit(withQuery(callback, { error: "constructor" }));
   expect(seen.status).toBe(400);
-  expect(seen.body).toContain("The provider answered with an error. Try again.");
+  expect(seen.body).toContain("constructor</p>");
 });
 
 it("a user who connects again gets the new tokens", async () => {

@@ -39,6 +39,14 @@ export interface TestApplication {
   readonly privateKey: string;
 }
 
+/** An OAuth client as its server names it (RFC 6749 section 2.3.1). */
+export interface TestClient {
+  readonly client_id: string;
+  readonly client_secret?: string | undefined;
+  readonly scope?: string;
+  readonly originParameters?: Readonly<Record<string, string>>;
+}
+
 /** A relay on a real SQLite file, with the sandbox provider behind it. */
 export interface Harness {
   readonly folder: string;
@@ -60,20 +68,13 @@ export interface Harness {
   }): Promise<TestApplication>;
   /** Connects a user with an access token that the sandbox takes; returns the token. */
   connect(application: TestApplication, userId: string, options?: ConnectOptions): Promise<string>;
-  /** Stores the sandbox's OAuth client for an application, so that its tokens can be renewed. */
-  putClient(application: TestApplication, providerName?: string, options?: ClientOptions): Promise<void>;
+  /** Stores the OAuth client of an application, the sandbox's unless told, so that its tokens can be renewed. */
+  putClient(application: TestApplication, providerName?: string, client?: Partial<TestClient>): Promise<void>;
   /** Another relay on the same files, as a second process would be; closed with the harness. */
   startPeer(): Promise<string>;
   /** Stops the relay alone, with a grace of a second. */
   closeRelay(): Promise<void>;
   close(): Promise<void>;
-}
-
-/** What a test may choose about an OAuth client. */
-export interface ClientOptions {
-  readonly scope?: string;
-  readonly originParameters?: Readonly<Record<string, string>>;
-  readonly clientSecret?: string;
 }
 
 /** What a test may choose about a connection. */
@@ -113,7 +114,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     connect: (application, userId, connection) =>
       connect(store, sealer, sandbox, { application, userId, ...connection }),
     putClient: (application, providerName = "sandbox", client = {}) =>
-      putClient(store, sealer, { applicationId: application.id, providerName }, sandbox.client, client),
+      putClient(store, sealer, { applicationId: application.id, providerName }, { ...sandbox.client, ...client }),
     startPeer: async () => {
       const peer = await startService(config, { logger: loggerTo(onLogLine), ...upstreamOf(options) });
       peers.push(peer);
@@ -166,8 +167,7 @@ async function putClient(
   store: SqliteStore,
   sealer: Sealer,
   key: { readonly applicationId: string; readonly providerName: string },
-  { client_id, client_secret }: { client_id: string; client_secret?: string | undefined },
-  { scope = "", originParameters = {}, clientSecret = client_secret }: ClientOptions,
+  { client_id, client_secret, scope = "", originParameters = {} }: TestClient,
 ): Promise<void> {
   await store.oauthClients.put({
     id: randomUUID(),
@@ -175,7 +175,7 @@ async function putClient(
     clientId: client_id,
     scope,
     originParameters,
-    clientSecret: clientSecret === undefined ? undefined : sealClientSecret(sealer, key, new Secret(clientSecret)),
+    clientSecret: client_secret === undefined ? undefined : sealClientSecret(sealer, key, new Secret(client_secret)),
     updatedAt: Date.now(),
   });
 }
