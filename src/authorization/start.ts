@@ -42,9 +42,9 @@ export async function startAuthorization(options: AuthorizationOptions, request:
   const { application, provider, userId, browser } = request;
   const oauth2 = requireOAuth2(provider);
   const client = await requireClient(options, application, provider);
+  requireBoundHost(oauth2, client);
   const asked = originParametersFor(request, client);
   if ("kind" in asked) return asked;
-  requireBoundHost(oauth2, client);
   const endpoint = fillEndpoint(oauth2.authorizationEndpoint, asked.values);
   if (endpoint === undefined) throw cannotConnect();
   const redirectUri = callbackUrl(options.publicUrl());

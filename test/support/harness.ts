@@ -43,6 +43,8 @@ export interface TestApplication {
 export interface TestClient {
   readonly client_id: string;
   readonly client_secret?: string | undefined;
+  readonly scope?: string;
+  readonly originParameters?: Readonly<Record<string, string>>;
 }
 
 /** A relay on a real SQLite file, with the sandbox provider behind it. */
@@ -67,9 +69,11 @@ export interface Harness {
   /** Connects a user with an access token that the sandbox takes; returns the token. */
   connect(application: TestApplication, userId: string, options?: ConnectOptions): Promise<string>;
   /** Stores the OAuth client of an application, the sandbox's unless told, so that its tokens can be renewed. */
-  putClient(application: TestApplication, providerName?: string, client?: TestClient): Promise<void>;
+  putClient(application: TestApplication, providerName?: string, client?: Partial<TestClient>): Promise<void>;
   /** Another relay on the same files, as a second process would be; closed with the harness. */
   startPeer(): Promise<string>;
+  /** Stops the relay alone, with a grace of a second. */
+  closeRelay(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -94,6 +98,11 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   const sealer = createSealer(await loadKeyring(config.keyFile, { mustExist: true }));
   const store = openSqliteStore(config.databasePath);
   const peers: Service[] = [];
+  let closing: Promise<void> | undefined;
+  const closeRelay = () => {
+    closing ??= service.close(1000);
+    return closing;
+  };
   return {
     folder,
     url: service.url,
@@ -104,14 +113,15 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     createApplication: (application) => createApplication(store, sealer, application ?? {}),
     connect: (application, userId, connection) =>
       connect(store, sealer, sandbox, { application, userId, ...connection }),
-    putClient: (application, providerName = "sandbox", client: TestClient = sandbox.client) =>
-      putClient(store, sealer, { applicationId: application.id, providerName }, client),
+    putClient: (application, providerName = "sandbox", client = {}) =>
+      putClient(store, sealer, { applicationId: application.id, providerName }, { ...sandbox.client, ...client }),
     startPeer: async () => {
       const peer = await startService(config, { logger: loggerTo(onLogLine), ...upstreamOf(options) });
       peers.push(peer);
       return peer.url;
     },
-    close: () => closeAll([...peers, service], sandbox, store, folder),
+    closeRelay,
+    close: () => closeAll([...peers, { close: closeRelay }], sandbox, store, folder),
   };
 }
 
@@ -157,21 +167,21 @@ async function putClient(
   store: SqliteStore,
   sealer: Sealer,
   key: { readonly applicationId: string; readonly providerName: string },
-  { client_id, client_secret }: TestClient,
+  { client_id, client_secret, scope = "", originParameters = {} }: TestClient,
 ): Promise<void> {
   await store.oauthClients.put({
     id: randomUUID(),
     ...key,
     clientId: client_id,
-    scope: "",
-    originParameters: {},
+    scope,
+    originParameters,
     clientSecret: client_secret === undefined ? undefined : sealClientSecret(sealer, key, new Secret(client_secret)),
     updatedAt: Date.now(),
   });
 }
 
 async function closeAll(
-  services: readonly Service[],
+  services: readonly Pick<Service, "close">[],
   sandbox: Sandbox,
   store: SqliteStore,
   folder: string,
