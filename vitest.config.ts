@@ -6,6 +6,8 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     testTimeout: 20_000,
     hookTimeout: 30_000,
+    // What the authorization server of the tests says of its defaults, and of every Node.js but its favourite ones.
+    onConsoleLog: (log) => !log.startsWith("oidc-provider "),
     reporters: ["default", new TallyReporter()],
   },
 });

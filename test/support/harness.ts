@@ -39,6 +39,12 @@ export interface TestApplication {
   readonly privateKey: string;
 }
 
+/** An OAuth client as its server names it (RFC 6749 section 2.3.1). */
+export interface TestClient {
+  readonly client_id: string;
+  readonly client_secret?: string | undefined;
+}
+
 /** A relay on a real SQLite file, with the sandbox provider behind it. */
 export interface Harness {
   readonly folder: string;
@@ -49,6 +55,7 @@ export interface Harness {
   /** Every line logged so far. */
   readonly logLines: readonly string[];
   createApplication(options?: {
+    name?: string;
     callerAuth?: CallerAuth;
     allowedOrigins?: readonly string[];
     allowedAddresses?: readonly string[];
@@ -59,8 +66,8 @@ export interface Harness {
   }): Promise<TestApplication>;
   /** Connects a user with an access token that the sandbox takes; returns the token. */
   connect(application: TestApplication, userId: string, options?: ConnectOptions): Promise<string>;
-  /** Stores the sandbox's OAuth client for an application, so that its tokens can be renewed. */
-  putClient(application: TestApplication, providerName?: string): Promise<void>;
+  /** Stores the OAuth client of an application, the sandbox's unless told, so that its tokens can be renewed. */
+  putClient(application: TestApplication, providerName?: string, client?: TestClient): Promise<void>;
   /** Another relay on the same files, as a second process would be; closed with the harness. */
   startPeer(): Promise<string>;
   close(): Promise<void>;
@@ -97,8 +104,8 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     createApplication: (application) => createApplication(store, sealer, application ?? {}),
     connect: (application, userId, connection) =>
       connect(store, sealer, sandbox, { application, userId, ...connection }),
-    putClient: (application, providerName = "sandbox") =>
-      putClient(store, sealer, { applicationId: application.id, providerName }, sandbox.client),
+    putClient: (application, providerName = "sandbox", client: TestClient = sandbox.client) =>
+      putClient(store, sealer, { applicationId: application.id, providerName }, client),
     startPeer: async () => {
       const peer = await startService(config, { logger: loggerTo(onLogLine), ...upstreamOf(options) });
       peers.push(peer);
@@ -150,7 +157,7 @@ async function putClient(
   store: SqliteStore,
   sealer: Sealer,
   key: { readonly applicationId: string; readonly providerName: string },
-  { client_id, client_secret }: { client_id: string; client_secret?: string | undefined },
+  { client_id, client_secret }: TestClient,
 ): Promise<void> {
   await store.oauthClients.put({
     id: randomUUID(),
@@ -186,7 +193,7 @@ export async function createApplication(
   const privateKey = createPrivateKey();
   await store.applications.create({
     id,
-    name: "test",
+    name: options.name ?? "test",
     publicKey,
     privateKeyHash: sealPrivateKeyHash(sealer, id, privateKey),
     callerAuth: options.callerAuth ?? "PUBLIC_KEY",
