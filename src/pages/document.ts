@@ -1,38 +1,15 @@
 import { createHash } from "node:crypto";
 import { Html, html } from "./html.js";
+import { STYLE } from "./style.js";
 
-/** One page: what stands in its title and in its body. */
+/** One page. */
 export interface Page {
+  /** What a screen reader says first: what has just happened, then what the page is for. */
   readonly title: string;
   readonly main: Html;
   /** What its head has besides; undefined for nothing. */
   readonly head?: Html;
 }
-
-/** Works in light and dark, at any width, and at any size of text. */
-const STYLE = `
-:root { color-scheme: light dark; --line: light-dark(#767676, #8f8f8f); --accent: light-dark(#0b57d0, #a8c7fa); }
-body { font: 1rem/1.5 system-ui, sans-serif; margin: 0; background: Canvas; color: CanvasText; }
-main { max-width: 38rem; margin: 0 auto; padding: 2rem 1rem; }
-h1 { font-size: 1.5rem; line-height: 1.25; }
-ul { list-style: none; margin: 1.5rem 0; padding: 0; }
-li { display: flex; flex-wrap: wrap; gap: .5rem 1rem; align-items: center; justify-content: space-between;
-  border-top: 1px solid var(--line); padding: .75rem 0; }
-li:last-child { border-bottom: 1px solid var(--line); }
-h2 { font-size: 1rem; margin: 0; }
-li p { margin: 0; }
-form { margin: 0; }
-.actions { display: flex; flex-wrap: wrap; gap: .5rem; }
-.button { font: inherit; color: var(--accent); background: transparent; border: 1px solid currentColor;
-  border-radius: .375rem; padding: .5rem .875rem; text-decoration: none; cursor: pointer; }
-.button:hover { text-decoration: underline; }
-.button:focus-visible, a:focus-visible, input:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
-label { display: block; font-weight: 600; }
-input { font: inherit; padding: .5rem; border: 1px solid var(--line); border-radius: .375rem; width: 100%;
-  box-sizing: border-box; margin: .25rem 0 1rem; }
-.notice { border-left: .25rem solid var(--accent); padding: .5rem 1rem; }
-.detail { font-size: .875rem; overflow-wrap: anywhere; }
-`;
 
 /** Escaped it would no longer be what the hash is of. */
 const STYLE_SHEET = new Html(STYLE);
