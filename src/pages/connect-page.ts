@@ -56,7 +56,7 @@ function connectLink({ provider, state }: Offer, session: string): Html {
   const text =
     state === undefined
       ? html`Connect<span class="unseen"> ${provider.displayName}</span>`
-      : html`Connect again<span class="unseen">: ${provider.displayName}</span>`;
+      : html`Connect again<span class="unseen"> to ${provider.displayName}</span>`;
   return html`<a class="${look}" href="/oauth/connect/${provider.name}?${query}">${text}</a>`;
 }
 
