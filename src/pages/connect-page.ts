@@ -33,7 +33,7 @@ function listOf({ application, session }: ConnectPageInput["visit"], offers: rea
   const connected = offers.filter(({ state }) => state === "ACTIVE").length;
   return html`<p>${application.name} can use the accounts that you connect here. Before an account is connected, its provider asks you to sign in and to agree. You can disconnect it at any time.</p>
 <p>${`${connected} of ${offers.length} connected`}</p>
-<ul>
+<ul role="list">
 ${offers.map((offer) => itemFrom(offer, session))}
 </ul>`;
 }
