@@ -18,9 +18,8 @@ const DEFINITIONS = [
 
 /** How the pages are looked at. */
 const LOOKS = [
-  ["in the light", { colorScheme: "light" }],
-  ["in the dark", { colorScheme: "dark" }],
-  ["on a narrow screen", { viewport: { width: 320, height: 640 } }],
+  ["on a wide screen in the light", { colorScheme: "light" }],
+  ["on a narrow screen in the dark", { colorScheme: "dark", viewport: { width: 320, height: 640 } }],
 ] as const;
 
 describe("the pages, for everybody", NEEDS_CHROMIUM, () => {
