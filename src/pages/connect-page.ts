@@ -31,7 +31,7 @@ function noticeFor({ title, advice, isGood }: Notice): Html {
 
 function listOf({ application, session }: ConnectPageInput["visit"], offers: readonly Offer[]): Html {
   return html`<p>${application.name} can use the accounts that you connect here. Before an account is connected, its provider asks you to sign in and to agree. You can disconnect it at any time.</p>
-<ul>
+<ul role="list">
 ${offers.map((offer) => itemFrom(offer, session))}
 </ul>`;
 }
@@ -54,7 +54,7 @@ function connectLink({ provider, state }: Offer, session: string): Html {
   const text =
     state === undefined
       ? html`Connect<span class="unseen"> ${provider.displayName}</span>`
-      : html`Connect again<span class="unseen">: ${provider.displayName}</span>`;
+      : html`Connect again<span class="unseen"> to ${provider.displayName}</span>`;
   return html`<a class="${look}" href="/oauth/connect/${provider.name}?${query}">${text}</a>`;
 }
 

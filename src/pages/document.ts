@@ -11,6 +11,8 @@ export interface Page {
   readonly head?: Html;
 }
 
+/** Escaped it would no longer be what the hash is of. */
+const STYLE_SHEET = new Html(STYLE);
 /** CSP hash source of the one style sheet. */
 const STYLE_SOURCE = `'sha256-${createHash("sha256").update(STYLE).digest("base64")}'`;
 
@@ -22,7 +24,7 @@ export function documentFrom({ title, main, head }: Page): string {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title}</title>
-<style>${new Html(STYLE)}</style>
+<style>${STYLE_SHEET}</style>
 ${head}
 </head>
 <body>

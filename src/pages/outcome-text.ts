@@ -6,7 +6,7 @@ const NOT_SET_UP = "The application is not set up correctly at the provider. Tel
 
 /** A map, since the code is the provider's and may be any word, `constructor` too. */
 const WHY: ReadonlyMap<string, string> = new Map([
-  ["access_denied", "You did not allow it, or your organisation does not let you. If this was a mistake, try again."],
+  ["access_denied", "You did not allow it, or your organisation does not let you. If that was a mistake, try again."],
   ["invalid_grant", "It took too long, or the provider changed its mind. Try again."],
   ["temporarily_unavailable", "The provider could not be reached. Try again in a minute."],
   ["server_error", "The provider has a problem. Try again in a minute."],
@@ -20,6 +20,6 @@ export function messageFromOutcome({ displayName }: Pick<Provider, "displayName"
   if (outcome.outcome === "success") {
     return { title: `${displayName} is connected`, advice: "You can close this window.", detail: undefined };
   }
-  const advice = WHY.get(outcome.error) ?? "The provider did not say yes. Try again.";
-  return { title: `${displayName} is not connected`, advice, detail: `The provider's answer: ${outcome.error}` };
+  const advice = WHY.get(outcome.error) ?? "The provider answered with an error. Try again.";
+  return { title: `${displayName} is not connected`, advice, detail: `Error: ${outcome.error}` };
 }

@@ -1,6 +1,7 @@
 import { RelayError } from "../errors.js";
 import { type DeliveryDecision, decideDelivery, type ReceiverAnswer } from "./retry.js";
 import { DELIVERY_DEADLINE_MS, type SendWebhookOptions, sendWebhook } from "./send-webhook.js";
+import { createSlots } from "./slots.js";
 import type { DueEvent, WebhookStore } from "./webhook-store.js";
 
 /** What delivering needs. */
@@ -46,54 +47,21 @@ const CLAIM_MS = 2 * DELIVERY_DEADLINE_MS;
 /** Begins at once with what has waited. Everything is caught in here: no event and no receiver can end the process. */
 export function createDeliverer(options: DelivererOptions): Deliverer {
   const { webhooks, now, onFault } = options;
-  const running = new Set<Promise<void>>();
   const stop = new AbortController();
-  let filling = Promise.resolve();
-  let isFilling = false;
-  let isWanted = false;
-  let isClosed = false;
-
-  async function fill(): Promise<void> {
-    isFilling = true;
-    try {
-      while (isWanted && !isClosed && running.size < MAX_CONCURRENT) {
-        isWanted = false;
-        const events = await webhooks.claimDue(MAX_CONCURRENT - running.size, now() + CLAIM_MS, now());
-        for (const event of events) begin(event);
-      }
-    } catch (error) {
-      onFault(error);
-    } finally {
-      isFilling = false;
-    }
-  }
-
-  function begin(event: DueEvent): void {
-    const delivery = deliver(options, event, stop.signal)
-      .catch(onFault)
-      .finally(() => {
-        running.delete(delivery);
-        // The same application may have more.
-        nudge();
-      });
-    running.add(delivery);
-  }
-
-  function nudge(): void {
-    isWanted = true;
-    if (!isFilling) filling = fill();
-  }
-
-  const poll = setInterval(nudge, POLL_MS).unref();
-  nudge();
+  const slots = createSlots<DueEvent>({
+    most: MAX_CONCURRENT,
+    take: (count) => webhooks.claimDue(count, now() + CLAIM_MS, now()),
+    run: (event) => deliver(options, event, stop.signal),
+    onFault,
+  });
+  const poll = setInterval(slots.fill, POLL_MS).unref();
+  slots.fill();
   return {
-    nudge,
+    nudge: slots.fill,
     async close(graceMs) {
-      isClosed = true;
       clearInterval(poll);
       const end = setTimeout(() => stop.abort(stopping()), graceMs);
-      await filling;
-      await Promise.all(running);
+      await slots.close();
       clearTimeout(end);
     },
   };

@@ -13,9 +13,11 @@ export interface SendWebhookOptions {
   readonly sealer: Sealer;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
+  /** Default 15,000 ms: the least that the specification recommends, for receivers that work before they answer. */
+  readonly deadlineMs?: number;
 }
 
-/** Long enough for a receiver that works before it answers: the least that the specification recommends. */
+/** How long a receiver has to answer, in milliseconds, when nothing else is said. */
 export const DELIVERY_DEADLINE_MS = 15_000;
 
 const FIELDS = ["content-type", "application/json", "user-agent", "provider-call-relay", "accept-encoding", "identity"];
@@ -25,7 +27,7 @@ const FIELDS = ["content-type", "application/json", "user-agent", "provider-call
  * redirect. Rejects as `Upstream.send`, or with RelayError STORE_UNAVAILABLE when the secret does not open.
  */
 export async function sendWebhook(
-  { upstream, sealer, now }: SendWebhookOptions,
+  { upstream, sealer, now, deadlineMs = DELIVERY_DEADLINE_MS }: SendWebhookOptions,
   event: DueEvent,
   signal: AbortSignal,
 ): Promise<ReceiverAnswer> {
@@ -42,7 +44,7 @@ export async function sendWebhook(
       connectionId: `webhook ${endpoint.applicationId}`,
       allowPrivateNetwork: false,
     },
-    { deadline: performance.now() + DELIVERY_DEADLINE_MS, signal },
+    { deadline: performance.now() + deadlineMs, signal },
   );
   return { statusCode: answer.statusCode, retryAfter: headerValue(answer.rawHeaders, "retry-after") };
 }

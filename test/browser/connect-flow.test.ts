@@ -135,7 +135,7 @@ describe("connecting in a browser, at a real authorization server", NEEDS_CHROMI
 
     await page.goto(world.connectUrl("revoked"));
     expect(await item()).toContain("No longer connected");
-    await page.getByRole("link", { name: "Connect again: Acme" }).click();
+    await page.getByRole("link", { name: "Connect again to Acme" }).click();
     await page.getByRole("button", { name: "Allow" }).click();
     await page.getByText("Acme is connected.").waitFor();
     expect(await world.statesOf("revoked")).toEqual([["acme", "ACTIVE", ""]]);
