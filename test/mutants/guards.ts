@@ -1,5 +1,6 @@
 import type { Guard } from "./guard.js";
 import { CONNECT_GUARDS } from "./guards-connect.js";
+import { PAGE_GUARDS } from "./guards-pages.js";
 import { PROVIDER_GUARDS } from "./guards-provider.js";
 import { REQUEST_GUARDS } from "./guards-request.js";
 import { SECRET_GUARDS } from "./guards-secrets.js";
@@ -11,5 +12,12 @@ export const GUARDS: readonly Guard[] = [
   ...PROVIDER_GUARDS,
   ...SECRET_GUARDS,
   ...CONNECT_GUARDS,
+export const GUARDS: readonly Guard[] = [
+  ...REQUEST_GUARDS,
+  ...PROVIDER_GUARDS,
+  ...SECRET_GUARDS,
+  ...CONNECT_GUARDS,
+  ...PAGE_GUARDS,
   ...WEBHOOK_GUARDS,
+];
 ];
