@@ -1,5 +1,12 @@
 import type Database from "better-sqlite3";
-import type { Connection, ConnectionStore, Lease, RenewalFailure, RenewedTokens } from "../tokens/connection.js";
+import type {
+  Connection,
+  ConnectionKey,
+  ConnectionStore,
+  Lease,
+  RenewalFailure,
+  RenewedTokens,
+} from "../tokens/connection.js";
 import type { Attempt } from "./attempt.js";
 import { CONNECTION_COLUMNS, type ConnectionRow, connectionFromRow } from "./connection-row.js";
 import type { EnqueueEvent } from "./webhook-events.js";
@@ -17,11 +24,22 @@ export type RenewalStore = Pick<
   | "findAbandoned"
 >;
 
+/** What happens besides when a row changes. */
+interface RenewalStoreOptions {
+  readonly enqueue: EnqueueEvent;
+  /** Lets go of a row that is kept. */
+  readonly forget: (connection: ConnectionKey) => () => void;
+}
+
 /**
  * The lease row of threats 3.3: every statement is a compare-and-swap on version or owner, so no lock and no
  * transaction is held while the provider is asked, and a late answer never overwrites a newer one.
  */
-export function createRenewalStore(db: Database.Database, attempt: Attempt, enqueue: EnqueueEvent): RenewalStore {
+export function createRenewalStore(
+  db: Database.Database,
+  attempt: Attempt,
+  { enqueue, forget }: RenewalStoreOptions,
+): RenewalStore {
   const take = prepareTake(db);
   const commit = prepareCommit(db);
   const keepPrevious = db.prepare<[Uint8Array, string]>(
@@ -37,15 +55,18 @@ export function createRenewalStore(db: Database.Database, attempt: Attempt, enqu
   const end = prepareEnd(db, enqueue);
   const abandoned = prepareAbandoned(db);
   return {
-    takeLease: (connection, owner, leaseUntil, now) => attempt.write(() => take(connection, owner, leaseUntil, now)),
-    commitRenewal: (lease, tokens, now) => attempt.write(() => commit(lease, tokens, now)),
+    takeLease: (connection, owner, leaseUntil, now) =>
+      attempt.write(() => take(connection, owner, leaseUntil, now), forget(connection)),
+    commitRenewal: (lease, tokens, now) => attempt.write(() => commit(lease, tokens, now), forget(lease.connection)),
     keepPreviousRefreshToken: ({ connection }, refreshToken) =>
-      attempt.write(() => void keepPrevious.run(refreshToken, connection.id)),
-    recordFailure: (lease, failure, now) => attempt.write(() => fail(lease, failure, now)),
+      attempt.write(() => void keepPrevious.run(refreshToken, connection.id), forget(connection)),
+    recordFailure: (lease, failure, now) => attempt.write(() => fail(lease, failure, now), forget(lease.connection)),
     extendLease: ({ connection, owner }, leaseUntil) =>
-      attempt.write(() => void extend.run(leaseUntil, connection.id, owner)),
-    releaseLease: ({ connection, owner }) => attempt.write(() => void release.run(connection.id, owner)),
-    requireReauthorization: (connection, reason, now) => attempt.write(() => end(connection, reason, now)),
+      attempt.write(() => void extend.run(leaseUntil, connection.id, owner), forget(connection)),
+    releaseLease: ({ connection, owner }) =>
+      attempt.write(() => void release.run(connection.id, owner), forget(connection)),
+    requireReauthorization: (connection, reason, now) =>
+      attempt.write(() => end(connection, reason, now), forget(connection)),
     findAbandoned: (after, limit, now) => attempt.read(() => abandoned(after, limit, now)),
   };
 }

@@ -9,6 +9,7 @@ import { createConnectionStore } from "./connections.js";
 import { createKeyCheckStore, type KeyCheckStore } from "./key-checks.js";
 import { createOAuthClientStore } from "./oauth-clients.js";
 import { openDatabase } from "./open-database.js";
+import { createRowCaches } from "./row-cache.js";
 import { createSealedRows, type SealedRows } from "./sealed-rows.js";
 import { createTicketStore } from "./tickets.js";
 import { createWebhookStore } from "./webhooks.js";
@@ -38,14 +39,17 @@ export interface SqliteStoreOptions {
 /** Opens the store, creating it when there is none. Throws StoreOpenError when the relay cannot start with this file. */
 export function openSqliteStore(path: string, { now = Date.now }: SqliteStoreOptions = {}): SqliteStore {
   const db = openDatabase(path);
-  const attempt = createAttempt(db);
+  const caches = createRowCaches(db);
+  const attempt = createAttempt(db, caches);
+  // For tables of which no row is kept.
+  const unkept = createAttempt(db, { forgetAll: () => {} });
   const probe = db.prepare("SELECT 1 FROM applications LIMIT 1");
   return {
-    applications: createApplicationStore(db, attempt),
-    connections: createConnectionStore(db, attempt),
+    applications: createApplicationStore(db, attempt, caches),
+    connections: createConnectionStore(db, attempt, caches),
     oauthClients: createOAuthClientStore(db, attempt),
-    tickets: createTicketStore(db, attempt),
-    webhooks: createWebhookStore(db, attempt),
+    tickets: createTicketStore(db, unkept),
+    webhooks: createWebhookStore(db, unkept),
     keyChecks: createKeyCheckStore(db, attempt, now),
     sealedRows: createSealedRows(db, attempt),
     ready: () => attempt.read(() => void probe.get()),

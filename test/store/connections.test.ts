@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Application } from "../../src/applications/application.js";
 import type { SqliteStore } from "../../src/store/sqlite.js";
@@ -118,6 +119,8 @@ describe("find()", () => {
     await expect(tokenOf(keyOf("u2"))).rejects.toMatchObject({ reason: "STORE_UNAVAILABLE" });
     expect(await tokenOf(keyOf("u1"))).toBe("t1");
     raw.exec("UPDATE connections SET access_token = refresh_token WHERE user_id = 'u1'");
+    // A change of another process is seen in the next turn.
+    await nextTurn();
     await expect(tokenOf(keyOf("u1"))).rejects.toMatchObject({ reason: "STORE_UNAVAILABLE" });
   });
 });
