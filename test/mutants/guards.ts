@@ -12,12 +12,6 @@ export const GUARDS: readonly Guard[] = [
   ...PROVIDER_GUARDS,
   ...SECRET_GUARDS,
   ...CONNECT_GUARDS,
-export const GUARDS: readonly Guard[] = [
-  ...REQUEST_GUARDS,
-  ...PROVIDER_GUARDS,
-  ...SECRET_GUARDS,
-  ...CONNECT_GUARDS,
   ...PAGE_GUARDS,
   ...WEBHOOK_GUARDS,
-];
 ];
