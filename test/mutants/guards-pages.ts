@@ -79,7 +79,7 @@ export const PAGE_GUARDS: readonly Guard[] = [
   guard(
     "user's signature to begin",
     VISIT,
-    ["  requireAllowedCaller(options, application, query, { rule: undefined });\n", ""],
+    ["  requireAllowedCaller(options, application, query);\n", ""],
     "pages/redirects",
   ),
   guard(
