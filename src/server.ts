@@ -18,6 +18,7 @@ import { createRelay, type Relay } from "./relay/relay.js";
 import { createConnectionsHandler } from "./rest/connections-handler.js";
 import { createRestHandler } from "./rest/handler.js";
 import { routeFromMethod } from "./rest/route.js";
+import { createStreamHandler } from "./rest/stream-handler.js";
 import { createConnectionOperations } from "./rpc/connection-operations.js";
 import { createRpcHandler } from "./rpc/handler.js";
 import { createTokenSource } from "./tokens/token-source.js";
@@ -107,6 +108,7 @@ function handlersFor(config: Config, parts: Parts, readiness: Readiness): readon
       route: routeFromMethod(RelayService.method.call),
       httpStatus: config.httpStatus,
     }),
+    createStreamHandler({ ...shared, route: routeFromMethod(RelayService.method.callStream) }),
     createRpcHandler({
       ...shared,
       readiness,

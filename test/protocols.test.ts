@@ -1,274 +1,20 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Caller, createCallers, postRest, type Row, type ScenarioCall } from "./support/callers.js";
-import { type Harness, startHarness, type TestApplication } from "./support/harness.js";
+import { type Caller, createCallers, postRest, type Row } from "./support/callers.js";
+import { callOf, error, SCENARIOS, startWorld, type World } from "./support/scenarios.js";
 
-const USER = "a+b@example.com";
 const PROTOCOLS = ["REST", "Connect JSON", "Connect binary", "gRPC", "gRPC-Web"] as const;
 
-let harness: Harness;
-let application: TestApplication;
-let disabled: TestApplication;
-let token: string;
+let world: World;
 let callers: ReadonlyMap<string, Caller>;
 
 beforeAll(async () => {
-  harness = await startHarness({
-    env: { RELAY_MAX_RESPONSE_BYTES: "100000", RELAY_DEADLINE_MS: "1000" },
-    providers: [
-      { name: "closed", apiOrigins: ["http://127.0.0.1:1"] },
-      { name: "tenant", apiOrigins: ["https://{tenant}.example.com"] },
-    ],
-  });
-  application = await harness.createApplication();
-  disabled = await harness.createApplication({ state: "DISABLED" });
-  token = await harness.connect(application, USER, { idToken: "CANARY_ID_TOKEN_0123456789" });
-  await harness.connect(application, USER, { providerName: "closed" });
-  await harness.connect(application, USER, { providerName: "tenant", originParameters: { tenant: "acme" } });
-  await harness.connect(application, "expired", { expiresAt: 1 });
-  await harness.connect(application, "renewable", { expiresAt: 1, refreshToken: "CANARY_REFRESH_0123456789" });
-  callers = new Map(createCallers(harness.url));
+  world = await startWorld();
+  callers = new Map(createCallers(world.harness.url));
 });
 
-afterAll(() => harness.close());
-
-interface Scenario {
-  readonly name: string;
-  /** Path at the sandbox, or a whole url. */
-  readonly to: string;
-  readonly call?: Readonly<Record<string, unknown>>;
-  readonly outer?: Partial<ScenarioCall>;
-  readonly row: Readonly<Record<string, unknown>>;
-}
-
-const ok = (row: Readonly<Record<string, unknown>>) => ({ pincStatus: "success", statusCode: 200, ...row });
-const json = (data: unknown) => ok({ contentType: "application/json", data });
-const error = (errorType: string, statusCode: number) => ({ pincStatus: "error", errorType, statusCode });
-
-const SCENARIOS: readonly Scenario[] = [
-  { name: "a profile", to: "/me", row: json(expect.objectContaining({ login: expect.any(String) })) },
-  { name: "a JSON list", to: "/items?count=2", row: json([expect.anything(), expect.anything()]) },
-  { name: "204", to: "/no-content", row: ok({ statusCode: 204, data: {} }) },
-  { name: "an empty body", to: "/empty", row: json({}) },
-  {
-    name: "text in another charset",
-    to: "/text?charset=windows-1251",
-    row: ok({ contentType: "text/plain", data: expect.stringMatching(/[а-я]/) }),
-  },
-  { name: "HTML", to: "/html", row: ok({ contentType: "text/html", data: expect.stringContaining("<") }) },
-  {
-    name: "binary",
-    to: "/image",
-    row: ok({ contentType: "image/png", dataEncoding: "base64", data: expect.stringMatching(/^iVBORw0KGgo/) }),
-  },
-  { name: "invalid JSON", to: "/invalid-json", row: json('{"id": 1, "name": "cut sho') },
-  { name: "gzip", to: "/gzip", row: json(expect.anything()) },
-  { name: "br", to: "/br", row: json(expect.anything()) },
-  { name: "deflate", to: "/deflate", row: json(expect.anything()) },
-  { name: "raw deflate", to: "/deflate-raw", row: json(expect.anything()) },
-  {
-    name: "a redirect that is not followed",
-    to: "/redirect?to=http%3A%2F%2F127.0.0.1%3A1%2F",
-    row: {
-      pincStatus: "success",
-      statusCode: 302,
-      headers: expect.objectContaining({ Location: "http://127.0.0.1:1/" }),
-    },
-  },
-  {
-    name: "404 with a body",
-    to: "/status/404?body=gone",
-    row: {
-      ...error("API_ERROR", 404),
-      contentType: "application/json",
-      data: expect.anything(),
-      headers: expect.anything(),
-    },
-  },
-  {
-    name: "a provider's 500",
-    to: "/status/500",
-    row: { ...error("API_ERROR", 500), inernalError: expect.stringContaining("500") },
-  },
-  {
-    name: "repeated fields",
-    to: "/multi",
-    row: ok({ headers: expect.objectContaining({ Link: expect.stringMatching(/>.*, </) }) }),
-  },
-  {
-    name: "cookies, dropped",
-    to: "/cookies",
-    row: ok({ headers: expect.not.objectContaining({ "Set-Cookie": expect.anything() }) }),
-  },
-  { name: "no payload", to: "/echo", call: { method: "POST" }, row: json(expect.objectContaining({ bodyBytes: 0 })) },
-  {
-    name: "a null payload",
-    to: "/echo",
-    call: { method: "POST", payload: null, headers: null, queryString: null },
-    row: json(expect.objectContaining({ bodyBytes: 0 })),
-  },
-  {
-    name: "an empty payload",
-    to: "/echo",
-    call: { method: "POST", payload: {}, headers: {}, queryString: {} },
-    row: json(expect.objectContaining({ bodyBytes: 0 })),
-  },
-  {
-    name: "a payload",
-    to: "/echo",
-    call: { method: "post", payload: { b: 1, a: [true, null] } },
-    row: json(expect.objectContaining({ method: "POST", body: '{"b":1,"a":[true,null]}' })),
-  },
-  {
-    name: "exact bytes",
-    to: "/raw-echo",
-    call: { method: "PUT", body: "AP8=", headers: { "content-type": "image/x-test" } },
-    row: ok({ contentType: "image/x-test", data: "AP8=", dataEncoding: "base64" }),
-  },
-  {
-    name: "a query string",
-    to: "/echo?a=1",
-    call: { queryString: { b: true, c: ["x", "y"], d: { e: 1 } } },
-    row: json(expect.objectContaining({ target: "/echo?a=1&b=true&c=x%2Cy&d=%7B%22e%22%3A1%7D" })),
-  },
-  {
-    name: "a query as it was written",
-    to: "/echo/a%2Fb//c?q=~'()*+%20&&x=&x=",
-    row: json(expect.objectContaining({ target: "/echo/a%2Fb//c?q=~'()*+%20&&x=&x=" })),
-  },
-  {
-    name: "the bytes of the body",
-    to: "/image",
-    outer: { responseMode: "RESPONSE_MODE_BODY" },
-    row: ok({ contentType: "image/png", body: expect.stringMatching(/^iVBORw0KGgo/) }),
-  },
-  {
-    name: "GETFILE",
-    to: "/me",
-    call: { method: "GETFILE" },
-    row: ok({ contentType: "application/json", dataEncoding: "base64", data: expect.stringMatching(/^eyJ/) }),
-  },
-  {
-    name: "the token echoed in the body",
-    to: "/echo-headers",
-    row: json(expect.objectContaining({ headers: expect.arrayContaining([["authorization", "Bearer [redacted]"]]) })),
-  },
-  { name: "the token echoed as base64", to: "/echo-token?as=base64", row: ok({ data: expect.anything() }) },
-  {
-    name: "the token echoed in a header",
-    to: "/echo-token?as=header",
-    row: ok({ headers: expect.objectContaining({ "X-Access-Token": "[redacted]" }) }),
-  },
-  {
-    name: "the token echoed in Location",
-    to: "/echo-token?as=location",
-    row: {
-      pincStatus: "success",
-      statusCode: 302,
-      headers: expect.objectContaining({ Location: expect.stringContaining("[redacted]") }),
-    },
-  },
-
-  { name: "no url", to: "", row: { ...error("CALL_FORMAT_ERROR", 400), inernalError: "url is missing." } },
-  {
-    name: "no method",
-    to: "/me",
-    call: { method: "" },
-    row: { ...error("CALL_FORMAT_ERROR", 400), inernalError: "method is missing." },
-  },
-  {
-    name: "an unknown method",
-    to: "/me",
-    call: { method: "TRACE" },
-    row: { ...error("CALL_FORMAT_ERROR", 400), inernalError: expect.stringContaining("method") },
-  },
-  {
-    name: "a header that would end the line",
-    to: "/me",
-    call: { headers: { "x-a": "1\r\nHost: evil" } },
-    row: { ...error("CALL_FORMAT_ERROR", 400), inernalError: expect.stringContaining("x-a") },
-  },
-  {
-    name: "body and payload",
-    to: "/me",
-    call: { method: "POST", body: "AA==", payload: { a: 1 } },
-    row: error("CALL_FORMAT_ERROR", 400),
-  },
-  {
-    name: "no user",
-    to: "/me",
-    outer: { userId: "" },
-    row: { ...error("CALL_FORMAT_ERROR", 400), inernalError: expect.stringContaining("user_id") },
-  },
-  {
-    name: "no public key",
-    to: "/me",
-    outer: { publicKey: "" },
-    row: { ...error("CALL_FORMAT_ERROR", 400), inernalError: expect.stringContaining("public_key") },
-  },
-  { name: "an unknown public key", to: "/me", outer: { publicKey: "nobody" }, row: error("INVALID_PUBLIC_KEY", 401) },
-  {
-    name: "a wrong private key",
-    to: "/me",
-    outer: { privateKey: "relay_sk_wrong" },
-    row: error("CALLER_NOT_ALLOWED", 403),
-  },
-  { name: "a wrong user signature", to: "/me", outer: { userSignature: "00" }, row: error("CALLER_NOT_ALLOWED", 403) },
-  {
-    name: "a browser that is not listed",
-    to: "/me",
-    outer: { outerHeaders: { origin: "https://evil.test" } },
-    row: error("CALLER_NOT_ALLOWED", 403),
-  },
-  { name: "an unknown provider", to: "/me", outer: { providerName: "nobody" }, row: error("INVALID_PROVIDER", 404) },
-  {
-    name: "a provider named like an object's member",
-    to: "/me",
-    outer: { providerName: "__proto__" },
-    row: error("INVALID_PROVIDER", 404),
-  },
-  { name: "another host", to: "https://evil.test/", row: error("URL_NOT_ALLOWED", 403) },
-  { name: "userinfo", to: "https://x@evil.test/", row: error("URL_NOT_ALLOWED", 403) },
-  { name: "no absolute url", to: "//evil.test/", row: error("URL_NOT_ALLOWED", 403) },
-  {
-    name: "another tenant's host",
-    to: "https://other.example.com/",
-    outer: { providerName: "tenant" },
-    row: error("URL_NOT_ALLOWED", 403),
-  },
-  {
-    name: "a user who never connected",
-    to: "/me",
-    outer: { userId: "a b@example.com" },
-    row: { ...error("INVALID_OAUTHID", 401), inernalError: expect.stringContaining("+") },
-  },
-  {
-    name: "an expired connection",
-    to: "/me",
-    outer: { userId: "expired" },
-    row: error("REAUTHORIZATION_REQUIRED", 401),
-  },
-  {
-    name: "an expired connection with a refresh token",
-    to: "/me",
-    outer: { userId: "renewable" },
-    row: error("REFRESH_UNAVAILABLE", 503),
-  },
-  {
-    name: "a provider that does not answer",
-    to: "http://127.0.0.1:1/",
-    outer: { providerName: "closed" },
-    row: error("PROVIDER_UNREACHABLE", 502),
-  },
-  { name: "a provider that is too slow", to: "/slow?ms=10000", row: error("PROVIDER_TIMEOUT", 504) },
-  { name: "an answer over the limit", to: "/json?size=100001", row: error("RESPONSE_TOO_LARGE", 502) },
-  {
-    name: "a small answer that is over the limit once decoded",
-    to: "/gzip-bomb?mib=10",
-    row: error("RESPONSE_TOO_LARGE", 502),
-  },
-];
+afterAll(() => world.harness.close());
 
 /**
  * What the same call must say over every protocol: everything but the id, the time, and the note that a Value rounded
@@ -283,38 +29,29 @@ describe.each(SCENARIOS)("$name", (scenario) => {
   let expected: unknown;
 
   it.each(PROTOCOLS)("gives the same row over %s", async (protocol) => {
-    const row = await (callers.get(protocol) as Caller)(callOf(scenario));
+    const row = await (callers.get(protocol) as Caller)(callOf(world, scenario));
     expect(row).toMatchObject(scenario.row);
-    expect(JSON.stringify(row)).not.toContain(token);
+    expect(JSON.stringify(row)).not.toContain(world.token);
     expect(row["callId"]).toMatch(/^[0-9a-f-]{36}$/);
     expected ??= comparable(row);
     expect(comparable(row)).toEqual(expected);
   });
 });
 
-function callOf({ to, call, outer }: Scenario): ScenarioCall {
-  const url = to.startsWith("/") && !to.startsWith("//") ? harness.sandbox.origin + to : to;
-  return {
-    providerName: "sandbox",
-    userId: USER,
-    publicKey: application.publicKey,
-    ...outer,
-    call: { url, method: "GET", ...call },
-  };
-}
-
 describe("a disabled application", () => {
   it.each(PROTOCOLS)("is no application over %s", async (protocol) => {
-    const scenario = { name: "", to: "/me", outer: { publicKey: disabled.publicKey }, row: {} };
-    expect(await (callers.get(protocol) as Caller)(callOf(scenario))).toMatchObject(error("INVALID_PUBLIC_KEY", 401));
+    const scenario = { name: "", to: "/me", outer: { publicKey: world.disabled.publicKey }, row: {} };
+    expect(await (callers.get(protocol) as Caller)(callOf(world, scenario))).toMatchObject(
+      error("INVALID_PUBLIC_KEY", 401),
+    );
   });
 });
 
 describe("big numbers", () => {
-  const call = (to: string, extra = {}) => callOf({ name: "", to, row: {}, ...extra });
+  const call = (to: string, extra = {}) => callOf(world, { name: "", to, row: {}, ...extra });
 
   it("come back as the provider wrote them on the JSON route", async () => {
-    const { text } = await postRest(harness.url, call("/bigint"));
+    const { text } = await postRest(world.harness.url, call("/bigint"));
     expect(text).toContain('"data":{"id":9007199254740993,"v":1.0,"b":1,"a":2}');
   });
 
@@ -334,23 +71,27 @@ describe("big numbers", () => {
 
 describe("what is kept", () => {
   it("never has a token or a key in the clear, in no file of the store", () => {
-    const files = readdirSync(harness.folder).filter((name) => name.startsWith("relay.db"));
+    const files = readdirSync(world.harness.folder).filter((name) => name.startsWith("relay.db"));
     expect(files).toEqual(expect.arrayContaining(["relay.db", "relay.db-wal"]));
     for (const name of files) {
-      const bytes = readFileSync(join(harness.folder, name));
-      for (const secret of ["CANARY", application.privateKey, Buffer.from(token).toString("base64").slice(4, -4)]) {
+      const bytes = readFileSync(join(world.harness.folder, name));
+      for (const secret of [
+        "CANARY",
+        world.application.privateKey,
+        Buffer.from(world.token).toString("base64").slice(4, -4),
+      ]) {
         expect(bytes.includes(secret)).toBe(false);
       }
-      expect(statSync(join(harness.folder, name)).mode & 0o077).toBe(0);
+      expect(statSync(join(world.harness.folder, name)).mode & 0o077).toBe(0);
     }
   });
 });
 
 describe("what leaves the relay", () => {
   it("never has a token in a log line", () => {
-    const log = harness.logLines.join("");
-    expect(harness.logLines.length).toBeGreaterThan(SCENARIOS.length * PROTOCOLS.length);
+    const log = world.harness.logLines.join("");
+    expect(world.harness.logLines.length).toBeGreaterThan(SCENARIOS.length * PROTOCOLS.length);
     expect(log).not.toContain("CANARY");
-    expect(log).not.toContain(application.privateKey);
+    expect(log).not.toContain(world.application.privateKey);
   });
 });

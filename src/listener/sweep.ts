@@ -2,6 +2,7 @@ import { constants, type Http2Session, type ServerHttp2Stream } from "node:http2
 import type { Socket } from "node:net";
 import type { Connections, NewestExchange, SessionPeer } from "./connections.js";
 import type { ListenerLimits } from "./limits.js";
+import { isLeftToHandler } from "./self-limited.js";
 
 /**
  * Cuts what node:http and node:http2 have no timeout for, or one that costs every call: one walk over all connections
@@ -14,7 +15,8 @@ export function sweep(connections: Connections, limits: ListenerLimits): void {
   const youngest = nowMs - Math.min(limits.requestTimeoutMs, limits.answerTimeoutMs);
   for (const [stream, startedMs] of streams) {
     if (startedMs > youngest) break;
-    if (isStalled(stream, nowMs - startedMs, limits)) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    if (isLeftToHandler(stream)) restart(streams, stream, nowMs);
+    else if (isStalled(stream, nowMs - startedMs, limits)) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
   }
   for (const [session, peer] of sessions) {
     if (nowMs - peer.activeMs > limits.sessionIdleTimeoutMs) sweepSession(session, peer, connections, limits);
@@ -23,7 +25,14 @@ export function sweep(connections: Connections, limits: ListenerLimits): void {
   }
 }
 
+/** Counts an answer that is not ended from now on; the oldest stay first. */
+function restart(streams: Connections["streams"], stream: ServerHttp2Stream, nowMs: number): void {
+  streams.delete(stream);
+  streams.set(stream, nowMs);
+}
+
 function sweepExchange(socket: Socket, exchange: NewestExchange, nowMs: number, limits: ListenerLimits): void {
+  if (exchange.response !== undefined && isLeftToHandler(exchange.response)) exchange.startedMs = nowMs;
   const isSending = socket.writableLength > 0 || socket.writableEnded;
   if (isSending && nowMs - exchange.startedMs > limits.answerTimeoutMs) socket.destroy();
   // Let go of a finished request and of whatever the handler hung on it.

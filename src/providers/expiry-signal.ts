@@ -17,6 +17,11 @@ export function isExpirySignal(provider: Provider, statusCode: number, body: Uin
   return byMember.length > 0 && validateJson(body) === "valid" && byMember.some((signal) => isInBody(signal, body));
 }
 
+/** Whether an answer with this status must be read before it is known what it says of the token. */
+export function asksForBody(provider: Provider, statusCode: number): boolean {
+  return provider.expirySignals.some((signal) => signal.statusCode === statusCode && signal.member !== undefined);
+}
+
 function isInBody({ member, values }: MemberSignal, body: Uint8Array): boolean {
   const range = slicePath(body, member);
   if (range === undefined) return false;

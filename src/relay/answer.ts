@@ -2,7 +2,7 @@ import { validateJson } from "../json/json-validator.js";
 import type { Redactor } from "../telemetry/redact.js";
 import { headerValue } from "../upstream/fields.js";
 import type { UpstreamAnswer } from "../upstream/request.js";
-import type { Answer, AnswerData } from "./outcome.js";
+import type { Answer, AnswerData, AnswerHead } from "./outcome.js";
 import { decodeText, isJsonType, isTextType, type MediaType, parseMediaType } from "./text.js";
 import { isJsonInTurns, redactedInTurns } from "./turns.js";
 
@@ -33,14 +33,27 @@ export async function answerFromUpstream(
   form: AnswerForm,
   redactor: Redactor,
 ): Promise<Answer> {
-  // Before it is read: a media type is put in lower case, and a token with it.
-  const mediaType = parseMediaType(redactor.text(headerValue(upstream.rawHeaders, "content-type")));
+  const mediaType = mediaTypeFromRaw(upstream.rawHeaders, redactor);
   return {
     statusCode: upstream.statusCode,
     contentType: mediaType.essence,
     headers: headersFromRaw(upstream.rawHeaders, redactor),
     data: await dataFromBody(upstream.body, mediaType, form, redactor),
   };
+}
+
+/** The head of a provider's answer as far as it may leave the relay. Pure. */
+export function headFromUpstream(upstream: Omit<UpstreamAnswer, "body">, redactor: Redactor): AnswerHead {
+  return {
+    statusCode: upstream.statusCode,
+    contentType: mediaTypeFromRaw(upstream.rawHeaders, redactor).essence,
+    headers: headersFromRaw(upstream.rawHeaders, redactor),
+  };
+}
+
+/** Redacted before it is read: a media type is put in lower case, and a token with it. */
+function mediaTypeFromRaw(raw: readonly string[], redactor: Redactor): MediaType {
+  return parseMediaType(redactor.text(headerValue(raw, "content-type")));
 }
 
 function dataFromBody(

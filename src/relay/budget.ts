@@ -14,7 +14,7 @@ const READING_PER_CALL = 4;
 
 /** One call's share of the budget, from its first byte until its answer has left. */
 export interface Reservation {
-  /** Called when the request, which is still being read, has to give way to others: it holds nothing any more. */
+  /** Called when it has to end before its end: it holds nothing any more. */
   onEvicted: (() => void) | undefined;
   /** Counts bytes that the call holds from now on. False, with nothing counted, when the budget has no room for them. */
   reserve(bytes: number): boolean;
@@ -22,6 +22,8 @@ export interface Reservation {
   giveBack(bytes: number): void;
   /** Makes it a call in flight, now that its request is read. False when there are too many. */
   begin(): boolean;
+  /** Ends it: a request that is still being read gives way to others, an answer is not taken by its caller. */
+  evict(): void;
   /** Gives everything back; further calls of it do nothing. */
   release(): void;
 }

@@ -1,4 +1,5 @@
 import { type ErrorType, RelayError } from "../errors.js";
+import type { Call } from "./call.js";
 
 /** The provider's body, mapped for a row. */
 export type AnswerData =
@@ -13,29 +14,34 @@ export type AnswerData =
   /** An empty body: `{}` in a row. */
   | { readonly kind: "empty" };
 
-/** What the provider answered, ready to leave: decoded, filtered and redacted. */
-export interface Answer {
+/** Status and fields of what the provider answered, filtered and redacted. */
+export interface AnswerHead {
   readonly statusCode: number;
   /** Media type without parameters, lower-case; empty when the provider named none. */
   readonly contentType: string;
   /** Names as received, repeated fields joined with `, `. */
   readonly headers: ReadonlyArray<readonly [name: string, value: string]>;
+}
+
+/** What the provider answered, ready to leave: decoded, filtered and redacted. */
+export interface Answer extends AnswerHead {
   readonly data: AnswerData;
 }
 
 /** How one call ended. A row has exactly these members (design: the envelope). */
-export type Outcome =
-  | { readonly result: "success"; readonly callId: string; readonly answer: Answer }
-  | {
-      readonly result: "error";
-      readonly callId: string;
-      readonly errorType: ErrorType;
-      readonly statusCode: number;
-      /** One sentence for a human: `inernalError` on the wire. */
-      readonly message: string;
-      /** Only when the provider answered (API_ERROR). */
-      readonly answer: Answer | undefined;
-    };
+export type Outcome = { readonly result: "success"; readonly callId: string; readonly answer: Answer } | ErrorOutcome;
+
+/** How a call ended that did not succeed. */
+export interface ErrorOutcome {
+  readonly result: "error";
+  readonly callId: string;
+  readonly errorType: ErrorType;
+  readonly statusCode: number;
+  /** One sentence for a human: `inernalError` on the wire. */
+  readonly message: string;
+  /** Only when the provider answered (API_ERROR). */
+  readonly answer: Answer | undefined;
+}
 
 /** A provider answer below 400 is a success; 400 and above is the provider's own error, with all it said. */
 export function outcomeFromAnswer(callId: string, answer: Answer): Outcome {
@@ -45,12 +51,26 @@ export function outcomeFromAnswer(callId: string, answer: Answer): Outcome {
   return { result: "error", callId, errorType: "API_ERROR", statusCode, message, answer };
 }
 
+/** The outcome of a call that failed; when the caller is gone, that is why, whatever else it led to. */
+export function outcomeFromFailure(
+  { callId, signal }: Pick<Call, "callId" | "signal">,
+  error: unknown,
+  onFault: (where: string, error: unknown) => void,
+): ErrorOutcome {
+  return outcomeFromError(callId, signal?.aborted === true ? callerGone() : error, onFault);
+}
+
+/** Nobody reads this row; the log line tells the story. */
+export function callerGone(): RelayError {
+  return new RelayError("PROVIDER_TIMEOUT", "The caller ended the call before the provider answered.");
+}
+
 /** @param onFault hears of what is no RelayError: a fault of ours, answered as INTERNAL_ERROR. */
 export function outcomeFromError(
   callId: string,
   error: unknown,
   onFault: (where: string, error: unknown) => void,
-): Outcome {
+): ErrorOutcome {
   if (!(error instanceof RelayError)) onFault("call", error);
   const known =
     error instanceof RelayError

@@ -16,6 +16,8 @@ export interface CallTrace {
   upstreamOrigin: string | undefined;
   requestBytes: number;
   providerMs: number | undefined;
+  /** Bytes of the body that were handed on as they came. */
+  streamedBytes: number;
   /** When the request that is under way was sent, in milliseconds of `performance.now()`. */
   sentAt: number;
 }
@@ -39,6 +41,7 @@ export function createCallTrace(origin: CallOrigin): CallTrace {
     upstreamOrigin: undefined,
     requestBytes: 0,
     providerMs: undefined,
+    streamedBytes: 0,
     sentAt: 0,
   };
 }
@@ -75,7 +78,7 @@ export function createRelayLog(log: CallLog, fault: RelayLog["fault"]): RelayLog
         totalMs: performance.now() - trace.origin.startedAt,
         providerMs: trace.providerMs,
         requestBytes: trace.requestBytes,
-        responseBytes: sizeOf(outcome.answer?.data),
+        responseBytes: trace.streamedBytes + sizeOf(outcome.answer?.data),
       }),
   };
 }

@@ -8,9 +8,11 @@ import {
   universalRequestFromNodeRequest,
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
+import { RelayService } from "../../gen/relay/v1/relay_pb.js";
 import { createChunks } from "../chunks.js";
 import { DRAIN_FACTOR, type HttpRequest, type HttpResponse } from "../listener/exchange.js";
 import type { PathHandler } from "../listener/router.js";
+import { leaveToHandler } from "../listener/self-limited.js";
 import { type Budget, overloaded, type Reservation } from "../relay/budget.js";
 import { answeredAsPreflight } from "./cors.js";
 import { withDecodeError } from "./invalid-argument.js";
@@ -57,8 +59,9 @@ async function answer(
   const memory = options.budget.open();
   response.on("close", () => memory.release());
   memory.onEvicted = () => response.destroy();
-  // A stream of messages, such as Watch of the health service, holds nothing worth counting.
-  if (handler.method.methodKind !== "unary") memory.release();
+  // Watch of the health service and reflection last, and hold nothing worth counting.
+  if (!takesOneMessage(handler)) memory.release();
+  else if (handler.method.methodKind !== "unary") leaveToHandler(response);
   try {
     if (await answeredAsPreflight(options.listsOrigin, request, response)) return;
     const values = options.contextValues(request, memory);
@@ -74,9 +77,14 @@ async function answer(
   }
 }
 
+/** A method that performs something for one message, and may answer with many. */
+function takesOneMessage({ method, service }: UniversalHandler): boolean {
+  return method.methodKind === "unary" || service.typeName === RelayService.typeName;
+}
+
 /** One message is read to its end anyway; a stream of messages is handed on as it comes. */
-function bodyFor({ method }: UniversalHandler, body: AsyncIterable<Uint8Array>, memory: Reservation) {
-  return method.methodKind === "unary" ? inBlocks(counted(body, memory)) : body;
+function bodyFor(handler: UniversalHandler, body: AsyncIterable<Uint8Array>, memory: Reservation) {
+  return takesOneMessage(handler) ? inBlocks(counted(body, memory)) : body;
 }
 
 /** The body of a request, refused when the memory budget has no room for it. */

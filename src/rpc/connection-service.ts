@@ -21,7 +21,7 @@ const CODES: Partial<Record<Reason, Code>> = {
 export function createConnectionService(
   operations: ConnectionOperations,
   onFault: (where: string, error: unknown) => void,
-): Omit<ServiceImpl<typeof RelayService>, "call"> {
+): Omit<ServiceImpl<typeof RelayService>, "call" | "callStream"> {
   const answer = async <Response>(context: HandlerContext, operate: (caller: CallerFields) => Promise<Response>) => {
     try {
       const { clientAddress, memory } = context.values.get(requestContextKey);

@@ -6,6 +6,7 @@ import type { HttpRequest } from "../listener/exchange.js";
 import type { Readiness } from "../listener/readiness.js";
 import type { PathHandler } from "../listener/router.js";
 import { createRpcAdapter, type RpcAdapterOptions } from "./adapter.js";
+import { createCallStream } from "./call-stream.js";
 import type { ConnectionOperations } from "./connection-operations.js";
 import { createConnectionService } from "./connection-service.js";
 import { createHealthService } from "./health.js";
@@ -21,6 +22,9 @@ const MAX_TIMEOUT_MS = 86_400_000;
  * chunk that comes, and a stream of messages cannot be read in blocks.
  */
 const NAMES_ONLY = { readMaxBytes: 4096 };
+
+/** Compressing a download costs more than all the rest of the relay, and most of what is large is compressed already. */
+const NEVER_COMPRESSED = { compressMinBytes: Number.POSITIVE_INFINITY };
 
 /** As the JSON route reads a call: no field that the schema does not have, no bytes that are not UTF-8 (threats I23). */
 const JSON_OPTIONS = { ignoreUnknownFields: false, textDecoder: new TextDecoder("utf-8", { fatal: true }) };
@@ -42,7 +46,10 @@ export function createRpcHandler(options: RpcOptions): PathHandler {
       router.service(RelayService, {
         ...createRelayService(options),
         ...createConnectionService(options.connections, options.onFault),
+        callStream: createCallStream(options),
       });
+      // Again, since an option of one method can be given in no other way: the method that comes last counts.
+      router.rpc(RelayService.method.callStream, createCallStream(options), NEVER_COMPRESSED);
       router.service(
         Health,
         createHealthService(

@@ -1,7 +1,7 @@
 import { Code, ConnectError, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
 import { type CallRequest, type RelayService, ResponseMode } from "../../gen/relay/v1/relay_pb.js";
 import { callerKeysFrom } from "../applications/caller-keys.js";
-import { overloaded, type Reservation } from "../relay/budget.js";
+import { overloaded } from "../relay/budget.js";
 import type { Call, CallDescription, CallOrigin, Surface } from "../relay/call.js";
 import type { Relay } from "../relay/relay.js";
 import { descriptionFromMessage } from "./description.js";
@@ -19,19 +19,23 @@ export interface RelayServiceOptions {
 export function createRelayService(options: RelayServiceOptions): Pick<ServiceImpl<typeof RelayService>, "call"> {
   return {
     async call(request, context) {
-      const startedAt = performance.now();
-      const timeoutMs = context.timeoutMs();
-      if (timeoutMs !== undefined && timeoutMs <= 0)
-        throw new ConnectError("the deadline has passed", Code.DeadlineExceeded);
-      const origin: CallOrigin = {
-        callId: options.newCallId(),
-        surface: surfaceOf(context),
-        startedAt,
-        providerName: request.providerName,
-      };
+      const origin = originOf(options, request, context);
       return responseFromOutcome(await perform(options, origin, request, context));
     },
   };
+}
+
+/** What is known of a call before it is looked at. Throws when it came after its own deadline. */
+export function originOf(
+  { newCallId }: RelayServiceOptions,
+  { providerName }: CallRequest,
+  context: HandlerContext,
+): CallOrigin {
+  const startedAt = performance.now();
+  const timeoutMs = context.timeoutMs();
+  if (timeoutMs !== undefined && timeoutMs <= 0)
+    throw new ConnectError("the deadline has passed", Code.DeadlineExceeded);
+  return { callId: newCallId(), surface: surfaceOf(context), startedAt, providerName };
 }
 
 async function perform(
@@ -41,25 +45,24 @@ async function perform(
   context: HandlerContext,
 ) {
   try {
-    const { clientAddress, memory } = context.values.get(requestContextKey);
-    if (memory === undefined || !memory.begin()) throw overloaded();
-    const call = callFrom(options, origin, request, context, clientAddress, memory);
-    // What came compressed was counted so; these are the bytes that are held.
-    if (!memory.reserve(sizeOf(call.description))) throw overloaded();
-    return await options.relay.perform(call);
+    return await options.relay.perform(callFrom(options, origin, request, context));
   } catch (error) {
     return options.relay.refuse(origin, error);
   }
 }
 
-function callFrom(
+/** The call of a message, in flight from here on. Fails with CALL_FORMAT_ERROR or OVERLOADED. */
+export function callFrom(
   options: RelayServiceOptions,
   origin: CallOrigin,
   request: CallRequest,
   context: HandlerContext,
-  address: string,
-  memory: Reservation,
 ): Call {
+  const { clientAddress: address, memory } = context.values.get(requestContextKey);
+  if (memory === undefined || !memory.begin()) throw overloaded();
+  const description = descriptionFromMessage(request.call);
+  // What came compressed was counted so; these are the bytes that are held.
+  if (!memory.reserve(sizeOf(description))) throw overloaded();
   const header = (name: string) => context.requestHeader.get(name) ?? undefined;
   const keys = callerKeysFrom(
     { authorization: header("authorization"), partnerKey: header("x-partner-key") },
@@ -76,7 +79,7 @@ function callFrom(
       origin: header("origin"),
       address,
     },
-    description: descriptionFromMessage(request.call),
+    description,
     responseMode: request.responseMode === ResponseMode.BODY ? "body" : "data",
     memory,
     signal: context.signal,

@@ -18,6 +18,11 @@ type DataMembers = Pick<ResultRow, "dataEncoding" | "dataRounded"> & { data?: Va
 
 /** The envelope of an outcome as a message. */
 export function responseFromOutcome(outcome: Outcome): CallResponse {
+  return create(CallResponseSchema, { rows: [rowFromOutcome(outcome)] });
+}
+
+/** The row of an outcome as a message. */
+export function rowFromOutcome(outcome: Outcome): ResultRow {
   const { answer } = outcome;
   const row = create(ResultRowSchema, {
     pincStatus: outcome.result,
@@ -33,7 +38,7 @@ export function responseFromOutcome(outcome: Outcome): CallResponse {
     row.headers = Object.fromEntries(answer.headers);
     Object.assign(row, membersFrom(answer.data));
   }
-  return create(CallResponseSchema, { rows: [row] });
+  return row;
 }
 
 function membersFrom(data: AnswerData): DataMembers {

@@ -1,5 +1,4 @@
-/** What stands in an answer where a token was. */
-export const REDACTED = "[redacted]";
+import { createStreamRedactor, type Needles, REDACTED, redactBytes, type StreamRedactor } from "./redact-stream.js";
 
 /** Shorter secrets are not searched for: they would match ordinary text. No provider issues such tokens. */
 const MIN_SECRET_LENGTH = 8;
@@ -13,6 +12,8 @@ export interface Redactor {
   /** Returns the same bytes when nothing was found. */
   bytes(input: Buffer): Buffer;
   text(input: string): string;
+  /** Does with the pieces of a body what `bytes()` does with the whole. */
+  stream(): StreamRedactor;
 }
 
 /**
@@ -29,12 +30,13 @@ export function createRedactor(secrets: readonly string[]): Redactor {
     overlap: Math.max(0, ...groups.map(({ anchor }) => anchor.length - 1)),
     bytes(input) {
       const found = groups.filter(isIn(input));
-      return found.length === 0 ? input : found.flatMap(({ forms }) => forms().map(latin1)).reduce(replaceBytes, input);
+      return found.length === 0 ? input : redactBytes(input, found.map(needlesOf));
     },
     text(input) {
       const found = groups.filter(({ anchor }) => input.includes(anchor));
       return found.length === 0 ? input : found.flatMap(({ forms }) => forms()).reduce(replaceText, input);
     },
+    stream: () => createStreamRedactor(groups.map(needlesOf)),
   };
 }
 
@@ -43,6 +45,10 @@ interface Group {
   readonly anchor: string;
   /** Longest first, so that no part of one is left when a shorter one is replaced. Asked for only after a hit. */
   readonly forms: () => readonly string[];
+}
+
+function needlesOf({ anchor, forms }: Group): Needles {
+  return { anchor: latin1(anchor), forms: forms().map(latin1) };
 }
 
 /** So much of a secret is taken out even where the rest of it is spelled in no way we know. */
@@ -113,17 +119,4 @@ function latin1(text: string): Buffer {
 
 function replaceText(text: string, form: string): string {
   return text.replaceAll(form, REDACTED);
-}
-
-function replaceBytes(input: Buffer, needle: Buffer): Buffer {
-  let at = input.indexOf(needle);
-  if (at === -1) return input;
-  const parts: Buffer[] = [];
-  let from = 0;
-  for (; at !== -1; at = input.indexOf(needle, from)) {
-    parts.push(input.subarray(from, at), Buffer.from(REDACTED));
-    from = at + needle.length;
-  }
-  parts.push(input.subarray(from));
-  return Buffer.concat(parts);
 }

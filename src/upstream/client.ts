@@ -1,11 +1,13 @@
 import { type ConnectorOptions, createConnector, createTrust } from "./connector.js";
 import type { SelfAddress } from "./dial.js";
-import { type AnswerLimits, Exchange } from "./exchange.js";
+import type { AnswerLimits } from "./exchange.js";
 import { relayError } from "./failure.js";
 import type { LaneOptions } from "./lane.js";
 import { Pool } from "./pool.js";
 import type { Upstream, UpstreamRequest } from "./request.js";
 import { createResolver, type Resolve } from "./resolver.js";
+import { StreamedExchange } from "./streamed-exchange.js";
+import { WholeExchange } from "./whole-exchange.js";
 
 /** How the relay calls providers. */
 export interface UpstreamOptions {
@@ -34,6 +36,13 @@ export interface UpstreamOptions {
   readonly maxConcurrent?: number;
   /** Calls that may wait for their turn at one origin. Default 400: with those at once, well below RELAY_MAX_IN_FLIGHT. */
   readonly maxWaiting?: number;
+  /**
+   * Without a byte of a streamed answer while one is wanted, in milliseconds. Default 120,000: event streams send a
+   * comment every 15 to 30 s, and slow models think for a minute.
+   */
+  readonly streamIdleTimeoutMs?: number;
+  /** A streamed answer all in all, in milliseconds. Default one day: longer ones can be asked for again. */
+  readonly streamTimeoutMs?: number;
   /** Origins whose sockets are kept; the one used longest ago makes room. Default 1,024. */
   readonly maxPools?: number;
   /** Finds addresses of a name. Default: DNS, as `createResolver` says. */
@@ -78,11 +87,16 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     return pool;
   }
 
+  const shareOf = ({ connectionId }: UpstreamRequest) => (settings.sharesByConnection ? connectionId : "");
+
   return {
     send(request, limits) {
       if (isClosed) return Promise.reject(relayError("closed"));
-      const share = settings.sharesByConnection ? request.connectionId : "";
-      return new Exchange(request, share, poolFor(request), settings).start(limits);
+      return new WholeExchange(request, shareOf(request), poolFor(request), settings).start(limits);
+    },
+    stream(request, limits) {
+      if (isClosed) return Promise.reject(relayError("closed"));
+      return new StreamedExchange(request, shareOf(request), poolFor(request), settings).start(limits);
     },
     async close() {
       isClosed = true;
@@ -110,6 +124,8 @@ function settingsFrom(options: UpstreamOptions): Settings {
     maxConcurrent: options.maxConcurrent ?? 200,
     maxWaiting: options.maxWaiting ?? 400,
     maxPools: options.maxPools ?? 1024,
+    streamIdleTimeoutMs: options.streamIdleTimeoutMs ?? 120_000,
+    streamTimeoutMs: options.streamTimeoutMs ?? 86_400_000,
     once: reuse === "never",
     sharesByConnection: reuse === "connection",
   };

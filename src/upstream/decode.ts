@@ -46,7 +46,7 @@ function decoderOf(coding: Exclude<ContentCoding, "identity">, body: Buffer): De
 }
 
 /** `deflate` means the zlib format (RFC 9110 section 8.4.1.2), but some servers send bare deflate (RFC 1951). */
-function hasZlibHeader(body: Buffer): boolean {
+export function hasZlibHeader(body: Buffer): boolean {
   const first = body[0] ?? 0;
   return (first & 0x0f) === 8 && ((first << 8) | (body[1] ?? 0)) % 31 === 0;
 }

@@ -62,6 +62,15 @@ const FAILURES = {
     "The provider's answer is larger than the relay accepts; ask for fewer items or raise RELAY_MAX_RESPONSE_BYTES.",
   ],
   crowded: ["OVERLOADED", "Too many calls wait for this provider, and none was sent; send the call again in a moment."],
+  streams: [
+    "OVERLOADED",
+    "Too many streams of this provider are open, and this one was not begun; end one of them, or try again in a moment.",
+  ],
+  silent: ["PROVIDER_TIMEOUT", "The provider stopped sending in the middle of its answer; the rest is missing."],
+  expansion: [
+    "RESPONSE_TOO_LARGE",
+    "The provider's answer becomes more than 100 times as large when it is decoded; ask for it without an encoding.",
+  ],
   noMemory: ["OVERLOADED", `The relay holds too many large answers right now; ${MAY_HAVE_ACTED}.`],
   request: ["INTERNAL_ERROR", "The request could not be written as HTTP; report this as a fault of the relay."],
 } as const satisfies Record<string, readonly [Reason, string]>;

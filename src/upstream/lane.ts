@@ -1,4 +1,4 @@
-import type { Socket } from "node:net";
+import { Socket } from "node:net";
 import { Client, type Dispatcher } from "undici";
 import type { Connect } from "./connector.js";
 
@@ -58,6 +58,26 @@ export class Lane {
     this.#client.dispatch(request, handler);
   }
 
+  /**
+   * Takes no more from the provider until {@link readOn} is called: what it sends waits in the socket, then at the
+   * provider. undici has a pause of its own, but a socket that ends or fails during it ends the process with a failed
+   * assertion (7.30.2, Parser.finish in lib/dispatcher/client-h1.js): a provider must not be able to do that.
+   */
+  hold(): void {
+    if (this.#socket !== undefined) this.#socket.read = readNothing;
+  }
+
+  /** What is waiting is read when its turn comes. */
+  unhold(): void {
+    if (this.#socket !== undefined) this.#socket.read = Socket.prototype.read;
+  }
+
+  /** What is waiting is read now; not to be called by a handler of undici, which reads on by itself. */
+  readOn(): void {
+    this.unhold();
+    this.#socket?.emit("readable");
+  }
+
   /** Ends the socket at once, also while it connects; resolves when an open one is closed. */
   destroy(): Promise<void> {
     const closed = this.#client.destroy();
@@ -75,4 +95,9 @@ export class Lane {
       socket.destroy();
     });
   }
+}
+
+/** For undici, which asks for all there is, a socket that has nothing; what Node.js asks without a size is still asked. */
+function readNothing(this: Socket, size?: number): unknown {
+  return size === 0 ? Socket.prototype.read.call(this, 0) : null;
 }

@@ -1,6 +1,17 @@
-import { LinkedList } from "../linked-list.js";
-import type { Exchange } from "./exchange.js";
+import { LinkedList, type Links } from "../linked-list.js";
 import { Lane, type LaneOptions } from "./lane.js";
+
+/** A call as its pool sees it. */
+export interface PooledCall extends Links<PooledCall> {
+  /** Calls with the same value may follow each other on one socket. */
+  readonly share: string;
+  /** Whether it may last: of such calls only so many are taken in. */
+  readonly isStream: boolean;
+  /** Set by the pool while it carries this call. */
+  lane: Lane | undefined;
+  /** Called by the pool when the call's turn has come. */
+  send(lane: Lane): void;
+}
 
 /** What a pool needs to know beyond its lanes. */
 export interface PoolOptions extends LaneOptions {
@@ -22,10 +33,12 @@ export interface PoolOptions extends LaneOptions {
 export class Pool {
   readonly #origin: string;
   readonly #options: PoolOptions;
-  readonly #waiting = new LinkedList<Exchange>();
+  readonly #waiting = new LinkedList<PooledCall>();
   readonly #idle: Lane[] = [];
-  #reserved: Exchange[] = [];
+  #reserved: PooledCall[] = [];
   #running = 0;
+  /** Of those that wait or run, the ones that may last. */
+  readonly #streams = new Set<PooledCall>();
   #isArmed = false;
   #isClosed = false;
   #onDrained: (() => void) | undefined;
@@ -40,10 +53,17 @@ export class Pool {
     return this.#running === 0 && this.#waiting.size === 0;
   }
 
-  /** Takes a call in; it is sent when its turn comes. False when too many wait already. */
-  add(exchange: Exchange): boolean {
+  /**
+   * Takes a call in; it is sent when its turn comes. False when too many wait already, and for a stream when streams have
+   * half of the places: they may last for hours, and must not keep the calls out that are over in a moment.
+   */
+  add(exchange: PooledCall): boolean {
     const { maxConcurrent, maxWaiting } = this.#options;
     if (this.#running + this.#waiting.size >= maxConcurrent + maxWaiting) return false;
+    if (exchange.isStream) {
+      if (this.#streams.size >= Math.max(1, maxConcurrent >> 1)) return false;
+      this.#streams.add(exchange);
+    }
     this.#waiting.add(exchange);
     this.#arm();
     return true;
@@ -54,7 +74,13 @@ export class Pool {
    *
    * @param isWhole whether the answer was read to its end, so that the socket may carry another call.
    */
-  remove(exchange: Exchange, isWhole: boolean): void {
+  remove(exchange: PooledCall, isWhole: boolean): void {
+    if (exchange.isStream) this.#streams.delete(exchange);
+    this.#leave(exchange, isWhole);
+    if (this.#isClosed && this.isIdle) this.#onDrained?.();
+  }
+
+  #leave(exchange: PooledCall, isWhole: boolean): void {
     const { lane } = exchange;
     if (lane === undefined) {
       this.#waiting.remove(exchange);
@@ -64,13 +90,12 @@ export class Pool {
       this.#release(lane, isWhole);
       if (this.#waiting.size > 0) this.#arm();
     }
-    if (this.#isClosed && this.isIdle) this.#onDrained?.();
   }
 
   /** Puts a call back that was not written because its idle socket ended under it. */
-  readd(exchange: Exchange): void {
+  readd(exchange: PooledCall): void {
     this.#waiting.add(exchange);
-    this.remove(exchange, false);
+    this.#leave(exchange, false);
   }
 
   /** Ends idle sockets now and the others with their calls; resolves when all are gone. */

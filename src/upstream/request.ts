@@ -28,6 +28,20 @@ export interface UpstreamAnswer {
   readonly body: Buffer;
 }
 
+/** A provider's answer that is handed on as it comes. */
+export interface UpstreamStream extends Omit<UpstreamAnswer, "body"> {
+  /**
+   * Body after transfer and content decoding, to be read once; the provider's socket is read no faster. Throws the
+   * RelayError of an answer that ends before its end, PROVIDER_TIMEOUT of one that stands still, RESPONSE_TOO_LARGE of
+   * one that grows beyond reason when it is decoded, or the signal's reason.
+   */
+  readonly body: AsyncIterableIterator<Buffer>;
+  /** The deadline of the call has been kept: from here on only the limits of a stream count. */
+  begin(): void;
+  /** Gives up what is left of it; to be called in the end, also when nothing is left. */
+  close(): void;
+}
+
 /** A share of the memory that all calls have together. */
 export interface MemoryShare {
   /** Counts bytes that are held from now on. False, with nothing counted, when there is no room for them. */
@@ -56,5 +70,10 @@ export interface Upstream {
    * rejects with the signal's reason when the caller is gone.
    */
   send(request: UpstreamRequest, limits: UpstreamLimits): Promise<UpstreamAnswer>;
+  /**
+   * Sends one request and reads the head of the answer. Rejects as `send()` does, but knows no RESPONSE_TOO_LARGE:
+   * however large the answer is, only some 64 KiB of it are here at a time.
+   */
+  stream(request: UpstreamRequest, limits: UpstreamLimits): Promise<UpstreamStream>;
   close(): Promise<void>;
 }

@@ -2,6 +2,7 @@
 import { type Guard, guard } from "./guard.js";
 
 const EXCHANGE = "upstream/exchange.ts";
+const WHOLE = "upstream/whole-exchange.ts";
 const DIAL = "upstream/dial";
 const ANSWERS = "upstream/answers";
 const REDACT = "telemetry/redact.ts";
@@ -84,22 +85,22 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   guard(
     "1xx cap",
     EXCHANGE,
-    ["return this.#interim <= this.#answerLimits.maxInformational ||", "return true ||"],
+    ["return this.#interim <= this.answerLimits.maxInformational ||", "return true ||"],
     ANSWERS,
   ),
   guard(
     "answer header count",
     EXCHANGE,
-    ["if (raw.length > 2 * this.#answerLimits.maxHeaderCount)", "if (false)"],
+    ["if (raw.length > 2 * this.answerLimits.maxHeaderCount)", "if (false)"],
     ANSWERS,
   ),
   guard(
     "answer size by length",
-    EXCHANGE,
-    ["if (fields.contentLength > this.#answerLimits.maxResponseBytes)", "if (false)"],
+    WHOLE,
+    ["if (fields.contentLength > this.answerLimits.maxResponseBytes)", "if (false)"],
     ANSWERS,
   ),
-  guard("answer size, raw", EXCHANGE, ["if (this.#size > this.#answerLimits.maxResponseBytes)", "if (false)"], ANSWERS),
+  guard("answer size, raw", WHOLE, ["if (this.#size > this.answerLimits.maxResponseBytes)", "if (false)"], ANSWERS),
   guard("answer size, decoded", "upstream/decode.ts", ["maxOutputLength: maxBytes,", ""], "upstream/decode"),
   guard(
     "content-encoding chain",
@@ -107,16 +108,11 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
     ["const coding = value.trim()", 'const coding = (value.split(",").pop() ?? "").trim()'],
     "upstream/decode",
   ),
-  guard(
-    "transfer-encoding",
-    EXCHANGE,
-    ["return isChunkedOrNone(fields.transferEncoding) ||", "return true ||"],
-    ANSWERS,
-  ),
+  guard("transfer-encoding", WHOLE, ["return isChunkedOrNone(fields.transferEncoding) ||", "return true ||"], ANSWERS),
   guard(
     "answer cut short",
     EXCHANGE,
-    ['if (this.lane?.isBroken === true) this.#failAs("cutShort");\n    else', ""],
+    ['if (this.lane?.isBroken === true) this.failAs("cutShort");\n    else', ""],
     ANSWERS,
     "upstream/tls",
   ),
@@ -185,7 +181,7 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   ),
   guard(
     "redaction of the id token",
-    "relay/relay.ts",
+    "relay/send-with-token.ts",
     ["[current.token] : [current.token, idToken]", "[current.token] : [current.token]"],
     "relay/id-token",
   ),

@@ -36,8 +36,8 @@ export const REQUEST_GUARDS: readonly Guard[] = [
 
   guard(
     "request size, JSON route",
-    "rest/handler.ts",
-    ["readBody(request, options.maxRequestBytes, memory)", "readBody(request, 2 ** 40, memory)"],
+    "rest/read-call.ts",
+    ["readBody(exchange.request, options.maxRequestBytes, memory)", "readBody(exchange.request, 2 ** 40, memory)"],
     "rest/request-limits",
   ),
   guard(
@@ -110,7 +110,7 @@ export const REQUEST_GUARDS: readonly Guard[] = [
   ),
   guard(
     "caller check is made",
-    "relay/relay.ts",
+    "relay/allowed-call.ts",
     ["requireAllowedCaller(options, application, call, trace);", ""],
     "protocols",
   ),
@@ -165,7 +165,7 @@ export const REQUEST_GUARDS: readonly Guard[] = [
   ),
   guard(
     "template binding is asked for",
-    "relay/relay.ts",
+    "relay/allowed-call.ts",
     ["requireBoundOrigin(egress, connection, trace);", ""],
     "relay/bound-origin",
   ),

@@ -42,7 +42,7 @@ export const SECRET_GUARDS: readonly Guard[] = [
   ),
   guard(
     "tenancy: application of the call",
-    "relay/relay.ts",
+    "relay/allowed-call.ts",
     [
       "{ applicationId: application.id, userId: call.userId,",
       "{ applicationId: (globalThis as never as { first: string }).first ??= application.id, userId: call.userId,",
@@ -177,7 +177,7 @@ export const SECRET_GUARDS: readonly Guard[] = [
   guard("budget: stalled requests give way", BUDGET, ["if (share.held > 0) share.evict();", ""], "relay/budget"),
   guard(
     "budget: a call is asked for its place",
-    "rest/handler.ts",
+    "rest/read-call.ts",
     ["if (!memory.begin()) throw overloaded();", ""],
     "relay/overload",
   ),
@@ -187,10 +187,10 @@ export const SECRET_GUARDS: readonly Guard[] = [
     ["else if (memory.reserve(chunk.length))", "else if (true)"],
     "relay/overload",
   ),
-  guard("budget: given back", "rest/handler.ts", ["    memory.release();", ""], "relay/overload"),
+  guard("budget: given back", "rest/read-call.ts", ["    memory.release();", ""], "relay/overload"),
   guard(
     "budget: answer bytes are counted",
-    "upstream/exchange.ts",
+    "upstream/whole-exchange.ts",
     ["if (this.#memory?.reserve(COPIES * chunk.length) === false)", "if (false)"],
     "relay/overload",
   ),
@@ -206,7 +206,12 @@ export const SECRET_GUARDS: readonly Guard[] = [
     ["? inBlocks(counted(body, memory))", "? counted(body, memory)"],
     "regress/tiny-chunks",
   ),
-  guard("rate limits", "relay/relay.ts", ["if (waitSeconds === 0) return;", "if (true) return;"], "relay/rate-limit"),
+  guard(
+    "rate limits",
+    "relay/allowed-call.ts",
+    ["if (waitSeconds === 0) return;", "if (true) return;"],
+    "relay/rate-limit",
+  ),
 
   guard(
     "error text of a fault",

@@ -29,6 +29,7 @@ function upstreamAfter(answerMs: number): Upstream {
         if (Number.isFinite(deadlineMs)) setTimeout(() => reject(new Error("the deadline")), deadlineMs);
         setTimeout(() => resolve(ANSWER), answerMs);
       }),
+    stream: () => Promise.reject(new Error("nothing here is streamed")),
     close: async () => {},
   };
 }

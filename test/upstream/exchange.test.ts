@@ -1,23 +1,29 @@
 import { describe, expect, it } from "vitest";
-import { Exchange } from "../../src/upstream/exchange.js";
 import type { Lane } from "../../src/upstream/lane.js";
 import type { Pool } from "../../src/upstream/pool.js";
+import { WholeExchange } from "../../src/upstream/whole-exchange.js";
 import { failureOf, get, within } from "./upstream-for-test.js";
 
-const LIMITS = { maxResponseBytes: 100, maxHeaderCount: 10, maxInformational: 1 };
+const LIMITS = {
+  maxResponseBytes: 100,
+  maxHeaderCount: 10,
+  maxInformational: 1,
+  streamIdleTimeoutMs: 0,
+  streamTimeoutMs: 0,
+};
 
 /** An exchange whose lane does what the test says: for what undici must not do, and therefore does not. */
-function exchangeOn(send: () => void): { exchange: Exchange; sent: Promise<unknown> } {
+function exchangeOn(send: () => void): { exchange: WholeExchange; sent: Promise<unknown> } {
   const lane = { isUsed: false, isBroken: false, send } as unknown as Lane;
   const pool = { add: () => true, remove: () => {} } as unknown as Pool;
-  const exchange = new Exchange(get("https://api.test"), "", pool, LIMITS);
+  const exchange = new WholeExchange(get("https://api.test"), "", pool, LIMITS);
   const sent = exchange.start(within());
   exchange.lane = lane;
   exchange.send(lane);
   return { exchange, sent };
 }
 
-describe("Exchange", () => {
+describe("WholeExchange", () => {
   it("does not let a request be written twice", async () => {
     const { exchange, sent } = exchangeOn(() => {});
     let aborts = 0;

@@ -16,7 +16,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file relay/v1/relay.proto.
  */
 export const file_relay_v1_relay: GenFile = /*@__PURE__*/
-  fileDesc("ChRyZWxheS92MS9yZWxheS5wcm90bxIIcmVsYXkudjEiagoWTGlzdENvbm5lY3Rpb25zUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEhIKCnB1YmxpY19rZXkYAiABKAkSFgoOdXNlcl9zaWduYXR1cmUYAyABKAkSEwoLcHJpdmF0ZV9rZXkYBCABKAkiRAoXTGlzdENvbm5lY3Rpb25zUmVzcG9uc2USKQoLY29ubmVjdGlvbnMYASADKAsyFC5yZWxheS52MS5Db25uZWN0aW9uIsgDCgpDb25uZWN0aW9uEhUKDXByb3ZpZGVyX25hbWUYASABKAkSDQoFc3RhdGUYAiABKAkSFAoMc3RhdGVfcmVhc29uGAMgASgJEg0KBXNjb3BlGAQgASgJEkUKEW9yaWdpbl9wYXJhbWV0ZXJzGAUgAygLMioucmVsYXkudjEuQ29ubmVjdGlvbi5PcmlnaW5QYXJhbWV0ZXJzRW50cnkSLwoLY3JlYXRlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3VwZGF0ZV90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtleHBpcmVfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHQoVcmVmcmVzaF9mYWlsdXJlX2NvdW50GAkgASgFEj0KGWxhc3RfcmVmcmVzaF9mYWlsdXJlX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wGjcKFU9yaWdpblBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIoIBChdEZWxldGVDb25uZWN0aW9uUmVxdWVzdBIVCg1wcm92aWRlcl9uYW1lGAEgASgJEg8KB3VzZXJfaWQYAiABKAkSEgoKcHVibGljX2tleRgDIAEoCRIWCg51c2VyX3NpZ25hdHVyZRgEIAEoCRITCgtwcml2YXRlX2tleRgFIAEoCSIuChhEZWxldGVDb25uZWN0aW9uUmVzcG9uc2USEgoKcmV2b2NhdGlvbhgBIAEoCSKxAgoYQ3JlYXRlQ29ubmVjdExpbmtSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSEgoKcHVibGljX2tleRgCIAEoCRITCgtwcml2YXRlX2tleRgDIAEoCRIVCg1wcm92aWRlcl9uYW1lGAQgASgJEhEKCXByb3ZpZGVycxgFIAMoCRIUCgxyZWRpcmVjdF91cmkYBiABKAkSDQoFc2NvcGUYByABKAkSUwoRb3JpZ2luX3BhcmFtZXRlcnMYCCADKAsyOC5yZWxheS52MS5DcmVhdGVDb25uZWN0TGlua1JlcXVlc3QuT3JpZ2luUGFyYW1ldGVyc0VudHJ5GjcKFU9yaWdpblBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBImEKGUNyZWF0ZUNvbm5lY3RMaW5rUmVzcG9uc2USEwoLY29ubmVjdF91cmkYASABKAkSLwoLZXhwaXJlX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIiEKC0Vycm9yRGV0YWlsEhIKCmVycm9yX3R5cGUYASABKAkizgEKC0NhbGxSZXF1ZXN0EhUKDXByb3ZpZGVyX25hbWUYASABKAkSDwoHdXNlcl9pZBgCIAEoCRISCgpwdWJsaWNfa2V5GAMgASgJEicKBGNhbGwYBCABKAsyGS5yZWxheS52MS5DYWxsRGVzY3JpcHRpb24SFgoOdXNlcl9zaWduYXR1cmUYBSABKAkSEwoLcHJpdmF0ZV9rZXkYBiABKAkSLQoNcmVzcG9uc2VfbW9kZRgHIAEoDjIWLnJlbGF5LnYxLlJlc3BvbnNlTW9kZSL+AQoPQ2FsbERlc2NyaXB0aW9uEgsKA3VybBgBIAEoCRIOCgZtZXRob2QYAiABKAkSKAoHcGF5bG9hZBgDIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSNwoHaGVhZGVycxgEIAMoCzImLnJlbGF5LnYxLkNhbGxEZXNjcmlwdGlvbi5IZWFkZXJzRW50cnkSLQoMcXVlcnlfc3RyaW5nGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIMCgRib2R5GAYgASgMGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIjEKDENhbGxSZXNwb25zZRIhCgRyb3dzGAEgAygLMhMucmVsYXkudjEuUmVzdWx0Um93ItkCCglSZXN1bHRSb3cSEwoLcGluY19zdGF0dXMYASABKAkSEwoLc3RhdHVzX2NvZGUYAiABKAUSFAoMY29udGVudF90eXBlGAMgASgJEiQKBGRhdGEYBCABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSEgoKZXJyb3JfdHlwZRgFIAEoCRIVCg1pbmVybmFsX2Vycm9yGAYgASgJEjEKB2hlYWRlcnMYByADKAsyIC5yZWxheS52MS5SZXN1bHRSb3cuSGVhZGVyc0VudHJ5Eg8KB2NhbGxfaWQYCCABKAkSFQoNZGF0YV9lbmNvZGluZxgJIAEoCRIRCgRib2R5GAogASgMSACIAQESFAoMZGF0YV9yb3VuZGVkGAsgASgIGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgcKBV9ib2R5Kl0KDFJlc3BvbnNlTW9kZRIdChlSRVNQT05TRV9NT0RFX1VOU1BFQ0lGSUVEEAASFgoSUkVTUE9OU0VfTU9ERV9EQVRBEAESFgoSUkVTUE9OU0VfTU9ERV9CT0RZEAIy8gMKDFJlbGF5U2VydmljZRJnCgRDYWxsEhUucmVsYXkudjEuQ2FsbFJlcXVlc3QaFi5yZWxheS52MS5DYWxsUmVzcG9uc2UiMILT5JMCKjoEY2FsbCIiL29hdXRoL21ldGhvZC97cHJvdmlkZXJfbmFtZX0vY2FsbBJyCg9MaXN0Q29ubmVjdGlvbnMSIC5yZWxheS52MS5MaXN0Q29ubmVjdGlvbnNSZXF1ZXN0GiEucmVsYXkudjEuTGlzdENvbm5lY3Rpb25zUmVzcG9uc2UiGoLT5JMCFBISL29hdXRoL2Nvbm5lY3Rpb25zEoUBChBEZWxldGVDb25uZWN0aW9uEiEucmVsYXkudjEuRGVsZXRlQ29ubmVjdGlvblJlcXVlc3QaIi5yZWxheS52MS5EZWxldGVDb25uZWN0aW9uUmVzcG9uc2UiKoLT5JMCJCoiL29hdXRoL2Nvbm5lY3Rpb25zL3twcm92aWRlcl9uYW1lfRJ9ChFDcmVhdGVDb25uZWN0TGluaxIiLnJlbGF5LnYxLkNyZWF0ZUNvbm5lY3RMaW5rUmVxdWVzdBojLnJlbGF5LnYxLkNyZWF0ZUNvbm5lY3RMaW5rUmVzcG9uc2UiH4LT5JMCGToBKiIUL29hdXRoL2Nvbm5lY3QtbGlua3NiBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("ChRyZWxheS92MS9yZWxheS5wcm90bxIIcmVsYXkudjEiagoWTGlzdENvbm5lY3Rpb25zUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEhIKCnB1YmxpY19rZXkYAiABKAkSFgoOdXNlcl9zaWduYXR1cmUYAyABKAkSEwoLcHJpdmF0ZV9rZXkYBCABKAkiRAoXTGlzdENvbm5lY3Rpb25zUmVzcG9uc2USKQoLY29ubmVjdGlvbnMYASADKAsyFC5yZWxheS52MS5Db25uZWN0aW9uIsgDCgpDb25uZWN0aW9uEhUKDXByb3ZpZGVyX25hbWUYASABKAkSDQoFc3RhdGUYAiABKAkSFAoMc3RhdGVfcmVhc29uGAMgASgJEg0KBXNjb3BlGAQgASgJEkUKEW9yaWdpbl9wYXJhbWV0ZXJzGAUgAygLMioucmVsYXkudjEuQ29ubmVjdGlvbi5PcmlnaW5QYXJhbWV0ZXJzRW50cnkSLwoLY3JlYXRlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3VwZGF0ZV90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtleHBpcmVfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHQoVcmVmcmVzaF9mYWlsdXJlX2NvdW50GAkgASgFEj0KGWxhc3RfcmVmcmVzaF9mYWlsdXJlX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wGjcKFU9yaWdpblBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIoIBChdEZWxldGVDb25uZWN0aW9uUmVxdWVzdBIVCg1wcm92aWRlcl9uYW1lGAEgASgJEg8KB3VzZXJfaWQYAiABKAkSEgoKcHVibGljX2tleRgDIAEoCRIWCg51c2VyX3NpZ25hdHVyZRgEIAEoCRITCgtwcml2YXRlX2tleRgFIAEoCSIuChhEZWxldGVDb25uZWN0aW9uUmVzcG9uc2USEgoKcmV2b2NhdGlvbhgBIAEoCSKxAgoYQ3JlYXRlQ29ubmVjdExpbmtSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSEgoKcHVibGljX2tleRgCIAEoCRITCgtwcml2YXRlX2tleRgDIAEoCRIVCg1wcm92aWRlcl9uYW1lGAQgASgJEhEKCXByb3ZpZGVycxgFIAMoCRIUCgxyZWRpcmVjdF91cmkYBiABKAkSDQoFc2NvcGUYByABKAkSUwoRb3JpZ2luX3BhcmFtZXRlcnMYCCADKAsyOC5yZWxheS52MS5DcmVhdGVDb25uZWN0TGlua1JlcXVlc3QuT3JpZ2luUGFyYW1ldGVyc0VudHJ5GjcKFU9yaWdpblBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBImEKGUNyZWF0ZUNvbm5lY3RMaW5rUmVzcG9uc2USEwoLY29ubmVjdF91cmkYASABKAkSLwoLZXhwaXJlX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIiEKC0Vycm9yRGV0YWlsEhIKCmVycm9yX3R5cGUYASABKAkizgEKC0NhbGxSZXF1ZXN0EhUKDXByb3ZpZGVyX25hbWUYASABKAkSDwoHdXNlcl9pZBgCIAEoCRISCgpwdWJsaWNfa2V5GAMgASgJEicKBGNhbGwYBCABKAsyGS5yZWxheS52MS5DYWxsRGVzY3JpcHRpb24SFgoOdXNlcl9zaWduYXR1cmUYBSABKAkSEwoLcHJpdmF0ZV9rZXkYBiABKAkSLQoNcmVzcG9uc2VfbW9kZRgHIAEoDjIWLnJlbGF5LnYxLlJlc3BvbnNlTW9kZSL+AQoPQ2FsbERlc2NyaXB0aW9uEgsKA3VybBgBIAEoCRIOCgZtZXRob2QYAiABKAkSKAoHcGF5bG9hZBgDIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSNwoHaGVhZGVycxgEIAMoCzImLnJlbGF5LnYxLkNhbGxEZXNjcmlwdGlvbi5IZWFkZXJzRW50cnkSLQoMcXVlcnlfc3RyaW5nGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIMCgRib2R5GAYgASgMGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIjEKDENhbGxSZXNwb25zZRIhCgRyb3dzGAEgAygLMhMucmVsYXkudjEuUmVzdWx0Um93InsKEkNhbGxTdHJlYW1SZXNwb25zZRIoCgRoZWFkGAEgASgLMhgucmVsYXkudjEuQ2FsbFN0cmVhbUhlYWRIABIPCgVjaHVuaxgCIAEoDEgAEiIKA3JvdxgDIAEoCzITLnJlbGF5LnYxLlJlc3VsdFJvd0gAQgYKBHBhcnQitAEKDkNhbGxTdHJlYW1IZWFkEhMKC3N0YXR1c19jb2RlGAEgASgFEhQKDGNvbnRlbnRfdHlwZRgCIAEoCRI2CgdoZWFkZXJzGAMgAygLMiUucmVsYXkudjEuQ2FsbFN0cmVhbUhlYWQuSGVhZGVyc0VudHJ5Eg8KB2NhbGxfaWQYBCABKAkaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi2QIKCVJlc3VsdFJvdxITCgtwaW5jX3N0YXR1cxgBIAEoCRITCgtzdGF0dXNfY29kZRgCIAEoBRIUCgxjb250ZW50X3R5cGUYAyABKAkSJAoEZGF0YRgEIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRISCgplcnJvcl90eXBlGAUgASgJEhUKDWluZXJuYWxfZXJyb3IYBiABKAkSMQoHaGVhZGVycxgHIAMoCzIgLnJlbGF5LnYxLlJlc3VsdFJvdy5IZWFkZXJzRW50cnkSDwoHY2FsbF9pZBgIIAEoCRIVCg1kYXRhX2VuY29kaW5nGAkgASgJEhEKBGJvZHkYCiABKAxIAIgBARIUCgxkYXRhX3JvdW5kZWQYCyABKAgaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCBwoFX2JvZHkqXQoMUmVzcG9uc2VNb2RlEh0KGVJFU1BPTlNFX01PREVfVU5TUEVDSUZJRUQQABIWChJSRVNQT05TRV9NT0RFX0RBVEEQARIWChJSRVNQT05TRV9NT0RFX0JPRFkQAjLrBAoMUmVsYXlTZXJ2aWNlEmcKBENhbGwSFS5yZWxheS52MS5DYWxsUmVxdWVzdBoWLnJlbGF5LnYxLkNhbGxSZXNwb25zZSIwgtPkkwIqOgRjYWxsIiIvb2F1dGgvbWV0aG9kL3twcm92aWRlcl9uYW1lfS9jYWxsEncKCkNhbGxTdHJlYW0SFS5yZWxheS52MS5DYWxsUmVxdWVzdBocLnJlbGF5LnYxLkNhbGxTdHJlYW1SZXNwb25zZSIygtPkkwIsOgRjYWxsIiQvb2F1dGgvbWV0aG9kL3twcm92aWRlcl9uYW1lfS9zdHJlYW0wARJyCg9MaXN0Q29ubmVjdGlvbnMSIC5yZWxheS52MS5MaXN0Q29ubmVjdGlvbnNSZXF1ZXN0GiEucmVsYXkudjEuTGlzdENvbm5lY3Rpb25zUmVzcG9uc2UiGoLT5JMCFBISL29hdXRoL2Nvbm5lY3Rpb25zEoUBChBEZWxldGVDb25uZWN0aW9uEiEucmVsYXkudjEuRGVsZXRlQ29ubmVjdGlvblJlcXVlc3QaIi5yZWxheS52MS5EZWxldGVDb25uZWN0aW9uUmVzcG9uc2UiKoLT5JMCJCoiL29hdXRoL2Nvbm5lY3Rpb25zL3twcm92aWRlcl9uYW1lfRJ9ChFDcmVhdGVDb25uZWN0TGluaxIiLnJlbGF5LnYxLkNyZWF0ZUNvbm5lY3RMaW5rUmVxdWVzdBojLnJlbGF5LnYxLkNyZWF0ZUNvbm5lY3RMaW5rUmVzcG9uc2UiH4LT5JMCGToBKiIUL29hdXRoL2Nvbm5lY3QtbGlua3NiBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * ListConnectionsRequest names the user whose connections are listed.
@@ -517,6 +517,96 @@ export const CallResponseSchema: GenMessage<CallResponse> = /*@__PURE__*/
   messageDesc(file_relay_v1_relay, 10);
 
 /**
+ * CallStreamResponse is one piece of a provider's answer.
+ *
+ * @generated from message relay.v1.CallStreamResponse
+ */
+export type CallStreamResponse = Message<"relay.v1.CallStreamResponse"> & {
+  /**
+   * What this message carries.
+   *
+   * @generated from oneof relay.v1.CallStreamResponse.part
+   */
+  part: {
+    /**
+     * Status and fields of the answer. Comes first, once.
+     *
+     * @generated from field: relay.v1.CallStreamHead head = 1;
+     */
+    value: CallStreamHead;
+    case: "head";
+  } | {
+    /**
+     * Bytes of the body after its content coding is undone, as they came; how
+     * they are cut means nothing.
+     *
+     * @generated from field: bytes chunk = 2;
+     */
+    value: Uint8Array;
+    case: "chunk";
+  } | {
+    /**
+     * Why the call failed: an error row without data. Comes last, once, with or
+     * without a head before it.
+     *
+     * @generated from field: relay.v1.ResultRow row = 3;
+     */
+    value: ResultRow;
+    case: "row";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message relay.v1.CallStreamResponse.
+ * Use `create(CallStreamResponseSchema)` to create a new message.
+ */
+export const CallStreamResponseSchema: GenMessage<CallStreamResponse> = /*@__PURE__*/
+  messageDesc(file_relay_v1_relay, 11);
+
+/**
+ * CallStreamHead is the head of a provider's answer.
+ *
+ * @generated from message relay.v1.CallStreamHead
+ */
+export type CallStreamHead = Message<"relay.v1.CallStreamHead"> & {
+  /**
+   * The provider's HTTP status.
+   *
+   * @generated from field: int32 status_code = 1;
+   */
+  statusCode: number;
+
+  /**
+   * Media type of the provider's answer, without parameters.
+   *
+   * @generated from field: string content_type = 2;
+   */
+  contentType: string;
+
+  /**
+   * As ResultRow.headers. Content-Length and Content-Encoding speak of the body
+   * as the provider sent it, not of the chunks.
+   *
+   * @generated from field: map<string, string> headers = 3;
+   */
+  headers: { [key: string]: string };
+
+  /**
+   * Id of this call; the relay's log line has the same.
+   *
+   * @generated from field: string call_id = 4;
+   */
+  callId: string;
+};
+
+/**
+ * Describes the message relay.v1.CallStreamHead.
+ * Use `create(CallStreamHeadSchema)` to create a new message.
+ */
+export const CallStreamHeadSchema: GenMessage<CallStreamHead> = /*@__PURE__*/
+  messageDesc(file_relay_v1_relay, 12);
+
+/**
  * ResultRow is the outcome of one call.
  *
  * @generated from message relay.v1.ResultRow
@@ -636,7 +726,7 @@ export type ResultRow = Message<"relay.v1.ResultRow"> & {
  * Use `create(ResultRowSchema)` to create a new message.
  */
 export const ResultRowSchema: GenMessage<ResultRow> = /*@__PURE__*/
-  messageDesc(file_relay_v1_relay, 11);
+  messageDesc(file_relay_v1_relay, 13);
 
 /**
  * ResponseMode selects how the provider's body comes back in a row.
@@ -684,6 +774,7 @@ export const RelayService: GenService<{
    * of one user and answers with exactly one row. Refusals and failures are
    * error rows (see ResultRow.error_type) with RPC code OK; RPC error codes are
    * only for what never became a call: an undecodable or too large message.
+   * buf:lint:ignore RPC_REQUEST_RESPONSE_UNIQUE
    *
    * @generated from rpc relay.v1.RelayService.Call
    */
@@ -691,6 +782,28 @@ export const RelayService: GenService<{
     methodKind: "unary";
     input: typeof CallRequestSchema;
     output: typeof CallResponseSchema;
+  },
+  /**
+   * CallStream performs one HTTP request as Call does, under the same checks,
+   * and hands the answer on as it comes: for downloads without a size limit and
+   * for server-sent events. The answer is one head, then chunks, then the end of
+   * the stream with code OK. The answer of a provider with status 400 or above
+   * is a head and chunks as well: its status stands in the head. A call that
+   * fails is told by a row, which is always the last message: the only one when
+   * no head came before it, otherwise a sign that the chunks are incomplete.
+   * response_mode, GETFILE's base64 and x-pinc-response-data-at mean nothing
+   * here. On the JSON route the provider's own status, fields and body come
+   * back as the HTTP answer, and a call that fails before the head is an error
+   * row with its own HTTP status; one that fails later is an answer cut short.
+   * buf:lint:ignore RPC_REQUEST_STANDARD_NAME
+   * buf:lint:ignore RPC_REQUEST_RESPONSE_UNIQUE
+   *
+   * @generated from rpc relay.v1.RelayService.CallStream
+   */
+  callStream: {
+    methodKind: "server_streaming";
+    input: typeof CallRequestSchema;
+    output: typeof CallStreamResponseSchema;
   },
   /**
    * ListConnections lists a user's connections with their states, never with

@@ -1,0 +1,100 @@
+import type { Application } from "../applications/application.js";
+import { requireCallerIds } from "../applications/caller-ids.js";
+import { type CallerOptions, requireAllowedCaller, requireApplication } from "../applications/require-caller.js";
+import { RelayError } from "../errors.js";
+import { decideBoundOrigin, decideEgress, type EgressAllowed } from "../providers/egress.js";
+import { requirePlaceholders } from "../providers/placeholder.js";
+import type { Provider, ProviderCatalog } from "../providers/provider.js";
+import type { Connection, ConnectionStore } from "../tokens/connection.js";
+import type { Call } from "./call.js";
+import { type CheckedCall, checkCall } from "./checked-call.js";
+import type { RateLimiter } from "./rate-limiter.js";
+import type { CallTrace } from "./trace.js";
+
+/** What the checks need. */
+export interface AllowanceOptions extends CallerOptions {
+  readonly catalog: ProviderCatalog;
+  readonly connections: ConnectionStore;
+  readonly rateLimiter: RateLimiter;
+  /** A fresh multipart boundary (RFC 2046 section 5.1.1). */
+  readonly newBoundary: () => string;
+}
+
+/** A call that every check has let through. */
+export interface AllowedCall {
+  readonly call: Call;
+  readonly trace: CallTrace;
+  readonly provider: Provider;
+  readonly checked: CheckedCall;
+  readonly egress: EgressAllowed;
+  readonly connection: Connection;
+}
+
+/** Every check of a call, top to bottom: all refusals come before a token is opened. Fails with the refusal. */
+export async function requireAllowedCall(
+  options: AllowanceOptions,
+  call: Call,
+  trace: CallTrace,
+): Promise<AllowedCall> {
+  requireCallerIds(call);
+  const application = await requireApplication(options, call, trace);
+  requireAllowedCaller(options, application, call, trace);
+  if (application.callsPerMinute > 0) await requireRate(options, application.id, application.callsPerMinute);
+  const provider = requireProvider(options, call, trace);
+  const checked = checkCall(call.description, options.newBoundary);
+  const egress = requireEgress(call.description.url, provider, trace);
+  const connection = await requireConnection(options, application, call, provider);
+  requireBoundOrigin(egress, connection, trace);
+  requirePlaceholders(egress.path, provider, { id_token: connection.idToken !== undefined });
+  const { connectionCallsPerMinute } = application;
+  if (connectionCallsPerMinute > 0) await requireRate(options, connection.id, connectionCallsPerMinute);
+  return { call, trace, provider, checked, egress, connection };
+}
+
+async function requireRate({ rateLimiter }: AllowanceOptions, key: string, callsPerMinute: number): Promise<void> {
+  const waitSeconds = await rateLimiter.take(key, callsPerMinute);
+  if (waitSeconds === 0) return;
+  const limit = `${callsPerMinute} calls a minute`;
+  throw new RelayError("RATE_LIMITED", `The limit of ${limit} is reached. Try again in ${waitSeconds} seconds.`);
+}
+
+function requireProvider({ catalog }: AllowanceOptions, call: Call, trace: CallTrace): Provider {
+  const provider = catalog.find(call.providerName);
+  if (provider === undefined) {
+    throw new RelayError(
+      "INVALID_PROVIDER",
+      "There is no provider of this name. Check the provider's name in the path.",
+    );
+  }
+  trace.provider = provider.name;
+  return provider;
+}
+
+function requireEgress(url: string, provider: Provider, trace: CallTrace): EgressAllowed {
+  const decision = decideEgress(url, provider);
+  trace.rule = decision.rule;
+  if (decision.result === "deny") throw new RelayError("URL_NOT_ALLOWED", decision.message);
+  return decision;
+}
+
+async function requireConnection(
+  { connections }: AllowanceOptions,
+  application: Application,
+  call: Call,
+  provider: Provider,
+): Promise<Connection> {
+  const key = { applicationId: application.id, userId: call.userId, providerName: provider.name };
+  const connection = await connections.find(key);
+  if (connection !== undefined) return connection;
+  throw new RelayError(
+    "INVALID_OAUTHID",
+    "This user has no connection at this provider. Connect the user first; user ids match exactly, and a raw + in a query is a space.",
+  );
+}
+
+function requireBoundOrigin(egress: EgressAllowed, connection: Connection, trace: CallTrace): void {
+  const decision = decideBoundOrigin(egress, connection.originParameters);
+  if (decision.result === "allow") return;
+  trace.rule = decision.rule;
+  throw new RelayError("URL_NOT_ALLOWED", decision.message);
+}

@@ -1,0 +1,102 @@
+import { placeCredential } from "../providers/credential.js";
+import { fillPlaceholders } from "../providers/placeholder.js";
+import type { HeaderPairs } from "../providers/provider.js";
+import type { Secret } from "../tokens/secret.js";
+import type { CurrentToken, TokenSource } from "../tokens/token-source.js";
+import type { UpstreamAnswer, UpstreamRequest } from "../upstream/request.js";
+import type { AllowedCall } from "./allowed-call.js";
+import { appendQuery } from "./query.js";
+import { isTokenRefused } from "./refusal.js";
+import { noteAnswered, noteSent } from "./trace.js";
+
+/** What sending with a token needs. */
+export interface TokenOptions {
+  readonly tokens: TokenSource;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** How a request is sent, and what is done with an answer that another one takes the place of. */
+export interface Sender<Answer extends UpstreamAnswer> {
+  /** The body of the answer is as much of it as is needed to know whether it speaks of the token. */
+  send(request: UpstreamRequest, allowed: AllowedCall): Promise<Answer>;
+  discard(answer: Answer): void;
+}
+
+/** An answer, and the secrets that were sent for it: none of them may leave in it. */
+export interface Sent<Answer> {
+  readonly answer: Answer;
+  readonly secrets: readonly Secret[];
+}
+
+/**
+ * Sent unless the call or the provider's definition says otherwise. Answers are asked for as they are: undoing a
+ * compression costs more than it saves on the short way to a relay, and what a provider compresses all the same is
+ * decoded under the limit.
+ */
+const DEFAULT_HEADERS: HeaderPairs = [
+  ["accept", "*/*"],
+  ["accept-encoding", "identity"],
+  ["user-agent", "provider-call-relay"],
+];
+
+/** Sends the call; once more, with another token, when the provider says that the token has ended (threats 3.6). */
+export async function sendWithToken<Answer extends UpstreamAnswer>(
+  options: TokenOptions,
+  allowed: AllowedCall,
+  sender: Sender<Answer>,
+): Promise<Sent<Answer>> {
+  const { tokens, now } = options;
+  const used = await tokens.accessToken(allowed.connection, allowed.call);
+  const sent = await send(options, allowed, used, sender);
+  const isRefused = ({ answer }: Sent<Answer>, { connection: { obtainedAt } }: CurrentToken) =>
+    isTokenRefused(allowed.provider, answer, now() - obtainedAt);
+  if (!isRefused(sent, used)) return sent;
+  const other = await tokens.tokenAfterRefusal(used.connection, allowed.call).catch((error: unknown) => {
+    sender.discard(sent.answer);
+    throw error;
+  });
+  if (other === undefined) return sent;
+  sender.discard(sent.answer);
+  const again = await send(options, allowed, other, sender);
+  if (isRefused(again, other)) tokens.noteRefusedAgain(other.connection);
+  return { answer: again.answer, secrets: [...sent.secrets, ...again.secrets] };
+}
+
+async function send<Answer extends UpstreamAnswer>(
+  options: TokenOptions,
+  allowed: AllowedCall,
+  current: CurrentToken,
+  sender: Sender<Answer>,
+): Promise<Sent<Answer>> {
+  const { trace, provider, checked, egress } = allowed;
+  const token = current.token.reveal();
+  // Opened only where the provider's definition lets a url name it.
+  const idToken = provider.urlPlaceholders.has("id_token")
+    ? await options.tokens.idToken(current.connection)
+    : undefined;
+  const target = fillPlaceholders(egress.path, provider, { access_token: token, id_token: idToken?.reveal() });
+  const { path, headers } = placeCredential({
+    provider,
+    headers: checked.headers,
+    defaults: DEFAULT_HEADERS,
+    path: appendQuery(target, checked.query),
+    token,
+  });
+  const request: UpstreamRequest = {
+    origin: egress.origin,
+    path,
+    method: checked.method,
+    headers,
+    body: checked.body,
+    connectionId: current.connection.id,
+    allowPrivateNetwork: provider.allowPrivateNetwork,
+  };
+  noteSent(trace, request);
+  try {
+    const answer = await sender.send(request, allowed);
+    return { answer, secrets: idToken === undefined ? [current.token] : [current.token, idToken] };
+  } finally {
+    noteAnswered(trace);
+  }
+}

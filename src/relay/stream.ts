@@ -1,0 +1,103 @@
+import { causeOf } from "../telemetry/log.js";
+import type { Redactor } from "../telemetry/redact.js";
+import { requireAllowedCall } from "./allowed-call.js";
+import { headFromUpstream } from "./answer.js";
+import { overloaded } from "./budget.js";
+import type { Call } from "./call.js";
+import {
+  type AnswerHead,
+  callerGone,
+  type ErrorOutcome,
+  type Outcome,
+  outcomeFromAnswer,
+  outcomeFromError,
+  outcomeFromFailure,
+} from "./outcome.js";
+import type { RelayOptions } from "./relay.js";
+import { sendWithToken } from "./send-with-token.js";
+import { createStreamSender, type StreamedAnswer } from "./stream-sender.js";
+import { type CallTrace, createCallTrace } from "./trace.js";
+
+/** One piece of an answer: the head, then chunks; a failure is the last one, with or without a head before it. */
+export type StreamPart =
+  | { readonly kind: "head"; readonly head: AnswerHead }
+  /** Never empty. */
+  | { readonly kind: "chunk"; readonly bytes: Buffer }
+  | { readonly kind: "failure"; readonly outcome: ErrorOutcome };
+
+/** What one stream holds at a time: bytes that wait for the caller, here and in its socket. */
+const STREAM_BYTES = 128 * 1024;
+
+/** How long a caller may leave a part untaken, in milliseconds: as long as a provider may send nothing. */
+const CALLER_TIMEOUT_MS = 120_000;
+
+/** One call whose answer is handed on as it comes, top to bottom. */
+export async function* streamCall(options: RelayOptions, call: Call): AsyncGenerator<StreamPart, void, undefined> {
+  const trace = createCallTrace(call);
+  let outcome: Outcome = outcomeFromError(call.callId, callerGone(), options.log.fault);
+  try {
+    if (!call.memory.reserve(STREAM_BYTES)) throw overloaded();
+    const allowed = await requireAllowedCall(options, call, trace);
+    const { answer, secrets } = await sendWithToken(options, allowed, createStreamSender(options.upstream));
+    const redactor = options.redactorFor(secrets);
+    const head = headFromUpstream(answer, redactor);
+    yield* untilLeft(call, partsFrom(head, answer, redactor, trace));
+    outcome = outcomeFromAnswer(call.callId, { ...head, data: { kind: "empty" } });
+  } catch (error) {
+    trace.cause = causeOf(error);
+    const failed = outcomeFromFailure(call, error, options.log.fault);
+    outcome = failed;
+    yield { kind: "failure", outcome: failed };
+  } finally {
+    options.log.call(trace, outcome);
+  }
+}
+
+/**
+ * Cuts a caller off that takes nothing for too long: its place is given back, and whoever holds its connection ends it.
+ * One timer for all parts, since there may be millions.
+ */
+async function* untilLeft(call: Call, parts: AsyncIterable<StreamPart>): AsyncGenerator<StreamPart, void, undefined> {
+  let isWaiting = false;
+  const timer = setTimeout(() => {
+    if (isWaiting) call.memory.evict();
+  }, CALLER_TIMEOUT_MS);
+  try {
+    for await (const part of parts) {
+      isWaiting = true;
+      timer.refresh();
+      yield part;
+      isWaiting = false;
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function* partsFrom(
+  head: AnswerHead,
+  { body, stream }: StreamedAnswer,
+  redactor: Redactor,
+  trace: CallTrace,
+): AsyncGenerator<StreamPart, void, undefined> {
+  const redacting = redactor.stream();
+  try {
+    stream.begin();
+    yield { kind: "head", head };
+    for await (const piece of startedWith(body, stream.body)) {
+      const bytes = redacting.push(piece);
+      trace.streamedBytes += bytes.length;
+      if (bytes.length > 0) yield { kind: "chunk", bytes };
+    }
+    const bytes = redacting.end();
+    trace.streamedBytes += bytes.length;
+    if (bytes.length > 0) yield { kind: "chunk", bytes };
+  } finally {
+    stream.close();
+  }
+}
+
+async function* startedWith(start: Buffer, rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
+  if (start.length > 0) yield start;
+  yield* rest;
+}

@@ -1,0 +1,97 @@
+import { Readable } from "node:stream";
+import { parseContentCoding } from "./decode.js";
+import { decodeStream } from "./decode-stream.js";
+import { Exchange, isChunkedOrNone } from "./exchange.js";
+import { relayError } from "./failure.js";
+import type { AnswerFields } from "./fields.js";
+import type { UpstreamStream } from "./request.js";
+
+/** Bytes of an answer that wait here to be taken; then the provider's socket is not read. */
+const WAITING_BYTES = 64 * 1024;
+
+/** A request whose answer is handed over with its head. */
+export class StreamedExchange extends Exchange<UpstreamStream> {
+  readonly isStream = true;
+  #body: Readable | undefined;
+  #idleTimer: NodeJS.Timeout | undefined;
+  /** Whether the provider is waited for, and not whoever reads the body. */
+  #isWanted = true;
+
+  protected onHead(statusCode: number, fields: AnswerFields): boolean {
+    const hasBody = this.request.method !== "HEAD" && statusCode !== 304;
+    const coding = parseContentCoding(fields.contentEncoding ?? "");
+    if (hasBody && (coding === undefined || !isChunkedOrNone(fields.transferEncoding))) return this.failAs("coding");
+    const body = this.#createBody();
+    this.#body = body;
+    this.succeed({
+      statusCode,
+      rawHeaders: fields.lines,
+      body: decodeStream(body, coding ?? "identity", this.answerLimits.maxResponseBytes),
+      begin: () => this.#begin(),
+      close: () => void body.destroy(),
+    });
+    // A 304 has no body, but may tell the length of the one it stands for, which undici takes for a mismatch.
+    return statusCode === 304 && fields.contentLength > 0 ? this.finish(false) : true;
+  }
+
+  onData(chunk: Buffer): boolean {
+    if (this.isOver) return true;
+    this.#idleTimer?.refresh();
+    this.#isWanted = this.#body?.push(chunk) === true;
+    if (!this.#isWanted) this.lane?.hold();
+    return true;
+  }
+
+  /** Nothing came for too long. */
+  onIdle(): void {
+    if (this.#isWanted) this.failAs("silent");
+  }
+
+  protected finish(isSocketClean: boolean): true {
+    this.end();
+    clearTimeout(this.#idleTimer);
+    this.lane?.unhold();
+    this.pool.remove(this, isSocketClean);
+    this.#body?.push(null);
+    return true;
+  }
+
+  protected override fail(reason: unknown): void {
+    if (this.isOver) return;
+    super.fail(reason);
+    clearTimeout(this.#idleTimer);
+    this.#body?.destroy(reason instanceof Error ? reason : relayError("cutShort", reason));
+  }
+
+  #createBody(): Readable {
+    const body = new Readable({
+      highWaterMark: WAITING_BYTES,
+      read: () => this.#onWanted(),
+      destroy: (error, done) => {
+        this.fail(error);
+        done(error);
+      },
+    });
+    // Whoever reads it learns of a failure there; nobody may be reading it yet.
+    body.on("error", () => {});
+    return body;
+  }
+
+  /** Never called while undici hands bytes over: the body is read by those who wait for it. */
+  #onWanted(): void {
+    if (this.isOver || this.#isWanted) return;
+    this.#isWanted = true;
+    this.#idleTimer?.refresh();
+    this.lane?.readOn();
+  }
+
+  #begin(): void {
+    if (this.isOver) return;
+    this.setDeadline(this.answerLimits.streamTimeoutMs);
+    this.#idleTimer = setTimeout(onIdleTimer, this.answerLimits.streamIdleTimeoutMs, this);
+  }
+}
+
+function onIdleTimer(exchange: StreamedExchange): void {
+  exchange.onIdle();
+}
