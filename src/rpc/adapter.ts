@@ -57,7 +57,11 @@ async function answer(
   response: HttpResponse,
 ): Promise<void> {
   const memory = options.budget.open();
-  response.on("close", () => memory.release());
+  response.on("close", () => {
+    memory.release();
+    // connect-node waits for it before it writes on, and over HTTP/2 nothing else tells it that the caller is gone.
+    response.emit("drain");
+  });
   memory.onEvicted = () => response.destroy();
   // Watch of the health service and reflection last, and hold nothing worth counting.
   if (!takesOneMessage(handler)) memory.release();

@@ -41,7 +41,8 @@ export function createStreamRedactor(groups: readonly Needles[]): StreamRedactor
       const runs = runsIn(input, groups, covered);
       const cut = undecidedFrom(input, groups);
       const output = replaceRuns(input, runs, cut, covered > 0);
-      covered = Math.max(0, (runs.findLast(({ start }) => start < cut)?.end ?? 0) - cut);
+      const last = runs.findLast(({ start }) => start < cut) ?? (covered > 0 ? runs[0] : undefined);
+      covered = Math.max(0, (last?.end ?? 0) - cut);
       // A copy: what is kept must not hold on to the whole piece.
       kept = cut === input.length ? NOTHING : Buffer.from(input.subarray(cut));
       return output;
