@@ -55,6 +55,15 @@ describe("the README's commands", () => {
     }
   });
 
+  it("stream from the demo", async () => {
+    const [raw = "", typed = ""] = blocksOf("the demo's streams", "sh");
+    const { stdout } = await run("bash", ["-c", SHELL + here(raw)]);
+    expect(stdout).toMatch(/^HTTP\/1.1 200 OK\r\n[\s\S]*x-call-id: [\s\S]*\r\n\r\naaaaa$/);
+    const parts = (await run("bash", ["-c", SHELL + here(typed)])).stdout;
+    expect(parts).toMatch(/"head":[\s\S]*"statusCode": ?200/);
+    expect(parts.match(/"chunk"/g)?.length).toBeGreaterThan(1);
+  });
+
   it("list what the demo's user has connected", async () => {
     const [script = ""] = blocksOf("the demo's connections", "sh");
     const { stdout } = await run("bash", ["-c", SHELL + here(script)]);

@@ -4,6 +4,7 @@ import { PAGE_GUARDS } from "./guards-pages.js";
 import { PROVIDER_GUARDS } from "./guards-provider.js";
 import { REQUEST_GUARDS } from "./guards-request.js";
 import { SECRET_GUARDS } from "./guards-secrets.js";
+import { STREAM_GUARDS } from "./guards-stream.js";
 import { WEBHOOK_GUARDS } from "./guards-webhooks.js";
 
 /** Every guard that must not be lost without a test that says so. */
@@ -14,4 +15,5 @@ export const GUARDS: readonly Guard[] = [
   ...CONNECT_GUARDS,
   ...PAGE_GUARDS,
   ...WEBHOOK_GUARDS,
+  ...STREAM_GUARDS,
 ];

@@ -4,6 +4,7 @@ import { runDisconnects } from "./disconnects.js";
 import { runLoad } from "./load.js";
 import { runMemoryBudget } from "./memory-budget.js";
 import { held, type Row, tableFrom, told } from "./report.js";
+import { runStreamMemory } from "./stream-memory.js";
 import { runTenancy } from "./tenancy.js";
 
 /** The counts, each an option of its own, and the sizes that the project promises to bear. */
@@ -27,6 +28,7 @@ const SCENARIOS: Readonly<Record<string, (counts: Counts) => Promise<Row[]>>> = 
   load: (counts) => runLoad({ ...counts, concurrency: 4 }),
   disconnects: ({ disconnects, seed }) => runDisconnects(disconnects, seed),
   memory: runMemoryBudget,
+  streams: runStreamMemory,
   descriptors: runDescriptors,
 };
 

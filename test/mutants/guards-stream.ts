@@ -1,0 +1,85 @@
+import { type Guard, guard } from "./guard.js";
+
+const REDACT_STREAM = "telemetry/redact-stream.ts";
+const STREAMED = "upstream/streamed-exchange.ts";
+const FIELDS = "rest/stream-fields.ts";
+const STREAM = "relay/stream.ts";
+
+/** What is handed on as it comes. */
+export const STREAM_GUARDS: readonly Guard[] = [
+  guard(
+    "stream: redaction is made",
+    STREAM,
+    ["const bytes = redacting.push(piece);", "const bytes = piece;"],
+    "rest/stream",
+  ),
+  guard(
+    "stream: redaction across pieces",
+    REDACT_STREAM,
+    ["const cut = undecidedFrom(input, groups);", "const cut = input.length;"],
+    "telemetry/redact-stream",
+  ),
+  guard(
+    "stream: redaction of what overlaps a cut",
+    REDACT_STREAM,
+    ["covered = Math.max(0, (last?.end ?? 0) - cut);", "covered = 0;"],
+    "telemetry/redact-stream",
+  ),
+  guard(
+    "stream: what is kept back is little",
+    REDACT_STREAM,
+    ["const cut = undecidedFrom(input, groups);", "const cut = Math.min(0, input.length);"],
+    "telemetry/redact-stream",
+  ),
+  guard("stream: back-pressure", STREAMED, ["if (!this.#isWanted) this.lane?.hold();", ""], "upstream/stream"),
+  guard("stream: silence ends it", STREAMED, ['if (this.#isWanted) this.failAs("silent");', ""], "upstream/stream"),
+  guard(
+    "stream: content coding",
+    STREAMED,
+    ["if (hasBody && (coding === undefined ||", "if (hasBody && (false ||"],
+    "upstream/stream",
+  ),
+  guard(
+    "stream: decompression bomb",
+    "upstream/decode-stream.ts",
+    ["if (length > freeBytes && length > MAX_EXPANSION * sent.bytes)", "if (false)"],
+    "upstream/stream",
+  ),
+  guard(
+    "stream: half of the places",
+    "upstream/pool.ts",
+    ["if (this.#streams.size >= Math.max(1, maxConcurrent >> 1)) return false;", ""],
+    "upstream/stream",
+  ),
+  guard("stream: its socket is let go", STREAM, ["    stream.close();", ""], "rest/stream", "rpc/stream"),
+  guard(
+    "stream: a cut answer of HTTP/1.0 can be told",
+    "rest/stream-handler.ts",
+    ["response.socket?.resetAndDestroy();", ""],
+    "rest/stream",
+  ),
+  guard(
+    "stream: a cut answer can be told",
+    "rest/stream-handler.ts",
+    ["if (exchange.response.headersSent) cut(exchange.response);", "if (exchange.response.headersSent) return;"],
+    "rest/stream",
+  ),
+  guard("stream: fields that act on our origin", FIELDS, ["DROPPED.has(name) || ", ""], "rest/stream-fields"),
+  guard("stream: families of such fields", FIELDS, ["DROPPED_FAMILIES.test(name) || ", ""], "rest/stream-fields"),
+  guard(
+    "stream: a provider's page is sandboxed",
+    FIELDS,
+    ['"content-security-policy": "sandbox; default-src \'none\'",', ""],
+    "rest/stream-fields",
+  ),
+  guard(
+    "stream: caller's place, typed",
+    "rpc/relay-service.ts",
+    [
+      "if (memory === undefined || !memory.begin()) throw overloaded();",
+      "if (memory === undefined) throw overloaded();",
+    ],
+    "rpc/stream",
+  ),
+  guard("stream: connect-node hears of the end", "rpc/adapter.ts", ['response.emit("drain");', ""], "rpc/stream"),
+];
