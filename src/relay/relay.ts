@@ -23,7 +23,7 @@ import { type CallTrace, createCallTrace, type RelayLog } from "./trace.js";
 /** What a call needs; everything is a value or an interface, so that the use case knows no protocol and no store. */
 export interface RelayOptions extends CallerOptions {
   readonly catalog: ProviderCatalog;
-  readonly connections: ConnectionStore;
+  readonly connections: Pick<ConnectionStore, "find">;
   readonly tokens: TokenSource;
   readonly upstream: Upstream;
   readonly rateLimiter: RateLimiter;

@@ -12,7 +12,7 @@ import { createRenewalStore } from "./renewals.js";
 import { type EnqueueEvent, prepareEnqueueEvent } from "./webhook-events.js";
 
 /** Connections in SQLite. */
-export function createConnectionStore(db: Database.Database, attempt: Attempt): ConnectionStore {
+export function createConnectionStore(db: Database.Database, attempt: Attempt, now: () => number): ConnectionStore {
   const enqueue = prepareEnqueueEvent(db);
   const find = prepareFind(db);
   const put = preparePut(db, enqueue);
@@ -20,10 +20,10 @@ export function createConnectionStore(db: Database.Database, attempt: Attempt): 
   const deleteOne = prepareDelete(db, enqueue);
   return {
     find: (key) => attempt.read(() => find(key)),
-    put: (connection, now) => attempt.write(() => put(connection, now)),
+    put: (connection, at) => attempt.write(() => put(connection, at)),
     list: (filter) => attempt.read(() => list(filter)),
-    delete: (key, now) => attempt.write(() => deleteOne(key, now)),
-    ...createRenewalStore(db, attempt, enqueue),
+    delete: (key, at) => attempt.write(() => deleteOne(key, at)),
+    ...createRenewalStore(db, attempt, enqueue, now),
   };
 }
 

@@ -138,7 +138,7 @@ export const SECRET_GUARDS: readonly Guard[] = [
   guard(
     "no new key beside an old store",
     "parts.ts",
-    ["config.keyFileMustExist || existsSync(config.databasePath)", "config.keyFileMustExist"],
+    ["config.keyFileMustExist || (await hasStore(config))", "config.keyFileMustExist"],
     "server-start",
   ),
   guard(

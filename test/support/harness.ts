@@ -11,7 +11,8 @@ import { type Config, parseConfig } from "../../src/config.js";
 import type { ServiceOptions } from "../../src/parts.js";
 import { type Sandbox, type SandboxOptions, startSandbox } from "../../src/sandbox/sandbox.js";
 import { type Service, startService } from "../../src/server.js";
-import { openSqliteStore, type SqliteStore } from "../../src/store/sqlite.js";
+import { openStore } from "../../src/store/open-store.js";
+import type { Store } from "../../src/store/store.js";
 import { sealClientSecret } from "../../src/tokens/client-secret.js";
 import { loadKeyring } from "../../src/tokens/keyring.js";
 import { newConnectionFrom } from "../../src/tokens/new-connection.js";
@@ -44,7 +45,7 @@ export interface Harness {
   readonly folder: string;
   readonly url: string;
   readonly sandbox: Sandbox;
-  readonly store: SqliteStore;
+  readonly store: Store;
   readonly sealer: Sealer;
   /** Every line logged so far. */
   readonly logLines: readonly string[];
@@ -85,7 +86,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   const onLogLine = options.onLogLine ?? ((line: string) => void logLines.push(line));
   const service = await startService(config, { logger: loggerTo(onLogLine), ...upstreamOf(options) });
   const sealer = createSealer(await loadKeyring(config.keyFile, { mustExist: true }));
-  const store = openSqliteStore(config.databasePath);
+  const store = await openStore(config);
   const peers: Service[] = [];
   return {
     folder,
@@ -147,7 +148,7 @@ function loggerTo(onLine: (line: string) => void) {
 }
 
 async function putClient(
-  store: SqliteStore,
+  store: Store,
   sealer: Sealer,
   key: { readonly applicationId: string; readonly providerName: string },
   { client_id, client_secret }: { client_id: string; client_secret?: string | undefined },
@@ -163,21 +164,16 @@ async function putClient(
   });
 }
 
-async function closeAll(
-  services: readonly Service[],
-  sandbox: Sandbox,
-  store: SqliteStore,
-  folder: string,
-): Promise<void> {
+async function closeAll(services: readonly Service[], sandbox: Sandbox, store: Store, folder: string): Promise<void> {
   for (const service of services) await service.close(1000);
   await sandbox.close();
-  store.close();
+  await store.close();
   rmSync(folder, { recursive: true, force: true });
 }
 
 /** Stores an application that calls with its public key alone, unless the options say otherwise. */
 export async function createApplication(
-  store: SqliteStore,
+  store: Store,
   sealer: Sealer,
   options: NonNullable<Parameters<Harness["createApplication"]>[0]>,
 ): Promise<TestApplication> {
@@ -204,7 +200,7 @@ export async function createApplication(
 
 /** Stores a connection with a token that the sandbox is told to take; returns the token. */
 export async function connect(
-  store: SqliteStore,
+  store: Store,
   sealer: Sealer,
   sandbox: Pick<Sandbox, "acceptToken">,
   options: ConnectOptions & { readonly application: TestApplication; readonly userId: string },
