@@ -7,6 +7,8 @@ export default defineConfig({
     globalSetup: ["test/support/postgres-setup.ts"],
     testTimeout: 20_000,
     hookTimeout: 30_000,
+    // What the authorization server of the tests says of its defaults, and of every Node.js but its favourite ones.
+    onConsoleLog: (log) => !log.startsWith("oidc-provider "),
     reporters: ["default", new TallyReporter()],
   },
 });

@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { availableParallelism } from "node:os";
 import { isLoopbackHost, parseCidrList } from "./address-list.js";
 import { DATABASE_FORMAT, type DatabaseLocation, parseDatabaseLocation } from "./database-location.js";
 import { parseAddress, parseInteger, parseOneOf, parsePublicUrl, parseSwitch } from "./settings.js";
@@ -27,6 +28,8 @@ export interface Config {
   readonly tlsCertFile: string | undefined;
   readonly tlsKeyFile: string | undefined;
   readonly trustedProxies: readonly string[];
+  /** Processes that serve; 1: this one alone. */
+  readonly workers: number;
   readonly httpStatus: "envelope" | "mirror";
   readonly logLevel: (typeof LOG_LEVELS)[number];
   readonly deadlineMs: number;
@@ -47,6 +50,7 @@ export interface SettingDoc {
 
 const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
 const MIB = 1024 * 1024;
+const MAX_WORKERS = 128;
 
 /** Every setting, its default and the reason for it. */
 export const SETTINGS = [
@@ -54,7 +58,7 @@ export const SETTINGS = [
   doc(
     "RELAY_PUBLIC_URL",
     "",
-    "https origin at which browsers reach the public port, without a path; where it listens by default",
+    "https origin at which browsers reach the public port, without a path; where it listens by default, if that is https or loopback",
   ),
   doc(
     "RELAY_DATABASE",
@@ -90,6 +94,11 @@ export const SETTINGS = [
   doc("RELAY_TLS_CERT", "", "PEM certificate chain; with RELAY_TLS_KEY the public port speaks TLS"),
   doc("RELAY_TLS_KEY", "", "PEM private key of RELAY_TLS_CERT"),
   doc("RELAY_TRUSTED_PROXIES", "", "CIDRs, separated by ',', whose X-Forwarded-For is believed; nobody's by default"),
+  doc(
+    "RELAY_WORKERS",
+    "1",
+    "processes on the one port: a number, or auto for one per core; SIGHUP replaces them one by one",
+  ),
   doc(
     "RELAY_HTTP_STATUS",
     "envelope",
@@ -171,6 +180,7 @@ function configFromEnv(read: Reader, env: Readonly<Record<string, string | undef
     tlsCertFile: optional("RELAY_TLS_CERT"),
     tlsKeyFile: optional("RELAY_TLS_KEY"),
     trustedProxies: read("RELAY_TRUSTED_PROXIES", parseCidrList, "CIDRs separated by ','"),
+    workers: read("RELAY_WORKERS", parseWorkers, `auto or a whole number from 1 to ${MAX_WORKERS}`),
     httpStatus: read("RELAY_HTTP_STATUS", parseOneOf("envelope", "mirror"), "envelope or mirror"),
     logLevel: read("RELAY_LOG_LEVEL", parseOneOf(...LOG_LEVELS), `one of ${LOG_LEVELS.join(", ")}`),
     deadlineMs: integer("RELAY_DEADLINE_MS", 100, 120_000),
@@ -180,6 +190,10 @@ function configFromEnv(read: Reader, env: Readonly<Record<string, string | undef
     maxBufferedBytes: integer("RELAY_MAX_BUFFERED_BYTES", MIB, 64 * 1024 * MIB),
     maxInFlight: integer("RELAY_MAX_IN_FLIGHT", 1, 100_000),
   };
+}
+
+function parseWorkers(text: string): number | undefined {
+  return text === "auto" ? availableParallelism() : parseInteger(text, 1, MAX_WORKERS);
 }
 
 /** Settings that are each fine but not together. */

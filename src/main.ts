@@ -1,9 +1,13 @@
+import cluster from "node:cluster";
 import type { Logger } from "pino";
-import { parseConfig, unknownSettings } from "./config.js";
+import { type Config, parseConfig, unknownSettings } from "./config.js";
 import { operatorExitCode } from "./exit-codes.js";
 import { type Service, startService } from "./server.js";
 import { stopSignal } from "./stop-signal.js";
 import { createLogger, describeError } from "./telemetry/log.js";
+import { countForWorkers, shareOf } from "./workers/limits.js";
+import { supervise } from "./workers/supervisor.js";
+import { leave, stopOrder, tellStarted } from "./workers/worker.js";
 
 /** Calls and refreshes in flight may take this long to finish after SIGTERM, in milliseconds. */
 const GRACE_MS = 10_000;
@@ -23,19 +27,39 @@ export async function runService(
     for (const problem of parsed.problems) process.stderr.write(`${problem}\n`);
     return 2;
   }
-  const logger = createLogger(parsed.config.logLevel);
+  const { config } = parsed;
+  const logger = createLogger(config.logLevel);
   endOnFault(logger);
+  if (cluster.isWorker) {
+    return serve(shareOf(config), logger, { started: tellStarted, stopped: stopOrder() }).finally(leave);
+  }
   for (const name of unknownSettings(env)) logger.warn({ setting: name }, "unknown setting is ignored");
+  const stop = stopSignal();
+  if (config.workers > 1) {
+    countForWorkers();
+    return supervise({ count: config.workers, logger, stop, graceMs: GRACE_MS });
+  }
+  const started = (url: string) => logger.info({ url }, "listening");
+  return serve(config, logger, { started, stopped: stop.then(() => 0) });
+}
+
+/** What is around one process that serves. */
+interface Surroundings {
+  readonly started: (url: string) => void;
+  /** Resolves when it is to end: to how long connections that rest are kept, in milliseconds. */
+  readonly stopped: Promise<number>;
+}
+
+async function serve(config: Config, logger: Logger, { started, stopped }: Surroundings): Promise<number> {
   let service: Service;
   try {
-    service = await startService(parsed.config, { logger });
+    service = await startService(config, { logger });
   } catch (error) {
     process.stderr.write(`The relay cannot start: ${startProblem(error)}\n`);
     return operatorExitCode(error) ?? 1;
   }
-  logger.info({ url: service.url }, "listening");
-  await stopSignal();
-  await service.close(GRACE_MS);
+  started(service.url);
+  await service.close(GRACE_MS, await stopped);
   return 0;
 }
 

@@ -34,12 +34,17 @@ export interface ServiceOptions {
 /** Where the listener meets what a client did: malformed requests, broken sessions. */
 const CLIENT_FAULTS: ReadonlySet<string> = new Set(["client", "session"]);
 
+/** Of what a receiver of webhooks answers, in octets: nobody reads more of it than the status. */
+const MAX_RECEIVER_ANSWER_BYTES = 256 * 1024;
+
 /** What every part of the service works with; made once. */
 export interface Parts {
   readonly store: Store;
   readonly sealer: Sealer;
   readonly catalog: ProviderCatalog;
   readonly upstream: Upstream;
+  /** The way out to receivers of webhooks: a large answer of theirs is of no use, and their sockets are not the calls'. */
+  readonly webhookUpstream: Upstream;
   readonly renewer: Renewer;
   readonly authorization: AuthorizationOptions;
   /** Where this process listens, once it does: no call may go there. */
@@ -68,15 +73,16 @@ export async function openParts(
   closers.push(() => store.close());
   await verifyKeys(store, sealer);
   const selfAddresses: SelfAddress[] = [];
-  const upstream = createUpstream({
+  const wayOut = {
     connectTimeoutMs: config.connectTimeoutMs,
-    maxResponseBytes: config.maxResponseBytes,
     reuse: config.upstreamReuse,
     allowLoopback: config.allowLoopback,
     selfAddresses: () => selfAddresses,
     ...options.upstream,
-  });
-  closers.push(() => upstream.close());
+  };
+  const upstream = createUpstream({ ...wayOut, maxResponseBytes: config.maxResponseBytes });
+  const webhookUpstream = createUpstream({ ...wayOut, maxResponseBytes: MAX_RECEIVER_ANSWER_BYTES });
+  closers.push(async () => void (await Promise.all([upstream.close(), webhookUpstream.close()])));
   const log = relayLogFor(options.logger);
   const made = { store, sealer, catalog, upstream, log, logger: options.logger };
   const self = { publicUrl: config.publicUrl };
@@ -85,7 +91,7 @@ export async function openParts(
   const { connections } = store;
   const sweep = startSweep({ connections, renewer, onFault: (error) => log.fault("sweep", error) });
   closers.push(() => sweep.close());
-  return { ...made, self, authorization, renewer, selfAddresses };
+  return { ...made, webhookUpstream, self, authorization, renewer, selfAddresses };
 }
 
 type Made = Pick<Parts, "store" | "sealer" | "catalog" | "upstream" | "log" | "logger">;

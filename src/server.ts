@@ -3,12 +3,14 @@ import { readFile } from "node:fs/promises";
 import { RelayService } from "../gen/relay/v1/relay_pb.js";
 import { createAddressMatcher } from "./address-list.js";
 import type { Config } from "./config.js";
+import { deliverWebhooks } from "./deliver-webhooks.js";
 import { createClientAddress } from "./listener/client-address.js";
 import { type Listener, listen } from "./listener/listener.js";
 import { createReadiness, type Readiness } from "./listener/readiness.js";
 import { createRouter, type PathHandler } from "./listener/router.js";
 import { createPagesHandler } from "./pages/handler.js";
 import { openParts, type Parts, type ServiceOptions } from "./parts.js";
+import { listenUrlFrom, publicUrlFrom } from "./public-url.js";
 import { createBudget } from "./relay/budget.js";
 import { createRateLimiter, type RateLimiter } from "./relay/rate-limiter.js";
 import { createRelay, type Relay } from "./relay/relay.js";
@@ -18,13 +20,18 @@ import { routeFromMethod } from "./rest/route.js";
 import { createConnectionOperations } from "./rpc/connection-operations.js";
 import { createRpcHandler } from "./rpc/handler.js";
 import { createTokenSource } from "./tokens/token-source.js";
+import type { Deliverer } from "./webhooks/deliverer.js";
+import { limiterOverWorkers } from "./workers/limits.js";
 
 /** A running service. */
 export interface Service {
   /** `http://host:port`, or https with a certificate. */
   readonly url: string;
-  /** Stops accepting, lets calls finish for at most `graceMs` milliseconds, then closes everything. */
-  close(graceMs: number): Promise<void>;
+  /**
+   * Stops accepting, lets calls finish for at most `graceMs` milliseconds, then closes everything. Connections that rest
+   * are kept for `quietMs` before that, so that whoever uses one is told to open another.
+   */
+  close(graceMs: number, quietMs?: number): Promise<void>;
 }
 
 /** Of one client address at the pages: an office behind one address, not a script. */
@@ -41,9 +48,10 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     const readiness = createReadiness(() => parts.store.ready());
     const listener = await listenFor(config, parts, readiness);
     parts.selfAddresses.push({ address: listener.address.host, port: listener.address.port });
-    const url = urlOf(config, listener);
-    if (!isUnspecified(listener.address.host)) parts.self.publicUrl ??= url;
-    return { url, close: closeAll(listener, parts, readiness, closers) };
+    parts.self.publicUrl = publicUrlFrom(config, listener.address);
+    const deliverer = deliverWebhooks(parts);
+    const close = closeAll(listener, deliverer, parts, readiness, closers);
+    return { url: listenUrlFrom(config, listener.address), close };
   } catch (error) {
     for (const close of closers.reverse()) await close();
     throw error;
@@ -79,7 +87,7 @@ async function listenFor(config: Config, parts: Parts, readiness: Readiness): Pr
 function handlersFor(config: Config, parts: Parts, readiness: Readiness): readonly PathHandler[] {
   const { applications, lookups } = parts.store;
   const { authorization } = parts;
-  const rateLimiter = createRateLimiter();
+  const rateLimiter = createRateLimiter(limiterOverWorkers);
   const connections = createConnectionOperations(authorization);
   const shared = {
     relay: relayFor(parts, rateLimiter),
@@ -119,26 +127,17 @@ async function tlsFrom({ tlsCertFile, tlsKeyFile }: Config): Promise<{ cert: Buf
   return { cert, key };
 }
 
-/** A listener of all addresses is reached at none of that name. */
-function isUnspecified(host: string): boolean {
-  return host === "0.0.0.0" || host === "::";
-}
-
-function urlOf(config: Config, { address }: Listener): string {
-  const host = address.host.includes(":") ? `[${address.host}]` : address.host;
-  return `${config.tlsCertFile === undefined ? "http" : "https"}://${host}:${address.port}`;
-}
-
 function closeAll(
   listener: Listener,
+  deliverer: Deliverer,
   { renewer, authorization }: Parts,
   readiness: Readiness,
   closers: ReadonlyArray<() => Promise<void> | void>,
 ) {
-  return async (graceMs: number) => {
+  return async (graceMs: number, quietMs = 0) => {
     readiness.stop();
-    // No renewal is begun any more; those that have begun end beside the calls.
-    await Promise.all([listener.close(graceMs), renewer.close()]);
+    // No renewal or delivery is begun any more; those that have begun end beside the calls.
+    await Promise.all([listener.close(graceMs, quietMs), renewer.close(), deliverer.close(graceMs)]);
     // A code that is being redeemed gives tokens that exist nowhere else.
     await authorization.pending.settled();
     for (const close of [...closers].reverse()) await close();

@@ -7,6 +7,7 @@ import type { OAuthClientStore } from "../tokens/oauth-client.js";
 import type { RenewalTarget } from "../tokens/renewal.js";
 import type { Sealer } from "../tokens/seal.js";
 import type { CodeHabits } from "../tokens/token-request.js";
+import { freeHostParameter } from "./bound-host.js";
 
 /** Where the way to an authorization server is put together from. */
 export interface AuthorizationServerOptions {
@@ -38,14 +39,14 @@ export function createTargetFor(options: AuthorizationServerOptions) {
     if (server !== undefined) return { ...server, tokenEndpoint: server.refreshEndpoint };
     throw new RelayError(
       "REFRESH_UNAVAILABLE",
-      "This user's access token has ended, and no OAuth client is stored to renew it. The operator must add it with 'relay client put'.",
+      "This user's access token has ended, and no OAuth client is stored to renew it there. The operator must add it with 'relay client put'.",
     );
   };
 }
 
 /**
  * The authorization server of a connection; undefined when the application has no client there. A client that is bound
- * to parameters of the origin is shown to no other origin.
+ * to parameters of the origin is shown to no other origin, and one that is not to no host that is a parameter.
  */
 export async function findAuthorizationServer(
   { catalog, oauthClients, sealer }: AuthorizationServerOptions,
@@ -54,6 +55,7 @@ export async function findAuthorizationServer(
   const provider = catalog.find(connection.providerName);
   const stored = await oauthClients.find(connection.applicationId, connection.providerName);
   if (provider?.oauth2 === undefined || stored === undefined) return undefined;
+  if (freeHostParameter(provider.oauth2, stored) !== undefined) return undefined;
   const { originParameters } = connection;
   const isBoundElsewhere = Object.entries(stored.originParameters).some(
     ([name, value]) => originParameters[name] !== value,

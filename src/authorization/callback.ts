@@ -56,7 +56,9 @@ export async function finishAuthorization(
   const outcome = await options.pending.track(connect(options, ticket, provider, parameters));
   const told = outcome.outcome === "success" ? outcome.outcome : outcome.error;
   options.onEvent({ what: "connect", applicationId: application.id, provider: provider.name, outcome: told });
-  return { provider, outcome, redirectUri, session };
+  // The list may have become shorter since.
+  const isListed = redirectUri !== undefined && application.allowedRedirectUris.includes(redirectUri);
+  return { provider, outcome, redirectUri: isListed ? redirectUri : undefined, session };
 }
 
 async function connect(

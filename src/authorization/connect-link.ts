@@ -1,5 +1,5 @@
 import type { Application } from "../applications/application.js";
-import { RelayError } from "../errors.js";
+import { formatError, RelayError } from "../errors.js";
 import { parseOriginAnswers } from "../providers/origin-parameters.js";
 import type { Provider } from "../providers/provider.js";
 import { requirePublicUrl } from "./callback-url.js";
@@ -8,6 +8,10 @@ import { requireRedirectUri } from "./redirect.js";
 
 /** Path of the connect page; one provider's is below it. */
 export const CONNECT_PATH = "/oauth/connect";
+
+/** Most providers that a connect page is opened for by name. */
+export const MAX_PROVIDERS = 200;
+const MAX_SCOPE_LENGTH = 4096;
 
 /** What a link is made for. */
 export interface ConnectLinkInput {
@@ -41,7 +45,9 @@ export async function createConnectLink(
   const base = requirePublicUrl(options.publicUrl()) + CONNECT_PATH;
   const find = (name: string) => requireProvider(options, name);
   const provider = input.providerName === "" ? undefined : find(input.providerName);
-  const providers = input.providers.map((name) => find(name).name);
+  requireLimits(input);
+  // A link to one provider opens nothing else.
+  const providers = provider === undefined ? input.providers.map((name) => find(name).name) : [provider.name];
   requireRedirectUri(redirectUri, application.allowedRedirectUris);
   const { secret, expiresAt } = await options.tickets.issue(
     "LINK",
@@ -49,7 +55,6 @@ export async function createConnectLink(
     undefined,
     {
       publicKey: application.publicKey,
-      providerName: provider?.name,
       providers,
       redirectUri,
       scope,
@@ -67,9 +72,16 @@ export function requireProvider({ catalog }: Pick<AuthorizationOptions, "catalog
   throw new RelayError("INVALID_PROVIDER", "There is no provider of this name. Check the provider's name.");
 }
 
+/** A link is kept until it ends, so it must not be of any size. */
+function requireLimits({ providers, scope = "" }: ConnectLinkInput): void {
+  if (providers.length > MAX_PROVIDERS) throw formatError(`providers names more than ${MAX_PROVIDERS}.`);
+  if (scope.length > MAX_SCOPE_LENGTH) throw formatError(`scope is longer than ${MAX_SCOPE_LENGTH} characters.`);
+}
+
 function originParametersFrom({ originParameters }: ConnectLinkInput, provider: Provider | undefined) {
-  if (originParameters.size === 0 || provider === undefined) return {};
+  if (originParameters.size === 0) return {};
+  if (provider === undefined) throw formatError("origin_parameters are of one provider: name it in provider_name.");
   const parsed = parseOriginAnswers(originParameters, provider);
   if ("values" in parsed) return parsed.values;
-  throw new RelayError("CALL_FORMAT_ERROR", `origin_parameters.${parsed.parameter} ${parsed.problem}.`);
+  throw formatError(`origin_parameters.${parsed.parameter} ${parsed.problem}.`);
 }

@@ -17,7 +17,8 @@ export function createPending(): Pending {
       return work;
     },
     async settled() {
-      await Promise.allSettled(pending);
+      // What ends may have begun something else.
+      while (pending.size > 0) await Promise.allSettled(pending);
     },
   };
 }

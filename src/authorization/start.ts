@@ -6,6 +6,7 @@ import { originParameterNames, parseOriginAnswers } from "../providers/origin-pa
 import type { OAuth2, Provider } from "../providers/provider.js";
 import type { StoredOAuthClient } from "../tokens/oauth-client.js";
 import { authorizationUrlFrom } from "./authorization-url.js";
+import { freeHostParameter } from "./bound-host.js";
 import { callbackUrl } from "./callback-url.js";
 import type { AuthorizationOptions } from "./options.js";
 
@@ -32,9 +33,6 @@ export type Start =
   /** The user has to name the parameters of the provider's origin. */
   | { readonly kind: "ask"; readonly names: readonly string[]; readonly problem: string | undefined };
 
-/** An endpoint whose whole host is a parameter: whoever chooses it would be sent the client's secret. */
-const WHOLE_HOST = /^https:\/\/\{([^}]*)\}(?:[:/]|$)/;
-
 /**
  * Begins the authorization code flow (RFC 6749 section 4.1) with PKCE where the provider knows it (RFC 7636). Rejects
  * with RelayError INVALID_PROVIDER or PROVIDER_MISCONFIGURED when this provider cannot be connected so, OVERLOADED when
@@ -44,9 +42,9 @@ export async function startAuthorization(options: AuthorizationOptions, request:
   const { application, provider, userId, browser } = request;
   const oauth2 = requireOAuth2(provider);
   const client = await requireClient(options, application, provider);
+  requireBoundHost(oauth2, client);
   const asked = originParametersFor(request, client);
   if ("kind" in asked) return asked;
-  requireBoundHost(oauth2, client);
   const endpoint = fillEndpoint(oauth2.authorizationEndpoint, asked.values);
   if (endpoint === undefined) throw cannotConnect();
   const redirectUri = callbackUrl(options.publicUrl());
@@ -106,15 +104,13 @@ function originParametersFor(
   return { kind: "ask", names, problem: isAnswer ? parsed.problem : undefined };
 }
 
-function requireBoundHost({ authorizationEndpoint, tokenEndpoint = "" }: OAuth2, client: StoredOAuthClient): void {
-  for (const endpoint of [authorizationEndpoint ?? "", tokenEndpoint]) {
-    const parameter = WHOLE_HOST.exec(endpoint)?.[1];
-    if (parameter === undefined || Object.hasOwn(client.originParameters, parameter)) continue;
-    throw new RelayError(
-      "PROVIDER_MISCONFIGURED",
-      `The host of this provider must be fixed for the application's OAuth client. The operator must store it with 'relay client put --param ${parameter}=HOST'.`,
-    );
-  }
+function requireBoundHost(oauth2: OAuth2, client: StoredOAuthClient): void {
+  const parameter = freeHostParameter(oauth2, client);
+  if (parameter === undefined) return;
+  throw new RelayError(
+    "PROVIDER_MISCONFIGURED",
+    `The host of this provider must be fixed for the application's OAuth client. The operator must store it with 'relay client put --param ${parameter}=HOST'.`,
+  );
 }
 
 function scopeFor({ scope }: ConnectRequest, client: StoredOAuthClient, oauth2: OAuth2): string {

@@ -19,20 +19,18 @@ export interface TicketPayloads {
 /** What a browser may do with a connect page. */
 export interface SessionPayload {
   readonly publicKey: string;
-  /** Names of the providers that the page lists; all of the application's when empty. */
+  /** Names of the providers that may be connected; all of the application's when empty. */
   readonly providers: readonly string[];
   /** Where the browser goes afterwards; one of the application's. */
   readonly redirectUri: string | undefined;
   /** Scope to ask for instead of the OAuth client's. */
   readonly scope: string | undefined;
-  /** Whether the browser comes back to the connect page before it goes anywhere else. */
+  /** Whether there is a connect page, to which the browser comes back first; else it connects one provider. */
   readonly isPage: boolean;
 }
 
 /** What whoever opens a link may do. */
 export interface LinkPayload extends SessionPayload {
-  /** The one provider to connect; undefined: the link opens the page. */
-  readonly providerName: string | undefined;
   readonly originParameters: Readonly<Record<string, string>>;
 }
 

@@ -31,7 +31,7 @@ export interface VisitQuery {
   readonly isPage: boolean;
 }
 
-type Options = Pick<AuthorizationOptions, "applications" | "openPrivateKeyHash" | "tickets">;
+type Options = Pick<AuthorizationOptions, "applications" | "openPrivateKeyHash" | "tickets" | "catalog">;
 
 /**
  * Begins a visit with the proof of a call: the public key alone where that is enough, or the user's signature. Rejects
@@ -40,9 +40,12 @@ type Options = Pick<AuthorizationOptions, "applications" | "openPrivateKeyHash" 
 export async function visitFromQuery(options: Options, query: VisitQuery, browser: string): Promise<Visit> {
   requireCallerIds(query);
   const application = await requireApplication(options, query, { applicationId: undefined });
+  if (application.callerAuth === "PRIVATE_KEY") throw linkNeeded();
   requireAllowedCaller(options, application, query, { rule: undefined });
   requireRedirectUri(query.redirectUri, application.allowedRedirectUris);
-  const { userId, publicKey, providers, redirectUri, scope, isPage } = query;
+  const { userId, publicKey, redirectUri, scope, isPage } = query;
+  // A name that nobody has stays: without it the list might be empty, and that would mean all of them.
+  const providers = query.providers.map((name) => options.catalog.find(name)?.name ?? name);
   return { application, userId, publicKey, providers, redirectUri, scope, isPage, browser, session: undefined };
 }
 
@@ -70,11 +73,19 @@ export async function withSession(options: Options, visit: Visit): Promise<Visit
   return { ...visit, session };
 }
 
-/** The application may be disabled since, or another one with the same public key. */
+/** The application may be disabled since, be another one with the same public key, or list other addresses. */
 async function ownerOf(options: Options, { applicationId, userId, payload }: OpenTicket<"LINK" | "SESSION">) {
   const application = await requireApplication(options, payload, { applicationId: undefined });
   if (application.id !== applicationId) throw goneError("This link or page is of an application that is gone.");
+  requireRedirectUri(payload.redirectUri, application.allowedRedirectUris);
   return { application, userId };
+}
+
+function linkNeeded(): RelayError {
+  return new RelayError(
+    "CALLER_NOT_ALLOWED",
+    "This application connects users by links only. Make one with its private key (POST /oauth/connect-links) and send the browser there.",
+  );
 }
 
 function goneError(message: string): RelayError {

@@ -11,6 +11,7 @@ import { addKey } from "./key.js";
 import { writeOutput } from "./output.js";
 import { addProvider } from "./provider.js";
 import { addServe } from "./serve.js";
+import { addWebhook } from "./webhook.js";
 
 /**
  * Runs one command line, without the program's name, and resolves to the exit code: 0 done, 1 the operation failed,
@@ -36,7 +37,18 @@ function createProgram(): Command {
     .configureOutput({ writeOut: writeOutput })
     .showHelpAfterError("Run 'relay --help' for the commands.")
     .addHelpText("after", HELP);
-  for (const add of [addServe, addDemo, addApp, addProvider, addClient, addConnection, addCall, addKey, addConfig])
+  for (const add of [
+    addServe,
+    addDemo,
+    addApp,
+    addProvider,
+    addClient,
+    addConnection,
+    addWebhook,
+    addCall,
+    addKey,
+    addConfig,
+  ])
     add(program);
   return program;
 }

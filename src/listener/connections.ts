@@ -34,8 +34,10 @@ export interface Connections {
   readonly streams: Map<ServerHttp2Stream, number>;
   /** A clock that the sweep moves: reading it costs a call nothing, and limits are as coarse as the sweep anyway. */
   nowMs: number;
-  /** Set once, when the listener begins to close. */
+  /** Set once, when the listener begins to close: each answer is the last on its connection. */
   draining: boolean;
+  /** Set once, after that: a connection that has not shown its protocol is given up. */
+  refusing: boolean;
 }
 
 /** Nothing open yet. */
@@ -48,5 +50,6 @@ export function createConnections(): Connections {
     streams: new Map(),
     nowMs: performance.now(),
     draining: false,
+    refusing: false,
   };
 }

@@ -32,10 +32,11 @@ export interface ListenerOptions {
 export interface Listener {
   readonly address: { readonly host: string; readonly port: number };
   /**
-   * Stops accepting, finishes the requests in flight and resolves when all sockets are gone, which is `graceMs` from
-   * now at the latest. Further calls return the same promise.
+   * Stops accepting, finishes the requests in flight and resolves when all sockets are gone, which is `quietMs` and
+   * `graceMs` from now at the latest. Connections that rest are kept for `quietMs` (0 by default), and the answers on
+   * them say that they are the last. Further calls return the same promise.
    */
-  close(graceMs: number): Promise<void>;
+  close(graceMs: number, quietMs?: number): Promise<void>;
 }
 
 /**
@@ -58,7 +59,7 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   let closing: Promise<void> | undefined;
   return {
     address: { host, port },
-    close: (graceMs) => (closing ??= drain(http1.server, connections, graceMs).finally(stop)),
+    close: (graceMs, quietMs = 0) => (closing ??= drain(http1.server, connections, graceMs, quietMs).finally(stop)),
   };
 }
 
@@ -70,7 +71,7 @@ function route(http1: Http1, http2: (socket: Socket) => void, connections: Conne
   });
   http1.server.on(http1.readyEvent, (socket: Socket) => {
     socket.on("error", ignore);
-    if (connections.draining) return void socket.destroy();
+    if (connections.refusing) return void socket.destroy();
     awaitProtocol(socket, connections.waiting, limits.headersTimeoutMs, (ready, protocol) =>
       protocol === "http1" ? http1.accept(ready) : http2(ready),
     );

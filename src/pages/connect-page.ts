@@ -2,64 +2,77 @@ import type { Offer } from "../authorization/offers.js";
 import type { Visit } from "../authorization/visit.js";
 import type { Page } from "./document.js";
 import { type Html, html } from "./html.js";
+import type { Notice } from "./notice.js";
 
 /** What the connect page shows. */
 export interface ConnectPageInput {
   readonly visit: Visit & { readonly session: string };
   readonly offers: readonly Offer[];
-  /** What has just happened, for a person; undefined when nothing has. */
-  readonly notice: string | undefined;
+  /** What has just happened; undefined when nothing has. */
+  readonly notice: Notice | undefined;
 }
 
 /** The page on which a user connects and disconnects accounts. Pure. */
 export function connectPage({ visit, offers, notice }: ConnectPageInput): Page {
-  const title = `Connected accounts for ${visit.application.name}`;
+  const { name } = visit.application;
+  const heading = `Connect accounts to ${name}`;
   return {
-    title,
-    main: html`<h1>${title}</h1>
-${notice !== undefined && html`<p class="notice" role="status">${notice}</p>`}
-${offers.length === 0 ? html`<p>There is nothing to connect here yet.</p>` : listOf(visit, offers)}
-${visit.redirectUri !== undefined && html`<p><a href="${visit.redirectUri}">Back to ${visit.application.name}</a></p>`}`,
+    title: notice === undefined ? heading : `${notice.title}. ${heading}`,
+    main: html`<h1>${heading}</h1>
+${notice !== undefined && noticeFor(notice)}
+${offers.length === 0 ? html`<p>${name} has nothing to connect yet.</p>` : listOf(visit, offers)}
+${visit.redirectUri !== undefined && html`<p><a href="${visit.redirectUri}">Back to ${name}</a></p>`}`,
   };
 }
 
-function listOf({ session }: ConnectPageInput["visit"], offers: readonly Offer[]): Html {
-  return html`<p>${introduction(offers)}</p>
-<ul>
+function noticeFor({ title, advice, isGood }: Notice): Html {
+  return html`<p class="${isGood ? "notice" : "notice bad"}" role="status">${[`${title}.`, advice].join(" ").trim()}</p>`;
+}
+
+function listOf({ application, session }: ConnectPageInput["visit"], offers: readonly Offer[]): Html {
+  const connected = offers.filter(({ state }) => state === "ACTIVE").length;
+  return html`<p>${application.name} can use the accounts that you connect here. Before an account is connected, its provider asks you to sign in and to agree. You can disconnect it at any time.</p>
+<p>${`${connected} of ${offers.length} connected`}</p>
+<ul role="list">
 ${offers.map((offer) => itemFrom(offer, session))}
 </ul>`;
 }
 
-function introduction(offers: readonly Offer[]): string {
-  const connected = offers.filter(({ state }) => state === "ACTIVE").length;
-  return `${connected} of ${offers.length} connected. Connecting takes you to the provider, which asks you first.`;
-}
-
 function itemFrom(offer: Offer, session: string): Html {
-  const { name, displayName } = offer.provider;
   return html`<li>
-<div><h2>${displayName}</h2><p>${stateOf(offer)}</p></div>
+<div class="${lookOf(offer)}"><h2>${offer.provider.displayName}</h2><p>${stateOf(offer)}</p></div>
 <div class="actions">
 ${offer.canConnect && connectLink(offer, session)}
-${
-  offer.state !== undefined &&
-  html`<form method="post" action="/oauth/connect">
-<input type="hidden" name="session" value="${session}"><input type="hidden" name="provider" value="${name}">
-<button class="button" name="action" value="disconnect">Disconnect ${displayName}</button>
-</form>`
-}
+${offer.state !== undefined && disconnectForm(offer, session)}
 </div>
 </li>
 `;
 }
 
+/** What the eye sees beside each account, the ear hears in a list of links and buttons. */
 function connectLink({ provider, state }: Offer, session: string): Html {
   const query = new URLSearchParams({ session }).toString();
-  const verb = state === undefined ? "Connect" : "Connect again:";
-  return html`<a class="button" href="/oauth/connect/${provider.name}?${query}">${verb} ${provider.displayName}</a>`;
+  const look = state === "ACTIVE" ? "button" : "button main";
+  const text =
+    state === undefined
+      ? html`Connect<span class="unseen"> ${provider.displayName}</span>`
+      : html`Connect again<span class="unseen"> to ${provider.displayName}</span>`;
+  return html`<a class="${look}" href="/oauth/connect/${provider.name}?${query}">${text}</a>`;
+}
+
+function disconnectForm({ provider }: Offer, session: string): Html {
+  return html`<form method="post" action="/oauth/connect">
+<input type="hidden" name="session" value="${session}"><input type="hidden" name="provider" value="${provider.name}">
+<button class="button" name="action" value="disconnect">Disconnect<span class="unseen"> ${provider.displayName}</span></button>
+</form>`;
 }
 
 function stateOf({ state }: Offer): string {
   if (state === undefined) return "Not connected";
   return state === "ACTIVE" ? "Connected" : "Has to be connected again";
+}
+
+function lookOf({ state }: Offer): string {
+  if (state === undefined) return "account";
+  return state === "ACTIVE" ? "account good" : "account care";
 }

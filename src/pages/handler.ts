@@ -11,13 +11,14 @@ import { answerConnectPage, answerDisconnect } from "./connect.js";
 import { messageFromError, messagePage } from "./message-page.js";
 import { sendPage } from "./send.js";
 import { answerStart } from "./start.js";
+import { visitorFrom } from "./visitor.js";
 
 /** What the pages need from the rest of the service. */
 export interface PagesOptions {
   readonly authorization: AuthorizationOptions;
   readonly clientAddress: (request: HttpRequest) => string;
-  /** Counts one visit of a client address. Resolves to the whole seconds to wait, 0 when it is within the limit. */
-  readonly takeVisit: (address: string) => Promise<number>;
+  /** Counts one visit of a visitor, see `visitorFrom()`. Resolves to the whole seconds to wait, 0 when it is within the limit. */
+  readonly takeVisit: (visitor: string) => Promise<number>;
 }
 
 /** One request of a browser. */
@@ -36,19 +37,23 @@ export interface PageExchange {
 
 type Answer = (exchange: PageExchange, rest: string) => Promise<void>;
 
-/** Method → answer, of each path. */
-const CONNECT: Readonly<Record<string, Answer>> = { GET: answerConnectPage, POST: answerDisconnect };
-const START: Readonly<Record<string, Answer>> = { GET: answerStart };
-const CALLBACK: Readonly<Record<string, Answer>> = { GET: answerCallback };
+/** Method → answer, of each path. A map, since over HTTP/2 a method may be any word, `constructor` too. */
+type Answers = ReadonlyMap<string, Answer>;
+const CONNECT: Answers = new Map([
+  ["GET", answerConnectPage],
+  ["POST", answerDisconnect],
+]);
+const START: Answers = new Map([["GET", answerStart]]);
+const CALLBACK: Answers = new Map([["GET", answerCallback]]);
 
 /** What browsers see: the connect page, the way to one provider, and the way back. */
 export function createPagesHandler(options: PagesOptions): PathHandler {
   return (request, response, path) => {
     const [answers, rest] = answersFor(path);
     if (answers === undefined) return undefined;
-    const answer = answers[request.method ?? ""];
+    const answer = answers.get(request.method ?? "");
     if (answer === undefined) {
-      const allow = Object.keys(answers).join(", ");
+      const allow = [...answers.keys()].join(", ");
       answerPlain(response, 405, `Send a ${allow} request.`, { allow });
       return Promise.resolve();
     }
@@ -57,7 +62,7 @@ export function createPagesHandler(options: PagesOptions): PathHandler {
   };
 }
 
-function answersFor(path: string): readonly [Readonly<Record<string, Answer>> | undefined, string] {
+function answersFor(path: string): readonly [Answers | undefined, string] {
   if (path === CONNECT_PATH) return [CONNECT, ""];
   if (path === CALLBACK_PATH) return [CALLBACK, ""];
   const rest = path.startsWith(`${CONNECT_PATH}/`) ? path.slice(CONNECT_PATH.length + 1) : "";
@@ -73,7 +78,7 @@ async function answerOrExplain(
 ): Promise<void> {
   try {
     const address = clientAddress(request);
-    requireVisit(await takeVisit(address));
+    requireVisit(await takeVisit(visitorFrom(address)));
     await answer({ options: authorization, request, response, address, ...browserOf(authorization, request) });
   } catch (error) {
     if (!(error instanceof RelayError)) authorization.onFault("pages", error);

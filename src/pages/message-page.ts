@@ -14,12 +14,12 @@ const NOW_NOT: Omit<Message, "detail"> = {
   advice: "Nothing is wrong with your account. Wait a minute, then try again.",
 };
 const WRONG_ADDRESS: Omit<Message, "detail"> = {
-  title: "This address does not work",
-  advice: "Go back to the application that sent you here and start from there.",
+  title: "This link does not work",
+  advice: "Go back to the application that sent you here, and start again from there.",
 };
 const NOT_SET_UP: Omit<Message, "detail"> = {
   title: "This is not set up yet",
-  advice: "Tell the people who run the application that sent you here. They need the line below.",
+  advice: "You did nothing wrong. Tell the people who run the application that sent you here, and show them this page.",
 };
 
 const MESSAGES: Partial<Record<Reason, Omit<Message, "detail">>> = {

@@ -1,24 +1,32 @@
+import { MAX_PROVIDERS } from "../authorization/connect-link.js";
 import type { VisitQuery } from "../authorization/visit.js";
 import { formatError, RelayError } from "../errors.js";
 
 const MAX_VALUE_LENGTH = 4096;
-const MAX_PROVIDERS = 200;
 
 /** Parameters of a page's address or form, each at most once. */
 export interface PageQuery {
-  /** Undefined when it is missing or empty. Throws RelayError CALL_FORMAT_ERROR when it stands twice or is too long. */
+  /** Undefined when it is missing or empty. Throws RelayError CALL_FORMAT_ERROR when it stands twice, is too long or no UTF-8. */
   get(name: string): string | undefined;
   /** Those among `names` that are there. */
   pick(names: readonly string[]): ReadonlyMap<string, string>;
 }
 
-/** Reads a query or a form; percent signs and bytes that mean nothing become U+FFFD, as the URL standard says. */
+/**
+ * Reads a query or a form. A private key in it is refused: a browser's history and every log on the way would have it.
+ * Throws RelayError CALL_FORMAT_ERROR or CALLER_NOT_ALLOWED.
+ */
 export function parsePageQuery(text: string): PageQuery {
+  // Whatever a client sends as bytes that are no ASCII, nobody knows in which charset.
+  if (/[^\x21-\x7e]/.test(text)) throw formatError("The address holds characters that must be percent-encoded.");
   const parameters = new URLSearchParams(text);
+  if (parameters.getAll("private_key").some((value) => value !== "")) throw privateKeyShown();
   const get = (name: string): string | undefined => {
     const values = parameters.getAll(name);
     if (values.length > 1) throw formatError(`${name} is given more than once. Send it once.`);
     const [value = ""] = values;
+    // What bytes that are no UTF-8 become: two different ids would be the same.
+    if (value.includes("\ufffd")) throw formatError(`${name} is not correctly percent-encoded. Encode it as UTF-8.`);
     if (value.length > MAX_VALUE_LENGTH) throw formatError(`${name} is longer than ${MAX_VALUE_LENGTH} characters.`);
     return value === "" ? undefined : value;
   };
@@ -34,17 +42,8 @@ export function parsePageQuery(text: string): PageQuery {
   };
 }
 
-/**
- * What an application's own address says of the visit. A private key in it is refused: a browser's history and every
- * log on the way would have it. Throws RelayError CALL_FORMAT_ERROR or CALLER_NOT_ALLOWED.
- */
+/** What an application's own address says of the visit. Throws RelayError CALL_FORMAT_ERROR. */
 export function visitQueryFrom(query: PageQuery, address: string, isPage: boolean): VisitQuery {
-  if (query.get("private_key") !== undefined) {
-    throw new RelayError(
-      "CALLER_NOT_ALLOWED",
-      "A private key must not be in a browser. Make a connect link with it (POST /oauth/connect-links) and send the browser there.",
-    );
-  }
   return {
     publicKey: query.get("public_key") ?? "",
     userId: query.get("user_id") ?? "",
@@ -61,4 +60,11 @@ function providersFrom(text = ""): readonly string[] {
   const names = text.split(",").map((name) => name.trim());
   if (names.length > MAX_PROVIDERS) throw formatError(`providers names more than ${MAX_PROVIDERS}.`);
   return names.filter((name) => name !== "");
+}
+
+function privateKeyShown(): RelayError {
+  return new RelayError(
+    "CALLER_NOT_ALLOWED",
+    "A private key must not be in a browser. Make a connect link with it (POST /oauth/connect-links) and send the browser there.",
+  );
 }

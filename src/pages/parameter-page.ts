@@ -16,26 +16,53 @@ export interface ParameterPageInput {
 
 /** Asks for what makes up the address of the user's account, such as the name of a shop. Pure. */
 export function parameterPage({ provider, names, given, problem, session }: ParameterPageInput): Page {
-  const title = `Connect ${provider.displayName}`;
+  const { name, displayName } = provider;
+  const heading = `Connect ${displayName}`;
+  const hasProblem = problem !== undefined;
   return {
-    title,
-    main: html`<h1>${title}</h1>
-<p>${provider.displayName} gives each customer an address of its own. Which one is yours?</p>
-${problem !== undefined && html`<p class="notice" role="alert" id="problem">This does not make an address of ${provider.displayName}. Write it as it stands in the address bar.</p>`}
-<form method="get" action="/oauth/connect/${provider.name}">
+    title: hasProblem ? `No such address. ${heading}` : heading,
+    main: html`<h1>${heading}</h1>
+<p>Your ${displayName} account has an address of its own. Which one is it?</p>
+${hasProblem && problemFor(displayName)}
+<form method="get" action="/oauth/connect/${name}">
 <input type="hidden" name="session" value="${session}"><input type="hidden" name="answer" value="1">
-${names.map((name) => fieldFor(name, provider, given.get(name) ?? "", problem !== undefined))}
-<button class="button">Continue to ${provider.displayName}</button>
+${names.map((each, at) => fieldFor(each, provider, { value: given.get(each) ?? "", isFirst: at === 0, hasProblem }))}
+<button class="button main">Continue to ${displayName}</button>
 </form>`,
   };
 }
 
-function fieldFor(name: string, { origins }: ParameterPageInput["provider"], value: string, hasProblem: boolean): Html {
+function problemFor(displayName: string): Html {
+  return html`<p class="notice bad" role="alert" id="problem"><strong>This is no address of ${displayName}.</strong> Open ${displayName} in another window, copy what stands in the address bar, and paste it here.</p>`;
+}
+
+interface Field {
+  readonly value: string;
+  readonly isFirst: boolean;
+  readonly hasProblem: boolean;
+}
+
+function fieldFor(
+  name: string,
+  { displayName, origins }: ParameterPageInput["provider"],
+  { value, isFirst, hasProblem }: Field,
+): Html {
   const rule = origins.find((each) => each.kind === "template" && each.parameters.includes(name));
-  const example = rule?.kind === "template" ? rule.template : "";
-  const label = name.charAt(0).toUpperCase() + name.slice(1).replaceAll("_", " ");
-  return html`<label for="${name}">${label}</label>
-<p class="detail" id="${name}-hint">The part {${name}} of ${example}</p>
-<input id="${name}" name="${name}" value="${value}" required maxlength="253" autocapitalize="none" autocomplete="off" spellcheck="false" aria-describedby="${name}-hint${hasProblem ? " problem" : ""}"${hasProblem && html` aria-invalid="true"`}>
+  const template = rule?.kind === "template" ? rule.template : "";
+  return html`<label for="${name}">${displayName} ${wordsOf(name)}</label>
+<p class="hint" id="${name}-hint">${hintFrom(template, name)}</p>
+<input id="${name}" name="${name}" value="${value}" required maxlength="253" autocapitalize="none" autocomplete="off" spellcheck="false" aria-describedby="${name}-hint${hasProblem ? " problem" : ""}"${hasProblem && html` aria-invalid="true"`}${isFirst && html` autofocus`}>
 `;
+}
+
+/** Shows where in the address the part is that is asked for. */
+function hintFrom(template: string, name: string): Html {
+  const [before = "", after = ""] = template.split(`{${name}}`).map((part) => part.replace(/\{([^}]*)\}/g, "$1"));
+  if (before === "https://" && after === "")
+    return html`Such as <strong>example.com</strong>. You may paste the whole address.`;
+  return html`What stands for <strong>${wordsOf(name)}</strong> in ${before}<strong>${wordsOf(name)}</strong>${after}. You may paste the whole address.`;
+}
+
+function wordsOf(name: string): string {
+  return name.replaceAll("_", " ");
 }

@@ -1,24 +1,17 @@
 import type { HttpResponse } from "../listener/exchange.js";
-import { documentFrom, type Page, PRIVATE_FIELDS, pageFields } from "./document.js";
+import { documentFrom, PAGE_FIELDS, type Page, PRIVATE_FIELDS } from "./document.js";
 
 /** What else an answer of a page carries. */
 export interface SendOptions {
   /** Value of `Set-Cookie`; undefined for none. */
   readonly cookie?: string | undefined;
-  /** See `pageFields()`. */
-  readonly formTargets?: readonly string[];
 }
 
 /** Answers with a page. */
-export function sendPage(
-  response: HttpResponse,
-  statusCode: number,
-  page: Page,
-  { cookie, formTargets }: SendOptions = {},
-): void {
+export function sendPage(response: HttpResponse, statusCode: number, page: Page, { cookie }: SendOptions = {}): void {
   const body = Buffer.from(documentFrom(page));
   response.writeHead(statusCode, {
-    ...pageFields(formTargets),
+    ...PAGE_FIELDS,
     ...cookieField(cookie),
     "content-length": String(body.length),
   });

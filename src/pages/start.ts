@@ -1,9 +1,9 @@
 import { requireProvider } from "../authorization/connect-link.js";
 import { startAuthorization } from "../authorization/start.js";
 import { type LinkVisit, type Visit, withSession } from "../authorization/visit.js";
-import { RelayError } from "../errors.js";
 import { originParameterNames } from "../providers/origin-parameters.js";
 import type { Provider } from "../providers/provider.js";
+import { forwardPage } from "./forward-page.js";
 import type { PageExchange } from "./handler.js";
 import { type PageQuery, parsePageQuery } from "./page-query.js";
 import { parameterPage } from "./parameter-page.js";
@@ -16,7 +16,6 @@ export async function answerStart(exchange: PageExchange, rawName: string): Prom
   const query = parsePageQuery(exchange.queryText);
   const visit = await visitFor(exchange, query, false);
   const provider = requireProvider(options, nameFrom(rawName));
-  requireLinked(visit, provider);
   requireListed(visit, provider.name);
   const given = parametersFrom(visit, query, provider);
   const { application, userId, redirectUri, scope } = visit;
@@ -26,10 +25,13 @@ export async function answerStart(exchange: PageExchange, rawName: string): Prom
     ...{ application, userId, provider, browser, scope, redirectUri, session, isAnswer },
     originParameters: given,
   });
-  if (start.kind === "redirect") return sendRedirect(response, start.uri, { cookie });
+  if (start.kind === "redirect") {
+    if (isAnswer) return sendPage(response, 200, forwardPage(provider, start.uri), { cookie });
+    return sendRedirect(response, start.uri, { cookie });
+  }
   const asked = await withSession(options, { ...visit, providers: [provider.name] });
   const page = parameterPage({ ...start, provider, given, session: asked.session });
-  sendPage(response, start.problem === undefined ? 200 : 400, page, { cookie, formTargets: formTargetsOf(provider) });
+  sendPage(response, start.problem === undefined ? 200 : 400, page, { cookie });
 }
 
 function nameFrom(raw: string): string {
@@ -41,21 +43,8 @@ function nameFrom(raw: string): string {
   }
 }
 
-function requireLinked(visit: Visit | LinkVisit, { name }: Provider): void {
-  if (!("providerName" in visit) || visit.providerName === undefined || visit.providerName === name) return;
-  throw new RelayError("CALLER_NOT_ALLOWED", "This link is for another provider. Ask for a new one.");
-}
-
 /** What the link has counts before what the address says. */
 function parametersFrom(visit: Visit | LinkVisit, query: PageQuery, provider: Provider): ReadonlyMap<string, string> {
   const given = query.pick(originParameterNames(provider));
   return "originParameters" in visit ? new Map([...given, ...Object.entries(visit.originParameters)]) : given;
-}
-
-/** The form's answer is a redirect to the provider, which Chromium holds against form-action as well. */
-function formTargetsOf({ oauth2 }: Provider): readonly string[] {
-  const [, host] = /^(https?:\/\/[^/?]+)/.exec(oauth2?.authorizationEndpoint ?? "") ?? [];
-  if (host === undefined) return [];
-  // CSP has one wildcard, in front; it stands for any number of labels.
-  return [host.replace(/\/\/(?:\{[^}]*\}\.)+/, "//*.").replace(/\/\/\{[^}]*\}$/, "//*")];
 }

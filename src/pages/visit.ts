@@ -17,6 +17,12 @@ export async function visitFor(exchange: PageExchange, query: PageQuery, isPage:
   return visitFromQuery(options, visitQueryFrom(query, address, isPage), browser);
 }
 
+/** Throws RelayError CALLER_NOT_ALLOWED when the visit is for connecting one provider, without the page. */
+export function requirePage({ isPage }: Pick<Visit, "isPage">): void {
+  if (isPage) return;
+  throw new RelayError("CALLER_NOT_ALLOWED", "This address is for connecting one provider only. Start again.");
+}
+
 /** Throws RelayError CALLER_NOT_ALLOWED when the visit is for other providers. */
 export function requireListed({ providers }: Pick<Visit, "providers">, name: string): void {
   if (providers.length === 0 || providers.includes(name)) return;

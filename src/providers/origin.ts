@@ -30,6 +30,8 @@ const CONNECT_PARAMETERS: ReadonlySet<string> = new Set([
   "provider",
   "error",
   "outcome",
+  "answer",
+  "action",
   "iss",
 ]);
 

@@ -1,6 +1,6 @@
-import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
+import { type RateLimiterAbstract, RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
 
-/** Counts calls of this process by key, in windows of a minute that begin with a key's first call. */
+/** Counts calls by key, in windows of a minute that begin with a key's first call. */
 export interface RateLimiter {
   /** Counts one call. Resolves to 0 when it is within the limit, else to the whole seconds until it would be. */
   take(key: string, callsPerMinute: number): Promise<number>;
@@ -8,14 +8,21 @@ export interface RateLimiter {
 
 const WINDOW_SECONDS = 60;
 
-/** One counter set for each limit in use: a key whose limit is changed starts afresh. */
-export function createRateLimiter(): RateLimiter {
-  const limiters = new Map<number, RateLimiterMemory>();
+/**
+ * One counter set for each limit in use: a key whose limit is changed starts afresh.
+ *
+ * @param shared makes a counter set that other processes count in, too; this process counts alone where it makes none.
+ */
+export function createRateLimiter(
+  shared: (points: number, durationSeconds: number) => RateLimiterAbstract | undefined = () => undefined,
+): RateLimiter {
+  const limiters = new Map<number, RateLimiterAbstract>();
   return {
     async take(key, callsPerMinute) {
       let limiter = limiters.get(callsPerMinute);
       if (limiter === undefined) {
-        limiter = new RateLimiterMemory({ points: callsPerMinute, duration: WINDOW_SECONDS });
+        const own = () => new RateLimiterMemory({ points: callsPerMinute, duration: WINDOW_SECONDS });
+        limiter = shared(callsPerMinute, WINDOW_SECONDS) ?? own();
         limiters.set(callsPerMinute, limiter);
       }
       try {

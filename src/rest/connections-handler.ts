@@ -1,12 +1,4 @@
-import {
-  create,
-  type DescMessage,
-  type DescMethod,
-  fromJsonString,
-  type MessageShape,
-  toJsonString,
-} from "@bufbuild/protobuf";
-import { reflect } from "@bufbuild/protobuf/reflect";
+import { type DescMessage, type DescMethod, type MessageShape, toJsonString } from "@bufbuild/protobuf";
 import {
   type CreateConnectLinkRequestSchema,
   type CreateConnectLinkResponseSchema,
@@ -16,15 +8,14 @@ import {
   type ListConnectionsResponseSchema,
   RelayService,
 } from "../../gen/relay/v1/relay_pb.js";
-import { formatError, RelayError } from "../errors.js";
+import { RelayError } from "../errors.js";
 import { answerPlain, type HttpRequest, type HttpResponse } from "../listener/exchange.js";
 import type { PathHandler } from "../listener/router.js";
-import { type Budget, overloaded } from "../relay/budget.js";
+import type { Budget } from "../relay/budget.js";
 import { outcomeFromError } from "../relay/outcome.js";
 import { bodyFromOutcome } from "./envelope.js";
+import { type MessageExchange, messageFrom } from "./message.js";
 import { type AllowedOrigins, answerPreflight, corsFieldsFor } from "./preflight.js";
-import { parseCallQuery } from "./query.js";
-import { readBody } from "./read-body.js";
 import { type Route, routeFromMethod } from "./route.js";
 
 /** What of a request counts beside its message. */
@@ -61,19 +52,8 @@ export interface ConnectionsHandlerOptions {
 /** A method with its route and with what it does. */
 interface Served {
   readonly route: Route;
-  readonly answer: (exchange: Exchange) => Promise<string>;
+  readonly answer: (exchange: MessageExchange) => Promise<string>;
 }
-
-interface Exchange {
-  readonly request: HttpRequest;
-  readonly response: HttpResponse;
-  /** Raw values of the path's variables. */
-  readonly variables: readonly string[];
-  readonly queryText: string;
-}
-
-/** Of a connect link's request, many times over. */
-const MAX_BODY_BYTES = 64 * 1024;
 
 /**
  * The methods about connections in front of JSON over HTTP, as the schema annotates them. An answer is the ProtoJSON of
@@ -100,7 +80,7 @@ export function createConnectionsHandler(options: ConnectionsHandlerOptions): Pa
 
 async function dispatch(
   options: ConnectionsHandlerOptions,
-  matching: ReadonlyArray<Served & Pick<Exchange, "variables">>,
+  matching: ReadonlyArray<Served & Pick<MessageExchange, "variables">>,
   request: HttpRequest,
   response: HttpResponse,
   queryText: string,
@@ -130,7 +110,7 @@ async function dispatch(
   response.end(body);
 }
 
-async function outcomeOf(options: ConnectionsHandlerOptions, method: Served, exchange: Exchange) {
+async function outcomeOf(options: ConnectionsHandlerOptions, method: Served, exchange: MessageExchange) {
   try {
     return { status: 200, body: Buffer.from(await method.answer(exchange)) };
   } catch (error) {
@@ -149,49 +129,11 @@ function serve<Input extends DescMessage, Output extends DescMessage>(
   return {
     route,
     async answer(exchange) {
-      const message = await messageFrom(options, method.input, route, exchange);
+      const message = await messageFrom(options.budget, method.input, route, exchange);
       const answered = await operate(message, callerFieldsOf(options, exchange.request));
       return toJsonString(method.output, answered, { alwaysEmitImplicit: true });
     },
   };
-}
-
-/** The body of a POST; of other methods the path's variables and the query. */
-async function messageFrom<Input extends DescMessage>(
-  options: ConnectionsHandlerOptions,
-  schema: Input,
-  route: Route,
-  { request, response, variables, queryText }: Exchange,
-): Promise<MessageShape<Input>> {
-  const memory = options.budget.open();
-  response.on("close", memory.release);
-  const body = await readBody(request, MAX_BODY_BYTES, memory);
-  if (!memory.begin()) throw overloaded();
-  if (route.method === "POST") return messageFromBody(schema, body);
-  const { fields } = parseCallQuery(queryText, route.queryFields);
-  const values = Object.fromEntries([...fields, ...variables.map((raw) => ["provider_name", decoded(raw)])]);
-  const message = create(schema);
-  for (const field of schema.fields) reflect(schema, message).set(field, values[field.name] ?? "");
-  return message;
-}
-
-function decoded(raw: string): string {
-  try {
-    return decodeURIComponent(raw);
-  } catch {
-    // No provider's name: kept as it is, nothing matches it.
-    return raw;
-  }
-}
-
-/** The parser's own words quote the text. */
-function messageFromBody<Input extends DescMessage>(schema: Input, body: Buffer): MessageShape<Input> {
-  try {
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(body);
-    return fromJsonString(schema, text, { ignoreUnknownFields: false });
-  } catch {
-    throw formatError(`The body must be a JSON object of the fields of relay.v1.${schema.name}.`);
-  }
 }
 
 function callerFieldsOf({ clientAddress }: ConnectionsHandlerOptions, request: HttpRequest): CallerFields {

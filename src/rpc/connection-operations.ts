@@ -56,11 +56,13 @@ export function createConnectionOperations(options: AuthorizationOptions): Conne
     },
     async deleteConnection(request, caller) {
       const { id: applicationId } = await requireCaller(options, request, caller);
-      const { name: providerName } = requireProvider(options, request.providerName);
+      // One that is no longer in the catalogue is taken as written: its connections can still be listed and ended.
+      const providerName = options.catalog.find(request.providerName)?.name ?? request.providerName;
       const revocation = await pending.track(
         disconnect(options, { applicationId, userId: request.userId, providerName }),
       );
       if (revocation === undefined) {
+        requireProvider(options, providerName);
         throw new RelayError("INVALID_OAUTHID", "This user has no connection at this provider.");
       }
       return create(DeleteConnectionResponseSchema, { revocation });

@@ -34,8 +34,10 @@ export async function withDecodeError(universal: UniversalServerResponse): Promi
   const chunks: Uint8Array[] = [];
   for await (const chunk of body) chunks.push(chunk);
   // Only an error that quotes much is so long that it is compressed.
-  const message = header?.has("content-encoding") ? "" : messageOf(Buffer.concat(chunks));
-  if (status === 500 && !message.startsWith(BINARY)) return { ...universal, body: iterableOf(chunks) };
+  const error = header?.has("content-encoding") ? {} : errorFrom(Buffer.concat(chunks));
+  const message = String(error.message ?? "");
+  const isOurs = error.details !== undefined || (status === 500 && !message.startsWith(BINARY));
+  if (isOurs) return { ...universal, body: iterableOf(chunks) };
   const answer = Buffer.from(JSON.stringify({ code: "invalid_argument", message: textFrom(message) }));
   const fields = { "content-type": "application/json", "content-length": String(answer.length) };
   return { status: 400, header: new Headers(fields), body: iterableOf([answer]) };
@@ -52,9 +54,9 @@ function faultFrom(rest: string): string {
   return FAULTS.find(([pattern]) => pattern.test(rest))?.[1] ?? "it has a value of the wrong type";
 }
 
-/** Errors of connect are JSON objects with a message. */
-function messageOf(error: Buffer): string {
-  return String((JSON.parse(error.toString()) as { readonly message?: unknown }).message ?? "");
+/** Errors are JSON objects with a message; only ours have details, and they quote nothing. */
+function errorFrom(body: Buffer): { readonly message?: unknown; readonly details?: unknown } {
+  return JSON.parse(body.toString()) as { readonly message?: unknown; readonly details?: unknown };
 }
 
 async function* iterableOf(chunks: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {

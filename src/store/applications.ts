@@ -62,8 +62,12 @@ function prepareCreate(db: Database.Database) {
   };
 }
 
-/** Writes only what the patch names: a change made meanwhile to another member stays. */
+/**
+ * Writes only what the patch names: a change made meanwhile to another member stays. With a private key ends what was
+ * begun with it: links, pages and attempts to connect may be those of whoever it was stolen by.
+ */
 function prepareUpdate(db: Database.Database) {
+  const deleteTickets = db.prepare<[string]>("DELETE FROM tickets WHERE application_id = ?");
   const statement = db.prepare<[Record<string, unknown>], ApplicationRow>(`
     UPDATE applications SET
       name = coalesce(:name, name),
@@ -91,6 +95,7 @@ function prepareUpdate(db: Database.Database) {
       connection_calls_per_minute: patch.connectionCallsPerMinute ?? null,
       state: patch.state ?? null,
     });
+    if (row !== undefined && patch.privateKeyHash !== undefined) deleteTickets.run(row.id);
     return row && applicationFromRow(row);
   };
 }

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type Database from "better-sqlite3";
 import type { Attempt } from "./attempt.js";
 
-/** Connections deleted in one transaction: a few milliseconds of the write lock and of the event loop. */
+/** Rows deleted in one transaction: a few milliseconds of the write lock and of the event loop. */
 const BATCH = 200;
 
 /**
@@ -11,12 +11,14 @@ const BATCH = 200;
  */
 export function prepareDeleteApplication(db: Database.Database, attempt: Attempt) {
   const disable = prepareDisable(db);
-  const deleteConnections = prepareDeleteConnections(db);
+  const deletions = [prepareDeleteSome(db, "connections"), prepareDeleteSome(db, "tickets")];
   const deleteRow = prepareDeleteRow(db);
   return async (publicKey: string): Promise<boolean> => {
     const id = await attempt.write(() => disable(publicKey));
     if (id === undefined) return false;
-    while ((await attempt.write(() => deleteConnections(id))) === BATCH) await nextTurn();
+    for (const deleteSome of deletions) {
+      while ((await attempt.write(() => deleteSome(id))) === BATCH) await nextTurn();
+    }
     return attempt.write(() => deleteRow(id));
   };
 }
@@ -28,13 +30,13 @@ function prepareDisable(db: Database.Database) {
   return (publicKey: string): string | undefined => statement.get(publicKey)?.id;
 }
 
-function prepareDeleteConnections(db: Database.Database) {
+function prepareDeleteSome(db: Database.Database, table: "connections" | "tickets") {
   const statement = db.prepare<[string, number]>(`
-    DELETE FROM connections WHERE id IN (SELECT id FROM connections WHERE application_id = ? LIMIT ?)`);
+    DELETE FROM ${table} WHERE id IN (SELECT id FROM ${table} WHERE application_id = ? LIMIT ?)`);
   return (applicationId: string): number => statement.run(applicationId, BATCH).changes;
 }
 
-/** Connections that were put meanwhile go with it (ON DELETE CASCADE). */
+/** Rows that came meanwhile go with it (ON DELETE CASCADE). */
 function prepareDeleteRow(db: Database.Database) {
   const statement = db.prepare<[string]>("DELETE FROM applications WHERE id = ?");
   return (id: string): boolean => statement.run(id).changes > 0;

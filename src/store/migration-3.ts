@@ -21,7 +21,7 @@ CREATE TABLE tickets (
   expires_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX tickets_by_end ON tickets (expires_at);
-CREATE INDEX tickets_by_application ON tickets (application_id, kind);
+CREATE INDEX tickets_by_application ON tickets (application_id, kind, expires_at);
 
 -- Where an application is told of its connections.
 CREATE TABLE webhook_endpoints (
@@ -30,6 +30,8 @@ CREATE TABLE webhook_endpoints (
   uri TEXT NOT NULL,
   -- Sealed key of the signatures.
   secret BLOB NOT NULL,
+  -- When the next event may go there: behind the delivery that is under way, or the pause after a failed one.
+  free_at INTEGER NOT NULL DEFAULT 0,
   updated_at INTEGER NOT NULL
 ) STRICT;
 
@@ -44,7 +46,7 @@ CREATE TABLE webhook_events (
   created_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX webhook_events_due ON webhook_events (next_try_at);
-CREATE INDEX webhook_events_by_application ON webhook_events (application_id);
+CREATE INDEX webhook_events_by_application ON webhook_events (application_id, next_try_at);
 
 -- Leases that their owners left behind.
 CREATE INDEX connections_leased ON connections (lease_until) WHERE lease_until IS NOT NULL;

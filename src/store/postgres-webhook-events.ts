@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { ConnectionKey } from "../tokens/connection.js";
 import { payloadFromEvent, type WebhookEventType } from "../webhooks/event.js";
 import type { Queries } from "./postgres-session.js";
-import { CLOCK, createStatement } from "./postgres-statement.js";
+import { createStatement } from "./postgres-statement.js";
 
 const ENDPOINT = createStatement<{ id: string }, { public_key: Buffer }>(
   "find_event_receiver",
@@ -12,7 +12,7 @@ const ENDPOINT = createStatement<{ id: string }, { public_key: Buffer }>(
 const INSERT = createStatement<{ id: string; application_id: string; payload: string; now: number }>(
   "enqueue_event",
   `INSERT INTO webhook_events (id, application_id, payload, next_try_at, created_at)
-   VALUES (:id, :application_id, :payload, ${CLOCK}, :now)`,
+   VALUES (:id, :application_id, :payload, :now, :now)`,
 );
 
 /**

@@ -74,7 +74,7 @@ function storeOver(session: Session, now: () => number, close: () => Promise<voi
     lookups: { applications: lookup, connections: cached.lookup },
     oauthClients: createPostgresOAuthClientStore(session),
     tickets: createPostgresTicketStore(session),
-    webhooks: createPostgresWebhookStore(session, now),
+    webhooks: createPostgresWebhookStore(session),
     keyChecks: createPostgresKeyCheckStore(session, now),
     sealedRows: createPostgresSealedRows(session),
     ready: () => session.read(async ({ run }) => void (await run(PROBE, {}))),

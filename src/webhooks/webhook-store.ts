@@ -8,16 +8,19 @@ export interface WebhookEndpoint {
   readonly updatedAt: number;
 }
 
-/** An event that is to be delivered now. */
+/** An event that is to be delivered now, by whoever claimed it. */
 export interface DueEvent {
   readonly id: string;
-  readonly applicationId: string;
+  readonly type: string;
   /** JSON, as it is sent. */
   readonly payload: string;
   /** Deliveries that were begun, this one included. */
   readonly attempts: number;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
+  readonly endpoint: WebhookEndpoint;
+  /** Until when nobody else delivers to this endpoint, milliseconds since the epoch. */
+  readonly claimedUntil: number;
 }
 
 /** How many events an application has not been told of. */
@@ -30,22 +33,24 @@ export interface WebhookBacklog {
 /**
  * Webhook endpoints, and the events that were not delivered yet. Events are written by the store itself, in the
  * transaction of the change they tell of, and only for applications that have an endpoint. Every method rejects with
- * RelayError STORE_UNAVAILABLE when the store cannot be used.
+ * RelayError STORE_UNAVAILABLE when the store cannot be used. Times are milliseconds since the epoch.
  */
 export interface WebhookStore {
   findEndpoint(applicationId: string): Promise<WebhookEndpoint | undefined>;
-  /** Inserts, or replaces the one of the application. */
+  /** Inserts, or replaces the one of the application; what waits goes to the new one. */
   putEndpoint(endpoint: WebhookEndpoint): Promise<void>;
   /** Forgets the endpoint and what was not delivered to it. Resolves to false when there was none. */
   deleteEndpoint(applicationId: string): Promise<boolean>;
   /**
-   * Takes at most `limit` events that are due, the oldest first. Nobody else gets them before `until` (milliseconds
-   * since the epoch): a process that ends in between loses none.
+   * Takes events that are due, of at most `limit` endpoints: one of each, the oldest, so that an application is told in
+   * order and a slow one holds up nobody else. Endpoints that were idle longest come first. Until `until` nobody else
+   * gets an event of the same endpoint; then those that were neither finished nor put off come back, so a process that
+   * ends in between loses none. What a disabled application has not been told waits until it is enabled.
    */
   claimDue(limit: number, until: number, now: number): Promise<DueEvent[]>;
-  /** An event was delivered, or is given up. */
-  remove(id: string): Promise<void>;
-  /** A delivery failed: the event is due again at `nextTryAt`. */
-  retryAt(id: string, nextTryAt: number): Promise<void>;
+  /** The event was delivered, or is given up; the endpoint's next one may follow at `freeAt`. */
+  finish(event: DueEvent, freeAt: number): Promise<void>;
+  /** The delivery failed: the event is due again at `nextTryAt`, and another one may be tried at `freeAt`. */
+  putOff(event: DueEvent, nextTryAt: number, freeAt: number): Promise<void>;
   backlog(applicationId: string): Promise<WebhookBacklog>;
 }

@@ -20,12 +20,15 @@ const COMMANDS = [
   "connection list",
   "connection show",
   "connection delete",
+  "webhook put",
+  "webhook show",
+  "webhook delete",
   "key rotate",
   "config check",
 ];
 
 describe("relay --help", () => {
-  it.each(["", "app", "provider", "connection", "key", "config", ...COMMANDS])(
+  it.each(["", "app", "provider", "connection", "webhook", "key", "config", ...COMMANDS])(
     "relay %s --help has an example",
     async (command) => {
       const result = await createFolder().run([...command.split(" ").filter(Boolean), "--help"]);

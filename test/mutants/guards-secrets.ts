@@ -73,8 +73,8 @@ export const SECRET_GUARDS: readonly Guard[] = [
   guard(
     "renewal: compare and swap",
     "store/renewals.ts",
-    ["WHERE id = :id AND version = :version`);", "WHERE id = :id AND :version > 0`);"],
-    "regress/renewal-reconnect",
+    ["AND (version = :version OR (version = :version + 1 AND state = 'REAUTHORIZATION_REQUIRED'))", "AND :version > 0"],
+    "store/lease",
   ),
   guard(
     "renewal: a refresh token of a malformed answer",

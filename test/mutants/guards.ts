@@ -2,6 +2,7 @@ import type { Guard } from "./guard.js";
 import { PROVIDER_GUARDS } from "./guards-provider.js";
 import { REQUEST_GUARDS } from "./guards-request.js";
 import { SECRET_GUARDS } from "./guards-secrets.js";
+import { WEBHOOK_GUARDS } from "./guards-webhooks.js";
 
 /** Every guard that must not be lost without a test that says so. */
-export const GUARDS: readonly Guard[] = [...REQUEST_GUARDS, ...PROVIDER_GUARDS, ...SECRET_GUARDS];
+export const GUARDS: readonly Guard[] = [...REQUEST_GUARDS, ...PROVIDER_GUARDS, ...SECRET_GUARDS, ...WEBHOOK_GUARDS];

@@ -40,6 +40,14 @@ export interface TestApplication {
   readonly privateKey: string;
 }
 
+/** An OAuth client as its server names it (RFC 6749 section 2.3.1). */
+export interface TestClient {
+  readonly client_id: string;
+  readonly client_secret?: string | undefined;
+  readonly scope?: string;
+  readonly originParameters?: Readonly<Record<string, string>>;
+}
+
 /** A relay on a real SQLite file, with the sandbox provider behind it. */
 export interface Harness {
   readonly folder: string;
@@ -50,6 +58,7 @@ export interface Harness {
   /** Every line logged so far. */
   readonly logLines: readonly string[];
   createApplication(options?: {
+    name?: string;
     callerAuth?: CallerAuth;
     allowedOrigins?: readonly string[];
     allowedAddresses?: readonly string[];
@@ -60,10 +69,12 @@ export interface Harness {
   }): Promise<TestApplication>;
   /** Connects a user with an access token that the sandbox takes; returns the token. */
   connect(application: TestApplication, userId: string, options?: ConnectOptions): Promise<string>;
-  /** Stores the sandbox's OAuth client for an application, so that its tokens can be renewed. */
-  putClient(application: TestApplication, providerName?: string): Promise<void>;
+  /** Stores the OAuth client of an application, the sandbox's unless told, so that its tokens can be renewed. */
+  putClient(application: TestApplication, providerName?: string, client?: Partial<TestClient>): Promise<void>;
   /** Another relay on the same files, as a second process would be; closed with the harness. */
   startPeer(): Promise<string>;
+  /** Stops the relay alone, with a grace of a second. */
+  closeRelay(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -88,6 +99,11 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   const sealer = createSealer(await loadKeyring(config.keyFile, { mustExist: true }));
   const store = await openStore(config);
   const peers: Service[] = [];
+  let closing: Promise<void> | undefined;
+  const closeRelay = () => {
+    closing ??= service.close(1000);
+    return closing;
+  };
   return {
     folder,
     url: service.url,
@@ -98,14 +114,15 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     createApplication: (application) => createApplication(store, sealer, application ?? {}),
     connect: (application, userId, connection) =>
       connect(store, sealer, sandbox, { application, userId, ...connection }),
-    putClient: (application, providerName = "sandbox") =>
-      putClient(store, sealer, { applicationId: application.id, providerName }, sandbox.client),
+    putClient: (application, providerName = "sandbox", client = {}) =>
+      putClient(store, sealer, { applicationId: application.id, providerName }, { ...sandbox.client, ...client }),
     startPeer: async () => {
       const peer = await startService(config, { logger: loggerTo(onLogLine), ...upstreamOf(options) });
       peers.push(peer);
       return peer.url;
     },
-    close: () => closeAll([...peers, service], sandbox, store, folder),
+    closeRelay,
+    close: () => closeAll([...peers, { close: closeRelay }], sandbox, store, folder),
   };
 }
 
@@ -151,20 +168,25 @@ async function putClient(
   store: Store,
   sealer: Sealer,
   key: { readonly applicationId: string; readonly providerName: string },
-  { client_id, client_secret }: { client_id: string; client_secret?: string | undefined },
+  { client_id, client_secret, scope = "", originParameters = {} }: TestClient,
 ): Promise<void> {
   await store.oauthClients.put({
     id: randomUUID(),
     ...key,
     clientId: client_id,
-    scope: "",
-    originParameters: {},
+    scope,
+    originParameters,
     clientSecret: client_secret === undefined ? undefined : sealClientSecret(sealer, key, new Secret(client_secret)),
     updatedAt: Date.now(),
   });
 }
 
-async function closeAll(services: readonly Service[], sandbox: Sandbox, store: Store, folder: string): Promise<void> {
+async function closeAll(
+  services: readonly Pick<Service, "close">[],
+  sandbox: Sandbox,
+  store: Store,
+  folder: string,
+): Promise<void> {
   for (const service of services) await service.close(1000);
   await sandbox.close();
   await store.close();
@@ -182,7 +204,7 @@ export async function createApplication(
   const privateKey = createPrivateKey();
   await store.applications.create({
     id,
-    name: "test",
+    name: options.name ?? "test",
     publicKey,
     privateKeyHash: sealPrivateKeyHash(sealer, id, privateKey),
     callerAuth: options.callerAuth ?? "PUBLIC_KEY",

@@ -1,0 +1,25 @@
+import type { Command } from "commander";
+import { addCommand } from "./command.js";
+import { withStore } from "./open-store.js";
+import { writeJson, writeLine } from "./output.js";
+import { applicationIdFrom, noWebhook, type WebhookOptions } from "./webhook-application.js";
+
+/** `relay webhook delete` */
+export function addWebhookDelete(group: Command): void {
+  addCommand(group, {
+    usage: "delete",
+    about: "Tell an application no more of its connections. What it was not told yet is forgotten.",
+    examples: ["relay webhook delete --app PUBLIC_KEY"],
+  })
+    .requiredOption("--app <public-key>", "the application's public key")
+    .action(deleteWebhook);
+}
+
+async function deleteWebhook(options: WebhookOptions): Promise<void> {
+  const isDeleted = await withStore(async (open) =>
+    open.store.webhooks.deleteEndpoint(await applicationIdFrom(open, options)),
+  );
+  if (!isDeleted) throw noWebhook();
+  if (options.json) writeJson({ deleted: true });
+  else writeLine("Deleted the webhook.");
+}

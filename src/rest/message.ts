@@ -1,0 +1,61 @@
+import { create, type DescMessage, fromJsonString, type MessageShape } from "@bufbuild/protobuf";
+import { reflect } from "@bufbuild/protobuf/reflect";
+import { formatError } from "../errors.js";
+import type { HttpRequest, HttpResponse } from "../listener/exchange.js";
+import { type Budget, overloaded } from "../relay/budget.js";
+import { parseCallQuery } from "./query.js";
+import { readBody } from "./read-body.js";
+import type { Route } from "./route.js";
+
+/** A request of a route, with what its path and query hold. */
+export interface MessageExchange {
+  readonly request: HttpRequest;
+  readonly response: HttpResponse;
+  /** Raw values of the path's variables. */
+  readonly variables: readonly string[];
+  readonly queryText: string;
+}
+
+/** Of a connect link's request, many times over. */
+const MAX_BODY_BYTES = 64 * 1024;
+
+/**
+ * Reads the message of a request: the body of a POST; of other methods the path's variables and the query. Rejects with
+ * RelayError CALL_FORMAT_ERROR, REQUEST_TOO_LARGE or OVERLOADED.
+ */
+export async function messageFrom<Input extends DescMessage>(
+  budget: Budget,
+  schema: Input,
+  route: Route,
+  { request, response, variables, queryText }: MessageExchange,
+): Promise<MessageShape<Input>> {
+  const memory = budget.open();
+  response.on("close", memory.release);
+  const body = await readBody(request, MAX_BODY_BYTES, memory);
+  if (!memory.begin()) throw overloaded();
+  if (route.method === "POST") return messageFromBody(schema, body);
+  const { fields } = parseCallQuery(queryText, route.queryFields);
+  const values = Object.fromEntries([...fields, ...variables.map((raw) => ["provider_name", decoded(raw)])]);
+  const message = create(schema);
+  for (const field of schema.fields) reflect(schema, message).set(field, values[field.name] ?? "");
+  return message;
+}
+
+function decoded(raw: string): string {
+  try {
+    return decodeURIComponent(raw);
+  } catch {
+    // No provider's name: kept as it is, nothing matches it.
+    return raw;
+  }
+}
+
+/** The parser's own words quote the text. */
+function messageFromBody<Input extends DescMessage>(schema: Input, body: Buffer): MessageShape<Input> {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(body);
+    return fromJsonString(schema, text, { ignoreUnknownFields: false });
+  } catch {
+    throw formatError(`The body must be a JSON object of the fields of relay.v1.${schema.name}.`);
+  }
+}

@@ -1,0 +1,25 @@
+/** What a worker tells its supervisor: it serves. */
+export interface StartedMessage {
+  readonly type: "started";
+  readonly url: string;
+}
+
+/** What a supervisor tells a worker: to finish what it has and end. */
+export interface StopMessage {
+  readonly type: "stop";
+  /** How long connections that rest are kept, in milliseconds. */
+  readonly quietMs: number;
+}
+
+/** Other messages of the cluster module pass by on the same channel. */
+export function isStarted(message: unknown): message is StartedMessage {
+  return typeOf(message) === "started";
+}
+
+export function isStop(message: unknown): message is StopMessage {
+  return typeOf(message) === "stop";
+}
+
+function typeOf(message: unknown): unknown {
+  return typeof message === "object" && message !== null && "type" in message ? message.type : undefined;
+}

@@ -1,0 +1,31 @@
+import cluster from "node:cluster";
+import { isStop, type StartedMessage } from "./messages.js";
+
+/** Tells the supervisor that this worker serves. */
+export function tellStarted(url: string): void {
+  const message: StartedMessage = { type: "started", url };
+  process.send?.(message);
+}
+
+/**
+ * Resolves when this worker is to end: to how long connections that rest are kept, in milliseconds. The supervisor says
+ * so, or it is gone, or somebody sent SIGTERM to this process alone. Ctrl-C reaches the whole group of processes, and
+ * the supervisor acts on it.
+ */
+export function stopOrder(): Promise<number> {
+  // Node.js would end this process at once when the supervisor is gone, in the middle of a renewal.
+  if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true;
+  return new Promise((resolve) => {
+    process.on("message", (message) => {
+      if (isStop(message)) resolve(message.quietMs);
+    });
+    process.once("disconnect", () => resolve(0));
+    process.on("SIGTERM", () => resolve(0));
+    process.on("SIGINT", () => {});
+  });
+}
+
+/** The channel to the supervisor would keep the process alive. */
+export function leave(): void {
+  if (process.connected) process.disconnect();
+}

@@ -1,0 +1,48 @@
+import { describe, expect, it } from "vitest";
+import { documentFrom } from "../../src/pages/document.js";
+import { forwardPage } from "../../src/pages/forward-page.js";
+import { html } from "../../src/pages/html.js";
+import { messagePage } from "../../src/pages/message-page.js";
+import { parameterPage } from "../../src/pages/parameter-page.js";
+import { providerFrom as provider } from "../providers/provider-for-test.js";
+
+const MARKUP = `</title></style><script>alert(1)</script><img src="x" onerror='y'>&lt;`;
+const ESCAPED =
+  "&lt;/title&gt;&lt;/style&gt;&lt;script&gt;alert(1)&lt;/script&gt;&lt;img src=&quot;x&quot; onerror=&#39;y&#39;&gt;&amp;lt;";
+
+describe("html``", () => {
+  it("escapes text for content and for quoted attributes", () => {
+    expect(html`<p title="${MARKUP}">${MARKUP}</p>`.text).toBe(`<p title="${ESCAPED}">${ESCAPED}</p>`);
+  });
+
+  it("takes markup, and lists of it, as they are; undefined and false leave nothing", () => {
+    expect(html`${html`<b>`}${[html`<i>`, html`${"<u>"}`]}${undefined}${false}`.text).toBe("<b><i>&lt;u&gt;");
+  });
+
+  it("never looks again at what it has put in", () => {
+    expect(html`${"$1"}${"$&"}${"&amp;"}`.text).toBe("$1$&amp;&amp;amp;");
+  });
+});
+
+const WITH_SHOP = { ...provider({ apiOrigins: ["https://{shop}.shop.example"] }), displayName: MARKUP };
+
+describe("a page", () => {
+  it.each([
+    ["of a message", messagePage({ title: MARKUP, advice: MARKUP, detail: MARKUP })],
+    ["that goes on", forwardPage(WITH_SHOP, `https://acme.shop.example/?x=${MARKUP}`)],
+    [
+      "that asks",
+      parameterPage({
+        provider: WITH_SHOP,
+        names: ["shop"],
+        given: new Map([["shop", MARKUP]]),
+        problem: MARKUP,
+        session: MARKUP,
+      }),
+    ],
+  ])("%s holds every value escaped", (_, page) => {
+    const document = documentFrom(page);
+    expect(document).toContain(ESCAPED);
+    expect(document.match(/<(script|img|\/title|\/style)\b/g)).toEqual(["</title", "</style"]);
+  });
+});

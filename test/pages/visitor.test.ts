@@ -1,0 +1,38 @@
+import { describe, expect, it } from "vitest";
+import { visitorFrom } from "../../src/pages/visitor.js";
+import { type Harness, startHarness } from "../support/harness.js";
+import { openBrowser } from "./browser.js";
+
+describe("visitorFrom()", () => {
+  it.each([
+    ["192.0.2.1", "192.0.2.1"],
+    ["", ""],
+    ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"],
+    ["2001:db8:1:2::", "2001:db8:1:2::/64"],
+    ["2001:0DB8:0001:0002::9", "2001:db8:1:2::/64"],
+    ["2001:db8::9", "2001:db8:0:0::/64"],
+    ["::1", "0:0:0:0::/64"],
+    ["::", "0:0:0:0::/64"],
+    ["2001:db8::1:2:3:4", "2001:db8:0:0::/64"],
+    ["2001:db8:1:2:3:4:192.0.2.1", "2001:db8:1:2::/64"],
+  ])("counts %s as %s", (address, visitor) => {
+    expect(visitorFrom(address)).toBe(visitor);
+  });
+});
+
+describe("visits", () => {
+  let harness: Harness;
+
+  it("are limited for each client address, and a page says so", async () => {
+    harness = await startHarness({ env: { RELAY_TRUSTED_PROXIES: "127.0.0.1" } });
+    const from = (address: string) =>
+      openBrowser().visit(`${harness.url}/oauth/connect`, { headers: { "x-forwarded-for": address } });
+    const seen = [];
+    for (let at = 0; at < 301; at += 1) seen.push((await from(`2001:db8:1:2::${at.toString(16)}`)).status);
+    expect(seen).toEqual([...Array(300).fill(400), 429]);
+    expect((await from("2001:db8:1:2::ffff")).body).toContain("Too many visits from this address");
+    expect((await from("2001:db8:1:3::1")).status).toBe(400);
+    expect((await from("192.0.2.1")).status).toBe(400);
+    await harness.close();
+  });
+});

@@ -1,0 +1,80 @@
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { resolve } from "node:path";
+import { createInterface } from "node:readline";
+import { promisify } from "node:util";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { createFolder, startServe } from "../cli/run-relay.js";
+
+const run = promisify(execFile);
+const RELAY = resolve("dist/src/cli/relay.js");
+const LOOPBACK = { RELAY_ALLOW_LOOPBACK: "true" };
+const readme = readFileSync("README.md", "utf8");
+
+function block(language: string): string {
+  const found = new RegExp(`<!-- run with a webhook -->\n\`\`\`${language}\n([\\s\\S]+?)\`\`\``).exec(readme)?.[1];
+  if (found === undefined) throw new Error(`the README has no ${language} block`);
+  return found;
+}
+
+/** Free a moment ago; the README's receiver listens on a port of its choice. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  return typeof address === "object" && address !== null ? address.port : 0;
+}
+
+/** Starts the README's receiver; its lines come one by one. */
+function startReceiver(port: number, secret: string) {
+  const file = resolve(`dist/readme-receiver-${port}.mts`);
+  writeFileSync(file, block("ts").replace("9000", String(port)));
+  const env = { ...process.env, WEBHOOK_SECRET: secret };
+  const child = spawn(process.execPath, ["--import", "tsx", file], { stdio: ["ignore", "pipe", "inherit"], env });
+  onTestFinished(() => {
+    child.kill("SIGKILL");
+    rmSync(file);
+  });
+  return createInterface({ input: child.stdout });
+}
+
+describe("the README's section on webhooks", () => {
+  it("has commands that work as they stand", async () => {
+    const folder = createFolder();
+    const { publicKey } = await folder.json(["app", "create", "Shop"]);
+    const shell = `set -eu; npx() { shift; node '${RELAY}' "$@"; }; PUBLIC_KEY='${publicKey}'\n${block("sh")}`;
+    const env = { PATH: process.env["PATH"] ?? "", ...folder.env };
+    const { stdout } = await run("bash", ["-c", shell], { cwd: folder.path, env });
+    expect(stdout).toMatch(/secret {2}whsec_/);
+    expect(stdout).toMatch(/waiting {2}nothing/);
+  });
+
+  it("has a receiver that takes what the relay sends", async () => {
+    const folder = createFolder();
+    const port = await freePort();
+    const { publicKey: app } = await folder.json(["app", "create", "Shop"]);
+    const put = ["webhook", "put", "--app", app, `http://127.0.0.1:${port}/`];
+    const { secret } = await folder.json(put, { env: LOOPBACK });
+    const lines = startReceiver(port, secret);
+    const connection = ["connection", "put", "--app", app, "--user", "ada", "--provider", "github"];
+    await folder.json(connection, { input: '{"access_token":"canary"}' });
+    // Should the receiver not listen yet, the event comes again after five seconds.
+    await startServe(folder, LOOPBACK);
+    let printed = "";
+    for await (const line of lines) {
+      printed += `${line}\n`;
+      if (line === "}") break;
+    }
+    expect(printed).toMatch(/^msg_\S+ \{\n {2}type: 'connection\.created',/);
+  });
+
+  it("names every event and the shape of its body", () => {
+    const types = readFileSync("src/webhooks/event.ts", "utf8").match(/"connection\.[a-z_]+"/g) ?? [];
+    expect(types).toHaveLength(3);
+    for (const type of types) expect(readme).toContain(`| \`${type.slice(1, -1)}\` |`);
+  });
+});

@@ -1,0 +1,138 @@
+import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { Agent, request } from "undici";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { type Sandbox, startSandbox } from "../../src/sandbox/sandbox.js";
+import { createFolder, type Env, startServe } from "../cli/run-relay.js";
+import { createCallers } from "../support/callers.js";
+
+let sandbox: Sandbox;
+beforeAll(async () => {
+  sandbox = await startSandbox();
+});
+afterAll(() => sandbox.close());
+
+/** A relay with two workers, an application and a user who is connected to the sandbox. */
+async function startWorkers({ env = {}, token = {} }: { env?: Env; token?: object } = {}) {
+  const folder = createFolder();
+  const definition = join(folder.path, "sandbox.json");
+  writeFileSync(definition, JSON.stringify(sandbox.providerDefinition("sandbox")));
+  const settings = { RELAY_PROVIDERS: definition, RELAY_ALLOW_LOOPBACK: "true", ...env };
+  const { publicKey } = await folder.json(["app", "create", "A", ...limits(env)], { env: settings });
+  const input = JSON.stringify({ ...sandbox.issueToken(), ...token });
+  const of = ["--app", publicKey, "--provider", "sandbox"];
+  await folder.json(["client", "put", ...of], { env: settings, input: JSON.stringify(sandbox.client) });
+  await folder.json(["connection", "put", ...of, "--user", "ada"], { env: settings, input });
+  const { url, child } = await startServe(folder, { RELAY_WORKERS: "2", ...settings });
+  const lines = createInterface(child.stdout);
+  const logged = (msg: string) =>
+    new Promise<void>((resolve) => {
+      lines.on("line", (line) => {
+        if (JSON.parse(line).msg === msg) resolve();
+      });
+    });
+  const callUrl = `${url}/oauth/method/sandbox/call?user_id=ada&public_key=${publicKey}`;
+  const body = JSON.stringify({ url: `${sandbox.origin}/me`, method: "GET" });
+  return { url, child, publicKey, logged, call: (dispatcher?: Agent) => callOnce(callUrl, body, dispatcher) };
+}
+
+function limits(env: Env): string[] {
+  return env["CALLS"] === undefined ? [] : ["--calls-per-minute", env["CALLS"]];
+}
+
+/** The errorType of the row, or `success`. Each call has a connection of its own, unless a dispatcher keeps one. */
+async function callOnce(url: string, body: string, dispatcher?: Agent): Promise<string> {
+  const own = dispatcher ?? new Agent();
+  const answer = await request(url, { method: "POST", body, dispatcher: own });
+  const { rows } = (await answer.body.json()) as { rows: [{ pincStatus: string; errorType?: string }] };
+  if (dispatcher === undefined) await own.close();
+  return rows[0].errorType ?? rows[0].pincStatus;
+}
+
+const workersOf = (pid: number | undefined) =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").map(Number);
+
+it("serves with all workers on one port, over every protocol, and ends with 0", async () => {
+  const { url, child, publicKey } = await startWorkers();
+  expect(workersOf(child.pid)).toHaveLength(2);
+  for (const [protocol, call] of createCallers(url)) {
+    const description = { url: `${sandbox.origin}/me`, method: "GET" };
+    const row = await call({ providerName: "sandbox", userId: "ada", publicKey, call: description });
+    expect([protocol, row.pincStatus]).toEqual([protocol, "success"]);
+  }
+  child.kill("SIGTERM");
+  expect(await once(child, "close")).toEqual([0, null]);
+});
+
+it("replaces a worker that is killed, and loses no call that comes after", async () => {
+  const { child, logged, call } = await startWorkers();
+  const before = workersOf(child.pid);
+  const [victim = 0] = before;
+  const ended = logged("a worker ended by itself and is replaced");
+  process.kill(victim, "SIGKILL");
+  await ended;
+  for (let calls = 0; calls < 10; calls++) expect(await call()).toBe("success");
+  await expect.poll(() => workersOf(child.pid).length, { timeout: 15_000 }).toBe(2);
+  expect(workersOf(child.pid)).not.toContain(victim);
+});
+
+it("replaces all workers on SIGHUP without a failed call, on kept and on new connections", async () => {
+  const { child, logged, call } = await startWorkers();
+  const before = workersOf(child.pid);
+  const restarted = logged("restarted");
+  let isOver = false;
+  const kept = new Agent({ connections: 4 });
+  const outcomes: string[] = [];
+  const caller = async (dispatcher?: Agent) => {
+    while (!isOver) outcomes.push(await call(dispatcher));
+  };
+  const callers = [caller(kept), caller(kept), caller(), caller()];
+  child.kill("SIGHUP");
+  await restarted;
+  isOver = true;
+  await Promise.all(callers);
+  await kept.close();
+  expect(new Set(outcomes)).toEqual(new Set(["success"]));
+  expect(workersOf(child.pid)).toHaveLength(2);
+  expect(workersOf(child.pid).filter((pid) => before.includes(pid))).toEqual([]);
+  // Two workers are started, and two ended after two seconds of quiet each.
+}, 60_000);
+
+it("renews a token once for callers of all workers", async () => {
+  const { call } = await startWorkers({ token: { expires_in: 1 } });
+  // Its one second is over when the commands have run; the sandbox ends a connection whose refresh token comes twice.
+  const outcomes = await Promise.all(Array.from({ length: 20 }, () => call()));
+  expect(new Set(outcomes)).toEqual(new Set(["success"]));
+});
+
+it("holds a limit of calls over all workers together", async () => {
+  const { call } = await startWorkers({ env: { CALLS: "5" } });
+  const outcomes: string[] = [];
+  for (let calls = 0; calls < 10; calls++) outcomes.push(await call());
+  expect(outcomes.filter((outcome) => outcome === "success")).toHaveLength(5);
+  expect(outcomes.slice(5)).toEqual(Array.from({ length: 5 }, () => "RATE_LIMITED"));
+});
+
+it("ends its workers when the supervisor is killed", async () => {
+  const { child } = await startWorkers();
+  const workers = workersOf(child.pid);
+  child.kill("SIGKILL");
+  const isAlive = (pid: number) => {
+    try {
+      return process.kill(pid, 0);
+    } catch {
+      return false;
+    }
+  };
+  await expect.poll(() => workers.filter(isAlive), { timeout: 15_000 }).toEqual([]);
+});
+
+it("says why it cannot start, and leaves no process behind", async () => {
+  const { url } = await startWorkers();
+  const env = { RELAY_WORKERS: "2", RELAY_LISTEN: url.replace("http://", "") };
+  const result = await createFolder().run(["serve"], { env });
+  expect(result.exitCode).toBe(1);
+  expect(result.stderr).toMatch(/EADDRINUSE/);
+});
