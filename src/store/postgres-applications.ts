@@ -50,6 +50,12 @@ const CREATE = createStatement<PostgresApplicationRow>(
      :allowed_redirect_uris, :calls_per_minute, :connection_calls_per_minute, :state, :created_at, :updated_at)`,
 );
 
+/** With a private key ends what was begun with it, as applications.ts says of SQLite. */
+const DELETE_TICKETS = createStatement<{ id: string }>(
+  "delete_tickets",
+  "DELETE FROM tickets WHERE application_id = :id",
+);
+
 /** Writes only what the patch names: a change made meanwhile to another member stays. */
 const UPDATE = createStatement<object, PostgresApplicationRow>(
   "update_application",
@@ -81,7 +87,7 @@ async function create({ run }: Queries, application: Application): Promise<void>
 }
 
 async function update(
-  { first }: Queries,
+  { first, run }: Queries,
   publicKey: string,
   patch: ApplicationPatch,
   now: number,
@@ -99,5 +105,6 @@ async function update(
     connection_calls_per_minute: patch.connectionCallsPerMinute ?? null,
     state: patch.state ?? null,
   });
+  if (row !== undefined && patch.privateKeyHash !== undefined) await run(DELETE_TICKETS, { id: row.id });
   return row && applicationFromPostgres(row);
 }

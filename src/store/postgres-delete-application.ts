@@ -1,7 +1,7 @@
 import type { Session } from "./postgres-session.js";
 import { createStatement } from "./postgres-statement.js";
 
-/** Connections deleted in one transaction, so that none of them is long. */
+/** Rows deleted in one transaction, so that none of them is long. */
 const BATCH = 200;
 
 const DISABLE = createStatement<{ public_key: Buffer }, { id: string }>(
@@ -9,13 +9,15 @@ const DISABLE = createStatement<{ public_key: Buffer }, { id: string }>(
   "UPDATE applications SET state = 'DISABLED' WHERE public_key = :public_key RETURNING id",
 );
 
-const DELETE_CONNECTIONS = createStatement<{ id: string; batch: number }>(
-  "delete_connections",
-  `DELETE FROM connections WHERE id IN
-     (SELECT id FROM connections WHERE application_id = :id ORDER BY id LIMIT :batch)`,
+const DELETE_SOME = ["connections", "tickets"].map((table) =>
+  createStatement<{ id: string; batch: number }>(
+    `delete_some_${table}`,
+    `DELETE FROM ${table} WHERE id IN
+       (SELECT id FROM ${table} WHERE application_id = :id ORDER BY id LIMIT :batch)`,
+  ),
 );
 
-/** Connections that were put meanwhile go with it (ON DELETE CASCADE). */
+/** Rows that came meanwhile go with it (ON DELETE CASCADE). */
 const DELETE = createStatement<{ id: string }>("delete_application", "DELETE FROM applications WHERE id = :id");
 
 /**
@@ -26,6 +28,8 @@ export async function deleteApplication(session: Session, publicKey: string): Pr
   const disabled = await session.write(({ first }) => first(DISABLE, { public_key: Buffer.from(publicKey) }));
   if (disabled === undefined) return false;
   const { id } = disabled;
-  while ((await session.write(({ run }) => run(DELETE_CONNECTIONS, { id, batch: BATCH }))) === BATCH);
+  for (const deleteSome of DELETE_SOME) {
+    while ((await session.write(({ run }) => run(deleteSome, { id, batch: BATCH }))) === BATCH);
+  }
   return (await session.write(({ run }) => run(DELETE, { id }))) > 0;
 }
