@@ -104,6 +104,8 @@ function openProblemOf(code: string): string {
   if (code.startsWith("28")) return `refuses the user or the password (${code}); check RELAY_DATABASE`;
   if (code === "3D000") return "does not exist at this server; create it, or check RELAY_DATABASE";
   if (code === "42501") return `lacks rights for the user (${code}); it must own its tables`;
+  if (code === "42P07")
+    return "has tables of another program under names of the relay's; give the relay a database of its own";
   if (code === "25006") return "cannot be written: a standby, or a read-only server; give the address of the primary";
   return `cannot be used (${code}); check RELAY_DATABASE, the server, and sslmode: without it, TLS is required except on this machine`;
 }

