@@ -48,7 +48,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     const readiness = createReadiness(() => parts.store.ready());
     const listener = await listenFor(config, parts, readiness);
     parts.selfAddresses.push({ address: listener.address.host, port: listener.address.port });
-    parts.self.publicUrl = publicUrlFrom(config, listener.address);
+    parts.self.publicUrl = publicUrlFrom(config, { host: config.listen.host, port: listener.address.port });
     const deliverer = deliverWebhooks(parts);
     const close = closeAll(listener, deliverer, parts, readiness, closers);
     return { url: listenUrlFrom(config, listener.address), close };

@@ -1,6 +1,6 @@
 import { RelayError } from "../errors.js";
 import type { Application, ApplicationStore } from "./application.js";
-import { type CallerProof, type CallerRule, decideCaller } from "./caller.js";
+import { type CallerProof, decideCaller } from "./caller.js";
 
 /** What finding and judging a caller needs. */
 export interface CallerOptions {
@@ -19,20 +19,20 @@ export interface Caller {
 /** What the log line tells of the caller. */
 export interface CallerTrace {
   applicationId: string | undefined;
-  rule: CallerRule | string | undefined;
+  rule: string | undefined;
 }
 
 /** The active application of a public key. Rejects with RelayError INVALID_PUBLIC_KEY. */
 export async function requireApplication(
   { applications }: Pick<CallerOptions, "applications">,
   { publicKey }: Pick<Caller, "publicKey">,
-  trace: Pick<CallerTrace, "applicationId">,
+  trace?: Pick<CallerTrace, "applicationId">,
 ): Promise<Application> {
   const application = await applications.findByPublicKey(publicKey);
   if (application === undefined || application.state !== "ACTIVE") {
     throw new RelayError("INVALID_PUBLIC_KEY", "No active application has this public key. Check public_key.");
   }
-  trace.applicationId = application.id;
+  if (trace !== undefined) trace.applicationId = application.id;
   return application;
 }
 
@@ -41,10 +41,10 @@ export function requireAllowedCaller(
   { openPrivateKeyHash }: Pick<CallerOptions, "openPrivateKeyHash">,
   application: Application,
   { userId, proof }: Pick<Caller, "userId" | "proof">,
-  trace: Pick<CallerTrace, "rule">,
+  trace?: Pick<CallerTrace, "rule">,
 ): void {
   const decision = decideCaller({ application, userId, proof, privateKeyHash: () => openPrivateKeyHash(application) });
   if (decision.result === "allow") return;
-  trace.rule = decision.rule;
+  if (trace !== undefined) trace.rule = decision.rule;
   throw new RelayError("CALLER_NOT_ALLOWED", decision.message);
 }

@@ -50,7 +50,7 @@ export async function finishAuthorization(
   const ticket = await options.tickets.take("STATE", state, browser);
   if (ticket === undefined) throw unknownAttempt();
   const { publicKey, providerName, redirectUri, session } = ticket.payload;
-  const application = await requireApplication(options, { publicKey }, { applicationId: undefined });
+  const application = await requireApplication(options, { publicKey });
   const provider = options.catalog.find(providerName);
   if (application.id !== ticket.applicationId || provider === undefined) throw unknownAttempt();
   const outcome = await options.pending.track(connect(options, ticket, provider, parameters));

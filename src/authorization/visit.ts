@@ -39,9 +39,9 @@ type Options = Pick<AuthorizationOptions, "applications" | "openPrivateKeyHash" 
  */
 export async function visitFromQuery(options: Options, query: VisitQuery, browser: string): Promise<Visit> {
   requireCallerIds(query);
-  const application = await requireApplication(options, query, { applicationId: undefined });
+  const application = await requireApplication(options, query);
   if (application.callerAuth === "PRIVATE_KEY") throw linkNeeded();
-  requireAllowedCaller(options, application, query, { rule: undefined });
+  requireAllowedCaller(options, application, query);
   requireRedirectUri(query.redirectUri, application.allowedRedirectUris);
   const { userId, publicKey, redirectUri, scope, isPage } = query;
   // A name that nobody has stays: without it the list might be empty, and that would mean all of them.
@@ -75,7 +75,7 @@ export async function withSession(options: Options, visit: Visit): Promise<Visit
 
 /** The application may be disabled since, be another one with the same public key, or list other addresses. */
 async function ownerOf(options: Options, { applicationId, userId, payload }: OpenTicket<"LINK" | "SESSION">) {
-  const application = await requireApplication(options, payload, { applicationId: undefined });
+  const application = await requireApplication(options, payload);
   if (application.id !== applicationId) throw goneError("This link or page is of an application that is gone.");
   requireRedirectUri(payload.redirectUri, application.allowedRedirectUris);
   return { application, userId };

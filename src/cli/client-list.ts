@@ -35,10 +35,21 @@ async function list({ app, json }: ListOptions): Promise<void> {
   else
     writeLine(
       textTable(
-        ["PROVIDER", "CLIENT ID"],
-        clients.map(({ provider, clientId }) => [provider, clientId]),
+        ["PROVIDER", "CLIENT ID", "SECRET", "SCOPE", "PARAMETERS"],
+        clients.map((client) => [
+          client.provider,
+          client.clientId,
+          client.hasSecret ? "yes" : "no",
+          client.scope || "default",
+          parametersText(client.originParameters),
+        ]),
       ),
     );
+}
+
+function parametersText(parameters: Readonly<Record<string, string>>): string {
+  const pairs = Object.entries(parameters).map(([name, value]) => `${name}=${value}`);
+  return pairs.length === 0 ? "any" : pairs.join(", ");
 }
 
 async function findClients({ store }: OpenStore, publicKey: string): Promise<StoredOAuthClient[]> {

@@ -1,28 +1,56 @@
 import type { Command } from "commander";
+import type { Revocation } from "../authorization/disconnect.js";
+import type { ConnectionKey } from "../tokens/connection.js";
 import { addCommand } from "./command.js";
 import { type ConnectionOptions, connectionKeyFrom, noConnection } from "./connection-key.js";
-import { withStore } from "./open-store.js";
+import { disconnectConnection } from "./disconnect-connection.js";
+import { type OpenStore, withStore } from "./open-store.js";
 import { writeJson, writeLine } from "./output.js";
+
+interface DeleteOptions extends ConnectionOptions {
+  readonly revoke: boolean;
+}
+
+/** What became of the token; `SKIPPED`: the operator did not want the provider to be told. */
+type Told = Revocation | "SKIPPED";
+
+const WHAT_BECAME: Readonly<Record<Told, string>> = {
+  REVOKED: "Its token is revoked at the provider.",
+  NOT_SUPPORTED: "The provider has no way to revoke its token; end the access in the account there.",
+  FAILED: "Its token could not be revoked at the provider; end the access in the account there.",
+  SKIPPED: "The provider was not told.",
+};
 
 /** `relay connection delete` */
 export function addConnectionDelete(group: Command): void {
   addCommand(group, {
     usage: "delete",
-    about: "Delete one connection and its tokens here. The provider is not told; revoke the access there as well.",
-    examples: ["relay connection delete --app PUBLIC_KEY --user ada --provider github"],
+    about: "Delete one connection and its tokens here, and revoke them at a provider that can (RFC 7009).",
+    examples: [
+      "relay connection delete --app PUBLIC_KEY --user ada --provider github",
+      "relay connection delete --app PUBLIC_KEY --user ada --provider github --no-revoke --json",
+    ],
+    more: `It is deleted here whatever the provider answers; revocation is REVOKED, NOT_SUPPORTED, FAILED or
+SKIPPED.`,
   })
     .requiredOption("--app <public-key>", "the application's public key")
     .requiredOption("--user <id>", "the application's id of its user")
     .requiredOption("--provider <name>", "the provider's name or alias")
+    .option("--no-revoke", "do not tell the provider")
     .action(deleteConnection);
 }
 
-async function deleteConnection(options: ConnectionOptions): Promise<void> {
-  const key = await withStore(async (open) => {
+async function deleteConnection(options: DeleteOptions): Promise<void> {
+  const { key, revocation } = await withStore(async (open) => {
     const named = await connectionKeyFrom(open, options);
-    return (await open.store.connections.delete(named, Date.now())) ? named : undefined;
+    return { key: named, revocation: await end(open, named, options) };
   });
-  if (key === undefined) throw noConnection();
-  if (options.json) writeJson({ user: key.userId, provider: key.providerName, deleted: true });
-  else writeLine("Deleted the connection.");
+  if (revocation === undefined) throw noConnection();
+  if (options.json) writeJson({ user: key.userId, provider: key.providerName, deleted: true, revocation });
+  else writeLine(`Deleted the connection. ${WHAT_BECAME[revocation]}`);
+}
+
+async function end(open: OpenStore, key: ConnectionKey, { revoke }: DeleteOptions): Promise<Told | undefined> {
+  if (revoke) return disconnectConnection(open, key);
+  return (await open.store.connections.delete(key, Date.now())) === undefined ? undefined : "SKIPPED";
 }

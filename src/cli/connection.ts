@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { addGroup } from "./command.js";
 import { addConnectionDelete } from "./connection-delete.js";
+import { addConnectionLink } from "./connection-link.js";
 import { addConnectionList } from "./connection-list.js";
 import { addConnectionPut } from "./connection-put.js";
 import { addConnectionShow } from "./connection-show.js";
@@ -12,5 +13,6 @@ export function addConnection(program: Command): void {
     about: "Manage connections: the accounts of an application's users at providers. Tokens are never printed.",
     examples: ["relay connection list --app PUBLIC_KEY"],
   });
-  for (const add of [addConnectionPut, addConnectionList, addConnectionShow, addConnectionDelete]) add(group);
+  for (const add of [addConnectionLink, addConnectionPut, addConnectionList, addConnectionShow, addConnectionDelete])
+    add(group);
 }

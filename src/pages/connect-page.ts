@@ -26,13 +26,11 @@ ${visit.redirectUri !== undefined && html`<p><a href="${visit.redirectUri}">Back
 }
 
 function noticeFor({ title, advice, isGood }: Notice): Html {
-  return html`<p class="${isGood ? "notice" : "notice bad"}" role="status">${[`${title}.`, advice].join(" ").trim()}</p>`;
+  return html`<p class="${isGood ? "notice" : "notice bad"}" role="status"><strong>${title}.</strong>${advice !== "" && html` ${advice}`}</p>`;
 }
 
 function listOf({ application, session }: ConnectPageInput["visit"], offers: readonly Offer[]): Html {
-  const connected = offers.filter(({ state }) => state === "ACTIVE").length;
   return html`<p>${application.name} can use the accounts that you connect here. Before an account is connected, its provider asks you to sign in and to agree. You can disconnect it at any time.</p>
-<p>${`${connected} of ${offers.length} connected`}</p>
 <ul role="list">
 ${offers.map((offer) => itemFrom(offer, session))}
 </ul>`;
@@ -40,7 +38,7 @@ ${offers.map((offer) => itemFrom(offer, session))}
 
 function itemFrom(offer: Offer, session: string): Html {
   return html`<li>
-<div class="${lookOf(offer)}"><h2>${offer.provider.displayName}</h2><p>${stateOf(offer)}</p></div>
+<div><h2>${offer.provider.displayName}</h2>${stateOf(offer)}</div>
 <div class="actions">
 ${offer.canConnect && connectLink(offer, session)}
 ${offer.state !== undefined && disconnectForm(offer, session)}
@@ -67,12 +65,8 @@ function disconnectForm({ provider }: Offer, session: string): Html {
 </form>`;
 }
 
-function stateOf({ state }: Offer): string {
-  if (state === undefined) return "Not connected";
-  return state === "ACTIVE" ? "Connected" : "Has to be connected again";
-}
-
-function lookOf({ state }: Offer): string {
-  if (state === undefined) return "account";
-  return state === "ACTIVE" ? "account good" : "account care";
+function stateOf({ state, canConnect }: Offer): Html {
+  if (state === undefined) return html`<p class="state">Not connected</p>`;
+  if (state === "ACTIVE") return html`<p class="state good">Connected</p>`;
+  return html`<p class="state care">No longer connected${canConnect && html`: connect again to go on using it`}</p>`;
 }

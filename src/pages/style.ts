@@ -15,11 +15,11 @@ h2 { font-size: 1.0625rem; margin: 0; }
 li p { margin: 0; }
 form { margin: 0; }
 a { color: var(--accent); }
-.account p { color: var(--quiet); }
-.account.good p { color: var(--good); }
-.account.good p::before { content: "\\2713\\00a0" / ""; }
-.account.care p { color: var(--care); }
-.account.care p::before { content: "!\\00a0" / ""; font-weight: 700; }
+.state { color: var(--quiet); }
+.state.good { color: var(--good); }
+.state.good::before { content: "\\2713\\00a0" / ""; }
+.state.care { color: var(--care); }
+.state.care::before { content: "!\\00a0" / ""; font-weight: 700; }
 .actions { display: flex; flex-wrap: wrap; gap: .5rem; }
 .button { box-sizing: border-box; display: inline-block; font: inherit; min-height: 2.75rem; padding: .5625rem 1rem;
   color: var(--accent); background: transparent; border: 1px solid currentColor; border-radius: .5rem;

@@ -98,10 +98,10 @@ async function requireCaller(
   const { publicKey, privateKey } = callerKeysFrom({ authorization, partnerKey }, request);
   const { userId, userSignature } = request;
   requireCallerIds({ publicKey, userId });
-  const application = await requireApplication(options, { publicKey }, { applicationId: undefined });
+  const application = await requireApplication(options, { publicKey });
   const proof = { privateKey, userSignature: userSignature || undefined, origin, address };
   const judged = callerAuth === undefined ? application : { ...application, callerAuth };
-  requireAllowedCaller(options, judged, { userId, proof }, { rule: undefined });
+  requireAllowedCaller(options, judged, { userId, proof });
   return application;
 }
 

@@ -18,9 +18,8 @@ const DEFINITIONS = [
 
 /** How the pages are looked at. */
 const LOOKS = [
-  ["in the light", { colorScheme: "light" }],
-  ["in the dark", { colorScheme: "dark" }],
-  ["on a narrow screen", { viewport: { width: 320, height: 640 } }],
+  ["on a wide screen in the light", { colorScheme: "light" }],
+  ["on a narrow screen in the dark", { colorScheme: "dark", viewport: { width: 320, height: 640 } }],
 ] as const;
 
 describe("the pages, for everybody", NEEDS_CHROMIUM, () => {
@@ -109,9 +108,9 @@ describe("the pages, for everybody", NEEDS_CHROMIUM, () => {
     expect(await heardOn(page)).toMatchInlineSnapshot(`
       "- main:
         - heading "Connect accounts to Example Notes" [level=1]
-        - status: Sandbox is connected.
+        - status:
+          - strong: Sandbox is connected.
         - paragraph: Example Notes can use the accounts that you connect here. Before an account is connected, its provider asks you to sign in and to agree. You can disconnect it at any time.
-        - paragraph: 1 of 4 connected
         - list:
           - listitem:
             - heading "Acme" [level=2]
@@ -119,7 +118,7 @@ describe("the pages, for everybody", NEEDS_CHROMIUM, () => {
             - link "Connect Acme"
           - listitem:
             - heading "Business-Administration-and-Reporting Suite" [level=2]
-            - paragraph: Has to be connected again
+            - paragraph: "No longer connected: connect again to go on using it"
             - link "Connect again to Business-Administration-and-Reporting Suite"
             - button "Disconnect Business-Administration-and-Reporting Suite"
           - listitem:

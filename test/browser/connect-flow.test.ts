@@ -134,7 +134,7 @@ describe("connecting in a browser, at a real authorization server", NEEDS_CHROMI
     expect(await world.statesOf("revoked")).toEqual([["acme", "REAUTHORIZATION_REQUIRED", "invalid_grant"]]);
 
     await page.goto(world.connectUrl("revoked"));
-    expect(await item()).toContain("Has to be connected again");
+    expect(await item()).toContain("No longer connected");
     await page.getByRole("link", { name: "Connect again to Acme" }).click();
     await page.getByRole("button", { name: "Allow" }).click();
     await page.getByText("Acme is connected.").waitFor();

@@ -187,6 +187,7 @@ describe("relay connection list, show, delete", () => {
       user: "ada",
       provider: "shop",
       deleted: true,
+      revocation: "NOT_SUPPORTED",
     });
     const again = await folder.run(["connection", "delete", ...args]);
     expect(again).toMatchObject({ exitCode: 1, stdout: "" });

@@ -16,6 +16,7 @@ const COMMANDS = [
   "provider list",
   "provider show",
   "provider check",
+  "connection link",
   "connection put",
   "connection list",
   "connection show",

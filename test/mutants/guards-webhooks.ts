@@ -25,14 +25,14 @@ export const WEBHOOK_GUARDS: readonly Guard[] = [
   ),
   guard("webhook: rest after a failure", RETRY, ["Math.min(waitMs, MAX_REST_MS)", "0"], "webhooks/deliverer"),
   guard("webhook: last attempt", RETRY, ["delayMs === undefined || ", ""], "webhooks/retry"),
-  guard("webhook: redirect is no delivery", RETRY, ["statusCode < 300", "statusCode < 400"], "webhooks/deliverer"),
+  guard("webhook: redirect is no delivery", RETRY, ["statusCode < 300", "statusCode < 400"], "webhooks/delivery"),
   guard("webhook: userinfo", URI, ['url.username !== "" || url.password !== ""', "false"], "webhooks/webhook-uri"),
   guard("webhook: https", URI, ['protocol === "https:" || rule === "loopback"', "true"], "webhooks/webhook-uri"),
   guard(
     "webhook: private network",
     "webhooks/send-webhook.ts",
     ["allowPrivateNetwork: false", "allowPrivateNetwork: true"],
-    "webhooks/deliverer",
+    "webhooks/delivery",
   ),
   guard("webhook: end of the claims", "webhooks/slots.ts", ["isWanted && !isClosed", "isWanted"], "webhooks/deliverer"),
   guard(

@@ -1,8 +1,17 @@
 import type { Guard } from "./guard.js";
+import { CONNECT_GUARDS } from "./guards-connect.js";
+import { PAGE_GUARDS } from "./guards-pages.js";
 import { PROVIDER_GUARDS } from "./guards-provider.js";
 import { REQUEST_GUARDS } from "./guards-request.js";
 import { SECRET_GUARDS } from "./guards-secrets.js";
 import { WEBHOOK_GUARDS } from "./guards-webhooks.js";
 
 /** Every guard that must not be lost without a test that says so. */
-export const GUARDS: readonly Guard[] = [...REQUEST_GUARDS, ...PROVIDER_GUARDS, ...SECRET_GUARDS, ...WEBHOOK_GUARDS];
+export const GUARDS: readonly Guard[] = [
+  ...REQUEST_GUARDS,
+  ...PROVIDER_GUARDS,
+  ...SECRET_GUARDS,
+  ...CONNECT_GUARDS,
+  ...PAGE_GUARDS,
+  ...WEBHOOK_GUARDS,
+];

@@ -134,6 +134,19 @@ async function until<T>(look: () => Promise<T | undefined>): Promise<T> {
   }
 }
 
+/** Longer than one write is tried, which tells that it is tried again. Milliseconds. */
+const LOCKED_MS = 1500;
+
+/** Keeps everybody else from writing until it is called. */
+function lock({ folder }: Pick<Harness, "folder">): () => void {
+  const db = new Database(join(folder, "relay.db"));
+  db.exec("BEGIN IMMEDIATE");
+  return () => {
+    db.exec("COMMIT");
+    db.close();
+  };
+}
+
 describe("while the code is redeemed", () => {
   it("the browser may leave: the connection is stored", async () => {
     const hold = held();
@@ -155,14 +168,11 @@ describe("while the code is redeemed", () => {
     const browser = openBrowser();
     const seen = consent(browser, start("locked")).then((callback) => browser.visit(callback));
     await hold.asked;
-    const other = new Database(join(harness.folder, "relay.db"));
-    other.exec("BEGIN IMMEDIATE");
+    const unlock = lock(harness);
     hold.letGo();
-    // Longer than one write is tried, which tells that it is tried again.
-    await new Promise((resolve) => setTimeout(resolve, 1500));
+    await new Promise((resolve) => setTimeout(resolve, LOCKED_MS));
     expect(await storedOf(harness, application, "locked", PROVIDER)).toBeUndefined();
-    other.exec("COMMIT");
-    other.close();
+    unlock();
     expect((await seen).location).toContain("outcome=success");
     expect(await storedOf(harness, application, "locked", PROVIDER)).toBeDefined();
   });
@@ -196,7 +206,11 @@ describe("while the code is redeemed", () => {
     const closed = own.closeRelay();
     // The grace of a second is over before the provider answers.
     expect(await left).toBe("left");
+    // The tokens come while nothing can be written: it is the writing that must be waited for.
+    const unlock = lock(own);
     hold.letGo();
+    await new Promise((resolve) => setTimeout(resolve, LOCKED_MS));
+    unlock();
     await closed;
     expect(stored.prepare("SELECT user_id FROM connections").pluck().all()).toEqual(["stop"]);
     stored.close();

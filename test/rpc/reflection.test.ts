@@ -120,6 +120,7 @@ describe("server reflection", () => {
       "google/protobuf/descriptor.proto",
       "google/api/annotations.proto",
       "google/protobuf/struct.proto",
+      "google/protobuf/timestamp.proto",
       "relay/v1/relay.proto",
     ]);
   });

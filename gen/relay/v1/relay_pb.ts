@@ -300,8 +300,8 @@ export type CreateConnectLinkRequest = Message<"relay.v1.CreateConnectLinkReques
   scope: string;
 
   /**
-   * Parameters of the provider's origin, such as `{"shop": "acme"}`; the user
-   * is asked for those that are missing.
+   * Parameters of the origin of the provider in provider_name, such as
+   * `{"shop": "acme"}`. Without them the user is asked.
    *
    * @generated from field: map<string, string> origin_parameters = 8;
    */

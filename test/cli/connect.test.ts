@@ -1,0 +1,173 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { request } from "undici";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { type Sandbox, startSandbox } from "../../src/sandbox/sandbox.js";
+import { type CliFolder, createFolder, type Env, startServe } from "./run-relay.js";
+
+const BACK = "https://app.example.com/connected";
+const SHOP = {
+  name: "shop",
+  apiOrigins: ["https://{shop}.shop.example"],
+  oauth2: {
+    authorizationEndpoint: "https://{shop}.shop.example/authorize",
+    tokenEndpoint: "https://{shop}.shop.example/token",
+  },
+};
+
+interface Bed {
+  readonly folder: CliFolder;
+  readonly sandbox: Sandbox;
+  readonly app: string;
+  readonly env: Env;
+  link(...args: string[]): ReturnType<CliFolder["run"]>;
+}
+
+async function prepare(): Promise<Bed> {
+  const folder = createFolder();
+  const sandbox = await startSandbox();
+  onTestFinished(() => sandbox.close());
+  writeFileSync(join(folder.path, "sandbox.json"), JSON.stringify(sandbox.providerDefinition()));
+  writeFileSync(join(folder.path, "shop.json"), JSON.stringify(SHOP));
+  const env = { RELAY_PROVIDERS: "sandbox.json:shop.json", RELAY_ALLOW_LOOPBACK: "true" };
+  const { publicKey: app } = await folder.json(["app", "create", "Shop", "--allow-redirect", BACK], { env });
+  await folder.json(["client", "put", "--app", app, "--provider", "sandbox"], {
+    env,
+    input: JSON.stringify(sandbox.client),
+  });
+  const link = (...args: string[]) =>
+    folder.run(["connection", "link", "--app", app, "--user", "ada", ...args], { env });
+  return { folder, sandbox, app, env, link };
+}
+
+describe("relay connection link", () => {
+  it("prints an address that connects the user at the running relay", async () => {
+    const { folder, sandbox, app, env } = await prepare();
+    const { url } = await startServe(folder, env);
+    const args = ["connection", "link", "--app", app, "--user", "ada", "--provider", "sandbox", "--redirect-uri", BACK];
+    const before = Date.now();
+    const { connectUri, expireTime } = await folder.json(args, { env: { ...env, RELAY_PUBLIC_URL: url } });
+    expect(connectUri).toMatch(new RegExp(`^${url}/oauth/connect/sandbox\\?link=[\\w-]{43}$`));
+    expect(Date.parse(expireTime)).toBeGreaterThanOrEqual(before + 15 * 60_000);
+    const opened = await request(connectUri);
+    expect(opened.statusCode).toBe(303);
+    const cookie = String(opened.headers["set-cookie"]).split(";", 1)[0] ?? "";
+    const consented = await request(String(opened.headers["location"]));
+    const back = await request(String(consented.headers["location"]), { headers: { cookie } });
+    expect(back.headers["location"]).toBe(`${BACK}?provider=sandbox&outcome=success`);
+    expect((await request(connectUri)).statusCode).toBe(403);
+    const named = ["--app", app, "--user", "ada", "--provider", "sandbox"];
+    expect(await folder.json(["connection", "delete", ...named], { env })).toMatchObject({ revocation: "REVOKED" });
+    expect(sandbox.requests.at(-1)).toMatchObject({ target: "/oauth/revoke" });
+  });
+
+  it("prints the address alone to a program that reads lines, and begins with where the service listens", async () => {
+    const { link } = await prepare();
+    const { exitCode, stdout, stderr } = await link();
+    expect([exitCode, stdout]).toEqual([
+      0,
+      expect.stringMatching(/^http:\/\/127\.0\.0\.1:8080\/oauth\/connect\?link=[\w-]{43}\n$/),
+    ]);
+    expect(stderr).toMatch(/^For one browser, once, until \d{4}-.*Z\.\n$/);
+  });
+
+  it.each([
+    ["RELAY_PUBLIC_URL", { RELAY_PUBLIC_URL: "https://relay.example.com" }, "https://relay.example.com/"],
+    ["RELAY_LISTEN with a name", { RELAY_LISTEN: "localhost:9000" }, "http://localhost:9000/"],
+    ["RELAY_LISTEN with IPv6", { RELAY_LISTEN: "[::1]:9000" }, "http://[::1]:9000/"],
+  ])("begins with %s", async (_, env, start) => {
+    const { folder, app } = await prepare();
+    const { stdout } = await folder.run(["connection", "link", "--app", app, "--user", "ada"], { env });
+    expect(stdout.startsWith(`${start}oauth/connect?`)).toBe(true);
+  });
+
+  it.each(["0.0.0.0:8080", "192.0.2.1:8080", "127.0.0.1:0"])(
+    "wants RELAY_PUBLIC_URL where browsers reach nothing at %s",
+    async (RELAY_LISTEN) => {
+      const { folder, app } = await prepare();
+      const result = await folder.run(["connection", "link", "--app", app, "--user", "ada"], { env: { RELAY_LISTEN } });
+      expect(result).toMatchObject({ exitCode: 2, stdout: "" });
+      expect(result.stderr).toContain("RELAY_PUBLIC_URL");
+    },
+  );
+
+  it.each([
+    ["an unknown provider", ["--provider", "nobody"], 1, /no provider/],
+    ["an unknown one in the list", ["--providers", "sandbox,nobody"], 1, /no provider/],
+    ["provider and providers", ["--provider", "sandbox", "--providers", "shop"], 2, /not both/],
+    ["an address that is not listed", ["--redirect-uri", `${BACK}/`], 1, /--allow-redirect/],
+    ["a parameter without its provider", ["--param", "shop=acme"], 2, /--provider/],
+    ["a parameter that leaves the host", ["--provider", "shop", "--param", "shop=evil.example/"], 2, /--param shop/],
+    ["an empty user", ["--user", ""], 2, /user_id is missing/],
+    ["a user of 257 characters", ["--user", "x".repeat(257)], 2, /longer than 256/],
+    ["an unknown application", ["--app", "nobody"], 1, /no application/],
+  ])("refuses %s", async (_, args, exitCode, message) => {
+    const { link } = await prepare();
+    const result = await link(...args);
+    expect(result).toMatchObject({ exitCode, stdout: "" });
+    expect(result.stderr).toMatch(message);
+  });
+
+  it("refuses a disabled application, whose links would open nothing", async () => {
+    const { folder, app, env, link } = await prepare();
+    await folder.json(["app", "update", app, "--disable"], { env });
+    expect(await link()).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("disabled") });
+  });
+});
+
+describe("relay connection delete", () => {
+  const put = ({ folder, env, app }: Bed, input: object) =>
+    folder.json(["connection", "put", "--app", app, "--user", "ada", "--provider", "sandbox"], {
+      env,
+      input: JSON.stringify(input),
+    });
+  const args = (app: string, ...more: string[]) => [
+    ...["connection", "delete", "--app", app, "--user", "ada", "--provider", "sandbox"],
+    ...more,
+  ];
+
+  it("revokes the token at the provider and says so", async () => {
+    const bed = await prepare();
+    await put(bed, bed.sandbox.issueToken());
+    const { stdout } = await bed.folder.run(args(bed.app), { env: bed.env });
+    expect(stdout).toBe("Deleted the connection. Its token is revoked at the provider.\n");
+    expect(bed.sandbox.requests.map(({ target }) => target)).toEqual(["/oauth/revoke"]);
+  });
+
+  it("does not tell the provider with --no-revoke", async () => {
+    const bed = await prepare();
+    await put(bed, bed.sandbox.issueToken());
+    expect(await bed.folder.json(args(bed.app, "--no-revoke"), { env: bed.env })).toEqual({
+      user: "ada",
+      provider: "sandbox",
+      deleted: true,
+      revocation: "SKIPPED",
+    });
+    expect(bed.sandbox.requests).toEqual([]);
+    expect((await bed.folder.run(args(bed.app, "--no-revoke"), { env: bed.env })).exitCode).toBe(1);
+  });
+
+  it("is done here when the provider cannot be asked, and says so", async () => {
+    const bed = await prepare();
+    await put(bed, bed.sandbox.issueToken());
+    await bed.sandbox.close();
+    const { exitCode, stdout } = await bed.folder.run(args(bed.app), { env: bed.env });
+    expect([exitCode, stdout]).toEqual([0, expect.stringContaining("could not be revoked")]);
+    expect((await bed.folder.run(args(bed.app), { env: bed.env })).exitCode).toBe(1);
+  });
+});
+
+describe("relay client list", () => {
+  it("tells a person scope and parameters, too", async () => {
+    const { folder, app, env } = await prepare();
+    const input = JSON.stringify({ client_id: "id", scope: "read write" });
+    await folder.json(["client", "put", "--app", app, "--provider", "shop", "--param", "shop=acme"], { env, input });
+    const { stdout } = await folder.run(["client", "list", "--app", app], { env });
+    expect(stdout.split("\n").map((line) => line.split(/ {2,}/))).toEqual([
+      ["PROVIDER", "CLIENT ID", "SECRET", "SCOPE", "PARAMETERS"],
+      ["sandbox", "sandbox-client", "yes", "default", "any"],
+      ["shop", "id", "no", "read write", "shop=acme"],
+      [""],
+    ]);
+  });
+});
