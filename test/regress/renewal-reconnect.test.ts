@@ -53,9 +53,9 @@ it("an owner keeps its lease for as long as it extends it, and nobody else's", a
   expect(await connections.takeLease(row, "second", 60_000)).toBeUndefined();
   await connections.extendLease(lease, 0);
   expect(await leased(row, "second", 60_000)).toMatchObject({ wasAbandoned: true });
-  const { leaseUntil } = present(await connections.find(keyOf("extends")));
-  await connections.extendLease(lease, 99_000);
-  expect(await connections.find(keyOf("extends"))).toMatchObject({ leaseUntil });
+  await connections.extendLease(lease, 999_000);
+  const { leaseUntil = 0 } = present(await connections.find(keyOf("extends")));
+  expect(leaseUntil).toBeLessThan(Date.now() + 100_000);
 });
 
 it("a late answer never overwrites the newer one of another process", async () => {

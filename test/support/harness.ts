@@ -48,7 +48,7 @@ export interface TestClient {
   readonly originParameters?: Readonly<Record<string, string>>;
 }
 
-/** A relay on a real SQLite file, with the sandbox provider behind it. */
+/** A relay on a real database, with the sandbox provider behind it. */
 export interface Harness {
   readonly folder: string;
   readonly url: string;
@@ -92,7 +92,8 @@ export interface ConnectOptions {
 export async function startHarness(options: HarnessOptions = {}): Promise<Harness> {
   const folder = mkdtempSync(join(tmpdir(), "relay-test-"));
   const sandbox = await startSandbox(options.sandbox);
-  const config = configFor(folder, sandbox, options);
+  const database = await createDatabase(folder);
+  const config = configFor(folder, sandbox, { ...options, env: { RELAY_DATABASE: database.url, ...options.env } });
   const logLines: string[] = [];
   const onLogLine = options.onLogLine ?? ((line: string) => void logLines.push(line));
   const service = await startService(config, { logger: loggerTo(onLogLine), ...upstreamOf(options) });
@@ -122,8 +123,21 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
       return peer.url;
     },
     closeRelay,
-    close: () => closeAll([...peers, { close: closeRelay }], sandbox, store, folder),
+    async close() {
+      await closeAll([...peers, { close: closeRelay }], sandbox, store, folder);
+      await database.remove();
+    },
   };
+}
+
+/** A file in the folder; with TEST_DATABASE=postgres, which test/postgres sets, a database in PostgreSQL. */
+async function createDatabase(folder: string): Promise<{ readonly url: string; remove(): Promise<void> }> {
+  if (process.env["TEST_DATABASE"] !== "postgres") {
+    return { url: `sqlite:${join(folder, "relay.db")}`, remove: async () => {} };
+  }
+  // Asks vitest for it, which is not there outside of the tests.
+  const { createTestDatabase } = await import("./postgres.js");
+  return createTestDatabase();
 }
 
 function configFor(folder: string, sandbox: Sandbox, options: HarnessOptions): Config {
@@ -139,7 +153,6 @@ function configFor(folder: string, sandbox: Sandbox, options: HarnessOptions): C
   });
   const parsed = parseConfig({
     RELAY_LISTEN: "127.0.0.1:0",
-    RELAY_DATABASE: `sqlite:${join(folder, "relay.db")}`,
     RELAY_KEY_FILE: join(folder, "relay.key"),
     RELAY_PROVIDERS: files.join(":"),
     RELAY_ALLOW_LOOPBACK: "true",
