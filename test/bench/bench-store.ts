@@ -1,0 +1,53 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { join } from "node:path";
+import Database from "better-sqlite3";
+import { CONNECTION_COLUMNS, rowFromConnection } from "../../src/store/connection-row.js";
+import { openSqliteStore } from "../../src/store/sqlite.js";
+import { loadKeyring } from "../../src/tokens/keyring.js";
+import { newConnectionFrom } from "../../src/tokens/new-connection.js";
+import { createSealer, type Sealer } from "../../src/tokens/seal.js";
+import { parseTokenResponse } from "../../src/tokens/token-response.js";
+import { createApplication } from "../support/harness.js";
+
+/** The provider that all users are connected at. */
+export const PROVIDER_NAME = "bench";
+
+/** The id of a user by number; strangers have no connection. */
+export function userIdOf(number: number, user: "connected" | "stranger"): string {
+  return `${user === "connected" ? "u" : "s"}${String(number).padStart(7, "0")}`;
+}
+
+/**
+ * Makes a store of one application with so many connected users, as quickly as can be: one transaction. Returns the
+ * application's public key.
+ */
+export async function createBenchStore(folder: string, connections: number): Promise<string> {
+  const file = join(folder, "relay.db");
+  const store = openSqliteStore(file);
+  const sealer = createSealer(await loadKeyring(join(folder, "relay.key"), { mustExist: false }));
+  const application = await createApplication(store, sealer, {});
+  store.close();
+  insertAll(file, sealer, application.id, connections);
+  return application.publicKey;
+}
+
+function insertAll(file: string, sealer: Sealer, applicationId: string, connections: number): void {
+  const db = new Database(file);
+  const names = CONNECTION_COLUMNS.split(",").map((name) => `:${name.trim()}`);
+  const insert = db.prepare(`INSERT INTO connections (${CONNECTION_COLUMNS}) VALUES (${names.join(", ")})`);
+  const now = Date.now();
+  db.transaction(() => {
+    for (let number = 0; number < connections; number++) {
+      const connection = newConnectionFrom(sealer, {
+        id: randomUUID(),
+        key: { applicationId, userId: userIdOf(number, "connected"), providerName: PROVIDER_NAME },
+        response: parseTokenResponse(JSON.stringify({ access_token: randomBytes(30).toString("base64url") })),
+        originParameters: {},
+        obtainedAt: now,
+      });
+      insert.run(rowFromConnection(connection, now));
+    }
+  })();
+  db.pragma("wal_checkpoint(TRUNCATE)");
+  db.close();
+}

@@ -1,0 +1,34 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { Summary } from "./summary.js";
+
+/** What it measures with: the scheduler's account of a process. */
+const canMeasure = existsSync("/proc/self/schedstat");
+
+describe.skipIf(!canMeasure)("npm run bench", () => {
+  it("measures each subject at each point that was asked for, and says on which machine", () => {
+    const folder = mkdtempSync(join(tmpdir(), "relay-bench-test-"));
+    try {
+      const out = join(folder, "summary.json");
+      const short = ["--built", "--rounds", "1", "--seconds", "0.2", "--warm", "0.1", "--warm-up", "0.1"];
+      const chosen = ["--points", "json-1k,grpc-body-1k,connect-data-1k", "--subjects", "bare,grpc-js,relay"];
+      execFileSync("npx", ["tsx", "test/bench/main.ts", ...short, ...chosen, "--out", out], { stdio: "pipe" });
+      const { machine, rows, loopHoldMs } = JSON.parse(readFileSync(out, "utf8")) as Summary;
+      expect(machine["node"]).toBe(process.version);
+      expect(rows.map(({ point, subject }) => `${point} ${subject}`)).toEqual([
+        "json-1k bare",
+        "json-1k relay",
+        "grpc-body-1k grpc-js",
+        "grpc-body-1k relay",
+        "connect-data-1k relay",
+      ]);
+      expect(rows.every(({ cpuUs, ratio }) => cpuUs > 0 && ratio !== undefined)).toBe(true);
+      expect(Object.keys(loopHoldMs)).toEqual(["json-1k", "grpc-body-1k", "connect-data-1k"]);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  }, 60_000);
+});

@@ -1,0 +1,56 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "./build.js";
+import { type BenchOptions, parseBenchOptions, USAGE } from "./options.js";
+import { POINTS, type SubjectName } from "./points.js";
+import { type Plan, runLoopHolds, runRounds } from "./rounds.js";
+import { startStage } from "./stage.js";
+import { machine, rowsFrom, type Summary } from "./summary.js";
+import { tableFrom } from "./table.js";
+
+const RESULTS = fileURLToPath(new URL("results", import.meta.url));
+
+/**
+ * Measures the relay beside a bare relay and what else could stand in its place, each in a process of its own, and
+ * prints what each costs. Nothing of it is a test: figures depend on the machine.
+ *
+ * See `USAGE` for the options; a run as it is takes some six minutes.
+ */
+async function main(): Promise<number> {
+  let options: BenchOptions;
+  try {
+    options = parseBenchOptions(process.argv.slice(2), RESULTS);
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n${USAGE}`);
+    return 2;
+  }
+  build({ withRelay: !options.built });
+  const summary = await run(options);
+  mkdirSync(dirname(options.out), { recursive: true });
+  writeFileSync(options.out, `${JSON.stringify(summary, null, 2)}\n`);
+  process.stdout.write(`${tableFrom(summary)}\nWritten to ${options.out}\n`);
+  return 0;
+}
+
+async function run(options: BenchOptions): Promise<Summary> {
+  const plan = planFor(options);
+  const stage = await startStage(new Set(plan.flatMap(({ subjects }) => subjects)));
+  try {
+    const samples = await runRounds(stage, plan, options, (text) => process.stderr.write(`${text}\n`));
+    const loopHoldMs = await runLoopHolds(stage, plan, options);
+    const { rounds, seconds } = options;
+    return { machine: machine(), at: new Date().toISOString(), rounds, seconds, rows: rowsFrom(samples), loopHoldMs };
+  } finally {
+    await stage.close();
+  }
+}
+
+function planFor({ points, subjects, largeStore }: BenchOptions): Plan {
+  const isChosen = (name: SubjectName) => subjects?.includes(name) ?? (name !== "relay-million" || largeStore);
+  return POINTS.filter(({ name }) => points?.includes(name) ?? true)
+    .map((point) => ({ point, subjects: point.subjects.filter(isChosen) }))
+    .filter((planned) => planned.subjects.length > 0);
+}
+
+process.exitCode = await main();

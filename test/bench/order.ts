@@ -1,0 +1,75 @@
+import { create, toBinary, toJsonString } from "@bufbuild/protobuf";
+import { CallRequestSchema, ResponseMode } from "../../gen/relay/v1/relay_pb.js";
+import { PROVIDER_NAME, userIdOf } from "./bench-store.js";
+import type { Point } from "./points.js";
+import { pathOf } from "./processes/content.js";
+import type { LoadOrder } from "./processes/load-order.js";
+import type { Subject } from "./subject.js";
+
+const RPC_PATH = "/relay.v1.RelayService/Call";
+
+type Request = Pick<LoadOrder, "protocol" | "headers" | "expected"> & { readonly bytes: Buffer };
+
+/** What the load process is asked for at one point of one subject. */
+export function orderFor(
+  point: Point,
+  subject: Subject,
+  providerPort: number,
+  times: Pick<LoadOrder, "warmMs" | "ms">,
+): LoadOrder {
+  const { bytes, ...request } = requestFor(point, subject, `http://127.0.0.1:${providerPort}`);
+  const placeholder = bytes.indexOf(userIdOf(0, point.user));
+  return {
+    ...request,
+    port: subject.port,
+    request: bytes.toString("base64"),
+    userAt: placeholder === -1 || subject.users === 0 ? undefined : placeholder + 1,
+    users: subject.users,
+    callers: point.callers,
+    ...times,
+  };
+}
+
+function requestFor(point: Point, subject: Subject, providerOrigin: string): Request {
+  const path = pathOf(point.content, point.bytes);
+  const expected = point.user === "stranger" ? "INVALID_OAUTHID" : "success";
+  if (point.wire === "json") {
+    if (subject.name === "direct" || subject.name === "fastify" || subject.name === "http-proxy") return plain(path);
+    const call = Buffer.from(JSON.stringify({ url: providerOrigin + path, method: "GET" }));
+    if (subject.name === "bare") return { ...posted(path, "application/json", call), expected: "" };
+    const query = `user_id=${userIdOf(0, point.user)}&public_key=${subject.publicKey}`;
+    return { ...posted(`/oauth/method/${PROVIDER_NAME}/call?${query}`, "application/json", call), expected };
+  }
+  const message = create(CallRequestSchema, {
+    providerName: PROVIDER_NAME,
+    userId: userIdOf(0, point.user),
+    publicKey: subject.publicKey,
+    call: { url: providerOrigin + path, method: "GET" },
+    responseMode: point.mode === "body" ? ResponseMode.BODY : ResponseMode.DATA,
+  });
+  if (point.wire === "connect-json") {
+    const text = Buffer.from(toJsonString(CallRequestSchema, message));
+    return { ...posted(RPC_PATH, "application/json", text), expected };
+  }
+  const binary = Buffer.from(toBinary(CallRequestSchema, message));
+  return point.wire === "grpc" ? grpc(binary) : { ...posted(RPC_PATH, "application/proto", binary), expected };
+}
+
+/** A proxy sends on what it is asked, so it is asked as the provider is. */
+function plain(path: string): Request {
+  const head = `GET ${path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer bench-token\r\n\r\n`;
+  return { protocol: "http1", headers: {}, expected: "", bytes: Buffer.from(head) };
+}
+
+function posted(target: string, contentType: string, body: Buffer): Omit<Request, "expected"> {
+  const head = `POST ${target} HTTP/1.1\r\nhost: bench\r\ncontent-type: ${contentType}\r\ncontent-length: ${body.length}\r\n\r\n`;
+  return { protocol: "http1", headers: {}, bytes: Buffer.concat([Buffer.from(head), body]) };
+}
+
+/** One message with its prefix, https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md. */
+function grpc(message: Buffer): Request {
+  const prefix = Buffer.alloc(5);
+  prefix.writeUInt32BE(message.length, 1);
+  const headers = { ":path": RPC_PATH, "content-type": "application/grpc", te: "trailers" };
+  return { protocol: "http2", headers, expected: "success", bytes: Buffer.concat([prefix, message]) };
+}

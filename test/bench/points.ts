@@ -1,0 +1,85 @@
+import type { ContentKind } from "./processes/content.js";
+
+/** How a point's calls are made. */
+export type Wire = "json" | "grpc" | "connect" | "connect-json";
+
+/** Who can be measured: the relay, with a store of either size, and what it is compared with. */
+export type SubjectName = "bare" | "fastify" | "http-proxy" | "grpc-js" | "relay" | "relay-million" | "direct";
+
+/** One kind of work, done by several subjects. */
+export interface Point {
+  readonly name: string;
+  readonly wire: Wire;
+  readonly content: ContentKind;
+  readonly bytes: number;
+  readonly callers: number;
+  /** `stranger`: a user without a connection, so that the answer is an error row. */
+  readonly user: "connected" | "stranger";
+  readonly mode: "data" | "body";
+  readonly subjects: readonly SubjectName[];
+  /** The point and subject that the ratio is taken to. */
+  readonly base: { readonly point: string; readonly subject: SubjectName };
+  /** What the relay's CPU per call is meant to be at most, as a ratio to the base. */
+  readonly target: number | undefined;
+}
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+/** Everything that can be measured, in the order of the report. */
+export const POINTS: readonly Point[] = [
+  json("json-1k", 1 * KIB, 32, 1.25, ["direct", "bare", "http-proxy", "fastify", "relay"]),
+  json("json-1k-1-caller", 1 * KIB, 1, undefined, ["direct", "bare", "http-proxy", "relay"]),
+  json("json-1k-256-callers", 1 * KIB, 256, undefined, ["direct", "bare", "relay"]),
+  json("json-100k", 100 * KIB, 32, 2, ["direct", "bare", "http-proxy", "fastify", "relay"]),
+  json("json-10m", 10 * MIB, 4, 2, ["direct", "bare", "http-proxy", "fastify", "relay"]),
+  { ...json("binary-1k", 1 * KIB, 32, undefined, ["bare", "relay"]), content: "binary" },
+  {
+    ...json("error-row", 1 * KIB, 32, undefined, ["relay"]),
+    user: "stranger",
+    base: { point: "json-1k", subject: "bare" },
+  },
+  typed("grpc-body-1k", "grpc", "body", 1),
+  typed("grpc-data-1k", "grpc", "data", undefined),
+  typed("connect-body-1k", "connect", "body", 1.5),
+  typed("connect-data-1k", "connect", "data", undefined),
+  typed("connect-json-body-1k", "connect-json", "body", 1.5),
+  typed("connect-json-data-1k", "connect-json", "data", undefined),
+  {
+    ...json("million-1k", 1 * KIB, 32, 1.15, ["relay-million"]),
+    base: { point: "json-1k", subject: "relay" },
+  },
+];
+
+function json(
+  name: string,
+  bytes: number,
+  callers: number,
+  target: number | undefined,
+  subjects: readonly SubjectName[],
+): Point {
+  const base = { point: name, subject: "bare" } as const;
+  return {
+    name,
+    wire: "json",
+    content: "json",
+    bytes,
+    callers,
+    user: "connected",
+    mode: "data",
+    subjects,
+    base,
+    target,
+  };
+}
+
+/** gRPC against the relay written by hand, Connect against the JSON route. */
+function typed(name: string, wire: Exclude<Wire, "json">, mode: Point["mode"], target: number | undefined): Point {
+  const isGrpc = wire === "grpc";
+  return {
+    ...json(name, 1 * KIB, 32, target, isGrpc ? ["grpc-js", "relay"] : ["relay"]),
+    wire,
+    mode,
+    base: isGrpc ? { point: name, subject: "grpc-js" } : { point: "json-1k", subject: "relay" },
+  };
+}

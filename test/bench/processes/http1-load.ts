@@ -1,0 +1,73 @@
+import { connect } from "node:net";
+import { chooseUser, type LoadOrder } from "./load-order.js";
+import type { Tally } from "./tally.js";
+
+const HEAD_END = Buffer.from("\r\n\r\n");
+
+/**
+ * One caller over HTTP/1.1: a kept-alive socket, one call after the other. It reads no more of an answer than its
+ * status, its length and what must stand in it, so that the load costs less than what is measured.
+ *
+ * Returns what ends it.
+ */
+export function startHttp1Caller(order: LoadOrder, tally: Tally, onFailure: (problem: string) => void): () => void {
+  const request = Buffer.from(order.request, "base64");
+  const socket = connect({ port: order.port, host: "127.0.0.1", noDelay: true });
+  let startedAt = 0;
+  let pending: Buffer | undefined;
+  /** Octets of the answer that are still to come; undefined before its head is whole. */
+  let missing: number | undefined;
+  let isOver = false;
+
+  function send(): void {
+    chooseUser(request, order);
+    startedAt = performance.now();
+    // A copy: the socket may still hold the last one.
+    socket.write(Buffer.from(request));
+  }
+
+  function fail(problem: string): void {
+    if (!isOver) onFailure(problem);
+  }
+
+  function onHead(chunk: Buffer): void {
+    const bytes = pending === undefined ? chunk : Buffer.concat([pending, chunk]);
+    const headEnd = bytes.indexOf(HEAD_END);
+    const head = bytes.toString("latin1", 0, headEnd === -1 ? bytes.length : headEnd);
+    const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1];
+    const bodyStart = headEnd + HEAD_END.length;
+    if (headEnd === -1 || bytes.length < bodyStart + Math.min(Number(length), 512)) {
+      pending = bytes;
+      return;
+    }
+    pending = undefined;
+    if (!head.startsWith("HTTP/1.1 200") || length === undefined || !bytes.includes(order.expected)) {
+      fail(`not the answer that was expected: ${bytes.toString("latin1", 0, 600)}`);
+      return;
+    }
+    missing = bodyStart + Number(length) - bytes.length;
+  }
+
+  socket.on("connect", send);
+  socket.on("data", (chunk: Buffer) => {
+    if (missing === undefined) onHead(chunk);
+    else missing -= chunk.length;
+    if (missing !== 0) return;
+    missing = undefined;
+    tally.count(startedAt);
+    if (!isOver) send();
+  });
+  socket.on("error", (error) => fail(error.message));
+  // The relay ends a connection after many calls; a caller opens another one, as every client does.
+  socket.on("close", () => {
+    if (!isOver && missing === undefined && pending === undefined) end = startHttp1Caller(order, tally, onFailure);
+  });
+
+  let end = (): void => {
+    socket.destroy();
+  };
+  return () => {
+    isOver = true;
+    end();
+  };
+}
