@@ -17,25 +17,37 @@ export interface Chunks {
  * own and holds on to the packet it came in: 10 MiB in chunks of one byte would take a gigabyte (threats I14, P05).
  */
 export function createChunks(): Chunks {
-  const blocks: Uint8Array[] = [];
-  let loose: Uint8Array[] = [];
-  let length = 0;
-  return {
-    get length() {
-      return length;
-    },
-    push(chunk) {
-      length += chunk.length;
-      loose.push(chunk);
-      if (loose.length < MAX_LOOSE) return;
-      blocks.push(Buffer.concat(loose));
-      loose = [];
-    },
-    concat() {
-      const all = blocks.length === 0 ? loose : [...blocks, ...loose];
-      const [only] = all;
-      if (all.length === 1 && only !== undefined) return bufferOf(only);
-      return Buffer.concat(all, length);
-    },
-  };
+  return new ChunkList();
+}
+
+/** A class, since every call has two: one object, no closures, and no list for a body of one chunk, as most are. */
+class ChunkList implements Chunks {
+  length = 0;
+  #only: Uint8Array | undefined;
+  #loose: Uint8Array[] | undefined;
+  #blocks: Uint8Array[] | undefined;
+
+  push(chunk: Uint8Array): void {
+    this.length += chunk.length;
+    if (this.length === chunk.length) {
+      this.#only = chunk;
+      return;
+    }
+    const loose = this.#loose ?? [];
+    this.#loose = loose;
+    if (this.#only !== undefined) loose.push(this.#only);
+    this.#only = undefined;
+    loose.push(chunk);
+    if (loose.length < MAX_LOOSE) return;
+    this.#blocks ??= [];
+    this.#blocks.push(Buffer.concat(loose));
+    this.#loose = undefined;
+  }
+
+  concat(): Buffer {
+    if (this.#only !== undefined) return bufferOf(this.#only);
+    const all = [...(this.#blocks ?? []), ...(this.#loose ?? [])];
+    const [first] = all;
+    return all.length === 1 && first !== undefined ? bufferOf(first) : Buffer.concat(all, this.length);
+  }
 }

@@ -13,6 +13,7 @@ import { openParts, type Parts, type ServiceOptions } from "./parts.js";
 import { listenUrlFrom, publicUrlFrom } from "./public-url.js";
 import { createBudget } from "./relay/budget.js";
 import { createRateLimiter, type RateLimiter } from "./relay/rate-limiter.js";
+import { createRedactors } from "./relay/redactors.js";
 import { createRelay, type Relay } from "./relay/relay.js";
 import { createConnectionsHandler } from "./rest/connections-handler.js";
 import { createRestHandler } from "./rest/handler.js";
@@ -69,6 +70,7 @@ function relayFor(parts: Parts, rateLimiter: RateLimiter): Relay {
     tokens: createTokenSource({ sealer, connections: store.connections, renewer, now: Date.now }),
     upstream,
     rateLimiter,
+    redactorFor: createRedactors(),
     newBoundary: () => `relay${randomBytes(18).toString("hex")}`,
     log,
   });

@@ -37,8 +37,8 @@ export function createJsonValidator(limits: JsonLimits = {}): JsonValidator {
   let verdict: JsonVerdict = "valid";
   let keys = 0;
   let depth = 0;
-  /** One bit per level: 1 is an object, 0 an array. */
-  let objects = new Int32Array(2);
+  /** One bit per level: 1 is an object, 0 an array. Made when there is a level: most requests have just one or two. */
+  let objects: Int32Array = NO_LEVELS;
 
   function open(isObject: boolean): number {
     const word = depth >> 5;
@@ -111,8 +111,10 @@ export function validateJson(bytes: Uint8Array, limits?: JsonLimits): JsonVerdic
   return validator.end();
 }
 
-function grown(words: Int32Array): Int32Array<ArrayBuffer> {
-  const larger = new Int32Array(words.length * 2);
+const NO_LEVELS = new Int32Array(0);
+
+function grown(words: Int32Array): Int32Array {
+  const larger = new Int32Array(Math.max(1, words.length * 2));
   larger.set(words);
   return larger;
 }

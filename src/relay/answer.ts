@@ -43,12 +43,12 @@ export async function answerFromUpstream(
   };
 }
 
-async function dataFromBody(
+function dataFromBody(
   body: Buffer,
   mediaType: MediaType,
   form: AnswerForm,
   redactor: Redactor,
-): Promise<AnswerData> {
+): AnswerData | Promise<AnswerData> {
   if (form === "body") return { kind: "body", bytes: redactor.bytes(body) };
   if (body.length === 0) return { kind: "empty" };
   if (form === "auto" && isJsonType(mediaType.essence)) return jsonOrText(body, mediaType.charset, redactor);

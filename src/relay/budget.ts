@@ -1,4 +1,5 @@
 import { RelayError } from "../errors.js";
+import { LinkedList, type Links } from "../linked-list.js";
 
 /** What all calls together may hold. */
 export interface BudgetLimits {
@@ -41,73 +42,104 @@ export interface Budget {
  * client's is read in no time, so the oldest one gives way when there are too many, or when a younger one or a call
  * needs room.
  */
-export function createBudget({ maxInFlight, maxBufferedBytes }: BudgetLimits): Budget {
-  /** Being read, oldest first, with the bytes that each holds. */
-  const reading = new Map<Reservation, () => number>();
-  let inFlight = 0;
-  let bufferedBytes = 0;
-
-  function evict(reservation: Reservation): void {
-    reservation.release();
-    reservation.onEvicted?.();
-  }
-
-  function makeRoom(bytes: number, wanted: Reservation): boolean {
-    for (const [reservation, held] of reading) {
-      if (reservation === wanted || bufferedBytes + bytes <= maxBufferedBytes) break;
-      if (held() > 0) evict(reservation);
-    }
-    return bufferedBytes + bytes <= maxBufferedBytes;
-  }
-
-  function openReservation(): Reservation {
-    let held = 0;
-    let state: "reading" | "inFlight" | "released" = "reading";
-    const reservation: Reservation = {
-      onEvicted: undefined,
-      reserve(bytes) {
-        if (state === "released" || !makeRoom(bytes, reservation)) return false;
-        held += bytes;
-        bufferedBytes += bytes;
-        return true;
-      },
-      giveBack(bytes) {
-        if (state === "released") return;
-        held -= bytes;
-        bufferedBytes -= bytes;
-      },
-      begin() {
-        if (state !== "reading" || inFlight >= maxInFlight) return false;
-        reading.delete(reservation);
-        state = "inFlight";
-        inFlight++;
-        return true;
-      },
-      release() {
-        if (state === "released") return;
-        if (state === "inFlight") inFlight--;
-        reading.delete(reservation);
-        state = "released";
-        bufferedBytes -= held;
-      },
-    };
-    reading.set(reservation, () => held);
-    return reservation;
-  }
-
+export function createBudget(limits: BudgetLimits): Budget {
+  const account = new Account(limits);
   return {
-    open() {
-      const [oldest] = reading.keys();
-      if (reading.size >= READING_PER_CALL * maxInFlight && oldest !== undefined) evict(oldest);
-      return openReservation();
-    },
+    open: () => account.open(),
     get inFlight() {
-      return inFlight;
+      return account.inFlight;
     },
     get bufferedBytes() {
-      return bufferedBytes;
+      return account.bufferedBytes;
     },
   };
+}
+
+/** What all reservations hold. */
+class Account {
+  /** Being read, oldest first. */
+  readonly reading = new LinkedList<Share>();
+  inFlight = 0;
+  bufferedBytes = 0;
+  readonly #limits: BudgetLimits;
+
+  constructor(limits: BudgetLimits) {
+    this.#limits = limits;
+  }
+
+  open(): Share {
+    const { reading } = this;
+    if (reading.size >= READING_PER_CALL * this.#limits.maxInFlight && reading.first !== undefined) {
+      reading.first.evict();
+    }
+    const share = new Share(this);
+    reading.add(share);
+    return share;
+  }
+
+  /** Whether there is room, if need be after requests that are being read have given way. */
+  makeRoom(bytes: number, wanted: Share): boolean {
+    const { maxBufferedBytes } = this.#limits;
+    let share = this.reading.first;
+    while (share !== undefined && share !== wanted && this.bufferedBytes + bytes > maxBufferedBytes) {
+      const { next } = share;
+      if (share.held > 0) share.evict();
+      share = next;
+    }
+    return this.bufferedBytes + bytes <= maxBufferedBytes;
+  }
+
+  hasPlace(): boolean {
+    return this.inFlight < this.#limits.maxInFlight;
+  }
+}
+
+/** A reservation. A class, since every call has one: one object, no closures. */
+class Share implements Reservation, Links<Share> {
+  onEvicted: (() => void) | undefined;
+  previous: Share | undefined;
+  next: Share | undefined;
+  held = 0;
+  readonly #account: Account;
+  #state: "reading" | "inFlight" | "released" = "reading";
+
+  constructor(account: Account) {
+    this.#account = account;
+  }
+
+  reserve(bytes: number): boolean {
+    if (this.#state === "released" || !this.#account.makeRoom(bytes, this)) return false;
+    this.held += bytes;
+    this.#account.bufferedBytes += bytes;
+    return true;
+  }
+
+  giveBack(bytes: number): void {
+    if (this.#state === "released") return;
+    this.held -= bytes;
+    this.#account.bufferedBytes -= bytes;
+  }
+
+  begin(): boolean {
+    if (this.#state !== "reading" || !this.#account.hasPlace()) return false;
+    this.#account.reading.remove(this);
+    this.#state = "inFlight";
+    this.#account.inFlight++;
+    return true;
+  }
+
+  release(): void {
+    if (this.#state === "released") return;
+    if (this.#state === "inFlight") this.#account.inFlight--;
+    else this.#account.reading.remove(this);
+    this.#state = "released";
+    this.#account.bufferedBytes -= this.held;
+  }
+
+  evict(): void {
+    this.release();
+    this.onEvicted?.();
+  }
 }
 
 /** The row of a call that the budget has no room for. */

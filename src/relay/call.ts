@@ -1,4 +1,5 @@
 import type { CallerProof } from "../applications/caller.js";
+import type { CallerSignal } from "../caller-signal.js";
 import type { Reservation } from "./budget.js";
 
 /** Which protocol a call came in by; a label for logs. */
@@ -44,7 +45,7 @@ export interface Call extends CallOrigin {
   /** The call's share of the memory budget. */
   readonly memory: Reservation;
   /** Aborts when the caller is gone. */
-  readonly signal: AbortSignal | undefined;
+  readonly signal: CallerSignal | undefined;
   /** When the call must have ended, in milliseconds of `performance.now()`. */
   readonly deadline: number;
 }

@@ -7,8 +7,8 @@ import { decideBoundOrigin, decideEgress, type EgressAllowed } from "../provider
 import { fillPlaceholders, requirePlaceholders } from "../providers/placeholder.js";
 import type { HeaderPairs, Provider, ProviderCatalog } from "../providers/provider.js";
 import { causeOf } from "../telemetry/log.js";
-import { createRedactor } from "../telemetry/redact.js";
 import type { Connection, ConnectionStore } from "../tokens/connection.js";
+import type { Secret } from "../tokens/secret.js";
 import type { CurrentToken, TokenSource } from "../tokens/token-source.js";
 import type { Upstream, UpstreamAnswer, UpstreamRequest } from "../upstream/request.js";
 import { answerFromUpstream } from "./answer.js";
@@ -17,8 +17,9 @@ import { type CheckedCall, checkCall } from "./checked-call.js";
 import { type Outcome, outcomeFromAnswer, outcomeFromError } from "./outcome.js";
 import { appendQuery } from "./query.js";
 import type { RateLimiter } from "./rate-limiter.js";
+import type { RedactorFor } from "./redactors.js";
 import { isTokenRefused } from "./refusal.js";
-import { type CallTrace, createCallTrace, type RelayLog } from "./trace.js";
+import { type CallTrace, createCallTrace, noteAnswered, noteSent, type RelayLog } from "./trace.js";
 
 /** What a call needs; everything is a value or an interface, so that the use case knows no protocol and no store. */
 export interface RelayOptions extends CallerOptions {
@@ -27,6 +28,7 @@ export interface RelayOptions extends CallerOptions {
   readonly tokens: TokenSource;
   readonly upstream: Upstream;
   readonly rateLimiter: RateLimiter;
+  readonly redactorFor: RedactorFor;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** A fresh multipart boundary (RFC 2046 section 5.1.1). */
@@ -81,17 +83,18 @@ async function relay(options: RelayOptions, call: Call, trace: CallTrace): Promi
   requireCallerIds(call);
   const application = await requireApplication(options, call, trace);
   requireAllowedCaller(options, application, call, trace);
-  await requireRate(options, application.id, application.callsPerMinute);
+  if (application.callsPerMinute > 0) await requireRate(options, application.id, application.callsPerMinute);
   const provider = requireProvider(options, call, trace);
   const checked = checkCall(call.description, options.newBoundary);
   const egress = requireEgress(call.description.url, provider, trace);
   const connection = await requireConnection(options, application, call, provider);
   requireBoundOrigin(egress, connection, trace);
   requirePlaceholders(egress.path, provider, { id_token: connection.idToken !== undefined });
-  await requireRate(options, connection.id, application.connectionCallsPerMinute);
+  const { connectionCallsPerMinute } = application;
+  if (connectionCallsPerMinute > 0) await requireRate(options, connection.id, connectionCallsPerMinute);
   const { answer, secrets } = await sendWithToken(options, { call, trace, provider, checked, egress }, connection);
   const form = call.responseMode === "body" ? "body" : checked.answerAs;
-  return outcomeFromAnswer(call.callId, await answerFromUpstream(answer, form, createRedactor(secrets)));
+  return outcomeFromAnswer(call.callId, await answerFromUpstream(answer, form, options.redactorFor(secrets)));
 }
 
 /** A call that every check has let through. */
@@ -106,7 +109,7 @@ interface AllowedCall {
 /** An answer, and the secrets that were sent for it: none of them may leave in it. */
 interface Sent {
   readonly answer: UpstreamAnswer;
-  readonly secrets: readonly string[];
+  readonly secrets: readonly Secret[];
 }
 
 /** Sends the call; once more, with another token, when the provider says that the token has ended (threats 3.6). */
@@ -127,8 +130,11 @@ async function sendWithToken(options: RelayOptions, allowed: AllowedCall, connec
 async function send(options: RelayOptions, allowed: AllowedCall, current: CurrentToken): Promise<Sent> {
   const { call, trace, provider, checked, egress } = allowed;
   const token = current.token.reveal();
-  const idToken = await idTokenFor(options, current.connection, provider);
-  const target = fillPlaceholders(egress.path, provider, { access_token: token, id_token: idToken });
+  // Opened only where the provider's definition lets a url name it.
+  const idToken = provider.urlPlaceholders.has("id_token")
+    ? await options.tokens.idToken(current.connection)
+    : undefined;
+  const target = fillPlaceholders(egress.path, provider, { access_token: token, id_token: idToken?.reveal() });
   const { path, headers } = placeCredential({
     provider,
     headers: checked.headers,
@@ -145,13 +151,16 @@ async function send(options: RelayOptions, allowed: AllowedCall, current: Curren
     connectionId: current.connection.id,
     allowPrivateNetwork: provider.allowPrivateNetwork,
   };
-  const answer = await trace.timeProvider(request, () => options.upstream.send(request, call));
-  return { answer, secrets: idToken === undefined ? [token] : [token, idToken] };
+  noteSent(trace, request);
+  try {
+    const answer = await options.upstream.send(request, call);
+    return { answer, secrets: idToken === undefined ? [current.token] : [current.token, idToken] };
+  } finally {
+    noteAnswered(trace);
+  }
 }
 
-/** No limit is the ordinary case, and costs a comparison. */
 async function requireRate({ rateLimiter }: RelayOptions, key: string, callsPerMinute: number): Promise<void> {
-  if (callsPerMinute === 0) return;
   const waitSeconds = await rateLimiter.take(key, callsPerMinute);
   if (waitSeconds === 0) return;
   const limit = `${callsPerMinute} calls a minute`;
@@ -190,16 +199,6 @@ async function requireConnection(
     "INVALID_OAUTHID",
     "This user has no connection at this provider. Connect the user first; user ids match exactly, and a raw + in a query is a space.",
   );
-}
-
-/** Opened only where the provider's definition lets a url name it. */
-async function idTokenFor(
-  { tokens }: RelayOptions,
-  connection: Connection,
-  provider: Provider,
-): Promise<string | undefined> {
-  if (!provider.urlPlaceholders.has("id_token")) return undefined;
-  return (await tokens.idToken(connection))?.reveal();
 }
 
 function requireBoundOrigin(egress: EgressAllowed, connection: Connection, trace: CallTrace): void {

@@ -1,5 +1,5 @@
 import type { CallLog } from "../telemetry/call-log.js";
-import type { UpstreamAnswer, UpstreamRequest } from "../upstream/request.js";
+import type { UpstreamRequest } from "../upstream/request.js";
 import type { CallOrigin } from "./call.js";
 import type { AnswerData, Outcome } from "./outcome.js";
 
@@ -16,8 +16,8 @@ export interface CallTrace {
   upstreamOrigin: string | undefined;
   requestBytes: number;
   providerMs: number | undefined;
-  /** Sends a request and keeps how long the provider took, also when it fails; a second one is added. */
-  timeProvider(request: UpstreamRequest, send: () => Promise<UpstreamAnswer>): Promise<UpstreamAnswer>;
+  /** When the request that is under way was sent, in milliseconds of `performance.now()`. */
+  sentAt: number;
 }
 
 /** Where the relay reports to. */
@@ -39,18 +39,21 @@ export function createCallTrace(origin: CallOrigin): CallTrace {
     upstreamOrigin: undefined,
     requestBytes: 0,
     providerMs: undefined,
-    async timeProvider({ method, origin: upstreamOrigin, body }, send) {
-      this.method = method;
-      this.upstreamOrigin = upstreamOrigin;
-      this.requestBytes = body?.length ?? 0;
-      const startedAt = performance.now();
-      try {
-        return await send();
-      } finally {
-        this.providerMs = (this.providerMs ?? 0) + performance.now() - startedAt;
-      }
-    },
+    sentAt: 0,
   };
+}
+
+/** A request is sent to the provider. */
+export function noteSent(trace: CallTrace, { method, origin, body }: UpstreamRequest): void {
+  trace.method = method;
+  trace.upstreamOrigin = origin;
+  trace.requestBytes = body?.length ?? 0;
+  trace.sentAt = performance.now();
+}
+
+/** The provider has answered, or has failed to; the time of a second request is added. */
+export function noteAnswered(trace: CallTrace): void {
+  trace.providerMs = (trace.providerMs ?? 0) + performance.now() - trace.sentAt;
 }
 
 /** Turns traces into log lines. */

@@ -1,3 +1,4 @@
+import type { OutgoingHttpHeaders } from "node:http";
 import { formatError } from "../errors.js";
 import { answerPlain, type HttpRequest, type HttpResponse } from "../listener/exchange.js";
 import type { PathHandler } from "../listener/router.js";
@@ -11,6 +12,7 @@ import { bodyFromOutcome } from "./envelope.js";
 import { type AllowedOrigins, answerPreflight, corsFieldsFor } from "./preflight.js";
 import { type CallQuery, parseCallQuery } from "./query.js";
 import { readBody } from "./read-body.js";
+import { ResponseSignal } from "./response-signal.js";
 import type { Route } from "./route.js";
 
 /** What the JSON route needs from the rest of the service. */
@@ -79,25 +81,29 @@ async function answerCall(options: RestOptions, exchange: Exchange): Promise<voi
   let dataAt: string | undefined;
   let outcome: Outcome;
   try {
-    const memory = openMemory(options.budget, exchange.response);
+    const { memory, signal } = openCall(options.budget, exchange.response);
     requirePlainBody(request);
     const query = parseCallQuery(queryText, options.route.queryFields);
     const body = await readBody(request, options.maxRequestBytes, memory);
     if (!memory.begin()) throw overloaded();
     const description = descriptionFrom(body, query);
     dataAt = description.headers.find(([name]) => name.toLowerCase() === "x-pinc-response-data-at")?.[1].trim();
-    outcome = await options.relay.perform(callFrom(options, exchange, query, description, memory));
+    outcome = await options.relay.perform(callFrom(options, exchange, query, description, memory, signal));
   } catch (error) {
     outcome = options.relay.refuse(origin, error);
   }
   await answerOutcome(options, exchange, outcome, dataAt);
 }
 
-/** The call's share of the memory budget, given back when its answer has left. */
-function openMemory(budget: Budget, response: HttpResponse): Reservation {
+/** The call's share of the memory budget, given back when its answer has left or its caller has, which aborts it. */
+function openCall(budget: Budget, response: HttpResponse): { memory: Reservation; signal: ResponseSignal } {
   const memory = budget.open();
-  response.on("close", memory.release);
-  return memory;
+  const signal = new ResponseSignal(response);
+  response.on("close", () => {
+    memory.release();
+    signal.onClose();
+  });
+  return { memory, signal };
 }
 
 /** Named, since a compressed body would otherwise only be called no UTF-8. Other values are no coding of bytes. */
@@ -117,11 +123,16 @@ function callFrom(
   query: CallQuery,
   description: CallDescription,
   memory: Reservation,
+  signal: ResponseSignal,
 ): Call {
-  const { request, response, origin } = exchange;
+  const { request, origin } = exchange;
   const keys = callerKeysOf(request, query);
   return {
-    ...origin,
+    // Member by member: a spread takes V8 longer than reading the request's body.
+    callId: origin.callId,
+    surface: origin.surface,
+    startedAt: origin.startedAt,
+    providerName: origin.providerName,
     publicKey: keys.publicKey,
     userId: query.fields.get("user_id") ?? "",
     proof: {
@@ -133,7 +144,7 @@ function callFrom(
     description,
     responseMode: responseModeFrom(query.fields.get("response_mode")),
     memory,
-    signal: signalOf(response),
+    signal,
     deadline: origin.startedAt + options.deadlineMs,
   };
 }
@@ -145,33 +156,26 @@ function responseModeFrom(text: string | undefined): ResponseMode {
   throw formatError("response_mode must be RESPONSE_MODE_DATA or RESPONSE_MODE_BODY.");
 }
 
-/** Aborts when the caller's connection closes before the answer is written. */
-function signalOf(response: HttpResponse): AbortSignal {
-  const controller = new AbortController();
-  response.on("close", () => {
-    // Over HTTP/2 a cancelled stream counts as finished, so what matters is whether we had written the answer.
-    if (!response.writableEnded) controller.abort(new Error("The caller is gone."));
-  });
-  return controller.signal;
-}
-
 async function answerOutcome(
   options: RestOptions,
   { request, response, queryText }: Exchange,
   outcome: Outcome,
   dataAt: string | undefined,
 ): Promise<void> {
-  const cors = await corsFieldsFor(options.allowedOrigins, options.route, request, queryText);
+  // Only browsers send it, and only their answers wait for the list.
+  const isBrowser = request.headers.origin !== undefined;
+  const cors = isBrowser ? await corsFieldsFor(options.allowedOrigins, options.route, request, queryText) : undefined;
   if (response.destroyed) return;
   const body = bodyFromOutcome(outcome, dataAt);
-  response.writeHead(options.httpStatus === "mirror" ? mirroredStatus(outcome) : 200, {
+  const fields: OutgoingHttpHeaders = {
     "content-type": "application/json",
     "content-length": body.length,
     "cache-control": "no-store",
     "x-content-type-options": "nosniff",
-    ...cors,
-    ...(mustClose(request) ? { connection: "close" } : undefined),
-  });
+  };
+  if (cors !== undefined) Object.assign(fields, cors);
+  if (mustClose(request)) fields.connection = "close";
+  response.writeHead(options.httpStatus === "mirror" ? mirroredStatus(outcome) : 200, fields);
   response.end(body);
 }
 

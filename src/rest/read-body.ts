@@ -28,7 +28,10 @@ export function readBody(request: HttpRequest, maxBytes: number, memory: Reserva
       else resolve(chunks.concat());
     });
     request.on("error", (cause) => reject(cutShort(cause)));
-    request.on("close", () => reject(cutShort(undefined)));
+    request.on("close", () => {
+      // After every request; an error with its stack would be made for each of them.
+      if (!request.readableEnded) reject(cutShort(undefined));
+    });
 
     function refuse(error: RelayError): void {
       request.pause();

@@ -55,7 +55,7 @@ async function answer(
   response: HttpResponse,
 ): Promise<void> {
   const memory = options.budget.open();
-  response.on("close", memory.release);
+  response.on("close", () => memory.release());
   memory.onEvicted = () => response.destroy();
   // A stream of messages, such as Watch of the health service, holds nothing worth counting.
   if (handler.method.methodKind !== "unary") memory.release();

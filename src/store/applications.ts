@@ -8,17 +8,22 @@ import {
 import { type ApplicationRow, applicationFromRow, rowFromApplication } from "./application-row.js";
 import type { Attempt } from "./attempt.js";
 import { prepareDeleteApplication } from "./delete-application.js";
+import type { RowCaches } from "./row-cache.js";
 import { isUniqueViolation } from "./sqlite-error.js";
 
+/** Applications that are kept as they were read: a relay has few, and each of its calls needs one. */
+const MAX_KEPT = 1000;
+
 /** Applications in SQLite. */
-export function createApplicationStore(db: Database.Database, attempt: Attempt): ApplicationStore {
+export function createApplicationStore(db: Database.Database, attempt: Attempt, caches: RowCaches): ApplicationStore {
+  const kept = caches.create<Application>(MAX_KEPT);
   const findByPublicKey = prepareFindByPublicKey(db);
   const listsOrigin = prepareListsOrigin(db);
   const list = prepareList(db);
   const create = prepareCreate(db);
   const update = prepareUpdate(db);
   return {
-    findByPublicKey: (publicKey) => attempt.read(() => findByPublicKey(publicKey)),
+    findByPublicKey: (publicKey) => attempt.read(() => kept.find(publicKey, () => findByPublicKey(publicKey))),
     listsOrigin: (origin) => attempt.read(() => listsOrigin(origin)),
     list: () => attempt.read(list),
     create: (application) => attempt.write(() => create(application)),

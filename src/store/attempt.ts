@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type Database from "better-sqlite3";
+import type { RowCaches } from "./row-cache.js";
 import { isBusy, storeErrorFrom } from "./sqlite-error.js";
 
 /** Pauses before the second, third and fourth try, in milliseconds: the event loop serves other calls meanwhile. */
@@ -9,26 +10,46 @@ const WAITS_MS = [10, 25, 50];
 export interface Attempt {
   /** Runs one read. */
   read<T>(operation: () => T): Promise<T>;
-  /** Runs one transaction that takes the write lock at its start (threats A05). */
-  write<T>(operation: () => T): Promise<T>;
+  /**
+   * Runs one transaction that takes the write lock at its start (threats A05).
+   *
+   * @param forget lets go of the rows that it changed, in the moment it is committed; default all that are kept.
+   */
+  write<T>(operation: () => T, forget?: () => void): Promise<T>;
 }
 
 /** Tries at once, and again a few times after short pauses while another process holds the lock (threats A04). */
-export function createAttempt(db: Database.Database): Attempt {
+export function createAttempt(db: Database.Database, { forgetAll }: Pick<RowCaches, "forgetAll">): Attempt {
   const transaction = db.transaction((operation: () => unknown) => operation());
-  const attempt = async <T>(operation: () => T): Promise<T> => {
-    for (let tries = 0; ; tries += 1) {
-      try {
-        return operation();
-      } catch (error) {
-        const waitMs = isBusy(error) ? WAITS_MS[tries] : undefined;
-        if (waitMs === undefined) throw storeErrorFrom(error, db.open);
-        await delay(waitMs);
-      }
+  // No async function: nearly every operation succeeds at once, and each call makes two of them.
+  const attempt = <T>(operation: () => T): Promise<T> => {
+    try {
+      return Promise.resolve(operation());
+    } catch (error) {
+      return tryAgain(db, operation, error);
     }
   };
   return {
     read: attempt,
-    write: <T>(operation: () => T) => attempt(() => transaction.immediate(operation) as T),
+    write: <T>(operation: () => T, forget = forgetAll) =>
+      attempt(() => {
+        const result = transaction.immediate(operation) as T;
+        forget();
+        return result;
+      }),
   };
+}
+
+async function tryAgain<T>(db: Database.Database, operation: () => T, failure: unknown): Promise<T> {
+  let error = failure;
+  for (const waitMs of WAITS_MS) {
+    if (!isBusy(error)) break;
+    await delay(waitMs);
+    try {
+      return operation();
+    } catch (again) {
+      error = again;
+    }
+  }
+  throw storeErrorFrom(error, db.open);
 }

@@ -31,6 +31,32 @@ export interface ConnectionRow {
   readonly updated_at: number;
 }
 
+/** A row of `connections` as the values of CONNECTION_COLUMNS in their order. */
+export type ConnectionValues = [
+  id: ConnectionRow["id"],
+  application_id: ConnectionRow["application_id"],
+  user_id: ConnectionRow["user_id"],
+  provider_name: ConnectionRow["provider_name"],
+  state: ConnectionRow["state"],
+  access_token: ConnectionRow["access_token"],
+  refresh_token: ConnectionRow["refresh_token"],
+  id_token: ConnectionRow["id_token"],
+  token_type: ConnectionRow["token_type"],
+  scope: ConnectionRow["scope"],
+  origin_parameters: ConnectionRow["origin_parameters"],
+  obtained_at: ConnectionRow["obtained_at"],
+  expires_at: ConnectionRow["expires_at"],
+  state_reason: ConnectionRow["state_reason"],
+  fail_count: ConnectionRow["fail_count"],
+  last_failed_at: ConnectionRow["last_failed_at"],
+  last_error_class: ConnectionRow["last_error_class"],
+  next_try_at: ConnectionRow["next_try_at"],
+  lease_until: ConnectionRow["lease_until"],
+  version: ConnectionRow["version"],
+  created_at: ConnectionRow["created_at"],
+  updated_at: ConnectionRow["updated_at"],
+];
+
 const NO_PARAMETERS: Readonly<Record<string, string>> = Object.freeze({});
 
 export function connectionFromRow(row: ConnectionRow): Connection {
@@ -91,4 +117,32 @@ export function rowFromConnection(connection: NewConnection, now: number): Conne
 /** Few providers have a templated origin, and this runs for every call. */
 function parametersFrom(json: string): Readonly<Record<string, string>> {
   return json === "{}" ? NO_PARAMETERS : (JSON.parse(json) as Record<string, string>);
+}
+
+/** Puts names to the values of a row. */
+export function rowFromValues(values: ConnectionValues): ConnectionRow {
+  return {
+    id: values[0],
+    application_id: values[1],
+    user_id: values[2],
+    provider_name: values[3],
+    state: values[4],
+    access_token: values[5],
+    refresh_token: values[6],
+    id_token: values[7],
+    token_type: values[8],
+    scope: values[9],
+    origin_parameters: values[10],
+    obtained_at: values[11],
+    expires_at: values[12],
+    state_reason: values[13],
+    fail_count: values[14],
+    last_failed_at: values[15],
+    last_error_class: values[16],
+    next_try_at: values[17],
+    lease_until: values[18],
+    version: values[19],
+    created_at: values[20],
+    updated_at: values[21],
+  };
 }

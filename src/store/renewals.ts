@@ -1,5 +1,12 @@
 import type Database from "better-sqlite3";
-import type { Connection, ConnectionStore, Lease, RenewalFailure, RenewedTokens } from "../tokens/connection.js";
+import type {
+  Connection,
+  ConnectionKey,
+  ConnectionStore,
+  Lease,
+  RenewalFailure,
+  RenewedTokens,
+} from "../tokens/connection.js";
 import type { Attempt } from "./attempt.js";
 import { CONNECTION_COLUMNS, type ConnectionRow, connectionFromRow } from "./connection-row.js";
 import type { EnqueueEvent } from "./webhook-events.js";
@@ -17,6 +24,15 @@ export type RenewalStore = Pick<
   | "findAbandoned"
 >;
 
+/** What happens besides when a row changes. */
+interface RenewalStoreOptions {
+  readonly enqueue: EnqueueEvent;
+  /** Lets go of a row that is kept. */
+  readonly forget: (connection: ConnectionKey) => () => void;
+  /** The clock of leases and waits, milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
 /**
  * The lease row of threats 3.3: every statement is a compare-and-swap on version or owner, so no lock and no
  * transaction is held while the provider is asked, and a late answer never overwrites a newer one.
@@ -24,8 +40,7 @@ export type RenewalStore = Pick<
 export function createRenewalStore(
   db: Database.Database,
   attempt: Attempt,
-  enqueue: EnqueueEvent,
-  now: () => number,
+  { enqueue, forget, now }: RenewalStoreOptions,
 ): RenewalStore {
   const take = prepareTake(db);
   const commit = prepareCommit(db);
@@ -42,15 +57,18 @@ export function createRenewalStore(
   const end = prepareEnd(db, enqueue);
   const abandoned = prepareAbandoned(db);
   return {
-    takeLease: (connection, owner, leaseMs) => attempt.write(() => take(connection, owner, leaseMs, now())),
-    commitRenewal: (lease, tokens, at) => attempt.write(() => commit(lease, tokens, at)),
+    takeLease: (connection, owner, leaseMs) =>
+      attempt.write(() => take(connection, owner, leaseMs, now()), forget(connection)),
+    commitRenewal: (lease, tokens, at) => attempt.write(() => commit(lease, tokens, at), forget(lease.connection)),
     keepPreviousRefreshToken: ({ connection }, refreshToken) =>
-      attempt.write(() => void keepPrevious.run(refreshToken, connection.id)),
-    recordFailure: (lease, failure, at) => attempt.write(() => fail(lease, failure, at)),
+      attempt.write(() => void keepPrevious.run(refreshToken, connection.id), forget(connection)),
+    recordFailure: (lease, failure, at) => attempt.write(() => fail(lease, failure, at), forget(lease.connection)),
     extendLease: ({ connection, owner }, leaseMs) =>
-      attempt.write(() => void extend.run(now() + leaseMs, connection.id, owner)),
-    releaseLease: ({ connection, owner }) => attempt.write(() => void release.run(connection.id, owner)),
-    requireReauthorization: (connection, reason, at) => attempt.write(() => end(connection, reason, at)),
+      attempt.write(() => void extend.run(now() + leaseMs, connection.id, owner), forget(connection)),
+    releaseLease: ({ connection, owner }) =>
+      attempt.write(() => void release.run(connection.id, owner), forget(connection)),
+    requireReauthorization: (connection, reason, at) =>
+      attempt.write(() => end(connection, reason, at), forget(connection)),
     findAbandoned: (afterId, limit) => attempt.read(() => abandoned(afterId, limit, now())),
   };
 }

@@ -4,6 +4,7 @@ import { createConnectionStore } from "./connections.js";
 import { createKeyCheckStore } from "./key-checks.js";
 import { createOAuthClientStore } from "./oauth-clients.js";
 import { openDatabase } from "./open-database.js";
+import { createRowCaches } from "./row-cache.js";
 import { createSealedRows } from "./sealed-rows.js";
 import type { Store } from "./store.js";
 import { createTicketStore } from "./tickets.js";
@@ -23,18 +24,21 @@ export interface SqliteStoreOptions {
 /** Opens the store, creating it when there is none. Throws StoreOpenError when the relay cannot start with this file. */
 export function openSqliteStore(path: string, { now = Date.now }: SqliteStoreOptions = {}): SqliteStore {
   const db = openDatabase(path);
-  const attempt = createAttempt(db);
+  const caches = createRowCaches(db);
+  const attempt = createAttempt(db, caches);
+  // For tables of which no row is kept.
+  const unkept = createAttempt(db, { forgetAll: () => {} });
   const probe = db.prepare("SELECT 1 FROM applications LIMIT 1");
-  const applications = createApplicationStore(db, attempt);
-  const connections = createConnectionStore(db, attempt, now);
+  const applications = createApplicationStore(db, attempt, caches);
+  const connections = createConnectionStore(db, attempt, { caches, now });
   return {
     applications,
     connections,
     // The file is read in place: nothing is seen late.
     lookups: { applications, connections },
     oauthClients: createOAuthClientStore(db, attempt),
-    tickets: createTicketStore(db, attempt),
-    webhooks: createWebhookStore(db, attempt),
+    tickets: createTicketStore(db, unkept),
+    webhooks: createWebhookStore(db, unkept),
     keyChecks: createKeyCheckStore(db, attempt, now),
     sealedRows: createSealedRows(db, attempt),
     ready: () => attempt.read(() => void probe.get()),

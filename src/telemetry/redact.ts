@@ -27,16 +27,14 @@ export function createRedactor(secrets: readonly string[]): Redactor {
   return {
     mayOccurIn: (input) => groups.some(isIn(input)),
     overlap: Math.max(0, ...groups.map(({ anchor }) => anchor.length - 1)),
-    bytes: (input) =>
-      groups
-        .filter(isIn(input))
-        .flatMap(({ forms }) => forms().map(latin1))
-        .reduce(replaceBytes, input),
-    text: (input) =>
-      groups
-        .filter(({ anchor }) => input.includes(anchor))
-        .flatMap(({ forms }) => forms())
-        .reduce(replaceText, input),
+    bytes(input) {
+      const found = groups.filter(isIn(input));
+      return found.length === 0 ? input : found.flatMap(({ forms }) => forms().map(latin1)).reduce(replaceBytes, input);
+    },
+    text(input) {
+      const found = groups.filter(({ anchor }) => input.includes(anchor));
+      return found.length === 0 ? input : found.flatMap(({ forms }) => forms()).reduce(replaceText, input);
+    },
   };
 }
 

@@ -1,3 +1,4 @@
+import type { CallerSignal } from "../caller-signal.js";
 import { RelayError } from "../errors.js";
 import type { Connection, ConnectionStore } from "./connection.js";
 import { decideFreshness } from "./freshness.js";
@@ -17,7 +18,7 @@ export interface CurrentToken {
 export interface Wait {
   /** In milliseconds of `performance.now()`. */
   readonly deadline: number;
-  readonly signal: AbortSignal | undefined;
+  readonly signal: CallerSignal | undefined;
 }
 
 /** Where a call gets a connection's tokens in the clear. */
@@ -60,8 +61,16 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
   /** Connection id → until when. */
   const holds = new Map<string, number>();
 
+  /** Opened tokens, as long as the store keeps the very row: one that changes, or is deleted, is another or none. */
+  const opened = new WeakMap<Connection, CurrentToken>();
+
   function current(connection: Connection): CurrentToken {
-    return { token: openToken(sealer, connection, "access_token", connection.accessToken), connection };
+    const known = opened.get(connection);
+    if (known !== undefined) return known;
+    const token = openToken(sealer, connection, "access_token", connection.accessToken);
+    const made = { token, connection };
+    opened.set(connection, made);
+    return made;
   }
 
   return {
@@ -103,7 +112,7 @@ async function renewedRow(options: TokenSourceOptions, connection: Connection, w
   }
   await within(options.renewer.renew(connection), wait);
   const row = await options.connections.find(connection);
-  if (row === undefined) throw reauthorizationRequired();
+  if (row === undefined) throw disconnected();
   requireUsable(row);
   if (decideFreshness(row, options.now()) === "ended") throw refreshUnavailable();
   return row;
@@ -131,13 +140,13 @@ function within(flight: Promise<void>, { deadline, signal }: Wait): Promise<void
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
     const timer = setTimeout(() => end(() => reject(refreshUnavailable())), Math.max(0, deadline - performance.now()));
-    const onAbort = () => end(() => reject(signal?.reason));
+    const listener = { handleEvent: () => end(() => reject(signal?.reason)) };
     const end = (settle: () => void) => {
       clearTimeout(timer);
-      signal?.removeEventListener("abort", onAbort);
+      signal?.removeEventListener("abort", listener);
       settle();
     };
-    signal?.addEventListener("abort", onAbort);
+    signal?.addEventListener("abort", listener);
     flight.then(
       () => end(resolve),
       (error: unknown) => end(() => reject(error)),
@@ -147,4 +156,12 @@ function within(flight: Promise<void>, { deadline, signal }: Wait): Promise<void
 
 function requireUsable({ state }: Connection): void {
   if (state !== "ACTIVE") throw reauthorizationRequired();
+}
+
+/** The user has ended the connection while the call waited for its token. */
+function disconnected(): RelayError {
+  return new RelayError(
+    "INVALID_OAUTHID",
+    "This user has no connection at this provider any more. Connect the user first.",
+  );
 }

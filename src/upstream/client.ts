@@ -56,6 +56,8 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   const settings = settingsFrom(options);
   const pools = new Map<string, Pool>();
   const closing = new Set<Promise<void>>();
+  /** The last entry of `pools`, which stand in the order of their use. */
+  let newest: string | undefined;
   let isClosed = false;
 
   function closePool(key: string, pool: Pool): void {
@@ -67,6 +69,8 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   function poolFor(request: UpstreamRequest): Pool {
     const key = request.allowPrivateNetwork ? `private ${request.origin}` : request.origin;
     const known = pools.get(key);
+    if (known !== undefined && key === newest) return known;
+    newest = key;
     if (known !== undefined) pools.delete(key);
     else if (pools.size >= settings.maxPools) evict(pools, closePool);
     const pool = known ?? createPool(request, settings);

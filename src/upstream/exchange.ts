@@ -1,5 +1,7 @@
 import type { Dispatcher } from "undici";
+import type { CallerListener, CallerSignal } from "../caller-signal.js";
 import { type Chunks, createChunks } from "../chunks.js";
+import type { Links } from "../linked-list.js";
 import { decodeBody } from "./decode.js";
 import { deadlineError, type Failure, type Progress, relayError, relayErrorFrom } from "./failure.js";
 import { type AnswerFields, fieldsFromRaw } from "./fields.js";
@@ -29,9 +31,12 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
  * that hands over raw field lines without a wrapper, and the listener of the caller's signal. A class, since it is made
  * for every call: one object, no closures.
  */
-export class Exchange implements Dispatcher.DispatchHandler {
+export class Exchange implements Dispatcher.DispatchHandler, CallerListener, Links<Exchange> {
   /** Calls with the same value may follow each other on one socket. */
   readonly share: string;
+  /** The pool's, while the call waits for its turn. */
+  previous: Exchange | undefined;
+  next: Exchange | undefined;
   /** Set by the pool while it carries this call. */
   lane: Lane | undefined;
   readonly #request: UpstreamRequest;
@@ -40,7 +45,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #resolve: ((answer: UpstreamAnswer) => void) | undefined;
   #reject: ((reason: unknown) => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #signal: AbortSignal | undefined;
+  #signal: CallerSignal | undefined;
   #memory: MemoryShare | undefined;
   #progress: Progress = "waiting";
   #wasReadded = false;
@@ -48,9 +53,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #statusCode = 0;
   #fields: AnswerFields | undefined;
   #size = 0;
-  /** The body while it is one chunk, as most are. */
-  #only: Buffer | undefined;
-  #chunks: Chunks | undefined;
+  readonly #chunks: Chunks = createChunks();
 
   constructor(request: UpstreamRequest, share: string, pool: Pool, answerLimits: AnswerLimits) {
     this.#request = request;
@@ -123,7 +126,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#size += chunk.length;
     if (this.#size > this.#answerLimits.maxResponseBytes) return this.#failAs("tooLarge");
     if (this.#memory?.reserve(COPIES * chunk.length) === false) return this.#failAs("noMemory");
-    this.#collect(chunk);
+    this.#chunks.push(chunk);
     return true;
   }
 
@@ -146,18 +149,6 @@ export class Exchange implements Dispatcher.DispatchHandler {
     }
   }
 
-  #collect(chunk: Buffer): void {
-    if (this.#only === undefined) {
-      this.#only = chunk;
-      return;
-    }
-    if (this.#chunks === undefined) {
-      this.#chunks = createChunks();
-      this.#chunks.push(this.#only);
-    }
-    this.#chunks.push(chunk);
-  }
-
   #onInterim(): boolean {
     this.#interim += 1;
     return this.#interim <= this.#answerLimits.maxInformational || this.#failAs("interim");
@@ -166,7 +157,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   /** The last byte is here: the socket is free, also while the body is being decoded. */
   #finish(isSocketClean: boolean): true {
     this.#pool.remove(this, isSocketClean);
-    const body = this.#chunks?.concat() ?? this.#only ?? EMPTY;
+    const body = this.#chunks.concat();
     const encoding = this.#fields?.contentEncoding;
     if (encoding === undefined || body.length === 0) this.#succeed(body);
     else this.#decode(body, encoding);
@@ -216,8 +207,6 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#signal?.removeEventListener("abort", this);
   }
 }
-
-const EMPTY = Buffer.alloc(0);
 
 function onDeadline(exchange: Exchange): void {
   exchange.expire();

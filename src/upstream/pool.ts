@@ -1,3 +1,4 @@
+import { LinkedList } from "../linked-list.js";
 import type { Exchange } from "./exchange.js";
 import { Lane, type LaneOptions } from "./lane.js";
 
@@ -21,7 +22,7 @@ export interface PoolOptions extends LaneOptions {
 export class Pool {
   readonly #origin: string;
   readonly #options: PoolOptions;
-  readonly #waiting = new Set<Exchange>();
+  readonly #waiting = new LinkedList<Exchange>();
   readonly #idle: Lane[] = [];
   #reserved: Exchange[] = [];
   #running = 0;
@@ -56,7 +57,7 @@ export class Pool {
   remove(exchange: Exchange, isWhole: boolean): void {
     const { lane } = exchange;
     if (lane === undefined) {
-      this.#waiting.delete(exchange);
+      this.#waiting.remove(exchange);
     } else {
       exchange.lane = undefined;
       this.#running -= 1;
@@ -108,9 +109,9 @@ export class Pool {
   }
 
   #takeWaiting(): void {
-    for (const exchange of this.#waiting) {
+    for (let exchange = this.#waiting.first; exchange !== undefined; exchange = this.#waiting.first) {
       if (this.#running >= this.#options.maxConcurrent) return;
-      this.#waiting.delete(exchange);
+      this.#waiting.remove(exchange);
       this.#running += 1;
       const lane = this.#takeIdle(exchange.share) ?? this.#newLane(exchange.share);
       exchange.lane = lane;

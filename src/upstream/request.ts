@@ -1,3 +1,5 @@
+import type { CallerSignal } from "../caller-signal.js";
+
 /** One HTTP request to a provider, fully decided: nothing in it is caller text that was not judged. */
 export interface UpstreamRequest {
   /** `https://host[:port]`, lower-case, from the provider's own list. */
@@ -41,7 +43,7 @@ export interface UpstreamLimits {
   /** When the call must have ended, in milliseconds of `performance.now()`. */
   readonly deadline: number;
   /** Aborts when the caller is gone. */
-  readonly signal: AbortSignal | undefined;
+  readonly signal: CallerSignal | undefined;
 }
 
 /** The only way out to providers. */

@@ -42,6 +42,7 @@ function insertAll(file: string, sealer: Sealer, applicationId: string, connecti
         id: randomUUID(),
         key: { applicationId, userId: userIdOf(number, "connected"), providerName: PROVIDER_NAME },
         response: parseTokenResponse(JSON.stringify({ access_token: randomBytes(30).toString("base64url") })),
+        defaultExpiresInS: undefined,
         originParameters: {},
         obtainedAt: now,
       });

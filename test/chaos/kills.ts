@@ -14,8 +14,8 @@ const GRACE_MS = 30_000;
 const MAX_ANSWER_MS = 400;
 /** Between two kills, at most. */
 const MAX_PAUSE_MS = 2000;
-/** A lease (12 s), the token request of the next owner (8 s at most), and room for two busy cores. */
-const MAX_STUCK_MS = 12_000 + 8_000 + 2_000;
+/** A lease (5 s), the token request of the next owner (8 s at most), and room for two busy cores. */
+const MAX_STUCK_MS = 5_000 + 8_000 + 2_000;
 
 /** What a run shares. */
 interface Run {

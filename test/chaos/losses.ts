@@ -17,8 +17,8 @@ export interface Losses {
 }
 
 const REASONS = new Set(["rotation_lost_suspected", "invalid_grant"]);
-/** From the answer on its way to the tokens stored, on busy cores. */
-const STORED_WITHIN_MS = 1000;
+/** From the answer on its way to the tokens stored: nobody else asks before a lease of 5 s has ended. */
+const STORED_WITHIN_MS = 5000;
 
 /** Follows the connections of a world. */
 export function createLosses(world: World, fleet: Fleet): Losses {

@@ -56,8 +56,8 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   guard("deadline", EXCHANGE, ["exchange.expire();", ""], "upstream/abort"),
   guard(
     "caller gone",
-    "rest/handler.ts",
-    ["if (!response.writableEnded) controller.abort", "if (false) controller.abort"],
+    "rest/response-signal.ts",
+    ["if (this.#response.writableEnded) return;", "if (true) return;"],
     "rest/request-limits",
   ),
   guard(
@@ -127,7 +127,7 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
     "relay/answer",
   ),
 
-  guard("redaction, body", REDACT, [".filter(isIn(input))", ".filter(() => false)"], "telemetry/redact"),
+  guard("redaction, body", REDACT, ["groups.filter(isIn(input))", "groups.filter(() => false)"], "telemetry/redact"),
   guard("redaction, base64", REDACT, ["}, ...base64];", "}];"], "telemetry/redact"),
   guard(
     "redaction, URL-encoded",
@@ -186,7 +186,7 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   guard(
     "redaction of the id token",
     "relay/relay.ts",
-    ["[token] : [token, idToken]", "[token] : [token]"],
+    ["[current.token] : [current.token, idToken]", "[current.token] : [current.token]"],
     "relay/id-token",
   ),
 ];

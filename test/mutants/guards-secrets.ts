@@ -26,8 +26,8 @@ export const SECRET_GUARDS: readonly Guard[] = [
     "tenancy: application in the look-up",
     "store/connections.ts",
     [
-      "WHERE application_id = ? AND user_id = ? AND provider_name = ?`);",
-      "WHERE ? <> '' AND user_id = ? AND provider_name = ?`);",
+      "WHERE application_id = ? AND user_id = ? AND provider_name = ?`)\n",
+      "WHERE ? <> '' AND user_id = ? AND provider_name = ?`)\n",
     ],
     "store/connections",
   ),
@@ -35,8 +35,8 @@ export const SECRET_GUARDS: readonly Guard[] = [
     "tenancy: user in the look-up",
     "store/connections.ts",
     [
-      "WHERE application_id = ? AND user_id = ? AND provider_name = ?`);",
-      "WHERE application_id = ? AND ? <> '' AND provider_name = ?`);",
+      "WHERE application_id = ? AND user_id = ? AND provider_name = ?`)\n",
+      "WHERE application_id = ? AND ? <> '' AND provider_name = ?`)\n",
     ],
     "store/connections",
   ),
@@ -161,15 +161,20 @@ export const SECRET_GUARDS: readonly Guard[] = [
     "tokens/secret",
   ),
 
-  guard("budget: bytes", BUDGET, ["return bufferedBytes + bytes <= maxBufferedBytes;", "return true;"], "relay/budget"),
-  guard("budget: calls", BUDGET, [" || inFlight >= maxInFlight) return false;", ") return false;"], "relay/budget"),
+  guard(
+    "budget: bytes",
+    BUDGET,
+    ["return this.bufferedBytes + bytes <= maxBufferedBytes;", "return true;"],
+    "relay/budget",
+  ),
+  guard("budget: calls", BUDGET, [" || !this.#account.hasPlace()) return false;", ") return false;"], "relay/budget"),
   guard(
     "budget: slow requests give way",
     BUDGET,
-    ["if (reading.size >= READING_PER_CALL * maxInFlight &&", "if (false &&"],
+    ["if (reading.size >= READING_PER_CALL * this.#limits.maxInFlight &&", "if (false &&"],
     "relay/budget",
   ),
-  guard("budget: stalled requests give way", BUDGET, ["if (held() > 0) evict(reservation);", ""], "relay/budget"),
+  guard("budget: stalled requests give way", BUDGET, ["if (share.held > 0) share.evict();", ""], "relay/budget"),
   guard(
     "budget: a call is asked for its place",
     "rest/handler.ts",
@@ -182,7 +187,7 @@ export const SECRET_GUARDS: readonly Guard[] = [
     ["else if (memory.reserve(chunk.length))", "else if (true)"],
     "relay/overload",
   ),
-  guard("budget: given back", "rest/handler.ts", ['response.on("close", memory.release);', ""], "relay/overload"),
+  guard("budget: given back", "rest/handler.ts", ["    memory.release();", ""], "relay/overload"),
   guard(
     "budget: answer bytes are counted",
     "upstream/exchange.ts",

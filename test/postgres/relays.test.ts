@@ -97,8 +97,12 @@ describe.skipIf(POSTGRES_URL === undefined)("three relays on PostgreSQL", () => 
 
   it("store what the provider answered when every connection ends before the commit", async () => {
     const users = await Promise.all(Array.from({ length: 5 }, () => connectUser()));
+    let ended: Promise<unknown> | undefined;
     endpoint.play = async (_body, _response, pass) => {
-      await endEveryConnection();
+      // No relay is in the middle of a statement then.
+      await until(async () => endpoint.received.length === users.length);
+      ended ??= endEveryConnection();
+      await ended;
       await pass();
     };
     const rows = await Promise.all(users.map(({ userId }, at) => call(userId, urls[at % urls.length])));

@@ -24,7 +24,7 @@ function upstreamAfter(answerMs: number): Upstream {
   return {
     send: (_request, { deadline, signal }) =>
       new Promise((resolve, reject) => {
-        signal?.addEventListener("abort", () => reject(signal.reason));
+        signal?.addEventListener("abort", { handleEvent: () => reject(signal.reason) });
         const deadlineMs = deadline - performance.now();
         if (Number.isFinite(deadlineMs)) setTimeout(() => reject(new Error("the deadline")), deadlineMs);
         setTimeout(() => resolve(ANSWER), answerMs);

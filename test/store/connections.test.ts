@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Application } from "../../src/applications/application.js";
 import type { Store } from "../../src/store/store.js";
@@ -119,6 +120,8 @@ describe.each(STORES)("$name", ({ createBed }) => {
       await expect(tokenOf(keyOf("u2"))).rejects.toMatchObject({ reason: "STORE_UNAVAILABLE" });
       expect(await tokenOf(keyOf("u1"))).toBe("t1");
       await at.run("UPDATE connections SET access_token = refresh_token WHERE user_id = 'u1'");
+      // A change of another process is seen in the next turn.
+      await nextTurn();
       await expect(tokenOf(keyOf("u1"))).rejects.toMatchObject({ reason: "STORE_UNAVAILABLE" });
     });
   });

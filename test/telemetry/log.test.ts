@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
 import { describeError } from "../../src/telemetry/log.js";
@@ -21,4 +22,22 @@ describe("describeError()", () => {
   it("takes no code that is not text", () => {
     expect(describeError(Object.assign(new Error("x"), { code: { secret: "CANARY" } })).code).toBeUndefined();
   });
+});
+
+describe("createLogger()", () => {
+  it.each(["process.exit(1)", "logger.fatal('fault'); process.kill(process.pid, 'SIGKILL')", ""])(
+    "loses no line when the process ends by %j",
+    (end) => {
+      const script = `
+        import { createLogger } from "./src/telemetry/log.ts";
+        const logger = createLogger("info");
+        for (let at = 0; at < 3; at++) logger.info({ at }, "call");
+        ${end}`;
+      const args = ["--import", "tsx", "--input-type=module", "--eval", script];
+      const { stdout } = spawnSync(process.execPath, args, { encoding: "utf8" });
+      const lines = stdout.trim().split("\n");
+      expect(lines.slice(0, 3).map((line) => JSON.parse(line).at)).toEqual([0, 1, 2]);
+      expect(JSON.parse(lines[0] ?? "").time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    },
+  );
 });

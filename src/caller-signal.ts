@@ -1,0 +1,16 @@
+/** What is told that the caller is gone. */
+export interface CallerListener {
+  handleEvent(): void;
+}
+
+/**
+ * Tells whether the caller of a call is gone. Every AbortSignal does; the JSON route has a lighter one of its own, since
+ * an AbortController with its EventTarget costs more than looking a connection up.
+ */
+export interface CallerSignal {
+  readonly aborted: boolean;
+  /** What the call then rejects with. */
+  readonly reason: unknown;
+  addEventListener(type: "abort", listener: CallerListener): void;
+  removeEventListener(type: "abort", listener: CallerListener): void;
+}

@@ -1,0 +1,38 @@
+import type { CallerListener, CallerSignal } from "../caller-signal.js";
+import type { HttpResponse } from "../listener/exchange.js";
+
+/**
+ * Aborts when the caller's connection closes before the answer is written. A class, since it is made for every call:
+ * one object, no closures.
+ */
+export class ResponseSignal implements CallerSignal {
+  aborted = false;
+  reason: unknown;
+  readonly #response: HttpResponse;
+  #listeners: readonly CallerListener[] = NONE;
+
+  constructor(response: HttpResponse) {
+    this.#response = response;
+  }
+
+  addEventListener(_type: "abort", listener: CallerListener): void {
+    this.#listeners = [...this.#listeners, listener];
+  }
+
+  removeEventListener(_type: "abort", listener: CallerListener): void {
+    // One is all that most calls have, and it is removed when the provider has answered.
+    const isOnly = this.#listeners.length === 1 && this.#listeners[0] === listener;
+    this.#listeners = isOnly ? NONE : this.#listeners.filter((other) => other !== listener);
+  }
+
+  /** To be called when the response is closed. */
+  onClose(): void {
+    // Over HTTP/2 a cancelled stream counts as finished, so what matters is whether we had written the answer.
+    if (this.#response.writableEnded) return;
+    this.aborted = true;
+    this.reason = new Error("The caller is gone.");
+    for (const listener of this.#listeners) listener.handleEvent();
+  }
+}
+
+const NONE: readonly CallerListener[] = [];
