@@ -32,8 +32,8 @@ export function createPool(location: PostgresLocation, limits: PostgresLimits): 
     port,
     user,
     database,
-    // Undefined: PGPASSWORD or the password file, as PostgreSQL's own programs do.
-    password: location.password?.reveal() ?? process.env["PGPASSWORD"],
+    // pg takes PGPASSWORD where there is none, as PostgreSQL's own programs do.
+    password: location.password?.reveal(),
     ssl: tlsFrom(location),
     application_name: "provider-call-relay",
     ...(options === undefined ? {} : { options }),

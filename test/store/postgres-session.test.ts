@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { type PostgresLocation, parseDatabaseLocation } from "../../src/database-location.js";
 import { openPostgresStore, type PostgresStore } from "../../src/store/postgres.js";
 import { createStatement } from "../../src/store/postgres-statement.js";
@@ -190,6 +190,12 @@ describe.skipIf(POSTGRES_URL === undefined)("openPostgresStore()", () => {
     expect(await setting(stronger, "application_name")).toBe("provider-call-relay");
   });
 
+  it("takes the password from PGPASSWORD where the URL has none", async () => {
+    vi.stubEnv("PGPASSWORD", new URL(database.url).password);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    await (await open(database.url.replace(/:[^:@]*@/, "@"))).ready();
+  });
+
   it.each([
     ["a standby", () => withOption("default_transaction_read_only=on"), /standby/],
     ["a wrong password", () => database.url.replace(/:[^:@]*@/, ":CANARY_wrong@"), /refuses the user or the password/],
@@ -197,6 +203,8 @@ describe.skipIf(POSTGRES_URL === undefined)("openPostgresStore()", () => {
     ["nobody who listens", () => database.url.replace(/:\d+\//, ":1/"), /ECONNREFUSED/],
     ["a server without TLS", () => `${database.url}&sslmode=verify-full`, /sslmode/],
   ])("rejects for %s, and shows neither user nor password", async (_what, url, text) => {
+    // With nothing left to write at the start.
+    await open();
     const error = await open(url()).then(
       () => undefined,
       (thrown: Error) => thrown,
