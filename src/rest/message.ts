@@ -30,7 +30,7 @@ export async function messageFrom<Input extends DescMessage>(
   { request, response, variables, queryText }: MessageExchange,
 ): Promise<MessageShape<Input>> {
   const memory = budget.open();
-  response.on("close", memory.release);
+  response.on("close", () => memory.release());
   const body = await readBody(request, MAX_BODY_BYTES, memory);
   if (!memory.begin()) throw overloaded();
   if (route.method === "POST") return messageFromBody(schema, body);
