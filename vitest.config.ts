@@ -4,6 +4,7 @@ import { TallyReporter } from "./test/support/tally-reporter.js";
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
+    globalSetup: ["test/support/postgres-setup.ts"],
     testTimeout: 20_000,
     hookTimeout: 30_000,
     // What the authorization server of the tests says of its defaults, and of every Node.js but its favourite ones.

@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { availableParallelism } from "node:os";
 import { isLoopbackHost, parseCidrList } from "./address-list.js";
+import { DATABASE_FORMAT, type DatabaseLocation, parseDatabaseLocation } from "./database-location.js";
 import { parseAddress, parseInteger, parseOneOf, parsePublicUrl, parseSwitch } from "./settings.js";
 
 /** Where the service listens. */
@@ -14,7 +15,10 @@ export interface Config {
   readonly listen: ListenAddress;
   /** `https://relay.example.com`, where browsers reach the public port; undefined: where it listens. */
   readonly publicUrl: string | undefined;
-  readonly databasePath: string;
+  readonly database: DatabaseLocation;
+  /** Of PostgreSQL alone. */
+  readonly databaseConnections: number;
+  readonly databaseTimeoutMs: number;
   readonly keyFile: string;
   /** In production a missing key file stops the start instead of being created. */
   readonly keyFileMustExist: boolean;
@@ -56,7 +60,21 @@ export const SETTINGS = [
     "",
     "https origin at which browsers reach the public port, without a path; where it listens by default, if that is https or loopback",
   ),
-  doc("RELAY_DATABASE", "sqlite:data/relay.db", "where applications and connections are kept"),
+  doc(
+    "RELAY_DATABASE",
+    "sqlite:data/relay.db",
+    "where applications and connections are kept: sqlite:PATH, or postgres://… for relays on several machines",
+  ),
+  doc(
+    "RELAY_DATABASE_CONNECTIONS",
+    "10",
+    "connections of this process to PostgreSQL at most; those of all relays must fit into its max_connections",
+  ),
+  doc(
+    "RELAY_DATABASE_TIMEOUT_MS",
+    "5000",
+    "a connection to PostgreSQL, and a statement there; a healthy one needs far less",
+  ),
   doc(
     "RELAY_KEY_FILE",
     "data/relay.key",
@@ -147,7 +165,9 @@ function configFromEnv(read: Reader, env: Readonly<Record<string, string | undef
     listen: read("RELAY_LISTEN", parseAddress, "host:port, such as 127.0.0.1:8080"),
     publicUrl:
       read("RELAY_PUBLIC_URL", parsePublicUrl, "an https origin, such as https://relay.example.com") || undefined,
-    databasePath: read("RELAY_DATABASE", sqlitePathFrom, "sqlite:PATH"),
+    database: read("RELAY_DATABASE", parseDatabaseLocation, DATABASE_FORMAT),
+    databaseConnections: integer("RELAY_DATABASE_CONNECTIONS", 1, 1000),
+    databaseTimeoutMs: integer("RELAY_DATABASE_TIMEOUT_MS", 100, 60_000),
     keyFile: read("RELAY_KEY_FILE", text, "a path"),
     keyFileMustExist: env["NODE_ENV"] === "production",
     providers: read("RELAY_PROVIDERS", text, "paths").split(":").filter(Boolean),
@@ -174,11 +194,6 @@ function configFromEnv(read: Reader, env: Readonly<Record<string, string | undef
 
 function parseWorkers(text: string): number | undefined {
   return text === "auto" ? availableParallelism() : parseInteger(text, 1, MAX_WORKERS);
-}
-
-function sqlitePathFrom(value: string): string | undefined {
-  const path = value.startsWith("sqlite:") ? value.slice("sqlite:".length) : "";
-  return path === "" ? undefined : path;
 }
 
 /** Settings that are each fine but not together. */

@@ -6,6 +6,7 @@ const OPERATOR_ERRORS: ReadonlyMap<string, FailureCode> = new Map([
   ["RelayError", 1],
   ["ApplicationExistsError", 1],
   ["StoreOpenError", 1],
+  ["StoreNotEmptyError", 1],
   ["KeyFileError", 2],
   ["KeyMismatchError", 2],
   ["ProviderDefinitionError", 2],

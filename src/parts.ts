@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { existsSync } from "node:fs";
 import type { Logger } from "pino";
 import { openPrivateKeyHash } from "./applications/private-key.js";
 import { createTargetFor } from "./authorization/authorization-server.js";
@@ -11,7 +10,8 @@ import type { Config } from "./config.js";
 import { loadProviders } from "./providers/catalog.js";
 import type { ProviderCatalog } from "./providers/provider.js";
 import { createRelayLog, type RelayLog } from "./relay/trace.js";
-import { openSqliteStore, type SqliteStore } from "./store/sqlite.js";
+import { hasStore, openStore } from "./store/open-store.js";
+import type { Store } from "./store/store.js";
 import { verifyKeys } from "./store/verify-keys.js";
 import { createCallLog } from "./telemetry/call-log.js";
 import { describeError } from "./telemetry/log.js";
@@ -39,7 +39,7 @@ const MAX_RECEIVER_ANSWER_BYTES = 256 * 1024;
 
 /** What every part of the service works with; made once. */
 export interface Parts {
-  readonly store: SqliteStore;
+  readonly store: Store;
   readonly sealer: Sealer;
   readonly catalog: ProviderCatalog;
   readonly upstream: Upstream;
@@ -66,10 +66,10 @@ export async function openParts(
 ): Promise<Parts> {
   const { catalog } = await loadProviders({ paths: config.providers, allowLoopback: config.allowLoopback });
   // Beside an existing database a new key would open nothing.
-  const mustExist = config.keyFileMustExist || existsSync(config.databasePath);
+  const mustExist = config.keyFileMustExist || (await hasStore(config));
   const keyring = await loadKeyring(config.keyFile, { mustExist });
   const sealer = createSealer(keyring);
-  const store = openSqliteStore(config.databasePath);
+  const store = await openStore(config);
   closers.push(() => store.close());
   await verifyKeys(store, sealer);
   const selfAddresses: SelfAddress[] = [];
@@ -89,7 +89,7 @@ export async function openParts(
   const authorization = authorizationFor(made, () => self.publicUrl);
   const renewer = renewerFor(made);
   const { connections } = store;
-  const sweep = startSweep({ connections, renewer, now: Date.now, onFault: (error) => log.fault("sweep", error) });
+  const sweep = startSweep({ connections, renewer, onFault: (error) => log.fault("sweep", error) });
   closers.push(() => sweep.close());
   return { ...made, webhookUpstream, self, authorization, renewer, selfAddresses };
 }

@@ -64,10 +64,10 @@ function relayFor(parts: Parts, rateLimiter: RateLimiter): Relay {
   const { store, sealer, catalog, upstream, log, renewer, authorization } = parts;
   return createRelay({
     now: Date.now,
-    applications: store.applications,
+    applications: store.lookups.applications,
     openPrivateKeyHash: authorization.openPrivateKeyHash,
     catalog,
-    connections: store.connections,
+    connections: store.lookups.connections,
     tokens: createTokenSource({ sealer, connections: store.connections, renewer, now: Date.now }),
     upstream,
     rateLimiter,
@@ -88,14 +88,15 @@ async function listenFor(config: Config, parts: Parts, readiness: Readiness): Pr
 }
 
 function handlersFor(config: Config, parts: Parts, readiness: Readiness): readonly PathHandler[] {
-  const { applications } = parts.store;
+  const { applications, lookups } = parts.store;
   const { authorization } = parts;
   const rateLimiter = createRateLimiter(limiterOverWorkers);
   const connections = createConnectionOperations(authorization);
   const shared = {
     relay: relayFor(parts, rateLimiter),
     onFault: parts.log.fault,
-    allowedOrigins: async (publicKey: string) => (await applications.findByPublicKey(publicKey))?.allowedOrigins ?? [],
+    allowedOrigins: async (publicKey: string) =>
+      (await lookups.applications.findByPublicKey(publicKey))?.allowedOrigins ?? [],
     clientAddress: createClientAddress(createAddressMatcher(config.trustedProxies)),
     newCallId: randomUUID,
     maxRequestBytes: config.maxRequestBytes,

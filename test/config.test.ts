@@ -43,7 +43,7 @@ describe("parseConfig()", () => {
     expect(parsed).toMatchObject({
       config: {
         listen: { host: "127.0.0.1", port: 8080 },
-        databasePath: "data/relay.db",
+        database: { kind: "sqlite", path: "data/relay.db" },
         keyFileMustExist: false,
         allowLoopback: false,
         deadlineMs: 30_000,

@@ -1,6 +1,7 @@
 import { access, constants } from "node:fs/promises";
 import type { Command } from "commander";
 import { type Config, parseConfig, SETTINGS, unknownSettings } from "../config.js";
+import { parseDatabaseLocation, textFromDatabaseLocation } from "../database-location.js";
 import { addCommand } from "./command.js";
 import { usageError } from "./exit-error.js";
 import { writeJson, writeLine, writeNote } from "./output.js";
@@ -23,7 +24,9 @@ async function checkConfig(options: { readonly json?: boolean }): Promise<void> 
     .filter((name) => name !== PRIVATE_KEY_VARIABLE)
     .map((name) => `${name}: is no setting of this version and is ignored`);
   for (const warning of warnings) writeNote(`warning: ${warning}`);
-  const settings = SETTINGS.map(({ name, fallback }) => [name, process.env[name] || fallback] as const);
+  const settings = SETTINGS.map(
+    ({ name, fallback }) => [name, shownSetting(name, process.env[name] || fallback)] as const,
+  );
   const isOk = problems.length === 0;
   if (options.json) {
     writeJson({ ok: isOk, problems, warnings, ...(isOk ? { settings: Object.fromEntries(settings) } : undefined) });
@@ -31,6 +34,12 @@ async function checkConfig(options: { readonly json?: boolean }): Promise<void> 
     writeLine(`ok\n${textFields(settings)}`);
   }
   if (!isOk) throw usageError(problems.join("\n"));
+}
+
+/** The address of a database may hold a password. */
+function shownSetting(name: string, value: string): string {
+  const location = name === "RELAY_DATABASE" ? parseDatabaseLocation(value) : undefined;
+  return location === undefined ? value : textFromDatabaseLocation(location);
 }
 
 /** What is wrong with the files that the settings name; nothing is created. */

@@ -1,6 +1,6 @@
-import { existsSync } from "node:fs";
 import type { Config } from "../config.js";
-import type { SqliteStore } from "../store/sqlite.js";
+import { type DatabaseLocation, textFromDatabaseLocation } from "../database-location.js";
+import type { Store } from "../store/store.js";
 import type { Sealer } from "../tokens/seal.js";
 import { configFromEnvironment } from "./environment.js";
 import { usageError } from "./exit-error.js";
@@ -8,7 +8,7 @@ import { usageError } from "./exit-error.js";
 /** What commands work on: the same files as a running relay, safe beside it. */
 export interface OpenStore {
   readonly config: Config;
-  readonly store: SqliteStore;
+  readonly store: Store;
   readonly sealer: Sealer;
 }
 
@@ -22,21 +22,21 @@ export async function withStore<Result>(use: (open: OpenStore) => Promise<Result
  * KeyFileError, StoreOpenError or KeyMismatchError, having changed nothing.
  */
 export async function withStoreOf<Result>(config: Config, use: (open: OpenStore) => Promise<Result>): Promise<Result> {
-  const { keyFile, databasePath, keyFileMustExist } = config;
-  const hasDatabase = existsSync(databasePath);
-  if (!hasDatabase && keyFileMustExist) throw noDatabase(databasePath);
-  const [{ openSqliteStore }, { verifyKeys }] = await Promise.all([
-    import("../store/sqlite.js"),
+  const { keyFile, database, keyFileMustExist } = config;
+  const [{ hasStore, openStore }, { verifyKeys }] = await Promise.all([
+    import("../store/open-store.js"),
     import("../store/verify-keys.js"),
   ]);
+  const hasDatabase = await hasStore(config);
+  if (!hasDatabase && keyFileMustExist) throw noDatabase(database);
   // Beside an existing database a new key would open nothing.
   const sealer = await loadSealer(keyFile, keyFileMustExist || hasDatabase);
-  const store = openSqliteStore(databasePath);
+  const store = await openStore(config);
   try {
     await verifyKeys(store, sealer);
     return await use({ config, store, sealer });
   } finally {
-    store.close();
+    await store.close();
   }
 }
 
@@ -50,6 +50,10 @@ export async function loadSealer(keyFile: string, mustExist: boolean): Promise<S
 }
 
 /** In production a missing database is a wrong path rather than a first use. */
-function noDatabase(path: string): Error {
-  return usageError(`RELAY_DATABASE: ${path} does not exist. Check the path, or start 'relay serve' once to make it.`);
+function noDatabase(database: DatabaseLocation): Error {
+  const problem =
+    database.kind === "sqlite"
+      ? `${database.path} does not exist. Check the path`
+      : `${textFromDatabaseLocation(database)} holds no store. Check the address`;
+  return usageError(`RELAY_DATABASE: ${problem}, or start 'relay serve' once to make it.`);
 }

@@ -5,6 +5,7 @@ import { addCall } from "./call.js";
 import { addClient } from "./client.js";
 import { addConfig } from "./config.js";
 import { addConnection } from "./connection.js";
+import { addDb } from "./db.js";
 import { addDemo } from "./demo.js";
 import { exitCodeFrom } from "./exit-code.js";
 import { addKey } from "./key.js";
@@ -47,6 +48,7 @@ function createProgram(): Command {
     addWebhook,
     addCall,
     addKey,
+    addDb,
     addConfig,
   ])
     add(program);

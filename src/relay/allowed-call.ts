@@ -14,7 +14,7 @@ import type { CallTrace } from "./trace.js";
 /** What the checks need. */
 export interface AllowanceOptions extends CallerOptions {
   readonly catalog: ProviderCatalog;
-  readonly connections: ConnectionStore;
+  readonly connections: Pick<ConnectionStore, "find">;
   readonly rateLimiter: RateLimiter;
   /** A fresh multipart boundary (RFC 2046 section 5.1.1). */
   readonly newBoundary: () => string;

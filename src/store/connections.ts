@@ -22,8 +22,18 @@ import { type EnqueueEvent, prepareEnqueueEvent } from "./webhook-events.js";
 /** Connections that are kept as they were read, with their opened tokens: some 10 MiB of them. */
 const MAX_KEPT = 4000;
 
+interface ConnectionStoreOptions {
+  readonly caches: RowCaches;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
 /** Connections in SQLite. */
-export function createConnectionStore(db: Database.Database, attempt: Attempt, caches: RowCaches): ConnectionStore {
+export function createConnectionStore(
+  db: Database.Database,
+  attempt: Attempt,
+  { caches, now }: ConnectionStoreOptions,
+): ConnectionStore {
   const enqueue = prepareEnqueueEvent(db);
   const kept = caches.create<Connection>(MAX_KEPT);
   const forget = (key: ConnectionKey) => () => kept.forget(textOf(key));
@@ -33,10 +43,10 @@ export function createConnectionStore(db: Database.Database, attempt: Attempt, c
   const deleteOne = prepareDelete(db, enqueue);
   return {
     find: (key) => attempt.read(() => kept.find(textOf(key), () => find(key))),
-    put: (connection, now) => attempt.write(() => put(connection, now), forget(connection)),
+    put: (connection, at) => attempt.write(() => put(connection, at), forget(connection)),
     list: (filter) => attempt.read(() => list(filter)),
-    delete: (key, now) => attempt.write(() => deleteOne(key, now), forget(key)),
-    ...createRenewalStore(db, attempt, { enqueue, forget }),
+    delete: (key, at) => attempt.write(() => deleteOne(key, at), forget(key)),
+    ...createRenewalStore(db, attempt, { enqueue, forget, now }),
   };
 }
 

@@ -2,7 +2,8 @@ import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import Database from "better-sqlite3";
 import { assertKnownVersion, migrate } from "./migrate.js";
-import { isBusy, openErrorFrom, StoreOpenError } from "./sqlite-error.js";
+import { isBusy, openErrorFrom } from "./sqlite-error.js";
+import { StoreOpenError } from "./store-open-error.js";
 
 /** A wait for a lock blocks the event loop (threats A04), so it is short; attempt.ts tries again without blocking. */
 const BUSY_TIMEOUT_MS = 250;

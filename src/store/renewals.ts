@@ -29,6 +29,8 @@ interface RenewalStoreOptions {
   readonly enqueue: EnqueueEvent;
   /** Lets go of a row that is kept. */
   readonly forget: (connection: ConnectionKey) => () => void;
+  /** The clock of leases and waits, milliseconds since the epoch. */
+  readonly now: () => number;
 }
 
 /**
@@ -38,7 +40,7 @@ interface RenewalStoreOptions {
 export function createRenewalStore(
   db: Database.Database,
   attempt: Attempt,
-  { enqueue, forget }: RenewalStoreOptions,
+  { enqueue, forget, now }: RenewalStoreOptions,
 ): RenewalStore {
   const take = prepareTake(db);
   const commit = prepareCommit(db);
@@ -55,19 +57,19 @@ export function createRenewalStore(
   const end = prepareEnd(db, enqueue);
   const abandoned = prepareAbandoned(db);
   return {
-    takeLease: (connection, owner, leaseUntil, now) =>
-      attempt.write(() => take(connection, owner, leaseUntil, now), forget(connection)),
-    commitRenewal: (lease, tokens, now) => attempt.write(() => commit(lease, tokens, now), forget(lease.connection)),
+    takeLease: (connection, owner, leaseMs) =>
+      attempt.write(() => take(connection, owner, leaseMs, now()), forget(connection)),
+    commitRenewal: (lease, tokens, at) => attempt.write(() => commit(lease, tokens, at), forget(lease.connection)),
     keepPreviousRefreshToken: ({ connection }, refreshToken) =>
       attempt.write(() => void keepPrevious.run(refreshToken, connection.id), forget(connection)),
-    recordFailure: (lease, failure, now) => attempt.write(() => fail(lease, failure, now), forget(lease.connection)),
-    extendLease: ({ connection, owner }, leaseUntil) =>
-      attempt.write(() => void extend.run(leaseUntil, connection.id, owner), forget(connection)),
+    recordFailure: (lease, failure, at) => attempt.write(() => fail(lease, failure, at), forget(lease.connection)),
+    extendLease: ({ connection, owner }, leaseMs) =>
+      attempt.write(() => void extend.run(now() + leaseMs, connection.id, owner), forget(connection)),
     releaseLease: ({ connection, owner }) =>
       attempt.write(() => void release.run(connection.id, owner), forget(connection)),
-    requireReauthorization: (connection, reason, now) =>
-      attempt.write(() => end(connection, reason, now), forget(connection)),
-    findAbandoned: (after, limit, now) => attempt.read(() => abandoned(after, limit, now)),
+    requireReauthorization: (connection, reason, at) =>
+      attempt.write(() => end(connection, reason, at), forget(connection)),
+    findAbandoned: (afterId, limit) => attempt.read(() => abandoned(afterId, limit, now())),
   };
 }
 
@@ -81,10 +83,10 @@ function prepareTake(db: Database.Database) {
   const update = db.prepare<[string, number, string]>(
     "UPDATE connections SET lease_owner = ?, lease_until = ? WHERE id = ?",
   );
-  return ({ id, version }: Connection, owner: string, leaseUntil: number, now: number): Lease | undefined => {
+  return ({ id, version }: Connection, owner: string, leaseMs: number, now: number): Lease | undefined => {
     const row = select.get(id, version);
-    if (row === undefined || (row.lease_until !== null && row.lease_until > now)) return undefined;
-    update.run(owner, leaseUntil, id);
+    if (row === undefined || (row.lease_until ?? 0) > now || (row.next_try_at ?? 0) > now) return undefined;
+    update.run(owner, now + leaseMs, id);
     return {
       connection: connectionFromRow(row),
       owner,
@@ -135,7 +137,7 @@ function prepareFail(db: Database.Database) {
       id: connection.id,
       owner,
       error_class: failure.errorClass,
-      next_try_at: failure.nextTryAt,
+      next_try_at: now + failure.waitMs,
       refresh_token: failure.refreshToken ?? null,
       now,
     });
@@ -154,10 +156,11 @@ function prepareEnd(db: Database.Database, enqueue: EnqueueEvent) {
   };
 }
 
+/** Few connections have a lease, so their index is read and sorted, whatever SQLite thinks of the order by id. */
 function prepareAbandoned(db: Database.Database) {
-  const statement = db.prepare<[number, number, number], ConnectionRow>(`
-    SELECT ${CONNECTION_COLUMNS} FROM connections
-    WHERE lease_until > ? AND lease_until < ? ORDER BY lease_until LIMIT ?`);
-  return (after: number, limit: number, now: number): Connection[] =>
-    statement.all(after, now, limit).map(connectionFromRow);
+  const statement = db.prepare<[number, string, number], ConnectionRow>(`
+    SELECT ${CONNECTION_COLUMNS} FROM connections INDEXED BY connections_leased
+    WHERE lease_until < ? AND id > ? ORDER BY id LIMIT ?`);
+  return (afterId: string, limit: number, now: number): Connection[] =>
+    statement.all(now, afterId, limit).map(connectionFromRow);
 }

@@ -3,7 +3,7 @@ import type { Sealer } from "../tokens/seal.js";
 import { type SealBinding, SealError } from "../tokens/seal-blob.js";
 import { createKeyCheck } from "./key-check.js";
 import type { Resealed, SealedRow, SealedRows } from "./sealed-rows.js";
-import type { SqliteStore } from "./sqlite.js";
+import type { Store } from "./store.js";
 
 /** What `resealAll()` did, in rows. */
 export interface ResealReport {
@@ -25,10 +25,7 @@ const MAX_PASSES = 5;
  * compare-and-swap in short transactions, and a row that was changed meanwhile is looked at again. Old keys must stay
  * in the key file until this has succeeded with nothing left.
  */
-export async function resealAll(
-  store: Pick<SqliteStore, "keyChecks" | "sealedRows">,
-  sealer: Sealer,
-): Promise<ResealReport> {
+export async function resealAll(store: Pick<Store, "keyChecks" | "sealedRows">, sealer: Sealer): Promise<ResealReport> {
   // First of all, so that no value is ever sealed under a key the store cannot check.
   await store.keyChecks.add(createKeyCheck(sealer));
   let resealed = 0;

@@ -3,10 +3,12 @@ import type { ConnectionColumn } from "../tokens/connection-binding.js";
 import type { Attempt } from "./attempt.js";
 
 /** A table with sealed columns: what `relay key rotate` has to seal again. */
-interface SealedTable {
+export interface SealedTable {
   readonly name: string;
-  /** What the values are sealed for, as SQL. */
-  readonly scope: string;
+  /** What the values are sealed for: columns, or `''` for nothing. */
+  readonly applicationId: string;
+  readonly userId: string;
+  readonly providerName: string;
   readonly columns: readonly string[];
 }
 
@@ -18,18 +20,40 @@ const CONNECTION_TOKENS = [
 ] as const satisfies readonly ConnectionColumn[];
 
 /** Every table that has sealed columns. A new one must be added here. */
-const SEALED_TABLES: readonly SealedTable[] = [
+export const SEALED_TABLES: readonly SealedTable[] = [
   {
     name: "applications",
-    scope: "id AS application_id, '' AS user_id, '' AS provider_name",
+    applicationId: "id",
+    userId: "''",
+    providerName: "''",
     columns: ["private_key_hash"],
   },
-  { name: "connections", scope: "application_id, user_id, provider_name", columns: CONNECTION_TOKENS },
-  { name: "oauth_clients", scope: "application_id, '' AS user_id, provider_name", columns: ["client_secret"] },
-  { name: "tickets", scope: "application_id, user_id, '' AS provider_name", columns: ["payload"] },
+  {
+    name: "connections",
+    applicationId: "application_id",
+    userId: "user_id",
+    providerName: "provider_name",
+    columns: CONNECTION_TOKENS,
+  },
+  {
+    name: "oauth_clients",
+    applicationId: "application_id",
+    userId: "''",
+    providerName: "provider_name",
+    columns: ["client_secret"],
+  },
+  {
+    name: "tickets",
+    applicationId: "application_id",
+    userId: "user_id",
+    providerName: "''",
+    columns: ["payload"],
+  },
   {
     name: "webhook_endpoints",
-    scope: "id AS application_id, '' AS user_id, '' AS provider_name",
+    applicationId: "id",
+    userId: "''",
+    providerName: "''",
     columns: ["secret"],
   },
 ];
@@ -74,10 +98,12 @@ export function createSealedRows(db: Database.Database, attempt: Attempt): reado
   });
 }
 
-function preparePage(db: Database.Database, { name, scope, columns }: SealedTable) {
+function preparePage(db: Database.Database, table: SealedTable) {
+  const { name, applicationId, userId, providerName, columns } = table;
   const statement = db
     .prepare<[string, number]>(
-      `SELECT id, ${scope}, ${columns.join(", ")} FROM ${name} WHERE id > ? ORDER BY id LIMIT ?`,
+      `SELECT id, ${applicationId}, ${userId}, ${providerName}, ${columns.join(", ")} FROM ${name}
+       WHERE id > ? ORDER BY id LIMIT ?`,
     )
     .raw();
   return (afterId: string, limit: number): SealedRow[] =>

@@ -1,13 +1,6 @@
 import Database from "better-sqlite3";
 import { RelayError } from "../errors.js";
-
-/** A database that the relay cannot start with. The message is for the operator: the file and what to do. */
-export class StoreOpenError extends Error {
-  constructor(file: string, problem: string, options?: { cause?: unknown }) {
-    super(`Database ${file}: ${problem}`, options);
-    this.name = "StoreOpenError";
-  }
-}
+import { StoreOpenError } from "./store-open-error.js";
 
 /** SQLite's primary codes that mean: the store cannot be used, whatever was asked of it. */
 const UNAVAILABLE: ReadonlyMap<string, string> = new Map([

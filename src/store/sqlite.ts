@@ -1,32 +1,17 @@
-import type { ApplicationStore } from "../applications/application.js";
-import type { TicketStore } from "../authorization/ticket.js";
-import type { ConnectionStore } from "../tokens/connection.js";
-import type { OAuthClientStore } from "../tokens/oauth-client.js";
-import type { WebhookStore } from "../webhooks/webhook-store.js";
 import { createApplicationStore } from "./applications.js";
 import { createAttempt } from "./attempt.js";
 import { createConnectionStore } from "./connections.js";
-import { createKeyCheckStore, type KeyCheckStore } from "./key-checks.js";
+import { createKeyCheckStore } from "./key-checks.js";
 import { createOAuthClientStore } from "./oauth-clients.js";
 import { openDatabase } from "./open-database.js";
 import { createRowCaches } from "./row-cache.js";
-import { createSealedRows, type SealedRows } from "./sealed-rows.js";
+import { createSealedRows } from "./sealed-rows.js";
+import type { Store } from "./store.js";
 import { createTicketStore } from "./tickets.js";
 import { createWebhookStore } from "./webhooks.js";
 
 /** The store in one SQLite file. Several processes of one machine may share it. */
-export interface SqliteStore {
-  readonly applications: ApplicationStore;
-  readonly connections: ConnectionStore;
-  readonly oauthClients: OAuthClientStore;
-  readonly tickets: TicketStore;
-  readonly webhooks: WebhookStore;
-  readonly keyChecks: KeyCheckStore;
-  /** Everything that is sealed, for verify-keys.ts and reseal.ts. */
-  readonly sealedRows: readonly SealedRows[];
-  /** Rejects when the database cannot be read; cheap. */
-  ready(): Promise<void>;
-  /** Ends the use of the file; what is called afterwards rejects with STORE_UNAVAILABLE. */
+export interface SqliteStore extends Store {
   close(): void;
 }
 
@@ -44,9 +29,13 @@ export function openSqliteStore(path: string, { now = Date.now }: SqliteStoreOpt
   // For tables of which no row is kept.
   const unkept = createAttempt(db, { forgetAll: () => {} });
   const probe = db.prepare("SELECT 1 FROM applications LIMIT 1");
+  const applications = createApplicationStore(db, attempt, caches);
+  const connections = createConnectionStore(db, attempt, { caches, now });
   return {
-    applications: createApplicationStore(db, attempt, caches),
-    connections: createConnectionStore(db, attempt, caches),
+    applications,
+    connections,
+    // The file is read in place: nothing is seen late.
+    lookups: { applications, connections },
     oauthClients: createOAuthClientStore(db, attempt),
     tickets: createTicketStore(db, unkept),
     webhooks: createWebhookStore(db, unkept),

@@ -2,7 +2,7 @@ import type { Sealer } from "../tokens/seal.js";
 import { type SealBinding, SealError } from "../tokens/seal-blob.js";
 import { createKeyCheck, decideKeyCheck } from "./key-check.js";
 import type { SealedRows } from "./sealed-rows.js";
-import type { SqliteStore } from "./sqlite.js";
+import type { Store } from "./store.js";
 
 /** The key file does not open the store. The message names key ids only. */
 export class KeyMismatchError extends Error {
@@ -20,7 +20,7 @@ const BATCH = 500;
  * of the current key. Rejects with KeyMismatchError, before anything is written, when a check does not open or the
  * store holds values under a key that the key file does not have.
  */
-export async function verifyKeys(store: Pick<SqliteStore, "keyChecks" | "sealedRows">, sealer: Sealer): Promise<void> {
+export async function verifyKeys(store: Pick<Store, "keyChecks" | "sealedRows">, sealer: Sealer): Promise<void> {
   const checks = await store.keyChecks.list();
   const judged = checks.map((check) => ({ keyId: check.keyId, verdict: decideKeyCheck(check, sealer) }));
   const wrong = judged.find(({ verdict }) => verdict === "corrupt");

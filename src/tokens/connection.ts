@@ -34,9 +34,9 @@ export interface Connection extends ConnectionKey {
   readonly lastFailedAt: number | undefined;
   /** How it failed: a word, never provider text. */
   readonly lastErrorClass: string | undefined;
-  /** No renewal is tried before, milliseconds since the epoch. */
+  /** No renewal is tried before, milliseconds since the epoch by this process's clock. */
   readonly nextTryAt: number | undefined;
-  /** Until when the process that renews the token now has it to itself, milliseconds since the epoch. */
+  /** Until when whoever renews the token now has it to itself, milliseconds since the epoch by this process's clock. */
   readonly leaseUntil: number | undefined;
   /** Starts at 1, grows with every change of the row. */
   readonly version: number;
@@ -81,8 +81,8 @@ export interface RenewedTokens {
 /** How a renewal failed, and when it may be tried again. */
 export interface RenewalFailure {
   readonly errorClass: string;
-  /** Milliseconds since the epoch. */
-  readonly nextTryAt: number;
+  /** Milliseconds from now. */
+  readonly waitMs: number;
   /** A refresh token that came with a failed answer; sealed. It replaces the stored one. */
   readonly refreshToken: Uint8Array | undefined;
 }
@@ -95,7 +95,11 @@ export interface ConnectionFilter {
   readonly limit: number;
 }
 
-/** Where connections are kept. Every method rejects with RelayError STORE_UNAVAILABLE when the store cannot be used. */
+/**
+ * Where connections are kept. Every method rejects with RelayError STORE_UNAVAILABLE when the store cannot be used.
+ * Leases and waits are given as lengths of time and measured by one clock, the store's: processes on machines whose
+ * clocks differ agree on who has a lease.
+ */
 export interface ConnectionStore {
   find(key: ConnectionKey): Promise<Connection | undefined>;
   /** Inserts, or replaces the token set of the existing row, whose creation time stays and version grows;
@@ -106,10 +110,11 @@ export interface ConnectionStore {
   delete(key: ConnectionKey, now: number): Promise<Connection | undefined>;
 
   /**
-   * Takes the lease of a connection that is ACTIVE and still of this version, unless somebody else has it. A failed
-   * write here means that no renewal is begun: what the provider would answer could not be stored either.
+   * Takes the lease of a connection that is ACTIVE and still of this version, unless somebody else has it or no renewal
+   * may be tried yet. A failed write here means that no renewal is begun: what the provider would answer could not be
+   * stored either.
    */
-  takeLease(connection: Connection, owner: string, leaseUntil: number, now: number): Promise<Lease | undefined>;
+  takeLease(connection: Connection, owner: string, leaseMs: number): Promise<Lease | undefined>;
   /**
    * Stores new tokens if the connection is still of the leased version, whether or not the lease has ended meanwhile:
    * then this answer is the newest. It is also when another process has since been told that the leased tokens are of
@@ -120,15 +125,15 @@ export interface ConnectionStore {
   keepPreviousRefreshToken(lease: Lease, refreshToken: Uint8Array): Promise<void>;
   /** Gives the lease back after a failure. */
   recordFailure(lease: Lease, failure: RenewalFailure, now: number): Promise<void>;
-  /** Moves the end of a lease that is still ours. */
-  extendLease(lease: Lease, leaseUntil: number): Promise<void>;
+  /** Lets a lease that is still ours end `leaseMs` from now. */
+  extendLease(lease: Lease, leaseMs: number): Promise<void>;
   /** Gives the lease back after nothing happened. */
   releaseLease(lease: Lease): Promise<void>;
   /** The user must connect again. Resolves to false when the row changed or is gone. */
   requireReauthorization(connection: Connection, reason: string, now: number): Promise<boolean>;
   /**
    * At most `limit` connections whose lease ended without being given back: their owner is gone (threats 3.4). Ordered
-   * by the end of the lease; those that ended at or before `after` are left out.
+   * by id, from behind `afterId` on; the empty text for the first ones.
    */
-  findAbandoned(after: number, limit: number, now: number): Promise<Connection[]>;
+  findAbandoned(afterId: string, limit: number): Promise<Connection[]>;
 }

@@ -166,7 +166,7 @@ async function recordFailure(
   const backoffMs = Math.min(firstMs * 2 ** Math.min(connection.failCount, 16), MAX_BACKOFF_MS);
   const failure = {
     errorClass,
-    nextTryAt: now() + Math.max(retryAfterMs, Math.ceil(backoffMs * (0.5 + random() / 2))),
+    waitMs: Math.max(retryAfterMs, Math.ceil(backoffMs * (0.5 + random() / 2))),
     refreshToken: refreshToken && sealer.seal(refreshToken.reveal(), connectionBinding(connection, "refresh_token")),
   };
   const write = () => connections.recordFailure(lease, failure, now());

@@ -84,7 +84,7 @@ async function renewOnce(options: RenewerOptions, connection: Connection, closin
     if (current.leaseUntil === undefined || current.leaseUntil <= now) {
       requireDue(current, now);
       requireEndpoint(options, target, now);
-      const lease = await options.connections.takeLease(current, options.owner, now + LEASE_MS, now);
+      const lease = await options.connections.takeLease(current, options.owner, LEASE_MS);
       if (lease !== undefined) return renewExtended(options, lease, target);
     }
     await delay(POLL_MS, undefined, { ref: false });
@@ -94,10 +94,10 @@ async function renewOnce(options: RenewerOptions, connection: Connection, closin
 
 /** Renews while the lease is kept: only an owner that is gone, or stands still, loses it. */
 async function renewExtended(options: RenewerOptions, lease: Lease, target: RenewalTarget): Promise<void> {
-  const { connections, now } = options;
+  const { connections } = options;
   const timer = setInterval(() => {
     // The next one is a second away; when none can be written, the lease ends as if the owner were gone.
-    connections.extendLease(lease, now() + LEASE_MS).catch(() => {});
+    connections.extendLease(lease, LEASE_MS).catch(() => {});
   }, EXTEND_EVERY_MS);
   try {
     await renewLeased(options, lease, target);

@@ -5,8 +5,6 @@ import type { Renewer } from "./renewer.js";
 export interface SweepOptions {
   readonly connections: Pick<ConnectionStore, "findAbandoned">;
   readonly renewer: Pick<Renewer, "renew">;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
   readonly onFault: (error: unknown) => void;
 }
 
@@ -19,12 +17,12 @@ const BATCH = 50;
  * Renews what a process that is gone was renewing, also when nobody calls: its answer may be lost, and the provider may
  * take the same refresh token again only for a while (threats 3.4). Every process looks; the lease lets one act.
  */
-export function startSweep({ connections, renewer, now, onFault }: SweepOptions): { close(): void } {
-  let after = 0;
+export function startSweep({ connections, renewer, onFault }: SweepOptions): { close(): void } {
+  let afterId = "";
   const sweep = async () => {
-    const found = await connections.findAbandoned(after, BATCH, now());
+    const found = await connections.findAbandoned(afterId, BATCH);
     // What cannot be renewed stays, so the next look begins behind it.
-    after = found.length < BATCH ? 0 : (found.at(-1)?.leaseUntil ?? 0);
+    afterId = found.length < BATCH ? "" : (found.at(-1)?.id ?? "");
     // How each ends is for the log, and the renewer has told it.
     for (const connection of found) renewer.renew(connection).catch(() => {});
   };

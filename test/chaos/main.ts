@@ -4,6 +4,7 @@ import { runExpiries } from "./expiries.js";
 import { runKills } from "./kills.js";
 import { type ChaosOptions, type PartName, parseChaosOptions, USAGE } from "./options.js";
 import type { PartOptions, PartReport } from "./part.js";
+import { runPostgres } from "./postgres.js";
 import { runStops } from "./stops.js";
 import { runTerminations } from "./terminations.js";
 
@@ -13,6 +14,7 @@ const PARTS: Readonly<Record<PartName, (script: string, options: PartOptions) =>
   stops: runStops,
   disconnects: runDisconnects,
   terminations: runTerminations,
+  postgres: runPostgres,
 };
 
 /** Enough findings to see what they have in common. */

@@ -7,6 +7,7 @@ export const DEFAULT_COUNTS = {
   stops: 3,
   disconnects: 500,
   terminations: 1,
+  postgres: 200,
 } as const;
 
 /** The name of a part: what it counts. */
@@ -21,7 +22,7 @@ export interface ChaosOptions {
 
 /** How to call it, for a wrong command line. */
 export const USAGE =
-  "usage: npm run chaos -- [--expiries N] [--kills N] [--stops N] [--disconnects N] [--terminations N] [--seed N] [--only NAME,NAME]\n";
+  "usage: npm run chaos -- [--expiries N] [--kills N] [--stops N] [--disconnects N] [--terminations N] [--postgres N] [--seed N] [--only NAME,NAME]\n";
 
 /** Reads the command line. Throws an Error with what is wrong. */
 export function parseChaosOptions(args: readonly string[]): ChaosOptions {
@@ -34,6 +35,7 @@ export function parseChaosOptions(args: readonly string[]): ChaosOptions {
       stops: text,
       disconnects: text,
       terminations: text,
+      postgres: text,
       seed: text,
       only: text,
     },

@@ -17,8 +17,7 @@ async function abandon({ graceMs = 0, leaseMs = 0, rotates = true }) {
   await harness.connect(application, userId, { refreshToken, expiresAt: 1 });
   const key: ConnectionKey = { applicationId: application.id, userId, providerName: "sandbox" };
   const row = (await harness.store.connections.find(key)) as Connection;
-  const now = Date.now();
-  const lease = (await harness.store.connections.takeLease(row, "gone", now + leaseMs, now)) as Lease;
+  const lease = (await harness.store.connections.takeLease(row, "gone", leaseMs)) as Lease;
   if (rotates) await refresh(refreshToken);
   return { application, userId, key, row, lease };
 }

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
-import Database from "better-sqlite3";
 import { Agent, request } from "undici";
 import type { Connection } from "../../src/tokens/connection.js";
 import { type Harness, startHarness } from "../support/harness.js";
 import { type RelayProcess, startRelayProcess } from "./relay-process.js";
 import { createTokenLog, type TokenLog } from "./token-log.js";
+import { openSqliteFile, type WorldDatabase } from "./world-database.js";
 
 /** A provider with its token endpoint, a store, and as many relay processes on it as a part starts. */
 export interface World {
@@ -16,7 +16,7 @@ export interface World {
   /** Connects a user whose access token has ended; again, when there is a connection. Resolves to the user's id. */
   connect(userId?: string): Promise<string>;
   /** Lets the access token end, and touches nothing else of the row. */
-  expire(userId: string): void;
+  expire(userId: string): Promise<void> | void;
   /** Ends, at the provider alone, the access token that was given last. */
   revoke(userId: string): void;
   find(userId: string): Promise<Connection>;
@@ -39,24 +39,31 @@ export interface CallOptions {
 /** `success`, the error type of the envelope, or `unreachable` when there was no answer of a relay. */
 export type CallResult = string;
 
-/** Starts one, with nothing connected. A provider with no grace ends a grant when a refresh token comes twice. */
-export async function startWorld(script: string, { graceMs = 0 } = {}): Promise<World> {
+/** What a part may choose about its world. */
+export interface WorldOptions {
+  /** A provider with no grace ends a grant when a refresh token comes twice. */
+  readonly graceMs?: number;
+  /** A file of its own in SQLite by default. */
+  readonly database?: WorldDatabase;
+}
+
+/** Starts one, with nothing connected. */
+export async function startWorld(script: string, { graceMs = 0, database }: WorldOptions = {}): Promise<World> {
   const tokens = createTokenLog();
   const sandbox = { refreshGraceMs: graceMs, holdTokenAnswer: tokens.hold, maxRequests: 1 };
-  const harness = await startHarness({ sandbox, onLogLine: () => {} });
+  const env = database === undefined ? {} : { RELAY_DATABASE: database.url };
+  const harness = await startHarness({ sandbox, env, onLogLine: () => {} });
   const application = await harness.createApplication();
   await harness.putClient(application);
-  const db = new Database(join(harness.folder, "relay.db"));
+  const db = database ?? openSqliteFile(join(harness.folder, "relay.db"));
   const agent = new Agent({ headersTimeout: 60_000, keepAliveTimeout: 1000 });
   const faults: string[] = [];
   const relays: RelayProcess[] = [];
-  const expire = db.prepare<[string]>("UPDATE connections SET expires_at = 1 WHERE user_id = ?");
-  const select = db.prepare<[string], Record<string, unknown>>("SELECT * FROM connections WHERE user_id = ?");
   return {
     tokens,
     faults,
     startRelay() {
-      const relay = startRelayProcess(script, environmentOf(harness), (line) => faults.push(line));
+      const relay = startRelayProcess(script, environmentOf(harness, db), (line) => faults.push(line));
       relays.push(relay);
       return relay;
     },
@@ -66,7 +73,7 @@ export async function startWorld(script: string, { graceMs = 0 } = {}): Promise<
       await harness.connect(application, userId, { refreshToken, expiresAt: 1 });
       return userId;
     },
-    expire: (userId) => void expire.run(userId),
+    expire: (userId) => db.expire(userId),
     revoke(userId) {
       const given = tokens.exchanges.findLast((exchange) => exchange.userId === userId && exchange.accessToken !== "");
       if (given !== undefined) harness.sandbox.revoke(given.accessToken);
@@ -75,27 +82,27 @@ export async function startWorld(script: string, { graceMs = 0 } = {}): Promise<
       const key = { applicationId: application.id, userId, providerName: "sandbox" };
       return (await harness.store.connections.find(key)) as Connection;
     },
-    row: (userId) => select.get(userId) as Record<string, unknown>,
+    row: (userId) => db.row(userId),
     call: (url, userId, options) =>
       call(agent, `${url}/oauth/method/sandbox/call?user_id=${userId}&public_key=${application.publicKey}`, {
         url: harness.sandbox.origin + (options?.path ?? "/me"),
         signal: options?.signal,
       }),
-    checkIntegrity: () => String(db.pragma("integrity_check", { simple: true })),
+    checkIntegrity: () => db.checkIntegrity(),
     async close() {
       for (const relay of relays) relay.kill("SIGKILL");
       await Promise.all(relays.map(({ exited }) => exited));
       await agent.destroy();
-      db.close();
       await harness.close();
+      await db.close();
     },
   };
 }
 
-function environmentOf({ folder }: Harness): Record<string, string> {
+function environmentOf({ folder }: Harness, { url }: WorldDatabase): Record<string, string> {
   return {
     RELAY_LISTEN: "127.0.0.1:0",
-    RELAY_DATABASE: `sqlite:${join(folder, "relay.db")}`,
+    RELAY_DATABASE: url,
     RELAY_KEY_FILE: join(folder, "relay.key"),
     RELAY_PROVIDERS: join(folder, "provider-0.json"),
     RELAY_ALLOW_LOOPBACK: "true",

@@ -1,9 +1,10 @@
-import type { ServerResponse } from "node:http";
-import type { Http2Session, ServerHttp2Stream } from "node:http2";
+import { ServerResponse } from "node:http";
+import type { Http2ServerResponse, Http2Session, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import { describe, expect, it, vi } from "vitest";
 import { createConnections } from "../../src/listener/connections.js";
 import { DEFAULT_LIMITS } from "../../src/listener/limits.js";
+import { leaveToHandler } from "../../src/listener/self-limited.js";
 import { sweep } from "../../src/listener/sweep.js";
 
 /** Longer ago than every limit. */
@@ -39,6 +40,35 @@ describe("sweep()", () => {
     connections.exchanges.set(socketWith({}), exchange);
     sweep(connections, DEFAULT_LIMITS);
     expect(exchange.response === undefined).toBe(writableFinished);
+  });
+
+  it.each([
+    ["of a handler that limits it itself", true, false, 0],
+    ["of such a handler, once it is ended and not taken", true, true, 1],
+    ["of any other handler", false, false, 1],
+  ])("judges an old HTTP/2 answer %s", (_name, isMarked, writableEnded, calls) => {
+    const connections = createConnections();
+    const stream = { writableLength: 1, writableEnded, state: {}, close: vi.fn() } as unknown as ServerHttp2Stream;
+    if (isMarked) leaveToHandler({ stream } as unknown as Http2ServerResponse);
+    connections.streams.set(stream, LONG_AGO_MS);
+    sweep(connections, DEFAULT_LIMITS);
+    expect(stream.close).toHaveBeenCalledTimes(calls);
+    expect(connections.streams.has(stream)).toBe(true);
+  });
+
+  it.each([
+    ["while its handler writes", false, 0],
+    ["only from when it was ended", true, 0],
+  ])("counts the age of an answer that its handler limits: %s", (_name, endsBetween, calls) => {
+    const connections = createConnections();
+    const socket = socketWith({ writableLength: 1 });
+    const response = Object.create(ServerResponse.prototype, { writableEnded: { value: false, writable: true } });
+    leaveToHandler(response);
+    connections.exchanges.set(socket, { response, startedMs: LONG_AGO_MS, requests: 1 });
+    sweep(connections, DEFAULT_LIMITS);
+    response.writableEnded = endsBetween;
+    sweep(connections, DEFAULT_LIMITS);
+    expect(socket.destroy).toHaveBeenCalledTimes(calls);
   });
 
   it("pings a silent peer once per idle time, not at each sweep", () => {

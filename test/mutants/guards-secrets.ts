@@ -64,12 +64,7 @@ export const SECRET_GUARDS: readonly Guard[] = [
     ['if (freshness === "ended") return', 'if (freshness === ("never" as string)) return'],
     "tokens/token-source",
   ),
-  guard(
-    "renewal: one at a time",
-    "store/renewals.ts",
-    ["(row.lease_until !== null && row.lease_until > now)", "false"],
-    "store/lease",
-  ),
+  guard("renewal: one at a time", "store/renewals.ts", ["(row.lease_until ?? 0) > now", "false"], "store/lease"),
   guard(
     "renewal: compare and swap",
     "store/renewals.ts",
@@ -138,7 +133,7 @@ export const SECRET_GUARDS: readonly Guard[] = [
   guard(
     "no new key beside an old store",
     "parts.ts",
-    ["config.keyFileMustExist || existsSync(config.databasePath)", "config.keyFileMustExist"],
+    ["config.keyFileMustExist || (await hasStore(config))", "config.keyFileMustExist"],
     "server-start",
   ),
   guard(

@@ -1,6 +1,7 @@
 import type { Guard } from "./guard.js";
 import { CONNECT_GUARDS } from "./guards-connect.js";
 import { PAGE_GUARDS } from "./guards-pages.js";
+import { POSTGRES_GUARDS } from "./guards-postgres.js";
 import { PROVIDER_GUARDS } from "./guards-provider.js";
 import { REQUEST_GUARDS } from "./guards-request.js";
 import { SECRET_GUARDS } from "./guards-secrets.js";
@@ -16,4 +17,5 @@ export const GUARDS: readonly Guard[] = [
   ...PAGE_GUARDS,
   ...WEBHOOK_GUARDS,
   ...STREAM_GUARDS,
+  ...POSTGRES_GUARDS,
 ];

@@ -1,198 +1,201 @@
 import { inspect } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ApplicationExistsError } from "../../src/applications/application.js";
-import type { SqliteStore } from "../../src/store/sqlite.js";
+import { type Application, ApplicationExistsError } from "../../src/applications/application.js";
+import type { Store } from "../../src/store/store.js";
 import { sealerForTest } from "../tokens/sealer-for-test.js";
-import { applicationForTest, connectionForTest, createStoreFolder, NOW, type StoreFolder } from "./store-for-test.js";
+import { STORES, type StoreBed } from "./store-beds.js";
+import { applicationForTest, connectionForTest, NOW } from "./store-for-test.js";
 
 const sealer = sealerForTest();
 
-let at: StoreFolder;
-let store: SqliteStore;
-beforeEach(() => {
-  at = createStoreFolder();
-  store = at.open();
-});
-afterEach(() => at.remove());
-
-describe("findByPublicKey()", () => {
-  it("finds by exact bytes only", async () => {
-    await store.applications.create(applicationForTest(sealer, { publicKey: "Key-É" }));
-    for (const key of [
-      "",
-      "key-É",
-      "KEY-É",
-      "Key-E\u0301",
-      "Key-É ",
-      " Key-É",
-      "Key-É\0",
-      "Key-_",
-      "Key-%",
-      "' OR 1=1--",
-    ]) {
-      expect([key, await store.applications.findByPublicKey(key)]).toEqual([key, undefined]);
-    }
-    expect((await store.applications.findByPublicKey("Key-É"))?.publicKey).toBe("Key-É");
+describe.each(STORES)("$name", ({ createBed }) => {
+  let at: StoreBed;
+  let store: Store;
+  beforeEach(async () => {
+    at = await createBed();
+    store = await at.open();
   });
+  afterEach(() => at.remove());
 
-  it("gives back what was created", async () => {
-    const application = applicationForTest(sealer, {
-      name: "É \0 '\"",
-      callerAuth: "SIGNED_USER",
-      allowedOrigins: ["https://a.example", 'https://"quoted"'],
-      allowedAddresses: ["10.0.0.0/8"],
-      state: "DISABLED",
-      createdAt: NOW + 1,
-      updatedAt: NOW + 2,
+  describe("findByPublicKey()", () => {
+    it("finds by exact bytes only", async () => {
+      await store.applications.create(applicationForTest(sealer, { publicKey: "Key-É" }));
+      for (const key of [
+        "",
+        "key-É",
+        "KEY-É",
+        "Key-E\u0301",
+        "Key-É ",
+        " Key-É",
+        "Key-É\0",
+        "Key-_",
+        "Key-%",
+        "' OR 1=1--",
+      ]) {
+        expect([key, await store.applications.findByPublicKey(key)]).toEqual([key, undefined]);
+      }
+      expect((await store.applications.findByPublicKey("Key-É"))?.publicKey).toBe("Key-É");
     });
-    await store.applications.create(application);
-    const found = await store.applications.findByPublicKey(application.publicKey);
-    expect(found).toEqual({ ...application, privateKeyHash: Buffer.from(application.privateKeyHash) });
-  });
-});
 
-describe("create()", () => {
-  it("refuses a public key that is taken and keeps the first", async () => {
-    const first = applicationForTest(sealer, { publicKey: "taken", name: "first" });
-    await store.applications.create(first);
-    const second = applicationForTest(sealer, { publicKey: "taken", name: "second" });
-    await expect(store.applications.create(second)).rejects.toThrow(ApplicationExistsError);
-    expect((await store.applications.list()).map(({ name }) => name)).toEqual(["first"]);
-  });
-
-  it("refuses values that no version of the relay writes, without quoting a sealed value", async () => {
-    const bad = applicationForTest(sealer, { callerAuth: "NONE" as never });
-    const error = await store.applications.create(bad).catch((e) => e);
-    expect(error.code).toBe("SQLITE_CONSTRAINT_CHECK");
-    expect(inspect(error)).not.toContain(Buffer.from(bad.privateKeyHash).toString("hex").slice(0, 20));
-    expect(await store.applications.list()).toEqual([]);
-  });
-});
-
-describe("update()", () => {
-  it("changes only what the patch names", async () => {
-    const application = applicationForTest(sealer, {
-      allowedOrigins: ["https://a.example"],
-      allowedAddresses: ["::1"],
+    it("gives back what was created", async () => {
+      const application = applicationForTest(sealer, {
+        name: "É \0 '\"",
+        callerAuth: "SIGNED_USER",
+        allowedOrigins: ["https://a.example", 'https://"quoted"'],
+        allowedAddresses: ["10.0.0.0/8"],
+        state: "DISABLED",
+        createdAt: NOW + 1,
+        updatedAt: NOW + 2,
+      });
+      await store.applications.create(application);
+      const found = await store.applications.findByPublicKey(application.publicKey);
+      expect(found).toEqual({ ...application, privateKeyHash: Buffer.from(application.privateKeyHash) });
     });
-    await store.applications.create(application);
-    const { publicKey } = application;
-    expect(await store.applications.update("other", { name: "x" }, NOW + 1)).toBeUndefined();
-    const renamed = await store.applications.update(publicKey, { name: "x" }, NOW + 1);
-    expect(renamed).toMatchObject({ ...application, privateKeyHash: expect.anything(), name: "x", updatedAt: NOW + 1 });
-    const changed = await store.applications.update(
-      publicKey,
-      {
+  });
+
+  describe("create()", () => {
+    it("refuses a public key that is taken and keeps the first", async () => {
+      const first = applicationForTest(sealer, { publicKey: "taken", name: "first" });
+      await store.applications.create(first);
+      const second = applicationForTest(sealer, { publicKey: "taken", name: "second" });
+      await expect(store.applications.create(second)).rejects.toThrow(ApplicationExistsError);
+      expect((await store.applications.list()).map(({ name }) => name)).toEqual(["first"]);
+    });
+
+    it("refuses values that no version of the relay writes, without quoting a sealed value", async () => {
+      const bad = applicationForTest(sealer, { callerAuth: "NONE" as never });
+      const error = await store.applications.create(bad).catch((e) => e);
+      expect(error.code).toMatch(/^(SQLITE_CONSTRAINT_CHECK|23514)$/);
+      expect(inspect(error)).not.toContain(Buffer.from(bad.privateKeyHash).toString("hex").slice(0, 20));
+      expect(await store.applications.list()).toEqual([]);
+    });
+  });
+
+  describe("update()", () => {
+    it("changes only what the patch names", async () => {
+      const application = applicationForTest(sealer, {
+        allowedOrigins: ["https://a.example"],
+        allowedAddresses: ["::1"],
+      });
+      await store.applications.create(application);
+      const { publicKey } = application;
+      expect(await store.applications.update("other", { name: "x" }, NOW + 1)).toBeUndefined();
+      const renamed = await store.applications.update(publicKey, { name: "x" }, NOW + 1);
+      expect(renamed).toMatchObject({
+        ...application,
+        privateKeyHash: expect.anything(),
+        name: "x",
+        updatedAt: NOW + 1,
+      });
+      const changed = await store.applications.update(
+        publicKey,
+        {
+          callerAuth: "PRIVATE_KEY",
+          allowedOrigins: [],
+          allowedAddresses: ["10.0.0.0/8"],
+          state: "DISABLED",
+          privateKeyHash: Buffer.from("new"),
+        },
+        NOW + 2,
+      );
+      expect(changed).toMatchObject({
+        name: "x",
         callerAuth: "PRIVATE_KEY",
         allowedOrigins: [],
         allowedAddresses: ["10.0.0.0/8"],
         state: "DISABLED",
-        privateKeyHash: Buffer.from("new"),
-      },
-      NOW + 2,
-    );
-    expect(changed).toMatchObject({
-      name: "x",
-      callerAuth: "PRIVATE_KEY",
-      allowedOrigins: [],
-      allowedAddresses: ["10.0.0.0/8"],
-      state: "DISABLED",
+      });
+      expect(Buffer.from(changed?.privateKeyHash ?? []).toString()).toBe("new");
+      expect(await store.applications.findByPublicKey(publicKey)).toEqual(changed);
     });
-    expect(Buffer.from(changed?.privateKeyHash ?? []).toString()).toBe("new");
-    expect(await store.applications.findByPublicKey(publicKey)).toEqual(changed);
-  });
 
-  it("loses none of two changes at once", async () => {
-    const application = applicationForTest(sealer);
-    await store.applications.create(application);
-    const other = at.open();
-    await Promise.all([
-      store.applications.update(application.publicKey, { name: "x" }, NOW),
-      other.applications.update(application.publicKey, { state: "DISABLED" }, NOW),
-    ]);
-    expect(await store.applications.findByPublicKey(application.publicKey)).toMatchObject({
-      name: "x",
-      state: "DISABLED",
+    it("loses none of two changes at once", async () => {
+      const application = applicationForTest(sealer);
+      await store.applications.create(application);
+      const other = await at.open();
+      await Promise.all([
+        store.applications.update(application.publicKey, { name: "x" }, NOW),
+        other.applications.update(application.publicKey, { state: "DISABLED" }, NOW),
+      ]);
+      expect(await store.applications.findByPublicKey(application.publicKey)).toMatchObject({
+        name: "x",
+        state: "DISABLED",
+      });
     });
   });
-});
 
-describe("listsOrigin()", () => {
-  it("knows the origins of active applications, exactly", async () => {
-    const origins = { allowedOrigins: ["https://a.example", "https://b.example"] };
-    await store.applications.create(applicationForTest(sealer, origins));
-    await store.applications.create(
-      applicationForTest(sealer, { allowedOrigins: ["https://off.example"], state: "DISABLED" }),
-    );
-    const listed = async (origin: string) => store.applications.listsOrigin(origin);
-    for (const origin of ["https://a.example", "https://b.example"]) expect(await listed(origin)).toBe(true);
-    for (const origin of [
-      "",
-      "https://off.example",
-      "https://A.example",
-      "https://a.example.",
-      "null",
-      "[]",
-      "https://%",
-      "' OR 1=1--",
-    ]) {
-      expect([origin, await listed(origin)]).toEqual([origin, false]);
-    }
+  describe("listsOrigin()", () => {
+    it("knows the origins of active applications, exactly", async () => {
+      const origins = { allowedOrigins: ["https://a.example", "https://b.example"] };
+      await store.applications.create(applicationForTest(sealer, origins));
+      await store.applications.create(
+        applicationForTest(sealer, { allowedOrigins: ["https://off.example"], state: "DISABLED" }),
+      );
+      const listed = async (origin: string) => store.applications.listsOrigin(origin);
+      for (const origin of ["https://a.example", "https://b.example"]) expect(await listed(origin)).toBe(true);
+      for (const origin of [
+        "",
+        "https://off.example",
+        "https://A.example",
+        "https://a.example.",
+        "null",
+        "[]",
+        "https://%",
+        "' OR 1=1--",
+      ]) {
+        expect([origin, await listed(origin)]).toEqual([origin, false]);
+      }
+    });
   });
-});
 
-describe("list()", () => {
-  it("lists in order of creation", async () => {
-    for (const [name, createdAt] of [
-      ["c", 3],
-      ["a", 1],
-      ["b", 2],
-    ] as const) {
-      await store.applications.create(applicationForTest(sealer, { name, createdAt }));
-    }
-    expect((await store.applications.list()).map(({ name }) => name)).toEqual(["a", "b", "c"]);
+  describe("list()", () => {
+    it("lists in order of creation", async () => {
+      for (const [name, createdAt] of [
+        ["c", 3],
+        ["a", 1],
+        ["b", 2],
+      ] as const) {
+        await store.applications.create(applicationForTest(sealer, { name, createdAt }));
+      }
+      expect((await store.applications.list()).map(({ name }) => name)).toEqual(["a", "b", "c"]);
+    });
   });
-});
 
-describe("delete()", () => {
-  it("deletes the application's connections, and no other's", async () => {
-    const [a, b] = [applicationForTest(sealer), applicationForTest(sealer)];
-    for (const application of [a, b]) {
+  describe("delete()", () => {
+    it("deletes the application's connections, and no other's", async () => {
+      const [a, b] = [applicationForTest(sealer), applicationForTest(sealer)];
+      const put = (application: Application, userId: string) =>
+        store.connections.put(
+          connectionForTest(sealer, { applicationId: application.id, userId, providerName: "github" }),
+          NOW,
+        );
+      for (const application of [a, b]) await store.applications.create(application);
+      await put(b, "u");
+      // More than one transaction deletes at a time.
+      await Promise.all(Array.from({ length: 450 }, (_, user) => put(a, `u${user}`)));
+      expect(await store.applications.delete("other")).toBe(false);
+      expect(await store.applications.delete(a.publicKey)).toBe(true);
+      expect(await store.applications.delete(a.publicKey)).toBe(false);
+      expect(await store.applications.findByPublicKey(a.publicKey)).toBeUndefined();
+      const rest = await at.rows("SELECT application_id AS id FROM connections");
+      expect(rest).toEqual([{ id: b.id }]);
+    });
+
+    it("takes connections with it that were put at the last moment", async () => {
+      const application = applicationForTest(sealer);
       await store.applications.create(application);
       const key = { applicationId: application.id, userId: "u", providerName: "github" };
       await store.connections.put(connectionForTest(sealer, key), NOW);
-    }
-    // More than one transaction deletes at a time.
-    at.change((db) =>
-      db.exec(`
-        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 449)
-        INSERT INTO connections (id, application_id, user_id, provider_name, state, access_token, token_type, scope,
-          origin_parameters, obtained_at, version, created_at, updated_at)
-        SELECT application_id || i, application_id, 'u' || i, 'github', 'ACTIVE', access_token, '', '', '{}', 0, 1, 0, 0
-        FROM connections, n`),
-    );
-    expect(await store.applications.delete("other")).toBe(false);
-    expect(await store.applications.delete(a.publicKey)).toBe(true);
-    expect(await store.applications.delete(a.publicKey)).toBe(false);
-    expect(await store.applications.findByPublicKey(a.publicKey)).toBeUndefined();
-    const count = at.raw().prepare("SELECT application_id AS id, count(*) AS count FROM connections GROUP BY 1").all();
-    expect(count).toEqual([{ id: b.id, count: 450 }]);
-  });
+      await at.run("DELETE FROM applications");
+      expect(await store.connections.find(key)).toBeUndefined();
+    });
 
-  it("takes connections with it that were put at the last moment", async () => {
-    const application = applicationForTest(sealer);
-    await store.applications.create(application);
-    const key = { applicationId: application.id, userId: "u", providerName: "github" };
-    await store.connections.put(connectionForTest(sealer, key), NOW);
-    at.change((db) => db.pragma("foreign_keys = ON") && db.exec("DELETE FROM applications"));
-    expect(await store.connections.find(key)).toBeUndefined();
-  });
-
-  it("refuses calls from its first moment on", async () => {
-    const application = applicationForTest(sealer);
-    await store.applications.create(application);
-    const deleted = store.applications.delete(application.publicKey);
-    expect((await store.applications.findByPublicKey(application.publicKey))?.state).not.toBe("ACTIVE");
-    expect(await deleted).toBe(true);
+    it("refuses calls from its first moment on", async () => {
+      const application = applicationForTest(sealer);
+      await store.applications.create(application);
+      const deleted = store.applications.delete(application.publicKey);
+      expect((await store.applications.findByPublicKey(application.publicKey))?.state).not.toBe("ACTIVE");
+      expect(await deleted).toBe(true);
+    });
   });
 });

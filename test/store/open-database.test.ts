@@ -4,7 +4,7 @@ import { join } from "node:path";
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openDatabase } from "../../src/store/open-database.js";
-import { StoreOpenError } from "../../src/store/sqlite-error.js";
+import { StoreOpenError } from "../../src/store/store-open-error.js";
 import { lineOf, startChild } from "./store-for-test.js";
 
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);

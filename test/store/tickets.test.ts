@@ -1,111 +1,114 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Ticket } from "../../src/authorization/ticket.js";
-import type { SqliteStore } from "../../src/store/sqlite.js";
+import type { Store } from "../../src/store/store.js";
 import { sealerForTest } from "../tokens/sealer-for-test.js";
-import { applicationForTest, createStoreFolder, NOW, type StoreFolder } from "./store-for-test.js";
+import { STORES, type StoreBed } from "./store-beds.js";
+import { applicationForTest, NOW } from "./store-for-test.js";
 
 const sealer = sealerForTest();
-let at: StoreFolder;
-let store: SqliteStore;
-let applicationId: string;
+describe.each(STORES)("$name", ({ createBed }) => {
+  let at: StoreBed;
+  let store: Store;
+  let applicationId: string;
 
-beforeEach(async () => {
-  at = createStoreFolder();
-  store = at.open();
-  applicationId = await newApplication();
-});
-
-afterEach(() => at.remove());
-
-async function newApplication(): Promise<string> {
-  const application = applicationForTest(sealer);
-  await store.applications.create(application);
-  return application.id;
-}
-
-const ticket = (patch: Partial<Ticket> = {}): Ticket => ({
-  id: "id",
-  kind: "STATE",
-  browser: "b",
-  applicationId,
-  userId: "e\u0301\u0000",
-  payload: Buffer.from([0, 1, 255]),
-  expiresAt: NOW + 1,
-  ...patch,
-});
-
-const idsLeft = () => at.raw().prepare("SELECT id FROM tickets ORDER BY id").pluck().all();
-
-describe("the store of tickets", () => {
-  it("keeps a ticket as it is", async () => {
-    expect(await store.tickets.add(ticket(), 1, NOW)).toBe(true);
-    expect(await store.tickets.find(ticket(), NOW)).toEqual(ticket());
-    expect(await store.tickets.take(ticket(), NOW)).toEqual(ticket());
-    expect(idsLeft()).toEqual([]);
+  beforeEach(async () => {
+    at = await createBed();
+    store = await at.open();
+    applicationId = await newApplication();
   });
 
-  it.each<Partial<Ticket>>([{ id: "ID" }, { id: "" }, { kind: "LINK" }, { browser: "" }, { browser: "B" }])(
-    "finds none that differs: %j",
-    async (patch) => {
+  afterEach(() => at.remove());
+
+  async function newApplication(): Promise<string> {
+    const application = applicationForTest(sealer);
+    await store.applications.create(application);
+    return application.id;
+  }
+
+  const ticket = (patch: Partial<Ticket> = {}): Ticket => ({
+    id: "id",
+    kind: "STATE",
+    browser: "b",
+    applicationId,
+    userId: "e\u0301\u0000",
+    payload: Buffer.from([0, 1, 255]),
+    expiresAt: NOW + 1,
+    ...patch,
+  });
+
+  const idsLeft = async () => (await at.rows("SELECT id FROM tickets ORDER BY id")).map(({ id }) => id);
+
+  describe("the store of tickets", () => {
+    it("keeps a ticket as it is", async () => {
+      expect(await store.tickets.add(ticket(), 1, NOW)).toBe(true);
+      expect(await store.tickets.find(ticket(), NOW)).toEqual(ticket());
+      expect(await store.tickets.take(ticket(), NOW)).toEqual(ticket());
+      expect(await idsLeft()).toEqual([]);
+    });
+
+    it.each<Partial<Ticket>>([{ id: "ID" }, { id: "" }, { kind: "LINK" }, { browser: "" }, { browser: "B" }])(
+      "finds none that differs: %j",
+      async (patch) => {
+        await store.tickets.add(ticket(), 1, NOW);
+        expect(await store.tickets.find(ticket(patch), NOW)).toBeUndefined();
+        expect(await store.tickets.take(ticket(patch), NOW)).toBeUndefined();
+        expect(await idsLeft()).toEqual(["id"]);
+      },
+    );
+
+    it("finds none that has ended", async () => {
       await store.tickets.add(ticket(), 1, NOW);
-      expect(await store.tickets.find(ticket(patch), NOW)).toBeUndefined();
-      expect(await store.tickets.take(ticket(patch), NOW)).toBeUndefined();
-      expect(idsLeft()).toEqual(["id"]);
-    },
-  );
+      expect(await store.tickets.find(ticket(), NOW + 1)).toBeUndefined();
+      expect(await store.tickets.take(ticket(), NOW + 1)).toBeUndefined();
+    });
 
-  it("finds none that has ended", async () => {
-    await store.tickets.add(ticket(), 1, NOW);
-    expect(await store.tickets.find(ticket(), NOW + 1)).toBeUndefined();
-    expect(await store.tickets.take(ticket(), NOW + 1)).toBeUndefined();
+    it("adds no more than the most of one application and kind", async () => {
+      const add = (patch: Partial<Ticket>) => store.tickets.add(ticket(patch), 2, NOW);
+      expect(await add({ id: "1" })).toBe(true);
+      expect(await add({ id: "2" })).toBe(true);
+      expect(await add({ id: "3" })).toBe(false);
+      expect(await add({ id: "4", kind: "LINK" })).toBe(true);
+      expect(await add({ id: "5", applicationId: await newApplication() })).toBe(true);
+      expect(await idsLeft()).toEqual(["1", "2", "4", "5"]);
+    });
+
+    it("sweeps what has ended, of every application", async () => {
+      await store.tickets.add(ticket({ id: "old", applicationId: await newApplication() }), 9, NOW);
+      await store.tickets.add(ticket({ id: "new", expiresAt: NOW + 9 }), 9, NOW + 1);
+      expect(await idsLeft()).toEqual(["new"]);
+    });
+
+    it("adds none of an application that is gone", async () => {
+      const gone = store.tickets.add(ticket({ applicationId: "gone" }), 1, NOW);
+      await expect(gone).rejects.toMatchObject({ reason: "INVALID_PUBLIC_KEY" });
+    });
+
+    it("says when it cannot be used", async () => {
+      await store.close();
+      await expect(store.tickets.take(ticket(), NOW)).rejects.toMatchObject({ reason: "STORE_UNAVAILABLE" });
+    });
   });
 
-  it("adds no more than the most of one application and kind", async () => {
-    const add = (patch: Partial<Ticket>) => store.tickets.add(ticket(patch), 2, NOW);
-    expect(await add({ id: "1" })).toBe(true);
-    expect(await add({ id: "2" })).toBe(true);
-    expect(await add({ id: "3" })).toBe(false);
-    expect(await add({ id: "4", kind: "LINK" })).toBe(true);
-    expect(await add({ id: "5", applicationId: await newApplication() })).toBe(true);
-    expect(idsLeft()).toEqual(["1", "2", "4", "5"]);
-  });
+  describe("a change of the application", () => {
+    const publicKey = () => `pk-${applicationId}`;
 
-  it("sweeps what has ended, of every application", async () => {
-    await store.tickets.add(ticket({ id: "old", applicationId: await newApplication() }), 9, NOW);
-    await store.tickets.add(ticket({ id: "new", expiresAt: NOW + 9 }), 9, NOW + 1);
-    expect(idsLeft()).toEqual(["new"]);
-  });
+    it("ends its tickets when it is a new private key, and no other's", async () => {
+      await store.tickets.add(ticket(), 1, NOW);
+      await store.tickets.add(ticket({ id: "other", applicationId: await newApplication() }), 1, NOW);
+      await store.applications.update(publicKey(), { privateKeyHash: Buffer.from("new") }, NOW);
+      expect(await idsLeft()).toEqual(["other"]);
+    });
 
-  it("adds none of an application that is gone", async () => {
-    const gone = store.tickets.add(ticket({ applicationId: "gone" }), 1, NOW);
-    await expect(gone).rejects.toMatchObject({ reason: "INVALID_PUBLIC_KEY" });
-  });
+    it("leaves them when it is anything else", async () => {
+      await store.tickets.add(ticket(), 1, NOW);
+      await store.applications.update(publicKey(), { name: "New" }, NOW);
+      expect(await idsLeft()).toEqual(["id"]);
+    });
 
-  it("says when it cannot be used", async () => {
-    store.close();
-    await expect(store.tickets.take(ticket(), NOW)).rejects.toMatchObject({ reason: "STORE_UNAVAILABLE" });
-  });
-});
-
-describe("a change of the application", () => {
-  const publicKey = () => `pk-${applicationId}`;
-
-  it("ends its tickets when it is a new private key, and no other's", async () => {
-    await store.tickets.add(ticket(), 1, NOW);
-    await store.tickets.add(ticket({ id: "other", applicationId: await newApplication() }), 1, NOW);
-    await store.applications.update(publicKey(), { privateKeyHash: Buffer.from("new") }, NOW);
-    expect(idsLeft()).toEqual(["other"]);
-  });
-
-  it("leaves them when it is anything else", async () => {
-    await store.tickets.add(ticket(), 1, NOW);
-    await store.applications.update(publicKey(), { name: "New" }, NOW);
-    expect(idsLeft()).toEqual(["id"]);
-  });
-
-  it("takes them with it when it is deleted, however many", async () => {
-    for (let count = 0; count < 450; count += 1) await store.tickets.add(ticket({ id: `${count}` }), 1000, NOW);
-    await store.applications.delete(publicKey());
-    expect(idsLeft()).toEqual([]);
+    it("takes them with it when it is deleted, however many", async () => {
+      for (let count = 0; count < 450; count += 1) await store.tickets.add(ticket({ id: `${count}` }), 1000, NOW);
+      await store.applications.delete(publicKey());
+      expect(await idsLeft()).toEqual([]);
+    });
   });
 });

@@ -1,228 +1,236 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Application } from "../../src/applications/application.js";
 import { resealAll } from "../../src/store/reseal.js";
-import type { SqliteStore } from "../../src/store/sqlite.js";
+import type { Store } from "../../src/store/store.js";
 import { createSealer } from "../../src/tokens/seal.js";
 import { Secret } from "../../src/tokens/secret.js";
 import { openWebhookSecret, sealWebhookSecret } from "../../src/webhooks/secret.js";
 import type { DueEvent, WebhookEndpoint } from "../../src/webhooks/webhook-store.js";
 import { keyForTest, keyringForTest } from "../tokens/sealer-for-test.js";
-import { applicationForTest, connectionForTest, createStoreFolder, NOW, type StoreFolder } from "./store-for-test.js";
+import { STORES, type StoreBed } from "./store-beds.js";
+import { applicationForTest, connectionForTest, createStoreFolder, NOW } from "./store-for-test.js";
 
 const K1 = keyForTest("k1");
 const K2 = keyForTest("k2");
 const sealer = createSealer(keyringForTest(K1));
 const UNTIL = NOW + 30_000;
 
-let at: StoreFolder;
-let store: SqliteStore;
-let application: Application;
+describe.each(STORES)("$name", ({ createBed }) => {
+  let at: StoreBed;
+  let store: Store;
+  let application: Application;
 
-beforeEach(async () => {
-  at = createStoreFolder();
-  store = at.open();
-  application = await told();
-});
-afterEach(() => at.remove());
-
-function endpointOf({ id }: Application, patch: Partial<WebhookEndpoint> = {}): WebhookEndpoint {
-  const secret = sealWebhookSecret(sealer, id, new Secret("whsec_AAAA"));
-  return { applicationId: id, uri: "https://app.example/hook", secret, updatedAt: NOW, ...patch };
-}
-
-/** An application with an endpoint. */
-async function told(): Promise<Application> {
-  const created = applicationForTest(sealer);
-  await store.applications.create(created);
-  await store.webhooks.putEndpoint(endpointOf(created));
-  return created;
-}
-
-const keyOf = (userId: string, { id: applicationId } = application) => ({ applicationId, userId, providerName: "p" });
-
-async function put(userId: string, now = NOW, of = application): Promise<void> {
-  await store.connections.put(connectionForTest(sealer, keyOf(userId, of)), now);
-}
-
-const claim = (now = NOW, limit = 10, until = now + 30_000) => store.webhooks.claimDue(limit, until, now);
-
-async function claimOne(now = NOW): Promise<DueEvent> {
-  const [event, ...others] = await claim(now);
-  if (event === undefined || others.length > 0) throw new Error("expected one event");
-  return event;
-}
-
-const userOf = ({ payload }: DueEvent) => JSON.parse(payload).data.user_id;
-
-describe("endpoints", () => {
-  it("are found, replaced and deleted, each for its application alone", async () => {
-    const other = await told();
-    const replaced = endpointOf(application, { uri: "https://app.example/new", updatedAt: NOW + 1 });
-    await store.webhooks.putEndpoint(replaced);
-    expect(await store.webhooks.findEndpoint(application.id)).toEqual(replaced);
-    expect(await store.webhooks.findEndpoint(other.id)).toMatchObject({ uri: "https://app.example/hook" });
-    expect(await store.webhooks.deleteEndpoint(application.id)).toBe(true);
-    expect(await store.webhooks.deleteEndpoint(application.id)).toBe(false);
-    expect(await store.webhooks.findEndpoint(application.id)).toBeUndefined();
-    expect(await store.webhooks.findEndpoint(other.id)).toBeDefined();
+  beforeEach(async () => {
+    at = await createBed();
+    store = await at.open();
+    application = await told();
   });
+  afterEach(() => at.remove());
 
-  it("take what waits for them along when they are deleted", async () => {
-    await put("a");
-    await store.webhooks.deleteEndpoint(application.id);
-    await store.webhooks.putEndpoint(endpointOf(application));
-    expect(await store.webhooks.backlog(application.id)).toEqual({ waiting: 0, oldestAt: undefined });
-    expect(await claim()).toEqual([]);
-  });
+  function endpointOf({ id }: Application, patch: Partial<WebhookEndpoint> = {}): WebhookEndpoint {
+    const secret = sealWebhookSecret(sealer, id, new Secret("whsec_AAAA"));
+    return { applicationId: id, uri: "https://app.example/hook", secret, updatedAt: NOW, ...patch };
+  }
 
-  it("end with their application", async () => {
-    await put("a");
-    await store.applications.delete(application.publicKey);
-    expect(await store.webhooks.findEndpoint(application.id)).toBeUndefined();
-    expect(at.raw().prepare("SELECT count(*) FROM webhook_events").pluck().get()).toBe(0);
-  });
+  /** An application with an endpoint. */
+  async function told(): Promise<Application> {
+    const created = applicationForTest(sealer);
+    await store.applications.create(created);
+    await store.webhooks.putEndpoint(endpointOf(created));
+    return created;
+  }
 
-  it("have a secret that is sealed anew with the other secrets, and for nobody else's endpoint", async () => {
-    const other = await told();
-    expect((await resealAll(store, createSealer(keyringForTest(K2, K1)))).left).toBe(0);
-    const endpoint = await store.webhooks.findEndpoint(application.id);
-    if (endpoint === undefined) throw new Error("no endpoint");
-    const newOnly = createSealer(keyringForTest(K2));
-    expect(openWebhookSecret(newOnly, endpoint).reveal()).toBe("whsec_AAAA");
-    expect(() => openWebhookSecret(newOnly, { ...endpoint, applicationId: other.id })).toThrow("cannot be opened");
-    expect(() => openWebhookSecret(sealer, endpoint)).toThrow("cannot be opened");
-  });
-});
+  const keyOf = (userId: string, { id: applicationId } = application) => ({ applicationId, userId, providerName: "p" });
 
-describe("events", () => {
-  it("are written with the change they tell of, and not without it", async () => {
-    await put("a", NOW);
-    await store.connections.delete(keyOf("a"), NOW + 1);
-    expect(await store.connections.delete(keyOf("a"), NOW + 2)).toBeUndefined();
-    expect(await store.webhooks.backlog(application.id)).toEqual({ waiting: 2, oldestAt: NOW });
-  });
+  async function put(userId: string, now = NOW, of = application): Promise<void> {
+    await store.connections.put(connectionForTest(sealer, keyOf(userId, of)), now);
+  }
 
-  it("tell once that a user must connect again", async () => {
-    await put("a");
-    await store.webhooks.finish(await claimOne(), NOW);
-    const connection = await store.connections.find(keyOf("a"));
-    if (connection === undefined) throw new Error("no connection");
-    expect(await store.connections.requireReauthorization(connection, "invalid_grant", NOW)).toBe(true);
-    expect(await store.connections.requireReauthorization(connection, "invalid_grant", NOW)).toBe(false);
-    const event = await claimOne();
-    expect(event.type).toBe("connection.reauthorization_required");
-    expect(JSON.parse(event.payload).data.reason).toBe("invalid_grant");
-    expect((await store.webhooks.backlog(application.id)).waiting).toBe(1);
-  });
+  const claim = (now = NOW, limit = 10, until = now + 30_000) => store.webhooks.claimDue(limit, until, now);
 
-  it("hold no token", async () => {
-    const tokens = { access_token: "canary-a", refresh_token: "canary-r", id_token: "canary-i" };
-    await store.connections.put(connectionForTest(sealer, keyOf("a"), tokens), NOW);
-    expect((await claimOne()).payload).not.toContain("canary");
-  });
+  async function claimOne(now = NOW): Promise<DueEvent> {
+    const [event, ...others] = await claim(now);
+    if (event === undefined || others.length > 0) throw new Error("expected one event");
+    return event;
+  }
 
-  it("are not written for applications without an endpoint", async () => {
-    const silent = applicationForTest(sealer);
-    await store.applications.create(silent);
-    await put("a", NOW, silent);
-    expect((await store.webhooks.backlog(silent.id)).waiting).toBe(0);
-  });
-});
+  const userOf = ({ payload }: DueEvent) => JSON.parse(payload).data.user_id;
 
-describe("claimDue()", () => {
-  it("gives the oldest event of each endpoint, with the endpoint, and counts the attempt", async () => {
-    const other = await told();
-    for (const user of ["a", "b"]) await put(user);
-    await put("c", NOW, other);
-    const events = await claim();
-    expect(events.map(userOf).sort()).toEqual(["a", "c"]);
-    expect(events.find((event) => userOf(event) === "a")).toMatchObject({
-      type: "connection.created",
-      attempts: 1,
-      createdAt: NOW,
-      claimedUntil: UNTIL,
-      endpoint: { applicationId: application.id, uri: "https://app.example/hook" },
+  describe("endpoints", () => {
+    it("are found, replaced and deleted, each for its application alone", async () => {
+      const other = await told();
+      const replaced = endpointOf(application, { uri: "https://app.example/new", updatedAt: NOW + 1 });
+      await store.webhooks.putEndpoint(replaced);
+      expect(await store.webhooks.findEndpoint(application.id)).toEqual(replaced);
+      expect(await store.webhooks.findEndpoint(other.id)).toMatchObject({ uri: "https://app.example/hook" });
+      expect(await store.webhooks.deleteEndpoint(application.id)).toBe(true);
+      expect(await store.webhooks.deleteEndpoint(application.id)).toBe(false);
+      expect(await store.webhooks.findEndpoint(application.id)).toBeUndefined();
+      expect(await store.webhooks.findEndpoint(other.id)).toBeDefined();
+    });
+
+    it("take what waits for them along when they are deleted", async () => {
+      await put("a");
+      await store.webhooks.deleteEndpoint(application.id);
+      await store.webhooks.putEndpoint(endpointOf(application));
+      expect(await store.webhooks.backlog(application.id)).toEqual({ waiting: 0, oldestAt: undefined });
+      expect(await claim()).toEqual([]);
+    });
+
+    it("end with their application", async () => {
+      await put("a");
+      await store.applications.delete(application.publicKey);
+      expect(await store.webhooks.findEndpoint(application.id)).toBeUndefined();
+      expect(await at.rows("SELECT id FROM webhook_events")).toEqual([]);
+    });
+
+    it("have a secret that is sealed anew with the other secrets, and for nobody else's endpoint", async () => {
+      const other = await told();
+      expect((await resealAll(store, createSealer(keyringForTest(K2, K1)))).left).toBe(0);
+      const endpoint = await store.webhooks.findEndpoint(application.id);
+      if (endpoint === undefined) throw new Error("no endpoint");
+      const newOnly = createSealer(keyringForTest(K2));
+      expect(openWebhookSecret(newOnly, endpoint).reveal()).toBe("whsec_AAAA");
+      expect(() => openWebhookSecret(newOnly, { ...endpoint, applicationId: other.id })).toThrow("cannot be opened");
+      expect(() => openWebhookSecret(sealer, endpoint)).toThrow("cannot be opened");
     });
   });
 
-  it("gives nobody else an event of the same endpoint until the claim ends, then the same one", async () => {
-    for (const user of ["a", "b"]) await put(user);
-    const { id } = await claimOne();
-    expect(await claim()).toEqual([]);
-    expect(await claim(UNTIL - 1)).toEqual([]);
-    expect(await claimOne(UNTIL)).toMatchObject({ id, attempts: 2 });
+  describe("events", () => {
+    it("are written with the change they tell of, and not without it", async () => {
+      await put("a", NOW);
+      await store.connections.delete(keyOf("a"), NOW + 1);
+      expect(await store.connections.delete(keyOf("a"), NOW + 2)).toBeUndefined();
+      expect(await store.webhooks.backlog(application.id)).toEqual({ waiting: 2, oldestAt: NOW });
+    });
+
+    it("tell once that a user must connect again", async () => {
+      await put("a");
+      await store.webhooks.finish(await claimOne(), NOW);
+      const connection = await store.connections.find(keyOf("a"));
+      if (connection === undefined) throw new Error("no connection");
+      expect(await store.connections.requireReauthorization(connection, "invalid_grant", NOW)).toBe(true);
+      expect(await store.connections.requireReauthorization(connection, "invalid_grant", NOW)).toBe(false);
+      const event = await claimOne();
+      expect(event.type).toBe("connection.reauthorization_required");
+      expect(JSON.parse(event.payload).data.reason).toBe("invalid_grant");
+      expect((await store.webhooks.backlog(application.id)).waiting).toBe(1);
+    });
+
+    it("hold no token", async () => {
+      const tokens = { access_token: "canary-a", refresh_token: "canary-r", id_token: "canary-i" };
+      await store.connections.put(connectionForTest(sealer, keyOf("a"), tokens), NOW);
+      expect((await claimOne()).payload).not.toContain("canary");
+    });
+
+    it("are not written for applications without an endpoint", async () => {
+      const silent = applicationForTest(sealer);
+      await store.applications.create(silent);
+      await put("a", NOW, silent);
+      expect((await store.webhooks.backlog(silent.id)).waiting).toBe(0);
+    });
   });
 
-  it("gives the next one when the last is finished", async () => {
-    for (const user of ["a", "b"]) await put(user);
-    await store.webhooks.finish(await claimOne(), NOW);
-    const next = await claimOne();
-    expect(userOf(next)).toBe("b");
-    await store.webhooks.finish(next, NOW + 50);
-    expect((await store.webhooks.backlog(application.id)).waiting).toBe(0);
-  });
+  describe("claimDue()", () => {
+    it("gives the oldest event of each endpoint, with the endpoint, and counts the attempt", async () => {
+      const other = await told();
+      for (const user of ["a", "b"]) await put(user);
+      await put("c", NOW, other);
+      const events = await claim();
+      expect(events.map(userOf).sort()).toEqual(["a", "c"]);
+      expect(events.find((event) => userOf(event) === "a")).toMatchObject({
+        type: "connection.created",
+        attempts: 1,
+        createdAt: NOW,
+        claimedUntil: UNTIL,
+        endpoint: { applicationId: application.id, uri: "https://app.example/hook" },
+      });
+    });
 
-  it("gives no event before its next try, and none of the endpoint before its rest is over", async () => {
-    for (const user of ["a", "b"]) await put(user);
-    await store.webhooks.putOff(await claimOne(), NOW + 500, NOW + 100);
-    expect(await claim(NOW + 99)).toEqual([]);
-    const second = await claimOne(NOW + 100);
-    expect(userOf(second)).toBe("b");
-    await store.webhooks.finish(second, NOW + 100);
-    expect(await claim(NOW + 499)).toEqual([]);
-    expect(userOf(await claimOne(NOW + 500))).toBe("a");
-  });
+    it("gives nobody else an event of the same endpoint until the claim ends, then the same one", async () => {
+      for (const user of ["a", "b"]) await put(user);
+      const { id } = await claimOne();
+      expect(await claim()).toEqual([]);
+      expect(await claim(UNTIL - 1)).toEqual([]);
+      expect(await claimOne(UNTIL)).toMatchObject({ id, attempts: 2 });
+    });
 
-  it("gives the oldest of those that are due, also when another was due before it", async () => {
-    for (const user of ["a", "b"]) await put(user);
-    await store.webhooks.putOff(await claimOne(), NOW + 500, NOW + 500);
-    expect(userOf(await claimOne(NOW + 500))).toBe("a");
-  });
+    it("gives the next one when the last is finished", async () => {
+      for (const user of ["a", "b"]) await put(user);
+      await store.webhooks.finish(await claimOne(), NOW);
+      const next = await claimOne();
+      expect(userOf(next)).toBe("b");
+      await store.webhooks.finish(next, NOW + 50);
+      expect((await store.webhooks.backlog(application.id)).waiting).toBe(0);
+    });
 
-  it("gives at most so many, those first whose endpoint was idle longest", async () => {
-    const applications = [application, await told(), await told()];
-    for (const user of ["a", "b"]) for (const each of applications) await put(user, NOW, each);
-    const first = await claim(NOW, 2);
-    expect(first).toHaveLength(2);
-    for (const event of first) await store.webhooks.finish(event, NOW);
-    const [third] = await claim(NOW, 1);
-    expect(first.map(({ endpoint }) => endpoint.applicationId)).not.toContain(third?.endpoint.applicationId);
-  });
+    it("gives no event before its next try, and none of the endpoint before its rest is over", async () => {
+      for (const user of ["a", "b"]) await put(user);
+      await store.webhooks.putOff(await claimOne(), NOW + 500, NOW + 100);
+      expect(await claim(NOW + 99)).toEqual([]);
+      const second = await claimOne(NOW + 100);
+      expect(userOf(second)).toBe("b");
+      await store.webhooks.finish(second, NOW + 100);
+      expect(await claim(NOW + 499)).toEqual([]);
+      expect(userOf(await claimOne(NOW + 500))).toBe("a");
+    });
 
-  it("lets a late owner end nobody else's claim", async () => {
-    for (const user of ["a", "b"]) await put(user);
-    const late = await claimOne();
-    const again = await claimOne(UNTIL);
-    await store.webhooks.finish(late, UNTIL);
-    expect(await claim(UNTIL)).toEqual([]);
-    await store.webhooks.putOff(again, UNTIL + 1, UNTIL + 1);
-    expect(userOf(await claimOne(UNTIL + 1))).toBe("b");
-  });
+    it("gives the oldest of those that are due, also when another was due before it", async () => {
+      for (const user of ["a", "b"]) await put(user);
+      await store.webhooks.putOff(await claimOne(), NOW + 500, NOW + 500);
+      expect(userOf(await claimOne(NOW + 500))).toBe("a");
+    });
 
-  it("gives nothing of a disabled application", async () => {
-    await put("a");
-    await store.applications.update(application.publicKey, { state: "DISABLED" }, NOW);
-    expect(await claim()).toEqual([]);
-  });
+    it("gives at most so many, those first whose endpoint was idle longest", async () => {
+      const applications = [application, await told(), await told()];
+      for (const user of ["a", "b"]) for (const each of applications) await put(user, NOW, each);
+      const first = await claim(NOW, 2);
+      expect(first).toHaveLength(2);
+      for (const event of first) await store.webhooks.finish(event, NOW);
+      const [third] = await claim(NOW, 1);
+      expect(first.map(({ endpoint }) => endpoint.applicationId)).not.toContain(third?.endpoint.applicationId);
+    });
 
-  it("keeps claims when the endpoint is replaced", async () => {
-    await put("a");
-    await claimOne();
-    await store.webhooks.putEndpoint(endpointOf(application));
-    expect(await claim()).toEqual([]);
-  });
+    it("lets a late owner end nobody else's claim", async () => {
+      for (const user of ["a", "b"]) await put(user);
+      const late = await claimOne();
+      const again = await claimOne(UNTIL);
+      await store.webhooks.finish(late, UNTIL);
+      expect(await claim(UNTIL)).toEqual([]);
+      await store.webhooks.putOff(again, UNTIL + 1, UNTIL + 1);
+      expect(userOf(await claimOne(UNTIL + 1))).toBe("b");
+    });
 
-  it("gives events of one application to one of two processes only", async () => {
-    const second = at.open();
-    for (let user = 0; user < 5; user += 1) await put(`u${user}`);
-    const both = await Promise.all([claim(), second.webhooks.claimDue(10, UNTIL, NOW)]);
-    expect(both.flat()).toHaveLength(1);
-  });
+    it("gives nothing of a disabled application", async () => {
+      await put("a");
+      await store.applications.update(application.publicKey, { state: "DISABLED" }, NOW);
+      expect(await claim()).toEqual([]);
+    });
 
+    it("keeps claims when the endpoint is replaced", async () => {
+      await put("a");
+      await claimOne();
+      await store.webhooks.putEndpoint(endpointOf(application));
+      expect(await claim()).toEqual([]);
+    });
+
+    it("gives events of one application to one of two processes only", async () => {
+      const second = await at.open();
+      for (let user = 0; user < 5; user += 1) await put(`u${user}`);
+      const both = await Promise.all([claim(), second.webhooks.claimDue(10, UNTIL, NOW)]);
+      expect(both.flat()).toHaveLength(1);
+    });
+  });
+});
+
+describe("claimDue() in SQLite", () => {
   it("takes no write lock while nothing is due", async () => {
-    const raw = at.raw();
+    const folder = createStoreFolder();
+    const sqlite = folder.open();
+    const raw = folder.raw();
     raw.exec("BEGIN IMMEDIATE");
-    expect(await claim()).toEqual([]);
+    expect(await sqlite.webhooks.claimDue(10, UNTIL, NOW)).toEqual([]);
     raw.exec("ROLLBACK");
+    folder.remove();
   });
 });

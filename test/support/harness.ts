@@ -11,7 +11,8 @@ import { type Config, parseConfig } from "../../src/config.js";
 import type { ServiceOptions } from "../../src/parts.js";
 import { type Sandbox, type SandboxOptions, startSandbox } from "../../src/sandbox/sandbox.js";
 import { type Service, startService } from "../../src/server.js";
-import { openSqliteStore, type SqliteStore } from "../../src/store/sqlite.js";
+import { openStore } from "../../src/store/open-store.js";
+import type { Store } from "../../src/store/store.js";
 import { sealClientSecret } from "../../src/tokens/client-secret.js";
 import { loadKeyring } from "../../src/tokens/keyring.js";
 import { newConnectionFrom } from "../../src/tokens/new-connection.js";
@@ -47,12 +48,12 @@ export interface TestClient {
   readonly originParameters?: Readonly<Record<string, string>>;
 }
 
-/** A relay on a real SQLite file, with the sandbox provider behind it. */
+/** A relay on a real database, with the sandbox provider behind it. */
 export interface Harness {
   readonly folder: string;
   readonly url: string;
   readonly sandbox: Sandbox;
-  readonly store: SqliteStore;
+  readonly store: Store;
   readonly sealer: Sealer;
   /** Every line logged so far. */
   readonly logLines: readonly string[];
@@ -91,12 +92,13 @@ export interface ConnectOptions {
 export async function startHarness(options: HarnessOptions = {}): Promise<Harness> {
   const folder = mkdtempSync(join(tmpdir(), "relay-test-"));
   const sandbox = await startSandbox(options.sandbox);
-  const config = configFor(folder, sandbox, options);
+  const database = await createDatabase(folder);
+  const config = configFor(folder, sandbox, { ...options, env: { RELAY_DATABASE: database.url, ...options.env } });
   const logLines: string[] = [];
   const onLogLine = options.onLogLine ?? ((line: string) => void logLines.push(line));
   const service = await startService(config, { logger: loggerTo(onLogLine), ...upstreamOf(options) });
   const sealer = createSealer(await loadKeyring(config.keyFile, { mustExist: true }));
-  const store = openSqliteStore(config.databasePath);
+  const store = await openStore(config);
   const peers: Service[] = [];
   let closing: Promise<void> | undefined;
   const closeRelay = () => {
@@ -121,8 +123,21 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
       return peer.url;
     },
     closeRelay,
-    close: () => closeAll([...peers, { close: closeRelay }], sandbox, store, folder),
+    async close() {
+      await closeAll([...peers, { close: closeRelay }], sandbox, store, folder);
+      await database.remove();
+    },
   };
+}
+
+/** A file in the folder; with TEST_DATABASE=postgres, which test/postgres sets, a database in PostgreSQL. */
+async function createDatabase(folder: string): Promise<{ readonly url: string; remove(): Promise<void> }> {
+  if (process.env["TEST_DATABASE"] !== "postgres") {
+    return { url: `sqlite:${join(folder, "relay.db")}`, remove: async () => {} };
+  }
+  // Asks vitest for it, which is not there outside of the tests.
+  const { createTestDatabase } = await import("./postgres.js");
+  return createTestDatabase();
 }
 
 function configFor(folder: string, sandbox: Sandbox, options: HarnessOptions): Config {
@@ -138,7 +153,6 @@ function configFor(folder: string, sandbox: Sandbox, options: HarnessOptions): C
   });
   const parsed = parseConfig({
     RELAY_LISTEN: "127.0.0.1:0",
-    RELAY_DATABASE: `sqlite:${join(folder, "relay.db")}`,
     RELAY_KEY_FILE: join(folder, "relay.key"),
     RELAY_PROVIDERS: files.join(":"),
     RELAY_ALLOW_LOOPBACK: "true",
@@ -164,7 +178,7 @@ function loggerTo(onLine: (line: string) => void) {
 }
 
 async function putClient(
-  store: SqliteStore,
+  store: Store,
   sealer: Sealer,
   key: { readonly applicationId: string; readonly providerName: string },
   { client_id, client_secret, scope = "", originParameters = {} }: TestClient,
@@ -183,18 +197,18 @@ async function putClient(
 async function closeAll(
   services: readonly Pick<Service, "close">[],
   sandbox: Sandbox,
-  store: SqliteStore,
+  store: Store,
   folder: string,
 ): Promise<void> {
   for (const service of services) await service.close(1000);
   await sandbox.close();
-  store.close();
+  await store.close();
   rmSync(folder, { recursive: true, force: true });
 }
 
 /** Stores an application that calls with its public key alone, unless the options say otherwise. */
 export async function createApplication(
-  store: SqliteStore,
+  store: Store,
   sealer: Sealer,
   options: NonNullable<Parameters<Harness["createApplication"]>[0]>,
 ): Promise<TestApplication> {
@@ -221,7 +235,7 @@ export async function createApplication(
 
 /** Stores a connection with a token that the sandbox is told to take; returns the token. */
 export async function connect(
-  store: SqliteStore,
+  store: Store,
   sealer: Sealer,
   sandbox: Pick<Sandbox, "acceptToken">,
   options: ConnectOptions & { readonly application: TestApplication; readonly userId: string },

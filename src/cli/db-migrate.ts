@@ -1,0 +1,25 @@
+import type { Command } from "commander";
+import { textFromDatabaseLocation } from "../database-location.js";
+import { addCommand } from "./command.js";
+import { configFromEnvironment } from "./environment.js";
+import { writeJson, writeLine } from "./output.js";
+
+/** `relay db migrate` */
+export function addDbMigrate(group: Command): void {
+  addCommand(group, {
+    usage: "migrate",
+    about: "Bring the database of RELAY_DATABASE to this version's schema; it is made where there is none.",
+    examples: ["relay db migrate"],
+    more: "The service does the same at its start. A database of a newer version is refused, and left as it is.",
+  }).action(migrate);
+}
+
+async function migrate(options: { readonly json?: boolean }): Promise<void> {
+  const config = configFromEnvironment();
+  const { openStore } = await import("../store/open-store.js");
+  // Opening is migrating; nothing is sealed, so no key is needed.
+  await (await openStore(config)).close();
+  const database = textFromDatabaseLocation(config.database);
+  if (options.json) writeJson({ database });
+  else writeLine(`${database} is up to date`);
+}

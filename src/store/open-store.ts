@@ -1,0 +1,37 @@
+import { existsSync } from "node:fs";
+import type { DatabaseLocation } from "../database-location.js";
+import type { PostgresLimits } from "./postgres-pool.js";
+import type { Store } from "./store.js";
+
+/** Where the store is, and what it may take. */
+export interface StoreConfig {
+  readonly database: DatabaseLocation;
+  readonly databaseConnections: number;
+  readonly databaseTimeoutMs: number;
+}
+
+/**
+ * Opens the store, and brings it to this version's schema; a database that has none yet gets one. Rejects with
+ * StoreOpenError when the relay cannot start with it.
+ */
+export async function openStore(config: StoreConfig): Promise<Store> {
+  const { database } = config;
+  if (database.kind === "sqlite") {
+    const { openSqliteStore } = await import("./sqlite.js");
+    return openSqliteStore(database.path);
+  }
+  const { openPostgresStore } = await import("./postgres.js");
+  return openPostgresStore(database, limitsFrom(config));
+}
+
+/** Whether there is a store already, whose values a new key would not open. Changes nothing. */
+export async function hasStore(config: StoreConfig): Promise<boolean> {
+  const { database } = config;
+  if (database.kind === "sqlite") return existsSync(database.path);
+  const { hasPostgresStore } = await import("./postgres.js");
+  return hasPostgresStore(database, limitsFrom(config));
+}
+
+function limitsFrom({ databaseConnections, databaseTimeoutMs }: StoreConfig): PostgresLimits {
+  return { maxConnections: databaseConnections, timeoutMs: databaseTimeoutMs };
+}

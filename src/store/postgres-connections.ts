@@ -1,0 +1,107 @@
+import type { ConnectionFilter, ConnectionKey, ConnectionStore, NewConnection } from "../tokens/connection.js";
+import { CONNECTION_COLUMNS } from "./connection-row.js";
+import {
+  CONNECTION_READ,
+  connectionFromPostgres,
+  type PostgresConnectionRead,
+  type PostgresConnectionRow,
+  postgresFromConnection,
+} from "./postgres-connection-row.js";
+import { createPostgresRenewalStore } from "./postgres-renewals.js";
+import type { Queries, Session } from "./postgres-session.js";
+import { createStatement } from "./postgres-statement.js";
+import { enqueueEvent } from "./postgres-webhook-events.js";
+
+/** Connections in PostgreSQL. @param now the clock of this process, milliseconds since the epoch. */
+export function createPostgresConnectionStore(session: Session, now: () => number): ConnectionStore {
+  const read = (row: PostgresConnectionRead) => connectionFromPostgres(row, now());
+  const readOne = (row: PostgresConnectionRead | undefined) => row && read(row);
+  return {
+    find: async (key) => readOne(await session.read(({ first }) => first(FIND, parametersFrom(key)))),
+    put: async (connection, at) => read(await session.write((queries) => put(queries, connection, at))),
+    list: async (filter) => (await session.read((queries) => list(queries, filter))).map(read),
+    delete: async (key, at) => readOne(await session.write((queries) => deleteOne(queries, key, at))),
+    ...createPostgresRenewalStore(session, read),
+  };
+}
+
+interface KeyParameters {
+  readonly application_id: string;
+  readonly user_id: Buffer;
+  readonly provider_name: string;
+}
+
+const FIND = createStatement<KeyParameters, PostgresConnectionRead>(
+  "find_connection",
+  `SELECT ${CONNECTION_READ} FROM connections
+   WHERE application_id = :application_id AND user_id = :user_id AND provider_name = :provider_name`,
+);
+
+/**
+ * A connection that is made again starts afresh: what is known of the old tokens says nothing of the new ones. It gets
+ * the new id, so that whatever a renewal of the old tokens still writes finds no row.
+ */
+const PUT = createStatement<PostgresConnectionRow, PostgresConnectionRead>(
+  "put_connection",
+  `INSERT INTO connections (${CONNECTION_COLUMNS})
+   VALUES (:id, :application_id, :user_id, :provider_name, :state, :access_token, :refresh_token,
+     :id_token, :token_type, :scope, :origin_parameters, :obtained_at, :expires_at, :state_reason,
+     :fail_count, :last_failed_at, :last_error_class, :next_try_at, :lease_until, :version, :created_at, :updated_at)
+   ON CONFLICT (application_id, user_id, provider_name) DO UPDATE SET
+     id = excluded.id, state = excluded.state, state_reason = NULL,
+     access_token = excluded.access_token, refresh_token = excluded.refresh_token,
+     previous_refresh_token = NULL, id_token = excluded.id_token,
+     token_type = excluded.token_type, scope = excluded.scope, origin_parameters = excluded.origin_parameters,
+     obtained_at = excluded.obtained_at, expires_at = excluded.expires_at, version = connections.version + 1,
+     lease_owner = NULL, lease_until = NULL, fail_count = 0, next_try_at = NULL, last_error_class = NULL,
+     last_failed_at = NULL, updated_at = excluded.updated_at
+   RETURNING ${CONNECTION_READ}`,
+);
+
+const LIST = createStatement<{ application_id: string; limit: number }, PostgresConnectionRead>(
+  "list_connections",
+  `SELECT ${CONNECTION_READ} FROM connections
+   WHERE application_id = :application_id ORDER BY user_id, provider_name LIMIT :limit`,
+);
+
+const LIST_OF_USER = createStatement<
+  { application_id: string; user_id: Buffer; limit: number },
+  PostgresConnectionRead
+>(
+  "list_connections_of_user",
+  `SELECT ${CONNECTION_READ} FROM connections
+   WHERE application_id = :application_id AND user_id = :user_id ORDER BY provider_name LIMIT :limit`,
+);
+
+const DELETE = createStatement<KeyParameters, PostgresConnectionRead>(
+  "delete_connection",
+  `DELETE FROM connections
+   WHERE application_id = :application_id AND user_id = :user_id AND provider_name = :provider_name
+   RETURNING ${CONNECTION_READ}`,
+);
+
+function parametersFrom({ applicationId, userId, providerName }: ConnectionKey): KeyParameters {
+  return { application_id: applicationId, user_id: Buffer.from(userId), provider_name: providerName };
+}
+
+async function put(queries: Queries, connection: NewConnection, now: number): Promise<PostgresConnectionRead> {
+  await enqueueEvent(queries, "connection.created", connection, now);
+  return (await queries.first(PUT, postgresFromConnection(connection, now))) as PostgresConnectionRead;
+}
+
+function list({ all }: Queries, { applicationId, userId, limit }: ConnectionFilter): Promise<PostgresConnectionRead[]> {
+  const parameters = { application_id: applicationId, limit };
+  return userId === undefined
+    ? all(LIST, parameters)
+    : all(LIST_OF_USER, { ...parameters, user_id: Buffer.from(userId) });
+}
+
+async function deleteOne(
+  queries: Queries,
+  key: ConnectionKey,
+  now: number,
+): Promise<PostgresConnectionRead | undefined> {
+  const row = await queries.first(DELETE, parametersFrom(key));
+  if (row !== undefined) await enqueueEvent(queries, "connection.deleted", key, now);
+  return row;
+}

@@ -1,0 +1,181 @@
+import type { Connection, Lease, RenewalFailure, RenewedTokens } from "../tokens/connection.js";
+import { CONNECTION_READ, type PostgresConnectionRead } from "./postgres-connection-row.js";
+import type { Queries, Session } from "./postgres-session.js";
+import { CLOCK, createStatement } from "./postgres-statement.js";
+import { enqueueEvent } from "./postgres-webhook-events.js";
+import type { RenewalStore } from "./renewals.js";
+
+/**
+ * After an outage, leases that ended during it are left to their owners for so long, in milliseconds: they hold answers
+ * of providers that they could not store, and try again every half second (tokens/until-stored.ts).
+ */
+const OWNERS_FIRST_MS = 2500;
+
+/**
+ * The lease row of threats 3.3 in PostgreSQL: every statement is a compare-and-swap on version or owner, by the
+ * database's clock, so no lock and no transaction is held while the provider is asked.
+ */
+export function createPostgresRenewalStore(
+  session: Session,
+  read: (row: PostgresConnectionRead) => Connection,
+): RenewalStore {
+  return {
+    takeLease: (connection, owner, leaseMs) =>
+      session.write(async (queries) => {
+        const row = await take(queries, connection, { owner, leaseMs, lostForMs: session.lostForMs() });
+        if (row === undefined) return undefined;
+        const previousRefreshToken = row.previous_refresh_token ?? undefined;
+        return { connection: read(row), owner, previousRefreshToken, wasAbandoned: row.lease_until !== null };
+      }),
+    commitRenewal: (lease, tokens, now) => session.write((queries) => commit(queries, lease, tokens, now)),
+    keepPreviousRefreshToken: ({ connection: { id } }, token) =>
+      session.write(async ({ run }) => void (await run(KEEP_PREVIOUS, { id, token }))),
+    recordFailure: (lease, failure, now) => session.write((queries) => fail(queries, lease, failure, now)),
+    extendLease: ({ connection: { id }, owner }, leaseMs) =>
+      session.write(async ({ run }) => void (await run(EXTEND, { id, owner, lease_ms: leaseMs }))),
+    releaseLease: ({ connection: { id }, owner }) =>
+      session.write(async ({ run }) => void (await run(RELEASE, { id, owner }))),
+    requireReauthorization: (connection, reason, now) =>
+      session.write((queries) => end(queries, connection, reason, now)),
+    findAbandoned: async (afterId, limit) =>
+      (await session.read(({ all }) => all(ABANDONED, { after_id: afterId, limit }))).map(read),
+  };
+}
+
+type LeaseRow = PostgresConnectionRead & {
+  readonly previous_refresh_token: Uint8Array | null;
+  readonly is_held: boolean;
+};
+
+/** The row stays locked for the few statements of the transaction, so that what is judged is what is changed. */
+const SELECT_FREE = createStatement<{ id: string; version: number }, LeaseRow>(
+  "select_free",
+  `SELECT ${CONNECTION_READ}, previous_refresh_token,
+     coalesce(lease_until > ${CLOCK} OR next_try_at > ${CLOCK}, false) AS is_held
+   FROM connections WHERE id = :id AND version = :version AND state = 'ACTIVE' FOR UPDATE`,
+);
+
+const TAKE = createStatement<{ id: string; owner: string; lease_ms: number }>(
+  "take_lease",
+  `UPDATE connections SET lease_owner = :owner, lease_until = ${CLOCK} + :lease_ms::bigint WHERE id = :id`,
+);
+
+async function take(
+  { first, run }: Queries,
+  { id, version }: Connection,
+  { owner, leaseMs, lostForMs }: { readonly owner: string; readonly leaseMs: number; readonly lostForMs: number },
+): Promise<LeaseRow | undefined> {
+  const row = await first(SELECT_FREE, { id, version });
+  if (row === undefined || row.is_held) return undefined;
+  if (row.lease_until !== null && lostForMs < OWNERS_FIRST_MS) return undefined;
+  await run(TAKE, { id, owner, lease_ms: leaseMs });
+  return row;
+}
+
+const COMMIT = createStatement<object>(
+  "commit_renewal",
+  `UPDATE connections SET state = 'ACTIVE', state_reason = NULL,
+     access_token = :access_token,
+     refresh_token = coalesce(:refresh_token, refresh_token), previous_refresh_token = NULL,
+     id_token = coalesce(:id_token, id_token), scope = coalesce(:scope, scope),
+     obtained_at = :obtained_at, expires_at = :expires_at,
+     version = version + 1, lease_owner = NULL, lease_until = NULL,
+     fail_count = 0, next_try_at = NULL, last_error_class = NULL, last_failed_at = NULL, updated_at = :now
+   WHERE id = :id
+     AND (version = :version::bigint OR (version = :version::bigint + 1 AND state = 'REAUTHORIZATION_REQUIRED'))`,
+);
+
+const STORED = createStatement<{ id: string }, { access_token: Buffer }>(
+  "stored_token",
+  "SELECT access_token FROM connections WHERE id = :id",
+);
+
+/**
+ * When the row has changed it may be our own doing: a commit whose answer was lost (threats A06). A sealed value is
+ * unique by its random IV, so the row that holds ours was written by us.
+ */
+async function commit(
+  { run, first }: Queries,
+  { connection }: Lease,
+  tokens: RenewedTokens,
+  now: number,
+): Promise<boolean> {
+  const changed = await run(COMMIT, {
+    id: connection.id,
+    version: connection.version,
+    access_token: tokens.accessToken,
+    refresh_token: tokens.refreshToken ?? null,
+    id_token: tokens.idToken ?? null,
+    scope: tokens.scope === undefined ? null : Buffer.from(tokens.scope),
+    obtained_at: tokens.obtainedAt,
+    expires_at: tokens.expiresAt ?? null,
+    now,
+  });
+  if (changed > 0) return true;
+  const stored = (await first(STORED, { id: connection.id }))?.access_token;
+  return stored?.equals(tokens.accessToken) ?? false;
+}
+
+const KEEP_PREVIOUS = createStatement<{ id: string; token: Uint8Array }>(
+  "keep_previous",
+  "UPDATE connections SET previous_refresh_token = :token WHERE id = :id",
+);
+
+/** Failures of another kind, or more than a day apart, are not the same trouble: the count starts again. */
+const FAIL = createStatement<object>(
+  "record_failure",
+  `UPDATE connections SET
+     fail_count = CASE WHEN last_failed_at > :now::bigint - 86400000 AND last_error_class = :error_class
+       THEN fail_count + 1 ELSE 1 END,
+     last_failed_at = :now::bigint, last_error_class = :error_class, next_try_at = ${CLOCK} + :wait_ms::bigint,
+     refresh_token = coalesce(:refresh_token::bytea, refresh_token),
+     version = CASE WHEN :refresh_token::bytea IS NULL THEN version ELSE version + 1 END,
+     lease_owner = NULL, lease_until = NULL, updated_at = :now::bigint
+   WHERE id = :id AND lease_owner = :owner`,
+);
+
+async function fail(
+  { run }: Queries,
+  { connection, owner }: Lease,
+  { errorClass, waitMs, refreshToken }: RenewalFailure,
+  now: number,
+): Promise<void> {
+  await run(FAIL, {
+    id: connection.id,
+    owner,
+    error_class: errorClass,
+    wait_ms: waitMs,
+    refresh_token: refreshToken ?? null,
+    now,
+  });
+}
+
+const RELEASE = createStatement<{ id: string; owner: string }>(
+  "release_lease",
+  "UPDATE connections SET lease_owner = NULL, lease_until = NULL WHERE id = :id AND lease_owner = :owner",
+);
+
+const EXTEND = createStatement<{ id: string; owner: string; lease_ms: number }>(
+  "extend_lease",
+  `UPDATE connections SET lease_until = ${CLOCK} + :lease_ms::bigint WHERE id = :id AND lease_owner = :owner`,
+);
+
+const END = createStatement<{ id: string; version: number; reason: string; now: number }>(
+  "require_reauthorization",
+  `UPDATE connections SET state = 'REAUTHORIZATION_REQUIRED', state_reason = :reason, lease_owner = NULL,
+     lease_until = NULL, version = version + 1, updated_at = :now
+   WHERE id = :id AND version = :version AND state = 'ACTIVE'`,
+);
+
+async function end(queries: Queries, connection: Connection, reason: string, now: number): Promise<boolean> {
+  const { id, version } = connection;
+  if ((await queries.run(END, { id, version, reason, now })) === 0) return false;
+  await enqueueEvent(queries, "connection.reauthorization_required", connection, now, reason);
+  return true;
+}
+
+const ABANDONED = createStatement<{ after_id: string; limit: number }, PostgresConnectionRead>(
+  "find_abandoned",
+  `SELECT ${CONNECTION_READ} FROM connections
+   WHERE lease_until IS NOT NULL AND lease_until < ${CLOCK} AND id > :after_id ORDER BY id LIMIT :limit`,
+);

@@ -1,0 +1,160 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type pg from "pg";
+import { RelayError } from "../errors.js";
+import {
+  isConflict,
+  isConnectionLost,
+  isConnectionOver,
+  PostgresError,
+  postgresErrorFrom,
+  storeErrorFrom,
+} from "./postgres-error.js";
+import { takeConnection } from "./postgres-pool.js";
+import type { Statement } from "./postgres-statement.js";
+
+/** Statements over one connection. */
+export interface Queries {
+  all<Parameters, Row>(statement: Statement<Parameters, Row>, parameters: Parameters): Promise<Row[]>;
+  first<Parameters, Row>(statement: Statement<Parameters, Row>, parameters: Parameters): Promise<Row | undefined>;
+  /** Resolves to how many rows were changed. */
+  run<Parameters, Row>(statement: Statement<Parameters, Row>, parameters: Parameters): Promise<number>;
+}
+
+/** Runs operations on the database; rejects with RelayError STORE_UNAVAILABLE when it cannot be used. */
+export interface Session {
+  /** Runs reads; each sees what was committed before it began. */
+  read<T>(work: (queries: Queries) => Promise<T>): Promise<T>;
+  /**
+   * Runs one transaction (READ COMMITTED). It may run more than once, but only one run is kept. When the connection
+   * ends during COMMIT nobody knows whether it was kept: STORE_UNAVAILABLE, and what must not be lost is written again
+   * by a statement that notices (threats A06).
+   */
+  write<T>(work: (queries: Queries) => Promise<T>): Promise<T>;
+  /** How long ago the database was last seen to go away, in milliseconds; Infinity when it never was. */
+  lostForMs(): number;
+}
+
+/** Pauses before a transaction is run again that was undone for another one's sake, in milliseconds. */
+const WAITS_MS = [5, 20, 80];
+
+/** Works over a pool. */
+export function createSession(pool: pg.Pool): Session {
+  /** Connections that have worked before: one of those may have ended while nobody looked. */
+  const known = new WeakSet<pg.PoolClient>();
+  let lostAt = Number.NEGATIVE_INFINITY;
+  const noteLoss = () => {
+    lostAt = performance.now();
+  };
+  pool.on("error", noteLoss);
+
+  /** Runs `begin` on a connection; on another one where the first had ended before, when nothing can have been done. */
+  async function use<T>(begin: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+    for (;;) {
+      const client = await takeConnection(pool);
+      const wasKnown = known.has(client);
+      known.add(client);
+      try {
+        return await begin(client);
+      } catch (error) {
+        if (!wasKnown || !isLoss(error)) throw error;
+        noteLoss();
+      }
+    }
+  }
+
+  async function translated<T>(run: () => Promise<T>): Promise<T> {
+    for (let tries = 0; ; tries += 1) {
+      try {
+        return await run();
+      } catch (error) {
+        if (isLoss(error)) noteLoss();
+        const waitMs = error instanceof PostgresError && isConflict(error) ? WAITS_MS[tries] : undefined;
+        if (waitMs === undefined) throw pool.ending ? stopping(error) : storeErrorFrom(error);
+        await delay(waitMs);
+      }
+    }
+  }
+
+  return {
+    read: (work) => translated(() => use((client) => released(client, work(queriesOf(client))))),
+    write: (work) =>
+      translated(async () => {
+        const client = await use((each) => begun(each));
+        return transact(client, work);
+      }),
+    lostForMs: () => performance.now() - lostAt,
+  };
+}
+
+async function begun(client: pg.PoolClient): Promise<pg.PoolClient> {
+  try {
+    await send(client, { text: "BEGIN" });
+    return client;
+  } catch (error) {
+    client.release(true);
+    throw error;
+  }
+}
+
+async function transact<T>(client: pg.PoolClient, work: (queries: Queries) => Promise<T>): Promise<T> {
+  try {
+    const value = await work(queriesOf(client));
+    await send(client, { text: "COMMIT" });
+    client.release();
+    return value;
+  } catch (error) {
+    await undo(client, error);
+    throw error;
+  }
+}
+
+/** A connection that cannot undo is closed, which undoes it as well. */
+async function undo(client: pg.PoolClient, cause: unknown): Promise<void> {
+  if (cause instanceof PostgresError && isConnectionOver(cause)) return client.release(true);
+  try {
+    await send(client, { text: "ROLLBACK" });
+    client.release();
+  } catch {
+    client.release(true);
+  }
+}
+
+async function released<T>(client: pg.PoolClient, result: Promise<T>): Promise<T> {
+  try {
+    const value = await result;
+    client.release();
+    return value;
+  } catch (error) {
+    client.release(error instanceof PostgresError && isConnectionOver(error));
+    throw error;
+  }
+}
+
+function queriesOf(client: pg.PoolClient): Queries {
+  const query = async <Parameters, Row>(statement: Statement<Parameters, Row>, parameters: Parameters) => {
+    const { name, text } = statement;
+    const result = await send(client, { name, text, values: statement.valuesFrom(parameters) });
+    return { rows: result.rows as Row[], count: result.rowCount ?? 0 };
+  };
+  return {
+    all: async (statement, parameters) => (await query(statement, parameters)).rows,
+    first: async (statement, parameters) => (await query(statement, parameters)).rows[0],
+    run: async (statement, parameters) => (await query(statement, parameters)).count,
+  };
+}
+
+async function send(client: pg.PoolClient, query: pg.QueryConfig): Promise<pg.QueryResult> {
+  try {
+    return await client.query(query);
+  } catch (error) {
+    throw postgresErrorFrom(error);
+  }
+}
+
+function isLoss(error: unknown): boolean {
+  return error instanceof PostgresError && isConnectionLost(error);
+}
+
+function stopping(cause: unknown): RelayError {
+  return new RelayError("STORE_UNAVAILABLE", "The relay is stopping. Try again.", { cause });
+}

@@ -1,0 +1,88 @@
+import { type PostgresLocation, textFromDatabaseLocation } from "../database-location.js";
+import { RelayError } from "../errors.js";
+import { cachedApplications, cachedConnections, createLookupCache } from "./lookup-cache.js";
+import { createPostgresApplicationStore } from "./postgres-applications.js";
+import { createPostgresConnectionStore } from "./postgres-connections.js";
+import type { PostgresError } from "./postgres-error.js";
+import { openErrorFrom } from "./postgres-error.js";
+import { createPostgresKeyCheckStore } from "./postgres-key-checks.js";
+import { migratePostgres, postgresVersion } from "./postgres-migrate.js";
+import { createPostgresOAuthClientStore } from "./postgres-oauth-clients.js";
+import { createPool, type PostgresLimits } from "./postgres-pool.js";
+import { createPostgresSealedRows } from "./postgres-sealed-rows.js";
+import { createSession, type Session } from "./postgres-session.js";
+import { createStatement } from "./postgres-statement.js";
+import { createPostgresTicketStore } from "./postgres-tickets.js";
+import { createPostgresWebhookStore } from "./postgres-webhooks.js";
+import type { Store } from "./store.js";
+
+/** A store in PostgreSQL, and how to use its database otherwise. */
+export interface PostgresStore extends Store {
+  readonly session: Session;
+  close(): Promise<void>;
+}
+
+/** What tests replace. */
+export interface PostgresStoreOptions {
+  /** Milliseconds since the epoch. */
+  readonly now?: () => number;
+}
+
+const PROBE = createStatement<object>("probe", "SELECT 1 FROM applications LIMIT 1");
+
+/**
+ * Opens the store and brings it to this version's schema. Rejects with StoreOpenError, whose message has neither user
+ * nor password, when the relay cannot start with this database.
+ */
+export async function openPostgresStore(
+  location: PostgresLocation,
+  limits: PostgresLimits,
+  { now = Date.now }: PostgresStoreOptions = {},
+): Promise<PostgresStore> {
+  const pool = createPool(location, limits);
+  const session = createSession(pool);
+  try {
+    await migratePostgres(session, textFromDatabaseLocation(location));
+  } catch (error) {
+    await pool.end();
+    throw openErrorFrom(textFromDatabaseLocation(location), causeOf(error));
+  }
+  return storeOver(session, now, () => pool.end());
+}
+
+/** Whether the database holds values that a new key would not open. Rejects with StoreOpenError. */
+export async function hasPostgresStore(location: PostgresLocation, limits: PostgresLimits): Promise<boolean> {
+  const pool = createPool(location, { ...limits, maxConnections: 1 });
+  const session = createSession(pool);
+  try {
+    if ((await postgresVersion(session)) === undefined) return false;
+    return (await createPostgresKeyCheckStore(session, Date.now).list()).length > 0;
+  } catch (error) {
+    throw openErrorFrom(textFromDatabaseLocation(location), causeOf(error));
+  } finally {
+    await pool.end();
+  }
+}
+
+function storeOver(session: Session, now: () => number, close: () => Promise<void>): PostgresStore {
+  const { applications, lookup } = cachedApplications(createPostgresApplicationStore(session), createLookupCache());
+  const cached = cachedConnections(createPostgresConnectionStore(session, now), createLookupCache());
+  return {
+    session,
+    applications,
+    connections: cached.connections,
+    lookups: { applications: lookup, connections: cached.lookup },
+    oauthClients: createPostgresOAuthClientStore(session),
+    tickets: createPostgresTicketStore(session),
+    webhooks: createPostgresWebhookStore(session),
+    keyChecks: createPostgresKeyCheckStore(session, now),
+    sealedRows: createPostgresSealedRows(session),
+    ready: () => session.read(async ({ run }) => void (await run(PROBE, {}))),
+    close,
+  };
+}
+
+/** At start the operator is told the code, where callers are told what it means to them. */
+function causeOf(error: unknown): unknown {
+  return error instanceof RelayError ? (error.cause as PostgresError) : error;
+}

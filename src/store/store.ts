@@ -1,0 +1,33 @@
+import type { ApplicationStore } from "../applications/application.js";
+import type { TicketStore } from "../authorization/ticket.js";
+import type { ConnectionStore } from "../tokens/connection.js";
+import type { OAuthClientStore } from "../tokens/oauth-client.js";
+import type { WebhookStore } from "../webhooks/webhook-store.js";
+import type { KeyCheckStore } from "./key-checks.js";
+import type { SealedRows } from "./sealed-rows.js";
+
+/** Everything that is kept, in SQLite or in PostgreSQL. Several processes may share it. */
+export interface Store {
+  readonly applications: ApplicationStore;
+  readonly connections: ConnectionStore;
+  readonly oauthClients: OAuthClientStore;
+  readonly tickets: TicketStore;
+  readonly webhooks: WebhookStore;
+  readonly keyChecks: KeyCheckStore;
+  readonly lookups: Lookups;
+  /** Everything that is sealed, for verify-keys.ts and reseal.ts. */
+  readonly sealedRows: readonly SealedRows[];
+  /** Rejects when the database cannot be read; cheap. */
+  ready(): Promise<void>;
+  /** Ends the use of the database; what is called afterwards rejects with STORE_UNAVAILABLE. */
+  close(): Promise<void> | void;
+}
+
+/**
+ * The two look-ups of every call. What another process changed may be seen up to a second late, what this one changed
+ * is seen at once. Whoever decides on a renewal reads `connections` itself.
+ */
+export interface Lookups {
+  readonly applications: Pick<ApplicationStore, "findByPublicKey">;
+  readonly connections: Pick<ConnectionStore, "find">;
+}

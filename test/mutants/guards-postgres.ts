@@ -1,0 +1,45 @@
+import { type Guard, guard } from "./guard.js";
+
+const RENEWALS = "store/postgres-renewals.ts";
+const SESSION = "store/postgres-session.ts";
+const CACHE = "store/lookup-cache.ts";
+const POOL = "store/postgres-pool.ts";
+const LOCATION = "database-location.ts";
+
+/** What several relays on PostgreSQL rely on. */
+export const POSTGRES_GUARDS: readonly Guard[] = [
+  guard(
+    "postgres: compare and swap",
+    RENEWALS,
+    [
+      "AND (version = :version::bigint OR (version = :version::bigint + 1 AND state = 'REAUTHORIZATION_REQUIRED'))",
+      "AND :version::bigint > 0",
+    ],
+    "store/lease",
+  ),
+  guard("postgres: one owner", RENEWALS, ["row === undefined || row.is_held", "row === undefined"], "store/lease"),
+  guard(
+    "postgres: own commit",
+    RENEWALS,
+    ["return stored?.equals(tokens.accessToken) ?? false", "return false"],
+    "store/postgres-session",
+  ),
+  guard(
+    "postgres: owners first after an outage",
+    RENEWALS,
+    ["lostForMs < OWNERS_FIRST_MS", "lostForMs < 0"],
+    "store/postgres-session",
+  ),
+  guard("postgres: another connection", SESSION, ["!wasKnown || !isLoss(error)", "true"], "store/postgres-session"),
+  guard("postgres: conflicts", SESSION, ["isConflict(error) ? WAITS_MS[tries]", "false ? 0"], "store/postgres-session"),
+  guard("postgres: durable commits", POOL, ["WHEN 'off' THEN 'on'", "WHEN 'off' THEN 'off'"], "store/postgres-session"),
+  guard("postgres: no standby", POOL, ['rows[0]?.read_only === "on"', "false"], "store/postgres-session"),
+  guard("postgres: staleness", CACHE, ["const MAX_STALE_MS = 1000", "const MAX_STALE_MS = 2000"], "store/lookup-cache"),
+  guard("postgres: own changes at once", CACHE, ["void entries.delete(key),", "void key,"], "store/lookup-cache"),
+  guard(
+    "postgres: verified TLS",
+    LOCATION,
+    ['? "disable" : "verify-full"', '? "disable" : "require"'],
+    "database-location",
+  ),
+];

@@ -1,0 +1,216 @@
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { type PostgresLocation, parseDatabaseLocation } from "../../src/database-location.js";
+import { openPostgresStore, type PostgresStore } from "../../src/store/postgres.js";
+import { createStatement } from "../../src/store/postgres-statement.js";
+import type { Connection, Lease, RenewedTokens } from "../../src/tokens/connection.js";
+import { createTestDatabase, POSTGRES_URL, type TestDatabase } from "../support/postgres.js";
+import { type PostgresProxy, startPostgresProxy } from "../support/postgres-proxy.js";
+import { sealerForTest } from "../tokens/sealer-for-test.js";
+import { applicationForTest, connectionForTest, NOW } from "./store-for-test.js";
+
+const sealer = sealerForTest();
+const TIMEOUT_MS = 1000;
+const UNAVAILABLE = { reason: "STORE_UNAVAILABLE" };
+
+let database: TestDatabase;
+beforeEach(async () => {
+  if (POSTGRES_URL !== undefined) database = await createTestDatabase();
+});
+afterEach(async () => {
+  await database?.remove();
+});
+
+async function open(url = database.url, timeoutMs = TIMEOUT_MS): Promise<PostgresStore> {
+  const store = await openPostgresStore(parseDatabaseLocation(url) as PostgresLocation, {
+    maxConnections: 3,
+    timeoutMs,
+  });
+  onTestFinished(() => store.close());
+  return store;
+}
+
+async function openThroughProxy(): Promise<{ store: PostgresStore; proxy: PostgresProxy }> {
+  const proxy = await startPostgresProxy(database.url);
+  const store = await open(proxy.url);
+  onTestFinished(() => proxy.close());
+  return { store, proxy };
+}
+
+async function connected(store: PostgresStore): Promise<Connection> {
+  const application = applicationForTest(sealer);
+  await store.applications.create(application);
+  const key = { applicationId: application.id, userId: "u", providerName: "github" };
+  return store.connections.put(connectionForTest(sealer, key, { refresh_token: "r" }), NOW);
+}
+
+async function leased(store: PostgresStore): Promise<Lease> {
+  return (await store.connections.takeLease(await connected(store), "me", 60_000)) as Lease;
+}
+
+const tokens = (text: string): RenewedTokens => ({
+  accessToken: Buffer.from(text),
+  refreshToken: Buffer.from(`refresh ${text}`),
+  idToken: undefined,
+  scope: undefined,
+  obtainedAt: NOW,
+  expiresAt: undefined,
+});
+
+const PID = createStatement<object, { pid: number }>("pid", "SELECT pg_backend_pid() AS pid, pg_sleep(0.05)");
+
+/** Has the server end every connection of a store, idle as they are. */
+async function endConnections({ session }: PostgresStore): Promise<void> {
+  const rows = await Promise.all([1, 2, 3].map(() => session.read(({ first }) => first(PID, {}))));
+  for (const row of rows) await database.query("SELECT pg_terminate_backend($1)", [row?.pid]);
+}
+
+describe.skipIf(POSTGRES_URL === undefined)("a connection that ends", () => {
+  it("while nobody uses it costs nothing, whatever comes next", async () => {
+    const store = await open();
+    const connection = await connected(store);
+    for (const use of [
+      () => store.ready(),
+      () => store.connections.find(connection),
+      () => store.applications.update("none", { name: "x" }, NOW),
+    ]) {
+      await endConnections(store);
+      await use();
+    }
+  });
+
+  it("before COMMIT has come leaves nothing; the tokens are stored when they are written again", async () => {
+    const { store, proxy } = await openThroughProxy();
+    const lease = await leased(store);
+    proxy.cut("before", "COMMIT");
+    await expect(store.connections.commitRenewal(lease, tokens("new"), NOW)).rejects.toMatchObject(UNAVAILABLE);
+    expect(await store.connections.find(lease.connection)).toMatchObject({ version: 1 });
+    expect(await store.connections.commitRenewal(lease, tokens("new"), NOW)).toBe(true);
+    expect(await store.connections.find(lease.connection)).toMatchObject({
+      version: 2,
+      accessToken: Buffer.from("new"),
+      refreshToken: Buffer.from("refresh new"),
+      leaseUntil: undefined,
+    });
+  });
+
+  it("before the answer to COMMIT has come: whoever writes again finds its own tokens stored", async () => {
+    const { store, proxy } = await openThroughProxy();
+    const lease = await leased(store);
+    proxy.cut("after", "COMMIT");
+    await expect(store.connections.commitRenewal(lease, tokens("new"), NOW)).rejects.toMatchObject(UNAVAILABLE);
+    expect(await store.connections.find(lease.connection)).toMatchObject({ version: 2 });
+    expect(await store.connections.commitRenewal(lease, tokens("new"), NOW)).toBe(true);
+    expect(await store.connections.commitRenewal(lease, tokens("another's"), NOW)).toBe(false);
+    expect(await store.connections.find(lease.connection)).toMatchObject({
+      version: 2,
+      accessToken: Buffer.from("new"),
+      refreshToken: Buffer.from("refresh new"),
+    });
+  });
+
+  it("in an outage leaves leases that ended meanwhile to their owners for a moment", async () => {
+    const store = await open();
+    const peer = await open();
+    const lease = await leased(store);
+    await store.connections.extendLease(lease, 0);
+    await endConnections(peer);
+    await peer.ready();
+    expect(await peer.connections.takeLease(lease.connection, "other", 60_000)).toBeUndefined();
+    expect(await store.connections.commitRenewal(lease, tokens("new"), NOW)).toBe(true);
+    const read = (await peer.connections.find(lease.connection)) as Connection;
+    expect(await peer.connections.takeLease(read, "other", 60_000)).toMatchObject({ wasAbandoned: false });
+  });
+});
+
+describe.skipIf(POSTGRES_URL === undefined)("a server that does not answer in time", () => {
+  it("ends a statement that waits for a lock, and goes on with the next", async () => {
+    const store = await open(database.url, 300);
+    const connection = await connected(store);
+    await database.query("BEGIN; SELECT * FROM connections FOR UPDATE");
+    await expect(store.connections.takeLease(connection, "me", 1)).rejects.toMatchObject(UNAVAILABLE);
+    await store.ready();
+    await database.query("ROLLBACK");
+    expect(await store.connections.takeLease(connection, "me", 1)).toBeDefined();
+  });
+
+  it("is given up when it says nothing at all", async () => {
+    const { store, proxy } = await openThroughProxy();
+    proxy.silence();
+    await expect(store.ready()).rejects.toMatchObject(UNAVAILABLE);
+    await expect(store.applications.update("x", { name: "x" }, NOW)).rejects.toMatchObject(UNAVAILABLE);
+  });
+
+  it("makes nobody wait for a connection for ever", async () => {
+    const store = await open(database.url, 300);
+    const slow = createStatement<object>("slow", "SELECT pg_sleep(0.25)");
+    const work = () => store.session.read(async ({ run }) => [await run(slow, {}), await run(slow, {})]);
+    const results = await Promise.allSettled([work(), work(), work(), store.ready()]);
+    expect(results.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "fulfilled", "rejected"]);
+  });
+});
+
+describe.skipIf(POSTGRES_URL === undefined)("transactions that are in each other's way", () => {
+  it("are run again, and both are done", async () => {
+    const store = await open();
+    for (const id of ["a", "b"]) await store.applications.create(applicationForTest(sealer, { id, name: "" }));
+    const append = createStatement<{ id: string }>(
+      "append",
+      "UPDATE applications SET name = name || '\\x2b'::bytea WHERE id = :id",
+    );
+    let waiting = 0;
+    let bothHaveOne: () => void = () => {};
+    const both = new Promise<void>((resolve) => (bothHaveOne = resolve));
+    const work = (first: string, second: string) =>
+      store.session.write(async ({ run }) => {
+        await run(append, { id: first });
+        if (++waiting === 2) bothHaveOne();
+        await both;
+        await run(append, { id: second });
+      });
+    await Promise.all([work("a", "b"), work("b", "a")]);
+    expect((await store.applications.list()).map(({ name }) => name)).toEqual(["++", "++"]);
+    expect(waiting).toBe(3);
+  });
+});
+
+describe.skipIf(POSTGRES_URL === undefined)("openPostgresStore()", () => {
+  const withOption = (option: string) => database.url.replace(/$/, encodeURIComponent(` -c ${option}`));
+  const setting = async (store: PostgresStore, name: string) => {
+    const show = createStatement<object, { value: string }>("show", `SELECT current_setting('${name}') AS value`);
+    return (await store.session.read(({ first }) => first(show, {})))?.value;
+  };
+
+  it("bounds statements and transactions, and makes commits durable that would not be", async () => {
+    const store = await open(withOption("synchronous_commit=off"));
+    expect(await setting(store, "synchronous_commit")).toBe("on");
+    expect(await setting(store, "statement_timeout")).toBe("1s");
+    const stronger = await open(withOption("synchronous_commit=remote_apply"));
+    expect(await setting(stronger, "synchronous_commit")).toBe("remote_apply");
+    expect(await setting(stronger, "idle_in_transaction_session_timeout")).toBe("1s");
+    expect(await setting(stronger, "application_name")).toBe("provider-call-relay");
+  });
+
+  it("takes the password from PGPASSWORD where the URL has none", async () => {
+    vi.stubEnv("PGPASSWORD", new URL(database.url).password);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    await (await open(database.url.replace(/:[^:@]*@/, "@"))).ready();
+  });
+
+  it.each([
+    ["a standby", () => withOption("default_transaction_read_only=on"), /standby/],
+    ["a wrong password", () => database.url.replace(/:[^:@]*@/, ":CANARY_wrong@"), /refuses the user or the password/],
+    ["a missing database", () => database.url.replace("/postgres?", "/missing?"), /does not exist at this server/],
+    ["nobody who listens", () => database.url.replace(/:\d+\//, ":1/"), /ECONNREFUSED/],
+    ["a server without TLS", () => `${database.url}&sslmode=verify-full`, /sslmode/],
+  ])("rejects for %s, and shows neither user nor password", async (_what, url, text) => {
+    // With nothing left to write at the start.
+    await open();
+    const error = await open(url()).then(
+      () => undefined,
+      (thrown: Error) => thrown,
+    );
+    expect(error?.name).toBe("StoreOpenError");
+    expect(error?.message).toMatch(text);
+    expect(error?.message).not.toMatch(/CANARY|@/);
+  });
+});
