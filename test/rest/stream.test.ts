@@ -209,9 +209,9 @@ describe("a stream", () => {
   it("has only until its head for the deadline of a call", async () => {
     const { body } = await open("/events");
     await new Promise((resolve) => setTimeout(resolve, 1_200));
-    socket.write(chunk("late"));
+    socket.write(chunk("late\n"));
     const events = body[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
-    expect((await events.next()).value?.toString()).toBe("late");
+    expect((await events.next()).value?.toString()).toBe("late\n");
     body.destroy();
     const silent = await open("/silence");
     expect(silent.statusCode).toBe(504);
@@ -243,6 +243,16 @@ describe("answers on the raw route", () => {
       expect(head?.statusCode).toBe(status);
       if (status !== 502) expect(body).toHaveLength(0);
     }
+  });
+
+  it("are ended where HTTP has no content, and the provider's socket is let go, though it sends some", async () => {
+    const opened = open("/asked");
+    const seen = provider.requests.length;
+    await provider.seen(seen + 1);
+    socket.write("HTTP/1.1 205 Reset Content\r\n\r\nsome\n");
+    const { statusCode, body } = await opened;
+    expect([statusCode, await body.text()]).toEqual([205, ""]);
+    await provider.openAtMost(0);
   });
 
   it("let a listed page read them, with the names of their fields", async () => {
