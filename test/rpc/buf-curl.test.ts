@@ -94,6 +94,7 @@ describe("buf curl", () => {
       "grpc.health.v1.Health/Watch",
       "grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
       CALL,
+      "relay.v1.RelayService/CallStream",
       "relay.v1.RelayService/CreateConnectLink",
       "relay.v1.RelayService/DeleteConnection",
       "relay.v1.RelayService/ListConnections",
