@@ -74,15 +74,14 @@ async function take(
 
 const COMMIT = createStatement<object>(
   "commit_renewal",
-  `UPDATE connections SET state = 'ACTIVE', state_reason = NULL,
+  `UPDATE connections SET
      access_token = :access_token,
      refresh_token = coalesce(:refresh_token, refresh_token), previous_refresh_token = NULL,
      id_token = coalesce(:id_token, id_token), scope = coalesce(:scope, scope),
      obtained_at = :obtained_at, expires_at = :expires_at,
      version = version + 1, lease_owner = NULL, lease_until = NULL,
      fail_count = 0, next_try_at = NULL, last_error_class = NULL, last_failed_at = NULL, updated_at = :now
-   WHERE id = :id
-     AND (version = :version::bigint OR (version = :version::bigint + 1 AND state = 'REAUTHORIZATION_REQUIRED'))`,
+   WHERE id = :id AND version = :version::bigint`,
 );
 
 const STORED = createStatement<{ id: string }, { access_token: Buffer }>(

@@ -11,10 +11,7 @@ export const POSTGRES_GUARDS: readonly Guard[] = [
   guard(
     "postgres: compare and swap",
     RENEWALS,
-    [
-      "AND (version = :version::bigint OR (version = :version::bigint + 1 AND state = 'REAUTHORIZATION_REQUIRED'))",
-      "AND :version::bigint > 0",
-    ],
+    ["WHERE id = :id AND version = :version::bigint`", "WHERE id = :id AND :version::bigint > 0`"],
     "store/lease",
   ),
   guard("postgres: one owner", RENEWALS, ["row === undefined || row.is_held", "row === undefined"], "store/lease"),

@@ -68,7 +68,7 @@ export const SECRET_GUARDS: readonly Guard[] = [
   guard(
     "renewal: compare and swap",
     "store/renewals.ts",
-    ["AND (version = :version OR (version = :version + 1 AND state = 'REAUTHORIZATION_REQUIRED'))", "AND :version > 0"],
+    ["WHERE id = :id AND version = :version`);", "WHERE id = :id AND :version > 0`);"],
     "store/lease",
   ),
   guard(
