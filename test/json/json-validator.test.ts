@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { createJsonChecker, isJson } from "../../src/json/json-checker.js";
 import { createJsonValidator, type JsonLimits, type JsonVerdict, validateJson } from "../../src/json/json-validator.js";
 
 const ACCEPTED = [
@@ -128,12 +129,23 @@ describe("validateJson()", () => {
     expect(verdictsOf(Buffer.from(hex.replaceAll(" ", ""), "hex"))).toEqual(["syntax", "syntax"]);
   });
 
+  it("says the same wherever in a block of 64 bytes a text lies", () => {
+    for (const text of [...ACCEPTED, ...REFUSED]) {
+      for (let shift = 0; shift < 64; shift++) {
+        const shifted = Buffer.from(`${" ".repeat(shift)}${text}`);
+        expect([shift, text, judge(shifted)]).toEqual([shift, text, expectedOf(shifted)]);
+        const inside = Buffer.from(`{"${"k".repeat(shift)}":[${text}]}`);
+        expect([shift, text, judge(inside)]).toEqual([shift, text, expectedOf(inside)]);
+      }
+    }
+  });
+
   it("takes nesting of a million levels, without stack", () => {
     const levels = 1_000_000;
-    expect(validateJson(Buffer.from("[".repeat(levels) + "]".repeat(levels)))).toBe("valid");
-    expect(validateJson(Buffer.from("[".repeat(levels) + "]".repeat(levels - 1)))).toBe("syntax");
-    expect(validateJson(Buffer.from(`${'[{"a":'.repeat(levels)}0${"}]".repeat(levels)}`))).toBe("valid");
-    expect(validateJson(Buffer.from(`${'[{"a":'.repeat(levels)}0${"]}".repeat(levels)}`))).toBe("syntax");
+    expect(judge(Buffer.from("[".repeat(levels) + "]".repeat(levels)))).toBe("valid");
+    expect(judge(Buffer.from("[".repeat(levels) + "]".repeat(levels - 1)))).toBe("syntax");
+    expect(judge(Buffer.from(`${'[{"a":'.repeat(levels)}0${"}]".repeat(levels)}`))).toBe("valid");
+    expect(judge(Buffer.from(`${'[{"a":'.repeat(levels)}0${"]}".repeat(levels)}`))).toBe("syntax");
   });
 
   it("remembers which brackets are open over word borders", () => {
@@ -141,9 +153,9 @@ describe("validateJson()", () => {
       const kinds = Array.from({ length: depth }, (_, level) => (level * 7 + depth) % 3 === 0);
       const open = kinds.map((isObject) => (isObject ? '{"a":' : "[")).join("");
       const closed = kinds.map((isObject) => (isObject ? "}" : "]")).reverse();
-      expect(validateJson(Buffer.from(`${open}0${closed.join("")}`))).toBe("valid");
+      expect(judge(Buffer.from(`${open}0${closed.join("")}`))).toBe("valid");
       closed[depth >> 1] = closed[depth >> 1] === "}" ? "]" : "}";
-      expect(validateJson(Buffer.from(`${open}0${closed.join("")}`))).toBe("syntax");
+      expect(judge(Buffer.from(`${open}0${closed.join("")}`))).toBe("syntax");
     }
   });
 
@@ -171,7 +183,7 @@ describe("validateJson()", () => {
   it("agrees with JSON.parse on every short text of JSON characters", () => {
     for (const text of shortTexts('{}[]",:\\01-.eEu+ \nt', 3)) {
       for (const whole of [text, `[${text}]`, `{"a":${text}}`, `{"a${text}`]) {
-        expect([whole, validateJson(Buffer.from(whole))]).toEqual([whole, expectedOf(Buffer.from(whole))]);
+        expect([whole, judge(Buffer.from(whole))]).toEqual([whole, expectedOf(Buffer.from(whole))]);
       }
     }
   });
@@ -181,7 +193,7 @@ describe("validateJson()", () => {
     for (const beginning of new Set(beginnings)) {
       for (let byte = 0; byte < 256; byte++) {
         const text = Buffer.concat([Buffer.from(beginning), Buffer.from([byte])]);
-        expect([text.toString("latin1"), validateJson(text)]).toEqual([text.toString("latin1"), expectedOf(text)]);
+        expect([text.toString("latin1"), judge(text)]).toEqual([text.toString("latin1"), expectedOf(text)]);
       }
     }
   });
@@ -208,10 +220,21 @@ describe("createJsonValidator()", () => {
       for (let before = 0; before < 20; before++) {
         for (let shift = 0; shift < 4; shift++) {
           const text = Buffer.from(`${" ".repeat(shift)}["${"x".repeat(before)}${stop}yyyyyyyy"]`);
-          expect([text.toString(), validateJson(text)]).toEqual([text.toString(), expectedOf(text)]);
+          expect([text.toString(), judge(text)]).toEqual([text.toString(), expectedOf(text)]);
         }
       }
     }
+  });
+
+  it("checks two texts in turns", () => {
+    const [one, other] = [createJsonChecker(), createJsonChecker()];
+    for (const chunk of ['{"a', '":[', "1", "]}"]) {
+      expect(one.push(Buffer.from(chunk))).toBe(true);
+      expect(isJson(Buffer.from("[tru]"))).toBe(false);
+      expect(other.push(Buffer.from("[ "))).toBe(true);
+    }
+    expect(one.end()).toBe(true);
+    expect(other.end()).toBe(false);
   });
 
   it("says false from the chunk on that is wrong, and keeps the first reason", () => {
@@ -244,18 +267,29 @@ describe("createJsonValidator()", () => {
 
 /** As a whole and byte by byte. */
 function verdictsOf(bytes: Uint8Array, limits?: JsonLimits): JsonVerdict[] {
-  const validator = createJsonValidator(limits);
-  for (let at = 0; at < bytes.length; at++) validator.push(bytes.subarray(at, at + 1));
-  return [validateJson(bytes, limits), validator.end()];
+  const borders = Array.from({ length: bytes.length - 1 }, (_, at) => at + 1);
+  return [judge(bytes, limits), verdictInChunks(bytes, borders, limits)];
 }
 
-function verdictInChunks(bytes: Uint8Array, cuts: readonly number[]): JsonVerdict {
-  const validator = createJsonValidator();
+/** The checker, which knows no limits, is to say the same as the validator of everything. */
+function judge(bytes: Uint8Array, limits?: JsonLimits): JsonVerdict {
+  const verdict = validateJson(bytes, limits);
+  if (limits === undefined) expect(isJson(bytes), bytes.toString()).toBe(verdict === "valid");
+  return verdict;
+}
+
+function verdictInChunks(bytes: Uint8Array, cuts: readonly number[], limits?: JsonLimits): JsonVerdict {
+  const validator = createJsonValidator(limits);
+  const checker = createJsonChecker();
   const borders = [0, ...cuts.map((cut) => cut % (bytes.length + 1)).sort((a, b) => a - b), bytes.length];
   for (let index = 1; index < borders.length; index++) {
-    validator.push(bytes.subarray(borders[index - 1], borders[index]));
+    const chunk = bytes.subarray(borders[index - 1], borders[index]);
+    validator.push(chunk);
+    checker.push(chunk);
   }
-  return validator.end();
+  const verdict = validator.end();
+  if (limits === undefined) expect(checker.end(), bytes.toString()).toBe(verdict === "valid");
+  return verdict;
 }
 
 function expectedOf(bytes: Uint8Array): JsonVerdict {
