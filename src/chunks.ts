@@ -2,14 +2,28 @@ import { bufferOf } from "./buffer-of.js";
 
 /** Most chunks that are kept as they came; then they become one. */
 const MAX_LOOSE = 1024;
+/** Pieces that are smaller on average cost more than the copy that makes one of them. */
+const MIN_PIECE_BYTES = 8 * 1024;
 
-/** The chunks of one body, in order. */
-export interface Chunks {
-  /** Bytes so far. */
+/** Bytes that lie in pieces, in order. */
+export interface Bytes {
   readonly length: number;
-  push(chunk: Uint8Array): void;
-  /** All of them in one piece; a single chunk is returned as it came, without a copy. */
+  /** Never many small ones. */
+  readonly pieces: readonly Uint8Array[];
+  /** All of them in one piece, of which it consists from then on; a single one is returned as it came, without a copy. */
   concat(): Buffer;
+}
+
+/** The chunks of one body, in order, as far as they have come. */
+export interface Chunks extends Bytes {
+  push(chunk: Uint8Array): void;
+}
+
+/** Bytes in one piece. */
+export function bytesOf(piece: Uint8Array): Bytes {
+  const chunks = createChunks();
+  chunks.push(piece);
+  return chunks;
 }
 
 /**
@@ -44,10 +58,23 @@ class ChunkList implements Chunks {
     this.#loose = undefined;
   }
 
+  get pieces(): readonly Uint8Array[] {
+    if (this.#only !== undefined) return [this.#only];
+    const all = this.#all();
+    return all.length * MIN_PIECE_BYTES <= this.length ? all : [this.concat()];
+  }
+
   concat(): Buffer {
-    if (this.#only !== undefined) return bufferOf(this.#only);
-    const all = [...(this.#blocks ?? []), ...(this.#loose ?? [])];
-    const [first] = all;
-    return all.length === 1 && first !== undefined ? bufferOf(first) : Buffer.concat(all, this.length);
+    if (this.#only === undefined) {
+      const all = this.#all();
+      this.#only = all.length === 1 ? all[0] : Buffer.concat(all, this.length);
+      this.#blocks = undefined;
+      this.#loose = undefined;
+    }
+    return bufferOf(this.#only as Uint8Array);
+  }
+
+  #all(): Uint8Array[] {
+    return [...(this.#blocks ?? []), ...(this.#loose ?? [])];
   }
 }

@@ -33,7 +33,7 @@ export function createTokenEndpoint(upstream: Upstream) {
     try {
       const answer = await upstream.send(request, { deadline: Number.POSITIVE_INFINITY, signal: limit.signal });
       const { statusCode, rawHeaders } = answer;
-      return { statusCode, body: answer.body, retryAfter: headerValue(rawHeaders, "retry-after") };
+      return { statusCode, body: answer.body.concat(), retryAfter: headerValue(rawHeaders, "retry-after") };
     } finally {
       limit.clear();
     }

@@ -35,16 +35,17 @@ const MODULE = new Module(Buffer.from(JSON_BLOCKS_WASM, "base64"));
  * Creates a checker for one JSON text (RFC 8259), any size, any depth.
  *
  * It accepts what `createJsonValidator()` without limits accepts, but cannot say why a text is refused, and needs a
- * quarter of the time. Its memory is its own, about 200 KiB: for a text that is here as a whole, `isJson()` is cheaper.
+ * quarter of the time. Its memory is its own and takes about 100 microseconds to make: for a text that is here as a
+ * whole, `isJson()` is cheaper.
  */
 export function createJsonChecker(): JsonChecker {
   return checkerWith(createBlocks());
 }
 
-/** Whether the bytes are one JSON value in UTF-8 (RFC 8259). */
-export function isJson(bytes: Uint8Array): boolean {
+/** Whether the bytes, or all the pieces one after the other, are one JSON value in UTF-8 (RFC 8259). */
+export function isJson(...pieces: readonly Uint8Array[]): boolean {
   const checker = checkerWith(SHARED);
-  return checker.push(bytes) && checker.end();
+  return pieces.every((piece) => checker.push(piece)) && checker.end();
 }
 
 /** For texts that are read in one go: nothing of one is left for the next. */

@@ -1,6 +1,8 @@
+import type { Bytes } from "../chunks.js";
+import { isJson } from "../json/json-checker.js";
 import { slicePath } from "../json/json-path.js";
 import { kindAt, textAt } from "../json/json-slice.js";
-import { validateJson } from "../json/json-validator.js";
+
 import type { ExpirySignal, Provider } from "./provider.js";
 
 type MemberSignal = Extract<ExpirySignal, { readonly member: string }>;
@@ -10,11 +12,13 @@ type MemberSignal = Extract<ExpirySignal, { readonly member: string }>;
  * A plain 401 needs no signal: it is not judged here. The body, which may be anything, is looked at only where a signal
  * of that status names a member of it; hardly any answer is.
  */
-export function isExpirySignal(provider: Provider, statusCode: number, body: Uint8Array): boolean {
+export function isExpirySignal(provider: Provider, statusCode: number, body: Bytes): boolean {
   const signals = provider.expirySignals.filter((signal) => signal.statusCode === statusCode);
   const byMember = signals.filter((signal): signal is MemberSignal => signal.member !== undefined);
   if (byMember.length < signals.length) return true;
-  return byMember.length > 0 && validateJson(body) === "valid" && byMember.some((signal) => isInBody(signal, body));
+  if (byMember.length === 0) return false;
+  const text = body.concat();
+  return isJson(text) && byMember.some((signal) => isInBody(signal, text));
 }
 
 /** Whether an answer with this status must be read before it is known what it says of the token. */

@@ -1,10 +1,11 @@
-import { validateJson } from "../json/json-validator.js";
+import { type Bytes, bytesOf } from "../chunks.js";
+import { isJson } from "../json/json-checker.js";
 import type { Redactor } from "../telemetry/redact.js";
 import { headerValue } from "../upstream/fields.js";
 import type { UpstreamAnswer } from "../upstream/request.js";
 import type { Answer, AnswerData, AnswerHead } from "./outcome.js";
 import { decodeText, isJsonType, isTextType, type MediaType, parseMediaType } from "./text.js";
-import { isJsonInTurns, redactedInTurns } from "./turns.js";
+import { judgedJson } from "./turns.js";
 
 /** How the body is to be mapped: by its type, as base64 whatever its type (GETFILE), or not at all. */
 export type AnswerForm = "auto" | "base64" | "body";
@@ -57,30 +58,30 @@ function mediaTypeFromRaw(raw: readonly string[], redactor: Redactor): MediaType
 }
 
 function dataFromBody(
-  body: Buffer,
+  body: Bytes,
   mediaType: MediaType,
   form: AnswerForm,
   redactor: Redactor,
 ): AnswerData | Promise<AnswerData> {
-  if (form === "body") return { kind: "body", bytes: redactor.bytes(body) };
+  if (form === "body") return { kind: "body", bytes: redactor.bytes(body.concat()) };
   if (body.length === 0) return { kind: "empty" };
   if (form === "auto" && isJsonType(mediaType.essence)) return jsonOrText(body, mediaType.charset, redactor);
   if (form === "auto" && isTextType(mediaType)) {
-    return { kind: "text", text: redactor.text(decodeText(body, mediaType.charset)) };
+    return { kind: "text", text: redactor.text(decodeText(body.concat(), mediaType.charset)) };
   }
-  return { kind: "binary", bytes: redactor.bytes(body) };
+  return { kind: "binary", bytes: redactor.bytes(body.concat()) };
 }
 
 /** JSON stays the provider's bytes; what only claims to be JSON becomes a string. */
-async function jsonOrText(body: Buffer, charset: string | undefined, redactor: Redactor): Promise<AnswerData> {
+async function jsonOrText(body: Bytes, charset: string | undefined, redactor: Redactor): Promise<AnswerData> {
   if (charset === undefined || charset === "utf-8" || charset === "utf8") {
-    const bytes = await redactedInTurns(body, redactor);
-    if (await isJsonInTurns(bytes)) return { kind: "json", text: bytes };
+    const { bytes, isJson } = await judgedJson(body, redactor);
+    if (isJson) return { kind: "json", text: bytes };
   }
   // In another charset, behind a byte order mark, or no JSON at all.
-  const text = redactor.text(decodeText(body, charset));
+  const text = redactor.text(decodeText(body.concat(), charset));
   const bytes = Buffer.from(text, "utf8");
-  return validateJson(bytes) === "valid" ? { kind: "json", text: bytes } : { kind: "text", text };
+  return isJson(bytes) ? { kind: "json", text: bytesOf(bytes) } : { kind: "text", text };
 }
 
 /** Names as received; fields that repeat are joined under the first spelling of their name. */

@@ -1,10 +1,11 @@
+import type { Bytes } from "../chunks.js";
 import { type ErrorType, RelayError } from "../errors.js";
 import type { Call } from "./call.js";
 
 /** The provider's body, mapped for a row. */
 export type AnswerData =
   /** One valid JSON value: the provider's own bytes (UTF-8), never parsed and printed again. */
-  | { readonly kind: "json"; readonly text: Uint8Array }
+  | { readonly kind: "json"; readonly text: Bytes }
   /** Text, decoded by its charset. */
   | { readonly kind: "text"; readonly text: string }
   /** Anything else; sent as base64. */

@@ -1,3 +1,4 @@
+import { type Bytes, bytesOf } from "../chunks.js";
 import { asksForBody } from "../providers/expiry-signal.js";
 import { headerValue } from "../upstream/fields.js";
 import type { Upstream, UpstreamAnswer, UpstreamStream } from "../upstream/request.js";
@@ -8,7 +9,7 @@ import { isJsonType, parseMediaType } from "./text.js";
 /** An answer of which only the beginning is here. */
 export interface StreamedAnswer extends UpstreamAnswer {
   /** What was looked at already; comes before the rest. */
-  readonly body: Buffer;
+  readonly body: Bytes;
   readonly stream: UpstreamStream;
 }
 
@@ -29,7 +30,7 @@ export function createStreamSender(upstream: Upstream): Sender<StreamedAnswer> {
       try {
         const { statusCode, rawHeaders } = stream;
         const body = speaksOfToken(allowed, stream) ? await startOf(stream.body) : NOTHING;
-        return { statusCode, rawHeaders, body, stream };
+        return { statusCode, rawHeaders, body: bytesOf(body), stream };
       } catch (error) {
         stream.close();
         throw error;

@@ -84,7 +84,7 @@ async function* partsFrom(
   try {
     stream.begin();
     yield { kind: "head", head };
-    for await (const piece of startedWith(body, stream.body)) {
+    for await (const piece of startedWith(body.concat(), stream.body)) {
       const bytes = redacting.push(piece);
       trace.streamedBytes += bytes.length;
       if (bytes.length > 0) yield { kind: "chunk", bytes };

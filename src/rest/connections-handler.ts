@@ -116,7 +116,7 @@ async function outcomeOf(options: ConnectionsHandlerOptions, method: Served, exc
   } catch (error) {
     const outcome = outcomeFromError(options.newCallId(), error, options.onFault);
     const status = error instanceof RelayError ? error.statusCode : 500;
-    return { status, body: Buffer.from(bodyFromOutcome(outcome, undefined)) };
+    return { status, body: bodyFromOutcome(outcome, undefined).concat() };
   }
 }
 

@@ -1,14 +1,18 @@
 import { bufferOf } from "../buffer-of.js";
+import { type Bytes, bytesOf, createChunks } from "../chunks.js";
 import { slicePath } from "../json/json-path.js";
 import type { Answer, AnswerData, Outcome } from "../relay/outcome.js";
 
-const EMPTY_OBJECT = Buffer.from("{}");
+const EMPTY_OBJECT = bytesOf(Buffer.from("{}"));
+
+/** Up to here one copy costs less than pieces that are written one by one. */
+const MAX_JOINED_BYTES = 16 * 1024;
 
 /**
  * The envelope of an outcome as bytes: `{"rows":[{…}]}`, pincStatus and statusCode first. The provider's JSON is
- * spliced in byte for byte.
+ * spliced in byte for byte, and not copied when it is large.
  */
-export function envelopeFromOutcome(outcome: Outcome): Buffer {
+export function envelopeFromOutcome(outcome: Outcome): Bytes {
   return outcome.result === "success"
     ? spliced(
         `{"rows":[{"pincStatus":"success","statusCode":${outcome.answer.statusCode}`,
@@ -19,13 +23,15 @@ export function envelopeFromOutcome(outcome: Outcome): Buffer {
 }
 
 /** The envelope, or the part of it that `x-pinc-response-data-at` asks for when there is one. */
-export function bodyFromOutcome(outcome: Outcome, dataAt: string | undefined): Buffer {
+export function bodyFromOutcome(outcome: Outcome, dataAt: string | undefined): Bytes {
   const data = outcome.answer?.data;
   // What nearly every client asks for that asks at all: there is nothing to put together and to search through.
-  if (dataAt === "rows.0.data" && data?.kind === "json") return bufferOf(data.text);
+  if (dataAt === "rows.0.data" && data?.kind === "json") return data.text;
   const envelope = envelopeFromOutcome(outcome);
-  const part = dataAt === undefined ? undefined : slicePath(envelope, dataAt);
-  return part === undefined ? envelope : envelope.subarray(part.start, part.end);
+  if (dataAt === undefined) return envelope;
+  const text = envelope.concat();
+  const part = slicePath(text, dataAt);
+  return part === undefined ? envelope : bytesOf(text.subarray(part.start, part.end));
 }
 
 function errorHead(outcome: Outcome & { result: "error" }): string {
@@ -35,13 +41,23 @@ function errorHead(outcome: Outcome & { result: "error" }): string {
   );
 }
 
-function spliced(head: string, answer: Answer | undefined, callId: string): Buffer {
+function spliced(head: string, answer: Answer | undefined, callId: string): Bytes {
   const tail = `,"callId":"${callId}"}]}`;
-  if (answer === undefined) return Buffer.from(head + tail);
+  if (answer === undefined) return bytesOf(Buffer.from(head + tail));
   const { name, value, encoding } = memberFrom(answer.data);
   const before = `${head},"contentType":${JSON.stringify(answer.contentType)},"${name}":`;
   const after = `${encoding},"headers":${headersJson(answer.headers)}${tail}`;
-  return typeof value === "string" ? Buffer.from(before + value + after) : joined(before, value, after);
+  if (typeof value === "string") return bytesOf(Buffer.from(before + value + after));
+  return value.length > MAX_JOINED_BYTES
+    ? around(before, value, after)
+    : bytesOf(joined(before, value.concat(), after));
+}
+
+/** No copy of the value. */
+function around(before: string, value: Bytes, after: string): Bytes {
+  const all = createChunks();
+  for (const piece of [Buffer.from(before), ...value.pieces, Buffer.from(after)]) all.push(piece);
+  return all;
 }
 
 /** One allocation, one copy of each part. */
@@ -54,7 +70,7 @@ function joined(before: string, value: Uint8Array, after: string): Buffer {
   return result;
 }
 
-function memberFrom(data: AnswerData): { name: "data" | "body"; value: string | Uint8Array; encoding: string } {
+function memberFrom(data: AnswerData): { name: "data" | "body"; value: string | Bytes; encoding: string } {
   switch (data.kind) {
     case "json":
       return { name: "data", value: data.text, encoding: "" };

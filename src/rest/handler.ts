@@ -1,4 +1,7 @@
 import type { OutgoingHttpHeaders } from "node:http";
+import type { Writable } from "node:stream";
+import type { Bytes } from "../chunks.js";
+import type { HttpResponse } from "../listener/exchange.js";
 import type { PathHandler } from "../listener/router.js";
 import type { CallDescription } from "../relay/call.js";
 import type { Outcome } from "../relay/outcome.js";
@@ -57,7 +60,17 @@ async function answerOutcome(
   if (cors !== undefined) Object.assign(fields, cors);
   if (mustClose(request)) fields.connection = "close";
   response.writeHead(options.httpStatus === "mirror" ? mirroredStatus(outcome) : 200, fields);
-  response.end(body);
+  endWith(response, body);
+}
+
+/** In one write to the socket. */
+function endWith(response: HttpResponse, { pieces }: Bytes): void {
+  const out: Writable = response;
+  if (pieces.length > 1) {
+    out.cork();
+    for (const piece of pieces.slice(0, -1)) out.write(piece);
+  }
+  out.end(pieces.at(-1));
 }
 
 /** A status that an HTTP response with a body cannot have stays in the row alone. */

@@ -12,7 +12,7 @@ export async function answerRow(
 ): Promise<void> {
   const cors = await corsFieldsFor(options.allowedOrigins, options.route, request, queryText);
   if (response.destroyed) return;
-  const body = bodyFromOutcome(outcome satisfies Outcome, undefined);
+  const body = bodyFromOutcome(outcome satisfies Outcome, undefined).concat();
   response.writeHead(outcome.statusCode, {
     "content-type": "application/json",
     "content-length": body.length,

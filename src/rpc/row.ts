@@ -44,7 +44,7 @@ export function rowFromOutcome(outcome: Outcome): ResultRow {
 function membersFrom(data: AnswerData): DataMembers {
   switch (data.kind) {
     case "json":
-      return jsonMembers(data.text);
+      return jsonMembers(data.text.concat());
     case "text":
       return { data: stringValue(data.text), dataEncoding: "", dataRounded: false };
     case "binary":

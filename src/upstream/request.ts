@@ -1,4 +1,5 @@
 import type { CallerSignal } from "../caller-signal.js";
+import type { Bytes } from "../chunks.js";
 
 /** One HTTP request to a provider, fully decided: nothing in it is caller text that was not judged. */
 export interface UpstreamRequest {
@@ -25,7 +26,7 @@ export interface UpstreamAnswer {
    */
   readonly rawHeaders: readonly string[];
   /** Body after transfer and content decoding. */
-  readonly body: Buffer;
+  readonly body: Bytes;
 }
 
 /** A provider's answer that is handed on as it comes. */

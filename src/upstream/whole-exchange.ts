@@ -1,4 +1,4 @@
-import { type Chunks, createChunks } from "../chunks.js";
+import { type Bytes, bytesOf, type Chunks, createChunks } from "../chunks.js";
 import { decodeBody } from "./decode.js";
 import { Exchange, isChunkedOrNone } from "./exchange.js";
 import type { AnswerFields } from "./fields.js";
@@ -45,10 +45,9 @@ export class WholeExchange extends Exchange<UpstreamAnswer> {
   /** The socket is free also while the body is being decoded. */
   protected finish(isSocketClean: boolean): true {
     this.pool.remove(this, isSocketClean);
-    const body = this.#chunks.concat();
     const encoding = this.#fields?.contentEncoding;
-    if (encoding === undefined || body.length === 0) this.#give(body);
-    else this.#decode(body, encoding);
+    if (encoding === undefined || this.#chunks.length === 0) this.#give(this.#chunks);
+    else this.#decode(this.#chunks.concat(), encoding);
     return true;
   }
 
@@ -62,13 +61,13 @@ export class WholeExchange extends Exchange<UpstreamAnswer> {
     decodeBody(body, encoding, maxResponseBytes).then(
       (decoded) => {
         this.#memory?.giveBack(most - COPIES * decoded.length);
-        this.#give(decoded);
+        this.#give(bytesOf(decoded));
       },
       (error: unknown) => this.fail(error),
     );
   }
 
-  #give(body: Buffer): void {
+  #give(body: Bytes): void {
     this.succeed({ statusCode: this.#statusCode, rawHeaders: this.#fields?.lines ?? [], body });
     this.end();
   }

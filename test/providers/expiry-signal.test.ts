@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { bytesOf } from "../../src/chunks.js";
 import { isExpirySignal } from "../../src/providers/expiry-signal.js";
 import { providerFrom } from "./provider-for-test.js";
 
@@ -42,10 +43,10 @@ describe("isExpirySignal()", () => {
     [403, '{"errors":[{},{"message":true}]}', false],
     [403, '{"errors":[]}', false],
   ])("%i %s: %s", (statusCode, body, expected) => {
-    expect(isExpirySignal(provider, statusCode, Buffer.from(body))).toBe(expected);
+    expect(isExpirySignal(provider, statusCode, bytesOf(Buffer.from(body)))).toBe(expected);
   });
 
   it("has none by default", () => {
-    expect(isExpirySignal(providerFrom({}), 401, Buffer.from("{}"))).toBe(false);
+    expect(isExpirySignal(providerFrom({}), 401, bytesOf(Buffer.from("{}")))).toBe(false);
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { bytesOf } from "../../src/chunks.js";
 import { answerFromUpstream } from "../../src/relay/answer.js";
 import { createRedactor } from "../../src/telemetry/redact.js";
 import { REDACTED } from "../../src/telemetry/redact-stream.js";
@@ -25,7 +26,7 @@ describe("answerFromUpstream()", () => {
   it("finds a token in a media type, which is put in lower case", async () => {
     const token = "CANARY_abcdefghijkl";
     const rawHeaders = ["Content-Type", `text/${token}`];
-    const upstream = { statusCode: 200, rawHeaders, body: Buffer.from("x") };
+    const upstream = { statusCode: 200, rawHeaders, body: bytesOf(Buffer.from("x")) };
     const answer = await answerFromUpstream(upstream, "auto", createRedactor([token]));
     expect(answer.statusCode).toBe(200);
     expect(JSON.stringify(answer).toLowerCase()).not.toContain(token.toLowerCase());

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createTokenEndpoint } from "../../src/authorization/token-endpoint.js";
+import { bytesOf } from "../../src/chunks.js";
 import type { RenewalTarget } from "../../src/tokens/renewal.js";
 import type { Upstream, UpstreamAnswer } from "../../src/upstream/request.js";
 
@@ -16,7 +17,7 @@ const TARGET: RenewalTarget = {
   defaultExpiresInS: undefined,
   allowPrivateNetwork: false,
 };
-const ANSWER = { statusCode: 200, rawHeaders: [], body: Buffer.from("{}") } as unknown as UpstreamAnswer;
+const ANSWER = { statusCode: 200, rawHeaders: [], body: bytesOf(Buffer.from("{}")) } satisfies UpstreamAnswer;
 const DEADLINE_MS = 8000;
 
 /** Answers after a time, as far as the limits it is given allow. */

@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
+import { bytesOf } from "../../src/chunks.js";
 import { answerFromUpstream } from "../../src/relay/answer.js";
 import { createRedactor } from "../../src/telemetry/redact.js";
 
 const TOKEN = "canary-token-0123456789";
 
 async function headersOf(...rawHeaders: string[]) {
-  const upstream = { statusCode: 200, rawHeaders, body: Buffer.alloc(0) };
+  const upstream = { statusCode: 200, rawHeaders, body: bytesOf(Buffer.alloc(0)) };
   return (await answerFromUpstream(upstream, "auto", createRedactor([TOKEN]))).headers;
 }
 
@@ -23,7 +24,11 @@ describe("a token echoed in repeated fields", () => {
     const parts = TOKEN.replace("-", ", ").split(", ");
     const echoed = createRedactor([parts.join(", ")]);
     const rawHeaders = parts.flatMap((part) => ["X-Echo", part]);
-    const answer = await answerFromUpstream({ statusCode: 200, rawHeaders, body: Buffer.alloc(0) }, "auto", echoed);
+    const answer = await answerFromUpstream(
+      { statusCode: 200, rawHeaders, body: bytesOf(Buffer.alloc(0)) },
+      "auto",
+      echoed,
+    );
     expect(answer.headers).toEqual([["X-Echo", "[redacted]"]]);
   });
 });

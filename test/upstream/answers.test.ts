@@ -41,7 +41,7 @@ async function expectBody(play: Play, body: string, method = "GET") {
   const peer = await badProvider(play);
   const client = upstream({ maxResponseBytes: 100_000 });
   const received = await client.send(get(peer.origin, { path: "/bad", method }), within());
-  expect(received.body.toString()).toBe(body);
+  expect(received.body.concat().toString()).toBe(body);
   expect(await textOf(client.send(get(peer.origin), within()))).toBe("fine");
   return { received, peer };
 }
@@ -120,7 +120,7 @@ describe("an answer", () => {
 
   it("in one piece is not copied", async () => {
     const peer = await provider(write(answer("one piece")));
-    const { body } = await upstream().send(get(peer.origin), within());
+    const body = (await upstream().send(get(peer.origin), within())).body.concat();
     expect(body.toString()).toBe("one piece");
     expect(body.byteOffset).toBeGreaterThan(0);
     expect(Buffer.from(body.buffer, 0, 15).toString()).toBe("HTTP/1.1 200 OK");
@@ -130,7 +130,7 @@ describe("an answer", () => {
     const body = Buffer.alloc(3_000_000, "0123456789");
     const peer = await provider(write(answer(body)));
     const received = await upstream().send(get(peer.origin), within());
-    expect(received.body.equals(body)).toBe(true);
+    expect(received.body.concat().equals(body)).toBe(true);
   });
 });
 
@@ -339,7 +339,7 @@ describe("an answer that comes early", () => {
     const request = get(peer.origin, { method: "POST", body: Buffer.alloc(8_000_000) });
     const received = await upstream().send(request, within());
     expect(received.statusCode).toBe(413);
-    expect(received.body.toString()).toBe("big");
+    expect(received.body.concat().toString()).toBe("big");
   });
 
   it("does not leave a half-sent request on a socket that is used again", async () => {

@@ -46,7 +46,7 @@ export function within(timeoutMs = 10_000, signal?: AbortSignal): UpstreamLimits
 
 /** Sends and gives back the body as text. */
 export async function textOf(sent: Promise<UpstreamAnswer>): Promise<string> {
-  return (await sent).body.toString();
+  return (await sent).body.concat().toString();
 }
 
 /** The RelayError of a call that must fail for this reason; its message must be fit for a caller. */
