@@ -139,32 +139,51 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   ),
   guard(
     "redaction of JSON is made",
-    "relay/answer.ts",
-    ["const bytes = await redactedInTurns(body, redactor);", "const bytes = body;"],
+    "relay/turns.ts",
+    ["if (slices.some(hasSecret)) return judgedAgain(redactor.bytes(body.concat()));", ""],
     "relay/answer",
   ),
   guard(
+    "redaction of large JSON is made",
+    "relay/turns.ts",
+    ["if (hasSecret(slice)) return judgedAgain(redactor.bytes(body.concat()));", ""],
+    "relay/turns",
+  ),
+  guard(
+    "redaction looks across the border of two pieces",
+    "relay/turns.ts",
+    ["mayOccurIn(slice) || (seam !== undefined && mayOccurIn(seam))", "mayOccurIn(slice)"],
+    "relay/turns",
+  ),
+  guard("redacted JSON is judged again", "relay/turns.ts", ["isJson: isJson(redacted)", "isJson: true"], "relay/turns"),
+  guard(
     "redaction of recoded JSON is made",
     "relay/answer.ts",
-    ["const text = redactor.text(decodeText(body, charset));", "const text = decodeText(body, charset);"],
+    [
+      "const text = redactor.text(decodeText(body.concat(), charset));",
+      "const text = decodeText(body.concat(), charset);",
+    ],
     "relay/answer",
   ),
   guard(
     "redaction of text is made",
     "relay/answer.ts",
-    ["text: redactor.text(decodeText(body, mediaType.charset))", "text: decodeText(body, mediaType.charset)"],
+    [
+      "text: redactor.text(decodeText(body.concat(), mediaType.charset))",
+      "text: decodeText(body.concat(), mediaType.charset)",
+    ],
     "relay/answer",
   ),
   guard(
     "redaction of bytes is made",
     "relay/answer.ts",
-    ['kind: "binary", bytes: redactor.bytes(body)', 'kind: "binary", bytes: body'],
+    ['kind: "binary", bytes: redactor.bytes(body.concat())', 'kind: "binary", bytes: body.concat()'],
     "relay/answer",
   ),
   guard(
     "redaction of body mode is made",
     "relay/answer.ts",
-    ['kind: "body", bytes: redactor.bytes(body)', 'kind: "body", bytes: body'],
+    ['kind: "body", bytes: redactor.bytes(body.concat())', 'kind: "body", bytes: body.concat()'],
     "relay/answer",
   ),
   guard(
