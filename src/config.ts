@@ -13,6 +13,10 @@ export interface ListenAddress {
 /** Everything the service can be told; made from the environment once, at start. */
 export interface Config {
   readonly listen: ListenAddress;
+  /** Where operators are served; `off`: nowhere. */
+  readonly adminListen: ListenAddress | "off";
+  /** In production a missing one stops the start instead of being created, as with the key file. */
+  readonly adminTokenFile: string;
   /** `https://relay.example.com`, where browsers reach the public port; undefined: where it listens. */
   readonly publicUrl: string | undefined;
   readonly database: DatabaseLocation;
@@ -55,6 +59,16 @@ const MAX_WORKERS = 128;
 /** Every setting, its default and the reason for it. */
 export const SETTINGS = [
   doc("RELAY_LISTEN", "127.0.0.1:8080", "host:port of the public port; loopback until you decide who may reach it"),
+  doc(
+    "RELAY_ADMIN_LISTEN",
+    "127.0.0.1:8081",
+    "host:port of the administration port, or off; it speaks TLS where the public port does",
+  ),
+  doc(
+    "RELAY_ADMIN_TOKEN_FILE",
+    "data/admin.tokens",
+    "admin tokens, NAME ROLE TOKEN a line; made at first use, must exist with NODE_ENV=production",
+  ),
   doc(
     "RELAY_PUBLIC_URL",
     "",
@@ -163,6 +177,8 @@ function configFromEnv(read: Reader, env: Readonly<Record<string, string | undef
     read(name, (value) => parseInteger(value, min, max), `a whole number from ${min} to ${max}`);
   return {
     listen: read("RELAY_LISTEN", parseAddress, "host:port, such as 127.0.0.1:8080"),
+    adminListen: read("RELAY_ADMIN_LISTEN", parseAdminListen, "host:port, such as 127.0.0.1:8081, or off"),
+    adminTokenFile: read("RELAY_ADMIN_TOKEN_FILE", text, "a path"),
     publicUrl:
       read("RELAY_PUBLIC_URL", parsePublicUrl, "an https origin, such as https://relay.example.com") || undefined,
     database: read("RELAY_DATABASE", parseDatabaseLocation, DATABASE_FORMAT),
@@ -192,15 +208,22 @@ function configFromEnv(read: Reader, env: Readonly<Record<string, string | undef
   };
 }
 
+function parseAdminListen(text: string): ListenAddress | "off" | undefined {
+  return text === "off" ? text : parseAddress(text);
+}
+
 function parseWorkers(text: string): number | undefined {
   return text === "auto" ? availableParallelism() : parseInteger(text, 1, MAX_WORKERS);
 }
 
 /** Settings that are each fine but not together. */
 function combinationProblems(config: Config): string[] {
-  const problems: string[] = [];
-  if (config.allowLoopback && !isLoopbackHost(config.listen.host)) {
-    problems.push("RELAY_ALLOW_LOOPBACK: is for development and cannot be used with a non-loopback RELAY_LISTEN");
+  const problems = [
+    ...listenProblems(config, "RELAY_LISTEN", config.listen),
+    ...(config.adminListen === "off" ? [] : listenProblems(config, "RELAY_ADMIN_LISTEN", config.adminListen)),
+  ];
+  if (config.adminListen !== "off" && isSamePort(config.listen, config.adminListen)) {
+    problems.push("RELAY_ADMIN_LISTEN: must be another port than that of RELAY_LISTEN");
   }
   if (config.allowLoopback && config.keyFileMustExist) {
     problems.push("RELAY_ALLOW_LOOPBACK: is for development and cannot be used with NODE_ENV=production");
@@ -208,10 +231,18 @@ function combinationProblems(config: Config): string[] {
   if ((config.tlsCertFile === undefined) !== (config.tlsKeyFile === undefined)) {
     problems.push("RELAY_TLS_CERT, RELAY_TLS_KEY: set both or neither");
   }
-  if (isIP(config.listen.host) === 0 && config.listen.host !== "localhost") {
-    problems.push("RELAY_LISTEN: the host must be an IP address or localhost");
-  }
   return problems;
+}
+
+function listenProblems({ allowLoopback }: Config, name: SettingName, { host }: ListenAddress): string[] {
+  if (isIP(host) === 0 && host !== "localhost") return [`${name}: the host must be an IP address or localhost`];
+  if (!allowLoopback || isLoopbackHost(host)) return [];
+  return [`RELAY_ALLOW_LOOPBACK: is for development and cannot be used with a non-loopback ${name}`];
+}
+
+/** Two ports that the system chooses are never the same. */
+function isSamePort(one: ListenAddress, other: ListenAddress): boolean {
+  return one.port !== 0 && one.port === other.port && one.host === other.host;
 }
 
 /** Switches of Node.js that take a guard of ours away (threats N16, L06). */

@@ -9,6 +9,7 @@ const OPERATOR_ERRORS: ReadonlyMap<string, FailureCode> = new Map([
   ["StoreNotEmptyError", 1],
   ["KeyFileError", 2],
   ["KeyMismatchError", 2],
+  ["AdminTokenFileError", 2],
   ["ProviderDefinitionError", 2],
 ]);
 

@@ -6,6 +6,7 @@ import { type Service, startService } from "./server.js";
 import { stopSignal } from "./stop-signal.js";
 import { createLogger, describeError } from "./telemetry/log.js";
 import { countForWorkers, shareOf } from "./workers/limits.js";
+import type { ServiceUrls } from "./workers/messages.js";
 import { supervise } from "./workers/supervisor.js";
 import { leave, stopOrder, tellStarted } from "./workers/worker.js";
 
@@ -39,13 +40,13 @@ export async function runService(
     countForWorkers();
     return supervise({ count: config.workers, logger, stop, graceMs: GRACE_MS });
   }
-  const started = (url: string) => logger.info({ url }, "listening");
+  const started = ({ url, adminUrl }: ServiceUrls) => logger.info({ adminUrl, url }, "listening");
   return serve(config, logger, { started, stopped: stop.then(() => 0) });
 }
 
 /** What is around one process that serves. */
 interface Surroundings {
-  readonly started: (url: string) => void;
+  readonly started: (urls: ServiceUrls) => void;
   /** Resolves when it is to end: to how long connections that rest are kept, in milliseconds. */
   readonly stopped: Promise<number>;
 }
@@ -58,7 +59,7 @@ async function serve(config: Config, logger: Logger, { started, stopped }: Surro
     process.stderr.write(`The relay cannot start: ${startProblem(error)}\n`);
     return operatorExitCode(error) ?? 1;
   }
-  started(service.url);
+  started(service);
   await service.close(GRACE_MS, await stopped);
   return 0;
 }

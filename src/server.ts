@@ -2,9 +2,11 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { RelayService } from "../gen/relay/v1/relay_pb.js";
 import { createAddressMatcher } from "./address-list.js";
+import { listenForOperators } from "./admin-port.js";
 import type { Config } from "./config.js";
 import { deliverWebhooks } from "./deliver-webhooks.js";
 import { createClientAddress } from "./listener/client-address.js";
+import type { TlsMaterial } from "./listener/http1.js";
 import { type Listener, listen } from "./listener/listener.js";
 import { createReadiness, type Readiness } from "./listener/readiness.js";
 import { createRouter, type PathHandler } from "./listener/router.js";
@@ -29,6 +31,8 @@ import { limiterOverWorkers } from "./workers/limits.js";
 export interface Service {
   /** `http://host:port`, or https with a certificate. */
   readonly url: string;
+  /** Where operators are served, written as `url`; undefined where that is switched off. */
+  readonly adminUrl: string | undefined;
   /**
    * Stops accepting, lets calls finish for at most `graceMs` milliseconds, then closes everything. Connections that rest
    * are kept for `quietMs` before that, so that whoever uses one is told to open another.
@@ -48,12 +52,20 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   try {
     const parts = await openParts(config, options, closers);
     const readiness = createReadiness(() => parts.store.ready());
-    const listener = await listenFor(config, parts, readiness);
-    parts.selfAddresses.push({ address: listener.address.host, port: listener.address.port });
+    const tls = await tlsFrom(config);
+    const listener = await listenFor(config, parts, readiness, tls);
+    closers.push(() => listener.close(0));
+    // Always after the public port: workers that let the system choose share their ports by order (node:cluster).
+    const adminListener = await listenForOperators(config, parts, readiness, tls);
+    const listeners = adminListener === undefined ? [listener] : [listener, adminListener];
+    parts.selfAddresses.push(...listeners.map(({ address: { host, port } }) => ({ address: host, port })));
     parts.self.publicUrl = publicUrlFrom(config, { host: config.listen.host, port: listener.address.port });
     const deliverer = deliverWebhooks(parts);
-    const close = closeAll(listener, deliverer, parts, readiness, closers);
-    return { url: listenUrlFrom(config, listener.address), close };
+    return {
+      url: listenUrlFrom(config, listener.address),
+      adminUrl: adminListener && listenUrlFrom(config, adminListener.address),
+      close: closeAll(listeners, deliverer, parts, readiness, closers),
+    };
   } catch (error) {
     for (const close of closers.reverse()) await close();
     throw error;
@@ -77,11 +89,16 @@ function relayFor(parts: Parts, rateLimiter: RateLimiter): Relay {
   });
 }
 
-async function listenFor(config: Config, parts: Parts, readiness: Readiness): Promise<Listener> {
+function listenFor(
+  config: Config,
+  parts: Parts,
+  readiness: Readiness,
+  tls: TlsMaterial | undefined,
+): Promise<Listener> {
   return listen({
     host: config.listen.host,
     port: config.listen.port,
-    tls: await tlsFrom(config),
+    tls,
     handler: createRouter(handlersFor(config, parts, readiness), readiness),
     onFault: parts.log.fault,
   });
@@ -125,14 +142,14 @@ function handlersFor(config: Config, parts: Parts, readiness: Readiness): readon
   ];
 }
 
-async function tlsFrom({ tlsCertFile, tlsKeyFile }: Config): Promise<{ cert: Buffer; key: Buffer } | undefined> {
+async function tlsFrom({ tlsCertFile, tlsKeyFile }: Config): Promise<TlsMaterial | undefined> {
   if (tlsCertFile === undefined || tlsKeyFile === undefined) return undefined;
   const [cert, key] = await Promise.all([readFile(tlsCertFile), readFile(tlsKeyFile)]);
   return { cert, key };
 }
 
 function closeAll(
-  listener: Listener,
+  listeners: readonly Listener[],
   deliverer: Deliverer,
   { renewer, authorization }: Parts,
   readiness: Readiness,
@@ -141,7 +158,8 @@ function closeAll(
   return async (graceMs: number, quietMs = 0) => {
     readiness.stop();
     // No renewal or delivery is begun any more; those that have begun end beside the calls.
-    await Promise.all([listener.close(graceMs, quietMs), renewer.close(), deliverer.close(graceMs)]);
+    const drained = listeners.map((listener) => listener.close(graceMs, quietMs));
+    await Promise.all([...drained, renewer.close(), deliverer.close(graceMs)]);
     // A code that is being redeemed gives tokens that exist nowhere else.
     await authorization.pending.settled();
     for (const close of [...closers].reverse()) await close();

@@ -30,6 +30,13 @@ describe("parseConfig()", () => {
     ["header dumps", { NODE_DEBUG: "timer,http" }],
     ["an inspector in production", { NODE_OPTIONS: "--inspect=0.0.0.0:9229", NODE_ENV: "production" }],
     ["a host name to listen on", { RELAY_LISTEN: "relay.example.com:80" }],
+    ["a host name for operators", { RELAY_ADMIN_LISTEN: "relay.example.com:81" }],
+    ["no port for operators", { RELAY_ADMIN_LISTEN: "OFF" }],
+    [
+      "loopback switch with a public address for operators",
+      { RELAY_ALLOW_LOOPBACK: "1", RELAY_ADMIN_LISTEN: "[::]:81" },
+    ],
+    ["one port for both", { RELAY_ADMIN_LISTEN: "127.0.0.1:8080" }],
   ])("refuses %s", (_what, env) => {
     expect(parseConfig(env)).toHaveProperty("problems.length", 1);
   });
@@ -43,6 +50,7 @@ describe("parseConfig()", () => {
     expect(parsed).toMatchObject({
       config: {
         listen: { host: "127.0.0.1", port: 8080 },
+        adminListen: { host: "127.0.0.1", port: 8081 },
         database: { kind: "sqlite", path: "data/relay.db" },
         keyFileMustExist: false,
         allowLoopback: false,

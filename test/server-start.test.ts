@@ -13,6 +13,7 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "relay-start-"));
   const parsed = parseConfig({
     RELAY_LISTEN: "127.0.0.1:0",
+    RELAY_ADMIN_LISTEN: "off",
     RELAY_DATABASE: `sqlite:${join(folder, "relay.db")}`,
     RELAY_KEY_FILE: join(folder, "relay.key"),
   });

@@ -2,6 +2,7 @@ import { access, constants } from "node:fs/promises";
 import type { Command } from "commander";
 import { type Config, parseConfig, SETTINGS, unknownSettings } from "../config.js";
 import { parseDatabaseLocation, textFromDatabaseLocation } from "../database-location.js";
+import { adminTokenProblems } from "./check-admin-tokens.js";
 import { addCommand } from "./command.js";
 import { usageError } from "./exit-error.js";
 import { writeJson, writeLine, writeNote } from "./output.js";
@@ -49,7 +50,7 @@ async function fileProblems(config: Config): Promise<string[]> {
     ...(await unreadable("RELAY_TLS_KEY", config.tlsKeyFile)),
     ...(config.keyFileMustExist ? await unreadable("RELAY_KEY_FILE", config.keyFile) : []),
   ];
-  return [...problems, ...(await definitionProblems(config))];
+  return [...problems, ...(await adminTokenProblems(config)), ...(await definitionProblems(config))];
 }
 
 async function unreadable(setting: string, path: string | undefined): Promise<string[]> {

@@ -55,8 +55,9 @@ function requestTo(relay: DemoRelay, method: string, url: string, payload?: stri
   return { providerName, publicKey, userId, method, url, payload, headers: {} };
 }
 
-function introduction({ relayUrl, sandboxOrigin, userId, providerName, publicKey }: DemoRelay): string {
+function introduction({ relayUrl, adminUrl, sandboxOrigin, userId, providerName, publicKey }: DemoRelay): string {
   return `The sandbox provider is at ${sandboxOrigin}, the relay at ${relayUrl}.
+Its administration port is at ${adminUrl}.
 User "${userId}" of the application ${publicKey} is connected to "${providerName}":
 the relay holds the access token, sealed. No caller ever sees it.`;
 }

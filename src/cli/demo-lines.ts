@@ -5,7 +5,7 @@ import type { DemoRelay } from "./demo-relay.js";
 
 /** Command lines to paste into another terminal, in the folder of the checkout. */
 export function demoLines(relay: DemoRelay): string {
-  const { relayUrl, sandboxOrigin, providerName, publicKey, userId } = relay;
+  const { relayUrl, adminUrl, adminToken, sandboxOrigin, providerName, publicKey, userId } = relay;
   const url = `${sandboxOrigin}/me`;
   const request = { providerName, publicKey, userId, url, method: "GET", payload: undefined, headers: {} };
   const target = { relayUrl, privateKey: undefined, responseMode: "data" } as const;
@@ -31,6 +31,10 @@ Typed, by server reflection:
 
 Connect an account of another user, in a browser:
   ${relayUrl}/oauth/connect?public_key=${publicKey}&user_id=grace
+
+Administer, with the token of this demo:
+  export ADMIN_TOKEN=${adminToken}
+  curl ${adminUrl}/relay.admin.v1.ApplicationService/ListApplications -H "authorization: Bearer $ADMIN_TOKEN" -H 'content-type: application/json' -d '{}'
 `;
 }
 

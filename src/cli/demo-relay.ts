@@ -1,5 +1,5 @@
 import { rmSync } from "node:fs";
-import { mkdtemp, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Config, parseConfig } from "../config.js";
@@ -18,6 +18,9 @@ import { putConnection } from "./put-connection.js";
 /** A relay with one application, one user and one connection. */
 export interface DemoRelay {
   readonly relayUrl: string;
+  readonly adminUrl: string;
+  /** Of an operator; opens nothing but this demo. */
+  readonly adminToken: string;
   readonly sandboxOrigin: string;
   readonly publicKey: string;
   readonly userId: string;
@@ -30,6 +33,7 @@ const PROVIDER_NAME = "sandbox";
 const USER_ID = "ada";
 /** The same each time, so that command lines can be kept; it opens nothing but the sandbox of a running demo. */
 const PUBLIC_KEY = "demo-public-key-for-the-sandbox-only";
+const ADMIN_PORT = 8081;
 const SANDBOX_PORT = 8090;
 /** Whoever leaves the demo running overnight still has a token. */
 const TOKEN_LIFETIME_SECONDS = 7 * 24 * 60 * 60;
@@ -50,10 +54,12 @@ export async function startDemo(port: number): Promise<DemoRelay> {
   };
   try {
     const config = await prepareConfig(folder, port, sandbox);
-    service = await startService(config, { logger: createLogger(config.logLevel) });
+    service = await startServiceNear(config);
     const publicKey = await connectUser(config, sandbox);
-    const { url: relayUrl } = service;
-    return { relayUrl, sandboxOrigin: sandbox.origin, publicKey, userId: USER_ID, providerName: PROVIDER_NAME, close };
+    const { url: relayUrl, adminUrl = "" } = service;
+    const adminToken = await readAdminToken(config);
+    const user = { publicKey, userId: USER_ID, providerName: PROVIDER_NAME };
+    return { relayUrl, adminUrl, adminToken, sandboxOrigin: sandbox.origin, ...user, close };
   } catch (error) {
     await close(0);
     throw error;
@@ -71,12 +77,26 @@ async function startSandboxNear(port: number): Promise<Sandbox> {
   }
 }
 
+/** With its administration port on a free one when the usual one is taken. */
+async function startServiceNear(config: Config): Promise<Service> {
+  const options = { logger: createLogger(config.logLevel) };
+  try {
+    return await startService(config, options);
+  } catch (error) {
+    const { code, port } = error as NodeJS.ErrnoException & { readonly port?: number };
+    if (code !== "EADDRINUSE" || port !== ADMIN_PORT) throw error;
+    return startService({ ...config, adminListen: { host: "127.0.0.1", port: 0 } }, options);
+  }
+}
+
 /** Only the log level comes from the environment: the demo is the same on every machine. */
 async function prepareConfig(folder: string, port: number, sandbox: Sandbox): Promise<Config> {
   const definition = join(folder, "sandbox.json");
   await writeFile(definition, JSON.stringify(sandbox.providerDefinition(PROVIDER_NAME)));
   const parsed = parseConfig({
     RELAY_LISTEN: `127.0.0.1:${port}`,
+    RELAY_ADMIN_LISTEN: `127.0.0.1:${port === 0 ? 0 : ADMIN_PORT}`,
+    RELAY_ADMIN_TOKEN_FILE: join(folder, "admin.tokens"),
     RELAY_DATABASE: `sqlite:${join(folder, "relay.db")}`,
     RELAY_KEY_FILE: join(folder, "relay.key"),
     RELAY_PROVIDERS: definition,
@@ -85,6 +105,11 @@ async function prepareConfig(folder: string, port: number, sandbox: Sandbox): Pr
   });
   if ("problems" in parsed) throw usageError(parsed.problems.join("\n"));
   return parsed.config;
+}
+
+/** The one that the service made at its start. */
+async function readAdminToken({ adminTokenFile }: Config): Promise<string> {
+  return /^operator operator (\S+)$/m.exec(await readFile(adminTokenFile, "utf8"))?.[1] ?? "";
 }
 
 /** What an operator does with `relay app create` and `relay connection put`, by the same code. */

@@ -1,5 +1,7 @@
 import type { Revocation } from "../authorization/disconnect.js";
+import type { Config } from "../config.js";
 import type { ConnectionKey } from "../tokens/connection.js";
+import type { SelfAddress } from "../upstream/dial.js";
 import { loadCatalog } from "./environment.js";
 import type { OpenStore } from "./open-store.js";
 
@@ -16,8 +18,8 @@ export async function disconnectConnection(
     import("../authorization/token-endpoint.js"),
     import("../upstream/client.js"),
   ]);
-  const { connectTimeoutMs, maxResponseBytes, upstreamReuse: reuse, allowLoopback, listen } = config;
-  const selfAddresses = () => [{ address: listen.host, port: listen.port }];
+  const { connectTimeoutMs, maxResponseBytes, upstreamReuse: reuse, allowLoopback } = config;
+  const selfAddresses = () => selfAddressesFrom(config);
   const upstream = createUpstream({ connectTimeoutMs, maxResponseBytes, reuse, allowLoopback, selfAddresses });
   try {
     return await disconnect(
@@ -37,4 +39,10 @@ export async function disconnectConnection(
   } finally {
     await upstream.close();
   }
+}
+
+/** Where the service listens, if it runs. */
+function selfAddressesFrom({ listen, adminListen }: Config): readonly SelfAddress[] {
+  const ports = adminListen === "off" ? [listen] : [listen, adminListen];
+  return ports.map(({ host, port }) => ({ address: host, port }));
 }

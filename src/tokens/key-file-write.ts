@@ -1,27 +1,11 @@
-import { randomBytes } from "node:crypto";
-import { type FileHandle, link, mkdir, open, readFile, realpath, rename, stat, unlink } from "node:fs/promises";
+import { type FileHandle, readFile, realpath, rename, stat } from "node:fs/promises";
 import { dirname } from "node:path";
+import { createSecretFile, syncFolder, writeNewFile } from "../secret-file.js";
 import { createKeyLine, KeyFileError, parseKeyFile } from "./key-file.js";
 
-/**
- * Creates a key file with one new key, mode 0600. Leaves a file alone that another process created meanwhile.
- *
- * The file appears under its name only when it is complete and on disk: written beside it, then linked, which fails
- * when the name is taken.
- */
+/** Creates a key file with one new key, mode 0600. Leaves a file alone that another process created meanwhile. */
 export async function createKeyFile(path: string): Promise<void> {
-  const folder = dirname(path);
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  const draft = `${path}.${randomBytes(6).toString("hex")}`;
-  try {
-    await writeNewFile(draft, async (file) => file.writeFile(createKeyLine().line));
-    await link(draft, path).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== "EEXIST") throw error;
-    });
-  } finally {
-    await unlink(draft).catch(ignoreMissing);
-  }
-  await syncFolder(folder);
+  await createSecretFile(path, createKeyLine().line);
 }
 
 /**
@@ -61,36 +45,8 @@ function problemOf(cause: unknown): string {
     : `cannot be replaced (${code ?? "unknown error"})`;
 }
 
-/** Creates a file with mode 0600, which must not exist, and removes it again when it cannot be filled. */
-async function writeNewFile(path: string, fill: (file: FileHandle) => Promise<void>): Promise<void> {
-  const file = await open(path, "wx", 0o600);
-  try {
-    await fill(file);
-    await file.sync();
-  } catch (error) {
-    await unlink(path).catch(ignoreMissing);
-    throw error;
-  } finally {
-    await file.close();
-  }
-}
-
 /** Root that rotates for another user must leave the file readable to that user. */
 async function keepOwner(file: FileHandle, uid: number, gid: number): Promise<void> {
   const own = await file.stat();
   if (own.uid !== uid || own.gid !== gid) await file.chown(uid, gid);
-}
-
-/** Makes a new name in a folder survive a power loss (fsync(2), NOTES). */
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, "r");
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
-}
-
-function ignoreMissing(error: NodeJS.ErrnoException): void {
-  if (error.code !== "ENOENT") throw error;
 }

@@ -1,7 +1,13 @@
-/** What a worker tells its supervisor: it serves. */
-export interface StartedMessage {
-  readonly type: "started";
+/** Where a service listens. */
+export interface ServiceUrls {
   readonly url: string;
+  /** The administration port; undefined where it is switched off. */
+  readonly adminUrl: string | undefined;
+}
+
+/** What a worker tells its supervisor: it serves. */
+export interface StartedMessage extends ServiceUrls {
+  readonly type: "started";
 }
 
 /** What a supervisor tells a worker: to finish what it has and end. */

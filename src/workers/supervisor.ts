@@ -2,7 +2,7 @@ import cluster, { type Worker } from "node:cluster";
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Logger } from "pino";
-import { isStarted, type StopMessage } from "./messages.js";
+import { isStarted, type ServiceUrls, type StopMessage } from "./messages.js";
 
 /** What supervising needs. */
 export interface SupervisorOptions {
@@ -40,7 +40,7 @@ export async function supervise(options: SupervisorOptions): Promise<number> {
   for (let more = 1; more < count; more++) await supervisor.start();
   const onHangup = () => void supervisor.restart();
   process.on("SIGHUP", onHangup);
-  logger.info({ url: first.url, workers: count }, "listening");
+  logger.info({ adminUrl: first.adminUrl, url: first.url, workers: count }, "listening");
   await options.stop;
   process.off("SIGHUP", onHangup);
   return supervisor.stop();
@@ -60,15 +60,15 @@ class Supervisor {
   }
 
   /** Starts a worker. Resolves to where it listens, or to its exit code when it could not start. */
-  async start(): Promise<{ readonly worker: Worker; readonly url: string } | number> {
+  async start(): Promise<(ServiceUrls & { readonly worker: Worker }) | number> {
     const worker = cluster.fork();
     // What could not be sent to one that is ending; its exit says the rest.
     worker.on("error", () => {});
-    const url = await startedUrl(worker);
-    if (url === undefined) return exitCodeOf(worker);
+    const urls = await startedUrls(worker);
+    if (urls === undefined) return exitCodeOf(worker);
     this.#serving.set(worker, performance.now());
     worker.once("exit", () => void this.#onExit(worker));
-    return { worker, url };
+    return { worker, url: urls.url, adminUrl: urls.adminUrl };
   }
 
   /** Replaces every worker with a new one; a second call waits for the first to be done. */
@@ -130,12 +130,12 @@ class Supervisor {
 }
 
 /** Where the worker listens; undefined when it ended before, or took too long and was ended. */
-async function startedUrl(worker: Worker): Promise<string | undefined> {
+async function startedUrls(worker: Worker): Promise<ServiceUrls | undefined> {
   const killer = setTimeout(() => worker.process.kill("SIGKILL"), START_MS);
   try {
     return await new Promise((resolve) => {
       worker.on("message", (message: unknown) => {
-        if (isStarted(message)) resolve(message.url);
+        if (isStarted(message)) resolve(message);
       });
       worker.once("exit", () => resolve(undefined));
     });

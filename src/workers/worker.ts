@@ -1,9 +1,9 @@
 import cluster from "node:cluster";
-import { isStop, type StartedMessage } from "./messages.js";
+import { isStop, type ServiceUrls, type StartedMessage } from "./messages.js";
 
 /** Tells the supervisor that this worker serves. */
-export function tellStarted(url: string): void {
-  const message: StartedMessage = { type: "started", url };
+export function tellStarted({ url, adminUrl }: ServiceUrls): void {
+  const message: StartedMessage = { type: "started", url, adminUrl };
   process.send?.(message);
 }
 

@@ -75,6 +75,7 @@ function environmentOf(folder: string, providerPort: number): Record<string, str
   writeFileSync(join(definitions, `${PROVIDER_NAME}.json`), JSON.stringify(definition));
   return {
     RELAY_LISTEN: "127.0.0.1:0",
+    RELAY_ADMIN_LISTEN: "off",
     RELAY_DATABASE: `sqlite:${join(folder, "relay.db")}`,
     RELAY_KEY_FILE: join(folder, "relay.key"),
     RELAY_PROVIDERS: definitions,

@@ -102,6 +102,7 @@ export async function startWorld(script: string, { graceMs = 0, database }: Worl
 function environmentOf({ folder }: Harness, { url }: WorldDatabase): Record<string, string> {
   return {
     RELAY_LISTEN: "127.0.0.1:0",
+    RELAY_ADMIN_LISTEN: "off",
     RELAY_DATABASE: url,
     RELAY_KEY_FILE: join(folder, "relay.key"),
     RELAY_PROVIDERS: join(folder, "provider-0.json"),

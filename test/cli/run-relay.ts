@@ -36,7 +36,12 @@ export interface CliFolder {
 export function createFolder(): CliFolder {
   const path = mkdtempSync(join(tmpdir(), "relay-cli-test-"));
   onTestFinished(() => rmSync(path, { recursive: true, force: true }));
-  const env = { RELAY_DATABASE: `sqlite:${join(path, "relay.db")}`, RELAY_KEY_FILE: join(path, "relay.key") };
+  const env = {
+    RELAY_ADMIN_LISTEN: "off",
+    RELAY_ADMIN_TOKEN_FILE: join(path, "admin.tokens"),
+    RELAY_DATABASE: `sqlite:${join(path, "relay.db")}`,
+    RELAY_KEY_FILE: join(path, "relay.key"),
+  };
   const spawnRelay = (args: readonly string[], more: Env = {}) =>
     // Nothing of the machine's own RELAY_ settings comes through.
     spawn(process.execPath, [RELAY, ...args], { cwd: path, env: { PATH: process.env["PATH"] ?? "", ...env, ...more } });
@@ -94,11 +99,11 @@ export function lineFrom<Found>(
 export async function startServe(
   folder: CliFolder,
   env: Env = {},
-): Promise<{ url: string; child: ReturnType<CliFolder["start"]> }> {
+): Promise<{ url: string; adminUrl: string; child: ReturnType<CliFolder["start"]> }> {
   const child = folder.start(["serve"], { RELAY_LISTEN: "127.0.0.1:0", ...env });
-  const url = await lineFrom(child, (line) => {
+  const { url, adminUrl = "" } = await lineFrom(child, (line) => {
     const entry = JSON.parse(line);
-    return entry.msg === "listening" ? String(entry.url) : undefined;
+    return entry.msg === "listening" ? (entry as { url: string; adminUrl?: string }) : undefined;
   });
-  return { url, child };
+  return { url, adminUrl, child };
 }

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { copyFileSync } from "node:fs";
+import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { request } from "undici";
 import { describe, expect, it } from "vitest";
@@ -13,6 +13,38 @@ describe("relay serve", () => {
     await answer.body.dump();
     child.kill(signal);
     expect(await once(child, "close")).toEqual([0, null]);
+  });
+
+  it("makes a token for operators at first use, and tells nobody but the file", async () => {
+    const folder = createFolder();
+    const { adminUrl, child } = await startServe(folder, { RELAY_ADMIN_LISTEN: "127.0.0.1:0" });
+    const token = readFileSync(join(folder.path, "admin.tokens"), "utf8").trim().split(" ").at(-1) ?? "";
+    const answer = await request(`${adminUrl}/relay.admin.v1.ApplicationService/ListApplications`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      body: "{}",
+    });
+    expect([answer.statusCode, await answer.body.json()]).toEqual([200, {}]);
+    const ended = finished(child);
+    child.kill("SIGTERM");
+    const { exitCode, stdout, stderr } = await ended;
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
+    expect(stdout).not.toContain(token);
+  });
+
+  it.each([
+    ["missing in production", undefined, { NODE_ENV: "production" }, /^.*Token file \S+: does not exist; make it/],
+    ["malformed", "alice operator CANARY_short", {}, /^.*Token file \S+: line 1: the token must be/],
+  ])("does not start with a token file that is %s", async (_what, text, env, problem) => {
+    const folder = createFolder();
+    await folder.json(["app", "create", "A"]);
+    if (text !== undefined) writeFileSync(join(folder.path, "admin.tokens"), text);
+    const settings = { ...env, RELAY_LISTEN: "127.0.0.1:0", RELAY_ADMIN_LISTEN: "127.0.0.1:0" };
+    for (const command of [["serve"], ["config", "check"]]) {
+      const { exitCode, stderr } = await folder.run(command, { env: settings });
+      expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: expect.stringMatching(problem) });
+      expect(stderr).not.toContain("CANARY");
+    }
   });
 
   it("exits with 2 and every problem when the environment is wrong", async () => {

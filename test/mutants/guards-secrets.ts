@@ -138,7 +138,7 @@ export const SECRET_GUARDS: readonly Guard[] = [
   ),
   guard(
     "key file: mode 0600",
-    "tokens/key-file-write.ts",
+    "secret-file.ts",
     ['open(path, "wx", 0o600)', 'open(path, "wx", 0o644)'],
     "tokens/keyring",
   ),

@@ -14,16 +14,19 @@ async function freePort(): Promise<number> {
 }
 
 it("never calls the relay itself, though a definition lists it (N15)", async () => {
-  const port = await freePort();
+  const [port, adminPort] = [await freePort(), await freePort()];
+  const origins = ["127.0.0.1", "localhost"].flatMap((host) =>
+    [port, adminPort].map((each) => `http://${host}:${each}`),
+  );
   const harness = await startHarness({
-    env: { RELAY_LISTEN: `127.0.0.1:${port}` },
-    providers: [{ name: "self", apiOrigins: [`http://127.0.0.1:${port}`, `http://localhost:${port}`] }],
+    env: { RELAY_LISTEN: `127.0.0.1:${port}`, RELAY_ADMIN_LISTEN: `127.0.0.1:${adminPort}` },
+    providers: [{ name: "self", apiOrigins: origins }],
   });
   try {
     const application = await harness.createApplication();
     await harness.connect(application, "u", { providerName: "self" });
-    for (const host of ["127.0.0.1", "localhost"]) {
-      const call = { url: `http://${host}:${port}/healthz`, method: "GET" };
+    for (const origin of origins) {
+      const call = { url: `${origin}/healthz`, method: "GET" };
       const request = { providerName: "self", userId: "u", publicKey: application.publicKey, call };
       const [row] = JSON.parse((await postRest(harness.url, request)).text).rows;
       expect(row).toMatchObject({ errorType: "PROVIDER_UNREACHABLE", statusCode: 502 });

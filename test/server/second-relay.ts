@@ -27,7 +27,9 @@ function configFor(folder: string, env: Readonly<Record<string, string>>): Confi
   const definitions = readdirSync(folder).filter((name) => name.endsWith(".json"));
   const parsed = parseConfig({
     RELAY_LISTEN: "127.0.0.1:0",
+    RELAY_ADMIN_LISTEN: "off",
     RELAY_DATABASE: `sqlite:${join(folder, "relay.db")}`,
+    RELAY_ADMIN_TOKEN_FILE: join(folder, "admin.tokens"),
     RELAY_KEY_FILE: join(folder, "relay.key"),
     RELAY_PROVIDERS: definitions.map((name) => join(folder, name)).join(":"),
     RELAY_ALLOW_LOOPBACK: "true",

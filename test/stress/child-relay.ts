@@ -80,6 +80,7 @@ function spawnRelay(folder: string, logFile: string, options: ChildRelayOptions)
   const env = {
     PATH: process.env["PATH"] ?? "",
     RELAY_LISTEN: "127.0.0.1:0",
+    RELAY_ADMIN_LISTEN: "off",
     RELAY_DATABASE: `sqlite:${join(folder, "relay.db")}`,
     RELAY_KEY_FILE: join(folder, "relay.key"),
     RELAY_PROVIDERS: providerFiles(folder, options.providers).join(":"),

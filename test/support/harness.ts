@@ -33,6 +33,12 @@ export interface HarnessOptions {
   readonly onLogLine?: (line: string) => void;
 }
 
+/** Admin tokens of every harness. */
+export const ADMIN_TOKENS = {
+  operator: "CANARY_operator_token_of_the_harness_only",
+  readOnly: "CANARY_read_only_token_of_the_harness_only",
+} as const;
+
 /** An application as a test creates one. */
 export interface TestApplication {
   readonly id: string;
@@ -52,6 +58,8 @@ export interface TestClient {
 export interface Harness {
   readonly folder: string;
   readonly url: string;
+  /** Of the administration port. */
+  readonly adminUrl: string;
   readonly sandbox: Sandbox;
   readonly store: Store;
   readonly sealer: Sealer;
@@ -108,6 +116,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   return {
     folder,
     url: service.url,
+    adminUrl: service.adminUrl ?? "",
     sandbox,
     store,
     sealer,
@@ -141,6 +150,8 @@ async function createDatabase(folder: string): Promise<{ readonly url: string; r
 }
 
 function configFor(folder: string, sandbox: Sandbox, options: HarnessOptions): Config {
+  const { operator, readOnly } = ADMIN_TOKENS;
+  writeFileSync(join(folder, "admin.tokens"), `alice operator ${operator}\nbob read-only ${readOnly}\n`);
   const definitions = [
     sandbox.providerDefinition("sandbox"),
     ...(options.providers ?? []),
@@ -153,6 +164,8 @@ function configFor(folder: string, sandbox: Sandbox, options: HarnessOptions): C
   });
   const parsed = parseConfig({
     RELAY_LISTEN: "127.0.0.1:0",
+    RELAY_ADMIN_LISTEN: "127.0.0.1:0",
+    RELAY_ADMIN_TOKEN_FILE: join(folder, "admin.tokens"),
     RELAY_KEY_FILE: join(folder, "relay.key"),
     RELAY_PROVIDERS: files.join(":"),
     RELAY_ALLOW_LOOPBACK: "true",

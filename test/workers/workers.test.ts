@@ -25,7 +25,7 @@ async function startWorkers({ env = {}, token = {} }: { env?: Env; token?: objec
   const of = ["--app", publicKey, "--provider", "sandbox"];
   await folder.json(["client", "put", ...of], { env: settings, input: JSON.stringify(sandbox.client) });
   await folder.json(["connection", "put", ...of, "--user", "ada"], { env: settings, input });
-  const { url, child } = await startServe(folder, { RELAY_WORKERS: "2", ...settings });
+  const { url, adminUrl, child } = await startServe(folder, { RELAY_WORKERS: "2", ...settings });
   const lines = createInterface(child.stdout);
   const logged = (msg: string) =>
     new Promise<void>((resolve) => {
@@ -35,7 +35,7 @@ async function startWorkers({ env = {}, token = {} }: { env?: Env; token?: objec
     });
   const callUrl = `${url}/oauth/method/sandbox/call?user_id=ada&public_key=${publicKey}`;
   const body = JSON.stringify({ url: `${sandbox.origin}/me`, method: "GET" });
-  return { url, child, publicKey, logged, call: (dispatcher?: Agent) => callOnce(callUrl, body, dispatcher) };
+  return { url, adminUrl, child, publicKey, logged, call: (dispatcher?: Agent) => callOnce(callUrl, body, dispatcher) };
 }
 
 function limits(env: Env): string[] {
@@ -54,9 +54,21 @@ async function callOnce(url: string, body: string, dispatcher?: Agent): Promise<
 const workersOf = (pid: number | undefined) =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").map(Number);
 
-it("serves with all workers on one port, over every protocol, and ends with 0", async () => {
-  const { url, child, publicKey } = await startWorkers();
+it("serves with all workers on one port, over every protocol, operators on another, and ends with 0", async () => {
+  const { url, adminUrl, child, publicKey } = await startWorkers({ env: { RELAY_ADMIN_LISTEN: "127.0.0.1:0" } });
   expect(workersOf(child.pid)).toHaveLength(2);
+  // Connections of their own go to the workers in turn.
+  for (const [port, status] of [
+    [adminUrl, 401],
+    [url, 404],
+    [adminUrl, 401],
+    [url, 404],
+  ] as const) {
+    const path = "/relay.admin.v1.ApplicationService/ListApplications";
+    const answer = await request(port + path, { method: "POST", headers: { connection: "close" } });
+    await answer.body.dump();
+    expect([port, answer.statusCode]).toEqual([port, status]);
+  }
   for (const [protocol, call] of createCallers(url)) {
     const description = { url: `${sandbox.origin}/me`, method: "GET" };
     const row = await call({ providerName: "sandbox", userId: "ada", publicKey, call: description });

@@ -1,0 +1,48 @@
+import { isLoopbackHost } from "./address-list.js";
+import { createAuthenticate } from "./admin/authenticate.js";
+import { loadAdminTokens } from "./admin/load-tokens.js";
+import { createAdminRpcHandler } from "./admin/rpc-handler.js";
+import type { Config } from "./config.js";
+import type { TlsMaterial } from "./listener/http1.js";
+import { type Listener, listen } from "./listener/listener.js";
+import type { Readiness } from "./listener/readiness.js";
+import { createRouter, type PathHandler } from "./listener/router.js";
+import type { Parts } from "./parts.js";
+
+const CLEARTEXT =
+  "RELAY_ADMIN_LISTEN can be reached without TLS: set RELAY_TLS_CERT and RELAY_TLS_KEY, or let only a proxy with TLS reach it";
+
+/** Operators, scrapers and open pages; the rest of the descriptors is for calls. */
+const LIMITS = { maxConnections: 200 };
+
+/**
+ * Listens for operators, with TLS where the public port has it; undefined where that is switched off. Rejects with
+ * AdminTokenFileError, or when the port is taken.
+ */
+export async function listenForOperators(
+  config: Config,
+  parts: Parts,
+  readiness: Readiness,
+  tls: TlsMaterial | undefined,
+): Promise<Listener | undefined> {
+  const { adminListen } = config;
+  if (adminListen === "off") return undefined;
+  if (tls === undefined && !isLoopbackHost(adminListen.host)) parts.logger.warn(CLEARTEXT);
+  const handlers = await handlersFor(config, parts);
+  return listen({
+    host: adminListen.host,
+    port: adminListen.port,
+    tls,
+    handler: createRouter(handlers, readiness),
+    onFault: parts.log.fault,
+    limits: LIMITS,
+  });
+}
+
+/** What the administration port serves. Each of them asks `authenticate` who is there. */
+async function handlersFor(config: Config, { store, log, logger }: Parts): Promise<readonly PathHandler[]> {
+  const { adminTokenFile: file, keyFileMustExist: mustExist } = config;
+  const onCreated = () => logger.info({ file }, "made a file with a new admin token");
+  const authenticate = createAuthenticate(await loadAdminTokens(file, { mustExist, onCreated }));
+  return [createAdminRpcHandler({ authenticate, applications: store.applications, onFault: log.fault })];
+}

@@ -1,0 +1,9 @@
+/** What an operator may do: see everything, or also change it. */
+export type Role = "read-only" | "operator";
+
+/** Who administers: the holder of one admin token. */
+export interface Operator {
+  /** The token's name in the token file; it stands in the audit trail. */
+  readonly name: string;
+  readonly role: Role;
+}
