@@ -1,0 +1,92 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import type { Summary, SummaryRow } from "../bench/summary.js";
+
+/** The command that writes the README's figures from the summary of a run of `npm run bench`. */
+export const REWRITE = "npx tsx test/support/performance-table.ts";
+
+/** The summary that the README's figures are from. */
+export const SUMMARY = "test/bench/results/summary.json";
+
+const MARKS = ["<!-- performance -->\n", "<!-- /performance -->"] as const;
+
+/** A core that does nothing else is full at 1,000,000 µs a second; kept below, calls do not queue. */
+const USED_SHARE = 0.6;
+const WANTED_PER_SECOND = 10_000;
+
+const KINDS: Readonly<Record<string, string>> = {
+  "json-1k": "JSON route, 1 KiB, 32 callers",
+  "json-1k-1-caller": "JSON route, 1 KiB, 1 caller",
+  "json-1k-256-callers": "JSON route, 1 KiB, 256 callers",
+  "json-100k": "JSON route, 100 KiB",
+  "json-10m": "JSON route, 10 MiB",
+  "binary-1k": "JSON route, 1 KiB that is no JSON",
+  "error-row": "JSON route, refused: no connection",
+  "grpc-body-1k": "gRPC, `body`, 1 KiB",
+  "grpc-data-1k": "gRPC, `data`, 1 KiB",
+  "connect-body-1k": "Connect binary, `body`, 1 KiB",
+  "connect-data-1k": "Connect binary, `data`, 1 KiB",
+  "connect-json-body-1k": "Connect JSON, `body`, 1 KiB",
+  "connect-json-data-1k": "Connect JSON, `data`, 1 KiB",
+  "million-1k": "JSON route, 1 KiB, 1,000,000 connections stored",
+};
+
+const SUBJECTS: Readonly<Record<string, string>> = {
+  bare: "the bare relay",
+  "http-proxy": "http-proxy-3",
+  fastify: "@fastify/http-proxy",
+  "grpc-js": "the relay on @grpc/grpc-js",
+  relay: "the JSON route at 1 KiB",
+};
+
+/** What stands between the marks of the README: the table, and what follows from it for a size. */
+export function performanceText(summary: Summary): string {
+  const rows = summary.rows.filter(({ subject }) => subject === "relay" || subject === "relay-million");
+  const lines = rows.map((row) => `| ${cellsOf(row, summary).join(" | ")} |\n`);
+  const { machine, rounds, at } = summary;
+  return `| Work | CPU µs a call | Against | Others, against the same |
+|---|---|---|---|
+${lines.join("")}
+Medians of ${rounds} rounds on ${at.slice(0, 10)}: ${machine["cores"]} cores of ${String(machine["cpu"]).trim()}, Node.js ${machine["node"]}, relay and load on a core
+each, SQLite, log at \`info\`.
+${sizeText(summary)}`;
+}
+
+function cellsOf(row: SummaryRow, { rows }: Summary): string[] {
+  const others = rows.filter(
+    ({ point, subject }) => point === row.point && ["http-proxy", "fastify"].includes(subject),
+  );
+  const [base = ""] = row.base.split(" ");
+  return [
+    KINDS[row.point] ?? row.point,
+    row.cpuUs < 1000 ? row.cpuUs.toFixed(0) : Math.round(row.cpuUs).toLocaleString("en"),
+    row.ratio === undefined ? "" : `${row.ratio.toFixed(2)} × ${SUBJECTS[base] ?? base}`,
+    others.map(({ subject, ratio }) => `${SUBJECTS[subject]} ${ratio?.toFixed(2)}`).join(", "),
+  ];
+}
+
+/** The arithmetic of a size, with the measured figure. */
+function sizeText({ rows }: Summary): string {
+  const small = rows.find(({ point, subject }) => point === "json-1k" && subject === "relay");
+  if (small === undefined) return "";
+  const perCore = (USED_SHARE * 1_000_000) / small.cpuUs;
+  return `
+So one core carries about ${rounded(1_000_000 / small.cpuUs)} such calls a second when it is full, and ${rounded(perCore)} at ${USED_SHARE * 100} % of it, where calls do not yet wait for
+each other. ${WANTED_PER_SECOND.toLocaleString("en")} calls a second are ${WANTED_PER_SECOND.toLocaleString("en")} × ${small.cpuUs.toFixed(0)} µs = ${((WANTED_PER_SECOND * small.cpuUs) / 1e6).toFixed(2)} cores of work: ${Math.ceil(WANTED_PER_SECOND / perCore)} cores at ${USED_SHARE * 100} %.
+`;
+}
+
+function rounded(number: number): string {
+  return (Math.round(number / 100) * 100).toLocaleString("en");
+}
+
+/** The README with this text between its marks. */
+export function readmeWithPerformance(readme: string, text: string): string {
+  const start = readme.indexOf(MARKS[0]) + MARKS[0].length;
+  return readme.slice(0, start) + text + readme.slice(readme.indexOf(MARKS[1], start));
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const summary: Summary = JSON.parse(readFileSync(SUMMARY, "utf8"));
+  writeFileSync("README.md", readmeWithPerformance(readFileSync("README.md", "utf8"), performanceText(summary)));
+}
