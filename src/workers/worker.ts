@@ -1,10 +1,12 @@
 import cluster from "node:cluster";
 import { isStop, type StartedMessage } from "./messages.js";
+import { tellPulse } from "./pulse.js";
 
-/** Tells the supervisor that this worker serves. */
+/** Tells the supervisor that this worker serves, and from then on that it is alive. */
 export function tellStarted(url: string): void {
   const message: StartedMessage = { type: "started", url };
   process.send?.(message);
+  tellPulse();
 }
 
 /**

@@ -235,7 +235,7 @@ export const SECRET_GUARDS: readonly Guard[] = [
   ),
   guard(
     "settings: dangerous flags",
-    "config.ts",
+    "runtime-problems.ts",
     ['if (env["NODE_TLS_REJECT_UNAUTHORIZED"] === "0")', "if (false)"],
     "config",
   ),
