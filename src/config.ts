@@ -2,6 +2,7 @@ import { isIP } from "node:net";
 import { availableParallelism } from "node:os";
 import { isLoopbackHost, parseCidrList } from "./address-list.js";
 import { DATABASE_FORMAT, type DatabaseLocation, parseDatabaseLocation } from "./database-location.js";
+import { runtimeProblems } from "./runtime-problems.js";
 import { parseAddress, parseInteger, parseOneOf, parsePublicUrl, parseSwitch } from "./settings.js";
 
 /** Where the service listens. */
@@ -145,10 +146,22 @@ export function parseConfig(
   env: Readonly<Record<string, string | undefined>>,
   execArgv: readonly string[] = [],
 ): { readonly config: Config } | { readonly problems: readonly string[] } {
-  const problems: string[] = [];
-  const config = configFromEnv(readerOf(env, problems), env);
-  problems.push(...combinationProblems(config), ...runtimeProblems(env, execArgv));
+  const { config, problems } = readConfig(env, execArgv);
   return problems.length > 0 ? { problems } : { config };
+}
+
+/**
+ * The same for whoever looks further into a configuration that has problems: where a variable is wrong, its default
+ * stands, and `wrong` names it.
+ */
+export function readConfig(
+  env: Readonly<Record<string, string | undefined>>,
+  execArgv: readonly string[] = [],
+): { readonly config: Config; readonly problems: readonly string[]; readonly wrong: ReadonlySet<string> } {
+  const wrong = new Map<string, string>();
+  const config = configFromEnv(readerOf(env, wrong), env);
+  const problems = [...wrong.values(), ...combinationProblems(config), ...runtimeProblems(env, execArgv)];
+  return { config, problems, wrong: new Set(wrong.keys()) };
 }
 
 /** RELAY_ variables that this version does not know: worth a warning, since a typo would otherwise be silent. */
@@ -159,13 +172,13 @@ export function unknownSettings(env: Readonly<Record<string, string | undefined>
 
 type Reader = <T>(name: SettingName, parse: (text: string) => T | undefined, expected: string) => T;
 
-function readerOf(env: Readonly<Record<string, string | undefined>>, problems: string[]): Reader {
+function readerOf(env: Readonly<Record<string, string | undefined>>, wrong: Map<string, string>): Reader {
   return (name, parse, expected) => {
     const fallback = SETTINGS.find((setting) => setting.name === name)?.fallback ?? "";
     const given = env[name];
     const value = parse(given === undefined || given === "" ? fallback : given);
     if (value !== undefined) return value;
-    problems.push(`${name}: expected ${expected}`);
+    wrong.set(name, `${name}: expected ${expected}`);
     return parse(fallback) as NonNullable<ReturnType<typeof parse>>;
   };
 }
@@ -243,26 +256,6 @@ function listenProblems({ allowLoopback }: Config, name: SettingName, { host }: 
 /** Two ports that the system chooses are never the same. */
 function isSamePort(one: ListenAddress, other: ListenAddress): boolean {
   return one.port !== 0 && one.port === other.port && one.host === other.host;
-}
-
-/** Switches of Node.js that take a guard of ours away (threats N16, L06). */
-function runtimeProblems(env: Readonly<Record<string, string | undefined>>, execArgv: readonly string[]): string[] {
-  const flags = [...execArgv, ...(env["NODE_OPTIONS"] ?? "").split(/\s+/)];
-  const has = (...names: string[]) =>
-    flags.some((flag) => names.some((name) => flag === name || flag.startsWith(`${name}=`)));
-  const problems: string[] = [];
-  if (env["NODE_TLS_REJECT_UNAUTHORIZED"] === "0") {
-    problems.push("NODE_TLS_REJECT_UNAUTHORIZED: 0 switches off the check of provider certificates; unset it");
-  }
-  if (has("--insecure-http-parser")) problems.push("--insecure-http-parser: accepts smuggled requests; remove it");
-  if (has("--tls-keylog")) problems.push("--tls-keylog: writes the keys of provider connections to a file; remove it");
-  if (/\*|\b(http|http2|undici|net|tls|stream|fetch)\b/i.test(env["NODE_DEBUG"] ?? "")) {
-    problems.push("NODE_DEBUG: prints request headers, and so tokens; unset it");
-  }
-  if (env["NODE_ENV"] === "production" && has("--inspect", "--inspect-brk", "--inspect-wait")) {
-    problems.push("--inspect: lets whoever reaches the inspector read tokens; not with NODE_ENV=production");
-  }
-  return problems;
 }
 
 function doc<const Name extends string>(name: Name, fallback: string, about: string) {

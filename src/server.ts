@@ -23,6 +23,7 @@ import { routeFromMethod } from "./rest/route.js";
 import { createStreamHandler } from "./rest/stream-handler.js";
 import { createConnectionOperations } from "./rpc/connection-operations.js";
 import { createRpcHandler } from "./rpc/handler.js";
+import { probeKeys } from "./store/verify-keys.js";
 import { createTokenSource } from "./tokens/token-source.js";
 import type { Deliverer } from "./webhooks/deliverer.js";
 import { limiterOverWorkers } from "./workers/limits.js";
@@ -51,7 +52,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   const closers: Array<() => Promise<void> | void> = [];
   try {
     const parts = await openParts(config, options, closers);
-    const readiness = createReadiness(() => parts.store.ready());
+    const readiness = createReadiness(probeFor(parts));
     const tls = await tlsFrom(config);
     const listener = await listenFor(config, parts, readiness, tls);
     closers.push(() => listener.close(0));
@@ -70,6 +71,14 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     for (const close of closers.reverse()) await close();
     throw error;
   }
+}
+
+/** Rejects when calls cannot be served: the store does not answer, or the keys do not open it. */
+function probeFor({ store, sealer }: Parts): () => Promise<void> {
+  return async () => {
+    await store.ready();
+    await probeKeys(store, sealer);
+  };
 }
 
 function relayFor(parts: Parts, rateLimiter: RateLimiter): Relay {

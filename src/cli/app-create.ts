@@ -71,6 +71,8 @@ async function create(name: string, options: CreateOptions): Promise<void> {
     callsPerMinute: callsFrom(options.callsPerMinute, "--calls-per-minute"),
     connectionCallsPerMinute: callsFrom(options.connectionCallsPerMinute, "--connection-calls-per-minute"),
   };
-  const { application, privateKey } = await withStore((open) => createApplication(open, input));
+  const { application, privateKey } = await withStore((open) => createApplication(open, input), {
+    mayCreate: true,
+  });
   writeKeys(application.publicKey, privateKey, options);
 }

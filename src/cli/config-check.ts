@@ -1,8 +1,7 @@
-import { access, constants } from "node:fs/promises";
 import type { Command } from "commander";
-import { type Config, parseConfig, SETTINGS, unknownSettings } from "../config.js";
+import { readConfig, SETTINGS, unknownSettings } from "../config.js";
 import { parseDatabaseLocation, textFromDatabaseLocation } from "../database-location.js";
-import { adminTokenProblems } from "./check-admin-tokens.js";
+import { fileProblems } from "./check-files.js";
 import { addCommand } from "./command.js";
 import { usageError } from "./exit-error.js";
 import { writeJson, writeLine, writeNote } from "./output.js";
@@ -13,14 +12,16 @@ import { textFields } from "./text-table.js";
 export function addConfigCheck(group: Command): void {
   addCommand(group, {
     usage: "check",
-    about: "Check the settings and the files they name; print every problem at once, or the values in effect.",
+    about:
+      "Check the settings, the files and the database they name; print every problem at once, or the values in effect.",
     examples: ["RELAY_DEADLINE_MS=10000 relay config check"],
+    more: "Nothing is made or changed, so it may run beside the service and before it. Exit code 2 with any problem.",
   }).action(checkConfig);
 }
 
 async function checkConfig(options: { readonly json?: boolean }): Promise<void> {
-  const parsed = parseConfig(process.env, process.execArgv);
-  const problems = "problems" in parsed ? parsed.problems : await fileProblems(parsed.config);
+  const read = readConfig(process.env, process.execArgv);
+  const problems = [...read.problems, ...(await fileProblems(read.config, read.wrong))];
   const warnings = unknownSettings(process.env)
     .filter((name) => name !== PRIVATE_KEY_VARIABLE)
     .map((name) => `${name}: is no setting of this version and is ignored`);
@@ -41,36 +42,4 @@ async function checkConfig(options: { readonly json?: boolean }): Promise<void> 
 function shownSetting(name: string, value: string): string {
   const location = name === "RELAY_DATABASE" ? parseDatabaseLocation(value) : undefined;
   return location === undefined ? value : textFromDatabaseLocation(location);
-}
-
-/** What is wrong with the files that the settings name; nothing is created. */
-async function fileProblems(config: Config): Promise<string[]> {
-  const problems = [
-    ...(await unreadable("RELAY_TLS_CERT", config.tlsCertFile)),
-    ...(await unreadable("RELAY_TLS_KEY", config.tlsKeyFile)),
-    ...(config.keyFileMustExist ? await unreadable("RELAY_KEY_FILE", config.keyFile) : []),
-  ];
-  return [...problems, ...(await adminTokenProblems(config)), ...(await definitionProblems(config))];
-}
-
-async function unreadable(setting: string, path: string | undefined): Promise<string[]> {
-  if (path === undefined) return [];
-  try {
-    await access(path, constants.R_OK);
-    return [];
-  } catch (error) {
-    return [`${setting}: ${path} cannot be read (${(error as NodeJS.ErrnoException).code})`];
-  }
-}
-
-async function definitionProblems({ providers, allowLoopback }: Config): Promise<string[]> {
-  const { loadProviders } = await import("../providers/catalog.js");
-  const { ProviderDefinitionError, textFromProblem } = await import("../providers/problem.js");
-  try {
-    await loadProviders({ paths: providers, allowLoopback });
-    return [];
-  } catch (error) {
-    if (!(error instanceof ProviderDefinitionError)) throw error;
-    return error.problems.map((problem) => `RELAY_PROVIDERS: ${textFromProblem(problem)}`);
-  }
 }

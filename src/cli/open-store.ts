@@ -12,23 +12,36 @@ export interface OpenStore {
   readonly sealer: Sealer;
 }
 
+/** What a command may do beside its own work. */
+export interface OpenOptions {
+  /** Make key file and database when there is neither, as the first command of a new relay does; not in production. */
+  readonly mayCreate?: boolean;
+}
+
 /** Opens the key file and the database of the environment, hands them to `use`, and closes them. */
-export async function withStore<Result>(use: (open: OpenStore) => Promise<Result>): Promise<Result> {
-  return withStoreOf(configFromEnvironment(), use);
+export async function withStore<Result>(
+  use: (open: OpenStore) => Promise<Result>,
+  options?: OpenOptions,
+): Promise<Result> {
+  return withStoreOf(configFromEnvironment(), use, options);
 }
 
 /**
- * The same for a given configuration. Both files are made when there is neither, except in production. Rejects with
- * KeyFileError, StoreOpenError or KeyMismatchError, having changed nothing.
+ * The same for a given configuration. A database that is missing is taken for a wrong path. Rejects with KeyFileError,
+ * StoreOpenError or KeyMismatchError, or a usage error, having changed nothing.
  */
-export async function withStoreOf<Result>(config: Config, use: (open: OpenStore) => Promise<Result>): Promise<Result> {
+export async function withStoreOf<Result>(
+  config: Config,
+  use: (open: OpenStore) => Promise<Result>,
+  { mayCreate = false }: OpenOptions = {},
+): Promise<Result> {
   const { keyFile, database, keyFileMustExist } = config;
   const [{ hasStore, openStore }, { verifyKeys }] = await Promise.all([
     import("../store/open-store.js"),
     import("../store/verify-keys.js"),
   ]);
   const hasDatabase = await hasStore(config);
-  if (!hasDatabase && keyFileMustExist) throw noDatabase(database);
+  if (!hasDatabase && (keyFileMustExist || !mayCreate)) throw noDatabase(database);
   // Beside an existing database a new key would open nothing.
   const sealer = await loadSealer(keyFile, keyFileMustExist || hasDatabase);
   const store = await openStore(config);
@@ -49,8 +62,8 @@ export async function loadSealer(keyFile: string, mustExist: boolean): Promise<S
   return createSealer(await loadKeyring(keyFile, { mustExist }));
 }
 
-/** In production a missing database is a wrong path rather than a first use. */
-function noDatabase(database: DatabaseLocation): Error {
+/** What a command says that finds no database where one should be. */
+export function noDatabase(database: DatabaseLocation): Error {
   const problem =
     database.kind === "sqlite"
       ? `${database.path} does not exist. Check the path`

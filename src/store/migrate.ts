@@ -36,6 +36,11 @@ export function assertKnownVersion(db: Database.Database, file: string, migratio
   }
 }
 
+/** Whether the schema is this version's. */
+export function isCurrent(db: Database.Database): boolean {
+  return versionOf(db) === MIGRATIONS.length;
+}
+
 function versionOf(db: Database.Database): number {
   return db.pragma("user_version", { simple: true }) as number;
 }

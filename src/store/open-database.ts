@@ -28,9 +28,7 @@ const PRAGMAS = [
  * is not ours or from a newer version.
  */
 export function openDatabase(path: string): Database.Database {
-  const file = resolve(path);
-  // better-sqlite3 trims names, and would then open another file than the one made here.
-  if (file !== file.trim()) throw new StoreOpenError(file, "the name must not end in white space");
+  const file = databaseFile(path);
   let db: Database.Database | undefined;
   try {
     createFile(file);
@@ -42,6 +40,14 @@ export function openDatabase(path: string): Database.Database {
     db?.close();
     throw openErrorFrom(file, error);
   }
+}
+
+/** The absolute name of a database file. Throws StoreOpenError for one that SQLite would open under another name. */
+export function databaseFile(path: string): string {
+  const file = resolve(path);
+  // better-sqlite3 trims names, and would then open another file than the one made here.
+  if (file !== file.trim()) throw new StoreOpenError(file, "the name must not end in white space");
+  return file;
 }
 
 /** SQLite gives WAL and shared memory the mode of the database file, so that one is made first. */

@@ -32,6 +32,7 @@ export async function hasStore(config: StoreConfig): Promise<boolean> {
   return hasPostgresStore(database, limitsFrom(config));
 }
 
-function limitsFrom({ databaseConnections, databaseTimeoutMs }: StoreConfig): PostgresLimits {
+/** What of a configuration concerns PostgreSQL. */
+export function limitsFrom({ databaseConnections, databaseTimeoutMs }: StoreConfig): PostgresLimits {
   return { maxConnections: databaseConnections, timeoutMs: databaseTimeoutMs };
 }

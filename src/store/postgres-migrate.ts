@@ -50,9 +50,8 @@ export async function migratePostgres(
   database: string,
   migrations = MIGRATIONS,
 ): Promise<{ readonly from: number; readonly to: number }> {
-  await requireUtf8(session, database);
   const to = migrations.length;
-  const from = await postgresVersion(session);
+  const from = await knownPostgresVersion(session, database, migrations);
   if (from === to) return { from, to };
   if (from === undefined) await createVersion(session);
   return session.write(async (queries) => {
@@ -62,6 +61,29 @@ export async function migratePostgres(
     await queries.run(SET_VERSION, { version: to });
     return { from: from ?? 0, to };
   });
+}
+
+/**
+ * The version of the database's schema, undefined when it has none of the relay; `isCurrent` is that of this relay.
+ * Rejects with StoreOpenError when the relay cannot start with it. Writes nothing.
+ */
+export async function inspectPostgresVersion(
+  session: Session,
+  database: string,
+): Promise<{ readonly version: number | undefined; readonly isCurrent: boolean }> {
+  const version = await knownPostgresVersion(session, database, MIGRATIONS);
+  return { version, isCurrent: version === MIGRATIONS.length };
+}
+
+async function knownPostgresVersion(
+  session: Session,
+  database: string,
+  migrations: readonly string[],
+): Promise<number | undefined> {
+  await requireUtf8(session, database);
+  const version = await postgresVersion(session);
+  requireKnown(version ?? 0, database, migrations.length);
+  return version;
 }
 
 /** The version of the database's schema; undefined when it has none of the relay. Rejects as the session does. */

@@ -1,12 +1,13 @@
 import { type PostgresLocation, textFromDatabaseLocation } from "../database-location.js";
 import { RelayError } from "../errors.js";
+import type { StoreState } from "./inspect-store.js";
 import { cachedApplications, cachedConnections, createLookupCache } from "./lookup-cache.js";
 import { createPostgresApplicationStore } from "./postgres-applications.js";
 import { createPostgresConnectionStore } from "./postgres-connections.js";
 import type { PostgresError } from "./postgres-error.js";
 import { openErrorFrom } from "./postgres-error.js";
 import { createPostgresKeyCheckStore } from "./postgres-key-checks.js";
-import { migratePostgres, postgresVersion } from "./postgres-migrate.js";
+import { inspectPostgresVersion, migratePostgres, postgresVersion } from "./postgres-migrate.js";
 import { createPostgresOAuthClientStore } from "./postgres-oauth-clients.js";
 import { createPool, type PostgresLimits } from "./postgres-pool.js";
 import { createPostgresSealedRows } from "./postgres-sealed-rows.js";
@@ -15,6 +16,7 @@ import { createStatement } from "./postgres-statement.js";
 import { createPostgresTicketStore } from "./postgres-tickets.js";
 import { createPostgresWebhookStore } from "./postgres-webhooks.js";
 import type { Store } from "./store.js";
+import { type KeyedStore, KeyMismatchError } from "./verify-keys.js";
 
 /** A store in PostgreSQL, and how to use its database otherwise. */
 export interface PostgresStore extends Store {
@@ -52,12 +54,39 @@ export async function openPostgresStore(
 
 /** Whether the database holds values that a new key would not open. Rejects with StoreOpenError. */
 export async function hasPostgresStore(location: PostgresLocation, limits: PostgresLimits): Promise<boolean> {
-  const pool = createPool(location, { ...limits, maxConnections: 1 });
-  const session = createSession(pool);
-  try {
+  return lookInto(location, limits, async (session) => {
     if ((await postgresVersion(session)) === undefined) return false;
     return (await createPostgresKeyCheckStore(session, Date.now).list()).length > 0;
+  });
+}
+
+/** As `inspectStore()`. */
+export async function inspectPostgresStore(
+  location: PostgresLocation,
+  limits: PostgresLimits,
+  judge: (store: KeyedStore) => Promise<unknown>,
+): Promise<StoreState> {
+  return lookInto(location, limits, async (session) => {
+    const { version, isCurrent } = await inspectPostgresVersion(session, textFromDatabaseLocation(location));
+    if (version === undefined) return "missing";
+    if (!isCurrent) return "older";
+    const keyChecks = createPostgresKeyCheckStore(session, Date.now);
+    await judge({ keyChecks, sealedRows: createPostgresSealedRows(session) });
+    return "current";
+  });
+}
+
+/** One connection for one look. Rejects with StoreOpenError, or with what `look` judges. */
+async function lookInto<Found>(
+  location: PostgresLocation,
+  limits: PostgresLimits,
+  look: (session: Session) => Promise<Found>,
+): Promise<Found> {
+  const pool = createPool(location, { ...limits, maxConnections: 1 });
+  try {
+    return await look(createSession(pool));
   } catch (error) {
+    if (error instanceof KeyMismatchError) throw error;
     throw openErrorFrom(textFromDatabaseLocation(location), causeOf(error));
   } finally {
     await pool.end();

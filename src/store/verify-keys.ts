@@ -15,12 +15,28 @@ export class KeyMismatchError extends Error {
 /** Rows read at a time when all of them must be looked at. */
 const BATCH = 500;
 
+/** What a judgement of keys needs of a store. */
+export type KeyedStore = Pick<Store, "keyChecks" | "sealedRows">;
+
 /**
  * Holds the key file against the store; every process that seals does this at its start. An empty store gets a check
- * of the current key. Rejects with KeyMismatchError, before anything is written, when a check does not open or the
- * store holds values under a key that the key file does not have.
+ * of the current key. Rejects with KeyMismatchError as `judgeKeys()` does, before anything is written.
  */
-export async function verifyKeys(store: Pick<Store, "keyChecks" | "sealedRows">, sealer: Sealer): Promise<void> {
+export async function verifyKeys(store: KeyedStore, sealer: Sealer): Promise<void> {
+  const { unused, hasCurrent } = await judgeKeys(store, sealer);
+  for (const keyId of unused) await store.keyChecks.delete(keyId);
+  if (!hasCurrent) await store.keyChecks.add(createKeyCheck(sealer));
+}
+
+/**
+ * The judgement alone; writes nothing. Resolves to the ids of keys that are gone from the file and that nothing is
+ * sealed under, and to whether the store has a check of the current key. Rejects with KeyMismatchError when a check does
+ * not open or the store holds values under a key that the key file does not have.
+ */
+export async function judgeKeys(
+  store: KeyedStore,
+  sealer: Sealer,
+): Promise<{ readonly unused: readonly string[]; readonly hasCurrent: boolean }> {
   const checks = await store.keyChecks.list();
   const judged = checks.map((check) => ({ keyId: check.keyId, verdict: decideKeyCheck(check, sealer) }));
   const wrong = judged.find(({ verdict }) => verdict === "corrupt");
@@ -34,8 +50,17 @@ export async function verifyKeys(store: Pick<Store, "keyChecks" | "sealedRows">,
     const unopened = await keyIdsThatDoNotOpen(store.sealedRows, sealer, opened);
     requireNoneLost(checks.length === 0 ? unopened : unopened.filter((keyId) => missing.includes(keyId)));
   }
-  for (const keyId of missing) await store.keyChecks.delete(keyId);
-  if (!opened.has(sealer.currentKeyId)) await store.keyChecks.add(createKeyCheck(sealer));
+  return { unused: missing, hasCurrent: opened.has(sealer.currentKeyId) };
+}
+
+/**
+ * The same while the service runs, from the checks alone: one small row for each key. Rejects with KeyMismatchError when
+ * another process began to seal with a key that this one does not have, and with KeyFileError when the key file cannot be
+ * read to find it.
+ */
+export async function probeKeys({ keyChecks }: Pick<Store, "keyChecks">, sealer: Sealer): Promise<void> {
+  const wrong = (await keyChecks.list()).find((check) => decideKeyCheck(check, sealer) !== "opens");
+  if (wrong !== undefined) throw new KeyMismatchError(`Key ${quote(wrong.keyId)} does not open the store.`);
 }
 
 function requireNoneLost([keyId]: readonly string[]): void {

@@ -17,6 +17,11 @@ export interface StopMessage {
   readonly quietMs: number;
 }
 
+/** What a worker tells its supervisor every few seconds: its event loop turns. */
+export interface PulseMessage {
+  readonly type: "pulse";
+}
+
 /** Other messages of the cluster module pass by on the same channel. */
 export function isStarted(message: unknown): message is StartedMessage {
   return typeOf(message) === "started";
@@ -24,6 +29,10 @@ export function isStarted(message: unknown): message is StartedMessage {
 
 export function isStop(message: unknown): message is StopMessage {
   return typeOf(message) === "stop";
+}
+
+export function isPulse(message: unknown): message is PulseMessage {
+  return typeOf(message) === "pulse";
 }
 
 function typeOf(message: unknown): unknown {

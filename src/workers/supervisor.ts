@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Logger } from "pino";
 import { isStarted, type ServiceUrls, type StopMessage } from "./messages.js";
+import { watchPulse } from "./pulse.js";
 
 /** What supervising needs. */
 export interface SupervisorOptions {
@@ -68,6 +69,10 @@ class Supervisor {
     if (urls === undefined) return exitCodeOf(worker);
     this.#serving.set(worker, performance.now());
     worker.once("exit", () => void this.#onExit(worker));
+    watchPulse(worker, () => {
+      this.#options.logger.error("a worker does not answer and is ended");
+      worker.process.kill("SIGKILL");
+    });
     return { worker, url: urls.url, adminUrl: urls.adminUrl };
   }
 

@@ -1,10 +1,12 @@
 import cluster from "node:cluster";
 import { isStop, type ServiceUrls, type StartedMessage } from "./messages.js";
+import { tellPulse } from "./pulse.js";
 
-/** Tells the supervisor that this worker serves. */
+/** Tells the supervisor that this worker serves, and from then on that it is alive. */
 export function tellStarted({ url, adminUrl }: ServiceUrls): void {
   const message: StartedMessage = { type: "started", url, adminUrl };
   process.send?.(message);
+  tellPulse();
 }
 
 /**

@@ -1,7 +1,33 @@
-import { existsSync, writeFileSync } from "node:fs";
+import { createHash, randomBytes } from "node:crypto";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import Database from "better-sqlite3";
 import { describe, expect, it } from "vitest";
-import { createFolder } from "./run-relay.js";
+import { createAuthority } from "../support/certificates.js";
+import { type CliFolder, createFolder, type Env } from "./run-relay.js";
+
+function spoilKeyFile(text: string) {
+  return (folder: CliFolder): Env => {
+    writeFileSync(join(folder.path, "relay.key"), text);
+    return {};
+  };
+}
+
+function spoilDatabase(sql: string) {
+  return (folder: CliFolder): Env => {
+    new Database(join(folder.path, "relay.db")).exec(sql).close();
+    return {};
+  };
+}
+
+/** Every file of the folder and what is in it. */
+const hashes = ({ path }: CliFolder) =>
+  readdirSync(path).map((name) => [
+    name,
+    createHash("sha256")
+      .update(readFileSync(join(path, name)))
+      .digest("hex"),
+  ]);
 
 describe("relay config check", () => {
   it("prints the values in effect and makes nothing", async () => {
@@ -23,21 +49,94 @@ describe("relay config check", () => {
     expect(JSON.parse(json.stdout)).toMatchObject({ ok: false, problems: { length: 3 } });
   });
 
-  it("looks into the files that the settings name", async () => {
+  it("names problems of variables, files and database in one run, and makes nothing", async () => {
     const folder = createFolder();
     writeFileSync(join(folder.path, "bad.json"), '{"name":"bad","apiOrigins":[]}');
+    writeFileSync(
+      join(folder.path, "other.db"),
+      "no database of SQLite's, but long enough to be taken for one".repeat(9),
+    );
     const env = {
+      RELAY_LISTEN: "8080",
+      RELAY_DEADLINE_MS: "0",
+      RELAY_DATABASE: "sqlite:other.db",
       RELAY_PROVIDERS: "bad.json",
       RELAY_TLS_CERT: "cert.pem",
       RELAY_TLS_KEY: "key.pem",
+      RELAY_LISTN: "x",
       NODE_ENV: "production",
     };
+    const before = readdirSync(folder.path);
     const { exitCode, stderr } = await folder.run(["config", "check"], { env });
     expect(exitCode).toBe(2);
+    expect(stderr).toMatch(/^warning: RELAY_LISTN: /m);
+    expect(stderr).toMatch(/^RELAY_LISTEN: expected/m);
+    expect(stderr).toMatch(/^RELAY_DEADLINE_MS: expected/m);
     expect(stderr).toMatch(/^RELAY_TLS_CERT: cert\.pem cannot be read \(ENOENT\)$/m);
     expect(stderr).toMatch(/^RELAY_TLS_KEY: key\.pem/m);
-    expect(stderr).toMatch(/^RELAY_KEY_FILE: /m);
+    expect(stderr).toMatch(/^RELAY_KEY_FILE: .* does not exist/m);
+    expect(stderr).toMatch(/^RELAY_DATABASE: .* is not a SQLite database/m);
     expect(stderr).toMatch(/^RELAY_PROVIDERS: bad\.json: apiOrigins: /m);
+    expect(stderr.trimEnd().split("\n")).toHaveLength(8);
+    expect(readdirSync(folder.path)).toEqual(before);
+  });
+
+  const STORES: ReadonlyArray<readonly [what: string, spoil: (folder: CliFolder) => Env, problem: RegExp]> = [
+    ["a malformed key file", spoilKeyFile("no key\n"), /^RELAY_KEY_FILE: .* line 1: must be keyId:base64$/],
+    [
+      "a key file of another store",
+      spoilKeyFile(`other:${randomBytes(32).toString("base64")}\n`),
+      /^RELAY_DATABASE: The store holds values sealed under key "\w+", which the key file does not have/,
+    ],
+    ["a lost key file", () => ({ RELAY_KEY_FILE: "lost.key" }), /^RELAY_KEY_FILE: .* does not exist; restore it/],
+    ["a database of a newer version", spoilDatabase("PRAGMA user_version = 99"), /^RELAY_DATABASE: .* version 99/],
+    ["another program's database", spoilDatabase("PRAGMA user_version = 0"), /^RELAY_DATABASE: .* another program/],
+    ["a folder as database", ({ path }) => ({ RELAY_DATABASE: `sqlite:${path}` }), /^RELAY_DATABASE: .*CANTOPEN/],
+    [
+      "a database that could not be made",
+      () => ({ RELAY_DATABASE: "sqlite:relay.key/new/relay.db" }),
+      /^RELAY_DATABASE: relay\.key\/new\/relay\.db cannot be made; .*relay\.key is no folder$/,
+    ],
+    [
+      "a server that is not there",
+      () => ({ RELAY_DATABASE: "postgres://relay:CANARY@127.0.0.1:1/relay" }),
+      /^RELAY_DATABASE: Database postgres:\/\/127\.0\.0\.1:1\/relay: /,
+    ],
+  ];
+
+  it.each(STORES)("finds %s, and changes nothing", async (_what, spoil, problem) => {
+    const folder = createFolder();
+    await folder.json(["app", "create", "A"]);
+    const env = spoil(folder);
+    const before = hashes(folder);
+    const { exitCode, stderr } = await folder.run(["config", "check"], { env });
+    expect(exitCode).toBe(2);
+    expect(stderr.trimEnd()).toMatch(problem);
+    expect(stderr).not.toMatch(/CANARY|\n./);
+    expect(hashes(folder)).toEqual(before);
+  });
+
+  it("finds certificates that are none, that have ended, and keys of other ones", async () => {
+    const folder = createFolder();
+    const authority = createAuthority("config check");
+    const [one, ended] = [authority.issue({}), authority.issue({ notAfter: new Date(Date.now() - 86_400_000) })];
+    const file = (name: string, text: string) => {
+      writeFileSync(join(folder.path, name), text);
+      return name;
+    };
+    const [cert, key] = [file("cert.pem", one.cert), file("key.pem", one.key)];
+    const check = async (RELAY_TLS_CERT: string, RELAY_TLS_KEY: string) =>
+      (await folder.run(["config", "check"], { env: { RELAY_TLS_CERT, RELAY_TLS_KEY } })).stderr;
+    expect(await check(cert, key)).toBe("");
+    expect(await check(key, cert)).toMatch(
+      /^RELAY_TLS_CERT: key\.pem cannot be used .*\nRELAY_TLS_KEY: cert\.pem .*\n$/,
+    );
+    expect(await check(cert, file("other.pem", authority.issue({}).key))).toBe(
+      "RELAY_TLS_KEY: is not the key of RELAY_TLS_CERT\n",
+    );
+    expect(await check(file("ended.pem", ended.cert), file("ended-key.pem", ended.key))).toMatch(
+      /^RELAY_TLS_CERT: has ended/,
+    );
   });
 
   it("warns of a setting that does not exist, and does not take the private key for one", async () => {

@@ -122,7 +122,12 @@ export const SECRET_GUARDS: readonly Guard[] = [
     ["const iv = randomBytes(IV_BYTES);", "const iv = Buffer.alloc(IV_BYTES);"],
     "tokens/seal",
   ),
-  guard("key mismatch", "store/verify-keys.ts", ["if (wrong !== undefined)", "if (false)"], "store/verify-keys"),
+  guard(
+    "key mismatch",
+    "store/verify-keys.ts",
+    ["if (wrong !== undefined) {", "if (wrong === null) {"],
+    "store/verify-keys",
+  ),
   guard(
     "key missing",
     "store/verify-keys.ts",
@@ -235,7 +240,7 @@ export const SECRET_GUARDS: readonly Guard[] = [
   ),
   guard(
     "settings: dangerous flags",
-    "config.ts",
+    "runtime-problems.ts",
     ['if (env["NODE_TLS_REJECT_UNAUTHORIZED"] === "0")', "if (false)"],
     "config",
   ),

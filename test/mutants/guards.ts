@@ -1,5 +1,6 @@
 import type { Guard } from "./guard.js";
 import { CONNECT_GUARDS } from "./guards-connect.js";
+import { OPERATOR_GUARDS } from "./guards-operator.js";
 import { PAGE_GUARDS } from "./guards-pages.js";
 import { POSTGRES_GUARDS } from "./guards-postgres.js";
 import { PROVIDER_GUARDS } from "./guards-provider.js";
@@ -18,4 +19,5 @@ export const GUARDS: readonly Guard[] = [
   ...WEBHOOK_GUARDS,
   ...STREAM_GUARDS,
   ...POSTGRES_GUARDS,
+  ...OPERATOR_GUARDS,
 ];

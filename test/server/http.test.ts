@@ -7,6 +7,9 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import { listen } from "../../src/listener/listener.js";
 import { createReadiness } from "../../src/listener/readiness.js";
 import { createRouter } from "../../src/listener/router.js";
+import { createKeyCheck } from "../../src/store/key-check.js";
+import { loadKeyring } from "../../src/tokens/keyring.js";
+import { createSealer } from "../../src/tokens/seal.js";
 import { connectHttp2, request as requestOverHttp2 } from "../listener/support.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { startSecondRelay } from "./second-relay.js";
@@ -106,6 +109,18 @@ describe("/healthz and /readyz", () => {
     expect((await send(`${harness.url}/healthz`, "GET")).status).toBe(200);
     db.exec("ALTER TABLE away RENAME TO applications");
     db.close();
+    expect((await send(`${harness.url}/readyz`, "GET")).status).toBe(200);
+  });
+
+  it("say that it is alive and not ready while another process seals with a key that this one does not have", async () => {
+    const db = new Database(join(harness.folder, "relay.db"));
+    onTestFinished(() => void db.close());
+    const keyring = await loadKeyring(join(harness.folder, "other.key"), { mustExist: false });
+    const { keyId, sealed } = createKeyCheck(createSealer(keyring));
+    db.prepare("INSERT INTO key_checks (key_id, sealed, created_at) VALUES (?, ?, 1)").run(keyId, sealed);
+    expect((await send(`${harness.url}/readyz`, "GET")).status).toBe(503);
+    expect((await send(`${harness.url}/healthz`, "GET")).status).toBe(200);
+    db.prepare("DELETE FROM key_checks WHERE key_id = ?").run(keyId);
     expect((await send(`${harness.url}/readyz`, "GET")).status).toBe(200);
   });
 

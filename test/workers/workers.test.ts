@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import Database from "better-sqlite3";
 import { Agent, request } from "undici";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type Sandbox, startSandbox } from "../../src/sandbox/sandbox.js";
@@ -35,7 +36,15 @@ async function startWorkers({ env = {}, token = {} }: { env?: Env; token?: objec
     });
   const callUrl = `${url}/oauth/method/sandbox/call?user_id=ada&public_key=${publicKey}`;
   const body = JSON.stringify({ url: `${sandbox.origin}/me`, method: "GET" });
-  return { url, adminUrl, child, publicKey, logged, call: (dispatcher?: Agent) => callOnce(callUrl, body, dispatcher) };
+  return {
+    url,
+    adminUrl,
+    folder,
+    child,
+    publicKey,
+    logged,
+    call: (dispatcher?: Agent) => callOnce(callUrl, body, dispatcher),
+  };
 }
 
 function limits(env: Env): string[] {
@@ -49,6 +58,14 @@ async function callOnce(url: string, body: string, dispatcher?: Agent): Promise<
   const { rows } = (await answer.body.json()) as { rows: [{ pincStatus: string; errorType?: string }] };
   if (dispatcher === undefined) await own.close();
   return rows[0].errorType ?? rows[0].pincStatus;
+}
+
+async function statusOnce(url: string): Promise<number> {
+  const own = new Agent();
+  const { statusCode, body } = await request(url, { dispatcher: own });
+  await body.dump();
+  await own.close();
+  return statusCode;
 }
 
 const workersOf = (pid: number | undefined) =>
@@ -88,6 +105,34 @@ it("replaces a worker that is killed, and loses no call that comes after", async
   for (let calls = 0; calls < 10; calls++) expect(await call()).toBe("success");
   await expect.poll(() => workersOf(child.pid).length, { timeout: 15_000 }).toBe(2);
   expect(workersOf(child.pid)).not.toContain(victim);
+});
+
+it("replaces a worker that hangs, so that it does not answer for long that nobody is alive", async () => {
+  const { child, logged, call } = await startWorkers();
+  const [victim = 0] = workersOf(child.pid);
+  const ended = logged("a worker ended by itself and is replaced");
+  process.kill(victim, "SIGSTOP");
+  await ended;
+  expect(await call()).toBe("success");
+  expect(workersOf(child.pid)).not.toContain(victim);
+}, 60_000);
+
+it("says of each worker that it is alive, and ready or not", async () => {
+  const { url, folder } = await startWorkers();
+  // Each request has a connection of its own, and connections go to the workers in turn.
+  const statuses = async (path: string) => {
+    const answers: number[] = [];
+    for (let turn = 0; turn < 4; turn++) answers.push(await statusOnce(url + path));
+    return [...new Set(answers)];
+  };
+  expect(await statuses("/readyz")).toEqual([200]);
+  const db = new Database(join(folder.path, "relay.db"));
+  db.exec("ALTER TABLE applications RENAME TO away");
+  expect(await statuses("/readyz")).toEqual([503]);
+  expect(await statuses("/healthz")).toEqual([200]);
+  db.exec("ALTER TABLE away RENAME TO applications");
+  db.close();
+  expect(await statuses("/readyz")).toEqual([200]);
 });
 
 it("replaces all workers on SIGHUP without a failed call, on kept and on new connections", async () => {

@@ -1,0 +1,78 @@
+import { type DescEnum, type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
+import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+import { descriptionOf } from "./comment.js";
+
+/** A JSON Schema (dialect 2020-12, as OpenAPI 3.1 has it). */
+export type Schema = Readonly<Record<string, unknown>>;
+
+const INTEGERS: ReadonlySet<ScalarType> = new Set([ScalarType.INT32, ScalarType.UINT32, ScalarType.SINT32]);
+
+/** Schemas of google.protobuf's own messages in ProtoJSON. */
+const WELL_KNOWN: ReadonlyMap<string, Schema> = new Map([
+  ["google.protobuf.Struct", { type: "object" }],
+  ["google.protobuf.Value", {}],
+  ["google.protobuf.Timestamp", { type: "string", format: "date-time" }],
+]);
+
+/**
+ * The schema of a message in ProtoJSON, as the routes write it: fields without presence are always there. Messages that
+ * it refers to are given to `refer`, which answers with a reference.
+ */
+export function schemaFromMessage(message: DescMessage, refer: (message: DescMessage | DescEnum) => Schema): Schema {
+  const properties = message.fields.map((field) => [field.jsonName, schemaFromField(field, refer)] as const);
+  const required = message.fields.filter(isAlwaysWritten).map((field) => field.jsonName);
+  return {
+    type: "object",
+    description: descriptionOf(message),
+    properties: Object.fromEntries(properties),
+    ...(required.length === 0 ? {} : { required }),
+  };
+}
+
+/** The schema of one field with its comment. */
+export function schemaFromField(field: DescField, refer: (desc: DescMessage | DescEnum) => Schema): Schema {
+  return { description: descriptionOf(field), ...typeOf(field, refer) };
+}
+
+/** The names of an enum's values. */
+export function schemaFromEnum(desc: DescEnum): Schema {
+  const values = desc.values.map((value) => `- \`${value.name}\`: ${descriptionOf(value)}`);
+  const description = `${descriptionOf(desc)}\n\n${values.join("\n")}`;
+  return { type: "string", description, enum: desc.values.map(({ name }) => name) };
+}
+
+function typeOf(field: DescField, refer: (desc: DescMessage | DescEnum) => Schema): Schema {
+  switch (field.fieldKind) {
+    case "scalar":
+      return scalarSchema(field.scalar);
+    case "enum":
+      return refer(field.enum);
+    case "message":
+      return WELL_KNOWN.get(field.message.typeName) ?? refer(field.message);
+    case "list":
+      return { type: "array", items: elementSchema(field, refer) };
+    case "map":
+      return { type: "object", additionalProperties: elementSchema(field, refer) };
+  }
+}
+
+function elementSchema(
+  field: DescField & { fieldKind: "list" | "map" },
+  refer: (desc: DescMessage | DescEnum) => Schema,
+): Schema {
+  if (field.message !== undefined) return WELL_KNOWN.get(field.message.typeName) ?? refer(field.message);
+  return field.enum !== undefined ? refer(field.enum) : scalarSchema(field.scalar ?? ScalarType.STRING);
+}
+
+function scalarSchema(scalar: ScalarType): Schema {
+  if (scalar === ScalarType.STRING) return { type: "string" };
+  if (scalar === ScalarType.BOOL) return { type: "boolean" };
+  if (scalar === ScalarType.BYTES) return { type: "string", contentEncoding: "base64" };
+  if (INTEGERS.has(scalar)) return { type: "integer", format: "int32" };
+  throw new Error(`no schema for the scalar ${ScalarType[scalar]} yet`);
+}
+
+function isAlwaysWritten(field: DescField): boolean {
+  if (field.fieldKind === "list" || field.fieldKind === "map") return true;
+  return field.presence === FeatureSet_FieldPresence.IMPLICIT;
+}
