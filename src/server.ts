@@ -4,6 +4,7 @@ import { RelayService } from "../gen/relay/v1/relay_pb.js";
 import { createAddressMatcher } from "./address-list.js";
 import type { Config } from "./config.js";
 import { deliverWebhooks } from "./deliver-webhooks.js";
+import { createLane } from "./lane/lane.js";
 import { createClientAddress } from "./listener/client-address.js";
 import { type Listener, listen } from "./listener/listener.js";
 import { createReadiness, type Readiness } from "./listener/readiness.js";
@@ -48,7 +49,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   try {
     const parts = await openParts(config, options, closers);
     const readiness = createReadiness(() => parts.store.ready());
-    const listener = await listenFor(config, parts, readiness);
+    const listener = await listenFor(config, parts, readiness, options);
     parts.selfAddresses.push({ address: listener.address.host, port: listener.address.port });
     parts.self.publicUrl = publicUrlFrom(config, { host: config.listen.host, port: listener.address.port });
     const deliverer = deliverWebhooks(parts);
@@ -77,17 +78,27 @@ function relayFor(parts: Parts, rateLimiter: RateLimiter): Relay {
   });
 }
 
-async function listenFor(config: Config, parts: Parts, readiness: Readiness): Promise<Listener> {
+async function listenFor(
+  config: Config,
+  parts: Parts,
+  readiness: Readiness,
+  options: ServiceOptions,
+): Promise<Listener> {
   return listen({
     host: config.listen.host,
     port: config.listen.port,
     tls: await tlsFrom(config),
-    handler: createRouter(handlersFor(config, parts, readiness), readiness),
+    handler: createRouter(handlersFor(config, parts, readiness, options), readiness),
     onFault: parts.log.fault,
   });
 }
 
-function handlersFor(config: Config, parts: Parts, readiness: Readiness): readonly PathHandler[] {
+function handlersFor(
+  config: Config,
+  parts: Parts,
+  readiness: Readiness,
+  { lane = true }: ServiceOptions,
+): readonly PathHandler[] {
   const { applications, lookups } = parts.store;
   const { authorization } = parts;
   const rateLimiter = createRateLimiter(limiterOverWorkers);
@@ -103,6 +114,12 @@ function handlersFor(config: Config, parts: Parts, readiness: Readiness): readon
     deadlineMs: config.deadlineMs,
     budget: createBudget(config),
   };
+  const rpcs = createRpcHandler({
+    ...shared,
+    readiness,
+    connections,
+    listsOrigin: (origin) => applications.listsOrigin(origin),
+  });
   return [
     createRestHandler({
       ...shared,
@@ -110,12 +127,7 @@ function handlersFor(config: Config, parts: Parts, readiness: Readiness): readon
       httpStatus: config.httpStatus,
     }),
     createStreamHandler({ ...shared, route: routeFromMethod(RelayService.method.callStream) }),
-    createRpcHandler({
-      ...shared,
-      readiness,
-      connections,
-      listsOrigin: (origin) => applications.listsOrigin(origin),
-    }),
+    lane ? createLane({ ...shared, otherwise: rpcs }) : rpcs,
     createConnectionsHandler({ ...shared, operations: connections }),
     createPagesHandler({
       authorization,
