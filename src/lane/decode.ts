@@ -1,6 +1,7 @@
 import { fromBinary, fromJsonString } from "@bufbuild/protobuf";
 import { type CallRequest, CallRequestSchema } from "../../gen/relay/v1/relay_pb.js";
 import { JSON_OPTIONS } from "../rpc/json-options.js";
+import { decodePlain } from "./decode-plain.js";
 import { PREFIX_BYTES } from "./grpc-prefix.js";
 import type { LaneForm } from "./head.js";
 
@@ -9,9 +10,9 @@ export function decodeRequest(form: LaneForm, body: Buffer): CallRequest | undef
   try {
     switch (form) {
       case "grpc":
-        return fromBinary(CallRequestSchema, body.subarray(PREFIX_BYTES));
+        return decodeBinary(body.subarray(PREFIX_BYTES));
       case "proto":
-        return fromBinary(CallRequestSchema, body);
+        return decodeBinary(body);
       case "json":
         return fromJsonString(CallRequestSchema, JSON_OPTIONS.textDecoder.decode(body), JSON_OPTIONS);
     }
@@ -19,4 +20,8 @@ export function decodeRequest(form: LaneForm, body: Buffer): CallRequest | undef
     // connect-node decodes it once more, and says what is wrong.
     return undefined;
   }
+}
+
+function decodeBinary(bytes: Buffer): CallRequest {
+  return decodePlain(bytes) ?? fromBinary(CallRequestSchema, bytes);
 }

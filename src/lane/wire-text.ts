@@ -11,8 +11,13 @@ export type WireText = string;
 const WIRE_TYPES = { varint: 0, fixed64: 1, lengthDelimited: 2 } as const;
 
 /** What stands in front of a field's value. */
-export function tagOf({ number }: Pick<DescField, "number">, wireType: keyof typeof WIRE_TYPES): WireText {
-  return varint(number * 8 + WIRE_TYPES[wireType]);
+export function tagOf(field: Pick<DescField, "number">, wireType: keyof typeof WIRE_TYPES): WireText {
+  return varint(tagByte(field, wireType));
+}
+
+/** The same as a number; a byte for the fields up to 15. */
+export function tagByte({ number }: Pick<DescField, "number">, wireType: keyof typeof WIRE_TYPES): number {
+  return number * 8 + WIRE_TYPES[wireType];
 }
 
 /** A whole number of at most 31 bits; it is also how lengths are written. */
