@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { HttpRequest } from "../listener/exchange.js";
 import { timeoutFromConnect, timeoutFromGrpc } from "./timeout.js";
 
-/** How a call of the lane is written: gRPC over HTTP/2, or Connect with a message in protobuf or in JSON. */
+/** How a call of the lane is written: gRPC, or Connect with a message in protobuf or in JSON. */
 export type LaneForm = "grpc" | "proto" | "json";
 
 /** What the head of a request says of its call. */
@@ -28,11 +28,10 @@ const FORMS: ReadonlyMap<string | undefined, LaneForm> = new Map([
  * @param maxBytes largest message.
  */
 export function decideHead(request: HttpRequest, maxBytes: number): LaneHead | undefined {
-  const { headers, method, httpVersionMajor } = request;
+  const { headers, method } = request;
   const form = FORMS.get(headers["content-type"]);
   if (form === undefined || method !== "POST" || headers.origin !== undefined) return undefined;
-  if (form === "grpc")
-    return httpVersionMajor === 2 && isPlain(headers["grpc-encoding"]) ? grpcHead(headers) : undefined;
+  if (form === "grpc") return isPlain(headers["grpc-encoding"]) ? grpcHead(headers) : undefined;
   const isFitting = Number(headers["content-length"] ?? 0) <= maxBytes;
   return isFitting && isPlain(headers["content-encoding"]) ? connectHead(headers, form) : undefined;
 }

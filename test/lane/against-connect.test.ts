@@ -154,7 +154,11 @@ describe("the lane answers as connect-node does", () => {
   });
 
   it("to gRPC over HTTP/1.1", async () => {
-    await same(http1Request(post("application/grpc", framed(binary(callJson("/me"))))));
+    const frame = framed(binary(callJson("/me")));
+    await same(http1Request(post("application/grpc", frame)));
+    const head = `POST ${PATH} HTTP/1.1\r\nHost: a\r\nTE: trailers\r\nContent-Type: application/grpc\r\n`;
+    const kept = Buffer.concat([Buffer.from(`${head}Content-Length: ${frame.length}\r\n\r\n`), frame]);
+    await same(http1Request(kept, post("application/grpc", frame)));
   });
 
   it.each(["GET", "PUT", "HEAD", "OPTIONS", "DELETE"])("to %s", async (method) => {

@@ -1,5 +1,6 @@
 import type { Guard } from "./guard.js";
 import { CONNECT_GUARDS } from "./guards-connect.js";
+import { LANE_GUARDS } from "./guards-lane.js";
 import { PAGE_GUARDS } from "./guards-pages.js";
 import { POSTGRES_GUARDS } from "./guards-postgres.js";
 import { PROVIDER_GUARDS } from "./guards-provider.js";
@@ -17,5 +18,6 @@ export const GUARDS: readonly Guard[] = [
   ...PAGE_GUARDS,
   ...WEBHOOK_GUARDS,
   ...STREAM_GUARDS,
+  ...LANE_GUARDS,
   ...POSTGRES_GUARDS,
 ];
