@@ -29,6 +29,8 @@ export interface ServiceOptions {
   readonly logger: Logger;
   /** Parts of the upstream that tests stand in for: the resolver, further trusted certificates. */
   readonly upstream?: Pick<UpstreamOptions, "resolve" | "ca">;
+  /** Whether plain typed calls take the lane in front of connect-node; true by default. Tests hold the two together. */
+  readonly lane?: boolean;
 }
 
 /** Where the listener meets what a client did: malformed requests, broken sessions. */

@@ -5,6 +5,7 @@ import { createAddressMatcher } from "./address-list.js";
 import { listenForOperators } from "./admin-port.js";
 import type { Config } from "./config.js";
 import { deliverWebhooks } from "./deliver-webhooks.js";
+import { createLane } from "./lane/lane.js";
 import { createClientAddress } from "./listener/client-address.js";
 import type { TlsMaterial } from "./listener/http1.js";
 import { type Listener, listen } from "./listener/listener.js";
@@ -54,7 +55,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     const parts = await openParts(config, options, closers);
     const readiness = createReadiness(probeFor(parts));
     const tls = await tlsFrom(config);
-    const listener = await listenFor(config, parts, readiness, tls);
+    const listener = await listenFor(config, parts, readiness, tls, options);
     closers.push(() => listener.close(0));
     // Always after the public port: workers that let the system choose share their ports by order (node:cluster).
     const adminListener = await listenForOperators(config, parts, readiness, tls);
@@ -103,17 +104,23 @@ function listenFor(
   parts: Parts,
   readiness: Readiness,
   tls: TlsMaterial | undefined,
+  options: ServiceOptions,
 ): Promise<Listener> {
   return listen({
     host: config.listen.host,
     port: config.listen.port,
     tls,
-    handler: createRouter(handlersFor(config, parts, readiness), readiness),
+    handler: createRouter(handlersFor(config, parts, readiness, options), readiness),
     onFault: parts.log.fault,
   });
 }
 
-function handlersFor(config: Config, parts: Parts, readiness: Readiness): readonly PathHandler[] {
+function handlersFor(
+  config: Config,
+  parts: Parts,
+  readiness: Readiness,
+  { lane = true }: ServiceOptions,
+): readonly PathHandler[] {
   const { applications, lookups } = parts.store;
   const { authorization } = parts;
   const rateLimiter = createRateLimiter(limiterOverWorkers);
@@ -129,6 +136,12 @@ function handlersFor(config: Config, parts: Parts, readiness: Readiness): readon
     deadlineMs: config.deadlineMs,
     budget: createBudget(config),
   };
+  const rpcs = createRpcHandler({
+    ...shared,
+    readiness,
+    connections,
+    listsOrigin: (origin) => applications.listsOrigin(origin),
+  });
   return [
     createRestHandler({
       ...shared,
@@ -136,12 +149,7 @@ function handlersFor(config: Config, parts: Parts, readiness: Readiness): readon
       httpStatus: config.httpStatus,
     }),
     createStreamHandler({ ...shared, route: routeFromMethod(RelayService.method.callStream) }),
-    createRpcHandler({
-      ...shared,
-      readiness,
-      connections,
-      listsOrigin: (origin) => applications.listsOrigin(origin),
-    }),
+    lane ? createLane({ ...shared, otherwise: rpcs }) : rpcs,
     createConnectionsHandler({ ...shared, operations: connections }),
     createPagesHandler({
       authorization,

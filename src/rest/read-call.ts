@@ -1,12 +1,12 @@
 import { formatError } from "../errors.js";
 import type { HttpRequest, HttpResponse } from "../listener/exchange.js";
+import { type ResponseSignal, watchCaller } from "../listener/response-signal.js";
 import { type Budget, overloaded, type Reservation } from "../relay/budget.js";
 import type { Call, CallDescription, CallOrigin, ResponseMode } from "../relay/call.js";
 import { callerKeysOf } from "./caller.js";
 import { descriptionFromBody, descriptionFromDotted } from "./description.js";
 import { type CallQuery, parseCallQuery } from "./query.js";
 import { readBody } from "./read-body.js";
-import { ResponseSignal } from "./response-signal.js";
 import type { Route } from "./route.js";
 
 /** What reading a call needs from the rest of the service. */
@@ -34,7 +34,8 @@ export interface Exchange {
  * Rejects with RelayError CALL_FORMAT_ERROR, REQUEST_TOO_LARGE or OVERLOADED.
  */
 export async function readCall(options: CallReaderOptions, exchange: Exchange): Promise<Call> {
-  const { memory, signal } = openCall(options.budget, exchange.response);
+  const memory = options.budget.open();
+  const signal = watchCaller(exchange.response, memory);
   requirePlainBody(exchange.request);
   const query = parseCallQuery(exchange.queryText, options.route.queryFields);
   const body = await readBody(exchange.request, options.maxRequestBytes, memory);
@@ -59,17 +60,6 @@ function providerNameFrom(raw: string): string {
   } catch {
     return raw;
   }
-}
-
-/** The call's share of the memory budget, given back when its answer has left or its caller has, which aborts it. */
-function openCall(budget: Budget, response: HttpResponse): { memory: Reservation; signal: ResponseSignal } {
-  const memory = budget.open();
-  const signal = new ResponseSignal(response);
-  response.on("close", () => {
-    memory.release();
-    signal.onClose();
-  });
-  return { memory, signal };
 }
 
 /** Named, since a compressed body would otherwise only be called no UTF-8. Other values are no coding of bytes. */

@@ -11,7 +11,6 @@ import {
 import { RelayService } from "../../gen/relay/v1/relay_pb.js";
 import { createChunks } from "../chunks.js";
 import { DRAIN_FACTOR, type HttpRequest, type HttpResponse } from "../listener/exchange.js";
-import type { PathHandler } from "../listener/router.js";
 import { leaveToHandler } from "../listener/self-limited.js";
 import { type Budget, overloaded, type Reservation } from "../relay/budget.js";
 import { answeredAsPreflight } from "./cors.js";
@@ -36,17 +35,28 @@ export interface RpcAdapterOptions extends ConnectRouterOptions {
 }
 
 /**
+ * Answers requests to its paths, as a PathHandler does. `readAhead` is the beginning of the body, or all of it, when
+ * somebody has read that far already.
+ */
+export type RpcHandler = (
+  request: HttpRequest,
+  response: HttpResponse,
+  path: string,
+  readAhead?: Uint8Array,
+) => Promise<void> | undefined;
+
+/**
  * connect-node's own adapter, but for what it does not do: it prints whole error objects to the console when a response
  * cannot be written (threats 6.3), its fallback cannot be asked whether a path is an RPC's, it knows no CORS, names no
  * methods with a 405 (RFC 9110 section 15.5.6), quotes requests in errors, and leaves unread bodies on connections.
  */
-export function createRpcAdapter(options: RpcAdapterOptions): PathHandler {
+export function createRpcAdapter(options: RpcAdapterOptions): RpcHandler {
   const router = createConnectRouter({ ...options, acceptCompression: [compressionGzip, compressionBrotli] });
   options.routes(router);
   const handlers = new Map<string, UniversalHandler>(router.handlers.map((handler) => [handler.requestPath, handler]));
-  return (request, response, path) => {
+  return (request, response, path, readAhead) => {
     const handler = handlers.get(path);
-    return handler === undefined ? undefined : answer(options, handler, request, response);
+    return handler === undefined ? undefined : answer(options, handler, request, response, readAhead);
   };
 }
 
@@ -55,6 +65,7 @@ async function answer(
   handler: UniversalHandler,
   request: HttpRequest,
   response: HttpResponse,
+  readAhead: Uint8Array | undefined,
 ): Promise<void> {
   const memory = options.budget.open();
   response.on("close", () => {
@@ -69,7 +80,7 @@ async function answer(
   try {
     if (await answeredAsPreflight(options.listsOrigin, request, response)) return;
     const values = options.contextValues(request, memory);
-    const body = createRequestBody(request);
+    const body = createRequestBody(request, readAhead);
     const asked = universalRequestFromNodeRequest(request, response, undefined, values);
     shortenTimeout(asked.header);
     const universal = await handler({ ...asked, body: bodyFor(handler, body, memory) });

@@ -4,12 +4,14 @@ import { type CallStreamResponse, CallStreamResponseSchema, type RelayService } 
 import type { Call } from "../relay/call.js";
 import type { ErrorOutcome } from "../relay/outcome.js";
 import type { StreamPart } from "../relay/stream.js";
+import { callContextFrom } from "./call-context.js";
 import { callFrom, originOf, type RelayServiceOptions } from "./relay-service.js";
 import { rowFromOutcome } from "./row.js";
 
 /** `CallStream` of relay.v1.RelayService: message → relay → messages, as they come. RPC code OK, whatever happens. */
 export function createCallStream(options: RelayServiceOptions): ServiceImpl<typeof RelayService>["callStream"] {
-  return async function* callStream(request, context) {
+  return async function* callStream(request, handlerContext) {
+    const context = callContextFrom(handlerContext);
     const origin = originOf(options, request, context);
     let call: Call;
     try {

@@ -4,18 +4,16 @@ import { Health } from "../../gen/health/v1/health_pb.js";
 import { RelayService } from "../../gen/relay/v1/relay_pb.js";
 import type { HttpRequest } from "../listener/exchange.js";
 import type { Readiness } from "../listener/readiness.js";
-import type { PathHandler } from "../listener/router.js";
-import { createRpcAdapter, type RpcAdapterOptions } from "./adapter.js";
+import { createRpcAdapter, type RpcAdapterOptions, type RpcHandler } from "./adapter.js";
 import { createCallStream } from "./call-stream.js";
 import type { ConnectionOperations } from "./connection-operations.js";
 import { createConnectionService } from "./connection-service.js";
 import { createHealthService } from "./health.js";
+import { JSON_OPTIONS } from "./json-options.js";
 import { createReflectionService } from "./reflection.js";
 import { createRelayService, type RelayServiceOptions } from "./relay-service.js";
 import { requestContextKey } from "./request-context.js";
-
-/** Longest timeout a client may ask for, in milliseconds; a call ends by its own deadline long before. One day. */
-const MAX_TIMEOUT_MS = 86_400_000;
+import { MAX_TIMEOUT_MS } from "./timeout.js";
 
 /**
  * Health and reflection take names. Small, because connect looks at all chunks of an unfinished message again for each
@@ -25,9 +23,6 @@ const NAMES_ONLY = { readMaxBytes: 4096 };
 
 /** Compressing a download costs more than all the rest of the relay, and most of what is large is compressed already. */
 const NEVER_COMPRESSED = { compressMinBytes: Number.POSITIVE_INFINITY };
-
-/** As the JSON route reads a call: no field that the schema does not have, no bytes that are not UTF-8 (threats I23). */
-const JSON_OPTIONS = { ignoreUnknownFields: false, textDecoder: new TextDecoder("utf-8", { fatal: true }) };
 
 /** What the typed protocols need from the rest of the service. */
 export interface RpcOptions extends RelayServiceOptions, Pick<RpcAdapterOptions, "budget" | "listsOrigin" | "onFault"> {
@@ -39,7 +34,7 @@ export interface RpcOptions extends RelayServiceOptions, Pick<RpcAdapterOptions,
 }
 
 /** Connect, gRPC and gRPC-Web for RelayService, health and reflection. */
-export function createRpcHandler(options: RpcOptions): PathHandler {
+export function createRpcHandler(options: RpcOptions): RpcHandler {
   const services = [RelayService, Health, ServerReflection];
   return createRpcAdapter({
     routes: (router) => {

@@ -1,11 +1,12 @@
-import { Code, ConnectError, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
+import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import { type CallRequest, type RelayService, ResponseMode } from "../../gen/relay/v1/relay_pb.js";
 import { callerKeysFrom } from "../applications/caller-keys.js";
 import { overloaded } from "../relay/budget.js";
-import type { Call, CallDescription, CallOrigin, Surface } from "../relay/call.js";
+import type { Call, CallDescription, CallOrigin } from "../relay/call.js";
+import type { Outcome } from "../relay/outcome.js";
 import type { Relay } from "../relay/relay.js";
+import { type CallContext, callContextFrom } from "./call-context.js";
 import { descriptionFromMessage } from "./description.js";
-import { requestContextKey } from "./request-context.js";
 import { responseFromOutcome } from "./row.js";
 
 /** What the typed service needs from the rest of the service. */
@@ -19,31 +20,18 @@ export interface RelayServiceOptions {
 export function createRelayService(options: RelayServiceOptions): Pick<ServiceImpl<typeof RelayService>, "call"> {
   return {
     async call(request, context) {
-      const origin = originOf(options, request, context);
-      return responseFromOutcome(await perform(options, origin, request, context));
+      return responseFromOutcome(await performCall(options, request, callContextFrom(context)));
     },
   };
 }
 
-/** What is known of a call before it is looked at. Throws when it came after its own deadline. */
-export function originOf(
-  { newCallId }: RelayServiceOptions,
-  { providerName }: CallRequest,
-  context: HandlerContext,
-): CallOrigin {
-  const startedAt = performance.now();
-  const timeoutMs = context.timeoutMs();
-  if (timeoutMs !== undefined && timeoutMs <= 0)
-    throw new ConnectError("the deadline has passed", Code.DeadlineExceeded);
-  return { callId: newCallId(), surface: surfaceOf(context), startedAt, providerName };
-}
-
-async function perform(
+/** Performs the call of a message. Rejects only when it came after its own deadline. */
+export async function performCall(
   options: RelayServiceOptions,
-  origin: CallOrigin,
   request: CallRequest,
-  context: HandlerContext,
-) {
+  context: CallContext,
+): Promise<Outcome> {
+  const origin = originOf(options, request, context);
   try {
     return await options.relay.perform(callFrom(options, origin, request, context));
   } catch (error) {
@@ -51,47 +39,52 @@ async function perform(
   }
 }
 
+/** What is known of a call before it is looked at. Throws when it came after its own deadline. */
+export function originOf(
+  { newCallId }: RelayServiceOptions,
+  { providerName }: CallRequest,
+  { surface, timeoutMs }: CallContext,
+): CallOrigin {
+  if (timeoutMs !== undefined && timeoutMs <= 0)
+    throw new ConnectError("the deadline has passed", Code.DeadlineExceeded);
+  return { callId: newCallId(), surface, startedAt: performance.now(), providerName };
+}
+
 /** The call of a message, in flight from here on. Fails with CALL_FORMAT_ERROR or OVERLOADED. */
 export function callFrom(
   options: RelayServiceOptions,
   origin: CallOrigin,
   request: CallRequest,
-  context: HandlerContext,
+  context: CallContext,
 ): Call {
-  const { clientAddress: address, memory } = context.values.get(requestContextKey);
+  const { memory } = context;
   if (memory === undefined || !memory.begin()) throw overloaded();
   const description = descriptionFromMessage(request.call);
   // What came compressed was counted so; these are the bytes that are held.
   if (!memory.reserve(sizeOf(description))) throw overloaded();
-  const header = (name: string) => context.requestHeader.get(name) ?? undefined;
-  const keys = callerKeysFrom(
-    { authorization: header("authorization"), partnerKey: header("x-partner-key") },
-    { publicKey: request.publicKey, privateKey: request.privateKey },
-  );
-  const limitMs = Math.min(options.deadlineMs, context.timeoutMs() ?? Number.POSITIVE_INFINITY);
+  const keys = callerKeysFrom(context, { publicKey: request.publicKey, privateKey: request.privateKey });
   return {
-    ...origin,
+    // Member by member, as on the JSON route: V8 is slow at spreading.
+    callId: origin.callId,
+    surface: origin.surface,
+    startedAt: origin.startedAt,
+    providerName: origin.providerName,
     publicKey: keys.publicKey,
     userId: request.userId,
     proof: {
       privateKey: keys.privateKey,
       userSignature: request.userSignature || undefined,
-      origin: header("origin"),
-      address,
+      origin: context.origin,
+      address: context.clientAddress,
     },
     description,
     responseMode: request.responseMode === ResponseMode.BODY ? "body" : "data",
     memory,
     signal: context.signal,
-    deadline: origin.startedAt + limitMs,
+    deadline: origin.startedAt + Math.min(options.deadlineMs, context.timeoutMs ?? Number.POSITIVE_INFINITY),
   };
 }
 
 function sizeOf({ payload, queryString, body }: CallDescription): number {
   return (payload?.length ?? 0) + (queryString?.length ?? 0) + (body?.length ?? 0);
-}
-
-function surfaceOf(context: HandlerContext): Surface {
-  const name = context.protocolName;
-  return name === "grpc" || name === "grpc-web" ? name : "connect";
 }

@@ -1,3 +1,6 @@
+/** Longest timeout a client may ask for, in milliseconds; a call ends by its own deadline long before. One day. */
+export const MAX_TIMEOUT_MS = 86_400_000;
+
 /** Timers of Node.js cannot be longer; a longer one prints a warning and strikes at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 /** The longest timeout in the unit of milliseconds: eight digits. */

@@ -57,7 +57,7 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   guard("deadline", EXCHANGE, ["exchange.expire();", ""], "upstream/abort"),
   guard(
     "caller gone",
-    "rest/response-signal.ts",
+    "listener/response-signal.ts",
     ["if (this.#response.writableEnded) return;", "if (true) return;"],
     "rest/request-limits",
   ),

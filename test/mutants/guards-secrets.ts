@@ -187,7 +187,7 @@ export const SECRET_GUARDS: readonly Guard[] = [
     ["else if (memory.reserve(chunk.length))", "else if (true)"],
     "relay/overload",
   ),
-  guard("budget: given back", "rest/read-call.ts", ["    memory.release();", ""], "relay/overload"),
+  guard("budget: given back", "listener/response-signal.ts", ["    held.release();", ""], "relay/overload"),
   guard(
     "budget: answer bytes are counted",
     "upstream/whole-exchange.ts",

@@ -1,5 +1,6 @@
 import type { Guard } from "./guard.js";
 import { CONNECT_GUARDS } from "./guards-connect.js";
+import { LANE_GUARDS } from "./guards-lane.js";
 import { OPERATOR_GUARDS } from "./guards-operator.js";
 import { PAGE_GUARDS } from "./guards-pages.js";
 import { POSTGRES_GUARDS } from "./guards-postgres.js";
@@ -18,6 +19,7 @@ export const GUARDS: readonly Guard[] = [
   ...PAGE_GUARDS,
   ...WEBHOOK_GUARDS,
   ...STREAM_GUARDS,
+  ...LANE_GUARDS,
   ...POSTGRES_GUARDS,
   ...OPERATOR_GUARDS,
 ];

@@ -80,7 +80,7 @@ export interface Harness {
   /** Stores the OAuth client of an application, the sandbox's unless told, so that its tokens can be renewed. */
   putClient(application: TestApplication, providerName?: string, client?: Partial<TestClient>): Promise<void>;
   /** Another relay on the same files, as a second process would be; closed with the harness. */
-  startPeer(): Promise<string>;
+  startPeer(options?: Pick<ServiceOptions, "lane">): Promise<string>;
   /** Stops the relay alone, with a grace of a second. */
   closeRelay(): Promise<void>;
   close(): Promise<void>;
@@ -126,8 +126,8 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
       connect(store, sealer, sandbox, { application, userId, ...connection }),
     putClient: (application, providerName = "sandbox", client = {}) =>
       putClient(store, sealer, { applicationId: application.id, providerName }, { ...sandbox.client, ...client }),
-    startPeer: async () => {
-      const peer = await startService(config, { logger: loggerTo(onLogLine), ...upstreamOf(options) });
+    startPeer: async (more) => {
+      const peer = await startService(config, { logger: loggerTo(onLogLine), ...upstreamOf(options), ...more });
       peers.push(peer);
       return peer.url;
     },

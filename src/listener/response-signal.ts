@@ -1,5 +1,18 @@
 import type { CallerListener, CallerSignal } from "../caller-signal.js";
-import type { HttpResponse } from "../listener/exchange.js";
+import type { HttpResponse } from "./exchange.js";
+
+/**
+ * Tells whether the caller is still there until its answer is written, and gives back what is held for the two together
+ * when the response is closed, whatever closed it.
+ */
+export function watchCaller(response: HttpResponse, held: { release(): void }): ResponseSignal {
+  const signal = new ResponseSignal(response);
+  response.on("close", () => {
+    held.release();
+    signal.onClose();
+  });
+  return signal;
+}
 
 /**
  * Aborts when the caller's connection closes before the answer is written. A class, since it is made for every call:

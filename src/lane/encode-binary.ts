@@ -1,0 +1,98 @@
+import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import { CallResponseSchema, ResultRowSchema } from "../../gen/relay/v1/relay_pb.js";
+import { bufferOf } from "../buffer-of.js";
+import type { Answer, Outcome } from "../relay/outcome.js";
+import { decideRowData, type RowData } from "../rpc/row-data.js";
+import { encodeValue } from "./encode-value.js";
+import { lengthDelimited, tagOf, utf8, varint, type WireText } from "./wire-text.js";
+
+const { field: ROW } = ResultRowSchema;
+const ROWS = tagOf(CallResponseSchema.field.rows, "lengthDelimited");
+const PINC_STATUS = tagOf(ROW.pincStatus, "lengthDelimited");
+const STATUS_CODE = tagOf(ROW.statusCode, "varint");
+const CONTENT_TYPE = tagOf(ROW.contentType, "lengthDelimited");
+const DATA = tagOf(ROW.data, "lengthDelimited");
+const ERROR_TYPE = tagOf(ROW.errorType, "lengthDelimited");
+const INERNAL_ERROR = tagOf(ROW.inernalError, "lengthDelimited");
+const HEADERS = tagOf(ROW.headers, "lengthDelimited");
+const CALL_ID = tagOf(ROW.callId, "lengthDelimited");
+const DATA_ENCODING = tagOf(ROW.dataEncoding, "lengthDelimited");
+const BODY = tagOf(ROW.body, "lengthDelimited");
+const DATA_ROUNDED = tagOf(ROW.dataRounded, "varint");
+const STRING_VALUE = tagOf(ValueSchema.field.stringValue, "lengthDelimited");
+/** An entry of a map is a message of two fields, whatever the map. */
+const KEY = tagOf({ number: 1 }, "lengthDelimited");
+const ENTRY_VALUE = tagOf({ number: 2 }, "lengthDelimited");
+
+/** A row in three pieces; what may be large is not made text of. */
+interface Pieces {
+  readonly before: WireText;
+  readonly bytes: Uint8Array;
+  readonly after: WireText;
+}
+
+const NONE = new Uint8Array();
+
+/**
+ * The envelope of an outcome as a CallResponse in protobuf: what protobuf-es makes of rpc/row.ts, byte for byte.
+ *
+ * @param prefixFor what stands in front of a message of so many bytes, if anything.
+ */
+export function encodeBinary(outcome: Outcome, prefixFor?: (bytes: number) => WireText): Buffer {
+  const { before, bytes, after } = piecesOf(outcome);
+  const row = ROWS + varint(before.length + bytes.length + after.length) + before;
+  const head = (prefixFor?.(row.length + bytes.length + after.length) ?? "") + row;
+  const result = Buffer.allocUnsafe(head.length + bytes.length + after.length);
+  result.write(head, "latin1");
+  result.set(bytes, head.length);
+  if (after !== "") result.write(after, head.length + bytes.length, "latin1");
+  return result;
+}
+
+function piecesOf(outcome: Outcome): Pieces {
+  const { answer } = outcome;
+  const head = PINC_STATUS + utf8(outcome.result) + STATUS_CODE + varint(statusOf(outcome));
+  const failure =
+    outcome.result === "success" ? "" : string(ERROR_TYPE, outcome.errorType) + string(INERNAL_ERROR, outcome.message);
+  const callId = string(CALL_ID, outcome.callId);
+  if (answer === undefined) return { before: head + failure + callId, bytes: NONE, after: "" };
+  return withData(
+    head + string(CONTENT_TYPE, answer.contentType),
+    decideRowData(answer.data),
+    failure + headersOf(answer) + callId,
+  );
+}
+
+/** The fields that hold the body stand where their numbers belong: `data` between the two, the others at the end. */
+function withData(start: WireText, data: RowData, end: WireText): Pieces {
+  switch (data.kind) {
+    case "value": {
+      const rounded = data.isRounded ? `${DATA_ROUNDED}\x01` : "";
+      return { before: start + DATA + lengthDelimited(encodeValue(data.json)) + end + rounded, bytes: NONE, after: "" };
+    }
+    case "string": {
+      const bytes = Buffer.from(data.text);
+      const inner = STRING_VALUE + varint(bytes.length);
+      const before = start + DATA + varint(inner.length + bytes.length) + inner;
+      return { before, bytes, after: end + string(DATA_ENCODING, data.encoding) };
+    }
+    case "body":
+      return { before: start + end + BODY + varint(data.bytes.length), bytes: bufferOf(data.bytes), after: "" };
+  }
+}
+
+function statusOf(outcome: Outcome): number {
+  return outcome.result === "success" ? outcome.answer.statusCode : outcome.statusCode;
+}
+
+/** proto3 leaves an empty string out. */
+function string(tag: WireText, text: string): WireText {
+  return text === "" ? "" : tag + utf8(text);
+}
+
+function headersOf({ headers }: Answer): WireText {
+  let entries = "";
+  for (const [name, value] of headers)
+    entries += HEADERS + lengthDelimited(KEY + utf8(name) + ENTRY_VALUE + utf8(value));
+  return entries;
+}

@@ -1,0 +1,53 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { HttpRequest } from "../listener/exchange.js";
+import { timeoutFromConnect, timeoutFromGrpc } from "./timeout.js";
+
+/** How a call of the lane is written: gRPC, or Connect with a message in protobuf or in JSON. */
+export type LaneForm = "grpc" | "proto" | "json";
+
+/** What the head of a request says of its call. */
+export interface LaneHead {
+  readonly form: LaneForm;
+  /** The caller's own timeout in milliseconds, at least 1; undefined without one. */
+  readonly timeoutMs: number | undefined;
+}
+
+/** As clients write them; connect-node knows further spellings. */
+const FORMS: ReadonlyMap<string | undefined, LaneForm> = new Map([
+  ["application/grpc", "grpc"],
+  ["application/grpc+proto", "grpc"],
+  ["application/proto", "proto"],
+  ["application/json", "json"],
+]);
+
+/**
+ * Decides from the head alone whether a request at the path of Call is one for the lane: a plain call, as nearly all
+ * are. Undefined for whatever is compressed, comes from a browser, is too large or is malformed: connect-node's. What it
+ * leaves unsaid matters to nobody: connect-node takes any connect-protocol-version and asks for no `te: trailers`.
+ *
+ * @param maxBytes largest message.
+ */
+export function decideHead(request: HttpRequest, maxBytes: number): LaneHead | undefined {
+  const { headers, method } = request;
+  const form = FORMS.get(headers["content-type"]);
+  if (form === undefined || method !== "POST" || headers.origin !== undefined) return undefined;
+  if (form === "grpc") return isPlain(headers["grpc-encoding"]) ? grpcHead(headers) : undefined;
+  const isFitting = Number(headers["content-length"] ?? 0) <= maxBytes;
+  return isFitting && isPlain(headers["content-encoding"]) ? connectHead(headers, form) : undefined;
+}
+
+function grpcHead({ "grpc-timeout": timeout }: IncomingHttpHeaders): LaneHead | undefined {
+  if (timeout === undefined) return { form: "grpc", timeoutMs: undefined };
+  const timeoutMs = timeoutFromGrpc(String(timeout));
+  return timeoutMs === undefined ? undefined : { form: "grpc", timeoutMs };
+}
+
+function connectHead({ "connect-timeout-ms": timeout }: IncomingHttpHeaders, form: LaneForm): LaneHead | undefined {
+  if (timeout === undefined) return { form, timeoutMs: undefined };
+  const timeoutMs = timeoutFromConnect(String(timeout));
+  return timeoutMs === undefined ? undefined : { form, timeoutMs };
+}
+
+function isPlain(encoding: string | string[] | undefined): boolean {
+  return encoding === undefined || encoding === "identity";
+}

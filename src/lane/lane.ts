@@ -1,0 +1,95 @@
+import { RelayService } from "../../gen/relay/v1/relay_pb.js";
+import type { HttpRequest, HttpResponse } from "../listener/exchange.js";
+import { type ResponseSignal, watchCaller } from "../listener/response-signal.js";
+import type { PathHandler } from "../listener/router.js";
+import type { Budget, Reservation } from "../relay/budget.js";
+import type { RpcHandler } from "../rpc/adapter.js";
+import type { CallContext } from "../rpc/call-context.js";
+import { performCall, type RelayServiceOptions } from "../rpc/relay-service.js";
+import { answerOutcome } from "./answer.js";
+import { decodeRequest } from "./decode.js";
+import { decideHead, type LaneHead } from "./head.js";
+import { readMessage } from "./read-message.js";
+import { endTimeout } from "./timeout.js";
+
+/** What the lane needs from the rest of the service. */
+export interface LaneOptions extends RelayServiceOptions {
+  readonly budget: Budget;
+  readonly clientAddress: (request: HttpRequest) => string;
+  /** Largest request message. */
+  readonly maxRequestBytes: number;
+  /** Answers whatever the lane leaves. */
+  readonly otherwise: RpcHandler;
+}
+
+const PATH = `/${RelayService.typeName}/${RelayService.method.call.name}`;
+
+/**
+ * A lean lane for plain calls of relay.v1.RelayService/Call, in front of connect-node.
+ *
+ * Why it exists: connect-node serves every protocol and every kind of method with one machinery of async generators,
+ * abort controllers, timers and copies of header lists, which costs a call four times as much as the rest of the relay;
+ * and protobuf-es writes a row by reflection. Nearly all calls need none of that: one message in, one message out,
+ * nothing compressed, no browser. Those are read, performed and answered here, as connect-node would answer them, with
+ * the decoding, the checks and the call itself shared with it (rpc/relay-service.ts).
+ *
+ * It judges a request by its head; what it does not know is connect-node's, and so is a body that turns out not to be
+ * one plain message, with what was read of it so far. So every error of the protocols has one author. Two answers
+ * differ: the lane never compresses, which no client may count on; and a call that ends with its caller's own timeout
+ * says that the deadline passed instead of that its caller left.
+ */
+export function createLane(options: LaneOptions): PathHandler {
+  return (request, response, path) => {
+    const head = path === PATH ? decideHead(request, options.maxRequestBytes) : undefined;
+    if (head === undefined) return options.otherwise(request, response, path);
+    return answerCall(options, head, request, response);
+  };
+}
+
+async function answerCall(
+  options: LaneOptions,
+  head: LaneHead,
+  request: HttpRequest,
+  response: HttpResponse,
+): Promise<void> {
+  const { form } = head;
+  const endsAt = head.timeoutMs === undefined ? undefined : performance.now() + head.timeoutMs;
+  const memory = options.budget.open();
+  memory.onEvicted = () => response.destroy();
+  const signal = watchCaller(response, memory);
+  const isPrefixed = form === "grpc";
+  const reading = await readMessage(request, { isPrefixed, maxBytes: options.maxRequestBytes, memory, signal });
+  if (reading === undefined) return;
+  const message = reading.isPlain ? decodeRequest(form, reading.bytes) : undefined;
+  const timeoutMs = endsAt === undefined ? undefined : endsAt - performance.now();
+  const isLate = timeoutMs !== undefined && timeoutMs <= 0;
+  if (message === undefined || isLate) {
+    memory.release();
+    if (isLate) endTimeout(request, form);
+    return options.otherwise(request, response, PATH, reading.bytes);
+  }
+  const outcome = await performCall(
+    options,
+    message,
+    contextFrom(options, request, { form, timeoutMs, memory, signal }),
+  );
+  if (!signal.aborted) answerOutcome(response, form, outcome);
+}
+
+function contextFrom(
+  { clientAddress }: LaneOptions,
+  request: HttpRequest,
+  { form, timeoutMs, memory, signal }: LaneHead & { readonly memory: Reservation; readonly signal: ResponseSignal },
+): CallContext {
+  const { authorization, "x-partner-key": partnerKey } = request.headers;
+  return {
+    surface: form === "grpc" ? "grpc" : "connect",
+    clientAddress: clientAddress(request),
+    memory,
+    signal,
+    timeoutMs,
+    authorization,
+    partnerKey: typeof partnerKey === "string" ? partnerKey : undefined,
+    origin: undefined,
+  };
+}

@@ -1,0 +1,59 @@
+import type { JsonValue } from "@bufbuild/protobuf";
+import { bufferOf } from "../buffer-of.js";
+import { hasInexactNumber } from "../json/inexact-number.js";
+import { validateJson } from "../json/json-validator.js";
+import type { AnswerData } from "../relay/outcome.js";
+
+/** A provider's body as a row of the typed protocols holds it. */
+export type RowData =
+  /** In `data`, as a Value. */
+  | { readonly kind: "value"; readonly json: JsonValue; readonly isRounded: boolean }
+  /** In `data`, as a string; `encoding` is `dataEncoding`. */
+  | { readonly kind: "string"; readonly text: string; readonly encoding: "" | "base64" | "json" }
+  /** In `body`. */
+  | { readonly kind: "body"; readonly bytes: Uint8Array };
+
+/** Making messages of a larger JSON, and bytes of them, would hold the event loop for more than a moment. */
+const MAX_VALUE_BYTES = 256 * 1024;
+/** A JSON level is up to three messages of a Value, and many protobuf decoders stop at 100. */
+const MAX_VALUE_DEPTH = 30;
+
+/** A member of this name, also with its underscores escaped: objects made by assignment lose it. */
+const PROTO_KEY = /__proto__|\\u005f/i;
+
+/** Decides which members of a row an answer's body goes to. Pure. */
+export function decideRowData(data: AnswerData): RowData {
+  switch (data.kind) {
+    case "json":
+      return decideJson(data.text.concat());
+    case "text":
+      return { kind: "string", text: data.text, encoding: "" };
+    case "binary":
+      return { kind: "string", text: bufferOf(data.bytes).toString("base64"), encoding: "base64" };
+    case "body":
+      return data;
+    case "empty":
+      return { kind: "value", json: {}, isRounded: false };
+  }
+}
+
+/** JSON as a Value; as its own text where a Value cannot hold it for every client. */
+function decideJson(bytes: Uint8Array): RowData {
+  const text = bufferOf(bytes).toString("utf8");
+  if (!fitsValue(bytes, text)) return { kind: "string", text, encoding: "json" };
+  const json: JsonValue = JSON.parse(text);
+  const isRounded = hasInexactNumber(bytes);
+  if (isRounded && !fitsDouble(json)) return { kind: "string", text, encoding: "json" };
+  return { kind: "value", json, isRounded };
+}
+
+function fitsValue(bytes: Uint8Array, text: string): boolean {
+  if (bytes.length > MAX_VALUE_BYTES) return false;
+  return validateJson(bytes, { maxDepth: MAX_VALUE_DEPTH }) === "valid" && !PROTO_KEY.test(text);
+}
+
+/** JSON.parse makes Infinity of a number beyond a double, which clients refuse in a Value. */
+function fitsDouble(json: JsonValue): boolean {
+  if (typeof json === "number") return Number.isFinite(json);
+  return typeof json !== "object" || json === null || Object.values(json).every(fitsDouble);
+}
