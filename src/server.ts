@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { RelayService } from "../gen/relay/v1/relay_pb.js";
 import { createAddressMatcher } from "./address-list.js";
@@ -124,7 +124,6 @@ function handlersFor(config: Config, parts: Parts, readiness: Readiness): readon
     allowedOrigins: async (publicKey: string) =>
       (await lookups.applications.findByPublicKey(publicKey))?.allowedOrigins ?? [],
     clientAddress: createClientAddress(createAddressMatcher(config.trustedProxies)),
-    newCallId: randomUUID,
     maxRequestBytes: config.maxRequestBytes,
     deadlineMs: config.deadlineMs,
     budget: createBudget(config),
@@ -132,10 +131,11 @@ function handlersFor(config: Config, parts: Parts, readiness: Readiness): readon
   return [
     createRestHandler({
       ...shared,
+      surface: "rest",
       route: routeFromMethod(RelayService.method.call),
       httpStatus: config.httpStatus,
     }),
-    createStreamHandler({ ...shared, route: routeFromMethod(RelayService.method.callStream) }),
+    createStreamHandler({ ...shared, surface: "stream", route: routeFromMethod(RelayService.method.callStream) }),
     createRpcHandler({
       ...shared,
       readiness,

@@ -10,7 +10,7 @@ import { rowFromOutcome } from "./row.js";
 /** `CallStream` of relay.v1.RelayService: message → relay → messages, as they come. RPC code OK, whatever happens. */
 export function createCallStream(options: RelayServiceOptions): ServiceImpl<typeof RelayService>["callStream"] {
   return async function* callStream(request, context) {
-    const origin = originOf(options, request, context);
+    const origin = originOf(request, context);
     let call: Call;
     try {
       call = callFrom(options, origin, request, context);

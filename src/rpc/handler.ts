@@ -3,6 +3,7 @@ import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js"
 import { Health } from "../../gen/health/v1/health_pb.js";
 import { RelayService } from "../../gen/relay/v1/relay_pb.js";
 import type { HttpRequest } from "../listener/exchange.js";
+import { identityOf } from "../listener/identity.js";
 import type { Readiness } from "../listener/readiness.js";
 import type { PathHandler } from "../listener/router.js";
 import { createRpcAdapter, type RpcAdapterOptions } from "./adapter.js";
@@ -62,7 +63,11 @@ export function createRpcHandler(options: RpcOptions): PathHandler {
     },
     budget: options.budget,
     contextValues: (request, memory) =>
-      createContextValues().set(requestContextKey, { clientAddress: options.clientAddress(request), memory }),
+      createContextValues().set(requestContextKey, {
+        clientAddress: options.clientAddress(request),
+        identity: identityOf(request),
+        memory,
+      }),
     listsOrigin: options.listsOrigin,
     onFault: options.onFault,
     readMaxBytes: options.maxRequestBytes,

@@ -11,7 +11,6 @@ import { responseFromOutcome } from "./row.js";
 /** What the typed service needs from the rest of the service. */
 export interface RelayServiceOptions {
   readonly relay: Relay;
-  readonly newCallId: () => string;
   readonly deadlineMs: number;
 }
 
@@ -19,23 +18,20 @@ export interface RelayServiceOptions {
 export function createRelayService(options: RelayServiceOptions): Pick<ServiceImpl<typeof RelayService>, "call"> {
   return {
     async call(request, context) {
-      const origin = originOf(options, request, context);
+      const origin = originOf(request, context);
       return responseFromOutcome(await perform(options, origin, request, context));
     },
   };
 }
 
 /** What is known of a call before it is looked at. Throws when it came after its own deadline. */
-export function originOf(
-  { newCallId }: RelayServiceOptions,
-  { providerName }: CallRequest,
-  context: HandlerContext,
-): CallOrigin {
+export function originOf({ providerName }: CallRequest, context: HandlerContext): CallOrigin {
   const startedAt = performance.now();
   const timeoutMs = context.timeoutMs();
   if (timeoutMs !== undefined && timeoutMs <= 0)
     throw new ConnectError("the deadline has passed", Code.DeadlineExceeded);
-  return { callId: newCallId(), surface: surfaceOf(context), startedAt, providerName };
+  const { identity } = context.values.get(requestContextKey);
+  return { ...identity, surface: surfaceOf(context), startedAt, providerName };
 }
 
 async function perform(

@@ -1,0 +1,40 @@
+import { answerPlain, type HttpRequest, type HttpResponse } from "./listener/exchange.js";
+import type { PathHandler } from "./listener/router.js";
+import { EXPOSITION_TYPE, expositionOf } from "./telemetry/exposition.js";
+import type { Metric } from "./telemetry/metric.js";
+
+/** What showing metrics needs. */
+export interface MetricsHandlerOptions {
+  /** How everything stands. Rejects when not all processes can be asked. */
+  readonly read: () => Promise<readonly Metric[]>;
+  readonly onFault: (where: string, error: unknown) => void;
+}
+
+/** `GET /metrics` in the text format of Prometheus. Whoever asks has been judged before. */
+export function createMetricsHandler(options: MetricsHandlerOptions): PathHandler {
+  return (request, response, path) => (path === "/metrics" ? answer(options, request, response) : undefined);
+}
+
+async function answer(
+  { read, onFault }: MetricsHandlerOptions,
+  { method }: HttpRequest,
+  response: HttpResponse,
+): Promise<void> {
+  if (method !== "GET" && method !== "HEAD") {
+    return answerPlain(response, 405, "Send a GET request.", { allow: "GET, HEAD" });
+  }
+  let text: string;
+  try {
+    text = await expositionOf([await read()]);
+  } catch (error) {
+    onFault("metrics", error);
+    return answerPlain(response, 503, "The metrics of the other processes cannot be had right now.");
+  }
+  const body = Buffer.from(text);
+  response.writeHead(200, {
+    "content-type": EXPOSITION_TYPE,
+    "content-length": String(body.length),
+    "cache-control": "no-store",
+  });
+  response.end(body);
+}
