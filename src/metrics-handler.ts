@@ -1,3 +1,5 @@
+import type { Authenticate } from "./admin/authenticate.js";
+import { answerUnauthenticated } from "./admin/unauthenticated.js";
 import { answerPlain, type HttpRequest, type HttpResponse } from "./listener/exchange.js";
 import type { PathHandler } from "./listener/router.js";
 import { EXPOSITION_TYPE, expositionOf } from "./telemetry/exposition.js";
@@ -5,21 +7,24 @@ import type { Metric } from "./telemetry/metric.js";
 
 /** What showing metrics needs. */
 export interface MetricsHandlerOptions {
+  readonly authenticate: Authenticate;
   /** How everything stands. Rejects when not all processes can be asked. */
   readonly read: () => Promise<readonly Metric[]>;
   readonly onFault: (where: string, error: unknown) => void;
 }
 
-/** `GET /metrics` in the text format of Prometheus. Whoever asks has been judged before. */
+/** `GET /metrics` in the text format of Prometheus, for the holder of any admin token. */
 export function createMetricsHandler(options: MetricsHandlerOptions): PathHandler {
   return (request, response, path) => (path === "/metrics" ? answer(options, request, response) : undefined);
 }
 
 async function answer(
-  { read, onFault }: MetricsHandlerOptions,
-  { method }: HttpRequest,
+  { authenticate, read, onFault }: MetricsHandlerOptions,
+  request: HttpRequest,
   response: HttpResponse,
 ): Promise<void> {
+  if (authenticate(request) === undefined) return answerUnauthenticated(request, response);
+  const { method } = request;
   if (method !== "GET" && method !== "HEAD") {
     return answerPlain(response, 405, "Send a GET request.", { allow: "GET, HEAD" });
   }

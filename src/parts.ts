@@ -11,13 +11,14 @@ import { packageVersion } from "./package-version.js";
 import { loadProviders } from "./providers/catalog.js";
 import type { ProviderCatalog } from "./providers/provider.js";
 import { createRelayLog, type RelayLog } from "./relay/trace.js";
+import { createServiceMetrics, type ServiceMetrics } from "./service-metrics.js";
 import { hasStore, openStore } from "./store/open-store.js";
 import type { Store } from "./store/store.js";
 import { verifyKeys } from "./store/verify-keys.js";
 import { createCallLog } from "./telemetry/call-log.js";
 import { createTracing } from "./telemetry/call-spans.js";
 import { describeError } from "./telemetry/log.js";
-import { createMetrics, type Metrics } from "./telemetry/metrics.js";
+import type { Metrics } from "./telemetry/metrics.js";
 import { createBreaker } from "./tokens/breaker.js";
 import { loadKeyring } from "./tokens/keyring.js";
 import { createRenewer, type Renewer } from "./tokens/renewer.js";
@@ -50,7 +51,7 @@ export interface Parts {
   readonly webhookUpstream: Upstream;
   readonly renewer: Renewer;
   /** Undefined when they are switched off. */
-  readonly metrics: Metrics | undefined;
+  readonly metrics: ServiceMetrics | undefined;
   readonly authorization: AuthorizationOptions;
   /** Where this process listens, once it does: no call may go there. */
   readonly selfAddresses: SelfAddress[];
@@ -74,7 +75,7 @@ export async function openParts(
   const mustExist = config.keyFileMustExist || (await hasStore(config));
   const keyring = await loadKeyring(config.keyFile, { mustExist });
   const sealer = createSealer(keyring);
-  const metrics = metricsFor(config, closers);
+  const metrics = createServiceMetrics(config, closers);
   const store = await openStore(config, metrics?.store);
   closers.push(() => store.close());
   await verifyKeys(store, sealer);
@@ -140,13 +141,6 @@ function renewerFor({ store, sealer, catalog, upstream, metrics, log, logger }: 
       metrics?.renewal(provider, outcome);
     },
   });
-}
-
-function metricsFor({ metrics }: Config, closers: Array<() => Promise<void> | void>): Metrics | undefined {
-  if (metrics === "off") return undefined;
-  const made = createMetrics(packageVersion());
-  closers.push(made.close);
-  return made;
 }
 
 function relayLogFor({ traces }: Config, logger: Logger, metrics: Metrics | undefined): RelayLog {

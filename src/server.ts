@@ -23,6 +23,7 @@ import { routeFromMethod } from "./rest/route.js";
 import { createStreamHandler } from "./rest/stream-handler.js";
 import { createConnectionOperations } from "./rpc/connection-operations.js";
 import { createRpcHandler } from "./rpc/handler.js";
+import { budgetMetrics, listenerMetrics } from "./service-metrics.js";
 import { probeKeys } from "./store/verify-keys.js";
 import { createTokenSource } from "./tokens/token-source.js";
 import type { Deliverer } from "./webhooks/deliverer.js";
@@ -56,6 +57,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     const tls = await tlsFrom(config);
     const listener = await listenFor(config, parts, readiness, tls);
     closers.push(() => listener.close(0));
+    parts.metrics?.addSource(() => listenerMetrics(listener));
     // Always after the public port: workers that let the system choose share their ports by order (node:cluster).
     const adminListener = await listenForOperators(config, parts, readiness, tls);
     const listeners = adminListener === undefined ? [listener] : [listener, adminListener];
@@ -117,6 +119,8 @@ function handlersFor(config: Config, parts: Parts, readiness: Readiness): readon
   const { applications, lookups } = parts.store;
   const { authorization } = parts;
   const rateLimiter = createRateLimiter(limiterOverWorkers);
+  const budget = createBudget(config);
+  parts.metrics?.addSource(() => budgetMetrics(budget, config));
   const connections = createConnectionOperations(authorization);
   const shared = {
     relay: relayFor(parts, rateLimiter),
@@ -126,7 +130,7 @@ function handlersFor(config: Config, parts: Parts, readiness: Readiness): readon
     clientAddress: createClientAddress(createAddressMatcher(config.trustedProxies)),
     maxRequestBytes: config.maxRequestBytes,
     deadlineMs: config.deadlineMs,
-    budget: createBudget(config),
+    budget,
   };
   return [
     createRestHandler({

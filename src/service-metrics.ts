@@ -1,7 +1,28 @@
 import type { Config } from "./config.js";
 import type { Listener } from "./listener/listener.js";
+import { packageVersion } from "./package-version.js";
 import type { Budget } from "./relay/budget.js";
 import { countsOf, gaugeOf, type Metric } from "./telemetry/metric.js";
+import { createMetrics, type Metrics } from "./telemetry/metrics.js";
+import { metricsOverWorkers } from "./workers/worker-metrics.js";
+
+/** What this process counts, and what all processes of its service have counted. */
+export interface ServiceMetrics extends Metrics {
+  /** Rejects when not all processes can be asked. */
+  readAll(): Promise<readonly Metric[]>;
+}
+
+/** Undefined when metrics are switched off. What has to be closed again is added to `closers`. */
+export function createServiceMetrics(
+  { metrics }: Pick<Config, "metrics">,
+  closers: Array<() => Promise<void> | void>,
+): ServiceMetrics | undefined {
+  if (metrics === "off") return undefined;
+  const own = createMetrics(packageVersion());
+  const all = metricsOverWorkers(own.read);
+  closers.push(own.close, all.close);
+  return { ...own, readAll: all.read };
+}
 
 /** What a service holds just now, and its limits; those of several processes add up. */
 export function budgetMetrics(

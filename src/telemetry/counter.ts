@@ -6,6 +6,8 @@ export interface CounterOptions<Label extends string> {
   /** One sentence for people. */
   readonly help: string;
   readonly labels: readonly Label[];
+  /** Shown from the start, so that the first one is seen as a growth. */
+  readonly expected?: ReadonlyArray<Readonly<Record<Label, string>>>;
 }
 
 /** Counts by labels. */
@@ -26,6 +28,7 @@ export const OTHER = "other";
 /** Nothing counted yet. For what happens seldom: each `add()` makes a key of the labels. */
 export function createCounter<const Label extends string>(options: CounterOptions<Label>): Counter<Label> {
   const series = new Map<string, { readonly labels: Readonly<Record<string, string>>; value: number }>();
+  for (const labels of options.expected ?? []) series.set(keyOf(options, labels), { labels, value: 0 });
   const others = Object.fromEntries(options.labels.map((name) => [name, OTHER])) as Record<Label, string>;
   return {
     add(labels) {

@@ -62,10 +62,11 @@ function createCounters() {
       name: "relay_webhook_deliveries_total",
       help: "Attempts to deliver a webhook, by how they ended.",
       labels: ["outcome"],
+      expected: [{ outcome: "delivered" }, { outcome: "retry" }, { outcome: "given_up" }],
     }),
     faults: createCounter({
       name: "relay_faults_total",
-      help: "What should not have happened, by the part of the relay that it happened in; the log says more.",
+      help: "Faults, by where they were met; client and session are what clients sent wrong. The log says more.",
       labels: ["where"],
     }),
   };

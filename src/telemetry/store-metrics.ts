@@ -25,6 +25,7 @@ export function createStoreMetrics(): StoreMetrics {
     name: "relay_store_failures_total",
     help: "Reads and writes of the database that failed.",
     labels: ["operation"],
+    expected: [{ operation: "read" }, { operation: "write" }],
   });
   return {
     add(operation, ms, isFailed) {

@@ -3,7 +3,7 @@ import type { Metric } from "../telemetry/metric.js";
 import { isMetricsAsked, isMetricsSum, type MetricsMessage, type MetricsWantedMessage } from "./messages.js";
 
 /** The metrics of all processes of one service. */
-export interface ServiceMetrics {
+export interface MetricsOfAll {
   /** Rejects when they cannot be had: sums over a part of the processes would go back and forth. */
   read(): Promise<readonly Metric[]>;
   /** Leaves what was counted here to the processes that go on. */
@@ -14,7 +14,7 @@ export interface ServiceMetrics {
 const WAIT_MS = 3000;
 
 /** @param readOwn how this process's own metrics stand. A process that is alone is the whole service. */
-export function metricsOverWorkers(readOwn: () => readonly Metric[]): ServiceMetrics {
+export function metricsOverWorkers(readOwn: () => readonly Metric[]): MetricsOfAll {
   if (!cluster.isWorker) return { read: async () => readOwn(), close: async () => {} };
   const sendOwn = (isLast: boolean) => send({ type: "metrics", metrics: readOwn(), isLast });
   const onMessage = (message: unknown) => {
