@@ -7,6 +7,7 @@ import { PROVIDER_GUARDS } from "./guards-provider.js";
 import { REQUEST_GUARDS } from "./guards-request.js";
 import { SECRET_GUARDS } from "./guards-secrets.js";
 import { STREAM_GUARDS } from "./guards-stream.js";
+import { TELEMETRY_GUARDS } from "./guards-telemetry.js";
 import { WEBHOOK_GUARDS } from "./guards-webhooks.js";
 
 /** Every guard that must not be lost without a test that says so. */
@@ -18,6 +19,7 @@ export const GUARDS: readonly Guard[] = [
   ...PAGE_GUARDS,
   ...WEBHOOK_GUARDS,
   ...STREAM_GUARDS,
+  ...TELEMETRY_GUARDS,
   ...POSTGRES_GUARDS,
   ...OPERATOR_GUARDS,
 ];
