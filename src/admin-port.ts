@@ -1,12 +1,14 @@
 import { isLoopbackHost } from "./address-list.js";
-import { createAuthenticate } from "./admin/authenticate.js";
+import { type Authenticate, createAuthenticate } from "./admin/authenticate.js";
 import { loadAdminTokens } from "./admin/load-tokens.js";
 import { createAdminRpcHandler } from "./admin/rpc-handler.js";
 import type { Config } from "./config.js";
+import { createConnectionGauge } from "./connection-gauge.js";
 import type { TlsMaterial } from "./listener/http1.js";
 import { type Listener, listen } from "./listener/listener.js";
 import type { Readiness } from "./listener/readiness.js";
 import { createRouter, type PathHandler } from "./listener/router.js";
+import { createMetricsHandler } from "./metrics-handler.js";
 import type { Parts } from "./parts.js";
 
 const CLEARTEXT =
@@ -40,9 +42,25 @@ export async function listenForOperators(
 }
 
 /** What the administration port serves. Each of them asks `authenticate` who is there. */
-async function handlersFor(config: Config, { store, log, logger }: Parts): Promise<readonly PathHandler[]> {
+async function handlersFor(config: Config, parts: Parts): Promise<readonly PathHandler[]> {
+  const { store, log, logger } = parts;
   const { adminTokenFile: file, keyFileMustExist: mustExist } = config;
   const onCreated = () => logger.info({ file }, "made a file with a new admin token");
   const authenticate = createAuthenticate(await loadAdminTokens(file, { mustExist, onCreated }));
-  return [createAdminRpcHandler({ authenticate, applications: store.applications, onFault: log.fault })];
+  return [
+    createAdminRpcHandler({ authenticate, applications: store.applications, onFault: log.fault }),
+    ...metricsHandlersFor(parts, authenticate),
+  ];
+}
+
+/** None when metrics are switched off. */
+function metricsHandlersFor({ metrics, store, log }: Parts, authenticate: Authenticate): readonly PathHandler[] {
+  if (metrics === undefined) return [];
+  const readConnections = createConnectionGauge({
+    count: () => store.countConnections(),
+    now: () => performance.now(),
+    onFault: (error) => log.fault("metrics", error),
+  });
+  const read = async () => [...(await metrics.readAll()), await readConnections()];
+  return [createMetricsHandler({ authenticate, read, onFault: log.fault })];
 }

@@ -37,6 +37,8 @@ export interface Config {
   readonly workers: number;
   readonly httpStatus: "envelope" | "mirror";
   readonly logLevel: (typeof LOG_LEVELS)[number];
+  readonly metrics: "on" | "off";
+  readonly traces: "on" | "off";
   readonly deadlineMs: number;
   readonly connectTimeoutMs: number;
   readonly maxRequestBytes: number;
@@ -120,6 +122,8 @@ export const SETTINGS = [
     "HTTP status of the JSON route: 200 for every envelope, or mirror the row's statusCode",
   ),
   doc("RELAY_LOG_LEVEL", "info", `one of ${LOG_LEVELS.join(", ")}; info has one line per call`),
+  doc("RELAY_METRICS", "on", "on or off; counts and times for GET /metrics on the operators' port"),
+  doc("RELAY_TRACES", "off", "on or off; spans of calls for an OpenTelemetry SDK that is loaded beside the relay"),
   doc("RELAY_DEADLINE_MS", "30000", "a call ends by then; below the 150 s after which clients repeat a call"),
   doc("RELAY_CONNECT_TIMEOUT_MS", "5000", "DNS, TCP and TLS to a provider; a healthy one needs far less"),
   doc("RELAY_MAX_REQUEST_BYTES", String(10 * MIB), "largest request body; room for a file as base64"),
@@ -211,6 +215,8 @@ function configFromEnv(read: Reader, env: Readonly<Record<string, string | undef
     trustedProxies: read("RELAY_TRUSTED_PROXIES", parseCidrList, "CIDRs separated by ','"),
     workers: read("RELAY_WORKERS", parseWorkers, `auto or a whole number from 1 to ${MAX_WORKERS}`),
     httpStatus: read("RELAY_HTTP_STATUS", parseOneOf("envelope", "mirror"), "envelope or mirror"),
+    metrics: read("RELAY_METRICS", parseOneOf("on", "off"), "on or off"),
+    traces: read("RELAY_TRACES", parseOneOf("off", "on"), "on or off"),
     logLevel: read("RELAY_LOG_LEVEL", parseOneOf(...LOG_LEVELS), `one of ${LOG_LEVELS.join(", ")}`),
     deadlineMs: integer("RELAY_DEADLINE_MS", 100, 120_000),
     connectTimeoutMs: integer("RELAY_CONNECT_TIMEOUT_MS", 50, 60_000),

@@ -3,17 +3,23 @@ import type { Parts } from "./parts.js";
 import { causeOf, describeError } from "./telemetry/log.js";
 import { createDeliverer, type Deliverer, type Delivery } from "./webhooks/deliverer.js";
 
+/** As labels of metrics are written. */
+const OUTCOMES = { delivered: "delivered", retry: "retry", givenUp: "given_up" } as const;
+
 const LEVELS = { delivered: "info", retry: "warn", givenUp: "error" } as const;
 
 /** Begins to deliver events to applications; one line is logged for each attempt. */
-export function deliverWebhooks({ store, sealer, webhookUpstream, log, logger }: Parts): Deliverer {
+export function deliverWebhooks({ store, sealer, webhookUpstream, metrics, log, logger }: Parts): Deliverer {
   return createDeliverer({
     webhooks: store.webhooks,
     sealer,
     upstream: webhookUpstream,
     now: Date.now,
     random: Math.random,
-    onDelivery: (delivery) => logger[LEVELS[delivery.outcome]](fieldsFrom(delivery), "webhook"),
+    onDelivery(delivery) {
+      logger[LEVELS[delivery.outcome]](fieldsFrom(delivery), "webhook");
+      metrics?.delivery(OUTCOMES[delivery.outcome]);
+    },
     onFault: (error) => log.fault("webhooks", error),
   });
 }

@@ -7,14 +7,18 @@ import { createPending } from "./authorization/pending.js";
 import { createTickets } from "./authorization/tickets.js";
 import { createTokenEndpoint } from "./authorization/token-endpoint.js";
 import type { Config } from "./config.js";
+import { packageVersion } from "./package-version.js";
 import { loadProviders } from "./providers/catalog.js";
 import type { ProviderCatalog } from "./providers/provider.js";
 import { createRelayLog, type RelayLog } from "./relay/trace.js";
+import { createServiceMetrics, type ServiceMetrics } from "./service-metrics.js";
 import { hasStore, openStore } from "./store/open-store.js";
 import type { Store } from "./store/store.js";
 import { verifyKeys } from "./store/verify-keys.js";
 import { createCallLog } from "./telemetry/call-log.js";
+import { createTracing } from "./telemetry/call-spans.js";
 import { describeError } from "./telemetry/log.js";
+import type { Metrics } from "./telemetry/metrics.js";
 import { createBreaker } from "./tokens/breaker.js";
 import { loadKeyring } from "./tokens/keyring.js";
 import { createRenewer, type Renewer } from "./tokens/renewer.js";
@@ -48,6 +52,8 @@ export interface Parts {
   /** The way out to receivers of webhooks: a large answer of theirs is of no use, and their sockets are not the calls'. */
   readonly webhookUpstream: Upstream;
   readonly renewer: Renewer;
+  /** Undefined when they are switched off. */
+  readonly metrics: ServiceMetrics | undefined;
   readonly authorization: AuthorizationOptions;
   /** Where this process listens, once it does: no call may go there. */
   readonly selfAddresses: SelfAddress[];
@@ -71,7 +77,8 @@ export async function openParts(
   const mustExist = config.keyFileMustExist || (await hasStore(config));
   const keyring = await loadKeyring(config.keyFile, { mustExist });
   const sealer = createSealer(keyring);
-  const store = await openStore(config);
+  const metrics = createServiceMetrics(config, closers);
+  const store = await openStore(config, metrics?.store);
   closers.push(() => store.close());
   await verifyKeys(store, sealer);
   const selfAddresses: SelfAddress[] = [];
@@ -85,8 +92,8 @@ export async function openParts(
   const upstream = createUpstream({ ...wayOut, maxResponseBytes: config.maxResponseBytes });
   const webhookUpstream = createUpstream({ ...wayOut, maxResponseBytes: MAX_RECEIVER_ANSWER_BYTES });
   closers.push(async () => void (await Promise.all([upstream.close(), webhookUpstream.close()])));
-  const log = relayLogFor(options.logger);
-  const made = { store, sealer, catalog, upstream, log, logger: options.logger };
+  const log = relayLogFor(config, options.logger, metrics);
+  const made = { store, sealer, catalog, upstream, metrics, log, logger: options.logger };
   const self = { publicUrl: config.publicUrl };
   const authorization = authorizationFor(made, () => self.publicUrl);
   const renewer = renewerFor(made);
@@ -96,7 +103,7 @@ export async function openParts(
   return { ...made, webhookUpstream, self, authorization, renewer, selfAddresses };
 }
 
-type Made = Pick<Parts, "store" | "sealer" | "catalog" | "upstream" | "log" | "logger">;
+type Made = Pick<Parts, "store" | "sealer" | "catalog" | "upstream" | "metrics" | "log" | "logger">;
 
 function authorizationFor(
   { store, sealer, catalog, upstream, log, logger }: Made,
@@ -119,7 +126,7 @@ function authorizationFor(
   };
 }
 
-function renewerFor({ store, sealer, catalog, upstream, log, logger }: Made): Renewer {
+function renewerFor({ store, sealer, catalog, upstream, metrics, log, logger }: Made): Renewer {
   return createRenewer({
     connections: store.connections,
     sealer,
@@ -130,17 +137,23 @@ function renewerFor({ store, sealer, catalog, upstream, log, logger }: Made): Re
     onFault: (error) => log.fault("renewal", error),
     targetFor: createTargetFor({ catalog, oauthClients: store.oauthClients, sealer }),
     send: createTokenEndpoint(upstream),
-    onRenewal: ({ applicationId, providerName: provider }, outcome) =>
-      logger[outcome === "renewed" || outcome === "lost" ? "info" : "warn"](
-        { applicationId, provider, outcome },
-        "renewal",
-      ),
+    onRenewal: ({ applicationId, providerName: provider }, outcome) => {
+      const level = outcome === "renewed" || outcome === "lost" ? "info" : "warn";
+      logger[level]({ applicationId, provider, outcome }, "renewal");
+      metrics?.renewal(provider, outcome);
+    },
   });
 }
 
-function relayLogFor(logger: Logger): RelayLog {
-  return createRelayLog(createCallLog(logger), (where, error) =>
-    // What single clients send is theirs: it must not flood the log.
-    logger[CLIENT_FAULTS.has(where) ? "debug" : "error"]({ where, ...describeError(error) }, "fault"),
-  );
+function relayLogFor({ traces }: Config, logger: Logger, metrics: Metrics | undefined): RelayLog {
+  const log = createCallLog(logger);
+  return createRelayLog({
+    sinks: metrics === undefined ? [log] : [log, metrics.call],
+    fault(where, error) {
+      // What single clients send is theirs: it must not flood the log.
+      logger[CLIENT_FAULTS.has(where) ? "debug" : "error"]({ where, ...describeError(error) }, "fault");
+      metrics?.fault(where);
+    },
+    startSpans: traces === "on" ? createTracing(packageVersion()) : undefined,
+  });
 }

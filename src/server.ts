@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { RelayService } from "../gen/relay/v1/relay_pb.js";
 import { createAddressMatcher } from "./address-list.js";
@@ -24,6 +24,7 @@ import { routeFromMethod } from "./rest/route.js";
 import { createStreamHandler } from "./rest/stream-handler.js";
 import { createConnectionOperations } from "./rpc/connection-operations.js";
 import { createRpcHandler } from "./rpc/handler.js";
+import { budgetMetrics, listenerMetrics } from "./service-metrics.js";
 import { probeKeys } from "./store/verify-keys.js";
 import { createTokenSource } from "./tokens/token-source.js";
 import type { Deliverer } from "./webhooks/deliverer.js";
@@ -57,6 +58,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     const tls = await tlsFrom(config);
     const listener = await listenFor(config, parts, readiness, tls, options);
     closers.push(() => listener.close(0));
+    parts.metrics?.addSource(() => listenerMetrics(listener));
     // Always after the public port: workers that let the system choose share their ports by order (node:cluster).
     const adminListener = await listenForOperators(config, parts, readiness, tls);
     const listeners = adminListener === undefined ? [listener] : [listener, adminListener];
@@ -124,6 +126,8 @@ function handlersFor(
   const { applications, lookups } = parts.store;
   const { authorization } = parts;
   const rateLimiter = createRateLimiter(limiterOverWorkers);
+  const budget = createBudget(config);
+  parts.metrics?.addSource(() => budgetMetrics(budget, config));
   const connections = createConnectionOperations(authorization);
   const shared = {
     relay: relayFor(parts, rateLimiter),
@@ -131,10 +135,9 @@ function handlersFor(
     allowedOrigins: async (publicKey: string) =>
       (await lookups.applications.findByPublicKey(publicKey))?.allowedOrigins ?? [],
     clientAddress: createClientAddress(createAddressMatcher(config.trustedProxies)),
-    newCallId: randomUUID,
     maxRequestBytes: config.maxRequestBytes,
     deadlineMs: config.deadlineMs,
-    budget: createBudget(config),
+    budget,
   };
   const rpcs = createRpcHandler({
     ...shared,
@@ -145,10 +148,11 @@ function handlersFor(
   return [
     createRestHandler({
       ...shared,
+      surface: "rest",
       route: routeFromMethod(RelayService.method.call),
       httpStatus: config.httpStatus,
     }),
-    createStreamHandler({ ...shared, route: routeFromMethod(RelayService.method.callStream) }),
+    createStreamHandler({ ...shared, surface: "stream", route: routeFromMethod(RelayService.method.callStream) }),
     lane ? createLane({ ...shared, otherwise: rpcs }) : rpcs,
     createConnectionsHandler({ ...shared, operations: connections }),
     createPagesHandler({

@@ -1,5 +1,5 @@
-import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
+import { packageVersion } from "../package-version.js";
 import { addApp } from "./app.js";
 import { addCall } from "./call.js";
 import { addClient } from "./client.js";
@@ -53,12 +53,6 @@ function createProgram(): Command {
   ])
     add(program);
   return program;
-}
-
-/** Both the checkout and the installed package have it three folders above the built file. */
-function packageVersion(): string {
-  const text = readFileSync(new URL("../../../package.json", import.meta.url), "utf8");
-  return (JSON.parse(text) as { version: string }).version;
 }
 
 const HELP = `

@@ -21,6 +21,7 @@ export function definitionFromProvider(provider: Provider) {
     ...(oauth2 === undefined ? undefined : { oauth2 }),
     allowPrivateNetwork: provider.allowPrivateNetwork,
     urlPlaceholders: [...provider.urlPlaceholders],
+    passTraceContext: provider.passTraceContext,
     expirySignals: provider.expirySignals.map(({ statusCode, ...body }) =>
       body.member === undefined ? { statusCode } : { statusCode, member: body.member, values: [...body.values] },
     ),
@@ -42,6 +43,7 @@ export function textFromProvider(provider: Provider): string {
     ["ended token", provider.expirySignals.map(textFromSignal).join("; ")],
     ...(provider.oauth2 === undefined ? [] : fieldsFromOAuth2(provider.oauth2)),
     ["private network", provider.allowPrivateNetwork ? "allowed" : ""],
+    ["trace context", provider.passTraceContext ? "passed on" : ""],
     ["notes", provider.notes],
   ];
   return textFields(fields.flatMap(([name, value]) => (value ? [[name, value] as const] : [])));

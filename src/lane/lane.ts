@@ -1,5 +1,6 @@
 import { RelayService } from "../../gen/relay/v1/relay_pb.js";
 import type { HttpRequest, HttpResponse } from "../listener/exchange.js";
+import { identityOf } from "../listener/identity.js";
 import { type ResponseSignal, watchCaller } from "../listener/response-signal.js";
 import type { PathHandler } from "../listener/router.js";
 import type { Budget, Reservation } from "../relay/budget.js";
@@ -83,6 +84,7 @@ function contextFrom(
 ): CallContext {
   const { authorization, "x-partner-key": partnerKey } = request.headers;
   return {
+    identity: identityOf(request),
     surface: form === "grpc" ? "grpc" : "connect",
     clientAddress: clientAddress(request),
     memory,

@@ -2,7 +2,9 @@ import { ServerResponse } from "node:http";
 import { constants } from "node:http2";
 import { answerPlain, type HttpRequest, type HttpResponse } from "./exchange.js";
 import { createHostMemory } from "./host.js";
+import { identify } from "./identity.js";
 import type { ListenerLimits } from "./limits.js";
+import { REQUEST_ID } from "./named-response.js";
 import { decideRequest } from "./request.js";
 
 /** Receives every request that passed {@link decideRequest}. Whatever it throws, or rejects with, is answered with 500. */
@@ -25,6 +27,7 @@ export function createDispatch(spoken: 1 | 2, limits: ListenerLimits, handler: H
   };
   const acceptsHost = createHostMemory();
   return (expectation, req, res) => {
+    identify(req, res);
     const refusal = decideRequest(spoken, req.httpVersionMajor, req.rawHeaders, limits, acceptsHost);
     if (refusal !== undefined) return answer(res, refusal.status, refusal.text);
     if (expectation === "unknown") return answer(res, 417, "This expectation is not supported; leave Expect out.");
@@ -49,7 +52,7 @@ function answerFault(res: HttpResponse): void {
 /** Ends an exchange with a line of text. HTTP/1 also ends the connection: what follows on it is not to be trusted. */
 function answer(res: HttpResponse, status: number, text: string): void {
   // A handler that failed may have left fields that do not fit this body.
-  for (const name of res.getHeaderNames()) res.removeHeader(name);
+  for (const name of res.getHeaderNames()) if (name !== REQUEST_ID) res.removeHeader(name);
   if (res instanceof ServerResponse) res.shouldKeepAlive = false;
   answerPlain(res, status, text);
 }

@@ -5,6 +5,7 @@ import { createClientErrorListener, mayAnswer, refuseSocket } from "./client-err
 import type { Connections, NewestExchange } from "./connections.js";
 import type { Dispatch, Expectation, OnFault } from "./dispatch.js";
 import type { ListenerLimits } from "./limits.js";
+import { NamedResponse } from "./named-response.js";
 
 /** Certificate chain and private key, PEM. */
 export interface TlsMaterial {
@@ -69,6 +70,7 @@ function beginExchange(
 
 function createServer(tls: TlsMaterial | undefined, limits: ListenerLimits): http.Server | https.Server {
   const options: http.ServerOptions = {
+    ServerResponse: NamedResponse,
     headersTimeout: limits.headersTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
     connectionsCheckingInterval: limits.checkIntervalMs,

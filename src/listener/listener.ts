@@ -31,6 +31,8 @@ export interface ListenerOptions {
 /** A port in use. */
 export interface Listener {
   readonly address: { readonly host: string; readonly port: number };
+  /** TCP connections: those that are open, and those that were refused since the start, being too many. */
+  readonly connections: { readonly open: number; readonly refused: number };
   /**
    * Stops accepting, finishes the requests in flight and resolves when all sockets are gone, which is `quietMs` and
    * `graceMs` from now at the latest. Connections that rest are kept for `quietMs` (0 by default), and the answers on
@@ -54,11 +56,14 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   const http2 = createHttp2(limits, connections, http2Dispatch, onFault);
   route(http1, http2, connections, limits);
   await bind(http1.server, options);
-  const stop = watch(http1.server, connections, limits, onFault);
+  const { stop, refused } = watch(http1.server, connections, limits, onFault);
   const { address: host, port } = http1.server.address() as AddressInfo;
   let closing: Promise<void> | undefined;
   return {
     address: { host, port },
+    get connections() {
+      return { open: connections.sockets.size, refused: refused() };
+    },
     close: (graceMs, quietMs = 0) => (closing ??= drain(http1.server, connections, graceMs, quietMs).finally(stop)),
   };
 }
@@ -94,16 +99,18 @@ function watch(
   connections: Connections,
   limits: ListenerLimits,
   onFault: OnFault,
-): () => void {
+): { readonly stop: () => void; readonly refused: () => number } {
   let refused = 0;
+  let told = 0;
   server.on("error", (error) => onFault("accept", error));
   server.on("drop", () => refused++);
   const timer = setInterval(() => {
     sweep(connections, limits);
-    if (refused > 0) onFault("connections", new Error(`refused ${refused} over the limit of ${limits.maxConnections}`));
-    refused = 0;
+    const news = refused - told;
+    if (news > 0) onFault("connections", new Error(`refused ${news} over the limit of ${limits.maxConnections}`));
+    told = refused;
   }, limits.checkIntervalMs).unref();
-  return () => clearInterval(timer);
+  return { stop: () => clearInterval(timer), refused: () => refused };
 }
 
 /** A network failure on one connection; whoever uses it learns of it from 'close'. */

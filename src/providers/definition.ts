@@ -64,6 +64,7 @@ function providerFromDefinition(definition: Definition, options: DefinitionOptio
     oauth2: definition.oauth2 && parseOAuth2(definition.oauth2, policy, report),
     allowPrivateNetwork,
     urlPlaceholders: parsePlaceholders(definition.urlPlaceholders, report),
+    passTraceContext: definition.passTraceContext,
     expirySignals: parseExpirySignals(definition.expirySignals, report),
     notes: definition.notes,
   };

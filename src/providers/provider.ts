@@ -97,6 +97,8 @@ export interface Provider {
   /** Addresses in private networks may be dialled (self-hosted providers). */
   readonly allowPrivateNetwork: boolean;
   readonly urlPlaceholders: ReadonlySet<"id_token" | "access_token">;
+  /** The trace of a call is passed on (W3C Trace Context). */
+  readonly passTraceContext: boolean;
   /** How the provider says that an access token has ended, where it is not a plain 401. */
   readonly expirySignals: readonly ExpirySignal[];
   readonly notes: string;

@@ -34,6 +34,18 @@ export interface Budget {
   open(): Reservation;
   readonly inFlight: number;
   readonly bufferedBytes: number;
+  /** How often it said no, since the start. */
+  readonly refusals: BudgetRefusals;
+}
+
+/** How often there was no room. */
+export interface BudgetRefusals {
+  /** Too many calls at once. */
+  readonly inFlight: number;
+  /** No room for the bytes of a body. */
+  readonly bytes: number;
+  /** A request that was being read had to give way to another one. */
+  readonly reading: number;
 }
 
 /**
@@ -54,6 +66,7 @@ export function createBudget(limits: BudgetLimits): Budget {
     get bufferedBytes() {
       return account.bufferedBytes;
     },
+    refusals: account.refusals,
   };
 }
 
@@ -61,6 +74,7 @@ export function createBudget(limits: BudgetLimits): Budget {
 class Account {
   /** Being read, oldest first. */
   readonly reading = new LinkedList<Share>();
+  readonly refusals = { inFlight: 0, bytes: 0, reading: 0 };
   inFlight = 0;
   bufferedBytes = 0;
   readonly #limits: BudgetLimits;
@@ -72,7 +86,7 @@ class Account {
   open(): Share {
     const { reading } = this;
     if (reading.size >= READING_PER_CALL * this.#limits.maxInFlight && reading.first !== undefined) {
-      reading.first.evict();
+      this.#giveWay(reading.first);
     }
     const share = new Share(this);
     reading.add(share);
@@ -85,14 +99,23 @@ class Account {
     let share = this.reading.first;
     while (share !== undefined && share !== wanted && this.bufferedBytes + bytes > maxBufferedBytes) {
       const { next } = share;
-      if (share.held > 0) share.evict();
+      if (share.held > 0) this.#giveWay(share);
       share = next;
     }
-    return this.bufferedBytes + bytes <= maxBufferedBytes;
+    const hasRoom = this.bufferedBytes + bytes <= maxBufferedBytes;
+    if (!hasRoom) this.refusals.bytes += 1;
+    return hasRoom;
   }
 
   hasPlace(): boolean {
-    return this.inFlight < this.#limits.maxInFlight;
+    const hasPlace = this.inFlight < this.#limits.maxInFlight;
+    if (!hasPlace) this.refusals.inFlight += 1;
+    return hasPlace;
+  }
+
+  #giveWay(share: Share): void {
+    this.refusals.reading += 1;
+    share.evict();
   }
 }
 

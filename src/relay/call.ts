@@ -1,9 +1,10 @@
 import type { CallerProof } from "../applications/caller.js";
 import type { CallerSignal } from "../caller-signal.js";
+import type { TraceContext } from "../trace-context.js";
 import type { Reservation } from "./budget.js";
 
-/** Which protocol a call came in by; a label for logs. */
-export type Surface = "rest" | "connect" | "grpc" | "grpc-web";
+/** How a call came in; a label for logs and metrics. `stream` is the raw route. */
+export type Surface = "rest" | "stream" | "connect" | "grpc" | "grpc-web";
 
 /** Deepest nesting and most keys of a call's JSON (threats J01, J11): far beyond any API, far below what costs time. */
 export const CALL_JSON_LIMITS = { maxDepth: 64, maxKeys: 10_000 } as const;
@@ -28,6 +29,10 @@ export interface CallDescription {
 /** What is known of a call before anything of it is read; enough for its log line and its row. */
 export interface CallOrigin {
   readonly callId: string;
+  /** As the caller named its request; the call id when it did not. */
+  readonly requestId: string;
+  /** The trace that the caller says the call belongs to. */
+  readonly traceContext: TraceContext | undefined;
   readonly surface: Surface;
   /** When the request came in, in milliseconds of `performance.now()`. */
   readonly startedAt: number;

@@ -7,7 +7,7 @@ import { type ErrorOutcome, type Outcome, outcomeFromAnswer, outcomeFromError, o
 import type { RedactorFor } from "./redactors.js";
 import { type Sender, sendWithToken, type TokenOptions } from "./send-with-token.js";
 import { type StreamPart, streamCall } from "./stream.js";
-import { type CallTrace, createCallTrace, type RelayLog } from "./trace.js";
+import type { CallTrace, RelayLog } from "./trace.js";
 
 /** What a call needs; everything is a value or an interface, so that the use case knows no protocol and no store. */
 export interface RelayOptions extends AllowanceOptions, TokenOptions {
@@ -37,7 +37,7 @@ export function createRelay(options: RelayOptions): Relay {
   };
   return {
     async perform(call) {
-      const trace = createCallTrace(call);
+      const trace = options.log.begin(call, "Call");
       let outcome: Outcome;
       try {
         outcome = await relay(options, sender, call, trace);
@@ -51,7 +51,7 @@ export function createRelay(options: RelayOptions): Relay {
     stream: (call) => streamCall(options, call),
     refuse(origin, error) {
       const outcome = outcomeFromError(origin.callId, error, options.log.fault);
-      options.log.call(createCallTrace(origin), outcome);
+      options.log.call(options.log.begin(origin, origin.surface === "stream" ? "CallStream" : "Call"), outcome);
       return outcome;
     },
   };

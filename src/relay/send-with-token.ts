@@ -7,7 +7,8 @@ import type { UpstreamAnswer, UpstreamRequest } from "../upstream/request.js";
 import type { AllowedCall } from "./allowed-call.js";
 import { appendQuery } from "./query.js";
 import { isTokenRefused } from "./refusal.js";
-import { noteAnswered, noteSent } from "./trace.js";
+import { noteAnswered, noteSent, noteUnanswered, notingToken } from "./trace.js";
+import { withTraceFields } from "./trace-fields.js";
 
 /** What sending with a token needs. */
 export interface TokenOptions {
@@ -47,12 +48,14 @@ export async function sendWithToken<Answer extends UpstreamAnswer>(
   sender: Sender<Answer>,
 ): Promise<Sent<Answer>> {
   const { tokens, now } = options;
-  const used = await tokens.accessToken(allowed.connection, allowed.call);
+  const { call, trace } = allowed;
+  const used = await notingToken(trace, () => tokens.accessToken(allowed.connection, call));
   const sent = await send(options, allowed, used, sender);
   const isRefused = ({ answer }: Sent<Answer>, { connection: { obtainedAt } }: CurrentToken) =>
     isTokenRefused(allowed.provider, answer, now() - obtainedAt);
   if (!isRefused(sent, used)) return sent;
-  const other = await tokens.tokenAfterRefusal(used.connection, allowed.call).catch((error: unknown) => {
+  const renewed = notingToken(trace, () => tokens.tokenAfterRefusal(used.connection, call));
+  const other = await renewed.catch((error: unknown) => {
     sender.discard(sent.answer);
     throw error;
   });
@@ -75,11 +78,12 @@ async function send<Answer extends UpstreamAnswer>(
   const idToken = provider.urlPlaceholders.has("id_token")
     ? await options.tokens.idToken(current.connection)
     : undefined;
+  trace.spans?.beginRequest({ method: checked.method, origin: egress.origin, path: egress.path });
   const target = fillPlaceholders(egress.path, provider, { access_token: token, id_token: idToken?.reveal() });
   const { path, headers } = placeCredential({
     provider,
     headers: checked.headers,
-    defaults: DEFAULT_HEADERS,
+    defaults: withTraceFields(DEFAULT_HEADERS, allowed),
     path: appendQuery(target, checked.query),
     token,
   });
@@ -95,8 +99,10 @@ async function send<Answer extends UpstreamAnswer>(
   noteSent(trace, request);
   try {
     const answer = await sender.send(request, allowed);
+    noteAnswered(trace, answer.statusCode);
     return { answer, secrets: idToken === undefined ? [current.token] : [current.token, idToken] };
-  } finally {
-    noteAnswered(trace);
+  } catch (error) {
+    noteUnanswered(trace, error);
+    throw error;
   }
 }

@@ -16,7 +16,7 @@ import {
 import type { RelayOptions } from "./relay.js";
 import { sendWithToken } from "./send-with-token.js";
 import { createStreamSender, type StreamedAnswer } from "./stream-sender.js";
-import { type CallTrace, createCallTrace } from "./trace.js";
+import type { CallTrace } from "./trace.js";
 
 /** One piece of an answer: the head, then chunks; a failure is the last one, with or without a head before it. */
 export type StreamPart =
@@ -33,7 +33,7 @@ const CALLER_TIMEOUT_MS = 120_000;
 
 /** One call whose answer is handed on as it comes, top to bottom. */
 export async function* streamCall(options: RelayOptions, call: Call): AsyncGenerator<StreamPart, void, undefined> {
-  const trace = createCallTrace(call);
+  const trace = options.log.begin(call, "CallStream");
   let outcome: Outcome = outcomeFromError(call.callId, callerGone(), options.log.fault);
   try {
     if (!call.memory.reserve(STREAM_BYTES)) throw overloaded();
@@ -41,6 +41,7 @@ export async function* streamCall(options: RelayOptions, call: Call): AsyncGener
     const { answer, secrets } = await sendWithToken(options, allowed, createStreamSender(options.upstream));
     const redactor = options.redactorFor(secrets);
     const head = headFromUpstream(answer, redactor);
+    trace.headMs = performance.now() - call.startedAt;
     yield* untilLeft(call, partsFrom(head, answer, redactor, trace));
     outcome = outcomeFromAnswer(call.callId, { ...head, data: { kind: "empty" } });
   } catch (error) {

@@ -1,11 +1,15 @@
-import type { CallLog } from "../telemetry/call-log.js";
+import { RelayError } from "../errors.js";
+import type { CallRecord } from "../telemetry/call-log.js";
+import type { CallSpans, SpanMethod, StartSpans } from "../telemetry/call-spans.js";
 import type { UpstreamRequest } from "../upstream/request.js";
 import type { CallOrigin } from "./call.js";
 import type { AnswerData, Outcome } from "./outcome.js";
 
-/** What is learned of a call on its way; becomes its log line. */
+/** What is learned of a call on its way; becomes its log line, its counts and its spans. */
 export interface CallTrace {
   readonly origin: CallOrigin;
+  /** Undefined unless traces are on. */
+  readonly spans: CallSpans | undefined;
   applicationId: string | undefined;
   provider: string | undefined;
   /** Name of the egress rule that allowed or refused the url. */
@@ -15,7 +19,11 @@ export interface CallTrace {
   method: string | undefined;
   upstreamOrigin: string | undefined;
   requestBytes: number;
+  /** Milliseconds that the call waited for tokens. */
+  tokenMs: number | undefined;
   providerMs: number | undefined;
+  /** Milliseconds until the head of a streamed answer. */
+  headMs: number | undefined;
   /** Bytes of the body that were handed on as they came. */
   streamedBytes: number;
   /** When the request that is under way was sent, in milliseconds of `performance.now()`. */
@@ -24,15 +32,39 @@ export interface CallTrace {
 
 /** Where the relay reports to. */
 export interface RelayLog {
+  /** Starts the trace of one call. */
+  begin(origin: CallOrigin, method: SpanMethod): CallTrace;
   call(trace: CallTrace, outcome: Outcome): void;
   /** A fault of ours, by place; described by class and code only. */
   fault(where: string, error: unknown): void;
 }
 
-/** Starts the trace of one call. */
-export function createCallTrace(origin: CallOrigin): CallTrace {
+/** Who hears of calls. */
+export interface RelayLogOptions {
+  /** Each is told of every call that has ended; none may throw. */
+  readonly sinks: ReadonlyArray<(record: CallRecord) => void>;
+  readonly fault: RelayLog["fault"];
+  /** Undefined: no spans are made. */
+  readonly startSpans: StartSpans | undefined;
+}
+
+/** Turns traces into what is told of calls: an allow-list of names and numbers. */
+export function createRelayLog({ sinks, fault, startSpans }: RelayLogOptions): RelayLog {
+  return {
+    fault,
+    begin: (origin, method) => createCallTrace(origin, startSpans?.(origin, method)),
+    call(trace, outcome) {
+      const record = recordFrom(trace, outcome);
+      for (const sink of sinks) sink(record);
+      trace.spans?.end(record);
+    },
+  };
+}
+
+function createCallTrace(origin: CallOrigin, spans: CallSpans | undefined): CallTrace {
   return {
     origin,
+    spans,
     applicationId: undefined,
     provider: undefined,
     rule: undefined,
@@ -40,10 +72,28 @@ export function createCallTrace(origin: CallOrigin): CallTrace {
     method: undefined,
     upstreamOrigin: undefined,
     requestBytes: 0,
+    tokenMs: undefined,
     providerMs: undefined,
+    headMs: undefined,
     streamedBytes: 0,
     sentAt: 0,
   };
+}
+
+/** The time that passes until `token` settles is the wait for a token; the time of a second wait is added. */
+export async function notingToken<T>(trace: CallTrace, token: () => Promise<T>): Promise<T> {
+  const startedAt = performance.now();
+  trace.spans?.beginToken();
+  try {
+    const value = await token();
+    trace.spans?.endToken(undefined);
+    return value;
+  } catch (error) {
+    trace.spans?.endToken(reasonOf(error));
+    throw error;
+  } finally {
+    trace.tokenMs = (trace.tokenMs ?? 0) + performance.now() - startedAt;
+  }
 }
 
 /** A request is sent to the provider. */
@@ -54,32 +104,45 @@ export function noteSent(trace: CallTrace, { method, origin, body }: UpstreamReq
   trace.sentAt = performance.now();
 }
 
-/** The provider has answered, or has failed to; the time of a second request is added. */
-export function noteAnswered(trace: CallTrace): void {
+/** The provider has answered; the time of a second request is added. */
+export function noteAnswered(trace: CallTrace, statusCode: number): void {
   trace.providerMs = (trace.providerMs ?? 0) + performance.now() - trace.sentAt;
+  trace.spans?.endRequest(statusCode, undefined);
 }
 
-/** Turns traces into log lines. */
-export function createRelayLog(log: CallLog, fault: RelayLog["fault"]): RelayLog {
+/** No answer came. */
+export function noteUnanswered(trace: CallTrace, error: unknown): void {
+  trace.providerMs = (trace.providerMs ?? 0) + performance.now() - trace.sentAt;
+  trace.spans?.endRequest(undefined, reasonOf(error));
+}
+
+/** Class of what is no error of ours: its text may quote anything. */
+function reasonOf(error: unknown): string {
+  if (error instanceof RelayError) return error.reason;
+  return error instanceof Error ? error.name : typeof error;
+}
+
+function recordFrom(trace: CallTrace, outcome: Outcome): CallRecord {
+  const { origin } = trace;
   return {
-    fault,
-    call: (trace, outcome) =>
-      log({
-        callId: trace.origin.callId,
-        surface: trace.origin.surface,
-        applicationId: trace.applicationId,
-        provider: trace.provider,
-        method: trace.method,
-        origin: trace.upstreamOrigin,
-        status: outcome.result === "success" ? outcome.answer.statusCode : outcome.statusCode,
-        errorType: outcome.result === "error" ? outcome.errorType : undefined,
-        rule: trace.rule,
-        cause: trace.cause,
-        totalMs: performance.now() - trace.origin.startedAt,
-        providerMs: trace.providerMs,
-        requestBytes: trace.requestBytes,
-        responseBytes: trace.streamedBytes + sizeOf(outcome.answer?.data),
-      }),
+    callId: origin.callId,
+    requestId: origin.requestId === origin.callId ? undefined : origin.requestId,
+    traceId: trace.spans?.traceId ?? origin.traceContext?.traceId,
+    surface: origin.surface,
+    applicationId: trace.applicationId,
+    provider: trace.provider,
+    method: trace.method,
+    origin: trace.upstreamOrigin,
+    status: outcome.result === "success" ? outcome.answer.statusCode : outcome.statusCode,
+    errorType: outcome.result === "error" ? outcome.errorType : undefined,
+    rule: trace.rule,
+    cause: trace.cause,
+    totalMs: performance.now() - origin.startedAt,
+    headMs: trace.headMs,
+    tokenMs: trace.tokenMs,
+    providerMs: trace.providerMs,
+    requestBytes: trace.requestBytes,
+    responseBytes: trace.streamedBytes + sizeOf(outcome.answer?.data),
   };
 }
 

@@ -16,7 +16,7 @@ export function createCallRoute(options: CallRouteOptions, answer: (exchange: Ex
     if (variables === undefined) return undefined;
     const queryText = (request.url ?? "").slice(path.length + 1);
     if (request.method === route.method) {
-      return answer({ request, response, origin: originOf(options, variables[0] ?? ""), queryText });
+      return answer({ request, response, origin: originOf(options, request, variables[0] ?? ""), queryText });
     }
     if (request.method === "OPTIONS") return answerPreflight(allowedOrigins, route, request, response, queryText);
     answerPlain(response, 405, `Send a ${route.method} request.`, { allow: `${route.method}, OPTIONS` });

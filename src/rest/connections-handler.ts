@@ -10,6 +10,7 @@ import {
 } from "../../gen/relay/v1/relay_pb.js";
 import { RelayError } from "../errors.js";
 import { answerPlain, type HttpRequest, type HttpResponse } from "../listener/exchange.js";
+import { identityOf } from "../listener/identity.js";
 import type { PathHandler } from "../listener/router.js";
 import type { Budget } from "../relay/budget.js";
 import { outcomeFromError } from "../relay/outcome.js";
@@ -45,7 +46,6 @@ export interface ConnectionsHandlerOptions {
   readonly budget: Budget;
   readonly allowedOrigins: AllowedOrigins;
   readonly clientAddress: (request: HttpRequest) => string;
-  readonly newCallId: () => string;
   readonly onFault: (where: string, error: unknown) => void;
 }
 
@@ -114,7 +114,7 @@ async function outcomeOf(options: ConnectionsHandlerOptions, method: Served, exc
   try {
     return { status: 200, body: Buffer.from(await method.answer(exchange)) };
   } catch (error) {
-    const outcome = outcomeFromError(options.newCallId(), error, options.onFault);
+    const outcome = outcomeFromError(identityOf(exchange.request).callId, error, options.onFault);
     const status = error instanceof RelayError ? error.statusCode : 500;
     return { status, body: bodyFromOutcome(outcome, undefined).concat() };
   }

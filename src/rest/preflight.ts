@@ -40,7 +40,8 @@ export async function corsFieldsFor(
     allowedOrigins,
     publicKeyOf(request, route, queryText) ?? onlyPublicKeyIn(queryText),
   );
-  return { vary: "Origin", ...(decideCors(origin, allowed) ? corsHeaders(origin) : undefined) };
+  if (!decideCors(origin, allowed)) return { vary: "Origin" };
+  return { vary: "Origin", ...corsHeaders(origin), "access-control-expose-headers": "x-request-id" };
 }
 
 /** The application whose list counts; undefined when the query is malformed. */

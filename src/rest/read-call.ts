@@ -1,8 +1,9 @@
 import { formatError } from "../errors.js";
 import type { HttpRequest, HttpResponse } from "../listener/exchange.js";
+import { identityOf } from "../listener/identity.js";
 import { type ResponseSignal, watchCaller } from "../listener/response-signal.js";
 import { type Budget, overloaded, type Reservation } from "../relay/budget.js";
-import type { Call, CallDescription, CallOrigin, ResponseMode } from "../relay/call.js";
+import type { Call, CallDescription, CallOrigin, ResponseMode, Surface } from "../relay/call.js";
 import { callerKeysOf } from "./caller.js";
 import { descriptionFromBody, descriptionFromDotted } from "./description.js";
 import { type CallQuery, parseCallQuery } from "./query.js";
@@ -14,7 +15,7 @@ export interface CallReaderOptions {
   readonly route: Route;
   readonly budget: Budget;
   readonly clientAddress: (request: HttpRequest) => string;
-  readonly newCallId: () => string;
+  readonly surface: Surface;
   readonly maxRequestBytes: number;
   readonly deadlineMs: number;
 }
@@ -44,10 +45,13 @@ export async function readCall(options: CallReaderOptions, exchange: Exchange): 
 }
 
 /** What is known of a call before it is read. */
-export function originOf(options: CallReaderOptions, rawProviderName: string): CallOrigin {
+export function originOf({ surface }: CallReaderOptions, request: HttpRequest, rawProviderName: string): CallOrigin {
+  const { callId, requestId, traceContext } = identityOf(request);
   return {
-    callId: options.newCallId(),
-    surface: "rest",
+    callId,
+    requestId,
+    traceContext,
+    surface,
     startedAt: performance.now(),
     providerName: providerNameFrom(rawProviderName),
   };
@@ -86,6 +90,8 @@ function callFrom(
   return {
     // Member by member: a spread takes V8 longer than reading the request's body.
     callId: origin.callId,
+    requestId: origin.requestId,
+    traceContext: origin.traceContext,
     surface: origin.surface,
     startedAt: origin.startedAt,
     providerName: origin.providerName,

@@ -46,8 +46,11 @@ const DROPPED = new Set([
 /** Families of such fields; X-Accel-Redirect makes nginx answer with a file of its own. */
 const DROPPED_FAMILIES = /^(?:access-control-|cross-origin-|proxy-|sec-|surrogate-|x-accel-|x-provider-)/;
 
-/** What a client would do by itself if we said it; and the length of a body that may be shorter after redaction. */
-const RENAMED = new Set(["content-length", "location", "www-authenticate"]);
+/**
+ * What a client would do by itself if we said it; the length of a body that may be shorter after redaction; and the name
+ * that the provider gave the request, since ours has one of its own.
+ */
+const RENAMED = new Set(["content-length", "location", "www-authenticate", "x-request-id"]);
 
 /** What node:http refuses to write: the parser lets DEL through. */
 const UNWRITABLE = /[^\t\x20-\x7e\x80-\xff]/;
@@ -80,7 +83,7 @@ export function fieldsFromHead(
     fields[RENAMED.has(name) ? `x-provider-${name}` : name] = value;
   }
   fields["x-call-id"] = callId;
-  const exposed = Object.keys(fields).join(", ");
+  const exposed = [...Object.keys(fields), "x-request-id"].join(", ");
   if (!hasContent(head.statusCode)) delete fields["content-type"];
   return {
     ...fields,

@@ -22,7 +22,7 @@ export async function answerRow(
     // A provider's own answer never has it, whatever its status.
     "x-error-type": outcome.errorType,
     ...cors,
-    ...(cors === undefined ? undefined : { "access-control-expose-headers": "x-call-id, x-error-type" }),
+    ...(cors === undefined ? undefined : { "access-control-expose-headers": "x-call-id, x-error-type, x-request-id" }),
     ...(mustClose(request) ? { connection: "close" } : undefined),
   });
   response.end(body);

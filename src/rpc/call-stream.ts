@@ -12,7 +12,7 @@ import { rowFromOutcome } from "./row.js";
 export function createCallStream(options: RelayServiceOptions): ServiceImpl<typeof RelayService>["callStream"] {
   return async function* callStream(request, handlerContext) {
     const context = callContextFrom(handlerContext);
-    const origin = originOf(options, request, context);
+    const origin = originOf(request, context);
     let call: Call;
     try {
       call = callFrom(options, origin, request, context);

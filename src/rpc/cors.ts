@@ -3,7 +3,7 @@ import { corsHeaders, preflightHeaders } from "../listener/cors.js";
 import { answerPlain, type HttpRequest, type HttpResponse } from "../listener/exchange.js";
 
 const ALLOWED_HEADERS = [...cors.allowedHeaders, "Authorization", "X-Partner-Key"].join(", ");
-const EXPOSED_HEADERS = cors.exposedHeaders.join(", ");
+const EXPOSED_HEADERS = [...cors.exposedHeaders, "X-Request-Id"].join(", ");
 
 /**
  * CORS for browsers that speak Connect or gRPC-Web. A preflight names no application (the public key is in the

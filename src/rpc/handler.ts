@@ -3,6 +3,7 @@ import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js"
 import { Health } from "../../gen/health/v1/health_pb.js";
 import { RelayService } from "../../gen/relay/v1/relay_pb.js";
 import type { HttpRequest } from "../listener/exchange.js";
+import { identityOf } from "../listener/identity.js";
 import type { Readiness } from "../listener/readiness.js";
 import { createRpcAdapter, type RpcAdapterOptions, type RpcHandler } from "./adapter.js";
 import { createCallStream } from "./call-stream.js";
@@ -57,7 +58,11 @@ export function createRpcHandler(options: RpcOptions): RpcHandler {
     },
     budget: options.budget,
     contextValues: (request, memory) =>
-      createContextValues().set(requestContextKey, { clientAddress: options.clientAddress(request), memory }),
+      createContextValues().set(requestContextKey, {
+        clientAddress: options.clientAddress(request),
+        identity: identityOf(request),
+        memory,
+      }),
     listsOrigin: options.listsOrigin,
     onFault: options.onFault,
     readMaxBytes: options.maxRequestBytes,

@@ -12,7 +12,6 @@ import { responseFromOutcome } from "./row.js";
 /** What the typed service needs from the rest of the service. */
 export interface RelayServiceOptions {
   readonly relay: Relay;
-  readonly newCallId: () => string;
   readonly deadlineMs: number;
 }
 
@@ -31,7 +30,7 @@ export async function performCall(
   request: CallRequest,
   context: CallContext,
 ): Promise<Outcome> {
-  const origin = originOf(options, request, context);
+  const origin = originOf(request, context);
   try {
     return await options.relay.perform(callFrom(options, origin, request, context));
   } catch (error) {
@@ -40,14 +39,11 @@ export async function performCall(
 }
 
 /** What is known of a call before it is looked at. Throws when it came after its own deadline. */
-export function originOf(
-  { newCallId }: RelayServiceOptions,
-  { providerName }: CallRequest,
-  { surface, timeoutMs }: CallContext,
-): CallOrigin {
+export function originOf({ providerName }: CallRequest, { identity, surface, timeoutMs }: CallContext): CallOrigin {
   if (timeoutMs !== undefined && timeoutMs <= 0)
     throw new ConnectError("the deadline has passed", Code.DeadlineExceeded);
-  return { callId: newCallId(), surface, startedAt: performance.now(), providerName };
+  const { callId, requestId, traceContext } = identity;
+  return { callId, requestId, traceContext, surface, startedAt: performance.now(), providerName };
 }
 
 /** The call of a message, in flight from here on. Fails with CALL_FORMAT_ERROR or OVERLOADED. */
@@ -66,6 +62,8 @@ export function callFrom(
   return {
     // Member by member, as on the JSON route: V8 is slow at spreading.
     callId: origin.callId,
+    requestId: origin.requestId,
+    traceContext: origin.traceContext,
     surface: origin.surface,
     startedAt: origin.startedAt,
     providerName: origin.providerName,

@@ -23,7 +23,7 @@ export function createApplicationStore(db: Database.Database, attempt: Attempt, 
   const create = prepareCreate(db);
   const update = prepareUpdate(db);
   return {
-    findByPublicKey: (publicKey) => attempt.read(() => kept.find(publicKey, () => findByPublicKey(publicKey))),
+    findByPublicKey: (publicKey) => attempt.lookUp(() => kept.find(publicKey, () => findByPublicKey(publicKey))),
     listsOrigin: (origin) => attempt.read(() => listsOrigin(origin)),
     list: () => attempt.read(list),
     create: (application) => attempt.write(() => create(application)),

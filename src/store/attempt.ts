@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type Database from "better-sqlite3";
 import type { RowCaches } from "./row-cache.js";
 import { isBusy, storeErrorFrom } from "./sqlite-error.js";
+import type { OnOperation } from "./store.js";
 
 /** Pauses before the second, third and fourth try, in milliseconds: the event loop serves other calls meanwhile. */
 const WAITS_MS = [10, 25, 50];
@@ -10,6 +11,8 @@ const WAITS_MS = [10, 25, 50];
 export interface Attempt {
   /** Runs one read. */
   read<T>(operation: () => T): Promise<T>;
+  /** Runs one read whose rows may be kept, by caches that tell of those that are not. */
+  lookUp<T>(operation: () => T): Promise<T>;
   /**
    * Runs one transaction that takes the write lock at its start (threats A05).
    *
@@ -19,25 +22,43 @@ export interface Attempt {
 }
 
 /** Tries at once, and again a few times after short pauses while another process holds the lock (threats A04). */
-export function createAttempt(db: Database.Database, { forgetAll }: Pick<RowCaches, "forgetAll">): Attempt {
+export function createAttempt(
+  db: Database.Database,
+  { forgetAll }: Pick<RowCaches, "forgetAll">,
+  onOperation: OnOperation = () => {},
+): Attempt {
   const transaction = db.transaction((operation: () => unknown) => operation());
-  // No async function: nearly every operation succeeds at once, and each call makes two of them.
-  const attempt = <T>(operation: () => T): Promise<T> => {
-    try {
-      return Promise.resolve(operation());
-    } catch (error) {
-      return tryAgain(db, operation, error);
-    }
+  const timed = <T>(kind: "read" | "write", begin: () => Promise<T>): Promise<T> => {
+    const startedAt = performance.now();
+    const tell = (isFailed: boolean) => onOperation(kind, performance.now() - startedAt, isFailed);
+    const result = begin();
+    result.then(
+      () => tell(false),
+      () => tell(true),
+    );
+    return result;
   };
   return {
-    read: attempt,
-    write: <T>(operation: () => T, forget = forgetAll) =>
-      attempt(() => {
-        const result = transaction.immediate(operation) as T;
+    lookUp: (operation) => attempt(operation, (error) => timed("read", () => tryAgain(db, operation, error))),
+    read: (operation) => timed("read", () => attempt(operation, (error) => tryAgain(db, operation, error))),
+    write(operation, forget = forgetAll) {
+      const run = () => {
+        const result = transaction.immediate(operation) as ReturnType<typeof operation>;
         forget();
         return result;
-      }),
+      };
+      return timed("write", () => attempt(run, (error) => tryAgain(db, run, error)));
+    },
   };
+}
+
+/** No async function: nearly every operation succeeds at once, and each call makes two of them. */
+function attempt<T>(operation: () => T, onFailure: (error: unknown) => Promise<T>): Promise<T> {
+  try {
+    return Promise.resolve(operation());
+  } catch (error) {
+    return onFailure(error);
+  }
 }
 
 async function tryAgain<T>(db: Database.Database, operation: () => T, failure: unknown): Promise<T> {

@@ -42,7 +42,7 @@ export function createConnectionStore(
   const list = prepareList(db);
   const deleteOne = prepareDelete(db, enqueue);
   return {
-    find: (key) => attempt.read(() => kept.find(textOf(key), () => find(key))),
+    find: (key) => attempt.lookUp(() => kept.find(textOf(key), () => find(key))),
     put: (connection, at) => attempt.write(() => put(connection, at), forget(connection)),
     list: (filter) => attempt.read(() => list(filter)),
     delete: (key, at) => attempt.write(() => deleteOne(key, at), forget(key)),

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import type { DatabaseLocation } from "../database-location.js";
 import type { PostgresLimits } from "./postgres-pool.js";
-import type { Store } from "./store.js";
+import type { OnOperation, Store } from "./store.js";
 
 /** Where the store is, and what it may take. */
 export interface StoreConfig {
@@ -14,14 +14,14 @@ export interface StoreConfig {
  * Opens the store, and brings it to this version's schema; a database that has none yet gets one. Rejects with
  * StoreOpenError when the relay cannot start with it.
  */
-export async function openStore(config: StoreConfig): Promise<Store> {
+export async function openStore(config: StoreConfig, onOperation?: OnOperation): Promise<Store> {
   const { database } = config;
   if (database.kind === "sqlite") {
     const { openSqliteStore } = await import("./sqlite.js");
-    return openSqliteStore(database.path);
+    return openSqliteStore(database.path, { onOperation });
   }
   const { openPostgresStore } = await import("./postgres.js");
-  return openPostgresStore(database, limitsFrom(config));
+  return openPostgresStore(database, limitsFrom(config), { onOperation });
 }
 
 /** Whether there is a store already, whose values a new key would not open. Changes nothing. */

@@ -11,6 +11,7 @@ import {
 } from "./postgres-error.js";
 import { takeConnection } from "./postgres-pool.js";
 import type { Statement } from "./postgres-statement.js";
+import type { OnOperation } from "./store.js";
 
 /** Statements over one connection. */
 export interface Queries {
@@ -38,7 +39,7 @@ export interface Session {
 const WAITS_MS = [5, 20, 80];
 
 /** Works over a pool. */
-export function createSession(pool: pg.Pool): Session {
+export function createSession(pool: pg.Pool, onOperation: OnOperation = () => {}): Session {
   /** Connections that have worked before: one of those may have ended while nobody looked. */
   const known = new WeakSet<pg.PoolClient>();
   let lostAt = Number.NEGATIVE_INFINITY;
@@ -62,7 +63,19 @@ export function createSession(pool: pg.Pool): Session {
     }
   }
 
-  async function translated<T>(run: () => Promise<T>): Promise<T> {
+  async function translated<T>(kind: "read" | "write", run: () => Promise<T>): Promise<T> {
+    const startedAt = performance.now();
+    let isFailed = true;
+    try {
+      const value = await repeated(run);
+      isFailed = false;
+      return value;
+    } finally {
+      onOperation(kind, performance.now() - startedAt, isFailed);
+    }
+  }
+
+  async function repeated<T>(run: () => Promise<T>): Promise<T> {
     for (let tries = 0; ; tries += 1) {
       try {
         return await run();
@@ -76,9 +89,9 @@ export function createSession(pool: pg.Pool): Session {
   }
 
   return {
-    read: (work) => translated(() => use((client) => released(client, work(queriesOf(client))))),
+    read: (work) => translated("read", () => use((client) => released(client, work(queriesOf(client))))),
     write: (work) =>
-      translated(async () => {
+      translated("write", async () => {
         const client = await use((each) => begun(each));
         return transact(client, work);
       }),

@@ -4,6 +4,7 @@ import type { StoreState } from "./inspect-store.js";
 import { cachedApplications, cachedConnections, createLookupCache } from "./lookup-cache.js";
 import { createPostgresApplicationStore } from "./postgres-applications.js";
 import { createPostgresConnectionStore } from "./postgres-connections.js";
+import { countConnections } from "./postgres-count-connections.js";
 import type { PostgresError } from "./postgres-error.js";
 import { openErrorFrom } from "./postgres-error.js";
 import { createPostgresKeyCheckStore } from "./postgres-key-checks.js";
@@ -15,7 +16,7 @@ import { createSession, type Session } from "./postgres-session.js";
 import { createStatement } from "./postgres-statement.js";
 import { createPostgresTicketStore } from "./postgres-tickets.js";
 import { createPostgresWebhookStore } from "./postgres-webhooks.js";
-import type { Store } from "./store.js";
+import type { OnOperation, Store } from "./store.js";
 import { type KeyedStore, KeyMismatchError } from "./verify-keys.js";
 
 /** A store in PostgreSQL, and how to use its database otherwise. */
@@ -24,10 +25,11 @@ export interface PostgresStore extends Store {
   close(): Promise<void>;
 }
 
-/** What tests replace. */
+/** What the store does not need. */
 export interface PostgresStoreOptions {
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch; tests replace it. */
   readonly now?: () => number;
+  readonly onOperation?: OnOperation | undefined;
 }
 
 const PROBE = createStatement<object>("probe", "SELECT 1 FROM applications LIMIT 1");
@@ -39,10 +41,10 @@ const PROBE = createStatement<object>("probe", "SELECT 1 FROM applications LIMIT
 export async function openPostgresStore(
   location: PostgresLocation,
   limits: PostgresLimits,
-  { now = Date.now }: PostgresStoreOptions = {},
+  { now = Date.now, onOperation }: PostgresStoreOptions = {},
 ): Promise<PostgresStore> {
   const pool = createPool(location, limits);
-  const session = createSession(pool);
+  const session = createSession(pool, onOperation);
   try {
     await migratePostgres(session, textFromDatabaseLocation(location));
   } catch (error) {
@@ -106,6 +108,7 @@ function storeOver(session: Session, now: () => number, close: () => Promise<voi
     webhooks: createPostgresWebhookStore(session),
     keyChecks: createPostgresKeyCheckStore(session, now),
     sealedRows: createPostgresSealedRows(session),
+    countConnections: () => countConnections(session),
     ready: () => session.read(async ({ run }) => void (await run(PROBE, {}))),
     close,
   };

@@ -1,4 +1,5 @@
 import type Database from "better-sqlite3";
+import type { OnOperation } from "./store.js";
 
 /** Rows of one kind that were read, each until something may have changed it. */
 export interface RowCache<Row> {
@@ -24,7 +25,7 @@ export interface RowCaches {
  * Reading the version takes a lock and so costs a third of reading a row; a row in the hand also saves whoever keeps
  * something with it, such as an opened token, from making it again.
  */
-export function createRowCaches(db: Database.Database): RowCaches {
+export function createRowCaches(db: Database.Database, onOperation: OnOperation = () => {}): RowCaches {
   const dataVersion = db.prepare<[], number>("PRAGMA data_version").pluck();
   const caches: Array<Map<string, unknown>> = [];
   let seen: number | undefined;
@@ -56,7 +57,9 @@ export function createRowCaches(db: Database.Database): RowCaches {
           requireCurrent();
           const kept = rows.get(key);
           if (kept !== undefined) return kept;
+          const startedAt = performance.now();
           const row = read();
+          onOperation("read", performance.now() - startedAt, false);
           if (row !== undefined) keep(rows, key, row, maxRows);
           return row;
         },

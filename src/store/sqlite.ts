@@ -1,12 +1,13 @@
 import { createApplicationStore } from "./applications.js";
 import { createAttempt } from "./attempt.js";
 import { createConnectionStore } from "./connections.js";
+import { prepareCountConnections } from "./count-connections.js";
 import { createKeyCheckStore } from "./key-checks.js";
 import { createOAuthClientStore } from "./oauth-clients.js";
 import { openDatabase } from "./open-database.js";
 import { createRowCaches } from "./row-cache.js";
 import { createSealedRows } from "./sealed-rows.js";
-import type { Store } from "./store.js";
+import type { OnOperation, Store } from "./store.js";
 import { createTicketStore } from "./tickets.js";
 import { createWebhookStore } from "./webhooks.js";
 
@@ -15,19 +16,23 @@ export interface SqliteStore extends Store {
   close(): void;
 }
 
-/** What tests replace. */
+/** What the store does not need. */
 export interface SqliteStoreOptions {
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch; tests replace it. */
   readonly now?: () => number;
+  readonly onOperation?: OnOperation | undefined;
 }
 
 /** Opens the store, creating it when there is none. Throws StoreOpenError when the relay cannot start with this file. */
-export function openSqliteStore(path: string, { now = Date.now }: SqliteStoreOptions = {}): SqliteStore {
+export function openSqliteStore(
+  path: string,
+  { now = Date.now, onOperation = () => {} }: SqliteStoreOptions = {},
+): SqliteStore {
   const db = openDatabase(path);
-  const caches = createRowCaches(db);
-  const attempt = createAttempt(db, caches);
+  const caches = createRowCaches(db, onOperation);
+  const attempt = createAttempt(db, caches, onOperation);
   // For tables of which no row is kept.
-  const unkept = createAttempt(db, { forgetAll: () => {} });
+  const unkept = createAttempt(db, { forgetAll: () => {} }, onOperation);
   const probe = db.prepare("SELECT 1 FROM applications LIMIT 1");
   const applications = createApplicationStore(db, attempt, caches);
   const connections = createConnectionStore(db, attempt, { caches, now });
@@ -41,6 +46,7 @@ export function openSqliteStore(path: string, { now = Date.now }: SqliteStoreOpt
     webhooks: createWebhookStore(db, unkept),
     keyChecks: createKeyCheckStore(db, attempt, now),
     sealedRows: createSealedRows(db, attempt),
+    countConnections: prepareCountConnections(db, unkept),
     ready: () => attempt.read(() => void probe.get()),
     close: () => void db.close(),
   };

@@ -3,8 +3,16 @@ import type { TicketStore } from "../authorization/ticket.js";
 import type { ConnectionStore } from "../tokens/connection.js";
 import type { OAuthClientStore } from "../tokens/oauth-client.js";
 import type { WebhookStore } from "../webhooks/webhook-store.js";
+import type { ConnectionCounts } from "./connection-counts.js";
 import type { KeyCheckStore } from "./key-checks.js";
 import type { SealedRows } from "./sealed-rows.js";
+
+/**
+ * Hears of each read and write of the database, with the wait for it; of those that found their row kept in memory, nothing.
+ *
+ * @param ms how long it took.
+ */
+export type OnOperation = (operation: "read" | "write", ms: number, isFailed: boolean) => void;
 
 /** Everything that is kept, in SQLite or in PostgreSQL. Several processes may share it. */
 export interface Store {
@@ -17,6 +25,8 @@ export interface Store {
   readonly lookups: Lookups;
   /** Everything that is sealed, for verify-keys.ts and reseal.ts. */
   readonly sealedRows: readonly SealedRows[];
+  /** Counts all connections, from an index alone: for a figure, not for a decision. Not cheap: once a minute at most. */
+  countConnections(): Promise<ConnectionCounts>;
   /** Rejects when the database cannot be read; cheap. */
   ready(): Promise<void>;
   /** Ends the use of the database; what is called afterwards rejects with STORE_UNAVAILABLE. */

@@ -1,8 +1,15 @@
 import type { Logger } from "pino";
 
-/** The one log line of a call: an allow-list of names and numbers, never a value that a caller or a provider chose. */
+/**
+ * What is told of a call, in its log line and elsewhere: an allow-list of names and numbers. None is a value that a caller
+ * or a provider chose, but for the two ids by which a caller finds its own request again.
+ */
 export interface CallRecord {
   readonly callId: string;
+  /** The caller's own x-request-id, where it sent one: visible ASCII, 128 characters at most. */
+  readonly requestId: string | undefined;
+  /** 32 hex digits, where the call belongs to a trace (W3C Trace Context). */
+  readonly traceId: string | undefined;
   readonly surface: string;
   /** The application's id; undefined when the public key names none. */
   readonly applicationId: string | undefined;
@@ -18,8 +25,10 @@ export interface CallRecord {
   readonly rule: string | undefined;
   /** Code or class of the error behind a failure, such as ECONNREFUSED. */
   readonly cause: string | undefined;
-  /** Milliseconds: the whole call, and the part of it spent waiting for the provider. */
+  /** Milliseconds: the whole call, until the head of a streamed answer, and the parts spent waiting for token and provider. */
   readonly totalMs: number;
+  readonly headMs: number | undefined;
+  readonly tokenMs: number | undefined;
   readonly providerMs: number | undefined;
   readonly requestBytes: number;
   readonly responseBytes: number;
@@ -32,7 +41,18 @@ export type CallLog = (record: CallRecord) => void;
 export function createCallLog(logger: Logger): CallLog {
   return (record) => {
     if (!logger.isLevelEnabled("info")) return;
-    logger.info({ ...record, totalMs: rounded(record.totalMs), providerMs: rounded(record.providerMs) }, "call");
+    const { totalMs, headMs, tokenMs, providerMs } = record;
+    logger.info(
+      {
+        ...record,
+        totalMs: rounded(totalMs),
+        headMs: rounded(headMs),
+        // Nearly always there is no wait.
+        tokenMs: rounded(tokenMs) || undefined,
+        providerMs: rounded(providerMs),
+      },
+      "call",
+    );
   };
 }
 

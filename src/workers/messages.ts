@@ -1,3 +1,5 @@
+import type { Metric } from "../telemetry/metric.js";
+
 /** Where a service listens. */
 export interface ServiceUrls {
   readonly url: string;
@@ -22,6 +24,33 @@ export interface PulseMessage {
   readonly type: "pulse";
 }
 
+/** A worker wants the metrics of all workers. */
+export interface MetricsWantedMessage {
+  readonly type: "metricsWanted";
+  /** Comes back in the answer. */
+  readonly id: number;
+}
+
+/** The supervisor wants the metrics of one worker. */
+export interface MetricsAskedMessage {
+  readonly type: "metricsAsked";
+}
+
+/** How the metrics of one worker stand: asked for, or its last word. */
+export interface MetricsMessage {
+  readonly type: "metrics";
+  readonly metrics: readonly Metric[];
+  /** Nothing comes after it. */
+  readonly isLast: boolean;
+}
+
+/** Metrics of all workers together. */
+export interface MetricsSumMessage {
+  readonly type: "metricsSum";
+  readonly id: number;
+  readonly metrics: readonly Metric[];
+}
+
 /** Other messages of the cluster module pass by on the same channel. */
 export function isStarted(message: unknown): message is StartedMessage {
   return typeOf(message) === "started";
@@ -33,6 +62,22 @@ export function isStop(message: unknown): message is StopMessage {
 
 export function isPulse(message: unknown): message is PulseMessage {
   return typeOf(message) === "pulse";
+}
+
+export function isMetricsWanted(message: unknown): message is MetricsWantedMessage {
+  return typeOf(message) === "metricsWanted";
+}
+
+export function isMetricsAsked(message: unknown): message is MetricsAskedMessage {
+  return typeOf(message) === "metricsAsked";
+}
+
+export function isMetrics(message: unknown): message is MetricsMessage {
+  return typeOf(message) === "metrics";
+}
+
+export function isMetricsSum(message: unknown): message is MetricsSumMessage {
+  return typeOf(message) === "metricsSum";
 }
 
 function typeOf(message: unknown): unknown {

@@ -4,6 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Logger } from "pino";
 import { isStarted, type ServiceUrls, type StopMessage } from "./messages.js";
 import { watchPulse } from "./pulse.js";
+import { createWorkerMetrics } from "./supervisor-metrics.js";
 
 /** What supervising needs. */
 export interface SupervisorOptions {
@@ -52,6 +53,7 @@ class Supervisor {
   readonly #options: SupervisorOptions;
   /** Those that serve, with when they were started. */
   readonly #serving = new Map<Worker, number>();
+  readonly #metrics = createWorkerMetrics();
   #pauseMs = 1000;
   #isStopping = false;
   #restart: Promise<void> | undefined;
@@ -68,6 +70,7 @@ class Supervisor {
     const urls = await startedUrls(worker);
     if (urls === undefined) return exitCodeOf(worker);
     this.#serving.set(worker, performance.now());
+    this.#metrics.add(worker);
     worker.once("exit", () => void this.#onExit(worker));
     watchPulse(worker, () => {
       this.#options.logger.error("a worker does not answer and is ended");

@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "./build.js";
 import { type BenchOptions, parseBenchOptions, USAGE } from "./options.js";
-import { POINTS, type SubjectName } from "./points.js";
+import { ON_DEMAND, POINTS, type SubjectName } from "./points.js";
 import { type Plan, runLoopHolds, runRounds } from "./rounds.js";
 import { startStage } from "./stage.js";
 import { machine, rowsFrom, type Summary } from "./summary.js";
@@ -47,7 +47,8 @@ async function run(options: BenchOptions): Promise<Summary> {
 }
 
 function planFor({ points, subjects, largeStore }: BenchOptions): Plan {
-  const isChosen = (name: SubjectName) => subjects?.includes(name) ?? (name !== "relay-million" || largeStore);
+  const isUsual = (name: SubjectName) => !ON_DEMAND.has(name) && (name !== "relay-million" || largeStore);
+  const isChosen = (name: SubjectName) => subjects?.includes(name) ?? isUsual(name);
   return POINTS.filter(({ name }) => points?.includes(name) ?? true)
     .map((point) => ({ point, subjects: point.subjects.filter(isChosen) }))
     .filter((planned) => planned.subjects.length > 0);

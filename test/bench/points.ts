@@ -4,7 +4,22 @@ import type { ContentKind } from "./processes/content.js";
 export type Wire = "json" | "grpc" | "connect" | "connect-json";
 
 /** Who can be measured: the relay, with a store of either size, and what it is compared with. */
-export type SubjectName = "bare" | "fastify" | "http-proxy" | "grpc-js" | "relay" | "relay-million" | "direct";
+export type SubjectName =
+  | "bare"
+  | "fastify"
+  | "http-proxy"
+  | "grpc-js"
+  | "relay"
+  | "relay-quiet"
+  | "relay-traced"
+  | "relay-million"
+  | "direct";
+
+/**
+ * Measured only when named: the relay with everything off that can be switched off and only tells of calls, and with
+ * traces on, though without an SDK to record them.
+ */
+export const ON_DEMAND: ReadonlySet<SubjectName> = new Set(["relay-quiet", "relay-traced"]);
 
 /** One kind of work, done by several subjects. */
 export interface Point {
@@ -28,7 +43,15 @@ const MIB = 1024 * KIB;
 
 /** Everything that can be measured, in the order of the report. */
 export const POINTS: readonly Point[] = [
-  json("json-1k", 1 * KIB, 32, 1.25, ["direct", "bare", "http-proxy", "fastify", "relay"]),
+  json("json-1k", 1 * KIB, 32, 1.25, [
+    "direct",
+    "bare",
+    "http-proxy",
+    "fastify",
+    "relay",
+    "relay-quiet",
+    "relay-traced",
+  ]),
   json("json-1k-1-caller", 1 * KIB, 1, undefined, ["direct", "bare", "http-proxy", "relay"]),
   json("json-1k-256-callers", 1 * KIB, 256, undefined, ["direct", "bare", "relay"]),
   json("json-100k", 100 * KIB, 32, 2, ["direct", "bare", "http-proxy", "fastify", "relay"]),

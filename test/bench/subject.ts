@@ -21,7 +21,17 @@ export interface Subject {
   close(): Promise<void>;
 }
 
-const CONNECTIONS: Partial<Record<SubjectName, number>> = { relay: 1_000, "relay-million": 1_000_000 };
+const CONNECTIONS: Partial<Record<SubjectName, number>> = {
+  relay: 1_000,
+  "relay-quiet": 1_000,
+  "relay-traced": 1_000,
+  "relay-million": 1_000_000,
+};
+/** What differs from the defaults. */
+const SETTINGS: Partial<Record<SubjectName, Readonly<Record<string, string>>>> = {
+  "relay-quiet": { RELAY_METRICS: "off" },
+  "relay-traced": { RELAY_TRACES: "on" },
+};
 const SCRIPTS: Partial<Record<SubjectName, string>> = {
   bare: "bare",
   fastify: "fastify-proxy",
@@ -56,7 +66,7 @@ async function startRelay(name: SubjectName, providerPort: number, connections: 
   const child = startPinned({
     core: "measured",
     args: ["--import", `./${scriptOf("loop-hold")}`, ...extra, RELAY_SCRIPT, "serve"],
-    env: environmentOf(folder, providerPort),
+    env: { ...environmentOf(folder, providerPort), ...SETTINGS[name] },
     output,
   });
   closeSync(output);

@@ -34,6 +34,7 @@ const FULL = {
   },
   allowPrivateNetwork: true,
   urlPlaceholders: ["id_token"],
+  passTraceContext: true,
   expirySignals: [{ statusCode: 200, member: "error", values: ["x", "y"] }, { statusCode: 498 }],
   notes: "None.",
 };
@@ -83,6 +84,7 @@ describe("textFromProvider()", () => {
       "access tokens last        600 seconds unless the token response says otherwise",
       "refresh tokens            rotate",
       "private network           allowed",
+      "trace context             passed on",
       "notes                     None.",
     ]);
   });

@@ -25,8 +25,8 @@ const FAILURES: [string, Handler][] = [
 describe("a handler that fails", () => {
   it.each(FAILURES)("is answered with 500 over HTTP/1 when it %s", async (_name, handler) => {
     const { port, faults } = await start({ handler });
-    const answer = await sendRaw(port, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
-    expect(answer).toMatch(/^HTTP\/1\.1 500 .*Internal error\.\n$/s);
+    const answer = await sendRaw(port, "GET / HTTP/1.1\r\nHost: x\r\nX-Request-Id: mine\r\n\r\n");
+    expect(answer).toMatch(/^HTTP\/1\.1 500 .*x-request-id: mine\r\n.*Internal error\.\n$/s);
     expect(answer).not.toContain("canary");
     expect(faults).toEqual([{ where: "handler", error: expect.any(TypeError) }]);
   });

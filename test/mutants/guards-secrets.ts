@@ -164,7 +164,7 @@ export const SECRET_GUARDS: readonly Guard[] = [
   guard(
     "budget: bytes",
     BUDGET,
-    ["return this.bufferedBytes + bytes <= maxBufferedBytes;", "return true;"],
+    ["const hasRoom = this.bufferedBytes + bytes <= maxBufferedBytes;", "const hasRoom = true;"],
     "relay/budget",
   ),
   guard("budget: calls", BUDGET, [" || !this.#account.hasPlace()) return false;", ") return false;"], "relay/budget"),
@@ -174,7 +174,7 @@ export const SECRET_GUARDS: readonly Guard[] = [
     ["if (reading.size >= READING_PER_CALL * this.#limits.maxInFlight &&", "if (false &&"],
     "relay/budget",
   ),
-  guard("budget: stalled requests give way", BUDGET, ["if (share.held > 0) share.evict();", ""], "relay/budget"),
+  guard("budget: stalled requests give way", BUDGET, ["    share.evict();", ""], "relay/budget"),
   guard(
     "budget: a call is asked for its place",
     "rest/read-call.ts",
@@ -231,7 +231,7 @@ export const SECRET_GUARDS: readonly Guard[] = [
     ["class: error.name,", "class: `${error.name} ${error.message}`,"],
     "telemetry/log",
   ),
-  guard("log: an allow-list", "relay/trace.ts", ["surface: trace.origin.surface,", "...trace.origin,"], "relay/trace"),
+  guard("log: an allow-list", "relay/trace.ts", ["surface: origin.surface,", "...origin,"], "relay/trace"),
   guard(
     "settings: loopback only on loopback",
     "config.ts",

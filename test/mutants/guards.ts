@@ -8,6 +8,7 @@ import { PROVIDER_GUARDS } from "./guards-provider.js";
 import { REQUEST_GUARDS } from "./guards-request.js";
 import { SECRET_GUARDS } from "./guards-secrets.js";
 import { STREAM_GUARDS } from "./guards-stream.js";
+import { TELEMETRY_GUARDS } from "./guards-telemetry.js";
 import { WEBHOOK_GUARDS } from "./guards-webhooks.js";
 
 /** Every guard that must not be lost without a test that says so. */
@@ -20,6 +21,7 @@ export const GUARDS: readonly Guard[] = [
   ...WEBHOOK_GUARDS,
   ...STREAM_GUARDS,
   ...LANE_GUARDS,
+  ...TELEMETRY_GUARDS,
   ...POSTGRES_GUARDS,
   ...OPERATOR_GUARDS,
 ];

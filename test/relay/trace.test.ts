@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Call } from "../../src/relay/call.js";
-import { createCallTrace, createRelayLog } from "../../src/relay/trace.js";
+import { createRelayLog } from "../../src/relay/trace.js";
 import type { CallRecord } from "../../src/telemetry/call-log.js";
 
 /** Everything a caller chose, or could be a secret, is this text. */
@@ -8,6 +8,8 @@ const SECRET = "CANARY_ANYTHING";
 
 const call = {
   callId: "id",
+  requestId: "id",
+  traceContext: { traceId: "0af7651916cd43dd8448eb211c80319c", parentId: SECRET, flags: 1, state: SECRET },
   surface: "rest",
   startedAt: 0,
   providerName: SECRET,
@@ -20,13 +22,14 @@ const call = {
 describe("createRelayLog()", () => {
   it("logs an allow-list of members, none of which a caller or a provider chose", () => {
     const records: CallRecord[] = [];
-    const log = createRelayLog(
-      (record) => records.push(record),
-      () => {},
-    );
+    const log = createRelayLog({
+      sinks: [(record) => records.push(record)],
+      fault: () => {},
+      startSpans: undefined,
+    });
     const answer = { statusCode: 200, contentType: SECRET, headers: [], data: { kind: "text", text: SECRET } } as const;
-    log.call(createCallTrace(call), { result: "success", callId: "id", answer });
-    log.call(createCallTrace(call), {
+    log.call(log.begin(call, "Call"), { result: "success", callId: "id", answer });
+    log.call(log.begin(call, "Call"), {
       result: "error",
       callId: "id",
       errorType: "API_ERROR",
@@ -41,16 +44,20 @@ describe("createRelayLog()", () => {
         "callId",
         "cause",
         "errorType",
+        "headMs",
         "method",
         "origin",
         "provider",
         "providerMs",
         "requestBytes",
+        "requestId",
         "responseBytes",
         "rule",
         "status",
         "surface",
+        "tokenMs",
         "totalMs",
+        "traceId",
       ]);
     }
   });

@@ -61,7 +61,7 @@ describe("fieldsFromHead()", () => {
       ...OURS,
       ...cors,
       etag: "1",
-      "access-control-expose-headers": "etag, x-call-id",
+      "access-control-expose-headers": "etag, x-call-id, x-request-id",
     });
   });
 });

@@ -1,0 +1,45 @@
+import type { Authenticate } from "./admin/authenticate.js";
+import { answerUnauthenticated } from "./admin/unauthenticated.js";
+import { answerPlain, type HttpRequest, type HttpResponse } from "./listener/exchange.js";
+import type { PathHandler } from "./listener/router.js";
+import { EXPOSITION_TYPE, expositionOf } from "./telemetry/exposition.js";
+import type { Metric } from "./telemetry/metric.js";
+
+/** What showing metrics needs. */
+export interface MetricsHandlerOptions {
+  readonly authenticate: Authenticate;
+  /** How everything stands. Rejects when not all processes can be asked. */
+  readonly read: () => Promise<readonly Metric[]>;
+  readonly onFault: (where: string, error: unknown) => void;
+}
+
+/** `GET /metrics` in the text format of Prometheus, for the holder of any admin token. */
+export function createMetricsHandler(options: MetricsHandlerOptions): PathHandler {
+  return (request, response, path) => (path === "/metrics" ? answer(options, request, response) : undefined);
+}
+
+async function answer(
+  { authenticate, read, onFault }: MetricsHandlerOptions,
+  request: HttpRequest,
+  response: HttpResponse,
+): Promise<void> {
+  if (authenticate(request) === undefined) return answerUnauthenticated(request, response);
+  const { method } = request;
+  if (method !== "GET" && method !== "HEAD") {
+    return answerPlain(response, 405, "Send a GET request.", { allow: "GET, HEAD" });
+  }
+  let text: string;
+  try {
+    text = await expositionOf([await read()]);
+  } catch (error) {
+    onFault("metrics", error);
+    return answerPlain(response, 503, "The metrics of the other processes cannot be had right now.");
+  }
+  const body = Buffer.from(text);
+  response.writeHead(200, {
+    "content-type": EXPOSITION_TYPE,
+    "content-length": String(body.length),
+    "cache-control": "no-store",
+  });
+  response.end(body);
+}

@@ -1,0 +1,124 @@
+import type { CallRecord } from "./call-log.js";
+import { OTHER } from "./counter.js";
+import { createObservations, type HistogramOptions, histogramOf, type Observations, observe } from "./histogram.js";
+import { countsOf, type Metric } from "./metric.js";
+
+/** Counts and times of calls. */
+export interface CallMetrics {
+  add(call: CallRecord): void;
+  read(): readonly Metric[];
+}
+
+const CALLS = { name: "relay_calls_total", help: "Calls, by how they ended." };
+
+/** From a provider next door to the longest deadline. */
+const CALL_BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+
+const WHOLE: HistogramOptions = {
+  name: "relay_call_duration_seconds",
+  help: "Whole calls, from the head of the request; of a streamed answer until its head.",
+  bounds: CALL_BOUNDS,
+};
+const PROVIDER: HistogramOptions = {
+  name: "relay_call_provider_duration_seconds",
+  help: "The part of calls spent waiting for the provider; of a streamed answer until its head.",
+  bounds: CALL_BOUNDS,
+};
+const OWN: HistogramOptions = {
+  name: "relay_call_relay_duration_seconds",
+  help: "The rest of calls: reading the request, checks, store, answer; without the wait for a token's renewal.",
+  bounds: [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5],
+};
+
+/** Stands for a provider that there is not, and for the error of a call that has none. */
+const UNKNOWN = "unknown";
+const NONE = "none";
+
+/** By the first digit of the status. */
+const STATUS_CLASSES = [OTHER, "1xx", "2xx", "3xx", "4xx", "5xx"];
+
+/**
+ * Providers that are told apart: several times what the catalogue and an operator's files have. Names come from there,
+ * and nothing a caller sends makes one; this is for the day on which that changes.
+ */
+const MAX_PROVIDERS = 1000;
+
+interface ProviderFigures {
+  readonly ends: Map<string, End>;
+  readonly whole: Observations;
+  readonly provider: Observations;
+  readonly own: Observations;
+}
+
+interface End {
+  readonly labels: Readonly<Record<string, string>>;
+  value: number;
+}
+
+/** Nothing counted yet. Two look-ups for each call; labels are names of the catalogue and of the contract alone. */
+export function createCallMetrics(): CallMetrics {
+  const providers = new Map<string, ProviderFigures>();
+  return {
+    add(call) {
+      const name = nameOf(providers, call.provider ?? UNKNOWN);
+      const figures = figuresOf(providers, name);
+      endOf(figures, name, call).value += 1;
+      const wholeMs = call.headMs ?? call.totalMs;
+      observe(WHOLE, figures.whole, wholeMs);
+      observe(OWN, figures.own, Math.max(0, wholeMs - (call.providerMs ?? 0) - (call.tokenMs ?? 0)));
+      // A call that was refused has asked no provider.
+      if (call.providerMs !== undefined) observe(PROVIDER, figures.provider, call.providerMs);
+    },
+    read() {
+      const all = [...providers];
+      const series = (pick: (figures: ProviderFigures) => Observations) =>
+        all.map(([provider, figures]) => [{ provider }, pick(figures)] as const);
+      return [
+        countsOf(
+          CALLS,
+          all.flatMap(([, { ends }]) => [...ends.values()].map(({ labels, value }) => ({ labels, value }))),
+        ),
+        histogramOf(
+          WHOLE,
+          series(({ whole }) => whole),
+        ),
+        histogramOf(
+          PROVIDER,
+          series(({ provider }) => provider),
+        ),
+        histogramOf(
+          OWN,
+          series(({ own }) => own),
+        ),
+      ];
+    },
+  };
+}
+
+function nameOf(providers: ReadonlyMap<string, ProviderFigures>, name: string): string {
+  return providers.size < MAX_PROVIDERS || providers.has(name) ? name : OTHER;
+}
+
+function figuresOf(providers: Map<string, ProviderFigures>, name: string): ProviderFigures {
+  const known = providers.get(name);
+  if (known !== undefined) return known;
+  const made: ProviderFigures = {
+    ends: new Map(),
+    whole: createObservations(WHOLE),
+    provider: createObservations(PROVIDER),
+    own: createObservations(OWN),
+  };
+  providers.set(name, made);
+  return made;
+}
+
+function endOf({ ends }: ProviderFigures, provider: string, { surface, status, errorType }: CallRecord): End {
+  const statusClass = STATUS_CLASSES[Math.floor(status / 100)] ?? OTHER;
+  const key = `${surface} ${statusClass} ${errorType}`;
+  const known = ends.get(key);
+  if (known !== undefined) return known;
+  const labels = { provider, surface, status_class: statusClass, error_type: errorType ?? NONE };
+  const made = { labels, value: 0 };
+  ends.set(key, made);
+  return made;
+}

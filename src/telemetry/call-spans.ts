@@ -1,0 +1,140 @@
+import {
+  type Attributes,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from "@opentelemetry/api";
+import type { TraceContext } from "../trace-context.js";
+import type { CallRecord } from "./call-log.js";
+import { contextFrom, traceContextOf } from "./span-context.js";
+
+/** What a call's span is begun with. */
+export interface SpanOrigin {
+  readonly callId: string;
+  readonly surface: string;
+  /** When the request came in, in milliseconds of `performance.now()`. */
+  readonly startedAt: number;
+  readonly traceContext: TraceContext | undefined;
+}
+
+/** Which request a span is of. Nothing of it may be a secret: it is the url as it was before a token came into it. */
+export interface SpanRequest {
+  readonly method: string;
+  readonly origin: string;
+  /** Path and query, of which the query is left out. */
+  readonly path: string;
+}
+
+/** The RPC that a call is, whatever surface it came in by. */
+export type SpanMethod = "Call" | "CallStream";
+
+/** Begins the spans of calls. */
+export type StartSpans = (origin: SpanOrigin, method: SpanMethod) => CallSpans;
+
+/**
+ * Makes spans with whatever OpenTelemetry SDK is registered in the process; without one they go nowhere. Names and
+ * attributes are those of the semantic conventions for HTTP and RPC where there is one.
+ *
+ * @see https://opentelemetry.io/docs/specs/semconv/
+ * @param version of the relay.
+ */
+export function createTracing(version: string): StartSpans {
+  const tracer = trace.getTracer("provider-call-relay", version);
+  return (origin, method) => new CallSpans(tracer, origin, method);
+}
+
+const RPC_SYSTEMS: Readonly<Record<string, string>> = { connect: "connectrpc", grpc: "grpc", "grpc-web": "grpc" };
+
+/** The spans of one call: the call itself, and in it the wait for a token and each request to the provider. */
+export class CallSpans {
+  readonly #tracer: Tracer;
+  readonly #call: Span;
+  #token: Span | undefined;
+  #request: Span | undefined;
+  #resends = 0;
+
+  constructor(tracer: Tracer, origin: SpanOrigin, method: SpanMethod) {
+    const name = `relay.v1.RelayService/${method}`;
+    const options = { kind: SpanKind.SERVER, startTime: origin.startedAt, attributes: callAttributes(origin, name) };
+    this.#tracer = tracer;
+    this.#call = tracer.startSpan(name, options, contextFrom(origin.traceContext));
+  }
+
+  /** Undefined when nobody makes spans and the caller named no trace. */
+  get traceId(): string | undefined {
+    return traceContextOf(this.#call)?.traceId;
+  }
+
+  beginToken(): void {
+    this.#token = this.#begin("token", SpanKind.INTERNAL, {});
+  }
+
+  /** @param errorType undefined when there is a token. */
+  endToken(errorType: string | undefined): void {
+    endSpan(this.#token, errorType);
+  }
+
+  beginRequest(request: SpanRequest): void {
+    const attributes = requestAttributes(request);
+    if (this.#resends > 0) attributes["http.request.resend_count"] = this.#resends;
+    this.#resends += 1;
+    this.#request = this.#begin(request.method, SpanKind.CLIENT, attributes);
+  }
+
+  /** Where the provider goes on with the trace; undefined when there is none. */
+  requestContext(): TraceContext | undefined {
+    return this.#request && traceContextOf(this.#request);
+  }
+
+  /** @param statusCode undefined when no answer came, and then `errorType` says why. */
+  endRequest(statusCode: number | undefined, errorType: string | undefined): void {
+    if (statusCode !== undefined) this.#request?.setAttribute("http.response.status_code", statusCode);
+    endSpan(this.#request, statusCode !== undefined && statusCode >= 400 ? String(statusCode) : errorType);
+  }
+
+  /** The call has ended, and with it what was still open. */
+  end({ provider, applicationId, status, errorType }: CallRecord): void {
+    this.#call.setAttribute("relay.status_code", status);
+    if (provider !== undefined) this.#call.setAttribute("relay.provider", provider);
+    if (applicationId !== undefined) this.#call.setAttribute("relay.application_id", applicationId);
+    if (errorType !== undefined) this.#call.setAttribute("error.type", errorType);
+    // What the caller did wrong is no error of this side (semantic conventions for HTTP spans, status).
+    if (errorType !== undefined && status >= 500) this.#call.setStatus({ code: SpanStatusCode.ERROR });
+    this.#call.end();
+  }
+
+  #begin(name: string, kind: SpanKind, attributes: Attributes): Span {
+    return this.#tracer.startSpan(name, { kind, attributes }, trace.setSpan(ROOT_CONTEXT, this.#call));
+  }
+}
+
+function callAttributes({ callId, surface }: SpanOrigin, method: string): Attributes {
+  const system = RPC_SYSTEMS[surface];
+  return {
+    "rpc.method": method,
+    "relay.call_id": callId,
+    "relay.surface": surface,
+    ...(system === undefined ? { "http.request.method": "POST" } : { "rpc.system.name": system }),
+  };
+}
+
+function requestAttributes({ method, origin, path }: SpanRequest): Attributes {
+  const { protocol, hostname, port } = new URL(origin);
+  const scheme = protocol.slice(0, -1);
+  return {
+    "http.request.method": method,
+    "url.scheme": scheme,
+    "url.full": `${origin}${path.split("?", 1)[0]}`,
+    "server.address": hostname,
+    "server.port": Number(port || (scheme === "https" ? 443 : 80)),
+  };
+}
+
+function endSpan(span: Span | undefined, errorType: string | undefined): void {
+  if (span === undefined) return;
+  if (errorType !== undefined) span.setAttribute("error.type", errorType).setStatus({ code: SpanStatusCode.ERROR });
+  span.end();
+}

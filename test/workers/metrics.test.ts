@@ -1,0 +1,93 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { Agent, request } from "undici";
+import { expect, it, onTestFinished } from "vitest";
+import { createFolder, startServe } from "../cli/run-relay.js";
+import { parseExposition, totalOf } from "../support/exposition.js";
+
+const TOKEN = "CANARY_token_of_the_worker_metrics_test";
+
+/** A relay with two workers, which count calls that are refused for want of an application. */
+async function startWorkers() {
+  const folder = createFolder();
+  writeFileSync(join(folder.path, "admin.tokens"), `prometheus read-only ${TOKEN}\n`, { mode: 0o600 });
+  const env = { RELAY_WORKERS: "2", RELAY_ADMIN_LISTEN: "127.0.0.1:0" };
+  const { url, adminUrl, child } = await startServe(folder, env);
+  const pid = child.pid as number;
+  const lines = createInterface(child.stdout);
+  const logged = (msg: string) =>
+    new Promise<void>((resolve) => {
+      lines.on("line", (line) => {
+        if (JSON.parse(line).msg === msg) resolve();
+      });
+    });
+  return { pid, child, logged, call: () => callOnce(url), scrape: (agent?: Agent) => scrapeOnce(adminUrl, agent) };
+}
+
+/** On a connection of its own, which the next worker in turn gets. */
+async function callOnce(url: string): Promise<void> {
+  const agent = new Agent();
+  const path = "/oauth/method/github/call?user_id=u&public_key=k";
+  const answer = await request(url + path, {
+    method: "POST",
+    body: '{"url":"https://x.test/","method":"GET"}',
+    dispatcher: agent,
+  });
+  expect(await answer.body.text()).toContain("INVALID_PUBLIC_KEY");
+  await agent.close();
+}
+
+/** Calls counted, and processes that answered; on a connection of its own, unless an agent keeps one. */
+async function scrapeOnce(adminUrl: string, agent?: Agent) {
+  const own = agent ?? new Agent();
+  const headers = { authorization: `Bearer ${TOKEN}` };
+  const { statusCode, body } = await request(`${adminUrl}/metrics`, { headers, dispatcher: own });
+  const text = await body.text();
+  if (agent === undefined) await own.close();
+  if (statusCode !== 200) throw new Error(String(statusCode));
+  const samples = parseExposition(text);
+  return { calls: totalOf(samples, "relay_calls_total"), processes: totalOf(samples, "relay_processes") };
+}
+
+const workersOf = (pid: number) =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").map(Number);
+
+it("are sums over all workers, whichever is asked, and go on when workers are replaced", async () => {
+  const { pid, child, logged, call, scrape } = await startWorkers();
+  for (let calls = 0; calls < 5; calls++) await call();
+  for (let scrapes = 0; scrapes < 4; scrapes++) expect(await scrape()).toEqual({ calls: 5, processes: 2 });
+  await Promise.all(Array.from({ length: 8 }, call));
+  // Nobody has asked since: what was counted is told by each worker that ends.
+  const restarted = logged("restarted");
+  child.kill("SIGHUP");
+  await restarted;
+  expect(await scrape()).toEqual({ calls: 13, processes: 2 });
+  const ended = logged("a worker ended by itself and is replaced");
+  process.kill(workersOf(pid)[0] as number, "SIGKILL");
+  await ended;
+  expect((await scrape()).calls).toBe(13);
+  await call();
+  expect((await scrape()).calls).toBe(14);
+}, 60_000);
+
+it("do not wait for a worker that is silent, which counts as it was", async () => {
+  const { pid, call, scrape } = await startWorkers();
+  for (let calls = 0; calls < 4; calls++) await call();
+  expect(await scrape()).toEqual({ calls: 4, processes: 2 });
+  const [silent = 0] = workersOf(pid);
+  process.kill(silent, "SIGSTOP");
+  onTestFinished(() => void process.kill(silent, "SIGCONT"));
+  // Connections that the silent one gets are answered by nobody.
+  expect(await Promise.any([scrape(), scrape(), scrape()])).toEqual({ calls: 4, processes: 2 });
+});
+
+it("are not to be had while the supervisor is silent, rather than in part", async () => {
+  const { pid, scrape } = await startWorkers();
+  const kept = new Agent({ connections: 1, headersTimeout: 20_000 });
+  onTestFinished(() => kept.close());
+  expect(await scrape(kept)).toEqual({ calls: 0, processes: 2 });
+  process.kill(pid, "SIGSTOP");
+  onTestFinished(() => void process.kill(pid, "SIGCONT"));
+  await expect(scrape(kept)).rejects.toThrow("503");
+});
