@@ -1,5 +1,6 @@
 import { createApplicationStore } from "./applications.js";
 import { createAttempt } from "./attempt.js";
+import { createAuditStore } from "./audit-records.js";
 import { createConnectionStore } from "./connections.js";
 import { createKeyCheckStore } from "./key-checks.js";
 import { createOAuthClientStore } from "./oauth-clients.js";
@@ -39,6 +40,7 @@ export function openSqliteStore(path: string, { now = Date.now }: SqliteStoreOpt
     oauthClients: createOAuthClientStore(db, attempt),
     tickets: createTicketStore(db, unkept),
     webhooks: createWebhookStore(db, unkept),
+    audit: createAuditStore(db, unkept),
     keyChecks: createKeyCheckStore(db, attempt, now),
     sealedRows: createSealedRows(db, attempt),
     ready: () => attempt.read(() => void probe.get()),
