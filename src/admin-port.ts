@@ -1,7 +1,9 @@
+import { randomBytes } from "node:crypto";
 import { isLoopbackHost } from "./address-list.js";
 import { type Authenticate, createAuthenticate } from "./admin/authenticate.js";
 import { loadAdminTokens } from "./admin/load-tokens.js";
 import { createAdminRpcHandler } from "./admin/rpc-handler.js";
+import { createAuditIds } from "./administration/audit-id.js";
 import type { Config } from "./config.js";
 import { createConnectionGauge } from "./connection-gauge.js";
 import type { TlsMaterial } from "./listener/http1.js";
@@ -43,14 +45,22 @@ export async function listenForOperators(
 
 /** What the administration port serves. Each of them asks `authenticate` who is there. */
 async function handlersFor(config: Config, parts: Parts): Promise<readonly PathHandler[]> {
-  const { store, log, logger } = parts;
+  const { store, sealer, catalog, providerFiles, authorization, log, logger } = parts;
   const { adminTokenFile: file, keyFileMustExist: mustExist } = config;
   const onCreated = () => logger.info({ file }, "made a file with a new admin token");
   const authenticate = createAuthenticate(await loadAdminTokens(file, { mustExist, onCreated }));
-  return [
-    createAdminRpcHandler({ authenticate, applications: store.applications, onFault: log.fault }),
-    ...metricsHandlersFor(parts, authenticate),
-  ];
+  const options = {
+    store,
+    sealer,
+    catalog,
+    providerFiles,
+    disconnection: authorization,
+    allowLoopback: config.allowLoopback,
+    now: Date.now,
+    newAuditId: createAuditIds(Date.now, () => randomBytes(8)),
+    onFault: log.fault,
+  };
+  return [createAdminRpcHandler(options, authenticate), ...metricsHandlersFor(parts, authenticate)];
 }
 
 /** None when metrics are switched off. */

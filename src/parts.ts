@@ -48,6 +48,8 @@ export interface Parts {
   readonly store: Store;
   readonly sealer: Sealer;
   readonly catalog: ProviderCatalog;
+  /** Files of the operator's own definitions, by provider name. */
+  readonly providerFiles: ReadonlyMap<string, string>;
   readonly upstream: Upstream;
   /** The way out to receivers of webhooks: a large answer of theirs is of no use, and their sockets are not the calls'. */
   readonly webhookUpstream: Upstream;
@@ -72,7 +74,10 @@ export async function openParts(
   options: ServiceOptions,
   closers: Array<() => Promise<void> | void>,
 ): Promise<Parts> {
-  const { catalog } = await loadProviders({ paths: config.providers, allowLoopback: config.allowLoopback });
+  const { catalog, files: providerFiles } = await loadProviders({
+    paths: config.providers,
+    allowLoopback: config.allowLoopback,
+  });
   // Beside an existing database a new key would open nothing.
   const mustExist = config.keyFileMustExist || (await hasStore(config));
   const keyring = await loadKeyring(config.keyFile, { mustExist });
@@ -93,7 +98,7 @@ export async function openParts(
   const webhookUpstream = createUpstream({ ...wayOut, maxResponseBytes: MAX_RECEIVER_ANSWER_BYTES });
   closers.push(async () => void (await Promise.all([upstream.close(), webhookUpstream.close()])));
   const log = relayLogFor(config, options.logger, metrics);
-  const made = { store, sealer, catalog, upstream, metrics, log, logger: options.logger };
+  const made = { store, sealer, catalog, providerFiles, upstream, metrics, log, logger: options.logger };
   const self = { publicUrl: config.publicUrl };
   const authorization = authorizationFor(made, () => self.publicUrl);
   const renewer = renewerFor(made);

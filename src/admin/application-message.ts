@@ -6,20 +6,15 @@ import {
   CallerAuth as CallerAuthMessage,
   Application_State as State,
 } from "../../gen/relay/admin/v1/application_pb.js";
-import type { Application, CallerAuth } from "../applications/application.js";
-
-const CALLER_AUTH: Readonly<Record<CallerAuth, CallerAuthMessage>> = {
-  PUBLIC_KEY: CallerAuthMessage.PUBLIC_KEY,
-  SIGNED_USER: CallerAuthMessage.SIGNED_USER,
-  PRIVATE_KEY: CallerAuthMessage.PRIVATE_KEY,
-};
+import type { Application } from "../applications/application.js";
+import { etagFrom } from "./etag.js";
 
 /** An application as operators see it: an allow-list of members, so that no key hash is ever among them. */
 export function messageFromApplication(application: Application): ApplicationMessage {
   return create(ApplicationSchema, {
     publicKey: application.publicKey,
     displayName: application.name,
-    callerAuth: CALLER_AUTH[application.callerAuth],
+    callerAuth: CallerAuthMessage[application.callerAuth],
     allowedOrigins: [...application.allowedOrigins],
     allowedAddresses: [...application.allowedAddresses],
     allowedRedirectUris: [...application.allowedRedirectUris],
@@ -28,5 +23,14 @@ export function messageFromApplication(application: Application): ApplicationMes
     state: State[application.state],
     createTime: timestampFromMs(application.createdAt),
     updateTime: timestampFromMs(application.updatedAt),
+    etag: applicationEtag(application),
   });
+}
+
+/** Of everything that an operator can change, and of when that was done last: a new key counts, too. */
+export function applicationEtag(application: Application): string {
+  const { id, name, callerAuth, allowedOrigins, allowedAddresses, allowedRedirectUris, state, updatedAt } = application;
+  const { callsPerMinute, connectionCallsPerMinute } = application;
+  const lists = [allowedOrigins, allowedAddresses, allowedRedirectUris];
+  return etagFrom([id, name, callerAuth, lists, callsPerMinute, connectionCallsPerMinute, state, updatedAt]);
 }

@@ -1,17 +1,29 @@
-import { createContextValues } from "@connectrpc/connect";
+import type { DescService } from "@bufbuild/protobuf";
+import { type ConnectRouter, createContextValues } from "@connectrpc/connect";
 import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ApplicationService } from "../../gen/relay/admin/v1/application_pb.js";
-import type { ApplicationStore } from "../applications/application.js";
+import { AuditService } from "../../gen/relay/admin/v1/audit_pb.js";
+import { ConnectionService } from "../../gen/relay/admin/v1/connection_pb.js";
+import { OAuthClientService } from "../../gen/relay/admin/v1/oauth_client_pb.js";
+import { ProviderService } from "../../gen/relay/admin/v1/provider_service_pb.js";
+import { WebhookService } from "../../gen/relay/admin/v1/webhook_pb.js";
 import type { PathHandler } from "../listener/router.js";
 import { createBudget } from "../relay/budget.js";
 import { createRpcAdapter } from "../rpc/adapter.js";
 import { JSON_OPTIONS } from "../rpc/json-options.js";
 import { createReflectionService } from "../rpc/reflection.js";
 import { createApplicationService } from "./application-service.js";
+import { createAuditService } from "./audit-service.js";
 import type { Authenticate } from "./authenticate.js";
+import { createConnectionService } from "./connection-service.js";
+import { createOAuthClientService } from "./oauth-client-service.js";
 import { operatorContextKey } from "./operator-context.js";
+import type { AdminOptions } from "./options.js";
+import { createProviderService } from "./provider-service.js";
 import { requireRole } from "./require-role.js";
+import { translateErrors } from "./translate-errors.js";
 import { answerUnauthenticated } from "./unauthenticated.js";
+import { createWebhookService } from "./webhook-service.js";
 
 /** The largest message holds a token response of 64 KiB, or an application's lists. In bytes. */
 const MAX_REQUEST_BYTES = 256 * 1024;
@@ -24,23 +36,22 @@ const NAMES_ONLY = { readMaxBytes: 4096 };
 /** Whether there is such a method is told to operators alone. */
 const PATH = /^\/(?:relay\.admin\.v1|grpc\.reflection\.v1)\./;
 
-/** What the services of the administration port work on. */
-export interface AdminRpcOptions {
-  readonly authenticate: Authenticate;
-  readonly applications: ApplicationStore;
-  readonly onFault: (where: string, error: unknown) => void;
-}
+/** The services of the administration port; roles.ts says who may call which method. */
+export const ADMIN_SERVICES: readonly DescService[] = [
+  ApplicationService,
+  OAuthClientService,
+  ConnectionService,
+  WebhookService,
+  ProviderService,
+  AuditService,
+];
 
 /** Connect, gRPC and gRPC-Web for the services of relay.admin.v1 and for reflection; nothing of it without a token. */
-export function createAdminRpcHandler(options: AdminRpcOptions): PathHandler {
-  const { authenticate, onFault } = options;
-  const services = [ApplicationService];
+export function createAdminRpcHandler(options: AdminOptions, authenticate: Authenticate): PathHandler {
+  const { onFault } = options;
   const rpc = createRpcAdapter({
-    routes: (router) => {
-      router.service(ApplicationService, createApplicationService(options));
-      router.service(ServerReflection, createReflectionService([...services, ServerReflection]), NAMES_ONLY);
-    },
-    interceptors: [requireRole],
+    routes: (router) => addServices(router, options),
+    interceptors: [translateErrors(onFault), requireRole(options)],
     budget: createBudget(BUDGET),
     contextValues: (request) => createContextValues().set(operatorContextKey, authenticate(request)),
     // Browsers come from the port's own pages, or not at all.
@@ -56,4 +67,14 @@ export function createAdminRpcHandler(options: AdminRpcOptions): PathHandler {
     if (authenticate(request) !== undefined) return rpc(request, response, path);
     return Promise.resolve(answerUnauthenticated(request, response));
   };
+}
+
+function addServices(router: ConnectRouter, options: AdminOptions): void {
+  router.service(ApplicationService, createApplicationService(options));
+  router.service(OAuthClientService, createOAuthClientService(options));
+  router.service(ConnectionService, createConnectionService(options));
+  router.service(WebhookService, createWebhookService(options));
+  router.service(ProviderService, createProviderService(options));
+  router.service(AuditService, createAuditService(options));
+  router.service(ServerReflection, createReflectionService([...ADMIN_SERVICES, ServerReflection]), NAMES_ONLY);
 }

@@ -1,3 +1,6 @@
+import type { AuditEntry } from "../audit.js";
+import type { ChangeOptions } from "../change-options.js";
+
 /** What a call must carry, weakest first; stronger proof is always accepted. */
 export type CallerAuth = "PUBLIC_KEY" | "SIGNED_USER" | "PRIVATE_KEY";
 
@@ -41,6 +44,16 @@ export type ApplicationPatch = Partial<
   >
 >;
 
+/** A page of applications, ordered by public key, byte for byte. */
+export interface ApplicationPage {
+  /** Only those whose public key begins so; empty: all. */
+  readonly prefix: string;
+  /** From behind this public key on, which begins so, too; undefined: from the first one on. */
+  readonly after: string | undefined;
+  /** At most this many rows. */
+  readonly limit: number;
+}
+
 /**
  * Where applications are kept. Every method rejects with RelayError STORE_UNAVAILABLE when the store cannot be used;
  * a public key is compared byte for byte.
@@ -50,12 +63,24 @@ export interface ApplicationStore {
   /** Whether any active application lists this browser origin (for a preflight that names no application). */
   listsOrigin(origin: string): Promise<boolean>;
   list(): Promise<Application[]>;
+  page(page: ApplicationPage): Promise<Application[]>;
   /** Rejects with ApplicationExistsError when the public key is taken. */
-  create(application: Application): Promise<void>;
-  /** Resolves to the changed application, undefined when there is none with this public key. */
-  update(publicKey: string, patch: ApplicationPatch, now: number): Promise<Application | undefined>;
-  /** Also deletes the application's connections. Resolves to false when there was none. */
-  delete(publicKey: string): Promise<boolean>;
+  create(application: Application, audit?: AuditEntry): Promise<void>;
+  /**
+   * Resolves to the changed application, undefined when there is none with this public key. Rejects with
+   * ChangedMeanwhileError.
+   */
+  update(
+    publicKey: string,
+    patch: ApplicationPatch,
+    now: number,
+    options?: ChangeOptions<Application>,
+  ): Promise<Application | undefined>;
+  /**
+   * Also deletes the application's connections. Resolves to false when there was none. Rejects with
+   * ChangedMeanwhileError.
+   */
+  delete(publicKey: string, options?: ChangeOptions<Application>): Promise<boolean>;
 }
 
 /** The public key is already in use. */

@@ -1,3 +1,4 @@
+import type { AuditEntry } from "../audit.js";
 import type { Connection, ConnectionKey } from "../tokens/connection.js";
 import { openToken } from "../tokens/open-token.js";
 import { tokenRequestFrom } from "../tokens/token-request.js";
@@ -17,9 +18,15 @@ export type DisconnectOptions = Pick<
  * Ends a connection: deletes it, and then revokes its token where the provider can (RFC 7009). The token is used no
  * more from the first moment on, whatever the provider answers. Undefined when there was no connection. Rejects with
  * RelayError STORE_UNAVAILABLE when it cannot be deleted.
+ *
+ * @param audit where an operator asked for it.
  */
-export async function disconnect(options: DisconnectOptions, key: ConnectionKey): Promise<Revocation | undefined> {
-  const deleted = await options.connections.delete(key, options.now());
+export async function disconnect(
+  options: DisconnectOptions,
+  key: ConnectionKey,
+  audit?: AuditEntry,
+): Promise<Revocation | undefined> {
+  const deleted = await options.connections.delete(key, options.now(), audit);
   if (deleted === undefined) return undefined;
   const revocation = await revoke(options, deleted);
   const { applicationId, providerName: provider } = key;

@@ -1,4 +1,6 @@
 import { type Command, Option } from "commander";
+import { createApplication } from "../administration/create-application.js";
+import { administrationOf } from "./administration.js";
 import {
   addressesFrom,
   callsFrom,
@@ -9,8 +11,7 @@ import {
 } from "./application-arguments.js";
 import { CALLER_AUTH } from "./application-text.js";
 import { addCommand, collect } from "./command.js";
-import { createApplication } from "./create-application.js";
-import { withStore } from "./open-store.js";
+import { type OpenStore, withStore } from "./open-store.js";
 import { writeKeys } from "./write-keys.js";
 
 interface CreateOptions {
@@ -70,9 +71,9 @@ async function create(name: string, options: CreateOptions): Promise<void> {
     allowedRedirectUris: redirectUrisFrom(options.allowRedirect),
     callsPerMinute: callsFrom(options.callsPerMinute, "--calls-per-minute"),
     connectionCallsPerMinute: callsFrom(options.connectionCallsPerMinute, "--connection-calls-per-minute"),
-  };
-  const { application, privateKey } = await withStore((open) => createApplication(open, input), {
-    mayCreate: true,
-  });
+    state: "ACTIVE",
+  } as const;
+  const create = (open: OpenStore) => createApplication(administrationOf(open), input);
+  const { application, privateKey } = await withStore(create, { mayCreate: true });
   writeKeys(application.publicKey, privateKey, options);
 }

@@ -1,4 +1,6 @@
 import type { Command } from "commander";
+import { deleteApplication } from "../administration/delete-application.js";
+import { administrationOf } from "./administration.js";
 import { noApplication } from "./application-text.js";
 import { addCommand } from "./command.js";
 import { withStore } from "./open-store.js";
@@ -11,11 +13,11 @@ export function addAppDelete(group: Command): void {
     about:
       "Delete an application with all its connections. There is no way back; 'relay app update --disable' has one.",
     examples: ["relay app delete PUBLIC_KEY"],
-  }).action(deleteApplication);
+  }).action(deleteNamed);
 }
 
-async function deleteApplication(publicKey: string, options: { readonly json?: boolean }): Promise<void> {
-  const isDeleted = await withStore(({ store }) => store.applications.delete(publicKey));
+async function deleteNamed(publicKey: string, options: { readonly json?: boolean }): Promise<void> {
+  const isDeleted = await withStore((open) => deleteApplication(administrationOf(open), publicKey));
   if (!isDeleted) throw noApplication();
   if (options.json) writeJson({ publicKey, deleted: true });
   else writeLine("Deleted the application and its connections.");

@@ -1,8 +1,9 @@
 import type { Command } from "commander";
-import { createPrivateKey, sealPrivateKeyHash } from "../applications/private-key.js";
+import { rotateApplicationKey } from "../administration/rotate-application-key.js";
+import { administrationOf } from "./administration.js";
 import { noApplication } from "./application-text.js";
 import { addCommand } from "./command.js";
-import { type OpenStore, withStore } from "./open-store.js";
+import { withStore } from "./open-store.js";
 import { writeKeys } from "./write-keys.js";
 
 /** `relay app rotate-key` */
@@ -16,15 +17,7 @@ export function addAppRotateKey(group: Command): void {
 }
 
 async function rotateKey(publicKey: string, options: { readonly json?: boolean }): Promise<void> {
-  writeKeys(publicKey, await withStore((open) => replacePrivateKey(open, publicKey)), options);
-}
-
-async function replacePrivateKey({ store, sealer }: OpenStore, publicKey: string): Promise<string> {
-  const application = await store.applications.findByPublicKey(publicKey);
-  if (application === undefined) throw noApplication();
-  const privateKey = createPrivateKey();
-  const privateKeyHash = sealPrivateKeyHash(sealer, application.id, privateKey);
-  const updated = await store.applications.update(publicKey, { privateKeyHash }, Date.now());
-  if (updated === undefined) throw noApplication();
-  return privateKey;
+  const privateKey = await withStore((open) => rotateApplicationKey(administrationOf(open), publicKey));
+  if (privateKey === undefined) throw noApplication();
+  writeKeys(publicKey, privateKey, options);
 }

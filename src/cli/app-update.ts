@@ -1,5 +1,7 @@
 import { type Command, Option } from "commander";
+import { updateApplication } from "../administration/update-application.js";
 import type { ApplicationPatch } from "../applications/application.js";
+import { administrationOf } from "./administration.js";
 import { addressesFrom, callsFrom, nameFrom, originsFrom, redirectUrisFrom } from "./application-arguments.js";
 import { CALLER_AUTH, jsonFromApplication, noApplication, textFromApplication } from "./application-text.js";
 import { addCommand, collect } from "./command.js";
@@ -59,7 +61,7 @@ export function addAppUpdate(group: Command): void {
 
 async function update(publicKey: string, options: UpdateOptions): Promise<void> {
   const patch = patchFrom(options);
-  const updated = await withStore(({ store }) => store.applications.update(publicKey, patch, Date.now()));
+  const updated = await withStore((open) => updateApplication(administrationOf(open), publicKey, patch));
   if (updated === undefined) throw noApplication();
   if (options.json) writeJson(jsonFromApplication(updated));
   else writeLine(textFromApplication(updated));

@@ -1,39 +1,42 @@
-import { parseOrigin } from "../applications/browser-origin.js";
-import { parseCidr } from "../applications/cidr.js";
-import type { Parsed } from "../applications/parsed.js";
+import {
+  MAX_CALLS_PER_MINUTE,
+  type ParsedList,
+  parseAddresses,
+  parseDisplayName,
+  parseOrigins,
+  parseRedirectUris,
+} from "../administration/application-fields.js";
 import { parsePublicKey } from "../applications/public-key.js";
-import { parseRedirectUri } from "../applications/redirect-uri.js";
 import { parseInteger } from "../settings.js";
 import { usageError } from "./exit-error.js";
 
-const MAX_NAME_LENGTH = 200;
-const MAX_CALLS_PER_MINUTE = 1_000_000;
-
 /** Reads an application's name. */
 export function nameFrom(text: string): string {
-  const name = text.trim();
-  if (name !== "" && name.length <= MAX_NAME_LENGTH && !/\p{Cc}/u.test(name)) return name;
-  throw usageError(`The name must be one line of 1 to ${MAX_NAME_LENGTH} characters.`);
+  const parsed = parseDisplayName(text);
+  if ("value" in parsed) return parsed.value;
+  throw usageError(`The name ${parsed.problem}.`);
 }
 
 /** Reads `--public-key`. */
 export function publicKeyFrom(text: string): string {
-  return valueFrom(parsePublicKey(text), "--public-key");
+  const parsed = parsePublicKey(text);
+  if ("value" in parsed) return parsed.value;
+  throw usageError(`--public-key: ${parsed.problem}.`);
 }
 
 /** Reads all `--allow-origin`. */
 export function originsFrom(texts: readonly string[] = []): readonly string[] {
-  return [...new Set(texts.map((text) => valueFrom(parseOrigin(text), `--allow-origin ${text}`)))];
+  return listFrom(parseOrigins(texts), "--allow-origin");
 }
 
 /** Reads all `--allow-address`. */
 export function addressesFrom(texts: readonly string[] = []): readonly string[] {
-  return [...new Set(texts.map((text) => valueFrom(parseCidr(text), `--allow-address ${text}`)))];
+  return listFrom(parseAddresses(texts), "--allow-address");
 }
 
 /** Reads all `--allow-redirect`. */
 export function redirectUrisFrom(texts: readonly string[] = []): readonly string[] {
-  return [...new Set(texts.map((text) => valueFrom(parseRedirectUri(text), `--allow-redirect ${text}`)))];
+  return listFrom(parseRedirectUris(texts), "--allow-redirect");
 }
 
 /** Reads `--calls-per-minute` and `--connection-calls-per-minute`; 0 is no limit. */
@@ -43,7 +46,7 @@ export function callsFrom(text: string | undefined, option: string): number {
   throw usageError(`${option} must be a whole number from 0 (no limit) to ${MAX_CALLS_PER_MINUTE}.`);
 }
 
-function valueFrom(parsed: Parsed, option: string): string {
-  if ("value" in parsed) return parsed.value;
-  throw usageError(`${option}: ${parsed.problem}.`);
+function listFrom(parsed: ParsedList, option: string): readonly string[] {
+  if ("values" in parsed) return parsed.values;
+  throw usageError(`${[option, parsed.entry].filter(Boolean).join(" ")}: ${parsed.problem}.`);
 }

@@ -1,4 +1,6 @@
 import type { Command } from "commander";
+import { deleteOAuthClient } from "../administration/delete-oauth-client.js";
+import { administrationOf } from "./administration.js";
 import { type ClientOptions, clientKeyFrom } from "./client-key.js";
 import { addCommand } from "./command.js";
 import { failure } from "./exit-error.js";
@@ -20,7 +22,7 @@ export function addClientDelete(group: Command): void {
 async function deleteClient(options: ClientOptions): Promise<void> {
   const deleted = await withStore(async (open) => {
     const key = await clientKeyFrom(open, options);
-    return (await open.store.oauthClients.delete(key.applicationId, key.providerName)) ? key : undefined;
+    return (await deleteOAuthClient(administrationOf(open), key)) ? key : undefined;
   });
   if (deleted === undefined) throw failure("The application has no OAuth client at this provider.");
   if (options.json) writeJson({ provider: deleted.providerName, deleted: true });

@@ -1,3 +1,4 @@
+import type { OAuthClientKey } from "../administration/put-oauth-client.js";
 import type { Provider } from "../providers/provider.js";
 import { noApplication } from "./application-text.js";
 import { loadCatalog } from "./environment.js";
@@ -15,12 +16,12 @@ export interface ClientOptions {
 export async function clientKeyFrom(
   { store, config }: OpenStore,
   { app, provider: name }: ClientOptions,
-): Promise<{ readonly provider: Provider; readonly applicationId: string; readonly providerName: string }> {
+): Promise<OAuthClientKey & { readonly provider: Provider }> {
   const provider = (await loadCatalog(config)).find(name);
   if (provider === undefined) {
     throw failure("There is no provider of this name. 'relay provider list' shows those there are.");
   }
   const application = await store.applications.findByPublicKey(app);
   if (application === undefined) throw noApplication();
-  return { provider, applicationId: application.id, providerName: provider.name };
+  return { provider, application, providerName: provider.name };
 }

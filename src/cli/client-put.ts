@@ -1,12 +1,13 @@
 import type { Command } from "commander";
+import { type OAuthClientFields, putOAuthClient } from "../administration/put-oauth-client.js";
 import { Secret } from "../tokens/secret.js";
+import { administrationOf } from "./administration.js";
 import { type ClientOptions, clientKeyFrom } from "./client-key.js";
 import { addCommand, collect } from "./command.js";
 import { usageError } from "./exit-error.js";
 import { type OpenStore, withStore } from "./open-store.js";
 import { originParametersFrom } from "./origin-parameters.js";
 import { writeJson, writeLine, writeNote } from "./output.js";
-import { putClient } from "./put-client.js";
 import { readStandardInput } from "./read-input.js";
 
 const MAX_BYTES = 64 * 1024;
@@ -15,11 +16,7 @@ interface PutOptions extends ClientOptions {
   readonly param?: readonly string[];
 }
 
-interface Credentials {
-  readonly scope: string;
-  readonly clientId: string;
-  readonly clientSecret: Secret | undefined;
-}
+type Credentials = Omit<OAuthClientFields, "originParameters">;
 
 /** `relay client put` */
 export function addClientPut(group: Command): void {
@@ -46,9 +43,9 @@ async function put(options: PutOptions): Promise<void> {
 }
 
 async function putNamed(open: OpenStore, options: PutOptions, credentials: Credentials): Promise<string> {
-  const { provider, ...key } = await clientKeyFrom(open, options);
-  const originParameters = options.param === undefined ? {} : originParametersFrom(options.param, provider);
-  await putClient(open, { ...key, ...credentials, originParameters });
+  const key = await clientKeyFrom(open, options);
+  const originParameters = options.param === undefined ? {} : originParametersFrom(options.param, key.provider);
+  await putOAuthClient(administrationOf(open), key, { ...credentials, originParameters });
   return key.providerName;
 }
 

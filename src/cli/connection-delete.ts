@@ -1,20 +1,17 @@
 import type { Command } from "commander";
-import type { Revocation } from "../authorization/disconnect.js";
-import type { ConnectionKey } from "../tokens/connection.js";
+import type { DeleteConnectionInput, ToldRevocation } from "../administration/delete-connection.js";
+import { administrationOf } from "./administration.js";
 import { addCommand } from "./command.js";
 import { type ConnectionOptions, connectionKeyFrom, noConnection } from "./connection-key.js";
-import { disconnectConnection } from "./disconnect-connection.js";
 import { type OpenStore, withStore } from "./open-store.js";
 import { writeJson, writeLine } from "./output.js";
+import { withWayOut } from "./way-out.js";
 
 interface DeleteOptions extends ConnectionOptions {
   readonly revoke: boolean;
 }
 
-/** What became of the token; `SKIPPED`: the operator did not want the provider to be told. */
-type Told = Revocation | "SKIPPED";
-
-const WHAT_BECAME: Readonly<Record<Told, string>> = {
+const WHAT_BECAME: Readonly<Record<ToldRevocation, string>> = {
   REVOKED: "Its token is revoked at the provider.",
   NOT_SUPPORTED: "The provider has no way to revoke its token; end the access in the account there.",
   FAILED: "Its token could not be revoked at the provider; end the access in the account there.",
@@ -37,10 +34,10 @@ SKIPPED.`,
     .requiredOption("--user <id>", "the application's id of its user")
     .requiredOption("--provider <name>", "the provider's name or alias")
     .option("--no-revoke", "do not tell the provider")
-    .action(deleteConnection);
+    .action(deleteNamed);
 }
 
-async function deleteConnection(options: DeleteOptions): Promise<void> {
+async function deleteNamed(options: DeleteOptions): Promise<void> {
   const { key, revocation } = await withStore(async (open) => {
     const named = await connectionKeyFrom(open, options);
     return { key: named, revocation: await end(open, named, options) };
@@ -50,7 +47,13 @@ async function deleteConnection(options: DeleteOptions): Promise<void> {
   else writeLine(`Deleted the connection. ${WHAT_BECAME[revocation]}`);
 }
 
-async function end(open: OpenStore, key: ConnectionKey, { revoke }: DeleteOptions): Promise<Told | undefined> {
-  if (revoke) return disconnectConnection(open, key);
-  return (await open.store.connections.delete(key, Date.now())) === undefined ? undefined : "SKIPPED";
+async function end(
+  open: OpenStore,
+  key: DeleteConnectionInput,
+  { revoke }: DeleteOptions,
+): Promise<ToldRevocation | undefined> {
+  const { deleteConnection } = await import("../administration/delete-connection.js");
+  const administration = administrationOf(open);
+  if (!revoke) return deleteConnection(administration, key, "untold");
+  return withWayOut(open, (options) => deleteConnection(administration, key, options));
 }

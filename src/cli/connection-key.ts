@@ -1,3 +1,4 @@
+import type { Application } from "../applications/application.js";
 import type { ConnectionKey } from "../tokens/connection.js";
 import { noApplication } from "./application-text.js";
 import { loadCatalog } from "./environment.js";
@@ -16,11 +17,15 @@ export interface ConnectionOptions {
  * Finds what the options name. A provider that is no longer in the catalogue is taken as written, so that its
  * connections can still be seen and deleted.
  */
-export async function connectionKeyFrom(open: OpenStore, options: ConnectionOptions): Promise<ConnectionKey> {
+export async function connectionKeyFrom(
+  open: OpenStore,
+  options: ConnectionOptions,
+): Promise<ConnectionKey & { readonly application: Application }> {
   const application = await open.store.applications.findByPublicKey(options.app);
   if (application === undefined) throw noApplication();
   const provider = (await loadCatalog(open.config)).find(options.provider);
-  return { applicationId: application.id, userId: options.user, providerName: provider?.name ?? options.provider };
+  const providerName = provider?.name ?? options.provider;
+  return { application, applicationId: application.id, userId: options.user, providerName };
 }
 
 /** What a command says when there is none. */

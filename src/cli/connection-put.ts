@@ -1,8 +1,10 @@
 import type { Command } from "commander";
+import { putConnection } from "../administration/put-connection.js";
 import { MAX_ID_LENGTH } from "../applications/caller-ids.js";
 import type { Provider } from "../providers/provider.js";
 import type { Connection } from "../tokens/connection.js";
 import { parseTokenResponse, type TokenResponse, TokenResponseError } from "../tokens/token-response.js";
+import { administrationOf } from "./administration.js";
 import { noApplication } from "./application-text.js";
 import { addCommand, collect } from "./command.js";
 import type { ConnectionOptions } from "./connection-key.js";
@@ -12,7 +14,6 @@ import { failure, usageError } from "./exit-error.js";
 import { type OpenStore, withStore } from "./open-store.js";
 import { originParametersFrom } from "./origin-parameters.js";
 import { writeJson, writeLine, writeNote } from "./output.js";
-import { putConnection } from "./put-connection.js";
 import { readStandardInput } from "./read-input.js";
 
 /** Four times the longest tokens together. */
@@ -59,7 +60,8 @@ async function putNamed(open: OpenStore, options: PutOptions, input: string): Pr
   const originParameters = originParametersFrom(options.param ?? [], provider);
   const application = await open.store.applications.findByPublicKey(options.app);
   if (application === undefined) throw noApplication();
-  return putConnection(open, { application, userId: options.user, provider, originParameters, response });
+  const made = { application, userId: options.user, provider, originParameters, response };
+  return putConnection(administrationOf(open), made);
 }
 
 function responseFrom(text: string, { oauth2 }: Provider): TokenResponse {

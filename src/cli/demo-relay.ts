@@ -2,18 +2,19 @@ import { rmSync } from "node:fs";
 import { mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createApplication } from "../administration/create-application.js";
+import { putConnection } from "../administration/put-connection.js";
+import { type OAuthClientFields, putOAuthClient } from "../administration/put-oauth-client.js";
 import { type Config, parseConfig } from "../config.js";
 import { type Sandbox, startSandbox } from "../sandbox/sandbox.js";
 import { type Service, startService } from "../server.js";
 import { createLogger } from "../telemetry/log.js";
 import { Secret } from "../tokens/secret.js";
 import { parseTokenResponse } from "../tokens/token-response.js";
-import { createApplication } from "./create-application.js";
+import { administrationOf } from "./administration.js";
 import { loadCatalog } from "./environment.js";
 import { usageError } from "./exit-error.js";
 import { withStoreOf } from "./open-store.js";
-import { putClient } from "./put-client.js";
-import { putConnection } from "./put-connection.js";
 
 /** A relay with one application, one user and one connection. */
 export interface DemoRelay {
@@ -118,7 +119,8 @@ async function connectUser(config: Config, sandbox: Sandbox): Promise<string> {
   if (provider === undefined) throw new Error("the sandbox is not in the catalogue");
   const response = parseTokenResponse(JSON.stringify(sandbox.issueToken({ expiresInSeconds: TOKEN_LIFETIME_SECONDS })));
   return withStoreOf(config, async (open) => {
-    const { application } = await createApplication(open, {
+    const administration = administrationOf(open);
+    const { application } = await createApplication(administration, {
       name: "Demo",
       publicKey: PUBLIC_KEY,
       callerAuth: "PUBLIC_KEY",
@@ -127,16 +129,15 @@ async function connectUser(config: Config, sandbox: Sandbox): Promise<string> {
       allowedRedirectUris: [],
       callsPerMinute: 0,
       connectionCallsPerMinute: 0,
+      state: "ACTIVE",
     });
-    await putClient(open, {
-      applicationId: application.id,
-      providerName: provider.name,
-      clientId: sandbox.client.client_id,
-      clientSecret: sandbox.client.client_secret === undefined ? undefined : new Secret(sandbox.client.client_secret),
-      scope: "",
-      originParameters: {},
-    });
-    await putConnection(open, { application, userId: USER_ID, provider, originParameters: {}, response });
+    await putOAuthClient(administration, { application, providerName: provider.name }, clientOf(sandbox));
+    await putConnection(administration, { application, userId: USER_ID, provider, originParameters: {}, response });
     return application.publicKey;
   });
+}
+
+function clientOf({ client }: Sandbox): OAuthClientFields {
+  const clientSecret = client.client_secret === undefined ? undefined : new Secret(client.client_secret);
+  return { clientId: client.client_id, clientSecret, scope: "", originParameters: {} };
 }

@@ -1,4 +1,6 @@
 import type { Command } from "commander";
+import { auditEntryFrom } from "../administration/audit-entry.js";
+import { administrationOf } from "./administration.js";
 import { addCommand } from "./command.js";
 import { failure } from "./exit-error.js";
 import { loadSealer, type OpenStore, withStore } from "./open-store.js";
@@ -32,9 +34,13 @@ async function rotate(options: { readonly json?: boolean }): Promise<void> {
 }
 
 /** The old key has been seen to open the store before a new one is made. */
-async function rotateKey({ config, store }: OpenStore) {
+async function rotateKey(open: OpenStore) {
+  const { config, store } = open;
   const { addKey } = await import("../tokens/key-file-write.js");
   const { resealAll } = await import("../store/reseal.js");
   const keyId = await addKey(config.keyFile);
+  const resource = { name: `keys/${keyId}`, publicKey: "" };
+  const entry = auditEntryFrom(administrationOf(open), "relay key rotate", resource);
+  await store.audit.add({ ...entry, outcome: "DONE" });
   return { keyId, ...(await resealAll(store, await loadSealer(config.keyFile, true))) };
 }

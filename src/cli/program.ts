@@ -1,6 +1,7 @@
 import { Command, CommanderError } from "commander";
 import { packageVersion } from "../package-version.js";
 import { addApp } from "./app.js";
+import { addAudit } from "./audit.js";
 import { addCall } from "./call.js";
 import { addClient } from "./client.js";
 import { addConfig } from "./config.js";
@@ -47,6 +48,7 @@ function createProgram(): Command {
     addConnection,
     addWebhook,
     addCall,
+    addAudit,
     addKey,
     addDb,
     addConfig,

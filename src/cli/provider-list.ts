@@ -1,8 +1,8 @@
 import type { Command } from "commander";
+import { definitionFromProvider } from "../providers/definition-from-provider.js";
 import { addCommand } from "./command.js";
 import { configFromEnvironment, loadCatalog } from "./environment.js";
 import { writeJson, writeLine } from "./output.js";
-import { definitionFromProvider } from "./provider-text.js";
 import { textTable } from "./text-table.js";
 
 /** `relay provider list` */

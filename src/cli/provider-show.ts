@@ -1,9 +1,10 @@
 import type { Command } from "commander";
+import { definitionFromProvider } from "../providers/definition-from-provider.js";
 import { addCommand } from "./command.js";
 import { configFromEnvironment, loadCatalog } from "./environment.js";
 import { failure } from "./exit-error.js";
 import { writeJson, writeLine } from "./output.js";
-import { definitionFromProvider, textFromProvider } from "./provider-text.js";
+import { textFromProvider } from "./provider-text.js";
 
 /** `relay provider show` */
 export function addProviderShow(group: Command): void {

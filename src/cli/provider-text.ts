@@ -1,33 +1,8 @@
+import { originTextsOf } from "../providers/definition-from-provider.js";
 import type { Credential, ExpirySignal, OAuth2, Provider } from "../providers/provider.js";
 import { textFields } from "./text-table.js";
 
 type Fields = ReadonlyArray<readonly [name: string, value: string | undefined]>;
-
-/** ProtoJSON of `relay.admin.v1.Provider`: what `relay provider check` accepts. */
-export function definitionFromProvider(provider: Provider) {
-  const { name, aliases, displayName, documentationUri, credential, oauth2, notes } = provider;
-  return {
-    name,
-    aliases,
-    displayName,
-    documentationUri,
-    apiOrigins: originsFrom(provider),
-    credential:
-      credential.kind === "header"
-        ? { header: credential.name, scheme: credential.scheme }
-        : { queryParameter: credential.parameter },
-    defaultHeaders: Object.fromEntries(provider.defaultHeaders),
-    // Its members have the names of the schema.
-    ...(oauth2 === undefined ? undefined : { oauth2 }),
-    allowPrivateNetwork: provider.allowPrivateNetwork,
-    urlPlaceholders: [...provider.urlPlaceholders],
-    passTraceContext: provider.passTraceContext,
-    expirySignals: provider.expirySignals.map(({ statusCode, ...body }) =>
-      body.member === undefined ? { statusCode } : { statusCode, member: body.member, values: [...body.values] },
-    ),
-    notes,
-  };
-}
 
 /** A provider for a person; what is empty, and what is as the RFCs have it, is left out. */
 export function textFromProvider(provider: Provider): string {
@@ -36,7 +11,7 @@ export function textFromProvider(provider: Provider): string {
     ["aliases", provider.aliases.join(", ")],
     ["display name", provider.displayName],
     ["documentation", provider.documentationUri],
-    ["api origins", originsFrom(provider).join(", ")],
+    ["api origins", originTextsOf(provider).join(", ")],
     ["token placed in", textFromCredential(provider.credential)],
     ["default headers", provider.defaultHeaders.map(([field, value]) => `${field}: ${value}`).join(", ")],
     ["url placeholders", [...provider.urlPlaceholders].join(", ")],
@@ -70,10 +45,6 @@ function fieldsFromOAuth2(oauth2: OAuth2): Fields {
     ["access tokens last", lifetimeFrom(oauth2)],
     ["refresh tokens", oauth2.refreshTokenRotation ? "rotate" : ""],
   ];
-}
-
-function originsFrom({ origins }: Provider): readonly string[] {
-  return origins.map((rule) => (rule.kind === "exact" ? rule.origin : rule.template));
 }
 
 function textFromCredential(credential: Credential): string {

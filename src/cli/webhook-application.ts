@@ -1,3 +1,4 @@
+import type { Application } from "../applications/application.js";
 import { noApplication } from "./application-text.js";
 import { failure } from "./exit-error.js";
 import type { OpenStore } from "./open-store.js";
@@ -8,11 +9,11 @@ export interface WebhookOptions {
   readonly json?: boolean;
 }
 
-/** Finds the id of the application that a command names. */
-export async function applicationIdFrom({ store }: OpenStore, { app }: WebhookOptions): Promise<string> {
+/** Finds the application that a command names. */
+export async function applicationFrom({ store }: OpenStore, { app }: WebhookOptions): Promise<Application> {
   const application = await store.applications.findByPublicKey(app);
   if (application === undefined) throw noApplication();
-  return application.id;
+  return application;
 }
 
 /** What a command says when the application has none. */

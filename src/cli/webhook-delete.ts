@@ -1,8 +1,10 @@
 import type { Command } from "commander";
+import { deleteWebhook } from "../administration/delete-webhook.js";
+import { administrationOf } from "./administration.js";
 import { addCommand } from "./command.js";
 import { withStore } from "./open-store.js";
 import { writeJson, writeLine } from "./output.js";
-import { applicationIdFrom, noWebhook, type WebhookOptions } from "./webhook-application.js";
+import { applicationFrom, noWebhook, type WebhookOptions } from "./webhook-application.js";
 
 /** `relay webhook delete` */
 export function addWebhookDelete(group: Command): void {
@@ -12,12 +14,12 @@ export function addWebhookDelete(group: Command): void {
     examples: ["relay webhook delete --app PUBLIC_KEY"],
   })
     .requiredOption("--app <public-key>", "the application's public key")
-    .action(deleteWebhook);
+    .action(deleteNamed);
 }
 
-async function deleteWebhook(options: WebhookOptions): Promise<void> {
+async function deleteNamed(options: WebhookOptions): Promise<void> {
   const isDeleted = await withStore(async (open) =>
-    open.store.webhooks.deleteEndpoint(await applicationIdFrom(open, options)),
+    deleteWebhook(administrationOf(open), await applicationFrom(open, options)),
   );
   if (!isDeleted) throw noWebhook();
   if (options.json) writeJson({ deleted: true });

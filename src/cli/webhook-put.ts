@@ -1,13 +1,15 @@
 import type { Command } from "commander";
-import { createWebhookSecret, sealWebhookSecret } from "../webhooks/secret.js";
+import { putWebhook } from "../administration/put-webhook.js";
+import type { Secret } from "../tokens/secret.js";
 import { parseWebhookUri } from "../webhooks/webhook-uri.js";
+import { administrationOf } from "./administration.js";
 import { addCommand } from "./command.js";
 import { configFromEnvironment } from "./environment.js";
 import { usageError } from "./exit-error.js";
 import { type OpenStore, withStoreOf } from "./open-store.js";
 import { writeJson, writeLine, writeNote } from "./output.js";
 import { textFields } from "./text-table.js";
-import { applicationIdFrom, type WebhookOptions } from "./webhook-application.js";
+import { applicationFrom, type WebhookOptions } from "./webhook-application.js";
 
 /** `relay webhook put` */
 export function addWebhookPut(group: Command): void {
@@ -30,26 +32,18 @@ async function put(text: string, options: WebhookOptions): Promise<void> {
   const uri = parsed.value;
   const secret = await withStoreOf(config, (open) => putEndpoint(open, options, uri));
   if (options.json) {
-    writeJson({ uri, secret });
+    writeJson({ uri, secret: secret.reveal() });
     return;
   }
   writeLine(
     textFields([
       ["uri", uri],
-      ["secret", secret],
+      ["secret", secret.reveal()],
     ]),
   );
   writeNote("Keep the secret now; it cannot be shown again.");
 }
 
-async function putEndpoint(open: OpenStore, options: WebhookOptions, uri: string): Promise<string> {
-  const applicationId = await applicationIdFrom(open, options);
-  const secret = createWebhookSecret();
-  await open.store.webhooks.putEndpoint({
-    applicationId,
-    uri,
-    secret: sealWebhookSecret(open.sealer, applicationId, secret),
-    updatedAt: Date.now(),
-  });
-  return secret.reveal();
+async function putEndpoint(open: OpenStore, options: WebhookOptions, uri: string): Promise<Secret> {
+  return putWebhook(administrationOf(open), await applicationFrom(open, options), uri);
 }

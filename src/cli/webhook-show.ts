@@ -3,7 +3,7 @@ import { addCommand } from "./command.js";
 import { type OpenStore, withStore } from "./open-store.js";
 import { writeJson, writeLine } from "./output.js";
 import { textFields } from "./text-table.js";
-import { applicationIdFrom, noWebhook, type WebhookOptions } from "./webhook-application.js";
+import { applicationFrom, noWebhook, type WebhookOptions } from "./webhook-application.js";
 
 /** `relay webhook show` */
 export function addWebhookShow(group: Command): void {
@@ -35,7 +35,7 @@ async function show(options: WebhookOptions): Promise<void> {
 /** An allow-list of members, so that the secret is never among them. */
 async function findWebhook(open: OpenStore, options: WebhookOptions) {
   const { webhooks } = open.store;
-  const applicationId = await applicationIdFrom(open, options);
+  const { id: applicationId } = await applicationFrom(open, options);
   const endpoint = await webhooks.findEndpoint(applicationId);
   if (endpoint === undefined) throw noWebhook();
   const { waiting, oldestAt } = await webhooks.backlog(applicationId);

@@ -11,6 +11,13 @@ export interface LoadOptions extends DefinitionOptions {
   readonly paths: readonly string[];
 }
 
+/** What was read. */
+export interface LoadedProviders {
+  readonly catalog: ProviderCatalog;
+  /** Files of the operator's own definitions, by provider name. */
+  readonly files: ReadonlyMap<string, string>;
+}
+
 /** Largest definition file, in bytes: a hundred times the largest shipped one. */
 const MAX_FILE_BYTES = 256 * 1024;
 const SHIPPED = fileURLToPath(new URL("./catalog/", import.meta.url));
@@ -35,18 +42,21 @@ export function createCatalog(providers: readonly Provider[]): ProviderCatalog {
  * Reads the shipped definitions and the operator's. Rejects with ProviderDefinitionError, which holds every problem
  * of every file.
  */
-export async function loadProviders(options: LoadOptions): Promise<{ readonly catalog: ProviderCatalog }> {
+export async function loadProviders(options: LoadOptions): Promise<LoadedProviders> {
   const problems: ProviderProblem[] = [];
   const providers: Provider[] = [];
+  const files = new Map<string, string>();
   for (const path of [SHIPPED, ...options.paths]) {
     for (const file of await definitionFiles(path, reporterOf(path, problems))) {
       const provider = await readProvider(file, options, problems);
-      if (provider !== undefined) providers.push(provider);
+      if (provider === undefined) continue;
+      providers.push(provider);
+      if (path !== SHIPPED) files.set(provider.name, file);
     }
   }
   problems.push(...findClashes(providers));
   if (problems.length > 0) throw new ProviderDefinitionError(problems);
-  return { catalog: createCatalog(providers) };
+  return { catalog: createCatalog(providers), files };
 }
 
 /** Aliases that stand for two providers; named by provider, since a definition does not know its file. */

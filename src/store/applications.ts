@@ -2,12 +2,17 @@ import type Database from "better-sqlite3";
 import {
   type Application,
   ApplicationExistsError,
+  type ApplicationPage,
   type ApplicationPatch,
   type ApplicationStore,
 } from "../applications/application.js";
+import type { AuditEntry } from "../audit.js";
+import { type ChangeOptions, requireCurrent } from "../change-options.js";
 import { type ApplicationRow, applicationFromRow, rowFromApplication } from "./application-row.js";
 import type { Attempt } from "./attempt.js";
+import { prepareWriteAudit, type WriteAudit } from "./audit-records.js";
 import { prepareDeleteApplication } from "./delete-application.js";
+import { rangeOfPrefix } from "./key-range.js";
 import type { RowCaches } from "./row-cache.js";
 import { isUniqueViolation } from "./sqlite-error.js";
 
@@ -20,15 +25,18 @@ export function createApplicationStore(db: Database.Database, attempt: Attempt, 
   const findByPublicKey = prepareFindByPublicKey(db);
   const listsOrigin = prepareListsOrigin(db);
   const list = prepareList(db);
-  const create = prepareCreate(db);
-  const update = prepareUpdate(db);
+  const page = preparePage(db);
+  const writeAudit = prepareWriteAudit(db);
+  const create = prepareCreate(db, writeAudit);
+  const update = prepareUpdate(db, findByPublicKey, writeAudit);
   return {
     findByPublicKey: (publicKey) => attempt.lookUp(() => kept.find(publicKey, () => findByPublicKey(publicKey))),
     listsOrigin: (origin) => attempt.read(() => listsOrigin(origin)),
     list: () => attempt.read(list),
-    create: (application) => attempt.write(() => create(application)),
-    update: (publicKey, patch, now) => attempt.write(() => update(publicKey, patch, now)),
-    delete: prepareDeleteApplication(db, attempt),
+    page: (asked) => attempt.read(() => page(asked)),
+    create: (application, audit) => attempt.write(() => create(application, audit)),
+    update: (publicKey, patch, now, options = {}) => attempt.write(() => update(publicKey, patch, now, options)),
+    delete: prepareDeleteApplication(db, attempt, { find: findByPublicKey, writeAudit }),
   };
 }
 
@@ -52,18 +60,29 @@ function prepareList(db: Database.Database) {
   return (): Application[] => statement.all().map(applicationFromRow);
 }
 
-function prepareCreate(db: Database.Database) {
+function preparePage(db: Database.Database) {
+  const statement = db.prepare<[string, Buffer, number], ApplicationRow>(`
+    SELECT * FROM applications WHERE public_key >= ? AND public_key < CAST(? AS TEXT)
+    ORDER BY public_key LIMIT ?`);
+  return ({ prefix, after, limit }: ApplicationPage): Application[] => {
+    const { start, end } = rangeOfPrefix(prefix, after);
+    return statement.all(start, end, limit).map(applicationFromRow);
+  };
+}
+
+function prepareCreate(db: Database.Database, writeAudit: WriteAudit) {
   const statement = db.prepare<[ApplicationRow]>(`
     INSERT INTO applications (id, name, public_key, private_key_hash, caller_auth, allowed_origins, allowed_addresses,
       allowed_redirect_uris, calls_per_minute, connection_calls_per_minute, state, created_at, updated_at)
     VALUES (:id, :name, :public_key, :private_key_hash, :caller_auth, :allowed_origins, :allowed_addresses,
       :allowed_redirect_uris, :calls_per_minute, :connection_calls_per_minute, :state, :created_at, :updated_at)`);
-  return (application: Application): void => {
+  return (application: Application, audit: AuditEntry | undefined): void => {
     try {
       statement.run(rowFromApplication(application));
     } catch (error) {
       throw isUniqueViolation(error) ? new ApplicationExistsError() : error;
     }
+    writeAudit(audit);
   };
 }
 
@@ -71,7 +90,11 @@ function prepareCreate(db: Database.Database) {
  * Writes only what the patch names: a change made meanwhile to another member stays. With a private key ends what was
  * begun with it: links, pages and attempts to connect may be those of whoever it was stolen by.
  */
-function prepareUpdate(db: Database.Database) {
+function prepareUpdate(
+  db: Database.Database,
+  find: (publicKey: string) => Application | undefined,
+  writeAudit: WriteAudit,
+) {
   const deleteTickets = db.prepare<[string]>("DELETE FROM tickets WHERE application_id = ?");
   const statement = db.prepare<[Record<string, unknown>], ApplicationRow>(`
     UPDATE applications SET
@@ -86,21 +109,33 @@ function prepareUpdate(db: Database.Database) {
       state = coalesce(:state, state),
       updated_at = :now
     WHERE public_key = :public_key RETURNING *`);
-  return (publicKey: string, patch: ApplicationPatch, now: number): Application | undefined => {
-    const row = statement.get({
-      public_key: publicKey,
-      now,
-      name: patch.name ?? null,
-      private_key_hash: patch.privateKeyHash ?? null,
-      caller_auth: patch.callerAuth ?? null,
-      allowed_origins: patch.allowedOrigins ? JSON.stringify(patch.allowedOrigins) : null,
-      allowed_addresses: patch.allowedAddresses ? JSON.stringify(patch.allowedAddresses) : null,
-      allowed_redirect_uris: patch.allowedRedirectUris ? JSON.stringify(patch.allowedRedirectUris) : null,
-      calls_per_minute: patch.callsPerMinute ?? null,
-      connection_calls_per_minute: patch.connectionCallsPerMinute ?? null,
-      state: patch.state ?? null,
-    });
-    if (row !== undefined && patch.privateKeyHash !== undefined) deleteTickets.run(row.id);
-    return row && applicationFromRow(row);
+  return (
+    publicKey: string,
+    patch: ApplicationPatch,
+    now: number,
+    options: ChangeOptions<Application>,
+  ): Application | undefined => {
+    const current = find(publicKey);
+    if (current === undefined) return undefined;
+    requireCurrent(options, current);
+    const row = statement.get({ ...parametersFrom(patch), public_key: publicKey, now }) as ApplicationRow;
+    if (patch.privateKeyHash !== undefined) deleteTickets.run(row.id);
+    writeAudit(options.audit);
+    return applicationFromRow(row);
+  };
+}
+
+/** Columns of the patch; null for what stays. */
+function parametersFrom(patch: ApplicationPatch): Record<string, unknown> {
+  return {
+    name: patch.name ?? null,
+    private_key_hash: patch.privateKeyHash ?? null,
+    caller_auth: patch.callerAuth ?? null,
+    allowed_origins: patch.allowedOrigins ? JSON.stringify(patch.allowedOrigins) : null,
+    allowed_addresses: patch.allowedAddresses ? JSON.stringify(patch.allowedAddresses) : null,
+    allowed_redirect_uris: patch.allowedRedirectUris ? JSON.stringify(patch.allowedRedirectUris) : null,
+    calls_per_minute: patch.callsPerMinute ?? null,
+    connection_calls_per_minute: patch.connectionCallsPerMinute ?? null,
+    state: patch.state ?? null,
   };
 }

@@ -1,4 +1,5 @@
 import type Database from "better-sqlite3";
+import type { AuditEntry } from "../audit.js";
 import type {
   Connection,
   ConnectionFilter,
@@ -7,6 +8,7 @@ import type {
   NewConnection,
 } from "../tokens/connection.js";
 import type { Attempt } from "./attempt.js";
+import { prepareWriteAudit, type WriteAudit } from "./audit-records.js";
 import {
   CONNECTION_COLUMNS,
   type ConnectionRow,
@@ -15,6 +17,7 @@ import {
   rowFromConnection,
   rowFromValues,
 } from "./connection-row.js";
+import { prepareScan } from "./connection-scan.js";
 import { createRenewalStore } from "./renewals.js";
 import type { RowCaches } from "./row-cache.js";
 import { type EnqueueEvent, prepareEnqueueEvent } from "./webhook-events.js";
@@ -38,14 +41,17 @@ export function createConnectionStore(
   const kept = caches.create<Connection>(MAX_KEPT);
   const forget = (key: ConnectionKey) => () => kept.forget(textOf(key));
   const find = prepareFind(db);
-  const put = preparePut(db, enqueue);
+  const writeAudit = prepareWriteAudit(db);
+  const put = preparePut(db, enqueue, writeAudit);
   const list = prepareList(db);
-  const deleteOne = prepareDelete(db, enqueue);
+  const scan = prepareScan(db);
+  const deleteOne = prepareDelete(db, enqueue, writeAudit);
   return {
     find: (key) => attempt.lookUp(() => kept.find(textOf(key), () => find(key))),
-    put: (connection, at) => attempt.write(() => put(connection, at), forget(connection)),
+    put: (connection, at, audit) => attempt.write(() => put(connection, at, audit), forget(connection)),
     list: (filter) => attempt.read(() => list(filter)),
-    delete: (key, at) => attempt.write(() => deleteOne(key, at), forget(key)),
+    scan: (range) => attempt.read(() => scan(range)),
+    delete: (key, at, audit) => attempt.write(() => deleteOne(key, at, audit), forget(key)),
     ...createRenewalStore(db, attempt, { enqueue, forget, now }),
   };
 }
@@ -74,7 +80,7 @@ function prepareFind(db: Database.Database) {
  * A connection that is made again starts afresh: what is known of the old tokens says nothing of the new ones. It gets
  * the new id, so that whatever a renewal of the old tokens still writes finds no row.
  */
-function preparePut(db: Database.Database, enqueue: EnqueueEvent) {
+function preparePut(db: Database.Database, enqueue: EnqueueEvent, writeAudit: WriteAudit) {
   const statement = db.prepare<[ConnectionRow], ConnectionRow>(`
     INSERT INTO connections (${CONNECTION_COLUMNS})
     VALUES (:id, :application_id, :user_id, :provider_name, :state, :access_token, :refresh_token,
@@ -90,8 +96,9 @@ function preparePut(db: Database.Database, enqueue: EnqueueEvent) {
       last_failed_at = NULL,
       updated_at = excluded.updated_at
     RETURNING ${CONNECTION_COLUMNS}`);
-  return (connection: NewConnection, now: number): Connection => {
+  return (connection: NewConnection, now: number, audit: AuditEntry | undefined): Connection => {
     enqueue("connection.created", connection, now);
+    writeAudit(audit);
     return connectionFromRow(statement.get(rowFromConnection(connection, now)) as ConnectionRow);
   };
 }
@@ -109,14 +116,15 @@ function prepareList(db: Database.Database) {
   };
 }
 
-function prepareDelete(db: Database.Database, enqueue: EnqueueEvent) {
+function prepareDelete(db: Database.Database, enqueue: EnqueueEvent, writeAudit: WriteAudit) {
   const statement = db.prepare<KeyParameters, ConnectionRow>(`
     DELETE FROM connections WHERE application_id = ? AND user_id = ? AND provider_name = ?
     RETURNING ${CONNECTION_COLUMNS}`);
-  return (key: ConnectionKey, now: number): Connection | undefined => {
+  return (key: ConnectionKey, now: number, audit: AuditEntry | undefined): Connection | undefined => {
     const row = statement.get(key.applicationId, key.userId, key.providerName);
     if (row === undefined) return undefined;
     enqueue("connection.deleted", key, now);
+    writeAudit(audit);
     return connectionFromRow(row);
   };
 }

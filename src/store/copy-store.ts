@@ -10,6 +10,7 @@ const TABLES = [
   "webhook_endpoints",
   "webhook_events",
   "key_checks",
+  "audit_records",
 ] as const;
 
 /** How many rows of each table were copied. */

@@ -50,8 +50,9 @@ export function cachedApplications(applications: ApplicationStore, cache: Lookup
   return {
     applications: {
       ...applications,
-      update: (publicKey, patch, now) => changed(publicKey, () => applications.update(publicKey, patch, now)),
-      delete: (publicKey) => changed(publicKey, () => applications.delete(publicKey)),
+      update: (publicKey, patch, now, options) =>
+        changed(publicKey, () => applications.update(publicKey, patch, now, options)),
+      delete: (publicKey, options) => changed(publicKey, () => applications.delete(publicKey, options)),
     } satisfies ApplicationStore,
     lookup: {
       findByPublicKey: (publicKey: string) => cache.find(publicKey, () => applications.findByPublicKey(publicKey)),
@@ -71,8 +72,8 @@ export function cachedConnections(connections: ConnectionStore, cache: LookupCac
   return {
     connections: {
       ...connections,
-      put: (connection, now) => changed(connection, () => connections.put(connection, now)),
-      delete: (key, now) => changed(key, () => connections.delete(key, now)),
+      put: (connection, now, audit) => changed(connection, () => connections.put(connection, now, audit)),
+      delete: (key, now, audit) => changed(key, () => connections.delete(key, now, audit)),
       commitRenewal: (lease, tokens, now) =>
         changed(lease.connection, () => connections.commitRenewal(lease, tokens, now)),
       recordFailure: (lease, failure, now) =>

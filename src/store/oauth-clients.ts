@@ -1,6 +1,9 @@
 import type Database from "better-sqlite3";
+import type { AuditEntry } from "../audit.js";
+import { type ChangeOptions, requireCurrent } from "../change-options.js";
 import type { OAuthClientStore, StoredOAuthClient } from "../tokens/oauth-client.js";
 import type { Attempt } from "./attempt.js";
+import { prepareWriteAudit } from "./audit-records.js";
 
 interface ClientRow {
   readonly id: string;
@@ -15,32 +18,75 @@ interface ClientRow {
 
 /** OAuth clients in SQLite. */
 export function createOAuthClientStore(db: Database.Database, attempt: Attempt): OAuthClientStore {
+  const { find, list } = prepareReads(db);
+  const change = prepareChange(db, find);
+  const deleteOne = prepareDelete(db, find);
+  return {
+    find: (applicationId, providerName) => attempt.read(() => find(applicationId, providerName)),
+    put: (client) => attempt.write(() => void change(client.applicationId, client.providerName, () => client)),
+    change: (applicationId, providerName, decide, audit) =>
+      attempt.write(() => change(applicationId, providerName, decide, audit)),
+    list: (applicationId) => attempt.read(() => list(applicationId)),
+    delete: (applicationId, providerName, options = {}) =>
+      attempt.write(() => deleteOne(applicationId, providerName, options)),
+  };
+}
+
+type Find = (applicationId: string, providerName: string) => StoredOAuthClient | undefined;
+
+function prepareReads(db: Database.Database): {
+  readonly find: Find;
+  readonly list: (applicationId: string) => StoredOAuthClient[];
+} {
   const selectOne = db.prepare<[string, string], ClientRow>(
     "SELECT * FROM oauth_clients WHERE application_id = ? AND provider_name = ?",
   );
   const selectAll = db.prepare<[string], ClientRow>(
     "SELECT * FROM oauth_clients WHERE application_id = ? ORDER BY provider_name",
   );
-  const upsert = db.prepare<[ClientRow]>(`
+  return {
+    find: (applicationId, providerName) => {
+      const row = selectOne.get(applicationId, providerName);
+      return row && clientFromRow(row);
+    },
+    list: (applicationId) => selectAll.all(applicationId).map(clientFromRow),
+  };
+}
+
+function prepareChange(db: Database.Database, find: Find) {
+  const writeAudit = prepareWriteAudit(db);
+  const upsert = db.prepare<[ClientRow], ClientRow>(`
     INSERT INTO oauth_clients (id, application_id, provider_name, client_id, client_secret, scope,
       origin_parameters, updated_at)
     VALUES (:id, :application_id, :provider_name, :client_id, :client_secret, :scope, :origin_parameters, :updated_at)
     ON CONFLICT (application_id, provider_name) DO UPDATE SET
       client_id = excluded.client_id, client_secret = excluded.client_secret, scope = excluded.scope,
-      origin_parameters = excluded.origin_parameters, updated_at = excluded.updated_at`);
-  const deleteOne = db.prepare<[string, string]>(
+      origin_parameters = excluded.origin_parameters, updated_at = excluded.updated_at
+    RETURNING *`);
+  return (
+    applicationId: string,
+    providerName: string,
+    decide: (current: StoredOAuthClient | undefined) => StoredOAuthClient,
+    audit?: AuditEntry,
+  ): StoredOAuthClient => {
+    const client = decide(find(applicationId, providerName));
+    const row = upsert.get(rowFromClient(client)) as ClientRow;
+    writeAudit(audit);
+    return clientFromRow(row);
+  };
+}
+
+function prepareDelete(db: Database.Database, find: Find) {
+  const writeAudit = prepareWriteAudit(db);
+  const statement = db.prepare<[string, string]>(
     "DELETE FROM oauth_clients WHERE application_id = ? AND provider_name = ?",
   );
-  return {
-    find: (applicationId, providerName) =>
-      attempt.read(() => {
-        const row = selectOne.get(applicationId, providerName);
-        return row && clientFromRow(row);
-      }),
-    put: (client) => attempt.write(() => void upsert.run(rowFromClient(client))),
-    list: (applicationId) => attempt.read(() => selectAll.all(applicationId).map(clientFromRow)),
-    delete: (applicationId, providerName) =>
-      attempt.write(() => deleteOne.run(applicationId, providerName).changes > 0),
+  return (applicationId: string, providerName: string, options: ChangeOptions<StoredOAuthClient>): boolean => {
+    const current = find(applicationId, providerName);
+    if (current === undefined) return false;
+    requireCurrent(options, current);
+    writeAudit(options.audit);
+    return statement.run(applicationId, providerName).changes > 0;
   };
 }
 

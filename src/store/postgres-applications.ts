@@ -1,17 +1,23 @@
 import {
   type Application,
   ApplicationExistsError,
+  type ApplicationPage,
   type ApplicationPatch,
   type ApplicationStore,
 } from "../applications/application.js";
+import type { AuditEntry } from "../audit.js";
+import type { ChangeOptions } from "../change-options.js";
+import { rangeOfPrefix } from "./key-range.js";
 import {
   APPLICATION_COLUMNS,
   applicationFromPostgres,
   type PostgresApplicationRow,
   postgresFromApplication,
 } from "./postgres-application-row.js";
+import { writeAudit } from "./postgres-audit-records.js";
 import { deleteApplication } from "./postgres-delete-application.js";
 import { isUniqueViolation } from "./postgres-error.js";
+import { requireCurrentApplication } from "./postgres-lock-application.js";
 import type { Queries, Session } from "./postgres-session.js";
 import { createStatement } from "./postgres-statement.js";
 
@@ -21,9 +27,12 @@ export function createPostgresApplicationStore(session: Session): ApplicationSto
     findByPublicKey: (publicKey) => session.read((queries) => findByPublicKey(queries, publicKey)),
     listsOrigin: async (origin) => (await session.read(({ first }) => first(LISTS_ORIGIN, { origin }))) !== undefined,
     list: async () => (await session.read(({ all }) => all(LIST, {}))).map(applicationFromPostgres),
-    create: (application) => session.write((queries) => create(queries, application)),
-    update: (publicKey, patch, now) => session.write((queries) => update(queries, publicKey, patch, now)),
-    delete: (publicKey) => deleteApplication(session, publicKey),
+    page: async (page) =>
+      (await session.read(({ all }) => all(PAGE, parametersOfPage(page)))).map(applicationFromPostgres),
+    create: (application, audit) => session.write((queries) => create(queries, application, audit)),
+    update: (publicKey, patch, now, options = {}) =>
+      session.write((queries) => update(queries, publicKey, patch, now, options)),
+    delete: (publicKey, options = {}) => deleteApplication(session, publicKey, options),
   };
 }
 
@@ -41,6 +50,12 @@ const LISTS_ORIGIN = createStatement<{ origin: string }, unknown>(
 const LIST = createStatement<object, PostgresApplicationRow>(
   "list_applications",
   `SELECT ${APPLICATION_COLUMNS} FROM applications ORDER BY created_at, id`,
+);
+
+const PAGE = createStatement<{ start: Buffer; end: Buffer; limit: number }, PostgresApplicationRow>(
+  "page_applications",
+  `SELECT ${APPLICATION_COLUMNS} FROM applications WHERE public_key >= :start AND public_key < :end
+   ORDER BY public_key LIMIT :limit`,
 );
 
 const CREATE = createStatement<PostgresApplicationRow>(
@@ -78,23 +93,38 @@ async function findByPublicKey({ first }: Queries, publicKey: string): Promise<A
   return row && applicationFromPostgres(row);
 }
 
-async function create({ run }: Queries, application: Application): Promise<void> {
+function parametersOfPage({ prefix, after, limit }: ApplicationPage) {
+  const { start, end } = rangeOfPrefix(prefix, after);
+  return { start: Buffer.from(start), end, limit };
+}
+
+async function create(queries: Queries, application: Application, audit: AuditEntry | undefined): Promise<void> {
   try {
-    await run(CREATE, postgresFromApplication(application));
+    await queries.run(CREATE, postgresFromApplication(application));
   } catch (error) {
     throw isUniqueViolation(error) ? new ApplicationExistsError() : error;
   }
+  await writeAudit(queries, audit);
 }
 
 async function update(
-  { first, run }: Queries,
+  queries: Queries,
   publicKey: string,
   patch: ApplicationPatch,
   now: number,
+  options: ChangeOptions<Application>,
 ): Promise<Application | undefined> {
-  const row = await first(UPDATE, {
-    public_key: Buffer.from(publicKey),
-    now,
+  await requireCurrentApplication(queries, publicKey, options);
+  const row = await queries.first(UPDATE, { ...parametersFrom(patch), public_key: Buffer.from(publicKey), now });
+  if (row === undefined) return undefined;
+  if (patch.privateKeyHash !== undefined) await queries.run(DELETE_TICKETS, { id: row.id });
+  await writeAudit(queries, options.audit);
+  return applicationFromPostgres(row);
+}
+
+/** Columns of the patch; null for what stays. */
+function parametersFrom(patch: ApplicationPatch): Record<string, unknown> {
+  return {
     name: patch.name === undefined ? null : Buffer.from(patch.name),
     private_key_hash: patch.privateKeyHash ?? null,
     caller_auth: patch.callerAuth ?? null,
@@ -104,7 +134,5 @@ async function update(
     calls_per_minute: patch.callsPerMinute ?? null,
     connection_calls_per_minute: patch.connectionCallsPerMinute ?? null,
     state: patch.state ?? null,
-  });
-  if (row !== undefined && patch.privateKeyHash !== undefined) await run(DELETE_TICKETS, { id: row.id });
-  return row && applicationFromPostgres(row);
+  };
 }

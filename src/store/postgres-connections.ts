@@ -1,5 +1,7 @@
+import type { AuditEntry } from "../audit.js";
 import type { ConnectionFilter, ConnectionKey, ConnectionStore, NewConnection } from "../tokens/connection.js";
 import { CONNECTION_COLUMNS } from "./connection-row.js";
+import { writeAudit } from "./postgres-audit-records.js";
 import {
   CONNECTION_READ,
   connectionFromPostgres,
@@ -7,6 +9,7 @@ import {
   type PostgresConnectionRow,
   postgresFromConnection,
 } from "./postgres-connection-row.js";
+import { scanConnections } from "./postgres-connection-scan.js";
 import { createPostgresRenewalStore } from "./postgres-renewals.js";
 import type { Queries, Session } from "./postgres-session.js";
 import { createStatement } from "./postgres-statement.js";
@@ -18,9 +21,10 @@ export function createPostgresConnectionStore(session: Session, now: () => numbe
   const readOne = (row: PostgresConnectionRead | undefined) => row && read(row);
   return {
     find: async (key) => readOne(await session.read(({ first }) => first(FIND, parametersFrom(key)))),
-    put: async (connection, at) => read(await session.write((queries) => put(queries, connection, at))),
+    put: async (connection, at, audit) => read(await session.write((queries) => put(queries, connection, at, audit))),
     list: async (filter) => (await session.read((queries) => list(queries, filter))).map(read),
-    delete: async (key, at) => readOne(await session.write((queries) => deleteOne(queries, key, at))),
+    scan: (range) => session.read((queries) => scanConnections(queries, range, now())),
+    delete: async (key, at, audit) => readOne(await session.write((queries) => deleteOne(queries, key, at, audit))),
     ...createPostgresRenewalStore(session, read),
   };
 }
@@ -84,8 +88,14 @@ function parametersFrom({ applicationId, userId, providerName }: ConnectionKey):
   return { application_id: applicationId, user_id: Buffer.from(userId), provider_name: providerName };
 }
 
-async function put(queries: Queries, connection: NewConnection, now: number): Promise<PostgresConnectionRead> {
+async function put(
+  queries: Queries,
+  connection: NewConnection,
+  now: number,
+  audit: AuditEntry | undefined,
+): Promise<PostgresConnectionRead> {
   await enqueueEvent(queries, "connection.created", connection, now);
+  await writeAudit(queries, audit);
   return (await queries.first(PUT, postgresFromConnection(connection, now))) as PostgresConnectionRead;
 }
 
@@ -100,8 +110,11 @@ async function deleteOne(
   queries: Queries,
   key: ConnectionKey,
   now: number,
+  audit: AuditEntry | undefined,
 ): Promise<PostgresConnectionRead | undefined> {
   const row = await queries.first(DELETE, parametersFrom(key));
-  if (row !== undefined) await enqueueEvent(queries, "connection.deleted", key, now);
+  if (row === undefined) return undefined;
+  await enqueueEvent(queries, "connection.deleted", key, now);
+  await writeAudit(queries, audit);
   return row;
 }

@@ -1,4 +1,8 @@
-import type { Session } from "./postgres-session.js";
+import type { Application } from "../applications/application.js";
+import type { ChangeOptions } from "../change-options.js";
+import { writeAudit } from "./postgres-audit-records.js";
+import { requireCurrentApplication } from "./postgres-lock-application.js";
+import type { Queries, Session } from "./postgres-session.js";
 import { createStatement } from "./postgres-statement.js";
 
 /** Rows deleted in one transaction, so that none of them is long. */
@@ -22,14 +26,30 @@ const DELETE = createStatement<{ id: string }>("delete_application", "DELETE FRO
 
 /**
  * Deletes an application with its connections. It is disabled first, so that no call comes through from then on, and
- * emptied in short transactions; a process that dies in between leaves a disabled application to delete again.
+ * emptied in short transactions; a process that dies in between leaves a disabled application to delete again. The
+ * audit trail has it from the first of them on.
  */
-export async function deleteApplication(session: Session, publicKey: string): Promise<boolean> {
-  const disabled = await session.write(({ first }) => first(DISABLE, { public_key: Buffer.from(publicKey) }));
-  if (disabled === undefined) return false;
-  const { id } = disabled;
+export async function deleteApplication(
+  session: Session,
+  publicKey: string,
+  options: ChangeOptions<Application>,
+): Promise<boolean> {
+  const id = await session.write((queries) => begin(queries, publicKey, options));
+  if (id === undefined) return false;
   for (const deleteSome of DELETE_SOME) {
     while ((await session.write(({ run }) => run(deleteSome, { id, batch: BATCH }))) === BATCH);
   }
   return (await session.write(({ run }) => run(DELETE, { id }))) > 0;
+}
+
+async function begin(
+  queries: Queries,
+  publicKey: string,
+  options: ChangeOptions<Application>,
+): Promise<string | undefined> {
+  await requireCurrentApplication(queries, publicKey, options);
+  const disabled = await queries.first(DISABLE, { public_key: Buffer.from(publicKey) });
+  if (disabled === undefined) return undefined;
+  await writeAudit(queries, options.audit);
+  return disabled.id;
 }

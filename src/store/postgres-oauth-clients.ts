@@ -1,5 +1,9 @@
+import type { AuditEntry } from "../audit.js";
+import { type ChangeOptions, requireCurrent } from "../change-options.js";
 import type { OAuthClientStore, StoredOAuthClient } from "../tokens/oauth-client.js";
-import type { Session } from "./postgres-session.js";
+import { writeAudit } from "./postgres-audit-records.js";
+import { isUniqueViolation } from "./postgres-error.js";
+import type { Queries, Session } from "./postgres-session.js";
 import { createStatement } from "./postgres-statement.js";
 
 const COLUMNS = "id, application_id, provider_name, client_id, client_secret, scope, origin_parameters, updated_at";
@@ -31,13 +35,26 @@ const LIST = createStatement<{ application_id: string }, ClientRow>(
   `SELECT ${COLUMNS} FROM oauth_clients WHERE application_id = :application_id ORDER BY provider_name`,
 );
 
-const PUT = createStatement<ClientRow>(
-  "put_oauth_client",
+/** Nobody else changes it before the transaction ends. */
+const LOCK = createStatement<KeyParameters, ClientRow>(
+  "lock_oauth_client",
+  `SELECT ${COLUMNS} FROM oauth_clients
+   WHERE application_id = :application_id AND provider_name = :provider_name FOR UPDATE`,
+);
+
+const INSERT = createStatement<ClientRow, ClientRow>(
+  "insert_oauth_client",
   `INSERT INTO oauth_clients (${COLUMNS})
    VALUES (:id, :application_id, :provider_name, :client_id, :client_secret, :scope, :origin_parameters, :updated_at)
-   ON CONFLICT (application_id, provider_name) DO UPDATE SET
-     client_id = excluded.client_id, client_secret = excluded.client_secret, scope = excluded.scope,
-     origin_parameters = excluded.origin_parameters, updated_at = excluded.updated_at`,
+   RETURNING ${COLUMNS}`,
+);
+
+const UPDATE = createStatement<ClientRow, ClientRow>(
+  "update_oauth_client",
+  `UPDATE oauth_clients SET client_id = :client_id, client_secret = :client_secret, scope = :scope,
+     origin_parameters = :origin_parameters, updated_at = :updated_at
+   WHERE application_id = :application_id AND provider_name = :provider_name
+   RETURNING ${COLUMNS}`,
 );
 
 const DELETE = createStatement<KeyParameters>(
@@ -49,18 +66,59 @@ const DELETE = createStatement<KeyParameters>(
 export function createPostgresOAuthClientStore(session: Session): OAuthClientStore {
   return {
     async find(applicationId, providerName) {
-      const key = { application_id: applicationId, provider_name: providerName };
-      const row = await session.read(({ first }) => first(FIND, key));
+      const row = await session.read(({ first }) => first(FIND, keyFrom(applicationId, providerName)));
       return row && clientFromRow(row);
     },
-    put: (client) => session.write(async ({ run }) => void (await run(PUT, rowFromClient(client)))),
+    put: async (client) => {
+      const key = keyFrom(client.applicationId, client.providerName);
+      await changeTwice(session, (queries) => change(queries, key, () => client, undefined));
+    },
+    change: (applicationId, providerName, decide, audit) =>
+      changeTwice(session, (queries) => change(queries, keyFrom(applicationId, providerName), decide, audit)),
     list: async (applicationId) =>
       (await session.read(({ all }) => all(LIST, { application_id: applicationId }))).map(clientFromRow),
-    async delete(applicationId, providerName) {
-      const key = { application_id: applicationId, provider_name: providerName };
-      return (await session.write(({ run }) => run(DELETE, key))) > 0;
-    },
+    delete: (applicationId, providerName, options = {}) =>
+      session.write((queries) => deleteOne(queries, keyFrom(applicationId, providerName), options)),
   };
+}
+
+function keyFrom(applicationId: string, providerName: string): KeyParameters {
+  return { application_id: applicationId, provider_name: providerName };
+}
+
+/** A row that is not there cannot be locked: who was second to make one begins again, and finds it. */
+async function changeTwice<T>(session: Session, work: (queries: Queries) => Promise<T>): Promise<T> {
+  try {
+    return await session.write(work);
+  } catch (error) {
+    if (!isUniqueViolation(error)) throw error;
+    return session.write(work);
+  }
+}
+
+async function change(
+  queries: Queries,
+  key: KeyParameters,
+  decide: (current: StoredOAuthClient | undefined) => StoredOAuthClient,
+  audit: AuditEntry | undefined,
+): Promise<StoredOAuthClient> {
+  const current = await queries.first(LOCK, key);
+  const client = decide(current && clientFromRow(current));
+  const row = await queries.first(current === undefined ? INSERT : UPDATE, rowFromClient(client));
+  await writeAudit(queries, audit);
+  return clientFromRow(row as ClientRow);
+}
+
+async function deleteOne(
+  queries: Queries,
+  key: KeyParameters,
+  options: ChangeOptions<StoredOAuthClient>,
+): Promise<boolean> {
+  const current = await queries.first(LOCK, key);
+  if (current === undefined) return false;
+  requireCurrent(options, clientFromRow(current));
+  await writeAudit(queries, options.audit);
+  return (await queries.run(DELETE, key)) > 0;
 }
 
 function clientFromRow(row: ClientRow): StoredOAuthClient {

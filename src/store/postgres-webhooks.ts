@@ -1,4 +1,5 @@
 import type { WebhookStore } from "../webhooks/webhook-store.js";
+import { writeAudit } from "./postgres-audit-records.js";
 import type { Session } from "./postgres-session.js";
 import { createStatement } from "./postgres-statement.js";
 import {
@@ -43,14 +44,17 @@ export function createPostgresWebhookStore(session: Session): WebhookStore {
       const row = await session.read(({ first }) => first(FIND, { id: applicationId }));
       return row && endpointFromPostgres(row);
     },
-    putEndpoint: ({ applicationId: id, uri, secret, updatedAt }) =>
-      session.write(async ({ run }) => {
-        await run(PUT, { id, uri: Buffer.from(uri), secret, updated_at: updatedAt });
+    putEndpoint: ({ applicationId: id, uri, secret, updatedAt }, audit) =>
+      session.write(async (queries) => {
+        await queries.run(PUT, { id, uri: Buffer.from(uri), secret, updated_at: updatedAt });
+        await writeAudit(queries, audit);
       }),
-    deleteEndpoint: (id) =>
-      session.write(async ({ run }) => {
-        await run(DELETE_EVENTS, { id });
-        return (await run(DELETE, { id })) > 0;
+    deleteEndpoint: (id, audit) =>
+      session.write(async (queries) => {
+        await queries.run(DELETE_EVENTS, { id });
+        const isDeleted = (await queries.run(DELETE, { id })) > 0;
+        if (isDeleted) await writeAudit(queries, audit);
+        return isDeleted;
       }),
     claimDue: async (limit, until, now) =>
       (await session.read((queries) => hasDueEvents(queries, now)))

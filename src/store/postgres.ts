@@ -3,6 +3,7 @@ import { RelayError } from "../errors.js";
 import type { StoreState } from "./inspect-store.js";
 import { cachedApplications, cachedConnections, createLookupCache } from "./lookup-cache.js";
 import { createPostgresApplicationStore } from "./postgres-applications.js";
+import { createPostgresAuditStore } from "./postgres-audit-records.js";
 import { createPostgresConnectionStore } from "./postgres-connections.js";
 import { countConnections } from "./postgres-count-connections.js";
 import type { PostgresError } from "./postgres-error.js";
@@ -106,6 +107,7 @@ function storeOver(session: Session, now: () => number, close: () => Promise<voi
     oauthClients: createPostgresOAuthClientStore(session),
     tickets: createPostgresTicketStore(session),
     webhooks: createPostgresWebhookStore(session),
+    audit: createPostgresAuditStore(session),
     keyChecks: createPostgresKeyCheckStore(session, now),
     sealedRows: createPostgresSealedRows(session),
     countConnections: () => countConnections(session),

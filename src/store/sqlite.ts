@@ -1,5 +1,6 @@
 import { createApplicationStore } from "./applications.js";
 import { createAttempt } from "./attempt.js";
+import { createAuditStore } from "./audit-records.js";
 import { createConnectionStore } from "./connections.js";
 import { prepareCountConnections } from "./count-connections.js";
 import { createKeyCheckStore } from "./key-checks.js";
@@ -44,6 +45,7 @@ export function openSqliteStore(
     oauthClients: createOAuthClientStore(db, attempt),
     tickets: createTicketStore(db, unkept),
     webhooks: createWebhookStore(db, unkept),
+    audit: createAuditStore(db, unkept),
     keyChecks: createKeyCheckStore(db, attempt, now),
     sealedRows: createSealedRows(db, attempt),
     countConnections: prepareCountConnections(db, unkept),

@@ -1,4 +1,5 @@
 import type { ApplicationStore } from "../applications/application.js";
+import type { AuditStore } from "../audit.js";
 import type { TicketStore } from "../authorization/ticket.js";
 import type { ConnectionStore } from "../tokens/connection.js";
 import type { OAuthClientStore } from "../tokens/oauth-client.js";
@@ -21,6 +22,7 @@ export interface Store {
   readonly oauthClients: OAuthClientStore;
   readonly tickets: TicketStore;
   readonly webhooks: WebhookStore;
+  readonly audit: AuditStore;
   readonly keyChecks: KeyCheckStore;
   readonly lookups: Lookups;
   /** Everything that is sealed, for verify-keys.ts and reseal.ts. */

@@ -1,6 +1,8 @@
 import type Database from "better-sqlite3";
+import type { AuditEntry } from "../audit.js";
 import type { WebhookBacklog, WebhookEndpoint, WebhookStore } from "../webhooks/webhook-store.js";
 import type { Attempt } from "./attempt.js";
+import { prepareWriteAudit } from "./audit-records.js";
 import { type EndpointRow, endpointFromRow, prepareClaims } from "./webhook-claims.js";
 
 /** Webhook endpoints and undelivered events in SQLite. */
@@ -10,8 +12,8 @@ export function createWebhookStore(db: Database.Database, attempt: Attempt): Web
   const backlog = prepareBacklog(db);
   return {
     findEndpoint: (applicationId) => attempt.read(() => find(applicationId)),
-    putEndpoint: (endpoint) => attempt.write(() => put(endpoint)),
-    deleteEndpoint: (applicationId) => attempt.write(() => remove(applicationId)),
+    putEndpoint: (endpoint, audit) => attempt.write(() => put(endpoint, audit)),
+    deleteEndpoint: (applicationId, audit) => attempt.write(() => remove(applicationId, audit)),
     // Asked every second by every process: the write lock is taken only where there is something to write.
     claimDue: async (limit, until, now) =>
       (await attempt.read(() => hasDue(now))) ? attempt.write(() => claim(limit, until, now)) : [],
@@ -27,18 +29,22 @@ function prepareEndpoints(db: Database.Database) {
     INSERT INTO webhook_endpoints (id, uri, secret, updated_at) VALUES (:id, :uri, :secret, :updated_at)
     ON CONFLICT (id) DO UPDATE SET uri = excluded.uri, secret = excluded.secret, updated_at = excluded.updated_at`);
   const deleteEvents = db.prepare<[string]>("DELETE FROM webhook_events WHERE application_id = ?");
+  const writeAudit = prepareWriteAudit(db);
   const deleteEndpoint = db.prepare<[string]>("DELETE FROM webhook_endpoints WHERE id = ?");
   return {
     find: (applicationId: string): WebhookEndpoint | undefined => {
       const row = select.get(applicationId);
       return row && endpointFromRow(row);
     },
-    put: ({ applicationId, uri, secret, updatedAt }: WebhookEndpoint): void => {
+    put: ({ applicationId, uri, secret, updatedAt }: WebhookEndpoint, audit: AuditEntry | undefined): void => {
       upsert.run({ id: applicationId, uri, secret, updated_at: updatedAt });
+      writeAudit(audit);
     },
-    remove: (applicationId: string): boolean => {
+    remove: (applicationId: string, audit: AuditEntry | undefined): boolean => {
       deleteEvents.run(applicationId);
-      return deleteEndpoint.run(applicationId).changes > 0;
+      const isDeleted = deleteEndpoint.run(applicationId).changes > 0;
+      if (isDeleted) writeAudit(audit);
+      return isDeleted;
     },
   };
 }

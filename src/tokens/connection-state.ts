@@ -14,7 +14,10 @@ export interface ToldState {
  * moment would end connections for good (threats 3.7).
  */
 export function toldStateOf(
-  connection: Pick<Connection, "id" | "state" | "stateReason" | "refreshToken" | "obtainedAt" | "expiresAt">,
+  connection: Pick<Connection, "id" | "state" | "stateReason" | "obtainedAt" | "expiresAt"> & {
+    /** Only whether there is one counts. */
+    readonly refreshToken: unknown;
+  },
   now: number,
 ): ToldState {
   const { state, stateReason, refreshToken } = connection;

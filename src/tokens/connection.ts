@@ -1,3 +1,5 @@
+import type { AuditEntry } from "../audit.js";
+
 /** A connection's life cycle; only stored states, the rest is derived from the times. */
 export type ConnectionState = "ACTIVE" | "REAUTHORIZATION_REQUIRED";
 
@@ -95,6 +97,26 @@ export interface ConnectionFilter {
   readonly limit: number;
 }
 
+/** A connection as it is shown: whose it is, and everything but its tokens. */
+export interface ConnectionSummary
+  extends Omit<Connection, "accessToken" | "refreshToken" | "idToken" | "leaseUntil" | "version"> {
+  /** Of the application. */
+  readonly publicKey: string;
+  readonly hasRefreshToken: boolean;
+}
+
+/** Connections in a row, ordered by application id, user id and provider name, byte for byte. */
+export interface ConnectionRange {
+  /** Only those of this application; undefined: of all. */
+  readonly applicationId: string | undefined;
+  /** Of one application: only those of users whose id is this, or begins so. */
+  readonly user: { readonly id: string } | { readonly prefix: string };
+  /** From behind this one on, which is in the range, too; undefined: from the first one on. */
+  readonly after: ConnectionKey | undefined;
+  /** At most this many rows. */
+  readonly limit: number;
+}
+
 /**
  * Where connections are kept. Every method rejects with RelayError STORE_UNAVAILABLE when the store cannot be used.
  * Leases and waits are given as lengths of time and measured by one clock, the store's: processes on machines whose
@@ -104,10 +126,11 @@ export interface ConnectionStore {
   find(key: ConnectionKey): Promise<Connection | undefined>;
   /** Inserts, or replaces the token set of the existing row, whose creation time stays and version grows;
    * the id is the new one, so that late writes to the old tokens find nothing. */
-  put(connection: NewConnection, now: number): Promise<Connection>;
+  put(connection: NewConnection, now: number, audit?: AuditEntry): Promise<Connection>;
   list(filter: ConnectionFilter): Promise<Connection[]>;
+  scan(range: ConnectionRange): Promise<ConnectionSummary[]>;
   /** Resolves to what was deleted, undefined when there was none. */
-  delete(key: ConnectionKey, now: number): Promise<Connection | undefined>;
+  delete(key: ConnectionKey, now: number, audit?: AuditEntry): Promise<Connection | undefined>;
 
   /**
    * Takes the lease of a connection that is ACTIVE and still of this version, unless somebody else has it or no renewal

@@ -1,3 +1,6 @@
+import type { AuditEntry } from "../audit.js";
+import type { ChangeOptions } from "../change-options.js";
+
 /** An application's OAuth client at one provider, as it is stored. */
 export interface StoredOAuthClient {
   readonly id: string;
@@ -20,7 +23,17 @@ export interface OAuthClientStore {
   find(applicationId: string, providerName: string): Promise<StoredOAuthClient | undefined>;
   /** Inserts, or replaces the one of the same application and provider, whose id stays. */
   put(client: StoredOAuthClient): Promise<void>;
+  /**
+   * Reads one client and stores what `decide` makes of it, in one transaction. It may be asked more than once; what it
+   * throws ends the change. Resolves to what is stored.
+   */
+  change(
+    applicationId: string,
+    providerName: string,
+    decide: (current: StoredOAuthClient | undefined) => StoredOAuthClient,
+    audit?: AuditEntry,
+  ): Promise<StoredOAuthClient>;
   list(applicationId: string): Promise<StoredOAuthClient[]>;
-  /** Resolves to false when there was none. */
-  delete(applicationId: string, providerName: string): Promise<boolean>;
+  /** Resolves to false when there was none. Rejects with ChangedMeanwhileError. */
+  delete(applicationId: string, providerName: string, options?: ChangeOptions<StoredOAuthClient>): Promise<boolean>;
 }

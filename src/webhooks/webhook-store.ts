@@ -1,3 +1,5 @@
+import type { AuditEntry } from "../audit.js";
+
 /** Where an application is told of its connections. */
 export interface WebhookEndpoint {
   readonly applicationId: string;
@@ -38,9 +40,9 @@ export interface WebhookBacklog {
 export interface WebhookStore {
   findEndpoint(applicationId: string): Promise<WebhookEndpoint | undefined>;
   /** Inserts, or replaces the one of the application; what waits goes to the new one. */
-  putEndpoint(endpoint: WebhookEndpoint): Promise<void>;
+  putEndpoint(endpoint: WebhookEndpoint, audit?: AuditEntry): Promise<void>;
   /** Forgets the endpoint and what was not delivered to it. Resolves to false when there was none. */
-  deleteEndpoint(applicationId: string): Promise<boolean>;
+  deleteEndpoint(applicationId: string, audit?: AuditEntry): Promise<boolean>;
   /**
    * Takes events that are due, of at most `limit` endpoints: one of each, the oldest, so that an application is told in
    * order and a slow one holds up nobody else. Endpoints that were idle longest come first. Until `until` nobody else

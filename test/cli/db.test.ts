@@ -35,6 +35,7 @@ describe.skipIf(POSTGRES_URL === undefined)("relay db copy", () => {
     const env = { RELAY_DATABASE: database.url };
     expect(await folder.json(["db", "copy", ...source(folder)], { env })).toEqual({
       applications: 1,
+      audit_records: 4,
       oauth_clients: 1,
       connections: 1,
       webhook_endpoints: 1,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { definitionFromProvider, textFromProvider } from "../../src/cli/provider-text.js";
+import { textFromProvider } from "../../src/cli/provider-text.js";
 import { loadProviders } from "../../src/providers/catalog.js";
+import { definitionFromProvider } from "../../src/providers/definition-from-provider.js";
 import { providerFrom } from "../providers/provider-for-test.js";
 
 /** A definition in which no member is as it is by default. */

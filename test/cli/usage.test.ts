@@ -24,12 +24,13 @@ const COMMANDS = [
   "webhook put",
   "webhook show",
   "webhook delete",
+  "audit list",
   "key rotate",
   "config check",
 ];
 
 describe("relay --help", () => {
-  it.each(["", "app", "provider", "connection", "webhook", "key", "config", ...COMMANDS])(
+  it.each(["", "app", "provider", "connection", "webhook", "audit", "key", "config", ...COMMANDS])(
     "relay %s --help has an example",
     async (command) => {
       const result = await createFolder().run([...command.split(" ").filter(Boolean), "--help"]);

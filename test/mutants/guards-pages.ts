@@ -32,7 +32,7 @@ export const PAGE_GUARDS: readonly Guard[] = [
   guard(
     "link: ends with the private key",
     "store/applications.ts",
-    ["if (row !== undefined && patch.privateKeyHash !== undefined) deleteTickets.run(row.id);", "void deleteTickets;"],
+    ["if (patch.privateKeyHash !== undefined) deleteTickets.run(row.id);", "void deleteTickets;"],
     "store/tickets",
     "pages/links",
   ),

@@ -45,7 +45,8 @@ export type AuditRecord = Message<"relay.admin.v1.AuditRecord"> & {
   /**
    * What: the full name of a method, such as
    * `relay.admin.v1.ApplicationService.UpdateApplication`. A command is recorded
-   * as the method that does the same.
+   * as the method that does the same, one that no method does the same as as it
+   * is typed: `relay key rotate`.
    *
    * @generated from field: string method = 4;
    */
@@ -53,7 +54,7 @@ export type AuditRecord = Message<"relay.admin.v1.AuditRecord"> & {
 
   /**
    * On what: `applications/KEY`, `applications/KEY/oauthClients/PROVIDER`,
-   * `applications/KEY/webhook`,
+   * `applications/KEY/webhook`, `keys/ID`,
    * `applications/KEY/users/USER/connections/PROVIDER`; each part
    * percent-encoded where it has other characters than a path segment may.
    *

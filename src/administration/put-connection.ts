@@ -4,7 +4,9 @@ import type { Provider } from "../providers/provider.js";
 import type { Connection } from "../tokens/connection.js";
 import { newConnectionFrom } from "../tokens/new-connection.js";
 import type { TokenResponse } from "../tokens/token-response.js";
-import type { OpenStore } from "./open-store.js";
+import type { Administration } from "./administration.js";
+import { auditEntryFrom } from "./audit-entry.js";
+import { connectionResource } from "./resource.js";
 
 /** Whose connection, at which provider, with what. */
 export interface PutConnectionInput {
@@ -17,12 +19,21 @@ export interface PutConnectionInput {
 
 /** Seals the tokens and stores the connection; one that exists gets the new tokens. */
 export async function putConnection(
-  { store, sealer }: Pick<OpenStore, "store" | "sealer">,
+  administration: Administration,
   { application, userId, provider, originParameters, response }: PutConnectionInput,
 ): Promise<Connection> {
-  const key = { applicationId: application.id, userId, providerName: provider.name };
-  const now = Date.now();
-  const defaultExpiresInS = provider.oauth2?.defaultExpiresIn;
-  const input = { id: randomUUID(), key, response, defaultExpiresInS, originParameters, obtainedAt: now };
-  return store.connections.put(newConnectionFrom(sealer, input), now);
+  const { store, sealer, now } = administration;
+  const at = now();
+  const connection = newConnectionFrom(sealer, {
+    id: randomUUID(),
+    key: { applicationId: application.id, userId, providerName: provider.name },
+    response,
+    defaultExpiresInS: provider.oauth2?.defaultExpiresIn,
+    originParameters,
+    obtainedAt: at,
+  });
+  const resource = connectionResource(application.publicKey, userId, provider.name);
+  const fields = ["token_response", "origin_parameters"];
+  const audit = auditEntryFrom(administration, "ConnectionService.PutConnection", resource, fields);
+  return store.connections.put(connection, at, audit);
 }

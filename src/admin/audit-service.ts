@@ -1,0 +1,48 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
+import type { ServiceImpl } from "@connectrpc/connect";
+import {
+  type AuditRecord as AuditRecordMessage,
+  AuditRecordSchema,
+  type AuditService,
+  AuditRecord_Outcome as Outcome,
+} from "../../gen/relay/admin/v1/audit_pb.js";
+import { auditIdBefore } from "../administration/audit-id.js";
+import type { AuditRecord } from "../audit.js";
+import type { AdminOptions } from "./options.js";
+import { pageFrom, pageOfRest } from "./page.js";
+
+/** relay.admin.v1.AuditService. */
+export function createAuditService({ store }: AdminOptions): ServiceImpl<typeof AuditService> {
+  return {
+    async listAuditRecords(request) {
+      const before = request.beforeTime === undefined ? undefined : timestampMs(request.beforeTime);
+      const publicKey = request.publicKey === "" ? undefined : request.publicKey;
+      const page = pageFrom(request, [before, publicKey], 1);
+      const beforeId = page.after?.[0] ?? (before === undefined ? undefined : auditIdBefore(before));
+      const rest = await store.audit.list({ beforeId, publicKey, limit: page.size + 1 });
+      const { rows, nextPageToken } = pageOfRest(page, rest, ({ id }) => [id]);
+      return { auditRecords: rows.map(messageFromRecord), nextPageToken };
+    },
+  };
+}
+
+function messageFromRecord({
+  id,
+  at,
+  actor,
+  method,
+  resource,
+  changedFields,
+  outcome,
+}: AuditRecord): AuditRecordMessage {
+  return create(AuditRecordSchema, {
+    id,
+    createTime: timestampFromMs(at),
+    actor,
+    method,
+    resource,
+    changedFields: [...changedFields],
+    outcome: Outcome[outcome],
+  });
+}

@@ -1,0 +1,33 @@
+import type { HandlerContext } from "@connectrpc/connect";
+import type { AdministeredStore, Administration } from "../administration/administration.js";
+import type { AuditStore } from "../audit.js";
+import type { DisconnectOptions } from "../authorization/disconnect.js";
+import type { Pending } from "../authorization/pending.js";
+import type { ProviderCatalog } from "../providers/provider.js";
+import type { Sealer } from "../tokens/seal.js";
+import { operatorContextKey } from "./operator-context.js";
+
+/** What the services of the administration port work on; everything is a value or an interface. */
+export interface AdminOptions {
+  readonly store: AdministeredStore & { readonly audit: AuditStore };
+  readonly sealer: Sealer;
+  readonly catalog: ProviderCatalog;
+  /** Files of the operator's own definitions, by provider name. */
+  readonly providerFiles: ReadonlyMap<string, string>;
+  /** How connections are ended, and what waits for it when the service stops. */
+  readonly disconnection: DisconnectOptions & { readonly pending: Pending };
+  /** Webhooks may go to this machine. */
+  readonly allowLoopback: boolean;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  readonly newAuditId: () => string;
+  readonly onFault: (where: string, error: unknown) => void;
+}
+
+/** What a request's operator changes things with. */
+export function administrationFor(
+  { store, sealer, now, newAuditId }: AdminOptions,
+  { values }: Pick<HandlerContext, "values">,
+): Administration {
+  return { actor: values.get(operatorContextKey)?.name ?? "", store, sealer, now, newAuditId };
+}

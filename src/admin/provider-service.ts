@@ -1,0 +1,36 @@
+import { create, fromJson } from "@bufbuild/protobuf";
+import type { ServiceImpl } from "@connectrpc/connect";
+import { ProviderSchema } from "../../gen/relay/admin/v1/provider_pb.js";
+import {
+  type ProviderEntry,
+  ProviderEntrySchema,
+  type ProviderService,
+  ProviderEntry_Source as Source,
+} from "../../gen/relay/admin/v1/provider_service_pb.js";
+import { definitionFromProvider } from "../providers/definition-from-provider.js";
+import type { Provider } from "../providers/provider.js";
+import { namedProvider } from "./named.js";
+import type { AdminOptions } from "./options.js";
+import { pageFrom, pageOf } from "./page.js";
+
+/** relay.admin.v1.ProviderService, over what was read at start. */
+export function createProviderService(options: AdminOptions): ServiceImpl<typeof ProviderService> {
+  const sorted = [...options.catalog.list()].sort((one, other) => (one.name < other.name ? -1 : 1));
+  return {
+    getProvider: ({ providerName }) => entryFrom(options, namedProvider(options.catalog, providerName)),
+    listProviders(request) {
+      const { rows, nextPageToken } = pageOf(pageFrom(request, [], 1), sorted, ({ name }) => name);
+      return { providers: rows.map((provider) => entryFrom(options, provider)), nextPageToken };
+    },
+  };
+}
+
+function entryFrom({ providerFiles }: AdminOptions, provider: Provider): ProviderEntry {
+  const file = providerFiles.get(provider.name);
+  return create(ProviderEntrySchema, {
+    // Printed and read again: what is undefined is left out.
+    provider: fromJson(ProviderSchema, JSON.parse(JSON.stringify(definitionFromProvider(provider)))),
+    source: file === undefined ? Source.CATALOG : Source.FILE,
+    file: file ?? "",
+  });
+}

@@ -1,0 +1,32 @@
+import type { AuditEntry } from "../audit.js";
+import type { Administration } from "./administration.js";
+import type { Resource } from "./resource.js";
+
+/** A method that changes something, without its package. */
+export type ChangingMethod =
+  | `ApplicationService.${"Create" | "Update" | "Delete"}Application`
+  | "ApplicationService.RotateApplicationKey"
+  | `OAuthClientService.${"Create" | "Update" | "Delete"}OAuthClient`
+  | `ConnectionService.${"Put" | "Delete"}Connection`
+  | `WebhookService.${"Put" | "Delete"}Webhook`;
+
+/** A command that no method does the same as. */
+type ChangingCommand = "relay key rotate";
+
+/** The entry that is written with a change. */
+export function auditEntryFrom(
+  { actor, now, newAuditId }: Pick<Administration, "actor" | "now" | "newAuditId">,
+  method: ChangingMethod | ChangingCommand,
+  { name, publicKey }: Resource,
+  changedFields: readonly string[] = [],
+): AuditEntry {
+  return {
+    id: newAuditId(),
+    at: now(),
+    actor,
+    method: method.startsWith("relay ") ? method : `relay.admin.v1.${method}`,
+    resource: name,
+    publicKey,
+    changedFields,
+  };
+}

@@ -1,0 +1,48 @@
+/**
+ * What is written down of a change, in the change's own transaction. It never holds a secret, and of what was changed
+ * the names only.
+ */
+export interface AuditEntry {
+  /** See {@link AuditRecord.id}. */
+  readonly id: string;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  /** The name of an admin token, or `cli:` and the operating system's user. */
+  readonly actor: string;
+  /** Full name of a method of relay.admin.v1, or a command such as `relay key rotate`. */
+  readonly method: string;
+  /** What it was done to, such as `applications/KEY/oauthClients/PROVIDER`. */
+  readonly resource: string;
+  /** Of the application that it is about; empty for none. */
+  readonly publicKey: string;
+  /** Names of the fields that were written. */
+  readonly changedFields: readonly string[];
+}
+
+/** One line of the audit trail. */
+export interface AuditRecord extends AuditEntry {
+  /** UUID version 7 (RFC 9562 section 5.7): later ones of one process are greater, those of others by their clocks. */
+  readonly id: string;
+  /** `REFUSED`: the operator's role does not allow it, and nothing was changed. */
+  readonly outcome: "DONE" | "REFUSED";
+}
+
+/** Which records, the newest first. */
+export interface AuditFilter {
+  /** Only those with a smaller id. */
+  readonly beforeId: string | undefined;
+  /** Only those about this application. */
+  readonly publicKey: string | undefined;
+  /** At most this many. */
+  readonly limit: number;
+}
+
+/**
+ * The audit trail. There is no way to change or delete a record. Rejects with RelayError STORE_UNAVAILABLE when the
+ * store cannot be used.
+ */
+export interface AuditStore {
+  /** Writes a record that belongs to no change. */
+  add(record: AuditRecord): Promise<void>;
+  list(filter: AuditFilter): Promise<AuditRecord[]>;
+}

@@ -1,0 +1,209 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import {
+  type Connection,
+  DeleteConnectionResponse_Revocation as Revocation,
+  Connection_State as State,
+} from "../../gen/relay/admin/v1/connection_pb.js";
+import { postRest } from "../support/callers.js";
+import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
+import { type AdminClients, createAdminClients } from "./admin-bed.js";
+import { failure } from "./failure.js";
+
+const ACTIVE = State.ACTIVE;
+const ENDED = State.REAUTHORIZATION_REQUIRED;
+
+let harness: Harness;
+let application: TestApplication;
+beforeAll(async () => {
+  harness = await startHarness({
+    providers: [{ name: "shop", aliases: ["store"], apiOrigins: ["https://{shop}.example.com"] }],
+  });
+  application = await harness.createApplication();
+});
+afterAll(() => harness.close());
+
+describe.each(["connect", "grpc"] as const)("ConnectionService over %s", (protocol) => {
+  let connections: AdminClients["connections"];
+  beforeAll(() => {
+    connections = createAdminClients(harness, protocol).connections;
+  });
+
+  it("stores tokens that no answer has and calls use, and ends them at the provider", async () => {
+    const key = { publicKey: application.publicKey, userId: `ada/${protocol} é`, providerName: "sandbox" };
+    const tokens = harness.sandbox.issueToken();
+    const put = await connections.putConnection({ ...key, tokenResponse: JSON.stringify(tokens) });
+    expect(put).toMatchObject({ ...key, state: ACTIVE, hasRefreshToken: true, createTime: expect.anything() });
+    const shown = await connections.getConnection(key);
+    expect(shown).toEqual(put);
+    for (const token of [tokens.access_token, tokens.refresh_token])
+      expect(JSON.stringify(Object.values(shown), printed)).not.toContain(token);
+    const call = { url: `${harness.sandbox.origin}/me`, method: "GET" };
+    expect((await postRest(harness.url, { ...key, call })).text).toContain('"pincStatus":"success"');
+    await harness.putClient(application);
+    expect(await connections.deleteConnection(key)).toMatchObject({ revocation: Revocation.REVOKED });
+    expect((await postRest(harness.url, { ...key, call })).text).toContain("INVALID_OAUTHID");
+    for (const told of await Promise.all(
+      [connections.getConnection(key), connections.deleteConnection(key)].map(failure),
+    ))
+      expect(told).toMatchObject({ code: "NotFound" });
+    await connections.putConnection({ ...key, tokenResponse: '{"access_token":"a"}' });
+    const skipped = await connections.deleteConnection({ ...key, skipRevocation: true });
+    expect(skipped.revocation).toBe(Revocation.SKIPPED);
+  });
+
+  it.each([
+    [{ tokenResponse: "" }, "token_response", "is missing"],
+    [{ tokenResponse: "CANARY" }, "token_response", "is not one"],
+    [{ tokenResponse: '{"access_token":"CANARY é"}' }, "token_response", "access_token"],
+    [{ tokenResponse: `{"access_token":"${"CANARY".repeat(11_000)}"}` }, "token_response", "64 KiB"],
+    [{ userId: "" }, "user_id", "is missing"],
+    [{ userId: "u".repeat(257) }, "user_id", "is longer"],
+    [{ originParameters: {} }, "origin_parameters.shop", "is missing"],
+  ])("refuses %o, names the field and quotes nothing", async (patch, field, problem) => {
+    const key = { publicKey: application.publicKey, userId: "eve", providerName: "store" };
+    const whole = { ...key, originParameters: { shop: "acme" }, tokenResponse: '{"access_token":"a"}' };
+    const told = await failure(connections.putConnection({ ...whole, ...patch }));
+    expect(told).toEqual({ code: "InvalidArgument", field, message: expect.stringContaining(problem) });
+    expect(told.message).not.toContain("CANARY");
+  });
+
+  it.each([{ publicKey: "nobody's" }, { providerName: "nothing" }])("stores nothing for %o", async (patch) => {
+    const key = { publicKey: application.publicKey, userId: "eve", providerName: "sandbox", ...patch };
+    const call = connections.putConnection({ ...key, tokenResponse: '{"access_token":"a"}' });
+    expect(await failure(call)).toMatchObject({ code: "NotFound" });
+  });
+
+  it("still deletes what is stored for a provider that is gone", async () => {
+    await harness.connect(application, "ada", { providerName: "gone" });
+    const key = { publicKey: application.publicKey, userId: "ada", providerName: "gone" };
+    const { revocation } = await connections.deleteConnection(key);
+    expect(revocation).toBe(Revocation.NOT_SUPPORTED);
+  });
+});
+
+describe("ListConnections", () => {
+  const USERS = 700;
+  let own: TestApplication;
+  let connections: AdminClients["connections"];
+
+  /** Four connections for each user: two states at each of two providers. */
+  beforeAll(async () => {
+    ({ connections } = createAdminClients(harness));
+    own = await harness.createApplication();
+    const { store } = harness;
+    const tokens = {
+      accessToken: Buffer.of(1),
+      idToken: undefined,
+      tokenType: "Bearer",
+      scope: "",
+      originParameters: {},
+    };
+    for (let user = 0; user < USERS; user++) {
+      for (const [providerName, expiresAt] of [
+        ["github", undefined],
+        ["sandbox", 2],
+        ["shop", Date.now() + 3_600_000],
+        ["zoom", 2],
+      ] as const) {
+        const refreshToken = providerName === "zoom" ? Buffer.of(2) : undefined;
+        const key = { applicationId: own.id, userId: `user-${user}`, providerName };
+        const connection = {
+          id: randomUUID(),
+          ...key,
+          ...tokens,
+          refreshToken,
+          state: "ACTIVE",
+          obtainedAt: 1,
+          expiresAt,
+        } as const;
+        await store.connections.put(connection, 1);
+      }
+    }
+    await harness.connect(application, "someone else");
+  }, 60_000);
+
+  async function listAll(filter: Parameters<typeof connections.listConnections>[0], pageSize = 1000) {
+    const found: Connection[] = [];
+    let pageToken = "";
+    let pages = 0;
+    do {
+      const page = await connections.listConnections({ publicKey: own.publicKey, ...filter, pageSize, pageToken });
+      expect(page.connections.length).toBeLessThanOrEqual(pageSize);
+      found.push(...page.connections);
+      pageToken = page.nextPageToken;
+      pages += 1;
+    } while (pageToken !== "");
+    const keys = found.map(({ userId, providerName }) => `${userId} ${providerName}`);
+    expect(new Set(keys).size).toBe(keys.length);
+    return { found, keys, pages };
+  }
+
+  it("gives each of thousands once, in order", async () => {
+    const { found, keys, pages } = await listAll({}, 300);
+    expect([found.length, pages]).toEqual([USERS * 4, 10]);
+    expect(keys).toEqual(keys.toSorted());
+    expect(found.every(({ publicKey }) => publicKey === own.publicKey)).toBe(true);
+  });
+
+  it.each([
+    ["a user", { userId: "user-7" }, 4],
+    ["a prefix", { userIdPrefix: "user-69" }, 11 * 4],
+    ["a provider", { providerName: "github" }, USERS],
+    ["an alias", { providerName: "store" }, USERS],
+    ["connections that ended without a word", { state: ENDED }, USERS],
+    ["connections that can be used", { state: ACTIVE }, USERS * 3],
+    ["all together", { userIdPrefix: "user-6", providerName: "sandbox", state: ENDED }, 111],
+    ["nobody", { userId: "user-" }, 0],
+  ])("filters by %s", async (_what, filter, count) => {
+    const { found, keys } = await listAll(filter, 250);
+    expect(found).toHaveLength(count);
+    expect(keys).toEqual(keys.toSorted());
+    if ("state" in filter) expect(found.every(({ state }) => state === filter.state)).toBe(true);
+  });
+
+  it("lists over all applications", async () => {
+    const { found } = await listAll({ publicKey: "" });
+    expect(found.filter(({ publicKey }) => publicKey === own.publicKey)).toHaveLength(USERS * 4);
+    expect(found.map(({ userId }) => userId)).toContain("someone else");
+  });
+
+  it("goes on where it stood, whatever comes and goes meanwhile", async () => {
+    const { publicKey } = own;
+    const first = await connections.listConnections({ publicKey, userIdPrefix: "user-3", pageSize: 5 });
+    const last = first.connections.at(-1) ?? expect.fail();
+    await harness.store.connections.delete(
+      { applicationId: own.id, userId: last.userId, providerName: last.providerName },
+      1,
+    );
+    await harness.connect(own, "user-2-late", { providerName: "github" });
+    onTestFinished(
+      async () =>
+        void (await harness.store.connections.delete(
+          { applicationId: own.id, userId: "user-2-late", providerName: "github" },
+          1,
+        )),
+    );
+    const { nextPageToken: pageToken } = first;
+    const second = await connections.listConnections({ publicKey, userIdPrefix: "user-3", pageSize: 3, pageToken });
+    expect(second.connections.map(({ userId, providerName }) => `${userId} ${providerName}`)).toEqual([
+      "user-30 sandbox",
+      "user-30 shop",
+      "user-30 zoom",
+    ]);
+  });
+
+  it.each([
+    [{ publicKey: "", userId: "u" }, "public_key"],
+    [{ publicKey: "", userIdPrefix: "u" }, "public_key"],
+    [{ userId: "u", userIdPrefix: "u" }, "user_id_prefix"],
+  ])("refuses %o", async (patch, field) => {
+    const call = connections.listConnections({ publicKey: own.publicKey, ...patch });
+    expect(await failure(call)).toMatchObject({ code: "InvalidArgument", field });
+  });
+});
+
+/** JSON has no bigint. */
+function printed(_key: string, value: unknown): unknown {
+  return typeof value === "bigint" ? String(value) : value;
+}
