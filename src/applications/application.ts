@@ -20,6 +20,8 @@ export interface Application {
   /** Most calls a minute for each connection; 0: no limit. */
   readonly connectionCallsPerMinute: number;
   readonly state: "ACTIVE" | "DISABLED";
+  /** Until when headers and bodies of its calls are captured, in milliseconds since the epoch; 0: never. */
+  readonly captureUntil: number;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
   readonly updatedAt: number;
@@ -37,6 +39,7 @@ export type ApplicationPatch = Partial<
     | "callsPerMinute"
     | "connectionCallsPerMinute"
     | "state"
+    | "captureUntil"
     | "privateKeyHash"
   >
 >;
@@ -54,7 +57,7 @@ export interface ApplicationStore {
   create(application: Application): Promise<void>;
   /** Resolves to the changed application, undefined when there is none with this public key. */
   update(publicKey: string, patch: ApplicationPatch, now: number): Promise<Application | undefined>;
-  /** Also deletes the application's connections. Resolves to false when there was none. */
+  /** Also deletes the application's connections and the records of its calls. Resolves to false when there was none. */
   delete(publicKey: string): Promise<boolean>;
 }
 

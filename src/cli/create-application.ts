@@ -33,6 +33,7 @@ export async function createApplication(
     publicKey,
     privateKeyHash: sealPrivateKeyHash(sealer, id, privateKey),
     state: "ACTIVE",
+    captureUntil: 0,
     createdAt: now,
     updatedAt: now,
   };

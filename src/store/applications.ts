@@ -7,6 +7,7 @@ import {
 } from "../applications/application.js";
 import { type ApplicationRow, applicationFromRow, rowFromApplication } from "./application-row.js";
 import type { Attempt } from "./attempt.js";
+import type { CallsFile } from "./calls-file.js";
 import { prepareDeleteApplication } from "./delete-application.js";
 import type { RowCaches } from "./row-cache.js";
 import { isUniqueViolation } from "./sqlite-error.js";
@@ -15,7 +16,11 @@ import { isUniqueViolation } from "./sqlite-error.js";
 const MAX_KEPT = 1000;
 
 /** Applications in SQLite. */
-export function createApplicationStore(db: Database.Database, attempt: Attempt, caches: RowCaches): ApplicationStore {
+export function createApplicationStore(
+  db: Database.Database,
+  attempt: Attempt,
+  { caches, calls }: { readonly caches: RowCaches; readonly calls: Pick<CallsFile, "deleteOf"> },
+): ApplicationStore {
   const kept = caches.create<Application>(MAX_KEPT);
   const findByPublicKey = prepareFindByPublicKey(db);
   const listsOrigin = prepareListsOrigin(db);
@@ -28,7 +33,7 @@ export function createApplicationStore(db: Database.Database, attempt: Attempt, 
     list: () => attempt.read(list),
     create: (application) => attempt.write(() => create(application)),
     update: (publicKey, patch, now) => attempt.write(() => update(publicKey, patch, now)),
-    delete: prepareDeleteApplication(db, attempt),
+    delete: prepareDeleteApplication(db, attempt, calls),
   };
 }
 
@@ -55,9 +60,9 @@ function prepareList(db: Database.Database) {
 function prepareCreate(db: Database.Database) {
   const statement = db.prepare<[ApplicationRow]>(`
     INSERT INTO applications (id, name, public_key, private_key_hash, caller_auth, allowed_origins, allowed_addresses,
-      allowed_redirect_uris, calls_per_minute, connection_calls_per_minute, state, created_at, updated_at)
+      allowed_redirect_uris, calls_per_minute, connection_calls_per_minute, state, capture_until, created_at, updated_at)
     VALUES (:id, :name, :public_key, :private_key_hash, :caller_auth, :allowed_origins, :allowed_addresses,
-      :allowed_redirect_uris, :calls_per_minute, :connection_calls_per_minute, :state, :created_at, :updated_at)`);
+      :allowed_redirect_uris, :calls_per_minute, :connection_calls_per_minute, :state, :capture_until, :created_at, :updated_at)`);
   return (application: Application): void => {
     try {
       statement.run(rowFromApplication(application));
@@ -84,6 +89,7 @@ function prepareUpdate(db: Database.Database) {
       calls_per_minute = coalesce(:calls_per_minute, calls_per_minute),
       connection_calls_per_minute = coalesce(:connection_calls_per_minute, connection_calls_per_minute),
       state = coalesce(:state, state),
+      capture_until = coalesce(:capture_until, capture_until),
       updated_at = :now
     WHERE public_key = :public_key RETURNING *`);
   return (publicKey: string, patch: ApplicationPatch, now: number): Application | undefined => {
@@ -99,6 +105,7 @@ function prepareUpdate(db: Database.Database) {
       calls_per_minute: patch.callsPerMinute ?? null,
       connection_calls_per_minute: patch.connectionCallsPerMinute ?? null,
       state: patch.state ?? null,
+      capture_until: patch.captureUntil ?? null,
     });
     if (row !== undefined && patch.privateKeyHash !== undefined) deleteTickets.run(row.id);
     return row && applicationFromRow(row);

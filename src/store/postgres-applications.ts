@@ -47,7 +47,8 @@ const CREATE = createStatement<PostgresApplicationRow>(
   "create_application",
   `INSERT INTO applications (${APPLICATION_COLUMNS})
    VALUES (:id, :name, :public_key, :private_key_hash, :caller_auth, :allowed_origins, :allowed_addresses,
-     :allowed_redirect_uris, :calls_per_minute, :connection_calls_per_minute, :state, :created_at, :updated_at)`,
+     :allowed_redirect_uris, :calls_per_minute, :connection_calls_per_minute, :state, :capture_until,
+     :created_at, :updated_at)`,
 );
 
 /** With a private key ends what was begun with it, as applications.ts says of SQLite. */
@@ -69,6 +70,7 @@ const UPDATE = createStatement<object, PostgresApplicationRow>(
      calls_per_minute = coalesce(:calls_per_minute, calls_per_minute),
      connection_calls_per_minute = coalesce(:connection_calls_per_minute, connection_calls_per_minute),
      state = coalesce(:state, state),
+     capture_until = coalesce(:capture_until, capture_until),
      updated_at = :now
    WHERE public_key = :public_key RETURNING ${APPLICATION_COLUMNS}`,
 );
@@ -104,6 +106,7 @@ async function update(
     calls_per_minute: patch.callsPerMinute ?? null,
     connection_calls_per_minute: patch.connectionCallsPerMinute ?? null,
     state: patch.state ?? null,
+    capture_until: patch.captureUntil ?? null,
   });
   if (row !== undefined && patch.privateKeyHash !== undefined) await run(DELETE_TICKETS, { id: row.id });
   return row && applicationFromPostgres(row);

@@ -3,6 +3,8 @@ import { RelayError } from "../errors.js";
 import type { StoreState } from "./inspect-store.js";
 import { cachedApplications, cachedConnections, createLookupCache } from "./lookup-cache.js";
 import { createPostgresApplicationStore } from "./postgres-applications.js";
+import { createPostgresCallStore } from "./postgres-call-blocks.js";
+import { createPostgresCaptureStore } from "./postgres-captures.js";
 import { createPostgresConnectionStore } from "./postgres-connections.js";
 import type { PostgresError } from "./postgres-error.js";
 import { openErrorFrom } from "./postgres-error.js";
@@ -104,6 +106,8 @@ function storeOver(session: Session, now: () => number, close: () => Promise<voi
     oauthClients: createPostgresOAuthClientStore(session),
     tickets: createPostgresTicketStore(session),
     webhooks: createPostgresWebhookStore(session),
+    calls: createPostgresCallStore(session),
+    captures: createPostgresCaptureStore(session),
     keyChecks: createPostgresKeyCheckStore(session, now),
     sealedRows: createPostgresSealedRows(session),
     ready: () => session.read(async ({ run }) => void (await run(PROBE, {}))),
