@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { addApp } from "./app.js";
 import { addCall } from "./call.js";
+import { addCalls } from "./calls.js";
 import { addClient } from "./client.js";
 import { addConfig } from "./config.js";
 import { addConnection } from "./connection.js";
@@ -47,6 +48,7 @@ function createProgram(): Command {
     addConnection,
     addWebhook,
     addCall,
+    addCalls,
     addKey,
     addDb,
     addConfig,
