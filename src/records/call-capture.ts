@@ -2,6 +2,7 @@ import { createRedactor, type Redactor } from "../telemetry/redact.js";
 import type { Secret } from "../tokens/secret.js";
 import type { CaptureContent, CapturedRequest, CapturedResponse, HeaderPairs } from "./capture-content.js";
 import { captureBody } from "./captured-body.js";
+import { credentialValues } from "./credential-values.js";
 import { maskField, maskParameters } from "./mask-text.js";
 import { MASKED } from "./sensitive-name.js";
 
@@ -68,7 +69,8 @@ export class CallCapture {
 
   /** Everything, redacted and bounded. */
   content({ response, message }: EndToCapture): CaptureContent {
-    const redactor = createRedactor(this.#secrets.map((secret) => secret.reveal()));
+    const secrets = this.#secrets.map((secret) => secret.reveal());
+    const redactor = createRedactor([...secrets, ...credentialValues(this.#request.headers, this.#request.url)]);
     return {
       request: this.#requestWith(redactor),
       response: response && this.#responseWith(response, redactor),
@@ -96,7 +98,7 @@ export class CallCapture {
     const bytes = Math.max(body.length, this.#chunkBytes);
     return {
       statusCode,
-      headers: headers.map(([name, value]) => [name, maskField(name, value)]),
+      headers: headers.map(([name, value]) => [name, maskField(name, redactor.text(value))]),
       body: captured(beginning, bytes, headers, redactor),
     };
   }
