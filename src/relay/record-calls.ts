@@ -72,7 +72,7 @@ function bytesOf(data: AnswerData): Uint8Array {
     case "text":
       return Buffer.from(data.text);
     case "json":
-      return data.text;
+      return data.text.concat();
     case "binary":
     case "body":
       return data.bytes;
