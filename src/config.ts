@@ -39,6 +39,9 @@ export interface Config {
   readonly logLevel: (typeof LOG_LEVELS)[number];
   readonly metrics: "on" | "off";
   readonly traces: "on" | "off";
+  readonly callRecords: "on" | "off";
+  readonly callRecordsPerApplication: number;
+  readonly callRecordsDays: number;
   readonly deadlineMs: number;
   readonly connectTimeoutMs: number;
   readonly maxRequestBytes: number;
@@ -124,6 +127,17 @@ export const SETTINGS = [
   doc("RELAY_LOG_LEVEL", "info", `one of ${LOG_LEVELS.join(", ")}; info has one line per call`),
   doc("RELAY_METRICS", "on", "on or off; counts and times for GET /metrics on the operators' port"),
   doc("RELAY_TRACES", "off", "on or off; spans of calls for an OpenTelemetry SDK that is loaded beside the relay"),
+  doc(
+    "RELAY_CALL_RECORDS",
+    "on",
+    "on or off; the last calls of each application, for relay calls and the operators' port",
+  ),
+  doc(
+    "RELAY_CALL_RECORDS_PER_APPLICATION",
+    "10000",
+    "calls of each application that are recorded; the oldest make room. About two megabytes",
+  ),
+  doc("RELAY_CALL_RECORDS_DAYS", "7", "how long a call stays recorded; a week is enough to look into a complaint"),
   doc("RELAY_DEADLINE_MS", "30000", "a call ends by then; below the 150 s after which clients repeat a call"),
   doc("RELAY_CONNECT_TIMEOUT_MS", "5000", "DNS, TCP and TLS to a provider; a healthy one needs far less"),
   doc("RELAY_MAX_REQUEST_BYTES", String(10 * MIB), "largest request body; room for a file as base64"),
@@ -218,6 +232,9 @@ function configFromEnv(read: Reader, env: Readonly<Record<string, string | undef
     metrics: read("RELAY_METRICS", parseOneOf("on", "off"), "on or off"),
     traces: read("RELAY_TRACES", parseOneOf("off", "on"), "on or off"),
     logLevel: read("RELAY_LOG_LEVEL", parseOneOf(...LOG_LEVELS), `one of ${LOG_LEVELS.join(", ")}`),
+    callRecords: read("RELAY_CALL_RECORDS", parseOneOf("on", "off"), "on or off"),
+    callRecordsPerApplication: integer("RELAY_CALL_RECORDS_PER_APPLICATION", 100, 1_000_000),
+    callRecordsDays: integer("RELAY_CALL_RECORDS_DAYS", 1, 365),
     deadlineMs: integer("RELAY_DEADLINE_MS", 100, 120_000),
     connectTimeoutMs: integer("RELAY_CONNECT_TIMEOUT_MS", 50, 60_000),
     maxRequestBytes: integer("RELAY_MAX_REQUEST_BYTES", 1024, 1024 * MIB),

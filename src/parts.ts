@@ -10,6 +10,7 @@ import type { Config } from "./config.js";
 import { packageVersion } from "./package-version.js";
 import { loadProviders } from "./providers/catalog.js";
 import type { ProviderCatalog } from "./providers/provider.js";
+import { type CallRecording, recordCalls } from "./record-calls.js";
 import { createRelayLog, type RelayLog } from "./relay/trace.js";
 import { createServiceMetrics, type ServiceMetrics } from "./service-metrics.js";
 import { hasStore, openStore } from "./store/open-store.js";
@@ -18,7 +19,6 @@ import { verifyKeys } from "./store/verify-keys.js";
 import { createCallLog } from "./telemetry/call-log.js";
 import { createTracing } from "./telemetry/call-spans.js";
 import { describeError } from "./telemetry/log.js";
-import type { Metrics } from "./telemetry/metrics.js";
 import { createBreaker } from "./tokens/breaker.js";
 import { loadKeyring } from "./tokens/keyring.js";
 import { createRenewer, type Renewer } from "./tokens/renewer.js";
@@ -56,6 +56,7 @@ export interface Parts {
   readonly renewer: Renewer;
   /** Undefined when they are switched off. */
   readonly metrics: ServiceMetrics | undefined;
+  readonly recording: CallRecording;
   readonly authorization: AuthorizationOptions;
   /** Where this process listens, once it does: no call may go there. */
   readonly selfAddresses: SelfAddress[];
@@ -97,7 +98,10 @@ export async function openParts(
   const upstream = createUpstream({ ...wayOut, maxResponseBytes: config.maxResponseBytes });
   const webhookUpstream = createUpstream({ ...wayOut, maxResponseBytes: MAX_RECEIVER_ANSWER_BYTES });
   closers.push(async () => void (await Promise.all([upstream.close(), webhookUpstream.close()])));
-  const log = relayLogFor(config, options.logger, metrics);
+  const fault = faultLog(options.logger, metrics);
+  const recording = recordCalls({ config, store, sealer, logger: options.logger, onFault: fault });
+  closers.push(() => recording.close());
+  const log = relayLogFor(config, options.logger, { fault, metrics, recording });
   const made = { store, sealer, catalog, providerFiles, upstream, metrics, log, logger: options.logger };
   const self = { publicUrl: config.publicUrl };
   const authorization = authorizationFor(made, () => self.publicUrl);
@@ -105,7 +109,7 @@ export async function openParts(
   const { connections } = store;
   const sweep = startSweep({ connections, renewer, onFault: (error) => log.fault("sweep", error) });
   closers.push(() => sweep.close());
-  return { ...made, webhookUpstream, self, authorization, renewer, selfAddresses };
+  return { ...made, recording, webhookUpstream, self, authorization, renewer, selfAddresses };
 }
 
 type Made = Pick<Parts, "store" | "sealer" | "catalog" | "upstream" | "metrics" | "log" | "logger">;
@@ -150,15 +154,26 @@ function renewerFor({ store, sealer, catalog, upstream, metrics, log, logger }: 
   });
 }
 
-function relayLogFor({ traces }: Config, logger: Logger, metrics: Metrics | undefined): RelayLog {
-  const log = createCallLog(logger);
+function relayLogFor(
+  { traces }: Config,
+  logger: Logger,
+  to: {
+    readonly fault: RelayLog["fault"];
+    readonly metrics: ServiceMetrics | undefined;
+    readonly recording: CallRecording;
+  },
+): RelayLog {
   return createRelayLog({
-    sinks: metrics === undefined ? [log] : [log, metrics.call],
-    fault(where, error) {
-      // What single clients send is theirs: it must not flood the log.
-      logger[CLIENT_FAULTS.has(where) ? "debug" : "error"]({ where, ...describeError(error) }, "fault");
-      metrics?.fault(where);
-    },
+    sinks: [createCallLog(logger), to.metrics?.call, to.recording.sink].filter((sink) => sink !== undefined),
+    fault: to.fault,
     startSpans: traces === "on" ? createTracing(packageVersion()) : undefined,
   });
+}
+
+function faultLog(logger: Logger, metrics: ServiceMetrics | undefined): RelayLog["fault"] {
+  return (where, error) => {
+    // What single clients send is theirs: it must not flood the log.
+    logger[CLIENT_FAULTS.has(where) ? "debug" : "error"]({ where, ...describeError(error) }, "fault");
+    metrics?.fault(where);
+  };
 }

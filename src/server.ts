@@ -85,7 +85,7 @@ function probeFor({ store, sealer }: Parts): () => Promise<void> {
 }
 
 function relayFor(parts: Parts, rateLimiter: RateLimiter): Relay {
-  const { store, sealer, catalog, upstream, log, renewer, authorization } = parts;
+  const { store, sealer, catalog, upstream, log, renewer, authorization, recording } = parts;
   return createRelay({
     now: Date.now,
     applications: store.lookups.applications,
@@ -95,6 +95,7 @@ function relayFor(parts: Parts, rateLimiter: RateLimiter): Relay {
     tokens: createTokenSource({ sealer, connections: store.connections, renewer, now: Date.now }),
     upstream,
     rateLimiter,
+    capturing: recording.capturing,
     redactorFor: createRedactors(),
     newBoundary: () => `relay${randomBytes(18).toString("hex")}`,
     log,

@@ -3,6 +3,7 @@ import { packageVersion } from "../package-version.js";
 import { addApp } from "./app.js";
 import { addAudit } from "./audit.js";
 import { addCall } from "./call.js";
+import { addCalls } from "./calls.js";
 import { addClient } from "./client.js";
 import { addConfig } from "./config.js";
 import { addConnection } from "./connection.js";
@@ -49,6 +50,7 @@ function createProgram(): Command {
     addWebhook,
     addCall,
     addAudit,
+    addCalls,
     addKey,
     addDb,
     addConfig,

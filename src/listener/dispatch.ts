@@ -1,5 +1,6 @@
 import { ServerResponse } from "node:http";
 import { constants } from "node:http2";
+import { createCallIds } from "../call-id.js";
 import { answerPlain, type HttpRequest, type HttpResponse } from "./exchange.js";
 import { createHostMemory } from "./host.js";
 import { identify } from "./identity.js";
@@ -26,8 +27,9 @@ export function createDispatch(spoken: 1 | 2, limits: ListenerLimits, handler: H
     answerFault(res);
   };
   const acceptsHost = createHostMemory();
+  const newCallId = createCallIds(Date.now);
   return (expectation, req, res) => {
-    identify(req, res);
+    identify(req, res, newCallId);
     const refusal = decideRequest(spoken, req.httpVersionMajor, req.rawHeaders, limits, acceptsHost);
     if (refusal !== undefined) return answer(res, refusal.status, refusal.text);
     if (expectation === "unknown") return answer(res, 417, "This expectation is not supported; leave Expect out.");

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { parseTraceContext, type TraceContext } from "../trace-context.js";
 import type { HttpRequest, HttpResponse } from "./exchange.js";
 import { NamedResponse, REQUEST_ID } from "./named-response.js";
@@ -23,9 +22,9 @@ interface Identified {
 }
 
 /** Names a request, and its answer whoever writes it. */
-export function identify(request: HttpRequest, response: HttpResponse): void {
+export function identify(request: HttpRequest, response: HttpResponse, newCallId: () => string): void {
   const { [REQUEST_ID]: given, traceparent, tracestate } = request.headers;
-  const callId = randomUUID();
+  const callId = newCallId();
   const requestId = typeof given === "string" && SANE_ID.test(given) ? given : callId;
   const traceContext =
     traceparent === undefined ? undefined : parseTraceContext(String(traceparent), textOf(tracestate));

@@ -1,6 +1,7 @@
 import { placeCredential } from "../providers/credential.js";
 import { fillPlaceholders } from "../providers/placeholder.js";
-import type { HeaderPairs } from "../providers/provider.js";
+import type { HeaderPairs, Provider } from "../providers/provider.js";
+import type { CallCapture } from "../records/call-capture.js";
 import type { Secret } from "../tokens/secret.js";
 import type { CurrentToken, TokenSource } from "../tokens/token-source.js";
 import type { UpstreamAnswer, UpstreamRequest } from "../upstream/request.js";
@@ -96,13 +97,28 @@ async function send<Answer extends UpstreamAnswer>(
     connectionId: current.connection.id,
     allowPrivateNetwork: provider.allowPrivateNetwork,
   };
+  const secrets = idToken === undefined ? [current.token] : [current.token, idToken];
   noteSent(trace, request);
+  if (trace.capture !== undefined) captureRequest(trace.capture, request, secrets, provider);
   try {
     const answer = await sender.send(request, allowed);
     noteAnswered(trace, answer.statusCode);
-    return { answer, secrets: idToken === undefined ? [current.token] : [current.token, idToken] };
+    return { answer, secrets };
   } catch (error) {
     noteUnanswered(trace, error);
     throw error;
   }
+}
+
+/** As it is sent; whatever holds the token is masked. */
+function captureRequest(
+  capture: CallCapture,
+  { method, origin, path, headers, body }: UpstreamRequest,
+  secrets: readonly Secret[],
+  { credential }: Provider,
+): void {
+  const pairs: Array<readonly [string, string]> = [];
+  for (let at = 0; at + 1 < headers.length; at += 2) pairs.push([headers[at] as string, headers[at + 1] as string]);
+  const credentialField = credential.kind === "header" ? credential.name : undefined;
+  capture.noteSent({ method, url: origin + path, headers: pairs, body }, secrets, credentialField);
 }

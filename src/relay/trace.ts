@@ -1,11 +1,14 @@
 import { RelayError } from "../errors.js";
+import type { EgressAllowed } from "../providers/egress.js";
+import type { CallCapture } from "../records/call-capture.js";
 import type { CallRecord } from "../telemetry/call-log.js";
 import type { CallSpans, SpanMethod, StartSpans } from "../telemetry/call-spans.js";
 import type { UpstreamRequest } from "../upstream/request.js";
 import type { CallOrigin } from "./call.js";
+import type { CheckedCall } from "./checked-call.js";
 import type { AnswerData, Outcome } from "./outcome.js";
 
-/** What is learned of a call on its way; becomes its log line, its counts and its spans. */
+/** What is learned of a call on its way; becomes its log line, its counts, its spans and its record. */
 export interface CallTrace {
   readonly origin: CallOrigin;
   /** Undefined unless traces are on. */
@@ -19,8 +22,14 @@ export interface CallTrace {
   method: string | undefined;
   upstreamOrigin: string | undefined;
   requestBytes: number;
-  /** Milliseconds that the call waited for tokens. */
+  /** What is sent, and where to, as far as that was allowed. */
+  checked: CheckedCall | undefined;
+  egress: EgressAllowed | undefined;
+  /** Undefined unless the call is being captured. */
+  capture: CallCapture | undefined;
+  /** Milliseconds that the call waited for tokens, and for its turn among the calls to an origin. */
   tokenMs: number | undefined;
+  queueMs: number | undefined;
   providerMs: number | undefined;
   /** Milliseconds until the head of a streamed answer. */
   headMs: number | undefined;
@@ -39,10 +48,13 @@ export interface RelayLog {
   fault(where: string, error: unknown): void;
 }
 
+/** Hears of calls that have ended; must not throw. */
+export type CallSink = (record: CallRecord, trace: CallTrace, outcome: Outcome) => void;
+
 /** Who hears of calls. */
 export interface RelayLogOptions {
-  /** Each is told of every call that has ended; none may throw. */
-  readonly sinks: ReadonlyArray<(record: CallRecord) => void>;
+  /** Each is told of every call that has ended. */
+  readonly sinks: readonly CallSink[];
   readonly fault: RelayLog["fault"];
   /** Undefined: no spans are made. */
   readonly startSpans: StartSpans | undefined;
@@ -55,7 +67,7 @@ export function createRelayLog({ sinks, fault, startSpans }: RelayLogOptions): R
     begin: (origin, method) => createCallTrace(origin, startSpans?.(origin, method)),
     call(trace, outcome) {
       const record = recordFrom(trace, outcome);
-      for (const sink of sinks) sink(record);
+      for (const sink of sinks) sink(record, trace, outcome);
       trace.spans?.end(record);
     },
   };
@@ -72,7 +84,11 @@ function createCallTrace(origin: CallOrigin, spans: CallSpans | undefined): Call
     method: undefined,
     upstreamOrigin: undefined,
     requestBytes: 0,
+    checked: undefined,
+    egress: undefined,
+    capture: undefined,
     tokenMs: undefined,
+    queueMs: undefined,
     providerMs: undefined,
     headMs: undefined,
     streamedBytes: 0,
@@ -120,6 +136,12 @@ export function noteUnanswered(trace: CallTrace, error: unknown): void {
 function reasonOf(error: unknown): string {
   if (error instanceof RelayError) return error.reason;
   return error instanceof Error ? error.name : typeof error;
+}
+
+/** Bytes of the body are handed on. */
+export function noteStreamed(trace: CallTrace, bytes: Uint8Array): void {
+  trace.streamedBytes += bytes.length;
+  trace.capture?.noteChunk(bytes);
 }
 
 function recordFrom(trace: CallTrace, outcome: Outcome): CallRecord {

@@ -4,6 +4,8 @@ import type { StoreState } from "./inspect-store.js";
 import { cachedApplications, cachedConnections, createLookupCache } from "./lookup-cache.js";
 import { createPostgresApplicationStore } from "./postgres-applications.js";
 import { createPostgresAuditStore } from "./postgres-audit-records.js";
+import { createPostgresCallStore } from "./postgres-call-blocks.js";
+import { createPostgresCaptureStore } from "./postgres-captures.js";
 import { createPostgresConnectionStore } from "./postgres-connections.js";
 import { countConnections } from "./postgres-count-connections.js";
 import type { PostgresError } from "./postgres-error.js";
@@ -108,6 +110,8 @@ function storeOver(session: Session, now: () => number, close: () => Promise<voi
     tickets: createPostgresTicketStore(session),
     webhooks: createPostgresWebhookStore(session),
     audit: createPostgresAuditStore(session),
+    calls: createPostgresCallStore(session),
+    captures: createPostgresCaptureStore(session),
     keyChecks: createPostgresKeyCheckStore(session, now),
     sealedRows: createPostgresSealedRows(session),
     countConnections: () => countConnections(session),

@@ -1,6 +1,8 @@
 import type { ApplicationStore } from "../applications/application.js";
 import type { AuditStore } from "../audit.js";
 import type { TicketStore } from "../authorization/ticket.js";
+import type { CallStore } from "../records/call-store.js";
+import type { CaptureStore } from "../records/capture-store.js";
 import type { ConnectionStore } from "../tokens/connection.js";
 import type { OAuthClientStore } from "../tokens/oauth-client.js";
 import type { WebhookStore } from "../webhooks/webhook-store.js";
@@ -23,6 +25,8 @@ export interface Store {
   readonly tickets: TicketStore;
   readonly webhooks: WebhookStore;
   readonly audit: AuditStore;
+  readonly calls: CallStore;
+  readonly captures: CaptureStore;
   readonly keyChecks: KeyCheckStore;
   readonly lookups: Lookups;
   /** Everything that is sealed, for verify-keys.ts and reseal.ts. */
