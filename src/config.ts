@@ -37,6 +37,9 @@ export interface Config {
   readonly workers: number;
   readonly httpStatus: "envelope" | "mirror";
   readonly logLevel: (typeof LOG_LEVELS)[number];
+  readonly callRecords: "on" | "off";
+  readonly callRecordsPerApplication: number;
+  readonly callRecordsDays: number;
   readonly deadlineMs: number;
   readonly connectTimeoutMs: number;
   readonly maxRequestBytes: number;
@@ -120,6 +123,17 @@ export const SETTINGS = [
     "HTTP status of the JSON route: 200 for every envelope, or mirror the row's statusCode",
   ),
   doc("RELAY_LOG_LEVEL", "info", `one of ${LOG_LEVELS.join(", ")}; info has one line per call`),
+  doc(
+    "RELAY_CALL_RECORDS",
+    "on",
+    "on or off; the last calls of each application, for relay calls and the operators' port",
+  ),
+  doc(
+    "RELAY_CALL_RECORDS_PER_APPLICATION",
+    "10000",
+    "calls of each application that are recorded; the oldest make room. About two megabytes",
+  ),
+  doc("RELAY_CALL_RECORDS_DAYS", "7", "how long a call stays recorded; a week is enough to look into a complaint"),
   doc("RELAY_DEADLINE_MS", "30000", "a call ends by then; below the 150 s after which clients repeat a call"),
   doc("RELAY_CONNECT_TIMEOUT_MS", "5000", "DNS, TCP and TLS to a provider; a healthy one needs far less"),
   doc("RELAY_MAX_REQUEST_BYTES", String(10 * MIB), "largest request body; room for a file as base64"),
@@ -212,6 +226,9 @@ function configFromEnv(read: Reader, env: Readonly<Record<string, string | undef
     workers: read("RELAY_WORKERS", parseWorkers, `auto or a whole number from 1 to ${MAX_WORKERS}`),
     httpStatus: read("RELAY_HTTP_STATUS", parseOneOf("envelope", "mirror"), "envelope or mirror"),
     logLevel: read("RELAY_LOG_LEVEL", parseOneOf(...LOG_LEVELS), `one of ${LOG_LEVELS.join(", ")}`),
+    callRecords: read("RELAY_CALL_RECORDS", parseOneOf("on", "off"), "on or off"),
+    callRecordsPerApplication: integer("RELAY_CALL_RECORDS_PER_APPLICATION", 100, 1_000_000),
+    callRecordsDays: integer("RELAY_CALL_RECORDS_DAYS", 1, 365),
     deadlineMs: integer("RELAY_DEADLINE_MS", 100, 120_000),
     connectTimeoutMs: integer("RELAY_CONNECT_TIMEOUT_MS", 50, 60_000),
     maxRequestBytes: integer("RELAY_MAX_REQUEST_BYTES", 1024, 1024 * MIB),

@@ -9,6 +9,7 @@ import { createTokenEndpoint } from "./authorization/token-endpoint.js";
 import type { Config } from "./config.js";
 import { loadProviders } from "./providers/catalog.js";
 import type { ProviderCatalog } from "./providers/provider.js";
+import { type CallRecording, recordCalls } from "./record-calls.js";
 import { createRelayLog, type RelayLog } from "./relay/trace.js";
 import { hasStore, openStore } from "./store/open-store.js";
 import type { Store } from "./store/store.js";
@@ -50,6 +51,7 @@ export interface Parts {
   /** The way out to receivers of webhooks: a large answer of theirs is of no use, and their sockets are not the calls'. */
   readonly webhookUpstream: Upstream;
   readonly renewer: Renewer;
+  readonly recording: CallRecording;
   readonly authorization: AuthorizationOptions;
   /** Where this process listens, once it does: no call may go there. */
   readonly selfAddresses: SelfAddress[];
@@ -90,7 +92,10 @@ export async function openParts(
   const upstream = createUpstream({ ...wayOut, maxResponseBytes: config.maxResponseBytes });
   const webhookUpstream = createUpstream({ ...wayOut, maxResponseBytes: MAX_RECEIVER_ANSWER_BYTES });
   closers.push(async () => void (await Promise.all([upstream.close(), webhookUpstream.close()])));
-  const log = relayLogFor(options.logger);
+  const fault = faultLog(options.logger);
+  const recording = recordCalls({ config, store, sealer, logger: options.logger, onFault: fault });
+  closers.push(() => recording.close());
+  const log = createRelayLog(createCallLog(options.logger), fault, recording.sink ? [recording.sink] : []);
   const made = { store, sealer, catalog, providerFiles, upstream, log, logger: options.logger };
   const self = { publicUrl: config.publicUrl };
   const authorization = authorizationFor(made, () => self.publicUrl);
@@ -98,7 +103,7 @@ export async function openParts(
   const { connections } = store;
   const sweep = startSweep({ connections, renewer, onFault: (error) => log.fault("sweep", error) });
   closers.push(() => sweep.close());
-  return { ...made, webhookUpstream, self, authorization, renewer, selfAddresses };
+  return { ...made, recording, webhookUpstream, self, authorization, renewer, selfAddresses };
 }
 
 type Made = Pick<Parts, "store" | "sealer" | "catalog" | "upstream" | "log" | "logger">;
@@ -143,9 +148,8 @@ function renewerFor({ store, sealer, catalog, upstream, log, logger }: Made): Re
   });
 }
 
-function relayLogFor(logger: Logger): RelayLog {
-  return createRelayLog(createCallLog(logger), (where, error) =>
+function faultLog(logger: Logger): RelayLog["fault"] {
+  return (where, error) =>
     // What single clients send is theirs: it must not flood the log.
-    logger[CLIENT_FAULTS.has(where) ? "debug" : "error"]({ where, ...describeError(error) }, "fault"),
-  );
+    logger[CLIENT_FAULTS.has(where) ? "debug" : "error"]({ where, ...describeError(error) }, "fault");
 }

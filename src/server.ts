@@ -1,8 +1,9 @@
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { RelayService } from "../gen/relay/v1/relay_pb.js";
 import { createAddressMatcher } from "./address-list.js";
 import { listenForOperators } from "./admin-port.js";
+import { createCallIds } from "./call-id.js";
 import type { Config } from "./config.js";
 import { deliverWebhooks } from "./deliver-webhooks.js";
 import { createLane } from "./lane/lane.js";
@@ -83,7 +84,7 @@ function probeFor({ store, sealer }: Parts): () => Promise<void> {
 }
 
 function relayFor(parts: Parts, rateLimiter: RateLimiter): Relay {
-  const { store, sealer, catalog, upstream, log, renewer, authorization } = parts;
+  const { store, sealer, catalog, upstream, log, renewer, authorization, recording } = parts;
   return createRelay({
     now: Date.now,
     applications: store.lookups.applications,
@@ -93,6 +94,7 @@ function relayFor(parts: Parts, rateLimiter: RateLimiter): Relay {
     tokens: createTokenSource({ sealer, connections: store.connections, renewer, now: Date.now }),
     upstream,
     rateLimiter,
+    capturing: recording.capturing,
     redactorFor: createRedactors(),
     newBoundary: () => `relay${randomBytes(18).toString("hex")}`,
     log,
@@ -131,7 +133,7 @@ function handlersFor(
     allowedOrigins: async (publicKey: string) =>
       (await lookups.applications.findByPublicKey(publicKey))?.allowedOrigins ?? [],
     clientAddress: createClientAddress(createAddressMatcher(config.trustedProxies)),
-    newCallId: randomUUID,
+    newCallId: createCallIds(Date.now),
     maxRequestBytes: config.maxRequestBytes,
     deadlineMs: config.deadlineMs,
     budget: createBudget(config),

@@ -23,6 +23,8 @@ export interface Application {
   /** Most calls a minute for each connection; 0: no limit. */
   readonly connectionCallsPerMinute: number;
   readonly state: "ACTIVE" | "DISABLED";
+  /** Until when headers and bodies of its calls are captured, in milliseconds since the epoch; 0: never. */
+  readonly captureUntil: number;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
   readonly updatedAt: number;
@@ -40,6 +42,7 @@ export type ApplicationPatch = Partial<
     | "callsPerMinute"
     | "connectionCallsPerMinute"
     | "state"
+    | "captureUntil"
     | "privateKeyHash"
   >
 >;
@@ -60,6 +63,8 @@ export interface ApplicationPage {
  */
 export interface ApplicationStore {
   findByPublicKey(publicKey: string): Promise<Application | undefined>;
+  /** The public key of an application, by its id. */
+  publicKeyOf(id: string): Promise<string | undefined>;
   /** Whether any active application lists this browser origin (for a preflight that names no application). */
   listsOrigin(origin: string): Promise<boolean>;
   list(): Promise<Application[]>;
@@ -77,8 +82,8 @@ export interface ApplicationStore {
     options?: ChangeOptions<Application>,
   ): Promise<Application | undefined>;
   /**
-   * Also deletes the application's connections. Resolves to false when there was none. Rejects with
-   * ChangedMeanwhileError.
+   * Also deletes the application's connections and the records of its calls. Resolves to false when there was none.
+   * Rejects with ChangedMeanwhileError.
    */
   delete(publicKey: string, options?: ChangeOptions<Application>): Promise<boolean>;
 }

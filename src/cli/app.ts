@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { addAppCapture } from "./app-capture.js";
 import { addAppCreate } from "./app-create.js";
 import { addAppDelete } from "./app-delete.js";
 import { addAppList } from "./app-list.js";
@@ -14,5 +15,6 @@ export function addApp(program: Command): void {
     about: "Manage applications: who may call.",
     examples: ['relay app create "My application"', "relay app list"],
   });
-  for (const add of [addAppCreate, addAppList, addAppShow, addAppUpdate, addAppRotateKey, addAppDelete]) add(group);
+  for (const add of [addAppCreate, addAppList, addAppShow, addAppUpdate, addAppCapture, addAppRotateKey, addAppDelete])
+    add(group);
 }

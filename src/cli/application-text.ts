@@ -19,6 +19,7 @@ export function jsonFromApplication(application: Application) {
     allowedAddresses,
     allowedRedirectUris,
     state,
+    captureUntil,
     createdAt,
     updatedAt,
   } = application;
@@ -33,6 +34,7 @@ export function jsonFromApplication(application: Application) {
     callsPerMinute,
     connectionCallsPerMinute,
     state,
+    captureUntil: captureUntil > Date.now() ? new Date(captureUntil).toISOString() : null,
     createdAt: new Date(createdAt).toISOString(),
     updatedAt: new Date(updatedAt).toISOString(),
   };
@@ -40,7 +42,8 @@ export function jsonFromApplication(application: Application) {
 
 /** An application for a person. */
 export function textFromApplication(application: Application): string {
-  const { publicKey, name, callerAuth, allowedOrigins, allowedAddresses, state } = jsonFromApplication(application);
+  const { publicKey, name, callerAuth, allowedOrigins, allowedAddresses, state, captureUntil } =
+    jsonFromApplication(application);
   return textFields([
     ["name", name],
     ["public key", publicKey],
@@ -51,6 +54,7 @@ export function textFromApplication(application: Application): string {
     ["redirects to", application.allowedRedirectUris.join(", ") || "nowhere"],
     ["calls a minute", callsText(application.callsPerMinute)],
     ["  per connection", callsText(application.connectionCallsPerMinute)],
+    ["calls captured", captureUntil === null ? "no" : `until ${captureUntil}`],
     ["created", new Date(application.createdAt).toISOString()],
     ["updated", new Date(application.updatedAt).toISOString()],
   ]);

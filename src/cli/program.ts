@@ -3,6 +3,7 @@ import { Command, CommanderError } from "commander";
 import { addApp } from "./app.js";
 import { addAudit } from "./audit.js";
 import { addCall } from "./call.js";
+import { addCalls } from "./calls.js";
 import { addClient } from "./client.js";
 import { addConfig } from "./config.js";
 import { addConnection } from "./connection.js";
@@ -48,6 +49,7 @@ function createProgram(): Command {
     addConnection,
     addWebhook,
     addCall,
+    addCalls,
     addAudit,
     addKey,
     addDb,

@@ -5,6 +5,7 @@ import { RelayError } from "../errors.js";
 import { decideBoundOrigin, decideEgress, type EgressAllowed } from "../providers/egress.js";
 import { requirePlaceholders } from "../providers/placeholder.js";
 import type { Provider, ProviderCatalog } from "../providers/provider.js";
+import type { Capturing } from "../records/capturing.js";
 import type { Connection, ConnectionStore } from "../tokens/connection.js";
 import type { Call } from "./call.js";
 import { type CheckedCall, checkCall } from "./checked-call.js";
@@ -16,6 +17,8 @@ export interface AllowanceOptions extends CallerOptions {
   readonly catalog: ProviderCatalog;
   readonly connections: Pick<ConnectionStore, "find">;
   readonly rateLimiter: RateLimiter;
+  /** Undefined: no call is captured. */
+  readonly capturing: Capturing | undefined;
   /** A fresh multipart boundary (RFC 2046 section 5.1.1). */
   readonly newBoundary: () => string;
 }
@@ -38,10 +41,12 @@ export async function requireAllowedCall(
 ): Promise<AllowedCall> {
   requireCallerIds(call);
   const application = await requireApplication(options, call, trace);
+  if (application.captureUntil > 0) beginCapture(options, application, call, trace);
   requireAllowedCaller(options, application, call, trace);
   if (application.callsPerMinute > 0) await requireRate(options, application.id, application.callsPerMinute);
   const provider = requireProvider(options, call, trace);
   const checked = checkCall(call.description, options.newBoundary);
+  trace.checked = checked;
   const egress = requireEgress(call.description.url, provider, trace);
   const connection = await requireConnection(options, application, call, provider);
   requireBoundOrigin(egress, connection, trace);
@@ -49,6 +54,11 @@ export async function requireAllowedCall(
   const { connectionCallsPerMinute } = application;
   if (connectionCallsPerMinute > 0) await requireRate(options, connection.id, connectionCallsPerMinute);
   return { call, trace, provider, checked, egress, connection };
+}
+
+function beginCapture({ capturing }: AllowanceOptions, application: Application, call: Call, trace: CallTrace): void {
+  const { method, url, headers, body, payload } = call.description;
+  trace.capture = capturing?.begin(application, () => ({ method, url, headers, body: body ?? payload }));
 }
 
 async function requireRate({ rateLimiter }: AllowanceOptions, key: string, callsPerMinute: number): Promise<void> {
@@ -74,6 +84,7 @@ function requireEgress(url: string, provider: Provider, trace: CallTrace): Egres
   const decision = decideEgress(url, provider);
   trace.rule = decision.rule;
   if (decision.result === "deny") throw new RelayError("URL_NOT_ALLOWED", decision.message);
+  trace.egress = decision;
   return decision;
 }
 

@@ -32,7 +32,7 @@ export interface Relay {
 /** Every protocol calls this, and nothing else, to perform a call. */
 export function createRelay(options: RelayOptions): Relay {
   const sender: Sender<UpstreamAnswer> = {
-    send: (request, { call }) => options.upstream.send(request, call),
+    send: (request, { call, trace }) => options.upstream.send(request, call, trace),
     discard: () => {},
   };
   return {

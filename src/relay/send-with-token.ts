@@ -1,13 +1,14 @@
 import { placeCredential } from "../providers/credential.js";
 import { fillPlaceholders } from "../providers/placeholder.js";
-import type { HeaderPairs } from "../providers/provider.js";
+import type { HeaderPairs, Provider } from "../providers/provider.js";
+import type { CallCapture } from "../records/call-capture.js";
 import type { Secret } from "../tokens/secret.js";
 import type { CurrentToken, TokenSource } from "../tokens/token-source.js";
 import type { UpstreamAnswer, UpstreamRequest } from "../upstream/request.js";
 import type { AllowedCall } from "./allowed-call.js";
 import { appendQuery } from "./query.js";
 import { isTokenRefused } from "./refusal.js";
-import { noteAnswered, noteSent } from "./trace.js";
+import { noteAnswered, noteSent, notingToken } from "./trace.js";
 
 /** What sending with a token needs. */
 export interface TokenOptions {
@@ -47,12 +48,14 @@ export async function sendWithToken<Answer extends UpstreamAnswer>(
   sender: Sender<Answer>,
 ): Promise<Sent<Answer>> {
   const { tokens, now } = options;
-  const used = await tokens.accessToken(allowed.connection, allowed.call);
+  const { call, trace } = allowed;
+  const used = await notingToken(trace, () => tokens.accessToken(allowed.connection, call));
   const sent = await send(options, allowed, used, sender);
   const isRefused = ({ answer }: Sent<Answer>, { connection: { obtainedAt } }: CurrentToken) =>
     isTokenRefused(allowed.provider, answer, now() - obtainedAt);
   if (!isRefused(sent, used)) return sent;
-  const other = await tokens.tokenAfterRefusal(used.connection, allowed.call).catch((error: unknown) => {
+  const renewed = notingToken(trace, () => tokens.tokenAfterRefusal(used.connection, call));
+  const other = await renewed.catch((error: unknown) => {
     sender.discard(sent.answer);
     throw error;
   });
@@ -92,11 +95,25 @@ async function send<Answer extends UpstreamAnswer>(
     connectionId: current.connection.id,
     allowPrivateNetwork: provider.allowPrivateNetwork,
   };
+  const secrets = idToken === undefined ? [current.token] : [current.token, idToken];
   noteSent(trace, request);
+  if (trace.capture !== undefined) captureRequest(trace.capture, request, secrets, provider);
   try {
-    const answer = await sender.send(request, allowed);
-    return { answer, secrets: idToken === undefined ? [current.token] : [current.token, idToken] };
+    return { answer: await sender.send(request, allowed), secrets };
   } finally {
     noteAnswered(trace);
   }
+}
+
+/** As it is sent; whatever holds the token is masked. */
+function captureRequest(
+  capture: CallCapture,
+  { method, origin, path, headers, body }: UpstreamRequest,
+  secrets: readonly Secret[],
+  { credential }: Provider,
+): void {
+  const pairs: Array<readonly [string, string]> = [];
+  for (let at = 0; at + 1 < headers.length; at += 2) pairs.push([headers[at] as string, headers[at + 1] as string]);
+  const credentialField = credential.kind === "header" ? credential.name : undefined;
+  capture.noteSent({ method, url: origin + path, headers: pairs, body }, secrets, credentialField);
 }

@@ -26,7 +26,7 @@ const NOTHING = Buffer.alloc(0);
 export function createStreamSender(upstream: Upstream): Sender<StreamedAnswer> {
   return {
     async send(request, allowed) {
-      const stream = await upstream.stream(request, allowed.call);
+      const stream = await upstream.stream(request, allowed.call, allowed.trace);
       try {
         const { statusCode, rawHeaders } = stream;
         const body = speaksOfToken(allowed, stream) ? await startOf(stream.body) : NOTHING;

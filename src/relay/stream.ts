@@ -16,7 +16,7 @@ import {
 import type { RelayOptions } from "./relay.js";
 import { sendWithToken } from "./send-with-token.js";
 import { createStreamSender, type StreamedAnswer } from "./stream-sender.js";
-import { type CallTrace, createCallTrace } from "./trace.js";
+import { type CallTrace, createCallTrace, noteStreamed } from "./trace.js";
 
 /** One piece of an answer: the head, then chunks; a failure is the last one, with or without a head before it. */
 export type StreamPart =
@@ -86,11 +86,11 @@ async function* partsFrom(
     yield { kind: "head", head };
     for await (const piece of startedWith(body.concat(), stream.body)) {
       const bytes = redacting.push(piece);
-      trace.streamedBytes += bytes.length;
+      noteStreamed(trace, bytes);
       if (bytes.length > 0) yield { kind: "chunk", bytes };
     }
     const bytes = redacting.end();
-    trace.streamedBytes += bytes.length;
+    noteStreamed(trace, bytes);
     if (bytes.length > 0) yield { kind: "chunk", bytes };
   } finally {
     stream.close();

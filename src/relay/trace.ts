@@ -1,9 +1,12 @@
-import type { CallLog } from "../telemetry/call-log.js";
+import type { EgressAllowed } from "../providers/egress.js";
+import type { CallCapture } from "../records/call-capture.js";
+import type { CallLog, CallRecord } from "../telemetry/call-log.js";
 import type { UpstreamRequest } from "../upstream/request.js";
 import type { CallOrigin } from "./call.js";
+import type { CheckedCall } from "./checked-call.js";
 import type { AnswerData, Outcome } from "./outcome.js";
 
-/** What is learned of a call on its way; becomes its log line. */
+/** What is learned of a call on its way; becomes its log line and its record. */
 export interface CallTrace {
   readonly origin: CallOrigin;
   applicationId: string | undefined;
@@ -15,6 +18,14 @@ export interface CallTrace {
   method: string | undefined;
   upstreamOrigin: string | undefined;
   requestBytes: number;
+  /** What is sent, and where to, as far as that was allowed. */
+  checked: CheckedCall | undefined;
+  egress: EgressAllowed | undefined;
+  /** Undefined unless the call is being captured. */
+  capture: CallCapture | undefined;
+  /** Milliseconds that the call waited for tokens, and for its turn among the calls to an origin. */
+  tokenMs: number | undefined;
+  queueMs: number | undefined;
   providerMs: number | undefined;
   /** Bytes of the body that were handed on as they came. */
   streamedBytes: number;
@@ -40,10 +51,25 @@ export function createCallTrace(origin: CallOrigin): CallTrace {
     method: undefined,
     upstreamOrigin: undefined,
     requestBytes: 0,
+    checked: undefined,
+    egress: undefined,
+    capture: undefined,
+    tokenMs: undefined,
+    queueMs: undefined,
     providerMs: undefined,
     streamedBytes: 0,
     sentAt: 0,
   };
+}
+
+/** The time that passes until `token` settles is the wait for a token; the time of a second wait is added. */
+export async function notingToken<T>(trace: CallTrace, token: () => Promise<T>): Promise<T> {
+  const startedAt = performance.now();
+  try {
+    return await token();
+  } finally {
+    trace.tokenMs = (trace.tokenMs ?? 0) + performance.now() - startedAt;
+  }
 }
 
 /** A request is sent to the provider. */
@@ -59,27 +85,43 @@ export function noteAnswered(trace: CallTrace): void {
   trace.providerMs = (trace.providerMs ?? 0) + performance.now() - trace.sentAt;
 }
 
-/** Turns traces into log lines. */
-export function createRelayLog(log: CallLog, fault: RelayLog["fault"]): RelayLog {
+/** Bytes of the body are handed on. */
+export function noteStreamed(trace: CallTrace, bytes: Uint8Array): void {
+  trace.streamedBytes += bytes.length;
+  trace.capture?.noteChunk(bytes);
+}
+
+/** Hears of calls that have ended; must not throw. */
+export type CallSink = (record: CallRecord, trace: CallTrace, outcome: Outcome) => void;
+
+/** Turns traces into log lines, and tells `sinks` of them. */
+export function createRelayLog(log: CallLog, fault: RelayLog["fault"], sinks: readonly CallSink[] = []): RelayLog {
   return {
     fault,
-    call: (trace, outcome) =>
-      log({
-        callId: trace.origin.callId,
-        surface: trace.origin.surface,
-        applicationId: trace.applicationId,
-        provider: trace.provider,
-        method: trace.method,
-        origin: trace.upstreamOrigin,
-        status: outcome.result === "success" ? outcome.answer.statusCode : outcome.statusCode,
-        errorType: outcome.result === "error" ? outcome.errorType : undefined,
-        rule: trace.rule,
-        cause: trace.cause,
-        totalMs: performance.now() - trace.origin.startedAt,
-        providerMs: trace.providerMs,
-        requestBytes: trace.requestBytes,
-        responseBytes: trace.streamedBytes + sizeOf(outcome.answer?.data),
-      }),
+    call(trace, outcome) {
+      const record = recordFrom(trace, outcome);
+      log(record);
+      for (const sink of sinks) sink(record, trace, outcome);
+    },
+  };
+}
+
+function recordFrom(trace: CallTrace, outcome: Outcome): CallRecord {
+  return {
+    callId: trace.origin.callId,
+    surface: trace.origin.surface,
+    applicationId: trace.applicationId,
+    provider: trace.provider,
+    method: trace.method,
+    origin: trace.upstreamOrigin,
+    status: outcome.result === "success" ? outcome.answer.statusCode : outcome.statusCode,
+    errorType: outcome.result === "error" ? outcome.errorType : undefined,
+    rule: trace.rule,
+    cause: trace.cause,
+    totalMs: performance.now() - trace.origin.startedAt,
+    providerMs: trace.providerMs,
+    requestBytes: trace.requestBytes,
+    responseBytes: trace.streamedBytes + sizeOf(outcome.answer?.data),
   };
 }
 

@@ -13,6 +13,7 @@ export interface ApplicationRow {
   readonly calls_per_minute: number;
   readonly connection_calls_per_minute: number;
   readonly state: Application["state"];
+  readonly capture_until: number;
   readonly created_at: number;
   readonly updated_at: number;
 }
@@ -32,6 +33,7 @@ export function applicationFromRow(row: ApplicationRow): Application {
     callsPerMinute: row.calls_per_minute,
     connectionCallsPerMinute: row.connection_calls_per_minute,
     state: row.state,
+    captureUntil: row.capture_until,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   };
@@ -50,6 +52,7 @@ export function rowFromApplication(application: Application): ApplicationRow {
     calls_per_minute: application.callsPerMinute,
     connection_calls_per_minute: application.connectionCallsPerMinute,
     state: application.state,
+    capture_until: application.captureUntil,
     created_at: application.createdAt,
     updated_at: application.updatedAt,
   };

@@ -11,6 +11,7 @@ import { type ChangeOptions, requireCurrent } from "../change-options.js";
 import { type ApplicationRow, applicationFromRow, rowFromApplication } from "./application-row.js";
 import type { Attempt } from "./attempt.js";
 import { prepareWriteAudit, type WriteAudit } from "./audit-records.js";
+import type { CallsFile } from "./calls-file.js";
 import { prepareDeleteApplication } from "./delete-application.js";
 import { rangeOfPrefix } from "./key-range.js";
 import type { RowCaches } from "./row-cache.js";
@@ -20,9 +21,14 @@ import { isUniqueViolation } from "./sqlite-error.js";
 const MAX_KEPT = 1000;
 
 /** Applications in SQLite. */
-export function createApplicationStore(db: Database.Database, attempt: Attempt, caches: RowCaches): ApplicationStore {
+export function createApplicationStore(
+  db: Database.Database,
+  attempt: Attempt,
+  { caches, calls }: { readonly caches: RowCaches; readonly calls: Pick<CallsFile, "deleteOf"> },
+): ApplicationStore {
   const kept = caches.create<Application>(MAX_KEPT);
   const findByPublicKey = prepareFindByPublicKey(db);
+  const publicKeyOf = db.prepare<[string], string>("SELECT public_key FROM applications WHERE id = ?").pluck();
   const listsOrigin = prepareListsOrigin(db);
   const list = prepareList(db);
   const page = preparePage(db);
@@ -31,12 +37,13 @@ export function createApplicationStore(db: Database.Database, attempt: Attempt, 
   const update = prepareUpdate(db, findByPublicKey, writeAudit);
   return {
     findByPublicKey: (publicKey) => attempt.read(() => kept.find(publicKey, () => findByPublicKey(publicKey))),
+    publicKeyOf: (id) => attempt.read(() => publicKeyOf.get(id)),
     listsOrigin: (origin) => attempt.read(() => listsOrigin(origin)),
     list: () => attempt.read(list),
     page: (asked) => attempt.read(() => page(asked)),
     create: (application, audit) => attempt.write(() => create(application, audit)),
     update: (publicKey, patch, now, options = {}) => attempt.write(() => update(publicKey, patch, now, options)),
-    delete: prepareDeleteApplication(db, attempt, { find: findByPublicKey, writeAudit }),
+    delete: prepareDeleteApplication(db, attempt, { find: findByPublicKey, writeAudit, calls }),
   };
 }
 
@@ -73,9 +80,9 @@ function preparePage(db: Database.Database) {
 function prepareCreate(db: Database.Database, writeAudit: WriteAudit) {
   const statement = db.prepare<[ApplicationRow]>(`
     INSERT INTO applications (id, name, public_key, private_key_hash, caller_auth, allowed_origins, allowed_addresses,
-      allowed_redirect_uris, calls_per_minute, connection_calls_per_minute, state, created_at, updated_at)
+      allowed_redirect_uris, calls_per_minute, connection_calls_per_minute, state, capture_until, created_at, updated_at)
     VALUES (:id, :name, :public_key, :private_key_hash, :caller_auth, :allowed_origins, :allowed_addresses,
-      :allowed_redirect_uris, :calls_per_minute, :connection_calls_per_minute, :state, :created_at, :updated_at)`);
+      :allowed_redirect_uris, :calls_per_minute, :connection_calls_per_minute, :state, :capture_until, :created_at, :updated_at)`);
   return (application: Application, audit: AuditEntry | undefined): void => {
     try {
       statement.run(rowFromApplication(application));
@@ -107,6 +114,7 @@ function prepareUpdate(
       calls_per_minute = coalesce(:calls_per_minute, calls_per_minute),
       connection_calls_per_minute = coalesce(:connection_calls_per_minute, connection_calls_per_minute),
       state = coalesce(:state, state),
+      capture_until = coalesce(:capture_until, capture_until),
       updated_at = :now
     WHERE public_key = :public_key RETURNING *`);
   return (
@@ -137,5 +145,6 @@ function parametersFrom(patch: ApplicationPatch): Record<string, unknown> {
     calls_per_minute: patch.callsPerMinute ?? null,
     connection_calls_per_minute: patch.connectionCallsPerMinute ?? null,
     state: patch.state ?? null,
+    capture_until: patch.captureUntil ?? null,
   };
 }

@@ -3,10 +3,11 @@ import { MIGRATION_1 } from "./migration-1.js";
 import { MIGRATION_2 } from "./migration-2.js";
 import { MIGRATION_3 } from "./migration-3.js";
 import { MIGRATION_4 } from "./migration-4.js";
+import { MIGRATION_5 } from "./migration-5.js";
 import { StoreOpenError } from "./store-open-error.js";
 
 /** In order; number n brings a database from version n-1 to n. One that was released is never changed. */
-const MIGRATIONS: readonly string[] = [MIGRATION_1, MIGRATION_2, MIGRATION_3, MIGRATION_4];
+export const MIGRATIONS: readonly string[] = [MIGRATION_1, MIGRATION_2, MIGRATION_3, MIGRATION_4, MIGRATION_5];
 
 /**
  * Applies the migrations that a database has not seen. All of them or none: they run in one write transaction, which

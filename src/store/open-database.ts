@@ -1,39 +1,52 @@
 import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import Database from "better-sqlite3";
-import { assertKnownVersion, migrate } from "./migrate.js";
+import { assertKnownVersion, MIGRATIONS, migrate } from "./migrate.js";
 import { isBusy, openErrorFrom } from "./sqlite-error.js";
 import { StoreOpenError } from "./store-open-error.js";
 
 /** A wait for a lock blocks the event loop (threats A04), so it is short; attempt.ts tries again without blocking. */
 const BUSY_TIMEOUT_MS = 250;
-/** At start nothing else runs yet, and another process may be migrating. */
-const START_TIMEOUT_MS = 5_000;
+/** Name, value to set, value to find afterwards. */
+type Pragma = readonly [name: string, value: string, expected: string | number];
+
+/** What a database file is for. */
+export interface DatabaseKind {
+  readonly pragmas: readonly Pragma[];
+  readonly migrations: readonly string[];
+  /** How long opening may hold the event loop up while another process has the file, in milliseconds. */
+  readonly startTimeoutMs: number;
+}
 
 /**
- * Name, value to set, value to find afterwards. FULL: the last commit survives a power loss, which a rotated refresh
- * token needs. secure_delete: deleted rows are overwritten. trusted_schema: a planted schema calls no functions.
+ * The store's own file. FULL: the last commit survives a power loss, which a rotated refresh token needs. secure_delete:
+ * deleted rows are overwritten. trusted_schema: a planted schema calls no functions.
  */
-const PRAGMAS = [
-  ["trusted_schema", "OFF", 0],
-  ["foreign_keys", "ON", 1],
-  ["secure_delete", "ON", 1],
-  ["journal_mode", "WAL", "wal"],
-  ["synchronous", "FULL", 2],
-] as const;
+const STORE: DatabaseKind = {
+  pragmas: [
+    ["trusted_schema", "OFF", 0],
+    ["foreign_keys", "ON", 1],
+    ["secure_delete", "ON", 1],
+    ["journal_mode", "WAL", "wal"],
+    ["synchronous", "FULL", 2],
+  ],
+  migrations: MIGRATIONS,
+  // Nothing else runs yet.
+  startTimeoutMs: 5_000,
+};
 
 /**
  * Opens the database file and brings it to this version's schema; creates it, with its folder, when there is none.
  * Database, WAL and shared memory are for the owner alone. Throws StoreOpenError, with nothing changed, when the file
  * is not ours or from a newer version.
  */
-export function openDatabase(path: string): Database.Database {
+export function openDatabase(path: string, kind = STORE): Database.Database {
   const file = databaseFile(path);
   let db: Database.Database | undefined;
   try {
     createFile(file);
-    db = new Database(file, { timeout: START_TIMEOUT_MS });
-    prepareWhileBusy(db, file);
+    db = new Database(file, { timeout: kind.startTimeoutMs });
+    prepareWhileBusy(db, file, kind);
     setPragma(db, file, "busy_timeout", BUSY_TIMEOUT_MS, BUSY_TIMEOUT_MS);
     return db;
   } catch (error) {
@@ -68,11 +81,11 @@ function closeToOthers(file: string): void {
 }
 
 /** SQLite does not wait for another process that changes to WAL at the same moment, whatever the busy timeout says. */
-function prepareWhileBusy(db: Database.Database, file: string): void {
-  const until = performance.now() + START_TIMEOUT_MS;
+function prepareWhileBusy(db: Database.Database, file: string, kind: DatabaseKind): void {
+  const until = performance.now() + kind.startTimeoutMs;
   for (let isPrepared = false; !isPrepared; ) {
     try {
-      prepareDatabase(db, file);
+      prepareDatabase(db, file, kind);
       isPrepared = true;
     } catch (error) {
       if (!isBusy(error) || performance.now() > until) throw error;
@@ -81,11 +94,11 @@ function prepareWhileBusy(db: Database.Database, file: string): void {
   }
 }
 
-function prepareDatabase(db: Database.Database, file: string): void {
-  assertKnownVersion(db, file);
+function prepareDatabase(db: Database.Database, file: string, { pragmas, migrations }: DatabaseKind): void {
+  assertKnownVersion(db, file, migrations);
   for (const ours of [file, `${file}-wal`, `${file}-shm`]) closeToOthers(ours);
-  for (const [name, value, expected] of PRAGMAS) setPragma(db, file, name, value, expected);
-  migrate(db, file);
+  for (const [name, value, expected] of pragmas) setPragma(db, file, name, value, expected);
+  migrate(db, file, migrations);
 }
 
 /** SQLite ignores a pragma it cannot honour without a word, so what holds afterwards is checked. */

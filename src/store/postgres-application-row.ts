@@ -3,7 +3,8 @@ import { type ApplicationRow, applicationFromRow, rowFromApplication } from "./a
 
 /** The columns of `applications`. */
 export const APPLICATION_COLUMNS = `id, name, public_key, private_key_hash, caller_auth, allowed_origins,
-  allowed_addresses, allowed_redirect_uris, calls_per_minute, connection_calls_per_minute, state, created_at, updated_at`;
+  allowed_addresses, allowed_redirect_uris, calls_per_minute, connection_calls_per_minute, state, capture_until,
+  created_at, updated_at`;
 
 /** A row of `applications`: what others write is kept as bytes, since PostgreSQL's text holds no NUL. */
 export type PostgresApplicationRow = Omit<ApplicationRow, "name" | "public_key"> & {

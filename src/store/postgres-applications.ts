@@ -25,6 +25,7 @@ import { createStatement } from "./postgres-statement.js";
 export function createPostgresApplicationStore(session: Session): ApplicationStore {
   return {
     findByPublicKey: (publicKey) => session.read((queries) => findByPublicKey(queries, publicKey)),
+    publicKeyOf: async (id) => (await session.read(({ first }) => first(PUBLIC_KEY, { id })))?.public_key.toString(),
     listsOrigin: async (origin) => (await session.read(({ first }) => first(LISTS_ORIGIN, { origin }))) !== undefined,
     list: async () => (await session.read(({ all }) => all(LIST, {}))).map(applicationFromPostgres),
     page: async (page) =>
@@ -39,6 +40,11 @@ export function createPostgresApplicationStore(session: Session): ApplicationSto
 const FIND = createStatement<{ public_key: Buffer }, PostgresApplicationRow>(
   "find_application",
   `SELECT ${APPLICATION_COLUMNS} FROM applications WHERE public_key = :public_key`,
+);
+
+const PUBLIC_KEY = createStatement<{ id: string }, { public_key: Buffer }>(
+  "find_public_key",
+  "SELECT public_key FROM applications WHERE id = :id",
 );
 
 const LISTS_ORIGIN = createStatement<{ origin: string }, unknown>(
@@ -62,7 +68,8 @@ const CREATE = createStatement<PostgresApplicationRow>(
   "create_application",
   `INSERT INTO applications (${APPLICATION_COLUMNS})
    VALUES (:id, :name, :public_key, :private_key_hash, :caller_auth, :allowed_origins, :allowed_addresses,
-     :allowed_redirect_uris, :calls_per_minute, :connection_calls_per_minute, :state, :created_at, :updated_at)`,
+     :allowed_redirect_uris, :calls_per_minute, :connection_calls_per_minute, :state, :capture_until,
+     :created_at, :updated_at)`,
 );
 
 /** With a private key ends what was begun with it, as applications.ts says of SQLite. */
@@ -84,6 +91,7 @@ const UPDATE = createStatement<object, PostgresApplicationRow>(
      calls_per_minute = coalesce(:calls_per_minute, calls_per_minute),
      connection_calls_per_minute = coalesce(:connection_calls_per_minute, connection_calls_per_minute),
      state = coalesce(:state, state),
+     capture_until = coalesce(:capture_until, capture_until),
      updated_at = :now
    WHERE public_key = :public_key RETURNING ${APPLICATION_COLUMNS}`,
 );
@@ -134,5 +142,6 @@ function parametersFrom(patch: ApplicationPatch): Record<string, unknown> {
     calls_per_minute: patch.callsPerMinute ?? null,
     connection_calls_per_minute: patch.connectionCallsPerMinute ?? null,
     state: patch.state ?? null,
+    capture_until: patch.captureUntil ?? null,
   };
 }

@@ -13,11 +13,18 @@ const DISABLE = createStatement<{ public_key: Buffer }, { id: string }>(
   "UPDATE applications SET state = 'DISABLED' WHERE public_key = :public_key RETURNING id",
 );
 
-const DELETE_SOME = ["connections", "tickets"].map((table) =>
+const TABLES = [
+  ["connections", "id"],
+  ["tickets", "id"],
+  ["call_captures", "id"],
+  ["call_blocks", "sequence"],
+] as const;
+
+const DELETE_SOME = TABLES.map(([table, key]) =>
   createStatement<{ id: string; batch: number }>(
     `delete_some_${table}`,
-    `DELETE FROM ${table} WHERE id IN
-       (SELECT id FROM ${table} WHERE application_id = :id ORDER BY id LIMIT :batch)`,
+    `DELETE FROM ${table} WHERE ${key} IN
+       (SELECT ${key} FROM ${table} WHERE application_id = :id ORDER BY ${key} LIMIT :batch)`,
   ),
 );
 
@@ -25,9 +32,9 @@ const DELETE_SOME = ["connections", "tickets"].map((table) =>
 const DELETE = createStatement<{ id: string }>("delete_application", "DELETE FROM applications WHERE id = :id");
 
 /**
- * Deletes an application with its connections. It is disabled first, so that no call comes through from then on, and
- * emptied in short transactions; a process that dies in between leaves a disabled application to delete again. The
- * audit trail has it from the first of them on.
+ * Deletes an application with its connections and the records of its calls. It is disabled first, so that no call comes
+ * through from then on, and emptied in short transactions; a process that dies in between leaves a disabled application to
+ * delete again. The audit trail has it from the first of them on.
  */
 export async function deleteApplication(
   session: Session,

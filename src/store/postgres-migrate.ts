@@ -1,12 +1,13 @@
 import { PostgresError } from "./postgres-error.js";
 import { POSTGRES_MIGRATION_1 } from "./postgres-migration-1.js";
 import { POSTGRES_MIGRATION_2 } from "./postgres-migration-2.js";
+import { POSTGRES_MIGRATION_3 } from "./postgres-migration-3.js";
 import type { Queries, Session } from "./postgres-session.js";
 import { createStatement } from "./postgres-statement.js";
 import { StoreOpenError } from "./store-open-error.js";
 
 /** In order; number n brings a database from version n-1 to n. One that was released is never changed. */
-const MIGRATIONS: readonly string[] = [POSTGRES_MIGRATION_1, POSTGRES_MIGRATION_2];
+const MIGRATIONS: readonly string[] = [POSTGRES_MIGRATION_1, POSTGRES_MIGRATION_2, POSTGRES_MIGRATION_3];
 
 const ENCODING = createStatement<object, { encoding: string }>(
   "server_encoding",

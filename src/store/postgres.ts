@@ -4,6 +4,8 @@ import type { StoreState } from "./inspect-store.js";
 import { cachedApplications, cachedConnections, createLookupCache } from "./lookup-cache.js";
 import { createPostgresApplicationStore } from "./postgres-applications.js";
 import { createPostgresAuditStore } from "./postgres-audit-records.js";
+import { createPostgresCallStore } from "./postgres-call-blocks.js";
+import { createPostgresCaptureStore } from "./postgres-captures.js";
 import { createPostgresConnectionStore } from "./postgres-connections.js";
 import type { PostgresError } from "./postgres-error.js";
 import { openErrorFrom } from "./postgres-error.js";
@@ -105,6 +107,8 @@ function storeOver(session: Session, now: () => number, close: () => Promise<voi
     oauthClients: createPostgresOAuthClientStore(session),
     tickets: createPostgresTicketStore(session),
     webhooks: createPostgresWebhookStore(session),
+    calls: createPostgresCallStore(session),
+    captures: createPostgresCaptureStore(session),
     audit: createPostgresAuditStore(session),
     keyChecks: createPostgresKeyCheckStore(session, now),
     sealedRows: createPostgresSealedRows(session),

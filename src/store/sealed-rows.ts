@@ -56,6 +56,14 @@ export const SEALED_TABLES: readonly SealedTable[] = [
     providerName: "''",
     columns: ["secret"],
   },
+  {
+    name: "call_captures",
+    applicationId: "application_id",
+    // The call's: a capture of one call is none of another.
+    userId: "id",
+    providerName: "''",
+    columns: ["content"],
+  },
 ];
 
 /** The sealed values of one row. */

@@ -1,6 +1,8 @@
 import { createApplicationStore } from "./applications.js";
 import { createAttempt } from "./attempt.js";
 import { createAuditStore } from "./audit-records.js";
+import { createCallsFile } from "./calls-file.js";
+import { createCaptureStore } from "./captures.js";
 import { createConnectionStore } from "./connections.js";
 import { createKeyCheckStore } from "./key-checks.js";
 import { createOAuthClientStore } from "./oauth-clients.js";
@@ -30,7 +32,9 @@ export function openSqliteStore(path: string, { now = Date.now }: SqliteStoreOpt
   // For tables of which no row is kept.
   const unkept = createAttempt(db, { forgetAll: () => {} });
   const probe = db.prepare("SELECT 1 FROM applications LIMIT 1");
-  const applications = createApplicationStore(db, attempt, caches);
+  const isApplication = db.prepare<[string]>("SELECT 1 FROM applications WHERE id = ?");
+  const calls = createCallsFile(path, (id) => isApplication.get(id) !== undefined);
+  const applications = createApplicationStore(db, attempt, { caches, calls });
   const connections = createConnectionStore(db, attempt, { caches, now });
   return {
     applications,
@@ -40,10 +44,15 @@ export function openSqliteStore(path: string, { now = Date.now }: SqliteStoreOpt
     oauthClients: createOAuthClientStore(db, attempt),
     tickets: createTicketStore(db, unkept),
     webhooks: createWebhookStore(db, unkept),
+    calls,
+    captures: createCaptureStore(db, unkept),
     audit: createAuditStore(db, unkept),
     keyChecks: createKeyCheckStore(db, attempt, now),
     sealedRows: createSealedRows(db, attempt),
     ready: () => attempt.read(() => void probe.get()),
-    close: () => void db.close(),
+    close() {
+      calls.close();
+      db.close();
+    },
   };
 }

@@ -1,6 +1,8 @@
 import type { ApplicationStore } from "../applications/application.js";
 import type { AuditStore } from "../audit.js";
 import type { TicketStore } from "../authorization/ticket.js";
+import type { CallStore } from "../records/call-store.js";
+import type { CaptureStore } from "../records/capture-store.js";
 import type { ConnectionStore } from "../tokens/connection.js";
 import type { OAuthClientStore } from "../tokens/oauth-client.js";
 import type { WebhookStore } from "../webhooks/webhook-store.js";
@@ -14,6 +16,8 @@ export interface Store {
   readonly oauthClients: OAuthClientStore;
   readonly tickets: TicketStore;
   readonly webhooks: WebhookStore;
+  readonly calls: CallStore;
+  readonly captures: CaptureStore;
   readonly audit: AuditStore;
   readonly keyChecks: KeyCheckStore;
   readonly lookups: Lookups;

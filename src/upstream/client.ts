@@ -90,13 +90,13 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   const shareOf = ({ connectionId }: UpstreamRequest) => (settings.sharesByConnection ? connectionId : "");
 
   return {
-    send(request, limits) {
+    send(request, limits, progress) {
       if (isClosed) return Promise.reject(relayError("closed"));
-      return new WholeExchange(request, shareOf(request), poolFor(request), settings).start(limits);
+      return new WholeExchange(request, shareOf(request), poolFor(request), settings).start(limits, progress);
     },
-    stream(request, limits) {
+    stream(request, limits, progress) {
       if (isClosed) return Promise.reject(relayError("closed"));
-      return new StreamedExchange(request, shareOf(request), poolFor(request), settings).start(limits);
+      return new StreamedExchange(request, shareOf(request), poolFor(request), settings).start(limits, progress);
     },
     async close() {
       isClosed = true;

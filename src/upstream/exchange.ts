@@ -4,7 +4,7 @@ import { deadlineError, type Failure, type Progress, relayError, relayErrorFrom 
 import { type AnswerFields, fieldsFromRaw } from "./fields.js";
 import type { Lane } from "./lane.js";
 import type { Pool, PooledCall } from "./pool.js";
-import type { UpstreamLimits, UpstreamRequest } from "./request.js";
+import type { RequestProgress, UpstreamLimits, UpstreamRequest } from "./request.js";
 
 /** How long an answer may take that is handed on as it comes, in milliseconds. */
 export interface StreamLimits {
@@ -47,6 +47,9 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
   #reject: ((reason: unknown) => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
   #signal: CallerSignal | undefined;
+  #learned: RequestProgress | undefined;
+  /** Since when it waits for its turn, in milliseconds of `performance.now()`. */
+  #waitsSince = 0;
   #isOver = false;
   #wasReadded = false;
   #interim = 0;
@@ -59,8 +62,11 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
   }
 
   /** Queues the request; settles as `Upstream` says. */
-  start({ deadline, signal }: UpstreamLimits): Promise<Answer> {
-    const remainingMs = deadline - performance.now();
+  start({ deadline, signal }: UpstreamLimits, learned?: RequestProgress): Promise<Answer> {
+    const now = performance.now();
+    const remainingMs = deadline - now;
+    this.#learned = learned;
+    this.#waitsSince = now;
     if (signal?.aborted === true) return Promise.reject(signal.reason);
     if (remainingMs <= 0) return Promise.reject(deadlineError("waiting"));
     return new Promise((resolve, reject) => {
@@ -74,6 +80,7 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
   }
 
   send(lane: Lane): void {
+    this.#noteWaited();
     this.progress = "dialling";
     const { path, method, headers, body } = this.request;
     // Member by member: nothing else may become an option of undici (threats N18).
@@ -123,6 +130,7 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
       // An idle socket ended before a byte was written to it. This is not a retry.
       this.#wasReadded = true;
       this.progress = "waiting";
+      this.#waitsSince = performance.now();
       this.pool.readd(this);
     } else {
       this.fail(relayErrorFrom(error, this.progress));
@@ -153,6 +161,7 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
   protected fail(reason: unknown): void {
     if (this.#isOver) return;
     const reject = this.#reject;
+    if (this.progress === "waiting") this.#noteWaited();
     this.end();
     // A call that was not written yet leaves its socket as it was.
     this.pool.remove(this, this.progress === "waiting");
@@ -180,6 +189,11 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
     this.#reject = undefined;
     clearTimeout(this.#timer);
     this.#signal?.removeEventListener("abort", this);
+  }
+
+  #noteWaited(): void {
+    if (this.#learned === undefined) return;
+    this.#learned.queueMs = (this.#learned.queueMs ?? 0) + performance.now() - this.#waitsSince;
   }
 
   #onInterim(): boolean {

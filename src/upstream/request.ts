@@ -61,6 +61,12 @@ export interface UpstreamLimits {
   readonly signal: CallerSignal | undefined;
 }
 
+/** What is learned of a request on its way. */
+export interface RequestProgress {
+  /** Milliseconds that it waited for its turn among the calls to its origin; added to what is there. */
+  queueMs: number | undefined;
+}
+
 /** The only way out to providers. */
 export interface Upstream {
   /**
@@ -70,11 +76,11 @@ export interface Upstream {
    * or OVERLOADED (no memory left for the answer), or INTERNAL_ERROR (the request cannot be written as HTTP);
    * rejects with the signal's reason when the caller is gone.
    */
-  send(request: UpstreamRequest, limits: UpstreamLimits): Promise<UpstreamAnswer>;
+  send(request: UpstreamRequest, limits: UpstreamLimits, progress?: RequestProgress): Promise<UpstreamAnswer>;
   /**
    * Sends one request and reads the head of the answer. Rejects as `send()` does, but knows no RESPONSE_TOO_LARGE:
    * however large the answer is, only some 64 KiB of it are here at a time.
    */
-  stream(request: UpstreamRequest, limits: UpstreamLimits): Promise<UpstreamStream>;
+  stream(request: UpstreamRequest, limits: UpstreamLimits, progress?: RequestProgress): Promise<UpstreamStream>;
   close(): Promise<void>;
 }

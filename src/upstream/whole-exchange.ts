@@ -2,7 +2,7 @@ import { type Bytes, bytesOf, type Chunks, createChunks } from "../chunks.js";
 import { decodeBody } from "./decode.js";
 import { Exchange, isChunkedOrNone } from "./exchange.js";
 import type { AnswerFields } from "./fields.js";
-import type { MemoryShare, UpstreamAnswer, UpstreamLimits } from "./request.js";
+import type { MemoryShare, RequestProgress, UpstreamAnswer, UpstreamLimits } from "./request.js";
 
 /** A body is held as it came and once more in the answer made of it. */
 const COPIES = 2;
@@ -18,9 +18,9 @@ export class WholeExchange extends Exchange<UpstreamAnswer> {
   #size = 0;
   readonly #chunks: Chunks = createChunks();
 
-  override start(limits: UpstreamLimits): Promise<UpstreamAnswer> {
+  override start(limits: UpstreamLimits, progress?: RequestProgress): Promise<UpstreamAnswer> {
     this.#memory = limits.memory;
-    return super.start(limits);
+    return super.start(limits, progress);
   }
 
   protected onHead(statusCode: number, fields: AnswerFields): boolean {

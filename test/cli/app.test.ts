@@ -46,6 +46,7 @@ describe("relay app", () => {
       callsPerMinute: 0,
       connectionCallsPerMinute: 0,
       state: "ACTIVE",
+      captureUntil: null,
       createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
       updatedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
     });

@@ -7,10 +7,13 @@ const COMMANDS = [
   "serve",
   "demo",
   "call",
+  "calls list",
+  "calls show",
   "app create",
   "app list",
   "app show",
   "app update",
+  "app capture",
   "app rotate-key",
   "app delete",
   "provider list",
@@ -30,7 +33,7 @@ const COMMANDS = [
 ];
 
 describe("relay --help", () => {
-  it.each(["", "app", "provider", "connection", "webhook", "audit", "key", "config", ...COMMANDS])(
+  it.each(["", "app", "calls", "provider", "connection", "webhook", "audit", "key", "config", ...COMMANDS])(
     "relay %s --help has an example",
     async (command) => {
       const result = await createFolder().run([...command.split(" ").filter(Boolean), "--help"]);

@@ -39,7 +39,7 @@ describe("migrate()", () => {
     const schema = schemaOf(raw);
     migrate(raw, at.path);
     expect(schemaOf(raw)).toEqual(schema);
-    expect([versionOf(raw), schema.length]).toEqual([4, expect.any(Number)]);
+    expect([versionOf(raw), schema.length]).toEqual([5, expect.any(Number)]);
     raw.close();
     at.open().close();
     expect(schemaOf(at.raw())).toEqual(schema);

@@ -74,6 +74,7 @@ export function applicationForTest(sealer: Sealer, patch: Partial<Application> =
     callsPerMinute: 0,
     connectionCallsPerMinute: 0,
     state: "ACTIVE",
+    captureUntil: 0,
     createdAt: NOW,
     updatedAt: NOW,
     ...patch,

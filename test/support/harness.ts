@@ -240,6 +240,7 @@ export async function createApplication(
     callsPerMinute: options.callsPerMinute ?? 0,
     connectionCallsPerMinute: options.connectionCallsPerMinute ?? 0,
     state: options.state ?? "ACTIVE",
+    captureUntil: 0,
     createdAt: Date.now(),
     updatedAt: Date.now(),
   });

@@ -1,0 +1,92 @@
+import { callsFromBlock } from "./call-block.js";
+import type { CallStore } from "./call-store.js";
+import type { StoredCall } from "./stored-call.js";
+import { Watcher } from "./watcher.js";
+
+/** Tells of calls as they end. */
+export interface CallWatch {
+  /**
+   * Begins to watch; undefined when too many do. To be ended by `close()`. What ends from now on comes, in order, of all
+   * relays that share the store.
+   */
+  open(isWanted: (call: StoredCall) => boolean): Promise<Watcher | undefined>;
+}
+
+/** What watching needs. */
+export interface CallWatchOptions {
+  readonly calls: Pick<CallStore, "lastSequence" | "listAfter">;
+  /** Hears once that the store cannot be read, until it can be again. */
+  readonly onFault: (error: unknown) => void;
+}
+
+/** With the half second that calls wait to be written, well within a second. Milliseconds. */
+const EVERY_MS = 250;
+/** Read at a time. */
+const BLOCKS = 16;
+/** Open consoles and scripts of a few operators. */
+const MAX_WATCHERS = 20;
+
+/** Looks for new blocks, once for all watchers, and only while there are some. */
+export function createCallWatch(options: CallWatchOptions): CallWatch {
+  return new Watch(options);
+}
+
+class Watch implements CallWatch {
+  readonly #options: CallWatchOptions;
+  readonly #watchers = new Set<Watcher>();
+  #lastSeen = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #isFailing = false;
+
+  constructor(options: CallWatchOptions) {
+    this.#options = options;
+  }
+
+  async open(isWanted: (call: StoredCall) => boolean): Promise<Watcher | undefined> {
+    if (this.#watchers.size >= MAX_WATCHERS) return undefined;
+    const watcher = new Watcher(isWanted, () => this.#watchers.delete(watcher));
+    this.#watchers.add(watcher);
+    try {
+      if (this.#timer === undefined) await this.#begin();
+      return watcher;
+    } catch (error) {
+      watcher.close();
+      throw error;
+    }
+  }
+
+  async #begin(): Promise<void> {
+    const last = await this.#options.calls.lastSequence();
+    if (this.#timer !== undefined) return;
+    this.#lastSeen = last;
+    this.#arm();
+  }
+
+  #arm(): void {
+    this.#timer = setTimeout(() => void this.#look(), EVERY_MS).unref();
+  }
+
+  async #look(): Promise<void> {
+    try {
+      await this.#readNew();
+      this.#isFailing = false;
+    } catch (error) {
+      if (!this.#isFailing) this.#options.onFault(error);
+      this.#isFailing = true;
+    }
+    if (this.#watchers.size > 0) this.#arm();
+    else this.#timer = undefined;
+  }
+
+  async #readNew(): Promise<void> {
+    for (;;) {
+      const blocks = await this.#options.calls.listAfter(this.#lastSeen, BLOCKS);
+      for (const block of blocks) {
+        const calls = callsFromBlock(block);
+        for (const watcher of this.#watchers) watcher.push(calls);
+        this.#lastSeen = block.sequence;
+      }
+      if (blocks.length < BLOCKS || this.#watchers.size === 0) return;
+    }
+  }
+}

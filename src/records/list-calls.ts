@@ -1,0 +1,67 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { callsFromBlock } from "./call-block.js";
+import type { CallStore } from "./call-store.js";
+import type { StoredCall } from "./stored-call.js";
+
+/** Which calls are wanted; what is undefined does not matter. */
+export interface CallFilter {
+  readonly applicationId: string | undefined;
+  readonly provider: string | undefined;
+  readonly errorType: string | undefined;
+}
+
+/** A place among the calls, which are listed from the newest to the oldest: behind this one of this block. */
+export interface CallPosition {
+  readonly sequence: number;
+  readonly index: number;
+}
+
+/** Some calls, and where the next ones begin. */
+export interface CallPage {
+  readonly calls: readonly StoredCall[];
+  /** Undefined when there are no more. */
+  readonly next: CallPosition | undefined;
+}
+
+/** Read at a time: some milliseconds of the event loop. */
+const BLOCKS = 16;
+/** Calls that are looked at for one page, which may then have fewer than asked for, or none (AIP-158). */
+const MAX_SCANNED = 20_000;
+
+/** Lists calls, newest first, up to `pageSize` of them. */
+export async function listCalls(
+  store: Pick<CallStore, "list">,
+  filter: CallFilter,
+  { pageSize, from }: { readonly pageSize: number; readonly from: CallPosition | undefined },
+): Promise<CallPage> {
+  const calls: StoredCall[] = [];
+  let at = from;
+  for (let scanned = 0; scanned < MAX_SCANNED; await nextTurn()) {
+    // The block that a page ended in is read again.
+    const beforeSequence = at && at.sequence + 1;
+    const blocks = await store.list({ applicationId: filter.applicationId, beforeSequence, limit: BLOCKS });
+    for (const block of blocks) {
+      const own = callsFromBlock(block);
+      const end = block.sequence === at?.sequence ? at.index : own.length;
+      for (let index = end - 1; index >= 0; index -= 1) {
+        const call = own[index] as StoredCall;
+        if (isWantedCall(call, filter)) calls.push(call);
+        if (calls.length === pageSize) return { calls, next: { sequence: block.sequence, index } };
+      }
+      scanned += own.length;
+    }
+    const last = blocks.at(-1);
+    if (last === undefined || blocks.length < BLOCKS) return { calls, next: undefined };
+    at = { sequence: last.sequence, index: 0 };
+  }
+  return { calls, next: at };
+}
+
+/** Whether a call is one of those that a filter names. Pure. */
+export function isWantedCall(call: StoredCall, { applicationId, provider, errorType }: CallFilter): boolean {
+  return (
+    (applicationId === undefined || call.applicationId === applicationId) &&
+    (provider === undefined || call.provider === provider) &&
+    (errorType === undefined || call.errorType === errorType)
+  );
+}

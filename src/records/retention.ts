@@ -1,0 +1,52 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { CallStore } from "./call-store.js";
+import type { CaptureStore } from "./capture-store.js";
+
+/** What forgetting needs. */
+export interface RetentionOptions {
+  readonly calls: Pick<CallStore, "deleteBefore">;
+  readonly captures: Pick<CaptureStore, "deleteBefore">;
+  /** How long records are kept, in days. */
+  readonly days: number;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  readonly onFault: (error: unknown) => void;
+}
+
+/** Deletes what has become too old. */
+export interface Retention {
+  /** Deletes all that is too old now. */
+  sweep(): Promise<void>;
+  close(): void;
+}
+
+const DAY_MS = 86_400_000;
+/** Long enough to look into yesterday's fault; what was captured may be personal. */
+const CAPTURE_MS = DAY_MS;
+const EVERY_MS = 60_000;
+/** Deleted in one transaction: a few milliseconds. */
+const BATCH = 20;
+
+/**
+ * Forgets records and captures by age, once a minute, whether calls come or not. Every process does so: it is one look
+ * into an index where nothing is old.
+ */
+export function startRetention(options: RetentionOptions): Retention {
+  const { calls, captures, days, now, onFault } = options;
+  let isClosed = false;
+  const forget = async (store: Pick<CallStore, "deleteBefore">, time: number) => {
+    while (!isClosed && (await store.deleteBefore(time, BATCH)) === BATCH) await nextTurn();
+  };
+  const sweep = async () => {
+    await forget(calls, now() - days * DAY_MS);
+    await forget(captures, now() - CAPTURE_MS);
+  };
+  const timer = setInterval(() => void sweep().catch(onFault), EVERY_MS).unref();
+  return {
+    sweep,
+    close() {
+      isClosed = true;
+      clearInterval(timer);
+    },
+  };
+}

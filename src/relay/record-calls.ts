@@ -1,0 +1,80 @@
+import { timeOfCallId } from "../call-id.js";
+import type { ResponseToCapture } from "../records/call-capture.js";
+import { describeTarget } from "../records/call-target.js";
+import type { CaptureWriter } from "../records/capture-writer.js";
+import type { RecordWriter } from "../records/record-writer.js";
+import type { StoredCall } from "../records/stored-call.js";
+import type { CallRecord } from "../telemetry/call-log.js";
+import type { Answer, AnswerData, Outcome } from "./outcome.js";
+import type { CallSink, CallTrace } from "./trace.js";
+
+/** Where records and captures go. */
+export interface RecordingOptions {
+  readonly records: Pick<RecordWriter, "add">;
+  readonly captures: Pick<CaptureWriter, "add">;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** Records every call whose application is known. */
+export function createCallRecorder({ records, captures, now }: RecordingOptions): CallSink {
+  return (told, trace, outcome) => {
+    const { applicationId, callId } = told;
+    if (applicationId === undefined) return;
+    records.add(storedCallFrom(told, applicationId, trace, now));
+    if (trace.capture === undefined) return;
+    const content = trace.capture.content(endFrom(outcome));
+    captures.add({ callId, applicationId, captureUntil: trace.capture.captureUntil, content });
+  };
+}
+
+function storedCallFrom(told: CallRecord, applicationId: string, trace: CallTrace, now: () => number): StoredCall {
+  const { egress, checked, queueMs } = trace;
+  const target = egress && describeTarget(egress.path, checked?.query ?? []);
+  return {
+    callId: told.callId,
+    applicationId,
+    startedAt: timeOfCallId(told.callId) ?? Math.round(now() - told.totalMs),
+    surface: told.surface,
+    provider: told.provider,
+    method: checked?.method,
+    origin: egress?.origin,
+    path: target?.path,
+    queryKeys: target?.queryKeys ?? [],
+    status: told.status,
+    errorType: told.errorType,
+    rule: told.rule,
+    cause: told.cause,
+    totalMs: told.totalMs,
+    tokenMs: trace.tokenMs,
+    queueMs,
+    // Which is counted from when the request was handed to the queue.
+    providerMs: told.providerMs && told.providerMs - (queueMs ?? 0),
+    requestBytes: told.requestBytes,
+    responseBytes: told.responseBytes,
+    isCaptured: trace.capture !== undefined,
+  };
+}
+
+function endFrom(outcome: Outcome) {
+  const message = outcome.result === "error" ? outcome.message : undefined;
+  return { response: outcome.answer && responseFrom(outcome.answer), message };
+}
+
+function responseFrom({ statusCode, headers, data }: Answer): ResponseToCapture {
+  return { statusCode, headers, body: bytesOf(data) };
+}
+
+function bytesOf(data: AnswerData): Uint8Array {
+  switch (data.kind) {
+    case "empty":
+      return new Uint8Array();
+    case "text":
+      return Buffer.from(data.text);
+    case "json":
+      return data.text.concat();
+    case "binary":
+    case "body":
+      return data.bytes;
+  }
+}

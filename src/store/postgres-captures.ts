@@ -1,0 +1,40 @@
+import type { CaptureStore } from "../records/capture-store.js";
+import { type CaptureRow, captureFromRow, rowFromCapture } from "./captures.js";
+import type { Session } from "./postgres-session.js";
+import { createStatement } from "./postgres-statement.js";
+
+const COLUMNS = "id, application_id, capture_until, content, created_at";
+
+/** Two processes that add at the same moment may exceed the limit by as many calls: it bounds what is kept, no more. */
+const ADD = createStatement<CaptureRow & { max_calls: number }>(
+  "add_capture",
+  `INSERT INTO call_captures (${COLUMNS})
+   SELECT :id::text, id, :capture_until::bigint, :content::bytea, :created_at::bigint FROM applications WHERE id = :application_id
+     AND :max_calls::bigint > (
+       SELECT count(*) FROM call_captures
+       WHERE application_id = :application_id AND capture_until = :capture_until::bigint)`,
+);
+
+const FIND = createStatement<{ id: string }, CaptureRow>(
+  "find_capture",
+  `SELECT ${COLUMNS} FROM call_captures WHERE id = :id`,
+);
+
+const DELETE_BEFORE = createStatement<{ time: number; limit: number }>(
+  "delete_old_captures",
+  `DELETE FROM call_captures WHERE id IN
+     (SELECT id FROM call_captures WHERE created_at < :time ORDER BY created_at, id LIMIT :limit)`,
+);
+
+/** Captures in PostgreSQL. */
+export function createPostgresCaptureStore(session: Session): CaptureStore {
+  return {
+    add: async (capture, maxCalls) =>
+      (await session.write(({ run }) => run(ADD, { ...rowFromCapture(capture), max_calls: maxCalls }))) > 0,
+    async find(callId) {
+      const row = await session.read(({ first }) => first(FIND, { id: callId }));
+      return row && captureFromRow(row);
+    },
+    deleteBefore: (time, limit) => session.write(({ run }) => run(DELETE_BEFORE, { time, limit })),
+  };
+}

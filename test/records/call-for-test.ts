@@ -1,0 +1,33 @@
+import { createCallIds } from "../../src/call-id.js";
+import type { StoredCall } from "../../src/records/stored-call.js";
+
+/** A call that began at `startedAt`, with an id to match. */
+export function storedCallForTest(
+  applicationId: string,
+  startedAt: number,
+  patch: Partial<StoredCall> = {},
+): StoredCall {
+  return {
+    callId: createCallIds(() => startedAt)(),
+    applicationId,
+    startedAt,
+    surface: "rest",
+    provider: "github",
+    method: "GET",
+    origin: "https://api.github.com",
+    path: "/user",
+    queryKeys: [],
+    status: 200,
+    errorType: undefined,
+    rule: "https://api.github.com",
+    cause: undefined,
+    totalMs: 12.3,
+    tokenMs: 0.1,
+    queueMs: 0.2,
+    providerMs: 11.5,
+    requestBytes: 0,
+    responseBytes: 1024,
+    isCaptured: false,
+    ...patch,
+  };
+}
