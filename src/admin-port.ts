@@ -32,7 +32,7 @@ export async function listenForOperators(
   const { adminListen } = config;
   if (adminListen === "off") return undefined;
   if (tls === undefined && !isLoopbackHost(adminListen.host)) parts.logger.warn(CLEARTEXT);
-  const handlers = await handlersFor(config, parts);
+  const handlers = await handlersFor(config, parts, readiness);
   return listen({
     host: adminListen.host,
     port: adminListen.port,
@@ -44,7 +44,7 @@ export async function listenForOperators(
 }
 
 /** What the administration port serves. Each of them asks `authenticate` who is there. */
-async function handlersFor(config: Config, parts: Parts): Promise<readonly PathHandler[]> {
+async function handlersFor(config: Config, parts: Parts, readiness: Readiness): Promise<readonly PathHandler[]> {
   const { store, sealer, catalog, providerFiles, authorization, log, logger } = parts;
   const { adminTokenFile: file, keyFileMustExist: mustExist } = config;
   const onCreated = () => logger.info({ file }, "made a file with a new admin token");
@@ -55,6 +55,7 @@ async function handlersFor(config: Config, parts: Parts): Promise<readonly PathH
     catalog,
     providerFiles,
     disconnection: authorization,
+    stopped: readiness.stopped,
     allowLoopback: config.allowLoopback,
     now: Date.now,
     newAuditId: createAuditIds(Date.now, () => randomBytes(8)),

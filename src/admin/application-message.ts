@@ -21,6 +21,7 @@ export function messageFromApplication(application: Application): ApplicationMes
     callsPerMinute: application.callsPerMinute,
     connectionCallsPerMinute: application.connectionCallsPerMinute,
     state: State[application.state],
+    ...(application.captureUntil === 0 ? {} : { captureEndTime: timestampFromMs(application.captureUntil) }),
     createTime: timestampFromMs(application.createdAt),
     updateTime: timestampFromMs(application.updatedAt),
     etag: applicationEtag(application),

@@ -4,18 +4,26 @@ import type { AuditStore } from "../audit.js";
 import type { DisconnectOptions } from "../authorization/disconnect.js";
 import type { Pending } from "../authorization/pending.js";
 import type { ProviderCatalog } from "../providers/provider.js";
+import type { CallStore } from "../records/call-store.js";
+import type { CaptureStore } from "../records/capture-store.js";
 import type { Sealer } from "../tokens/seal.js";
 import { operatorContextKey } from "./operator-context.js";
 
 /** What the services of the administration port work on; everything is a value or an interface. */
 export interface AdminOptions {
-  readonly store: AdministeredStore & { readonly audit: AuditStore };
+  readonly store: AdministeredStore & {
+    readonly audit: AuditStore;
+    readonly calls: CallStore;
+    readonly captures: CaptureStore;
+  };
   readonly sealer: Sealer;
   readonly catalog: ProviderCatalog;
   /** Files of the operator's own definitions, by provider name. */
   readonly providerFiles: ReadonlyMap<string, string>;
   /** How connections are ended, and what waits for it when the service stops. */
   readonly disconnection: DisconnectOptions & { readonly pending: Pending };
+  /** Resolves when the service begins to stop, or when the signal aborts. */
+  readonly stopped: (signal: AbortSignal) => Promise<void>;
   /** Webhooks may go to this machine. */
   readonly allowLoopback: boolean;
   /** Milliseconds since the epoch. */

@@ -1,6 +1,7 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { ApplicationService } from "../../gen/relay/admin/v1/application_pb.js";
 import { AuditService } from "../../gen/relay/admin/v1/audit_pb.js";
+import { CallRecordService } from "../../gen/relay/admin/v1/call_record_pb.js";
 import { ConnectionService } from "../../gen/relay/admin/v1/connection_pb.js";
 import { OAuthClientService } from "../../gen/relay/admin/v1/oauth_client_pb.js";
 import { ProviderService } from "../../gen/relay/admin/v1/provider_service_pb.js";
@@ -40,6 +41,13 @@ const ROLES: ReadonlyMap<string, Readonly<Record<string, Role>>> = new Map([
   rolesOf(ProviderService, {
     getProvider: "read-only",
     listProviders: "read-only",
+  }),
+  rolesOf(CallRecordService, {
+    getCallRecord: "read-only",
+    listCallRecords: "read-only",
+    watchCallRecords: "read-only",
+    startCallCapture: "operator",
+    stopCallCapture: "operator",
   }),
   rolesOf(AuditService, {
     listAuditRecords: "read-only",

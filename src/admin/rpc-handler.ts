@@ -3,6 +3,7 @@ import { type ConnectRouter, createContextValues } from "@connectrpc/connect";
 import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ApplicationService } from "../../gen/relay/admin/v1/application_pb.js";
 import { AuditService } from "../../gen/relay/admin/v1/audit_pb.js";
+import { CallRecordService } from "../../gen/relay/admin/v1/call_record_pb.js";
 import { ConnectionService } from "../../gen/relay/admin/v1/connection_pb.js";
 import { OAuthClientService } from "../../gen/relay/admin/v1/oauth_client_pb.js";
 import { ProviderService } from "../../gen/relay/admin/v1/provider_service_pb.js";
@@ -15,6 +16,7 @@ import { createReflectionService } from "../rpc/reflection.js";
 import { createApplicationService } from "./application-service.js";
 import { createAuditService } from "./audit-service.js";
 import type { Authenticate } from "./authenticate.js";
+import { createCallRecordService } from "./call-record-service.js";
 import { createConnectionService } from "./connection-service.js";
 import { createOAuthClientService } from "./oauth-client-service.js";
 import { operatorContextKey } from "./operator-context.js";
@@ -23,6 +25,7 @@ import { createProviderService } from "./provider-service.js";
 import { requireRole } from "./require-role.js";
 import { translateErrors } from "./translate-errors.js";
 import { answerUnauthenticated } from "./unauthenticated.js";
+import { MAX_WATCH_MS } from "./watch-calls.js";
 import { createWebhookService } from "./webhook-service.js";
 
 /** The largest message holds a token response of 64 KiB, or an application's lists. In bytes. */
@@ -44,6 +47,7 @@ export const ADMIN_SERVICES: readonly DescService[] = [
   WebhookService,
   ProviderService,
   AuditService,
+  CallRecordService,
 ];
 
 /** Connect, gRPC and gRPC-Web for the services of relay.admin.v1 and for reflection; nothing of it without a token. */
@@ -76,5 +80,6 @@ function addServices(router: ConnectRouter, options: AdminOptions): void {
   router.service(WebhookService, createWebhookService(options));
   router.service(ProviderService, createProviderService(options));
   router.service(AuditService, createAuditService(options));
+  router.service(CallRecordService, createCallRecordService(options), { maxTimeoutMs: MAX_WATCH_MS });
   router.service(ServerReflection, createReflectionService([...ADMIN_SERVICES, ServerReflection]), NAMES_ONLY);
 }

@@ -47,7 +47,7 @@ export const FIELD_NAMES: Readonly<Record<keyof ApplicationPatch, string>> = {
   callsPerMinute: "calls_per_minute",
   connectionCallsPerMinute: "connection_calls_per_minute",
   state: "state",
-  captureUntil: "capture_until",
+  captureUntil: "capture_end_time",
   privateKeyHash: "private_key",
 };
 

@@ -8,7 +8,8 @@ export type ChangingMethod =
   | "ApplicationService.RotateApplicationKey"
   | `OAuthClientService.${"Create" | "Update" | "Delete"}OAuthClient`
   | `ConnectionService.${"Put" | "Delete"}Connection`
-  | `WebhookService.${"Put" | "Delete"}Webhook`;
+  | `WebhookService.${"Put" | "Delete"}Webhook`
+  | `CallRecordService.${"Start" | "Stop"}CallCapture`;
 
 /** A command that no method does the same as. */
 type ChangingCommand = "relay key rotate";

@@ -36,15 +36,8 @@ export async function createApplication(
   const id = randomUUID();
   const at = now();
   const privateKeyHash = sealPrivateKeyHash(sealer, id, privateKey);
-  const application: Application = {
-    ...input,
-    id,
-    publicKey,
-    privateKeyHash,
-    captureUntil: 0,
-    createdAt: at,
-    updatedAt: at,
-  };
+  const made = { id, publicKey, privateKeyHash, captureUntil: 0, createdAt: at, updatedAt: at };
+  const application: Application = { ...input, ...made };
   const fields = (Object.keys(input) as Array<keyof typeof input>).map((member) => FIELD_NAMES[member]);
   const resource = applicationResource(publicKey);
   await store.applications.create(

@@ -63,6 +63,8 @@ export interface ApplicationPage {
  */
 export interface ApplicationStore {
   findByPublicKey(publicKey: string): Promise<Application | undefined>;
+  /** The public key of an application, by its id. */
+  publicKeyOf(id: string): Promise<string | undefined>;
   /** Whether any active application lists this browser origin (for a preflight that names no application). */
   listsOrigin(origin: string): Promise<boolean>;
   list(): Promise<Application[]>;

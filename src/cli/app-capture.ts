@@ -1,6 +1,8 @@
 import { type Command, InvalidArgumentError } from "commander";
+import { captureCalls, DEFAULT_CAPTURE_MINUTES, MAX_CAPTURE_MINUTES } from "../administration/capture-calls.js";
 import type { Application } from "../applications/application.js";
 import { parseInteger } from "../settings.js";
+import { administrationOf } from "./administration.js";
 import { noApplication } from "./application-text.js";
 import { addCommand } from "./command.js";
 import { failure, usageError } from "./exit-error.js";
@@ -13,11 +15,6 @@ interface CaptureOptions {
   readonly json?: boolean;
 }
 
-/** Long enough to make the call in question again. */
-const DEFAULT_MINUTES = 10;
-/** What is captured may be personal: nobody should forget that it is on. */
-const MAX_MINUTES = 60;
-
 /** `relay app capture` */
 export function addAppCapture(group: Command): void {
   addCommand(group, {
@@ -29,18 +26,21 @@ export function addAppCapture(group: Command): void {
 for 24 hours; tokens are taken out, fields that say by their name that they hold a credential are masked, and all of it
 is sealed like a token. 'relay calls show' prints it.`,
   })
-    .option("--minutes <number>", `how long; ${DEFAULT_MINUTES} by default, ${MAX_MINUTES} at most`, parseMinutes)
+    .option(
+      "--minutes <number>",
+      `how long; ${DEFAULT_CAPTURE_MINUTES} by default, ${MAX_CAPTURE_MINUTES} at most`,
+      parseMinutes,
+    )
     .option("--off", "stop now; what was captured stays for its 24 hours")
     .action(capture);
 }
 
 async function capture(name: string, options: CaptureOptions): Promise<void> {
   if (options.off && options.minutes !== undefined) throw usageError("Give --minutes or --off, not both.");
-  const now = Date.now();
-  const captureUntil = options.off ? 0 : now + (options.minutes ?? DEFAULT_MINUTES) * 60_000;
-  const { publicKey } = await withStore(async (open) => {
+  const minutes = options.off ? 0 : (options.minutes ?? DEFAULT_CAPTURE_MINUTES);
+  const { publicKey, captureUntil } = await withStore(async (open) => {
     const found = await findApplication(open, name);
-    const updated = await open.store.applications.update(found.publicKey, { captureUntil }, now);
+    const updated = await captureCalls(administrationOf(open), found.publicKey, minutes);
     if (updated === undefined) throw noApplication();
     return updated;
   });
@@ -60,7 +60,8 @@ async function findApplication({ store }: OpenStore, name: string): Promise<Appl
 }
 
 function parseMinutes(text: string): number {
-  const minutes = parseInteger(text, 1, MAX_MINUTES);
-  if (minutes === undefined) throw new InvalidArgumentError(`It must be a whole number from 1 to ${MAX_MINUTES}.`);
+  const minutes = parseInteger(text, 1, MAX_CAPTURE_MINUTES);
+  if (minutes === undefined)
+    throw new InvalidArgumentError(`It must be a whole number from 1 to ${MAX_CAPTURE_MINUTES}.`);
   return minutes;
 }

@@ -49,6 +49,7 @@ function createProgram(): Command {
     addConnection,
     addWebhook,
     addCall,
+    addCalls,
     addAudit,
     addCalls,
     addKey,

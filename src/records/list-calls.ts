@@ -45,7 +45,7 @@ export async function listCalls(
       const end = block.sequence === at?.sequence ? at.index : own.length;
       for (let index = end - 1; index >= 0; index -= 1) {
         const call = own[index] as StoredCall;
-        if (isWanted(call, filter)) calls.push(call);
+        if (isWantedCall(call, filter)) calls.push(call);
         if (calls.length === pageSize) return { calls, next: { sequence: block.sequence, index } };
       }
       scanned += own.length;
@@ -57,8 +57,11 @@ export async function listCalls(
   return { calls, next: at };
 }
 
-function isWanted(call: StoredCall, { provider, errorType }: CallFilter): boolean {
+/** Whether a call is one of those that a filter names. Pure. */
+export function isWantedCall(call: StoredCall, { applicationId, provider, errorType }: CallFilter): boolean {
   return (
-    (provider === undefined || call.provider === provider) && (errorType === undefined || call.errorType === errorType)
+    (applicationId === undefined || call.applicationId === applicationId) &&
+    (provider === undefined || call.provider === provider) &&
+    (errorType === undefined || call.errorType === errorType)
   );
 }

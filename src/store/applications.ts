@@ -28,6 +28,7 @@ export function createApplicationStore(
 ): ApplicationStore {
   const kept = caches.create<Application>(MAX_KEPT);
   const findByPublicKey = prepareFindByPublicKey(db);
+  const publicKeyOf = db.prepare<[string], string>("SELECT public_key FROM applications WHERE id = ?").pluck();
   const listsOrigin = prepareListsOrigin(db);
   const list = prepareList(db);
   const page = preparePage(db);
@@ -36,6 +37,7 @@ export function createApplicationStore(
   const update = prepareUpdate(db, findByPublicKey, writeAudit);
   return {
     findByPublicKey: (publicKey) => attempt.lookUp(() => kept.find(publicKey, () => findByPublicKey(publicKey))),
+    publicKeyOf: (id) => attempt.read(() => publicKeyOf.get(id)),
     listsOrigin: (origin) => attempt.read(() => listsOrigin(origin)),
     list: () => attempt.read(list),
     page: (asked) => attempt.read(() => page(asked)),

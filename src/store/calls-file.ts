@@ -24,8 +24,6 @@ const CALLS: DatabaseKind = {
     ["secure_delete", "FAST", 2],
     ["journal_mode", "WAL", "wal"],
     ["synchronous", "NORMAL", 1],
-    // In pages: the WAL goes into the database in portions of a few milliseconds.
-    ["wal_autocheckpoint", "250", 250],
   ],
   migrations: [CALLS_MIGRATION_1],
   // Calls are served meanwhile, and the records can wait.

@@ -15,9 +15,9 @@ const BLOCK_BATCH = 20;
 const TABLES = ["connections", "tickets", "call_captures"] as const;
 
 /**
- * Deletes an application with its connections and the records of its calls. It is disabled first, so that no call comes through from then on, and
- * emptied in short transactions; a process that dies in between leaves a disabled application to delete again. The
- * audit trail has it from the first of them on.
+ * Deletes an application with its connections and the records of its calls. It is disabled first, so that no call comes
+ * through from then on, and emptied in short transactions; a process that dies in between leaves a disabled application to
+ * delete again. The audit trail has it from the first of them on.
  */
 export function prepareDeleteApplication(
   db: Database.Database,

@@ -25,6 +25,7 @@ import { createStatement } from "./postgres-statement.js";
 export function createPostgresApplicationStore(session: Session): ApplicationStore {
   return {
     findByPublicKey: (publicKey) => session.read((queries) => findByPublicKey(queries, publicKey)),
+    publicKeyOf: async (id) => (await session.read(({ first }) => first(PUBLIC_KEY, { id })))?.public_key.toString(),
     listsOrigin: async (origin) => (await session.read(({ first }) => first(LISTS_ORIGIN, { origin }))) !== undefined,
     list: async () => (await session.read(({ all }) => all(LIST, {}))).map(applicationFromPostgres),
     page: async (page) =>
@@ -39,6 +40,11 @@ export function createPostgresApplicationStore(session: Session): ApplicationSto
 const FIND = createStatement<{ public_key: Buffer }, PostgresApplicationRow>(
   "find_application",
   `SELECT ${APPLICATION_COLUMNS} FROM applications WHERE public_key = :public_key`,
+);
+
+const PUBLIC_KEY = createStatement<{ id: string }, { public_key: Buffer }>(
+  "find_public_key",
+  "SELECT public_key FROM applications WHERE id = :id",
 );
 
 const LISTS_ORIGIN = createStatement<{ origin: string }, unknown>(

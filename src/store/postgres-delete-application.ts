@@ -32,9 +32,9 @@ const DELETE_SOME = TABLES.map(([table, key]) =>
 const DELETE = createStatement<{ id: string }>("delete_application", "DELETE FROM applications WHERE id = :id");
 
 /**
- * Deletes an application with its connections and the records of its calls. It is disabled first, so that no call comes through from then on, and
- * emptied in short transactions; a process that dies in between leaves a disabled application to delete again. The
- * audit trail has it from the first of them on.
+ * Deletes an application with its connections and the records of its calls. It is disabled first, so that no call comes
+ * through from then on, and emptied in short transactions; a process that dies in between leaves a disabled application to
+ * delete again. The audit trail has it from the first of them on.
  */
 export async function deleteApplication(
   session: Session,

@@ -1,5 +1,5 @@
 /**
- * Records of calls and debug captures, as SQLite has them in its fourth migration and in the file of calls. Times are
+ * Records of calls and debug captures, as SQLite has them in its sixth migration and in the file of calls. Times are
  * milliseconds since the epoch.
  */
 export const POSTGRES_MIGRATION_4 = `

@@ -24,9 +24,9 @@ export interface Store {
   readonly oauthClients: OAuthClientStore;
   readonly tickets: TicketStore;
   readonly webhooks: WebhookStore;
-  readonly audit: AuditStore;
   readonly calls: CallStore;
   readonly captures: CaptureStore;
+  readonly audit: AuditStore;
   readonly keyChecks: KeyCheckStore;
   readonly lookups: Lookups;
   /** Everything that is sealed, for verify-keys.ts and reseal.ts. */

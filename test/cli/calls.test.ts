@@ -100,6 +100,7 @@ describe("relay calls", () => {
 
   it("says when there is no such call or application", async () => {
     const folder = createFolder();
+    await folder.json(["app", "create", "Shop"]);
     const call = await folder.run(["calls", "show", "0190a0a0-0000-7000-8000-000000000000"]);
     expect(call).toMatchObject({ exitCode: 1, stdout: "" });
     expect(call.stderr).toMatch(/^There is no record of this call/);

@@ -1,3 +1,5 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { CaptureContent } from "../../src/records/capture-content.js";
 import { findCall } from "../../src/records/find-call.js";
@@ -216,6 +218,28 @@ describe("a captured call", () => {
     const off = await call({ url: at("/me"), method: "GET" });
     for (const each of await recorded(2)) expect(each.isCaptured).toBe(false);
     for (const { callId } of [over, off]) expect(await harness.store.captures.find(String(callId))).toBeUndefined();
+  });
+});
+
+describe("a store that is away", () => {
+  it("costs records, which are counted, and no call", async () => {
+    const own = await startHarness();
+    if (process.env["TEST_DATABASE"] === "postgres") {
+      await own.close();
+      return;
+    }
+    writeFileSync(join(own.folder, "relay.db-calls"), "no database".repeat(1000));
+    const { publicKey } = await own.createApplication();
+    const [[, rest] = []] = createCallers(own.url);
+    const description = { url: `${own.sandbox.origin}/me`, method: "GET" };
+    const request = { providerName: "sandbox", userId: "nobody", publicKey, call: description };
+    for (let calls = 0; calls < 3; calls += 1) {
+      expect(await rest?.(request)).toMatchObject({ errorType: "INVALID_OAUTHID" });
+    }
+    await own.closeRelay();
+    const lines = own.logLines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === "call records dropped");
+    expect(lines).toMatchObject([{ dropped: 3, class: "StoreOpenError" }]);
+    await own.close();
   });
 });
 

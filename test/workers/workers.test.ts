@@ -40,6 +40,7 @@ async function startWorkers({ env = {}, token = {} }: { env?: Env; token?: objec
     url,
     adminUrl,
     folder,
+    settings,
     child,
     publicKey,
     logged,
@@ -170,6 +171,17 @@ it("holds a limit of calls over all workers together", async () => {
   for (let calls = 0; calls < 10; calls++) outcomes.push(await call());
   expect(outcomes.filter((outcome) => outcome === "success")).toHaveLength(5);
   expect(outcomes.slice(5)).toEqual(Array.from({ length: 5 }, () => "RATE_LIMITED"));
+});
+
+it("records the calls of all workers, also those that were made just before the end", async () => {
+  const { child, folder, settings, publicKey, call } = await startWorkers();
+  // Each on a connection of its own, so that every worker gets some.
+  for (let calls = 0; calls < 8; calls++) expect(await call()).toBe("success");
+  const ended = once(child, "close");
+  child.kill("SIGTERM");
+  expect(await ended).toEqual([0, null]);
+  const calls: Array<{ callId: string }> = await folder.json(["calls", "list", "--app", publicKey], { env: settings });
+  expect(new Set(calls.map(({ callId }) => callId)).size).toBe(8);
 });
 
 it("ends its workers when the supervisor is killed", async () => {

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file relay/admin/v1/call_record.proto.
  */
 export const file_relay_admin_v1_call_record: GenFile = /*@__PURE__*/
-  fileDesc("CiByZWxheS9hZG1pbi92MS9jYWxsX3JlY29yZC5wcm90bxIOcmVsYXkuYWRtaW4udjEizwQKCkNhbGxSZWNvcmQSDwoHY2FsbF9pZBgBIAEoCRISCgpwdWJsaWNfa2V5GAIgASgJEi4KCnN0YXJ0X3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3N1cmZhY2UYBCABKAkSFQoNcHJvdmlkZXJfbmFtZRgFIAEoCRIOCgZtZXRob2QYBiABKAkSDgoGb3JpZ2luGAcgASgJEgwKBHBhdGgYCCABKAkSEgoKcXVlcnlfa2V5cxgJIAMoCRITCgtzdGF0dXNfY29kZRgKIAEoBRISCgplcnJvcl90eXBlGAsgASgJEgwKBHJ1bGUYDCABKAkSDQoFY2F1c2UYDSABKAkSMQoOdG90YWxfZHVyYXRpb24YDiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SMQoOdG9rZW5fZHVyYXRpb24YDyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SMQoOcXVldWVfZHVyYXRpb24YECABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SNAoRcHJvdmlkZXJfZHVyYXRpb24YESABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SFQoNcmVxdWVzdF9ieXRlcxgSIAEoAxIWCg5yZXNwb25zZV9ieXRlcxgTIAEoAxIQCghjYXB0dXJlZBgUIAEoCBIsCgdjYXB0dXJlGBUgASgLMhsucmVsYXkuYWRtaW4udjEuQ2FsbENhcHR1cmUihAEKC0NhbGxDYXB0dXJlEjAKB3JlcXVlc3QYASABKAsyHy5yZWxheS5hZG1pbi52MS5DYXB0dXJlZFJlcXVlc3QSMgoIcmVzcG9uc2UYAiABKAsyIC5yZWxheS5hZG1pbi52MS5DYXB0dXJlZFJlc3BvbnNlEg8KB21lc3NhZ2UYAyABKAkimQEKD0NhcHR1cmVkUmVxdWVzdBIMCgRzZW50GAEgASgIEg4KBm1ldGhvZBgCIAEoCRILCgN1cmwYAyABKAkSLwoHaGVhZGVycxgEIAMoCzIeLnJlbGF5LmFkbWluLnYxLkNhcHR1cmVkSGVhZGVyEioKBGJvZHkYBSABKAsyHC5yZWxheS5hZG1pbi52MS5DYXB0dXJlZEJvZHkihAEKEENhcHR1cmVkUmVzcG9uc2USEwoLc3RhdHVzX2NvZGUYASABKAUSLwoHaGVhZGVycxgCIAMoCzIeLnJlbGF5LmFkbWluLnYxLkNhcHR1cmVkSGVhZGVyEioKBGJvZHkYAyABKAsyHC5yZWxheS5hZG1pbi52MS5DYXB0dXJlZEJvZHkiLQoOQ2FwdHVyZWRIZWFkZXISDAoEbmFtZRgBIAEoCRINCgV2YWx1ZRgCIAEoCSJDCgxDYXB0dXJlZEJvZHkSEgoKc2l6ZV9ieXRlcxgBIAEoAxIMCgR0ZXh0GAIgASgJEhEKCXRydW5jYXRlZBgDIAEoCCInChRHZXRDYWxsUmVjb3JkUmVxdWVzdBIPCgdjYWxsX2lkGAEgASgJIn4KFkxpc3RDYWxsUmVjb3Jkc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkSEgoKcHVibGljX2tleRgDIAEoCRIVCg1wcm92aWRlcl9uYW1lGAQgASgJEhIKCmVycm9yX3R5cGUYBSABKAkiZAoXTGlzdENhbGxSZWNvcmRzUmVzcG9uc2USMAoMY2FsbF9yZWNvcmRzGAEgAygLMhoucmVsYXkuYWRtaW4udjEuQ2FsbFJlY29yZBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiWAoXV2F0Y2hDYWxsUmVjb3Jkc1JlcXVlc3QSEgoKcHVibGljX2tleRgBIAEoCRIVCg1wcm92aWRlcl9uYW1lGAIgASgJEhIKCmVycm9yX3R5cGUYAyABKAkiYwoYV2F0Y2hDYWxsUmVjb3Jkc1Jlc3BvbnNlEjAKDGNhbGxfcmVjb3JkcxgBIAMoCzIaLnJlbGF5LmFkbWluLnYxLkNhbGxSZWNvcmQSFQoNc2tpcHBlZF9jb3VudBgCIAEoAzKzAgoRQ2FsbFJlY29yZFNlcnZpY2USUQoNR2V0Q2FsbFJlY29yZBIkLnJlbGF5LmFkbWluLnYxLkdldENhbGxSZWNvcmRSZXF1ZXN0GhoucmVsYXkuYWRtaW4udjEuQ2FsbFJlY29yZBJiCg9MaXN0Q2FsbFJlY29yZHMSJi5yZWxheS5hZG1pbi52MS5MaXN0Q2FsbFJlY29yZHNSZXF1ZXN0GicucmVsYXkuYWRtaW4udjEuTGlzdENhbGxSZWNvcmRzUmVzcG9uc2USZwoQV2F0Y2hDYWxsUmVjb3JkcxInLnJlbGF5LmFkbWluLnYxLldhdGNoQ2FsbFJlY29yZHNSZXF1ZXN0GigucmVsYXkuYWRtaW4udjEuV2F0Y2hDYWxsUmVjb3Jkc1Jlc3BvbnNlMAFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("CiByZWxheS9hZG1pbi92MS9jYWxsX3JlY29yZC5wcm90bxIOcmVsYXkuYWRtaW4udjEizwQKCkNhbGxSZWNvcmQSDwoHY2FsbF9pZBgBIAEoCRISCgpwdWJsaWNfa2V5GAIgASgJEi4KCnN0YXJ0X3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3N1cmZhY2UYBCABKAkSFQoNcHJvdmlkZXJfbmFtZRgFIAEoCRIOCgZtZXRob2QYBiABKAkSDgoGb3JpZ2luGAcgASgJEgwKBHBhdGgYCCABKAkSEgoKcXVlcnlfa2V5cxgJIAMoCRITCgtzdGF0dXNfY29kZRgKIAEoBRISCgplcnJvcl90eXBlGAsgASgJEgwKBHJ1bGUYDCABKAkSDQoFY2F1c2UYDSABKAkSMQoOdG90YWxfZHVyYXRpb24YDiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SMQoOdG9rZW5fZHVyYXRpb24YDyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SMQoOcXVldWVfZHVyYXRpb24YECABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SNAoRcHJvdmlkZXJfZHVyYXRpb24YESABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SFQoNcmVxdWVzdF9ieXRlcxgSIAEoAxIWCg5yZXNwb25zZV9ieXRlcxgTIAEoAxIQCghjYXB0dXJlZBgUIAEoCBIsCgdjYXB0dXJlGBUgASgLMhsucmVsYXkuYWRtaW4udjEuQ2FsbENhcHR1cmUihAEKC0NhbGxDYXB0dXJlEjAKB3JlcXVlc3QYASABKAsyHy5yZWxheS5hZG1pbi52MS5DYXB0dXJlZFJlcXVlc3QSMgoIcmVzcG9uc2UYAiABKAsyIC5yZWxheS5hZG1pbi52MS5DYXB0dXJlZFJlc3BvbnNlEg8KB21lc3NhZ2UYAyABKAkimQEKD0NhcHR1cmVkUmVxdWVzdBIMCgRzZW50GAEgASgIEg4KBm1ldGhvZBgCIAEoCRILCgN1cmwYAyABKAkSLwoHaGVhZGVycxgEIAMoCzIeLnJlbGF5LmFkbWluLnYxLkNhcHR1cmVkSGVhZGVyEioKBGJvZHkYBSABKAsyHC5yZWxheS5hZG1pbi52MS5DYXB0dXJlZEJvZHkihAEKEENhcHR1cmVkUmVzcG9uc2USEwoLc3RhdHVzX2NvZGUYASABKAUSLwoHaGVhZGVycxgCIAMoCzIeLnJlbGF5LmFkbWluLnYxLkNhcHR1cmVkSGVhZGVyEioKBGJvZHkYAyABKAsyHC5yZWxheS5hZG1pbi52MS5DYXB0dXJlZEJvZHkiLQoOQ2FwdHVyZWRIZWFkZXISDAoEbmFtZRgBIAEoCRINCgV2YWx1ZRgCIAEoCSJDCgxDYXB0dXJlZEJvZHkSEgoKc2l6ZV9ieXRlcxgBIAEoAxIMCgR0ZXh0GAIgASgJEhEKCXRydW5jYXRlZBgDIAEoCCInChRHZXRDYWxsUmVjb3JkUmVxdWVzdBIPCgdjYWxsX2lkGAEgASgJIn4KFkxpc3RDYWxsUmVjb3Jkc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkSEgoKcHVibGljX2tleRgDIAEoCRIVCg1wcm92aWRlcl9uYW1lGAQgASgJEhIKCmVycm9yX3R5cGUYBSABKAkiZAoXTGlzdENhbGxSZWNvcmRzUmVzcG9uc2USMAoMY2FsbF9yZWNvcmRzGAEgAygLMhoucmVsYXkuYWRtaW4udjEuQ2FsbFJlY29yZBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiWAoXV2F0Y2hDYWxsUmVjb3Jkc1JlcXVlc3QSEgoKcHVibGljX2tleRgBIAEoCRIVCg1wcm92aWRlcl9uYW1lGAIgASgJEhIKCmVycm9yX3R5cGUYAyABKAkiYwoYV2F0Y2hDYWxsUmVjb3Jkc1Jlc3BvbnNlEjAKDGNhbGxfcmVjb3JkcxgBIAMoCzIaLnJlbGF5LmFkbWluLnYxLkNhbGxSZWNvcmQSFQoNc2tpcHBlZF9jb3VudBgCIAEoAyJaChdTdGFydENhbGxDYXB0dXJlUmVxdWVzdBISCgpwdWJsaWNfa2V5GAEgASgJEisKCGR1cmF0aW9uGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIkgKGFN0YXJ0Q2FsbENhcHR1cmVSZXNwb25zZRIsCghlbmRfdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiLAoWU3RvcENhbGxDYXB0dXJlUmVxdWVzdBISCgpwdWJsaWNfa2V5GAEgASgJIhkKF1N0b3BDYWxsQ2FwdHVyZVJlc3BvbnNlMv4DChFDYWxsUmVjb3JkU2VydmljZRJRCg1HZXRDYWxsUmVjb3JkEiQucmVsYXkuYWRtaW4udjEuR2V0Q2FsbFJlY29yZFJlcXVlc3QaGi5yZWxheS5hZG1pbi52MS5DYWxsUmVjb3JkEmIKD0xpc3RDYWxsUmVjb3JkcxImLnJlbGF5LmFkbWluLnYxLkxpc3RDYWxsUmVjb3Jkc1JlcXVlc3QaJy5yZWxheS5hZG1pbi52MS5MaXN0Q2FsbFJlY29yZHNSZXNwb25zZRJnChBXYXRjaENhbGxSZWNvcmRzEicucmVsYXkuYWRtaW4udjEuV2F0Y2hDYWxsUmVjb3Jkc1JlcXVlc3QaKC5yZWxheS5hZG1pbi52MS5XYXRjaENhbGxSZWNvcmRzUmVzcG9uc2UwARJlChBTdGFydENhbGxDYXB0dXJlEicucmVsYXkuYWRtaW4udjEuU3RhcnRDYWxsQ2FwdHVyZVJlcXVlc3QaKC5yZWxheS5hZG1pbi52MS5TdGFydENhbGxDYXB0dXJlUmVzcG9uc2USYgoPU3RvcENhbGxDYXB0dXJlEiYucmVsYXkuYWRtaW4udjEuU3RvcENhbGxDYXB0dXJlUmVxdWVzdBonLnJlbGF5LmFkbWluLnYxLlN0b3BDYWxsQ2FwdHVyZVJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * CallRecord is one call. It holds neither a value of the query nor a header
@@ -166,7 +166,8 @@ export type CallRecord = Message<"relay.admin.v1.CallRecord"> & {
   captured: boolean;
 
   /**
-   * What was captured; GetCallRecord alone has it, for a day.
+   * What was captured. GetCallRecord alone has it, for a day, and tokens with
+   * the role operator alone see it.
    *
    * @generated from field: relay.admin.v1.CallCapture capture = 21;
    */
@@ -530,6 +531,91 @@ export const WatchCallRecordsResponseSchema: GenMessage<WatchCallRecordsResponse
   messageDesc(file_relay_admin_v1_call_record, 10);
 
 /**
+ * StartCallCaptureRequest says whose calls to capture, and how long.
+ *
+ * @generated from message relay.admin.v1.StartCallCaptureRequest
+ */
+export type StartCallCaptureRequest = Message<"relay.admin.v1.StartCallCaptureRequest"> & {
+  /**
+   * The application's public key. Required.
+   *
+   * @generated from field: string public_key = 1;
+   */
+  publicKey: string;
+
+  /**
+   * Whole minutes from 1 to 60; 10 minutes by default.
+   *
+   * @generated from field: google.protobuf.Duration duration = 2;
+   */
+  duration?: Duration | undefined;
+};
+
+/**
+ * Describes the message relay.admin.v1.StartCallCaptureRequest.
+ * Use `create(StartCallCaptureRequestSchema)` to create a new message.
+ */
+export const StartCallCaptureRequestSchema: GenMessage<StartCallCaptureRequest> = /*@__PURE__*/
+  messageDesc(file_relay_admin_v1_call_record, 11);
+
+/**
+ * StartCallCaptureResponse says how long calls are captured.
+ *
+ * @generated from message relay.admin.v1.StartCallCaptureResponse
+ */
+export type StartCallCaptureResponse = Message<"relay.admin.v1.StartCallCaptureResponse"> & {
+  /**
+   * The end of it.
+   *
+   * @generated from field: google.protobuf.Timestamp end_time = 1;
+   */
+  endTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message relay.admin.v1.StartCallCaptureResponse.
+ * Use `create(StartCallCaptureResponseSchema)` to create a new message.
+ */
+export const StartCallCaptureResponseSchema: GenMessage<StartCallCaptureResponse> = /*@__PURE__*/
+  messageDesc(file_relay_admin_v1_call_record, 12);
+
+/**
+ * StopCallCaptureRequest says whose calls are not to be captured any more.
+ *
+ * @generated from message relay.admin.v1.StopCallCaptureRequest
+ */
+export type StopCallCaptureRequest = Message<"relay.admin.v1.StopCallCaptureRequest"> & {
+  /**
+   * The application's public key. Required.
+   *
+   * @generated from field: string public_key = 1;
+   */
+  publicKey: string;
+};
+
+/**
+ * Describes the message relay.admin.v1.StopCallCaptureRequest.
+ * Use `create(StopCallCaptureRequestSchema)` to create a new message.
+ */
+export const StopCallCaptureRequestSchema: GenMessage<StopCallCaptureRequest> = /*@__PURE__*/
+  messageDesc(file_relay_admin_v1_call_record, 13);
+
+/**
+ * StopCallCaptureResponse says that nothing is captured any more.
+ *
+ * @generated from message relay.admin.v1.StopCallCaptureResponse
+ */
+export type StopCallCaptureResponse = Message<"relay.admin.v1.StopCallCaptureResponse"> & {
+};
+
+/**
+ * Describes the message relay.admin.v1.StopCallCaptureResponse.
+ * Use `create(StopCallCaptureResponseSchema)` to create a new message.
+ */
+export const StopCallCaptureResponseSchema: GenMessage<StopCallCaptureResponse> = /*@__PURE__*/
+  messageDesc(file_relay_admin_v1_call_record, 14);
+
+/**
  * CallRecordService shows the last calls of applications. Each application has
  * a ring of them: the oldest make room, and end after some days.
  *
@@ -537,8 +623,8 @@ export const WatchCallRecordsResponseSchema: GenMessage<WatchCallRecordsResponse
  */
 export const CallRecordService: GenService<{
   /**
-   * GetCallRecord answers with one call, and with what was captured of it.
-   * NOT_FOUND when it is not recorded, or not any more.
+   * GetCallRecord answers with one call, and to operators with what was
+   * captured of it. NOT_FOUND when it is not recorded, or not any more.
    *
    * @generated from rpc relay.admin.v1.CallRecordService.GetCallRecord
    */
@@ -560,8 +646,9 @@ export const CallRecordService: GenService<{
   /**
    * WatchCallRecords tells of calls as they end, of all relays that share the
    * database, at most a second later. The first answer comes at once, without
-   * a call: from there on none is missed. Ends when the client does, or after
-   * an hour. RESOURCE_EXHAUSTED when too many are watching.
+   * a call: from there on none is missed. Others without a call come now and
+   * then. Ends when the client does, or after an hour. RESOURCE_EXHAUSTED when
+   * too many are watching.
    *
    * @generated from rpc relay.admin.v1.CallRecordService.WatchCallRecords
    */
@@ -569,6 +656,29 @@ export const CallRecordService: GenService<{
     methodKind: "server_streaming";
     input: typeof WatchCallRecordsRequestSchema;
     output: typeof WatchCallRecordsResponseSchema;
+  },
+  /**
+   * StartCallCapture captures headers and bodies of an application's calls for
+   * some minutes, to find out what is wrong with them: of 100 calls at most,
+   * which are kept for a day.
+   *
+   * @generated from rpc relay.admin.v1.CallRecordService.StartCallCapture
+   */
+  startCallCapture: {
+    methodKind: "unary";
+    input: typeof StartCallCaptureRequestSchema;
+    output: typeof StartCallCaptureResponseSchema;
+  },
+  /**
+   * StopCallCapture ends that before its time. What was captured stays for its
+   * day.
+   *
+   * @generated from rpc relay.admin.v1.CallRecordService.StopCallCapture
+   */
+  stopCallCapture: {
+    methodKind: "unary";
+    input: typeof StopCallCaptureRequestSchema;
+    output: typeof StopCallCaptureResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_relay_admin_v1_call_record, 0);

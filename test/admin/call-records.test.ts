@@ -1,0 +1,189 @@
+import { Code, createClient } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { AuditService } from "../../gen/relay/admin/v1/audit_pb.js";
+import { type CallRecord, CallRecordService } from "../../gen/relay/admin/v1/call_record_pb.js";
+import { createCallers } from "../support/callers.js";
+import { ADMIN_TOKENS, type Harness, startHarness, type TestApplication } from "../support/harness.js";
+import { bearer } from "./bearer.js";
+
+let harness: Harness;
+let application: TestApplication;
+let peerUrl: string;
+beforeAll(async () => {
+  harness = await startHarness();
+  peerUrl = await harness.startPeer();
+});
+afterAll(() => harness.close());
+beforeEach(async () => {
+  application = await harness.createApplication();
+  await harness.connect(application, "ada");
+});
+
+const clientOf = (token: string) =>
+  createClient(CallRecordService, createGrpcTransport({ baseUrl: harness.adminUrl, ...bearer(token) }));
+const operator = () => clientOf(ADMIN_TOKENS.operator);
+
+/** A call over the JSON route; resolves to its id. */
+async function call(path: string, { url = harness.url, userId = "ada" } = {}): Promise<string> {
+  const [[, rest] = []] = createCallers(url);
+  const description = { url: harness.sandbox.origin + path, method: "GET" };
+  const row = await rest?.({ providerName: "sandbox", userId, publicKey: application.publicKey, call: description });
+  return String(row?.["callId"]);
+}
+
+const list = (more: object = {}) => operator().listCallRecords({ publicKey: application.publicKey, ...more });
+
+/** The application's calls, the newest first, when they are so many. */
+const recorded = (count: number) =>
+  vi.waitFor(async () => {
+    const { callRecords } = await list();
+    expect(callRecords).toHaveLength(count);
+    return callRecords;
+  });
+
+const pathsOf = (records: readonly CallRecord[]) => records.map(({ path }) => path);
+
+describe("ListCallRecords", () => {
+  it("lists calls page by page, of one application or of all", async () => {
+    for (const path of ["/me?x=CANARY", "/status/404", "/items"]) await call(path);
+    const [newest, middle, oldest] = await recorded(3);
+    expect([newest, middle, oldest].map((record) => [record?.path, record?.statusCode, record?.errorType])).toEqual([
+      ["/items", 200, ""],
+      ["/status/404", 404, "API_ERROR"],
+      ["/me", 200, ""],
+    ]);
+    expect(oldest).toMatchObject({
+      publicKey: application.publicKey,
+      surface: "rest",
+      providerName: "sandbox",
+      method: "GET",
+      origin: harness.sandbox.origin,
+      queryKeys: ["x"],
+      captured: false,
+      totalDuration: { seconds: 0n, nanos: expect.any(Number) },
+      providerDuration: { seconds: 0n, nanos: expect.any(Number) },
+    });
+    const first = await list({ pageSize: 2 });
+    const second = await list({ pageSize: 2, pageToken: first.nextPageToken });
+    expect(pathsOf([...first.callRecords, ...second.callRecords])).toEqual(["/items", "/status/404", "/me"]);
+    expect(second.nextPageToken).toBe("");
+    const { callRecords } = await operator().listCallRecords({ pageSize: 1 });
+    expect(callRecords).toMatchObject([{ callId: newest?.callId, publicKey: application.publicKey }]);
+  });
+
+  it("lists what the other fields name", async () => {
+    for (const path of ["/me", "/status/404"]) await call(path);
+    await call("/me", { userId: "nobody" });
+    await recorded(3);
+    const names = async (more: object) => (await list(more)).callRecords.map(({ errorType }) => errorType);
+    expect(await names({ errorType: "API_ERROR" })).toEqual(["API_ERROR"]);
+    expect(await names({ providerName: "github" })).toEqual([]);
+    expect(await names({ providerName: "sandbox", errorType: "INVALID_OAUTHID" })).toEqual(["INVALID_OAUTHID"]);
+  });
+
+  it("refuses a page of another list, and an application that there is not", async () => {
+    await call("/me");
+    await call("/me");
+    await recorded(2);
+    const { nextPageToken: pageToken } = await list({ pageSize: 1 });
+    await expect(list({ pageToken, errorType: "API_ERROR" })).rejects.toMatchObject({ code: Code.InvalidArgument });
+    await expect(list({ pageToken: "x" })).rejects.toMatchObject({ code: Code.InvalidArgument });
+    await expect(list({ publicKey: "nobody-at-all" })).rejects.toMatchObject({ code: Code.NotFound });
+  });
+});
+
+describe("GetCallRecord", () => {
+  it("shows one call, and what was captured to operators alone", async () => {
+    const start = Date.now();
+    const { endTime } = await operator().startCallCapture({ publicKey: application.publicKey });
+    const endsAt = Number(endTime?.seconds) * 1000 + (endTime?.nanos ?? 0) / 1e6;
+    expect(endsAt - start).toBeGreaterThanOrEqual(600_000);
+    expect(endsAt - Date.now()).toBeLessThanOrEqual(600_000);
+    if (process.env["TEST_DATABASE"] === "postgres") await new Promise((resolve) => setTimeout(resolve, 1100));
+    const callId = await call("/echo/x?access_token=CANARY");
+    await recorded(1);
+    const get = (token: string) => clientOf(token).getCallRecord({ callId });
+    expect(await get(ADMIN_TOKENS.operator)).toMatchObject({
+      callId,
+      captured: true,
+      capture: {
+        request: { sent: true, url: `${harness.sandbox.origin}/echo/x?access_token=[masked]` },
+        response: { statusCode: 200, body: { truncated: false } },
+      },
+    });
+    const { capture } = await get(ADMIN_TOKENS.readOnly);
+    expect(capture).toBeUndefined();
+    await operator().stopCallCapture({ publicKey: application.publicKey });
+    expect((await harness.store.applications.findByPublicKey(application.publicKey))?.captureUntil).toBe(0);
+  });
+
+  it("says when there is none", async () => {
+    for (const callId of ["0190a0a0-0000-7000-8000-000000000000", "x"]) {
+      await expect(operator().getCallRecord({ callId })).rejects.toMatchObject({ code: Code.NotFound });
+    }
+    await expect(operator().getCallRecord({})).rejects.toMatchObject({ code: Code.InvalidArgument });
+  });
+});
+
+describe("StartCallCapture", () => {
+  it("takes whole minutes up to an hour, of operators, and is in the audit trail", async () => {
+    const { publicKey } = application;
+    for (const seconds of [0n, 59n, 61n, 3660n, -60n]) {
+      await expect(operator().startCallCapture({ publicKey, duration: { seconds } })).rejects.toMatchObject({
+        code: Code.InvalidArgument,
+      });
+    }
+    await expect(clientOf(ADMIN_TOKENS.readOnly).startCallCapture({ publicKey })).rejects.toMatchObject({
+      code: Code.PermissionDenied,
+    });
+    await operator().startCallCapture({ publicKey, duration: { seconds: 3600n } });
+    const audit = createClient(
+      AuditService,
+      createConnectTransport({ baseUrl: harness.adminUrl, httpVersion: "1.1", ...bearer(ADMIN_TOKENS.readOnly) }),
+    );
+    const { auditRecords } = await audit.listAuditRecords({ publicKey, pageSize: 2 });
+    const method = "relay.admin.v1.CallRecordService.StartCallCapture";
+    const resource = `applications/${publicKey}`;
+    expect(auditRecords).toMatchObject([
+      { method, resource, outcome: 1, changedFields: ["duration"] },
+      { method, resource, outcome: 2 },
+    ]);
+  });
+});
+
+describe("WatchCallRecords", () => {
+  it("tells of calls as they end, of every relay on the store, until the client ends", async () => {
+    const ending = new AbortController();
+    const transport = createConnectTransport({
+      baseUrl: harness.adminUrl,
+      httpVersion: "1.1",
+      ...bearer(ADMIN_TOKENS.readOnly),
+    });
+    const { publicKey } = application;
+    const answers = createClient(CallRecordService, transport)
+      .watchCallRecords({ publicKey, errorType: "API_ERROR" }, { signal: ending.signal })
+      [Symbol.asyncIterator]();
+    expect((await answers.next()).value).toMatchObject({ callRecords: [] });
+    await call("/me");
+    await call("/status/404");
+    await call("/status/403", { url: peerUrl });
+    const seen: CallRecord[] = [];
+    while (seen.length < 2) seen.push(...((await answers.next()).value?.callRecords ?? []));
+    expect(pathsOf(seen).sort()).toEqual(["/status/403", "/status/404"]);
+    expect(seen[0]).toMatchObject({ publicKey, errorType: "API_ERROR" });
+    ending.abort();
+    await expect(answers.next()).rejects.toMatchObject({ code: Code.Canceled });
+  });
+
+  it("ends when the relay stops", async () => {
+    const own = await startHarness();
+    const transport = createGrpcTransport({ baseUrl: own.adminUrl, ...bearer(ADMIN_TOKENS.readOnly) });
+    const answers = createClient(CallRecordService, transport).watchCallRecords({})[Symbol.asyncIterator]();
+    await answers.next();
+    const ended = answers.next();
+    await own.closeRelay();
+    expect(await ended).toMatchObject({ done: true });
+    await own.close();
+  });
+});

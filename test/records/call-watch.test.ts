@@ -1,0 +1,123 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { createCallBlock } from "../../src/records/call-block.js";
+import type { StoredBlock } from "../../src/records/call-store.js";
+import { type CallWatch, createCallWatch } from "../../src/records/call-watch.js";
+import type { StoredCall } from "../../src/records/stored-call.js";
+import { storedCallForTest } from "./call-for-test.js";
+
+let blocks: StoredBlock[];
+let reads: number;
+let failure: Error | undefined;
+let faults: unknown[];
+let watch: CallWatch;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  blocks = [];
+  reads = 0;
+  failure = undefined;
+  faults = [];
+  const read = async <T>(value: T): Promise<T> => {
+    reads += 1;
+    if (failure !== undefined) throw failure;
+    return value;
+  };
+  watch = createCallWatch({
+    calls: {
+      lastSequence: () => read(blocks.at(-1)?.sequence ?? 0),
+      listAfter: (sequence, limit) => read(blocks.filter((block) => block.sequence > sequence).slice(0, limit)),
+    },
+    onFault: (error) => faults.push(error),
+  });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** Writes a block of calls with these statuses. */
+function write(...statuses: readonly number[]) {
+  const calls = statuses.map((status) => storedCallForTest("a", 1, { status }));
+  blocks.push({ ...createCallBlock("a", calls), sequence: blocks.length + 1 });
+}
+
+async function open(isWanted: (call: StoredCall) => boolean = () => true) {
+  const watcher = await watch.open(isWanted);
+  if (watcher === undefined) throw new Error("too many");
+  return {
+    close: () => watcher.close(),
+    /** What comes within a quarter of a second. */
+    async seen() {
+      const [taken] = await Promise.all([watcher.take(250), vi.advanceTimersByTimeAsync(251)]);
+      return taken && { statuses: taken.calls.map(({ status }) => status), skipped: taken.skipped };
+    },
+  };
+}
+
+const seen = (statuses: readonly number[], skipped = 0) => ({ statuses, skipped });
+
+describe("createCallWatch()", () => {
+  it("tells every watcher of what ends from then on, each of what it wants", async () => {
+    write(1);
+    const all = await open();
+    const errors = await open(({ status }) => status >= 400);
+    write(200, 404);
+    expect(await all.seen()).toEqual(seen([200, 404]));
+    expect(await errors.seen()).toEqual(seen([404]));
+    write(201);
+    expect(await all.seen()).toEqual(seen([201]));
+    expect(await errors.seen()).toEqual(seen([]));
+  });
+
+  it("reads on until there is no more", async () => {
+    const all = await open();
+    for (let status = 0; status < 40; status += 1) write(status);
+    await vi.advanceTimersByTimeAsync(251);
+    expect((await all.seen())?.statuses).toHaveLength(40);
+  });
+
+  it("looks for nothing while nobody watches, and begins anew then", async () => {
+    const first = await open();
+    first.close();
+    expect(await first.seen()).toBeUndefined();
+    await vi.advanceTimersByTimeAsync(1000);
+    const before = reads;
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(reads).toBe(before);
+    write(1);
+    const second = await open();
+    write(2);
+    expect(await second.seen()).toEqual(seen([2]));
+  });
+
+  it("skips the oldest of those that nobody takes, and says how many", async () => {
+    const slow = await open();
+    write(...Array.from({ length: 1500 }, (_, status) => status));
+    await vi.advanceTimersByTimeAsync(300);
+    const taken = await slow.seen();
+    expect([taken?.statuses[0], taken?.statuses.length, taken?.skipped]).toEqual([500, 1000, 500]);
+  });
+
+  it("takes in twenty watchers", async () => {
+    const watchers = await Promise.all(Array.from({ length: 20 }, () => open()));
+    expect(await watch.open(() => true)).toBeUndefined();
+    watchers[0]?.close();
+    expect(await watch.open(() => true)).toBeDefined();
+  });
+
+  it("goes on when the store is back, and reports it once", async () => {
+    const all = await open();
+    failure = new Error("away");
+    write(1);
+    await vi.advanceTimersByTimeAsync(2000);
+    expect(faults).toEqual([failure]);
+    failure = undefined;
+    expect(await all.seen()).toEqual(seen([1]));
+  });
+
+  it("keeps no place for a watcher that could not begin", async () => {
+    failure = new Error("away");
+    for (let tries = 0; tries < 30; tries += 1) await expect(watch.open(() => true)).rejects.toThrow("away");
+    failure = undefined;
+    expect(await watch.open(() => true)).toBeDefined();
+  });
+});
