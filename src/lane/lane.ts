@@ -9,7 +9,7 @@ import type { CallContext } from "../rpc/call-context.js";
 import { performCall, type RelayServiceOptions } from "../rpc/relay-service.js";
 import { answerOutcome } from "./answer.js";
 import { decodeRequest } from "./decode.js";
-import { decideHead, type LaneHead } from "./head.js";
+import { decideHead, type LaneForm, type LaneHead } from "./head.js";
 import { readMessage } from "./read-message.js";
 import { endTimeout } from "./timeout.js";
 
@@ -54,33 +54,31 @@ async function answerCall(
   response: HttpResponse,
 ): Promise<void> {
   const { form } = head;
-  const endsAt = head.timeoutMs === undefined ? undefined : performance.now() + head.timeoutMs;
+  const startedAt = performance.now();
   const memory = options.budget.open();
   memory.onEvicted = () => response.destroy();
   const signal = watchCaller(response, memory);
-  const isPrefixed = form === "grpc";
-  const reading = await readMessage(request, { isPrefixed, maxBytes: options.maxRequestBytes, memory, signal });
+  const reading = await readMessage(request, form === "grpc", options.maxRequestBytes, memory, signal);
   if (reading === undefined) return;
-  const message = reading.isPlain ? decodeRequest(form, reading.bytes) : undefined;
-  const timeoutMs = endsAt === undefined ? undefined : endsAt - performance.now();
+  const timeoutMs = head.timeoutMs && head.timeoutMs - (performance.now() - startedAt);
   const isLate = timeoutMs !== undefined && timeoutMs <= 0;
-  if (message === undefined || isLate) {
+  const message = reading.isPlain && !isLate ? decodeRequest(form, reading.bytes) : undefined;
+  if (message === undefined) {
     memory.release();
     if (isLate) endTimeout(request, form);
     return options.otherwise(request, response, PATH, reading.bytes);
   }
-  const outcome = await performCall(
-    options,
-    message,
-    contextFrom(options, request, { form, timeoutMs, memory, signal }),
-  );
+  const outcome = await performCall(options, message, contextFrom(options, request, form, timeoutMs, memory, signal));
   if (!signal.aborted) answerOutcome(response, form, outcome);
 }
 
 function contextFrom(
   { clientAddress }: LaneOptions,
   request: HttpRequest,
-  { form, timeoutMs, memory, signal }: LaneHead & { readonly memory: Reservation; readonly signal: ResponseSignal },
+  form: LaneForm,
+  timeoutMs: number | undefined,
+  memory: Reservation,
+  signal: ResponseSignal,
 ): CallContext {
   const { authorization, "x-partner-key": partnerKey } = request.headers;
   return {

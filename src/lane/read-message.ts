@@ -12,28 +12,25 @@ export interface Reading {
   readonly isPlain: boolean;
 }
 
-/** How to read a body. */
-export interface ReadingOptions {
-  /** Whether the message stands behind a prefix, as in gRPC. */
-  readonly isPrefixed: boolean;
-  /** Largest message. */
-  readonly maxBytes: number;
-  readonly memory: Reservation;
-  readonly signal: CallerSignal;
-}
-
 /**
  * Reads the body of a request until it ends or is seen not to be plain: then the rest of it is still to be read from the
  * request. Undefined when the caller leaves before that.
+ *
+ * @param isPrefixed whether the message stands behind a prefix, as in gRPC.
+ * @param maxBytes largest message.
  */
-export function readMessage(request: HttpRequest, options: ReadingOptions): Promise<Reading | undefined> {
-  const { isPrefixed, maxBytes, memory, signal } = options;
+export function readMessage(
+  request: HttpRequest,
+  isPrefixed: boolean,
+  maxBytes: number,
+  memory: Reservation,
+  signal: CallerSignal,
+): Promise<Reading | undefined> {
   return new Promise((resolve) => {
     const chunks = createChunks();
     const left = { handleEvent: () => resolve(undefined) };
     let most = isPrefixed ? undefined : maxBytes;
     const settle = (isPlain: boolean) => {
-      request.off("data", onData).off("end", onEnd);
       signal.removeEventListener("abort", left);
       resolve({ bytes: chunks.concat(), isPlain });
     };
@@ -42,6 +39,7 @@ export function readMessage(request: HttpRequest, options: ReadingOptions): Prom
       most ??= wholeLength(chunk, maxBytes);
       if (chunks.length <= most && memory.reserve(chunk.length)) return;
       request.pause();
+      request.off("data", onData).off("end", onEnd);
       settle(false);
     }
     function onEnd(): void {

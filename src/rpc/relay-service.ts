@@ -24,18 +24,20 @@ export function createRelayService(options: RelayServiceOptions): Pick<ServiceIm
   };
 }
 
-/** Performs the call of a message. Rejects only when it came after its own deadline. */
-export async function performCall(
+/** Performs the call of a message; the promise never rejects. Throws when the message came after its own deadline. */
+export function performCall(
   options: RelayServiceOptions,
   request: CallRequest,
   context: CallContext,
-): Promise<Outcome> {
+): Promise<Outcome> | Outcome {
   const origin = originOf(request, context);
+  let call: Call;
   try {
-    return await options.relay.perform(callFrom(options, origin, request, context));
+    call = callFrom(options, origin, request, context);
   } catch (error) {
     return options.relay.refuse(origin, error);
   }
+  return options.relay.perform(call);
 }
 
 /** What is known of a call before it is looked at. Throws when it came after its own deadline. */
