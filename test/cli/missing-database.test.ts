@@ -33,6 +33,7 @@ const ON_A_STORE: readonly OnAStore[] = [
   { command: "webhook delete", args: ["--app", "key"] },
   { command: "key rotate" },
   { command: "db migrate" },
+  { command: "db backup", args: ["copy.db"] },
   { command: "db copy", args: ["--from", "sqlite:missing.db", "--to", "postgres://u@127.0.0.1:1/d"] },
 ];
 
