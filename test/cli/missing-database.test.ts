@@ -31,6 +31,7 @@ const ON_A_STORE: readonly OnAStore[] = [
   { command: "webhook put", args: ["--app", "key", "https://app.example/hook"] },
   { command: "webhook show", args: ["--app", "key"] },
   { command: "webhook delete", args: ["--app", "key"] },
+  { command: "audit list" },
   { command: "key rotate" },
   { command: "db migrate" },
   { command: "db backup", args: ["copy.db"] },
