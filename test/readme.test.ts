@@ -1,18 +1,18 @@
 import { execFile, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { documentPaths, readBlocks } from "./support/document-blocks.js";
 
 const run = promisify(execFile);
 const RELAY = resolve("dist/src/cli/relay.js");
-const blocks = [...readFileSync("README.md", "utf8").matchAll(/<!-- run with (.+?) -->\n```(\w+)\n([\s\S]+?)```/g)].map(
-  ([, where, language, text]) => ({ where, language, text: text ?? "" }),
-);
+/** Those about the demo stand in other documents, too. */
+const blocks = documentPaths().flatMap(readBlocks);
 const blocksOf = (where: string, language: string) =>
-  blocks.filter((block) => block.where === where && block.language === language).map(({ text }) => text);
+  blocks.filter((block) => block.mark === `run with ${where}` && block.language === language).map(({ text }) => text);
 
 /** `npx relay` means the checkout's own bin; tests run in a folder of their own. */
 const SHELL = `set -euo pipefail
@@ -52,6 +52,15 @@ describe("the README's commands", () => {
       const { stdout } = await run("bash", ["-c", SHELL + here(script)]);
       const calls = script.match(/^(curl|npx)/gm)?.length;
       expect(stdout.match(/"pincStatus":\s*"success"/g)).toHaveLength(calls ?? -1);
+    }
+  });
+
+  it("call the demo and print what their marks say", async () => {
+    const printing = blocks.filter(({ mark }) => mark?.startsWith("run with the demo; prints "));
+    expect(printing.length).toBeGreaterThan(1);
+    for (const { mark = "", text } of printing) {
+      const { stdout } = await run("bash", ["-c", SHELL + here(text)]);
+      expect(stdout).toContain(mark.slice("run with the demo; prints ".length));
     }
   });
 

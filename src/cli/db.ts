@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { addGroup } from "./command.js";
+import { addDbBackup } from "./db-backup.js";
 import { addDbCopy } from "./db-copy.js";
 import { addDbMigrate } from "./db-migrate.js";
 
@@ -7,8 +8,8 @@ import { addDbMigrate } from "./db-migrate.js";
 export function addDb(program: Command): void {
   const group = addGroup(program, {
     usage: "db",
-    about: "Bring the database up to date, or move it to PostgreSQL.",
-    examples: ["relay db migrate", "relay db copy --from sqlite:data/relay.db"],
+    about: "Back the database up, bring it up to date, or move it to PostgreSQL.",
+    examples: ["relay db backup relay-monday.db", "relay db copy --from sqlite:data/relay.db"],
   });
-  for (const add of [addDbMigrate, addDbCopy]) add(group);
+  for (const add of [addDbBackup, addDbMigrate, addDbCopy]) add(group);
 }

@@ -12,19 +12,27 @@ export function addKeyRotate(group: Command): void {
   addCommand(group, {
     usage: "rotate",
     about: "Add a new key to the key file and seal everything with it; a running relay goes on working.",
-    examples: ["relay key rotate"],
+    examples: ["relay key rotate", "relay key rotate --no-add"],
     more: `The old keys stay in the file, below the new one, since backups of the database need them.
-After an interruption, run the command again.`,
-  }).action(rotate);
+After an interruption, run the command again. With --no-add the first key of the file is taken: where relays of
+several machines have the file, or where it is a secret that is mounted, and you put the new key in front.`,
+  })
+    .option("--no-add", "add no key; seal everything with the first one of the file")
+    .action(rotate);
 }
 
-async function rotate(options: { readonly json?: boolean }): Promise<void> {
-  const { keyId, resealed, left } = await withStore(rotateKey);
+interface RotateOptions {
+  readonly add: boolean;
+  readonly json?: boolean;
+}
+
+async function rotate(options: RotateOptions): Promise<void> {
+  const { keyId, resealed, left } = await withStore((open) => rotateKey(open, options.add));
   if (options.json) writeJson({ keyId, resealed, left });
   else {
     writeLine(
       textFields([
-        ["new key", keyId],
+        [options.add ? "new key" : "key", keyId],
         ["rows sealed again", String(resealed)],
         ["rows left", String(left)],
       ]),
@@ -34,11 +42,11 @@ async function rotate(options: { readonly json?: boolean }): Promise<void> {
 }
 
 /** The old key has been seen to open the store before a new one is made. */
-async function rotateKey(open: OpenStore) {
+async function rotateKey(open: OpenStore, isAdded: boolean) {
   const { config, store } = open;
   const { addKey } = await import("../tokens/key-file-write.js");
   const { resealAll } = await import("../store/reseal.js");
-  const keyId = await addKey(config.keyFile);
+  const keyId = isAdded ? await addKey(config.keyFile) : open.sealer.currentKeyId;
   const resource = { name: `keys/${keyId}`, publicKey: "" };
   const entry = auditEntryFrom(administrationOf(open), "relay key rotate", resource);
   await store.audit.add({ ...entry, outcome: "DONE" });

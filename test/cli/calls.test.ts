@@ -112,7 +112,7 @@ describe("relay calls", () => {
   it("is as the README shows it", async () => {
     const { folder, publicKey, callId } = await folderWithCalls();
     const [, script = ""] =
-      /<!-- run with calls -->\n```sh\n([\s\S]+?)```/.exec(readFileSync("README.md", "utf8")) ?? [];
+      /<!-- run with calls -->\n```sh\n([\s\S]+?)```/.exec(readFileSync("docs/call-records.md", "utf8")) ?? [];
     const npx = `set -euo pipefail\nnpx() { shift; node '${resolve("dist/src/cli/relay.js")}' "$@"; }\n`;
     const env = { ...process.env, ...folder.env, PUBLIC_KEY: publicKey, CALL_ID: callId };
     const { stdout } = await promisify(execFile)("bash", ["-c", npx + script], { cwd: folder.path, env });

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { copyFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -34,6 +35,20 @@ describe("relay key rotate", () => {
     writeFileSync(join(folder.path, "relay.key"), `${keyLines(folder)[0]}\n`);
     expect(await folder.json(["connection", "show", ...args])).toMatchObject({ user: "ada", version: 1 });
     expect(await folder.json(["key", "rotate"])).toMatchObject({ resealed: 2, left: 0 });
+  });
+});
+
+describe("relay key rotate --no-add", () => {
+  it("seals everything with the key that was put in front, and adds none", async () => {
+    const { folder, args } = await folderWithConnection();
+    const file = join(folder.path, "relay.key");
+    const both = `mounted:${randomBytes(32).toString("base64")}\n${readFileSync(file, "utf8")}`;
+    writeFileSync(file, both);
+    expect(await folder.json(["key", "rotate", "--no-add"])).toEqual({ keyId: "mounted", resealed: 2, left: 0 });
+    expect(readFileSync(file, "utf8")).toBe(both);
+    writeFileSync(file, both.slice(0, both.indexOf("\n") + 1));
+    expect(await folder.json(["connection", "show", ...args])).toMatchObject({ user: "ada" });
+    expect(await folder.json(["key", "rotate", "--no-add"])).toEqual({ keyId: "mounted", resealed: 0, left: 0 });
   });
 });
 

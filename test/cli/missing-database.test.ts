@@ -20,6 +20,9 @@ const ON_A_STORE: readonly OnAStore[] = [
   { command: "app update", args: ["key", "--name", "n"] },
   { command: "app rotate-key", args: ["key"] },
   { command: "app delete", args: ["key"] },
+  { command: "app capture", args: ["key"] },
+  { command: "calls list", args: ["--app", "key"] },
+  { command: "calls show", args: ["019ac7c2-0000-7000-8000-000000000000"] },
   { command: "client put", args: ["--app", "key", "--provider", "github"], input: CLIENT },
   { command: "client list", args: ["--app", "key"] },
   { command: "client delete", args: ["--app", "key", "--provider", "github"] },
@@ -31,8 +34,10 @@ const ON_A_STORE: readonly OnAStore[] = [
   { command: "webhook put", args: ["--app", "key", "https://app.example/hook"] },
   { command: "webhook show", args: ["--app", "key"] },
   { command: "webhook delete", args: ["--app", "key"] },
+  { command: "audit list" },
   { command: "key rotate" },
   { command: "db migrate" },
+  { command: "db backup", args: ["copy.db"] },
   { command: "db copy", args: ["--from", "sqlite:missing.db", "--to", "postgres://u@127.0.0.1:1/d"] },
 ];
 

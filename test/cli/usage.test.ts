@@ -29,11 +29,14 @@ const COMMANDS = [
   "webhook delete",
   "audit list",
   "key rotate",
+  "db backup",
+  "db migrate",
+  "db copy",
   "config check",
 ];
 
 describe("relay --help", () => {
-  it.each(["", "app", "calls", "provider", "connection", "webhook", "audit", "key", "config", ...COMMANDS])(
+  it.each(["", "app", "calls", "provider", "connection", "webhook", "audit", "key", "db", "config", ...COMMANDS])(
     "relay %s --help has an example",
     async (command) => {
       const result = await createFolder().run([...command.split(" ").filter(Boolean), "--help"]);

@@ -18,6 +18,7 @@ import dockerfileUtils from "dockerfile-utils";
 import { request } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
+import { createTokenFileText } from "../../src/admin/token-file.js";
 import { parseConfig, unknownSettings } from "../../src/config.js";
 import { createKeyLine } from "../../src/tokens/key-file.js";
 import { lineFrom } from "../cli/run-relay.js";
@@ -30,22 +31,25 @@ const IS_ROOT = process.getuid?.() === 0;
 
 let root: string;
 let image: Image;
-let port: number;
+let ports: ReadonlyMap<string, string>;
 
 beforeAll(async () => {
   root = mkdtempSync(join(tmpdir(), "relay-image-"));
   for (const folder of ["tmp", "run/secrets", "usr/local/bin"]) mkdirSync(join(root, folder), { recursive: true });
   const dockerfile = IS_ROOT ? DOCKERFILE : DOCKERFILE.replaceAll("-o 1000 -g 1000", "");
   image = await buildImage(dockerfile, root);
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  port = (server.address() as AddressInfo).port;
-  server.close();
-  const secret = join(root, "run/secrets/relay_key");
-  writeFileSync(secret, createKeyLine().line, { mode: 0o400 });
+  ports = new Map([
+    ["8080", await freePort()],
+    ["8081", await freePort()],
+  ]);
+  const secrets = { relay_key: createKeyLine().line, relay_admin_tokens: createTokenFileText() };
+  for (const [name, text] of Object.entries(secrets)) {
+    const path = join(root, "run/secrets", name);
+    writeFileSync(path, text, { mode: 0o400 });
+    if (IS_ROOT) chownSync(path, image.user.uid, image.user.gid);
+  }
   // As the engine lays folders out: root's, readable for everybody.
   chmodSync(root, 0o755);
-  if (IS_ROOT) chownSync(secret, image.user.uid, image.user.gid);
 }, INSTALL_TIMEOUT_MS);
 
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -53,23 +57,27 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 /** Only root may run it as the image's own user. */
 const processOptions = () => ({
   cwd: image.workingFolder,
-  env: { PATH: process.env["PATH"] ?? "", ...onFreePort(image.env) },
+  env: {
+    PATH: process.env["PATH"] ?? "",
+    ...Object.fromEntries(Object.entries(image.env).map(([name, text]) => [name, onFreePorts(text)])),
+  },
   ...(IS_ROOT ? image.user : {}),
 });
 
-/** 8080 is taken on many machines. */
-const onFreePort = (env: Readonly<Record<string, string>>) => ({
-  ...env,
-  RELAY_LISTEN: (env["RELAY_LISTEN"] ?? "").replace("8080", String(port)),
-});
+/** The image's own ports are taken on many machines. */
+const onFreePorts = (text: string) => text.replace(/\b808[01]\b/g, (port) => ports.get(port) ?? port);
+
+async function freePort(): Promise<string> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return String(port);
+}
 
 async function healthcheck(): Promise<number> {
   const [, command = "", ...args] = ["", ...image.healthcheck];
-  const child = spawn(
-    command,
-    args.map((each) => each.replace("8080", String(port))),
-    processOptions(),
-  );
+  const child = spawn(command, args.map(onFreePorts), processOptions());
   return (await once(child, "exit"))[0];
 }
 
@@ -118,7 +126,7 @@ describe("docs/deploy/Dockerfile", () => {
       (line) => JSON.parse(line).msg === "listening" || undefined,
     );
     expect(await healthcheck()).toBe(0);
-    expect((await request(`http://127.0.0.1:${port}/readyz`)).statusCode).toBe(200);
+    expect((await request(onFreePorts("http://127.0.0.1:8080/readyz"))).statusCode).toBe(200);
     const command = ["app", "create", "In a container", "--json"];
     const { stdout } = await run(join(root, "usr/local/bin/relay"), command, processOptions());
     expect(JSON.parse(stdout)).toHaveProperty("publicKey");
@@ -145,7 +153,8 @@ describe("docs/deploy/compose.yaml", () => {
     const { relay } = services;
     expect(relay.build).toEqual({ context: "../..", dockerfile: "docs/deploy/Dockerfile" });
     expect(relay.secrets).toEqual(Object.keys(secrets));
-    expect(image.env["RELAY_KEY_FILE"]).toBe(`${root}/run/secrets/${relay.secrets[0]}`);
+    const mounted = Object.keys(secrets).map((name) => `${root}/run/secrets/${name}`);
+    expect([image.env["RELAY_KEY_FILE"], image.env["RELAY_ADMIN_TOKEN_FILE"]]).toEqual(mounted);
     expect(relay.volumes).toEqual(Object.keys(volumes).map((name) => `${name}:/data`));
     expect(unknownSettings(relay.environment)).toEqual([]);
   });

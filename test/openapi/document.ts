@@ -26,6 +26,11 @@ const SECURITY_SCHEMES = {
 };
 
 const HEADERS = {
+  "x-request-id": {
+    description:
+      "The request's own `x-request-id`, where it had one; otherwise a new id, which is the call's `callId`.",
+    schema: { type: "string" },
+  },
   "x-call-id": { description: "Id of this call; the relay's log line has the same.", schema: { type: "string" } },
   "x-error-type": {
     description: "The `errorType` of the error row in the body. An answer of a provider never has it.",
@@ -58,7 +63,7 @@ export function createDocument(schema: FileRegistry): object {
     info: { title: "Provider call relay", version: manifest.version, description: INFO, license },
     servers: [{ url: `http://${listen.fallback}`, description: `The default of ${listen.name}.` }],
     tags: TAGS,
-    paths: { ...paths, ...HEALTH_PATHS },
+    paths: withRequestIds({ ...paths, ...HEALTH_PATHS }),
     components: {
       schemas: Object.fromEntries([...schemas].sort(([a], [b]) => (a < b ? -1 : 1))),
       headers: HEADERS,
@@ -81,6 +86,18 @@ function pathsOf(service: DescService, schemas: Map<string, Schema>): Record<str
     paths[path] = { ...paths[path], [verb]: operation };
   }
   return paths;
+}
+
+/** Every answer names its request. */
+function withRequestIds(paths: Readonly<Record<string, object>>): object {
+  return JSON.parse(JSON.stringify(paths), (name, value) => {
+    if (name !== "responses") return value;
+    const requestId = { "x-request-id": { $ref: "#/components/headers/x-request-id" } };
+    const named = Object.entries(value as Record<string, { headers?: object }>).map(([status, response]) => {
+      return [status, { ...response, headers: { ...requestId, ...response.headers } }];
+    });
+    return Object.fromEntries(named);
+  });
 }
 
 /** References to messages and enums; each is added to `schemas` when it is first referred to. */

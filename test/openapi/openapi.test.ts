@@ -51,6 +51,7 @@ async function send(path: string, method: "GET" | "POST" | "DELETE", body?: unkn
   const keys = `public_key=${application.publicKey}&user_id=ada`;
   const url = `${harness.url}${path}${path.includes("?") ? "&" : "?"}${keys}`;
   const answer = await request(url, { method, headers, body: body === undefined ? null : JSON.stringify(body) });
+  expect(answer.headers["x-request-id"]).toMatch(/^[0-9a-f-]{36}$/);
   return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() };
 }
 

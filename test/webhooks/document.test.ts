@@ -11,15 +11,15 @@ import { createFolder, startServe } from "../cli/run-relay.js";
 const run = promisify(execFile);
 const RELAY = resolve("dist/src/cli/relay.js");
 const LOOPBACK = { RELAY_ALLOW_LOOPBACK: "true" };
-const readme = readFileSync("README.md", "utf8");
+const document = readFileSync("docs/webhooks.md", "utf8");
 
 function block(language: string): string {
-  const found = new RegExp(`<!-- run with a webhook -->\n\`\`\`${language}\n([\\s\\S]+?)\`\`\``).exec(readme)?.[1];
-  if (found === undefined) throw new Error(`the README has no ${language} block`);
+  const found = new RegExp(`<!-- run with a webhook -->\n\`\`\`${language}\n([\\s\\S]+?)\`\`\``).exec(document)?.[1];
+  if (found === undefined) throw new Error(`docs/webhooks.md has no ${language} block`);
   return found;
 }
 
-/** Free a moment ago; the README's receiver listens on a port of its choice. */
+/** Free a moment ago; its receiver listens on a port of its choice. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -29,7 +29,7 @@ async function freePort(): Promise<number> {
   return typeof address === "object" && address !== null ? address.port : 0;
 }
 
-/** Starts the README's receiver; its lines come one by one. */
+/** Starts the receiver of the document; its lines come one by one. */
 function startReceiver(port: number, secret: string) {
   const file = resolve(`dist/readme-receiver-${port}.mts`);
   writeFileSync(file, block("ts").replace("9000", String(port)));
@@ -52,7 +52,7 @@ async function firstObject(lines: AsyncIterable<string>): Promise<string> {
   return printed;
 }
 
-describe("the README's section on webhooks", () => {
+describe("docs/webhooks.md", () => {
   it("has commands that work as they stand", async () => {
     const folder = createFolder();
     const { publicKey } = await folder.json(["app", "create", "Shop"]);
@@ -80,6 +80,6 @@ describe("the README's section on webhooks", () => {
   it("names every event and the shape of its body", () => {
     const types = readFileSync("src/webhooks/event.ts", "utf8").match(/"connection\.[a-z_]+"/g) ?? [];
     expect(types).toHaveLength(3);
-    for (const type of types) expect(readme).toContain(`| \`${type.slice(1, -1)}\` |`);
+    for (const type of types) expect(document).toContain(`| \`${type.slice(1, -1)}\` |`);
   });
 });

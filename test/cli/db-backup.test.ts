@@ -1,0 +1,91 @@
+import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import Database from "better-sqlite3";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { type CliFolder, createFolder, startServe } from "./run-relay.js";
+
+const TOKENS = '{"access_token":"canary-access","refresh_token":"canary-refresh"}';
+
+/** A relay with one application, and a way to connect users. */
+async function filledFolder() {
+  const folder = createFolder();
+  const { publicKey } = await folder.json(["app", "create", "Shop"]);
+  const at = ["--app", publicKey, "--provider", "github"];
+  const connect = (user: string) => folder.json(["connection", "put", ...at, "--user", user], { input: TOKENS });
+  const users = async (env = {}) => {
+    const connections = await folder.json(["connection", "list", "--app", publicKey], { env });
+    return connections.map(({ user }: { user: string }) => user);
+  };
+  await connect("before");
+  return { folder, connect, users };
+}
+
+const copyOf = (folder: CliFolder) => ({ RELAY_DATABASE: `sqlite:${join(folder.path, "copy.db")}` });
+
+describe("relay db backup", () => {
+  it("copies one moment into one file of the owner's, which the key file opens", async () => {
+    const { folder, connect, users } = await filledFolder();
+    const result = await folder.json(["db", "backup", "copy.db"]);
+    expect(result).toMatchObject({ database: folder.env["RELAY_DATABASE"], file: "copy.db" });
+    const { mode, size } = statSync(join(folder.path, "copy.db"));
+    expect([mode & 0o777, size]).toEqual([0o600, result.bytes]);
+    expect(readdirSync(folder.path).filter((name) => name.startsWith("copy"))).toEqual(["copy.db"]);
+    expect(readFileSync(join(folder.path, "copy.db"), "latin1")).not.toContain("canary");
+    await connect("after");
+    expect(await users()).toEqual(expect.arrayContaining(["before", "after"]));
+    expect(await users(copyOf(folder))).toEqual(["before"]);
+  });
+
+  it("has what a running service committed, while another process goes on writing", async () => {
+    const { folder, connect, users } = await filledFolder();
+    const { child } = await startServe(folder, { RELAY_ADMIN_LISTEN: "off" });
+    await connect("beside");
+    const db = new Database(join(folder.path, "relay.db"));
+    onTestFinished(() => void db.close());
+    const write = db.prepare("UPDATE applications SET name = ?");
+    let writes = 0;
+    const writer = setInterval(() => write.run(`name ${writes++}`), 1);
+    expect((await folder.run(["db", "backup", "copy.db"])).exitCode).toBe(0);
+    clearInterval(writer);
+    expect(writes).toBeGreaterThan(0);
+    expect(await users(copyOf(folder))).toEqual(expect.arrayContaining(["before", "beside"]));
+    child.kill("SIGTERM");
+  });
+
+  it("is restored by putting the file in its place", async () => {
+    const { folder, connect, users } = await filledFolder();
+    await folder.json(["db", "backup", "copy.db"]);
+    await connect("after");
+    for (const name of ["relay.db", "relay.db-wal", "relay.db-shm"]) rmSync(join(folder.path, name), { force: true });
+    copyFileSync(join(folder.path, "copy.db"), join(folder.path, "relay.db"));
+    expect((await folder.json(["config", "check"])).ok).toBe(true);
+    expect(await users()).toEqual(["before"]);
+  });
+
+  it("replaces nothing, leaves nothing behind, and does not bring the database up to date", async () => {
+    const { folder } = await filledFolder();
+    writeFileSync(join(folder.path, "copy.db"), "precious");
+    const refused = await folder.run(["db", "backup", "copy.db"]);
+    expect(refused).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(refused.stderr).toMatch(/copy\.db: exists already/);
+    expect(readFileSync(join(folder.path, "copy.db"), "utf8")).toBe("precious");
+    expect((await folder.run(["db", "backup", "missing/copy.db"])).exitCode).toBe(1);
+    const db = new Database(join(folder.path, "relay.db"));
+    db.pragma("user_version = 99");
+    db.close();
+    await folder.json(["db", "backup", "newer.db"]);
+    const newer = new Database(join(folder.path, "newer.db"), { readonly: true });
+    expect(newer.pragma("user_version", { simple: true })).toBe(99);
+    newer.close();
+    writeFileSync(join(folder.path, "relay.db"), "no database of SQLite's, but long enough for one".repeat(20));
+    expect((await folder.run(["db", "backup", "damaged.db"])).exitCode).toBe(1);
+    expect(existsSync(join(folder.path, "damaged.db"))).toBe(false);
+  });
+
+  it("says what PostgreSQL has for this", async () => {
+    const env = { RELAY_DATABASE: "postgres://relay@127.0.0.1:1/relay" };
+    const result = await createFolder().run(["db", "backup", "copy.db"], { env });
+    expect(result).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(result.stderr).toMatch(/pg_dump/);
+  });
+});

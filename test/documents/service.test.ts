@@ -1,0 +1,101 @@
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { documentPaths, readBlocks } from "../support/document-blocks.js";
+import { createTestDatabase, POSTGRES_URL } from "../support/postgres.js";
+import { NPX, SERVICE_MARKS, scriptFromBlocks } from "./service-script.js";
+
+const run = promisify(execFile);
+/** A document has a dozen commands, each a process of its own. */
+const TIMEOUT_MS = 120_000;
+
+const blocksOf = (document: string) => readBlocks(document).filter(({ mark }) => SERVICE_MARKS.includes(mark ?? ""));
+
+/** Runs the commands of a document as they stand, but for ports and databases. Resolves to what each block printed. */
+async function outputsOf(document: string): Promise<string[]> {
+  const folder = mkdtempSync(join(tmpdir(), "relay-documents-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  mkdirSync(join(folder, "bin"));
+  writeFileSync(join(folder, "bin/npx"), NPX);
+  chmodSync(join(folder, "bin/npx"), 0o755);
+  const [port, adminPort] = [await freePort(), await freePort()];
+  const database = blocksOf(document).some(({ mark }) => mark === "run with PostgreSQL") ? await postgresUrl() : "";
+  const replace = (text: string) =>
+    text
+      .replaceAll(":8080", `:${port}`)
+      .replaceAll(":8081", `:${adminPort}`)
+      .replace(/'postgres:\/\/[^']*'/g, `'${database}'`);
+  const env = {
+    PATH: `${join(folder, "bin")}:${process.env["PATH"]}`,
+    RELAY_LISTEN: `127.0.0.1:${port}`,
+    RELAY_ADMIN_LISTEN: `127.0.0.1:${adminPort}`,
+  };
+  // There is a store in SQLite to move.
+  if (database !== "") await run("npx", ["relay", "app", "create", "Shop"], { cwd: folder, env });
+  const script = scriptFromBlocks(blocksOf(document), replace);
+  const { stdout } = await run("bash", ["-c", script], { cwd: folder, env }).catch((error) => {
+    throw new Error(`${document}: ${error.stderr}\n${error.stdout}`);
+  });
+  return stdout.split(/^::line \d+::\n/m).slice(1);
+}
+
+async function postgresUrl(): Promise<string> {
+  const database = await createTestDatabase();
+  onTestFinished(() => database.remove());
+  return database.url;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return port;
+}
+
+/** What a document's commands must have printed, block by block. */
+const EXPECTED: Readonly<Record<string, readonly RegExp[]>> = {
+  "docs/operators.md": [
+    /^ok\n/,
+    /^ok\nok\n$/,
+    /is a copy of sqlite:data\/relay\.db/,
+    /Before the backup[\s\S]*After the backup[\s\S]*PUBLIC KEY(?![\s\S]*After the backup)[\s\S]*Before the backup/,
+    /new key +\w+\nrows sealed again +1\nrows left +0\nok\n$/,
+    /key +\w+\nrows sealed again +0\nrows left +0\n$/,
+  ],
+  "docs/configuration.md": [
+    /^ok\n[\s\S]*"RELAY_DEADLINE_MS":"10000"/,
+    /intranet\.json: ok \(intranet\)[\s\S]*api\.intranet\.example/,
+  ],
+  "docs/hardening.md": [/PRIVATE_KEY[\s\S]*192\.0\.2\.0\/24/i],
+  "docs/migrating.md": [/^$/, /github/, /^ada github ok\na\+b@example\.com slack ok\n[\s\S]*a\+b@example\.com/],
+  "docs/scaling.md": [/is up to date/, /applications +1/],
+  "docs/contributing.md": [/^example\.json: ok \(example\)\n$/],
+};
+
+describe("the commands in", () => {
+  it("every document that has some are run", () => {
+    const documents = documentPaths().filter((document) => blocksOf(document).length > 0);
+    expect(documents.sort()).toEqual(Object.keys(EXPECTED).sort());
+  });
+
+  const runnable = Object.entries(EXPECTED).map(([document, expected]) => ({ document, expected }));
+  for (const { document, expected } of runnable) {
+    const needsPostgres = blocksOf(document).some(({ mark }) => mark === "run with PostgreSQL");
+    it.skipIf(needsPostgres && POSTGRES_URL === undefined)(
+      `${document} work as they stand`,
+      async () => {
+        const outputs = await outputsOf(document);
+        expect(outputs).toHaveLength(expected.length);
+        for (const [at, pattern] of expected.entries()) expect(outputs[at]).toMatch(pattern);
+        expect(outputs.join("")).not.toMatch(/gho_example|xox[pe]-example/);
+      },
+      TIMEOUT_MS,
+    );
+  }
+});
