@@ -19,6 +19,7 @@ import { createCallLog } from "./telemetry/call-log.js";
 import { createTracing } from "./telemetry/call-spans.js";
 import { describeError } from "./telemetry/log.js";
 import type { Metrics } from "./telemetry/metrics.js";
+import { isSdkLoaded } from "./telemetry/span-context.js";
 import { createBreaker } from "./tokens/breaker.js";
 import { loadKeyring } from "./tokens/keyring.js";
 import { createRenewer, type Renewer } from "./tokens/renewer.js";
@@ -39,6 +40,8 @@ export interface ServiceOptions {
 
 /** Where the listener meets what a client did: malformed requests, broken sessions. */
 const CLIENT_FAULTS: ReadonlySet<string> = new Set(["client", "session"]);
+
+const NO_SDK = "RELAY_TRACES is on, but no OpenTelemetry SDK is loaded: docs/monitoring.md says how to load one";
 
 /** Of what a receiver of webhooks answers, in octets: nobody reads more of it than the status. */
 const MAX_RECEIVER_ANSWER_BYTES = 256 * 1024;
@@ -152,6 +155,7 @@ function renewerFor({ store, sealer, catalog, upstream, metrics, log, logger }: 
 
 function relayLogFor({ traces }: Config, logger: Logger, metrics: Metrics | undefined): RelayLog {
   const log = createCallLog(logger);
+  if (traces === "on" && !isSdkLoaded()) logger.warn(NO_SDK);
   return createRelayLog({
     sinks: metrics === undefined ? [log] : [log, metrics.call],
     fault(where, error) {
