@@ -39,10 +39,12 @@ export interface RelayLog {
   fault(where: string, error: unknown): void;
 }
 
+/** Hears of calls that have ended; must not throw. */
+export type CallSink = (record: CallRecord, trace: CallTrace, outcome: Outcome) => void;
+
 /** Who hears of calls. */
 export interface RelayLogOptions {
-  /** Each is told of every call that has ended; none may throw. */
-  readonly sinks: ReadonlyArray<(record: CallRecord) => void>;
+  readonly sinks: readonly CallSink[];
   readonly fault: RelayLog["fault"];
   /** Undefined: no spans are made. */
   readonly startSpans: StartSpans | undefined;
@@ -55,7 +57,7 @@ export function createRelayLog({ sinks, fault, startSpans }: RelayLogOptions): R
     begin: (origin, method) => createCallTrace(origin, startSpans?.(origin, method)),
     call(trace, outcome) {
       const record = recordFrom(trace, outcome);
-      for (const sink of sinks) sink(record);
+      for (const sink of sinks) sink(record, trace, outcome);
       trace.spans?.end(record);
     },
   };
