@@ -19,6 +19,8 @@ import { verifyKeys } from "./store/verify-keys.js";
 import { createCallLog } from "./telemetry/call-log.js";
 import { createTracing } from "./telemetry/call-spans.js";
 import { describeError } from "./telemetry/log.js";
+import { countOf } from "./telemetry/metric.js";
+import { isSdkLoaded } from "./telemetry/span-context.js";
 import { createBreaker } from "./tokens/breaker.js";
 import { loadKeyring } from "./tokens/keyring.js";
 import { createRenewer, type Renewer } from "./tokens/renewer.js";
@@ -39,6 +41,8 @@ export interface ServiceOptions {
 
 /** Where the listener meets what a client did: malformed requests, broken sessions. */
 const CLIENT_FAULTS: ReadonlySet<string> = new Set(["client", "session"]);
+
+const NO_SDK = "RELAY_TRACES is on, but no OpenTelemetry SDK is loaded: docs/monitoring.md says how to load one";
 
 /** Of what a receiver of webhooks answers, in octets: nobody reads more of it than the status. */
 const MAX_RECEIVER_ANSWER_BYTES = 256 * 1024;
@@ -101,6 +105,12 @@ export async function openParts(
   const fault = faultLog(options.logger, metrics);
   const recording = recordCalls({ config, store, sealer, logger: options.logger, onFault: fault });
   closers.push(() => recording.close());
+  metrics?.addSource(() => [
+    countOf(
+      { name: "relay_call_records_dropped_total", help: "Calls that were not recorded, the store being slow or away." },
+      recording.records?.dropped ?? 0,
+    ),
+  ]);
   const log = relayLogFor(config, options.logger, { fault, metrics, recording });
   const made = { store, sealer, catalog, providerFiles, upstream, metrics, log, logger: options.logger };
   const self = { publicUrl: config.publicUrl };
@@ -163,6 +173,7 @@ function relayLogFor(
     readonly recording: CallRecording;
   },
 ): RelayLog {
+  if (traces === "on" && !isSdkLoaded()) logger.warn(NO_SDK);
   return createRelayLog({
     sinks: [createCallLog(logger), to.metrics?.call, to.recording.sink].filter((sink) => sink !== undefined),
     fault: to.fault,

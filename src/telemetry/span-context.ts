@@ -1,4 +1,12 @@
-import { type Context, createTraceState, isSpanContextValid, ROOT_CONTEXT, type Span, trace } from "@opentelemetry/api";
+import {
+  type Context,
+  createTraceState,
+  isSpanContextValid,
+  ProxyTracerProvider,
+  ROOT_CONTEXT,
+  type Span,
+  trace,
+} from "@opentelemetry/api";
 import type { TraceContext } from "../trace-context.js";
 
 /** What a span that goes on with a caller's trace is begun in. */
@@ -14,4 +22,10 @@ export function traceContextOf(span: Span): TraceContext | undefined {
   const { traceId, spanId, traceFlags, traceState } = span.spanContext();
   if (!isSpanContextValid({ traceId, spanId, traceFlags })) return undefined;
   return { traceId, parentId: spanId, flags: traceFlags, state: traceState?.serialize() || undefined };
+}
+
+/** Whether an OpenTelemetry SDK has been registered in this process, by whichever copy of the API. */
+export function isSdkLoaded(): boolean {
+  const provider = trace.getTracerProvider();
+  return !(provider instanceof ProxyTracerProvider) || provider.getDelegateTracer("") !== undefined;
 }

@@ -29,7 +29,7 @@ const CONNECTIONS: Partial<Record<SubjectName, number>> = {
 };
 /** What differs from the defaults. */
 const SETTINGS: Partial<Record<SubjectName, Readonly<Record<string, string>>>> = {
-  "relay-quiet": { RELAY_METRICS: "off" },
+  "relay-quiet": { RELAY_METRICS: "off", RELAY_CALL_RECORDS: "off" },
   "relay-traced": { RELAY_TRACES: "on" },
 };
 const SCRIPTS: Partial<Record<SubjectName, string>> = {

@@ -9,7 +9,7 @@ import { promisify } from "node:util";
 import { request } from "undici";
 import { expect, it, onTestFinished } from "vitest";
 import { parseExposition, totalOf } from "../support/exposition.js";
-import { createFolder, startServe } from "./run-relay.js";
+import { createFolder, lineFrom, startServe } from "./run-relay.js";
 
 const run = promisify(execFile);
 
@@ -76,4 +76,9 @@ it("the documented SDK sends the spans of a call to a collector, the last ones w
   ]) {
     expect(told).toContain(part);
   }
+});
+
+it("says so when spans are wanted and no SDK is there to take them", async () => {
+  const child = createFolder().start(["serve"], { RELAY_LISTEN: "127.0.0.1:0", RELAY_TRACES: "on" });
+  expect(await lineFrom(child, (line) => /no OpenTelemetry SDK is loaded/.exec(line)?.[0])).toBeDefined();
 });

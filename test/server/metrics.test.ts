@@ -126,7 +126,8 @@ describe("calls", () => {
     const [whole, provider, relay] = parts.map(({ sum }) => sum) as [number, number, number];
     expect(provider).toBeGreaterThanOrEqual(0.055);
     expect(relay).toBeGreaterThan(0);
-    expect(provider + relay).toBeCloseTo(whole, 2);
+    // What is left is the wait for the token.
+    expect(provider + relay).toBeLessThanOrEqual(whole + 1e-9);
     expect(took("relay_call_provider_duration_seconds_bucket", { le: "0.025" })).toBe(0);
     expect(took("relay_call_provider_duration_seconds_bucket", { le: "30" })).toBe(1);
   });
