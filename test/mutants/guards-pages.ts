@@ -127,5 +127,5 @@ export const PAGE_GUARDS: readonly Guard[] = [
     ],
     "public-url",
   ),
-  guard("refusal over Connect", "rpc/invalid-argument.ts", ["error.details !== undefined || ", ""], "rpc/connections"),
+  guard("refusal over Connect", "rpc/connect-error.ts", [" || details !== undefined", ""], "rpc/connections"),
 ];

@@ -226,6 +226,24 @@ export const SECRET_GUARDS: readonly Guard[] = [
     "rpc/protocol-edges",
   ),
   guard(
+    "error text of the JSON parser, at the end of a stream",
+    "rpc/invalid-argument.ts",
+    ["body: withEndStreamError(body)", "body"],
+    "regress/decode-error-quotation",
+  ),
+  guard(
+    "error text of the JSON parser, over gRPC",
+    "rpc/invalid-argument.ts",
+    ["body: withGrpcError(body, trailer)", "body"],
+    "regress/decode-error-quotation",
+  ),
+  guard(
+    "error text of the JSON parser, over gRPC-Web",
+    "rpc/invalid-argument.ts",
+    ["body: withGrpcWebError(body)", "body"],
+    "regress/decode-error-quotation",
+  ),
+  guard(
     "log: errors by class and code",
     "telemetry/log.ts",
     ["class: error.name,", "class: `${error.name} ${error.message}`,"],

@@ -19,6 +19,7 @@ import { newConnectionFrom } from "../../src/tokens/new-connection.js";
 import { createSealer, type Sealer } from "../../src/tokens/seal.js";
 import { Secret } from "../../src/tokens/secret.js";
 import { parseTokenResponse } from "../../src/tokens/token-response.js";
+import { startWorkers } from "./workers.js";
 
 /** What a test may choose about its relay. */
 export interface HarnessOptions {
@@ -63,7 +64,7 @@ export interface Harness {
   readonly sandbox: Sandbox;
   readonly store: Store;
   readonly sealer: Sealer;
-  /** Every line logged so far. */
+  /** Every line logged so far; what workers log comes a moment later. */
   readonly logLines: readonly string[];
   createApplication(options?: {
     name?: string;
@@ -96,15 +97,22 @@ export interface ConnectOptions {
   readonly originParameters?: Readonly<Record<string, string>>;
 }
 
-/** Starts everything on free ports of 127.0.0.1. */
+/**
+ * Starts everything on free ports of 127.0.0.1. The relay runs in the process of the test; with TEST_WORKERS, which
+ * test/workers sets, as that number of workers under their supervisor.
+ */
 export async function startHarness(options: HarnessOptions = {}): Promise<Harness> {
   const folder = mkdtempSync(join(tmpdir(), "relay-test-"));
   const sandbox = await startSandbox(options.sandbox);
   const database = await createDatabase(folder);
-  const config = configFor(folder, sandbox, { ...options, env: { RELAY_DATABASE: database.url, ...options.env } });
+  const env = { ...settingsFor(folder, sandbox, options), RELAY_DATABASE: database.url, ...options.env };
+  const config = configFrom(env);
   const logLines: string[] = [];
   const onLogLine = options.onLogLine ?? ((line: string) => void logLines.push(line));
-  const service = await startService(config, { logger: loggerTo(onLogLine), ...upstreamOf(options) });
+  const service =
+    process.env["TEST_WORKERS"] === undefined
+      ? await startService(config, { logger: loggerTo(onLogLine), ...upstreamOf(options) })
+      : await startWorkers({ ...env, RELAY_WORKERS: process.env["TEST_WORKERS"] }, onLogLine);
   const sealer = createSealer(await loadKeyring(config.keyFile, { mustExist: true }));
   const store = await openStore(config);
   const peers: Service[] = [];
@@ -149,7 +157,7 @@ async function createDatabase(folder: string): Promise<{ readonly url: string; r
   return createTestDatabase();
 }
 
-function configFor(folder: string, sandbox: Sandbox, options: HarnessOptions): Config {
+function settingsFor(folder: string, sandbox: Sandbox, options: HarnessOptions): Readonly<Record<string, string>> {
   const { operator, readOnly } = ADMIN_TOKENS;
   writeFileSync(join(folder, "admin.tokens"), `alice operator ${operator}\nbob read-only ${readOnly}\n`);
   const definitions = [
@@ -162,7 +170,7 @@ function configFor(folder: string, sandbox: Sandbox, options: HarnessOptions): C
     writeFileSync(file, JSON.stringify(definition));
     return file;
   });
-  const parsed = parseConfig({
+  return {
     RELAY_LISTEN: "127.0.0.1:0",
     RELAY_ADMIN_LISTEN: "127.0.0.1:0",
     RELAY_ADMIN_TOKEN_FILE: join(folder, "admin.tokens"),
@@ -170,8 +178,11 @@ function configFor(folder: string, sandbox: Sandbox, options: HarnessOptions): C
     RELAY_PROVIDERS: files.join(":"),
     RELAY_ALLOW_LOOPBACK: "true",
     RELAY_LOG_LEVEL: "trace",
-    ...options.env,
-  });
+  };
+}
+
+function configFrom(env: Readonly<Record<string, string>>): Config {
+  const parsed = parseConfig(env);
   if ("problems" in parsed) throw new Error(parsed.problems.join("\n"));
   return parsed.config;
 }

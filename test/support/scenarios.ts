@@ -34,12 +34,12 @@ export async function startWorld(): Promise<World> {
 }
 
 /** The call of a scenario, in the JSON of the contract. */
-export function callOf({ harness, application }: World, { to, call, outer }: Scenario): ScenarioCall {
-  const url = to.startsWith("/") && !to.startsWith("//") ? harness.sandbox.origin + to : to;
+export function callOf(world: World, { to, call, outer, application = "application" }: Scenario): ScenarioCall {
+  const url = to.startsWith("/") && !to.startsWith("//") ? world.harness.sandbox.origin + to : to;
   return {
     providerName: "sandbox",
     userId: USER,
-    publicKey: application.publicKey,
+    publicKey: world[application].publicKey,
     ...outer,
     call: { url, method: "GET", ...call },
   };
@@ -52,6 +52,12 @@ export interface Scenario {
   readonly to: string;
   readonly call?: Readonly<Record<string, unknown>>;
   readonly outer?: Partial<ScenarioCall>;
+  /** Whose call it is; that of the application that may call, unless told. */
+  readonly application?: "application" | "disabled";
+  /** It does nothing but wait, so that it may be tried over all protocols at once. */
+  readonly isWaiting?: true;
+  /** Why it has no meaning for a stream; every other scenario is streamed, too. */
+  readonly notStreamed?: string;
   readonly row: Readonly<Record<string, unknown>>;
 }
 
@@ -223,6 +229,7 @@ export const SCENARIOS: readonly Scenario[] = [
     row: { ...error("CALL_FORMAT_ERROR", 400), inernalError: expect.stringContaining("public_key") },
   },
   { name: "an unknown public key", to: "/me", outer: { publicKey: "nobody" }, row: error("INVALID_PUBLIC_KEY", 401) },
+  { name: "a disabled application", to: "/me", application: "disabled", row: error("INVALID_PUBLIC_KEY", 401) },
   {
     name: "a wrong private key",
     to: "/me",
@@ -276,11 +283,17 @@ export const SCENARIOS: readonly Scenario[] = [
     outer: { providerName: "closed" },
     row: error("PROVIDER_UNREACHABLE", 502),
   },
-  { name: "a provider that is too slow", to: "/slow?ms=10000", row: error("PROVIDER_TIMEOUT", 504) },
-  { name: "an answer over the limit", to: "/json?size=100001", row: error("RESPONSE_TOO_LARGE", 502) },
+  { name: "a provider that is too slow", to: "/slow?ms=10000", isWaiting: true, row: error("PROVIDER_TIMEOUT", 504) },
+  {
+    name: "an answer over the limit",
+    to: "/json?size=100001",
+    notStreamed: "a stream has no limit of size",
+    row: error("RESPONSE_TOO_LARGE", 502),
+  },
   {
     name: "a small answer that is over the limit once decoded",
     to: "/gzip-bomb?mib=10",
+    notStreamed: "a stream is ended in its middle, with what was sent of it",
     row: error("RESPONSE_TOO_LARGE", 502),
   },
 ];

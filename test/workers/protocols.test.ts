@@ -1,0 +1,6 @@
+import { runOnWorkers } from "./run-on-workers.js";
+
+runOnWorkers({
+  calls: () => import("../protocols.test.js"),
+  streams: () => import("../stream-protocols.test.js"),
+});

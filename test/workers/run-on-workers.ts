@@ -1,0 +1,7 @@
+import { describe, vi } from "vitest";
+
+/** Runs the tests of these files once more, each with a relay of two workers under their supervisor. */
+export function runOnWorkers(files: Readonly<Record<string, () => Promise<unknown>>>): void {
+  vi.stubEnv("TEST_WORKERS", "2");
+  for (const [name, load] of Object.entries(files)) describe(name, async () => void (await load()));
+}
