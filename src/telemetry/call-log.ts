@@ -1,4 +1,5 @@
-import type { Logger } from "pino";
+import { type Logger, levels, symbols } from "pino";
+import { callMembers } from "./call-line.js";
 
 /**
  * What is told of a call, in its log line and elsewhere: an allow-list of names and numbers. None is a value that a caller
@@ -37,25 +38,22 @@ export interface CallRecord {
 /** Writes the line of one call. */
 export type CallLog = (record: CallRecord) => void;
 
-/** One `call` line per call at level info; costs a comparison when the level is off. */
-export function createCallLog(logger: Logger): CallLog {
-  return (record) => {
-    if (!logger.isLevelEnabled("info")) return;
-    const { totalMs, headMs, tokenMs, providerMs } = record;
-    logger.info(
-      {
-        ...record,
-        totalMs: rounded(totalMs),
-        headMs: rounded(headMs),
-        // Nearly always there is no wait.
-        tokenMs: rounded(tokenMs) || undefined,
-        providerMs: rounded(providerMs),
-      },
-      "call",
-    );
-  };
+/** What a pino logger puts a line together from, under pino's own names. */
+interface PinoParts {
+  readonly [symbols.lsCacheSym]: Readonly<Record<number, string>>;
+  readonly [symbols.timeSym]: () => string;
+  readonly [symbols.chindingsSym]: string;
+  readonly [symbols.streamSym]: { write(line: string): void };
 }
 
-function rounded(ms: number | undefined): number | undefined {
-  return ms === undefined ? undefined : Math.round(ms * 10) / 10;
+const INFO: number = levels.values["info"] ?? 30;
+
+/** One `call` line per call at level info, as the logger itself would write it; costs a comparison when the level is off. */
+export function createCallLog(logger: Logger): CallLog {
+  const parts = logger as unknown as PinoParts;
+  return (record) => {
+    if (!logger.isLevelEnabled("info")) return;
+    const before = parts[symbols.lsCacheSym][INFO] + parts[symbols.timeSym]() + parts[symbols.chindingsSym];
+    parts[symbols.streamSym].write(`${before}${callMembers(record)},"msg":"call"}\n`);
+  };
 }
