@@ -1,6 +1,6 @@
-import { isIP } from "node:net";
 import { availableParallelism } from "node:os";
-import { isLoopbackHost, parseCidrList } from "./address-list.js";
+import { parseCidrList } from "./address-list.js";
+import { combinationProblems } from "./combination-problems.js";
 import { DATABASE_FORMAT, type DatabaseLocation, parseDatabaseLocation } from "./database-location.js";
 import { runtimeProblems } from "./runtime-problems.js";
 import { parseAddress, parseInteger, parseOneOf, parsePublicUrl, parseSwitch } from "./settings.js";
@@ -250,35 +250,6 @@ function parseAdminListen(text: string): ListenAddress | "off" | undefined {
 
 function parseWorkers(text: string): number | undefined {
   return text === "auto" ? availableParallelism() : parseInteger(text, 1, MAX_WORKERS);
-}
-
-/** Settings that are each fine but not together. */
-function combinationProblems(config: Config): string[] {
-  const problems = [
-    ...listenProblems(config, "RELAY_LISTEN", config.listen),
-    ...(config.adminListen === "off" ? [] : listenProblems(config, "RELAY_ADMIN_LISTEN", config.adminListen)),
-  ];
-  if (config.adminListen !== "off" && isSamePort(config.listen, config.adminListen)) {
-    problems.push("RELAY_ADMIN_LISTEN: must be another port than that of RELAY_LISTEN");
-  }
-  if (config.allowLoopback && config.keyFileMustExist) {
-    problems.push("RELAY_ALLOW_LOOPBACK: is for development and cannot be used with NODE_ENV=production");
-  }
-  if ((config.tlsCertFile === undefined) !== (config.tlsKeyFile === undefined)) {
-    problems.push("RELAY_TLS_CERT, RELAY_TLS_KEY: set both or neither");
-  }
-  return problems;
-}
-
-function listenProblems({ allowLoopback }: Config, name: SettingName, { host }: ListenAddress): string[] {
-  if (isIP(host) === 0 && host !== "localhost") return [`${name}: the host must be an IP address or localhost`];
-  if (!allowLoopback || isLoopbackHost(host)) return [];
-  return [`RELAY_ALLOW_LOOPBACK: is for development and cannot be used with a non-loopback ${name}`];
-}
-
-/** Two ports that the system chooses are never the same. */
-function isSamePort(one: ListenAddress, other: ListenAddress): boolean {
-  return one.port !== 0 && one.port === other.port && one.host === other.host;
 }
 
 function doc<const Name extends string>(name: Name, fallback: string, about: string) {

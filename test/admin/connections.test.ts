@@ -168,6 +168,12 @@ describe("ListConnections", () => {
     expect(found.map(({ userId }) => userId)).toContain("someone else");
   });
 
+  it("gives a thousand at most, and a hundred unless it is asked", async () => {
+    const { publicKey } = own;
+    const sizes = [0, 1000, 5000].map((pageSize) => connections.listConnections({ publicKey, pageSize }));
+    expect((await Promise.all(sizes)).map((page) => page.connections.length)).toEqual([100, 1000, 1000]);
+  });
+
   it("goes on where it stood, whatever comes and goes meanwhile", async () => {
     const { publicKey } = own;
     const first = await connections.listConnections({ publicKey, userIdPrefix: "user-3", pageSize: 5 });

@@ -252,7 +252,7 @@ export const SECRET_GUARDS: readonly Guard[] = [
   guard("log: an allow-list", "relay/trace.ts", ["surface: origin.surface,", "...origin,"], "relay/trace"),
   guard(
     "settings: loopback only on loopback",
-    "config.ts",
+    "combination-problems.ts",
     ["if (!allowLoopback || isLoopbackHost(host)) return [];", "return [];"],
     "config",
   ),

@@ -1,4 +1,5 @@
 import type { Guard } from "./guard.js";
+import { ADMIN_GUARDS } from "./guards-admin.js";
 import { CONNECT_GUARDS } from "./guards-connect.js";
 import { LANE_GUARDS } from "./guards-lane.js";
 import { OPERATOR_GUARDS } from "./guards-operator.js";
@@ -24,4 +25,5 @@ export const GUARDS: readonly Guard[] = [
   ...TELEMETRY_GUARDS,
   ...POSTGRES_GUARDS,
   ...OPERATOR_GUARDS,
+  ...ADMIN_GUARDS,
 ];

@@ -94,6 +94,7 @@ describe("the packed package", () => {
     }
     await tryImport("provider-call-relay/relay/v1");
     await tryImport("provider-call-relay/relay/admin/v1");
+    await tryImport("provider-call-relay/relay/admin/v1/application");
   });
 
   it.each([

@@ -1,0 +1,106 @@
+import { type Guard, guard } from "./guard.js";
+
+const HANDLER = "admin/rpc-handler.ts";
+const PAGE = "admin/page.ts";
+
+/** Who may administer, and what is written down of it. */
+export const ADMIN_GUARDS: readonly Guard[] = [
+  guard("admin: token first", HANDLER, ["if (authenticate(request) !== undefined)", "if (true)"], "admin/port"),
+  guard("admin: roles", HANDLER, ["requireRole(options)]", "]"], "admin/roles"),
+  guard("admin: methods without a role", "admin/roles.ts", ['=== "read-only";', '!== "operator";'], "admin/roles"),
+  guard(
+    "admin: refusals are audited",
+    "admin/require-role.ts",
+    ["await store.audit.add(record)", "await Promise.resolve()"],
+    "admin/roles",
+  ),
+  guard("admin: bearer alone", "admin/authenticate.ts", ["/^Bearer +", "/^(?:Basic|Bearer) +"], "admin/token-file"),
+  guard("admin: length of tokens", "admin/token-file.ts", ["(?=.{32,256}$)", ""], "admin/token-file"),
+  guard(
+    "admin: each token once",
+    "admin/token-file.ts",
+    ["if (tokens.has(key)) {", "if (false) {"],
+    "admin/token-file",
+  ),
+  guard(
+    "admin: token file in production",
+    "admin/load-tokens.ts",
+    ["!mustExist && !existsSync", "!existsSync"],
+    "admin/token-file",
+  ),
+  guard(
+    "admin: unknown fields of a mask",
+    "admin/field-mask.ts",
+    ["if (unknown !== undefined)", "if (false)"],
+    "admin/applications",
+  ),
+  guard(
+    "admin: etag",
+    "change-options.ts",
+    ["isCurrent !== undefined && !isCurrent(row)", "false"],
+    "store/audit",
+    "admin/applications",
+  ),
+  guard("admin: page of another request", PAGE, ["ofRequest === digest && ", ""], "admin/applications"),
+  guard(
+    "admin: largest page",
+    PAGE,
+    ["Math.min(pageSize || DEFAULT_SIZE, MAX_SIZE)", "pageSize || DEFAULT_SIZE"],
+    "admin/connections",
+  ),
+  guard(
+    "admin: no value of a wrong field",
+    "admin/oauth-client-message.ts",
+    ['"must be printable ASCII of at most 4096 characters"', "text"],
+    "admin/oauth-clients",
+  ),
+  guard("admin: parts of a resource", "administration/resource.ts", [".map(encodeURIComponent)", ""], "admin/roles"),
+  guard(
+    "audit: no change",
+    "store/migration-5.ts",
+    [
+      "BEFORE UPDATE ON audit_records BEGIN\n  SELECT raise(ABORT",
+      "BEFORE UPDATE ON audit_records BEGIN\n  SELECT raise(IGNORE",
+    ],
+    "store/audit",
+  ),
+  guard(
+    "audit: no deletion",
+    "store/migration-5.ts",
+    ["BEFORE DELETE ON audit_records BEGIN", "BEFORE DELETE ON audit_records WHEN false BEGIN"],
+    "store/audit",
+  ),
+  guard(
+    "audit: with the change",
+    "store/connections.ts",
+    [
+      '    enqueue("connection.deleted", key, now);\n    writeAudit(audit);',
+      '    enqueue("connection.deleted", key, now);',
+    ],
+    "store/audit",
+  ),
+  guard(
+    "audit: with the change, postgres",
+    "store/postgres-applications.ts",
+    ["  await writeAudit(queries, options.audit);\n", ""],
+    "store/audit",
+  ),
+  guard(
+    "audit: one change after the other",
+    "store/postgres-oauth-clients.ts",
+    ["if (!isUniqueViolation(error)) throw error;", "throw error;"],
+    "store/audit",
+  ),
+  guard(
+    "scan: behind the last",
+    "store/connection-scan.ts",
+    ["(user_id, provider_name) > (:user_start", "(user_id, provider_name) >= (:user_start"],
+    "store/ranges",
+  ),
+  guard(
+    "relay: never its own administration",
+    "server.ts",
+    ["adminListener === undefined ? [listener] : [listener, adminListener]", "[listener]"],
+    "relay/self-call",
+  ),
+];
