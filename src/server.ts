@@ -1,9 +1,8 @@
-import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { RelayService } from "../gen/relay/v1/relay_pb.js";
 import { createAddressMatcher } from "./address-list.js";
 import { listenForOperators } from "./admin-port.js";
-import { createCallIds } from "./call-id.js";
+import { type CallParts, createCallParts } from "./call-parts.js";
 import type { Config } from "./config.js";
 import { deliverWebhooks } from "./deliver-webhooks.js";
 import { createLane } from "./lane/lane.js";
@@ -16,9 +15,6 @@ import { createPagesHandler } from "./pages/handler.js";
 import { openParts, type Parts, type ServiceOptions } from "./parts.js";
 import { listenUrlFrom, publicUrlFrom } from "./public-url.js";
 import { createBudget } from "./relay/budget.js";
-import { createRateLimiter, type RateLimiter } from "./relay/rate-limiter.js";
-import { createRedactors } from "./relay/redactors.js";
-import { createRelay, type Relay } from "./relay/relay.js";
 import { createConnectionsHandler } from "./rest/connections-handler.js";
 import { createRestHandler } from "./rest/handler.js";
 import { routeFromMethod } from "./rest/route.js";
@@ -26,9 +22,7 @@ import { createStreamHandler } from "./rest/stream-handler.js";
 import { createConnectionOperations } from "./rpc/connection-operations.js";
 import { createRpcHandler } from "./rpc/handler.js";
 import { probeKeys } from "./store/verify-keys.js";
-import { createTokenSource } from "./tokens/token-source.js";
 import type { Deliverer } from "./webhooks/deliverer.js";
-import { limiterOverWorkers } from "./workers/limits.js";
 
 /** A running service. */
 export interface Service {
@@ -56,10 +50,11 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     const parts = await openParts(config, options, closers);
     const readiness = createReadiness(probeFor(parts));
     const tls = await tlsFrom(config);
-    const listener = await listenFor(config, parts, readiness, tls, options);
+    const calls = createCallParts(parts);
+    const listener = await listenFor(config, parts, calls, readiness, tls, options);
     closers.push(() => listener.close(0));
     // Always after the public port: workers that let the system choose share their ports by order (node:cluster).
-    const adminListener = await listenForOperators(config, parts, readiness, tls);
+    const adminListener = await listenForOperators(config, parts, calls, readiness, tls);
     const listeners = adminListener === undefined ? [listener] : [listener, adminListener];
     parts.selfAddresses.push(...listeners.map(({ address: { host, port } }) => ({ address: host, port })));
     parts.self.publicUrl = publicUrlFrom(config, { host: config.listen.host, port: listener.address.port });
@@ -83,27 +78,10 @@ function probeFor({ store, sealer }: Parts): () => Promise<void> {
   };
 }
 
-function relayFor(parts: Parts, rateLimiter: RateLimiter): Relay {
-  const { store, sealer, catalog, upstream, log, renewer, authorization, recording } = parts;
-  return createRelay({
-    now: Date.now,
-    applications: store.lookups.applications,
-    openPrivateKeyHash: authorization.openPrivateKeyHash,
-    catalog,
-    connections: store.lookups.connections,
-    tokens: createTokenSource({ sealer, connections: store.connections, renewer, now: Date.now }),
-    upstream,
-    rateLimiter,
-    capturing: recording.capturing,
-    redactorFor: createRedactors(),
-    newBoundary: () => `relay${randomBytes(18).toString("hex")}`,
-    log,
-  });
-}
-
 function listenFor(
   config: Config,
   parts: Parts,
+  calls: CallParts,
   readiness: Readiness,
   tls: TlsMaterial | undefined,
   options: ServiceOptions,
@@ -112,7 +90,7 @@ function listenFor(
     host: config.listen.host,
     port: config.listen.port,
     tls,
-    handler: createRouter(handlersFor(config, parts, readiness, options), readiness),
+    handler: createRouter(handlersFor(config, parts, calls, readiness, options), readiness),
     onFault: parts.log.fault,
   });
 }
@@ -120,20 +98,20 @@ function listenFor(
 function handlersFor(
   config: Config,
   parts: Parts,
+  { relay, rateLimiter, newCallId }: CallParts,
   readiness: Readiness,
   { lane = true }: ServiceOptions,
 ): readonly PathHandler[] {
   const { applications, lookups } = parts.store;
   const { authorization } = parts;
-  const rateLimiter = createRateLimiter(limiterOverWorkers);
   const connections = createConnectionOperations(authorization);
   const shared = {
-    relay: relayFor(parts, rateLimiter),
+    relay,
     onFault: parts.log.fault,
     allowedOrigins: async (publicKey: string) =>
       (await lookups.applications.findByPublicKey(publicKey))?.allowedOrigins ?? [],
     clientAddress: createClientAddress(createAddressMatcher(config.trustedProxies)),
-    newCallId: createCallIds(Date.now),
+    newCallId,
     maxRequestBytes: config.maxRequestBytes,
     deadlineMs: config.deadlineMs,
     budget: createBudget(config),

@@ -85,6 +85,7 @@ describe("the README's commands", () => {
     const { stdout } = await run("bash", ["-c", SHELL + script], { cwd: folder, env });
     expect(stdout).toContain("api.github.com");
     expect(stdout).toContain("user-1");
+    expect(stdout).toMatch(/\nGET https:\/\/api\.github\.com\/user\n[\s\S]*\nauthorization: Bearer \*\*\*\n/);
     expect(stdout).not.toContain("gho_example");
   });
 });

@@ -2,8 +2,8 @@ import type { CallerProof } from "../applications/caller.js";
 import type { CallerSignal } from "../caller-signal.js";
 import type { Reservation } from "./budget.js";
 
-/** Which protocol a call came in by; a label for logs. */
-export type Surface = "rest" | "connect" | "grpc" | "grpc-web";
+/** How a call came in; a label for logs. `admin`: an operator performed it. */
+export type Surface = "rest" | "connect" | "grpc" | "grpc-web" | "admin";
 
 /** Deepest nesting and most keys of a call's JSON (threats J01, J11): far beyond any API, far below what costs time. */
 export const CALL_JSON_LIMITS = { maxDepth: 64, maxKeys: 10_000 } as const;
