@@ -23,6 +23,8 @@ let folder: string;
 let demo: ReturnType<typeof spawn>;
 let relayUrl = "";
 let sandboxOrigin = "";
+let adminUrl = "";
+let adminToken = "";
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "relay-readme-"));
@@ -30,7 +32,9 @@ beforeAll(async () => {
   for await (const line of createInterface({ input: demo.stdout as NodeJS.ReadableStream })) {
     const origins = /^The sandbox provider is at (\S+), the relay at (\S+)\.$/.exec(line);
     if (origins !== null) [, sandboxOrigin = "", relayUrl = ""] = origins;
-    if (line.includes("Your turn")) break;
+    adminUrl = /administration port are at (\S+)\.$/.exec(line)?.[1] ?? adminUrl;
+    adminToken = /^ {2}(relay_admin_\S+)$/.exec(line)?.[1] ?? adminToken;
+    if (adminToken !== "") break;
   }
 });
 
@@ -42,7 +46,10 @@ afterAll(async () => {
 });
 
 const here = (text: string) =>
-  text.replaceAll("http://127.0.0.1:8080", relayUrl).replaceAll("http://127.0.0.1:8090", sandboxOrigin);
+  text
+    .replaceAll("http://127.0.0.1:8080", relayUrl)
+    .replaceAll("http://127.0.0.1:8081", adminUrl)
+    .replaceAll("http://127.0.0.1:8090", sandboxOrigin);
 
 describe("the README's commands", () => {
   it("call the demo by curl and buf curl as they stand", async () => {
@@ -68,6 +75,16 @@ describe("the README's commands", () => {
     const [script = ""] = blocksOf("the demo's connections", "sh");
     const { stdout } = await run("bash", ["-c", SHELL + here(script)]);
     expect(JSON.parse(stdout)).toMatchObject({ connections: [{ providerName: "sandbox", state: "ACTIVE" }] });
+  });
+
+  it("explain a call of the demo", async () => {
+    const [script = ""] = blocksOf("the demo's console", "sh");
+    const env = { ...process.env, ADMIN_TOKEN: adminToken };
+    const { stdout } = await run("bash", ["-c", SHELL + here(script)], { env });
+    expect(JSON.parse(stdout)).toMatchObject({
+      egress: { allowed: true, rule: sandboxOrigin },
+      request: { method: "GET", url: `${sandboxOrigin}/me` },
+    });
   });
 
   it("call the demo from TypeScript as it stands", async () => {

@@ -4,6 +4,7 @@ import type {
   ListConnectionsResponseJson,
 } from "../../gen/relay/admin/v1/connection_pb.js";
 import { type Column, dataTable } from "./data-table.js";
+import { type KnownNames, loadKnownNames, suggestionLists } from "./known-names.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader, type Loading } from "./loading.js";
 import { moment } from "./moments.js";
@@ -21,6 +22,7 @@ const PAGE_SIZE = 50;
 /** Connections with their states, page by page. */
 export function createConnectionsView({ api, update }: ViewContext): View {
   const found = createLoader<ListConnectionsResponseJson>(update);
+  const names = createLoader<KnownNames>(update);
   const pages = createPages();
   let filter = filterFrom(new URLSearchParams());
 
@@ -45,10 +47,12 @@ export function createConnectionsView({ api, update }: ViewContext): View {
       filter = filterFrom(parameters);
       pages.reset();
       void load();
+      void names.load(() => loadKnownNames(api));
     },
     leave() {},
     render: () => html`<h1 tabindex="-1">Connections</h1>
-      ${filterForm(filter, search)} ${problemNotice(found)} ${resultOf(found)} ${busyNotice(found)}
+      ${filterForm(filter, search)} ${names.value === undefined ? nothing : suggestionLists(names.value)}
+      ${problemNotice(found)} ${resultOf(found)} ${busyNotice(found)}
       ${found.value === undefined ? nothing : pager(pages, found.isBusy, () => void load())}`,
   };
 }
@@ -72,13 +76,15 @@ function filterFrom(parameters: URLSearchParams): Filter {
 }
 
 function filterForm(filter: Filter, onSubmit: (event: SubmitEvent) => void): TemplateResult {
-  const field = (name: keyof Filter, label: string) =>
-    html`<label>${label}<input name=${name} .value=${filter[name]} autocomplete="off" spellcheck="false" /></label>`;
+  const field = (name: keyof Filter, label: string, list?: string) =>
+    html`<label
+      >${label}<input name=${name} list=${list ?? nothing} .value=${filter[name]} autocomplete="off" spellcheck="false"
+    /></label>`;
   const option = (value: Connection_StateJson, label: string) =>
     html`<option value=${value} ?selected=${filter.state === value}>${label}</option>`;
   return html`<form class="filter" role="search" aria-label="Connections" @submit=${onSubmit}>
-    ${field("userIdPrefix", "User id begins with")} ${field("providerName", "Provider")}
-    ${field("publicKey", "Application's public key")}
+    ${field("publicKey", "Application's public key", "known-applications")}
+    ${field("userIdPrefix", "User id of it begins with")} ${field("providerName", "Provider", "known-providers")}
     <label>
       State
       <select name="state">
@@ -91,9 +97,11 @@ function filterForm(filter: Filter, onSubmit: (event: SubmitEvent) => void): Tem
 }
 
 function resultOf({ value }: Loading<ListConnectionsResponseJson>): TemplateResult | typeof nothing {
-  const rows = value?.connections ?? [];
   if (value === undefined) return nothing;
-  return rows.length === 0 ? html`<p>There is no such connection.</p>` : dataTable("Connections", COLUMNS, rows);
+  const { connections = [], nextPageToken = "" } = value;
+  if (connections.length > 0) return dataTable("Connections", COLUMNS, connections);
+  // A page of a long list may have none and still not be the last (AIP-158).
+  return html`<p>${nextPageToken === "" ? "There is no such connection." : "None on this page; there are more to look through."}</p>`;
 }
 
 const COLUMNS: ReadonlyArray<Column<ConnectionJson>> = [

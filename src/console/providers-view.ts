@@ -54,7 +54,7 @@ function isWanted({ provider }: ProviderEntryJson, wanted: string): boolean {
 }
 
 const COLUMNS: ReadonlyArray<Column<ProviderEntryJson>> = [
-  { label: "Name", cell: ({ provider }) => html`<span class="id">${visibleText(provider?.name ?? "")}</span>` },
+  { label: "Name", cell: ({ provider }) => html`<span class="name">${visibleText(provider?.name ?? "")}</span>` },
   { label: "Provider", cell: ({ provider }) => html`<bdi>${visibleText(provider?.displayName ?? "")}</bdi>` },
   {
     label: "API origins",
@@ -72,5 +72,5 @@ function sourceOf({ source, file = "" }: ProviderEntryJson): string {
 function documentationLink({ provider }: ProviderEntryJson): TemplateResult | string {
   const { documentationUri = "", name = "" } = provider ?? {};
   if (!documentationUri.startsWith("https://")) return visibleText(documentationUri);
-  return html`<a href=${documentationUri} target="_blank" rel="noreferrer" aria-label="Documentation of ${visibleText(name)}">Read</a>`;
+  return html`<a href=${documentationUri} target="_blank" rel="noreferrer" aria-label="Read the documentation of ${visibleText(name)}">Read</a>`;
 }

@@ -20,4 +20,22 @@ export const CONSOLE_GUARDS: readonly Guard[] = [
     ["{ access_token: MASK,", "{ access_token: allowed.connection.id,"],
     "admin/explain",
   ),
+  guard(
+    "a performed call is written down",
+    "admin/call-service.ts",
+    ["      await writeDown(options, call, context);\n", ""],
+    "admin/explain",
+  ),
+  guard(
+    "console: no foreign scripts",
+    "admin/console-handler.ts",
+    ["\"script-src 'self'\"", '"script-src *"'],
+    "console/files",
+  ),
+  guard(
+    "console: no frame around it",
+    "admin/console-handler.ts",
+    ["  \"frame-ancestors 'none'\",\n", ""],
+    "console/files",
+  ),
 ];

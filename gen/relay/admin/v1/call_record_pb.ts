@@ -44,7 +44,7 @@ export type CallRecord = Message<"relay.admin.v1.CallRecord"> & {
 
   /**
    * How it came in: `rest`, `stream` (the raw route), `connect`, `grpc`,
-   * `grpc-web`.
+   * `grpc-web`, `admin` (PerformCall).
    *
    * @generated from field: string surface = 4;
    */
@@ -204,7 +204,7 @@ export type CallRecordJson = {
 
   /**
    * How it came in: `rest`, `stream` (the raw route), `connect`, `grpc`,
-   * `grpc-web`.
+   * `grpc-web`, `admin` (PerformCall).
    *
    * @generated from field: string surface = 4;
    */
