@@ -1,11 +1,14 @@
 import { randomBytes } from "node:crypto";
-import { isLoopbackHost } from "./address-list.js";
+import { createAddressMatcher, isLoopbackHost } from "./address-list.js";
 import { type Authenticate, createAuthenticate } from "./admin/authenticate.js";
+import { createConsoleHandler } from "./admin/console-handler.js";
 import { loadAdminTokens } from "./admin/load-tokens.js";
 import { createAdminRpcHandler } from "./admin/rpc-handler.js";
 import { createAuditIds } from "./administration/audit-id.js";
+import type { CallParts } from "./call-parts.js";
 import type { Config } from "./config.js";
 import { createConnectionGauge } from "./connection-gauge.js";
+import { createClientAddress } from "./listener/client-address.js";
 import type { TlsMaterial } from "./listener/http1.js";
 import { type Listener, listen } from "./listener/listener.js";
 import type { Readiness } from "./listener/readiness.js";
@@ -26,13 +29,14 @@ const LIMITS = { maxConnections: 200 };
 export async function listenForOperators(
   config: Config,
   parts: Parts,
+  calls: CallParts,
   readiness: Readiness,
   tls: TlsMaterial | undefined,
 ): Promise<Listener | undefined> {
   const { adminListen } = config;
   if (adminListen === "off") return undefined;
   if (tls === undefined && !isLoopbackHost(adminListen.host)) parts.logger.warn(CLEARTEXT);
-  const handlers = await handlersFor(config, parts, readiness);
+  const handlers = await handlersFor(config, parts, calls, readiness);
   return listen({
     host: adminListen.host,
     port: adminListen.port,
@@ -44,9 +48,14 @@ export async function listenForOperators(
 }
 
 /** What the administration port serves. Each of them asks `authenticate` who is there. */
-async function handlersFor(config: Config, parts: Parts, readiness: Readiness): Promise<readonly PathHandler[]> {
-  const { store, sealer, catalog, providerFiles, authorization, log, logger } = parts;
-  const { adminTokenFile: file, keyFileMustExist: mustExist } = config;
+async function handlersFor(
+  config: Config,
+  parts: Parts,
+  calls: CallParts,
+  readiness: Readiness,
+): Promise<readonly PathHandler[]> {
+  const { store, sealer, catalog, providerFiles, authorization, self, log, logger } = parts;
+  const { adminTokenFile: file, keyFileMustExist: mustExist, deadlineMs } = config;
   const onCreated = () => logger.info({ file }, "made a file with a new admin token");
   const authenticate = createAuthenticate(await loadAdminTokens(file, { mustExist, onCreated }));
   const options = {
@@ -57,11 +66,18 @@ async function handlersFor(config: Config, parts: Parts, readiness: Readiness): 
     disconnection: authorization,
     stopped: readiness.stopped,
     allowLoopback: config.allowLoopback,
+    clientAddress: createClientAddress(createAddressMatcher(config.trustedProxies)),
+    publicUrl: () => self.publicUrl,
+    calls: { ...calls, deadlineMs },
     now: Date.now,
     newAuditId: createAuditIds(Date.now, () => randomBytes(8)),
     onFault: log.fault,
   };
-  return [createAdminRpcHandler(options, authenticate), ...metricsHandlersFor(parts, authenticate)];
+  return [
+    createAdminRpcHandler(options, authenticate),
+    ...metricsHandlersFor(parts, authenticate),
+    createConsoleHandler(),
+  ];
 }
 
 /** None when metrics are switched off. */

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
 import { openPrivateKeyHash } from "./applications/private-key.js";
-import { createTargetFor } from "./authorization/authorization-server.js";
+import { createEndpointFor, createTargetFor } from "./authorization/authorization-server.js";
 import type { AuthorizationOptions } from "./authorization/options.js";
 import { createPending } from "./authorization/pending.js";
 import { createTickets } from "./authorization/tickets.js";
@@ -155,6 +155,7 @@ function renewerFor({ store, sealer, catalog, upstream, metrics, log, logger }: 
     random: Math.random,
     onFault: (error) => log.fault("renewal", error),
     targetFor: createTargetFor({ catalog, oauthClients: store.oauthClients, sealer }),
+    endpointFor: createEndpointFor({ catalog, oauthClients: store.oauthClients }),
     send: createTokenEndpoint(upstream),
     onRenewal: ({ applicationId, providerName: provider }, outcome) => {
       const level = outcome === "renewed" || outcome === "lost" ? "info" : "warn";

@@ -1,8 +1,8 @@
-import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { RelayService } from "../gen/relay/v1/relay_pb.js";
 import { createAddressMatcher } from "./address-list.js";
 import { listenForOperators } from "./admin-port.js";
+import { type CallParts, createCallParts } from "./call-parts.js";
 import type { Config } from "./config.js";
 import { deliverWebhooks } from "./deliver-webhooks.js";
 import { createLane } from "./lane/lane.js";
@@ -15,9 +15,6 @@ import { createPagesHandler } from "./pages/handler.js";
 import { openParts, type Parts, type ServiceOptions } from "./parts.js";
 import { listenUrlFrom, publicUrlFrom } from "./public-url.js";
 import { createBudget } from "./relay/budget.js";
-import { createRateLimiter, type RateLimiter } from "./relay/rate-limiter.js";
-import { createRedactors } from "./relay/redactors.js";
-import { createRelay, type Relay } from "./relay/relay.js";
 import { createConnectionsHandler } from "./rest/connections-handler.js";
 import { createRestHandler } from "./rest/handler.js";
 import { routeFromMethod } from "./rest/route.js";
@@ -26,9 +23,7 @@ import { createConnectionOperations } from "./rpc/connection-operations.js";
 import { createRpcHandler } from "./rpc/handler.js";
 import { budgetMetrics, listenerMetrics } from "./service-metrics.js";
 import { probeKeys } from "./store/verify-keys.js";
-import { createTokenSource } from "./tokens/token-source.js";
 import type { Deliverer } from "./webhooks/deliverer.js";
-import { limiterOverWorkers } from "./workers/limits.js";
 
 /** A running service. */
 export interface Service {
@@ -56,11 +51,12 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     const parts = await openParts(config, options, closers);
     const readiness = createReadiness(probeFor(parts));
     const tls = await tlsFrom(config);
-    const listener = await listenFor(config, parts, readiness, tls, options);
+    const calls = createCallParts(parts);
+    const listener = await listenFor(config, parts, calls, readiness, tls, options);
     closers.push(() => listener.close(0));
     parts.metrics?.addSource(() => listenerMetrics(listener));
     // Always after the public port: workers that let the system choose share their ports by order (node:cluster).
-    const adminListener = await listenForOperators(config, parts, readiness, tls);
+    const adminListener = await listenForOperators(config, parts, calls, readiness, tls);
     const listeners = adminListener === undefined ? [listener] : [listener, adminListener];
     parts.selfAddresses.push(...listeners.map(({ address: { host, port } }) => ({ address: host, port })));
     parts.self.publicUrl = publicUrlFrom(config, { host: config.listen.host, port: listener.address.port });
@@ -84,27 +80,10 @@ function probeFor({ store, sealer }: Parts): () => Promise<void> {
   };
 }
 
-function relayFor(parts: Parts, rateLimiter: RateLimiter): Relay {
-  const { store, sealer, catalog, upstream, log, renewer, authorization, recording } = parts;
-  return createRelay({
-    now: Date.now,
-    applications: store.lookups.applications,
-    openPrivateKeyHash: authorization.openPrivateKeyHash,
-    catalog,
-    connections: store.lookups.connections,
-    tokens: createTokenSource({ sealer, connections: store.connections, renewer, now: Date.now }),
-    upstream,
-    rateLimiter,
-    capturing: recording.capturing,
-    redactorFor: createRedactors(),
-    newBoundary: () => `relay${randomBytes(18).toString("hex")}`,
-    log,
-  });
-}
-
 function listenFor(
   config: Config,
   parts: Parts,
+  calls: CallParts,
   readiness: Readiness,
   tls: TlsMaterial | undefined,
   options: ServiceOptions,
@@ -113,7 +92,7 @@ function listenFor(
     host: config.listen.host,
     port: config.listen.port,
     tls,
-    handler: createRouter(handlersFor(config, parts, readiness, options), readiness),
+    handler: createRouter(handlersFor(config, parts, calls, readiness, options), readiness),
     onFault: parts.log.fault,
   });
 }
@@ -121,17 +100,17 @@ function listenFor(
 function handlersFor(
   config: Config,
   parts: Parts,
+  { relay, rateLimiter }: CallParts,
   readiness: Readiness,
   { lane = true }: ServiceOptions,
 ): readonly PathHandler[] {
   const { applications, lookups } = parts.store;
   const { authorization } = parts;
-  const rateLimiter = createRateLimiter(limiterOverWorkers);
   const budget = createBudget(config);
   parts.metrics?.addSource(() => budgetMetrics(budget, config));
   const connections = createConnectionOperations(authorization);
   const shared = {
-    relay: relayFor(parts, rateLimiter),
+    relay,
     onFault: parts.log.fault,
     allowedOrigins: async (publicKey: string) =>
       (await lookups.applications.findByPublicKey(publicKey))?.allowedOrigins ?? [],

@@ -32,7 +32,7 @@ beforeAll(async () => {
   for await (const line of createInterface({ input: demo.stdout as NodeJS.ReadableStream })) {
     const origins = /^The sandbox provider is at (\S+), the relay at (\S+)\.$/.exec(line);
     if (origins !== null) [, sandboxOrigin = "", relayUrl = ""] = origins;
-    adminUrl = /^Its administration port is at (\S+)\.$/.exec(line)?.[1] ?? adminUrl;
+    adminUrl = /administration port are at (\S+)\.$/.exec(line)?.[1] ?? adminUrl;
     adminToken = /^ {2}export ADMIN_TOKEN=(\S+)$/.exec(line)?.[1] ?? "";
     if (adminToken !== "") break;
   }
@@ -94,6 +94,16 @@ describe("the README's commands", () => {
     expect(stdout).toMatch(/"callsPerMinute": ?600/);
   });
 
+  it("explain a call of the demo", async () => {
+    const [script = ""] = blocksOf("the demo's console", "sh");
+    const env = { ...process.env, ADMIN_TOKEN: adminToken };
+    const { stdout } = await run("bash", ["-c", SHELL + here(script)], { env });
+    expect(JSON.parse(stdout)).toMatchObject({
+      egress: { allowed: true, rule: sandboxOrigin },
+      request: { method: "GET", url: `${sandboxOrigin}/me` },
+    });
+  });
+
   it("call the demo from TypeScript as it stands", async () => {
     const [program = ""] = blocksOf("the demo", "ts");
     const file = resolve("dist/readme-example.mts");
@@ -109,6 +119,7 @@ describe("the README's commands", () => {
     const { stdout } = await run("bash", ["-c", SHELL + script], { cwd: folder, env });
     expect(stdout).toContain("api.github.com");
     expect(stdout).toContain("user-1");
+    expect(stdout).toMatch(/\nGET https:\/\/api\.github\.com\/user\n[\s\S]*\nauthorization: Bearer \*\*\*\n/);
     expect(stdout).not.toContain("gho_example");
   });
 });

@@ -3,10 +3,12 @@ import type { AdministeredStore, Administration } from "../administration/admini
 import type { AuditStore } from "../audit.js";
 import type { DisconnectOptions } from "../authorization/disconnect.js";
 import type { Pending } from "../authorization/pending.js";
+import type { HttpRequest } from "../listener/exchange.js";
 import type { ProviderCatalog } from "../providers/provider.js";
 import type { CallStore } from "../records/call-store.js";
 import type { CaptureStore } from "../records/capture-store.js";
 import type { Sealer } from "../tokens/seal.js";
+import type { CallServiceOptions } from "./call-service.js";
 import { operatorContextKey } from "./operator-context.js";
 
 /** What the services of the administration port work on; everything is a value or an interface. */
@@ -26,6 +28,10 @@ export interface AdminOptions {
   readonly stopped: (signal: AbortSignal) => Promise<void>;
   /** Webhooks may go to this machine. */
   readonly allowLoopback: boolean;
+  readonly clientAddress: (request: HttpRequest) => string;
+  /** Origin at which callers reach the relay; undefined when it is not known. */
+  readonly publicUrl: () => string | undefined;
+  readonly calls: CallServiceOptions;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly newAuditId: () => string;

@@ -17,7 +17,7 @@ export function refusedResource(message: object): Resource {
 
 /** The message's own fields, or those of the resource in it. */
 function partsOf(message: object): object {
-  const inner = ["application", "oauthClient", "webhook"].map((name): unknown => Reflect.get(message, name));
+  const inner = ["application", "oauthClient", "webhook", "call"].map((name): unknown => Reflect.get(message, name));
   return inner.find((each): each is object => typeof each === "object" && each !== null) ?? message;
 }
 

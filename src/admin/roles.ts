@@ -1,10 +1,12 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { ApplicationService } from "../../gen/relay/admin/v1/application_pb.js";
 import { AuditService } from "../../gen/relay/admin/v1/audit_pb.js";
+import { CallService } from "../../gen/relay/admin/v1/call_pb.js";
 import { CallRecordService } from "../../gen/relay/admin/v1/call_record_pb.js";
 import { ConnectionService } from "../../gen/relay/admin/v1/connection_pb.js";
 import { OAuthClientService } from "../../gen/relay/admin/v1/oauth_client_pb.js";
 import { ProviderService } from "../../gen/relay/admin/v1/provider_service_pb.js";
+import { SessionService } from "../../gen/relay/admin/v1/session_pb.js";
 import { WebhookService } from "../../gen/relay/admin/v1/webhook_pb.js";
 import type { Role } from "../administration/operator.js";
 
@@ -48,6 +50,13 @@ const ROLES: ReadonlyMap<string, Readonly<Record<string, Role>>> = new Map([
     watchCallRecords: "read-only",
     startCallCapture: "operator",
     stopCallCapture: "operator",
+  }),
+  rolesOf(CallService, {
+    explainCall: "read-only",
+    performCall: "operator",
+  }),
+  rolesOf(SessionService, {
+    getSession: "read-only",
   }),
   rolesOf(AuditService, {
     listAuditRecords: "read-only",

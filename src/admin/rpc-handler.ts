@@ -3,26 +3,32 @@ import { type ConnectRouter, createContextValues } from "@connectrpc/connect";
 import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ApplicationService } from "../../gen/relay/admin/v1/application_pb.js";
 import { AuditService } from "../../gen/relay/admin/v1/audit_pb.js";
+import { CallService } from "../../gen/relay/admin/v1/call_pb.js";
 import { CallRecordService } from "../../gen/relay/admin/v1/call_record_pb.js";
 import { ConnectionService } from "../../gen/relay/admin/v1/connection_pb.js";
 import { OAuthClientService } from "../../gen/relay/admin/v1/oauth_client_pb.js";
 import { ProviderService } from "../../gen/relay/admin/v1/provider_service_pb.js";
+import { SessionService } from "../../gen/relay/admin/v1/session_pb.js";
 import { WebhookService } from "../../gen/relay/admin/v1/webhook_pb.js";
+import { identityOf } from "../listener/identity.js";
 import type { PathHandler } from "../listener/router.js";
 import { createBudget } from "../relay/budget.js";
 import { createRpcAdapter } from "../rpc/adapter.js";
 import { JSON_OPTIONS } from "../rpc/json-options.js";
 import { createReflectionService } from "../rpc/reflection.js";
+import { requestContextKey } from "../rpc/request-context.js";
 import { createApplicationService } from "./application-service.js";
 import { createAuditService } from "./audit-service.js";
 import type { Authenticate } from "./authenticate.js";
 import { createCallRecordService } from "./call-record-service.js";
+import { createCallService } from "./call-service.js";
 import { createConnectionService } from "./connection-service.js";
 import { createOAuthClientService } from "./oauth-client-service.js";
 import { operatorContextKey } from "./operator-context.js";
 import type { AdminOptions } from "./options.js";
 import { createProviderService } from "./provider-service.js";
 import { requireRole } from "./require-role.js";
+import { createSessionService } from "./session-service.js";
 import { translateErrors } from "./translate-errors.js";
 import { answerUnauthenticated } from "./unauthenticated.js";
 import { MAX_WATCH_MS } from "./watch-calls.js";
@@ -48,6 +54,8 @@ export const ADMIN_SERVICES: readonly DescService[] = [
   ProviderService,
   AuditService,
   CallRecordService,
+  CallService,
+  SessionService,
 ];
 
 /** Connect, gRPC and gRPC-Web for the services of relay.admin.v1 and for reflection; nothing of it without a token. */
@@ -57,7 +65,14 @@ export function createAdminRpcHandler(options: AdminOptions, authenticate: Authe
     routes: (router) => addServices(router, options),
     interceptors: [translateErrors(onFault), requireRole(options)],
     budget: createBudget(BUDGET),
-    contextValues: (request) => createContextValues().set(operatorContextKey, authenticate(request)),
+    contextValues: (request, memory) =>
+      createContextValues()
+        .set(operatorContextKey, authenticate(request))
+        .set(requestContextKey, {
+          clientAddress: options.clientAddress(request),
+          identity: identityOf(request),
+          memory,
+        }),
     // Browsers come from the port's own pages, or not at all.
     listsOrigin: async () => false,
     onFault,
@@ -81,5 +96,7 @@ function addServices(router: ConnectRouter, options: AdminOptions): void {
   router.service(ProviderService, createProviderService(options));
   router.service(AuditService, createAuditService(options));
   router.service(CallRecordService, createCallRecordService(options), { maxTimeoutMs: MAX_WATCH_MS });
+  router.service(CallService, createCallService(options));
+  router.service(SessionService, createSessionService(options));
   router.service(ServerReflection, createReflectionService([...ADMIN_SERVICES, ServerReflection]), NAMES_ONLY);
 }

@@ -9,7 +9,8 @@ export type ChangingMethod =
   | `OAuthClientService.${"Create" | "Update" | "Delete"}OAuthClient`
   | `ConnectionService.${"Put" | "Delete"}Connection`
   | `WebhookService.${"Put" | "Delete"}Webhook`
-  | `CallRecordService.${"Start" | "Stop"}CallCapture`;
+  | `CallRecordService.${"Start" | "Stop"}CallCapture`
+  | "CallService.PerformCall";
 
 /** A command that no method does the same as. */
 type ChangingCommand = "relay key rotate";

@@ -36,11 +36,17 @@ export type ServedConnection = Pick<Connection, "id" | "applicationId" | "provid
 export function createTargetFor(options: AuthorizationServerOptions) {
   return async (connection: Connection): Promise<RenewalTarget> => {
     const server = await findAuthorizationServer(options, connection);
-    if (server !== undefined) return { ...server, tokenEndpoint: server.refreshEndpoint };
-    throw new RelayError(
-      "REFRESH_UNAVAILABLE",
-      "This user's access token has ended, and no OAuth client is stored to renew it there. The operator must add it with 'relay client put'.",
-    );
+    if (server === undefined) throw nowhereToRenew();
+    return { ...server, tokenEndpoint: server.refreshEndpoint };
+  };
+}
+
+/** Finds only where a connection is renewed, opening no secret. Rejects as {@link createTargetFor} does. */
+export function createEndpointFor(options: Omit<AuthorizationServerOptions, "sealer">) {
+  return async (connection: Connection): Promise<string> => {
+    const known = await findKnownServer(options, connection);
+    if (known === undefined) throw nowhereToRenew();
+    return known.refreshEndpoint;
   };
 }
 
@@ -49,9 +55,19 @@ export function createTargetFor(options: AuthorizationServerOptions) {
  * to parameters of the origin is shown to no other origin, and one that is not to no host that is a parameter.
  */
 export async function findAuthorizationServer(
-  { catalog, oauthClients, sealer }: AuthorizationServerOptions,
+  options: AuthorizationServerOptions,
   connection: ServedConnection,
 ): Promise<AuthorizationServer | undefined> {
+  const known = await findKnownServer(options, connection);
+  if (known === undefined) return undefined;
+  const { stored, ...server } = known;
+  return { ...server, connectionId: connection.id, client: openOAuthClient(options.sealer, stored) };
+}
+
+async function findKnownServer(
+  { catalog, oauthClients }: Omit<AuthorizationServerOptions, "sealer">,
+  connection: ServedConnection,
+) {
   const provider = catalog.find(connection.providerName);
   const stored = await oauthClients.find(connection.applicationId, connection.providerName);
   if (provider?.oauth2 === undefined || stored === undefined) return undefined;
@@ -61,13 +77,14 @@ export async function findAuthorizationServer(
     ([name, value]) => originParameters[name] !== value,
   );
   const endpoints = isBoundElsewhere ? undefined : endpointsOf(provider.oauth2, originParameters);
-  if (endpoints === undefined) return undefined;
-  return {
-    ...endpoints,
-    ...habitsOf(provider, provider.oauth2),
-    connectionId: connection.id,
-    client: openOAuthClient(sealer, stored),
-  };
+  return endpoints && { stored, ...endpoints, ...habitsOf(provider, provider.oauth2) };
+}
+
+function nowhereToRenew(): RelayError {
+  return new RelayError(
+    "REFRESH_UNAVAILABLE",
+    "This user's access token has ended, and no OAuth client is stored to renew it there. The operator must add it with 'relay client put'.",
+  );
 }
 
 function endpointsOf(oauth2: OAuth2, originParameters: Connection["originParameters"]) {

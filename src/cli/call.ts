@@ -1,9 +1,10 @@
 import { type Command, Option } from "commander";
 import { parseConfig } from "../config.js";
-import { parseCallArguments } from "./call-request.js";
+import { type CallRequestText, parseCallArguments } from "./call-request.js";
 import { type CallRow, type CallTarget, PROTOCOLS, type Protocol } from "./call-row.js";
 import { addCommand, collect } from "./command.js";
 import { failure, usageError } from "./exit-error.js";
+import { withStore } from "./open-store.js";
 import { writeLine } from "./output.js";
 import { PRIVATE_KEY_VARIABLE, readPrivateKey } from "./private-key.js";
 import { readInputFile, readStandardInput } from "./read-input.js";
@@ -21,6 +22,7 @@ interface CallOptions {
   readonly protocol: Protocol;
   readonly privateKeyFile?: string;
   readonly include?: boolean;
+  readonly explain?: boolean;
   readonly json?: boolean;
 }
 
@@ -32,8 +34,9 @@ export function addCall(program: Command): void {
     examples: [
       "relay call github --app PUBLIC_KEY --user ada https://api.github.com/user",
       `relay call slack --app PUBLIC_KEY --user ada https://slack.com/api/chat.postMessage -d '{"channel":"#general","text":"hi"}'`,
+      "relay call github --app PUBLIC_KEY --user ada https://api.github.com/user --explain",
     ],
-    more: PRIVATE_KEY_HELP,
+    more: `${PRIVATE_KEY_HELP}\n\n${EXPLAIN_HELP}`,
   })
     .requiredOption("--app <public-key>", "the application's public key")
     .requiredOption("--user <id>", "the application's id of its user")
@@ -44,6 +47,7 @@ export function addCall(program: Command): void {
     .addOption(new Option("--protocol <protocol>", "how to talk to the relay").choices(PROTOCOLS).default("connect"))
     .option("--private-key-file <file>", "file with the application's private key")
     .option("-i, --include", "print status line and headers on standard output too")
+    .option("--explain", "say what would be sent, or what would refuse it and what to do; sends nothing")
     .action(call);
 }
 
@@ -51,8 +55,13 @@ const PRIVATE_KEY_HELP = `Applications that demand their private key: name a fil
 ${PRIVATE_KEY_VARIABLE}. It is no argument, since those stand in the shell's history and in
 the list of processes that every user of the machine can read.`;
 
+const EXPLAIN_HELP = `--explain asks neither the relay nor the provider: it looks into the database and the
+definitions of this environment, as the other commands do, and opens no token. Tokens are shown
+as ***. What only a running service knows, such as the calls of this minute, does not count.`;
+
 async function call(provider: string, url: string, options: CallOptions): Promise<void> {
   const request = parseCallArguments(provider, url, options, await readPayload(options.data));
+  if (options.explain) return explain(request, options);
   const target: CallTarget = {
     relayUrl: relayUrlFrom(options.relay),
     privateKey: await readPrivateKey(options.privateKeyFile),
@@ -64,11 +73,20 @@ async function call(provider: string, url: string, options: CallOptions): Promis
   if (row.pincStatus !== "success") throw failure(`${row.errorType}: ${row.inernalError}`);
 }
 
-async function perform(
-  request: ReturnType<typeof parseCallArguments>,
-  target: CallTarget,
-  protocol: Protocol,
-): Promise<CallRow> {
+async function explain(request: CallRequestText, { privateKeyFile, json }: CallOptions): Promise<void> {
+  const [{ explainFromStore }, { writeExplanation }] = await Promise.all([
+    import("./explain-call.js"),
+    import("./explanation-output.js"),
+  ]);
+  const privateKey = await readPrivateKey(privateKeyFile);
+  const explanation = await withStore((open) => explainFromStore(open, request, privateKey));
+  writeExplanation(explanation, { json: json ?? false });
+  const { refusal } = explanation;
+  if (refusal === undefined) return;
+  throw failure(`${refusal.errorType}: ${refusal.message}${refusal.advice === "" ? "" : `\n${refusal.advice}`}`);
+}
+
+async function perform(request: CallRequestText, target: CallTarget, protocol: Protocol): Promise<CallRow> {
   if (protocol === "rest") return (await import("./call-rest.js")).callOverRest(request, target);
   return (await import("./call-rpc.js")).callOverRpc(request, target, protocol);
 }

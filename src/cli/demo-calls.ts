@@ -57,7 +57,7 @@ function requestTo(relay: DemoRelay, method: string, url: string, payload?: stri
 
 function introduction({ relayUrl, adminUrl, sandboxOrigin, userId, providerName, publicKey }: DemoRelay): string {
   return `The sandbox provider is at ${sandboxOrigin}, the relay at ${relayUrl}.
-Its administration port is at ${adminUrl}.
+Its console and its administration port are at ${adminUrl}.
 User "${userId}" of the application ${publicKey} is connected to "${providerName}":
 the relay holds the access token, sealed. No caller ever sees it.`;
 }

@@ -11,7 +11,14 @@ export function demoLines(relay: DemoRelay): string {
   const target = { relayUrl, privateKey: undefined, responseMode: "data" } as const;
   const message = `-d ${quoted(messageJsonFrom(request))} ${rpcUrl(relayUrl)}`;
   return `
---- Your turn: paste into another terminal, in this folder. Ctrl-C ends the demo. ---
+--- Your turn. Ctrl-C ends the demo. ---
+
+Watch the calls in the console, in a browser:
+  ${adminUrl}/
+It asks for an admin token. That of this demo is
+  ${adminToken}
+
+Paste the rest into another terminal, in this folder.
 
 JSON route:
   curl ${quoted(restUrl(request, target))} -d ${quoted(jsonBodyFrom(request))}
@@ -32,7 +39,7 @@ Typed, by server reflection:
 Connect an account of another user, in a browser:
   ${relayUrl}/oauth/connect?public_key=${publicKey}&user_id=grace
 
-Administer, with the token of this demo:
+Administer, with the same token:
   export ADMIN_TOKEN=${adminToken}
   curl ${adminUrl}/relay.admin.v1.ApplicationService/ListApplications -H "authorization: Bearer $ADMIN_TOKEN" -H 'content-type: application/json' -d '{}'
 `;

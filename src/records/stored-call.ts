@@ -7,7 +7,7 @@ export interface StoredCall {
   readonly applicationId: string;
   /** When the request came in, in milliseconds since the epoch. */
   readonly startedAt: number;
-  /** How it came in: `rest`, `stream`, `connect`, `grpc`, `grpc-web`. */
+  /** How it came in: `rest`, `stream`, `connect`, `grpc`, `grpc-web`, `admin`. */
   readonly surface: string;
   /** The provider's name; undefined when there is no such provider. */
   readonly provider: string | undefined;

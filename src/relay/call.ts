@@ -3,8 +3,8 @@ import type { CallerSignal } from "../caller-signal.js";
 import type { TraceContext } from "../trace-context.js";
 import type { Reservation } from "./budget.js";
 
-/** How a call came in; a label for logs and metrics. `stream` is the raw route. */
-export type Surface = "rest" | "stream" | "connect" | "grpc" | "grpc-web";
+/** How a call came in; a label for logs and metrics. `stream` is the raw route; `admin`: an operator performed it. */
+export type Surface = "rest" | "stream" | "connect" | "grpc" | "grpc-web" | "admin";
 
 /** Deepest nesting and most keys of a call's JSON (threats J01, J11): far beyond any API, far below what costs time. */
 export const CALL_JSON_LIMITS = { maxDepth: 64, maxKeys: 10_000 } as const;

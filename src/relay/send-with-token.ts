@@ -1,15 +1,12 @@
-import { placeCredential } from "../providers/credential.js";
-import { fillPlaceholders } from "../providers/placeholder.js";
-import type { HeaderPairs, Provider } from "../providers/provider.js";
+import type { Provider } from "../providers/provider.js";
 import type { CallCapture } from "../records/call-capture.js";
 import type { Secret } from "../tokens/secret.js";
 import type { CurrentToken, TokenSource } from "../tokens/token-source.js";
 import type { UpstreamAnswer, UpstreamRequest } from "../upstream/request.js";
 import type { AllowedCall } from "./allowed-call.js";
-import { appendQuery } from "./query.js";
 import { isTokenRefused } from "./refusal.js";
 import { noteAnswered, noteSent, noteUnanswered, notingToken } from "./trace.js";
-import { withTraceFields } from "./trace-fields.js";
+import { upstreamRequestFrom } from "./upstream-request.js";
 
 /** What sending with a token needs. */
 export interface TokenOptions {
@@ -30,17 +27,6 @@ export interface Sent<Answer> {
   readonly answer: Answer;
   readonly secrets: readonly Secret[];
 }
-
-/**
- * Sent unless the call or the provider's definition says otherwise. Answers are asked for as they are: undoing a
- * compression costs more than it saves on the short way to a relay, and what a provider compresses all the same is
- * decoded under the limit.
- */
-const DEFAULT_HEADERS: HeaderPairs = [
-  ["accept", "*/*"],
-  ["accept-encoding", "identity"],
-  ["user-agent", "provider-call-relay"],
-];
 
 /** Sends the call; once more, with another token, when the provider says that the token has ended (threats 3.6). */
 export async function sendWithToken<Answer extends UpstreamAnswer>(
@@ -73,30 +59,15 @@ async function send<Answer extends UpstreamAnswer>(
   current: CurrentToken,
   sender: Sender<Answer>,
 ): Promise<Sent<Answer>> {
-  const { trace, provider, checked, egress } = allowed;
-  const token = current.token.reveal();
+  const { trace, provider } = allowed;
   // Opened only where the provider's definition lets a url name it.
   const idToken = provider.urlPlaceholders.has("id_token")
     ? await options.tokens.idToken(current.connection)
     : undefined;
+  const { egress, checked } = allowed;
   trace.spans?.beginRequest({ method: checked.method, origin: egress.origin, path: egress.path });
-  const target = fillPlaceholders(egress.path, provider, { access_token: token, id_token: idToken?.reveal() });
-  const { path, headers } = placeCredential({
-    provider,
-    headers: checked.headers,
-    defaults: withTraceFields(DEFAULT_HEADERS, allowed),
-    path: appendQuery(target, checked.query),
-    token,
-  });
-  const request: UpstreamRequest = {
-    origin: egress.origin,
-    path,
-    method: checked.method,
-    headers,
-    body: checked.body,
-    connectionId: current.connection.id,
-    allowPrivateNetwork: provider.allowPrivateNetwork,
-  };
+  const tokens = { access_token: current.token.reveal(), id_token: idToken?.reveal() };
+  const request = upstreamRequestFrom(allowed, current.connection.id, tokens);
   const secrets = idToken === undefined ? [current.token] : [current.token, idToken];
   noteSent(trace, request);
   if (trace.capture !== undefined) captureRequest(trace.capture, request, secrets, provider);

@@ -73,7 +73,8 @@ export function createRelayLog({ sinks, fault, startSpans }: RelayLogOptions): R
   };
 }
 
-function createCallTrace(origin: CallOrigin, spans: CallSpans | undefined): CallTrace {
+/** The trace of one call; no spans are made of what is not sent. */
+export function createCallTrace(origin: CallOrigin, spans?: CallSpans): CallTrace {
   return {
     origin,
     spans,

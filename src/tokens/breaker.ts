@@ -2,6 +2,8 @@
 export interface Breaker {
   /** Milliseconds until the endpoint may be asked again; 0 when it may be asked now. Counts as a probe when open. */
   waitMs(endpoint: string, now: number): number;
+  /** The same for those who only want to know: no probe. */
+  peekMs(endpoint: string, now: number): number;
   recordFailure(endpoint: string, now: number): void;
   recordSuccess(endpoint: string): void;
 }
@@ -21,13 +23,18 @@ interface Trouble {
 /** One breaker for all endpoints; times are milliseconds since the epoch. */
 export function createBreaker(): Breaker {
   const troubles = new Map<string, Trouble>();
+  const openOf = (endpoint: string): Trouble | undefined => {
+    const trouble = troubles.get(endpoint);
+    return trouble !== undefined && trouble.failures.length >= MAX_FAILURES ? trouble : undefined;
+  };
+  const peekMs = (endpoint: string, now: number) => Math.max(0, (openOf(endpoint)?.nextProbeAt ?? 0) - now);
   return {
+    peekMs,
     waitMs(endpoint, now) {
-      const trouble = troubles.get(endpoint);
-      if (trouble === undefined || trouble.failures.length < MAX_FAILURES) return 0;
-      if (now < trouble.nextProbeAt) return trouble.nextProbeAt - now;
-      trouble.nextProbeAt = now + PROBE_EVERY_MS;
-      return 0;
+      const waitMs = peekMs(endpoint, now);
+      const trouble = openOf(endpoint);
+      if (waitMs === 0 && trouble !== undefined) trouble.nextProbeAt = now + PROBE_EVERY_MS;
+      return waitMs;
     },
     recordFailure(endpoint, now) {
       const trouble = troubles.get(endpoint) ?? { failures: [], nextProbeAt: 0 };

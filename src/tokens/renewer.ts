@@ -1,10 +1,11 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { RelayError } from "../errors.js";
 import type { Connection, Lease } from "./connection.js";
+import { type RenewableOptions, requireDue, requireNoWait, requireRenewable } from "./renewable.js";
 import { misconfigured, type RenewalOptions, type RenewalTarget, refreshUnavailable, renewLeased } from "./renewal.js";
 
 /** What renewing needs beside one renewal's own. */
-export interface RenewerOptions extends RenewalOptions {
+export interface RenewerOptions extends RenewalOptions, Pick<RenewableOptions, "endpointFor"> {
   /** This process, different from every other one that shares the store. */
   readonly owner: string;
   /** Hears of what no renewal should end with: a store that cannot be used, a value that does not open, a fault. */
@@ -20,6 +21,8 @@ export interface Renewer {
    * any caller. Rejects with RelayError REAUTHORIZATION_REQUIRED, REFRESH_UNAVAILABLE or PROVIDER_MISCONFIGURED.
    */
   renew(connection: Connection): Promise<void>;
+  /** Rejects as `renew()` would before the provider is asked; renews nothing, opens nothing. */
+  requireRenewable(connection: Connection): Promise<void>;
   /** Begins no more; resolves when what has begun is stored. */
   close(): Promise<void>;
 }
@@ -45,9 +48,13 @@ export function createRenewer(options: RenewerOptions): Renewer {
   const holds = new Map<string, number>();
   const closing = new AbortController();
 
-  async function fly(connection: Connection): Promise<void> {
-    const hold = `${connection.applicationId} ${connection.providerName}`;
+  function requireNotHeld(hold: string): void {
     if ((holds.get(hold) ?? 0) > options.now()) throw misconfigured();
+  }
+
+  async function fly(connection: Connection): Promise<void> {
+    const hold = holdOf(connection);
+    requireNotHeld(hold);
     holds.delete(hold);
     try {
       await renewOnce(options, connection, closing.signal);
@@ -67,11 +74,19 @@ export function createRenewer(options: RenewerOptions): Renewer {
       flights.set(connection.id, flight);
       return flight;
     },
+    async requireRenewable(connection) {
+      requireNotHeld(holdOf(connection));
+      await requireRenewable(options, connection);
+    },
     async close() {
       closing.abort();
       await Promise.allSettled(flights.values());
     },
   };
+}
+
+function holdOf({ applicationId, providerName }: Connection): string {
+  return `${applicationId} ${providerName}`;
 }
 
 async function renewOnce(options: RenewerOptions, connection: Connection, closing: AbortSignal): Promise<void> {
@@ -83,7 +98,7 @@ async function renewOnce(options: RenewerOptions, connection: Connection, closin
     if (now >= leaveAt || closing.aborted) throw refreshUnavailable();
     if (current.leaseUntil === undefined || current.leaseUntil <= now) {
       requireDue(current, now);
-      requireEndpoint(options, target, now);
+      requireNoWait(options.breaker.waitMs(target.tokenEndpoint, now));
       const lease = await options.connections.takeLease(current, options.owner, LEASE_MS);
       if (lease !== undefined) return renewExtended(options, lease, target);
     }
@@ -109,13 +124,4 @@ async function renewExtended(options: RenewerOptions, lease: Lease, target: Rene
 /** Whether the row is still the one that has to be renewed. */
 function isSame(current: Connection | undefined, connection: Connection): current is Connection {
   return current !== undefined && current.id === connection.id && current.version === connection.version;
-}
-
-function requireDue({ nextTryAt }: Connection, now: number): void {
-  if (nextTryAt !== undefined && nextTryAt > now) throw refreshUnavailable(nextTryAt - now);
-}
-
-function requireEndpoint({ breaker }: RenewerOptions, { tokenEndpoint }: RenewalTarget, now: number): void {
-  const waitMs = breaker.waitMs(tokenEndpoint, now);
-  if (waitMs > 0) throw refreshUnavailable(waitMs);
 }

@@ -3,10 +3,12 @@ import { RelayError } from "../errors.js";
 import type { Connection, ConnectionStore } from "./connection.js";
 import { decideFreshness } from "./freshness.js";
 import { openToken } from "./open-token.js";
-import { reauthorizationRequired, refreshUnavailable } from "./renewal.js";
+import { refreshUnavailable } from "./renewal.js";
+import { decideRenewalNeed } from "./renewal-need.js";
 import type { Renewer } from "./renewer.js";
 import type { Sealer } from "./seal.js";
 import type { Secret } from "./secret.js";
+import { requireUsable } from "./usable.js";
 
 /** A token in the clear, and the row it is of. */
 export interface CurrentToken {
@@ -75,10 +77,9 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
 
   return {
     async accessToken(connection, wait) {
-      requireUsable(connection);
-      const freshness = decideFreshness(connection, now());
-      if (freshness === "ended") return current(await renewedRow(options, connection, wait));
-      if (freshness === "due" && connection.refreshToken !== undefined) renewBeside(renewer, connection);
+      const need = decideRenewalNeed(connection, now());
+      if (need === "before") return current(await renewedRow(options, connection, wait));
+      if (need === "beside") renewBeside(renewer, connection);
       return current(connection);
     },
     async tokenAfterRefusal(connection, wait) {
@@ -104,12 +105,6 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
 
 /** The row with a token that has not ended; never the result of a flight, which may be of an older version. */
 async function renewedRow(options: TokenSourceOptions, connection: Connection, wait: Wait): Promise<Connection> {
-  if (connection.refreshToken === undefined) {
-    throw new RelayError(
-      "REAUTHORIZATION_REQUIRED",
-      "This user's access token is expired and there is no refresh token. The user must connect again.",
-    );
-  }
   await within(options.renewer.renew(connection), wait);
   const row = await options.connections.find(connection);
   if (row === undefined) throw disconnected();
@@ -152,10 +147,6 @@ function within(flight: Promise<void>, { deadline, signal }: Wait): Promise<void
       (error: unknown) => end(() => reject(error)),
     );
   });
-}
-
-function requireUsable({ state }: Connection): void {
-  if (state !== "ACTIVE") throw reauthorizationRequired();
 }
 
 /** The user has ended the connection while the call waited for its token. */

@@ -4,7 +4,8 @@ import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createAuthority } from "../support/certificates.js";
 import { NEEDS_CHROMIUM } from "../support/chromium.js";
-import { startWorld, type WatchedPage, type World } from "./world.js";
+import type { WatchedPage } from "../support/watched-page.js";
+import { startWorld, type World } from "./world.js";
 
 const SIGN_IN = "https://signin.accounts.example";
 

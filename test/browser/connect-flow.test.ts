@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { NEEDS_CHROMIUM } from "../support/chromium.js";
+import type { WatchedPage } from "../support/watched-page.js";
 import { signIn, signInAndAllow } from "./provider-steps.js";
-import { PROVIDER, startWorld, type WatchedPage, type World } from "./world.js";
+import { PROVIDER, startWorld, type World } from "./world.js";
 
 describe("connecting in a browser, at a real authorization server", NEEDS_CHROMIUM, () => {
   let world: World;

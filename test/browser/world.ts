@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import type { Browser, BrowserContextOptions } from "playwright-core";
 import { request } from "undici";
 import type { Connection } from "../../src/tokens/connection.js";
 import { openToken } from "../../src/tokens/open-token.js";
@@ -13,6 +13,7 @@ import {
 import { createCallers, type Row } from "../support/callers.js";
 import { launchChromium } from "../support/chromium.js";
 import { type Harness, type HarnessOptions, startHarness, type TestApplication } from "../support/harness.js";
+import { newWatchedPage, type WatchedPage } from "../support/watched-page.js";
 
 /** A relay, a real authorization server behind it, an application's own page, and Chromium in front of all. */
 export interface World {
@@ -38,9 +39,6 @@ export interface World {
   close(): Promise<void>;
 }
 
-/** A page, and what its console complained about. */
-export type WatchedPage = Page & { readonly complaints: readonly string[] };
-
 /** Name of the provider that the authorization server stands for. */
 export const PROVIDER = "acme";
 
@@ -62,7 +60,7 @@ export async function startWorld(options: HarnessOptions = {}, args: readonly st
   const browser = await launchChromium(args);
   return {
     ...{ harness, server, browser, application, client, redirectUri: applicationPage.url },
-    newPage: (context) => newPage(browser, context),
+    newPage: (context) => newWatchedPage(browser, context),
     ...accessTo(harness, server, application),
     async close() {
       await browser.close();
@@ -97,16 +95,6 @@ function accessTo(harness: Harness, server: AuthorizationServer, { id, publicKey
       return openToken(harness.sealer, connection, column, sealed).reveal();
     },
   };
-}
-
-async function newPage(browser: Browser, options: BrowserContextOptions = {}): Promise<WatchedPage> {
-  const context = await browser.newContext(options);
-  const page = await context.newPage();
-  page.setDefaultTimeout(10_000);
-  const complaints: string[] = [];
-  page.on("console", (message) => complaints.push(`${message.type()} at ${message.location().url}: ${message.text()}`));
-  page.on("pageerror", (error) => complaints.push(`error: ${error.message}`));
-  return Object.assign(page, { complaints });
 }
 
 async function startApplicationPage() {

@@ -27,6 +27,9 @@ async function startRelay(appOptions: readonly string[] = []) {
   return { folder, url, child, publicKey, privateKey, call };
 }
 
+/** Of the relay that would make the call. */
+const EXPLAIN_ENV = { RELAY_PROVIDERS: "sandbox.json", RELAY_ALLOW_LOOPBACK: "true" };
+
 describe("relay call", () => {
   it.each(["connect", "grpc", "grpc-web", "rest"])(
     "prints the answer's own bytes over %s, status and headers beside them",
@@ -159,6 +162,56 @@ describe("relay call", () => {
     const result = await createFolder().run([...args, "--protocol", protocol]);
     expect(result).toMatchObject({ exitCode: 1, stdout: "" });
     expect(result.stderr).not.toMatch(/report this/);
+  });
+});
+
+describe("relay call --explain", () => {
+  it("says what would be sent without a relay and without asking the provider", async () => {
+    const { call, child } = await startRelay();
+    child.kill("SIGKILL");
+    const env = EXPLAIN_ENV;
+    const told = await call("/echo?a=1", ["--explain", "-d", '{"id":9007199254740993}'], { env });
+    expect(told).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(told.stdout).toContain(`url          allowed by ${sandbox.origin}\n`);
+    expect(told.stdout).toMatch(/\nconnection {3}ACTIVE, token expires 20\d\d-.*\nrenewal {6}none/);
+    expect(told.stdout).toContain(`\n\nPOST ${sandbox.origin}/echo?a=1\ncontent-type: application/json\n`);
+    expect(told.stdout).toMatch(/\nauthorization: Bearer \*\*\*\n\(23 bytes of body\)\n$/);
+    const { stdout } = await call("/me", ["--explain", "--json"], { env });
+    expect(JSON.parse(stdout)).toMatchObject({
+      application: { displayName: "Shop" },
+      egress: { allowed: true, rule: sandbox.origin },
+      request: { method: "GET", url: `${sandbox.origin}/me` },
+    });
+    expect(stdout + told.stdout).not.toMatch(/sandbox_[ar]t_/);
+    expect(sandbox.requests).toEqual([]);
+  });
+
+  it("exits with 1 for what would refuse it, and says what to do", async () => {
+    const { call } = await startRelay(["--caller-auth", "private-key"]);
+    const explain = (path: string, options: readonly string[], key?: string) =>
+      call(path, ["--explain", ...options], { env: { ...EXPLAIN_ENV, ...(key && { RELAY_PRIVATE_KEY: key }) } });
+    const unproven = await explain("/me", []);
+    expect(unproven).toMatchObject({
+      exitCode: 1,
+      stdout: expect.stringMatching(/caller {7}refused by proof-missing\n$/),
+    });
+    expect(unproven.stderr).toMatch(/^CALLER_NOT_ALLOWED: .*\n'relay app update PUBLIC_KEY --caller-auth PROOF'.*\n$/);
+    const wrong = await explain("/me", ["--json"], "relay_sk_wrong");
+    expect(JSON.parse(wrong.stdout)).toMatchObject({ refusal: { errorType: "CALLER_NOT_ALLOWED", statusCode: 403 } });
+  });
+
+  it.each([
+    [["--user", "bob"], "INVALID_OAUTHID", "relay connection link --app PUBLIC_KEY --user USER --provider sandbox"],
+    [["-X", "TRACE"], "CALL_FORMAT_ERROR", "method is not supported"],
+    [["--app", "nobody-at-all"], "INVALID_PUBLIC_KEY", "relay app list"],
+  ])("explains %j as the call ends", async (options, errorType, advice) => {
+    const { call } = await startRelay();
+    const explained = await call("/me", ["--explain", ...options], { env: EXPLAIN_ENV });
+    const called = await call("/me", options);
+    expect([explained.exitCode, called.exitCode]).toEqual([1, 1]);
+    expect(explained.stderr).toContain(called.stderr.trim());
+    expect(explained.stderr).toMatch(new RegExp(`^${errorType}: `));
+    expect(explained.stderr).toContain(advice);
   });
 });
 

@@ -60,8 +60,8 @@ export const SECRET_GUARDS: readonly Guard[] = [
   ),
   guard(
     "expired token",
-    "tokens/token-source.ts",
-    ['if (freshness === "ended") return', 'if (freshness === ("never" as string)) return'],
+    "tokens/renewal-need.ts",
+    ['if (freshness === "ended") {', 'if (freshness === ("never" as string)) {'],
     "tokens/token-source",
   ),
   guard("renewal: one at a time", "store/renewals.ts", ["(row.lease_until ?? 0) > now", "false"], "store/lease"),
@@ -79,7 +79,7 @@ export const SECRET_GUARDS: readonly Guard[] = [
   ),
   guard(
     "state of the connection",
-    "tokens/token-source.ts",
+    "tokens/usable.ts",
     ['if (state !== "ACTIVE") throw reauthorizationRequired();', ""],
     "tokens/token-source",
   ),

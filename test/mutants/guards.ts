@@ -1,6 +1,7 @@
 import type { Guard } from "./guard.js";
 import { ADMIN_GUARDS } from "./guards-admin.js";
 import { CONNECT_GUARDS } from "./guards-connect.js";
+import { CONSOLE_GUARDS } from "./guards-console.js";
 import { LANE_GUARDS } from "./guards-lane.js";
 import { OPERATOR_GUARDS } from "./guards-operator.js";
 import { PAGE_GUARDS } from "./guards-pages.js";
@@ -18,6 +19,7 @@ export const GUARDS: readonly Guard[] = [
   ...PROVIDER_GUARDS,
   ...SECRET_GUARDS,
   ...CONNECT_GUARDS,
+  ...CONSOLE_GUARDS,
   ...PAGE_GUARDS,
   ...WEBHOOK_GUARDS,
   ...STREAM_GUARDS,

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import type { ScenarioCall } from "./callers.js";
-import { type Harness, startHarness, type TestApplication } from "./harness.js";
+import { type Harness, type HarnessOptions, startHarness, type TestApplication } from "./harness.js";
 
 /** A user whose id must be taken as it is. */
 export const USER = "a+b@example.com";
@@ -15,8 +15,9 @@ export interface World {
 }
 
 /** Starts a relay on the sandbox, with a deadline of a second and answers of 100,000 bytes at most. */
-export async function startWorld(): Promise<World> {
+export async function startWorld(options: Pick<HarnessOptions, "definitionsFor"> = {}): Promise<World> {
   const harness = await startHarness({
+    ...options,
     env: { RELAY_MAX_RESPONSE_BYTES: "100000", RELAY_DEADLINE_MS: "1000" },
     providers: [
       { name: "closed", apiOrigins: ["http://127.0.0.1:1"] },

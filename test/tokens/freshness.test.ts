@@ -39,6 +39,7 @@ describe("createBreaker()", () => {
     breaker.recordFailure("e", 9000);
     expect(breaker.waitMs("e", 9001)).toBe(4999);
     expect(breaker.waitMs("other", 9001)).toBe(0);
+    expect([breaker.peekMs("e", 14_000), breaker.peekMs("e", 9001)]).toEqual([0, 4999]);
     expect([breaker.waitMs("e", 14_000), breaker.waitMs("e", 14_001)]).toEqual([0, 4999]);
     breaker.recordSuccess("e");
     expect(breaker.waitMs("e", 14_002)).toBe(0);

@@ -7,7 +7,8 @@ import { createTokenSource } from "../../src/tokens/token-source.js";
 
 /** Opens tokens by the product's own code, with nobody to renew them. */
 export function tokenSourceForTest({ sealer, now }: { readonly sealer: Sealer; readonly now: () => number }) {
-  const renewer: Renewer = { renew: () => Promise.reject(refreshUnavailable()), close: async () => {} };
+  const refuse = () => Promise.reject(refreshUnavailable());
+  const renewer: Renewer = { renew: refuse, requireRenewable: refuse, close: async () => {} };
   const source = createTokenSource({ sealer, now, renewer, connections: { find: async () => undefined } });
   return {
     ...source,

@@ -1,0 +1,92 @@
+import { create } from "@bufbuild/protobuf";
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import type { CallService } from "../../gen/relay/admin/v1/call_pb.js";
+import { type CallRequest, CallRequestSchema, ResponseMode } from "../../gen/relay/v1/relay_pb.js";
+import { auditEntryFrom } from "../administration/audit-entry.js";
+import type { CallerProof } from "../applications/caller.js";
+import { overloaded } from "../relay/budget.js";
+import type { Call, CallOrigin } from "../relay/call.js";
+import type { Explanation } from "../relay/explanation.js";
+import type { Relay } from "../relay/relay.js";
+import { descriptionFromMessage } from "../rpc/description.js";
+import { requestContextKey } from "../rpc/request-context.js";
+import { rowFromOutcome } from "../rpc/row.js";
+import { messageFromExplanation } from "./explanation-message.js";
+import { type AdminOptions, administrationFor } from "./options.js";
+import { refusedResource } from "./refused-resource.js";
+
+/** What explaining and performing calls needs from the rest of the service. */
+export interface CallServiceOptions {
+  readonly relay: Relay;
+  /** See `explainCall()`. */
+  readonly explain: (read: () => Call) => Promise<Explanation>;
+  readonly deadlineMs: number;
+}
+
+type Place = Partial<Pick<CallerProof, "origin" | "address">>;
+
+const EMPTY = create(CallRequestSchema);
+
+/** relay.admin.v1.CallService: message → relay → message. A call that is refused is an answer, no RPC error. */
+export function createCallService(options: AdminOptions): ServiceImpl<typeof CallService> {
+  const { calls, now } = options;
+  return {
+    async explainCall({ call = EMPTY, origin, clientAddress }, context) {
+      const place = { ...(origin !== "" && { origin }), ...(clientAddress !== "" && { address: clientAddress }) };
+      const explanation = await calls.explain(() => callFrom(calls, originOf(call, context), call, place, context));
+      return messageFromExplanation(explanation, now());
+    },
+    async performCall({ call = EMPTY }, context) {
+      await writeDown(options, call, context);
+      const origin = originOf(call, context);
+      let read: Call;
+      try {
+        read = callFrom(calls, origin, call, {}, context);
+      } catch (error) {
+        return { row: rowFromOutcome(calls.relay.refuse(origin, error)) };
+      }
+      return { row: rowFromOutcome(await calls.relay.perform(read)) };
+    },
+  };
+}
+
+/** Before it is done: what cannot be written down is not done for a user whose account it is. */
+async function writeDown(options: AdminOptions, call: CallRequest, context: HandlerContext): Promise<void> {
+  const administration = administrationFor(options, context);
+  const entry = auditEntryFrom(administration, "CallService.PerformCall", refusedResource({ call }));
+  await options.store.audit.add({ ...entry, outcome: "DONE" });
+}
+
+function originOf({ providerName }: CallRequest, context: HandlerContext): CallOrigin {
+  const { identity } = context.values.get(requestContextKey);
+  return { ...identity, surface: "admin", startedAt: performance.now(), providerName };
+}
+
+/** The headers of the request are the operator's, not the caller's. Fails with CALL_FORMAT_ERROR or OVERLOADED. */
+function callFrom(
+  { deadlineMs }: CallServiceOptions,
+  origin: CallOrigin,
+  request: CallRequest,
+  place: Place,
+  context: HandlerContext,
+): Call {
+  const { clientAddress, memory } = context.values.get(requestContextKey);
+  if (memory === undefined || !memory.begin()) throw overloaded();
+  return {
+    ...origin,
+    publicKey: request.publicKey,
+    userId: request.userId,
+    proof: {
+      privateKey: request.privateKey || undefined,
+      userSignature: request.userSignature || undefined,
+      origin: undefined,
+      address: clientAddress,
+      ...place,
+    },
+    description: descriptionFromMessage(request.call),
+    responseMode: request.responseMode === ResponseMode.BODY ? "body" : "data",
+    memory,
+    signal: context.signal,
+    deadline: origin.startedAt + deadlineMs,
+  };
+}

@@ -1,0 +1,60 @@
+import { answerPlain, type HttpRequest, type HttpResponse } from "../listener/exchange.js";
+import type { PathHandler } from "../listener/router.js";
+import { type ConsoleFile, loadConsoleFiles } from "./console-files.js";
+
+const PATH = "/console/";
+
+/**
+ * Nothing but the console's own files runs or is loaded, and it speaks to nobody but this port. Trusted types: no text
+ * becomes markup but the templates of the library, which hold none that is not the console's own.
+ */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types lit-html",
+].join("; ");
+
+/** Fields of every answer here. */
+const FIELDS: Readonly<Record<string, string>> = {
+  "cache-control": "no-cache",
+  "content-security-policy": POLICY,
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+};
+
+/** The console: files that are the same for everybody and hold no data, so that they are served without a token. */
+export function createConsoleHandler(): PathHandler {
+  const files = loadConsoleFiles();
+  return (request, response, path) => {
+    const isEntry = path === "/" || `${path}/` === PATH;
+    const file = path.startsWith(PATH) ? files.get(path.slice(PATH.length)) : undefined;
+    if (!isEntry && file === undefined) return undefined;
+    answer(request, response, file);
+    return Promise.resolve();
+  };
+}
+
+/** @param file undefined for an address that only leads to the console. */
+function answer(request: HttpRequest, response: HttpResponse, file: ConsoleFile | undefined): void {
+  if (request.method !== "GET" && request.method !== "HEAD") {
+    answerPlain(response, 405, "Send a GET request.", { allow: "GET, HEAD" });
+  } else if (file === undefined) {
+    response.writeHead(303, { ...FIELDS, location: PATH, "content-length": "0" });
+    response.end();
+  } else {
+    const { contentType, content } = file;
+    response.writeHead(200, { ...FIELDS, "content-type": contentType, "content-length": String(content.length) });
+    // Of an answer to HEAD, Node.js sends the head alone.
+    response.end(content);
+  }
+}

@@ -1,0 +1,47 @@
+import type { Parts } from "./parts.js";
+import { createBoundary } from "./relay/boundary.js";
+import type { Call } from "./relay/call.js";
+import { explainCall } from "./relay/explain.js";
+import type { Explanation } from "./relay/explanation.js";
+import { createRateLimiter, type RateLimiter } from "./relay/rate-limiter.js";
+import { createRedactors } from "./relay/redactors.js";
+import { createRelay, type Relay } from "./relay/relay.js";
+import { createTokenSource } from "./tokens/token-source.js";
+import { limiterOverWorkers } from "./workers/limits.js";
+
+/** What performs and explains calls, the same for every surface. */
+export interface CallParts {
+  readonly relay: Relay;
+  /** See `explainCall()`. */
+  readonly explain: (read: () => Call) => Promise<Explanation>;
+  readonly rateLimiter: RateLimiter;
+}
+
+/** Made once, so that all surfaces count together and decide alike. */
+export function createCallParts(parts: Parts): CallParts {
+  const { store, sealer, catalog, upstream, log, renewer, authorization, recording } = parts;
+  const rateLimiter = createRateLimiter(limiterOverWorkers);
+  const checks = {
+    now: Date.now,
+    applications: store.lookups.applications,
+    openPrivateKeyHash: authorization.openPrivateKeyHash,
+    catalog,
+    connections: store.lookups.connections,
+    rateLimiter,
+    newBoundary: createBoundary,
+  };
+  const relay = createRelay({
+    ...checks,
+    tokens: createTokenSource({ sealer, connections: store.connections, renewer, now: Date.now }),
+    upstream,
+    capturing: recording.capturing,
+    redactorFor: createRedactors(),
+    log,
+  });
+  const { requireRenewable } = renewer;
+  return {
+    relay,
+    rateLimiter,
+    explain: (read) => explainCall({ ...checks, requireRenewable, onFault: log.fault }, read),
+  };
+}

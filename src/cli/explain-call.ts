@@ -1,0 +1,66 @@
+import { randomUUID } from "node:crypto";
+import { openPrivateKeyHash } from "../applications/private-key.js";
+import { createEndpointFor } from "../authorization/authorization-server.js";
+import { createBoundary } from "../relay/boundary.js";
+import { createBudget } from "../relay/budget.js";
+import type { Call } from "../relay/call.js";
+import { explainCall } from "../relay/explain.js";
+import type { Explanation } from "../relay/explanation.js";
+import { createRateLimiter } from "../relay/rate-limiter.js";
+import { descriptionFromBody } from "../rest/description.js";
+import { createBreaker } from "../tokens/breaker.js";
+import { requireRenewable } from "../tokens/renewable.js";
+import { type CallRequestText, jsonBodyFrom } from "./call-request.js";
+import { loadCatalog } from "./environment.js";
+import type { OpenStore } from "./open-store.js";
+
+/**
+ * Says what would become of a call from this machine, by the code of the service. What a running service knows beside
+ * the store is not known here: how many calls were made in this minute, and which token endpoints are in trouble.
+ */
+export async function explainFromStore(
+  { config, store, sealer }: OpenStore,
+  request: CallRequestText,
+  privateKey: string | undefined,
+): Promise<Explanation> {
+  const catalog = await loadCatalog(config);
+  const endpointFor = createEndpointFor({ catalog, oauthClients: store.oauthClients });
+  const renewable = { breaker: createBreaker(), now: Date.now, endpointFor };
+  const options = {
+    now: Date.now,
+    applications: store.applications,
+    openPrivateKeyHash: (application: Parameters<typeof openPrivateKeyHash>[1]) =>
+      openPrivateKeyHash(sealer, application),
+    catalog,
+    connections: store.connections,
+    rateLimiter: createRateLimiter(),
+    newBoundary: createBoundary,
+    requireRenewable: (connection: Parameters<typeof requireRenewable>[1]) => requireRenewable(renewable, connection),
+    // The refusal that it becomes is printed.
+    onFault: () => {},
+  };
+  return explainCall(options, () => callFrom(request, privateKey, config.deadlineMs));
+}
+
+/** As the JSON route reads it from a client on this machine. */
+function callFrom(request: CallRequestText, privateKey: string | undefined, deadlineMs: number): Call {
+  const { providerName, publicKey, userId } = request;
+  const startedAt = performance.now();
+  const callId = randomUUID();
+  return {
+    callId,
+    requestId: callId,
+    traceContext: undefined,
+    surface: "admin",
+    startedAt,
+    providerName,
+    publicKey,
+    userId,
+    proof: { privateKey, userSignature: undefined, origin: undefined, address: "127.0.0.1" },
+    description: descriptionFromBody(Buffer.from(jsonBodyFrom(request))),
+    responseMode: "data",
+    memory: createBudget({ maxInFlight: 1, maxBufferedBytes: 0 }).open(),
+    signal: undefined,
+    deadline: startedAt + deadlineMs,
+  };
+}

@@ -1,0 +1,72 @@
+import { ApiError } from "./api-error.js";
+import { frameFrom, framesFrom } from "./frames.js";
+import type { Methods, Streams } from "./methods.js";
+
+/** The administration API, over Connect with JSON (https://connectrpc.com/docs/protocol). */
+export interface Api {
+  /** Rejects with ApiError. */
+  call<Name extends keyof Methods>(method: Name, request: Methods[Name][0]): Promise<Methods[Name][1]>;
+  /** Messages as they come, until the relay ends the stream or the signal aborts. Throws ApiError. */
+  stream<Name extends keyof Streams>(
+    method: Name,
+    request: Streams[Name][0],
+    signal: AbortSignal,
+  ): AsyncGenerator<Streams[Name][1], void, undefined>;
+}
+
+interface ErrorJson {
+  readonly code?: string;
+  readonly message?: string;
+}
+
+/** @param onUnauthenticated the token is good for nothing any more. */
+export function createApi(token: string, onUnauthenticated: () => void): Api {
+  async function post(method: string, contentType: string, body: BodyInit, signal?: AbortSignal): Promise<Response> {
+    const response = await send(method, token, contentType, body, signal);
+    if (response.status === 401) onUnauthenticated();
+    if (response.ok) return response;
+    throw errorFrom(await response.json().catch(() => ({})), response.status);
+  }
+
+  return {
+    async call(method, request) {
+      return (await post(method, "application/json", JSON.stringify(request))).json();
+    },
+    async *stream(method, request, signal) {
+      const { body } = await post(method, "application/connect+json", frameFrom(request), signal);
+      if (body === null) return;
+      for await (const { isEnd, json } of framesFrom(body)) {
+        const { error } = json as { error?: ErrorJson };
+        if (isEnd && error !== undefined) throw errorFrom(error);
+        if (!isEnd) yield json as never;
+      }
+    },
+  };
+}
+
+async function send(
+  method: string,
+  token: string,
+  contentType: string,
+  body: BodyInit,
+  signal: AbortSignal | undefined,
+): Promise<Response> {
+  const headers = {
+    authorization: `Bearer ${token}`,
+    "content-type": contentType,
+    "connect-protocol-version": "1",
+  };
+  try {
+    return await fetch(`/relay.admin.v1.${method}`, {
+      ...{ method: "POST", headers, body, credentials: "omit", redirect: "error" },
+      signal: signal ?? null,
+    });
+  } catch {
+    // What a browser says of it helps nobody.
+    throw new ApiError("unavailable", "The relay does not answer. Is it still running?");
+  }
+}
+
+function errorFrom({ code = "unknown", message = "" }: ErrorJson, status?: number): ApiError {
+  return new ApiError(code, message || `The relay answered with ${status === undefined ? code : `status ${status}`}.`);
+}

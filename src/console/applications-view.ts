@@ -1,0 +1,87 @@
+import type {
+  ApplicationJson,
+  CallerAuthJson,
+  ListApplicationsResponseJson,
+} from "../../gen/relay/admin/v1/application_pb.js";
+import { createApplicationProviders } from "./application-providers.js";
+import { type Column, dataTable } from "./data-table.js";
+import { html, nothing, type TemplateResult } from "./lit-html.js";
+import { createLoader } from "./loading.js";
+import { busyNotice, problemNotice } from "./notices.js";
+import { pager } from "./pager.js";
+import { createPages } from "./pages.js";
+import { stateMark } from "./state-mark.js";
+import { tryAddress } from "./try-address.js";
+import type { View, ViewContext } from "./view.js";
+import { visibleText } from "./visible-text.js";
+
+const PAGE_SIZE = 25;
+
+/** Applications, with the providers at which each has an OAuth client. */
+export function createApplicationsView({ api, update }: ViewContext): View {
+  const found = createLoader<ListApplicationsResponseJson>(update);
+  const pages = createPages();
+  const providers = createApplicationProviders(api, update);
+
+  async function load(): Promise<void> {
+    const request = { pageSize: PAGE_SIZE, pageToken: pages.token };
+    await found.load(() => api.call("ApplicationService/ListApplications", request));
+    const { applications = [], nextPageToken } = found.value ?? {};
+    pages.noteNext(nextPageToken);
+    update();
+    await providers.load(applications.map(({ publicKey = "" }) => publicKey));
+  }
+
+  return {
+    title: "Applications",
+    enter() {
+      pages.reset();
+      void load();
+    },
+    leave() {},
+    render: () => html`<h1 tabindex="-1">Applications</h1>
+      ${problemNotice(found)} ${listOf(found.value, providers.of)} ${busyNotice(found)}
+      ${found.value === undefined ? nothing : pager(pages, found.isBusy, () => void load())}`,
+  };
+}
+
+type ProvidersOf = (publicKey: string) => string;
+
+function listOf(value: ListApplicationsResponseJson | undefined, providersOf: ProvidersOf) {
+  if (value === undefined) return nothing;
+  const { applications = [] } = value;
+  if (applications.length > 0) return dataTable("Applications", columnsFor(providersOf), applications);
+  return html`<p>There is no application yet. <code>relay app create NAME</code> makes one.</p>`;
+}
+
+function columnsFor(providersOf: ProvidersOf): ReadonlyArray<Column<ApplicationJson>> {
+  return [
+    { label: "Name", cell: ({ displayName = "" }) => html`<bdi>${visibleText(displayName)}</bdi>` },
+    { label: "Public key", cell: ({ publicKey = "" }) => html`<span class="id">${visibleText(publicKey)}</span>` },
+    {
+      label: "State",
+      cell: ({ state }) => (state === "STATE_DISABLED" ? stateMark(false, "Disabled") : stateMark(true, "Active")),
+    },
+    { label: "A call must carry", cell: ({ callerAuth }) => PROOFS.get(callerAuth) ?? "" },
+    { label: "Browser origins", cell: ({ allowedOrigins = [] }) => listText(allowedOrigins, "none") },
+    { label: "Providers with a client", cell: ({ publicKey = "" }) => visibleText(providersOf(publicKey)) },
+    { label: "More", cell: links },
+  ];
+}
+
+const PROOFS: ReadonlyMap<CallerAuthJson | undefined, string> = new Map([
+  ["CALLER_AUTH_PUBLIC_KEY", "Public key and user id"],
+  ["CALLER_AUTH_SIGNED_USER", "A user signature"],
+  ["CALLER_AUTH_PRIVATE_KEY", "The private key"],
+]);
+
+function listText(items: readonly string[], otherwise: string): string {
+  return items.length === 0 ? otherwise : items.map(visibleText).join(", ");
+}
+
+function links({ publicKey = "", displayName = "" }: ApplicationJson): TemplateResult {
+  const name = visibleText(displayName);
+  const connections = `#/connections?${new URLSearchParams({ publicKey })}`;
+  return html`<a href=${connections} aria-label="Connections of ${name}">Connections</a>
+    <a href=${tryAddress({ publicKey })} aria-label="Try a call of ${name}">Try</a>`;
+}

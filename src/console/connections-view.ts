@@ -1,0 +1,132 @@
+import type {
+  Connection_StateJson,
+  ConnectionJson,
+  ListConnectionsResponseJson,
+} from "../../gen/relay/admin/v1/connection_pb.js";
+import { type Column, dataTable } from "./data-table.js";
+import { type KnownNames, loadKnownNames, suggestionLists } from "./known-names.js";
+import { html, nothing, type TemplateResult } from "./lit-html.js";
+import { createLoader, type Loading } from "./loading.js";
+import { moment } from "./moments.js";
+import { busyNotice, problemNotice } from "./notices.js";
+import { pager } from "./pager.js";
+import { createPages } from "./pages.js";
+import { stateMark } from "./state-mark.js";
+import { tryAddress } from "./try-address.js";
+import type { View, ViewContext } from "./view.js";
+import { visibleText } from "./visible-text.js";
+
+/** Rows of one page: what a person looks through, and what a browser lays out in no time. */
+const PAGE_SIZE = 50;
+
+/** Connections with their states, page by page. */
+export function createConnectionsView({ api, update }: ViewContext): View {
+  const found = createLoader<ListConnectionsResponseJson>(update);
+  const names = createLoader<KnownNames>(update);
+  const pages = createPages();
+  let filter = filterFrom(new URLSearchParams());
+
+  async function load(): Promise<void> {
+    const request = { ...filter, pageSize: PAGE_SIZE, pageToken: pages.token };
+    await found.load(() => api.call("ConnectionService/ListConnections", request));
+    pages.noteNext(found.value?.nextPageToken);
+    update();
+  }
+
+  function search(event: SubmitEvent): void {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget as HTMLFormElement);
+    filter = filterFrom(new URLSearchParams([...form].map(([name, value]) => [name, String(value)])));
+    pages.reset();
+    void load();
+  }
+
+  return {
+    title: "Connections",
+    enter(parameters) {
+      filter = filterFrom(parameters);
+      pages.reset();
+      void load();
+      void names.load(() => loadKnownNames(api));
+    },
+    leave() {},
+    render: () => html`<h1 tabindex="-1">Connections</h1>
+      ${filterForm(filter, search)} ${names.value === undefined ? nothing : suggestionLists(names.value)}
+      ${problemNotice(found)} ${resultOf(found)} ${busyNotice(found)}
+      ${found.value === undefined ? nothing : pager(pages, found.isBusy, () => void load())}`,
+  };
+}
+
+interface Filter {
+  readonly publicKey: string;
+  readonly userIdPrefix: string;
+  readonly providerName: string;
+  readonly state: Connection_StateJson;
+}
+
+function filterFrom(parameters: URLSearchParams): Filter {
+  const text = (name: string) => parameters.get(name) ?? "";
+  const state = text("state");
+  return {
+    publicKey: text("publicKey"),
+    userIdPrefix: text("userIdPrefix"),
+    providerName: text("providerName"),
+    state: state === "STATE_ACTIVE" || state === "STATE_REAUTHORIZATION_REQUIRED" ? state : "STATE_UNSPECIFIED",
+  };
+}
+
+function filterForm(filter: Filter, onSubmit: (event: SubmitEvent) => void): TemplateResult {
+  const field = (name: keyof Filter, label: string, list?: string) =>
+    html`<label
+      >${label}<input name=${name} list=${list ?? nothing} .value=${filter[name]} autocomplete="off" spellcheck="false"
+    /></label>`;
+  const option = (value: Connection_StateJson, label: string) =>
+    html`<option value=${value} ?selected=${filter.state === value}>${label}</option>`;
+  return html`<form class="filter" role="search" aria-label="Connections" @submit=${onSubmit}>
+    ${field("publicKey", "Application's public key", "known-applications")}
+    ${field("userIdPrefix", "User id of it begins with")} ${field("providerName", "Provider", "known-providers")}
+    <label>
+      State
+      <select name="state">
+        ${option("STATE_UNSPECIFIED", "Any")} ${option("STATE_ACTIVE", "Active")}
+        ${option("STATE_REAUTHORIZATION_REQUIRED", "Must connect again")}
+      </select>
+    </label>
+    <button type="submit" class="main">Search</button>
+  </form>`;
+}
+
+function resultOf({ value }: Loading<ListConnectionsResponseJson>): TemplateResult | typeof nothing {
+  if (value === undefined) return nothing;
+  const { connections = [], nextPageToken = "" } = value;
+  if (connections.length > 0) return dataTable("Connections", COLUMNS, connections);
+  // A page of a long list may have none and still not be the last (AIP-158).
+  return html`<p>${nextPageToken === "" ? "There is no such connection." : "None on this page; there are more to look through."}</p>`;
+}
+
+const COLUMNS: ReadonlyArray<Column<ConnectionJson>> = [
+  { label: "User", cell: ({ userId = "" }) => html`<bdi class="id">${visibleText(userId)}</bdi>` },
+  { label: "Provider", cell: ({ providerName = "" }) => visibleText(providerName) },
+  { label: "State", cell: stateOf },
+  { label: "Token ends", cell: ({ expireTime }) => moment(expireTime, "not known") },
+  { label: "Renewal", cell: renewalOf },
+  { label: "Changed", cell: ({ updateTime }) => moment(updateTime, "") },
+  { label: "Application", cell: ({ publicKey = "" }) => html`<span class="id">${visibleText(publicKey)}</span>` },
+  { label: "Call", cell: tryLink },
+];
+
+function stateOf({ state, stateReason = "" }: ConnectionJson): TemplateResult {
+  if (state === "STATE_ACTIVE") return stateMark(true, "Active");
+  return stateMark(false, `Must connect again (${visibleText(stateReason)})`);
+}
+
+function renewalOf({ hasRefreshToken, refreshFailureCount = 0, lastRefreshFailure = "" }: ConnectionJson) {
+  if (!hasRefreshToken) return "No refresh token";
+  if (refreshFailureCount === 0) return "By itself";
+  return stateMark(false, `Failed ${refreshFailureCount} times (${visibleText(lastRefreshFailure)})`);
+}
+
+function tryLink({ publicKey = "", userId = "", providerName = "" }: ConnectionJson): TemplateResult {
+  const label = `Try a call for ${visibleText(userId)} at ${visibleText(providerName)}`;
+  return html`<a href=${tryAddress({ publicKey, userId, providerName })} aria-label=${label}>Try</a>`;
+}

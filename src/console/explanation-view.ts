@@ -1,0 +1,93 @@
+import type {
+  ExplainCallResponse_RenewalJson,
+  ExplainCallResponseJson,
+  ExplainedRequestJson,
+  RefusalJson,
+  RuleVerdictJson,
+} from "../../gen/relay/admin/v1/call_pb.js";
+import type { ConnectionJson } from "../../gen/relay/admin/v1/connection_pb.js";
+import { html, nothing, type TemplateResult } from "./lit-html.js";
+import { moment } from "./moments.js";
+import { stateMark } from "./state-mark.js";
+import { visibleText } from "./visible-text.js";
+
+/**
+ * What would become of a call, step by step, and the request as it would be written.
+ *
+ * @param isSent it was performed after that.
+ */
+export function explanationView(told: ExplainCallResponseJson, isSent: boolean): TemplateResult {
+  const { application, caller, providerName, egress, connection, renewal, request, refusal } = told;
+  return html`<section aria-labelledby="explanation">
+    <h2 id="explanation" tabindex="-1">${titleOf(told, isSent)}</h2>
+    ${refusal === undefined ? nothing : refusalView(refusal)}
+    <dl class="steps">
+      ${application && step("Application", html`<bdi>${visibleText(application.displayName ?? "")}</bdi>`)}
+      ${caller && step("Caller", verdictView(caller))}
+      ${providerName && step("Provider", visibleText(providerName))}
+      ${egress && step("URL", verdictView(egress))}
+      ${connection && step("Connection", connectionView(connection))}
+      ${renewal && step("Renewal of the token", RENEWALS.get(renewal) ?? "")}
+    </dl>
+    ${request && requestView(request)}
+  </section>`;
+}
+
+function titleOf({ refusal }: ExplainCallResponseJson, isSent: boolean): string {
+  if (refusal !== undefined) return isSent ? "Why it was refused" : "This call would be refused";
+  return isSent ? "This was sent" : "This would be sent";
+}
+
+const RENEWALS: ReadonlyMap<ExplainCallResponse_RenewalJson, string> = new Map([
+  ["RENEWAL_NONE", "None: the token is sent as it is"],
+  ["RENEWAL_BESIDE", "Beside the call: the token is sent as it is"],
+  ["RENEWAL_BEFORE", "Before the call: the token has ended, and a new one is sent"],
+]);
+
+function step(name: string, what: unknown): TemplateResult {
+  return html`<div><dt>${name}</dt><dd>${what}</dd></div>`;
+}
+
+function verdictView({ allowed = false, rule = "" }: RuleVerdictJson): TemplateResult {
+  return stateMark(allowed, `${allowed ? "Allowed by" : "Refused by"} ${visibleText(rule)}`);
+}
+
+function connectionView({ state, stateReason = "", expireTime }: ConnectionJson): TemplateResult {
+  const isActive = state === "STATE_ACTIVE";
+  const text = isActive ? "Active" : `Must connect again (${visibleText(stateReason)})`;
+  return html`${stateMark(isActive, text)}; token ends: ${moment(expireTime, "not known")}`;
+}
+
+function refusalView({ errorType = "", statusCode = 0, message = "", advice = "" }: RefusalJson): TemplateResult {
+  return html`<div class="notice bad">
+    <p><strong>${visibleText(errorType)}</strong> (${statusCode})</p>
+    <p>${visibleText(message)}</p>
+    ${advice === "" ? nothing : html`<p>What to do: ${visibleText(advice)}</p>`}
+  </div>`;
+}
+
+function requestView({ method = "", url = "", headers = [], bodyBytes = 0, bodyStart = "" }: ExplainedRequestJson) {
+  const lines = [`${method} ${url}`, ...headers.map(({ name = "", value = "" }) => `${name}: ${value}`)];
+  const start = textFromBase64(bodyStart);
+  const body = bodyBytes === 0 ? "" : `\n\n${start === undefined ? "(binary)" : visibleBody(start)}`;
+  return html`<pre tabindex="0" role="region" aria-label="Request to the provider">${lines.map(visibleText).join("\n")}${body}</pre>
+    <p class="hint">
+      ${bodyBytes === 0 ? "No body." : `${bodyBytes} bytes of body.`} Tokens are shown as <code>***</code>; the page never
+      has them.
+    </p>`;
+}
+
+function visibleBody(text: string): string {
+  return text.split("\n").map(visibleText).join("\n");
+}
+
+/** Undefined for what is no UTF-8; what is cut in the middle of a character is. */
+function textFromBase64(base64: string): string | undefined {
+  const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: true });
+  } catch {
+    // Said by the caller.
+    return undefined;
+  }
+}

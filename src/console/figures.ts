@@ -1,0 +1,18 @@
+/** What some durations look like, in milliseconds. */
+export interface Figures {
+  readonly median: number;
+  readonly p95: number;
+  readonly longest: number;
+}
+
+/** Nearest-rank percentiles; undefined for none. Pure. */
+export function figuresOf(durations: readonly number[]): Figures | undefined {
+  const sorted = durations.toSorted((one, other) => one - other);
+  const at = (share: number) => sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0;
+  return sorted.length === 0 ? undefined : { median: at(0.5), p95: at(0.95), longest: at(1) };
+}
+
+/** Milliseconds as a person reads them: more digits where they tell something. Pure. */
+export function msText(ms: number): string {
+  return ms >= 10_000 ? `${(ms / 1000).toFixed(1)} s` : `${ms.toFixed(ms < 10 ? 1 : 0)} ms`;
+}

@@ -1,0 +1,50 @@
+/** One enveloped message of a Connect stream (https://connectrpc.com/docs/protocol#streaming-rpcs). */
+export interface Frame {
+  /** The last one: how the stream ended. */
+  readonly isEnd: boolean;
+  readonly json: unknown;
+}
+
+const HEAD_BYTES = 5;
+const END_FLAG = 2;
+
+/** A message as it is sent: a byte of flags, four of length, JSON. */
+export function frameFrom(message: unknown): Uint8Array<ArrayBuffer> {
+  const json = new TextEncoder().encode(JSON.stringify(message));
+  const frame = new Uint8Array(HEAD_BYTES + json.length);
+  new DataView(frame.buffer).setUint32(1, json.length);
+  frame.set(json, HEAD_BYTES);
+  return frame;
+}
+
+/** Reads messages however the stream is cut into chunks. Throws SyntaxError for what is none. */
+export async function* framesFrom(body: ReadableStream<Uint8Array>): AsyncGenerator<Frame, void, undefined> {
+  const reader = body.getReader();
+  let bytes = new Uint8Array();
+  try {
+    for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
+      bytes = joined(bytes, chunk.value);
+      for (let end = endOf(bytes); end !== undefined; end = endOf(bytes)) {
+        const json = new TextDecoder().decode(bytes.subarray(HEAD_BYTES, end));
+        yield { isEnd: ((bytes[0] ?? 0) & END_FLAG) !== 0, json: JSON.parse(json) };
+        bytes = bytes.slice(end);
+      }
+    }
+  } finally {
+    await reader.cancel().catch(() => {});
+  }
+}
+
+/** Where the first message ends; undefined when not all of it is there. */
+function endOf(bytes: Uint8Array): number | undefined {
+  if (bytes.length < HEAD_BYTES) return undefined;
+  const end = HEAD_BYTES + new DataView(bytes.buffer, bytes.byteOffset).getUint32(1);
+  return bytes.length < end ? undefined : end;
+}
+
+function joined(one: Uint8Array, other: Uint8Array): Uint8Array<ArrayBuffer> {
+  const all = new Uint8Array(one.length + other.length);
+  all.set(one);
+  all.set(other, one.length);
+  return all;
+}

@@ -1,0 +1,51 @@
+import { ApiError } from "./api-error.js";
+
+/** Something that is asked for: the last answer, and how the last question went. */
+export interface Loading<Value> {
+  readonly value: Value | undefined;
+  readonly isBusy: boolean;
+  /** Why the last question failed; undefined when it did not. */
+  readonly problem: string | undefined;
+}
+
+/** What asks. */
+export interface Loader<Value> extends Loading<Value> {
+  /** Only the last question counts, also when answers overtake each other. Never rejects. */
+  load(ask: () => Promise<Value>): Promise<void>;
+}
+
+/** @param onChange hears of each change. */
+export function createLoader<Value>(onChange: () => void): Loader<Value> {
+  let state: Loading<Value> = { value: undefined, isBusy: false, problem: undefined };
+  let last = 0;
+  const set = (next: Partial<Loading<Value>>) => {
+    state = { ...state, ...next };
+    onChange();
+  };
+  return {
+    get value() {
+      return state.value;
+    },
+    get isBusy() {
+      return state.isBusy;
+    },
+    get problem() {
+      return state.problem;
+    },
+    async load(ask) {
+      last += 1;
+      const own = last;
+      set({ isBusy: true });
+      try {
+        const value = await ask();
+        if (own === last) set({ value, isBusy: false, problem: undefined });
+      } catch (error) {
+        if (own === last) set({ isBusy: false, problem: textFrom(error) });
+      }
+    },
+  };
+}
+
+function textFrom(error: unknown): string {
+  return error instanceof ApiError ? error.message : "The console has a fault. Reload the page.";
+}

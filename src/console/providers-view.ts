@@ -1,0 +1,76 @@
+import type { ProviderEntryJson } from "../../gen/relay/admin/v1/provider_service_pb.js";
+import type { Api } from "./api.js";
+import { type Column, dataTable } from "./data-table.js";
+import { html, nothing, type TemplateResult } from "./lit-html.js";
+import { createLoader } from "./loading.js";
+import { busyNotice, problemNotice } from "./notices.js";
+import type { View, ViewContext } from "./view.js";
+import { visibleText } from "./visible-text.js";
+
+/** A page of the API; the catalogue is smaller. */
+const PAGE_SIZE = 1000;
+
+/** The providers that the relay knows, narrowed down while typing. */
+export function createProvidersView({ api, update }: ViewContext): View {
+  const found = createLoader<readonly ProviderEntryJson[]>(update);
+  let wanted = "";
+
+  function narrow(event: InputEvent): void {
+    wanted = (event.currentTarget as HTMLInputElement).value;
+    update();
+  }
+
+  return {
+    title: "Providers",
+    enter() {
+      void found.load(() => allProviders(api));
+    },
+    leave() {},
+    render() {
+      const rows = (found.value ?? []).filter((entry) => isWanted(entry, wanted.trim().toLowerCase()));
+      return html`<h1 tabindex="-1">Providers</h1>
+        <form class="filter" role="search" aria-label="Providers" @submit=${(event: Event) => event.preventDefault()}>
+          <label>Name or origin contains<input .value=${wanted} @input=${narrow} autocomplete="off" spellcheck="false" /></label>
+        </form>
+        ${problemNotice(found)} ${busyNotice(found)}
+        ${found.value === undefined ? nothing : html`<p role="status">${rows.length} providers</p>${dataTable("Providers", COLUMNS, rows)}`}`;
+    },
+  };
+}
+
+async function allProviders(api: Api): Promise<readonly ProviderEntryJson[]> {
+  const all: ProviderEntryJson[] = [];
+  for (let pageToken = ""; ; ) {
+    const page = await api.call("ProviderService/ListProviders", { pageSize: PAGE_SIZE, pageToken });
+    all.push(...(page.providers ?? []));
+    pageToken = page.nextPageToken ?? "";
+    if (pageToken === "") return all;
+  }
+}
+
+function isWanted({ provider }: ProviderEntryJson, wanted: string): boolean {
+  const { name = "", displayName = "", aliases = [], apiOrigins = [] } = provider ?? {};
+  return [name, displayName, ...aliases, ...apiOrigins].some((text) => text.toLowerCase().includes(wanted));
+}
+
+const COLUMNS: ReadonlyArray<Column<ProviderEntryJson>> = [
+  { label: "Name", cell: ({ provider }) => html`<span class="name">${visibleText(provider?.name ?? "")}</span>` },
+  { label: "Provider", cell: ({ provider }) => html`<bdi>${visibleText(provider?.displayName ?? "")}</bdi>` },
+  {
+    label: "API origins",
+    cell: ({ provider }) => html`<span class="id">${visibleText((provider?.apiOrigins ?? []).join(", "))}</span>`,
+  },
+  { label: "Definition", cell: sourceOf },
+  { label: "Documentation", cell: documentationLink },
+];
+
+function sourceOf({ source, file = "" }: ProviderEntryJson): string {
+  return source === "SOURCE_FILE" ? visibleText(file) : "Catalogue";
+}
+
+/** Only https: a definition may hold any text, and some of it would run. */
+function documentationLink({ provider }: ProviderEntryJson): TemplateResult | string {
+  const { documentationUri = "", name = "" } = provider ?? {};
+  if (!documentationUri.startsWith("https://")) return visibleText(documentationUri);
+  return html`<a href=${documentationUri} target="_blank" rel="noreferrer" aria-label="Read the documentation of ${visibleText(name)}">Read</a>`;
+}

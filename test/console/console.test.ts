@@ -1,0 +1,312 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { NEEDS_CHROMIUM } from "../support/chromium.js";
+import { ADMIN_TOKENS } from "../support/harness.js";
+import type { WatchedPage } from "../support/watched-page.js";
+import { addUsers, type ConsoleWorld, MARKUP, showView, signIn, startConsoleWorld, VIEWS } from "./world.js";
+
+const USERS = 100_000;
+
+let world: ConsoleWorld;
+beforeAll(async () => {
+  world = await startConsoleWorld();
+});
+afterAll(() => world?.close());
+
+/** What the server answered with a status of an error is told by the page itself, too. */
+const isOwnComplaint = (text: string) => !/the server responded with a status of 4\d\d/.test(text);
+
+/** Rows of the table that a view is about. */
+const rowsOf = (page: Page, caption: string) => page.getByRole("table", { name: caption }).locator("tbody tr");
+
+async function fillCall(page: Page, fields: Readonly<Record<string, string>>): Promise<void> {
+  const given = {
+    "Application's public key": world.application.publicKey,
+    "User id": "ada",
+    Provider: "sandbox",
+    URL: `${world.harness.sandbox.origin}/me`,
+    ...fields,
+  };
+  for (const [label, value] of Object.entries(given)) await page.getByLabel(label, { exact: true }).fill(value);
+}
+
+describe("the console", NEEDS_CHROMIUM, () => {
+  it("asks for a token before it asks the relay for anything, and keeps it in its own tab", async () => {
+    const page = await world.open();
+    const asked: string[] = [];
+    page.on("request", (request) => asked.push(request.url()));
+    await page.getByLabel("Admin token").fill("relay_admin_wrong_and_long_enough_to_be_one");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByText("Send an admin token").waitFor();
+    expect(asked.map((url) => new URL(url).pathname)).toEqual(["/relay.admin.v1.SessionService/GetSession"]);
+    await signIn(page, ADMIN_TOKENS.readOnly);
+    await page.getByText("bob (read-only)").waitFor();
+    await page.reload();
+    await page.getByText("bob (read-only)").waitFor();
+    const other = await page.context().newPage();
+    await other.goto(page.url());
+    await other.getByLabel("Admin token").waitFor();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByLabel("Admin token").waitFor();
+    expect(await page.evaluate("sessionStorage.length + localStorage.length")).toBe(0);
+    expect(page.url()).not.toContain(ADMIN_TOKENS.readOnly);
+  });
+
+  it("is let out when its token is taken away", async () => {
+    const page = await world.openView("Applications");
+    await page.route(/ListConnections/, (route) => route.fulfill({ status: 401, json: { code: "unauthenticated" } }));
+    await page.getByRole("link", { name: "Connections", exact: true }).click();
+    await page.getByText("This admin token is not taken any more").waitFor();
+    expect(await page.evaluate("sessionStorage.length")).toBe(0);
+  });
+
+  it("says so when the relay does not answer, and goes on when it does again", async () => {
+    const page = await world.openView("Applications");
+    await page.route(/ListConnections/, (route) => route.abort());
+    await showView(page, "Connections");
+    await page.getByRole("alert").getByText("The relay does not answer").waitFor();
+    await page.unroute(/ListConnections/);
+    await page.getByRole("button", { name: "Search" }).click();
+    await rowsOf(page, "Connections").first().waitFor();
+    expect(await page.getByRole("alert").textContent()).toBe("");
+  });
+
+  it("makes no text from outside markup, in any view", async () => {
+    const page = await world.openView("Live calls");
+    await world.call(`/echo?${encodeURIComponent(MARKUP)}=1`, { userId: MARKUP });
+    await world.call("/me", { providerName: MARKUP });
+    for (const view of VIEWS) {
+      await showView(page, view);
+      if (view !== "Try a call" && view !== "Live calls")
+        await page
+          .getByRole("cell", { name: /onerror=/ })
+          .first()
+          .waitFor();
+    }
+    await fillCall(page, { "User id": MARKUP, URL: `${world.harness.sandbox.origin}/echo?q=${MARKUP}` });
+    await page.getByText("Payload, headers, private key").click();
+    await page.getByLabel("Payload: a JSON object").fill(JSON.stringify({ [MARKUP]: MARKUP }));
+    await page.getByRole("button", { name: "Perform the call" }).click();
+    await page.getByRole("heading", { name: "This came back" }).waitFor();
+    await page.getByRole("region", { name: "Answer of the provider" }).getByText("onerror=").waitFor();
+    await fillCall(page, { Provider: MARKUP });
+    await page.getByRole("button", { name: "Explain" }).click();
+    await page.getByText("INVALID_PROVIDER").waitFor();
+    expect(await page.evaluate("globalThis.ran")).toBeUndefined();
+    expect(await page.locator("img, script:not([src]), [onerror], [style]").count()).toBe(0);
+    expect(page.complaints.filter(isOwnComplaint)).toEqual([]);
+  });
+
+  it("never has a token of a connection, in what it shows or is told", async () => {
+    const told: Promise<string>[] = [];
+    const page = await world.open();
+    page.on("response", (response) => void told.push(response.text().catch(() => "")));
+    await signIn(page, ADMIN_TOKENS.operator);
+    for (const view of VIEWS) await showView(page, view);
+    await fillCall(page, { URL: `${world.harness.sandbox.origin}/echo-token?as=json` });
+    for (const button of ["Explain", "Perform the call"]) {
+      await page.getByRole("button", { name: button }).click();
+      await page
+        .getByRole("heading", { name: button === "Explain" ? "This would be sent" : "This was sent" })
+        .waitFor();
+    }
+    await page.getByText("[redacted]").first().waitFor();
+    await page
+      .getByRole("region", { name: "Request to the provider" })
+      .getByText("authorization: Bearer ***")
+      .waitFor();
+    const texts = await Promise.all(told);
+    expect(texts.length).toBeGreaterThan(20);
+    for (const text of [await page.content(), ...texts]) {
+      expect(text).not.toContain(world.token);
+      expect(text).not.toContain("CANARY");
+    }
+  });
+});
+
+describe("connections in the console", NEEDS_CHROMIUM, () => {
+  beforeAll(() => addUsers(world.harness, world.application, USERS));
+
+  it("come in pages, of a hundred thousand too", async () => {
+    const page = await world.openView("Connections");
+    const rows = rowsOf(page, "Connections");
+    await rows.first().waitFor();
+    expect(await rows.count()).toBe(50);
+    const first = await rows.first().textContent();
+    await page.getByRole("button", { name: "Next page" }).click();
+    await page.getByText("Page 2").waitFor();
+    await page.getByRole("cell", { name: "user-000060", exact: true }).waitFor();
+    expect(await rows.count()).toBe(50);
+    await page.getByRole("button", { name: "Previous page" }).click();
+    await page.getByText("Page 1").waitFor();
+    await expect.poll(() => rows.first().textContent()).toBe(first);
+    expect(await page.locator("*").count()).toBeLessThan(2000);
+  });
+
+  it("are found by what their user's id begins with, and by their state", async () => {
+    const page = await world.openView("Connections");
+    await page.getByLabel("Application's public key").fill(world.application.publicKey);
+    await page.getByLabel("User id of it begins with").fill("user-09999");
+    await page.getByRole("button", { name: "Search" }).click();
+    await page.getByRole("cell", { name: "user-099990", exact: true }).waitFor();
+    expect(await rowsOf(page, "Connections").count()).toBe(10);
+    await page.getByLabel("User id of it begins with").fill("");
+    await page.getByLabel("State").selectOption("Must connect again");
+    await page.getByRole("button", { name: "Search" }).click();
+    await page.getByRole("cell", { name: "user-000100", exact: true }).waitFor();
+    const states = await page.getByRole("cell", { name: "Must connect again (invalid_grant)" }).count();
+    expect([await rowsOf(page, "Connections").count(), states]).toEqual([50, 50]);
+  });
+
+  it("say what is wrong with a search, and lead to a call", async () => {
+    const page = await world.openView("Connections");
+    await page.getByLabel("User id of it begins with").fill("ada");
+    await page.getByRole("button", { name: "Search" }).click();
+    await page.getByRole("alert").getByText("public_key").waitFor();
+    await page.getByLabel("Application's public key").fill(world.application.publicKey);
+    await page.getByRole("button", { name: "Search" }).click();
+    await page.getByRole("link", { name: "Try a call for ada at sandbox" }).click();
+    await page.getByRole("heading", { level: 1, name: "Try a call" }).waitFor();
+    expect(await page.getByLabel("User id", { exact: true }).inputValue()).toBe("ada");
+    expect(await page.getByLabel("Provider", { exact: true }).inputValue()).toBe("sandbox");
+  });
+});
+
+describe("live calls in the console", NEEDS_CHROMIUM, () => {
+  const shown = (page: Page) => page.getByRole("table", { name: "Last calls" });
+
+  async function callTimes(count: number, path: string): Promise<void> {
+    for (let n = 0; n < count; n += 10) await Promise.all(Array.from({ length: 10 }, () => world.call(path)));
+  }
+
+  it("come as they happen, with where their time went and how they ended", async () => {
+    await world.call("/items?count=2");
+    const page = await world.openView("Live calls");
+    await shown(page).getByText("/items?count=…").first().waitFor();
+    await world.call("/status/404");
+    await world.call("/me", { userId: "nobody" });
+    await shown(page).getByRole("cell", { name: "404 API_ERROR" }).first().waitFor();
+    await shown(page).getByRole("cell", { name: "401 INVALID_OAUTHID" }).first().waitFor();
+    const outcomes = page.getByRole("table", { name: "How the calls ended" });
+    await outcomes.getByRole("cell", { name: "INVALID_OAUTHID" }).waitFor();
+    const label = await page.getByRole("img", { name: /Time of the last \d+ calls/ }).getAttribute("aria-label");
+    expect(label).toMatch(/the provider took [\d.]+ m?s, the relay [\d.]+ m?s\.$/);
+    const parts = page.getByRole("table", { name: "Where the time went" }).locator("tbody tr td:first-child");
+    expect(await parts.allTextContents()).toEqual(["Relay", "Waits for a token or a turn", "Provider", "Whole call"]);
+  });
+
+  it("stand still while paused, said aloud neither, and go on with what came meanwhile", async () => {
+    const page = await world.openView("Live calls");
+    const pause = page.getByRole("button", { name: "Pause the list" });
+    const announced = page.locator("[aria-live]").first();
+    await shown(page).waitFor();
+    expect(await announced.getAttribute("aria-live")).toBe("polite");
+    await pause.click();
+    expect([await pause.getAttribute("aria-pressed"), await announced.getAttribute("aria-live")]).toEqual([
+      "true",
+      "off",
+    ]);
+    const before = await shown(page).textContent();
+    const seen = Number(/(\d+) calls seen/.exec((await page.getByText("calls seen").textContent()) ?? "")?.[1]);
+    await world.call("/while-paused");
+    await page.getByText(`${seen + 1} calls seen`).waitFor();
+    expect(await shown(page).textContent()).toBe(before);
+    await pause.click();
+    await shown(page).getByText("/while-paused").waitFor();
+  });
+
+  it("are narrowed down, and shown within bounds however many come", async () => {
+    const page = await world.openView("Live calls");
+    await page.getByText("Which calls").click();
+    await page.getByLabel("Error type").fill("API_ERROR");
+    await page.getByRole("button", { name: "Show" }).click();
+    await page.getByRole("table", { name: "How the calls ended" }).getByText("100 %").waitFor();
+    await callTimes(250, "/status/410");
+    await shown(page).getByText("/status/410").first().waitFor();
+    await expect
+      .poll(async () => Number(/(\d+) calls seen/.exec((await page.getByText("calls seen").textContent()) ?? "")?.[1]))
+      .toBeGreaterThan(250);
+    expect(await rowsOf(page, "Last calls").count()).toBe(50);
+    expect(await page.locator("svg rect").count()).toBeLessThan(300);
+    expect(await page.locator("*").count()).toBeLessThan(2000);
+  });
+
+  it("come again after the relay's stream has ended", async () => {
+    const page = await world.open();
+    let streams = 0;
+    await page.route(/WatchCallRecords/, (route) => {
+      streams += 1;
+      return streams === 1 ? route.abort() : route.continue();
+    });
+    await signIn(page, ADMIN_TOKENS.readOnly);
+    await page.getByRole("alert").getByText("The relay does not answer").waitFor();
+    await shown(page).waitFor();
+    expect(await page.getByRole("alert").textContent()).toBe("");
+  });
+});
+
+describe("trying a call in the console", NEEDS_CHROMIUM, () => {
+  async function explained(page: WatchedPage): Promise<string> {
+    await page.getByRole("button", { name: "Explain" }).click();
+    await page.getByRole("heading", { name: /^This (would be sent|call would be refused)$/ }).waitFor();
+    return (await page.locator("section", { has: page.locator("#explanation") }).textContent()) ?? "";
+  }
+
+  it("says what would be sent without sending it, for every role", async () => {
+    const page = await world.openView("Try a call", { token: ADMIN_TOKENS.readOnly });
+    await fillCall(page, {});
+    await page.getByText("On http://127.0.0.1").waitFor();
+    const before = world.harness.sandbox.requests.length;
+    const text = await explained(page);
+    expect(text).toContain(`Allowed by ${world.harness.sandbox.origin}`);
+    expect(text).toContain("authorization: Bearer ***");
+    expect(world.harness.sandbox.requests.length).toBe(before);
+    expect(await page.getByRole("button", { name: "Perform the call" }).isDisabled()).toBe(true);
+    await page.getByText("this token is read-only").waitFor();
+  });
+
+  it("says what would refuse it, and what to do", async () => {
+    const page = await world.openView("Try a call");
+    await fillCall(page, { "User id": "nobody" });
+    const text = await explained(page);
+    expect(text).toContain("INVALID_OAUTHID");
+    expect(text).toContain("What to do: 'relay connection list");
+    await page.getByText("Payload, headers, private key").click();
+    await page.getByLabel("Payload: a JSON object").fill("[1]");
+    await page.getByRole("button", { name: "Explain" }).click();
+    await page.getByText("The payload must be a JSON object").waitFor();
+    expect(await page.evaluate("document.activeElement.id")).toBe("payload");
+  });
+
+  it("performs it for an operator, and the call is among the live ones", async () => {
+    const page = await world.openView("Try a call");
+    await fillCall(page, { URL: `${world.harness.sandbox.origin}/items?count=1` });
+    await page.getByRole("button", { name: "Perform the call" }).click();
+    await page.getByText("Success, status 200").waitFor();
+    await page.getByText("Call id").waitFor();
+    await showView(page, "Live calls");
+    await page
+      .getByRole("table", { name: "Last calls" })
+      .getByRole("cell", { name: "admin", exact: true })
+      .first()
+      .waitFor();
+  });
+
+  it("copies it for a shell and for a program", async () => {
+    const page = await world.openView("Try a call", { permissions: ["clipboard-read", "clipboard-write"] });
+    await fillCall(page, {});
+    await explained(page);
+    for (const [name, begin] of [
+      ["curl", `curl '${world.harness.url}/oauth/method/sandbox/call?`],
+      ["buf curl", "npx buf curl --protocol grpc --http2-prior-knowledge"],
+      ["TypeScript", 'import { createClient } from "@connectrpc/connect";'],
+    ] as const) {
+      await page.getByRole("radio", { name, exact: true }).check();
+      await page.getByRole("button", { name: `Copy as ${name}` }).click();
+      await page.getByText("Copied.").waitFor();
+      const copied = String(await page.evaluate("navigator.clipboard.readText()"));
+      expect(copied.startsWith(begin)).toBe(true);
+      expect(copied).toBe(await page.getByRole("region", { name: `The call as ${name}` }).textContent());
+    }
+  });
+});

@@ -1,0 +1,98 @@
+import { execFile } from "node:child_process";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { snippetsFor } from "../../src/console/snippets.js";
+import { type CallForm, EMPTY_FORM, readCall } from "../../src/console/tried-call.js";
+import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
+
+const run = promisify(execFile);
+const FILE = resolve("dist/console-snippet.mts");
+
+let harness: Harness;
+let application: TestApplication;
+beforeAll(async () => {
+  harness = await startHarness();
+  application = await harness.createApplication({ callerAuth: "PRIVATE_KEY" });
+});
+afterAll(() => harness.close());
+
+/** Ids and texts that would do something, if they could. */
+const HOSTILE = 'it\'s "$(touch ran)" `touch ran`; touch ran\n\\u001b[201~ \u001b\u009b\u202e\u2028';
+
+function formFor(userId: string): CallForm {
+  return {
+    ...EMPTY_FORM,
+    publicKey: application.publicKey,
+    userId,
+    providerName: "sandbox",
+    privateKey: application.privateKey,
+    method: "POST",
+    url: `${harness.sandbox.origin}/echo?q='`,
+    payload: '{"id": 9007199254740993, "text": "it\'s $(touch ran)"}',
+    headers: "X-One: it's $HOME",
+  };
+}
+
+/** Name → text. */
+function snippets(form: CallForm): ReadonlyMap<string, string> {
+  const read = readCall(form);
+  if ("problem" in read) throw new Error(read.problem);
+  const all = snippetsFor(form, read.call.call?.headers ?? {}, harness.url);
+  return new Map(all.map(({ name, text }) => [name, text]));
+}
+
+describe.each(["ada", HOSTILE])("what is copied, for the user %j", (userId) => {
+  beforeAll(() => harness.connect(application, userId));
+  afterAll(() => expect(existsSync("ran")).toBe(false));
+
+  const env = () => ({ ...process.env, PRIVATE_KEY: application.privateKey });
+  const text = (name: string) => snippets(formFor(userId)).get(name) ?? "";
+
+  it("is a call with curl, the payload byte for byte", async () => {
+    const { stdout } = await run("bash", ["-c", text("curl")], { env: env() });
+    const [row] = JSON.parse(stdout).rows;
+    expect(row).toMatchObject({ pincStatus: "success", data: { method: "POST", target: "/echo?q='" } });
+    expect(row.data.body).toBe('{"id": 9007199254740993, "text": "it\'s $(touch ran)"}');
+    expect(row.data.headers).toEqual(expect.arrayContaining([["X-One", "it's $HOME"]]));
+  });
+
+  it("is a call with buf curl", async () => {
+    const { stdout } = await run("bash", ["-c", text("buf curl")], { env: env() });
+    expect(JSON.parse(stdout)).toMatchObject({ rows: [{ pincStatus: "success", data: { method: "POST" } }] });
+  });
+
+  it("is a call with TypeScript", async () => {
+    writeFileSync(FILE, text("TypeScript").replace("console.log(rows[0])", "console.log(rows[0]?.pincStatus)"));
+    const { stdout } = await run("npx", ["tsx", FILE], { env: env() }).finally(() => rmSync(FILE));
+    expect(stdout).toBe("success\n");
+  });
+
+  it("holds no key, and nothing that moves a cursor or hides text", () => {
+    for (const snippet of snippets(formFor(userId)).values()) {
+      expect(snippet).not.toContain(application.privateKey);
+      expect(snippet.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+    }
+  });
+});
+
+describe("readCall()", () => {
+  it.each([
+    ["payload", "[1]"],
+    ["payload", "{"],
+    ["payload", "null"],
+    ["headers", "no colon"],
+    ["headers", ": no name"],
+  ] as const)("names the field %s that holds %j", (field, value) => {
+    expect(readCall({ ...EMPTY_FORM, [field]: value })).toMatchObject({ field });
+  });
+
+  it("takes what the relay can judge itself as it is", () => {
+    expect(readCall({ ...EMPTY_FORM, url: "nowhere", headers: "A: b: c\n\n B : d ", payload: " " })).toEqual({
+      call: expect.objectContaining({
+        call: { url: "nowhere", method: "GET", payload: {}, headers: { A: "b: c", B: "d" } },
+      }),
+    });
+  });
+});
