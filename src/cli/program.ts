@@ -51,7 +51,6 @@ function createProgram(): Command {
     addCall,
     addCalls,
     addAudit,
-    addCalls,
     addKey,
     addDb,
     addConfig,

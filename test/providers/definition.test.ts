@@ -38,6 +38,7 @@ describe("parseProvider()", () => {
       },
       allowPrivateNetwork: false,
       urlPlaceholders: new Set(),
+      passTraceContext: false,
       expirySignals: [],
       notes: "",
     });

@@ -218,6 +218,16 @@ export type ProviderJson = {
    * @generated from field: repeated relay.admin.v1.ExpirySignal expiry_signals = 12;
    */
   expirySignals?: ExpirySignalJson[];
+
+  /**
+   * Passes the trace that a call belongs to on to this provider (W3C Trace
+   * Context: `traceparent`, `tracestate`), unless the call's own headers name
+   * one. Off by default: a trace tells the provider which calls belong
+   * together. For providers of your own.
+   *
+   * @generated from field: bool pass_trace_context = 13;
+   */
+  passTraceContext?: boolean;
 };
 
 /**
