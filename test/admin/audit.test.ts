@@ -93,7 +93,10 @@ describe("the audit trail", () => {
       ADMIN_SERVICES.flatMap((service) => service.methods.map(({ name }) => `${service.typeName}.${name}`)),
     );
     expect(auditRecords.filter(({ method }) => !methods.has(method))).toEqual([]);
-    const changing = [...methods].filter((name) => !/\.(Get|List)\w+$/.test(name));
+    // Captures and calls of operators have tests of their own.
+    const changing = [...methods].filter(
+      (name) => !/\.(Get|List|Watch|Explain|StartCall|StopCall|Perform)\w+$/.test(name),
+    );
     expect(new Set(auditRecords.map(({ method }) => method))).toEqual(new Set(changing));
   });
 
