@@ -14,7 +14,7 @@ const WORKERS = 12;
 const DEADLINE_MS = 1_500;
 /** All that the JSON route says outside of the envelope. */
 const OUTER_FIELDS =
-  /^(?:content-type|content-length|cache-control|x-content-type-options|date|connection|keep-alive)$/;
+  /^(?:content-type|content-length|cache-control|x-content-type-options|x-request-id|date|connection|keep-alive)$/;
 
 /** Answers of a hostile or broken provider: each ends as one row in time, without the token, and bends no other call. */
 export const fuzzAnswers: Campaign = async ({ count, seed }) => {
