@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { invalidArgument } from "./invalid-argument.js";
 
 const DEFAULT_SIZE = 100;
-/** A page of the largest rows is a few megabytes, and takes the event loop some ten milliseconds. */
-const MAX_SIZE = 1000;
+/** More would hold the event loop, which serves calls as well, for over ten milliseconds. */
+const MAX_SIZE = 500;
 
 /** Which page is asked for (AIP-158). */
 export interface Page {

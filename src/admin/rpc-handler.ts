@@ -36,7 +36,7 @@ import { createWebhookService } from "./webhook-service.js";
 
 /** The largest message holds a token response of 64 KiB, or an application's lists. In bytes. */
 const MAX_REQUEST_BYTES = 256 * 1024;
-/** A page of a thousand rows takes far less. In milliseconds. */
+/** The longest page takes far less. In milliseconds. */
 const MAX_TIMEOUT_MS = 60_000;
 /** Operators are few: this bounds what somebody with a token can hold, beside the budget of the calls. */
 const BUDGET = { maxInFlight: 64, maxBufferedBytes: 32 * 1024 * 1024 };

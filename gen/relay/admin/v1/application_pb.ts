@@ -314,7 +314,7 @@ export const GetApplicationRequestSchema: GenMessage<GetApplicationRequest, {jso
  */
 export type ListApplicationsRequest = Message<"relay.admin.v1.ListApplicationsRequest"> & {
   /**
-   * At most this many; 100 by default, 1000 at most (AIP-158).
+   * At most this many; 100 by default, 500 at most (AIP-158).
    *
    * @generated from field: int32 page_size = 1;
    */
@@ -342,7 +342,7 @@ export type ListApplicationsRequest = Message<"relay.admin.v1.ListApplicationsRe
  */
 export type ListApplicationsRequestJson = {
   /**
-   * At most this many; 100 by default, 1000 at most (AIP-158).
+   * At most this many; 100 by default, 500 at most (AIP-158).
    *
    * @generated from field: int32 page_size = 1;
    */

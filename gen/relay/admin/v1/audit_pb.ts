@@ -196,7 +196,7 @@ export const AuditRecord_OutcomeSchema: GenEnum<AuditRecord_Outcome, AuditRecord
  */
 export type ListAuditRecordsRequest = Message<"relay.admin.v1.ListAuditRecordsRequest"> & {
   /**
-   * At most this many; 100 by default, 1000 at most (AIP-158).
+   * At most this many; 100 by default, 500 at most (AIP-158).
    *
    * @generated from field: int32 page_size = 1;
    */
@@ -233,7 +233,7 @@ export type ListAuditRecordsRequest = Message<"relay.admin.v1.ListAuditRecordsRe
  */
 export type ListAuditRecordsRequestJson = {
   /**
-   * At most this many; 100 by default, 1000 at most (AIP-158).
+   * At most this many; 100 by default, 500 at most (AIP-158).
    *
    * @generated from field: int32 page_size = 1;
    */

@@ -717,7 +717,7 @@ export const GetCallRecordRequestSchema: GenMessage<GetCallRecordRequest, {jsonT
  */
 export type ListCallRecordsRequest = Message<"relay.admin.v1.ListCallRecordsRequest"> & {
   /**
-   * At most this many; 100 by default, 1000 at most (AIP-158). A page may have
+   * At most this many; 100 by default, 500 at most (AIP-158). A page may have
    * fewer, or none, although there are more.
    *
    * @generated from field: int32 page_size = 1;
@@ -762,7 +762,7 @@ export type ListCallRecordsRequest = Message<"relay.admin.v1.ListCallRecordsRequ
  */
 export type ListCallRecordsRequestJson = {
   /**
-   * At most this many; 100 by default, 1000 at most (AIP-158). A page may have
+   * At most this many; 100 by default, 500 at most (AIP-158). A page may have
    * fewer, or none, although there are more.
    *
    * @generated from field: int32 page_size = 1;

@@ -408,7 +408,7 @@ export type ListConnectionsRequest = Message<"relay.admin.v1.ListConnectionsRequ
   state: Connection_State;
 
   /**
-   * At most this many; 100 by default, 1000 at most. A page may have fewer, even
+   * At most this many; 100 by default, 500 at most. A page may have fewer, even
    * none, and still not be the last (AIP-158).
    *
    * @generated from field: int32 page_size = 6;
@@ -467,7 +467,7 @@ export type ListConnectionsRequestJson = {
   state?: Connection_StateJson;
 
   /**
-   * At most this many; 100 by default, 1000 at most. A page may have fewer, even
+   * At most this many; 100 by default, 500 at most. A page may have fewer, even
    * none, and still not be the last (AIP-158).
    *
    * @generated from field: int32 page_size = 6;

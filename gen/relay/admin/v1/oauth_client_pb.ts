@@ -230,7 +230,7 @@ export type ListOAuthClientsRequest = Message<"relay.admin.v1.ListOAuthClientsRe
   publicKey: string;
 
   /**
-   * At most this many; 100 by default, 1000 at most (AIP-158).
+   * At most this many; 100 by default, 500 at most (AIP-158).
    *
    * @generated from field: int32 page_size = 2;
    */
@@ -258,7 +258,7 @@ export type ListOAuthClientsRequestJson = {
   publicKey?: string;
 
   /**
-   * At most this many; 100 by default, 1000 at most (AIP-158).
+   * At most this many; 100 by default, 500 at most (AIP-158).
    *
    * @generated from field: int32 page_size = 2;
    */

@@ -162,7 +162,7 @@ export const GetProviderRequestSchema: GenMessage<GetProviderRequest, {jsonType:
  */
 export type ListProvidersRequest = Message<"relay.admin.v1.ListProvidersRequest"> & {
   /**
-   * At most this many; 100 by default, 1000 at most (AIP-158).
+   * At most this many; 100 by default, 500 at most (AIP-158).
    *
    * @generated from field: int32 page_size = 1;
    */
@@ -183,7 +183,7 @@ export type ListProvidersRequest = Message<"relay.admin.v1.ListProvidersRequest"
  */
 export type ListProvidersRequestJson = {
   /**
-   * At most this many; 100 by default, 1000 at most (AIP-158).
+   * At most this many; 100 by default, 500 at most (AIP-158).
    *
    * @generated from field: int32 page_size = 1;
    */
