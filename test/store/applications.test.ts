@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { inspect } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Application, ApplicationExistsError } from "../../src/applications/application.js";
@@ -190,11 +191,29 @@ describe.each(STORES)("$name", ({ createBed }) => {
       expect(await store.connections.find(key)).toBeUndefined();
     });
 
-    it("refuses calls from its first moment on", async () => {
+    it("refuses calls from before the first connection goes", async () => {
       const application = applicationForTest(sealer);
       await store.applications.create(application);
-      const deleted = store.applications.delete(application.publicKey);
-      expect((await store.applications.findByPublicKey(application.publicKey))?.state).not.toBe("ACTIVE");
+      const { id: applicationId, publicKey } = application;
+      // They go in three transactions.
+      const users = Array.from({ length: 450 }, (_, user) => ({ applicationId, userId: `${user}`, providerName: "p" }));
+      for (const key of users) await store.connections.put(connectionForTest(sealer, key), NOW);
+      const look = async () => {
+        const [row] = await at.rows("SELECT count(*) AS connections FROM connections");
+        const state = (await store.applications.findByPublicKey(publicKey))?.state;
+        return { isBegun: Number(row?.["connections"]) < users.length, state };
+      };
+      // Connections to the database are made here, not while it counts.
+      await Promise.all([look(), look(), look()]);
+      let isOver = false;
+      const deleted = store.applications.delete(publicKey).finally(() => {
+        isOver = true;
+      });
+      while (!isOver) {
+        const { isBegun, state } = await look();
+        if (isBegun) expect(state).not.toBe("ACTIVE");
+        await nextTurn();
+      }
       expect(await deleted).toBe(true);
     });
   });
