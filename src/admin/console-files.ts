@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { extname } from "node:path";
+import { pathToFileURL } from "node:url";
 
 /** One file of the console. */
 export interface ConsoleFile {
@@ -36,5 +37,5 @@ function fileAt(url: URL): ConsoleFile {
 
 /** The library's build for browsers; Node.js resolves the one for itself, in a folder beside it. */
 function libraryUrl(): URL {
-  return new URL("../lit-html.js", `file://${createRequire(import.meta.url).resolve("lit-html")}`);
+  return new URL("../lit-html.js", pathToFileURL(createRequire(import.meta.url).resolve("lit-html")));
 }

@@ -3,6 +3,7 @@ import type {
   ConnectionJson,
   ListConnectionsResponseJson,
 } from "../../gen/relay/admin/v1/connection_pb.js";
+import { ApiError } from "./api-error.js";
 import { type Column, dataTable } from "./data-table.js";
 import { type KnownNames, loadKnownNames, suggestionLists } from "./known-names.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
@@ -28,7 +29,10 @@ export function createConnectionsView({ api, update }: ViewContext): View {
 
   async function load(): Promise<void> {
     const request = { ...filter, pageSize: PAGE_SIZE, pageToken: pages.token };
-    await found.load(() => api.call("ConnectionService/ListConnections", request));
+    await found.load(async () => {
+      requireApplication(filter);
+      return api.call("ConnectionService/ListConnections", request);
+    });
     pages.noteNext(found.value?.nextPageToken);
     update();
   }
@@ -55,6 +59,12 @@ export function createConnectionsView({ api, update }: ViewContext): View {
       ${problemNotice(found)} ${resultOf(found)} ${busyNotice(found)}
       ${found.value === undefined ? nothing : pager(pages, found.isBusy, () => void load())}`,
   };
+}
+
+/** An id means a user of one application. */
+function requireApplication({ publicKey, userIdPrefix }: Filter): void {
+  if (userIdPrefix === "" || publicKey !== "") return;
+  throw new ApiError("invalid_argument", "Name the application as well: user ids are an application's own.");
 }
 
 interface Filter {
@@ -84,7 +94,7 @@ function filterForm(filter: Filter, onSubmit: (event: SubmitEvent) => void): Tem
     html`<option value=${value} ?selected=${filter.state === value}>${label}</option>`;
   return html`<form class="filter" role="search" aria-label="Connections" @submit=${onSubmit}>
     ${field("publicKey", "Application's public key", "known-applications")}
-    ${field("userIdPrefix", "User id of it begins with")} ${field("providerName", "Provider", "known-providers")}
+    ${field("userIdPrefix", "User id begins with")} ${field("providerName", "Provider", "known-providers")}
     <label>
       State
       <select name="state">

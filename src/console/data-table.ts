@@ -31,7 +31,7 @@ export function dataTable<Row>(
         (row) => html`<tr role="row">
           ${columns.map(
             ({ label, cell, isNumeric }) =>
-              html`<td role="cell" data-label=${label} class=${kind(isNumeric)}>${cell(row)}</td>`,
+              html`<td role="cell" data-label=${label} class=${kind(isNumeric)}><div>${cell(row)}</div></td>`,
           )}
         </tr>`,
       )}

@@ -12,7 +12,7 @@ export interface KnownNames {
 
 /** More suggestions help nobody; any other may be typed. */
 const MAX_APPLICATIONS = 100;
-const MAX_PROVIDERS = 1000;
+const MAX_PROVIDERS = 500;
 
 /** Rejects with ApiError. */
 export async function loadKnownNames(api: Api): Promise<KnownNames> {

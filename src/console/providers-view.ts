@@ -8,7 +8,7 @@ import type { View, ViewContext } from "./view.js";
 import { visibleText } from "./visible-text.js";
 
 /** A page of the API; the catalogue is smaller. */
-const PAGE_SIZE = 1000;
+const PAGE_SIZE = 500;
 
 /** The providers that the relay knows, narrowed down while typing. */
 export function createProvidersView({ api, update }: ViewContext): View {

@@ -148,11 +148,11 @@ describe("connections in the console", NEEDS_CHROMIUM, () => {
   it("are found by what their user's id begins with, and by their state", async () => {
     const page = await world.openView("Connections");
     await page.getByLabel("Application's public key").fill(world.application.publicKey);
-    await page.getByLabel("User id of it begins with").fill("user-09999");
+    await page.getByLabel("User id begins with").fill("user-09999");
     await page.getByRole("button", { name: "Search" }).click();
     await page.getByRole("cell", { name: "user-099990", exact: true }).waitFor();
     expect(await rowsOf(page, "Connections").count()).toBe(10);
-    await page.getByLabel("User id of it begins with").fill("");
+    await page.getByLabel("User id begins with").fill("");
     await page.getByLabel("State").selectOption("Must connect again");
     await page.getByRole("button", { name: "Search" }).click();
     await page.getByRole("cell", { name: "user-000100", exact: true }).waitFor();
@@ -162,9 +162,9 @@ describe("connections in the console", NEEDS_CHROMIUM, () => {
 
   it("say what is wrong with a search, and lead to a call", async () => {
     const page = await world.openView("Connections");
-    await page.getByLabel("User id of it begins with").fill("ada");
+    await page.getByLabel("User id begins with").fill("ada");
     await page.getByRole("button", { name: "Search" }).click();
-    await page.getByRole("alert").getByText("public_key").waitFor();
+    await page.getByRole("alert").getByText("Name the application as well").waitFor();
     await page.getByLabel("Application's public key").fill(world.application.publicKey);
     await page.getByRole("button", { name: "Search" }).click();
     await page.getByRole("link", { name: "Try a call for ada at sandbox" }).click();

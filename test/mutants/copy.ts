@@ -13,13 +13,17 @@ export interface Copy {
   remove(): void;
 }
 
-/** Copies what git knows or would add, as it is on disk now; the packages are shared by a link. */
+/** What browsers are served, also by a relay that runs from its source. */
+const BUILT_CONSOLE = "dist/src/console";
+
+/** Copies what git knows or would add, as it is on disk now, and the built console; the packages are shared by a link. */
 export function createCopy(): Copy {
   const folder = mkdtempSync(join(tmpdir(), "relay-mutants-"));
   for (const path of pathsInTree()) {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
     cpSync(join(REPOSITORY, path), join(folder, path));
   }
+  cpSync(join(REPOSITORY, BUILT_CONSOLE), join(folder, BUILT_CONSOLE), { recursive: true });
   symlinkSync(join(REPOSITORY, "node_modules"), join(folder, "node_modules"));
   return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }

@@ -82,6 +82,18 @@ describe("the packed package", () => {
     expect(files.filter((path) => /(^|\/)(test|node_modules|data)\/|\.(db|key|pem)$/.test(path))).toEqual([]);
   });
 
+  it("has all files of its console", async () => {
+    const module = join(folder, "node_modules/provider-call-relay/dist/src/admin/console-files.js");
+    const program = `const { loadConsoleFiles } = await import(${JSON.stringify(module)});
+      process.stdout.write([...loadConsoleFiles()].map(([name, { content }]) => name + " " + content.length).join());`;
+    const { stdout } = await run("node", ["--input-type=module", "-e", program], { cwd: folder });
+    const sizes = new Map(stdout.split(",").map((line) => line.split(" ") as [string, string]));
+    for (const name of ["", "main.js", "console.css", "icon.svg", "lit-html.js", "live-view.js"]) {
+      expect([name, Number(sizes.get(name))]).toEqual([name, expect.any(Number)]);
+      expect(Number(sizes.get(name))).toBeGreaterThan(50);
+    }
+  });
+
   it("offers its messages, and no other part of itself", async () => {
     const tryImport = (path: string) =>
       run("node", ["--input-type=module", "-e", `await import(${JSON.stringify(path)})`], { cwd: folder });
