@@ -28,6 +28,7 @@ const CALLS: DatabaseKind = {
   migrations: [CALLS_MIGRATION_1],
   // Calls are served meanwhile, and the records can wait.
   startTimeoutMs: 100,
+  busyTimeoutMs: 5,
 };
 
 /** How long a file that could not be opened is left alone, in milliseconds. */

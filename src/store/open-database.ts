@@ -5,8 +5,6 @@ import { assertKnownVersion, MIGRATIONS, migrate } from "./migrate.js";
 import { isBusy, openErrorFrom } from "./sqlite-error.js";
 import { StoreOpenError } from "./store-open-error.js";
 
-/** A wait for a lock blocks the event loop (threats A04), so it is short; attempt.ts tries again without blocking. */
-const BUSY_TIMEOUT_MS = 250;
 /** Name, value to set, value to find afterwards. */
 type Pragma = readonly [name: string, value: string, expected: string | number];
 
@@ -16,6 +14,11 @@ export interface DatabaseKind {
   readonly migrations: readonly string[];
   /** How long opening may hold the event loop up while another process has the file, in milliseconds. */
   readonly startTimeoutMs: number;
+  /**
+   * How long an operation may hold it up so, in milliseconds: short (threats A04), since attempt.ts tries again without
+   * blocking.
+   */
+  readonly busyTimeoutMs: number;
 }
 
 /**
@@ -33,6 +36,7 @@ const STORE: DatabaseKind = {
   migrations: MIGRATIONS,
   // Nothing else runs yet.
   startTimeoutMs: 5_000,
+  busyTimeoutMs: 250,
 };
 
 /**
@@ -47,7 +51,7 @@ export function openDatabase(path: string, kind = STORE): Database.Database {
     createFile(file);
     db = new Database(file, { timeout: kind.startTimeoutMs });
     prepareWhileBusy(db, file, kind);
-    setPragma(db, file, "busy_timeout", BUSY_TIMEOUT_MS, BUSY_TIMEOUT_MS);
+    setPragma(db, file, "busy_timeout", kind.busyTimeoutMs, kind.busyTimeoutMs);
     return db;
   } catch (error) {
     db?.close();

@@ -1,11 +1,9 @@
-import { Code, createClient } from "@connectrpc/connect";
-import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
+import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { AuditService } from "../../gen/relay/admin/v1/audit_pb.js";
-import { type CallRecord, CallRecordService } from "../../gen/relay/admin/v1/call_record_pb.js";
+import type { CallRecord } from "../../gen/relay/admin/v1/call_record_pb.js";
 import { createCallers } from "../support/callers.js";
 import { ADMIN_TOKENS, type Harness, startHarness, type TestApplication } from "../support/harness.js";
-import { bearer } from "./bearer.js";
+import { createAdminClients } from "./admin-bed.js";
 
 let harness: Harness;
 let application: TestApplication;
@@ -20,8 +18,7 @@ beforeEach(async () => {
   await harness.connect(application, "ada");
 });
 
-const clientOf = (token: string) =>
-  createClient(CallRecordService, createGrpcTransport({ baseUrl: harness.adminUrl, ...bearer(token) }));
+const clientOf = (token: string) => createAdminClients(harness, "grpc", token).callRecords;
 const operator = () => clientOf(ADMIN_TOKENS.operator);
 
 /** A call over the JSON route; resolves to its id. */
@@ -36,11 +33,14 @@ const list = (more: object = {}) => operator().listCallRecords({ publicKey: appl
 
 /** The application's calls, the newest first, when they are so many. */
 const recorded = (count: number) =>
-  vi.waitFor(async () => {
-    const { callRecords } = await list();
-    expect(callRecords).toHaveLength(count);
-    return callRecords;
-  });
+  vi.waitFor(
+    async () => {
+      const { callRecords } = await list();
+      expect(callRecords).toHaveLength(count);
+      return callRecords;
+    },
+    { timeout: 10_000 },
+  );
 
 const pathsOf = (records: readonly CallRecord[]) => records.map(({ path }) => path);
 
@@ -138,10 +138,7 @@ describe("StartCallCapture", () => {
       code: Code.PermissionDenied,
     });
     await operator().startCallCapture({ publicKey, duration: { seconds: 3600n } });
-    const audit = createClient(
-      AuditService,
-      createConnectTransport({ baseUrl: harness.adminUrl, httpVersion: "1.1", ...bearer(ADMIN_TOKENS.readOnly) }),
-    );
+    const { audit } = createAdminClients(harness);
     const { auditRecords } = await audit.listAuditRecords({ publicKey, pageSize: 2 });
     const method = "relay.admin.v1.CallRecordService.StartCallCapture";
     const resource = `applications/${publicKey}`;
@@ -155,14 +152,9 @@ describe("StartCallCapture", () => {
 describe("WatchCallRecords", () => {
   it("tells of calls as they end, of every relay on the store, until the client ends", async () => {
     const ending = new AbortController();
-    const transport = createConnectTransport({
-      baseUrl: harness.adminUrl,
-      httpVersion: "1.1",
-      ...bearer(ADMIN_TOKENS.readOnly),
-    });
     const { publicKey } = application;
-    const answers = createClient(CallRecordService, transport)
-      .watchCallRecords({ publicKey, errorType: "API_ERROR" }, { signal: ending.signal })
+    const answers = createAdminClients(harness, "connect", ADMIN_TOKENS.readOnly)
+      .callRecords.watchCallRecords({ publicKey, errorType: "API_ERROR" }, { signal: ending.signal })
       [Symbol.asyncIterator]();
     expect((await answers.next()).value).toMatchObject({ callRecords: [] });
     await call("/me");
@@ -178,8 +170,7 @@ describe("WatchCallRecords", () => {
 
   it("ends when the relay stops", async () => {
     const own = await startHarness();
-    const transport = createGrpcTransport({ baseUrl: own.adminUrl, ...bearer(ADMIN_TOKENS.readOnly) });
-    const answers = createClient(CallRecordService, transport).watchCallRecords({})[Symbol.asyncIterator]();
+    const answers = createAdminClients(own, "grpc").callRecords.watchCallRecords({})[Symbol.asyncIterator]();
     await answers.next();
     const ended = answers.next();
     await own.closeRelay();

@@ -7,6 +7,7 @@ import { OPERATOR_GUARDS } from "./guards-operator.js";
 import { PAGE_GUARDS } from "./guards-pages.js";
 import { POSTGRES_GUARDS } from "./guards-postgres.js";
 import { PROVIDER_GUARDS } from "./guards-provider.js";
+import { RECORD_GUARDS } from "./guards-records.js";
 import { REQUEST_GUARDS } from "./guards-request.js";
 import { SECRET_GUARDS } from "./guards-secrets.js";
 import { STREAM_GUARDS } from "./guards-stream.js";
@@ -23,6 +24,7 @@ export const GUARDS: readonly Guard[] = [
   ...PAGE_GUARDS,
   ...WEBHOOK_GUARDS,
   ...STREAM_GUARDS,
+  ...RECORD_GUARDS,
   ...LANE_GUARDS,
   ...TELEMETRY_GUARDS,
   ...POSTGRES_GUARDS,

@@ -42,7 +42,7 @@ function recorded(count: number): Promise<StoredCall[]> {
       expect(calls).toHaveLength(count);
       return calls.toReversed();
     },
-    { timeout: 5000 },
+    { timeout: 10_000 },
   );
 }
 
@@ -55,12 +55,15 @@ async function switchCapture(untilMs: number): Promise<void> {
 }
 
 const capturedOf = (row: Readonly<Record<string, unknown>>): Promise<CaptureContent> =>
-  vi.waitFor(async () => {
-    const sealed = await harness.store.captures.find(String(row["callId"]));
-    if (sealed === undefined) throw new Error("not captured yet");
-    expect(Buffer.from(sealed.content).toString("latin1")).not.toContain("response");
-    return openCapture(harness.sealer, sealed);
-  });
+  vi.waitFor(
+    async () => {
+      const sealed = await harness.store.captures.find(String(row["callId"]));
+      if (sealed === undefined) throw new Error("not captured yet");
+      expect(Buffer.from(sealed.content).toString("latin1")).not.toContain("response");
+      return openCapture(harness.sealer, sealed);
+    },
+    { timeout: 10_000 },
+  );
 
 describe("a recorded call", () => {
   it("tells where it went, how it ended and how long each part took, over every protocol", async () => {
