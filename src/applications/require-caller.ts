@@ -18,7 +18,6 @@ export interface Caller {
 
 /** What the log line tells of the caller. */
 export interface CallerTrace {
-  applicationId: string | undefined;
   rule: string | undefined;
 }
 
@@ -26,14 +25,14 @@ export interface CallerTrace {
 export async function requireApplication(
   { applications }: Pick<CallerOptions, "applications">,
   { publicKey }: Pick<Caller, "publicKey">,
-  trace?: Pick<CallerTrace, "applicationId">,
 ): Promise<Application> {
-  const application = await applications.findByPublicKey(publicKey);
-  if (application === undefined || application.state !== "ACTIVE") {
-    throw new RelayError("INVALID_PUBLIC_KEY", "No active application has this public key. Check public_key.");
-  }
-  if (trace !== undefined) trace.applicationId = application.id;
-  return application;
+  return requireActive(await applications.findByPublicKey(publicKey));
+}
+
+/** Judges what was found under a public key. Throws RelayError INVALID_PUBLIC_KEY. */
+export function requireActive(application: Application | undefined): Application {
+  if (application?.state === "ACTIVE") return application;
+  throw new RelayError("INVALID_PUBLIC_KEY", "No active application has this public key. Check public_key.");
 }
 
 /** Throws RelayError CALLER_NOT_ALLOWED, which says what to send, unless the caller may act for this user. */
@@ -41,7 +40,7 @@ export function requireAllowedCaller(
   { openPrivateKeyHash }: Pick<CallerOptions, "openPrivateKeyHash">,
   application: Application,
   { userId, proof }: Pick<Caller, "userId" | "proof">,
-  trace?: Pick<CallerTrace, "rule">,
+  trace?: CallerTrace,
 ): void {
   const decision = decideCaller({ application, userId, proof, privateKeyHash: () => openPrivateKeyHash(application) });
   if (decision.result === "allow") return;

@@ -8,6 +8,9 @@ export interface JsonMember extends JsonRange {
 /** What a JSON value is. */
 export type JsonKind = "object" | "array" | "string" | "number" | "true" | "false" | "null";
 
+/** ASCII without escapes. */
+const PLAIN = /^[\x20-\x5b\x5d-\x7f]*$/;
+const QUOTE = 0x22;
 const CLOSING_BRACE = 0x7d;
 const CLOSING_BRACKET = 0x5d;
 
@@ -38,13 +41,15 @@ export function isEmptyAt(bytes: Uint8Array, start = 0): boolean {
 /**
  * The members of the object in `start` … `end` of valid JSON, in the order written; a name that is repeated comes as
  * often. Empty for a value that is not an object.
+ *
+ * @param latin1 as in {@link textAt}.
  */
-export function sliceMembers(bytes: Uint8Array, start = 0, end: number = bytes.length): JsonMember[] {
+export function sliceMembers(bytes: Uint8Array, start = 0, end: number = bytes.length, latin1?: string): JsonMember[] {
   const members: JsonMember[] = [];
   if (kindAt(bytes, start) !== "object") return members;
   const text = createJsonText(bytes, end);
   visitMembers(text, spaceEnd(text, start), (name, valueStart) => {
-    const member = { key: textAt(bytes, name), start: valueStart, end: valueEnd(text, valueStart) };
+    const member = { key: textAt(bytes, name, latin1), start: valueStart, end: valueEnd(text, valueStart) };
     members.push(member);
     return member.end;
   });
@@ -64,8 +69,14 @@ export function sliceElements(bytes: Uint8Array, start = 0, end: number = bytes.
   return elements;
 }
 
-/** What a string value of valid JSON stands for; any other value as it is written. */
-export function textAt(bytes: Uint8Array, { start, end }: JsonRange): string {
+/**
+ * What a string value of valid JSON stands for; any other value as it is written.
+ *
+ * @param latin1 all of the bytes as latin1 text, if it is at hand: cutting it takes a tenth of the time of decoding.
+ */
+export function textAt(bytes: Uint8Array, { start, end }: JsonRange, latin1?: string): string {
+  const plain = latin1?.slice(start + 1, end - 1);
+  if (plain !== undefined && bytes[start] === QUOTE && PLAIN.test(plain)) return plain;
   const written = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start);
   if (kindAt(bytes, start) !== "string") return written.toString();
   if (written.includes(0x5c)) return JSON.parse(written.toString()) as string;

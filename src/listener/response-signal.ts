@@ -22,20 +22,22 @@ export class ResponseSignal implements CallerSignal {
   aborted = false;
   reason: unknown;
   readonly #response: HttpResponse;
-  #listeners: readonly CallerListener[] = NONE;
+  /** One is all that most calls have, and it is removed when what it is there for has come. */
+  #listener: CallerListener | undefined;
+  #others: readonly CallerListener[] = NONE;
 
   constructor(response: HttpResponse) {
     this.#response = response;
   }
 
   addEventListener(_type: "abort", listener: CallerListener): void {
-    this.#listeners = [...this.#listeners, listener];
+    if (this.#listener === undefined) this.#listener = listener;
+    else this.#others = [...this.#others, listener];
   }
 
   removeEventListener(_type: "abort", listener: CallerListener): void {
-    // One is all that most calls have, and it is removed when the provider has answered.
-    const isOnly = this.#listeners.length === 1 && this.#listeners[0] === listener;
-    this.#listeners = isOnly ? NONE : this.#listeners.filter((other) => other !== listener);
+    if (this.#listener === listener) this.#listener = undefined;
+    else this.#others = this.#others.filter((other) => other !== listener);
   }
 
   /** To be called when the response is closed. */
@@ -44,7 +46,8 @@ export class ResponseSignal implements CallerSignal {
     if (this.#response.writableEnded) return;
     this.aborted = true;
     this.reason = new Error("The caller is gone.");
-    for (const listener of this.#listeners) listener.handleEvent();
+    this.#listener?.handleEvent();
+    for (const listener of this.#others) listener.handleEvent();
   }
 }
 

@@ -34,12 +34,13 @@ export function placeCredential({ provider, headers, defaults, path, token }: Cr
   const { credential } = provider;
   const reserved = credential.kind === "header" ? credential.name : undefined;
   const flat: string[] = [];
-  const names = new Set<string>();
+  // A list: of so few names a Set would cost more than comparing them.
+  const names: string[] = [];
   for (const pairs of [headers, provider.defaultHeaders, defaults]) {
     for (const [name, value] of pairs) {
       const key = name.toLowerCase();
-      if (key === reserved || NEVER_SENT.has(key) || names.has(key)) continue;
-      names.add(key);
+      if (key === reserved || NEVER_SENT.has(key) || names.includes(key)) continue;
+      names.push(key);
       flat.push(name, value);
     }
   }

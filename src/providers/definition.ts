@@ -7,7 +7,7 @@ import { parseExpirySignals } from "./definition-expiry-signals.js";
 import { parseDefinitionJson } from "./definition-json.js";
 import { parseOAuth2 } from "./definition-oauth2.js";
 import { isDroppedHeader } from "./headers.js";
-import { parseOrigin } from "./origin.js";
+import { isCanonical, parseOrigin } from "./origin.js";
 import type { ProviderProblem, Report } from "./problem.js";
 import type { Credential, HeaderPairs, OriginRule, Provider } from "./provider.js";
 
@@ -51,6 +51,7 @@ function providerFromDefinition(definition: Definition, options: DefinitionOptio
   }
   const credential = parseCredential(definition.credential, report);
   const origins = parseOrigins(definition, options, report);
+  const exactOrigins = origins.flatMap((rule) => (rule.kind === "exact" ? [rule.origin] : []));
   const policy = { allowLoopback: options.allowLoopback, parameters: parametersOf(origins) };
   return {
     name,
@@ -58,7 +59,8 @@ function providerFromDefinition(definition: Definition, options: DefinitionOptio
     displayName: definition.displayName || name,
     documentationUri,
     origins,
-    exactOrigins: new Set(origins.flatMap((rule) => (rule.kind === "exact" ? [rule.origin] : []))),
+    exactOrigins: new Set(exactOrigins),
+    plainOrigins: new Set(exactOrigins.filter(isCanonical)),
     credential,
     defaultHeaders: parseDefaultHeaders(definition.defaultHeaders, credential, report),
     oauth2: definition.oauth2 && parseOAuth2(definition.oauth2, policy, report),

@@ -1,4 +1,5 @@
 import { type DenyRule, decideDenial, type EgressDenied } from "./egress-denial.js";
+import { parsePlainUrl } from "./plain-url.js";
 import type { Provider } from "./provider.js";
 import { MAX_URL_LENGTH, parseUrlText, type UrlText } from "./url-text.js";
 
@@ -26,6 +27,8 @@ export type EgressDecision = EgressAllowed | EgressDenied;
  * outside ASCII and the few it percent-encodes. `'` in a query stays, and the fragment is dropped.
  */
 export function decideEgress(url: string, provider: Provider): EgressDecision {
+  const plain = parsePlainUrl(url, provider.plainOrigins);
+  if (plain !== undefined) return { result: "allow", rule: plain.origin, ...plain, parameters: undefined };
   const text = parseUrlText(url);
   if (typeof text === "string") return decideDenial(text, provider);
   const match = matchOrigin(text.origin, provider);

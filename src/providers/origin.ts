@@ -117,6 +117,7 @@ function templateRule(template: string, parameters: readonly string[], source: s
   return { kind: "template", template, parameters, pattern: new RegExp(`^https://${source}$`) };
 }
 
-function isCanonical(origin: string): boolean {
+/** Whether an origin is what the URL standard makes of it. */
+export function isCanonical(origin: string): boolean {
   return URL.canParse(origin) && new URL(origin).origin === origin;
 }

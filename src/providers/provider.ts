@@ -90,6 +90,8 @@ export interface Provider {
   readonly origins: readonly OriginRule[];
   /** The exact ones of `origins`, for the look-up of every call. */
   readonly exactOrigins: ReadonlySet<string>;
+  /** Those of them that the URL standard writes the same: text and parser agree about them beforehand. */
+  readonly plainOrigins: ReadonlySet<string>;
   readonly credential: Credential;
   /** Sent unless the call carries its own; names lower-case. */
   readonly defaultHeaders: HeaderPairs;

@@ -1,6 +1,6 @@
 import type { Application } from "../applications/application.js";
 import { requireCallerIds } from "../applications/caller-ids.js";
-import { type CallerOptions, requireAllowedCaller, requireApplication } from "../applications/require-caller.js";
+import { type CallerOptions, requireActive, requireAllowedCaller } from "../applications/require-caller.js";
 import { RelayError } from "../errors.js";
 import { decideBoundOrigin, decideEgress, type EgressAllowed } from "../providers/egress.js";
 import { requirePlaceholders } from "../providers/placeholder.js";
@@ -40,7 +40,8 @@ export async function requireAllowedCall(
   trace: CallTrace,
 ): Promise<AllowedCall> {
   requireCallerIds(call);
-  const application = await requireApplication(options, call, trace);
+  const application = requireActive(await options.applications.findByPublicKey(call.publicKey));
+  trace.applicationId = application.id;
   if (application.captureUntil > 0) beginCapture(options, application, call, trace);
   requireAllowedCaller(options, application, call, trace);
   if (application.callsPerMinute > 0) await requireRate(options, application.id, application.callsPerMinute);
@@ -48,7 +49,8 @@ export async function requireAllowedCall(
   const checked = checkCall(call.description, options.newBoundary);
   trace.checked = checked;
   const egress = requireEgress(call.description.url, provider, trace);
-  const connection = await requireConnection(options, application, call, provider);
+  const key = { applicationId: application.id, userId: call.userId, providerName: provider.name };
+  const connection = requireConnection(await options.connections.find(key));
   requireBoundOrigin(egress, connection, trace);
   requirePlaceholders(egress.path, provider, { id_token: connection.idToken !== undefined });
   const { connectionCallsPerMinute } = application;
@@ -88,14 +90,7 @@ function requireEgress(url: string, provider: Provider, trace: CallTrace): Egres
   return decision;
 }
 
-async function requireConnection(
-  { connections }: AllowanceOptions,
-  application: Application,
-  call: Call,
-  provider: Provider,
-): Promise<Connection> {
-  const key = { applicationId: application.id, userId: call.userId, providerName: provider.name };
-  const connection = await connections.find(key);
+function requireConnection(connection: Connection | undefined): Connection {
   if (connection !== undefined) return connection;
   throw new RelayError(
     "INVALID_OAUTHID",

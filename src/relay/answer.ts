@@ -5,7 +5,7 @@ import { headerValue } from "../upstream/fields.js";
 import type { UpstreamAnswer } from "../upstream/request.js";
 import type { Answer, AnswerData, AnswerHead } from "./outcome.js";
 import { decodeText, isJsonType, isTextType, type MediaType, parseMediaType } from "./text.js";
-import { judgedJson } from "./turns.js";
+import { type JsonAnswer, judgedJson } from "./turns.js";
 
 /** How the body is to be mapped: by its type, as base64 whatever its type (GETFILE), or not at all. */
 export type AnswerForm = "auto" | "base64" | "body";
@@ -27,29 +27,35 @@ const DROPPED = new Set([
 
 /**
  * Maps a provider's answer to what may leave the relay: fields filtered, body mapped, the token taken out of both.
- * Never rejects for anything a provider can send. Large JSON is looked at in turns of the event loop.
+ * Never fails for anything a provider can send. Large JSON is looked at in turns of the event loop; there is no promise
+ * for the others.
  */
-export async function answerFromUpstream(
+export function answerFromUpstream(
   upstream: UpstreamAnswer,
   form: AnswerForm,
   redactor: Redactor,
-): Promise<Answer> {
+): Answer | Promise<Answer> {
   const mediaType = mediaTypeFromRaw(upstream.rawHeaders, redactor);
-  return {
-    statusCode: upstream.statusCode,
-    contentType: mediaType.essence,
-    headers: headersFromRaw(upstream.rawHeaders, redactor),
-    data: await dataFromBody(upstream.body, mediaType, form, redactor),
-  };
+  const data = dataFromBody(upstream.body, mediaType, form, redactor);
+  const head = headFrom(upstream, mediaType, redactor);
+  return data instanceof Promise ? data.then((later) => withData(head, later)) : withData(head, data);
 }
 
 /** The head of a provider's answer as far as it may leave the relay. Pure. */
 export function headFromUpstream(upstream: Omit<UpstreamAnswer, "body">, redactor: Redactor): AnswerHead {
+  return headFrom(upstream, mediaTypeFromRaw(upstream.rawHeaders, redactor), redactor);
+}
+
+function headFrom(upstream: Omit<UpstreamAnswer, "body">, { essence }: MediaType, redactor: Redactor): AnswerHead {
   return {
     statusCode: upstream.statusCode,
-    contentType: mediaTypeFromRaw(upstream.rawHeaders, redactor).essence,
+    contentType: essence,
     headers: headersFromRaw(upstream.rawHeaders, redactor),
   };
+}
+
+function withData({ statusCode, contentType, headers }: AnswerHead, data: AnswerData): Answer {
+  return { statusCode, contentType, headers, data };
 }
 
 /** Redacted before it is read: a media type is put in lower case, and a token with it. */
@@ -73,12 +79,16 @@ function dataFromBody(
 }
 
 /** JSON stays the provider's bytes; what only claims to be JSON becomes a string. */
-async function jsonOrText(body: Bytes, charset: string | undefined, redactor: Redactor): Promise<AnswerData> {
-  if (charset === undefined || charset === "utf-8" || charset === "utf8") {
-    const { bytes, isJson } = await judgedJson(body, redactor);
-    if (isJson) return { kind: "json", text: bytes };
-  }
-  // In another charset, behind a byte order mark, or no JSON at all.
+function jsonOrText(body: Bytes, charset: string | undefined, redactor: Redactor): AnswerData | Promise<AnswerData> {
+  if (charset !== undefined && charset !== "utf-8" && charset !== "utf8") return recoded(body, charset, redactor);
+  const taken = ({ bytes, isJson }: JsonAnswer): AnswerData =>
+    isJson ? { kind: "json", text: bytes } : recoded(body, charset, redactor);
+  const judged = judgedJson(body, redactor);
+  return judged instanceof Promise ? judged.then(taken) : taken(judged);
+}
+
+/** In another charset, behind a byte order mark, or no JSON at all. */
+function recoded(body: Bytes, charset: string | undefined, redactor: Redactor): AnswerData {
   const text = redactor.text(decodeText(body.concat(), charset));
   const bytes = Buffer.from(text, "utf8");
   return isJson(bytes) ? { kind: "json", text: bytesOf(bytes) } : { kind: "text", text };
@@ -87,17 +97,23 @@ async function jsonOrText(body: Bytes, charset: string | undefined, redactor: Re
 /** Names as received; fields that repeat are joined under the first spelling of their name. */
 function headersFromRaw(raw: readonly string[], redactor: Redactor): Array<readonly [string, string]> {
   const named = namedByConnection(raw);
-  const fields = new Map<string, [name: string, value: string]>();
+  // Two lists: there are some five fields, of which a Map would cost more than comparing their names.
+  const keys: string[] = [];
+  const fields: Array<[name: string, value: string]> = [];
   for (let at = 0; at + 1 < raw.length; at += 2) {
     const name = raw[at] as string;
     const key = name.toLowerCase();
     if (DROPPED.has(key) || named?.has(key)) continue;
     const value = raw[at + 1] as string;
-    const field = fields.get(key);
-    if (field === undefined) fields.set(key, [redactor.text(name), redactor.text(value)]);
-    else field[1] = redactor.text(`${field[1]}, ${value}`);
+    const field = fields[keys.indexOf(key)];
+    if (field === undefined) {
+      keys.push(key);
+      fields.push([redactor.text(name), redactor.text(value)]);
+    } else {
+      field[1] = redactor.text(`${field[1]}, ${value}`);
+    }
   }
-  return [...fields.values()];
+  return fields;
 }
 
 /** Fields that the Connection field declares hop-by-hop; undefined in the ordinary case of none. */

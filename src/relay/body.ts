@@ -80,7 +80,7 @@ export function bodyFromCall(input: BodyInput): DecidedBody {
 
 function parseMethod(text: string): Method {
   // ASCII only: `ſ` (U+017F) is `S` in upper case.
-  const method = /^[A-Za-z-]{1,20}$/.test(text) ? METHODS.get(text.toUpperCase()) : undefined;
+  const method = METHODS.get(text) ?? (/^[A-Za-z-]{1,20}$/.test(text) ? METHODS.get(text.toUpperCase()) : undefined);
   if (method !== undefined) return method;
   throw formatError(`method is not supported. Use one of ${[...METHODS.keys()].join(", ")}.`);
 }

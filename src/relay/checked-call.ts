@@ -42,7 +42,7 @@ export function checkCall(description: CallDescription, newBoundary: () => strin
     method: body.method,
     headers: withContentType(decided.forwarded, body.contentType),
     body: body.body,
-    query: [...query, ...body.query],
+    query: body.query.length === 0 ? query : [...query, ...body.query],
     answerAs: body.answerAs,
   };
 }

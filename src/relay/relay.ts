@@ -67,5 +67,6 @@ async function relay(
   const allowed = await requireAllowedCall(options, call, trace);
   const { answer, secrets } = await sendWithToken(options, allowed, sender);
   const form = call.responseMode === "body" ? "body" : allowed.checked.answerAs;
-  return outcomeFromAnswer(call.callId, await answerFromUpstream(answer, form, options.redactorFor(secrets)));
+  const mapped = answerFromUpstream(answer, form, options.redactorFor(secrets));
+  return outcomeFromAnswer(call.callId, mapped instanceof Promise ? await mapped : mapped);
 }

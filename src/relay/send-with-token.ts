@@ -36,13 +36,13 @@ export async function sendWithToken<Answer extends UpstreamAnswer>(
 ): Promise<Sent<Answer>> {
   const { tokens, now } = options;
   const { call, trace } = allowed;
-  const used = await notingToken(trace, () => tokens.accessToken(allowed.connection, call));
+  const ready = notingToken(trace, () => tokens.accessToken(allowed.connection, call));
+  const used = ready instanceof Promise ? await ready : ready;
   const sent = await send(options, allowed, used, sender);
   const isRefused = ({ answer }: Sent<Answer>, { connection: { obtainedAt } }: CurrentToken) =>
     isTokenRefused(allowed.provider, answer, now() - obtainedAt);
   if (!isRefused(sent, used)) return sent;
-  const renewed = notingToken(trace, () => tokens.tokenAfterRefusal(used.connection, call));
-  const other = await renewed.catch((error: unknown) => {
+  const other = await otherToken(options, allowed, used).catch((error: unknown) => {
     sender.discard(sent.answer);
     throw error;
   });
@@ -51,6 +51,10 @@ export async function sendWithToken<Answer extends UpstreamAnswer>(
   const again = await send(options, allowed, other, sender);
   if (isRefused(again, other)) tokens.noteRefusedAgain(other.connection);
   return { answer: again.answer, secrets: [...sent.secrets, ...again.secrets] };
+}
+
+async function otherToken({ tokens }: TokenOptions, { call, trace }: AllowedCall, { connection }: CurrentToken) {
+  return notingToken(trace, () => tokens.tokenAfterRefusal(connection, call));
 }
 
 async function send<Answer extends UpstreamAnswer>(

@@ -97,12 +97,27 @@ export function createCallTrace(origin: CallOrigin, spans?: CallSpans): CallTrac
   };
 }
 
-/** The time that passes until `token` settles is the wait for a token; the time of a second wait is added. */
-export async function notingToken<T>(trace: CallTrace, token: () => Promise<T>): Promise<T> {
-  const startedAt = performance.now();
+/**
+ * The time that passes until what `token` gives settles is the wait for a token; the time of a second wait is added. There
+ * is no wait when it gives no promise.
+ */
+export function notingToken<T>(trace: CallTrace, token: () => T | Promise<T>): T | Promise<T> {
   trace.spans?.beginToken();
   try {
-    const value = await token();
+    const given = token();
+    if (given instanceof Promise) return notingWait(trace, given);
+    trace.spans?.endToken(undefined);
+    return given;
+  } catch (error) {
+    trace.spans?.endToken(reasonOf(error));
+    throw error;
+  }
+}
+
+async function notingWait<T>(trace: CallTrace, token: Promise<T>): Promise<T> {
+  const startedAt = performance.now();
+  try {
+    const value = await token;
     trace.spans?.endToken(undefined);
     return value;
   } catch (error) {

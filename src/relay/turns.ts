@@ -17,7 +17,15 @@ export interface JsonAnswer {
 
 /** Takes secrets out and judges what is left; other work gets its turn in between when there is much. */
 export function judgedJson(body: Bytes, redactor: Redactor): JsonAnswer | Promise<JsonAnswer> {
+  if (body.length <= SLICE_BYTES) return judgedWhole(body, redactor);
   return body.length <= TURN_BYTES ? judgedAtOnce(body, redactor) : judgedInTurns(body, redactor);
+}
+
+/** One slice, as most answers are. */
+function judgedWhole(body: Bytes, redactor: Redactor): JsonAnswer {
+  const bytes = body.concat();
+  if (redactor.mayOccurIn(bytes)) return judgedAgain(redactor.bytes(bytes));
+  return { bytes: body, isJson: isJson(bytes) };
 }
 
 function judgedAtOnce(body: Bytes, redactor: Redactor): JsonAnswer {

@@ -14,7 +14,7 @@ import { identityOf } from "../listener/identity.js";
 import type { PathHandler } from "../listener/router.js";
 import type { Budget } from "../relay/budget.js";
 import { outcomeFromError } from "../relay/outcome.js";
-import { bodyFromOutcome } from "./envelope.js";
+import { bodyFromOutcome, bytesFromBody } from "./envelope.js";
 import { type MessageExchange, messageFrom } from "./message.js";
 import { type AllowedOrigins, answerPreflight, corsFieldsFor } from "./preflight.js";
 import { type Route, routeFromMethod } from "./route.js";
@@ -116,7 +116,7 @@ async function outcomeOf(options: ConnectionsHandlerOptions, method: Served, exc
   } catch (error) {
     const outcome = outcomeFromError(identityOf(exchange.request).callId, error, options.onFault);
     const status = error instanceof RelayError ? error.statusCode : 500;
-    return { status, body: bodyFromOutcome(outcome, undefined).concat() };
+    return { status, body: bytesFromBody(bodyFromOutcome(outcome, undefined)) };
   }
 }
 

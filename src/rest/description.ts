@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { formatError } from "../errors.js";
 import { bytesFromBase64 } from "../json/base64.js";
-import { isEmptyAt, kindAt, sliceMembers } from "../json/json-slice.js";
+import { isEmptyAt, kindAt, sliceMembers, textAt } from "../json/json-slice.js";
 import { validateJson } from "../json/json-validator.js";
 import { type CallDescription, CALL_JSON_LIMITS as LIMITS } from "../relay/call.js";
 
@@ -20,6 +20,15 @@ interface Range {
   readonly end: number;
 }
 
+/** The text of a call. */
+interface CallText {
+  readonly bytes: Buffer;
+  /** The same as latin1 text, of which names and strings are cut; undefined for a long one, most of which is payload. */
+  readonly latin1: string | undefined;
+}
+
+const MAX_LATIN1_BYTES = 4096;
+
 /**
  * Reads the call from the text of the request body, whatever content type it came with. `payload` and `queryString`
  * stay slices of the caller's own bytes.
@@ -27,8 +36,8 @@ interface Range {
  * Fails with CALL_FORMAT_ERROR that names the field.
  */
 export function descriptionFromBody(body: Buffer): CallDescription {
-  const text = withoutByteOrderMark(body);
-  requireJsonObject(text);
+  const text = createCallText(withoutByteOrderMark(body));
+  requireJsonObject(text.bytes);
   const fields = fieldsFrom(text);
   return {
     url: requiredString(text, fields.get("url"), "url"),
@@ -59,6 +68,10 @@ function flatValue(path: string, value: string): string {
   return isObject && path !== "url" && path !== "method" ? value : JSON.stringify(value);
 }
 
+function createCallText(bytes: Buffer): CallText {
+  return { bytes, latin1: bytes.length <= MAX_LATIN1_BYTES ? bytes.toString("latin1") : undefined };
+}
+
 function groupOf(groups: Map<string, string[]>, name: string): string[] {
   const group = groups.get(name) ?? [];
   groups.set(name, group);
@@ -70,8 +83,10 @@ function withoutByteOrderMark(body: Buffer): Buffer {
 }
 
 function requireJsonObject(text: Buffer): void {
-  if (!isUtf8(text)) throw formatError("The request body is not UTF-8 text. Send one JSON object.");
   const verdict = validateJson(text, LIMITS);
+  if (verdict === "syntax" && !isUtf8(text)) {
+    throw formatError("The request body is not UTF-8 text. Send one JSON object.");
+  }
   if (verdict === "depth") throw formatError(`The request body is nested deeper than ${LIMITS.maxDepth} levels.`);
   if (verdict === "keys") throw formatError(`The request body has more than ${LIMITS.maxKeys} keys.`);
   if (verdict !== "valid" || kindAt(text) !== "object") {
@@ -79,9 +94,9 @@ function requireJsonObject(text: Buffer): void {
   }
 }
 
-function fieldsFrom(text: Buffer): Map<string, Range> {
+function fieldsFrom(text: CallText): Map<string, Range> {
   const fields = new Map<string, Range>();
-  for (const member of sliceMembers(text)) {
+  for (const member of sliceMembers(text.bytes, 0, text.bytes.length, text.latin1)) {
     const field = FIELDS.get(member.key);
     if (field === undefined) throw formatError(`${quoted(member.key)} is not a field of a call. Remove it.`);
     if (fields.has(field)) throw formatError(`${field} is given more than once. Send it once.`);
@@ -90,51 +105,52 @@ function fieldsFrom(text: Buffer): Map<string, Range> {
   return fields;
 }
 
-function requiredString(text: Buffer, range: Range | undefined, field: string): string {
+function requiredString(text: CallText, range: Range | undefined, field: string): string {
   const value = range === undefined ? "" : stringFrom(text, range, field);
   if (value === "") throw formatError(`${field} is missing.`);
   return value;
 }
 
-function stringFrom(text: Buffer, range: Range, field: string): string {
-  if (kindAt(text, range.start) !== "string") throw formatError(`${field} must be a string.`);
-  return JSON.parse(text.toString("utf8", range.start, range.end)) as string;
+function stringFrom(text: CallText, range: Range, field: string): string {
+  if (kindAt(text.bytes, range.start) !== "string") throw formatError(`${field} must be a string.`);
+  return textAt(text.bytes, range, text.latin1);
 }
 
 /** The member's own bytes; missing, null and an object without members are no information. */
-function objectText(text: Buffer, range: Range | undefined, field: string): Uint8Array | undefined {
+function objectText(text: CallText, range: Range | undefined, field: string): Uint8Array | undefined {
   const object = objectRange(text, range, field);
-  if (object === undefined || isEmptyAt(text, object.start)) return undefined;
-  return text.subarray(object.start, object.end);
+  if (object === undefined || isEmptyAt(text.bytes, object.start)) return undefined;
+  return text.bytes.subarray(object.start, object.end);
 }
 
-function objectRange(text: Buffer, range: Range | undefined, field: string): Range | undefined {
-  if (range === undefined || kindAt(text, range.start) === "null") return undefined;
-  if (kindAt(text, range.start) === "object") return range;
+function objectRange(text: CallText, range: Range | undefined, field: string): Range | undefined {
+  if (range === undefined || kindAt(text.bytes, range.start) === "null") return undefined;
+  if (kindAt(text.bytes, range.start) === "object") return range;
   throw formatError(`${field} must be an object.`);
 }
 
-function headersFrom(text: Buffer, range: Range | undefined): Array<readonly [string, string]> {
+function headersFrom(text: CallText, range: Range | undefined): Array<readonly [string, string]> {
   const object = objectRange(text, range, "headers");
   if (object === undefined) return [];
   const seen = new Set<string>();
-  return sliceMembers(text, object.start, object.end).map((member) => {
+  return sliceMembers(text.bytes, object.start, object.end, text.latin1).map((member) => {
     if (seen.has(member.key)) throw formatError("headers has the same name twice. Send each header once.");
     seen.add(member.key);
     return [member.key, headerValue(text, member)] as const;
   });
 }
 
-function headerValue(text: Buffer, range: Range): string {
-  const kind = kindAt(text, range.start);
+function headerValue(text: CallText, range: Range): string {
+  const kind = kindAt(text.bytes, range.start);
   if (kind === "string") return stringFrom(text, range, "headers");
-  if (kind === "number" || kind === "true" || kind === "false") return text.toString("latin1", range.start, range.end);
+  if (kind === "number" || kind === "true" || kind === "false")
+    return text.bytes.toString("latin1", range.start, range.end);
   throw formatError("headers must have strings, numbers or booleans as values.");
 }
 
 /** ProtoJSON of bytes: base64, standard or URL-safe. */
-function bytesFrom(text: Buffer, range: Range | undefined): Uint8Array | undefined {
-  if (range === undefined || kindAt(text, range.start) === "null") return undefined;
+function bytesFrom(text: CallText, range: Range | undefined): Uint8Array | undefined {
+  if (range === undefined || kindAt(text.bytes, range.start) === "null") return undefined;
   const encoded = stringFrom(text, range, "body");
   const bytes = bytesFromBase64(encoded);
   if (bytes === undefined) throw formatError("body must be base64.");

@@ -1,13 +1,12 @@
 import type { OutgoingHttpHeaders } from "node:http";
 import type { Writable } from "node:stream";
-import type { Bytes } from "../chunks.js";
 import type { HttpResponse } from "../listener/exchange.js";
 import type { PathHandler } from "../listener/router.js";
 import type { CallDescription } from "../relay/call.js";
 import type { Outcome } from "../relay/outcome.js";
 import type { Relay } from "../relay/relay.js";
 import { type CallRouteOptions, createCallRoute } from "./call-route.js";
-import { bodyFromOutcome } from "./envelope.js";
+import { type Body, bodyFromOutcome } from "./envelope.js";
 import { corsFieldsFor } from "./preflight.js";
 import { type Exchange, mustClose, readCall } from "./read-call.js";
 
@@ -33,23 +32,24 @@ async function answerCall(options: RestOptions, exchange: Exchange): Promise<voi
   } catch (error) {
     outcome = options.relay.refuse(exchange.origin, error);
   }
-  await answerOutcome(options, exchange, outcome, dataAt);
+  const { request, response, queryText } = exchange;
+  // Only browsers send it, and only their answers wait for the list.
+  const isBrowser = request.headers.origin !== undefined;
+  const cors = isBrowser ? await corsFieldsFor(options.allowedOrigins, options.route, request, queryText) : undefined;
+  if (!response.destroyed) answerOutcome(options, exchange, outcome, dataAt, cors);
 }
 
 function dataAtFrom({ headers }: CallDescription): string | undefined {
   return headers.find(([name]) => name.toLowerCase() === "x-pinc-response-data-at")?.[1].trim();
 }
 
-async function answerOutcome(
+function answerOutcome(
   options: RestOptions,
-  { request, response, queryText }: Exchange,
+  { request, response }: Exchange,
   outcome: Outcome,
   dataAt: string | undefined,
-): Promise<void> {
-  // Only browsers send it, and only their answers wait for the list.
-  const isBrowser = request.headers.origin !== undefined;
-  const cors = isBrowser ? await corsFieldsFor(options.allowedOrigins, options.route, request, queryText) : undefined;
-  if (response.destroyed) return;
+  cors: Readonly<Record<string, string>> | undefined,
+): void {
   const body = bodyFromOutcome(outcome, dataAt);
   const fields: OutgoingHttpHeaders = {
     "content-type": "application/json",
@@ -64,8 +64,13 @@ async function answerOutcome(
 }
 
 /** In one write to the socket. */
-function endWith(response: HttpResponse, { pieces }: Bytes): void {
+function endWith(response: HttpResponse, body: Body): void {
   const out: Writable = response;
+  if (typeof body === "string") {
+    out.end(body, "latin1");
+    return;
+  }
+  const { pieces } = body;
   if (pieces.length > 1) {
     out.cork();
     for (const piece of pieces.slice(0, -1)) out.write(piece);

@@ -2,6 +2,7 @@ import { create, type DescMessage, fromJsonString, type MessageShape } from "@bu
 import { reflect } from "@bufbuild/protobuf/reflect";
 import { formatError } from "../errors.js";
 import type { HttpRequest, HttpResponse } from "../listener/exchange.js";
+import { watchCaller } from "../listener/response-signal.js";
 import { type Budget, overloaded } from "../relay/budget.js";
 import { parseCallQuery } from "./query.js";
 import { readBody } from "./read-body.js";
@@ -30,8 +31,8 @@ export async function messageFrom<Input extends DescMessage>(
   { request, response, variables, queryText }: MessageExchange,
 ): Promise<MessageShape<Input>> {
   const memory = budget.open();
-  response.on("close", () => memory.release());
-  const body = await readBody(request, MAX_BODY_BYTES, memory);
+  const signal = watchCaller(response, memory);
+  const body = await readBody(request, MAX_BODY_BYTES, memory, signal);
   if (!memory.begin()) throw overloaded();
   if (route.method === "POST") return messageFromBody(schema, body);
   const { fields } = parseCallQuery(queryText, route.queryFields);

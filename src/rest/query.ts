@@ -19,35 +19,42 @@ export interface CallQuery {
 export function parseCallQuery(query: string, known: ReadonlyMap<string, string>): CallQuery {
   const fields = new Map<string, string>();
   const dotted: Array<readonly [string, string]> = [];
+  const decode = ENCODED.test(query) ? decodeOr : asWritten;
   for (const pair of query === "" ? [] : query.split("&")) {
     const equals = pair.indexOf("=");
-    const name = decodeOr(equals === -1 ? pair : pair.slice(0, equals), "a query parameter's name");
+    const name = decode(equals === -1 ? pair : pair.slice(0, equals), "a query parameter's name");
     if (name.startsWith("body.")) {
-      dotted.push([name.slice("body.".length), decodeOr(equals === -1 ? "" : pair.slice(equals + 1), "body.*")]);
+      dotted.push([name.slice("body.".length), decode(equals === -1 ? "" : pair.slice(equals + 1), "body.*")]);
       continue;
     }
     const field = fieldFor(name, known);
     if (field === undefined) continue;
     if (fields.has(field)) throw formatError(`${field} is given more than once in the query. Send it once.`);
-    fields.set(field, valueFrom(equals === -1 ? "" : pair.slice(equals + 1), field));
+    fields.set(field, checkedValue(decode(equals === -1 ? "" : pair.slice(equals + 1), field), field));
   }
   return { fields, dotted };
 }
 
 function fieldFor(name: string, known: ReadonlyMap<string, string>): string | undefined {
-  const direct = ALIASES.get(name) ?? known.get(name);
+  const direct = known.get(name) ?? ALIASES.get(name);
   if (direct !== undefined || !name.includes("[")) return direct;
   const field = fieldFor(name.slice(0, name.indexOf("[")), known);
   if (field !== undefined) throw formatError(`${field} must be one plain value in the query, without brackets.`);
   return undefined;
 }
 
-function valueFrom(raw: string, field: string): string {
-  const value = decodeOr(raw, field);
+function checkedValue(value: string, field: string): string {
   if (value.length > MAX_ID_LENGTH) {
     throw formatError(`${field} is longer than ${MAX_ID_LENGTH} characters. Send the value you were given.`);
   }
   return value;
+}
+
+const ENCODED = /[%+]/;
+
+/** Nothing of the query is encoded, as in most calls. */
+function asWritten(raw: string): string {
+  return raw;
 }
 
 /** Percent-decoding of the URL standard's form parser (`+` is a space), but strict. */

@@ -1,21 +1,30 @@
+import type { CallerSignal } from "../caller-signal.js";
 import { createChunks } from "../chunks.js";
 import { RelayError } from "../errors.js";
 import { DRAIN_FACTOR, type HttpRequest } from "../listener/exchange.js";
 import { overloaded, type Reservation } from "../relay/budget.js";
 
 /**
- * Reads a whole request body. One chunk is returned as it came, without a copy.
+ * Reads a whole request body. One chunk is returned as it came, without a copy. That the caller is gone is the signal's to
+ * tell: listening for it on the request costs each call more than its body.
  *
  * Rejects with RelayError REQUEST_TOO_LARGE above `maxBytes`, OVERLOADED when the memory budget has no room for it, and
  * CALL_FORMAT_ERROR when the caller goes before its end: nobody reads that row, but it is no fault of ours either.
  */
-export function readBody(request: HttpRequest, maxBytes: number, memory: Reservation): Promise<Buffer> {
+export function readBody(
+  request: HttpRequest,
+  maxBytes: number,
+  memory: Reservation,
+  signal: CallerSignal,
+): Promise<Buffer> {
   const declared = Number(request.headers["content-length"] ?? 0);
   if (declared > maxBytes * DRAIN_FACTOR) return Promise.reject(tooLarge(maxBytes));
   return new Promise((resolve, reject) => {
     let chunks = createChunks();
     let length = 0;
+    const left = { handleEvent: () => reject(cutShort(signal.reason)) };
     memory.onEvicted = () => refuse(overloaded());
+    signal.addEventListener("abort", left);
     request.on("data", (chunk: Buffer) => {
       length += chunk.length;
       if (length > maxBytes * DRAIN_FACTOR) refuse(tooLarge(maxBytes));
@@ -24,13 +33,9 @@ export function readBody(request: HttpRequest, maxBytes: number, memory: Reserva
       else refuse(overloaded());
     });
     request.on("end", () => {
+      signal.removeEventListener("abort", left);
       if (length > maxBytes) reject(tooLarge(maxBytes));
       else resolve(chunks.concat());
-    });
-    request.on("error", (cause) => reject(cutShort(cause)));
-    request.on("close", () => {
-      // After every request; an error with its stack would be made for each of them.
-      if (!request.readableEnded) reject(cutShort(undefined));
     });
 
     function refuse(error: RelayError): void {

@@ -39,7 +39,7 @@ export async function readCall(options: CallReaderOptions, exchange: Exchange): 
   const signal = watchCaller(exchange.response, memory);
   requirePlainBody(exchange.request);
   const query = parseCallQuery(exchange.queryText, options.route.queryFields);
-  const body = await readBody(exchange.request, options.maxRequestBytes, memory);
+  const body = await readBody(exchange.request, options.maxRequestBytes, memory, signal);
   if (!memory.begin()) throw overloaded();
   return callFrom(options, exchange, query, descriptionFrom(body, query), memory, signal);
 }

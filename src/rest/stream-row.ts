@@ -1,6 +1,6 @@
 import type { ErrorOutcome, Outcome } from "../relay/outcome.js";
 import type { CallRouteOptions } from "./call-route.js";
-import { bodyFromOutcome } from "./envelope.js";
+import { bodyFromOutcome, bytesFromBody } from "./envelope.js";
 import { corsFieldsFor } from "./preflight.js";
 import { type Exchange, mustClose } from "./read-call.js";
 
@@ -12,7 +12,7 @@ export async function answerRow(
 ): Promise<void> {
   const cors = await corsFieldsFor(options.allowedOrigins, options.route, request, queryText);
   if (response.destroyed) return;
-  const body = bodyFromOutcome(outcome satisfies Outcome, undefined).concat();
+  const body = bytesFromBody(bodyFromOutcome(outcome satisfies Outcome, undefined));
   response.writeHead(outcome.statusCode, {
     "content-type": "application/json",
     "content-length": body.length,

@@ -1,3 +1,4 @@
+import { createAnchorFilter } from "./anchor-filter.js";
 import { createStreamRedactor, type Needles, REDACTED, redactBytes, type StreamRedactor } from "./redact-stream.js";
 
 /** Shorter secrets are not searched for: they would match ordinary text. No provider issues such tokens. */
@@ -23,22 +24,26 @@ export interface Redactor {
  */
 export function createRedactor(secrets: readonly string[]): Redactor {
   const groups = secrets.filter((secret) => secret.length >= MIN_SECRET_LENGTH).flatMap(groupsOf);
-  const anchors = groups.map(({ anchor }) => latin1(anchor));
-  const isIn = (input: Buffer) => (_group: Group, at: number) => input.includes(anchors[at] as Buffer);
+  const filter = createAnchorFilter(groups.map(({ anchor }) => anchor));
+  const foundIn = (input: Buffer) =>
+    filter?.mayBeInBytes(input) === false ? NONE : groups.filter(({ anchor }) => input.includes(anchor, 0, "latin1"));
   return {
-    mayOccurIn: (input) => groups.some(isIn(input)),
+    mayOccurIn: (input) => foundIn(input).length > 0,
     overlap: Math.max(0, ...groups.map(({ anchor }) => anchor.length - 1)),
     bytes(input) {
-      const found = groups.filter(isIn(input));
+      const found = foundIn(input);
       return found.length === 0 ? input : redactBytes(input, found.map(needlesOf));
     },
     text(input) {
+      if (filter?.mayBeInText(input) === false) return input;
       const found = groups.filter(({ anchor }) => input.includes(anchor));
       return found.length === 0 ? input : found.flatMap(({ forms }) => forms()).reduce(replaceText, input);
     },
     stream: () => createStreamRedactor(groups.map(needlesOf)),
   };
 }
+
+const NONE: readonly Group[] = [];
 
 /** Spellings that all hold the same anchor: where it is not, none of them is, and one search is enough. */
 interface Group {

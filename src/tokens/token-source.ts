@@ -26,11 +26,12 @@ export interface Wait {
 /** Where a call gets a connection's tokens in the clear. */
 export interface TokenSource {
   /**
-   * The access token to send now. One that is due is renewed beside the call, one that has ended before it. Rejects
-   * with RelayError REAUTHORIZATION_REQUIRED when only the user can help, REFRESH_UNAVAILABLE when the token cannot be
-   * renewed now, PROVIDER_MISCONFIGURED when only the operator can help, STORE_UNAVAILABLE when it does not open.
+   * The access token to send now; no promise where there is nothing to wait for. One that is due is renewed beside the
+   * call, one that has ended before it. Fails with RelayError REAUTHORIZATION_REQUIRED when only the user can help,
+   * REFRESH_UNAVAILABLE when the token cannot be renewed now, PROVIDER_MISCONFIGURED when only the operator can help,
+   * STORE_UNAVAILABLE when it does not open.
    */
-  accessToken(connection: Connection, wait: Wait): Promise<CurrentToken>;
+  accessToken(connection: Connection, wait: Wait): CurrentToken | Promise<CurrentToken>;
   /**
    * Another token after the provider refused this connection's (threats 3.6): the one that is stored meanwhile, or a
    * renewed one. Undefined when there is none to be had. Rejects with REAUTHORIZATION_REQUIRED when the provider ends
@@ -76,9 +77,9 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
   }
 
   return {
-    async accessToken(connection, wait) {
+    accessToken(connection, wait) {
       const need = decideRenewalNeed(connection, now());
-      if (need === "before") return current(await renewedRow(options, connection, wait));
+      if (need === "before") return renewedRow(options, connection, wait).then(current);
       if (need === "beside") renewBeside(renewer, connection);
       return current(connection);
     },

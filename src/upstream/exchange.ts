@@ -39,6 +39,7 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
   previous: PooledCall | undefined;
   next: PooledCall | undefined;
   lane: Lane | undefined;
+  wasReadded = false;
   protected readonly request: UpstreamRequest;
   protected readonly pool: Pool;
   protected readonly answerLimits: AnswerLimits;
@@ -51,7 +52,6 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
   /** Since when it waits for its turn, in milliseconds of `performance.now()`. */
   #waitsSince = 0;
   #isOver = false;
-  #wasReadded = false;
   #interim = 0;
 
   constructor(request: UpstreamRequest, share: string, pool: Pool, answerLimits: AnswerLimits) {
@@ -126,9 +126,9 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
 
   onError(error: unknown): void {
     if (this.isOver) return;
-    if (this.progress === "dialling" && this.lane?.isUsed === true && !this.#wasReadded) {
+    if (this.progress === "dialling" && this.lane?.isUsed === true && !this.wasReadded) {
       // An idle socket ended before a byte was written to it. This is not a retry.
-      this.#wasReadded = true;
+      this.wasReadded = true;
       this.progress = "waiting";
       this.#waitsSince = performance.now();
       this.pool.readd(this);

@@ -89,12 +89,21 @@ export class Lane {
   #watch(socket: Socket | undefined): void {
     this.#socket = socket;
     this.#isBroken = false;
-    socket?.on("error", () => {
+    if (socket === undefined) return;
+    // undici lets go of the process with each answer and holds on to it with each request: two calls into the system's
+    // library for nothing, since the listener holds on to it anyway.
+    socket.ref = itself;
+    socket.unref = itself;
+    socket.on("error", () => {
       this.#isBroken = true;
       // A TLS error after the handshake is only reported by Node.js; without this, the call would wait for its deadline.
       socket.destroy();
     });
   }
+}
+
+function itself(this: Socket): Socket {
+  return this;
 }
 
 /** For undici, which asks for all there is, a socket that has nothing; what Node.js asks without a size is still asked. */

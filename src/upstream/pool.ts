@@ -9,6 +9,8 @@ export interface PooledCall extends Links<PooledCall> {
   readonly isStream: boolean;
   /** Set by the pool while it carries this call. */
   lane: Lane | undefined;
+  /** Whether an idle socket ended under it: another one may end as well, so it gets a new one. */
+  readonly wasReadded: boolean;
   /** Called by the pool when the call's turn has come. */
   send(lane: Lane): void;
 }
@@ -24,18 +26,17 @@ export interface PoolOptions extends LaneOptions {
 /**
  * The sockets to one origin and the calls that wait for one.
  *
- * A reused socket is written to only after the event loop has read what was waiting on it: a call takes a lane in one
- * check phase and is written in the next one, with a whole poll phase between. Stray bytes of the provider close the
- * socket there, and the call goes out on a new one, instead of being answered by them (threats P22). One immediate per
- * turn serves all calls. undici waits in the same way for one poll phase, but begins anywhere, also in the middle of a
- * poll phase that does not come back to the socket.
+ * A reused socket is written to only after the event loop has read what was waiting on it. undici writes to one in the
+ * check phase that follows; asked in the middle of a poll phase, it would do so before the loop comes back to the socket.
+ * So it is asked in a check phase, and a whole poll phase lies between. Stray bytes of the provider close the socket
+ * there, and the call goes out on a new one, instead of being answered by them (threats P22). One immediate per turn
+ * serves all calls.
  */
 export class Pool {
   readonly #origin: string;
   readonly #options: PoolOptions;
   readonly #waiting = new LinkedList<PooledCall>();
   readonly #idle: Lane[] = [];
-  #reserved: PooledCall[] = [];
   #running = 0;
   /** Of those that wait or run, the ones that may last. */
   readonly #streams = new Set<PooledCall>();
@@ -118,30 +119,17 @@ export class Pool {
 
   readonly #onCheckPhase = (): void => {
     this.#isArmed = false;
-    this.#sendReserved();
     this.#takeWaiting();
-    if (this.#reserved.length > 0) this.#arm();
   };
-
-  #sendReserved(): void {
-    const reserved = this.#reserved;
-    if (reserved.length === 0) return;
-    this.#reserved = [];
-    for (const exchange of reserved) {
-      // A lane whose socket ended in the meantime opens another one.
-      if (exchange.lane !== undefined) exchange.send(exchange.lane);
-    }
-  }
 
   #takeWaiting(): void {
     for (let exchange = this.#waiting.first; exchange !== undefined; exchange = this.#waiting.first) {
       if (this.#running >= this.#options.maxConcurrent) return;
       this.#waiting.remove(exchange);
       this.#running += 1;
-      const lane = this.#takeIdle(exchange.share) ?? this.#newLane(exchange.share);
+      const lane = (exchange.wasReadded ? undefined : this.#takeIdle(exchange.share)) ?? this.#newLane(exchange.share);
       exchange.lane = lane;
-      if (lane.isUsed) this.#reserved.push(exchange);
-      else exchange.send(lane);
+      exchange.send(lane);
     }
   }
 

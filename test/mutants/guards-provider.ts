@@ -64,7 +64,7 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   guard(
     "poll phase before reuse (P22)",
     "upstream/pool.ts",
-    ["if (lane.isUsed) this.#reserved.push(exchange);\n      else exchange.send(lane);", "exchange.send(lane);"],
+    ["setImmediate(this.#onCheckPhase);", "this.#onCheckPhase();"],
     "upstream/reuse",
   ),
   guard(
@@ -123,7 +123,18 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
     "relay/answer",
   ),
 
-  guard("redaction, body", REDACT, ["groups.filter(isIn(input))", "groups.filter(() => false)"], "telemetry/redact"),
+  guard(
+    "redaction, body",
+    REDACT,
+    ['groups.filter(({ anchor }) => input.includes(anchor, 0, "latin1"))', "NONE"],
+    "telemetry/redact",
+  ),
+  guard(
+    "redaction, filter",
+    "telemetry/anchor-filter.ts",
+    ["Math.min(MAX_STEP, shortest - GRAM + 1)", "Math.min(MAX_STEP, shortest - GRAM + 2)"],
+    "telemetry/anchor-filter",
+  ),
   guard("redaction, base64", REDACT, ["}, ...base64];", "}];"], "telemetry/redact"),
   guard(
     "redaction, URL-encoded",
@@ -141,6 +152,12 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
     "redaction of JSON is made",
     "relay/turns.ts",
     ["if (slices.some(hasSecret)) return judgedAgain(redactor.bytes(body.concat()));", ""],
+    "relay/answer",
+  ),
+  guard(
+    "redaction of small JSON is made",
+    "relay/turns.ts",
+    ["if (redactor.mayOccurIn(bytes)) return judgedAgain(redactor.bytes(bytes));", ""],
     "relay/answer",
   ),
   guard(
@@ -189,7 +206,7 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   guard(
     "redaction of a header is made",
     "relay/answer.ts",
-    ["fields.set(key, [redactor.text(name), redactor.text(value)])", "fields.set(key, [name, value])"],
+    ["fields.push([redactor.text(name), redactor.text(value)])", "fields.push([name, value])"],
     "relay/answer",
   ),
   guard(

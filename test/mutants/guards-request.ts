@@ -5,6 +5,7 @@ const READ_BODY = "rest/read-body.ts";
 const DESCRIPTION = "rest/description.ts";
 const CALLER = "applications/caller.ts";
 const EGRESS = "providers/egress.ts";
+const PLAIN_URL = "providers/plain-url.ts";
 const URL_TEXT = "providers/url-text.ts";
 const HEADERS = "providers/headers.ts";
 const HTTP1 = "listener/hostile-http1";
@@ -37,7 +38,7 @@ export const REQUEST_GUARDS: readonly Guard[] = [
   guard(
     "request size, JSON route",
     "rest/read-call.ts",
-    ["readBody(exchange.request, options.maxRequestBytes, memory)", "readBody(exchange.request, 2 ** 40, memory)"],
+    ["readBody(exchange.request, options.maxRequestBytes,", "readBody(exchange.request, 2 ** 40,"],
     "rest/request-limits",
   ),
   guard(
@@ -128,6 +129,8 @@ export const REQUEST_GUARDS: readonly Guard[] = [
   guard("headers, count", HEADERS, ["if (pairs.length > MAX_HEADERS)", "if (false)"], "providers/headers"),
   guard("headers, length", HEADERS, ["if (length > MAX_HEADER_LENGTH)", "if (false)"], "providers/headers"),
 
+  guard("plain url: dot segments", PLAIN_URL, ["(?:[\\w~!", "(?:[\\w.~!"], "providers/plain-url"),
+  guard("plain url: origin", PLAIN_URL, ["if (!origins.has(origin)) return undefined;", ""], "providers/plain-url"),
   guard("url: length", URL_TEXT, ['if (url.length > MAX_URL_LENGTH) return "too_long";', ""], "providers/egress"),
   guard("url: control", URL_TEXT, ['if (CONTROL.test(url)) return "control";', ""], "providers/egress"),
   guard("url: backslash", URL_TEXT, ['if (path.includes("\\\\")) return "backslash";', ""], "providers/egress"),

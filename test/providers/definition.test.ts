@@ -13,6 +13,7 @@ describe("parseProvider()", () => {
       documentationUri: "",
       origins: [{ kind: "exact", origin: "https://api.example.com" }],
       exactOrigins: new Set(["https://api.example.com"]),
+      plainOrigins: new Set(["https://api.example.com"]),
       credential: { kind: "header", name: "authorization", scheme: "Bearer" },
       defaultHeaders: [],
       oauth2: {

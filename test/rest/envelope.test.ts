@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { bytesOf } from "../../src/chunks.js";
 import type { Answer, Outcome } from "../../src/relay/outcome.js";
-import { bodyFromOutcome, envelopeFromOutcome } from "../../src/rest/envelope.js";
+import { type Body, bodyFromOutcome, bytesFromBody, envelopeFromOutcome } from "../../src/rest/envelope.js";
 
 const answer = (data: Answer["data"]): Answer => ({
   statusCode: 200,
@@ -13,6 +13,7 @@ const answer = (data: Answer["data"]): Answer => ({
   data,
 });
 const success = (data: Answer["data"]): Outcome => ({ result: "success", callId: "id-1", answer: answer(data) });
+const textOf = (body: Body): string => bytesFromBody(body).toString();
 const HEADERS = '"headers":{"X-Quote":"a\\"b\\\\","__proto__":"é"}';
 
 describe("envelopeFromOutcome()", () => {
@@ -26,11 +27,7 @@ describe("envelopeFromOutcome()", () => {
     [{ kind: "body", bytes: Buffer.from([0xff]) }, '"body":"/w=="'],
     [{ kind: "empty" }, '"data":{}'],
   ] as const)("splices %j", (data, member) => {
-    expect(
-      envelopeFromOutcome(success(data as Answer["data"]))
-        .concat()
-        .toString(),
-    ).toBe(
+    expect(textOf(envelopeFromOutcome(success(data as Answer["data"])))).toBe(
       `{"rows":[{"pincStatus":"success","statusCode":200,"contentType":"application/json",${member},${HEADERS},"callId":"id-1"}]}`,
     );
   });
@@ -44,11 +41,31 @@ describe("envelopeFromOutcome()", () => {
       message: 'say "hi"',
       answer: undefined,
     };
-    expect(envelopeFromOutcome(outcome).concat().toString()).toBe(
+    expect(textOf(envelopeFromOutcome(outcome))).toBe(
       '{"rows":[{"pincStatus":"error","statusCode":401,"errorType":"INVALID_OAUTHID","inernalError":"say \\"hi\\"","callId":"id-2"}]}',
     );
-    expect(bodyFromOutcome(outcome, "rows.0.data").concat()).toEqual(envelopeFromOutcome(outcome).concat());
+    expect(textOf(bodyFromOutcome(outcome, "rows.0.data"))).toEqual(textOf(envelopeFromOutcome(outcome)));
   });
+
+  it.each([10, 100, 16_384, 16_385, 1_000_000])(
+    "splices %i characters of two bytes each, behind any headers",
+    (length) => {
+      const json = JSON.stringify("é".repeat(length));
+      for (const value of ["plain", "é", "\u0000", "\u20ac"]) {
+        const outcome: Outcome = {
+          result: "success",
+          callId: "id-3",
+          answer: { ...answer({ kind: "json", text: bytesOf(Buffer.from(json)) }), headers: [["x", value]] },
+        };
+        const body = envelopeFromOutcome(outcome);
+        const text = textOf(body);
+        expect(body.length).toBe(Buffer.byteLength(text));
+        expect(text).toBe(
+          `{"rows":[{"pincStatus":"success","statusCode":200,"contentType":"application/json","data":${json},"headers":{"x":${JSON.stringify(value)}},"callId":"id-3"}]}`,
+        );
+      }
+    },
+  );
 });
 
 describe("bodyFromOutcome()", () => {
@@ -58,9 +75,7 @@ describe("bodyFromOutcome()", () => {
     ["rows.0.statusCode", "200"],
   ])("answers with just %s", (path, body) => {
     expect(
-      bodyFromOutcome(success({ kind: "json", text: bytesOf(Buffer.from('{"a":[{"b":1.0}]}')) }), path)
-        .concat()
-        .toString(),
+      textOf(bodyFromOutcome(success({ kind: "json", text: bytesOf(Buffer.from('{"a":[{"b":1.0}]}')) }), path)),
     ).toBe(body);
   });
 
@@ -68,7 +83,7 @@ describe("bodyFromOutcome()", () => {
     "answers with the whole envelope when there is no %j",
     (path) => {
       const outcome = success({ kind: "empty" });
-      expect(bodyFromOutcome(outcome, path).concat()).toEqual(envelopeFromOutcome(outcome).concat());
+      expect(textOf(bodyFromOutcome(outcome, path))).toEqual(textOf(envelopeFromOutcome(outcome)));
     },
   );
 });

@@ -33,6 +33,21 @@ describe("createRedactor()", () => {
     expect(redactor.text("plain")).toBe("plain");
   });
 
+  it("takes a long token out in every spelling at every place", () => {
+    const token = "gho_16C7e42F292c6912E7710c838347Ae178B4a/+==";
+    const long = createRedactor([token]);
+    const spelled = [token, encodeURIComponent(token), JSON.stringify(token).slice(1, -1).replaceAll("/", "\\/")];
+    for (let lead = 0; lead < 40; lead++) {
+      for (const form of spelled) {
+        const input = `${"-".repeat(lead)}${form}---`;
+        expect(long.text(input)).toBe(`${"-".repeat(lead)}[redacted]---`);
+        expect(long.bytes(Buffer.from(input)).toString()).toBe(long.text(input));
+      }
+      const encoded = Buffer.from(`${"-".repeat(lead)}${token}`).toString("base64");
+      expect(long.bytes(Buffer.from(encoded)).toString()).toContain("[redacted]");
+    }
+  });
+
   it("leaves short secrets alone, which would match ordinary text", () => {
     expect(createRedactor(["a", ""]).text("banana")).toBe("banana");
   });

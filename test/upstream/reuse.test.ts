@@ -53,7 +53,7 @@ describe("stray bytes on an idle socket (threats P22)", () => {
     "a reset": (socket: Socket) => socket.resetAndDestroy(),
   } as const;
 
-  it.each(Object.entries(SPOILERS).flatMap(([name, spoil]) => [1, 2].map((count) => [name, count, spoil] as const)))(
+  it.each(Object.entries(SPOILERS).flatMap(([name, spoil]) => [0, 1].map((count) => [name, count, spoil] as const)))(
     "neither answer nor fail a call that is not written yet: %s, %i turns after the call",
     async (_name, count, spoil) => {
       const peer = await provider(own);

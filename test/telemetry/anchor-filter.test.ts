@@ -1,0 +1,56 @@
+import { describe, expect, it } from "vitest";
+import { createAnchorFilter } from "../../src/telemetry/anchor-filter.js";
+
+const LONG = "bench-token-bench-token".replaceAll("-", "_");
+
+function filterFor(...texts: string[]) {
+  const filter = createAnchorFilter(texts);
+  if (filter === undefined) throw new Error("no filter");
+  return filter;
+}
+
+describe("createAnchorFilter()", () => {
+  it.each([8, 9, 12, 18, 19, 20, 21, 100])("finds a text of %i characters wherever it stands", (length) => {
+    const text = Array.from({ length }, (_, at) => String.fromCharCode(0x41 + (at % 26), 0x61 + at / 26)).join("");
+    const cut = text.slice(0, length);
+    const filter = filterFor(cut, `${LONG}${LONG}`);
+    for (let lead = 0; lead < 40; lead++) {
+      for (const tail of ["", ".", "....................."]) {
+        const input = `${".".repeat(lead)}${cut}${tail}`;
+        expect(filter.mayBeInText(input), input).toBe(true);
+        expect(filter.mayBeInBytes(Buffer.from(input)), input).toBe(true);
+      }
+    }
+  });
+
+  it("finds each of many texts", () => {
+    const texts = Array.from({ length: 60 }, (_, at) => `${at}_${LONG}_${at * at}`);
+    const filter = filterFor(...texts);
+    for (const text of texts) expect(filter.mayBeInText(`  ${text}`)).toBe(true);
+  });
+
+  it("tells most inputs at once", () => {
+    const filter = filterFor("gho_16C7e42F292c6912E7710c838347Ae178B4a", "Z2hvXzE2QzdlNDJGMjkyYzY5MTJFNzcxMGM4Mzgz");
+    const input = JSON.stringify(
+      Array.from({ length: 999 }, (_, id) => ({ id, name: `name ${id}`, tags: ["a", null] })),
+    );
+    expect(filter.mayBeInText(input)).toBe(false);
+    expect(filter.mayBeInBytes(Buffer.from(input))).toBe(false);
+    expect(filter.mayBeInBytes(Buffer.alloc(1000))).toBe(false);
+    expect(filter.mayBeInText("")).toBe(false);
+    expect(filter.mayBeInText("gho_16C7e42F292c6912E7710c838347Ae178B4")).toBe(false);
+  });
+
+  it("misses nothing behind characters of any width", () => {
+    const filter = filterFor(LONG);
+    for (let lead = 0; lead < 20; lead++) {
+      expect(filter.mayBeInText(`${"\u{1f600}é".repeat(lead)}${LONG}`)).toBe(true);
+      expect(filter.mayBeInBytes(Buffer.from(`${"é\0".repeat(lead)}${LONG}`))).toBe(true);
+    }
+  });
+
+  it("is not made for short texts, or none", () => {
+    expect(createAnchorFilter([LONG, "1234567"])).toBeUndefined();
+    expect(createAnchorFilter([])).toBeUndefined();
+  });
+});
