@@ -74,7 +74,7 @@ async function take(
 
 const COMMIT = createStatement<object>(
   "commit_renewal",
-  `UPDATE connections SET
+  `UPDATE connections SET state = 'ACTIVE', state_reason = NULL,
      access_token = :access_token,
      refresh_token = coalesce(:refresh_token, refresh_token), previous_refresh_token = NULL,
      id_token = coalesce(:id_token, id_token), scope = coalesce(:scope, scope),
@@ -93,13 +93,8 @@ const STORED = createStatement<{ id: string }, { access_token: Buffer }>(
  * When the row has changed it may be our own doing: a commit whose answer was lost (threats A06). A sealed value is
  * unique by its random IV, so the row that holds ours was written by us.
  */
-async function commit(
-  { run, first }: Queries,
-  { connection }: Lease,
-  tokens: RenewedTokens,
-  now: number,
-): Promise<boolean> {
-  const changed = await run(COMMIT, {
+async function commit(queries: Queries, { connection }: Lease, tokens: RenewedTokens, now: number): Promise<boolean> {
+  const changed = await queries.run(COMMIT, {
     id: connection.id,
     version: connection.version,
     access_token: tokens.accessToken,
@@ -110,8 +105,10 @@ async function commit(
     expires_at: tokens.expiresAt ?? null,
     now,
   });
+  // Applications are told of a connection that lives again, since they were told that it did not.
+  if (changed > 0 && connection.state !== "ACTIVE") await enqueueEvent(queries, "connection.created", connection, now);
   if (changed > 0) return true;
-  const stored = (await first(STORED, { id: connection.id }))?.access_token;
+  const stored = (await queries.first(STORED, { id: connection.id }))?.access_token;
   return stored?.equals(tokens.accessToken) ?? false;
 }
 

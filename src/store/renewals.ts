@@ -43,7 +43,7 @@ export function createRenewalStore(
   { enqueue, forget, now }: RenewalStoreOptions,
 ): RenewalStore {
   const take = prepareTake(db);
-  const commit = prepareCommit(db);
+  const commit = prepareCommit(db, enqueue);
   const keepPrevious = db.prepare<[Uint8Array, string]>(
     "UPDATE connections SET previous_refresh_token = ? WHERE id = ?",
   );
@@ -96,9 +96,10 @@ function prepareTake(db: Database.Database) {
   };
 }
 
-function prepareCommit(db: Database.Database) {
+/** Applications are told of a connection that lives again, since they were told that it did not. */
+function prepareCommit(db: Database.Database, enqueue: EnqueueEvent) {
   const statement = db.prepare<[Record<string, unknown>]>(`
-    UPDATE connections SET
+    UPDATE connections SET state = 'ACTIVE', state_reason = NULL,
       access_token = :access_token,
       refresh_token = coalesce(:refresh_token, refresh_token), previous_refresh_token = NULL,
       id_token = coalesce(:id_token, id_token), scope = coalesce(:scope, scope),
@@ -106,8 +107,8 @@ function prepareCommit(db: Database.Database) {
       version = version + 1, lease_owner = NULL, lease_until = NULL,
       fail_count = 0, next_try_at = NULL, last_error_class = NULL, last_failed_at = NULL, updated_at = :now
     WHERE id = :id AND version = :version`);
-  return ({ connection }: Lease, tokens: RenewedTokens, now: number): boolean =>
-    statement.run({
+  return ({ connection }: Lease, tokens: RenewedTokens, now: number): boolean => {
+    const { changes } = statement.run({
       id: connection.id,
       version: connection.version,
       access_token: tokens.accessToken,
@@ -117,7 +118,10 @@ function prepareCommit(db: Database.Database) {
       obtained_at: tokens.obtainedAt,
       expires_at: tokens.expiresAt ?? null,
       now,
-    }).changes > 0;
+    });
+    if (changes > 0 && connection.state !== "ACTIVE") enqueue("connection.created", connection, now);
+    return changes > 0;
+  };
 }
 
 /** Failures of another kind, or more than a day apart, are not the same trouble: the count starts again. */

@@ -3,6 +3,7 @@ import type { Breaker } from "./breaker.js";
 import type { Connection, ConnectionStore, Lease, RenewedTokens } from "./connection.js";
 import { connectionBinding } from "./connection-binding.js";
 import { expiresAtFrom } from "./expires-at.js";
+import { keepLateAnswer } from "./late-answer.js";
 import { openToken } from "./open-token.js";
 import type { Sealer } from "./seal.js";
 import type { Secret } from "./secret.js";
@@ -106,12 +107,13 @@ async function ask(options: RenewalOptions, target: RenewalTarget, refreshToken:
  * store cannot take it at once: the provider may give no other.
  */
 async function commit(
-  { connections, sealer, now }: RenewalOptions,
+  options: RenewalOptions,
   lease: Lease,
   tokens: TokenResponse,
-  { defaultExpiresInS }: RenewalTarget,
+  target: RenewalTarget,
   sentAt: number,
 ): Promise<RenewalOutcome> {
+  const { connections, sealer, now } = options;
   const { connection } = lease;
   const seal = (token: Secret, column: Parameters<typeof connectionBinding>[1]) =>
     sealer.seal(token.reveal(), connectionBinding(connection, column));
@@ -121,14 +123,12 @@ async function commit(
     idToken: tokens.idToken && seal(tokens.idToken, "id_token"),
     scope: tokens.scope || undefined,
     obtainedAt: sentAt,
-    expiresAt: expiresAtFrom(tokens, defaultExpiresInS, sentAt),
+    expiresAt: expiresAtFrom(tokens, target.defaultExpiresInS, sentAt),
   };
   if (await untilStored(() => connections.commitRenewal(lease, renewed, now()))) return "renewed";
-  if (tokens.refreshToken !== undefined) {
-    const previous = seal(tokens.refreshToken, "previous_refresh_token");
-    await untilStored(() => connections.keepPreviousRefreshToken(lease, previous));
-  }
-  return "lost";
+  if (tokens.refreshToken === undefined) return "lost";
+  const suspected = await keepLateAnswer(options, lease, tokens.refreshToken);
+  return suspected === undefined ? "lost" : attempt(options, suspected, target, tokens.refreshToken);
 }
 
 /** Another renewal may have been first; then its tokens count. Else one that lost against it may be the good one. */

@@ -72,6 +72,21 @@ export const SECRET_GUARDS: readonly Guard[] = [
     "store/lease",
   ),
   guard(
+    "renewal: a late answer never replaces a newer one",
+    "tokens/late-answer.ts",
+    [' && stateReason === "rotation_lost_suspected"', ""],
+    "chaos/renewal-short",
+  ),
+  guard(
+    "renewal: a late answer is proved before the connection lives again",
+    "tokens/renewal.ts",
+    [
+      'return suspected === undefined ? "lost" : attempt(options, suspected, target, tokens.refreshToken);',
+      'return suspected !== undefined && (await connections.commitRenewal(suspected, renewed, now())) ? "renewed" : "lost";',
+    ],
+    "chaos/renewal-short",
+  ),
+  guard(
     "renewal: a refresh token of a malformed answer",
     "tokens/token-answer.ts",
     ["failed(refreshTokenFrom(members) ?? refreshTokenFrom(whole))", "failed()"],

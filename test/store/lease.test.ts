@@ -79,6 +79,15 @@ describe.each(STORES)("$name", ({ createBed }) => {
       expect(await store.connections.find(read)).toMatchObject({ state: "REAUTHORIZATION_REQUIRED", version: 2 });
     });
 
+    it("lets a connection that was given up live again, for tokens that were renewed since", async () => {
+      const { quick, later } = await takeTwice();
+      await peer.connections.requireReauthorization(quick.connection, "rotation_lost_suspected", later);
+      const connection = (await store.connections.find(read)) as Connection;
+      expect(await store.connections.commitRenewal({ ...quick, connection }, tokens("proved"), later)).toBe(true);
+      const row = await peer.connections.find(read);
+      expect(row).toMatchObject({ state: "ACTIVE", stateReason: undefined, version: 3, leaseUntil: undefined });
+    });
+
     it("writes nothing over a connection that was made again and given up since", async () => {
       const { slow, later } = await takeTwice();
       const made = await peer.connections.put({ ...read, id: "made-again" }, later);
