@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import { openPrivateKeyHash } from "./applications/private-key.js";
 import { createEndpointFor, createTargetFor } from "./authorization/authorization-server.js";
 import type { AuthorizationOptions } from "./authorization/options.js";
-import { createPending } from "./authorization/pending.js";
+import { createPending } from "./pending.js";
 import { createTickets } from "./authorization/tickets.js";
 import { createTokenEndpoint } from "./authorization/token-endpoint.js";
 import type { Config } from "./config.js";
@@ -162,6 +162,8 @@ function renewerFor({ store, sealer, catalog, upstream, metrics, log, logger }: 
       logger[level]({ applicationId, provider, outcome }, "renewal");
       metrics?.renewal(provider, outcome);
     },
+    onRevocation: ({ applicationId, providerName: provider }, revocation) =>
+      logger.info({ applicationId, provider, outcome: revocation.toLowerCase() }, "revocation"),
   });
 }
 

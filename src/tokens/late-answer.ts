@@ -11,6 +11,12 @@ export interface LateAnswerOptions {
 }
 
 /**
+ * What is to be done about an answer that came too late: nothing, revoke its tokens since the connection is gone, or
+ * renew this lease with its refresh token.
+ */
+export type LateAnswer = "kept" | "orphaned" | Lease;
+
+/**
  * What becomes of a refresh token whose answer came when the row had changed: it is kept beside the row's own, never
  * thrown away and never written over what is newer (threats 3.1).
  *
@@ -18,19 +24,25 @@ export interface LateAnswerOptions {
  * gave the connection up as `rotation_lost_suspected`. Here is the rotation that seemed lost. Whether the provider ended
  * it over the repeated refresh token only the provider knows, so the row says ACTIVE again after it renews once more.
  *
- * @returns what to renew with this token, to find out; undefined when there is nothing to find out.
+ * Where there is no connection any more nobody needs the tokens. One that was made again is another matter: at many
+ * providers its tokens would be revoked as well, being of the same user's grant.
+ *
+ * @param refreshToken undefined when none came.
  */
 export async function keepLateAnswer(
   { connections, sealer }: LateAnswerOptions,
   lease: Lease,
-  refreshToken: Secret,
-): Promise<Lease | undefined> {
+  refreshToken: Secret | undefined,
+): Promise<LateAnswer> {
   const { connection } = lease;
-  const sealed = sealer.seal(refreshToken.reveal(), connectionBinding(connection, "previous_refresh_token"));
-  await untilStored(() => connections.keepPreviousRefreshToken(lease, sealed));
-  const current = await connections.find(connection);
-  const isSuspected = current !== undefined && isGivenUpOver(connection, current);
-  return isSuspected ? { ...lease, connection: current, previousRefreshToken: undefined } : undefined;
+  if (refreshToken !== undefined) {
+    const sealed = sealer.seal(refreshToken.reveal(), connectionBinding(connection, "previous_refresh_token"));
+    await untilStored(() => connections.keepPreviousRefreshToken(lease, sealed));
+  }
+  const current = await untilStored(() => connections.find(connection));
+  if (current === undefined) return "orphaned";
+  if (!isGivenUpOver(connection, current)) return "kept";
+  return { ...lease, connection: current, previousRefreshToken: undefined };
 }
 
 /** Whether the very tokens that were being renewed were given up, and nothing has happened since. */

@@ -5,6 +5,7 @@ import { connectionBinding } from "./connection-binding.js";
 import { expiresAtFrom } from "./expires-at.js";
 import { keepLateAnswer } from "./late-answer.js";
 import { openToken } from "./open-token.js";
+import { type Revocation, revokeOrphans } from "./revoke.js";
 import type { Sealer } from "./seal.js";
 import type { Secret } from "./secret.js";
 import { decideTokenAnswer, type TokenEndpointAnswer, type TokenVerdict } from "./token-answer.js";
@@ -16,6 +17,8 @@ import { untilStored } from "./until-stored.js";
 export interface RenewalTarget extends RefreshHabits {
   /** Where refresh requests go; the endpoint that the breaker counts. */
   readonly tokenEndpoint: string;
+  /** RFC 7009; undefined: tokens cannot be revoked. */
+  readonly revocationEndpoint: string | undefined;
   /** Whose tokens these are: sockets are kept apart by it where the operator wants that. */
   readonly connectionId: string;
   readonly client: OAuthClient;
@@ -39,6 +42,10 @@ export interface RenewalOptions {
   readonly send: (target: RenewalTarget, request: TokenRequest) => Promise<TokenEndpointAnswer>;
   /** Hears how each renewal ended; for logs and counters. */
   readonly onRenewal: (connection: Connection, outcome: RenewalOutcome) => void;
+  /** Hears what became of tokens that came for a connection which is gone. */
+  readonly onRevocation: (connection: Connection, revocation: Revocation) => void;
+  /** Keeps in mind what goes on behind the renewal, and never rejects. */
+  readonly track: (work: Promise<void>) => void;
 }
 
 /** How a renewal ended. `lost`: another one was first, or the connection is gone. */
@@ -126,9 +133,10 @@ async function commit(
     expiresAt: expiresAtFrom(tokens, target.defaultExpiresInS, sentAt),
   };
   if (await untilStored(() => connections.commitRenewal(lease, renewed, now()))) return "renewed";
-  if (tokens.refreshToken === undefined) return "lost";
-  const suspected = await keepLateAnswer(options, lease, tokens.refreshToken);
-  return suspected === undefined ? "lost" : attempt(options, suspected, target, tokens.refreshToken);
+  const late = await keepLateAnswer(options, lease, tokens.refreshToken);
+  if (late === "orphaned") options.track(revokeOrphans(options, connection, tokens, target));
+  if (typeof late === "string" || tokens.refreshToken === undefined) return "lost";
+  return attempt(options, late, target, tokens.refreshToken);
 }
 
 /** Another renewal may have been first; then its tokens count. Else one that lost against it may be the good one. */

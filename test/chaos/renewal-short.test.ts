@@ -65,10 +65,13 @@ async function renewHalted({ lease }: { lease: Lease }, meanwhile: () => Promise
       return { statusCode: answer.status, body, retryAfter: "" };
     },
     onRenewal: (_connection, how) => (outcome = how),
+    onRevocation: () => expect.fail("nothing was deleted"),
+    track: (work) => void work,
   };
   await renewLeased(options, lease, {
     connectionId: lease.connection.id,
     tokenEndpoint: `${harness.sandbox.origin}/oauth/token`,
+    revocationEndpoint: undefined,
     client: { clientId: harness.sandbox.client.client_id, clientSecret: undefined },
     clientAuthentication: "none",
     clientIdParameter: "client_id",

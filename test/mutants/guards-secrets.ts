@@ -81,10 +81,22 @@ export const SECRET_GUARDS: readonly Guard[] = [
     "renewal: a late answer is proved before the connection lives again",
     "tokens/renewal.ts",
     [
-      'return suspected === undefined ? "lost" : attempt(options, suspected, target, tokens.refreshToken);',
-      'return suspected !== undefined && (await connections.commitRenewal(suspected, renewed, now())) ? "renewed" : "lost";',
+      "return attempt(options, late, target, tokens.refreshToken);",
+      'return (await connections.commitRenewal(late, renewed, now())) ? "renewed" : "lost";',
     ],
     "chaos/renewal-short",
+  ),
+  guard(
+    "renewal: tokens of a connection that is gone are revoked",
+    "tokens/renewal.ts",
+    ["options.track(revokeOrphans(options, connection, tokens, target));", ""],
+    "tokens/late-revocation",
+  ),
+  guard(
+    "renewal: no revocation under a connection that was made again",
+    "tokens/late-answer.ts",
+    ['if (current === undefined) return "orphaned";', 'if (current?.id !== connection.id) return "orphaned";'],
+    "tokens/late-revocation",
   ),
   guard(
     "renewal: a refresh token of a malformed answer",
