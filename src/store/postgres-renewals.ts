@@ -39,6 +39,8 @@ export function createPostgresRenewalStore(
       session.write((queries) => end(queries, connection, reason, now)),
     findAbandoned: async (afterId, limit) =>
       (await session.read(({ all }) => all(ABANDONED, { after_id: afterId, limit }))).map(read),
+    findExpired: async (endedBefore, limit) =>
+      (await session.read(({ all }) => all(EXPIRED, { ended_before: endedBefore, limit }))).map(read),
   };
 }
 
@@ -174,4 +176,12 @@ const ABANDONED = createStatement<{ after_id: string; limit: number }, PostgresC
   "find_abandoned",
   `SELECT ${CONNECTION_READ} FROM connections
    WHERE lease_until IS NOT NULL AND lease_until < ${CLOCK} AND id > :after_id ORDER BY id LIMIT :limit`,
+);
+
+/** By both clocks: an end is for good. */
+const EXPIRED = createStatement<{ ended_before: number; limit: number }, PostgresConnectionRead>(
+  "find_expired",
+  `SELECT ${CONNECTION_READ} FROM connections
+   WHERE state = 'ACTIVE' AND refresh_token IS NULL AND expires_at < :ended_before::bigint AND expires_at < ${CLOCK}
+   ORDER BY expires_at LIMIT :limit`,
 );

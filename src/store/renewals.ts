@@ -22,6 +22,7 @@ export type RenewalStore = Pick<
   | "releaseLease"
   | "requireReauthorization"
   | "findAbandoned"
+  | "findExpired"
 >;
 
 /** What happens besides when a row changes. */
@@ -56,6 +57,7 @@ export function createRenewalStore(
   );
   const end = prepareEnd(db, enqueue);
   const abandoned = prepareAbandoned(db);
+  const expired = prepareExpired(db);
   return {
     takeLease: (connection, owner, leaseMs) =>
       attempt.write(() => take(connection, owner, leaseMs, now()), forget(connection)),
@@ -70,6 +72,7 @@ export function createRenewalStore(
     requireReauthorization: (connection, reason, at) =>
       attempt.write(() => end(connection, reason, at), forget(connection)),
     findAbandoned: (afterId, limit) => attempt.read(() => abandoned(afterId, limit, now())),
+    findExpired: (endedBefore, limit) => attempt.read(() => expired(endedBefore, limit)),
   };
 }
 
@@ -166,4 +169,12 @@ function prepareAbandoned(db: Database.Database) {
     WHERE lease_until < ? AND id > ? ORDER BY id LIMIT ?`);
   return (afterId: string, limit: number, now: number): Connection[] =>
     statement.all(now, afterId, limit).map(connectionFromRow);
+}
+
+/** Read in the order of its index, which holds nothing else. */
+function prepareExpired(db: Database.Database) {
+  const statement = db.prepare<[number, number], ConnectionRow>(`
+    SELECT ${CONNECTION_COLUMNS} FROM connections INDEXED BY connections_unrenewable
+    WHERE state = 'ACTIVE' AND refresh_token IS NULL AND expires_at < ? ORDER BY expires_at LIMIT ?`);
+  return (endedBefore: number, limit: number): Connection[] => statement.all(endedBefore, limit).map(connectionFromRow);
 }

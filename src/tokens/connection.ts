@@ -159,4 +159,10 @@ export interface ConnectionStore {
    * by id, from behind `afterId` on; the empty text for the first ones.
    */
   findAbandoned(afterId: string, limit: number): Promise<Connection[]>;
+  /**
+   * At most `limit` connections that are ACTIVE, cannot be renewed, and whose token ended before `endedBefore`, in
+   * milliseconds since the epoch by this process's clock; and by the store's own where it has one. Those that ended
+   * first come first.
+   */
+  findExpired(endedBefore: number, limit: number): Promise<Connection[]>;
 }

@@ -99,6 +99,24 @@ export const SECRET_GUARDS: readonly Guard[] = [
     "tokens/late-revocation",
   ),
   guard(
+    "expiry: a clock that jumps ends nothing",
+    "tokens/expiry-sweep.ts",
+    ["if (isJump) steadySince = monotonic;", ""],
+    "tokens/expiry-sweep",
+  ),
+  guard(
+    "expiry: a clock that was just looked at first ends nothing",
+    "tokens/expiry-sweep.ts",
+    ["return monotonic - steadySince >= MARGIN_MS;", "return true;"],
+    "tokens/expiry-sweep",
+  ),
+  guard(
+    "expiry: what can be renewed is not ended",
+    "store/renewals.ts",
+    ["WHERE state = 'ACTIVE' AND refresh_token IS NULL AND expires_at < ?", "WHERE expires_at < ?"],
+    "store/lease",
+  ),
+  guard(
     "renewal: a refresh token of a malformed answer",
     "tokens/token-answer.ts",
     ["failed(refreshTokenFrom(members) ?? refreshTokenFrom(whole))", "failed()"],

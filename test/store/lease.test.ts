@@ -97,6 +97,36 @@ describe.each(STORES)("$name", ({ createBed }) => {
     });
   });
 
+  describe("findExpired()", () => {
+    const connect = async (userId: string, expiresAt: number | undefined, refreshToken?: string) => {
+      const key = { ...read, userId };
+      const made = connectionForTest(sealer, key, { ...(refreshToken && { refresh_token: refreshToken }) });
+      return store.connections.put({ ...made, expiresAt }, NOW);
+    };
+    const found = async (endedBefore: number, limit = 10) =>
+      (await store.connections.findExpired(endedBefore, limit)).map(({ userId }) => userId);
+
+    it("finds what has ended and cannot be renewed, and nothing else, the oldest first", async () => {
+      await connect("second", 2000);
+      await connect("first", 1000);
+      await connect("last", 3000);
+      await connect("renewable", 1000, "r");
+      await connect("unknown", undefined);
+      const given = await connect("given up", 1000);
+      await store.connections.requireReauthorization(given, "invalid_grant", NOW);
+      expect(await found(3000)).toEqual(["first", "second"]);
+      expect(await found(3001, 1)).toEqual(["first"]);
+      expect(await found(1000)).toEqual([]);
+    });
+
+    it("finds nothing twice that was ended over it", async () => {
+      const ended = await connect("u2", 1000);
+      expect(await store.connections.requireReauthorization(ended, "expired", NOW)).toBe(true);
+      expect(await found(2000)).toEqual([]);
+      expect(await store.connections.find(ended)).toMatchObject({ stateReason: "expired" });
+    });
+  });
+
   describe("findAbandoned()", () => {
     const found = async (afterId: string) => (await store.connections.findAbandoned(afterId, 10)).map(({ id }) => id);
 
