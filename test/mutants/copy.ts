@@ -13,14 +13,14 @@ export interface Copy {
   remove(): void;
 }
 
-/** Copies what git knows or would add, as it is on disk now; the packages are shared by a link. */
+/** Copies what git knows or would add, as it is on disk now; packages and what was built are shared by links. */
 export function createCopy(): Copy {
   const folder = mkdtempSync(join(tmpdir(), "relay-mutants-"));
   for (const path of pathsInTree()) {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
     cpSync(join(REPOSITORY, path), join(folder, path));
   }
-  symlinkSync(join(REPOSITORY, "node_modules"), join(folder, "node_modules"));
+  for (const shared of ["node_modules", "dist"]) symlinkSync(join(REPOSITORY, shared), join(folder, shared));
   return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
