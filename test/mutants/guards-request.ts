@@ -8,6 +8,8 @@ const EGRESS = "providers/egress.ts";
 const URL_TEXT = "providers/url-text.ts";
 const HEADERS = "providers/headers.ts";
 const HTTP1 = "listener/hostile-http1";
+const CLIENT_PLACES = "listener/client-places.ts";
+const CLIENT_CONNECTIONS = "server/client-connections";
 
 /** What a client may send, and who may send it. */
 export const REQUEST_GUARDS: readonly Guard[] = [
@@ -21,6 +23,25 @@ export const REQUEST_GUARDS: readonly Guard[] = [
   guard("http version", "listener/request.ts", ["if (httpVersionMajor !== spoken) return VERSION;", ""], HTTP1),
   guard("raw packet in faults", "listener/client-error.ts", ["delete error.rawPacket;", ""], HTTP1),
   guard("connection limit", "listener/http1.ts", ["server.maxConnections = limits.maxConnections;", ""], HTTP1),
+  guard("connections of one client", CLIENT_PLACES, ["if (count >= maxOfOne) {", "if (false) {"], CLIENT_CONNECTIONS),
+  guard(
+    "connections of one client: places come back",
+    CLIENT_PLACES,
+    ['socket.once("close", () => free(client));', ""],
+    CLIENT_CONNECTIONS,
+  ),
+  guard(
+    "connections of one client: but for trusted proxies",
+    "server.ts",
+    ["isTrustedProxy: createAddressMatcher(config.trustedProxies),", ""],
+    CLIENT_CONNECTIONS,
+  ),
+  guard(
+    "connections of one client: an IPv6 network is one",
+    "listener/client-network.ts",
+    ["groups.slice(0, NETWORK_GROUPS)", "groups"],
+    "listener/client-network",
+  ),
   guard(
     "headers timeout",
     "listener/await-protocol.ts",
