@@ -8,6 +8,7 @@ const EGRESS = "providers/egress.ts";
 const URL_TEXT = "providers/url-text.ts";
 const HEADERS = "providers/headers.ts";
 const HTTP1 = "listener/hostile-http1";
+const TRANSFER_CODING = "regress/transfer-coding";
 const CLIENT_PLACES = "listener/client-places.ts";
 const CLIENT_CONNECTIONS = "server/client-connections";
 
@@ -23,6 +24,18 @@ export const REQUEST_GUARDS: readonly Guard[] = [
   guard("http version", "listener/request.ts", ["if (httpVersionMajor !== spoken) return VERSION;", ""], HTTP1),
   guard("raw packet in faults", "listener/client-error.ts", ["delete error.rawPacket;", ""], HTTP1),
   guard("connection limit", "listener/http1.ts", ["server.maxConnections = limits.maxConnections;", ""], HTTP1),
+  guard(
+    "one answer to a request that is found faulty late",
+    "listener/client-error.ts",
+    ["if (isAnswered(exchange?.response)) return void socket.destroySoon();", ""],
+    TRANSFER_CODING,
+  ),
+  guard(
+    "transfer coding",
+    "listener/request.ts",
+    ["spoken === 1 ? decideTransferCoding(rawHeaders) : undefined", "undefined"],
+    TRANSFER_CODING,
+  ),
   guard("connections of one client", CLIENT_PLACES, ["if (count >= maxOfOne) {", "if (false) {"], CLIENT_CONNECTIONS),
   guard(
     "connections of one client: places come back",
