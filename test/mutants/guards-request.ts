@@ -14,16 +14,23 @@ const CLIENT_CONNECTIONS = "server/client-connections";
 
 /** What a client may send, and who may send it. */
 export const REQUEST_GUARDS: readonly Guard[] = [
-  guard(
-    "host check",
-    "listener/request.ts",
-    ["return problem === undefined ? undefined :", "return true ? undefined :"],
-    HTTP1,
-  ),
+  guard("host check", "listener/request.ts", ["if (problem !== undefined) return {", "if (false) return {"], HTTP1),
   guard("header count", "listener/request.ts", ["if (rawHeaders.length > maxHeaders * 2) return TOO_MANY;", ""], HTTP1),
   guard("http version", "listener/request.ts", ["if (httpVersionMajor !== spoken) return VERSION;", ""], HTTP1),
   guard("raw packet in faults", "listener/client-error.ts", ["delete error.rawPacket;", ""], HTTP1),
   guard("connection limit", "listener/http1.ts", ["server.maxConnections = limits.maxConnections;", ""], HTTP1),
+  guard(
+    "origins of applications that are disabled",
+    "store/application-origins.ts",
+    ["WHERE origin = ? AND state = 'ACTIVE'", "WHERE origin = ?"],
+    "store/applications",
+  ),
+  guard(
+    "origins that an application lists no more",
+    "store/application-origins.ts",
+    ["remove.run(applicationId);", ""],
+    "store/applications",
+  ),
   guard(
     "one answer to a request that is found faulty late",
     "listener/client-error.ts",
