@@ -3,11 +3,11 @@ import type { Logger } from "pino";
 import { openPrivateKeyHash } from "./applications/private-key.js";
 import { createEndpointFor, createTargetFor } from "./authorization/authorization-server.js";
 import type { AuthorizationOptions } from "./authorization/options.js";
-import { createPending } from "./authorization/pending.js";
 import { createTickets } from "./authorization/tickets.js";
 import { createTokenEndpoint } from "./authorization/token-endpoint.js";
 import type { Config } from "./config.js";
 import { packageVersion } from "./package-version.js";
+import { createPending } from "./pending.js";
 import { loadProviders } from "./providers/catalog.js";
 import type { ProviderCatalog } from "./providers/provider.js";
 import { type CallRecording, recordCalls } from "./record-calls.js";
@@ -22,6 +22,7 @@ import { describeError } from "./telemetry/log.js";
 import { countOf } from "./telemetry/metric.js";
 import { isSdkLoaded } from "./telemetry/span-context.js";
 import { createBreaker } from "./tokens/breaker.js";
+import { startExpirySweep } from "./tokens/expiry-sweep.js";
 import { loadKeyring } from "./tokens/keyring.js";
 import { createRenewer, type Renewer } from "./tokens/renewer.js";
 import { createSealer, type Sealer } from "./tokens/seal.js";
@@ -119,6 +120,13 @@ export async function openParts(
   const { connections } = store;
   const sweep = startSweep({ connections, renewer, onFault: (error) => log.fault("sweep", error) });
   closers.push(() => sweep.close());
+  const expirySweep = startExpirySweep({
+    connections,
+    now: Date.now,
+    onEnded: ({ applicationId, providerName: provider }) => options.logger.info({ applicationId, provider }, "expired"),
+    onFault: (error) => log.fault("sweep", error),
+  });
+  closers.push(() => expirySweep.close());
   return { ...made, recording, webhookUpstream, self, authorization, renewer, selfAddresses };
 }
 
@@ -162,6 +170,8 @@ function renewerFor({ store, sealer, catalog, upstream, metrics, log, logger }: 
       logger[level]({ applicationId, provider, outcome }, "renewal");
       metrics?.renewal(provider, outcome);
     },
+    onRevocation: ({ applicationId, providerName: provider }, revocation) =>
+      logger.info({ applicationId, provider, outcome: revocation.toLowerCase() }, "revocation"),
   });
 }
 

@@ -94,6 +94,8 @@ function listenFor(
     tls,
     handler: createRouter(handlersFor(config, parts, calls, readiness, options), readiness),
     onFault: parts.log.fault,
+    isTrustedProxy: createAddressMatcher(config.trustedProxies),
+    limits: { maxClientConnections: config.maxClientConnections },
   });
 }
 

@@ -48,7 +48,10 @@ export function budgetMetrics(
 
 /** TCP connections of clients. */
 export function listenerMetrics({ connections: { open, refused } }: Listener): readonly Metric[] {
-  const refusals = { name: "relay_client_connections_refused_total", help: "TCP connections over the limit." };
+  const refusals = {
+    name: "relay_client_connections_refused_total",
+    help: "TCP connections over the limit of all or of one client.",
+  };
   return [
     gaugeOf({ name: "relay_client_connections", help: "Open TCP connections at the public port." }, open),
     countsOf(refusals, [{ labels: {}, value: refused }]),

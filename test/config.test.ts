@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { parseConfig, SETTINGS, unknownSettings } from "../src/config.js";
+import { parseConfig, unknownSettings } from "../src/config.js";
+import { SETTINGS } from "../src/setting-list.js";
 
 describe("parseConfig()", () => {
   it("reports every problem at once, each with its variable", () => {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { SETTINGS } from "../src/config.js";
 import { REASONS } from "../src/errors.js";
+import { SETTINGS } from "../src/setting-list.js";
 
 const readme = readFileSync("README.md", "utf8");
 const proto = readFileSync("proto/relay/v1/relay.proto", "utf8");

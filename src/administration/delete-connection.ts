@@ -1,4 +1,5 @@
-import { type DisconnectOptions, disconnect, type Revocation } from "../authorization/disconnect.js";
+import { type DisconnectOptions, disconnect } from "../authorization/disconnect.js";
+import type { Revocation } from "../tokens/revoke.js";
 import type { Administration } from "./administration.js";
 import { auditEntryFrom } from "./audit-entry.js";
 import { connectionResource } from "./resource.js";

@@ -22,8 +22,6 @@ export interface AuthorizationServer extends RenewalTarget, CodeHabits {
   readonly tokenEndpoint: string;
   /** Where refresh requests go; most often the token endpoint. */
   readonly refreshEndpoint: string;
-  /** RFC 7009; undefined: tokens cannot be revoked. */
-  readonly revocationEndpoint: string | undefined;
 }
 
 /** Which connection; it need not be stored yet. */

@@ -1,11 +1,11 @@
 import type { CallerOptions } from "../applications/require-caller.js";
+import type { Pending } from "../pending.js";
 import type { ProviderCatalog } from "../providers/provider.js";
 import type { ConnectionStore } from "../tokens/connection.js";
 import type { OAuthClientStore } from "../tokens/oauth-client.js";
 import type { Sealer } from "../tokens/seal.js";
 import type { TokenEndpointAnswer } from "../tokens/token-answer.js";
 import type { TokenRequest } from "../tokens/token-request.js";
-import type { Pending } from "./pending.js";
 import type { Tickets } from "./tickets.js";
 import type { TokenEndpoint } from "./token-endpoint.js";
 

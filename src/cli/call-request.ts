@@ -6,6 +6,8 @@ export interface CallRequestText {
   readonly providerName: string;
   readonly publicKey: string;
   readonly userId: string;
+  /** Hex HMAC of the user id; undefined for none. */
+  readonly userSignature?: string | undefined;
   readonly url: string;
   readonly method: string;
   /** JSON text of an object. */
@@ -18,6 +20,7 @@ export interface CallRequestText {
 export interface CallArguments {
   readonly app: string;
   readonly user: string;
+  readonly userSignature?: string;
   readonly request?: string;
   readonly header?: readonly string[];
 }
@@ -36,6 +39,7 @@ export function parseCallArguments(
     providerName,
     publicKey: options.app,
     userId: options.user,
+    userSignature: options.userSignature,
     url,
     method: options.request ?? (payload === undefined ? "GET" : "POST"),
     payload: payload === undefined ? undefined : parsePayload(payload),
@@ -53,8 +57,8 @@ export function jsonBodyFrom({ url, method, payload, headers }: CallRequestText)
 
 /** The ProtoJSON of relay.v1.CallRequest, for command lines of other tools. */
 export function messageJsonFrom(call: CallRequestText): string {
-  const { providerName, userId, publicKey } = call;
-  const names = JSON.stringify({ providerName, userId, publicKey });
+  const { providerName, userId, publicKey, userSignature } = call;
+  const names = JSON.stringify({ providerName, userId, publicKey, userSignature });
   return `${names.slice(0, -1)},"call":${jsonBodyFrom(call)}}`;
 }
 

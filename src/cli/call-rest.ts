@@ -17,6 +17,7 @@ export function restUrl(call: CallRequestText, { relayUrl, responseMode }: CallT
   const { pattern } = getOption(RelayService.method.call, http);
   const path = String(pattern.value).replace("{provider_name}", encodeURIComponent(call.providerName));
   const query = new URLSearchParams({ user_id: call.userId, public_key: call.publicKey });
+  if (call.userSignature !== undefined) query.set("user_signature", call.userSignature);
   if (responseMode === "body") query.set("response_mode", "RESPONSE_MODE_BODY");
   return `${relayUrl}${path}?${query}`;
 }

@@ -51,11 +51,12 @@ function createTransport(baseUrl: string, protocol: RpcProtocol): Transport {
 }
 
 function messageFrom(call: CallRequestText, { responseMode }: CallTarget): MessageInitShape<typeof CallRequestSchema> {
-  const { providerName, userId, publicKey, url, method, headers } = call;
+  const { providerName, userId, publicKey, userSignature = "", url, method, headers } = call;
   return {
     providerName,
     userId,
     publicKey,
+    userSignature,
     call: { url, method, headers, ...payloadFrom(call.payload) },
     responseMode: responseMode === "body" ? ResponseMode.BODY : ResponseMode.DATA,
   };

@@ -15,6 +15,7 @@ const MAX_PAYLOAD_BYTES = 64 * 1024 * 1024;
 interface CallOptions {
   readonly app: string;
   readonly user: string;
+  readonly userSignature?: string;
   readonly request?: string;
   readonly data?: string;
   readonly header?: readonly string[];
@@ -40,6 +41,7 @@ export function addCall(program: Command): void {
   })
     .requiredOption("--app <public-key>", "the application's public key")
     .requiredOption("--user <id>", "the application's id of its user")
+    .option("--user-signature <hex>", "signature of the user's id, for applications that ask for it")
     .option("-X, --request <method>", "method; GET by default, POST with -d")
     .option("-d, --data <json>", "payload: a JSON object, @FILE, or @- for standard input")
     .option("-H, --header <header>", "header, 'name: value'; may stand several times", collect)

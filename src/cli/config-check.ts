@@ -1,6 +1,7 @@
 import type { Command } from "commander";
-import { readConfig, SETTINGS, unknownSettings } from "../config.js";
+import { readConfig, unknownSettings } from "../config.js";
 import { parseDatabaseLocation, textFromDatabaseLocation } from "../database-location.js";
+import { SETTINGS } from "../setting-list.js";
 import { fileProblems } from "./check-files.js";
 import { addCommand } from "./command.js";
 import { usageError } from "./exit-error.js";

@@ -44,7 +44,7 @@ export async function explainFromStore(
 
 /** As the JSON route reads it from a client on this machine. */
 function callFrom(request: CallRequestText, privateKey: string | undefined, deadlineMs: number): Call {
-  const { providerName, publicKey, userId } = request;
+  const { providerName, publicKey, userId, userSignature } = request;
   const startedAt = performance.now();
   const callId = randomUUID();
   return {
@@ -56,7 +56,7 @@ function callFrom(request: CallRequestText, privateKey: string | undefined, dead
     providerName,
     publicKey,
     userId,
-    proof: { privateKey, userSignature: undefined, origin: undefined, address: "127.0.0.1" },
+    proof: { privateKey, userSignature, origin: undefined, address: "127.0.0.1" },
     description: descriptionFromBody(Buffer.from(jsonBodyFrom(request))),
     responseMode: "data",
     memory: createBudget({ maxInFlight: 1, maxBufferedBytes: 0 }).open(),

@@ -1,3 +1,4 @@
+import { plainAddress } from "./client-network.js";
 import type { HttpRequest } from "./exchange.js";
 
 /**
@@ -14,9 +15,4 @@ export function createClientAddress(isTrustedProxy: (address: string) => boolean
       .map((hop) => plainAddress(hop.trim()));
     return hops.findLast((hop) => !isTrustedProxy(hop)) ?? peer;
   };
-}
-
-/** An IPv4-mapped IPv6 address (RFC 4291 section 2.5.5.2) is its IPv4 address. */
-function plainAddress(address: string): string {
-  return address.startsWith("::ffff:") && address.includes(".") ? address.slice("::ffff:".length) : address;
 }

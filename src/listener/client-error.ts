@@ -28,10 +28,19 @@ export function createClientErrorListener(
     delete error.rawPacket;
     if (error.code !== CUT_SHORT) onFault("client", error);
     const exchange = connections.exchanges.get(socket);
+    if (isAnswered(exchange?.response)) return void socket.destroySoon();
     // Without an exchange it is a TLS handshake that failed: the client would not understand.
     if (exchange === undefined || !mayAnswer(socket, exchange.response)) return void socket.destroy();
     refuseSocket(socket, statusLineOf(error.code), lingerMs);
   };
+}
+
+/**
+ * Whether nothing more may be answered on the connection: the faulty request is the one whose end never came, and has
+ * its answer, or it stands behind the last one.
+ */
+function isAnswered(newest: ServerResponse | undefined): boolean {
+  return newest?.writableEnded === true && (!newest.req.complete || !newest.shouldKeepAlive);
 }
 
 /**

@@ -28,6 +28,8 @@ export interface ListenerLimits {
   readonly maxHeaders: number;
   /** TCP connections at once; further ones are closed as they come. */
   readonly maxConnections: number;
+  /** TCP connections at once of one client, see client-network.ts; further ones are closed as they come. */
+  readonly maxClientConnections: number;
   /** Requests on one HTTP/1.1 connection, after which it is closed. */
   readonly maxRequestsPerSocket: number;
   /** Streams at once on one HTTP/2 connection. */
@@ -71,6 +73,11 @@ export const DEFAULT_LIMITS: ListenerLimits = {
   maxHeaders: 100,
   /** Below the usual 4,096 file descriptors, with room for the store and for sockets to providers. */
   maxConnections: 4_000,
+  /**
+   * A quarter of them: three more clients find a place beside one that takes all it gets, such as by connections that
+   * are given up and then wait for their end. As many as RELAY_MAX_IN_FLIGHT, which one server may use over HTTP/1.1.
+   */
+  maxClientConnections: 1_000,
   /** Lets a new instance behind a balancer get its share of long-lived connections; one handshake in 10,000 calls. */
   maxRequestsPerSocket: 10_000,
   /** RFC 9113 section 6.5.2 recommends no fewer than 100; more only helps attackers (CVE-2023-44487). */

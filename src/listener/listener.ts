@@ -2,6 +2,7 @@ import type { Server as HttpServer } from "node:http";
 import type { Server as HttpsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import { awaitProtocol } from "./await-protocol.js";
+import { type ClientPlaces, createClientPlaces } from "./client-places.js";
 import { type Connections, createConnections } from "./connections.js";
 import { createDispatch, type Handler, type OnFault } from "./dispatch.js";
 import { drain } from "./drain.js";
@@ -21,10 +22,12 @@ export interface ListenerOptions {
   readonly handler: Handler;
   /**
    * Called with an error that is worth a log line; it never holds header values or bodies. `where` is `accept` (the
-   * port), `connections` (some were refused, too many), `client` (malformed HTTP/1 or TLS), `session` (malformed
+   * port), `connections` (some were refused, too many in all or of one client), `client` (malformed HTTP/1 or TLS), `session` (malformed
    * HTTP/2) or `handler` (whatever it threw, as it is).
    */
   readonly onFault: OnFault;
+  /** Whether an address speaks for many clients and may have all connections; by default none does. */
+  readonly isTrustedProxy?: (address: string) => boolean;
   readonly limits?: Partial<ListenerLimits>;
 }
 
@@ -47,16 +50,17 @@ export interface Listener {
  * @throws the system's error, such as EADDRINUSE, or that of a certificate or key that cannot be read.
  */
 export async function listen(options: ListenerOptions): Promise<Listener> {
-  const { tls, handler, onFault } = options;
+  const { tls, handler, onFault, isTrustedProxy = () => false } = options;
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const connections = createConnections();
   const http1Dispatch = createDispatch(1, limits, handler, onFault);
   const http2Dispatch = createDispatch(2, limits, handler, onFault);
   const http1 = createHttp1(tls, limits, connections, http1Dispatch, onFault);
   const http2 = createHttp2(limits, connections, http2Dispatch, onFault);
-  route(http1, http2, connections, limits);
+  const places = createClientPlaces(limits.maxClientConnections, isTrustedProxy);
+  route(http1, http2, { connections, places, limits });
   await bind(http1.server, options);
-  const { stop, refused } = watch(http1.server, connections, limits, onFault);
+  const { stop, refused } = watch(http1.server, { connections, places, limits }, onFault);
   const { address: host, port } = http1.server.address() as AddressInfo;
   let closing: Promise<void> | undefined;
   return {
@@ -68,15 +72,23 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   };
 }
 
+/** What is kept of one port. */
+interface Port {
+  readonly connections: Connections;
+  readonly places: ClientPlaces;
+  readonly limits: ListenerLimits;
+}
+
 /** Gives each connection to the protocol that its first bytes show. */
-function route(http1: Http1, http2: (socket: Socket) => void, connections: Connections, limits: ListenerLimits): void {
+function route(http1: Http1, http2: (socket: Socket) => void, { connections, places, limits }: Port): void {
   http1.server.on("connection", (socket: Socket) => {
+    if (!places.take(socket)) return void socket.destroy();
     connections.sockets.add(socket);
     socket.on("close", () => connections.sockets.delete(socket));
   });
   http1.server.on(http1.readyEvent, (socket: Socket) => {
     socket.on("error", ignore);
-    if (connections.refusing) return void socket.destroy();
+    if (connections.refusing || socket.destroyed) return void socket.destroy();
     awaitProtocol(socket, connections.waiting, limits.headersTimeoutMs, (ready, protocol) =>
       protocol === "http1" ? http1.accept(ready) : http2(ready),
     );
@@ -96,21 +108,22 @@ function bind(server: HttpServer | HttpsServer, { host, port }: ListenerOptions)
 /** Sweeps at intervals and reports faults of the port; connections over the limit once per sweep, not one by one. */
 function watch(
   server: HttpServer | HttpsServer,
-  connections: Connections,
-  limits: ListenerLimits,
+  { connections, places, limits }: Port,
   onFault: OnFault,
 ): { readonly stop: () => void; readonly refused: () => number } {
-  let refused = 0;
-  let told = 0;
+  let dropped = 0;
+  const tell = (count: number, limit: string) =>
+    count > 0 && onFault("connections", new Error(`refused ${count} over the limit of ${limit}`));
+  const told = { dropped: 0, refused: 0 };
   server.on("error", (error) => onFault("accept", error));
-  server.on("drop", () => refused++);
+  server.on("drop", () => dropped++);
   const timer = setInterval(() => {
     sweep(connections, limits);
-    const news = refused - told;
-    if (news > 0) onFault("connections", new Error(`refused ${news} over the limit of ${limits.maxConnections}`));
-    told = refused;
+    tell(dropped - told.dropped, String(limits.maxConnections));
+    tell(places.refused - told.refused, `${limits.maxClientConnections} for one client`);
+    Object.assign(told, { dropped, refused: places.refused });
   }, limits.checkIntervalMs).unref();
-  return { stop: () => clearInterval(timer), refused: () => refused };
+  return { stop: () => clearInterval(timer), refused: () => dropped + places.refused };
 }
 
 /** A network failure on one connection; whoever uses it learns of it from 'close'. */

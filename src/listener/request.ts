@@ -1,9 +1,10 @@
 import { decideHost } from "./host.js";
 import type { ListenerLimits } from "./limits.js";
+import { decideTransferCoding } from "./transfer-coding.js";
 
 /** An answer given in front of the handler. `text` is sent to the client. */
 export interface Refusal {
-  readonly status: 400 | 431;
+  readonly status: 400 | 431 | 501;
   readonly text: string;
 }
 
@@ -32,7 +33,9 @@ export function decideRequest(
   // The parser of HTTP/1 has counted already; HTTP/2 holds a client to it only after the client has read our settings.
   if (spoken === 2 && fieldBytes(rawHeaders) > maxHeaderBytes) return TOO_LARGE;
   const problem = decideHost(rawHeaders, acceptsHost);
-  return problem === undefined ? undefined : { status: 400, text: problem };
+  if (problem !== undefined) return { status: 400, text: problem };
+  // Node.js refuses the field on HTTP/2 (RFC 9113 section 8.2.2).
+  return spoken === 1 ? decideTransferCoding(rawHeaders) : undefined;
 }
 
 /** Size of a field section as RFC 9113 section 6.5.2 defines it: 32 bytes for each field beside name and value. */

@@ -51,6 +51,7 @@ interface Tokens {
   readonly now: () => number;
   readonly randomId: () => string;
   readonly refreshGraceMs: number;
+  readonly endsReusedGrants: boolean;
 }
 
 /** What a store of tokens needs. */
@@ -60,11 +61,13 @@ export interface GrantsOptions {
   readonly randomId: () => string;
   /** How long after its first use a refresh token may be used again, in milliseconds; 0, the default, is never. */
   readonly refreshGraceMs?: number;
+  /** Whether a refresh token that is used twice ends its grant, as by default, or is only refused. */
+  readonly endsReusedGrants?: boolean;
 }
 
 /** Creates an empty store of tokens. */
-export function createGrants({ now, randomId, refreshGraceMs = 0 }: GrantsOptions): Grants {
-  const tokens: Tokens = { access: new Map(), refresh: new Map(), now, randomId, refreshGraceMs };
+export function createGrants({ refreshGraceMs = 0, endsReusedGrants = true, ...source }: GrantsOptions): Grants {
+  const tokens: Tokens = { access: new Map(), refresh: new Map(), ...source, refreshGraceMs, endsReusedGrants };
   return {
     issue: (grant, options) => issue(tokens, grant, options),
     accept: (accessToken, grant) => {
@@ -100,8 +103,8 @@ function refresh(tokens: Tokens, refreshToken: string, client_id: string, scope:
   // https://www.rfc-editor.org/rfc/rfc9700#section-4.14.2: a token used twice may be stolen, so the grant ends.
   const { usedAtMs = tokens.now() } = found;
   const isReused = found.usedAtMs !== undefined && tokens.now() >= usedAtMs + tokens.refreshGraceMs;
-  if (isReused) found.grant.revoked = true;
-  if (found.grant.revoked) throw new OAuthError("invalid_grant", "The refresh token is used or revoked.");
+  if (isReused && tokens.endsReusedGrants) found.grant.revoked = true;
+  if (isReused || found.grant.revoked) throw new OAuthError("invalid_grant", "The refresh token is used or revoked.");
   const options = scope === undefined ? {} : { scope: narrowedScope(found.grant.scope, scope) };
   found.usedAtMs = usedAtMs;
   return issue(tokens, found.grant, options);

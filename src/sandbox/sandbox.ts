@@ -38,6 +38,8 @@ export interface SandboxOptions {
   readonly now?: () => number;
   /** How long after its first use a refresh token may be used again, in milliseconds; 0, the default, is never. */
   readonly refreshGraceMs?: number;
+  /** Whether a refresh token that is used twice ends its grant, as by default, or is only refused. */
+  readonly endsReusedGrants?: boolean;
   /** Keeps each answer of the token endpoint back until it resolves; by default none is. */
   readonly holdTokenAnswer?: HoldTokenAnswer;
 }
@@ -78,7 +80,12 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const clients = options.clients ?? ([{ client_id: "sandbox-client", client_secret: randomId() }] as const);
   const oauth = {
     clients,
-    grants: createGrants({ now, randomId, refreshGraceMs: options.refreshGraceMs ?? 0 }),
+    grants: createGrants({
+      now,
+      randomId,
+      refreshGraceMs: options.refreshGraceMs ?? 0,
+      endsReusedGrants: options.endsReusedGrants ?? true,
+    }),
     codes: createAuthorizationCodes({ now, randomId }),
     holdTokenAnswer: options.holdTokenAnswer,
   };

@@ -8,6 +8,7 @@ import {
 } from "../applications/application.js";
 import type { AuditEntry } from "../audit.js";
 import { type ChangeOptions, requireCurrent } from "../change-options.js";
+import { type ApplicationOrigins, prepareApplicationOrigins } from "./application-origins.js";
 import { type ApplicationRow, applicationFromRow, rowFromApplication } from "./application-row.js";
 import type { Attempt } from "./attempt.js";
 import { prepareWriteAudit, type WriteAudit } from "./audit-records.js";
@@ -29,16 +30,16 @@ export function createApplicationStore(
   const kept = caches.create<Application>(MAX_KEPT);
   const findByPublicKey = prepareFindByPublicKey(db);
   const publicKeyOf = db.prepare<[string], string>("SELECT public_key FROM applications WHERE id = ?").pluck();
-  const listsOrigin = prepareListsOrigin(db);
+  const origins = prepareApplicationOrigins(db);
   const list = prepareList(db);
   const page = preparePage(db);
   const writeAudit = prepareWriteAudit(db);
-  const create = prepareCreate(db, writeAudit);
-  const update = prepareUpdate(db, findByPublicKey, writeAudit);
+  const create = prepareCreate(db, { origins, writeAudit });
+  const update = prepareUpdate(db, { find: findByPublicKey, origins, writeAudit });
   return {
     findByPublicKey: (publicKey) => attempt.lookUp(() => kept.find(publicKey, () => findByPublicKey(publicKey))),
     publicKeyOf: (id) => attempt.read(() => publicKeyOf.get(id)),
-    listsOrigin: (origin) => attempt.read(() => listsOrigin(origin)),
+    listsOrigin: (origin) => attempt.read(() => origins.lists(origin)),
     list: () => attempt.read(list),
     page: (asked) => attempt.read(() => page(asked)),
     create: (application, audit) => attempt.write(() => create(application, audit)),
@@ -53,13 +54,6 @@ function prepareFindByPublicKey(db: Database.Database) {
     const row = statement.get(publicKey);
     return row && applicationFromRow(row);
   };
-}
-
-function prepareListsOrigin(db: Database.Database) {
-  const statement = db.prepare<[string]>(`
-    SELECT 1 FROM applications, json_each(applications.allowed_origins) AS origin
-    WHERE applications.state = 'ACTIVE' AND origin.value = ? LIMIT 1`);
-  return (origin: string): boolean => statement.get(origin) !== undefined;
 }
 
 function prepareList(db: Database.Database) {
@@ -77,7 +71,13 @@ function preparePage(db: Database.Database) {
   };
 }
 
-function prepareCreate(db: Database.Database, writeAudit: WriteAudit) {
+/** What is written besides the row. */
+interface Besides {
+  readonly origins: ApplicationOrigins;
+  readonly writeAudit: WriteAudit;
+}
+
+function prepareCreate(db: Database.Database, { origins, writeAudit }: Besides) {
   const statement = db.prepare<[ApplicationRow]>(`
     INSERT INTO applications (id, name, public_key, private_key_hash, caller_auth, allowed_origins, allowed_addresses,
       allowed_redirect_uris, calls_per_minute, connection_calls_per_minute, state, capture_until, created_at, updated_at)
@@ -89,6 +89,7 @@ function prepareCreate(db: Database.Database, writeAudit: WriteAudit) {
     } catch (error) {
       throw isUniqueViolation(error) ? new ApplicationExistsError() : error;
     }
+    origins.write(application.id, application.allowedOrigins);
     writeAudit(audit);
   };
 }
@@ -99,8 +100,7 @@ function prepareCreate(db: Database.Database, writeAudit: WriteAudit) {
  */
 function prepareUpdate(
   db: Database.Database,
-  find: (publicKey: string) => Application | undefined,
-  writeAudit: WriteAudit,
+  { find, origins, writeAudit }: Besides & { readonly find: (publicKey: string) => Application | undefined },
 ) {
   const deleteTickets = db.prepare<[string]>("DELETE FROM tickets WHERE application_id = ?");
   const statement = db.prepare<[Record<string, unknown>], ApplicationRow>(`
@@ -128,6 +128,7 @@ function prepareUpdate(
     requireCurrent(options, current);
     const row = statement.get({ ...parametersFrom(patch), public_key: publicKey, now }) as ApplicationRow;
     if (patch.privateKeyHash !== undefined) deleteTickets.run(row.id);
+    if (patch.allowedOrigins !== undefined) origins.write(row.id, patch.allowedOrigins);
     writeAudit(options.audit);
     return applicationFromRow(row);
   };

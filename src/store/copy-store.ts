@@ -1,4 +1,5 @@
 import type Database from "better-sqlite3";
+import { FILL_ORIGINS } from "./postgres-application-origins.js";
 import type { Queries, Session } from "./postgres-session.js";
 import { createStatement, type Statement } from "./postgres-statement.js";
 
@@ -38,6 +39,7 @@ export async function copyStore(from: Database.Database, to: Session): Promise<C
     for (const table of [...TABLES, "tickets"]) await requireEmpty(queries, table);
     const counts: Array<readonly [string, number]> = [];
     for (const table of TABLES) counts.push([table, await copyTable(from, queries, table)]);
+    await queries.run(FILL_ORIGINS, {});
     return Object.fromEntries(counts) as CopyCounts;
   });
 }

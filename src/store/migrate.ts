@@ -5,6 +5,8 @@ import { MIGRATION_3 } from "./migration-3.js";
 import { MIGRATION_4 } from "./migration-4.js";
 import { MIGRATION_5 } from "./migration-5.js";
 import { MIGRATION_6 } from "./migration-6.js";
+import { MIGRATION_7 } from "./migration-7.js";
+import { MIGRATION_8 } from "./migration-8.js";
 import { StoreOpenError } from "./store-open-error.js";
 
 /** In order; number n brings a database from version n-1 to n. One that was released is never changed. */
@@ -15,6 +17,8 @@ export const MIGRATIONS: readonly string[] = [
   MIGRATION_4,
   MIGRATION_5,
   MIGRATION_6,
+  MIGRATION_7,
+  MIGRATION_8,
 ];
 
 /**

@@ -8,6 +8,7 @@ import {
 import type { AuditEntry } from "../audit.js";
 import type { ChangeOptions } from "../change-options.js";
 import { rangeOfPrefix } from "./key-range.js";
+import { LISTS_ORIGIN, writeOrigins } from "./postgres-application-origins.js";
 import {
   APPLICATION_COLUMNS,
   applicationFromPostgres,
@@ -45,12 +46,6 @@ const FIND = createStatement<{ public_key: Buffer }, PostgresApplicationRow>(
 const PUBLIC_KEY = createStatement<{ id: string }, { public_key: Buffer }>(
   "find_public_key",
   "SELECT public_key FROM applications WHERE id = :id",
-);
-
-const LISTS_ORIGIN = createStatement<{ origin: string }, unknown>(
-  "lists_origin",
-  `SELECT 1 FROM applications, jsonb_array_elements_text(allowed_origins::jsonb) AS listed (origin)
-   WHERE state = 'ACTIVE' AND listed.origin = :origin LIMIT 1`,
 );
 
 const LIST = createStatement<object, PostgresApplicationRow>(
@@ -112,6 +107,7 @@ async function create(queries: Queries, application: Application, audit: AuditEn
   } catch (error) {
     throw isUniqueViolation(error) ? new ApplicationExistsError() : error;
   }
+  await writeOrigins(queries, application.id, application.allowedOrigins);
   await writeAudit(queries, audit);
 }
 
@@ -126,6 +122,7 @@ async function update(
   const row = await queries.first(UPDATE, { ...parametersFrom(patch), public_key: Buffer.from(publicKey), now });
   if (row === undefined) return undefined;
   if (patch.privateKeyHash !== undefined) await queries.run(DELETE_TICKETS, { id: row.id });
+  if (patch.allowedOrigins !== undefined) await writeOrigins(queries, row.id, patch.allowedOrigins);
   await writeAudit(queries, options.audit);
   return applicationFromPostgres(row);
 }

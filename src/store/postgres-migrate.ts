@@ -3,6 +3,8 @@ import { POSTGRES_MIGRATION_1 } from "./postgres-migration-1.js";
 import { POSTGRES_MIGRATION_2 } from "./postgres-migration-2.js";
 import { POSTGRES_MIGRATION_3 } from "./postgres-migration-3.js";
 import { POSTGRES_MIGRATION_4 } from "./postgres-migration-4.js";
+import { POSTGRES_MIGRATION_5 } from "./postgres-migration-5.js";
+import { POSTGRES_MIGRATION_6 } from "./postgres-migration-6.js";
 import type { Queries, Session } from "./postgres-session.js";
 import { createStatement } from "./postgres-statement.js";
 import { StoreOpenError } from "./store-open-error.js";
@@ -13,6 +15,8 @@ const MIGRATIONS: readonly string[] = [
   POSTGRES_MIGRATION_2,
   POSTGRES_MIGRATION_3,
   POSTGRES_MIGRATION_4,
+  POSTGRES_MIGRATION_5,
+  POSTGRES_MIGRATION_6,
 ];
 
 const ENCODING = createStatement<object, { encoding: string }>(

@@ -39,6 +39,8 @@ export function createPostgresRenewalStore(
       session.write((queries) => end(queries, connection, reason, now)),
     findAbandoned: async (afterId, limit) =>
       (await session.read(({ all }) => all(ABANDONED, { after_id: afterId, limit }))).map(read),
+    findExpired: async (endedBefore, limit) =>
+      (await session.read(({ all }) => all(EXPIRED, { ended_before: endedBefore, limit }))).map(read),
   };
 }
 
@@ -74,7 +76,7 @@ async function take(
 
 const COMMIT = createStatement<object>(
   "commit_renewal",
-  `UPDATE connections SET
+  `UPDATE connections SET state = 'ACTIVE', state_reason = NULL,
      access_token = :access_token,
      refresh_token = coalesce(:refresh_token, refresh_token), previous_refresh_token = NULL,
      id_token = coalesce(:id_token, id_token), scope = coalesce(:scope, scope),
@@ -93,13 +95,8 @@ const STORED = createStatement<{ id: string }, { access_token: Buffer }>(
  * When the row has changed it may be our own doing: a commit whose answer was lost (threats A06). A sealed value is
  * unique by its random IV, so the row that holds ours was written by us.
  */
-async function commit(
-  { run, first }: Queries,
-  { connection }: Lease,
-  tokens: RenewedTokens,
-  now: number,
-): Promise<boolean> {
-  const changed = await run(COMMIT, {
+async function commit(queries: Queries, { connection }: Lease, tokens: RenewedTokens, now: number): Promise<boolean> {
+  const changed = await queries.run(COMMIT, {
     id: connection.id,
     version: connection.version,
     access_token: tokens.accessToken,
@@ -110,8 +107,10 @@ async function commit(
     expires_at: tokens.expiresAt ?? null,
     now,
   });
+  // Applications are told of a connection that lives again, since they were told that it did not.
+  if (changed > 0 && connection.state !== "ACTIVE") await enqueueEvent(queries, "connection.created", connection, now);
   if (changed > 0) return true;
-  const stored = (await first(STORED, { id: connection.id }))?.access_token;
+  const stored = (await queries.first(STORED, { id: connection.id }))?.access_token;
   return stored?.equals(tokens.accessToken) ?? false;
 }
 
@@ -177,4 +176,12 @@ const ABANDONED = createStatement<{ after_id: string; limit: number }, PostgresC
   "find_abandoned",
   `SELECT ${CONNECTION_READ} FROM connections
    WHERE lease_until IS NOT NULL AND lease_until < ${CLOCK} AND id > :after_id ORDER BY id LIMIT :limit`,
+);
+
+/** By both clocks: an end is for good. */
+const EXPIRED = createStatement<{ ended_before: number; limit: number }, PostgresConnectionRead>(
+  "find_expired",
+  `SELECT ${CONNECTION_READ} FROM connections
+   WHERE state = 'ACTIVE' AND refresh_token IS NULL AND expires_at < :ended_before::bigint AND expires_at < ${CLOCK}
+   ORDER BY expires_at LIMIT :limit`,
 );

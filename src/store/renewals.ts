@@ -22,6 +22,7 @@ export type RenewalStore = Pick<
   | "releaseLease"
   | "requireReauthorization"
   | "findAbandoned"
+  | "findExpired"
 >;
 
 /** What happens besides when a row changes. */
@@ -43,7 +44,7 @@ export function createRenewalStore(
   { enqueue, forget, now }: RenewalStoreOptions,
 ): RenewalStore {
   const take = prepareTake(db);
-  const commit = prepareCommit(db);
+  const commit = prepareCommit(db, enqueue);
   const keepPrevious = db.prepare<[Uint8Array, string]>(
     "UPDATE connections SET previous_refresh_token = ? WHERE id = ?",
   );
@@ -56,6 +57,7 @@ export function createRenewalStore(
   );
   const end = prepareEnd(db, enqueue);
   const abandoned = prepareAbandoned(db);
+  const expired = prepareExpired(db);
   return {
     takeLease: (connection, owner, leaseMs) =>
       attempt.write(() => take(connection, owner, leaseMs, now()), forget(connection)),
@@ -70,6 +72,7 @@ export function createRenewalStore(
     requireReauthorization: (connection, reason, at) =>
       attempt.write(() => end(connection, reason, at), forget(connection)),
     findAbandoned: (afterId, limit) => attempt.read(() => abandoned(afterId, limit, now())),
+    findExpired: (endedBefore, limit) => attempt.read(() => expired(endedBefore, limit)),
   };
 }
 
@@ -96,9 +99,10 @@ function prepareTake(db: Database.Database) {
   };
 }
 
-function prepareCommit(db: Database.Database) {
+/** Applications are told of a connection that lives again, since they were told that it did not. */
+function prepareCommit(db: Database.Database, enqueue: EnqueueEvent) {
   const statement = db.prepare<[Record<string, unknown>]>(`
-    UPDATE connections SET
+    UPDATE connections SET state = 'ACTIVE', state_reason = NULL,
       access_token = :access_token,
       refresh_token = coalesce(:refresh_token, refresh_token), previous_refresh_token = NULL,
       id_token = coalesce(:id_token, id_token), scope = coalesce(:scope, scope),
@@ -106,8 +110,8 @@ function prepareCommit(db: Database.Database) {
       version = version + 1, lease_owner = NULL, lease_until = NULL,
       fail_count = 0, next_try_at = NULL, last_error_class = NULL, last_failed_at = NULL, updated_at = :now
     WHERE id = :id AND version = :version`);
-  return ({ connection }: Lease, tokens: RenewedTokens, now: number): boolean =>
-    statement.run({
+  return ({ connection }: Lease, tokens: RenewedTokens, now: number): boolean => {
+    const { changes } = statement.run({
       id: connection.id,
       version: connection.version,
       access_token: tokens.accessToken,
@@ -117,7 +121,10 @@ function prepareCommit(db: Database.Database) {
       obtained_at: tokens.obtainedAt,
       expires_at: tokens.expiresAt ?? null,
       now,
-    }).changes > 0;
+    });
+    if (changes > 0 && connection.state !== "ACTIVE") enqueue("connection.created", connection, now);
+    return changes > 0;
+  };
 }
 
 /** Failures of another kind, or more than a day apart, are not the same trouble: the count starts again. */
@@ -162,4 +169,12 @@ function prepareAbandoned(db: Database.Database) {
     WHERE lease_until < ? AND id > ? ORDER BY id LIMIT ?`);
   return (afterId: string, limit: number, now: number): Connection[] =>
     statement.all(now, afterId, limit).map(connectionFromRow);
+}
+
+/** Read in the order of its index, which holds nothing else. */
+function prepareExpired(db: Database.Database) {
+  const statement = db.prepare<[number, number], ConnectionRow>(`
+    SELECT ${CONNECTION_COLUMNS} FROM connections INDEXED BY connections_unrenewable
+    WHERE state = 'ACTIVE' AND refresh_token IS NULL AND expires_at < ? ORDER BY expires_at LIMIT ?`);
+  return (endedBefore: number, limit: number): Connection[] => statement.all(endedBefore, limit).map(connectionFromRow);
 }

@@ -10,8 +10,8 @@ export interface ToldState {
 
 /**
  * The state that tells the truth at `now` (milliseconds since the epoch): a token that has ended and cannot be renewed
- * is of no more use, though nothing has happened to the row. It is not written there, since a clock that is wrong for a
- * moment would end connections for good (threats 3.7).
+ * is of no more use, though nothing has happened to the row. It is not written there at once, since a clock that is wrong
+ * for a moment would end connections for good (threats 3.7); expiry-sweep.ts does it when that cannot be.
  */
 export function toldStateOf(
   connection: Pick<Connection, "id" | "state" | "stateReason" | "obtainedAt" | "expiresAt"> & {

@@ -140,7 +140,8 @@ export interface ConnectionStore {
   takeLease(connection: Connection, owner: string, leaseMs: number): Promise<Lease | undefined>;
   /**
    * Stores new tokens if the connection is still of the leased version, whether or not the lease has ended meanwhile:
-   * then this answer is the newest. Resolves to false when the row changed or is gone.
+   * then this answer is the newest. A connection that was given up lives again, when that is the version leased.
+   * Resolves to false when the row changed or is gone.
    */
   commitRenewal(lease: Lease, tokens: RenewedTokens, now: number): Promise<boolean>;
   /** Keeps a refresh token that lost against another renewal, for the case that the provider thinks otherwise. */
@@ -158,4 +159,10 @@ export interface ConnectionStore {
    * by id, from behind `afterId` on; the empty text for the first ones.
    */
   findAbandoned(afterId: string, limit: number): Promise<Connection[]>;
+  /**
+   * At most `limit` connections that are ACTIVE, cannot be renewed, and whose token ended before `endedBefore`, in
+   * milliseconds since the epoch by this process's clock; and by the store's own where it has one. Those that ended
+   * first come first.
+   */
+  findExpired(endedBefore: number, limit: number): Promise<Connection[]>;
 }

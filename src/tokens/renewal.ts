@@ -3,7 +3,9 @@ import type { Breaker } from "./breaker.js";
 import type { Connection, ConnectionStore, Lease, RenewedTokens } from "./connection.js";
 import { connectionBinding } from "./connection-binding.js";
 import { expiresAtFrom } from "./expires-at.js";
+import { keepLateAnswer } from "./late-answer.js";
 import { openToken } from "./open-token.js";
+import { type Revocation, revokeOrphans } from "./revoke.js";
 import type { Sealer } from "./seal.js";
 import type { Secret } from "./secret.js";
 import { decideTokenAnswer, type TokenEndpointAnswer, type TokenVerdict } from "./token-answer.js";
@@ -15,6 +17,8 @@ import { untilStored } from "./until-stored.js";
 export interface RenewalTarget extends RefreshHabits {
   /** Where refresh requests go; the endpoint that the breaker counts. */
   readonly tokenEndpoint: string;
+  /** RFC 7009; undefined: tokens cannot be revoked. */
+  readonly revocationEndpoint: string | undefined;
   /** Whose tokens these are: sockets are kept apart by it where the operator wants that. */
   readonly connectionId: string;
   readonly client: OAuthClient;
@@ -38,6 +42,10 @@ export interface RenewalOptions {
   readonly send: (target: RenewalTarget, request: TokenRequest) => Promise<TokenEndpointAnswer>;
   /** Hears how each renewal ended; for logs and counters. */
   readonly onRenewal: (connection: Connection, outcome: RenewalOutcome) => void;
+  /** Hears what became of tokens that came for a connection which is gone. */
+  readonly onRevocation: (connection: Connection, revocation: Revocation) => void;
+  /** Keeps in mind what goes on behind the renewal, and never rejects. */
+  readonly track: (work: Promise<void>) => void;
 }
 
 /** How a renewal ended. `lost`: another one was first, or the connection is gone. */
@@ -106,12 +114,13 @@ async function ask(options: RenewalOptions, target: RenewalTarget, refreshToken:
  * store cannot take it at once: the provider may give no other.
  */
 async function commit(
-  { connections, sealer, now }: RenewalOptions,
+  options: RenewalOptions,
   lease: Lease,
   tokens: TokenResponse,
-  { defaultExpiresInS }: RenewalTarget,
+  target: RenewalTarget,
   sentAt: number,
 ): Promise<RenewalOutcome> {
+  const { connections, sealer, now } = options;
   const { connection } = lease;
   const seal = (token: Secret, column: Parameters<typeof connectionBinding>[1]) =>
     sealer.seal(token.reveal(), connectionBinding(connection, column));
@@ -121,14 +130,13 @@ async function commit(
     idToken: tokens.idToken && seal(tokens.idToken, "id_token"),
     scope: tokens.scope || undefined,
     obtainedAt: sentAt,
-    expiresAt: expiresAtFrom(tokens, defaultExpiresInS, sentAt),
+    expiresAt: expiresAtFrom(tokens, target.defaultExpiresInS, sentAt),
   };
   if (await untilStored(() => connections.commitRenewal(lease, renewed, now()))) return "renewed";
-  if (tokens.refreshToken !== undefined) {
-    const previous = seal(tokens.refreshToken, "previous_refresh_token");
-    await untilStored(() => connections.keepPreviousRefreshToken(lease, previous));
-  }
-  return "lost";
+  const late = await keepLateAnswer(options, lease, tokens.refreshToken);
+  if (late === "orphaned") options.track(revokeOrphans(options, connection, tokens, target));
+  if (typeof late === "string" || tokens.refreshToken === undefined) return "lost";
+  return attempt(options, late, target, tokens.refreshToken);
 }
 
 /** Another renewal may have been first; then its tokens count. Else one that lost against it may be the good one. */

@@ -1,11 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { RelayError } from "../errors.js";
+import { createPending } from "../pending.js";
 import type { Connection, Lease } from "./connection.js";
 import { type RenewableOptions, requireDue, requireNoWait, requireRenewable } from "./renewable.js";
 import { misconfigured, type RenewalOptions, type RenewalTarget, refreshUnavailable, renewLeased } from "./renewal.js";
 
 /** What renewing needs beside one renewal's own. */
-export interface RenewerOptions extends RenewalOptions, Pick<RenewableOptions, "endpointFor"> {
+export interface RenewerOptions extends Omit<RenewalOptions, "track">, Pick<RenewableOptions, "endpointFor"> {
   /** This process, different from every other one that shares the store. */
   readonly owner: string;
   /** Hears of what no renewal should end with: a store that cannot be used, a value that does not open, a fault. */
@@ -23,7 +24,7 @@ export interface Renewer {
   renew(connection: Connection): Promise<void>;
   /** Rejects as `renew()` would before the provider is asked; renews nothing, opens nothing. */
   requireRenewable(connection: Connection): Promise<void>;
-  /** Begins no more; resolves when what has begun is stored. */
+  /** Begins no more; resolves when what has begun is stored, or revoked. */
   close(): Promise<void>;
 }
 
@@ -43,6 +44,8 @@ const MISCONFIGURED_HOLD_MS = 30_000;
 
 /** One flight per connection; whoever comes meanwhile waits for it. */
 export function createRenewer(options: RenewerOptions): Renewer {
+  const pending = createPending();
+  const flying = { ...options, track: pending.track };
   const flights = new Map<string, Promise<void>>();
   /** Application and provider → until when. */
   const holds = new Map<string, number>();
@@ -57,7 +60,7 @@ export function createRenewer(options: RenewerOptions): Renewer {
     requireNotHeld(hold);
     holds.delete(hold);
     try {
-      await renewOnce(options, connection, closing.signal);
+      await renewOnce(flying, connection, closing.signal);
     } catch (error) {
       if (!(error instanceof RelayError) || error.cause !== undefined) options.onFault(error);
       const isHeld = error instanceof RelayError && error.reason === "PROVIDER_MISCONFIGURED";
@@ -81,6 +84,7 @@ export function createRenewer(options: RenewerOptions): Renewer {
     async close() {
       closing.abort();
       await Promise.allSettled(flights.values());
+      await pending.settled();
     },
   };
 }
@@ -89,7 +93,10 @@ function holdOf({ applicationId, providerName }: Connection): string {
   return `${applicationId} ${providerName}`;
 }
 
-async function renewOnce(options: RenewerOptions, connection: Connection, closing: AbortSignal): Promise<void> {
+/** A renewer's options, with what it adds. */
+type FlightOptions = RenewerOptions & RenewalOptions;
+
+async function renewOnce(options: FlightOptions, connection: Connection, closing: AbortSignal): Promise<void> {
   requireDue(connection, options.now());
   const target = await options.targetFor(connection);
   const leaveAt = options.now() + WAIT_MS;
@@ -108,7 +115,7 @@ async function renewOnce(options: RenewerOptions, connection: Connection, closin
 }
 
 /** Renews while the lease is kept: only an owner that is gone, or stands still, loses it. */
-async function renewExtended(options: RenewerOptions, lease: Lease, target: RenewalTarget): Promise<void> {
+async function renewExtended(options: RenewalOptions, lease: Lease, target: RenewalTarget): Promise<void> {
   const { connections } = options;
   const timer = setInterval(() => {
     // The next one is a second away; when none can be written, the lease ends as if the owner were gone.

@@ -1,15 +1,25 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, describe, expect, it } from "vitest";
+import { createBreaker } from "../../src/tokens/breaker.js";
 import type { Connection, ConnectionKey, Lease } from "../../src/tokens/connection.js";
+import { type RenewalOptions, type RenewalOutcome, renewLeased } from "../../src/tokens/renewal.js";
 import { postRest } from "../support/callers.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 
 let harness: Harness;
 afterEach(() => harness.close());
 
+/** What the provider gives, or does with a refresh token that comes twice. */
+interface Abandonment {
+  readonly graceMs?: number;
+  readonly leaseMs?: number;
+  readonly rotates?: boolean;
+  readonly endsReusedGrants?: boolean;
+}
+
 /** A user whose token has ended, and a lease on it whose owner is gone; `npm run chaos` makes such owners by the hundred. */
-async function abandon({ graceMs = 0, leaseMs = 0, rotates = true }) {
-  harness = await startHarness({ sandbox: { refreshGraceMs: graceMs } });
+async function abandon({ graceMs = 0, leaseMs = 0, rotates = true, endsReusedGrants = true }: Abandonment) {
+  harness = await startHarness({ sandbox: { refreshGraceMs: graceMs, endsReusedGrants } });
   const application = await harness.createApplication();
   await harness.putClient(application);
   const userId = randomUUID();
@@ -18,12 +28,12 @@ async function abandon({ graceMs = 0, leaseMs = 0, rotates = true }) {
   const key: ConnectionKey = { applicationId: application.id, userId, providerName: "sandbox" };
   const row = (await harness.store.connections.find(key)) as Connection;
   const lease = (await harness.store.connections.takeLease(row, "gone", leaseMs)) as Lease;
-  if (rotates) await refresh(refreshToken);
-  return { application, userId, key, row, lease };
+  if (rotates) expect((await refresh(refreshToken)).status).toBe(200);
+  return { application, userId, key, row, lease, refreshToken };
 }
 
-/** What the owner asked before it was gone. */
-async function refresh(refreshToken: string): Promise<void> {
+/** What an owner asks. */
+async function refresh(refreshToken: string): Promise<Response> {
   const { client_id, client_secret = "" } = harness.sandbox.client;
   const body = new URLSearchParams({
     grant_type: "refresh_token",
@@ -31,8 +41,48 @@ async function refresh(refreshToken: string): Promise<void> {
     client_id,
     client_secret,
   });
-  const answer = await fetch(`${harness.sandbox.origin}/oauth/token`, { method: "POST", body });
-  expect(answer.status).toBe(200);
+  return fetch(`${harness.sandbox.origin}/oauth/token`, { method: "POST", body });
+}
+
+/**
+ * The owner of the lease as a process that stands still once the provider has answered it: it goes on, and reads its
+ * answer, after `meanwhile`. Resolves to how its renewal ended.
+ */
+async function renewHalted({ lease }: { lease: Lease }, meanwhile: () => Promise<void>): Promise<RenewalOutcome> {
+  let outcome: RenewalOutcome | undefined;
+  let isFirst = true;
+  const options: RenewalOptions = {
+    ...harness,
+    connections: harness.store.connections,
+    breaker: createBreaker(),
+    now: Date.now,
+    random: Math.random,
+    async send(_target, request) {
+      const answer = await refresh(new URLSearchParams(request.body.toString()).get("refresh_token") ?? "");
+      const body = Buffer.from(await answer.arrayBuffer());
+      if (isFirst) await meanwhile();
+      isFirst = false;
+      return { statusCode: answer.status, body, retryAfter: "" };
+    },
+    onRenewal: (_connection, how) => (outcome = how),
+    onRevocation: () => expect.fail("nothing was deleted"),
+    track: (work) => void work,
+  };
+  await renewLeased(options, lease, {
+    connectionId: lease.connection.id,
+    tokenEndpoint: `${harness.sandbox.origin}/oauth/token`,
+    revocationEndpoint: undefined,
+    client: { clientId: harness.sandbox.client.client_id, clientSecret: undefined },
+    clientAuthentication: "none",
+    clientIdParameter: "client_id",
+    tokenRequestFormat: "form",
+    tokenParameters: {},
+    refreshParameters: {},
+    tokenResponseMember: undefined,
+    defaultExpiresInS: undefined,
+    allowPrivateNetwork: false,
+  });
+  return outcome as RenewalOutcome;
 }
 
 async function call({ application, userId }: { application: TestApplication; userId: string }) {
@@ -55,6 +105,51 @@ describe("a lease whose owner is gone", () => {
     expect(await call(abandoned)).toMatchObject({ errorType: "REAUTHORIZATION_REQUIRED" });
     const row = await harness.store.connections.find(abandoned.key);
     expect(row).toMatchObject({ state: "REAUTHORIZATION_REQUIRED", stateReason: "rotation_lost_suspected" });
+  });
+
+  it("brings the connection back when the owner only stood still, and its answer is the rotation that seemed lost", async () => {
+    const abandoned = await abandon({ rotates: false, endsReusedGrants: false });
+    const outcome = await renewHalted(abandoned, async () => {
+      expect(await call(abandoned)).toMatchObject({ errorType: "REAUTHORIZATION_REQUIRED" });
+    });
+    expect(outcome).toBe("renewed");
+    const row = await harness.store.connections.find(abandoned.key);
+    expect(row).toMatchObject({ state: "ACTIVE", stateReason: undefined, version: 3 });
+    expect(await call(abandoned)).toMatchObject({ pincStatus: "success" });
+  });
+
+  it("stays lost when the provider has ended what the owner that stood still was given", async () => {
+    const abandoned = await abandon({ rotates: false });
+    const outcome = await renewHalted(abandoned, async () => {
+      expect(await call(abandoned)).toMatchObject({ errorType: "REAUTHORIZATION_REQUIRED" });
+    });
+    expect(outcome).toBe("lost");
+    const row = await harness.store.connections.find(abandoned.key);
+    expect(row).toMatchObject({
+      state: "REAUTHORIZATION_REQUIRED",
+      stateReason: "rotation_lost_suspected",
+      version: 2,
+    });
+  });
+
+  it("leaves the tokens of the one who took over as they are when the owner only stood still", async () => {
+    const abandoned = await abandon({ rotates: false, graceMs: 30_000 });
+    const outcome = await renewHalted(abandoned, async () => {
+      expect(await call(abandoned)).toMatchObject({ pincStatus: "success" });
+    });
+    expect(outcome).toBe("lost");
+    expect(await harness.store.connections.find(abandoned.key)).toMatchObject({ version: 2, state: "ACTIVE" });
+  });
+
+  it("does not come back to a user who has connected again", async () => {
+    const abandoned = await abandon({ rotates: false, endsReusedGrants: false });
+    const outcome = await renewHalted(abandoned, async () => {
+      await call(abandoned);
+      await harness.connect(abandoned.application, abandoned.userId, { refreshToken: "of-the-new-connection" });
+    });
+    expect(outcome).toBe("lost");
+    expect(await harness.store.connections.find(abandoned.key)).toMatchObject({ version: 3, state: "ACTIVE" });
+    expect(await call(abandoned)).toMatchObject({ pincStatus: "success" });
   });
 
   it("is waited for until it ends", async () => {

@@ -43,14 +43,17 @@ export type CallResult = string;
 export interface WorldOptions {
   /** A provider with no grace ends a grant when a refresh token comes twice. */
   readonly graceMs?: number;
+  /** Whether it does, as by default, or only refuses that refresh token. */
+  readonly endsReusedGrants?: boolean;
   /** A file of its own in SQLite by default. */
   readonly database?: WorldDatabase;
 }
 
 /** Starts one, with nothing connected. */
-export async function startWorld(script: string, { graceMs = 0, database }: WorldOptions = {}): Promise<World> {
+export async function startWorld(script: string, options: WorldOptions = {}): Promise<World> {
+  const { graceMs = 0, endsReusedGrants = true, database } = options;
   const tokens = createTokenLog();
-  const sandbox = { refreshGraceMs: graceMs, holdTokenAnswer: tokens.hold, maxRequests: 1 };
+  const sandbox = { refreshGraceMs: graceMs, endsReusedGrants, holdTokenAnswer: tokens.hold, maxRequests: 1 };
   const env = database === undefined ? {} : { RELAY_DATABASE: database.url };
   const harness = await startHarness({ sandbox, env, onLogLine: () => {} });
   const application = await harness.createApplication();

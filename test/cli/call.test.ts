@@ -1,3 +1,4 @@
+import { createHmac } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -108,6 +109,18 @@ describe("relay call", () => {
       statusCode: 401,
       errorType: "INVALID_OAUTHID",
     });
+  });
+
+  it("sends a user's signature over every protocol, and explains with it", async () => {
+    const { call, privateKey } = await startRelay(["--caller-auth", "signed-user"]);
+    const signed = ["--user-signature", createHmac("sha256", privateKey).update("ada").digest("hex")];
+    for (const protocol of ["connect", "grpc", "grpc-web", "rest"]) {
+      const { exitCode } = await call("/me", [...signed, "--protocol", protocol]);
+      expect([protocol, exitCode]).toEqual([protocol, 0]);
+    }
+    expect((await call("/me")).stderr).toMatch(/^CALLER_NOT_ALLOWED: /);
+    expect((await call("/me", ["--user", "bob", ...signed])).stderr).toMatch(/^CALLER_NOT_ALLOWED: /);
+    expect(await call("/me", [...signed, "--explain"], { env: EXPLAIN_ENV })).toMatchObject({ exitCode: 0 });
   });
 
   it.each(["connect", "grpc", "grpc-web", "rest"])(

@@ -16,7 +16,7 @@ async function createDatabase(): Promise<TestDatabase> {
 /** A store in SQLite with one of everything that is copied. */
 async function filledFolder(): Promise<{ folder: CliFolder; publicKey: string }> {
   const folder = createFolder();
-  const { publicKey } = await folder.json(["app", "create", "Shop É"]);
+  const { publicKey } = await folder.json(["app", "create", "Shop É", "--allow-origin", "https://a.example"]);
   const at = ["--app", publicKey, "--provider", "github"];
   const client = JSON.stringify({ client_id: "id", client_secret: "canary-secret" });
   await folder.json(["client", "put", ...at], { input: client });
@@ -54,6 +54,7 @@ describe.skipIf(POSTGRES_URL === undefined)("relay db copy", () => {
     onTestFinished(() => void sqlite.close());
     const tokens = "SELECT access_token, refresh_token FROM connections";
     expect(await database.query(tokens)).toEqual(sqlite.prepare(tokens).all());
+    expect(await database.query("SELECT origin FROM application_origins")).toEqual([{ origin: "https://a.example" }]);
     expect(await folder.json(["key", "rotate"], { env })).toMatchObject({ resealed: 4, left: 0 });
   });
 

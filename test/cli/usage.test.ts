@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
-import { SETTINGS } from "../../src/config.js";
+import { SETTINGS } from "../../src/setting-list.js";
 import { createFolder } from "./run-relay.js";
 
 const COMMANDS = [

@@ -9,19 +9,60 @@ const PLAIN_URL = "providers/plain-url.ts";
 const URL_TEXT = "providers/url-text.ts";
 const HEADERS = "providers/headers.ts";
 const HTTP1 = "listener/hostile-http1";
+const TRANSFER_CODING = "regress/transfer-coding";
+const CLIENT_PLACES = "listener/client-places.ts";
+const CLIENT_CONNECTIONS = "server/client-connections";
 
 /** What a client may send, and who may send it. */
 export const REQUEST_GUARDS: readonly Guard[] = [
-  guard(
-    "host check",
-    "listener/request.ts",
-    ["return problem === undefined ? undefined :", "return true ? undefined :"],
-    HTTP1,
-  ),
+  guard("host check", "listener/request.ts", ["if (problem !== undefined) return {", "if (false) return {"], HTTP1),
   guard("header count", "listener/request.ts", ["if (rawHeaders.length > maxHeaders * 2) return TOO_MANY;", ""], HTTP1),
   guard("http version", "listener/request.ts", ["if (httpVersionMajor !== spoken) return VERSION;", ""], HTTP1),
   guard("raw packet in faults", "listener/client-error.ts", ["delete error.rawPacket;", ""], HTTP1),
   guard("connection limit", "listener/http1.ts", ["server.maxConnections = limits.maxConnections;", ""], HTTP1),
+  guard(
+    "origins of applications that are disabled",
+    "store/application-origins.ts",
+    ["WHERE origin = ? AND state = 'ACTIVE'", "WHERE origin = ?"],
+    "store/applications",
+  ),
+  guard(
+    "origins that an application lists no more",
+    "store/application-origins.ts",
+    ["remove.run(applicationId);", ""],
+    "store/applications",
+  ),
+  guard(
+    "one answer to a request that is found faulty late",
+    "listener/client-error.ts",
+    ["if (isAnswered(exchange?.response)) return void socket.destroySoon();", ""],
+    TRANSFER_CODING,
+  ),
+  guard(
+    "transfer coding",
+    "listener/request.ts",
+    ["spoken === 1 ? decideTransferCoding(rawHeaders) : undefined", "undefined"],
+    TRANSFER_CODING,
+  ),
+  guard("connections of one client", CLIENT_PLACES, ["if (count >= maxOfOne) {", "if (false) {"], CLIENT_CONNECTIONS),
+  guard(
+    "connections of one client: places come back",
+    CLIENT_PLACES,
+    ['socket.once("close", () => free(client));', ""],
+    CLIENT_CONNECTIONS,
+  ),
+  guard(
+    "connections of one client: but for trusted proxies",
+    "server.ts",
+    ["isTrustedProxy: createAddressMatcher(config.trustedProxies),", ""],
+    CLIENT_CONNECTIONS,
+  ),
+  guard(
+    "connections of one client: an IPv6 network is one",
+    "listener/client-network.ts",
+    ["groups.slice(0, NETWORK_GROUPS)", "groups"],
+    "listener/client-network",
+  ),
   guard(
     "headers timeout",
     "listener/await-protocol.ts",

@@ -72,6 +72,51 @@ export const SECRET_GUARDS: readonly Guard[] = [
     "store/lease",
   ),
   guard(
+    "renewal: a late answer never replaces a newer one",
+    "tokens/late-answer.ts",
+    [' && stateReason === "rotation_lost_suspected"', ""],
+    "chaos/renewal-short",
+  ),
+  guard(
+    "renewal: a late answer is proved before the connection lives again",
+    "tokens/renewal.ts",
+    [
+      "return attempt(options, late, target, tokens.refreshToken);",
+      'return (await connections.commitRenewal(late, renewed, now())) ? "renewed" : "lost";',
+    ],
+    "chaos/renewal-short",
+  ),
+  guard(
+    "renewal: tokens of a connection that is gone are revoked",
+    "tokens/renewal.ts",
+    ["options.track(revokeOrphans(options, connection, tokens, target));", ""],
+    "tokens/late-revocation",
+  ),
+  guard(
+    "renewal: no revocation under a connection that was made again",
+    "tokens/late-answer.ts",
+    ['if (current === undefined) return "orphaned";', 'if (current?.id !== connection.id) return "orphaned";'],
+    "tokens/late-revocation",
+  ),
+  guard(
+    "expiry: a clock that jumps ends nothing",
+    "tokens/expiry-sweep.ts",
+    ["if (isJump) steadySince = monotonic;", ""],
+    "tokens/expiry-sweep",
+  ),
+  guard(
+    "expiry: a clock that was just looked at first ends nothing",
+    "tokens/expiry-sweep.ts",
+    ["return monotonic - steadySince >= MARGIN_MS;", "return true;"],
+    "tokens/expiry-sweep",
+  ),
+  guard(
+    "expiry: what can be renewed is not ended",
+    "store/renewals.ts",
+    ["WHERE state = 'ACTIVE' AND refresh_token IS NULL AND expires_at < ?", "WHERE expires_at < ?"],
+    "store/lease",
+  ),
+  guard(
     "renewal: a refresh token of a malformed answer",
     "tokens/token-answer.ts",
     ["failed(refreshTokenFrom(members) ?? refreshTokenFrom(whole))", "failed()"],

@@ -1,7 +1,7 @@
 import { type DescEnum, type DescMessage, type DescService, type FileRegistry, hasOption } from "@bufbuild/protobuf";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import manifest from "../../package.json" with { type: "json" };
-import { SETTINGS } from "../../src/config.js";
+import { SETTINGS } from "../../src/setting-list.js";
 import { DETAILS, HEALTH_PATHS } from "./details.js";
 import { isRequired, operationFromMethod } from "./operation.js";
 import { envelopeSchemas } from "./rows.js";

@@ -7,6 +7,7 @@ import type { Upstream, UpstreamAnswer } from "../../src/upstream/request.js";
 const TARGET: RenewalTarget = {
   connectionId: "c",
   tokenEndpoint: "http://127.0.0.1:1/token",
+  revocationEndpoint: undefined,
   client: { clientId: "c", clientSecret: undefined },
   clientAuthentication: "none",
   clientIdParameter: "client_id",

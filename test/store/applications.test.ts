@@ -149,6 +149,26 @@ describe.each(STORES)("$name", ({ createBed }) => {
     });
   });
 
+  describe("listsOrigin(), of a change", () => {
+    const listed = (origin: string) => store.applications.listsOrigin(origin);
+
+    it("follows the list of an application, and its end", async () => {
+      const one = applicationForTest(sealer, { allowedOrigins: ["https://a.example", "https://a.example"] });
+      const other = applicationForTest(sealer, { allowedOrigins: ["https://a.example"] });
+      for (const created of [one, other]) await store.applications.create(created);
+      await store.applications.update(one.publicKey, { allowedOrigins: ["https://b.example"] }, NOW);
+      expect([await listed("https://a.example"), await listed("https://b.example")]).toEqual([true, true]);
+      await store.applications.update(other.publicKey, { allowedOrigins: [] }, NOW);
+      expect(await listed("https://a.example")).toBe(false);
+      await store.applications.update(one.publicKey, { name: "renamed", state: "DISABLED" }, NOW);
+      expect(await listed("https://b.example")).toBe(false);
+      await store.applications.update(one.publicKey, { state: "ACTIVE" }, NOW);
+      expect(await listed("https://b.example")).toBe(true);
+      await store.applications.delete(one.publicKey);
+      expect(await listed("https://b.example")).toBe(false);
+    });
+  });
+
   describe("list()", () => {
     it("lists in order of creation", async () => {
       for (const [name, createdAt] of [

@@ -79,12 +79,51 @@ describe.each(STORES)("$name", ({ createBed }) => {
       expect(await store.connections.find(read)).toMatchObject({ state: "REAUTHORIZATION_REQUIRED", version: 2 });
     });
 
+    it("lets a connection that was given up live again, for tokens that were renewed since", async () => {
+      const { quick, later } = await takeTwice();
+      await peer.connections.requireReauthorization(quick.connection, "rotation_lost_suspected", later);
+      const connection = (await store.connections.find(read)) as Connection;
+      expect(await store.connections.commitRenewal({ ...quick, connection }, tokens("proved"), later)).toBe(true);
+      const row = await peer.connections.find(read);
+      expect(row).toMatchObject({ state: "ACTIVE", stateReason: undefined, version: 3, leaseUntil: undefined });
+    });
+
     it("writes nothing over a connection that was made again and given up since", async () => {
       const { slow, later } = await takeTwice();
       const made = await peer.connections.put({ ...read, id: "made-again" }, later);
       await peer.connections.requireReauthorization(made, "invalid_grant", later);
       expect(await store.connections.commitRenewal(slow, tokens("slow"), later)).toBe(false);
       expect(await store.connections.find(read)).toMatchObject({ state: "REAUTHORIZATION_REQUIRED" });
+    });
+  });
+
+  describe("findExpired()", () => {
+    const connect = async (userId: string, expiresAt: number | undefined, refreshToken?: string) => {
+      const key = { ...read, userId };
+      const made = connectionForTest(sealer, key, { ...(refreshToken && { refresh_token: refreshToken }) });
+      return store.connections.put({ ...made, expiresAt }, NOW);
+    };
+    const found = async (endedBefore: number, limit = 10) =>
+      (await store.connections.findExpired(endedBefore, limit)).map(({ userId }) => userId);
+
+    it("finds what has ended and cannot be renewed, and nothing else, the oldest first", async () => {
+      await connect("second", 2000);
+      await connect("first", 1000);
+      await connect("last", 3000);
+      await connect("renewable", 1000, "r");
+      await connect("unknown", undefined);
+      const given = await connect("given up", 1000);
+      await store.connections.requireReauthorization(given, "invalid_grant", NOW);
+      expect(await found(3000)).toEqual(["first", "second"]);
+      expect(await found(3001, 1)).toEqual(["first"]);
+      expect(await found(1000)).toEqual([]);
+    });
+
+    it("finds nothing twice that was ended over it", async () => {
+      const ended = await connect("u2", 1000);
+      expect(await store.connections.requireReauthorization(ended, "expired", NOW)).toBe(true);
+      expect(await found(2000)).toEqual([]);
+      expect(await store.connections.find(ended)).toMatchObject({ stateReason: "expired" });
     });
   });
 

@@ -43,7 +43,7 @@ describe.skipIf(POSTGRES_URL === undefined)("migratePostgres()", () => {
       await store.ready();
       await store.close();
     }
-    expect(await database.query("SELECT id, version FROM relay_schema")).toEqual([{ id: "1", version: "4" }]);
+    expect(await database.query("SELECT id, version FROM relay_schema")).toEqual([{ id: "1", version: "6" }]);
   });
 
   it("applies only what is missing, all or nothing", async () => {
@@ -89,7 +89,9 @@ describe.skipIf(POSTGRES_URL === undefined)("migratePostgres()", () => {
        UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = current_schema()`,
     );
     expect(quoted.map(({ text }) => text).join()).toContain("user_id");
-    expect(quoted.filter(({ text }) => /_token|private_key_hash|secret|sealed|payload/.test(text))).toEqual([]);
+    // Whether there is a value may be asked, of rows that an index is to hold: that is quoted nowhere.
+    const asked = quoted.map(({ text }) => text.replace("(refresh_token IS NULL)", ""));
+    expect(asked.filter((text) => /_token|private_key_hash|secret|sealed|payload/.test(text))).toEqual([]);
   });
 });
 

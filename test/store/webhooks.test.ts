@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Application } from "../../src/applications/application.js";
 import { resealAll } from "../../src/store/reseal.js";
 import type { Store } from "../../src/store/store.js";
+import type { Connection } from "../../src/tokens/connection.js";
 import { createSealer } from "../../src/tokens/seal.js";
 import { Secret } from "../../src/tokens/secret.js";
 import { openWebhookSecret, sealWebhookSecret } from "../../src/webhooks/secret.js";
@@ -102,6 +103,24 @@ describe.each(STORES)("$name", ({ createBed }) => {
       await store.connections.delete(keyOf("a"), NOW + 1);
       expect(await store.connections.delete(keyOf("a"), NOW + 2)).toBeUndefined();
       expect(await store.webhooks.backlog(application.id)).toEqual({ waiting: 2, oldestAt: NOW });
+    });
+
+    it("tell that a connection which was given up lives again", async () => {
+      await put("ada");
+      await store.webhooks.finish(await claimOne(), NOW);
+      const row = async () => (await store.connections.find(keyOf("ada"))) as Connection;
+      await store.connections.requireReauthorization(await row(), "rotation_lost_suspected", NOW);
+      await store.webhooks.finish(await claimOne(), NOW);
+      // The second time it is a renewal like any other, of which nobody is told.
+      for (const _ of [1, 2]) {
+        const connection = await row();
+        const lease = { connection, owner: "o", previousRefreshToken: undefined, wasAbandoned: false };
+        expect(await store.connections.commitRenewal(lease, { ...connection, scope: "s" }, NOW)).toBe(true);
+      }
+      const event = await claimOne();
+      expect(event.type).toBe("connection.created");
+      await store.webhooks.finish(event, NOW);
+      expect(await claim()).toEqual([]);
     });
 
     it("tell once that a user must connect again", async () => {

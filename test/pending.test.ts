@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createPending } from "../../src/authorization/pending.js";
+import { createPending } from "../src/pending.js";
 
 describe("createPending()", () => {
   it("waits for what begins while it waits, and for what fails", async () => {
