@@ -100,7 +100,7 @@ export const REQUEST_GUARDS: readonly Guard[] = [
     ["const verdict = validateJson(text, LIMITS);", "const verdict = validateJson(text);"],
     "rest/description",
   ),
-  guard("UTF-8 check", DESCRIPTION, ["if (!isUtf8(text))", "if (false)"], "rest/description"),
+  guard("UTF-8 check", DESCRIPTION, ['if (verdict === "syntax" && !isUtf8(text))', "if (false)"], "rest/description"),
   guard("duplicate url key", DESCRIPTION, ["if (fields.has(field))", "if (false)"], "rest/description"),
   guard(
     "unknown field",
@@ -159,7 +159,7 @@ export const REQUEST_GUARDS: readonly Guard[] = [
   guard(
     "disabled application",
     "applications/require-caller.ts",
-    [' || application.state !== "ACTIVE"', ""],
+    ['application?.state === "ACTIVE"', "application !== undefined"],
     "protocols",
   ),
 
