@@ -5,16 +5,13 @@ import { createConsoleHandler } from "./admin/console-handler.js";
 import { loadAdminTokens } from "./admin/load-tokens.js";
 import { createAdminRpcHandler } from "./admin/rpc-handler.js";
 import { createAuditIds } from "./administration/audit-id.js";
-import type { CallParts } from "./call-parts.js";
-import type { Config } from "./config.js";
 import { createConnectionGauge } from "./connection-gauge.js";
 import { createClientAddress } from "./listener/client-address.js";
-import type { TlsMaterial } from "./listener/http1.js";
 import { type Listener, listen } from "./listener/listener.js";
-import type { Readiness } from "./listener/readiness.js";
 import { createRouter, type PathHandler } from "./listener/router.js";
 import { createMetricsHandler } from "./metrics-handler.js";
 import type { Parts } from "./parts.js";
+import type { Wiring } from "./wiring.js";
 
 const CLEARTEXT =
   "RELAY_ADMIN_LISTEN can be reached without TLS: set RELAY_TLS_CERT and RELAY_TLS_KEY, or let only a proxy with TLS reach it";
@@ -26,17 +23,12 @@ const LIMITS = { maxConnections: 200 };
  * Listens for operators, with TLS where the public port has it; undefined where that is switched off. Rejects with
  * AdminTokenFileError, or when the port is taken.
  */
-export async function listenForOperators(
-  config: Config,
-  parts: Parts,
-  calls: CallParts,
-  readiness: Readiness,
-  tls: TlsMaterial | undefined,
-): Promise<Listener | undefined> {
+export async function listenForOperators(wiring: Wiring): Promise<Listener | undefined> {
+  const { config, parts, readiness, tls } = wiring;
   const { adminListen } = config;
   if (adminListen === "off") return undefined;
   if (tls === undefined && !isLoopbackHost(adminListen.host)) parts.logger.warn(CLEARTEXT);
-  const handlers = await handlersFor(config, parts, calls, readiness);
+  const handlers = await handlersFor(wiring);
   return listen({
     host: adminListen.host,
     port: adminListen.port,
@@ -48,12 +40,7 @@ export async function listenForOperators(
 }
 
 /** What the administration port serves. Each of them asks `authenticate` who is there. */
-async function handlersFor(
-  config: Config,
-  parts: Parts,
-  calls: CallParts,
-  readiness: Readiness,
-): Promise<readonly PathHandler[]> {
+async function handlersFor({ config, parts, calls, readiness }: Wiring): Promise<readonly PathHandler[]> {
   const { store, sealer, catalog, providerFiles, authorization, self, log, logger } = parts;
   const { adminTokenFile: file, keyFileMustExist: mustExist, deadlineMs } = config;
   const onCreated = () => logger.info({ file }, "made a file with a new admin token");

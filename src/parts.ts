@@ -12,14 +12,13 @@ import { loadProviders } from "./providers/catalog.js";
 import type { ProviderCatalog } from "./providers/provider.js";
 import { type CallRecording, recordCalls } from "./record-calls.js";
 import { createRelayLog, type RelayLog } from "./relay/trace.js";
-import { createServiceMetrics, type ServiceMetrics } from "./service-metrics.js";
+import { createServiceMetrics, recordMetrics, type ServiceMetrics } from "./service-metrics.js";
 import { hasStore, openStore } from "./store/open-store.js";
 import type { Store } from "./store/store.js";
 import { verifyKeys } from "./store/verify-keys.js";
 import { createCallLog } from "./telemetry/call-log.js";
 import { createTracing } from "./telemetry/call-spans.js";
 import { describeError } from "./telemetry/log.js";
-import { countOf } from "./telemetry/metric.js";
 import { isSdkLoaded } from "./telemetry/span-context.js";
 import { createBreaker } from "./tokens/breaker.js";
 import { startExpirySweep } from "./tokens/expiry-sweep.js";
@@ -48,6 +47,9 @@ const NO_SDK = "RELAY_TRACES is on, but no OpenTelemetry SDK is loaded: docs/mon
 /** Of what a receiver of webhooks answers, in octets: nobody reads more of it than the status. */
 const MAX_RECEIVER_ANSWER_BYTES = 256 * 1024;
 
+/** What has to be closed again, to be done in reverse order. */
+export type Closers = Array<() => Promise<void> | void>;
+
 /** What every part of the service works with; made once. */
 export interface Parts {
   readonly store: Store;
@@ -75,11 +77,7 @@ export interface Parts {
  * Opens store and keys, and makes the way out. What has to be closed again, in reverse order, is added to `closers`, also
  * when this rejects half-way.
  */
-export async function openParts(
-  config: Config,
-  options: ServiceOptions,
-  closers: Array<() => Promise<void> | void>,
-): Promise<Parts> {
+export async function openParts(config: Config, options: ServiceOptions, closers: Closers): Promise<Parts> {
   const { catalog, files: providerFiles } = await loadProviders({
     paths: config.providers,
     allowLoopback: config.allowLoopback,
@@ -92,42 +90,53 @@ export async function openParts(
   const store = await openStore(config, metrics?.store);
   closers.push(() => store.close());
   await verifyKeys(store, sealer);
-  const selfAddresses: SelfAddress[] = [];
-  const wayOut = {
-    connectTimeoutMs: config.connectTimeoutMs,
-    reuse: config.upstreamReuse,
-    allowLoopback: config.allowLoopback,
-    selfAddresses: () => selfAddresses,
-    ...options.upstream,
-  };
-  const upstream = createUpstream({ ...wayOut, maxResponseBytes: config.maxResponseBytes });
-  const webhookUpstream = createUpstream({ ...wayOut, maxResponseBytes: MAX_RECEIVER_ANSWER_BYTES });
-  closers.push(async () => void (await Promise.all([upstream.close(), webhookUpstream.close()])));
+  const ways = waysOut(config, options, closers);
   const fault = faultLog(options.logger, metrics);
   const recording = recordCalls({ config, store, sealer, logger: options.logger, onFault: fault });
   closers.push(() => recording.close());
-  metrics?.addSource(() => [
-    countOf(
-      { name: "relay_call_records_dropped_total", help: "Calls that were not recorded, the store being slow or away." },
-      recording.records?.dropped ?? 0,
-    ),
-  ]);
+  metrics?.addSource(() => recordMetrics(recording.records));
   const log = relayLogFor(config, options.logger, { fault, metrics, recording });
-  const made = { store, sealer, catalog, providerFiles, upstream, metrics, log, logger: options.logger };
+  const made = { store, sealer, catalog, providerFiles, ...ways, metrics, log, logger: options.logger };
   const self = { publicUrl: config.publicUrl };
   const authorization = authorizationFor(made, () => self.publicUrl);
   const renewer = renewerFor(made);
-  const { connections } = store;
-  const sweep = startSweep({ connections, renewer, onFault: (error) => log.fault("sweep", error) });
-  closers.push(() => sweep.close());
+  startSweeps(made, renewer, closers);
+  return { ...made, recording, self, authorization, renewer };
+}
+
+function waysOut(
+  { connectTimeoutMs, upstreamReuse, allowLoopback, maxResponseBytes }: Config,
+  options: ServiceOptions,
+  closers: Closers,
+): Pick<Parts, "upstream" | "webhookUpstream" | "selfAddresses"> {
+  const selfAddresses: SelfAddress[] = [];
+  const shared = {
+    connectTimeoutMs,
+    reuse: upstreamReuse,
+    allowLoopback,
+    selfAddresses: () => selfAddresses,
+    ...options.upstream,
+  };
+  const upstream = createUpstream({ ...shared, maxResponseBytes });
+  const webhookUpstream = createUpstream({ ...shared, maxResponseBytes: MAX_RECEIVER_ANSWER_BYTES });
+  closers.push(async () => void (await Promise.all([upstream.close(), webhookUpstream.close()])));
+  return { upstream, webhookUpstream, selfAddresses };
+}
+
+/** What is looked after without a call: renewals that nobody ended, and connections that end with their token. */
+function startSweeps({ store: { connections }, log, logger }: Made, renewer: Renewer, closers: Closers): void {
+  const onFault = (error: unknown) => log.fault("sweep", error);
+  const sweep = startSweep({ connections, renewer, onFault });
   const expirySweep = startExpirySweep({
     connections,
     now: Date.now,
-    onEnded: ({ applicationId, providerName: provider }) => options.logger.info({ applicationId, provider }, "expired"),
-    onFault: (error) => log.fault("sweep", error),
+    onEnded: ({ applicationId, providerName: provider }) => logger.info({ applicationId, provider }, "expired"),
+    onFault,
   });
-  closers.push(() => expirySweep.close());
-  return { ...made, recording, webhookUpstream, self, authorization, renewer, selfAddresses };
+  closers.push(
+    () => sweep.close(),
+    () => expirySweep.close(),
+  );
 }
 
 type Made = Pick<Parts, "store" | "sealer" | "catalog" | "upstream" | "metrics" | "log" | "logger">;

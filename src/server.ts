@@ -2,17 +2,17 @@ import { readFile } from "node:fs/promises";
 import { RelayService } from "../gen/relay/v1/relay_pb.js";
 import { createAddressMatcher } from "./address-list.js";
 import { listenForOperators } from "./admin-port.js";
-import { type CallParts, createCallParts } from "./call-parts.js";
+import { createCallParts } from "./call-parts.js";
 import type { Config } from "./config.js";
 import { deliverWebhooks } from "./deliver-webhooks.js";
 import { createLane } from "./lane/lane.js";
 import { createClientAddress } from "./listener/client-address.js";
 import type { TlsMaterial } from "./listener/http1.js";
 import { type Listener, listen } from "./listener/listener.js";
-import { createReadiness, type Readiness } from "./listener/readiness.js";
+import { createReadiness } from "./listener/readiness.js";
 import { createRouter, type PathHandler } from "./listener/router.js";
 import { createPagesHandler } from "./pages/handler.js";
-import { openParts, type Parts, type ServiceOptions } from "./parts.js";
+import { type Closers, openParts, type Parts, type ServiceOptions } from "./parts.js";
 import { listenUrlFrom, publicUrlFrom } from "./public-url.js";
 import { createBudget } from "./relay/budget.js";
 import { createConnectionsHandler } from "./rest/connections-handler.js";
@@ -24,6 +24,7 @@ import { createRpcHandler } from "./rpc/handler.js";
 import { budgetMetrics, listenerMetrics } from "./service-metrics.js";
 import { probeKeys } from "./store/verify-keys.js";
 import type { Deliverer } from "./webhooks/deliverer.js";
+import type { Wiring } from "./wiring.js";
 
 /** A running service. */
 export interface Service {
@@ -46,17 +47,18 @@ const VISITS_PER_MINUTE = 300;
  * not open the store, a definition is malformed or the port is taken.
  */
 export async function startService(config: Config, options: ServiceOptions): Promise<Service> {
-  const closers: Array<() => Promise<void> | void> = [];
+  const closers: Closers = [];
   try {
     const parts = await openParts(config, options, closers);
     const readiness = createReadiness(probeFor(parts));
     const tls = await tlsFrom(config);
     const calls = createCallParts(parts);
-    const listener = await listenFor(config, parts, calls, readiness, tls, options);
+    const wiring = { config, parts, calls, readiness, tls };
+    const listener = await listenForClients(wiring, options);
     closers.push(() => listener.close(0));
     parts.metrics?.addSource(() => listenerMetrics(listener));
     // Always after the public port: workers that let the system choose share their ports by order (node:cluster).
-    const adminListener = await listenForOperators(config, parts, calls, readiness, tls);
+    const adminListener = await listenForOperators(wiring);
     const listeners = adminListener === undefined ? [listener] : [listener, adminListener];
     parts.selfAddresses.push(...listeners.map(({ address: { host, port } }) => ({ address: host, port })));
     parts.self.publicUrl = publicUrlFrom(config, { host: config.listen.host, port: listener.address.port });
@@ -64,7 +66,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     return {
       url: listenUrlFrom(config, listener.address),
       adminUrl: adminListener && listenUrlFrom(config, adminListener.address),
-      close: closeAll(listeners, deliverer, parts, readiness, closers),
+      close: closeAll(wiring, listeners, deliverer, closers),
     };
   } catch (error) {
     for (const close of closers.reverse()) await close();
@@ -80,19 +82,13 @@ function probeFor({ store, sealer }: Parts): () => Promise<void> {
   };
 }
 
-function listenFor(
-  config: Config,
-  parts: Parts,
-  calls: CallParts,
-  readiness: Readiness,
-  tls: TlsMaterial | undefined,
-  options: ServiceOptions,
-): Promise<Listener> {
+function listenForClients(wiring: Wiring, options: ServiceOptions): Promise<Listener> {
+  const { config, parts, readiness, tls } = wiring;
   return listen({
     host: config.listen.host,
     port: config.listen.port,
     tls,
-    handler: createRouter(handlersFor(config, parts, calls, readiness, options), readiness),
+    handler: createRouter(handlersFor(wiring, options), readiness),
     onFault: parts.log.fault,
     isTrustedProxy: createAddressMatcher(config.trustedProxies),
     limits: { maxClientConnections: config.maxClientConnections },
@@ -100,10 +96,7 @@ function listenFor(
 }
 
 function handlersFor(
-  config: Config,
-  parts: Parts,
-  { relay, rateLimiter }: CallParts,
-  readiness: Readiness,
+  { config, parts, calls: { relay, rateLimiter }, readiness }: Wiring,
   { lane = true }: ServiceOptions,
 ): readonly PathHandler[] {
   const { applications, lookups } = parts.store;
@@ -152,11 +145,10 @@ async function tlsFrom({ tlsCertFile, tlsKeyFile }: Config): Promise<TlsMaterial
 }
 
 function closeAll(
+  { parts: { renewer, authorization }, readiness }: Wiring,
   listeners: readonly Listener[],
   deliverer: Deliverer,
-  { renewer, authorization }: Parts,
-  readiness: Readiness,
-  closers: ReadonlyArray<() => Promise<void> | void>,
+  closers: Closers,
 ) {
   return async (graceMs: number, quietMs = 0) => {
     readiness.stop();

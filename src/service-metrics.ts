@@ -1,8 +1,9 @@
 import type { Config } from "./config.js";
 import type { Listener } from "./listener/listener.js";
 import { packageVersion } from "./package-version.js";
+import type { CallRecording } from "./record-calls.js";
 import type { Budget } from "./relay/budget.js";
-import { countsOf, gaugeOf, type Metric } from "./telemetry/metric.js";
+import { countOf, countsOf, gaugeOf, type Metric } from "./telemetry/metric.js";
 import { createMetrics, type Metrics } from "./telemetry/metrics.js";
 import { metricsOverWorkers } from "./workers/worker-metrics.js";
 
@@ -44,6 +45,15 @@ export function budgetMetrics(
       Object.entries(refusals).map(([reason, value]) => ({ labels: { reason }, value })),
     ),
   ];
+}
+
+/** Calls that no record was kept of; 0 where records are switched off. */
+export function recordMetrics(records: CallRecording["records"]): readonly Metric[] {
+  const dropped = {
+    name: "relay_call_records_dropped_total",
+    help: "Calls that were not recorded, the store being slow or away.",
+  };
+  return [countOf(dropped, records?.dropped ?? 0)];
 }
 
 /** TCP connections of clients. */

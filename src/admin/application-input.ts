@@ -12,7 +12,7 @@ import {
   parseRedirectUris,
 } from "../administration/application-fields.js";
 import type { CreateApplicationInput } from "../administration/create-application.js";
-import type { Application } from "../applications/application.js";
+import type { Application, ApplicationSettings } from "../applications/application.js";
 import type { Parsed } from "../applications/parsed.js";
 import { parsePublicKey } from "../applications/public-key.js";
 import { invalidArgument } from "./invalid-argument.js";
@@ -35,22 +35,23 @@ const READERS = {
     connectionCallsPerMinute: calls(connectionCallsPerMinute, "connection_calls_per_minute"),
   }),
   state: ({ state }) => ({ state: stateFrom(state) }),
-} as const satisfies Record<string, (message: ApplicationMessage) => Partial<Application>>;
-
-type Patch = Omit<CreateApplicationInput, "publicKey">;
+} as const satisfies Record<string, (message: ApplicationMessage) => Partial<ApplicationSettings>>;
 
 /** Fields of an application that an operator can write. */
 export const APPLICATION_FIELDS = Object.keys(READERS) as ReadonlyArray<keyof typeof READERS>;
 
 /** Reads fields of a message. Throws INVALID_ARGUMENT that names the field. */
-export function patchFrom(message: ApplicationMessage, fields: typeof APPLICATION_FIELDS): Partial<Patch> {
-  return Object.assign({}, ...fields.map((field) => READERS[field](message))) as Partial<Patch>;
+export function patchFrom(
+  message: ApplicationMessage,
+  fields: typeof APPLICATION_FIELDS,
+): Partial<ApplicationSettings> {
+  return Object.assign({}, ...fields.map((field) => READERS[field](message))) as Partial<ApplicationSettings>;
 }
 
 /** Reads a new application. Throws INVALID_ARGUMENT that names the field. */
 export function newApplicationFrom(message: ApplicationMessage): CreateApplicationInput {
   const publicKey = message.publicKey === "" ? undefined : value(parsePublicKey(message.publicKey), "public_key");
-  return { ...(patchFrom(message, APPLICATION_FIELDS) as Patch), publicKey };
+  return { ...(patchFrom(message, APPLICATION_FIELDS) as ApplicationSettings), publicKey };
 }
 
 function value(parsed: Parsed, field: string): string {

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Application } from "../applications/application.js";
+import type { Application, ApplicationSettings } from "../applications/application.js";
 import { createPrivateKey, sealPrivateKeyHash } from "../applications/private-key.js";
 import { createPublicKey } from "../applications/public-key.js";
 import type { Administration } from "./administration.js";
@@ -8,18 +8,7 @@ import { auditEntryFrom } from "./audit-entry.js";
 import { applicationResource } from "./resource.js";
 
 /** What an operator decides about a new application; a public key is made when none is given. */
-export interface CreateApplicationInput
-  extends Pick<
-    Application,
-    | "name"
-    | "callerAuth"
-    | "allowedOrigins"
-    | "allowedAddresses"
-    | "allowedRedirectUris"
-    | "callsPerMinute"
-    | "connectionCallsPerMinute"
-    | "state"
-  > {
+export interface CreateApplicationInput extends ApplicationSettings {
   readonly publicKey: string | undefined;
 }
 

@@ -30,22 +30,21 @@ export interface Application {
   readonly updatedAt: number;
 }
 
-/** The members of an application that an operator can change. */
-export type ApplicationPatch = Partial<
-  Pick<
-    Application,
-    | "name"
-    | "callerAuth"
-    | "allowedOrigins"
-    | "allowedAddresses"
-    | "allowedRedirectUris"
-    | "callsPerMinute"
-    | "connectionCallsPerMinute"
-    | "state"
-    | "captureUntil"
-    | "privateKeyHash"
-  >
+/** What an operator decides about an application when it is made, and may change afterwards. */
+export type ApplicationSettings = Pick<
+  Application,
+  | "name"
+  | "callerAuth"
+  | "allowedOrigins"
+  | "allowedAddresses"
+  | "allowedRedirectUris"
+  | "callsPerMinute"
+  | "connectionCallsPerMinute"
+  | "state"
 >;
+
+/** The members of an application that can be changed. */
+export type ApplicationPatch = Partial<ApplicationSettings & Pick<Application, "captureUntil" | "privateKeyHash">>;
 
 /** A page of applications, ordered by public key, byte for byte. */
 export interface ApplicationPage {

@@ -1,4 +1,4 @@
-import type { Application } from "../applications/application.js";
+import type { Application, ApplicationPatch } from "../applications/application.js";
 
 /** A row of `applications`. */
 export interface ApplicationRow {
@@ -55,6 +55,22 @@ export function rowFromApplication(application: Application): ApplicationRow {
     capture_until: application.captureUntil,
     created_at: application.createdAt,
     updated_at: application.updatedAt,
+  };
+}
+
+/** The columns of a patch; null for what stays. */
+export function columnsFromPatch(patch: ApplicationPatch) {
+  return {
+    name: patch.name ?? null,
+    private_key_hash: patch.privateKeyHash ?? null,
+    caller_auth: patch.callerAuth ?? null,
+    allowed_origins: patch.allowedOrigins ? JSON.stringify(patch.allowedOrigins) : null,
+    allowed_addresses: patch.allowedAddresses ? JSON.stringify(patch.allowedAddresses) : null,
+    allowed_redirect_uris: patch.allowedRedirectUris ? JSON.stringify(patch.allowedRedirectUris) : null,
+    calls_per_minute: patch.callsPerMinute ?? null,
+    connection_calls_per_minute: patch.connectionCallsPerMinute ?? null,
+    state: patch.state ?? null,
+    capture_until: patch.captureUntil ?? null,
   };
 }
 

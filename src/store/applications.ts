@@ -9,7 +9,7 @@ import {
 import type { AuditEntry } from "../audit.js";
 import { type ChangeOptions, requireCurrent } from "../change-options.js";
 import { type ApplicationOrigins, prepareApplicationOrigins } from "./application-origins.js";
-import { type ApplicationRow, applicationFromRow, rowFromApplication } from "./application-row.js";
+import { type ApplicationRow, applicationFromRow, columnsFromPatch, rowFromApplication } from "./application-row.js";
 import type { Attempt } from "./attempt.js";
 import { prepareWriteAudit, type WriteAudit } from "./audit-records.js";
 import type { CallsFile } from "./calls-file.js";
@@ -126,26 +126,10 @@ function prepareUpdate(
     const current = find(publicKey);
     if (current === undefined) return undefined;
     requireCurrent(options, current);
-    const row = statement.get({ ...parametersFrom(patch), public_key: publicKey, now }) as ApplicationRow;
+    const row = statement.get({ ...columnsFromPatch(patch), public_key: publicKey, now }) as ApplicationRow;
     if (patch.privateKeyHash !== undefined) deleteTickets.run(row.id);
     if (patch.allowedOrigins !== undefined) origins.write(row.id, patch.allowedOrigins);
     writeAudit(options.audit);
     return applicationFromRow(row);
-  };
-}
-
-/** Columns of the patch; null for what stays. */
-function parametersFrom(patch: ApplicationPatch): Record<string, unknown> {
-  return {
-    name: patch.name ?? null,
-    private_key_hash: patch.privateKeyHash ?? null,
-    caller_auth: patch.callerAuth ?? null,
-    allowed_origins: patch.allowedOrigins ? JSON.stringify(patch.allowedOrigins) : null,
-    allowed_addresses: patch.allowedAddresses ? JSON.stringify(patch.allowedAddresses) : null,
-    allowed_redirect_uris: patch.allowedRedirectUris ? JSON.stringify(patch.allowedRedirectUris) : null,
-    calls_per_minute: patch.callsPerMinute ?? null,
-    connection_calls_per_minute: patch.connectionCallsPerMinute ?? null,
-    state: patch.state ?? null,
-    capture_until: patch.captureUntil ?? null,
   };
 }

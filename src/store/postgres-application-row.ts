@@ -1,5 +1,5 @@
-import type { Application } from "../applications/application.js";
-import { type ApplicationRow, applicationFromRow, rowFromApplication } from "./application-row.js";
+import type { Application, ApplicationPatch } from "../applications/application.js";
+import { type ApplicationRow, applicationFromRow, columnsFromPatch, rowFromApplication } from "./application-row.js";
 
 /** The columns of `applications`. */
 export const APPLICATION_COLUMNS = `id, name, public_key, private_key_hash, caller_auth, allowed_origins,
@@ -21,4 +21,10 @@ export function applicationFromPostgres(row: PostgresApplicationRow): Applicatio
 export function postgresFromApplication(application: Application): PostgresApplicationRow {
   const row = rowFromApplication(application);
   return { ...row, name: Buffer.from(row.name), public_key: Buffer.from(row.public_key) };
+}
+
+/** The columns of a patch; null for what stays. */
+export function postgresFromPatch(patch: ApplicationPatch) {
+  const columns = columnsFromPatch(patch);
+  return { ...columns, name: columns.name === null ? null : Buffer.from(columns.name) };
 }

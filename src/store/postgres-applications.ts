@@ -14,6 +14,7 @@ import {
   applicationFromPostgres,
   type PostgresApplicationRow,
   postgresFromApplication,
+  postgresFromPatch,
 } from "./postgres-application-row.js";
 import { writeAudit } from "./postgres-audit-records.js";
 import { deleteApplication } from "./postgres-delete-application.js";
@@ -119,26 +120,11 @@ async function update(
   options: ChangeOptions<Application>,
 ): Promise<Application | undefined> {
   await requireCurrentApplication(queries, publicKey, options);
-  const row = await queries.first(UPDATE, { ...parametersFrom(patch), public_key: Buffer.from(publicKey), now });
+  const columns = { ...postgresFromPatch(patch), public_key: Buffer.from(publicKey), now };
+  const row = await queries.first(UPDATE, columns);
   if (row === undefined) return undefined;
   if (patch.privateKeyHash !== undefined) await queries.run(DELETE_TICKETS, { id: row.id });
   if (patch.allowedOrigins !== undefined) await writeOrigins(queries, row.id, patch.allowedOrigins);
   await writeAudit(queries, options.audit);
   return applicationFromPostgres(row);
-}
-
-/** Columns of the patch; null for what stays. */
-function parametersFrom(patch: ApplicationPatch): Record<string, unknown> {
-  return {
-    name: patch.name === undefined ? null : Buffer.from(patch.name),
-    private_key_hash: patch.privateKeyHash ?? null,
-    caller_auth: patch.callerAuth ?? null,
-    allowed_origins: patch.allowedOrigins ? JSON.stringify(patch.allowedOrigins) : null,
-    allowed_addresses: patch.allowedAddresses ? JSON.stringify(patch.allowedAddresses) : null,
-    allowed_redirect_uris: patch.allowedRedirectUris ? JSON.stringify(patch.allowedRedirectUris) : null,
-    calls_per_minute: patch.callsPerMinute ?? null,
-    connection_calls_per_minute: patch.connectionCallsPerMinute ?? null,
-    state: patch.state ?? null,
-    capture_until: patch.captureUntil ?? null,
-  };
 }
