@@ -56,7 +56,7 @@ async function answerCall(
   const { form } = head;
   const startedAt = performance.now();
   const memory = options.budget.open();
-  memory.onEvicted = () => response.destroy();
+  memory.whenEvicted(() => response.destroy());
   const signal = watchCaller(response, memory);
   const reading = await readMessage(request, form === "grpc", options.maxRequestBytes, memory, signal);
   if (reading === undefined) return;

@@ -14,8 +14,14 @@ const READING_PER_CALL = 4;
 
 /** One call's share of the budget, from its first byte until its answer has left. */
 export interface Reservation {
-  /** Called when it has to end before its end: it holds nothing any more. */
-  onEvicted: (() => void) | undefined;
+  /**
+   * Has a function called, in place of the one before, when it has to end before its end: it holds nothing any more.
+   *
+   * A method, since V8 takes a function that is written where a property is assigned for one that stays, and makes it
+   * among the old objects: all that it can reach, the whole request, would be copied there and kept until the next full
+   * collection.
+   */
+  whenEvicted(listener: () => void): void;
   /** Counts bytes that the call holds from now on. False, with nothing counted, when the budget has no room for them. */
   reserve(bytes: number): boolean;
   /** Takes bytes back that turned out not to be held. */
@@ -121,15 +127,19 @@ class Account {
 
 /** A reservation. A class, since every call has one: one object, no closures. */
 class Share implements Reservation, Links<Share> {
-  onEvicted: (() => void) | undefined;
   previous: Share | undefined;
   next: Share | undefined;
   held = 0;
   readonly #account: Account;
   #state: "reading" | "inFlight" | "released" = "reading";
+  #onEvicted: (() => void) | undefined;
 
   constructor(account: Account) {
     this.#account = account;
+  }
+
+  whenEvicted(listener: () => void): void {
+    this.#onEvicted = listener;
   }
 
   reserve(bytes: number): boolean {
@@ -163,7 +173,7 @@ class Share implements Reservation, Links<Share> {
 
   evict(): void {
     this.release();
-    this.onEvicted?.();
+    this.#onEvicted?.();
   }
 }
 

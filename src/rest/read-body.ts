@@ -23,7 +23,7 @@ export function readBody(
     let chunks = createChunks();
     let length = 0;
     const left = { handleEvent: () => reject(cutShort(signal.reason)) };
-    memory.onEvicted = () => refuse(overloaded());
+    memory.whenEvicted(() => refuse(overloaded()));
     signal.addEventListener("abort", left);
     request.on("data", (chunk: Buffer) => {
       length += chunk.length;

@@ -35,7 +35,7 @@ async function answerStream(options: StreamHandlerOptions, exchange: Exchange): 
     await answerRow(options, exchange, options.relay.refuse(origin, error));
     return;
   }
-  call.memory.onEvicted = () => cut(response);
+  call.memory.whenEvicted(() => cut(response));
   leaveToHandler(response);
   for await (const part of options.relay.stream(call)) {
     // Leaving the loop lets the provider's socket go.

@@ -73,7 +73,7 @@ async function answer(
     // connect-node waits for it before it writes on, and over HTTP/2 nothing else tells it that the caller is gone.
     response.emit("drain");
   });
-  memory.onEvicted = () => response.destroy();
+  memory.whenEvicted(() => response.destroy());
   // Watch of the health service and reflection last, and hold nothing worth counting.
   if (!takesOneMessage(handler)) memory.release();
   else if (handler.method.methodKind !== "unary") leaveToHandler(response);

@@ -35,7 +35,7 @@ describe("createBudget()", () => {
     const gone: string[] = [];
     const open = (name: string, bytes: number) => {
       const reservation = budget.open();
-      reservation.onEvicted = () => gone.push(name);
+      reservation.whenEvicted(() => void gone.push(name));
       expect(reservation.reserve(bytes)).toBe(true);
       return reservation;
     };
