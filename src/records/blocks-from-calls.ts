@@ -1,5 +1,4 @@
-import { type CallBlock, createCallBlock } from "./call-block.js";
-import type { StoredCall } from "./stored-call.js";
+import { type CallBlock, type CallRow, createCallBlock } from "./call-block.js";
 
 /**
  * Puts calls of any applications into blocks, in order. Pure. Blocks are to be written list by list: in each, every
@@ -7,7 +6,7 @@ import type { StoredCall } from "./stored-call.js";
  *
  * @param maxBlock most calls of one block.
  */
-export function blocksFromCalls(calls: readonly StoredCall[], maxBlock: number): CallBlock[][] {
+export function blocksFromCalls(calls: readonly CallRow[], maxBlock: number): CallBlock[][] {
   const lists: CallBlock[][] = [];
   for (const [applicationId, own] of groupedByApplication(calls)) {
     for (let from = 0; from < own.length; from += maxBlock) {
@@ -19,8 +18,8 @@ export function blocksFromCalls(calls: readonly StoredCall[], maxBlock: number):
   return lists;
 }
 
-function groupedByApplication(calls: readonly StoredCall[]): Map<string, StoredCall[]> {
-  const groups = new Map<string, StoredCall[]>();
+function groupedByApplication(calls: readonly CallRow[]): Map<string, CallRow[]> {
+  const groups = new Map<string, CallRow[]>();
   for (const call of calls) {
     const group = groups.get(call.applicationId);
     if (group === undefined) groups.set(call.applicationId, [call]);

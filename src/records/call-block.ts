@@ -34,21 +34,36 @@ const MEMBERS = [
   "isCaptured",
 ] as const satisfies ReadonlyArray<keyof StoredCall>;
 
+const HEAD = JSON.stringify(MEMBERS);
+
+/** A call as it waits to be written: one short text instead of twenty values, which the collector would have to move. */
+export interface CallRow {
+  readonly applicationId: string;
+  readonly startedAt: number;
+  readonly text: string;
+}
+
+/** The row of a call. Pure. */
+export function rowFromCall(call: StoredCall): CallRow {
+  return { applicationId: call.applicationId, startedAt: call.startedAt, text: JSON.stringify(valuesOf(call)) };
+}
+
 /**
  * Puts calls of one application together. Pure.
  *
  * JSON, with the names of the members once before all calls: less than half of the size that an object for each would
  * take, and a reader of another version still knows which member is which.
  */
-export function createCallBlock(applicationId: string, calls: readonly StoredCall[]): CallBlock {
+export function createCallBlock(applicationId: string, rows: readonly CallRow[]): CallBlock {
   let firstAt = Number.POSITIVE_INFINITY;
   let lastAt = 0;
-  for (const { startedAt } of calls) {
+  let calls = `[${HEAD}`;
+  for (const { startedAt, text } of rows) {
     firstAt = Math.min(firstAt, startedAt);
     lastAt = Math.max(lastAt, startedAt);
+    calls += `,${text}`;
   }
-  const text = JSON.stringify([MEMBERS, ...calls.map(rowFrom)]);
-  return { applicationId, count: calls.length, firstAt, lastAt, calls: text };
+  return { applicationId, count: rows.length, firstAt, lastAt, calls: `${calls}]` };
 }
 
 /** The calls of a block. Pure. Throws for a text that is none. */
@@ -59,7 +74,7 @@ export function callsFromBlock({ applicationId, calls }: Pick<CallBlock, "applic
 }
 
 /** Absent members are null in JSON. */
-function rowFrom(call: StoredCall): unknown[] {
+function valuesOf(call: StoredCall): unknown[] {
   return [
     call.callId,
     call.startedAt,

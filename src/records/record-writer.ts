@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { blocksFromCalls } from "./blocks-from-calls.js";
+import { type CallRow, rowFromCall } from "./call-block.js";
 import type { CallStore } from "./call-store.js";
 import type { StoredCall } from "./stored-call.js";
 import { within } from "./within.js";
@@ -15,7 +16,7 @@ export interface RecordWriterOptions {
 
 /** Records calls beside serving them. */
 export interface RecordWriter {
-  /** Takes a call in, in a fraction of a microsecond; drops it when too many wait. Never throws. */
+  /** Takes a call in, in a microsecond; drops it when too many wait. Never throws. */
   add(call: StoredCall): void;
   /** Calls that were not recorded, since the start. */
   readonly dropped: number;
@@ -46,7 +47,7 @@ class Writer implements RecordWriter {
   dropped = 0;
   readonly #options: RecordWriterOptions;
   readonly #maxBlock: number;
-  #waiting: StoredCall[] = [];
+  #waiting: CallRow[] = [];
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> | undefined;
   #unreported = 0;
@@ -63,7 +64,7 @@ class Writer implements RecordWriter {
       this.#drop(1);
       return;
     }
-    this.#waiting.push(call);
+    this.#waiting.push(rowFromCall(call));
     if (this.#waiting.length === BATCH) this.#arm(0);
     else this.#timer ??= setTimeout(this.#write, MAX_WAIT_MS).unref();
   }
@@ -103,7 +104,7 @@ class Writer implements RecordWriter {
     }
   }
 
-  async #writeBatch(calls: readonly StoredCall[]): Promise<void> {
+  async #writeBatch(calls: readonly CallRow[]): Promise<void> {
     const { calls: store, maxCalls } = this.#options;
     let left = calls.length;
     try {

@@ -98,14 +98,15 @@ export function createCallTrace(origin: CallOrigin, spans?: CallSpans): CallTrac
 }
 
 /**
- * The time that passes until what `token` gives settles is the wait for a token; the time of a second wait is added. There
- * is no wait when it gives no promise.
+ * The time that passes until what `token` gives settles is the wait for a token; the time of a second wait is added. It is
+ * 0 when that is no promise.
  */
 export function notingToken<T>(trace: CallTrace, token: () => T | Promise<T>): T | Promise<T> {
   trace.spans?.beginToken();
   try {
     const given = token();
     if (given instanceof Promise) return notingWait(trace, given);
+    trace.tokenMs ??= 0;
     trace.spans?.endToken(undefined);
     return given;
   } catch (error) {

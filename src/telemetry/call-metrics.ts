@@ -45,15 +45,20 @@ const MAX_PROVIDERS = 1000;
 
 interface ProviderFigures {
   readonly ends: Map<string, End>;
+  /** Calls mostly end like the one before. */
+  lastEnd: End;
   readonly whole: Observations;
   readonly provider: Observations;
   readonly own: Observations;
 }
 
 interface End {
-  readonly labels: Readonly<Record<string, string>>;
+  readonly labels: Readonly<Record<"provider" | "surface" | "status_class" | "error_type", string>>;
   value: number;
 }
+
+/** What no call ends like. */
+const NO_END: End = { labels: { provider: "", surface: "", status_class: "", error_type: "" }, value: 0 };
 
 /** Nothing counted yet. Two look-ups for each call; labels are names of the catalogue and of the contract alone. */
 export function createCallMetrics(): CallMetrics {
@@ -104,6 +109,7 @@ function figuresOf(providers: Map<string, ProviderFigures>, name: string): Provi
   if (known !== undefined) return known;
   const made: ProviderFigures = {
     ends: new Map(),
+    lastEnd: NO_END,
     whole: createObservations(WHOLE),
     provider: createObservations(PROVIDER),
     own: createObservations(OWN),
@@ -112,13 +118,15 @@ function figuresOf(providers: Map<string, ProviderFigures>, name: string): Provi
   return made;
 }
 
-function endOf({ ends }: ProviderFigures, provider: string, { surface, status, errorType }: CallRecord): End {
+function endOf(figures: ProviderFigures, provider: string, { surface, status, errorType = NONE }: CallRecord): End {
   const statusClass = STATUS_CLASSES[Math.floor(status / 100)] ?? OTHER;
+  const { labels: last } = figures.lastEnd;
+  if (last.surface === surface && last.status_class === statusClass && last.error_type === errorType)
+    return figures.lastEnd;
   const key = `${surface} ${statusClass} ${errorType}`;
-  const known = ends.get(key);
-  if (known !== undefined) return known;
-  const labels = { provider, surface, status_class: statusClass, error_type: errorType ?? NONE };
-  const made = { labels, value: 0 };
-  ends.set(key, made);
-  return made;
+  const labels = { provider, surface, status_class: statusClass, error_type: errorType };
+  const end = figures.ends.get(key) ?? { labels, value: 0 };
+  figures.ends.set(key, end);
+  figures.lastEnd = end;
+  return end;
 }

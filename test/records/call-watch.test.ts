@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { createCallBlock } from "../../src/records/call-block.js";
+import { createCallBlock, rowFromCall } from "../../src/records/call-block.js";
 import type { StoredBlock } from "../../src/records/call-store.js";
 import { type CallWatch, createCallWatch } from "../../src/records/call-watch.js";
 import type { StoredCall } from "../../src/records/stored-call.js";
@@ -37,7 +37,7 @@ afterEach(() => {
 /** Writes a block of calls with these statuses. */
 function write(...statuses: readonly number[]) {
   const calls = statuses.map((status) => storedCallForTest("a", 1, { status }));
-  blocks.push({ ...createCallBlock("a", calls), sequence: blocks.length + 1 });
+  blocks.push({ ...createCallBlock("a", calls.map(rowFromCall)), sequence: blocks.length + 1 });
 }
 
 async function open(isWanted: (call: StoredCall) => boolean = () => true) {

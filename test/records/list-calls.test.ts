@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createCallBlock } from "../../src/records/call-block.js";
+import { createCallBlock, rowFromCall } from "../../src/records/call-block.js";
 import type { BlockFilter, StoredBlock } from "../../src/records/call-store.js";
 import { type CallFilter, type CallPosition, listCalls } from "../../src/records/list-calls.js";
 import { storedCallForTest } from "./call-for-test.js";
@@ -16,7 +16,7 @@ function storeOf(...counts: readonly number[]) {
       const provider = number % 2 === 0 ? "slack" : "github";
       return storedCallForTest("a", number, { status: number, errorType, provider });
     });
-    return { ...createCallBlock("a", calls), sequence: at + 1 };
+    return { ...createCallBlock("a", calls.map(rowFromCall)), sequence: at + 1 };
   });
   return {
     list: async ({ beforeSequence = Number.POSITIVE_INFINITY, limit }: BlockFilter) =>

@@ -1,7 +1,7 @@
 import { existsSync, statSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Application } from "../../src/applications/application.js";
-import { callsFromBlock, createCallBlock } from "../../src/records/call-block.js";
+import { callsFromBlock, createCallBlock, rowFromCall } from "../../src/records/call-block.js";
 import type { StoredBlock } from "../../src/records/call-store.js";
 import type { Store } from "../../src/store/store.js";
 import { storedCallForTest } from "../records/call-for-test.js";
@@ -33,7 +33,7 @@ describe.each(STORES)("$name", ({ createBed }) => {
   /** A block of calls that began a millisecond after each other. */
   function block(count: number, firstAt = NOW, { id } = application) {
     const calls = Array.from({ length: count }, (_, index) => storedCallForTest(id, firstAt + index));
-    return createCallBlock(id, calls);
+    return createCallBlock(id, calls.map(rowFromCall));
   }
 
   const listed = (applicationId: string | undefined = undefined, more: object = {}) =>
@@ -118,7 +118,7 @@ describe.each(STORES)("$name", ({ createBed }) => {
   it("finds the block of a call, also of one that lasted for hours", async () => {
     const hours = 20 * 3_600_000;
     const calls = [storedCallForTest(application.id, NOW - hours), storedCallForTest(application.id, NOW + 5)];
-    await store.calls.append([createCallBlock(application.id, calls), block(3)], MANY);
+    await store.calls.append([createCallBlock(application.id, calls.map(rowFromCall)), block(3)], MANY);
     for (const { callId, startedAt } of calls) {
       expect((await store.calls.findBlock(callId, startedAt))?.count).toBe(2);
     }
@@ -194,7 +194,10 @@ describe("the file of calls", () => {
     expect(existsSync(file)).toBe(false);
     const other = folder.raw();
     const before = other.pragma("data_version", { simple: true });
-    await store.calls.append([createCallBlock(application.id, [storedCallForTest(application.id, NOW)])], MANY);
+    await store.calls.append(
+      [createCallBlock(application.id, [rowFromCall(storedCallForTest(application.id, NOW))])],
+      MANY,
+    );
     expect(other.pragma("data_version", { simple: true })).toBe(before);
     expect(statSync(file).mode & 0o777).toBe(0o600);
     folder.remove();
@@ -206,7 +209,7 @@ describe("the file of calls", () => {
     const store = folder.open();
     const application = applicationForTest(sealer);
     await store.applications.create(application);
-    const block = createCallBlock(application.id, [storedCallForTest(application.id, NOW)]);
+    const block = createCallBlock(application.id, [rowFromCall(storedCallForTest(application.id, NOW))]);
     await expect(store.calls.append([block], MANY)).rejects.toThrow(/relay\.db-calls: is not a SQLite database/);
     expect(await store.applications.findByPublicKey(application.publicKey)).toBeDefined();
     folder.remove();
@@ -218,7 +221,7 @@ describe("the file of calls", () => {
     const application = applicationForTest(sealer);
     await store.applications.create(application);
     store.close();
-    const block = createCallBlock(application.id, [storedCallForTest(application.id, NOW)]);
+    const block = createCallBlock(application.id, [rowFromCall(storedCallForTest(application.id, NOW))]);
     await expect(store.calls.append([block], MANY)).rejects.toThrow();
     expect(existsSync(`${folder.path}-calls`)).toBe(false);
     folder.remove();
