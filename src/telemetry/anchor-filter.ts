@@ -1,3 +1,5 @@
+import { endianness } from "node:os";
+
 /** Tells where some texts cannot be, in far less time than it takes to look for them. */
 export interface AnchorFilter {
   /** Whether any of them may be in there; false is certain. */
@@ -25,13 +27,12 @@ export function createAnchorFilter(texts: readonly string[]): AnchorFilter | und
   if (texts.length === 0 || shortest < MIN_LENGTH) return undefined;
   const step = Math.min(MAX_STEP, shortest - GRAM + 1);
   const table = tableOf(texts, step);
+  // Whole words are read, so bytes are stepped over by words; a smaller step than can be taken misses nothing.
+  const wordStep = Math.floor(step / GRAM);
   return {
     mayBeInBytes(input) {
-      for (let at = 0; at + GRAM <= input.length; at += step) {
-        const low = (input[at] as number) | ((input[at + 1] as number) << 8);
-        const gram = low | ((input[at + 2] as number) << 16) | ((input[at + 3] as number) << 24);
-        if (isIn(table, gram)) return true;
-      }
+      const words = wordsOf(input);
+      for (let at = 0; at < words.length; at += wordStep) if (isIn(table, gramFrom(words[at] as number))) return true;
       return false;
     },
     mayBeInText(input) {
@@ -42,33 +43,64 @@ export function createAnchorFilter(texts: readonly string[]): AnchorFilter | und
   };
 }
 
-/** An open hash table; 0, which no piece of a text is, marks an empty place. */
-function tableOf(texts: readonly string[], step: number): Int32Array {
-  const table = new Int32Array(2 ** Math.ceil(Math.log2(2 * step * texts.length)));
-  for (const text of texts) {
-    for (let at = 0; at < step; at++) {
-      const gram = gramOf(text, at);
-      let place = placeOf(gram, table);
-      while (table[place] !== 0 && table[place] !== gram) place = (place + 1) & (table.length - 1);
-      table[place] = gram;
-    }
-  }
+/** The words of four bytes that stand at addresses that a processor reads them from; up to three bytes before are left out. */
+function wordsOf({ buffer, byteOffset, byteLength }: Uint8Array): Int32Array {
+  const start = Math.ceil(byteOffset / GRAM) * GRAM;
+  const count = Math.floor((byteOffset + byteLength - start) / GRAM);
+  return count > 0 ? new Int32Array(buffer, start, count) : NO_WORDS;
+}
+
+const NO_WORDS = new Int32Array();
+
+/** Of a word as this processor reads it, its first byte lowest. */
+const gramFrom: (word: number) => number =
+  endianness() === "LE"
+    ? (word) => word
+    : (word) => (word >>> 24) | ((word >>> 8) & 0xff00) | ((word << 8) & 0xff0000) | (word << 24);
+
+/** Pieces of texts, and a bit for each hash of one: nearly everything else is told by a bit that is not set. */
+interface Table {
+  readonly bits: Int32Array;
+  /** An open hash table; 0, which no piece of a text is, marks an empty place. */
+  readonly grams: Int32Array;
+}
+
+/** Bits for each piece: one in as many of the others finds one set. */
+const BITS_PER_GRAM = 32;
+
+function tableOf(texts: readonly string[], step: number): Table {
+  const places = 2 ** Math.ceil(Math.log2(2 * step * texts.length));
+  const table = { bits: new Int32Array(places * (BITS_PER_GRAM / 64)), grams: new Int32Array(places) };
+  for (const text of texts) for (let at = 0; at < step; at++) keep(table, gramOf(text, at));
   return table;
 }
 
-function isIn(table: Int32Array, gram: number): boolean {
-  let place = placeOf(gram, table);
-  for (let kept = table[place]; kept !== 0; kept = table[place]) {
+function keep({ bits, grams }: Table, gram: number): void {
+  const hash = hashOf(gram);
+  const word = (hash >>> 5) & (bits.length - 1);
+  bits[word] = (bits[word] as number) | (1 << (hash & 31));
+  let place = hash & (grams.length - 1);
+  while (grams[place] !== 0 && grams[place] !== gram) place = (place + 1) & (grams.length - 1);
+  grams[place] = gram;
+}
+
+function isIn({ bits, grams }: Table, gram: number): boolean {
+  const hash = hashOf(gram);
+  if (((bits[(hash >>> 5) & (bits.length - 1)] as number) & (1 << (hash & 31))) === 0) return false;
+  let place = hash & (grams.length - 1);
+  for (let kept = grams[place]; kept !== 0; kept = grams[place]) {
     if (kept === gram) return true;
-    place = (place + 1) & (table.length - 1);
+    place = (place + 1) & (grams.length - 1);
   }
   return false;
 }
 
-/** Four bytes of zero are no piece of a text, but may be in an input: they meet an empty place or another entry. */
-function placeOf(gram: number, table: Int32Array): number {
-  // Knuth's multiplicative hash: the upper bits depend on all of the gram.
-  return (Math.imul(gram, 0x9e3779b1) >>> 16) & (table.length - 1);
+/**
+ * Knuth's multiplicative hash: the upper bits depend on all of the gram. Four bytes of zero are no piece of a text, but
+ * may be in an input: they meet an empty place or another entry.
+ */
+function hashOf(gram: number): number {
+  return Math.imul(gram, 0x9e3779b1) >>> 12;
 }
 
 /** Of characters outside ASCII bits run together, which at most makes a piece look like one that is looked for. */

@@ -18,7 +18,10 @@ describe("createAnchorFilter()", () => {
       for (const tail of ["", ".", "....................."]) {
         const input = `${".".repeat(lead)}${cut}${tail}`;
         expect(filter.mayBeInText(input), input).toBe(true);
-        expect(filter.mayBeInBytes(Buffer.from(input)), input).toBe(true);
+        for (const offset of [0, 1, 2, 3]) {
+          const bytes = Buffer.from(" ".repeat(offset) + input).subarray(offset);
+          expect(filter.mayBeInBytes(bytes), `${offset} ${input}`).toBe(true);
+        }
       }
     }
   });
