@@ -3,7 +3,7 @@ import type { ContentKind } from "./processes/content.js";
 /** How a point's calls are made. */
 export type Wire = "json" | "grpc" | "connect" | "connect-json";
 
-/** Who can be measured: the relay, with a store of either size, and what it is compared with. */
+/** Who can be measured: the relay, with a store of either size or kind, and what it is compared with. */
 export type SubjectName =
   | "bare"
   | "fastify"
@@ -12,6 +12,7 @@ export type SubjectName =
   | "relay"
   | "relay-quiet"
   | "relay-traced"
+  | "relay-postgres"
   | "relay-million"
   | "direct";
 
@@ -68,6 +69,10 @@ export const POINTS: readonly Point[] = [
   typed("connect-data-1k", "connect", "data", undefined),
   typed("connect-json-body-1k", "connect-json", "body", 1.5),
   typed("connect-json-data-1k", "connect-json", "data", undefined),
+  {
+    ...json("postgres-1k", 1 * KIB, 32, 1.2, ["relay-postgres"]),
+    base: { point: "json-1k", subject: "relay" },
+  },
   {
     ...json("million-1k", 1 * KIB, 32, 1.15, ["relay-million"]),
     base: { point: "json-1k", subject: "relay" },

@@ -1,8 +1,9 @@
-import type { ChildProcess } from "node:child_process";
+import { type ChildProcess, execFileSync } from "node:child_process";
 import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { startPostgresServer } from "../support/postgres-server.js";
 import { createBenchStore, PROVIDER_NAME } from "./bench-store.js";
 import { RELAY_SCRIPT, scriptOf } from "./build.js";
 import { nextMessage, startPinned, stopPinned } from "./pinned-process.js";
@@ -25,6 +26,7 @@ const CONNECTIONS: Partial<Record<SubjectName, number>> = {
   relay: 1_000,
   "relay-quiet": 1_000,
   "relay-traced": 1_000,
+  "relay-postgres": 1_000,
   "relay-million": 1_000_000,
 };
 /** What differs from the defaults. */
@@ -60,22 +62,36 @@ async function startComparison(name: SubjectName, providerPort: number): Promise
 async function startRelay(name: SubjectName, providerPort: number, connections: number): Promise<Subject> {
   const folder = mkdtempSync(join(tmpdir(), "relay-bench-"));
   const publicKey = await createBenchStore(folder, connections);
+  const own = { ...environmentOf(folder, providerPort), ...SETTINGS[name] };
+  const { env, closeDatabase } =
+    name === "relay-postgres" ? await inPostgres(own) : { env: own, closeDatabase: async () => {} };
   const log = join(folder, "log");
   const output = openSync(log, "a");
   const extra = process.env["BENCH_NODE_ARGS"]?.split(" ") ?? [];
   const child = startPinned({
     core: "measured",
     args: ["--import", `./${scriptOf("loop-hold")}`, ...extra, RELAY_SCRIPT, "serve"],
-    env: { ...environmentOf(folder, providerPort), ...SETTINGS[name] },
+    env,
     output,
   });
   closeSync(output);
   const close = async () => {
     await stopPinned(child);
+    await closeDatabase();
     rmSync(folder, { recursive: true, force: true });
   };
   const port = await listeningPort(child, log);
   return { name, port, pid: child.pid as number, child, publicKey, users: connections, close };
+}
+
+/** The same store, copied into a PostgreSQL next door. */
+async function inPostgres(env: Readonly<Record<string, string>>) {
+  const server = await startPostgresServer();
+  const moved = { ...env, RELAY_DATABASE: server.url };
+  execFileSync(process.execPath, [RELAY_SCRIPT, "db", "copy", "--from", env["RELAY_DATABASE"] ?? ""], {
+    env: { ...process.env, ...moved },
+  });
+  return { env: moved, closeDatabase: server.close };
 }
 
 function environmentOf(folder: string, providerPort: number): Record<string, string> {

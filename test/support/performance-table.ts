@@ -28,6 +28,7 @@ const KINDS: Readonly<Record<string, string>> = {
   "connect-data-1k": "Connect binary, `data`, 1 KiB",
   "connect-json-body-1k": "Connect JSON, `body`, 1 KiB",
   "connect-json-data-1k": "Connect JSON, `data`, 1 KiB",
+  "postgres-1k": "JSON route, 1 KiB, tokens in PostgreSQL (its own CPU not counted)",
   "million-1k": "JSON route, 1 KiB, 1,000,000 connections stored",
 };
 
@@ -39,9 +40,12 @@ const SUBJECTS: Readonly<Record<string, string>> = {
   relay: "the JSON route at 1 KiB",
 };
 
+/** On-demand settings are no row of their own. */
+const RELAYS: ReadonlySet<string> = new Set(["relay", "relay-postgres", "relay-million"]);
+
 /** What stands between the marks of the README: the table, and what follows from it for a size. */
 export function performanceText(summary: Summary): string {
-  const rows = summary.rows.filter(({ subject }) => subject === "relay" || subject === "relay-million");
+  const rows = summary.rows.filter(({ subject }) => RELAYS.has(subject));
   const lines = rows.map((row) => `| ${cellsOf(row, summary).join(" | ")} |\n`);
   const { machine, rounds, at } = summary;
   return `| Work | CPU µs a call | Against | Others, against the same |
