@@ -1,20 +1,7 @@
 import { Command, CommanderError } from "commander";
 import { packageVersion } from "../package-version.js";
-import { addApp } from "./app.js";
-import { addAudit } from "./audit.js";
-import { addCall } from "./call.js";
-import { addCalls } from "./calls.js";
-import { addClient } from "./client.js";
-import { addConfig } from "./config.js";
-import { addConnection } from "./connection.js";
-import { addDb } from "./db.js";
-import { addDemo } from "./demo.js";
 import { exitCodeFrom } from "./exit-code.js";
-import { addKey } from "./key.js";
 import { writeOutput } from "./output.js";
-import { addProvider } from "./provider.js";
-import { addServe } from "./serve.js";
-import { addWebhook } from "./webhook.js";
 
 /**
  * Runs one command line, without the program's name, and resolves to the exit code: 0 done, 1 the operation failed,
@@ -22,7 +9,8 @@ import { addWebhook } from "./webhook.js";
  */
 export async function runCommand(argv: readonly string[]): Promise<number> {
   try {
-    await createProgram().parseAsync(argv, { from: "user" });
+    const program = await createProgram(argv[0]);
+    await program.parseAsync(argv, { from: "user" });
     return 0;
   } catch (error) {
     // Help is no failure; anything else that commander throws is wrong usage, and it has said so.
@@ -31,8 +19,28 @@ export async function runCommand(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** Every command with its options and help; what a command needs is loaded when it runs. */
-function createProgram(): Command {
+/** The commands, in the order of the help. */
+const COMMANDS = new Map<string, () => Promise<(program: Command) => void>>([
+  ["serve", async () => (await import("./serve.js")).addServe],
+  ["demo", async () => (await import("./demo.js")).addDemo],
+  ["app", async () => (await import("./app.js")).addApp],
+  ["provider", async () => (await import("./provider.js")).addProvider],
+  ["client", async () => (await import("./client.js")).addClient],
+  ["connection", async () => (await import("./connection.js")).addConnection],
+  ["webhook", async () => (await import("./webhook.js")).addWebhook],
+  ["call", async () => (await import("./call.js")).addCall],
+  ["calls", async () => (await import("./calls.js")).addCalls],
+  ["audit", async () => (await import("./audit.js")).addAudit],
+  ["key", async () => (await import("./key.js")).addKey],
+  ["db", async () => (await import("./db.js")).addDb],
+  ["config", async () => (await import("./config.js")).addConfig],
+]);
+
+/**
+ * The command that the line begins with, with its options and help; all of them where it begins with none, as a line
+ * that asks for help does. A command line takes longer to load than to run, so nothing is loaded that it does not name.
+ */
+async function createProgram(name = ""): Promise<Command> {
   const program = new Command("relay")
     .description("Performs API calls at OAuth providers with stored tokens that callers never see.")
     .version(packageVersion())
@@ -40,22 +48,8 @@ function createProgram(): Command {
     .configureOutput({ writeOut: writeOutput })
     .showHelpAfterError("Run 'relay --help' for the commands.")
     .addHelpText("after", HELP);
-  for (const add of [
-    addServe,
-    addDemo,
-    addApp,
-    addProvider,
-    addClient,
-    addConnection,
-    addWebhook,
-    addCall,
-    addCalls,
-    addAudit,
-    addKey,
-    addDb,
-    addConfig,
-  ])
-    add(program);
+  const named = COMMANDS.get(name);
+  for (const load of named === undefined ? COMMANDS.values() : [named]) (await load())(program);
   return program;
 }
 

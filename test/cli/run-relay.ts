@@ -1,11 +1,11 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { onTestFinished } from "vitest";
+import { afterAll, onTestFinished } from "vitest";
 
 const RELAY = fileURLToPath(new URL("../../dist/src/cli/relay.js", import.meta.url));
 
@@ -32,10 +32,16 @@ export interface CliFolder {
   start(args: readonly string[], env?: Env): ChildProcessWithoutNullStreams;
 }
 
-/** Makes an empty folder, removed when the test has finished. */
-export function createFolder(): CliFolder {
+/** Takes what has to be done when a folder is done with. */
+export type OnEnd = (cleanUp: () => void) => void;
+
+/**
+ * Makes an empty folder, removed when the test has finished. Tests that run beside others pass the `onTestFinished` of
+ * their own context, since the one of the module does not know which of them asks.
+ */
+export function createFolder(onEnd: OnEnd = onTestFinished): CliFolder {
   const path = mkdtempSync(join(tmpdir(), "relay-cli-test-"));
-  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+  onEnd(() => rmSync(path, { recursive: true, force: true }));
   const env = {
     RELAY_ADMIN_LISTEN: "off",
     RELAY_ADMIN_TOKEN_FILE: join(path, "admin.tokens"),
@@ -63,10 +69,35 @@ export function createFolder(): CliFolder {
     },
     start(args, more) {
       const child = spawnRelay(args, more);
-      onTestFinished(() => void child.kill("SIGKILL"));
+      onEnd(() => void child.kill("SIGKILL"));
       return child;
     },
   };
+}
+
+/**
+ * Runs commands that many tests of a file begin with in one folder, once, when the first of them asks; each test has a
+ * copy of that folder, and with it what `prepare` made of it. Call it where `describe()` is called.
+ */
+export function prepareOnce<Made extends object>(
+  prepare: (folder: CliFolder) => Promise<Made>,
+): (onEnd?: OnEnd) => Promise<Made & { readonly folder: CliFolder }> {
+  const cleanUps: Array<() => void> = [];
+  let preparing: Promise<{ readonly path: string; readonly made: Made }> | undefined;
+  afterAll(() => {
+    for (const cleanUp of cleanUps) cleanUp();
+  });
+  return async (onEnd) => {
+    preparing ??= prepareIn(createFolder((cleanUp) => cleanUps.push(cleanUp)), prepare);
+    const { path, made } = await preparing;
+    const folder = createFolder(onEnd);
+    cpSync(path, folder.path, { recursive: true });
+    return { ...made, folder };
+  };
+}
+
+async function prepareIn<Made>(folder: CliFolder, prepare: (folder: CliFolder) => Promise<Made>) {
+  return { path: folder.path, made: await prepare(folder) };
 }
 
 /** Collects everything that a process writes until it ends. */
