@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { type Sandbox, startSandbox } from "../../src/sandbox/sandbox.js";
-import { type CliFolder, createFolder, type OnEnd, prepareOnce, startServe } from "./run-relay.js";
+import { type CleanUp, type CliFolder, createFolder, type OnEnd, prepareOnce, startServe } from "./run-relay.js";
 
 /** Of the relay that makes the calls. */
 const ENV = { RELAY_PROVIDERS: "sandbox.json", RELAY_ALLOW_LOOPBACK: "true" };
@@ -42,10 +42,10 @@ let sandbox: Sandbox;
 let relay: Awaited<ReturnType<typeof startRelay>>;
 beforeAll(async () => {
   sandbox = await startSandbox();
-  const cleanUps: Array<() => void> = [];
+  const cleanUps: CleanUp[] = [];
   relay = await startRelay((cleanUp) => cleanUps.unshift(cleanUp));
   return async () => {
-    for (const cleanUp of cleanUps) cleanUp();
+    for (const cleanUp of cleanUps) await cleanUp();
     await sandbox.close();
   };
 });

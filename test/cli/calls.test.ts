@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Sandbox, startSandbox } from "../../src/sandbox/sandbox.js";
 import { postRest } from "../support/callers.js";
-import { type CliFolder, createFolder, startServe } from "./run-relay.js";
+import { type CliFolder, createFolder, prepareOnce, startServe } from "./run-relay.js";
 
 let sandbox: Sandbox;
 beforeAll(async () => {
@@ -15,11 +15,13 @@ beforeAll(async () => {
 afterAll(() => sandbox.close());
 
 /** A service, an application, and a call that found no user's connection; the service has ended. */
-async function folderWithCalls({ isCaptured = false, env = {} } = {}) {
-  const folder = createFolder();
+const folderWithCall = prepareOnce((folder) => makeCall(folder));
+const folderWithCapture = prepareOnce((folder) => makeCall(folder, { isCaptured: true }));
+
+async function makeCall(folder: CliFolder, { isCaptured = false } = {}) {
   const definition = join(folder.path, "sandbox.json");
   writeFileSync(definition, JSON.stringify(sandbox.providerDefinition("sandbox")));
-  const settings = { RELAY_PROVIDERS: definition, RELAY_ALLOW_LOOPBACK: "true", ...env };
+  const settings = { RELAY_PROVIDERS: definition, RELAY_ALLOW_LOOPBACK: "true" };
   const { publicKey } = await folder.json(["app", "create", "Shop"]);
   if (isCaptured) await folder.run(["app", "capture", "Shop", "--minutes", "1"]);
   const { url, child } = await startServe(folder, settings);
@@ -33,14 +35,14 @@ async function folderWithCalls({ isCaptured = false, env = {} } = {}) {
   const ended = once(child, "close");
   child.kill("SIGTERM");
   expect(await ended).toEqual([0, null]);
-  return { folder, publicKey: publicKey as string, callId };
+  return { publicKey: publicKey as string, callId };
 }
 
 const shown = (folder: CliFolder, callId: string) => folder.json(["calls", "show", callId]);
 
 describe("relay calls", () => {
   it("lists and shows what was recorded, for programs and for a person", async () => {
-    const { folder, publicKey, callId } = await folderWithCalls();
+    const { folder, publicKey, callId } = await folderWithCall();
     const [call, ...others] = await folder.json(["calls", "list", "--app", publicKey]);
     expect(others).toEqual([]);
     expect(call).toEqual({
@@ -73,7 +75,7 @@ describe("relay calls", () => {
   });
 
   it("lists what the options name", async () => {
-    const { folder, publicKey } = await folderWithCalls();
+    const { folder, publicKey } = await folderWithCall();
     const count = async (...options: string[]) =>
       (await folder.json(["calls", "list", "--app", publicKey, ...options])).length;
     expect(await count("--error-type", "INVALID_OAUTHID", "--provider", "sandbox")).toBe(1);
@@ -82,7 +84,7 @@ describe("relay calls", () => {
   });
 
   it("shows headers and bodies of a captured call, without credentials", async () => {
-    const { folder, callId } = await folderWithCalls({ isCaptured: true });
+    const { folder, callId } = await folderWithCapture();
     const { capture } = await shown(folder, callId);
     expect(capture.request).toEqual({
       isSent: false,
@@ -110,7 +112,7 @@ describe("relay calls", () => {
   });
 
   it("is as the README shows it", async () => {
-    const { folder, publicKey, callId } = await folderWithCalls();
+    const { folder, publicKey, callId } = await folderWithCall();
     const [, script = ""] =
       /<!-- run with calls -->\n```sh\n([\s\S]+?)```/.exec(readFileSync("docs/call-records.md", "utf8")) ?? [];
     const npx = `set -euo pipefail\nnpx() { shift; node '${resolve("dist/src/cli/relay.js")}' "$@"; }\n`;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import Database from "better-sqlite3";
 import { describe, expect, it } from "vitest";
 import { createAuthority } from "../support/certificates.js";
-import { type CliFolder, createFolder, type Env } from "./run-relay.js";
+import { type CliFolder, createFolder, type Env, prepareOnce } from "./run-relay.js";
 
 function spoilKeyFile(text: string) {
   return (folder: CliFolder): Env => {
@@ -19,6 +19,8 @@ function spoilDatabase(sql: string) {
     return {};
   };
 }
+
+const folderWithApp = prepareOnce(async (folder) => folder.json(["app", "create", "A"]));
 
 /** Every file of the folder and what is in it. */
 const hashes = ({ path }: CliFolder) =>
@@ -105,8 +107,7 @@ describe("relay config check", () => {
   ];
 
   it.each(STORES)("finds %s, and changes nothing", async (_what, spoil, problem) => {
-    const folder = createFolder();
-    await folder.json(["app", "create", "A"]);
+    const { folder } = await folderWithApp();
     const env = spoil(folder);
     const before = hashes(folder);
     const { exitCode, stderr } = await folder.run(["config", "check"], { env });

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { type CliFolder, createFolder } from "./run-relay.js";
+import { prepareOnce } from "./run-relay.js";
 
 const TOKENS = {
   access_token: "canary-access-token",
@@ -14,12 +14,11 @@ const TOKENS = {
 const INPUT = JSON.stringify(TOKENS);
 const SHOP = { name: "shop", aliases: ["old-shop"], apiOrigins: ["https://{subdomain}.shop.example"] };
 
-async function folderWithApp(): Promise<{ folder: CliFolder; app: string; args: string[] }> {
-  const folder = createFolder();
+const folderWithApp = prepareOnce(async (folder) => {
   writeFileSync(join(folder.path, "shop.json"), JSON.stringify(SHOP));
   const { publicKey } = await folder.json(["app", "create", "Shop"]);
-  return { folder, app: publicKey, args: ["--app", publicKey, "--user", "ada", "--provider", "github"] };
-}
+  return { app: publicKey as string, args: ["--app", publicKey, "--user", "ada", "--provider", "github"] };
+});
 
 describe("relay connection put", () => {
   it("stores what standard input holds and tells everything but the tokens", async () => {

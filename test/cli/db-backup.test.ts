@@ -2,21 +2,29 @@ import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync, 
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { type CliFolder, createFolder, startServe } from "./run-relay.js";
+import { type CliFolder, createFolder, prepareOnce, startServe } from "./run-relay.js";
 
 const TOKENS = '{"access_token":"canary-access","refresh_token":"canary-refresh"}';
 
-/** A relay with one application, and a way to connect users. */
-async function filledFolder() {
-  const folder = createFolder();
+const putArguments = (publicKey: string, user: string) => [
+  ...["connection", "put", "--app", publicKey, "--provider", "github"],
+  ...["--user", user],
+];
+
+const withOneUser = prepareOnce(async (folder) => {
   const { publicKey } = await folder.json(["app", "create", "Shop"]);
-  const at = ["--app", publicKey, "--provider", "github"];
-  const connect = (user: string) => folder.json(["connection", "put", ...at, "--user", user], { input: TOKENS });
+  await folder.json(putArguments(publicKey, "before"), { input: TOKENS });
+  return { publicKey: publicKey as string };
+});
+
+/** A relay with one application and a connected user, and a way to connect others. */
+async function filledFolder() {
+  const { folder, publicKey } = await withOneUser();
+  const connect = (user: string) => folder.json(putArguments(publicKey, user), { input: TOKENS });
   const users = async (env = {}) => {
     const connections = await folder.json(["connection", "list", "--app", publicKey], { env });
     return connections.map(({ user }: { user: string }) => user);
   };
-  await connect("before");
   return { folder, connect, users };
 }
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import Database from "better-sqlite3";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { createTestDatabase, POSTGRES_URL, type TestDatabase } from "../support/postgres.js";
-import { type CliFolder, createFolder, finished } from "./run-relay.js";
+import { type CliFolder, createFolder, finished, prepareOnce } from "./run-relay.js";
 
 const USER = "É\u{1F600} 1";
 
@@ -14,8 +14,7 @@ async function createDatabase(): Promise<TestDatabase> {
 }
 
 /** A store in SQLite with one of everything that is copied. */
-async function filledFolder(): Promise<{ folder: CliFolder; publicKey: string }> {
-  const folder = createFolder();
+const filledFolder = prepareOnce(async (folder) => {
   const { publicKey } = await folder.json(["app", "create", "Shop É", "--allow-origin", "https://a.example"]);
   const at = ["--app", publicKey, "--provider", "github"];
   const client = JSON.stringify({ client_id: "id", client_secret: "canary-secret" });
@@ -23,8 +22,8 @@ async function filledFolder(): Promise<{ folder: CliFolder; publicKey: string }>
   await folder.json(["webhook", "put", "--app", publicKey, "https://app.example/hook"]);
   const tokens = JSON.stringify({ access_token: "canary-access", refresh_token: "canary-refresh", scope: "a b" });
   await folder.json(["connection", "put", ...at, "--user", USER], { input: tokens });
-  return { folder, publicKey };
-}
+  return { publicKey: publicKey as string };
+});
 
 const source = (folder: CliFolder) => ["--from", folder.env["RELAY_DATABASE"] ?? ""];
 

@@ -2,17 +2,18 @@ import { randomBytes } from "node:crypto";
 import { copyFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { type CliFolder, createFolder } from "./run-relay.js";
+import { type CliFolder, prepareOnce } from "./run-relay.js";
 
 const INPUT = JSON.stringify({ access_token: "canary-access", refresh_token: "canary-refresh" });
 
-async function folderWithConnection() {
-  const folder = createFolder();
+const folderWithConnection = prepareOnce(async (folder) => {
   const keys = await folder.json(["app", "create", "Shop"]);
   const args = ["--app", keys.publicKey, "--user", "ada", "--provider", "github"];
   await folder.json(["connection", "put", ...args], { input: INPUT });
-  return { folder, args };
-}
+  return { args };
+});
+
+const folderOfAnother = prepareOnce(async (folder) => folder.json(["app", "create", "Other"]));
 
 const keyLines = (folder: CliFolder) => readFileSync(join(folder.path, "relay.key"), "utf8").trim().split("\n");
 
@@ -58,8 +59,7 @@ describe("a key file that does not belong to the database", () => {
     ["key", "rotate"],
   ])("stops relay %s %s with a clear error, and changes nothing", async (...command) => {
     const { folder } = await folderWithConnection();
-    const other = createFolder();
-    await other.json(["app", "create", "Other"]);
+    const { folder: other } = await folderOfAnother();
     copyFileSync(join(other.path, "relay.key"), join(folder.path, "relay.key"));
     const before = [readFileSync(join(folder.path, "relay.key")), readFileSync(join(folder.path, "relay.db"))];
     const result = await folder.run(command);
@@ -89,8 +89,7 @@ describe("a key file that does not belong to the database", () => {
 
 describe("a database that is none", () => {
   it("stops the command with the file's name", async () => {
-    const folder = createFolder();
-    await folder.json(["app", "create", "Shop"]);
+    const { folder } = await folderWithConnection();
     writeFileSync(join(folder.path, "notes.txt"), "x".repeat(4096));
     const result = await folder.run(["app", "list"], { env: { RELAY_DATABASE: "sqlite:notes.txt" } });
     expect(result).toMatchObject({ exitCode: 1, stdout: "" });

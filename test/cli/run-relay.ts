@@ -32,8 +32,11 @@ export interface CliFolder {
   start(args: readonly string[], env?: Env): ChildProcessWithoutNullStreams;
 }
 
-/** Takes what has to be done when a folder is done with. */
-export type OnEnd = (cleanUp: () => void) => void;
+/** Undoes a thing that a test has made. */
+export type CleanUp = () => void | Promise<void>;
+
+/** Takes what is to be undone when a test has finished, the last first. */
+export type OnEnd = (cleanUp: CleanUp) => void;
 
 /**
  * Makes an empty folder, removed when the test has finished. Tests that run beside others pass the `onTestFinished` of
@@ -69,7 +72,12 @@ export function createFolder(onEnd: OnEnd = onTestFinished): CliFolder {
     },
     start(args, more) {
       const child = spawnRelay(args, more);
-      onEnd(() => void child.kill("SIGKILL"));
+      // With the last of its workers, too: each may put a file into the folder that is to be removed.
+      const ended = once(child, "close");
+      onEnd(async () => {
+        child.kill("SIGKILL");
+        await ended;
+      });
       return child;
     },
   };
@@ -82,13 +90,16 @@ export function createFolder(onEnd: OnEnd = onTestFinished): CliFolder {
 export function prepareOnce<Made extends object>(
   prepare: (folder: CliFolder) => Promise<Made>,
 ): (onEnd?: OnEnd) => Promise<Made & { readonly folder: CliFolder }> {
-  const cleanUps: Array<() => void> = [];
+  const cleanUps: CleanUp[] = [];
   let preparing: Promise<{ readonly path: string; readonly made: Made }> | undefined;
-  afterAll(() => {
-    for (const cleanUp of cleanUps) cleanUp();
+  afterAll(async () => {
+    for (const cleanUp of cleanUps.reverse()) await cleanUp();
   });
   return async (onEnd) => {
-    preparing ??= prepareIn(createFolder((cleanUp) => cleanUps.push(cleanUp)), prepare);
+    preparing ??= prepareIn(
+      createFolder((cleanUp) => cleanUps.push(cleanUp)),
+      prepare,
+    );
     const { path, made } = await preparing;
     const folder = createFolder(onEnd);
     cpSync(path, folder.path, { recursive: true });

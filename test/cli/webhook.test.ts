@@ -1,16 +1,15 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { type CliFolder, createFolder } from "./run-relay.js";
+import { type CliFolder, createFolder, prepareOnce } from "./run-relay.js";
 
 const URI = "https://app.example.com/webhooks/relay";
 const LOOPBACK = { RELAY_ALLOW_LOOPBACK: "true" };
 
-async function folderWithApp(): Promise<{ folder: CliFolder; app: string }> {
-  const folder = createFolder();
+const folderWithApp = prepareOnce(async (folder) => {
   const { publicKey } = await folder.json(["app", "create", "Shop"]);
-  return { folder, app: publicKey };
-}
+  return { app: publicKey as string };
+});
 
 const connect = (folder: CliFolder, app: string, user: string) =>
   folder.json(["connection", "put", "--app", app, "--user", user, "--provider", "github"], {
