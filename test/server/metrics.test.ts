@@ -5,27 +5,35 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createCallers, postRest } from "../support/callers.js";
 import { totalOf } from "../support/exposition.js";
 import { ADMIN_TOKENS, type Harness, startHarness, type TestApplication } from "../support/harness.js";
+import { answer, type RawProvider, startRawProvider } from "../support/raw-provider.js";
 import { scrape, scrapeText } from "../support/scrape.js";
 import { createStreamCallers } from "../support/stream-callers.js";
 
 let harness: Harness;
 let application: TestApplication;
+/** Answers when a test does. */
+let silent: RawProvider;
 
 beforeAll(async () => {
+  silent = await startRawProvider(() => {});
   harness = await startHarness({
     env: { RELAY_MAX_IN_FLIGHT: "2", RELAY_DEADLINE_MS: "5000" },
     definitionsFor: (origin) => [
       { name: "named", aliases: ["called"], apiOrigins: [origin] },
       { name: "away", apiOrigins: ["http://127.0.0.1:1"] },
+      { name: "silent", apiOrigins: [silent.origin] },
     ],
   });
   application = await harness.createApplication();
   await harness.putClient(application);
   await harness.connect(application, "ada");
-  for (const providerName of ["named", "away"]) await harness.connect(application, "ada", { providerName });
+  for (const providerName of ["named", "away", "silent"]) await harness.connect(application, "ada", { providerName });
 });
 
-afterAll(() => harness.close());
+afterAll(async () => {
+  await harness.close();
+  await silent.close();
+});
 
 function callOf(providerName: string, path: string, userId = "ada") {
   const url = path.startsWith("/") ? harness.sandbox.origin + path : path;
@@ -155,9 +163,8 @@ describe("calls", () => {
   });
 
   it("are gauged while they are under way, and counted when there is no room for them", async () => {
-    const arrived = harness.sandbox.requests.length + 2;
-    const held = [call("sandbox", "/slow?ms=300"), call("sandbox", "/slow?ms=300")];
-    while (harness.sandbox.requests.length < arrived) await new Promise((resolve) => setImmediate(resolve));
+    const held = [call("silent", `${silent.origin}/`), call("silent", `${silent.origin}/`)];
+    await silent.seen(2);
     const full = await scrape(harness.adminUrl);
     expect(totalOf(full, "relay_calls_in_flight")).toBe(2);
     expect(totalOf(full, "relay_max_calls_in_flight")).toBe(2);
@@ -165,6 +172,7 @@ describe("calls", () => {
     const refused = await grown(() => call("sandbox", "/me"));
     expect(refused("relay_rejected_total", { reason: "in_flight" })).toBe(1);
     expect(refused("relay_calls_total", { error_type: "OVERLOADED" })).toBe(1);
+    for (const socket of silent.open) socket.write(answer("{}"));
     await Promise.all(held);
     const free = await scrape(harness.adminUrl);
     expect([totalOf(free, "relay_calls_in_flight"), totalOf(free, "relay_buffered_bytes")]).toEqual([0, 0]);

@@ -2,15 +2,15 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Agent, request } from "undici";
-import { expect, it, onTestFinished } from "vitest";
-import { createFolder, startServe } from "../cli/run-relay.js";
+import { describe, expect, it } from "vitest";
+import { createFolder, type OnEnd, startServe } from "../cli/run-relay.js";
 import { parseExposition, totalOf } from "../support/exposition.js";
 
 const TOKEN = "CANARY_token_of_the_worker_metrics_test";
 
 /** A relay with two workers, which count calls that are refused for want of an application. */
-async function startWorkers() {
-  const folder = createFolder();
+async function startWorkers(onEnd: OnEnd) {
+  const folder = createFolder(onEnd);
   writeFileSync(join(folder.path, "admin.tokens"), `prometheus read-only ${TOKEN}\n`, { mode: 0o600 });
   const env = { RELAY_WORKERS: "2", RELAY_ADMIN_LISTEN: "127.0.0.1:0" };
   const { url, adminUrl, child } = await startServe(folder, env);
@@ -53,41 +53,46 @@ async function scrapeOnce(adminUrl: string, agent?: Agent) {
 const workersOf = (pid: number) =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").map(Number);
 
-it("are sums over all workers, whichever is asked, and go on when workers are replaced", async () => {
-  const { pid, child, logged, call, scrape } = await startWorkers();
-  for (let calls = 0; calls < 5; calls++) await call();
-  for (let scrapes = 0; scrapes < 4; scrapes++) expect(await scrape()).toEqual({ calls: 5, processes: 2 });
-  await Promise.all(Array.from({ length: 8 }, call));
-  // Nobody has asked since: what was counted is told by each worker that ends.
-  const restarted = logged("restarted");
-  child.kill("SIGHUP");
-  await restarted;
-  expect(await scrape()).toEqual({ calls: 13, processes: 2 });
-  const ended = logged("a worker ended by itself and is replaced");
-  process.kill(workersOf(pid)[0] as number, "SIGKILL");
-  await ended;
-  expect((await scrape()).calls).toBe(13);
-  await call();
-  expect((await scrape()).calls).toBe(14);
-}, 60_000);
+// Each has a folder and ports of its own, and most of what they take is waiting for what is silent.
+describe.concurrent("metrics of workers", { timeout: 60_000 }, () => {
+  it("are sums over all workers, whichever is asked, and go on when workers are replaced", async ({
+    onTestFinished,
+  }) => {
+    const { pid, child, logged, call, scrape } = await startWorkers(onTestFinished);
+    for (let calls = 0; calls < 5; calls++) await call();
+    for (let scrapes = 0; scrapes < 4; scrapes++) expect(await scrape()).toEqual({ calls: 5, processes: 2 });
+    await Promise.all(Array.from({ length: 8 }, call));
+    // Nobody has asked since: what was counted is told by each worker that ends.
+    const restarted = logged("restarted");
+    child.kill("SIGHUP");
+    await restarted;
+    expect(await scrape()).toEqual({ calls: 13, processes: 2 });
+    const ended = logged("a worker ended by itself and is replaced");
+    process.kill(workersOf(pid)[0] as number, "SIGKILL");
+    await ended;
+    expect((await scrape()).calls).toBe(13);
+    await call();
+    expect((await scrape()).calls).toBe(14);
+  });
 
-it("do not wait for a worker that is silent, which counts as it was", async () => {
-  const { pid, call, scrape } = await startWorkers();
-  for (let calls = 0; calls < 4; calls++) await call();
-  expect(await scrape()).toEqual({ calls: 4, processes: 2 });
-  const [silent = 0] = workersOf(pid);
-  process.kill(silent, "SIGSTOP");
-  onTestFinished(() => void process.kill(silent, "SIGCONT"));
-  // Connections that the silent one gets are answered by nobody.
-  expect(await Promise.any([scrape(), scrape(), scrape()])).toEqual({ calls: 4, processes: 2 });
-});
+  it("do not wait for a worker that is silent, which counts as it was", async ({ onTestFinished }) => {
+    const { pid, call, scrape } = await startWorkers(onTestFinished);
+    for (let calls = 0; calls < 4; calls++) await call();
+    expect(await scrape()).toEqual({ calls: 4, processes: 2 });
+    const [silent = 0] = workersOf(pid);
+    process.kill(silent, "SIGSTOP");
+    onTestFinished(() => void process.kill(silent, "SIGCONT"));
+    // Connections that the silent one gets are answered by nobody.
+    expect(await Promise.any([scrape(), scrape(), scrape()])).toEqual({ calls: 4, processes: 2 });
+  });
 
-it("are not to be had while the supervisor is silent, rather than in part", async () => {
-  const { pid, scrape } = await startWorkers();
-  const kept = new Agent({ connections: 1, headersTimeout: 20_000 });
-  onTestFinished(() => kept.close());
-  expect(await scrape(kept)).toEqual({ calls: 0, processes: 2 });
-  process.kill(pid, "SIGSTOP");
-  onTestFinished(() => void process.kill(pid, "SIGCONT"));
-  await expect(scrape(kept)).rejects.toThrow("503");
+  it("are not to be had while the supervisor is silent, rather than in part", async ({ onTestFinished }) => {
+    const { pid, scrape } = await startWorkers(onTestFinished);
+    const kept = new Agent({ connections: 1, headersTimeout: 20_000 });
+    onTestFinished(() => kept.close());
+    expect(await scrape(kept)).toEqual({ calls: 0, processes: 2 });
+    process.kill(pid, "SIGSTOP");
+    onTestFinished(() => void process.kill(pid, "SIGCONT"));
+    await expect(scrape(kept)).rejects.toThrow("503");
+  });
 });

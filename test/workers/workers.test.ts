@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import Database from "better-sqlite3";
 import { Agent, request } from "undici";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, it } from "vitest";
 import { type Sandbox, startSandbox } from "../../src/sandbox/sandbox.js";
-import { createFolder, type Env, startServe } from "../cli/run-relay.js";
+import { type CliFolder, createFolder, type Env, type OnEnd, prepareOnce, startServe } from "../cli/run-relay.js";
 import { createCallers } from "../support/callers.js";
 
 let sandbox: Sandbox;
@@ -15,17 +15,34 @@ beforeAll(async () => {
 });
 afterAll(() => sandbox.close());
 
-/** A relay with two workers, an application and a user who is connected to the sandbox. */
-async function startWorkers({ env = {}, token = {} }: { env?: Env; token?: object } = {}) {
-  const folder = createFolder();
-  const definition = join(folder.path, "sandbox.json");
-  writeFileSync(definition, JSON.stringify(sandbox.providerDefinition("sandbox")));
-  const settings = { RELAY_PROVIDERS: definition, RELAY_ALLOW_LOOPBACK: "true", ...env };
-  const { publicKey } = await folder.json(["app", "create", "A", ...limits(env)], { env: settings });
-  const input = JSON.stringify({ ...sandbox.issueToken(), ...token });
-  const of = ["--app", publicKey, "--provider", "sandbox"];
-  await folder.json(["client", "put", ...of], { env: settings, input: JSON.stringify(sandbox.client) });
-  await folder.json(["connection", "put", ...of, "--user", "ada"], { env: settings, input });
+const SETTINGS = { RELAY_PROVIDERS: "sandbox.json", RELAY_ALLOW_LOOPBACK: "true" };
+
+/** An application and a user who is connected to the sandbox. */
+const prepared = prepareOnce(async (folder) => {
+  writeFileSync(join(folder.path, "sandbox.json"), JSON.stringify(sandbox.providerDefinition("sandbox")));
+  const { publicKey } = await folder.json(["app", "create", "A"]);
+  const client = { env: SETTINGS, input: JSON.stringify(sandbox.client) };
+  await folder.json(["client", "put", "--app", publicKey, "--provider", "sandbox"], client);
+  const put = ["connection", "put", "--app", publicKey, "--provider", "sandbox", "--user", "ada"];
+  await folder.json(put, { env: SETTINGS, input: JSON.stringify(sandbox.issueToken()) });
+  return { publicKey: publicKey as string };
+});
+
+function changeDatabase(folder: CliFolder, sql: string): void {
+  new Database(join(folder.path, "relay.db")).exec(sql).close();
+}
+
+interface WorkersOptions {
+  readonly env?: Env;
+  /** Does what has to be done before the start. */
+  readonly before?: (folder: CliFolder, publicKey: string) => Promise<unknown>;
+}
+
+/** A relay with two workers on it. */
+async function startWorkers(onEnd: OnEnd, { env = {}, before }: WorkersOptions = {}) {
+  const { folder, publicKey } = await prepared(onEnd);
+  await before?.(folder, publicKey);
+  const settings = { ...SETTINGS, ...env };
   const { url, adminUrl, child } = await startServe(folder, { RELAY_WORKERS: "2", ...settings });
   const lines = createInterface(child.stdout);
   const logged = (msg: string) =>
@@ -48,10 +65,6 @@ async function startWorkers({ env = {}, token = {} }: { env?: Env; token?: objec
   };
 }
 
-function limits(env: Env): string[] {
-  return env["CALLS"] === undefined ? [] : ["--calls-per-minute", env["CALLS"]];
-}
-
 /** The errorType of the row, or `success`. Each call has a connection of its own, unless a dispatcher keeps one. */
 async function callOnce(url: string, body: string, dispatcher?: Agent): Promise<string> {
   const own = dispatcher ?? new Agent();
@@ -72,136 +85,158 @@ async function statusOnce(url: string): Promise<number> {
 const workersOf = (pid: number | undefined) =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").map(Number);
 
-it("serves with all workers on one port, over every protocol, operators on another, and ends with 0", async () => {
-  const { url, adminUrl, child, publicKey } = await startWorkers({ env: { RELAY_ADMIN_LISTEN: "127.0.0.1:0" } });
-  expect(workersOf(child.pid)).toHaveLength(2);
-  // Connections of their own go to the workers in turn.
-  for (const [port, status] of [
-    [adminUrl, 401],
-    [url, 404],
-    [adminUrl, 401],
-    [url, 404],
-  ] as const) {
-    const path = "/relay.admin.v1.ApplicationService/ListApplications";
-    const answer = await request(port + path, { method: "POST", headers: { connection: "close" } });
-    await answer.body.dump();
-    expect([port, answer.statusCode]).toEqual([port, status]);
-  }
-  for (const [protocol, call] of createCallers(url)) {
-    const description = { url: `${sandbox.origin}/me`, method: "GET" };
-    const row = await call({ providerName: "sandbox", userId: "ada", publicKey, call: description });
-    expect([protocol, row.pincStatus]).toEqual([protocol, "success"]);
-  }
-  child.kill("SIGTERM");
-  expect(await once(child, "close")).toEqual([0, null]);
-});
-
-it("replaces a worker that is killed, and loses no call that comes after", async () => {
-  const { child, logged, call } = await startWorkers();
-  const before = workersOf(child.pid);
-  const [victim = 0] = before;
-  const ended = logged("a worker ended by itself and is replaced");
-  process.kill(victim, "SIGKILL");
-  await ended;
-  for (let calls = 0; calls < 10; calls++) expect(await call()).toBe("success");
-  await expect.poll(() => workersOf(child.pid).length, { timeout: 15_000 }).toBe(2);
-  expect(workersOf(child.pid)).not.toContain(victim);
-});
-
-it("replaces a worker that hangs, so that it does not answer for long that nobody is alive", async () => {
-  const { child, logged, call } = await startWorkers();
-  const [victim = 0] = workersOf(child.pid);
-  const ended = logged("a worker ended by itself and is replaced");
-  process.kill(victim, "SIGSTOP");
-  await ended;
-  expect(await call()).toBe("success");
-  expect(workersOf(child.pid)).not.toContain(victim);
-}, 60_000);
-
-it("says of each worker that it is alive, and ready or not", async () => {
-  const { url, folder } = await startWorkers();
-  // Each request has a connection of its own, and connections go to the workers in turn.
-  const statuses = async (path: string) => {
-    const answers: number[] = [];
-    for (let turn = 0; turn < 4; turn++) answers.push(await statusOnce(url + path));
-    return [...new Set(answers)];
-  };
-  expect(await statuses("/readyz")).toEqual([200]);
-  const db = new Database(join(folder.path, "relay.db"));
-  db.exec("ALTER TABLE applications RENAME TO away");
-  expect(await statuses("/readyz")).toEqual([503]);
-  expect(await statuses("/healthz")).toEqual([200]);
-  db.exec("ALTER TABLE away RENAME TO applications");
-  db.close();
-  expect(await statuses("/readyz")).toEqual([200]);
-});
-
-it("replaces all workers on SIGHUP without a failed call, on kept and on new connections", async () => {
-  const { child, logged, call } = await startWorkers();
-  const before = workersOf(child.pid);
-  const restarted = logged("restarted");
-  let isOver = false;
-  const kept = new Agent({ connections: 4 });
-  const outcomes: string[] = [];
-  const caller = async (dispatcher?: Agent) => {
-    while (!isOver) outcomes.push(await call(dispatcher));
-  };
-  const callers = [caller(kept), caller(kept), caller(), caller()];
-  child.kill("SIGHUP");
-  await restarted;
-  isOver = true;
-  await Promise.all(callers);
-  await kept.close();
-  expect(new Set(outcomes)).toEqual(new Set(["success"]));
-  expect(workersOf(child.pid)).toHaveLength(2);
-  expect(workersOf(child.pid).filter((pid) => before.includes(pid))).toEqual([]);
-  // Two workers are started, and two ended after two seconds of quiet each.
-}, 60_000);
-
-it("renews a token once for callers of all workers", async () => {
-  const { call } = await startWorkers({ token: { expires_in: 1 } });
-  // Its one second is over when the commands have run; the sandbox ends a connection whose refresh token comes twice.
-  const outcomes = await Promise.all(Array.from({ length: 20 }, () => call()));
-  expect(new Set(outcomes)).toEqual(new Set(["success"]));
-});
-
-it("holds a limit of calls over all workers together", async () => {
-  const { call } = await startWorkers({ env: { CALLS: "5" } });
-  const outcomes: string[] = [];
-  for (let calls = 0; calls < 10; calls++) outcomes.push(await call());
-  expect(outcomes.filter((outcome) => outcome === "success")).toHaveLength(5);
-  expect(outcomes.slice(5)).toEqual(Array.from({ length: 5 }, () => "RATE_LIMITED"));
-});
-
-it("records the calls of all workers, also those that were made just before the end", async () => {
-  const { child, folder, settings, publicKey, call } = await startWorkers();
-  // Each on a connection of its own, so that every worker gets some.
-  for (let calls = 0; calls < 8; calls++) expect(await call()).toBe("success");
-  const ended = once(child, "close");
-  child.kill("SIGTERM");
-  expect(await ended).toEqual([0, null]);
-  const calls: Array<{ callId: string }> = await folder.json(["calls", "list", "--app", publicKey], { env: settings });
-  expect(new Set(calls.map(({ callId }) => callId)).size).toBe(8);
-});
-
-it("ends its workers when the supervisor is killed", async () => {
-  const { child } = await startWorkers();
-  const workers = workersOf(child.pid);
-  child.kill("SIGKILL");
-  const isAlive = (pid: number) => {
-    try {
-      return process.kill(pid, 0);
-    } catch {
-      return false;
+// Each has a folder and ports of its own, and most of what they take is waiting for workers to start and to end.
+describe.concurrent("workers", { timeout: 60_000 }, () => {
+  it("serves with all workers on one port, over every protocol, operators on another, and ends with 0", async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { url, adminUrl, child, publicKey } = await startWorkers(onTestFinished, {
+      env: { RELAY_ADMIN_LISTEN: "127.0.0.1:0" },
+    });
+    expect(workersOf(child.pid)).toHaveLength(2);
+    // Connections of their own go to the workers in turn.
+    for (const [port, status] of [
+      [adminUrl, 401],
+      [url, 404],
+      [adminUrl, 401],
+      [url, 404],
+    ] as const) {
+      const path = "/relay.admin.v1.ApplicationService/ListApplications";
+      const answer = await request(port + path, { method: "POST", headers: { connection: "close" } });
+      await answer.body.dump();
+      expect([port, answer.statusCode]).toEqual([port, status]);
     }
-  };
-  await expect.poll(() => workers.filter(isAlive), { timeout: 15_000 }).toEqual([]);
-});
+    for (const [protocol, call] of createCallers(url)) {
+      const description = { url: `${sandbox.origin}/me`, method: "GET" };
+      const row = await call({ providerName: "sandbox", userId: "ada", publicKey, call: description });
+      expect([protocol, row.pincStatus]).toEqual([protocol, "success"]);
+    }
+    child.kill("SIGTERM");
+    expect(await once(child, "close")).toEqual([0, null]);
+  });
 
-it("says why it cannot start, and leaves no process behind", async () => {
-  const { url } = await startWorkers();
-  const env = { RELAY_WORKERS: "2", RELAY_LISTEN: url.replace("http://", "") };
-  const result = await createFolder().run(["serve"], { env });
-  expect(result.exitCode).toBe(1);
-  expect(result.stderr).toMatch(/EADDRINUSE/);
+  it("replaces a worker that is killed, and loses no call that comes after", async ({ expect, onTestFinished }) => {
+    const { child, logged, call } = await startWorkers(onTestFinished);
+    const before = workersOf(child.pid);
+    const [victim = 0] = before;
+    const ended = logged("a worker ended by itself and is replaced");
+    process.kill(victim, "SIGKILL");
+    await ended;
+    for (let calls = 0; calls < 10; calls++) expect(await call()).toBe("success");
+    await expect.poll(() => workersOf(child.pid).length, { timeout: 15_000 }).toBe(2);
+    expect(workersOf(child.pid)).not.toContain(victim);
+  });
+
+  it("replaces a worker that hangs, so that it does not answer for long that nobody is alive", async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { child, logged, call } = await startWorkers(onTestFinished);
+    const [victim = 0] = workersOf(child.pid);
+    const ended = logged("a worker ended by itself and is replaced");
+    process.kill(victim, "SIGSTOP");
+    await ended;
+    expect(await call()).toBe("success");
+    expect(workersOf(child.pid)).not.toContain(victim);
+  });
+
+  it("says of each worker that it is alive, and ready or not", async ({ expect, onTestFinished }) => {
+    const { url, folder } = await startWorkers(onTestFinished);
+    // Each request has a connection of its own, and connections go to the workers in turn.
+    const statuses = async (path: string) => {
+      const answers: number[] = [];
+      for (let turn = 0; turn < 4; turn++) answers.push(await statusOnce(url + path));
+      return [...new Set(answers)];
+    };
+    expect(await statuses("/readyz")).toEqual([200]);
+    changeDatabase(folder, "ALTER TABLE applications RENAME TO away");
+    expect(await statuses("/readyz")).toEqual([503]);
+    expect(await statuses("/healthz")).toEqual([200]);
+    changeDatabase(folder, "ALTER TABLE away RENAME TO applications");
+    expect(await statuses("/readyz")).toEqual([200]);
+  });
+
+  it("replaces all workers on SIGHUP without a failed call, on kept and on new connections", async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { child, logged, call } = await startWorkers(onTestFinished);
+    const before = workersOf(child.pid);
+    const restarted = logged("restarted");
+    let isOver = false;
+    const kept = new Agent({ connections: 4 });
+    const outcomes: string[] = [];
+    const caller = async (dispatcher?: Agent) => {
+      while (!isOver) outcomes.push(await call(dispatcher));
+    };
+    const callers = [caller(kept), caller(kept), caller(), caller()];
+    child.kill("SIGHUP");
+    await restarted;
+    isOver = true;
+    await Promise.all(callers);
+    await kept.close();
+    expect(new Set(outcomes)).toEqual(new Set(["success"]));
+    expect(workersOf(child.pid)).toHaveLength(2);
+    expect(workersOf(child.pid).filter((pid) => before.includes(pid))).toEqual([]);
+    // Two workers are started, and two ended after two seconds of quiet each.
+  });
+
+  it("renews a token once for callers of all workers", async ({ expect, onTestFinished }) => {
+    const { call } = await startWorkers(onTestFinished, {
+      before: async (folder) => changeDatabase(folder, "UPDATE connections SET expires_at = 1"),
+    });
+    // The sandbox ends a connection whose refresh token comes twice.
+    const outcomes = await Promise.all(Array.from({ length: 20 }, () => call()));
+    expect(new Set(outcomes)).toEqual(new Set(["success"]));
+    expect(sandbox.requests.filter(({ target }) => target === "/oauth/token")).toHaveLength(1);
+  });
+
+  it("holds a limit of calls over all workers together", async ({ expect, onTestFinished }) => {
+    const { call } = await startWorkers(onTestFinished, {
+      before: (folder, key) => folder.json(["app", "update", key, "--calls-per-minute", "5"]),
+    });
+    const outcomes: string[] = [];
+    for (let calls = 0; calls < 10; calls++) outcomes.push(await call());
+    expect(outcomes.filter((outcome) => outcome === "success")).toHaveLength(5);
+    expect(outcomes.slice(5)).toEqual(Array.from({ length: 5 }, () => "RATE_LIMITED"));
+  });
+
+  it("records the calls of all workers, also those that were made just before the end", async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { child, folder, settings, publicKey, call } = await startWorkers(onTestFinished);
+    // Each on a connection of its own, so that every worker gets some.
+    for (let calls = 0; calls < 8; calls++) expect(await call()).toBe("success");
+    const ended = once(child, "close");
+    child.kill("SIGTERM");
+    expect(await ended).toEqual([0, null]);
+    const calls: Array<{ callId: string }> = await folder.json(["calls", "list", "--app", publicKey], {
+      env: settings,
+    });
+    expect(new Set(calls.map(({ callId }) => callId)).size).toBe(8);
+  });
+
+  it("ends its workers when the supervisor is killed", async ({ expect, onTestFinished }) => {
+    const { child } = await startWorkers(onTestFinished);
+    const workers = workersOf(child.pid);
+    child.kill("SIGKILL");
+    const isAlive = (pid: number) => {
+      try {
+        return process.kill(pid, 0);
+      } catch {
+        return false;
+      }
+    };
+    await expect.poll(() => workers.filter(isAlive), { timeout: 15_000 }).toEqual([]);
+  });
+
+  it("says why it cannot start, and leaves no process behind", async ({ expect, onTestFinished }) => {
+    const { url } = await startWorkers(onTestFinished);
+    const env = { RELAY_WORKERS: "2", RELAY_LISTEN: url.replace("http://", "") };
+    const result = await createFolder(onTestFinished).run(["serve"], { env });
+    expect(result.exitCode).toBe(1);
+    expect(result.stderr).toMatch(/EADDRINUSE/);
+  });
 });
