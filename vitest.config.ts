@@ -1,17 +1,32 @@
 import { availableParallelism } from "node:os";
-import { defineConfig } from "vitest/config";
+import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
 import { TallyReporter } from "./test/support/tally-reporter.js";
+
+/** Files that run those of other folders once more, and tell them how by the environment of their process. */
+const AGAIN = ["test/postgres/**/*.test.ts", "test/workers/**/*.test.ts"];
 
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
     globalSetup: ["test/support/postgres-setup.ts"],
-    // One file for each core. The default leaves a core to the main thread, which has next to nothing to do.
-    maxWorkers: availableParallelism(),
-    testTimeout: 20_000,
-    hookTimeout: 30_000,
     // What the authorization server of the tests says of its defaults, and of every Node.js but its favourite ones.
     onConsoleLog: (log) => !log.startsWith("oidc-provider "),
     reporters: ["default", new TallyReporter()],
+    projects: [
+      // No module has state of its own, so that files share what is loaded: that takes as long as many of them run.
+      project({ name: "tests", include: ["test/**/*.test.ts"], exclude: AGAIN, isolate: false }),
+      project({ name: "again", include: AGAIN }),
+    ],
   },
 });
+
+function project(test: TestProjectInlineConfiguration["test"]): TestProjectInlineConfiguration {
+  return {
+    test: {
+      // One file for each core. The default leaves a core to the main thread, which has next to nothing to do.
+      maxWorkers: availableParallelism(),
+      testTimeout: 20_000,
+      hookTimeout: 30_000,
+      ...test,
+    },
+  };
+}
