@@ -4,8 +4,6 @@ import { TallyReporter } from "./test/support/tally-reporter.js";
 
 /** Files that run those of other folders once more, and tell them how by the environment of their process. */
 const AGAIN = ["test/postgres/**/*.test.ts", "test/workers/**/*.test.ts"];
-/** URL.canParse() of Node.js 20 takes no letter of Latin-1 any more in a process that has called it some thousand times. */
-const NEW_PROCESS = [...AGAIN, "test/applications/browser-origin.test.ts"];
 
 export default defineConfig({
   test: {
@@ -15,8 +13,8 @@ export default defineConfig({
     reporters: ["default", new TallyReporter()],
     projects: [
       // No module has state of its own, so that files share what is loaded: that takes as long as many of them run.
-      project({ name: "tests", include: ["test/**/*.test.ts"], exclude: NEW_PROCESS, isolate: false }),
-      project({ name: "in a process of their own", include: NEW_PROCESS }),
+      project({ name: "tests", include: ["test/**/*.test.ts"], exclude: AGAIN, isolate: false }),
+      project({ name: "in a process of their own", include: AGAIN }),
     ],
   },
 });

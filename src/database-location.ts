@@ -1,4 +1,5 @@
 import { isLoopbackHost } from "./address-list.js";
+import { parseUrl } from "./parse-url.js";
 import { Secret } from "./tokens/secret.js";
 
 /** Where the store is kept. */
@@ -55,8 +56,9 @@ export function textFromDatabaseLocation(location: DatabaseLocation): string {
 }
 
 function parsePostgresUrl(text: string): PostgresLocation | undefined {
-  if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) return undefined;
-  const { searchParams, hostname, port, username, password, pathname } = new URL(text);
+  const url = /^postgres(ql)?:\/\//.test(text) ? parseUrl(text) : undefined;
+  if (url === undefined) return undefined;
+  const { searchParams, hostname, port, username, password, pathname } = url;
   const host = searchParams.get("host") ?? decode(hostname)?.replace(/^\[|\]$/g, "");
   const database = decode(pathname.slice(1));
   const [user, secret] = [decode(username), decode(password)];

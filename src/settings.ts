@@ -1,4 +1,5 @@
 import { isLoopbackHost } from "./address-list.js";
+import { parseUrl } from "./parse-url.js";
 
 /** `host:port`; IPv6 hosts in brackets. Undefined when it is not one. */
 export function parseAddress(text: string): { host: string; port: number } | undefined {
@@ -28,8 +29,9 @@ export function parseOneOf<const Word extends string>(...words: Word[]): (text: 
 /** An https origin, or one of http on this machine; empty for none. Undefined when it is neither. */
 export function parsePublicUrl(text: string): string | undefined {
   if (text === "") return text;
-  if (!URL.canParse(text)) return undefined;
-  const { origin, protocol, hostname } = new URL(text);
+  const url = parseUrl(text);
+  if (url === undefined) return undefined;
+  const { origin, protocol, hostname } = url;
   const isAllowed = protocol === "https:" || (protocol === "http:" && isLoopbackHost(hostname.replace(/^\[|\]$/g, "")));
   return isAllowed && origin === text ? text : undefined;
 }

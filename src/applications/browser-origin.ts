@@ -1,3 +1,4 @@
+import { parseUrl } from "../parse-url.js";
 import type { Parsed } from "./parsed.js";
 
 const OUTSIDE = /[?#@\\*,\s]/;
@@ -11,9 +12,10 @@ export function parseOrigin(text: string): Parsed {
   if (text === "*") return { problem: "must name one origin; a wildcard would open the application to every website" };
   if (text === "null")
     return { problem: "must not be null: sandboxed frames and local files of anyone have that origin" };
-  if (!/^https?:\/\//i.test(text) || OUTSIDE.test(text) || !URL.canParse(text)) {
+  const url = /^https?:\/\//i.test(text) && !OUTSIDE.test(text) ? parseUrl(text) : undefined;
+  if (url === undefined) {
     return { problem: "must be https://host or https://host:port (http for development)" };
   }
-  const { origin, pathname } = new URL(text);
+  const { origin, pathname } = url;
   return pathname === "/" ? { value: origin } : { problem: `must have no path: write ${origin}` };
 }

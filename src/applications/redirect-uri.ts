@@ -1,3 +1,4 @@
+import { parseUrl } from "../parse-url.js";
 import type { Parsed } from "./parsed.js";
 
 /** Of private-use schemes (RFC 8252 section 7.1): a domain name in reverse, so that nobody else's scheme is taken. */
@@ -12,10 +13,10 @@ const MAX_LENGTH = 2048;
 export function parseRedirectUri(text: string): Parsed {
   if (text.length > MAX_LENGTH) return { problem: `must have at most ${MAX_LENGTH} characters` };
   if (PRIVATE_USE.test(text) && !text.includes("#")) return { value: text };
-  if (!/^https?:\/\/[\x21-\x7e]+$/.test(text) || !URL.canParse(text)) {
+  const url = /^https?:\/\/[\x21-\x7e]+$/.test(text) ? parseUrl(text) : undefined;
+  if (url === undefined) {
     return { problem: "must be an https address, or one of an app's own scheme such as com.example.app:/connected" };
   }
-  const url = new URL(text);
   if (url.protocol === "http:" && !LOOPBACK.has(url.hostname)) {
     return { problem: "must use https; http is only for this machine, for development" };
   }

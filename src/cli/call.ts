@@ -1,5 +1,6 @@
 import { type Command, Option } from "commander";
 import { parseConfig } from "../config.js";
+import { parseUrl } from "../parse-url.js";
 import { type CallRequestText, parseCallArguments } from "./call-request.js";
 import { type CallRow, type CallTarget, PROTOCOLS, type Protocol } from "./call-row.js";
 import { addCommand, collect } from "./command.js";
@@ -102,7 +103,7 @@ async function readPayload(data: string | undefined): Promise<string | undefined
 /** `--relay`, or where a relay with this environment listens. */
 function relayUrlFrom(given: string | undefined): string {
   if (given === undefined) return listenUrl();
-  const url = URL.canParse(given) ? new URL(given) : undefined;
+  const url = parseUrl(given);
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.pathname !== "/" || url.search !== "") {
     throw usageError("--relay must be an address such as http://127.0.0.1:8080.");
   }

@@ -1,4 +1,5 @@
 import { isIPv4, isIPv6 } from "node:net";
+import { parseUrl } from "../parse-url.js";
 
 /**
  * Judges whom a request is addressed to: exactly one Host (HTTP/1), or :authority and at most a Host that says the
@@ -46,7 +47,7 @@ export function isHost(value: string): boolean {
   const [, name, address, port] = match;
   if (port !== undefined && Number(port) > 65_535) return false;
   if (name === undefined) return isIPv6(address as string);
-  return !SPECIAL_NAME.test(name) || isIPv4(name) || URL.canParse(`http://${name}`);
+  return !SPECIAL_NAME.test(name) || isIPv4(name) || parseUrl(`http://${name}`) !== undefined;
 }
 
 /**

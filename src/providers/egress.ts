@@ -1,3 +1,4 @@
+import { parseUrl } from "../parse-url.js";
 import { type DenyRule, decideDenial, type EgressDenied } from "./egress-denial.js";
 import { parsePlainUrl } from "./plain-url.js";
 import type { Provider } from "./provider.js";
@@ -76,15 +77,6 @@ function matchOrigin(origin: string, provider: Provider): OriginMatch | undefine
 function unlistedRule(origin: string, provider: Provider): DenyRule {
   const isHttp = (listed: string) => listed.startsWith("http:");
   return isHttp(origin) && ![...provider.exactOrigins].some(isHttp) ? "scheme" : "origin_not_listed";
-}
-
-function parseUrl(url: string): URL | undefined {
-  try {
-    return new URL(url);
-  } catch {
-    // Not a url to the parser, so a refusal; the error holds the url and goes no further.
-    return undefined;
-  }
 }
 
 const NORMALISED_IN_QUERY = /[ "<>\u0080-\u{10ffff}]/u;

@@ -1,4 +1,5 @@
-import { isLoopback, parseOrigin } from "./origin.js";
+import { parseUrl } from "../parse-url.js";
+import { isCanonical, isLoopback, parseOrigin } from "./origin.js";
 
 const SHAPE = /^(https:\/\/[^/?#]*)([/?][^#{}]*)?$/;
 
@@ -35,7 +36,7 @@ export function fillEndpoint(template: string, originParameters: Readonly<Record
     Object.hasOwn(originParameters, name) ? String(originParameters[name]) : whole,
   );
   // The pattern takes labels such as `xn--` that a URL parser refuses.
-  const isHost = rule.pattern.test(origin) && URL.canParse(origin) && new URL(origin).origin === origin;
+  const isHost = rule.pattern.test(origin) && isCanonical(origin);
   return isHost ? origin + rest : undefined;
 }
 
@@ -60,8 +61,8 @@ function parseTemplate(text: string) {
 
 /** https, or http to loopback where that is allowed; the text is what a URL parser makes of it. */
 function isEndpoint(text: string, allowLoopback: boolean): boolean {
-  if (!URL.canParse(text)) return false;
-  const url = new URL(text);
+  const url = parseUrl(text);
+  if (url === undefined) return false;
   const isSecure = url.protocol === "https:" || (url.protocol === "http:" && allowLoopback && isLoopback(url.hostname));
   const isPlain = url.username === "" && url.password === "" && url.hash === "";
   return isSecure && isPlain && (url.href === text || url.href === `${text}/`);

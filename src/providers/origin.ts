@@ -1,4 +1,5 @@
 import { isIPv4 } from "node:net";
+import { parseUrl } from "../parse-url.js";
 import type { OriginRule } from "./provider.js";
 
 /** Which origins that are not public https a definition may name. */
@@ -119,5 +120,5 @@ function templateRule(template: string, parameters: readonly string[], source: s
 
 /** Whether an origin is what the URL standard makes of it. */
 export function isCanonical(origin: string): boolean {
-  return URL.canParse(origin) && new URL(origin).origin === origin;
+  return parseUrl(origin)?.origin === origin;
 }

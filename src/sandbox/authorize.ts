@@ -1,3 +1,4 @@
+import { parseUrl } from "../parse-url.js";
 import { createAccount } from "./account.js";
 import type { Answer } from "./answer.js";
 import { emptyAnswer, errorAnswer } from "./answer.js";
@@ -36,7 +37,7 @@ function refusal(description: string): Answer {
 
 /** https://www.rfc-editor.org/rfc/rfc6749#section-3.1.2 */
 function isRedirectUri(text: string): boolean {
-  return /^https?:\/\//i.test(text) && !text.includes("#") && URL.canParse(text);
+  return /^https?:\/\//i.test(text) && !text.includes("#") && parseUrl(text) !== undefined;
 }
 
 function decideError(parameters: Parameters): string | undefined {

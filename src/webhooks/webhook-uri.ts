@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import type { Parsed } from "../applications/parsed.js";
+import { parseUrl } from "../parse-url.js";
 import { decideAddress } from "../upstream/address.js";
 
 const MAX_LENGTH = 2048;
@@ -10,8 +11,8 @@ const MAX_LENGTH = 2048;
  */
 export function parseWebhookUri(text: string, policy: { readonly allowLoopback: boolean }): Parsed {
   if (text.length > MAX_LENGTH) return { problem: `must have at most ${MAX_LENGTH} characters` };
-  if (!/^https?:\/\/[\x21-\x7e]+$/.test(text) || !URL.canParse(text)) return { problem: "must be an https address" };
-  const url = new URL(text);
+  const url = /^https?:\/\/[\x21-\x7e]+$/.test(text) ? parseUrl(text) : undefined;
+  if (url === undefined) return { problem: "must be an https address" };
   if (text.includes("#") || url.username !== "" || url.password !== "") {
     return { problem: "must have neither a fragment nor a name and password" };
   }

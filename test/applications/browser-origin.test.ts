@@ -36,4 +36,10 @@ describe("parseOrigin()", () => {
     ["http://[::1]:3000", "http://[::1]:3000"],
     ["https://bücher.example", "https://xn--bcher-kva.example"],
   ])("reads %j as browsers send it: %j", (text, value) => expect(parseOrigin(text)).toEqual({ value }));
+
+  it("reads letters of Latin-1 also when it has read many", () => {
+    const value = "https://xn--bcher-kva.example";
+    const read = Array.from({ length: 20_000 }, () => parseOrigin("https://bücher.example"));
+    expect(read.filter((parsed) => !("value" in parsed && parsed.value === value))).toEqual([]);
+  });
 });
