@@ -42,7 +42,7 @@ export async function listCalls(
     const blocks = await store.list({ applicationId: filter.applicationId, beforeSequence, limit: BLOCKS });
     for (const block of blocks) {
       const own = callsFromBlock(block);
-      const end = block.sequence === at?.sequence ? at.index : own.length;
+      const end = block.sequence === at?.sequence ? Math.min(at.index, own.length) : own.length;
       for (let index = end - 1; index >= 0; index -= 1) {
         const call = own[index] as StoredCall;
         if (isWantedCall(call, filter)) calls.push(call);

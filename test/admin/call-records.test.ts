@@ -4,6 +4,7 @@ import type { CallRecord } from "../../gen/relay/admin/v1/call_record_pb.js";
 import { createCallers } from "../support/callers.js";
 import { ADMIN_TOKENS, type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { createAdminClients } from "./admin-bed.js";
+import { madePageToken } from "./made-page-token.js";
 
 let harness: Harness;
 let application: TestApplication;
@@ -88,9 +89,20 @@ describe("ListCallRecords", () => {
     await recorded(2);
     const { nextPageToken: pageToken } = await list({ pageSize: 1 });
     await expect(list({ pageToken, errorType: "API_ERROR" })).rejects.toMatchObject({ code: Code.InvalidArgument });
-    await expect(list({ pageToken: "x" })).rejects.toMatchObject({ code: Code.InvalidArgument });
+    const ofNone = madePageToken([application.publicKey, "", ""], ["-1", "0"]);
+    for (const made of ["x", ofNone]) {
+      await expect(list({ pageToken: made })).rejects.toMatchObject({ code: Code.InvalidArgument });
+    }
     await expect(list({ publicKey: "nobody-at-all" })).rejects.toMatchObject({ code: Code.NotFound });
   });
+});
+
+it("lists what there is behind a made place beyond the calls of a block", async () => {
+  await call("/me");
+  await recorded(1);
+  const sequence = await harness.store.calls.lastSequence();
+  const pageToken = madePageToken([application.publicKey, "", ""], [String(sequence), "999999999999999"]);
+  expect(pathsOf((await list({ pageToken })).callRecords)).toEqual(["/me"]);
 });
 
 describe("GetCallRecord", () => {

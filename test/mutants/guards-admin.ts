@@ -42,6 +42,19 @@ export const ADMIN_GUARDS: readonly Guard[] = [
     "admin/applications",
   ),
   guard("admin: page of another request", PAGE, ["ofRequest === digest && ", ""], "admin/applications"),
+  guard("admin: parts of a page's key", PAGE, [" && isKey)", ")"], "admin/applications", "admin/call-records"),
+  guard(
+    "admin: names of providers",
+    "admin/named.ts",
+    ["if (isProviderName(required(name, field)))", "if (true)"],
+    "admin/oauth-clients",
+  ),
+  guard(
+    "record: place beyond a block",
+    "records/list-calls.ts",
+    ["Math.min(at.index, own.length)", "at.index"],
+    "admin/call-records",
+  ),
   guard(
     "admin: largest page",
     PAGE,
