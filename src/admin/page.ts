@@ -10,7 +10,7 @@ export const NAME_PART: RegExp = /^[\x21-\x7e]{1,256}$/;
 /** A user's id: any text. */
 export const USER_PART: RegExp = /^.{1,256}$/s;
 /** A whole number. */
-export const NUMBER_PART: RegExp = /^\d{1,15}$/;
+export const NUMBER_PART: RegExp = /^\d{1,16}$/;
 
 /** Which page is asked for (AIP-158). */
 export interface Page {

@@ -36,6 +36,24 @@ export const RECORD_GUARDS: readonly Guard[] = [
   ),
   guard("record: ring", BLOCKS, ["position + block.count - maxCalls", "0"], "store/calls"),
   guard("record: age", "records/retention.ts", ["now() - days * DAY_MS", "0"], "records/retention"),
+  guard(
+    "record: damaged file",
+    "store/lazy-calls-file.ts",
+    ["if (!isDamage(error) || !this.#replace()) throw error;", "throw error;"],
+    "store/calls",
+  ),
+  guard(
+    "record: new file in the place of another",
+    "store/lazy-calls-file.ts",
+    ["if (identity !== this.#identity) this.#letGo();", ""],
+    "store/calls",
+  ),
+  guard(
+    "record: no good file moved aside",
+    "store/damaged-file.ts",
+    ["identity === undefined || identityOf(path) !== identity", "identity === undefined"],
+    "store/damaged-file",
+  ),
   guard("record: application that is gone", "store/calls-file.ts", ["exists(applicationId)", "true"], "store/calls"),
   guard(
     "record: end with the application",
