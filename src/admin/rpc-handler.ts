@@ -40,7 +40,10 @@ const MAX_REQUEST_BYTES = 256 * 1024;
 const MAX_TIMEOUT_MS = 60_000;
 /** Operators are few: this bounds what somebody with a token can hold, beside the budget of the calls. */
 const BUDGET = { maxInFlight: 64, maxBufferedBytes: 32 * 1024 * 1024 };
-/** As on the public port: reflection takes names. */
+/**
+ * As on the public port: reflection takes names, and so does watching. Small, because what begins a stream is not read in
+ * blocks: 200,000 chunks of one byte would hold the event loop, which serves calls as well, for half a minute.
+ */
 const NAMES_ONLY = { readMaxBytes: 4096 };
 /** Whether there is such a method is told to operators alone. */
 const PATH = /^\/(?:relay\.admin\.v1|grpc\.reflection\.v1)\./;
@@ -95,7 +98,7 @@ function addServices(router: ConnectRouter, options: AdminOptions): void {
   router.service(WebhookService, createWebhookService(options));
   router.service(ProviderService, createProviderService(options));
   router.service(AuditService, createAuditService(options));
-  router.service(CallRecordService, createCallRecordService(options), { maxTimeoutMs: MAX_WATCH_MS });
+  router.service(CallRecordService, createCallRecordService(options), { ...NAMES_ONLY, maxTimeoutMs: MAX_WATCH_MS });
   router.service(CallService, createCallService(options));
   router.service(SessionService, createSessionService(options));
   router.service(ServerReflection, createReflectionService([...ADMIN_SERVICES, ServerReflection]), NAMES_ONLY);

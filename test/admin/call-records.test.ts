@@ -1,3 +1,5 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { CallRecord } from "../../gen/relay/admin/v1/call_record_pb.js";
@@ -178,6 +180,16 @@ describe("WatchCallRecords", () => {
     expect(seen[0]).toMatchObject({ publicKey, errorType: "API_ERROR" });
     ending.abort();
     await expect(answers.next()).rejects.toMatchObject({ code: Code.Canceled });
+  });
+
+  it("says what is wrong with a store that cannot be read, and no more of it", async () => {
+    const own = await startHarness();
+    mkdirSync(join(own.folder, "relay.db-calls"));
+    const answers = createAdminClients(own, "grpc").callRecords.watchCallRecords({})[Symbol.asyncIterator]();
+    const failed = await answers.next().catch((error: unknown) => error);
+    expect(failed).toMatchObject({ code: Code.Unavailable, rawMessage: expect.stringContaining("cannot be opened") });
+    expect(String(failed)).not.toContain(own.folder);
+    await own.close();
   });
 
   it("ends when the relay stops", async () => {

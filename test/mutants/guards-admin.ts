@@ -6,6 +6,18 @@ const PAGE = "admin/page.ts";
 /** Who may administer, and what is written down of it. */
 export const ADMIN_GUARDS: readonly Guard[] = [
   guard("admin: token first", HANDLER, ["if (authenticate(request) !== undefined)", "if (true)"], "admin/port"),
+  guard(
+    "admin: size of what begins a stream",
+    HANDLER,
+    ["{ ...NAMES_ONLY, maxTimeoutMs", "{ maxTimeoutMs"],
+    "regress/tiny-chunks",
+  ),
+  guard(
+    "admin: errors of a stream",
+    "admin/translate-errors.ts",
+    ["response.stream ? {", "false ? {"],
+    "admin/call-records",
+  ),
   guard("admin: roles", HANDLER, ["requireRole(options)]", "]"], "admin/roles"),
   guard("admin: methods without a role", "admin/roles.ts", ['=== "read-only";', '!== "operator";'], "admin/roles"),
   guard(
