@@ -37,14 +37,13 @@ const STEADY_MS = 60_000;
 export async function supervise(options: SupervisorOptions): Promise<number> {
   const { count, logger } = options;
   const supervisor = new Supervisor(options);
+  // From the start to the end: unheard it would end this process, and the workers with it.
+  process.on("SIGHUP", () => void supervisor.restart());
   const first = await supervisor.start();
   if (typeof first === "number") return first;
   for (let more = 1; more < count; more++) await supervisor.start();
-  const onHangup = () => void supervisor.restart();
-  process.on("SIGHUP", onHangup);
   logger.info({ adminUrl: first.adminUrl, url: first.url, workers: count }, "listening");
   await options.stop;
-  process.off("SIGHUP", onHangup);
   return supervisor.stop();
 }
 
@@ -81,6 +80,7 @@ class Supervisor {
 
   /** Replaces every worker with a new one; a second call waits for the first to be done. */
   restart(): Promise<void> {
+    if (this.#isStopping) return Promise.resolve();
     this.#restart ??= this.#replaceAll().finally(() => {
       this.#restart = undefined;
     });

@@ -147,7 +147,8 @@ it("replaces all workers on SIGHUP without a failed call, on kept and on new con
     while (!isOver) outcomes.push(await call(dispatcher));
   };
   const callers = [caller(kept), caller(kept), caller(), caller()];
-  child.kill("SIGHUP");
+  // As a terminal does that is closed.
+  for (const pid of [...before, child.pid as number]) process.kill(pid, "SIGHUP");
   await restarted;
   isOver = true;
   await Promise.all(callers);
