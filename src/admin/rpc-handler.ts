@@ -17,12 +17,14 @@ import { createRpcAdapter } from "../rpc/adapter.js";
 import { JSON_OPTIONS } from "../rpc/json-options.js";
 import { createReflectionService } from "../rpc/reflection.js";
 import { requestContextKey } from "../rpc/request-context.js";
+import type { Admit } from "./admit.js";
 import { createApplicationService } from "./application-service.js";
 import { createAuditService } from "./audit-service.js";
 import type { Authenticate } from "./authenticate.js";
 import { createCallRecordService } from "./call-record-service.js";
 import { createCallService } from "./call-service.js";
 import { createConnectionService } from "./connection-service.js";
+import { answerNotAdmitted } from "./not-admitted.js";
 import { createOAuthClientService } from "./oauth-client-service.js";
 import { operatorContextKey } from "./operator-context.js";
 import type { AdminOptions } from "./options.js";
@@ -30,7 +32,6 @@ import { createProviderService } from "./provider-service.js";
 import { requireRole } from "./require-role.js";
 import { createSessionService } from "./session-service.js";
 import { translateErrors } from "./translate-errors.js";
-import { answerUnauthenticated } from "./unauthenticated.js";
 import { MAX_WATCH_MS } from "./watch-calls.js";
 import { createWebhookService } from "./webhook-service.js";
 
@@ -62,7 +63,10 @@ export const ADMIN_SERVICES: readonly DescService[] = [
 ];
 
 /** Connect, gRPC and gRPC-Web for the services of relay.admin.v1 and for reflection; nothing of it without a token. */
-export function createAdminRpcHandler(options: AdminOptions, authenticate: Authenticate): PathHandler {
+export function createAdminRpcHandler(
+  options: AdminOptions,
+  { authenticate, admit }: { readonly authenticate: Authenticate; readonly admit: Admit },
+): PathHandler {
   const { onFault } = options;
   const rpc = createRpcAdapter({
     routes: (router) => addServices(router, options),
@@ -86,8 +90,9 @@ export function createAdminRpcHandler(options: AdminOptions, authenticate: Authe
   return (request, response, path) => {
     if (!PATH.test(path)) return undefined;
     // Before a byte of the body is read.
-    if (authenticate(request) !== undefined) return rpc(request, response, path);
-    return Promise.resolve(answerUnauthenticated(request, response));
+    const admission = admit(request);
+    if (admission.isAdmitted) return rpc(request, response, path);
+    return Promise.resolve(answerNotAdmitted(request, response, admission.waitSeconds));
   };
 }
 

@@ -5,7 +5,7 @@ const PAGE = "admin/page.ts";
 
 /** Who may administer, and what is written down of it. */
 export const ADMIN_GUARDS: readonly Guard[] = [
-  guard("admin: token first", HANDLER, ["if (authenticate(request) !== undefined)", "if (true)"], "admin/port"),
+  guard("admin: token first", HANDLER, ["if (admission.isAdmitted)", "if (true)"], "admin/port"),
   guard(
     "admin: size of what begins a stream",
     HANDLER,
@@ -19,11 +19,30 @@ export const ADMIN_GUARDS: readonly Guard[] = [
     "admin/call-records",
   ),
   guard("admin: roles", HANDLER, ["requireRole(options)]", "]"], "admin/roles"),
+  guard(
+    "admin: tries of wrong tokens",
+    "admin/admit.ts",
+    ["if (waitSeconds > 0) return", "if (false) return"],
+    "admin/port",
+  ),
+  guard(
+    "admin: requests without a token are no tries",
+    "admin/admit.ts",
+    ["if (request.headers.authorization === undefined) return { isAdmitted: false, waitSeconds: 0 };", ""],
+    "admin/port",
+  ),
+  guard("admin: bound of tries", "admin/attempts.ts", ["kept.size > MAX_KEPT", "false"], "admin/attempts"),
+  guard(
+    "admin: bound of audited refusals",
+    "admin/require-role.ts",
+    ["if (refusals.waitSeconds(name) === 0) {", "{"],
+    "admin/roles",
+  ),
   guard("admin: methods without a role", "admin/roles.ts", ['=== "read-only";', '!== "operator";'], "admin/roles"),
   guard(
     "admin: refusals are audited",
     "admin/require-role.ts",
-    ["await store.audit.add(record)", "await Promise.resolve()"],
+    ["await writeDown(options, request, name);", ""],
     "admin/roles",
   ),
   guard("admin: bearer alone", "admin/authenticate.ts", ["/^Bearer +", "/^(?:Basic|Bearer) +"], "admin/token-file"),

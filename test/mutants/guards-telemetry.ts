@@ -35,7 +35,7 @@ export const TELEMETRY_GUARDS: readonly Guard[] = [
   guard(
     "metrics: admin token",
     "metrics-handler.ts",
-    ["authenticate(request) === undefined", "false"],
+    ["!admission.isAdmitted", "false"],
     "server/metrics",
   ),
   guard(
