@@ -69,6 +69,8 @@ async function statusOnce(url: string): Promise<number> {
   return statusCode;
 }
 
+const POLLING = { timeout: 15_000 };
+
 const workersOf = (pid: number | undefined) =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").map(Number);
 
@@ -106,6 +108,17 @@ it("replaces a worker that is killed, and loses no call that comes after", async
   for (let calls = 0; calls < 10; calls++) expect(await call()).toBe("success");
   await expect.poll(() => workersOf(child.pid).length, { timeout: 15_000 }).toBe(2);
   expect(workersOf(child.pid)).not.toContain(victim);
+});
+
+it("replaces all workers when they end at once, and can be stopped meanwhile", async () => {
+  const { child } = await startWorkers();
+  const before = workersOf(child.pid);
+  for (const pid of before) process.kill(pid, "SIGKILL");
+  await expect.poll(() => workersOf(child.pid).filter((pid) => !before.includes(pid)).length, POLLING).toBe(2);
+  for (const pid of workersOf(child.pid)) process.kill(pid, "SIGKILL");
+  await expect.poll(() => workersOf(child.pid), POLLING).toEqual([0]);
+  child.kill("SIGTERM");
+  expect(await once(child, "close")).toEqual([0, null]);
 });
 
 it("replaces a worker that hangs, so that it does not answer for long that nobody is alive", async () => {
