@@ -17,8 +17,8 @@ import type { Wiring } from "./wiring.js";
 const CLEARTEXT =
   "RELAY_ADMIN_LISTEN can be reached without TLS: set RELAY_TLS_CERT and RELAY_TLS_KEY, or let only a proxy with TLS reach it";
 
-/** Operators, scrapers and open pages; the rest of the descriptors is for calls. */
-const LIMITS = { maxConnections: 200 };
+/** Operators, scrapers and open pages, and no client all of it; the rest of the descriptors is for calls. */
+const LIMITS = { maxConnections: 200, maxClientConnections: 50 };
 
 /**
  * Listens for operators, with TLS where the public port has it; undefined where that is switched off. Rejects with
@@ -36,6 +36,7 @@ export async function listenForOperators(wiring: Wiring): Promise<Listener | und
     tls,
     handler: createRouter(handlers, readiness),
     onFault: parts.log.fault,
+    isTrustedProxy: createAddressMatcher(config.trustedProxies),
     limits: LIMITS,
   });
 }

@@ -31,6 +31,12 @@ export const ADMIN_GUARDS: readonly Guard[] = [
     ["if (request.headers.authorization === undefined) return { isAdmitted: false, waitSeconds: 0 };", ""],
     "admin/port",
   ),
+  guard(
+    "admin: connections of one client",
+    "admin-port.ts",
+    [", maxClientConnections: 50", ""],
+    "server/client-connections",
+  ),
   guard("admin: bound of tries", "admin/attempts.ts", ["kept.size > MAX_KEPT", "false"], "admin/attempts"),
   guard(
     "admin: bound of audited refusals",
