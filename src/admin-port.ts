@@ -18,7 +18,7 @@ const CLEARTEXT =
   "RELAY_ADMIN_LISTEN can be reached without TLS: set RELAY_TLS_CERT and RELAY_TLS_KEY, or let only a proxy with TLS reach it";
 
 /** Operators, scrapers and open pages, and no client all of it; the rest of the descriptors is for calls. */
-const LIMITS = { maxConnections: 200, maxClientConnections: 50 };
+const LIMITS = { maxConnections: 200, maxClientConnections: 150 };
 
 /**
  * Listens for operators, with TLS where the public port has it; undefined where that is switched off. Rejects with

@@ -1,5 +1,5 @@
-import { callsFromBlock } from "./call-block.js";
 import type { CallStore } from "./call-store.js";
+import { readBlocks } from "./read-blocks.js";
 import type { StoredCall } from "./stored-call.js";
 import { Watcher } from "./watcher.js";
 
@@ -21,8 +21,8 @@ export interface CallWatchOptions {
 
 /** With the half second that calls wait to be written, well within a second. Milliseconds. */
 const EVERY_MS = 250;
-/** Read at a time. */
-const BLOCKS = 16;
+/** Read at a time: one to ten megabytes. */
+const BLOCKS = 8;
 /** Open consoles and scripts of a few operators. */
 const MAX_WATCHERS = 20;
 
@@ -81,8 +81,7 @@ class Watch implements CallWatch {
   async #readNew(): Promise<void> {
     for (;;) {
       const blocks = await this.#options.calls.listAfter(this.#lastSeen, BLOCKS);
-      for (const block of blocks) {
-        const calls = callsFromBlock(block);
+      for await (const [block, calls] of readBlocks(blocks)) {
         for (const watcher of this.#watchers) watcher.push(calls);
         this.#lastSeen = block.sequence;
       }

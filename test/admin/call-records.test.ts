@@ -21,7 +21,15 @@ beforeEach(async () => {
   await harness.connect(application, "ada");
 });
 
-const clientOf = (token: string) => createAdminClients(harness, "grpc", token).callRecords;
+const clients = new Map<string, ReturnType<typeof createAdminClients>>();
+
+/** One connection for each token: a client has only so many. */
+function clientOf(token: string) {
+  const known = clients.get(token) ?? createAdminClients(harness, "grpc", token);
+  clients.set(token, known);
+  return known.callRecords;
+}
+
 const operator = () => clientOf(ADMIN_TOKENS.operator);
 
 /** A call over the JSON route; resolves to its id. */

@@ -34,7 +34,7 @@ export const ADMIN_GUARDS: readonly Guard[] = [
   guard(
     "admin: connections of one client",
     "admin-port.ts",
-    [", maxClientConnections: 50", ""],
+    [", maxClientConnections: 150", ""],
     "server/client-connections",
   ),
   guard("admin: bound of tries", "admin/attempts.ts", ["kept.size > MAX_KEPT", "false"], "admin/attempts"),

@@ -38,9 +38,9 @@ describe("connections of one client", () => {
     expect(await open("127.0.0.2")).toBe("closed");
   });
 
-  it("are fifty at the administration port, where others find a place, too", async () => {
+  it("are 150 at the administration port, where others find a place, too", async () => {
     const port = Number(new URL(harness.adminUrl).port);
-    const sockets = await Promise.all(Array.from({ length: 50 }, () => open("127.0.0.2", port)));
+    const sockets = await Promise.all(Array.from({ length: 150 }, () => open("127.0.0.2", port)));
     for (const socket of sockets) expect(socket).not.toBe("closed");
     expect(await open("127.0.0.2", port)).toBe("closed");
     expect(await open("127.0.0.3", port)).not.toBe("closed");
