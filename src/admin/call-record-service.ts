@@ -43,9 +43,10 @@ export function createCallRecordService(options: AdminOptions): ServiceImpl<type
       const nextPageToken = next === undefined ? "" : page.tokenAfter([String(next.sequence), String(next.index)]);
       return create(ListCallRecordsResponseSchema, { callRecords, nextPageToken });
     },
-    async *watchCallRecords(request, { signal }) {
+    async *watchCallRecords(request, { signal, values }) {
       const filter = await filterFrom(options, request);
-      yield* watchCalls({ watch, publicKeyOf, stopped }, (call) => isWantedCall(call, filter), signal);
+      const { name: whose = "" } = values.get(operatorContextKey) ?? {};
+      yield* watchCalls({ watch, whose, publicKeyOf, stopped }, (call) => isWantedCall(call, filter), signal);
     },
     async startCallCapture({ publicKey, duration }, context) {
       const { captureUntil } = await capture(options, publicKey, minutesFrom(duration), context);

@@ -67,6 +67,13 @@ export const RECORD_GUARDS: readonly Guard[] = [
     ["this.#watchers.size >= MAX_WATCHERS", "false"],
     "records/call-watch",
   ),
+  guard("record: places of one operator", "records/call-watch.ts", [" || own >= MAX_OF_ONE", ""], "records/call-watch"),
+  guard(
+    "record: turns between blocks",
+    "records/read-blocks.ts",
+    ["      await nextTurn();\n", ""],
+    "records/read-blocks",
+  ),
   guard("record: bound of a watcher", "records/watcher.ts", ["excess > 0", "false"], "records/call-watch"),
   guard(
     "capture: token in the url and fields",
