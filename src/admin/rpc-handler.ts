@@ -91,8 +91,12 @@ export function createAdminRpcHandler(
     if (!PATH.test(path)) return undefined;
     // Before a byte of the body is read.
     const admission = admit(request);
-    if (admission.isAdmitted) return rpc(request, response, path);
-    return Promise.resolve(answerNotAdmitted(request, response, admission.waitSeconds));
+    if (!admission.isAdmitted) {
+      return Promise.resolve(answerNotAdmitted(request, response, admission.waitSeconds));
+    }
+    // Some answers hold a secret, this once (as RFC 6749 section 5.1 asks of tokens).
+    response.setHeader("cache-control", "no-store");
+    return rpc(request, response, path);
   };
 }
 

@@ -97,6 +97,15 @@ describe("the administration port", () => {
     expect(await ask("/oauth/method/sandbox/call")).toEqual([404, undefined]);
   });
 
+  it("lets no answer be kept: some hold a secret", async () => {
+    for (const body of ["{}", "nonsense"]) {
+      const headers = { authorization: `Bearer ${ADMIN_TOKENS.operator}`, "content-type": "application/json" };
+      const answer = await request(harness.adminUrl + LIST, { method: "POST", body, headers });
+      await answer.body.dump();
+      expect(answer.headers["cache-control"]).toBe("no-store");
+    }
+  });
+
   it("lists its own services by reflection, with a token", async () => {
     const services = async (token: string | undefined) => {
       const transport = createGrpcTransport({ baseUrl: harness.adminUrl, ...bearer(token) });

@@ -5,7 +5,7 @@ const PAGE = "admin/page.ts";
 
 /** Who may administer, and what is written down of it. */
 export const ADMIN_GUARDS: readonly Guard[] = [
-  guard("admin: token first", HANDLER, ["if (admission.isAdmitted)", "if (true)"], "admin/port"),
+  guard("admin: token first", HANDLER, ["if (!admission.isAdmitted)", "if (false)"], "admin/port"),
   guard(
     "admin: size of what begins a stream",
     HANDLER,
@@ -18,6 +18,7 @@ export const ADMIN_GUARDS: readonly Guard[] = [
     ["response.stream ? {", "false ? {"],
     "admin/call-records",
   ),
+  guard("admin: no answer is kept", HANDLER, ['"cache-control", "no-store"', '"x-none", "x"'], "admin/port"),
   guard("admin: roles", HANDLER, ["requireRole(options)]", "]"], "admin/roles"),
   guard(
     "admin: tries of wrong tokens",
