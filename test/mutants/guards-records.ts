@@ -54,6 +54,15 @@ export const RECORD_GUARDS: readonly Guard[] = [
     ["identity === undefined || identityOf(path) !== identity", "identity === undefined"],
     "store/damaged-file",
   ),
+  guard(
+    "capture: age, whatever becomes of records",
+    "records/retention.ts",
+    [
+      "await Promise.all([forget(calls, now() - days * DAY_MS), ",
+      "await forget(calls, now() - days * DAY_MS); await Promise.all([",
+    ],
+    "records/retention",
+  ),
   guard("record: application that is gone", "store/calls-file.ts", ["exists(applicationId)", "true"], "store/calls"),
   guard(
     "record: end with the application",
