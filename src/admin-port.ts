@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { createAddressMatcher, isLoopbackHost } from "./address-list.js";
+import { type Admit, createAdmit } from "./admin/admit.js";
 import { type Authenticate, createAuthenticate } from "./admin/authenticate.js";
 import { createConsoleHandler } from "./admin/console-handler.js";
 import { loadAdminTokens } from "./admin/load-tokens.js";
@@ -16,8 +17,8 @@ import type { Wiring } from "./wiring.js";
 const CLEARTEXT =
   "RELAY_ADMIN_LISTEN can be reached without TLS: set RELAY_TLS_CERT and RELAY_TLS_KEY, or let only a proxy with TLS reach it";
 
-/** Operators, scrapers and open pages; the rest of the descriptors is for calls. */
-const LIMITS = { maxConnections: 200 };
+/** Operators, scrapers and open pages, and no client all of it; the rest of the descriptors is for calls. */
+const LIMITS = { maxConnections: 200, maxClientConnections: 150 };
 
 /**
  * Listens for operators, with TLS where the public port has it; undefined where that is switched off. Rejects with
@@ -35,16 +36,18 @@ export async function listenForOperators(wiring: Wiring): Promise<Listener | und
     tls,
     handler: createRouter(handlers, readiness),
     onFault: parts.log.fault,
+    isTrustedProxy: createAddressMatcher(config.trustedProxies),
     limits: LIMITS,
   });
 }
 
-/** What the administration port serves. Each of them asks `authenticate` who is there. */
-async function handlersFor({ config, parts, calls, readiness }: Wiring): Promise<readonly PathHandler[]> {
-  const { store, sealer, catalog, providerFiles, authorization, self, log, logger } = parts;
-  const { adminTokenFile: file, keyFileMustExist: mustExist, deadlineMs } = config;
-  const onCreated = () => logger.info({ file }, "made a file with a new admin token");
-  const authenticate = createAuthenticate(await loadAdminTokens(file, { mustExist, onCreated }));
+/** What the administration port serves. Each of them asks who is there. */
+async function handlersFor(wiring: Wiring): Promise<readonly PathHandler[]> {
+  const { config, parts, calls, readiness } = wiring;
+  const { store, sealer, catalog, providerFiles, authorization, self, log } = parts;
+  const clientAddress = createClientAddress(createAddressMatcher(config.trustedProxies));
+  const authenticate = await loadAuthenticate(wiring);
+  const admit = createAdmit({ authenticate, clientAddress, now: () => performance.now() });
   const options = {
     store,
     sealer,
@@ -53,22 +56,25 @@ async function handlersFor({ config, parts, calls, readiness }: Wiring): Promise
     disconnection: authorization,
     stopped: readiness.stopped,
     allowLoopback: config.allowLoopback,
-    clientAddress: createClientAddress(createAddressMatcher(config.trustedProxies)),
+    clientAddress,
     publicUrl: () => self.publicUrl,
-    calls: { ...calls, deadlineMs },
+    calls: { ...calls, deadlineMs: config.deadlineMs },
     now: Date.now,
     newAuditId: createAuditIds(Date.now, () => randomBytes(8)),
     onFault: log.fault,
   };
-  return [
-    createAdminRpcHandler(options, authenticate),
-    ...metricsHandlersFor(parts, authenticate),
-    createConsoleHandler(),
-  ];
+  const rpcs = createAdminRpcHandler(options, { authenticate, admit });
+  return [rpcs, ...metricsHandlersFor(parts, admit), createConsoleHandler()];
+}
+
+async function loadAuthenticate({ config, parts: { logger } }: Wiring): Promise<Authenticate> {
+  const { adminTokenFile: file, keyFileMustExist: mustExist } = config;
+  const onCreated = () => logger.info({ file }, "made a file with a new admin token");
+  return createAuthenticate(await loadAdminTokens(file, { mustExist, onCreated }));
 }
 
 /** None when metrics are switched off. */
-function metricsHandlersFor({ metrics, store, log }: Parts, authenticate: Authenticate): readonly PathHandler[] {
+function metricsHandlersFor({ metrics, store, log }: Parts, admit: Admit): readonly PathHandler[] {
   if (metrics === undefined) return [];
   const readConnections = createConnectionGauge({
     count: () => store.countConnections(),
@@ -76,5 +82,5 @@ function metricsHandlersFor({ metrics, store, log }: Parts, authenticate: Authen
     onFault: (error) => log.fault("metrics", error),
   });
   const read = async () => [...(await metrics.readAll()), await readConnections()];
-  return [createMetricsHandler({ authenticate, read, onFault: log.fault })];
+  return [createMetricsHandler({ admit, read, onFault: log.fault })];
 }

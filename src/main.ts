@@ -13,6 +13,8 @@ import { leave, stopOrder, tellStarted } from "./workers/worker.js";
 /** Calls and refreshes in flight may take this long to finish after SIGTERM, in milliseconds. */
 const GRACE_MS = 10_000;
 
+const NO_WORKERS = "SIGHUP is ignored: it replaces workers, and there are none; restart the service";
+
 /**
  * The process: environment → configuration → service → signals → exit code.
  *
@@ -40,6 +42,8 @@ export async function runService(
     countForWorkers();
     return supervise({ count: config.workers, logger, stop, graceMs: GRACE_MS });
   }
+  // It would end the service in the middle of its calls, and whoever sends it means to restart without that.
+  process.on("SIGHUP", () => logger.warn(NO_WORKERS));
   const started = ({ url, adminUrl }: ServiceUrls) => logger.info({ adminUrl, url }, "listening");
   return serve(config, logger, { started, stopped: stop.then(() => 0) });
 }

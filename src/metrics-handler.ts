@@ -1,5 +1,5 @@
-import type { Authenticate } from "./admin/authenticate.js";
-import { answerUnauthenticated } from "./admin/unauthenticated.js";
+import type { Admit } from "./admin/admit.js";
+import { answerNotAdmitted } from "./admin/not-admitted.js";
 import { answerPlain, type HttpRequest, type HttpResponse } from "./listener/exchange.js";
 import type { PathHandler } from "./listener/router.js";
 import { EXPOSITION_TYPE, expositionOf } from "./telemetry/exposition.js";
@@ -7,7 +7,7 @@ import type { Metric } from "./telemetry/metric.js";
 
 /** What showing metrics needs. */
 export interface MetricsHandlerOptions {
-  readonly authenticate: Authenticate;
+  readonly admit: Admit;
   /** How everything stands. Rejects when not all processes can be asked. */
   readonly read: () => Promise<readonly Metric[]>;
   readonly onFault: (where: string, error: unknown) => void;
@@ -19,11 +19,12 @@ export function createMetricsHandler(options: MetricsHandlerOptions): PathHandle
 }
 
 async function answer(
-  { authenticate, read, onFault }: MetricsHandlerOptions,
+  { admit, read, onFault }: MetricsHandlerOptions,
   request: HttpRequest,
   response: HttpResponse,
 ): Promise<void> {
-  if (authenticate(request) === undefined) return answerUnauthenticated(request, response);
+  const admission = admit(request);
+  if (!admission.isAdmitted) return answerNotAdmitted(request, response, admission.waitSeconds);
   const { method } = request;
   if (method !== "GET" && method !== "HEAD") {
     return answerPlain(response, 405, "Send a GET request.", { allow: "GET, HEAD" });

@@ -87,7 +87,10 @@ export async function openParts(config: Config, options: ServiceOptions, closers
   const keyring = await loadKeyring(config.keyFile, { mustExist });
   const sealer = createSealer(keyring);
   const metrics = createServiceMetrics(config, closers);
-  const store = await openStore(config, metrics?.store);
+  const store = await openStore(config, {
+    onOperation: metrics?.store,
+    onDamagedCalls: (file) => options.logger.warn({ file }, "call records were damaged and are begun anew"),
+  });
   closers.push(() => store.close());
   await verifyKeys(store, sealer);
   const ways = waysOut(config, options, closers);

@@ -73,7 +73,7 @@ export const SETTINGS = [
   doc(
     "RELAY_WORKERS",
     "1",
-    "processes on the one port: a number, or auto for one per core; SIGHUP replaces them one by one",
+    "processes on the one port: a number, or auto for one per core; SIGHUP replaces them one by one, and one alone ignores it",
   ),
   doc(
     "RELAY_HTTP_STATUS",

@@ -11,7 +11,7 @@ import { maskedFields } from "./field-mask.js";
 import { requiredMessage } from "./invalid-argument.js";
 import { namedApplication, noApplication, requiredId } from "./named.js";
 import { type AdminOptions, administrationFor } from "./options.js";
-import { pageFrom, pageOfRest } from "./page.js";
+import { NAME_PART, pageFrom, pageOfRest } from "./page.js";
 
 /** relay.admin.v1.ApplicationService: message → use case → message. */
 export function createApplicationService(options: AdminOptions): ServiceImpl<typeof ApplicationService> {
@@ -22,7 +22,7 @@ export function createApplicationService(options: AdminOptions): ServiceImpl<typ
     },
     async listApplications(request) {
       const prefix = request.publicKeyPrefix;
-      const page = pageFrom(request, [prefix], 1);
+      const page = pageFrom(request, [prefix], [NAME_PART]);
       const rest = await applications.page({ prefix, after: page.after?.[0], limit: page.size + 1 });
       const { rows, nextPageToken } = pageOfRest(page, rest, ({ publicKey }) => [publicKey]);
       return { applications: rows.map(messageFromApplication), nextPageToken };

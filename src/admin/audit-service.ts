@@ -10,7 +10,7 @@ import {
 import { auditIdBefore } from "../administration/audit-id.js";
 import type { AuditRecord } from "../audit.js";
 import type { AdminOptions } from "./options.js";
-import { pageFrom, pageOfRest } from "./page.js";
+import { NAME_PART, pageFrom, pageOfRest } from "./page.js";
 
 /** relay.admin.v1.AuditService. */
 export function createAuditService({ store }: AdminOptions): ServiceImpl<typeof AuditService> {
@@ -18,7 +18,7 @@ export function createAuditService({ store }: AdminOptions): ServiceImpl<typeof 
     async listAuditRecords(request) {
       const before = request.beforeTime === undefined ? undefined : timestampMs(request.beforeTime);
       const publicKey = request.publicKey === "" ? undefined : request.publicKey;
-      const page = pageFrom(request, [before, publicKey], 1);
+      const page = pageFrom(request, [before, publicKey], [NAME_PART]);
       const beforeId = page.after?.[0] ?? (before === undefined ? undefined : auditIdBefore(before));
       const rest = await store.audit.list({ beforeId, publicKey, limit: page.size + 1 });
       const { rows, nextPageToken } = pageOfRest(page, rest, ({ id }) => [id]);

@@ -16,7 +16,7 @@ import { invalidArgument, required } from "./invalid-argument.js";
 import { namedApplication, noApplication, notFound, requiredId } from "./named.js";
 import { operatorContextKey } from "./operator-context.js";
 import { type AdminOptions, administrationFor } from "./options.js";
-import { pageFrom } from "./page.js";
+import { NUMBER_PART, pageFrom } from "./page.js";
 import { createPublicKeys } from "./public-keys.js";
 import { watchCalls } from "./watch-calls.js";
 
@@ -35,7 +35,7 @@ export function createCallRecordService(options: AdminOptions): ServiceImpl<type
     },
     async listCallRecords(request) {
       const { publicKey, providerName, errorType } = request;
-      const page = pageFrom(request, [publicKey, providerName, errorType], 2);
+      const page = pageFrom(request, [publicKey, providerName, errorType], [NUMBER_PART, NUMBER_PART]);
       const position = { pageSize: page.size, from: positionFrom(page.after) };
       const { calls, next } = await listCalls(store.calls, await filterFrom(options, request), position);
       const callRecords = [];
@@ -43,9 +43,10 @@ export function createCallRecordService(options: AdminOptions): ServiceImpl<type
       const nextPageToken = next === undefined ? "" : page.tokenAfter([String(next.sequence), String(next.index)]);
       return create(ListCallRecordsResponseSchema, { callRecords, nextPageToken });
     },
-    async *watchCallRecords(request, { signal }) {
+    async *watchCallRecords(request, { signal, values }) {
       const filter = await filterFrom(options, request);
-      yield* watchCalls({ watch, publicKeyOf, stopped }, (call) => isWantedCall(call, filter), signal);
+      const { name: whose = "" } = values.get(operatorContextKey) ?? {};
+      yield* watchCalls({ watch, whose, publicKeyOf, stopped }, (call) => isWantedCall(call, filter), signal);
     },
     async startCallCapture({ publicKey, duration }, context) {
       const { captureUntil } = await capture(options, publicKey, minutesFrom(duration), context);
@@ -82,10 +83,7 @@ async function filterFrom(
 
 function positionFrom(key: readonly string[] | undefined): CallPosition | undefined {
   if (key === undefined) return undefined;
-  const [sequence = Number.NaN, index = Number.NaN] = key.map((text) =>
-    /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN,
-  );
-  if (Number.isNaN(sequence + index)) throw invalidArgument("page_token", "is not one that was given out");
+  const [sequence = 0, index = 0] = key.map(Number);
   return { sequence, index };
 }
 

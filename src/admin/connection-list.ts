@@ -5,12 +5,14 @@ import { shownStateOf } from "./connection-message.js";
 import { invalidArgument } from "./invalid-argument.js";
 import { namedApplication, providerNameFrom } from "./named.js";
 import type { AdminOptions } from "./options.js";
-import { pageFrom, pageOfRest } from "./page.js";
+import { NAME_PART, pageFrom, pageOfRest, USER_PART } from "./page.js";
 
 /** Rows that are read at a time: a few milliseconds of the event loop. */
 const SCAN_ROWS = 200;
 /** Rows that are looked at for one page; what is found by then is the page, and its token goes on from there. */
 const MAX_SCANNED_ROWS = 50_000;
+/** Application, user, provider. */
+const KEY_PARTS = [NAME_PART, USER_PART, NAME_PART];
 
 /** One page of connections. */
 interface ConnectionPage {
@@ -27,7 +29,7 @@ type Wanted = (connection: ConnectionSummary) => boolean;
  */
 export async function listConnections(options: AdminOptions, request: ListConnectionsRequest): Promise<ConnectionPage> {
   const { publicKey, userId, userIdPrefix, providerName, state } = request;
-  const page = pageFrom(request, [publicKey, userId, userIdPrefix, providerName, state], 3);
+  const page = pageFrom(request, [publicKey, userId, userIdPrefix, providerName, state], KEY_PARTS);
   const applicationId = await applicationIdFrom(options, request);
   const wanted = wantedFrom(options, request);
   const range = { applicationId, user: userId === "" ? { prefix: userIdPrefix } : { id: userId } };

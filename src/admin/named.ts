@@ -2,6 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { Application, ApplicationStore } from "../applications/application.js";
 import { MAX_ID_LENGTH } from "../applications/caller-ids.js";
 import type { Provider, ProviderCatalog } from "../providers/provider.js";
+import { isProviderName, PROVIDER_NAME_HINT } from "../providers/provider-name.js";
 import { invalidArgument, required } from "./invalid-argument.js";
 
 /** What a request says that there is none of. */
@@ -42,5 +43,8 @@ export function namedProvider(catalog: ProviderCatalog, name: string, field = "p
  * is stored for it can still be seen and deleted.
  */
 export function providerNameFrom(catalog: ProviderCatalog, name: string, field = "provider_name"): string {
-  return catalog.find(name)?.name ?? requiredId(name, field);
+  const provider = catalog.find(name);
+  if (provider !== undefined) return provider.name;
+  if (isProviderName(required(name, field))) return name;
+  throw invalidArgument(field, PROVIDER_NAME_HINT);
 }

@@ -19,7 +19,7 @@ import {
   messageFromClient,
 } from "./oauth-client-message.js";
 import { type AdminOptions, administrationFor } from "./options.js";
-import { pageFrom, pageOf } from "./page.js";
+import { NAME_PART, pageFrom, pageOf } from "./page.js";
 
 /** relay.admin.v1.OAuthClientService: message → use case → message. */
 export function createOAuthClientService(options: AdminOptions): ServiceImpl<typeof OAuthClientService> {
@@ -34,7 +34,7 @@ export function createOAuthClientService(options: AdminOptions): ServiceImpl<typ
     },
     async listOAuthClients(request) {
       const { publicKey } = request;
-      const page = pageFrom(request, [publicKey], 1);
+      const page = pageFrom(request, [publicKey], [NAME_PART]);
       const all = await oauthClients.list((await namedApplication(applications, publicKey)).id);
       const { rows, nextPageToken } = pageOf(page, all, ({ providerName }) => providerName);
       return { oauthClients: rows.map((client) => messageFromClient(client, publicKey)), nextPageToken };

@@ -5,6 +5,13 @@ const DEFAULT_SIZE = 100;
 /** More would hold the event loop, which serves calls as well, for over ten milliseconds. */
 const MAX_SIZE = 500;
 
+/** An id, a key or a name of ours: what the store can hold in a column of text. */
+export const NAME_PART: RegExp = /^[\x21-\x7e]{1,256}$/;
+/** A user's id: any text. */
+export const USER_PART: RegExp = /^.{1,256}$/s;
+/** A whole number. */
+export const NUMBER_PART: RegExp = /^\d{1,16}$/;
+
 /** Which page is asked for (AIP-158). */
 export interface Page {
   readonly size: number;
@@ -22,15 +29,19 @@ export interface PageRequest {
 
 /**
  * Reads which page is asked for. A token is the key of a row and a digest of the request's other fields, which must stay
- * as they were; it is no secret and grants nothing.
+ * as they were; it is no secret and grants nothing, and anybody can make one: it is read like any other input.
  *
  * @param filter the request's other fields that count.
- * @param keyLength how many texts a key consists of.
+ * @param parts what each text of a key must be like.
  */
-export function pageFrom({ pageSize, pageToken }: PageRequest, filter: readonly unknown[], keyLength: number): Page {
+export function pageFrom(
+  { pageSize, pageToken }: PageRequest,
+  filter: readonly unknown[],
+  parts: readonly RegExp[],
+): Page {
   if (pageSize < 0) throw invalidArgument("page_size", "must not be negative");
   const digest = digestOf(filter);
-  const after = pageToken === "" ? undefined : keyFrom(pageToken, digest, keyLength);
+  const after = pageToken === "" ? undefined : keyFrom(pageToken, digest, parts);
   return {
     size: Math.min(pageSize || DEFAULT_SIZE, MAX_SIZE),
     after,
@@ -60,9 +71,10 @@ export function pageOfRest<Row>(
   return { rows, nextPageToken: last !== undefined && rest.length > size ? tokenAfter(keyOf(last)) : "" };
 }
 
-function keyFrom(token: string, digest: string, keyLength: number): readonly string[] {
+function keyFrom(token: string, digest: string, parts: readonly RegExp[]): readonly string[] {
   const [ofRequest, ...key] = textsFrom(token);
-  if (ofRequest === digest && key.length === keyLength) return key;
+  const isKey = key.length === parts.length && parts.every((part, at) => part.test(key[at] ?? ""));
+  if (ofRequest === digest && isKey) return key;
   throw invalidArgument("page_token", "is not one of a request with these fields; begin with the first page");
 }
 

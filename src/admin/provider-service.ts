@@ -11,7 +11,7 @@ import { definitionFromProvider } from "../providers/definition-from-provider.js
 import type { Provider } from "../providers/provider.js";
 import { namedProvider } from "./named.js";
 import type { AdminOptions } from "./options.js";
-import { pageFrom, pageOf } from "./page.js";
+import { NAME_PART, pageFrom, pageOf } from "./page.js";
 
 /** relay.admin.v1.ProviderService, over what was read at start. */
 export function createProviderService(options: AdminOptions): ServiceImpl<typeof ProviderService> {
@@ -19,7 +19,7 @@ export function createProviderService(options: AdminOptions): ServiceImpl<typeof
   return {
     getProvider: ({ providerName }) => entryFrom(options, namedProvider(options.catalog, providerName)),
     listProviders(request) {
-      const { rows, nextPageToken } = pageOf(pageFrom(request, [], 1), sorted, ({ name }) => name);
+      const { rows, nextPageToken } = pageOf(pageFrom(request, [], [NAME_PART]), sorted, ({ name }) => name);
       return { providers: rows.map((provider) => entryFrom(options, provider)), nextPageToken };
     },
   };

@@ -17,12 +17,14 @@ import { createRpcAdapter } from "../rpc/adapter.js";
 import { JSON_OPTIONS } from "../rpc/json-options.js";
 import { createReflectionService } from "../rpc/reflection.js";
 import { requestContextKey } from "../rpc/request-context.js";
+import type { Admit } from "./admit.js";
 import { createApplicationService } from "./application-service.js";
 import { createAuditService } from "./audit-service.js";
 import type { Authenticate } from "./authenticate.js";
 import { createCallRecordService } from "./call-record-service.js";
 import { createCallService } from "./call-service.js";
 import { createConnectionService } from "./connection-service.js";
+import { answerNotAdmitted } from "./not-admitted.js";
 import { createOAuthClientService } from "./oauth-client-service.js";
 import { operatorContextKey } from "./operator-context.js";
 import type { AdminOptions } from "./options.js";
@@ -30,7 +32,6 @@ import { createProviderService } from "./provider-service.js";
 import { requireRole } from "./require-role.js";
 import { createSessionService } from "./session-service.js";
 import { translateErrors } from "./translate-errors.js";
-import { answerUnauthenticated } from "./unauthenticated.js";
 import { MAX_WATCH_MS } from "./watch-calls.js";
 import { createWebhookService } from "./webhook-service.js";
 
@@ -40,7 +41,10 @@ const MAX_REQUEST_BYTES = 256 * 1024;
 const MAX_TIMEOUT_MS = 60_000;
 /** Operators are few: this bounds what somebody with a token can hold, beside the budget of the calls. */
 const BUDGET = { maxInFlight: 64, maxBufferedBytes: 32 * 1024 * 1024 };
-/** As on the public port: reflection takes names. */
+/**
+ * As on the public port: reflection takes names, and so does watching. Small, because what begins a stream is not read in
+ * blocks: 200,000 chunks of one byte would hold the event loop, which serves calls as well, for half a minute.
+ */
 const NAMES_ONLY = { readMaxBytes: 4096 };
 /** Whether there is such a method is told to operators alone. */
 const PATH = /^\/(?:relay\.admin\.v1|grpc\.reflection\.v1)\./;
@@ -59,7 +63,10 @@ export const ADMIN_SERVICES: readonly DescService[] = [
 ];
 
 /** Connect, gRPC and gRPC-Web for the services of relay.admin.v1 and for reflection; nothing of it without a token. */
-export function createAdminRpcHandler(options: AdminOptions, authenticate: Authenticate): PathHandler {
+export function createAdminRpcHandler(
+  options: AdminOptions,
+  { authenticate, admit }: { readonly authenticate: Authenticate; readonly admit: Admit },
+): PathHandler {
   const { onFault } = options;
   const rpc = createRpcAdapter({
     routes: (router) => addServices(router, options),
@@ -83,8 +90,13 @@ export function createAdminRpcHandler(options: AdminOptions, authenticate: Authe
   return (request, response, path) => {
     if (!PATH.test(path)) return undefined;
     // Before a byte of the body is read.
-    if (authenticate(request) !== undefined) return rpc(request, response, path);
-    return Promise.resolve(answerUnauthenticated(request, response));
+    const admission = admit(request);
+    if (!admission.isAdmitted) {
+      return Promise.resolve(answerNotAdmitted(request, response, admission.waitSeconds));
+    }
+    // Some answers hold a secret, this once (as RFC 6749 section 5.1 asks of tokens).
+    response.setHeader("cache-control", "no-store");
+    return rpc(request, response, path);
   };
 }
 
@@ -95,7 +107,7 @@ function addServices(router: ConnectRouter, options: AdminOptions): void {
   router.service(WebhookService, createWebhookService(options));
   router.service(ProviderService, createProviderService(options));
   router.service(AuditService, createAuditService(options));
-  router.service(CallRecordService, createCallRecordService(options), { maxTimeoutMs: MAX_WATCH_MS });
+  router.service(CallRecordService, createCallRecordService(options), { ...NAMES_ONLY, maxTimeoutMs: MAX_WATCH_MS });
   router.service(CallService, createCallService(options));
   router.service(SessionService, createSessionService(options));
   router.service(ServerReflection, createReflectionService([...ADMIN_SERVICES, ServerReflection]), NAMES_ONLY);

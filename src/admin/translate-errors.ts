@@ -14,17 +14,33 @@ const CODES: Partial<Record<Reason, Code>> = {
 
 /** Translates whatever a service of the administration port fails with; what nobody foresaw is told to the log alone. */
 export function translateErrors(onFault: (where: string, error: unknown) => void): Interceptor {
+  const translated = (error: unknown): ConnectError => {
+    if (error instanceof ConnectError) return error;
+    const code = codeOf(error);
+    if (code !== undefined) return new ConnectError((error as Error).message, code);
+    onFault("administration", error);
+    return new ConnectError("internal error", Code.Internal);
+  };
   return (next) => async (request) => {
     try {
-      return await next(request);
+      const response = await next(request);
+      return response.stream ? { ...response, message: translating(response.message, translated) } : response;
     } catch (error) {
-      if (error instanceof ConnectError) throw error;
-      const code = codeOf(error);
-      if (code !== undefined) throw new ConnectError((error as Error).message, code);
-      onFault("administration", error);
-      throw new ConnectError("internal error", Code.Internal);
+      throw translated(error);
     }
   };
+}
+
+/** A stream may fail at its first message, or at any later one. */
+async function* translating<Message>(
+  messages: AsyncIterable<Message>,
+  translated: (error: unknown) => ConnectError,
+): AsyncGenerator<Message, void, undefined> {
+  try {
+    yield* messages;
+  } catch (error) {
+    throw translated(error);
+  }
 }
 
 function codeOf(error: unknown): Code | undefined {

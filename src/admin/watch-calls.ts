@@ -12,6 +12,8 @@ import type { PublicKeyOf } from "./public-keys.js";
 /** What watching needs. */
 export interface WatchCallsOptions {
   readonly watch: CallWatch;
+  /** Name of the operator. */
+  readonly whose: string;
   readonly publicKeyOf: PublicKeyOf;
   /** Resolves when the service begins to stop, or when the signal aborts. */
   readonly stopped: (signal: AbortSignal) => Promise<void>;
@@ -24,11 +26,11 @@ const HEARTBEAT_MS = 15_000;
 
 /** Answers with the calls that are wanted, as they end. */
 export async function* watchCalls(
-  { watch, publicKeyOf, stopped }: WatchCallsOptions,
+  { watch, whose, publicKeyOf, stopped }: WatchCallsOptions,
   isWanted: (call: StoredCall) => boolean,
   signal: AbortSignal,
 ): AsyncGenerator<WatchCallRecordsResponse, void, undefined> {
-  const watcher = await watch.open(isWanted);
+  const watcher = await watch.open(whose, isWanted);
   if (watcher === undefined) {
     throw new ConnectError("Too many are watching. Try again when one has ended.", Code.ResourceExhausted);
   }

@@ -1,4 +1,5 @@
 import type { AuditEntry } from "../audit.js";
+import { isProviderName } from "../providers/provider-name.js";
 import type { Connection, ConnectionKey } from "../tokens/connection.js";
 import { openToken } from "../tokens/open-token.js";
 import { type Revocation, revoke, type TokenPair } from "../tokens/revoke.js";
@@ -23,6 +24,8 @@ export async function disconnect(
   key: ConnectionKey,
   audit?: AuditEntry,
 ): Promise<Revocation | undefined> {
+  // There is none of another name, and PostgreSQL takes no text with a NUL in it.
+  if (!isProviderName(key.providerName)) return undefined;
   const deleted = await options.connections.delete(key, options.now(), audit);
   if (deleted === undefined) return undefined;
   const revocation = await revokeTokens(options, deleted);

@@ -1,6 +1,7 @@
 import { STATUS_CODES } from "node:http";
 import type { ResultRow } from "../../gen/relay/v1/relay_pb.js";
 import { isTerminal, writeLine, writeNote, writeOutput } from "./output.js";
+import { printable, printableLines } from "./text-table.js";
 
 /** How a row is printed. */
 export interface RowOutputOptions {
@@ -16,17 +17,17 @@ export function writeAnswer(row: ResultRow, { include }: RowOutputOptions): void
   if (row.body === undefined) return;
   const write = include ? writeLine : writeNote;
   write(`HTTP ${row.statusCode} ${STATUS_CODES[row.statusCode] ?? ""}`.trimEnd());
-  for (const [name, value] of Object.entries(row.headers)) write(`${name}: ${value}`);
+  for (const [name, value] of Object.entries(row.headers)) write(printable(`${name}: ${value}`));
   write("");
   if (isTerminal()) writeForPerson(row.contentType, row.body);
   else writeOutput(row.body);
 }
 
-/** What is neither JSON nor text would only disturb the terminal. */
+/** What is neither JSON nor text would only disturb the terminal, and so would what moves its cursor. */
 function writeForPerson(contentType: string, body: Uint8Array): void {
   const text = Buffer.from(body).toString();
   const isJson = /[/+]json$/.test(contentType);
-  if (isJson || contentType.startsWith("text/")) writeLine(isJson ? indented(text) : text);
+  if (isJson || contentType.startsWith("text/")) writeLine(printableLines(isJson ? indented(text) : text));
   else writeNote(`(${body.length} bytes of ${contentType || "unknown type"}; redirect standard output to keep them)`);
 }
 

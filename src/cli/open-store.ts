@@ -4,6 +4,7 @@ import type { Store } from "../store/store.js";
 import type { Sealer } from "../tokens/seal.js";
 import { configFromEnvironment } from "./environment.js";
 import { usageError } from "./exit-error.js";
+import { writeNote } from "./output.js";
 
 /** What commands work on: the same files as a running relay, safe beside it. */
 export interface OpenStore {
@@ -44,7 +45,9 @@ export async function withStoreOf<Result>(
   if (!hasDatabase && (keyFileMustExist || !mayCreate)) throw noDatabase(database);
   // Beside an existing database a new key would open nothing.
   const sealer = await loadSealer(keyFile, keyFileMustExist || hasDatabase);
-  const store = await openStore(config);
+  const store = await openStore(config, {
+    onDamagedCalls: (file) => writeNote(`The records of calls were damaged. They are in ${file}, and begun anew.`),
+  });
   try {
     await verifyKeys(store, sealer);
     return await use({ config, store, sealer });

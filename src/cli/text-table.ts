@@ -18,6 +18,11 @@ export function printable(text: string): string {
   });
 }
 
+/** The same of a text of several lines, which may be indented with tabs. */
+export function printableLines(text: string): string {
+  return text.replace(/[^\t\r\n]+/g, printable);
+}
+
 function padded(cells: readonly string[], widths: readonly number[]): string {
   return cells
     .map((cell, column) => cell.padEnd(widths[column] ?? 0))

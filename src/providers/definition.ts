@@ -10,6 +10,7 @@ import { isDroppedHeader } from "./headers.js";
 import { isCanonical, parseOrigin } from "./origin.js";
 import type { ProviderProblem, Report } from "./problem.js";
 import type { Credential, HeaderPairs, OriginRule, Provider } from "./provider.js";
+import { isProviderName, PROVIDER_NAME_HINT } from "./provider-name.js";
 
 /** Which definitions are accepted. */
 export interface DefinitionOptions {
@@ -17,8 +18,6 @@ export interface DefinitionOptions {
   readonly allowLoopback: boolean;
 }
 
-const NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/;
-const NAME_HINT = "must be 1 to 63 lower-case letters, digits, '-' and '_', and start with a letter or digit";
 /** A token of RFC 9110 section 5.6.2. */
 const FIELD_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/;
 const FIELD_VALUE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
@@ -73,9 +72,9 @@ function providerFromDefinition(definition: Definition, options: DefinitionOptio
 }
 
 function checkNames(name: string, aliases: readonly string[], report: Report): void {
-  if (!NAME.test(name)) report("name", NAME_HINT);
+  if (!isProviderName(name)) report("name", PROVIDER_NAME_HINT);
   aliases.forEach((alias, at) => {
-    if (!NAME.test(alias)) report(`aliases[${at}]`, NAME_HINT);
+    if (!isProviderName(alias)) report(`aliases[${at}]`, PROVIDER_NAME_HINT);
     else if (alias === name || aliases.indexOf(alias) !== at) report(`aliases[${at}]`, "stands twice");
   });
 }

@@ -1,5 +1,5 @@
-import { callsFromBlock } from "./call-block.js";
 import type { CallStore } from "./call-store.js";
+import { readBlocks } from "./read-blocks.js";
 import type { StoredCall } from "./stored-call.js";
 import { Watcher } from "./watcher.js";
 
@@ -8,8 +8,10 @@ export interface CallWatch {
   /**
    * Begins to watch; undefined when too many do. To be ended by `close()`. What ends from now on comes, in order, of all
    * relays that share the store.
+   *
+   * @param whose name of the operator who watches: nobody takes all places.
    */
-  open(isWanted: (call: StoredCall) => boolean): Promise<Watcher | undefined>;
+  open(whose: string, isWanted: (call: StoredCall) => boolean): Promise<Watcher | undefined>;
 }
 
 /** What watching needs. */
@@ -21,10 +23,11 @@ export interface CallWatchOptions {
 
 /** With the half second that calls wait to be written, well within a second. Milliseconds. */
 const EVERY_MS = 250;
-/** Read at a time. */
-const BLOCKS = 16;
+/** Read at a time: one to ten megabytes. */
+const BLOCKS = 8;
 /** Open consoles and scripts of a few operators. */
 const MAX_WATCHERS = 20;
+const MAX_OF_ONE = 10;
 
 /** Looks for new blocks, once for all watchers, and only while there are some. */
 export function createCallWatch(options: CallWatchOptions): CallWatch {
@@ -33,7 +36,8 @@ export function createCallWatch(options: CallWatchOptions): CallWatch {
 
 class Watch implements CallWatch {
   readonly #options: CallWatchOptions;
-  readonly #watchers = new Set<Watcher>();
+  /** With the name of the operator who watches. */
+  readonly #watchers = new Map<Watcher, string>();
   #lastSeen = 0;
   #timer: NodeJS.Timeout | undefined;
   #isFailing = false;
@@ -42,10 +46,11 @@ class Watch implements CallWatch {
     this.#options = options;
   }
 
-  async open(isWanted: (call: StoredCall) => boolean): Promise<Watcher | undefined> {
-    if (this.#watchers.size >= MAX_WATCHERS) return undefined;
+  async open(whose: string, isWanted: (call: StoredCall) => boolean): Promise<Watcher | undefined> {
+    const own = [...this.#watchers.values()].filter((each) => each === whose).length;
+    if (this.#watchers.size >= MAX_WATCHERS || own >= MAX_OF_ONE) return undefined;
     const watcher = new Watcher(isWanted, () => this.#watchers.delete(watcher));
-    this.#watchers.add(watcher);
+    this.#watchers.set(watcher, whose);
     try {
       if (this.#timer === undefined) await this.#begin();
       return watcher;
@@ -81,9 +86,8 @@ class Watch implements CallWatch {
   async #readNew(): Promise<void> {
     for (;;) {
       const blocks = await this.#options.calls.listAfter(this.#lastSeen, BLOCKS);
-      for (const block of blocks) {
-        const calls = callsFromBlock(block);
-        for (const watcher of this.#watchers) watcher.push(calls);
+      for await (const [block, calls] of readBlocks(blocks)) {
+        for (const watcher of this.#watchers.keys()) watcher.push(calls);
         this.#lastSeen = block.sequence;
       }
       if (blocks.length < BLOCKS || this.#watchers.size === 0) return;

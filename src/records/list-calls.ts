@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { callsFromBlock } from "./call-block.js";
 import type { CallStore } from "./call-store.js";
+import { readBlocks } from "./read-blocks.js";
 import type { StoredCall } from "./stored-call.js";
 
 /** Which calls are wanted; what is undefined does not matter. */
@@ -23,8 +23,8 @@ export interface CallPage {
   readonly next: CallPosition | undefined;
 }
 
-/** Read at a time: some milliseconds of the event loop. */
-const BLOCKS = 16;
+/** Read at a time: one to ten megabytes. */
+const BLOCKS = 8;
 /** Calls that are looked at for one page, which may then have fewer than asked for, or none (AIP-158). */
 const MAX_SCANNED = 20_000;
 
@@ -40,9 +40,8 @@ export async function listCalls(
     // The block that a page ended in is read again.
     const beforeSequence = at && at.sequence + 1;
     const blocks = await store.list({ applicationId: filter.applicationId, beforeSequence, limit: BLOCKS });
-    for (const block of blocks) {
-      const own = callsFromBlock(block);
-      const end = block.sequence === at?.sequence ? at.index : own.length;
+    for await (const [block, own] of readBlocks(blocks)) {
+      const end = block.sequence === at?.sequence ? Math.min(at.index, own.length) : own.length;
       for (let index = end - 1; index >= 0; index -= 1) {
         const call = own[index] as StoredCall;
         if (isWantedCall(call, filter)) calls.push(call);

@@ -38,8 +38,8 @@ export function startRetention(options: RetentionOptions): Retention {
     while (!isClosed && (await store.deleteBefore(time, BATCH)) === BATCH) await nextTurn();
   };
   const sweep = async () => {
-    await forget(calls, now() - days * DAY_MS);
-    await forget(captures, now() - CAPTURE_MS);
+    // They are in different files: what keeps the one from being forgotten must not keep the other.
+    await Promise.all([forget(calls, now() - days * DAY_MS), forget(captures, now() - CAPTURE_MS)]);
   };
   const timer = setInterval(() => void sweep().catch(onFault), EVERY_MS).unref();
   return {

@@ -3,8 +3,8 @@ export const MASKED = "[masked]";
 
 /** In a name without its dashes, dots and underscores, lower-case. */
 const PART =
-  /token|secret|passw|passphrase|passcode|credential|authorization|authentication|apikey|accesskey|privatekey|signingkey|sessionid|cookie|jwt|assertion|codeverifier|signature/;
-const WHOLE = new Set(["auth", "otp", "pass", "pin", "pwd", "session", "sid"]);
+  /token|secret|passw|passphrase|passcode|credential|authorization|authentication|apikey|accesskey|privatekey|signingkey|sessionid|cookie|jwt|assertion|codeverifier|signature|bearer|hmac/;
+const WHOLE = new Set(["auth", "otp", "pass", "pin", "pwd", "session", "sid", "sig"]);
 
 /** Whether a member of a body says by its name that its value is a credential. Rather one too many than one too few. */
 export function isSensitiveName(name: string): boolean {

@@ -1,6 +1,7 @@
 import { RelayError } from "../errors.js";
 import { decideRenewalNeed } from "../tokens/renewal-need.js";
 import type { Renewer } from "../tokens/renewer.js";
+import type { TraceContext } from "../trace-context.js";
 import { adviceOn } from "./advice.js";
 import { type AllowanceOptions, type AllowedCall, requireAllowedCall } from "./allowed-call.js";
 import type { Call } from "./call.js";
@@ -15,6 +16,14 @@ export interface ExplainOptions extends Omit<AllowanceOptions, "capturing">, Pic
   readonly now: () => number;
   readonly onFault: RelayLog["fault"];
 }
+
+/** Every call belongs to a trace of its own, or to none: that a provider would hear of it is known, its ids are not. */
+const UNKNOWN_TRACE: TraceContext = {
+  traceId: "*".repeat(32),
+  parentId: "*".repeat(16),
+  flags: 0,
+  state: undefined,
+};
 
 type Rules = Pick<Explanation, "caller" | "egress">;
 
@@ -34,7 +43,7 @@ export async function explainCall(options: ExplainOptions, read: () => Call): Pr
   let rules: Rules = { caller: undefined, egress: undefined };
   try {
     const call = read();
-    const trace = createCallTrace(call);
+    const trace = createCallTrace({ ...call, traceContext: UNKNOWN_TRACE });
     const allowed = await requireAllowedCall(noting(options, found), call, trace).catch((error: unknown) => {
       rules = rulesOf(call, trace, error);
       throw error;

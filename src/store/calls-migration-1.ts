@@ -13,6 +13,8 @@ CREATE TABLE call_blocks (
   -- JSON.
   calls TEXT NOT NULL
 ) STRICT;
+-- Of a file that is begun anew behind those of the one before, too: they go on from the time, in microseconds.
+INSERT INTO sqlite_sequence (name, seq) VALUES ('call_blocks', unixepoch() * 1000000);
 CREATE INDEX call_blocks_by_application ON call_blocks (application_id, sequence);
 CREATE INDEX call_blocks_by_time ON call_blocks (last_at, first_at);
 `;

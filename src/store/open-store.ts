@@ -10,18 +10,25 @@ export interface StoreConfig {
   readonly databaseTimeoutMs: number;
 }
 
+/** Who hears of the store. */
+export interface StoreListeners {
+  readonly onOperation?: OnOperation | undefined;
+  /** Records of calls were damaged: they are begun anew, and what was there is in this file. */
+  readonly onDamagedCalls?: ((aside: string) => void) | undefined;
+}
+
 /**
  * Opens the store, and brings it to this version's schema; a database that has none yet gets one. Rejects with
  * StoreOpenError when the relay cannot start with it.
  */
-export async function openStore(config: StoreConfig, onOperation?: OnOperation): Promise<Store> {
+export async function openStore(config: StoreConfig, listeners: StoreListeners = {}): Promise<Store> {
   const { database } = config;
   if (database.kind === "sqlite") {
     const { openSqliteStore } = await import("./sqlite.js");
-    return openSqliteStore(database.path, { onOperation });
+    return openSqliteStore(database.path, listeners);
   }
   const { openPostgresStore } = await import("./postgres.js");
-  return openPostgresStore(database, limitsFrom(config), { onOperation });
+  return openPostgresStore(database, limitsFrom(config), { onOperation: listeners.onOperation });
 }
 
 /** Whether there is a store already, whose values a new key would not open. Changes nothing. */

@@ -24,12 +24,14 @@ export interface SqliteStoreOptions {
   /** Milliseconds since the epoch; tests replace it. */
   readonly now?: () => number;
   readonly onOperation?: OnOperation | undefined;
+  /** Hears where a damaged file of call records was moved to. */
+  readonly onDamagedCalls?: ((aside: string) => void) | undefined;
 }
 
 /** Opens the store, creating it when there is none. Throws StoreOpenError when the relay cannot start with this file. */
 export function openSqliteStore(
   path: string,
-  { now = Date.now, onOperation = () => {} }: SqliteStoreOptions = {},
+  { now = Date.now, onOperation = () => {}, onDamagedCalls = () => {} }: SqliteStoreOptions = {},
 ): SqliteStore {
   const db = openDatabase(path);
   const caches = createRowCaches(db, onOperation);
@@ -38,7 +40,10 @@ export function openSqliteStore(
   const unkept = createAttempt(db, { forgetAll: () => {} }, onOperation);
   const probe = db.prepare("SELECT 1 FROM applications LIMIT 1");
   const isApplication = db.prepare<[string]>("SELECT 1 FROM applications WHERE id = ?");
-  const calls = createCallsFile(path, (id) => isApplication.get(id) !== undefined);
+  const calls = createCallsFile(path, {
+    exists: (id) => isApplication.get(id) !== undefined,
+    onDamaged: onDamagedCalls,
+  });
   const applications = createApplicationStore(db, attempt, { caches, calls });
   const connections = createConnectionStore(db, attempt, { caches, now });
   return {

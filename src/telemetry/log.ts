@@ -29,8 +29,8 @@ function createIsoTime(): () => string {
 }
 
 /**
- * What a foreign error may leave in a log: its class, its code, and where in our code it was caught. Never its text,
- * which may quote input (threats J14, L05).
+ * What a foreign error may leave in a log: its class, its code or that of the error behind it, and where in our code it
+ * was caught. Never its text, which may quote input (threats J14, L05).
  */
 export function describeError(error: unknown): {
   readonly class: string;
@@ -41,12 +41,18 @@ export function describeError(error: unknown): {
   const code = (error as { code?: unknown }).code;
   return {
     class: error.name,
-    code: typeof code === "string" ? code : undefined,
-    at: error.stack
-      ?.split("\n")
-      .find((line) => line.trimStart().startsWith("at "))
-      ?.trim(),
+    code: typeof code === "string" ? code : causeOf(error),
+    at: placeOf(error),
   };
+}
+
+/** The first line of the stack that is no part of the text, of which any line may look like one. */
+function placeOf({ stack = "", message }: Error): string | undefined {
+  return stack
+    .slice(stack.indexOf(message) + message.length)
+    .split("\n")
+    .find((line) => line.trimStart().startsWith("at "))
+    ?.trim();
 }
 
 /** What stood behind a failure, for the log: a code or a class, never a text. */

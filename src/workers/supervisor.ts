@@ -37,14 +37,13 @@ const STEADY_MS = 60_000;
 export async function supervise(options: SupervisorOptions): Promise<number> {
   const { count, logger } = options;
   const supervisor = new Supervisor(options);
+  // From the start to the end: unheard it would end this process, and the workers with it.
+  process.on("SIGHUP", () => void supervisor.restart());
   const first = await supervisor.start();
   if (typeof first === "number") return first;
   for (let more = 1; more < count; more++) await supervisor.start();
-  const onHangup = () => void supervisor.restart();
-  process.on("SIGHUP", onHangup);
   logger.info({ adminUrl: first.adminUrl, url: first.url, workers: count }, "listening");
   await options.stop;
-  process.off("SIGHUP", onHangup);
   return supervisor.stop();
 }
 
@@ -54,8 +53,8 @@ class Supervisor {
   /** Those that serve, with when they were started. */
   readonly #serving = new Map<Worker, number>();
   readonly #metrics = createWorkerMetrics();
+  readonly #stopping = new AbortController();
   #pauseMs = 1000;
-  #isStopping = false;
   #restart: Promise<void> | undefined;
 
   constructor(options: SupervisorOptions) {
@@ -81,6 +80,7 @@ class Supervisor {
 
   /** Replaces every worker with a new one; a second call waits for the first to be done. */
   restart(): Promise<void> {
+    if (this.#stopping.signal.aborted) return Promise.resolve();
     this.#restart ??= this.#replaceAll().finally(() => {
       this.#restart = undefined;
     });
@@ -89,7 +89,7 @@ class Supervisor {
 
   /** Ends all workers; resolves to 0 when each of them has ended well. */
   async stop(): Promise<number> {
-    this.#isStopping = true;
+    this.#stopping.abort();
     await this.#restart;
     const codes = await Promise.all([...this.#serving.keys()].map((worker) => this.#end(worker, 0)));
     return codes.every((code) => code === 0) ? 0 : 1;
@@ -99,7 +99,7 @@ class Supervisor {
     const { logger } = this.#options;
     logger.info({ workers: this.#serving.size }, "restarting");
     for (const old of [...this.#serving.keys()]) {
-      if (this.#isStopping) return;
+      if (this.#stopping.signal.aborted) return;
       const next = await this.start();
       if (typeof next === "number") {
         logger.error({ exitCode: next }, "the new worker could not start; the others go on");
@@ -129,10 +129,12 @@ class Supervisor {
     this.#serving.delete(worker);
     this.#options.logger.error({ exitCode: exitCodeOf(worker) }, "a worker ended by itself and is replaced");
     if (performance.now() - startedAt > STEADY_MS) this.#pauseMs = 1000;
-    while (!this.#isStopping) {
-      await delay(this.#pauseMs, undefined, { ref: false });
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      // Where no worker is left, nothing but this pause keeps the process from ending.
+      await delay(this.#pauseMs, undefined, { signal }).catch(() => {});
       this.#pauseMs = Math.min(this.#pauseMs * 2, MAX_PAUSE_MS);
-      if (this.#isStopping || typeof (await this.start()) !== "number") return;
+      if (signal.aborted || typeof (await this.start()) !== "number") return;
     }
   }
 }

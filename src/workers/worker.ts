@@ -11,8 +11,8 @@ export function tellStarted({ url, adminUrl }: ServiceUrls): void {
 
 /**
  * Resolves when this worker is to end: to how long connections that rest are kept, in milliseconds. The supervisor says
- * so, or it is gone, or somebody sent SIGTERM to this process alone. Ctrl-C reaches the whole group of processes, and
- * the supervisor acts on it.
+ * so, or it is gone, or somebody sent SIGTERM to this process alone. Ctrl-C, and the end of a terminal, reach the whole
+ * group of processes, and the supervisor acts on them.
  */
 export function stopOrder(): Promise<number> {
   // Node.js would end this process at once when the supervisor is gone, in the middle of a renewal.
@@ -24,6 +24,7 @@ export function stopOrder(): Promise<number> {
     process.once("disconnect", () => resolve(0));
     process.on("SIGTERM", () => resolve(0));
     process.on("SIGINT", () => {});
+    process.on("SIGHUP", () => {});
   });
 }
 

@@ -5,6 +5,7 @@ import { postRest } from "../support/callers.js";
 import { type Harness, startHarness } from "../support/harness.js";
 import { type AdminClients, createAdminClients } from "./admin-bed.js";
 import { failure } from "./failure.js";
+import { madePageToken } from "./made-page-token.js";
 
 let harness: Harness;
 beforeAll(async () => {
@@ -208,6 +209,8 @@ describe("ListApplications", () => {
       [other, ""],
       ["nonsense", ""],
       ["WyJhIl0", ""],
+      [madePageToken([""], ["a\0b"]), ""],
+      [madePageToken([""], ["a", "b"]), ""],
     ] as const) {
       const call = applications.listApplications({ pageSize: 1, pageToken, publicKeyPrefix });
       expect(await failure(call)).toMatchObject({ code: "InvalidArgument", field: "page_token" });

@@ -4,6 +4,8 @@ import { ADMIN_SERVICES } from "../../src/admin/rpc-handler.js";
 import { auditIdBefore, createAuditIds } from "../../src/administration/audit-id.js";
 import { type Harness, startHarness } from "../support/harness.js";
 import { type AdminClients, createAdminClients } from "./admin-bed.js";
+import { failure } from "./failure.js";
+import { madePageToken } from "./made-page-token.js";
 
 /** In no answer, no line of the log, no record of the trail. */
 const SECRETS = {
@@ -107,6 +109,10 @@ describe("the audit trail", () => {
     const second = await audit.listAuditRecords({ pageSize: 100, pageToken: first.nextPageToken });
     expect([...first.auditRecords, ...second.auditRecords].map(({ id }) => id)).toEqual(whole);
     expect(whole).toEqual(whole.toSorted().toReversed());
+    for (const id of ["a\0b", "", "x".repeat(300)]) {
+      const pageToken = madePageToken([undefined, undefined], [id]);
+      expect(await failure(audit.listAuditRecords({ pageToken }))).toMatchObject({ field: "page_token" });
+    }
     const beforeTime = { seconds: 1n, nanos: 0 };
     expect((await audit.listAuditRecords({ beforeTime })).auditRecords).toEqual([]);
   });

@@ -1,9 +1,12 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { CallRecord } from "../../gen/relay/admin/v1/call_record_pb.js";
 import { createCallers } from "../support/callers.js";
 import { ADMIN_TOKENS, type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { createAdminClients } from "./admin-bed.js";
+import { madePageToken } from "./made-page-token.js";
 
 let harness: Harness;
 let application: TestApplication;
@@ -18,7 +21,15 @@ beforeEach(async () => {
   await harness.connect(application, "ada");
 });
 
-const clientOf = (token: string) => createAdminClients(harness, "grpc", token).callRecords;
+const clients = new Map<string, ReturnType<typeof createAdminClients>>();
+
+/** One connection for each token: a client has only so many. */
+function clientOf(token: string) {
+  const known = clients.get(token) ?? createAdminClients(harness, "grpc", token);
+  clients.set(token, known);
+  return known.callRecords;
+}
+
 const operator = () => clientOf(ADMIN_TOKENS.operator);
 
 /** A call over the JSON route; resolves to its id. */
@@ -88,9 +99,20 @@ describe("ListCallRecords", () => {
     await recorded(2);
     const { nextPageToken: pageToken } = await list({ pageSize: 1 });
     await expect(list({ pageToken, errorType: "API_ERROR" })).rejects.toMatchObject({ code: Code.InvalidArgument });
-    await expect(list({ pageToken: "x" })).rejects.toMatchObject({ code: Code.InvalidArgument });
+    const ofNone = madePageToken([application.publicKey, "", ""], ["-1", "0"]);
+    for (const made of ["x", ofNone]) {
+      await expect(list({ pageToken: made })).rejects.toMatchObject({ code: Code.InvalidArgument });
+    }
     await expect(list({ publicKey: "nobody-at-all" })).rejects.toMatchObject({ code: Code.NotFound });
   });
+});
+
+it("lists what there is behind a made place beyond the calls of a block", async () => {
+  await call("/me");
+  await recorded(1);
+  const sequence = await harness.store.calls.lastSequence();
+  const pageToken = madePageToken([application.publicKey, "", ""], [String(sequence), "999999999999999"]);
+  expect(pathsOf((await list({ pageToken })).callRecords)).toEqual(["/me"]);
 });
 
 describe("GetCallRecord", () => {
@@ -166,6 +188,16 @@ describe("WatchCallRecords", () => {
     expect(seen[0]).toMatchObject({ publicKey, errorType: "API_ERROR" });
     ending.abort();
     await expect(answers.next()).rejects.toMatchObject({ code: Code.Canceled });
+  });
+
+  it("says what is wrong with a store that cannot be read, and no more of it", async () => {
+    const own = await startHarness();
+    mkdirSync(join(own.folder, "relay.db-calls"));
+    const answers = createAdminClients(own, "grpc").callRecords.watchCallRecords({})[Symbol.asyncIterator]();
+    const failed = await answers.next().catch((error: unknown) => error);
+    expect(failed).toMatchObject({ code: Code.Unavailable, rawMessage: expect.stringContaining("cannot be opened") });
+    expect(String(failed)).not.toContain(own.folder);
+    await own.close();
   });
 
   it("ends when the relay stops", async () => {

@@ -35,6 +35,7 @@ function definitionsFor(origin: string): readonly object[] {
   const oauth2 = { tokenEndpoint: `${origin}/oauth/token` };
   return [
     { name: "in-query", apiOrigins: [origin], credential: { queryParameter: "access_token" }, oauth2 },
+    { name: "traced", apiOrigins: [origin], passTraceContext: true },
     { name: "in-url", apiOrigins: [origin], urlPlaceholders: ["access_token", "id_token"] },
   ];
 }
@@ -215,6 +216,15 @@ describe("explaining", () => {
       "/me?access_token=***",
       "/a/***?i=***",
     ]);
+  });
+
+  it("says that a provider would hear of the call's trace, but not of which", async () => {
+    await world.harness.connect(world.application, USER, { providerName: "traced" });
+    const fieldsOf = async (call: ScenarioCall) =>
+      ((await explain(call)).request?.headers ?? []).filter(({ name }) => name === "traceparent");
+    const value = `00-${"*".repeat(32)}-${"*".repeat(16)}-00`;
+    expect(await fieldsOf(callTo("/me", { providerName: "traced" }))).toMatchObject([{ value }]);
+    expect(await fieldsOf(callTo("/me"))).toEqual([]);
   });
 
   it("is for every role; performing is for operators", async () => {

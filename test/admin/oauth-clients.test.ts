@@ -109,5 +109,9 @@ describe("ListOAuthClients", () => {
     expect(all.map(({ providerName }) => providerName)).toEqual(names.toSorted());
     expect(all[1]?.originParameters).toEqual({ shop: "acme" });
     expect((await oauthClients.getOAuthClient({ publicKey, providerName: "store" })).providerName).toBe("shop");
+    for (const providerName of ["a\0b", "A B", "x".repeat(64)]) {
+      const get = oauthClients.getOAuthClient({ publicKey, providerName });
+      expect(await failure(get)).toMatchObject({ code: "InvalidArgument", field: "provider_name" });
+    }
   });
 });

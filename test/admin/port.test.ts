@@ -45,6 +45,39 @@ describe.each(transports)("the administration port over %s", (_protocol, transpo
   });
 });
 
+describe("wrong admin tokens", () => {
+  let own: Harness;
+  beforeAll(async () => {
+    own = await startHarness();
+  });
+  afterAll(() => own.close());
+
+  const ask = async (token: string | undefined, path = LIST, contentType = "application/json") => {
+    const headers = { "content-type": contentType, ...(token && { authorization: `Bearer ${token}` }) };
+    const method = path === LIST ? "POST" : "GET";
+    const answer = await request(own.adminUrl + path, { method, headers, ...(method === "POST" && { body: "{}" }) });
+    const text = await answer.body.text();
+    return { status: answer.statusCode, text, headers: answer.headers };
+  };
+
+  it("are looked at sixty times a minute, and what comes then is not heard, whatever it is", async () => {
+    for (let tries = 0; tries < 70; tries++) expect((await ask(undefined)).status).toBe(401);
+    for (let tries = 0; tries < 60; tries++) {
+      expect((await ask(`${ADMIN_TOKENS.operator}${tries}`, tries % 2 ? LIST : "/metrics")).status).toBe(401);
+    }
+    for (const token of ["wrong", ADMIN_TOKENS.operator]) {
+      const { status, text, headers } = await ask(token);
+      expect({ status, ...JSON.parse(text) }).toMatchObject({ status: 429, code: "resource_exhausted" });
+      expect(Number(headers["retry-after"])).toBeGreaterThan(0);
+      expect((await ask(token, "/metrics")).status).toBe(429);
+      const grpc = await ask(token, LIST, "application/grpc-web+proto");
+      expect([grpc.status, grpc.headers["grpc-status"]]).toEqual([200, String(Code.ResourceExhausted)]);
+    }
+    expect((await ask(undefined)).status).toBe(401);
+    expect((await ask(undefined, "/healthz")).status).toBe(200);
+  });
+});
+
 describe("the administration port", () => {
   it("says 401 in plain HTTP, and which paths there are to operators alone", async () => {
     const ask = async (path: string, authorization?: string) => {
@@ -62,6 +95,15 @@ describe("the administration port", () => {
     expect(await ask(unknown)).toEqual([401, expect.anything()]);
     expect(await ask(unknown, `Bearer ${ADMIN_TOKENS.operator}`)).toEqual([404, undefined]);
     expect(await ask("/oauth/method/sandbox/call")).toEqual([404, undefined]);
+  });
+
+  it("lets no answer be kept: some hold a secret", async () => {
+    for (const body of ["{}", "nonsense"]) {
+      const headers = { authorization: `Bearer ${ADMIN_TOKENS.operator}`, "content-type": "application/json" };
+      const answer = await request(harness.adminUrl + LIST, { method: "POST", body, headers });
+      await answer.body.dump();
+      expect(answer.headers["cache-control"]).toBe("no-store");
+    }
   });
 
   it("lists its own services by reflection, with a token", async () => {

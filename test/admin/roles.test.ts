@@ -59,6 +59,16 @@ describe("roles", () => {
     else expect(code).toBe(Code.PermissionDenied);
   });
 
+  it("do not let the audit trail grow by what they refuse over and over", async () => {
+    const own = await startHarness();
+    const { applications, audit } = createAdminClients(own, "grpc", ADMIN_TOKENS.readOnly);
+    for (let tries = 0; tries < 70; tries++) {
+      await expect(applications.deleteApplication({})).rejects.toMatchObject({ code: Code.PermissionDenied });
+    }
+    expect((await audit.listAuditRecords({})).auditRecords).toHaveLength(60);
+    await own.close();
+  });
+
   it("change nothing where they refuse, and the attempt is written down", async () => {
     const { publicKey } = await harness.createApplication();
     const bob = createAdminClients(harness, "grpc", ADMIN_TOKENS.readOnly);

@@ -3,7 +3,7 @@ import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { request } from "undici";
 import { describe, expect, it } from "vitest";
-import { createFolder, finished, startServe } from "./run-relay.js";
+import { createFolder, finished, lineFrom, startServe } from "./run-relay.js";
 
 describe("relay serve", () => {
   it.each(["SIGTERM", "SIGINT"] as const)("serves until %s, then exits with 0", async (signal) => {
@@ -13,6 +13,16 @@ describe("relay serve", () => {
     await answer.body.dump();
     child.kill(signal);
     expect(await once(child, "close")).toEqual([0, null]);
+  });
+
+  it("goes on after SIGHUP, which is for workers, and says so", async () => {
+    const { url, child } = await startServe(createFolder());
+    const told = lineFrom(child, (line) => (line.includes("SIGHUP is ignored") ? true : undefined));
+    child.kill("SIGHUP");
+    expect(await told).toBe(true);
+    const answer = await request(`${url}/healthz`);
+    expect(answer.statusCode).toBe(200);
+    await answer.body.dump();
   });
 
   it("makes a token for operators at first use, and tells nobody but the file", async () => {

@@ -5,13 +5,51 @@ const PAGE = "admin/page.ts";
 
 /** Who may administer, and what is written down of it. */
 export const ADMIN_GUARDS: readonly Guard[] = [
-  guard("admin: token first", HANDLER, ["if (authenticate(request) !== undefined)", "if (true)"], "admin/port"),
+  guard("admin: token first", HANDLER, ["if (!admission.isAdmitted)", "if (false)"], "admin/port"),
+  guard(
+    "admin: size of what begins a stream",
+    HANDLER,
+    ["{ ...NAMES_ONLY, maxTimeoutMs", "{ maxTimeoutMs"],
+    "regress/tiny-chunks",
+  ),
+  guard(
+    "admin: errors of a stream",
+    "admin/translate-errors.ts",
+    ["response.stream ? {", "false ? {"],
+    "admin/call-records",
+  ),
+  guard("admin: no answer is kept", HANDLER, ['"cache-control", "no-store"', '"x-none", "x"'], "admin/port"),
   guard("admin: roles", HANDLER, ["requireRole(options)]", "]"], "admin/roles"),
+  guard(
+    "admin: tries of wrong tokens",
+    "admin/admit.ts",
+    ["if (waitSeconds > 0) return", "if (false) return"],
+    "admin/port",
+  ),
+  guard(
+    "admin: requests without a token are no tries",
+    "admin/admit.ts",
+    ["if (request.headers.authorization === undefined) return { isAdmitted: false, waitSeconds: 0 };", ""],
+    "admin/port",
+  ),
+  guard(
+    "admin: connections of one client",
+    "admin-port.ts",
+    [", maxClientConnections: 150", ""],
+    "server/client-connections",
+  ),
+  guard("admin: bound of tries", "admin/attempts.ts", ["kept.size > MAX_KEPT", "false"], "admin/attempts"),
+  guard(
+    "admin: bound of audited refusals",
+    "admin/require-role.ts",
+    ["if (refusals.waitSeconds(name) === 0) {", "{"],
+    "admin/roles",
+  ),
   guard("admin: methods without a role", "admin/roles.ts", ['=== "read-only";', '!== "operator";'], "admin/roles"),
   guard(
     "admin: refusals are audited",
     "admin/require-role.ts",
-    ["await store.audit.add(record)", "await Promise.resolve()"],
+    ["await writeDown(options, request, name);", ""],
     "admin/roles",
   ),
   guard("admin: bearer alone", "admin/authenticate.ts", ["/^Bearer +", "/^(?:Basic|Bearer) +"], "admin/token-file"),
@@ -42,6 +80,19 @@ export const ADMIN_GUARDS: readonly Guard[] = [
     "admin/applications",
   ),
   guard("admin: page of another request", PAGE, ["ofRequest === digest && ", ""], "admin/applications"),
+  guard("admin: parts of a page's key", PAGE, [" && isKey)", ")"], "admin/applications", "admin/call-records"),
+  guard(
+    "admin: names of providers",
+    "admin/named.ts",
+    ["if (isProviderName(required(name, field)))", "if (true)"],
+    "admin/oauth-clients",
+  ),
+  guard(
+    "record: place beyond a block",
+    "records/list-calls.ts",
+    ["Math.min(at.index, own.length)", "at.index"],
+    "admin/call-records",
+  ),
   guard(
     "admin: largest page",
     PAGE,

@@ -36,6 +36,33 @@ export const RECORD_GUARDS: readonly Guard[] = [
   ),
   guard("record: ring", BLOCKS, ["position + block.count - maxCalls", "0"], "store/calls"),
   guard("record: age", "records/retention.ts", ["now() - days * DAY_MS", "0"], "records/retention"),
+  guard(
+    "record: damaged file",
+    "store/lazy-calls-file.ts",
+    ["if (!isDamage(error) || !this.#replace()) throw error;", "throw error;"],
+    "store/calls",
+  ),
+  guard(
+    "record: new file in the place of another",
+    "store/lazy-calls-file.ts",
+    ["if (identity !== this.#identity) this.#letGo();", ""],
+    "store/calls",
+  ),
+  guard(
+    "record: no good file moved aside",
+    "store/damaged-file.ts",
+    ["identity === undefined || identityOf(path) !== identity", "identity === undefined"],
+    "store/damaged-file",
+  ),
+  guard(
+    "capture: age, whatever becomes of records",
+    "records/retention.ts",
+    [
+      "await Promise.all([forget(calls, now() - days * DAY_MS), ",
+      "await forget(calls, now() - days * DAY_MS); await Promise.all([",
+    ],
+    "records/retention",
+  ),
   guard("record: application that is gone", "store/calls-file.ts", ["exists(applicationId)", "true"], "store/calls"),
   guard(
     "record: end with the application",
@@ -48,6 +75,13 @@ export const RECORD_GUARDS: readonly Guard[] = [
     "records/call-watch.ts",
     ["this.#watchers.size >= MAX_WATCHERS", "false"],
     "records/call-watch",
+  ),
+  guard("record: places of one operator", "records/call-watch.ts", [" || own >= MAX_OF_ONE", ""], "records/call-watch"),
+  guard(
+    "record: turns between blocks",
+    "records/read-blocks.ts",
+    ["      await nextTurn();\n", ""],
+    "records/read-blocks",
   ),
   guard("record: bound of a watcher", "records/watcher.ts", ["excess > 0", "false"], "records/call-watch"),
   guard(

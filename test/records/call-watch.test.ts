@@ -40,8 +40,8 @@ function write(...statuses: readonly number[]) {
   blocks.push({ ...createCallBlock("a", calls.map(rowFromCall)), sequence: blocks.length + 1 });
 }
 
-async function open(isWanted: (call: StoredCall) => boolean = () => true) {
-  const watcher = await watch.open(isWanted);
+async function open(isWanted: (call: StoredCall) => boolean = () => true, whose = "alice") {
+  const watcher = await watch.open(whose, isWanted);
   if (watcher === undefined) throw new Error("too many");
   return {
     close: () => watcher.close(),
@@ -97,11 +97,13 @@ describe("createCallWatch()", () => {
     expect([taken?.statuses[0], taken?.statuses.length, taken?.skipped]).toEqual([500, 1000, 500]);
   });
 
-  it("takes in twenty watchers", async () => {
-    const watchers = await Promise.all(Array.from({ length: 20 }, () => open()));
-    expect(await watch.open(() => true)).toBeUndefined();
+  it("takes in twenty watchers, ten of one operator", async () => {
+    const watchers = await Promise.all(Array.from({ length: 10 }, () => open()));
+    expect(await watch.open("alice", () => true)).toBeUndefined();
+    watchers.push(...(await Promise.all(Array.from({ length: 10 }, () => open(undefined, "bob")))));
+    expect(await watch.open("carol", () => true)).toBeUndefined();
     watchers[0]?.close();
-    expect(await watch.open(() => true)).toBeDefined();
+    expect(await watch.open("carol", () => true)).toBeDefined();
   });
 
   it("goes on when the store is back, and reports it once", async () => {
@@ -116,8 +118,8 @@ describe("createCallWatch()", () => {
 
   it("keeps no place for a watcher that could not begin", async () => {
     failure = new Error("away");
-    for (let tries = 0; tries < 30; tries += 1) await expect(watch.open(() => true)).rejects.toThrow("away");
+    for (let tries = 0; tries < 30; tries += 1) await expect(watch.open("alice", () => true)).rejects.toThrow("away");
     failure = undefined;
-    expect(await watch.open(() => true)).toBeDefined();
+    expect(await watch.open("alice", () => true)).toBeDefined();
   });
 });

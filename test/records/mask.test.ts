@@ -19,10 +19,14 @@ describe("isSensitiveName()", () => {
     "Proxy-Authorization",
     "set-cookie",
     "code_verifier",
+    "sig",
+    "x-hmac-sha256",
+    "bearerValue",
   ])("knows %s", (name) => expect(isSensitiveName(name)).toBe(true));
 
-  it.each(["author", "name", "key", "passenger", "compass", "session_count", "id", ""])("lets %s be seen", (name) =>
-    expect(isSensitiveName(name)).toBe(false),
+  it.each(["author", "name", "design", "key", "passenger", "compass", "session_count", "id", ""])(
+    "lets %s be seen",
+    (name) => expect(isSensitiveName(name)).toBe(false),
   );
 
   it("knows key as a field or parameter", () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createChunks } from "../../src/chunks.js";
 import { sendRaw } from "../listener/support.js";
-import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
+import { ADMIN_TOKENS, type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { type RawProvider, startRawProvider } from "../support/raw-provider.js";
 
 /**
@@ -33,11 +33,13 @@ const restPath = () => `/oauth/method/tiny/call?user_id=u&public_key=${applicati
 const call = () => JSON.stringify({ url: `${provider.origin}/`, method: "GET" });
 
 /** Sends the body in chunks of one byte; resolves with the whole answer. */
-function send(path: string, contentType: string, body: Buffer): Promise<string> {
-  const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n`;
+function send(path: string, contentType: string, body: Buffer, url = harness.url): Promise<string> {
+  // To callers it would be a private key.
+  const token = url === harness.url ? "" : `Authorization: Bearer ${ADMIN_TOKENS.readOnly}\r\n`;
+  const head = `POST ${path} HTTP/1.1\r\nHost: x\r\n${token}Transfer-Encoding: chunked\r\nConnection: close\r\n`;
   const chunks = [...body].map((byte) => Buffer.from([0x31, 0x0d, 0x0a, byte, 0x0d, 0x0a]));
   const bytes = [Buffer.from(`${head}Content-Type: ${contentType}\r\n\r\n`), ...chunks, Buffer.from("0\r\n\r\n")];
-  return sendRaw(Number(new URL(harness.url).port), Buffer.concat(bytes));
+  return sendRaw(Number(new URL(url).port), Buffer.concat(bytes));
 }
 
 describe("a body in chunks of one byte", () => {
@@ -62,6 +64,13 @@ describe("a body in chunks of one byte", () => {
     const body = Buffer.alloc(COUNT + 5);
     body.writeUInt32BE(COUNT, 1);
     expect(await send("/grpc.health.v1.Health/Check", "application/grpc-web+proto", body)).toContain("grpc-status: 8");
+  });
+
+  it("of an operator who watches calls is refused once it is longer than its fields are", async () => {
+    const body = Buffer.alloc(COUNT + 5);
+    body.writeUInt32BE(COUNT, 1);
+    const path = "/relay.admin.v1.CallRecordService/WatchCallRecords";
+    expect(await send(path, "application/connect+proto", body, harness.adminUrl)).toContain("resource_exhausted");
   });
 });
 

@@ -38,6 +38,14 @@ describe("connections of one client", () => {
     expect(await open("127.0.0.2")).toBe("closed");
   });
 
+  it("are 150 at the administration port, where others find a place, too", async () => {
+    const port = Number(new URL(harness.adminUrl).port);
+    const sockets = await Promise.all(Array.from({ length: 150 }, () => open("127.0.0.2", port)));
+    for (const socket of sockets) expect(socket).not.toBe("closed");
+    expect(await open("127.0.0.2", port)).toBe("closed");
+    expect(await open("127.0.0.3", port)).not.toBe("closed");
+  });
+
   it("make room for others when they end, in whatever way", async () => {
     const [ended, destroyed, reset] = await open3("127.0.0.4");
     ended?.end();

@@ -1,4 +1,15 @@
-import { existsSync, statSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Application } from "../../src/applications/application.js";
 import { callsFromBlock, createCallBlock, rowFromCall } from "../../src/records/call-block.js";
@@ -7,7 +18,7 @@ import type { Store } from "../../src/store/store.js";
 import { storedCallForTest } from "../records/call-for-test.js";
 import { sealerForTest } from "../tokens/sealer-for-test.js";
 import { STORES, type StoreBed } from "./store-beds.js";
-import { applicationForTest, createStoreFolder, NOW } from "./store-for-test.js";
+import { applicationForTest, createStoreFolder, NOW, type StoreFolder } from "./store-for-test.js";
 
 const sealer = sealerForTest();
 const MANY = 1_000_000;
@@ -203,14 +214,81 @@ describe("the file of calls", () => {
     folder.remove();
   });
 
-  it("costs the records alone when it is damaged", async () => {
-    const folder = createStoreFolder();
-    writeFileSync(`${folder.path}-calls`, "this is no database, whatever its name may say".repeat(100));
-    const store = folder.open();
+  const DAMAGE = "this is no database, whatever its name may say".repeat(100);
+
+  /** Puts what is no database in the place of the file. */
+  function spoil({ path }: StoreFolder): void {
+    for (const suffix of ["", "-wal", "-shm"]) rmSync(`${path}-calls${suffix}`, { force: true });
+    writeFileSync(`${path}-calls`, DAMAGE);
+  }
+
+  /** A store with an application, and one block of its calls. */
+  async function storeWithBlock(folder: StoreFolder) {
+    const asides: string[] = [];
+    const store = folder.open({ onDamagedCalls: (aside) => asides.push(aside) });
     const application = applicationForTest(sealer);
+    const { id } = application;
     await store.applications.create(application);
-    const block = createCallBlock(application.id, [rowFromCall(storedCallForTest(application.id, NOW))]);
-    await expect(store.calls.append([block], MANY)).rejects.toThrow(/relay\.db-calls: is not a SQLite database/);
+    const append = () => store.calls.append([createCallBlock(id, [rowFromCall(storedCallForTest(id, NOW))])], MANY);
+    const list = () => store.calls.list({ applicationId: undefined, beforeSequence: undefined, limit: 10 });
+    return { store, application, asides, append, list };
+  }
+
+  it("is moved aside and begun anew when it is damaged, whatever finds that out", async () => {
+    const folder = createStoreFolder();
+    const file = `${folder.path}-calls`;
+    const { store, application, asides, append, list } = await storeWithBlock(folder);
+    spoil(folder);
+    expect(await append()).toBe(1);
+    expect(asides).toEqual([`${file}-damaged`]);
+    expect(readFileSync(`${file}-damaged`, "utf8")).toBe(DAMAGE);
+    expect(await list()).toHaveLength(1);
+    spoil(folder);
+    expect(await list()).toEqual([]);
+    expect(asides).toHaveLength(2);
+    spoil(folder);
+    expect(await store.applications.delete(application.publicKey)).toBe(true);
+    expect(existsSync(file)).toBe(false);
+    folder.remove();
+  });
+
+  it("is begun anew when it turns out to be damaged in use, and what comes is behind what was", async () => {
+    const folder = createStoreFolder();
+    const first = await storeWithBlock(folder);
+    await first.append();
+    const before = await first.store.calls.lastSequence();
+    first.store.close();
+    const file = openSync(`${folder.path}-calls`, "r+");
+    // All but the first page, which says what the file is.
+    writeSync(file, Buffer.alloc(fstatSync(file).size - 4096, 0xff), 0, undefined, 4096);
+    closeSync(file);
+    const { asides, append, list, store } = await storeWithBlock(folder);
+    expect(await append()).toBe(1);
+    expect(asides).toHaveLength(1);
+    expect(await list()).toHaveLength(1);
+    expect(await store.calls.lastSequence()).toBeGreaterThanOrEqual(before);
+    folder.remove();
+  });
+
+  it("is the new one for every process that had the old one open", async () => {
+    const folder = createStoreFolder();
+    const holder = await storeWithBlock(folder);
+    await holder.append();
+    const { asides, append, list } = await storeWithBlock(folder);
+    spoil(folder);
+    await append();
+    await holder.append();
+    expect(await list()).toHaveLength(2);
+    expect([...asides, ...holder.asides]).toHaveLength(1);
+    folder.remove();
+  });
+
+  it("costs the records alone when it cannot be opened", async () => {
+    const folder = createStoreFolder();
+    mkdirSync(`${folder.path}-calls`);
+    const { store, application, asides, append } = await storeWithBlock(folder);
+    await expect(append()).rejects.toMatchObject({ reason: "STORE_UNAVAILABLE" });
+    expect(asides).toEqual([]);
     expect(await store.applications.findByPublicKey(application.publicKey)).toBeDefined();
     folder.remove();
   });

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import Database from "better-sqlite3";
 import type { Application } from "../../src/applications/application.js";
 import { createPrivateKey, sealPrivateKeyHash } from "../../src/applications/private-key.js";
-import { openSqliteStore, type SqliteStore } from "../../src/store/sqlite.js";
+import { openSqliteStore, type SqliteStore, type SqliteStoreOptions } from "../../src/store/sqlite.js";
 import type { ConnectionKey, NewConnection } from "../../src/tokens/connection.js";
 import { newConnectionFrom } from "../../src/tokens/new-connection.js";
 import type { Sealer } from "../../src/tokens/seal.js";
@@ -20,7 +20,7 @@ export interface StoreFolder {
   readonly folder: string;
   readonly path: string;
   /** Opens the store; closed with the folder at the latest. */
-  open(): SqliteStore;
+  open(options?: SqliteStoreOptions): SqliteStore;
   /** A plain connection to the same file, to look at it or to damage it. */
   raw(): Database.Database;
   /** Changes the file through a plain connection, which is closed at once. */
@@ -37,8 +37,8 @@ export function createStoreFolder(): StoreFolder {
   return {
     folder,
     path,
-    open() {
-      const store = openSqliteStore(path, { now: () => NOW });
+    open(options) {
+      const store = openSqliteStore(path, { now: () => NOW, ...options });
       closers.push(() => store.close());
       return store;
     },

@@ -118,7 +118,7 @@ export function describeConnections(bed: () => ConnectionBed): void {
     expect(await stored(own, "ada")).toEqual([]);
   });
 
-  it.each(["nobody", "__proto__", "constructor", "Sandbox", "s%61ndbox", "a/b", "%", "%E0%A4%A", "é"])(
+  it.each(["nobody", "__proto__", "constructor", "Sandbox", "s%61ndbox", "a/b", "%", "%E0%A4%A", "é", "a\0b"])(
     "knows no provider %s",
     async (providerName) => {
       const own = await newApplication();

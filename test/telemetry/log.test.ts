@@ -19,6 +19,16 @@ describe("describeError()", () => {
     expect(describeError(thrown)).toEqual({ class: typeof thrown, code: undefined, at: undefined });
   });
 
+  it("takes no line of a text for a place, and the code of what is behind an error that has none", () => {
+    const cause = Object.assign(new Error("y"), { code: "SQLITE_FULL" });
+    const described = describeError(new Error("x\n    at CANARY (file:///CANARY:1:1)", { cause }));
+    expect(described).toEqual({
+      class: "Error",
+      code: "SQLITE_FULL",
+      at: expect.stringMatching(/^at (?!.*CANARY).*log\.test/),
+    });
+  });
+
   it("takes no code that is not text", () => {
     expect(describeError(Object.assign(new Error("x"), { code: { secret: "CANARY" } })).code).toBeUndefined();
   });

@@ -82,6 +82,8 @@ async function statusOnce(url: string): Promise<number> {
   return statusCode;
 }
 
+const POLLING = { timeout: 15_000 };
+
 const workersOf = (pid: number | undefined) =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").map(Number);
 
@@ -124,8 +126,19 @@ describe.concurrent("workers", { timeout: 60_000 }, () => {
     process.kill(victim, "SIGKILL");
     await ended;
     for (let calls = 0; calls < 10; calls++) expect(await call()).toBe("success");
-    await expect.poll(() => workersOf(child.pid).length, { timeout: 15_000 }).toBe(2);
+    await expect.poll(() => workersOf(child.pid).length, POLLING).toBe(2);
     expect(workersOf(child.pid)).not.toContain(victim);
+  });
+
+  it("replaces all workers when they end at once, and can be stopped meanwhile", async ({ expect, onTestFinished }) => {
+    const { child } = await startWorkers(onTestFinished);
+    const before = workersOf(child.pid);
+    for (const pid of before) process.kill(pid, "SIGKILL");
+    await expect.poll(() => workersOf(child.pid).filter((pid) => !before.includes(pid)).length, POLLING).toBe(2);
+    for (const pid of workersOf(child.pid)) process.kill(pid, "SIGKILL");
+    await expect.poll(() => workersOf(child.pid), POLLING).toEqual([0]);
+    child.kill("SIGTERM");
+    expect(await once(child, "close")).toEqual([0, null]);
   });
 
   it("replaces a worker that hangs, so that it does not answer for long that nobody is alive", async ({
@@ -171,7 +184,8 @@ describe.concurrent("workers", { timeout: 60_000 }, () => {
       while (!isOver) outcomes.push(await call(dispatcher));
     };
     const callers = [caller(kept), caller(kept), caller(), caller()];
-    child.kill("SIGHUP");
+    // As a terminal does that is closed.
+    for (const pid of [...before, child.pid as number]) process.kill(pid, "SIGHUP");
     await restarted;
     isOver = true;
     await Promise.all(callers);
@@ -229,7 +243,7 @@ describe.concurrent("workers", { timeout: 60_000 }, () => {
         return false;
       }
     };
-    await expect.poll(() => workers.filter(isAlive), { timeout: 15_000 }).toEqual([]);
+    await expect.poll(() => workers.filter(isAlive), POLLING).toEqual([]);
   });
 
   it("says why it cannot start, and leaves no process behind", async ({ expect, onTestFinished }) => {

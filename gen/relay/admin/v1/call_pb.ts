@@ -343,7 +343,9 @@ export type ExplainedRequest = Message<"relay.admin.v1.ExplainedRequest"> & {
 
   /**
    * Header fields in the order in which they are sent, with `***` in the place
-   * of the token; without Host and Content-Length.
+   * of the token; without Host and Content-Length. Where the provider's
+   * definition passes trace context, `traceparent` is among them with `*` for
+   * the ids: a call that belongs to no trace is sent without it.
    *
    * @generated from field: repeated relay.admin.v1.ExplainedHeader headers = 3;
    */
@@ -387,7 +389,9 @@ export type ExplainedRequestJson = {
 
   /**
    * Header fields in the order in which they are sent, with `***` in the place
-   * of the token; without Host and Content-Length.
+   * of the token; without Host and Content-Length. Where the provider's
+   * definition passes trace context, `traceparent` is among them with `*` for
+   * the ids: a call that belongs to no trace is sent without it.
    *
    * @generated from field: repeated relay.admin.v1.ExplainedHeader headers = 3;
    */
