@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Application, ApplicationStore } from "../applications/application.js";
 import type { Connection, ConnectionKey, ConnectionStore } from "../tokens/connection.js";
 
@@ -10,7 +11,8 @@ const MAX_ENTRIES = 5000;
 export interface LookupCache<Value> {
   /**
    * The value of this key as it was at most a second ago, or what `read` finds. Whoever asks while it is being read
-   * gets the same answer; that there is none is not kept.
+   * gets the same answer; that there is none is not kept. A value that has not changed is the same object again, so that
+   * whoever keeps something with it, such as an opened token, need not make that again.
    */
   find(key: string, read: () => Promise<Value | undefined>): Promise<Value | undefined>;
   /** This process has changed it, or is about to: what is being read now is not kept either. */
@@ -19,13 +21,13 @@ export interface LookupCache<Value> {
 
 /** @param now milliseconds of a clock that never goes back. */
 export function createLookupCache<Value>(now: () => number = () => performance.now()): LookupCache<Value> {
-  const entries = new Map<string, { readonly askedAt: number; readonly value: Promise<Value | undefined> }>();
+  const entries = new Map<string, Entry<Value>>();
   return {
     find(key, read) {
       const kept = entries.get(key);
       if (kept !== undefined && now() - kept.askedAt < MAX_STALE_MS) return kept.value;
       // Counted from before it was read: the answer is at least as new as that.
-      const entry = { askedAt: now(), value: read() };
+      const entry = new Entry(now(), kept?.known, read());
       const drop = () => void (entries.get(key) === entry && entries.delete(key));
       entry.value.then((value) => value === undefined && drop(), drop);
       entries.delete(key);
@@ -36,6 +38,22 @@ export function createLookupCache<Value>(now: () => number = () => performance.n
     },
     forget: (key) => void entries.delete(key),
   };
+}
+
+/** One reading of a value. */
+class Entry<Value> {
+  readonly askedAt: number;
+  readonly value: Promise<Value | undefined>;
+  /** What `value` was settled with, once it is. */
+  known: Value | undefined;
+
+  constructor(askedAt: number, before: Value | undefined, read: Promise<Value | undefined>) {
+    this.askedAt = askedAt;
+    this.value = read.then((value) => {
+      this.known = isDeepStrictEqual(before, value) ? before : value;
+      return this.known;
+    });
+  }
 }
 
 /** Applications whose look-up is kept for a moment. */

@@ -24,6 +24,19 @@ describe("createLookupCache()", () => {
     expect(state.reads).toBe(2);
   });
 
+  it("gives the same object again while nothing about it has changed", async () => {
+    let now = 0;
+    const cache = createLookupCache<{ token: Buffer; version: number }>(() => now);
+    const find = (version: number) => cache.find("k", async () => ({ token: Buffer.from("sealed"), version }));
+    const first = await find(1);
+    now = 1000;
+    expect(await find(1)).toBe(first);
+    now = 2000;
+    expect(await find(2)).toEqual({ token: Buffer.from("sealed"), version: 2 });
+    cache.forget("k");
+    expect(await find(1)).not.toBe(first);
+  });
+
   it("reads once for all who ask at the same time", async () => {
     const { state, find } = setUp();
     expect(await Promise.all([find(), find(), find("other")])).toEqual(["first", "first", "first"]);
