@@ -14,7 +14,7 @@ const UNAUTHENTICATED: Refusal = {
   code: Code.Unauthenticated,
   name: "unauthenticated",
   status: 401,
-  text: "Send an admin token: Authorization: Bearer TOKEN, with one of RELAY_ADMIN_TOKEN_FILE.",
+  text: "Send an admin token: Authorization: Bearer TOKEN, with one of RELAY_ADMIN_TOKEN_FILE as it was when the relay started.",
 };
 
 /**

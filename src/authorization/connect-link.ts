@@ -5,6 +5,7 @@ import type { Provider } from "../providers/provider.js";
 import { requirePublicUrl } from "./callback-url.js";
 import type { AuthorizationOptions } from "./options.js";
 import { requireRedirectUri } from "./redirect.js";
+import { requireConnectable } from "./start.js";
 
 /** Path of the connect page; one provider's is below it. */
 export const CONNECT_PATH = "/oauth/connect";
@@ -35,10 +36,10 @@ export interface ConnectLink {
 /**
  * Makes an address at which one browser may connect accounts for a user. The caller has proven to be the application.
  * Rejects with RelayError INVALID_PROVIDER, CALLER_NOT_ALLOWED (redirect_uri), CALL_FORMAT_ERROR (parameters of the
- * origin), PROVIDER_MISCONFIGURED (no public address), OVERLOADED, STORE_UNAVAILABLE.
+ * origin), PROVIDER_MISCONFIGURED (no public address, no OAuth client for the one provider), OVERLOADED, STORE_UNAVAILABLE.
  */
 export async function createConnectLink(
-  options: Pick<AuthorizationOptions, "catalog" | "tickets" | "publicUrl">,
+  options: Pick<AuthorizationOptions, "catalog" | "oauthClients" | "tickets" | "publicUrl">,
   input: ConnectLinkInput,
 ): Promise<ConnectLink> {
   const { application, userId, redirectUri, scope } = input;
@@ -49,19 +50,12 @@ export async function createConnectLink(
   // A link to one provider opens nothing else.
   const providers = provider === undefined ? input.providers.map((name) => find(name).name) : [provider.name];
   requireRedirectUri(redirectUri, application.allowedRedirectUris);
-  const { secret, expiresAt } = await options.tickets.issue(
-    "LINK",
-    { applicationId: application.id, userId },
-    undefined,
-    {
-      publicKey: application.publicKey,
-      providers,
-      redirectUri,
-      scope,
-      isPage: provider === undefined,
-      originParameters: originParametersFrom(input, provider),
-    },
-  );
+  const originParameters = originParametersFrom(input, provider);
+  // Said to who makes the link, and not to the user who opens it.
+  if (provider !== undefined) await requireConnectable(options, application, provider);
+  const { publicKey, id: applicationId } = application;
+  const ticket = { publicKey, providers, redirectUri, scope, isPage: provider === undefined, originParameters };
+  const { secret, expiresAt } = await options.tickets.issue("LINK", { applicationId, userId }, undefined, ticket);
   return { uri: `${base}${provider === undefined ? "" : `/${provider.name}`}?link=${secret}`, expiresAt };
 }
 

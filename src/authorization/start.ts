@@ -71,6 +71,19 @@ export function hasAuthorizationFlow({ oauth2 }: Provider): boolean {
   return oauth2?.authorizationEndpoint !== undefined && oauth2.tokenEndpoint !== undefined;
 }
 
+/**
+ * What users need to connect the provider for the application. Rejects with RelayError INVALID_PROVIDER (not in a
+ * browser), PROVIDER_MISCONFIGURED (no OAuth client), STORE_UNAVAILABLE.
+ */
+export async function requireConnectable(
+  options: Pick<AuthorizationOptions, "oauthClients">,
+  application: Application,
+  provider: Provider,
+): Promise<void> {
+  requireOAuth2(provider);
+  await requireClient(options, application, provider);
+}
+
 type BrowserOAuth2 = OAuth2 & { readonly authorizationEndpoint: string };
 
 function requireOAuth2(provider: Provider): BrowserOAuth2 {
@@ -80,7 +93,7 @@ function requireOAuth2(provider: Provider): BrowserOAuth2 {
 }
 
 async function requireClient(
-  { oauthClients }: AuthorizationOptions,
+  { oauthClients }: Pick<AuthorizationOptions, "oauthClients">,
   application: Application,
   provider: Provider,
 ): Promise<StoredOAuthClient> {

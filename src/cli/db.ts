@@ -8,7 +8,7 @@ import { addDbMigrate } from "./db-migrate.js";
 export function addDb(program: Command): void {
   const group = addGroup(program, {
     usage: "db",
-    about: "Back the database up, bring it up to date, or move it to PostgreSQL.",
+    about: "Back up, bring up to date or copy the database.",
     examples: ["relay db backup relay-monday.db", "relay db copy --from sqlite:data/relay.db"],
   });
   for (const add of [addDbBackup, addDbMigrate, addDbCopy]) add(group);

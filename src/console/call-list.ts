@@ -11,7 +11,9 @@ const MAX_ROWS = 50;
 
 /** The last calls, newest first. */
 export function callList(calls: readonly LiveCall[]): TemplateResult {
-  return calls.length === 0 ? html`<p>No call yet.</p>` : dataTable("Last calls", COLUMNS, calls.slice(0, MAX_ROWS));
+  return calls.length === 0
+    ? html`<p>No call yet. Calls appear here as they end.</p>`
+    : dataTable("Last calls", COLUMNS, calls.slice(0, MAX_ROWS));
 }
 
 const COLUMNS: ReadonlyArray<Column<LiveCall>> = [
@@ -26,6 +28,7 @@ const COLUMNS: ReadonlyArray<Column<LiveCall>> = [
 ];
 
 function targetOf({ record: { method = "", origin = "", path = "", queryKeys = [] } }: LiveCall): TemplateResult {
+  if (origin === "") return html`${visibleText(method)} <span class="hint">(refused; its url is not recorded)</span>`;
   const query = queryKeys.length === 0 ? "" : `?${queryKeys.map((key) => `${key}=…`).join("&")}`;
   return html`<span class="id">${visibleText(`${method} ${origin}${path}${query}`)}</span>`;
 }

@@ -45,6 +45,10 @@ export function createConnectionsView({ api, update }: ViewContext): View {
     void load();
   }
 
+  /** Whether connections may exist that are not shown. */
+  const isNarrowed = () =>
+    pages.token !== "" || Object.values(filter).some((value) => value !== "" && value !== "STATE_UNSPECIFIED");
+
   return {
     title: "Connections",
     enter(parameters) {
@@ -56,7 +60,7 @@ export function createConnectionsView({ api, update }: ViewContext): View {
     leave() {},
     render: () => html`<h1 tabindex="-1">Connections</h1>
       ${filterForm(filter, search)} ${names.value === undefined ? nothing : suggestionLists(names.value)}
-      ${problemNotice(found)} ${resultOf(found)} ${busyNotice(found)}
+      ${problemNotice(found)} ${resultOf(found, isNarrowed())} ${busyNotice(found)}
       ${found.value === undefined ? nothing : pager(pages, found.isBusy, () => void load())}`,
   };
 }
@@ -106,12 +110,20 @@ function filterForm(filter: Filter, onSubmit: (event: SubmitEvent) => void): Tem
   </form>`;
 }
 
-function resultOf({ value }: Loading<ListConnectionsResponseJson>): TemplateResult | typeof nothing {
+function resultOf(
+  { value }: Loading<ListConnectionsResponseJson>,
+  isNarrowed: boolean,
+): TemplateResult | typeof nothing {
   if (value === undefined) return nothing;
   const { connections = [], nextPageToken = "" } = value;
   if (connections.length > 0) return dataTable("Connections", COLUMNS, connections);
   // A page of a long list may have none and still not be the last (AIP-158).
-  return html`<p>${nextPageToken === "" ? "There is no such connection." : "None on this page; there are more to look through."}</p>`;
+  if (nextPageToken !== "") return html`<p>None on this page; there are more to look through.</p>`;
+  if (isNarrowed) return html`<p>There is no such connection.</p>`;
+  return html`<p>
+    There is no connection yet. Users make them in a browser, with a link of <code>relay connection link</code>, and
+    <code>relay connection put</code> stores tokens that you have.
+  </p>`;
 }
 
 const COLUMNS: ReadonlyArray<Column<ConnectionJson>> = [

@@ -1,5 +1,5 @@
 import { copyButton } from "./copy-button.js";
-import { html, type TemplateResult } from "./lit-html.js";
+import { html, nothing, type TemplateResult } from "./lit-html.js";
 import type { Snippet } from "./snippets.js";
 
 /** Shows one of the snippets, and lets it be copied. @param onChoose gets the name of another one. */
@@ -21,6 +21,11 @@ export function snippetsView(
       ${snippets.map(choice)}
     </fieldset>
     <pre id="snippet" tabindex="0" role="region" aria-label="The call as ${shown?.name}">${shown?.text}</pre>
+    ${shown?.text.includes("RELAY_PRIVATE_KEY") ? KEY_HINT : nothing}
     <p>${copyButton(`Copy as ${shown?.name}`, shown?.text ?? "", "snippet")}</p>
   </section>`;
 }
+
+const KEY_HINT = html`<p class="hint">
+  The private key is not copied: set the variable <code>RELAY_PRIVATE_KEY</code> to it before you run this.
+</p>`;

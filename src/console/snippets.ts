@@ -61,7 +61,7 @@ function bufCurl(message: string, relayUrl: string, needsKey: boolean): string {
 /** JSON is what TypeScript reads as well. */
 function typeScript(message: string, relayUrl: string, needsKey: boolean): string {
   // biome-ignore lint/suspicious/noTemplateCurlyInString: it is text of a program
-  const options = needsKey ? ', { headers: { authorization: `Bearer ${process.env["PRIVATE_KEY"]}` } }' : "";
+  const options = needsKey ? ', { headers: { authorization: `Bearer ${process.env["RELAY_PRIVATE_KEY"]}` } }' : "";
   return `import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { RelayService } from "provider-call-relay/relay/v1";
@@ -74,7 +74,7 @@ const { rows } = await relay.call(${message}${options});
 console.log(rows[0]);`;
 }
 
-const KEY_FIELD = `  -H "authorization: Bearer $PRIVATE_KEY" \\\n`;
+const KEY_FIELD = `  -H "authorization: Bearer $RELAY_PRIVATE_KEY" \\\n`;
 
 /** For a POSIX shell. */
 function quoted(text: string): string {

@@ -69,6 +69,10 @@ export function createTryView(context: ViewContext): View {
       form = { ...form, privateKey: "" };
     },
     render: () => html`<h1 tabindex="-1">Try a call</h1>
+      <p class="hint">
+        Explain says what would be sent, or what would refuse it, and sends nothing. Perform sends it to the provider, for
+        the user.
+      </p>
       ${callForm({ form, wrong, names: names.value, mayPerform: session.mayPerform, isBusy: tried.isBusy, change, attempt })}
       ${problemNotice(tried)} ${busyNotice(tried)} ${results()} ${snippets()}`,
   };

@@ -1,5 +1,5 @@
 import { readdir, readFile, stat } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type DefinitionOptions, parseProvider } from "./definition.js";
 import { ProviderDefinitionError, type ProviderProblem, type Report } from "./problem.js";
@@ -103,7 +103,7 @@ async function readProvider(
       report("", `is larger than ${MAX_FILE_BYTES} bytes`);
       return undefined;
     }
-    const parsed = parseProvider(await readFile(path, "utf8"), basename(path), options);
+    const parsed = parseProvider(await readFile(path, "utf8"), path, options);
     if ("provider" in parsed) return parsed.provider;
     problems.push(...parsed.problems);
   } catch (error) {
@@ -113,7 +113,7 @@ async function readProvider(
 }
 
 function reporterOf(path: string, problems: ProviderProblem[]): Report {
-  return (field, message) => problems.push({ file: basename(path), field, message });
+  return (field, message) => problems.push({ file: path, field, message });
 }
 
 function codeFrom(error: unknown): string {

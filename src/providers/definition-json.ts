@@ -20,9 +20,9 @@ export function parseDefinitionJson<Desc extends DescMessage>(
   let json: JsonValue;
   try {
     json = JSON.parse(text) as JsonValue;
-  } catch {
+  } catch (error) {
     // The parser's own text quotes the file, which may hold a secret by mistake.
-    report("", "is not valid JSON");
+    report("", `is not valid JSON${faultPlace(text, error as SyntaxError)}`);
     return undefined;
   }
   try {
@@ -31,6 +31,15 @@ export function parseDefinitionJson<Desc extends DescMessage>(
     if (reportMembers(schema, json, "", report) === 0) reportWhole(error, report);
     return undefined;
   }
+}
+
+/** Where the parser stopped, counted from 1 as editors do; empty where its text does not say. */
+function faultPlace(text: string, { message }: SyntaxError): string {
+  if (message.startsWith("Unexpected end")) return ": it ends too early";
+  const position = / at position (\d{1,9})/.exec(message)?.[1];
+  if (position === undefined) return "";
+  const lines = text.slice(0, Number(position)).split("\n");
+  return ` (line ${lines.length}, column ${(lines.at(-1)?.length ?? 0) + 1})`;
 }
 
 /** protobuf-es stops at the first fault, so each member is read on its own to find them all. */

@@ -1,6 +1,6 @@
 /** One thing that is wrong with a provider definition. */
 export interface ProviderProblem {
-  /** The file's name without its folder. */
+  /** The file as the operator named it, or below a folder so named: two folders may have files of one name. */
   readonly file: string;
   /** Path of the member in the definition, such as `apiOrigins[0]`; empty for the file as a whole. */
   readonly field: string;

@@ -105,6 +105,13 @@ describe("relay connection link", () => {
   it.each([
     ["an unknown provider", ["--provider", "nobody"], 1, /no provider/],
     ["an unknown one in the list", ["--providers", "sandbox,nobody"], 1, /no provider/],
+    [
+      "a provider that no browser can connect",
+      ["--provider", "woocommerce", "--param", "host=shop.example"],
+      1,
+      /in a browser/,
+    ],
+    ["a provider without a client", ["--provider", "github"], 1, /relay client put/],
     ["provider and providers", ["--provider", "sandbox", "--providers", "shop"], 2, /not both/],
     ["an address that is not listed", ["--redirect-uri", `${BACK}/`], 1, /--allow-redirect/],
     ["a parameter without its provider", ["--param", "shop=acme"], 2, /--provider/],

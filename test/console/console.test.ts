@@ -71,6 +71,33 @@ describe("the console", NEEDS_CHROMIUM, () => {
     expect(await page.getByRole("alert").textContent()).toBe("");
   });
 
+  it("says why a list is empty: nothing is there, or nothing that was asked for", async () => {
+    const page = await world.openView("Applications");
+    await page.route(/ListConnections/, (route) => route.fulfill({ json: {} }));
+    await showView(page, "Connections");
+    await page.getByText("There is no connection yet").waitFor();
+    await page.getByLabel("User id begins with").fill("nobody");
+    await page.getByRole("button", { name: "Search" }).click();
+    await page.getByText("There is no such connection.").waitFor();
+  });
+
+  it("says that the url of a call that was refused is not recorded", async () => {
+    const page = await world.openView("Live calls");
+    await world.call("", { call: { url: "https://elsewhere.example/", method: "GET" } });
+    await rowsOf(page, "Last calls").getByText("its url is not recorded").first().waitFor();
+  });
+
+  it("says what to set before a copied call is run that needs the private key", async () => {
+    const page = await world.openView("Try a call");
+    await fillCall(page, {});
+    await page.getByRole("button", { name: "Explain" }).click();
+    await page.getByRole("heading", { name: "The same call from elsewhere" }).waitFor();
+    expect(await page.getByText("The private key is not copied").count()).toBe(0);
+    await page.getByText("Payload, headers, private key").click();
+    await page.getByLabel("The application's private key").fill(world.application.privateKey);
+    await page.getByText("The private key is not copied").waitFor();
+  });
+
   it("makes no text from outside markup, in any view", async () => {
     const page = await world.openView("Live calls");
     await world.call(`/echo?${encodeURIComponent(MARKUP)}=1`, { userId: MARKUP });

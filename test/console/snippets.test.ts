@@ -47,7 +47,7 @@ describe.each(["ada", HOSTILE])("what is copied, for the user %j", (userId) => {
   beforeAll(() => harness.connect(application, userId));
   afterAll(() => expect(existsSync("ran")).toBe(false));
 
-  const env = () => ({ ...process.env, PRIVATE_KEY: application.privateKey });
+  const env = () => ({ ...process.env, RELAY_PRIVATE_KEY: application.privateKey });
   const text = (name: string) => snippets(formFor(userId)).get(name) ?? "";
 
   it("is a call with curl, the payload byte for byte", async () => {

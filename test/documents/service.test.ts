@@ -71,6 +71,7 @@ const EXPECTED: Readonly<Record<string, readonly RegExp[]>> = {
   "docs/configuration.md": [
     /^ok\n[\s\S]*"RELAY_DEADLINE_MS":"10000"/,
     /intranet\.json: ok \(intranet\)[\s\S]*api\.intranet\.example/,
+    /^data\/providers\/acme\.json: ok \(acme\)\ndata\/providers\/local\.json: ok \(local\)\n$/,
   ],
   "docs/hardening.md": [/PRIVATE_KEY[\s\S]*192\.0\.2\.0\/24/i],
   "docs/migrating.md": [/^$/, /github/, /^ada github ok\na\+b@example\.com slack ok\n[\s\S]*a\+b@example\.com/],

@@ -16,6 +16,12 @@ export const CONNECT_GUARDS: readonly Guard[] = [
     "pages/state",
   ),
   guard(
+    "links: none that lead nowhere",
+    "authorization/connect-link.ts",
+    ["  if (provider !== undefined) await requireConnectable(options, application, provider);\n", ""],
+    "rest/connections",
+  ),
+  guard(
     "state: taken, not looked at",
     CALLBACK,
     ['options.tickets.take("STATE", state, browser)', 'options.tickets.find("STATE", state, browser)'],

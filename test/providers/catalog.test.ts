@@ -84,11 +84,11 @@ describe("loadProviders()", () => {
     await put("c.json", '{"name":"c","aliases":["github"],"apiOrigins":["https://c.example"]}');
     await put("d.json", " ".repeat(256 * 1024 + 1));
     expect(await failure([folder, join(folder, "missing.json")])).toEqual([
-      expect.stringMatching(/^a\.json: name: must be /),
-      expect.stringMatching(/^a\.json: apiOrigins\[0\]: must use https/),
-      "b.json: apiOrigin: unknown field",
-      "d.json: is larger than 262144 bytes",
-      "missing.json: cannot be read (ENOENT)",
+      expect.stringMatching(/\/a\.json: name: must be /),
+      expect.stringMatching(/\/a\.json: apiOrigins\[0\]: must use https/),
+      `${join(folder, "b.json")}: apiOrigin: unknown field`,
+      `${join(folder, "d.json")}: is larger than 262144 bytes`,
+      `${join(folder, "missing.json")}: cannot be read (ENOENT)`,
       "c: aliases[0]: github already stands for github",
     ]);
   });

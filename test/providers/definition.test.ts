@@ -98,14 +98,17 @@ describe("parseProvider()", () => {
 
   it("names the file in every problem", () => {
     const parsed = parseProvider("{", "github.json", { allowLoopback: false });
-    expect(parsed).toEqual({ problems: [{ file: "github.json", field: "", message: "is not valid JSON" }] });
+    expect(parsed).toEqual({
+      problems: [{ file: "github.json", field: "", message: "is not valid JSON (line 1, column 2)" }],
+    });
   });
 });
 
 describe("parseProvider() problems of form", () => {
   it.each([
-    ["", "test.json: is not valid JSON"],
-    ["{ SECRETTOKEN", "test.json: is not valid JSON"],
+    ["", "test.json: is not valid JSON: it ends too early"],
+    ["{ SECRETTOKEN", "test.json: is not valid JSON (line 1, column 3)"],
+    ['{\n  "name": "test",\n}', "test.json: is not valid JSON (line 3, column 1)"],
     ["null", "test.json: must be a JSON object"],
     ["[]", "test.json: must be a JSON object"],
     ['{"name":"test","name":"other"}', "test.json: name: stands twice"],

@@ -77,4 +77,5 @@ export const RPC_CODES: Readonly<Record<string, Code>> = {
   CALLER_NOT_ALLOWED: Code.PermissionDenied,
   INVALID_PROVIDER: Code.NotFound,
   INVALID_OAUTHID: Code.NotFound,
+  PROVIDER_MISCONFIGURED: Code.FailedPrecondition,
 };

@@ -225,6 +225,12 @@ export function describeConnections(bed: () => ConnectionBed): void {
     ["an unknown parameter", { providerName: "shop", originParameters: { shop: "a", x: "b" } }, "CALL_FORMAT_ERROR"],
     ["a parameter of no provider", { originParameters: { shop: "acme" } }, "CALL_FORMAT_ERROR"],
     ["a scope of 4097 characters", { scope: "x".repeat(4097) }, "CALL_FORMAT_ERROR"],
+    [
+      "a provider that no browser can connect",
+      { providerName: "shop", originParameters: { shop: "a" } },
+      "INVALID_PROVIDER",
+    ],
+    ["a provider without a client", { providerName: "sandbox" }, "PROVIDER_MISCONFIGURED"],
     ["201 providers", { providers: Array(201).fill("sandbox") }, "CALL_FORMAT_ERROR"],
   ] as const)("makes no link with %s", async (_, fields, errorType) => {
     const own = await newApplication();
