@@ -28,7 +28,8 @@ const COLUMNS: ReadonlyArray<Column<LiveCall>> = [
 ];
 
 function targetOf({ record: { method = "", origin = "", path = "", queryKeys = [] } }: LiveCall): TemplateResult {
-  if (origin === "") return html`${visibleText(method)} <span class="hint">(refused; its url is not recorded)</span>`;
+  if (origin === "")
+    return html`<span class="id">${visibleText(method)}</span> <span class="hint">(refused; its url is not recorded)</span>`;
   const query = queryKeys.length === 0 ? "" : `?${queryKeys.map((key) => `${key}=…`).join("&")}`;
   return html`<span class="id">${visibleText(`${method} ${origin}${path}${query}`)}</span>`;
 }
