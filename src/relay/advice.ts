@@ -42,9 +42,12 @@ const CALLER_ADVICE: ReadonlyMap<string, string> = new Map([
   ],
   [
     "user-signature",
-    'The right one, made with the whole private key: printf %s "$USER_ID" | openssl dgst -sha256 -hmac "$PRIVATE_KEY".',
+    'The right one, made with the whole private key: printf %s "$USER_ID" | openssl dgst -sha256 -hmac "$RELAY_PRIVATE_KEY".',
   ],
-  ["proof-missing", "'relay app update PUBLIC_KEY --caller-auth PROOF' sets what a call must carry."],
+  [
+    "proof-missing",
+    "Send it: 'relay call' reads the key from RELAY_PRIVATE_KEY. What a call must carry is set by 'relay app update PUBLIC_KEY --caller-auth PROOF'.",
+  ],
 ]);
 
 function urlAdvice({ provider, connection, egress }: Found): string {

@@ -233,7 +233,9 @@ describe("relay call --explain", () => {
       exitCode: 1,
       stdout: expect.stringMatching(/caller {7}refused by proof-missing\n$/),
     });
-    expect(unproven.stderr).toMatch(/^CALLER_NOT_ALLOWED: .*\n'relay app update PUBLIC_KEY --caller-auth PROOF'.*\n$/);
+    expect(unproven.stderr).toMatch(
+      /^CALLER_NOT_ALLOWED: .*\nSend it: .* RELAY_PRIVATE_KEY\. .*--caller-auth PROOF'.*\n$/,
+    );
     const wrong = await explain(["--json"], { RELAY_PRIVATE_KEY: "relay_sk_wrong" });
     expect(JSON.parse(wrong.stdout)).toMatchObject({ refusal: { errorType: "CALLER_NOT_ALLOWED", statusCode: 403 } });
   });
