@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { createAddressMatcher, isLoopbackHost } from "./address-list.js";
+import { isLoopbackHost } from "./address-list.js";
 import { type Admit, createAdmit } from "./admin/admit.js";
 import { type Authenticate, createAuthenticate } from "./admin/authenticate.js";
 import { createConsoleHandler } from "./admin/console-handler.js";
@@ -7,7 +7,6 @@ import { loadAdminTokens } from "./admin/load-tokens.js";
 import { createAdminRpcHandler } from "./admin/rpc-handler.js";
 import { createAuditIds } from "./administration/audit-id.js";
 import { createConnectionGauge } from "./connection-gauge.js";
-import { createClientAddress } from "./listener/client-address.js";
 import { type Listener, listen } from "./listener/listener.js";
 import { createRouter, type PathHandler } from "./listener/router.js";
 import { createMetricsHandler } from "./metrics-handler.js";
@@ -25,7 +24,7 @@ const LIMITS = { maxConnections: 200, maxClientConnections: 150 };
  * AdminTokenFileError, or when the port is taken.
  */
 export async function listenForOperators(wiring: Wiring): Promise<Listener | undefined> {
-  const { config, parts, readiness, tls } = wiring;
+  const { config, parts, readiness, tls, isTrustedProxy } = wiring;
   const { adminListen } = config;
   if (adminListen === "off") return undefined;
   if (tls === undefined && !isLoopbackHost(adminListen.host)) parts.logger.warn(CLEARTEXT);
@@ -36,16 +35,15 @@ export async function listenForOperators(wiring: Wiring): Promise<Listener | und
     tls,
     handler: createRouter(handlers, readiness),
     onFault: parts.log.fault,
-    isTrustedProxy: createAddressMatcher(config.trustedProxies),
+    isTrustedProxy,
     limits: LIMITS,
   });
 }
 
 /** What the administration port serves. Each of them asks who is there. */
 async function handlersFor(wiring: Wiring): Promise<readonly PathHandler[]> {
-  const { config, parts, calls, readiness } = wiring;
+  const { config, parts, calls, readiness, clientAddress } = wiring;
   const { store, sealer, catalog, providerFiles, authorization, self, log } = parts;
-  const clientAddress = createClientAddress(createAddressMatcher(config.trustedProxies));
   const authenticate = await loadAuthenticate(wiring);
   const admit = createAdmit({ authenticate, clientAddress, now: () => performance.now() });
   const options = {

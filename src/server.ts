@@ -53,7 +53,9 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     const readiness = createReadiness(probeFor(parts));
     const tls = await tlsFrom(config);
     const calls = createCallParts(parts);
-    const wiring = { config, parts, calls, readiness, tls };
+    const isTrustedProxy = createAddressMatcher(config.trustedProxies);
+    const clientAddress = createClientAddress(isTrustedProxy);
+    const wiring = { config, parts, calls, readiness, tls, isTrustedProxy, clientAddress };
     const listener = await listenForClients(wiring, options);
     closers.push(() => listener.close(0));
     parts.metrics?.addSource(() => listenerMetrics(listener));
@@ -83,20 +85,20 @@ function probeFor({ store, sealer }: Parts): () => Promise<void> {
 }
 
 function listenForClients(wiring: Wiring, options: ServiceOptions): Promise<Listener> {
-  const { config, parts, readiness, tls } = wiring;
+  const { config, parts, readiness, tls, isTrustedProxy } = wiring;
   return listen({
     host: config.listen.host,
     port: config.listen.port,
     tls,
     handler: createRouter(handlersFor(wiring, options), readiness),
     onFault: parts.log.fault,
-    isTrustedProxy: createAddressMatcher(config.trustedProxies),
+    isTrustedProxy,
     limits: { maxClientConnections: config.maxClientConnections },
   });
 }
 
 function handlersFor(
-  { config, parts, calls: { relay, rateLimiter }, readiness }: Wiring,
+  { config, parts, calls: { relay, rateLimiter }, readiness, clientAddress }: Wiring,
   { lane = true }: ServiceOptions,
 ): readonly PathHandler[] {
   const { applications, lookups } = parts.store;
@@ -109,7 +111,7 @@ function handlersFor(
     onFault: parts.log.fault,
     allowedOrigins: async (publicKey: string) =>
       (await lookups.applications.findByPublicKey(publicKey))?.allowedOrigins ?? [],
-    clientAddress: createClientAddress(createAddressMatcher(config.trustedProxies)),
+    clientAddress,
     maxRequestBytes: config.maxRequestBytes,
     deadlineMs: config.deadlineMs,
     budget,
@@ -132,7 +134,7 @@ function handlersFor(
     createConnectionsHandler({ ...shared, operations: connections }),
     createPagesHandler({
       authorization,
-      clientAddress: shared.clientAddress,
+      clientAddress,
       takeVisit: (address) => rateLimiter.take(`visit ${address}`, VISITS_PER_MINUTE),
     }),
   ];

@@ -54,7 +54,7 @@ export const REQUEST_GUARDS: readonly Guard[] = [
   guard(
     "connections of one client: but for trusted proxies",
     "server.ts",
-    ["isTrustedProxy: createAddressMatcher(config.trustedProxies),", ""],
+    ["isTrustedProxy,\n    limits", "limits"],
     CLIENT_CONNECTIONS,
   ),
   guard(
