@@ -60,9 +60,9 @@ export interface GrantsOptions {
   readonly now: () => number;
   readonly randomId: () => string;
   /** How long after its first use a refresh token may be used again, in milliseconds; 0, the default, is never. */
-  readonly refreshGraceMs?: number;
+  readonly refreshGraceMs?: number | undefined;
   /** Whether a refresh token that is used twice ends its grant, as by default, or is only refused. */
-  readonly endsReusedGrants?: boolean;
+  readonly endsReusedGrants?: boolean | undefined;
 }
 
 /** Creates an empty store of tokens. */

@@ -83,8 +83,8 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     grants: createGrants({
       now,
       randomId,
-      refreshGraceMs: options.refreshGraceMs ?? 0,
-      endsReusedGrants: options.endsReusedGrants ?? true,
+      refreshGraceMs: options.refreshGraceMs,
+      endsReusedGrants: options.endsReusedGrants,
     }),
     codes: createAuthorizationCodes({ now, randomId }),
     holdTokenAnswer: options.holdTokenAnswer,

@@ -5,6 +5,7 @@ import type { Connection, ConnectionKey, Lease } from "../../src/tokens/connecti
 import { type RenewalOptions, type RenewalOutcome, renewLeased } from "../../src/tokens/renewal.js";
 import { postRest } from "../support/callers.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
+import { renewalTargetForTest } from "../tokens/renewal-target-for-test.js";
 
 let harness: Harness;
 afterEach(() => harness.close());
@@ -68,20 +69,12 @@ async function renewHalted({ lease }: { lease: Lease }, meanwhile: () => Promise
     onRevocation: () => expect.fail("nothing was deleted"),
     track: (work) => void work,
   };
-  await renewLeased(options, lease, {
+  const target = renewalTargetForTest({
     connectionId: lease.connection.id,
     tokenEndpoint: `${harness.sandbox.origin}/oauth/token`,
-    revocationEndpoint: undefined,
     client: { clientId: harness.sandbox.client.client_id, clientSecret: undefined },
-    clientAuthentication: "none",
-    clientIdParameter: "client_id",
-    tokenRequestFormat: "form",
-    tokenParameters: {},
-    refreshParameters: {},
-    tokenResponseMember: undefined,
-    defaultExpiresInS: undefined,
-    allowPrivateNetwork: false,
   });
+  await renewLeased(options, lease, target);
   return outcome as RenewalOutcome;
 }
 

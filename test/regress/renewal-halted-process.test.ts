@@ -1,23 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createTokenEndpoint } from "../../src/authorization/token-endpoint.js";
 import { bytesOf } from "../../src/chunks.js";
-import type { RenewalTarget } from "../../src/tokens/renewal.js";
 import type { Upstream, UpstreamAnswer } from "../../src/upstream/request.js";
+import { renewalTargetForTest } from "../tokens/renewal-target-for-test.js";
 
-const TARGET: RenewalTarget = {
+const TARGET = renewalTargetForTest({
   connectionId: "c",
   tokenEndpoint: "http://127.0.0.1:1/token",
-  revocationEndpoint: undefined,
   client: { clientId: "c", clientSecret: undefined },
-  clientAuthentication: "none",
-  clientIdParameter: "client_id",
-  tokenRequestFormat: "form",
-  tokenParameters: {},
-  refreshParameters: {},
-  tokenResponseMember: undefined,
-  defaultExpiresInS: undefined,
-  allowPrivateNetwork: false,
-};
+});
 const ANSWER = { statusCode: 200, rawHeaders: [], body: bytesOf(Buffer.from("{}")) } satisfies UpstreamAnswer;
 const DEADLINE_MS = 8000;
 

@@ -1,0 +1,19 @@
+import type { RenewalTarget } from "../../src/tokens/renewal.js";
+
+/** A token endpoint without any habits, for a public client. */
+export function renewalTargetForTest(
+  own: Pick<RenewalTarget, "connectionId" | "tokenEndpoint" | "client">,
+): RenewalTarget {
+  return {
+    ...own,
+    revocationEndpoint: undefined,
+    clientAuthentication: "none",
+    clientIdParameter: "client_id",
+    tokenRequestFormat: "form",
+    tokenParameters: {},
+    refreshParameters: {},
+    tokenResponseMember: undefined,
+    defaultExpiresInS: undefined,
+    allowPrivateNetwork: false,
+  };
+}
