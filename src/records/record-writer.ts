@@ -1,8 +1,9 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { blocksFromCalls } from "./blocks-from-calls.js";
-import { type CallRow, rowFromCall } from "./call-block.js";
+import { batchesOf } from "./batches.js";
+import type { CallBlock } from "./call-block.js";
 import type { CallStore } from "./call-store.js";
 import type { StoredCall } from "./stored-call.js";
+import { WaitingCalls } from "./waiting-calls.js";
 import { within } from "./within.js";
 
 /** What writing needs. */
@@ -24,12 +25,18 @@ export interface RecordWriter {
   close(): Promise<void>;
 }
 
-/** Written in one transaction: some milliseconds of the event loop, and of the write lock. */
-const BATCH = 500;
 /** A call waits no longer than this before it is written, in milliseconds. */
 const MAX_WAIT_MS = 500;
-/** Calls that wait: what comes in a second when a process has as much to do as it can; two megabytes. */
-const MAX_WAITING = 5000;
+/**
+ * Where more calls than this come in that time, they wait longer: at ten thousand a second most of them have left the
+ * ring again by then, and are never written.
+ */
+const MANY = 500;
+const MAX_BUSY_WAIT_MS = 2000;
+/** UTF-16 code units of calls that wait: twenty thousand as a rule, some megabytes. From the half on they wait no longer. */
+const MAX_LENGTH = 4 * 1024 * 1024;
+/** Calls of one block: what a reader has to go through for one call. */
+const MAX_BLOCK = 500;
 /** A block goes as a whole, so it is no more than this part of its ring. */
 const BLOCKS_OF_RING = 10;
 const REPORT_MS = 60_000;
@@ -47,7 +54,12 @@ class Writer implements RecordWriter {
   dropped = 0;
   readonly #options: RecordWriterOptions;
   readonly #maxBlock: number;
-  #waiting: CallRow[] = [];
+  /** By application. */
+  #waiting = new Map<string, WaitingCalls>();
+  /** Of what waits and of what is being written, in UTF-16 code units. */
+  #length = 0;
+  /** What is written next, after what is being written. */
+  #batches: CallBlock[][] = [];
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> | undefined;
   #unreported = 0;
@@ -56,17 +68,21 @@ class Writer implements RecordWriter {
 
   constructor(options: RecordWriterOptions) {
     this.#options = options;
-    this.#maxBlock = Math.max(1, Math.min(BATCH, Math.floor(options.maxCalls / BLOCKS_OF_RING)));
+    this.#maxBlock = Math.max(1, Math.min(MAX_BLOCK, Math.floor(options.maxCalls / BLOCKS_OF_RING)));
   }
 
   add(call: StoredCall): void {
-    if (this.#waiting.length >= MAX_WAITING) {
+    const before = this.#length;
+    if (before >= MAX_LENGTH) {
       this.#drop(1);
       return;
     }
-    this.#waiting.push(rowFromCall(call));
-    if (this.#waiting.length === BATCH) this.#arm(0);
-    else this.#timer ??= setTimeout(this.#write, MAX_WAIT_MS).unref();
+    const waiting = this.#waiting.get(call.applicationId) ?? this.#begin(call.applicationId);
+    const ownBefore = waiting.length;
+    waiting.add(call);
+    this.#length += waiting.length - ownBefore;
+    if (before < MAX_LENGTH / 2 && this.#length >= MAX_LENGTH / 2) this.#arm(0, this.#write);
+    else this.#timer ??= setTimeout(this.#due, MAX_WAIT_MS).unref();
   }
 
   async close(): Promise<void> {
@@ -77,45 +93,68 @@ class Writer implements RecordWriter {
       await this.#write();
     })();
     await within(written, CLOSE_MS);
-    this.#drop(this.#waiting.splice(0).length);
+    this.#drop(this.#count() + countOf(this.#batches.splice(0).flat()));
+    this.#waiting.clear();
     clearTimeout(this.#reportTimer);
     this.#report();
   }
 
-  #arm(afterMs: number): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(this.#write, afterMs).unref();
+  #begin(applicationId: string): WaitingCalls {
+    const { maxCalls } = this.#options;
+    const waiting = new WaitingCalls({ applicationId, maxCalls, maxBlock: this.#maxBlock });
+    this.#waiting.set(applicationId, waiting);
+    return waiting;
   }
+
+  #count(): number {
+    let count = 0;
+    for (const waiting of this.#waiting.values()) count += waiting.count;
+    return count;
+  }
+
+  #arm(afterMs: number, then: () => unknown): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(then, afterMs).unref();
+  }
+
+  readonly #due = (): void => {
+    if (this.#count() > MANY) this.#arm(MAX_BUSY_WAIT_MS - MAX_WAIT_MS, this.#write);
+    else void this.#write();
+  };
 
   readonly #write = (): Promise<void> => {
     this.#writing ??= this.#writeAll().finally(() => {
       this.#writing = undefined;
       this.#timer = undefined;
-      if (this.#waiting.length > 0) this.#arm(this.#waiting.length < BATCH ? MAX_WAIT_MS : 0);
+      if (this.#waiting.size === 0) return;
+      if (this.#length >= MAX_LENGTH / 2) this.#arm(0, this.#write);
+      else this.#arm(MAX_WAIT_MS, this.#due);
     });
     return this.#writing;
   };
 
   /** All that wait now; others come meanwhile. */
   async #writeAll(): Promise<void> {
-    for (let left = this.#waiting.length; left > 0; left -= BATCH) {
-      await this.#writeBatch(this.#waiting.splice(0, Math.min(left, BATCH)));
+    const waiting = [...this.#waiting.values()];
+    this.#waiting = new Map();
+    for (const each of waiting) this.#length -= each.length;
+    const blocks = waiting.map((each) => each.take());
+    for (const block of blocks.flat()) this.#length += block.calls.length;
+    this.#batches = [...batchesOf(blocks)];
+    for (let batch = this.#batches.shift(); batch !== undefined; batch = this.#batches.shift()) {
+      await this.#writeBatch(batch);
       await nextTurn();
     }
   }
 
-  async #writeBatch(calls: readonly CallRow[]): Promise<void> {
-    const { calls: store, maxCalls } = this.#options;
-    let left = calls.length;
+  async #writeBatch(blocks: readonly CallBlock[]): Promise<void> {
     try {
-      for (const blocks of blocksFromCalls(calls, this.#maxBlock)) {
-        await store.append(blocks, maxCalls);
-        left -= blocks.reduce((sum, { count }) => sum + count, 0);
-      }
+      await this.#options.calls.append(blocks, this.#options.maxCalls);
     } catch (error) {
       this.#cause = error;
-      this.#drop(left);
+      this.#drop(countOf(blocks));
     }
+    for (const { calls } of blocks) this.#length -= calls.length;
   }
 
   #drop(count: number): void {
@@ -133,4 +172,8 @@ class Writer implements RecordWriter {
     this.#cause = undefined;
     this.#reportTimer = setTimeout(this.#report, REPORT_MS).unref();
   };
+}
+
+function countOf(blocks: readonly CallBlock[]): number {
+  return blocks.reduce((sum, { count }) => sum + count, 0);
 }

@@ -1,4 +1,6 @@
 import { createCallIds } from "../../src/call-id.js";
+import { BlockBuilder } from "../../src/records/block-builder.js";
+import type { CallBlock } from "../../src/records/call-block.js";
 import type { StoredCall } from "../../src/records/stored-call.js";
 
 /** A call that began at `startedAt`, with an id to match. */
@@ -30,4 +32,11 @@ export function storedCallForTest(
     isCaptured: false,
     ...patch,
   };
+}
+
+/** A block of calls. */
+export function blockForTest(applicationId: string, calls: readonly StoredCall[]): CallBlock {
+  const block = new BlockBuilder(applicationId, calls[0]?.startedAt ?? 0);
+  for (const call of calls) block.add(call);
+  return block.build();
 }

@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { createCallBlock, rowFromCall } from "../../src/records/call-block.js";
 import type { StoredBlock } from "../../src/records/call-store.js";
 import { type CallWatch, createCallWatch } from "../../src/records/call-watch.js";
 import type { StoredCall } from "../../src/records/stored-call.js";
-import { storedCallForTest } from "./call-for-test.js";
+import { blockForTest, storedCallForTest } from "./call-for-test.js";
 
 let blocks: StoredBlock[];
 let reads: number;
@@ -37,7 +36,7 @@ afterEach(() => {
 /** Writes a block of calls with these statuses. */
 function write(...statuses: readonly number[]) {
   const calls = statuses.map((status) => storedCallForTest("a", 1, { status }));
-  blocks.push({ ...createCallBlock("a", calls.map(rowFromCall)), sequence: blocks.length + 1 });
+  blocks.push({ ...blockForTest("a", calls), sequence: blocks.length + 1 });
 }
 
 async function open(isWanted: (call: StoredCall) => boolean = () => true, whose = "alice") {

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { createCallBlock, rowFromCall } from "../../src/records/call-block.js";
 import type { BlockFilter, StoredBlock } from "../../src/records/call-store.js";
 import { type CallFilter, type CallPosition, listCalls } from "../../src/records/list-calls.js";
-import { storedCallForTest } from "./call-for-test.js";
+import { blockForTest, storedCallForTest } from "./call-for-test.js";
 
 const ANY: CallFilter = { applicationId: undefined, provider: undefined, errorType: undefined };
 
@@ -16,7 +15,7 @@ function storeOf(...counts: readonly number[]) {
       const provider = number % 2 === 0 ? "slack" : "github";
       return storedCallForTest("a", number, { status: number, errorType, provider });
     });
-    return { ...createCallBlock("a", calls.map(rowFromCall)), sequence: at + 1 };
+    return { ...blockForTest("a", calls), sequence: at + 1 };
   });
   return {
     list: async ({ beforeSequence = Number.POSITIVE_INFINITY, limit }: BlockFilter) =>

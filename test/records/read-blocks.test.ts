@@ -1,14 +1,13 @@
 import { expect, it } from "vitest";
-import { createCallBlock, rowFromCall } from "../../src/records/call-block.js";
 import { readBlocks } from "../../src/records/read-blocks.js";
-import { storedCallForTest } from "./call-for-test.js";
+import { blockForTest, storedCallForTest } from "./call-for-test.js";
 
 it("reads blocks in order, and gives others their turn between large ones", async () => {
   const path = `/${"p".repeat(1023)}`;
   const sizes = [1, 300, 300, 300, 1, 1];
   const blocks = sizes.map((size, at) => {
-    const calls = Array.from({ length: size }, () => rowFromCall(storedCallForTest("a", 1, { path })));
-    return { ...createCallBlock("a", calls), sequence: at };
+    const calls = Array.from({ length: size }, () => storedCallForTest("a", 1, { path }));
+    return { ...blockForTest("a", calls), sequence: at };
   });
   let turns = 0;
   const count = () => {

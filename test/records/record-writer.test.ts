@@ -47,8 +47,14 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-function add(count: number, applicationId = "a") {
-  for (let index = 0; index < count; index += 1) writer.add(storedCallForTest(applicationId, index));
+/** Of three kilobytes. */
+const LARGE = {
+  path: `/${"p".repeat(1023)}`,
+  queryKeys: Array.from({ length: 32 }, (_, at) => `${at}`.padEnd(64, "q")),
+};
+
+function add(count: number, applicationId = "a", patch = {}) {
+  for (let index = 0; index < count; index += 1) writer.add(storedCallForTest(applicationId, index, patch));
 }
 /** Time passes, and then as many turns of the event loop as any write takes. */
 async function pass(ms: number) {
@@ -59,6 +65,11 @@ async function pass(ms: number) {
   }
 }
 
+const totalOf = (applicationId: string) =>
+  store.written
+    .flat()
+    .filter((block) => block.applicationId === applicationId)
+    .reduce((sum, { count }) => sum + count, 0);
 const countsOf = () => store.written.map((blocks) => blocks.map(({ count }) => count));
 
 describe("createRecordWriter()", () => {
@@ -77,11 +88,38 @@ describe("createRecordWriter()", () => {
     expect(countsOf()).toEqual([[2, 3], [1]]);
   });
 
-  it("writes at once when a batch is full, and never more than a batch in one transaction", async () => {
+  it("waits two seconds when many come, and never writes more than a batch in one transaction", async () => {
     add(1200);
+    await pass(1999);
     expect(store.written).toEqual([]);
     await pass(1);
     expect(countsOf()).toEqual([[500], [500], [200]]);
+    add(1);
+    await pass(500);
+    expect(countsOf().at(-1)).toEqual([1]);
+  });
+
+  it("does not write what would have left its ring again", async () => {
+    start(100);
+    add(998);
+    add(3, "b");
+    await pass(2000);
+    expect(totalOf("a")).toBe(98);
+    expect(store.written.flat().findLast(({ applicationId }) => applicationId === "a")?.lastAt).toBe(997);
+    expect([totalOf("b"), writer.dropped]).toEqual([3, 0]);
+  });
+
+  it("puts calls of many applications into one transaction, and large ones into several", async () => {
+    for (let index = 0; index < 600; index += 1) add(1, `application-${index}`);
+    await pass(2000);
+    expect(countsOf()).toHaveLength(2);
+    expect(countsOf().flat()).toEqual(Array.from({ length: 600 }, () => 1));
+    store.written.splice(0);
+    add(300, "a", LARGE);
+    await pass(500);
+    expect(store.written.length).toBeGreaterThan(3);
+    for (const [block] of store.written) expect(block?.calls.length).toBeLessThan(140_000);
+    expect(totalOf("a")).toBe(300);
   });
 
   it("makes blocks that are a small part of a small ring", async () => {
@@ -92,26 +130,23 @@ describe("createRecordWriter()", () => {
   });
 
   it("drops what a slow store has no time for, keeps what it has promised, and says so once a minute", async () => {
+    start(1_000_000);
     store.slowDown();
-    add(500);
-    await pass(1);
-    add(5000);
-    expect([writer.dropped, drops]).toEqual([0, []]);
-    add(7);
+    let promised = 0;
+    for (; writer.dropped === 0; promised += 1) add(1, "a", LARGE);
+    promised -= 1;
+    add(6, "a", LARGE);
     expect(writer.dropped).toBe(7);
     expect(drops).toEqual([{ count: 1, cause: undefined }]);
+    // Without a wait, since so much waits.
+    await pass(0);
     expect(store.written).toHaveLength(1);
     await pass(60_000);
     expect(drops.slice(1)).toEqual([{ count: 6, cause: undefined }]);
-    for (let batch = 0; batch < 11; batch += 1) {
-      store.answers.shift()?.();
-      await pass(1);
-    }
-    expect(
-      countsOf()
-        .flat()
-        .reduce((sum, count) => sum + count, 0),
-    ).toBe(5500);
+    for (; store.answers.length > 0; await pass(1)) store.answers.shift()?.();
+    expect(totalOf("a")).toBe(promised);
+    add(1, "a", LARGE);
+    expect(writer.dropped).toBe(7);
   });
 
   it("drops what a store does not take, and goes on", async () => {
@@ -130,7 +165,7 @@ describe("createRecordWriter()", () => {
   it("writes what waits when it is closed, also behind a write that is under way", async () => {
     store.slowDown();
     add(500);
-    await pass(1);
+    await pass(500);
     add(20);
     const closed = writer.close();
     store.answers.shift()?.();
@@ -143,7 +178,7 @@ describe("createRecordWriter()", () => {
   it("waits two seconds for a store that does not answer, and counts what is lost", async () => {
     store.slowDown();
     add(500);
-    await pass(1);
+    await pass(500);
     add(20);
     const closed = writer.close();
     await pass(2000);

@@ -1,11 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { createCallBlock, rowFromCall } from "../../src/records/call-block.js";
 import { startRetention } from "../../src/records/retention.js";
 import type { Store } from "../../src/store/store.js";
 import { STORES, type StoreBed } from "../store/store-beds.js";
 import { applicationForTest, NOW } from "../store/store-for-test.js";
 import { sealerForTest } from "../tokens/sealer-for-test.js";
-import { storedCallForTest } from "./call-for-test.js";
+import { blockForTest, storedCallForTest } from "./call-for-test.js";
 
 const DAY_MS = 86_400_000;
 const sealer = sealerForTest();
@@ -31,10 +30,7 @@ describe.each(STORES)("startRetention() in $name", ({ createBed }) => {
 
   it("forgets calls after some days and captures after one, however many there are", async () => {
     const append = (startedAt: number) =>
-      store.calls.append(
-        [createCallBlock(applicationId, [rowFromCall(storedCallForTest(applicationId, startedAt))])],
-        1000,
-      );
+      store.calls.append([blockForTest(applicationId, [storedCallForTest(applicationId, startedAt)])], 1000);
     for (let old = 0; old < 45; old += 1) await append(NOW - old);
     await append(NOW + 1);
     const capture = { applicationId, captureUntil: NOW, content: Buffer.from("x") };

@@ -12,10 +12,10 @@ import {
 } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Application } from "../../src/applications/application.js";
-import { callsFromBlock, createCallBlock, rowFromCall } from "../../src/records/call-block.js";
+import { callsFromBlock } from "../../src/records/call-block.js";
 import type { StoredBlock } from "../../src/records/call-store.js";
 import type { Store } from "../../src/store/store.js";
-import { storedCallForTest } from "../records/call-for-test.js";
+import { blockForTest, storedCallForTest } from "../records/call-for-test.js";
 import { sealerForTest } from "../tokens/sealer-for-test.js";
 import { STORES, type StoreBed } from "./store-beds.js";
 import { applicationForTest, createStoreFolder, NOW, type StoreFolder } from "./store-for-test.js";
@@ -44,7 +44,7 @@ describe.each(STORES)("$name", ({ createBed }) => {
   /** A block of calls that began a millisecond after each other. */
   function block(count: number, firstAt = NOW, { id } = application) {
     const calls = Array.from({ length: count }, (_, index) => storedCallForTest(id, firstAt + index));
-    return createCallBlock(id, calls.map(rowFromCall));
+    return blockForTest(id, calls);
   }
 
   const listed = (applicationId: string | undefined = undefined, more: object = {}) =>
@@ -129,7 +129,7 @@ describe.each(STORES)("$name", ({ createBed }) => {
   it("finds the block of a call, also of one that lasted for hours", async () => {
     const hours = 20 * 3_600_000;
     const calls = [storedCallForTest(application.id, NOW - hours), storedCallForTest(application.id, NOW + 5)];
-    await store.calls.append([createCallBlock(application.id, calls.map(rowFromCall)), block(3)], MANY);
+    await store.calls.append([blockForTest(application.id, calls), block(3)], MANY);
     for (const { callId, startedAt } of calls) {
       expect((await store.calls.findBlock(callId, startedAt))?.count).toBe(2);
     }
@@ -205,10 +205,7 @@ describe("the file of calls", () => {
     expect(existsSync(file)).toBe(false);
     const other = folder.raw();
     const before = other.pragma("data_version", { simple: true });
-    await store.calls.append(
-      [createCallBlock(application.id, [rowFromCall(storedCallForTest(application.id, NOW))])],
-      MANY,
-    );
+    await store.calls.append([blockForTest(application.id, [storedCallForTest(application.id, NOW)])], MANY);
     expect(other.pragma("data_version", { simple: true })).toBe(before);
     expect(statSync(file).mode & 0o777).toBe(0o600);
     folder.remove();
@@ -229,7 +226,7 @@ describe("the file of calls", () => {
     const application = applicationForTest(sealer);
     const { id } = application;
     await store.applications.create(application);
-    const append = () => store.calls.append([createCallBlock(id, [rowFromCall(storedCallForTest(id, NOW))])], MANY);
+    const append = () => store.calls.append([blockForTest(id, [storedCallForTest(id, NOW)])], MANY);
     const list = () => store.calls.list({ applicationId: undefined, beforeSequence: undefined, limit: 10 });
     return { store, application, asides, append, list };
   }
@@ -299,7 +296,7 @@ describe("the file of calls", () => {
     const application = applicationForTest(sealer);
     await store.applications.create(application);
     store.close();
-    const block = createCallBlock(application.id, [rowFromCall(storedCallForTest(application.id, NOW))]);
+    const block = blockForTest(application.id, [storedCallForTest(application.id, NOW)]);
     await expect(store.calls.append([block], MANY)).rejects.toThrow();
     expect(existsSync(`${folder.path}-calls`)).toBe(false);
     folder.remove();

@@ -1,0 +1,41 @@
+import { describe, expect, it } from "vitest";
+import { callsFromBlock } from "../../src/records/call-block.js";
+import { blockForTest, storedCallForTest } from "./call-for-test.js";
+
+describe("callsFromBlock()", () => {
+  it("reads every call as it was, of several kinds, with nothing but what each must have, and out of order", () => {
+    const refused = {
+      provider: undefined,
+      method: undefined,
+      origin: undefined,
+      path: undefined,
+      status: 404,
+      errorType: "INVALID_PROVIDER",
+      rule: undefined,
+      cause: "ECONNREFUSED",
+      tokenMs: undefined,
+      queueMs: undefined,
+      providerMs: undefined,
+      isCaptured: true,
+    };
+    const calls = [
+      storedCallForTest("a", 1_764_000_000_500),
+      storedCallForTest("a", 1_764_000_000_400, refused),
+      storedCallForTest("a", 1_764_000_000_700, { path: '/"\\\u2028\ud800é', queryKeys: ["q", '"'], tokenMs: 0 }),
+      storedCallForTest("a", 1_764_000_000_600, refused),
+      storedCallForTest("a", 1_764_000_000_600, { totalMs: 86_399_999.9, responseBytes: 2 ** 40 }),
+    ];
+    const block = blockForTest("a", calls);
+    expect(callsFromBlock(block)).toEqual(calls);
+    expect(block).toMatchObject({ count: 5, firstAt: 1_764_000_000_400, lastAt: 1_764_000_000_700 });
+    expect(block.calls.split("INVALID_PROVIDER")).toHaveLength(2);
+  });
+
+  it("reads blocks of a store that was written before kinds were told apart", () => {
+    const { applicationId, ...call } = storedCallForTest("a", 1_764_000_000_500);
+    const names = ["unknownToUs", ...Object.keys(call)];
+    const values = ["?", ...Object.values({ ...call, errorType: null, cause: null, queryKeys: 0, isCaptured: 0 })];
+    const [read] = callsFromBlock({ applicationId, calls: JSON.stringify([names, values]) });
+    expect(read).toMatchObject({ ...call, applicationId });
+  });
+});
