@@ -91,7 +91,7 @@ export const SETTINGS = [
   doc(
     "RELAY_CALL_RECORDS_PER_APPLICATION",
     "10000",
-    "calls of each application that are recorded; the oldest make room. About two megabytes",
+    "calls of each application that are recorded; the oldest make room. About one megabyte",
   ),
   doc("RELAY_CALL_RECORDS_DAYS", "7", "how long a call stays recorded; a week is enough to look into a complaint"),
   doc("RELAY_DEADLINE_MS", "30000", "a call ends by then; below the 150 s after which clients repeat a call"),

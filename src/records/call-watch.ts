@@ -21,7 +21,7 @@ export interface CallWatchOptions {
   readonly onFault: (error: unknown) => void;
 }
 
-/** With the half second that calls wait to be written, well within a second. Milliseconds. */
+/** With the half second that calls wait to be written, well within a second; under load they wait longer. Milliseconds. */
 const EVERY_MS = 250;
 /** Read at a time: one to ten megabytes. */
 const BLOCKS = 8;
