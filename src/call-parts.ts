@@ -6,6 +6,7 @@ import type { Explanation } from "./relay/explanation.js";
 import { createRateLimiter, type RateLimiter } from "./relay/rate-limiter.js";
 import { createRedactors } from "./relay/redactors.js";
 import { createRelay, type Relay } from "./relay/relay.js";
+import { createStreamGarbage, createYoungCollection } from "./relay/stream-garbage.js";
 import { createTokenSource } from "./tokens/token-source.js";
 import { limiterOverWorkers } from "./workers/limits.js";
 
@@ -36,6 +37,7 @@ export function createCallParts(parts: Parts): CallParts {
     upstream,
     capturing: recording.capturing,
     redactorFor: createRedactors(),
+    streamGarbage: createStreamGarbage(createYoungCollection()),
     log,
   });
   const { requireRenewable } = renewer;

@@ -7,12 +7,14 @@ import { type ErrorOutcome, type Outcome, outcomeFromAnswer, outcomeFromError, o
 import type { RedactorFor } from "./redactors.js";
 import { type Sender, sendWithToken, type TokenOptions } from "./send-with-token.js";
 import { type StreamPart, streamCall } from "./stream.js";
+import type { StreamGarbage } from "./stream-garbage.js";
 import type { CallTrace, RelayLog } from "./trace.js";
 
 /** What a call needs; everything is a value or an interface, so that the use case knows no protocol and no store. */
 export interface RelayOptions extends AllowanceOptions, TokenOptions {
   readonly upstream: Upstream;
   readonly redactorFor: RedactorFor;
+  readonly streamGarbage: StreamGarbage;
   readonly log: RelayLog;
 }
 

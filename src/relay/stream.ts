@@ -15,6 +15,7 @@ import {
 } from "./outcome.js";
 import type { RelayOptions } from "./relay.js";
 import { sendWithToken } from "./send-with-token.js";
+import type { StreamGarbage } from "./stream-garbage.js";
 import { createStreamSender, type StreamedAnswer } from "./stream-sender.js";
 import { type CallTrace, noteStreamed } from "./trace.js";
 
@@ -42,7 +43,7 @@ export async function* streamCall(options: RelayOptions, call: Call): AsyncGener
     const redactor = options.redactorFor(secrets);
     const head = headFromUpstream(answer, redactor);
     trace.headMs = performance.now() - call.startedAt;
-    yield* untilLeft(call, partsFrom(head, answer, redactor, trace));
+    yield* untilLeft(call, partsFrom(head, answer, { redactor, trace, garbage: options.streamGarbage }));
     outcome = outcomeFromAnswer(call.callId, { ...head, data: { kind: "empty" } });
   } catch (error) {
     trace.cause = causeOf(error);
@@ -75,11 +76,16 @@ async function* untilLeft(call: Call, parts: AsyncIterable<StreamPart>): AsyncGe
   }
 }
 
+interface PartsOptions {
+  readonly redactor: Redactor;
+  readonly trace: CallTrace;
+  readonly garbage: StreamGarbage;
+}
+
 async function* partsFrom(
   head: AnswerHead,
   { body, stream }: StreamedAnswer,
-  redactor: Redactor,
-  trace: CallTrace,
+  { redactor, trace, garbage }: PartsOptions,
 ): AsyncGenerator<StreamPart, void, undefined> {
   const redacting = redactor.stream();
   try {
@@ -88,6 +94,7 @@ async function* partsFrom(
     for await (const piece of startedWith(body.concat(), stream.body)) {
       const bytes = redacting.push(piece);
       noteStreamed(trace, bytes);
+      garbage.add(piece.length);
       if (bytes.length > 0) yield { kind: "chunk", bytes };
     }
     const bytes = redacting.end();

@@ -11,7 +11,7 @@ const MIB = 1024 * 1024;
 /** Of memory that one download may add. */
 export const MAX_ADDED_MIB = 32;
 /** Until the code is compiled and the heap has found its size; a process that has just started grows by that first. */
-const WARM_UP_MIB = 128;
+const WARM_UP_MIB = 32;
 
 /** What one download took. */
 export interface Download {
