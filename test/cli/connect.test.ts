@@ -177,6 +177,18 @@ describe("relay connection delete", () => {
   });
 });
 
+describe("relay client put", () => {
+  it("refuses a provider without a token endpoint, and says what to do", async () => {
+    const { folder, app, env } = await prepare();
+    const input = JSON.stringify({ client_id: "id" });
+    const args = ["client", "put", "--app", app, "--provider", "woocommerce"];
+    const result = await folder.run(args, { env, input });
+    expect(result).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(result.stderr).toMatch(/woocommerce has no oauth2\.tokenEndpoint.*'relay connection put'/);
+    expect((await folder.json(["client", "list", "--app", app], { env })).length).toBe(1);
+  });
+});
+
 describe("relay client list", () => {
   it("tells a person scope and parameters, too", async () => {
     const { folder, app, env } = await prepare();

@@ -105,6 +105,12 @@ export const ADMIN_GUARDS: readonly Guard[] = [
     ['"must be printable ASCII of at most 4096 characters"', "text"],
     "admin/oauth-clients",
   ),
+  guard(
+    "admin: no client that is of no use",
+    "administration/oauth-client-problem.ts",
+    ["if (oauth2?.tokenEndpoint !== undefined)", "if (true)"],
+    "admin/oauth-clients",
+  ),
   guard("admin: parts of a resource", "administration/resource.ts", [".map(encodeURIComponent)", ""], "admin/roles"),
   guard(
     "audit: no change",
