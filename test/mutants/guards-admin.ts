@@ -111,6 +111,24 @@ export const ADMIN_GUARDS: readonly Guard[] = [
     ["if (oauth2?.tokenEndpoint !== undefined)", "if (true)"],
     "admin/oauth-clients",
   ),
+  guard(
+    "admin: keys in definitions",
+    "admin/shown-provider.ts",
+    ["[name, mayHoldKey(name) ? MASK : value]", "[name, value]"],
+    "admin/providers",
+  ),
+  guard(
+    "admin: keys in parameters of definitions",
+    "admin/shown-provider.ts",
+    ["isSensitiveField(name) && value ? MASK : value", "value"],
+    "admin/providers",
+  ),
+  guard(
+    "admin: keys in explained requests",
+    "providers/key-header.ts",
+    ["value === sent && mayHoldKey(name)", "false"],
+    "admin/providers",
+  ),
   guard("admin: parts of a resource", "administration/resource.ts", [".map(encodeURIComponent)", ""], "admin/roles"),
   guard(
     "audit: no change",
