@@ -44,8 +44,11 @@ export async function listenForOperators(wiring: Wiring): Promise<Listener | und
 async function handlersFor(wiring: Wiring): Promise<readonly PathHandler[]> {
   const { config, parts, calls, readiness, clientAddress } = wiring;
   const { store, sealer, catalog, providerFiles, authorization, self, log } = parts;
-  const authenticate = await loadAuthenticate(wiring);
-  const admit = createAdmit({ authenticate, clientAddress, now: () => performance.now() });
+  const admit = createAdmit({
+    authenticate: await loadAuthenticate(wiring),
+    clientAddress,
+    now: () => performance.now(),
+  });
   const options = {
     store,
     sealer,
@@ -61,7 +64,7 @@ async function handlersFor(wiring: Wiring): Promise<readonly PathHandler[]> {
     newAuditId: createAuditIds(Date.now, () => randomBytes(8)),
     onFault: log.fault,
   };
-  const rpcs = createAdminRpcHandler(options, { authenticate, admit });
+  const rpcs = createAdminRpcHandler(options, admit);
   return [rpcs, ...metricsHandlersFor(parts, admit), createConsoleHandler()];
 }
 

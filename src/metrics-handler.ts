@@ -13,9 +13,12 @@ export interface MetricsHandlerOptions {
   readonly onFault: (where: string, error: unknown) => void;
 }
 
+/** Where a scraper asks. */
+export const METRICS_PATH = "/metrics";
+
 /** `GET /metrics` in the text format of Prometheus, for the holder of any admin token. */
 export function createMetricsHandler(options: MetricsHandlerOptions): PathHandler {
-  return (request, response, path) => (path === "/metrics" ? answer(options, request, response) : undefined);
+  return (request, response, path) => (path === METRICS_PATH ? answer(options, request, response) : undefined);
 }
 
 async function answer(

@@ -1,10 +1,13 @@
+import type { Operator } from "../administration/operator.js";
 import { clientNetworkOf } from "../listener/client-network.js";
 import type { HttpRequest } from "../listener/exchange.js";
 import { createAttempts } from "./attempts.js";
 import type { Authenticate } from "./authenticate.js";
 
-/** Whether somebody may go on; otherwise how many seconds from now the next try is looked at: 0 for at once. */
-export type Admission = { readonly isAdmitted: true } | { readonly isAdmitted: false; readonly waitSeconds: number };
+/** Who may go on; nobody otherwise, and how many seconds from now the next try is looked at: 0 for at once. */
+export type Admission =
+  | { readonly isAdmitted: true; readonly operator: Operator }
+  | { readonly isAdmitted: false; readonly waitSeconds: number };
 
 /** Judges the sender of a request to the administration port. */
 export type Admit = (request: HttpRequest) => Admission;
@@ -32,7 +35,8 @@ export function createAdmit({ authenticate, clientAddress, now }: AdmitOptions):
     const client = clientNetworkOf(clientAddress(request));
     const waitSeconds = wrongTokens.waitSeconds(client);
     if (waitSeconds > 0) return { isAdmitted: false, waitSeconds };
-    if (authenticate(request) !== undefined) return { isAdmitted: true };
+    const operator = authenticate(request);
+    if (operator !== undefined) return { isAdmitted: true, operator };
     wrongTokens.add(client);
     return { isAdmitted: false, waitSeconds: 0 };
   };

@@ -12,6 +12,7 @@ import { descriptionFromMessage } from "../rpc/description.js";
 import { requestContextKey } from "../rpc/request-context.js";
 import { rowFromOutcome } from "../rpc/row.js";
 import { messageFromExplanation } from "./explanation-message.js";
+import { operatorContextKey } from "./operator-context.js";
 import { type AdminOptions, administrationFor } from "./options.js";
 import { refusedResource } from "./refused-resource.js";
 
@@ -34,7 +35,7 @@ export function createCallService(options: AdminOptions): ServiceImpl<typeof Cal
     async explainCall({ call = EMPTY, origin, clientAddress }, context) {
       const place = { ...(origin !== "" && { origin }), ...(clientAddress !== "" && { address: clientAddress }) };
       const explanation = await calls.explain(() => callFrom(calls, originOf(call, context), call, place, context));
-      return messageFromExplanation(explanation, now());
+      return messageFromExplanation(explanation, context.values.get(operatorContextKey)?.role, now());
     },
     async performCall({ call = EMPTY }, context) {
       await writeDown(options, call, context);

@@ -6,10 +6,12 @@ import {
   ExplainCallResponse_Renewal as Renewal,
   type RuleVerdictSchema,
 } from "../../gen/relay/admin/v1/call_pb.js";
-import type { ExplainedRule, Explanation } from "../relay/explanation.js";
+import type { Role } from "../administration/operator.js";
+import { type ExplainedRule, type Explanation, MASK } from "../relay/explanation.js";
 import type { RenewalNeed } from "../tokens/renewal-need.js";
 import { messageFromApplication } from "./application-message.js";
 import { messageFromConnection, summaryFrom } from "./connection-message.js";
+import { hiddenFieldsFor, type IsHidden } from "./shown-provider.js";
 
 /** Enough of a body to see what it is. In bytes. */
 const BODY_START_BYTES = 4096;
@@ -20,8 +22,12 @@ const RENEWALS: Readonly<Record<RenewalNeed, Renewal>> = {
   before: Renewal.BEFORE,
 };
 
-/** What would become of a call, as operators see it. @param now milliseconds since the epoch. */
-export function messageFromExplanation(explanation: Explanation, now: number): ExplainCallResponse {
+/** What would become of a call, as the role may see it. @param now milliseconds since the epoch. */
+export function messageFromExplanation(
+  explanation: Explanation,
+  role: Role | undefined,
+  now: number,
+): ExplainCallResponse {
   const { application, caller, provider, egress, connection, renewal, request, refusal } = explanation;
   return create(ExplainCallResponseSchema, {
     ...(application && { application: messageFromApplication(application) }),
@@ -31,7 +37,7 @@ export function messageFromExplanation(explanation: Explanation, now: number): E
     ...(application &&
       connection && { connection: messageFromConnection(summaryFrom(connection, application.publicKey), now) }),
     renewal: renewal === undefined ? Renewal.UNSPECIFIED : RENEWALS[renewal],
-    ...(request && { request: messageFromRequest(request) }),
+    ...(request && { request: messageFromRequest(request, hiddenFieldsFor(role, provider)) }),
     ...(refusal && { refusal }),
   });
 }
@@ -42,9 +48,11 @@ function verdictFrom({ isAllowed, rule }: ExplainedRule): MessageInitShape<typeo
 
 function messageFromRequest(
   request: NonNullable<Explanation["request"]>,
+  isHidden: IsHidden,
 ): MessageInitShape<typeof ExplainedRequestSchema> {
   const { method, origin, path, headers, body } = request;
-  const pairs = headers.flatMap((name, at) => (at % 2 === 0 ? [{ name, value: headers[at + 1] ?? "" }] : []));
+  const shown = (name: string, value: string) => ({ name, value: isHidden(name, value) ? MASK : value });
+  const pairs = headers.flatMap((name, at) => (at % 2 === 0 ? [shown(name, headers[at + 1] ?? "")] : []));
   return {
     method,
     url: origin + path,

@@ -5,11 +5,12 @@ import {
   type UpdateOAuthClientRequest,
 } from "../../gen/relay/admin/v1/oauth_client_pb.js";
 import { deleteOAuthClient } from "../administration/delete-oauth-client.js";
+import { oauthClientProblem } from "../administration/oauth-client-problem.js";
 import { createOAuthClient, putOAuthClient, updateOAuthClient } from "../administration/put-oauth-client.js";
 import type { StoredOAuthClient } from "../tokens/oauth-client.js";
 import { isCurrentFrom } from "./etag.js";
 import { maskedFields } from "./field-mask.js";
-import { requiredMessage } from "./invalid-argument.js";
+import { invalidArgument, requiredMessage } from "./invalid-argument.js";
 import { namedApplication, namedProvider, notFound, providerNameFrom } from "./named.js";
 import {
   CLIENT_FIELDS,
@@ -82,6 +83,9 @@ async function keyFrom(
 ) {
   const provider = namedProvider(catalog, providerName, "oauth_client.provider_name");
   const application = await namedApplication(store.applications, publicKey, "oauth_client.public_key");
+  const problem = oauthClientProblem(provider);
+  if (problem !== undefined)
+    throw invalidArgument("oauth_client.provider_name", `is ${provider.name}, which ${problem}`);
   return { provider, application, providerName: provider.name };
 }
 

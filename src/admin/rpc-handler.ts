@@ -10,6 +10,8 @@ import { OAuthClientService } from "../../gen/relay/admin/v1/oauth_client_pb.js"
 import { ProviderService } from "../../gen/relay/admin/v1/provider_service_pb.js";
 import { SessionService } from "../../gen/relay/admin/v1/session_pb.js";
 import { WebhookService } from "../../gen/relay/admin/v1/webhook_pb.js";
+import type { Operator } from "../administration/operator.js";
+import type { HttpRequest } from "../listener/exchange.js";
 import { identityOf } from "../listener/identity.js";
 import type { PathHandler } from "../listener/router.js";
 import { createBudget } from "../relay/budget.js";
@@ -20,7 +22,6 @@ import { requestContextKey } from "../rpc/request-context.js";
 import type { Admit } from "./admit.js";
 import { createApplicationService } from "./application-service.js";
 import { createAuditService } from "./audit-service.js";
-import type { Authenticate } from "./authenticate.js";
 import { createCallRecordService } from "./call-record-service.js";
 import { createCallService } from "./call-service.js";
 import { createConnectionService } from "./connection-service.js";
@@ -63,18 +64,16 @@ export const ADMIN_SERVICES: readonly DescService[] = [
 ];
 
 /** Connect, gRPC and gRPC-Web for the services of relay.admin.v1 and for reflection; nothing of it without a token. */
-export function createAdminRpcHandler(
-  options: AdminOptions,
-  { authenticate, admit }: { readonly authenticate: Authenticate; readonly admit: Admit },
-): PathHandler {
+export function createAdminRpcHandler(options: AdminOptions, admit: Admit): PathHandler {
   const { onFault } = options;
+  const operators = new WeakMap<HttpRequest, Operator>();
   const rpc = createRpcAdapter({
     routes: (router) => addServices(router, options),
     interceptors: [translateErrors(onFault), requireRole(options)],
     budget: createBudget(BUDGET),
     contextValues: (request, memory) =>
       createContextValues()
-        .set(operatorContextKey, authenticate(request))
+        .set(operatorContextKey, operators.get(request))
         .set(requestContextKey, {
           clientAddress: options.clientAddress(request),
           identity: identityOf(request),
@@ -94,6 +93,7 @@ export function createAdminRpcHandler(
     if (!admission.isAdmitted) {
       return Promise.resolve(answerNotAdmitted(request, response, admission.waitSeconds));
     }
+    operators.set(request, admission.operator);
     // Some answers hold a secret, this once (as RFC 6749 section 5.1 asks of tokens).
     response.setHeader("cache-control", "no-store");
     return rpc(request, response, path);

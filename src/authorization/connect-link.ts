@@ -3,6 +3,7 @@ import { formatError, RelayError } from "../errors.js";
 import { parseOriginAnswers } from "../providers/origin-parameters.js";
 import type { Provider } from "../providers/provider.js";
 import { requirePublicUrl } from "./callback-url.js";
+import { offersFor } from "./offers.js";
 import type { AuthorizationOptions } from "./options.js";
 import { requireRedirectUri } from "./redirect.js";
 import { requireConnectable } from "./start.js";
@@ -36,10 +37,11 @@ export interface ConnectLink {
 /**
  * Makes an address at which one browser may connect accounts for a user. The caller has proven to be the application.
  * Rejects with RelayError INVALID_PROVIDER, CALLER_NOT_ALLOWED (redirect_uri), CALL_FORMAT_ERROR (parameters of the
- * origin), PROVIDER_MISCONFIGURED (no public address, no OAuth client for the one provider), OVERLOADED, STORE_UNAVAILABLE.
+ * origin), PROVIDER_MISCONFIGURED (no public address, no OAuth client for a provider, nothing on the page), OVERLOADED,
+ * STORE_UNAVAILABLE.
  */
 export async function createConnectLink(
-  options: Pick<AuthorizationOptions, "catalog" | "oauthClients" | "tickets" | "publicUrl">,
+  options: Pick<AuthorizationOptions, "catalog" | "connections" | "oauthClients" | "tickets" | "publicUrl" | "now">,
   input: ConnectLinkInput,
 ): Promise<ConnectLink> {
   const { application, userId, redirectUri, scope } = input;
@@ -48,15 +50,26 @@ export async function createConnectLink(
   const provider = input.providerName === "" ? undefined : find(input.providerName);
   requireLimits(input);
   // A link to one provider opens nothing else.
-  const providers = provider === undefined ? input.providers.map((name) => find(name).name) : [provider.name];
+  const providers = provider === undefined ? input.providers.map(find) : [provider];
   requireRedirectUri(redirectUri, application.allowedRedirectUris);
   const originParameters = originParametersFrom(input, provider);
   // Said to who makes the link, and not to the user who opens it.
-  if (provider !== undefined) await requireConnectable(options, application, provider);
+  await requireConnectable(options, application, providers);
+  if (providers.length === 0) await requireOffers(options, input);
   const { publicKey, id: applicationId } = application;
-  const ticket = { publicKey, providers, redirectUri, scope, isPage: provider === undefined, originParameters };
+  const names = providers.map(({ name }) => name);
+  const ticket = { publicKey, providers: names, redirectUri, scope, isPage: provider === undefined, originParameters };
   const { secret, expiresAt } = await options.tickets.issue("LINK", { applicationId, userId }, undefined, ticket);
   return { uri: `${base}${provider === undefined ? "" : `/${provider.name}`}?link=${secret}`, expiresAt };
+}
+
+/** A page of all providers has at least one, to connect or to disconnect. */
+async function requireOffers(options: Parameters<typeof offersFor>[0], input: ConnectLinkInput): Promise<void> {
+  if ((await offersFor(options, input)).length > 0) return;
+  throw new RelayError(
+    "PROVIDER_MISCONFIGURED",
+    "The application has no OAuth client for any provider, so that the page would be empty. The operator must add one with 'relay client put'.",
+  );
 }
 
 /** Rejects with RelayError INVALID_PROVIDER. */

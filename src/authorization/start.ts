@@ -46,7 +46,7 @@ export async function startAuthorization(options: AuthorizationOptions, request:
   const asked = originParametersFor(request, client);
   if ("kind" in asked) return asked;
   const endpoint = fillEndpoint(oauth2.authorizationEndpoint, asked.values);
-  if (endpoint === undefined) throw cannotConnect();
+  if (endpoint === undefined) throw cannotConnect(provider);
   const redirectUri = callbackUrl(options.publicUrl());
   const codeVerifier = oauth2.pkce ? generateRandomCodeVerifier() : undefined;
   const { secret: state } = await options.tickets.issue("STATE", { applicationId: application.id, userId }, browser, {
@@ -72,23 +72,25 @@ export function hasAuthorizationFlow({ oauth2 }: Provider): boolean {
 }
 
 /**
- * What users need to connect the provider for the application. Rejects with RelayError INVALID_PROVIDER (not in a
+ * What users need to connect each of the providers for the application. Rejects with RelayError INVALID_PROVIDER (not in a
  * browser), PROVIDER_MISCONFIGURED (no OAuth client), STORE_UNAVAILABLE.
  */
 export async function requireConnectable(
-  options: Pick<AuthorizationOptions, "oauthClients">,
+  { oauthClients }: Pick<AuthorizationOptions, "oauthClients">,
   application: Application,
-  provider: Provider,
+  providers: readonly Provider[],
 ): Promise<void> {
-  requireOAuth2(provider);
-  await requireClient(options, application, provider);
+  for (const provider of providers) requireOAuth2(provider);
+  const clients = new Set((await oauthClients.list(application.id)).map(({ providerName }) => providerName));
+  const without = providers.find(({ name }) => !clients.has(name));
+  if (without !== undefined) throw noClient(without);
 }
 
 type BrowserOAuth2 = OAuth2 & { readonly authorizationEndpoint: string };
 
 function requireOAuth2(provider: Provider): BrowserOAuth2 {
   const { oauth2 } = provider;
-  if (oauth2?.authorizationEndpoint === undefined || !hasAuthorizationFlow(provider)) throw cannotConnect();
+  if (oauth2?.authorizationEndpoint === undefined || !hasAuthorizationFlow(provider)) throw cannotConnect(provider);
   return { ...oauth2, authorizationEndpoint: oauth2.authorizationEndpoint };
 }
 
@@ -99,9 +101,13 @@ async function requireClient(
 ): Promise<StoredOAuthClient> {
   const client = await oauthClients.find(application.id, provider.name);
   if (client !== undefined) return client;
-  throw new RelayError(
+  throw noClient(provider);
+}
+
+function noClient({ name }: Provider): RelayError {
+  return new RelayError(
     "PROVIDER_MISCONFIGURED",
-    "The application has no OAuth client for this provider. The operator must add it with 'relay client put'.",
+    `The application has no OAuth client for ${name}. The operator must add it with 'relay client put'.`,
   );
 }
 
@@ -130,9 +136,9 @@ function scopeFor({ scope }: ConnectRequest, client: StoredOAuthClient, oauth2: 
   return scope || client.scope || oauth2.defaultScopes.join(oauth2.scopeSeparator);
 }
 
-function cannotConnect(): RelayError {
+function cannotConnect({ name }: Provider): RelayError {
   return new RelayError(
     "INVALID_PROVIDER",
-    "This provider cannot be connected in a browser. The operator stores its tokens with 'relay connection put'.",
+    `${name} cannot be connected in a browser. The operator stores its tokens with 'relay connection put'.`,
   );
 }

@@ -1,10 +1,11 @@
 import type { Command } from "commander";
+import { oauthClientProblem } from "../administration/oauth-client-problem.js";
 import { type OAuthClientFields, putOAuthClient } from "../administration/put-oauth-client.js";
 import { Secret } from "../tokens/secret.js";
 import { administrationOf } from "./administration.js";
 import { type ClientOptions, clientKeyFrom } from "./client-key.js";
 import { addCommand, collect } from "./command.js";
-import { usageError } from "./exit-error.js";
+import { failure, usageError } from "./exit-error.js";
 import { type OpenStore, withStore } from "./open-store.js";
 import { originParametersFrom } from "./origin-parameters.js";
 import { writeJson, writeLine, writeNote } from "./output.js";
@@ -44,6 +45,8 @@ async function put(options: PutOptions): Promise<void> {
 
 async function putNamed(open: OpenStore, options: PutOptions, credentials: Credentials): Promise<string> {
   const key = await clientKeyFrom(open, options);
+  const problem = oauthClientProblem(key.provider);
+  if (problem !== undefined) throw failure(`${key.providerName} ${problem}.`);
   const originParameters = options.param === undefined ? {} : originParametersFrom(options.param, key.provider);
   await putOAuthClient(administrationOf(open), key, { ...credentials, originParameters });
   return key.providerName;

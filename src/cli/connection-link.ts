@@ -73,7 +73,7 @@ async function createLink({ config, store, sealer }: OpenStore, options: LinkOpt
   const application = activeApplication(await store.applications.findByPublicKey(options.app));
   const tickets = createTickets({ store: store.tickets, sealer, now: Date.now });
   return createConnectLink(
-    { catalog, tickets, oauthClients: store.oauthClients, publicUrl: () => publicUrl },
+    { ...store, catalog, tickets, publicUrl: () => publicUrl, now: Date.now },
     {
       application,
       userId: options.user,

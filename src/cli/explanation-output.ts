@@ -8,6 +8,6 @@ import { writeJson, writeLine } from "./output.js";
 /** Prints an explanation: for programs as the administration API answers it. */
 export function writeExplanation(explanation: Explanation, { json }: { readonly json: boolean }): void {
   const text = textFromExplanation(explanation);
-  if (json) writeJson(toJson(ExplainCallResponseSchema, messageFromExplanation(explanation, Date.now())));
+  if (json) writeJson(toJson(ExplainCallResponseSchema, messageFromExplanation(explanation, "operator", Date.now())));
   else if (text !== "") writeLine(text);
 }

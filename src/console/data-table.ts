@@ -6,6 +6,8 @@ export interface Column<Row> {
   readonly cell: (row: Row) => unknown;
   /** Numbers stand right, under each other. */
   readonly isNumeric?: boolean;
+  /** Left out where it is narrow. */
+  readonly isDetail?: boolean;
 }
 
 /**
@@ -23,15 +25,15 @@ export function dataTable<Row>(
     <caption class="unseen">${caption}</caption>
     <thead role="rowgroup">
       <tr role="row">
-        ${columns.map(({ label, isNumeric }) => html`<th role="columnheader" scope="col" class=${kind(isNumeric)}>${label}</th>`)}
+        ${columns.map((column) => html`<th role="columnheader" scope="col" class=${kindOf(column)}>${column.label}</th>`)}
       </tr>
     </thead>
     <tbody role="rowgroup">
       ${rows.map(
         (row) => html`<tr role="row">
           ${columns.map(
-            ({ label, cell, isNumeric }) =>
-              html`<td role="cell" data-label=${label} class=${kind(isNumeric)}><div>${cell(row)}</div></td>`,
+            (column) =>
+              html`<td role="cell" data-label=${column.label} class=${kindOf(column)}><div>${column.cell(row)}</div></td>`,
           )}
         </tr>`,
       )}
@@ -39,6 +41,6 @@ export function dataTable<Row>(
   </table>`;
 }
 
-function kind(isNumeric: boolean | undefined): string {
-  return isNumeric === true ? "number" : "";
+function kindOf<Row>({ isNumeric, isDetail }: Column<Row>): string {
+  return [isNumeric === true ? "number" : "", isDetail === true ? "detail" : ""].join(" ").trim();
 }

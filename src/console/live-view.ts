@@ -1,7 +1,7 @@
 import type { WatchCallRecordsRequestJson } from "../../gen/relay/admin/v1/call_record_pb.js";
 import { type Announcer, createAnnouncer } from "./announcer.js";
 import { createCallFeed } from "./call-feed.js";
-import { callList } from "./call-list.js";
+import { callList, type ListLength } from "./call-list.js";
 import { latencyPlot } from "./latency-plot.js";
 import { latencyTable } from "./latency-table.js";
 import { html, type TemplateResult } from "./lit-html.js";
@@ -21,6 +21,29 @@ export function createLiveView({ api, update }: ViewContext): View {
   let filter = NO_FILTER;
   /** What stays in sight while the list is paused; undefined while it goes on. */
   let paused: readonly LiveCall[] | undefined;
+  /** The same while a call has the focus: it must not become another one under the fingers. */
+  let held: readonly LiveCall[] | undefined;
+  let isLong = false;
+
+  const list: ListOptions = {
+    get isLong() {
+      return isLong;
+    },
+    toggle() {
+      isLong = !isLong;
+      update();
+    },
+    hold(event) {
+      if ((event.target as Element).closest("tr") === null) return;
+      held ??= feed.calls;
+      update();
+    },
+    release(event) {
+      if ((event.relatedTarget as Element | null)?.closest("tr")) return;
+      held = undefined;
+      update();
+    },
+  };
 
   function togglePause(): void {
     paused = paused === undefined ? feed.calls : undefined;
@@ -46,22 +69,23 @@ export function createLiveView({ api, update }: ViewContext): View {
       feed.stop();
       announcer?.close();
       paused = undefined;
+      held = undefined;
     },
     render: () => html`<h1 tabindex="-1">Live calls</h1>
       ${filterForm(filter, search)}
       <p class="actions">
         <button type="button" aria-pressed=${paused !== undefined} @click=${togglePause}>Pause the list</button>
-        <span class="hint">${pauseText(paused, feed.count)}</span>
+        <span class="hint">${pauseText(paused, held, feed.count)}</span>
       </p>
       <p class="unseen" aria-live=${paused === undefined ? "polite" : "off"}>${announcer?.text}</p>
-      ${problemNotice(feed)} ${callsView(paused ?? feed.calls)}`,
+      ${problemNotice(feed)} ${callsView(paused ?? feed.calls, paused ?? held ?? feed.calls, list)}`,
   };
 }
 
-function pauseText(paused: readonly LiveCall[] | undefined, count: number): string {
-  return paused === undefined
-    ? `${count} calls seen.`
-    : `Paused. ${count} calls seen; new ones are shown when the list goes on.`;
+function pauseText(paused: unknown, held: unknown, count: number): string {
+  if (paused !== undefined) return `Paused. ${count} calls seen; new ones are shown when the list goes on.`;
+  if (held !== undefined) return `${count} calls seen; the list stands still while a call in it has the focus.`;
+  return `${count} calls seen.`;
 }
 
 function filterForm(filter: Filter, onSubmit: (event: SubmitEvent) => void): TemplateResult {
@@ -77,7 +101,13 @@ function filterForm(filter: Filter, onSubmit: (event: SubmitEvent) => void): Tem
   </details>`;
 }
 
-function callsView(calls: readonly LiveCall[]): TemplateResult {
+/** The list, and how it is kept still. */
+interface ListOptions extends ListLength {
+  readonly hold: (event: FocusEvent) => void;
+  readonly release: (event: FocusEvent) => void;
+}
+
+function callsView(calls: readonly LiveCall[], listed: readonly LiveCall[], list: ListOptions): TemplateResult {
   return html`<div class="figures">
       <section aria-labelledby="latency">
         <h2 id="latency">Where the time goes</h2>
@@ -90,6 +120,6 @@ function callsView(calls: readonly LiveCall[]): TemplateResult {
     </div>
     <section aria-labelledby="calls">
       <h2 id="calls">Last calls</h2>
-      ${callList(calls)}
+      <div @focusin=${list.hold} @focusout=${list.release}>${callList(listed, list)}</div>
     </section>`;
 }

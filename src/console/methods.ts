@@ -9,6 +9,8 @@ import type {
   PerformCallResponseJson,
 } from "../../gen/relay/admin/v1/call_pb.js";
 import type {
+  CallRecordJson,
+  GetCallRecordRequestJson,
   ListCallRecordsRequestJson,
   ListCallRecordsResponseJson,
   WatchCallRecordsRequestJson,
@@ -31,6 +33,7 @@ import type { GetSessionRequestJson, SessionJson } from "../../gen/relay/admin/v
 /** The methods that the console calls: what each takes and answers. */
 export interface Methods {
   "ApplicationService/ListApplications": [ListApplicationsRequestJson, ListApplicationsResponseJson];
+  "CallRecordService/GetCallRecord": [GetCallRecordRequestJson, CallRecordJson];
   "CallRecordService/ListCallRecords": [ListCallRecordsRequestJson, ListCallRecordsResponseJson];
   "CallService/ExplainCall": [ExplainCallRequestJson, ExplainCallResponseJson];
   "CallService/PerformCall": [PerformCallRequestJson, PerformCallResponseJson];

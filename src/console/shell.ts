@@ -1,4 +1,5 @@
 import { createApplicationsView } from "./applications-view.js";
+import { createCallView } from "./call-view.js";
 import { createConnectionsView } from "./connections-view.js";
 import type { Screen } from "./console.js";
 import { html, type TemplateResult } from "./lit-html.js";
@@ -17,11 +18,13 @@ export function createShell(context: ViewContext, signOut: () => void): Screen {
     ["providers", createProvidersView(context)],
     ["try", createTryView(context)],
   ]);
+  /** Views of one thing, to which others lead. */
+  const details: ReadonlyMap<string, View> = new Map([["call", createCallView(context)]]);
   let current: View | undefined;
 
   function follow(): void {
     const [name = "", query = ""] = location.hash.replace(/^#\/?/, "").split("?", 2);
-    const next = views.get(name) ?? (views.get("live") as View);
+    const next = views.get(name) ?? details.get(name) ?? (views.get("live") as View);
     if (next !== current) current?.leave();
     const isFirst = current === undefined;
     current = next;

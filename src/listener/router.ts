@@ -4,6 +4,9 @@ import type { Readiness } from "./readiness.js";
 /** Answers the request when it is its own; otherwise does nothing and returns undefined. */
 export type PathHandler = (request: HttpRequest, response: HttpResponse, path: string) => Promise<void> | undefined;
 
+/** Paths that every port answers, in plain text. */
+export const HEALTH_PATHS = { liveness: "/healthz", readiness: "/readyz" } as const;
+
 /**
  * Sends each request to the first handler that knows its path; `/healthz` and `/readyz` are answered here, everything
  * else is 404. Rejects only when a handler does.
@@ -29,7 +32,7 @@ export function createRouter(
 /** Liveness says that the process answers; readiness that calls can be served. */
 function healthHandler(readiness: Readiness): PathHandler {
   return (request, response, path) => {
-    if (path !== "/healthz" && path !== "/readyz") return undefined;
+    if (path !== HEALTH_PATHS.liveness && path !== HEALTH_PATHS.readiness) return undefined;
     return answerHealth(readiness, request, response, path);
   };
 }
@@ -43,6 +46,6 @@ async function answerHealth(
   if (request.method !== "GET" && request.method !== "HEAD") {
     return answerPlain(response, 405, "Send a GET request.", { allow: "GET, HEAD" });
   }
-  const isWell = path === "/healthz" || (await readiness.isReady());
+  const isWell = path === HEALTH_PATHS.liveness || (await readiness.isReady());
   answerPlain(response, isWell ? 200 : 503, isWell ? "ok" : "not ready", { "cache-control": "no-store" });
 }

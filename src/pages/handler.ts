@@ -45,6 +45,14 @@ const CONNECT: Answers = new Map([
 ]);
 const START: Answers = new Map([["GET", answerStart]]);
 const CALLBACK: Answers = new Map([["GET", answerCallback]]);
+const VARIABLE = "{provider_name}";
+
+/** Path of each page, with its variable as OpenAPI writes one, and what it answers to which method. */
+export const PAGE_ROUTES: ReadonlyArray<{ readonly path: string; readonly answers: Answers }> = [
+  { path: CONNECT_PATH, answers: CONNECT },
+  { path: `${CONNECT_PATH}/${VARIABLE}`, answers: START },
+  { path: CALLBACK_PATH, answers: CALLBACK },
+];
 
 /** What browsers see: the connect page, the way to one provider, and the way back. */
 export function createPagesHandler(options: PagesOptions): PathHandler {
@@ -63,10 +71,19 @@ export function createPagesHandler(options: PagesOptions): PathHandler {
 }
 
 function answersFor(path: string): readonly [Answers | undefined, string] {
-  if (path === CONNECT_PATH) return [CONNECT, ""];
-  if (path === CALLBACK_PATH) return [CALLBACK, ""];
-  const rest = path.startsWith(`${CONNECT_PATH}/`) ? path.slice(CONNECT_PATH.length + 1) : "";
-  return rest === "" || rest.includes("/") ? [undefined, ""] : [START, rest];
+  for (const { path: template, answers } of PAGE_ROUTES) {
+    const rest = variableOf(template, path);
+    if (rest !== undefined) return [answers, rest];
+  }
+  return [undefined, ""];
+}
+
+/** What stands for the variable, empty where there is none; undefined when it is another path. */
+function variableOf(template: string, path: string): string | undefined {
+  if (!template.endsWith(VARIABLE)) return path === template ? "" : undefined;
+  const prefix = template.slice(0, -VARIABLE.length);
+  const rest = path.startsWith(prefix) ? path.slice(prefix.length) : "";
+  return rest === "" || rest.includes("/") ? undefined : rest;
 }
 
 /** A person reads what went wrong, on a page. */

@@ -5,7 +5,12 @@ import { createStatement } from "./postgres-statement.js";
 
 const COLUMNS = "id, application_id, capture_until, content, created_at";
 
-/** Two processes that add at the same moment may exceed the limit by as many calls: it bounds what is kept, no more. */
+/** Whoever adds counts what those before have added; keys that refer to the application do not wait for it. */
+const LOCK = createStatement<{ application_id: string }>(
+  "lock_application_of_capture",
+  "SELECT id FROM applications WHERE id = :application_id FOR NO KEY UPDATE",
+);
+
 const ADD = createStatement<CaptureRow & { max_calls: number }>(
   "add_capture",
   `INSERT INTO call_captures (${COLUMNS})
@@ -29,8 +34,14 @@ const DELETE_BEFORE = createStatement<{ time: number; limit: number }>(
 /** Captures in PostgreSQL. */
 export function createPostgresCaptureStore(session: Session): CaptureStore {
   return {
-    add: async (capture, maxCalls) =>
-      (await session.write(({ run }) => run(ADD, { ...rowFromCapture(capture), max_calls: maxCalls }))) > 0,
+    async add(capture, maxCalls) {
+      const row = rowFromCapture(capture);
+      const added = await session.write(async ({ run }) => {
+        await run(LOCK, { application_id: row.application_id });
+        return run(ADD, { ...row, max_calls: maxCalls });
+      });
+      return added > 0;
+    },
     async find(callId) {
       const row = await session.read(({ first }) => first(FIND, { id: callId }));
       return row && captureFromRow(row);

@@ -2,6 +2,7 @@ import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { ApplicationService } from "../../gen/relay/admin/v1/application_pb.js";
 import { AuditService } from "../../gen/relay/admin/v1/audit_pb.js";
+import { CallService } from "../../gen/relay/admin/v1/call_pb.js";
 import { CallRecordService } from "../../gen/relay/admin/v1/call_record_pb.js";
 import { ConnectionService } from "../../gen/relay/admin/v1/connection_pb.js";
 import { OAuthClientService } from "../../gen/relay/admin/v1/oauth_client_pb.js";
@@ -17,6 +18,7 @@ export interface AdminClients {
   readonly connections: Client<typeof ConnectionService>;
   readonly webhooks: Client<typeof WebhookService>;
   readonly providers: Client<typeof ProviderService>;
+  readonly calls: Client<typeof CallService>;
   readonly callRecords: Client<typeof CallRecordService>;
   readonly audit: Client<typeof AuditService>;
 }
@@ -37,6 +39,7 @@ export function createAdminClients(
     connections: createClient(ConnectionService, transport),
     webhooks: createClient(WebhookService, transport),
     providers: createClient(ProviderService, transport),
+    calls: createClient(CallService, transport),
     callRecords: createClient(CallRecordService, transport),
     audit: createClient(AuditService, transport),
   };

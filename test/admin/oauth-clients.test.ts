@@ -8,7 +8,15 @@ let harness: Harness;
 let application: TestApplication;
 beforeAll(async () => {
   harness = await startHarness({
-    providers: [{ name: "shop", aliases: ["store"], apiOrigins: ["https://{shop}.example.com"] }],
+    providers: [
+      {
+        name: "shop",
+        aliases: ["store"],
+        apiOrigins: ["https://{shop}.example.com"],
+        oauth2: { tokenEndpoint: "https://{shop}.example.com/token" },
+      },
+      { name: "keys", apiOrigins: ["https://keys.example.com"] },
+    ],
   });
   application = await harness.createApplication();
 });
@@ -75,6 +83,8 @@ describe.each(["connect", "grpc"] as const)("OAuthClientService over %s", (proto
     [{ clientId: "id", originParameters: { nothing: "x" } }, "oauth_client.origin_parameters.nothing"],
     [{ clientId: "id", publicKey: "" }, "oauth_client.public_key"],
     [{ clientId: "id", providerName: "" }, "oauth_client.provider_name"],
+    [{ clientId: "id", providerName: "keys" }, "oauth_client.provider_name"],
+    [{ clientId: "id", providerName: "woocommerce" }, "oauth_client.provider_name"],
   ])("refuses %o, names the field and quotes nothing", async (fields, field) => {
     const {
       code,
@@ -83,6 +93,12 @@ describe.each(["connect", "grpc"] as const)("OAuthClientService over %s", (proto
     } = await failure(clients.createOAuthClient({ oauthClient: { ...key, ...fields } }));
     expect([code, told]).toEqual(["InvalidArgument", field]);
     expect(message).not.toContain("CANARY");
+  });
+
+  it("says what to do for a provider without a token endpoint, whose client would be of no use", async () => {
+    const oauthClient = { ...key, providerName: "keys", clientId: "id" };
+    const updated = await failure(clients.updateOAuthClient({ oauthClient, allowMissing: true }));
+    expect(updated.message).toMatch(/^oauth_client.provider_name is keys, which has no .*'relay connection put'.*\.$/);
   });
 
   it.each([{ publicKey: "nobody's" }, { providerName: "nothing" }])("knows nothing of %o", async (patch) => {

@@ -106,6 +106,23 @@ describe("the administration port", () => {
     }
   });
 
+  it.each([
+    ['{"pagesize":1}', "ListApplicationsRequest from JSON: it has the field pagesize, which is not in the schema"],
+    ['{"page_sizes":1}', "ListApplicationsRequest from JSON: it has the field page_sizes, which is not in the schema"],
+    ['{"pubKeyPrefix":1}', "ListApplicationsRequest from JSON: it has the field pubKeyPrefix, which is not in"],
+    // May be a secret in the wrong place.
+    ...["hunter2", "gHOxYzAbC", "Secret", "a b", "x".repeat(41), ""].map((key) => [
+      JSON.stringify({ [key]: 1 }),
+      "ListApplicationsRequest from JSON: it has a field that is not in the schema",
+    ]),
+  ])("names the field of %s that is not in the schema, where it reads as a name", async (body, text = "") => {
+    const headers = { authorization: `Bearer ${ADMIN_TOKENS.operator}`, "content-type": "application/json" };
+    const answer = await request(harness.adminUrl + LIST, { method: "POST", body, headers });
+    expect(answer.statusCode).toBe(400);
+    const { code, message } = (await answer.body.json()) as Record<string, string>;
+    expect({ code, message }).toEqual({ code: "invalid_argument", message: expect.stringContaining(text) });
+  });
+
   it("lists its own services by reflection, with a token", async () => {
     const services = async (token: string | undefined) => {
       const transport = createGrpcTransport({ baseUrl: harness.adminUrl, ...bearer(token) });

@@ -86,9 +86,11 @@ describe("relay connection link", () => {
     ["RELAY_PUBLIC_URL", { RELAY_PUBLIC_URL: "https://relay.example.com" }, "https://relay.example.com/"],
     ["RELAY_LISTEN with a name", { RELAY_LISTEN: "localhost:9000" }, "http://localhost:9000/"],
     ["RELAY_LISTEN with IPv6", { RELAY_LISTEN: "[::1]:9000" }, "http://[::1]:9000/"],
-  ])("begins with %s", async (_, env, start) => {
+  ])("begins with %s", async (_, more, start) => {
     const { folder, app } = await prepare();
-    const { stdout } = await folder.run(["connection", "link", "--app", app, "--user", "ada"], { env });
+    const input = JSON.stringify({ client_id: "id" });
+    await folder.json(["client", "put", "--app", app, "--provider", "github"], { input });
+    const { stdout } = await folder.run(["connection", "link", "--app", app, "--user", "ada"], { env: more });
     expect(stdout.startsWith(`${start}oauth/connect?`)).toBe(true);
   });
 
@@ -111,7 +113,9 @@ describe("relay connection link", () => {
       1,
       /in a browser/,
     ],
-    ["a provider without a client", ["--provider", "github"], 1, /relay client put/],
+    ["a provider without a client", ["--provider", "github"], 1, /no OAuth client for github.*relay client put/],
+    ["one without a client in the list", ["--providers", "sandbox,github"], 1, /for github.*relay client put/],
+    ["one that no browser can connect in the list", ["--providers", "sandbox,woocommerce"], 1, /^.*woocommerce cannot/],
     ["provider and providers", ["--provider", "sandbox", "--providers", "shop"], 2, /not both/],
     ["an address that is not listed", ["--redirect-uri", `${BACK}/`], 1, /--allow-redirect/],
     ["a parameter without its provider", ["--param", "shop=acme"], 2, /--provider/],
@@ -124,6 +128,16 @@ describe("relay connection link", () => {
     const result = await link(...args);
     expect(result).toMatchObject({ exitCode, stdout: "" });
     expect(result.stderr).toMatch(message);
+  });
+
+  it("refuses a page that would be empty", async () => {
+    const { folder, app, env, link } = await prepare();
+    await folder.json(["client", "delete", "--app", app, "--provider", "sandbox"], { env });
+    expect(await link()).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("relay client put") });
+    const named = ["--app", app, "--user", "ada", "--provider", "sandbox"];
+    await folder.json(["connection", "put", ...named], { env, input: JSON.stringify(sandbox.issueToken()) });
+    // What is connected can be disconnected there.
+    expect(await link()).toMatchObject({ exitCode: 0 });
   });
 
   it("refuses a disabled application, whose links would open nothing", async () => {
@@ -174,6 +188,18 @@ describe("relay connection delete", () => {
     const { exitCode, stdout } = await bed.folder.run(args(bed.app), { env: bed.env });
     expect([exitCode, stdout]).toEqual([0, expect.stringContaining("could not be revoked")]);
     expect((await bed.folder.run(args(bed.app), { env: bed.env })).exitCode).toBe(1);
+  });
+});
+
+describe("relay client put", () => {
+  it("refuses a provider without a token endpoint, and says what to do", async () => {
+    const { folder, app, env } = await prepare();
+    const input = JSON.stringify({ client_id: "id" });
+    const args = ["client", "put", "--app", app, "--provider", "woocommerce"];
+    const result = await folder.run(args, { env, input });
+    expect(result).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(result.stderr).toMatch(/woocommerce has no oauth2\.tokenEndpoint.*'relay connection put'/);
+    expect((await folder.json(["client", "list", "--app", app], { env })).length).toBe(1);
   });
 });
 

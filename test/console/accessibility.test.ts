@@ -65,6 +65,11 @@ describe("the console, for everybody", NEEDS_CHROMIUM, () => {
         if (view === "Providers") await page.getByLabel("Name or origin contains").fill("github");
         await requireReach(page, view);
       }
+      await showView(page, "Live calls");
+      await page.getByRole("table", { name: "Last calls" }).getByRole("link").first().click();
+      await page.getByRole("region", { name: "Record" }).waitFor();
+      await requireReach(page, "a record");
+      await showView(page, "Try a call");
       await tryCall(page, "ada", "Perform the call");
       await page.getByText("Payload, headers, private key").click();
       await page.getByText("header fields").click();

@@ -255,9 +255,52 @@ describe("live calls in the console", NEEDS_CHROMIUM, () => {
     await expect
       .poll(async () => Number(/(\d+) calls seen/.exec((await page.getByText("calls seen").textContent()) ?? "")?.[1]))
       .toBeGreaterThan(250);
+    expect(await rowsOf(page, "Last calls").count()).toBe(20);
+    await page.getByRole("button", { name: "Show more calls" }).click();
     expect(await rowsOf(page, "Last calls").count()).toBe(50);
     expect(await page.locator("svg rect").count()).toBeLessThan(300);
     expect(await page.locator("*").count()).toBeLessThan(2000);
+    await page.getByRole("button", { name: "Show fewer calls" }).click();
+    expect(await rowsOf(page, "Last calls").count()).toBe(20);
+    const narrow = await world.openView("Live calls", { viewport: { width: 360, height: 640 } });
+    await shown(narrow).waitFor();
+    expect(await rowsOf(narrow, "Last calls").count()).toBe(10);
+  });
+
+  it("lead to their record, by keyboard too, and stand still meanwhile", async () => {
+    const page = await world.openView("Live calls");
+    const { callId } = await world.call("/status/418");
+    const link = shown(page).getByRole("link", { name: "/status/418" }).first();
+    await link.focus();
+    await page.getByText("stands still while a call in it has the focus").waitFor();
+    const seen = Number(/(\d+) calls seen/.exec((await page.getByText("calls seen").textContent()) ?? "")?.[1]);
+    await world.call("/while-held");
+    await page.getByText(`${seen + 1} calls seen`).waitFor();
+    expect(await shown(page).getByText("/while-held").count()).toBe(0);
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: "Call record" }).waitFor();
+    await page.locator("h1:focus").waitFor();
+    const record = page.getByRole("region", { name: "Record" });
+    await record.getByText(String(callId)).waitFor();
+    const text = await record.textContent();
+    for (const told of ["/status/418", "418 API_ERROR", "connect", "sandbox", world.application.publicKey]) {
+      expect(text).toContain(told);
+    }
+    await page.getByRole("link", { name: "Back to the live calls" }).click();
+    await shown(page).getByText("/while-held").waitFor();
+  });
+
+  it("say of a call that its record is not written yet, and show it when it is", async () => {
+    const page = await world.openView("Live calls", { token: ADMIN_TOKENS.readOnly });
+    await world.call("/status/409");
+    let asked = 0;
+    await page.route(/GetCallRecord/, (route) => {
+      asked += 1;
+      return asked === 1 ? route.fulfill({ status: 404, json: { code: "not_found" } }) : route.continue();
+    });
+    await shown(page).getByRole("link", { name: "/status/409" }).first().click();
+    await page.getByRole("status").getByText("not written down yet").waitFor();
+    await page.getByRole("region", { name: "Record" }).getByText("409 API_ERROR").waitFor();
   });
 
   it("come again after the relay's stream has ended", async () => {

@@ -105,6 +105,30 @@ export const ADMIN_GUARDS: readonly Guard[] = [
     ['"must be printable ASCII of at most 4096 characters"', "text"],
     "admin/oauth-clients",
   ),
+  guard(
+    "admin: no client that is of no use",
+    "administration/oauth-client-problem.ts",
+    ["if (oauth2?.tokenEndpoint !== undefined)", "if (true)"],
+    "admin/oauth-clients",
+  ),
+  guard(
+    "admin: keys in definitions",
+    "admin/shown-provider.ts",
+    ["[name, mayHoldKey(name) ? MASK : value]", "[name, value]"],
+    "admin/providers",
+  ),
+  guard(
+    "admin: keys in parameters of definitions",
+    "admin/shown-provider.ts",
+    ["isSensitiveField(name) && value ? MASK : value", "value"],
+    "admin/providers",
+  ),
+  guard(
+    "admin: keys in explained requests",
+    "providers/key-header.ts",
+    ["value === sent && mayHoldKey(name)", "false"],
+    "admin/providers",
+  ),
   guard("admin: parts of a resource", "administration/resource.ts", [".map(encodeURIComponent)", ""], "admin/roles"),
   guard(
     "audit: no change",

@@ -18,7 +18,13 @@ export const CONNECT_GUARDS: readonly Guard[] = [
   guard(
     "links: none that lead nowhere",
     "authorization/connect-link.ts",
-    ["  if (provider !== undefined) await requireConnectable(options, application, provider);\n", ""],
+    ["  await requireConnectable(options, application, providers);\n", ""],
+    "rest/connections",
+  ),
+  guard(
+    "links: no empty page",
+    "authorization/connect-link.ts",
+    ["  if (providers.length === 0) await requireOffers(options, input);\n", ""],
     "rest/connections",
   ),
   guard(

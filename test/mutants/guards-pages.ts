@@ -13,7 +13,7 @@ export const PAGE_GUARDS: readonly Guard[] = [
   guard(
     "link to one provider opens no other",
     "authorization/connect-link.ts",
-    [": [provider.name];", ": [];"],
+    [": [provider];", ": [];"],
     "pages/links",
   ),
   guard("link to one provider opens no page", "pages/connect.ts", ["  requirePage(begun);\n", ""], "pages/links"),

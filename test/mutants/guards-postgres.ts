@@ -31,6 +31,12 @@ export const POSTGRES_GUARDS: readonly Guard[] = [
   guard("postgres: conflicts", SESSION, ["isConflict(error) ? WAITS_MS[tries]", "false ? 0"], "store/postgres-session"),
   guard("postgres: durable commits", POOL, ["WHEN 'off' THEN 'on'", "WHEN 'off' THEN 'off'"], "store/postgres-session"),
   guard("postgres: no standby", POOL, ['rows[0]?.read_only === "on"', "false"], "store/postgres-session"),
+  guard(
+    "postgres: limit of captures",
+    "store/postgres-captures.ts",
+    ["        await run(LOCK, { application_id: row.application_id });\n", ""],
+    "store/calls",
+  ),
   guard("postgres: staleness", CACHE, ["const MAX_STALE_MS = 1000", "const MAX_STALE_MS = 2000"], "store/lookup-cache"),
   guard("postgres: own changes at once", CACHE, ["void entries.delete(key),", "void key,"], "store/lookup-cache"),
   guard(

@@ -289,6 +289,13 @@ export const SECRET_GUARDS: readonly Guard[] = [
     "regress/decode-error-quotation",
   ),
   guard(
+    "error text of the JSON parser, names alone",
+    "rpc/decode-fault.ts",
+    ["([a-z]+(?:_[a-z]+|[A-Z][a-z]+)*)", "(.+)"],
+    "admin/port",
+    "regress/decode-error-quotation",
+  ),
+  guard(
     "log: errors by class and code",
     "telemetry/log.ts",
     ["class: error.name,", "class: `${error.name} ${error.message}`,"],

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { chosenFrom } from "./chosen.js";
 import { type Copy, createCopy, REPOSITORY } from "./copy.js";
 import { type Guard, withoutGuard } from "./guard.js";
 import { GUARDS } from "./guards.js";
@@ -10,7 +11,8 @@ import { runTests, type Verdict } from "./run-tests.js";
  * Takes out each guard of the source in turn, in a copy of the working tree, and shows that a test fails without it.
  *
  * `npm run mutants -- [--list] [--only NAME]… [--jobs N]`. Exit code 1 when a guard survives, when its text does not
- * stand in the source exactly once, or when the chosen tests fail already with all guards in place.
+ * stand in the source exactly once, when no guard has a NAME, or when the chosen tests fail already with all guards in
+ * place.
  */
 async function main(): Promise<number> {
   const { values } = parseArgs({
@@ -20,7 +22,8 @@ async function main(): Promise<number> {
       jobs: { type: "string", default: "2" },
     },
   });
-  const guards = GUARDS.filter(({ name }) => values.only === undefined || values.only.includes(name));
+  const guards = chosenFrom(GUARDS, values.only);
+  if ("problem" in guards) return fail(guards.problem);
   if (values.list) return list(guards);
   const problems = problemsOf(guards);
   if (problems.length > 0) return fail(problems.join("\n"));

@@ -69,24 +69,3 @@ export const DETAILS: Readonly<Record<string, OperationDetails>> = {
     bodyExample: { publicKey: "…", userId: "ada", providerName: "github" },
   },
 };
-
-/** Routes that are in no schema (src/listener/router.ts). */
-export const HEALTH_PATHS = {
-  "/healthz": health("liveness", "The process answers: its event loop turns. Says nothing of the store.", {
-    "200": plain("Alive.", "ok\n"),
-  }),
-  "/readyz": health(
-    "readiness",
-    "Calls can be served: the store answers, the keys open it, and no stop has begun. gRPC health says the same.",
-    { "200": plain("Ready.", "ok\n"), "503": plain("Send calls elsewhere, and ask again.", "not ready\n") },
-  ),
-};
-
-function health(operationId: string, description: string, responses: object): object {
-  const [summary = ""] = description.split(/[:.]/, 1);
-  return { get: { operationId, tags: ["Health"], summary, description, security: [], responses } };
-}
-
-function plain(description: string, text: string): object {
-  return { description, content: { "text/plain": { schema: { type: "string", const: text } } } };
-}

@@ -2,14 +2,17 @@ import { type DescEnum, type DescMessage, type DescService, type FileRegistry, h
 import { http } from "../../gen/google/api/annotations_pb.js";
 import manifest from "../../package.json" with { type: "json" };
 import { SETTINGS } from "../../src/setting-list.js";
-import { DETAILS, HEALTH_PATHS } from "./details.js";
+import { DETAILS } from "./details.js";
+import { HEALTH_ROUTES, HEALTH_TAG } from "./health.js";
 import { isRequired, operationFromMethod } from "./operation.js";
+import { PAGES_TAG, pagePaths } from "./pages.js";
+import { REQUEST_ID, withRequestIds } from "./request-ids.js";
 import { envelopeSchemas } from "./rows.js";
 import { type Schema, schemaFromEnum, schemaFromField, schemaFromMessage } from "./schema.js";
 
 const INFO = `Performs API calls at third-party OAuth providers on behalf of an application's users, with tokens that callers never see.
 
-The same operations are methods of \`relay.v1.RelayService\` over Connect, gRPC and gRPC-Web on the same port. Browsers need their origin on the application's list; the pages on which users connect their accounts are no part of this description.`;
+The same operations are methods of \`relay.v1.RelayService\` over Connect, gRPC and gRPC-Web on the same port. Scripts of web pages need their origin on the application's list. The administration port has a document of its own, openapi-admin.json.`;
 
 const SECURITY_SCHEMES = {
   privateKeyBearer: {
@@ -26,11 +29,7 @@ const SECURITY_SCHEMES = {
 };
 
 const HEADERS = {
-  "x-request-id": {
-    description:
-      "The request's own `x-request-id`, where it had one; otherwise a new id, which is the call's `callId`.",
-    schema: { type: "string" },
-  },
+  ...REQUEST_ID,
   "x-call-id": { description: "Id of this call; the relay's log line has the same.", schema: { type: "string" } },
   "x-error-type": {
     description: "The `errorType` of the error row in the body. An answer of a provider never has it.",
@@ -41,7 +40,8 @@ const HEADERS = {
 const TAGS = [
   { name: "Calls", description: "One HTTP request at a provider, with a user's token." },
   { name: "Connections", description: "What a user has connected." },
-  { name: "Health", description: "For load balancers and orchestrators." },
+  PAGES_TAG,
+  HEALTH_TAG,
 ];
 
 /** Their fields stand in the query and in the path. */
@@ -63,7 +63,7 @@ export function createDocument(schema: FileRegistry): object {
     info: { title: "Provider call relay", version: manifest.version, description: INFO, license },
     servers: [{ url: `http://${listen.fallback}`, description: `The default of ${listen.name}.` }],
     tags: TAGS,
-    paths: withRequestIds({ ...paths, ...HEALTH_PATHS }),
+    paths: withRequestIds({ ...paths, ...pagePaths(), ...HEALTH_ROUTES }),
     components: {
       schemas: Object.fromEntries([...schemas].sort(([a], [b]) => (a < b ? -1 : 1))),
       headers: HEADERS,
@@ -86,18 +86,6 @@ function pathsOf(service: DescService, schemas: Map<string, Schema>): Record<str
     paths[path] = { ...paths[path], [verb]: operation };
   }
   return paths;
-}
-
-/** Every answer names its request. */
-function withRequestIds(paths: Readonly<Record<string, object>>): object {
-  return JSON.parse(JSON.stringify(paths), (name, value) => {
-    if (name !== "responses") return value;
-    const requestId = { "x-request-id": { $ref: "#/components/headers/x-request-id" } };
-    const named = Object.entries(value as Record<string, { headers?: object }>).map(([status, response]) => {
-      return [status, { ...response, headers: { ...requestId, ...response.headers } }];
-    });
-    return Object.fromEntries(named);
-  });
 }
 
 /** References to messages and enums; each is added to `schemas` when it is first referred to. */

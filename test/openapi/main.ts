@@ -1,8 +1,16 @@
 import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { createAdminDocument } from "./admin-document.js";
 import { createDocument } from "./document.js";
 import { readSchema } from "./registry.js";
 
-/** Writes docs/openapi.json from proto/: `npm run openapi [-- --output FILE]`. */
-const { values } = parseArgs({ options: { output: { type: "string", default: "docs/openapi.json" } } });
-writeFileSync(values.output, `${JSON.stringify(createDocument(readSchema()), undefined, 2)}\n`);
+/** Writes openapi.json and openapi-admin.json from proto/: `npm run openapi [-- --output FOLDER]`. */
+const { values } = parseArgs({ options: { output: { type: "string", default: "docs" } } });
+const schema = readSchema();
+for (const [name, document] of [
+  ["openapi.json", createDocument(schema)],
+  ["openapi-admin.json", createAdminDocument(schema)],
+] as const) {
+  writeFileSync(join(values.output, name), `${JSON.stringify(document, undefined, 2)}\n`);
+}

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import { RelayService } from "../../gen/relay/v1/relay_pb.js";
 import { REASONS } from "../../src/errors.js";
+import { PAGE_ROUTES } from "../../src/pages/handler.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { createDocument } from "./document.js";
 import { readSchema } from "./registry.js";
@@ -28,6 +29,7 @@ beforeAll(async () => {
   harness = await startHarness({ env: { RELAY_PUBLIC_URL: "https://relay.example.com" } });
   application = await harness.createApplication();
   await harness.connect(application, "ada", { expiresAt: Date.now() + 3_600_000 });
+  await harness.putClient(application);
   const ajv = new Ajv2020({ strict: false });
   (addFormats as unknown as (ajv: Ajv2020) => void)(ajv);
   ajv.addSchema(document, "openapi");
@@ -72,12 +74,15 @@ describe("docs/openapi.json", () => {
     expect(text).toBe(`${JSON.stringify(createDocument(readSchema()), undefined, 2)}\n`);
   });
 
-  it("has every route of the service, and nothing else but health", () => {
+  it("has every route of the service, the pages, health, and nothing else", () => {
     const operations = Object.values(document.paths)
       .flatMap(Object.values)
       .map(({ operationId }) => operationId);
     const annotated = RelayService.methods.filter((method) => hasOption(method, http));
-    expect(operations.sort()).toEqual([...annotated.map(({ localName }) => localName), "liveness", "readiness"].sort());
+    const pages = PAGE_ROUTES.flatMap(({ path }) => Object.values(document.paths[path] ?? {}));
+    const others = [...pages.map(({ operationId }) => operationId), "liveness", "readiness"];
+    expect(pages).toHaveLength(4);
+    expect(operations.sort()).toEqual([...annotated.map(({ localName }) => localName), ...others].sort());
   });
 
   it("has every errorType", () => {
@@ -145,6 +150,19 @@ describe("the answers of the relay", () => {
       expectValid("ErrorResponse", JSON.parse(refused.text));
     }
   });
+
+  it.each(PAGE_ROUTES.flatMap(({ path, answers }) => [...answers.keys()].map((method) => [method, path])))(
+    "are a page where a browser is told what is wrong, for %s %s",
+    async (method, path) => {
+      const url = harness.url + path.replace("{provider_name}", "sandbox");
+      const { statusCode, headers, body } = await request(url, { method: method as "GET" | "POST" });
+      expect([statusCode, headers["content-type"]]).toEqual([400, "text/html; charset=utf-8"]);
+      await body.dump();
+      expect(document.paths[path]?.[method.toLowerCase()]?.responses["default"]).toMatchObject({
+        content: { "text/html": {} },
+      });
+    },
+  );
 
   it("are plain text about health", async () => {
     for (const path of ["/healthz", "/readyz"]) {

@@ -8,10 +8,16 @@ export type Schema = Readonly<Record<string, unknown>>;
 const INTEGERS: ReadonlySet<ScalarType> = new Set([ScalarType.INT32, ScalarType.UINT32, ScalarType.SINT32]);
 
 /** Schemas of google.protobuf's own messages in ProtoJSON. */
-const WELL_KNOWN: ReadonlyMap<string, Schema> = new Map([
+export const WELL_KNOWN: ReadonlyMap<string, Schema> = new Map([
   ["google.protobuf.Struct", { type: "object" }],
   ["google.protobuf.Value", {}],
   ["google.protobuf.Timestamp", { type: "string", format: "date-time" }],
+  ["google.protobuf.Duration", { type: "string", pattern: "^-?[0-9]+(\\.[0-9]{1,9})?s$" }],
+  [
+    "google.protobuf.FieldMask",
+    { type: "string", description: "Names of fields in lowerCamelCase, separated by `,`." },
+  ],
+  ["google.protobuf.Empty", { type: "object", maxProperties: 0 }],
 ]);
 
 /**
@@ -68,6 +74,7 @@ function scalarSchema(scalar: ScalarType): Schema {
   if (scalar === ScalarType.STRING) return { type: "string" };
   if (scalar === ScalarType.BOOL) return { type: "boolean" };
   if (scalar === ScalarType.BYTES) return { type: "string", contentEncoding: "base64" };
+  if (scalar === ScalarType.INT64) return { type: "string", format: "int64" };
   if (INTEGERS.has(scalar)) return { type: "integer", format: "int32" };
   throw new Error(`no schema for the scalar ${ScalarType[scalar]} yet`);
 }

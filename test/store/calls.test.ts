@@ -174,6 +174,15 @@ describe.each(STORES)("$name", ({ createBed }) => {
       expect(await added("e", { applicationId: other.id })).toBe(true);
     });
 
+    it("are limited over all processes, however many add at once", async () => {
+      const second = await at.open();
+      const stores = Array.from({ length: 24 }, (_, n) => (n % 2 ? second : store));
+      // With connections that are open already they come closer together.
+      await Promise.all(stores.map(({ captures }) => captures.find("none")));
+      const adds = stores.map(({ captures }, n) => captures.add(capture(`n${n}`), 3));
+      expect((await Promise.all(adds)).filter(Boolean)).toHaveLength(3);
+    });
+
     it("are deleted by age", async () => {
       await store.captures.add(capture("a"), 100);
       await store.captures.add(capture("b", { createdAt: NOW + 1 }), 100);

@@ -131,6 +131,7 @@ export function describeConnections(bed: () => ConnectionBed): void {
 
   it("makes a link", async () => {
     const own = await newApplication();
+    await bed().harness.putClient(own);
     const before = Date.now();
     const fields = { ...named(own, newUser()), privateKey: own.privateKey, redirectUri: BACK, scope: SCOPE };
     const { answer } = (await bed().caller("createConnectLink", fields)) as { answer: Record<string, string> };
@@ -231,9 +232,13 @@ export function describeConnections(bed: () => ConnectionBed): void {
       "INVALID_PROVIDER",
     ],
     ["a provider without a client", { providerName: "sandbox" }, "PROVIDER_MISCONFIGURED"],
+    ["a list with one that no browser can connect", { providers: ["sandbox", "old-shop"] }, "INVALID_PROVIDER"],
+    ["a list with one without a client", { providers: ["sandbox", "github"] }, "PROVIDER_MISCONFIGURED"],
+    ["a page that would be empty", {}, "PROVIDER_MISCONFIGURED"],
     ["201 providers", { providers: Array(201).fill("sandbox") }, "CALL_FORMAT_ERROR"],
   ] as const)("makes no link with %s", async (_, fields, errorType) => {
     const own = await newApplication();
+    if ("providers" in fields) await bed().harness.putClient(own);
     await refused(
       "createConnectLink",
       { ...named(own, "ada"), privateKey: own.privateKey, ...fields } as never,

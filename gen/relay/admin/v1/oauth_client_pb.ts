@@ -28,7 +28,8 @@ export type OAuthClient = Message<"relay.admin.v1.OAuthClient"> & {
   publicKey: string;
 
   /**
-   * The provider's name; an alias is taken for it. Required.
+   * The provider's name; an alias is taken for it. Required. Its definition has
+   * an oauth2.token_endpoint: without one, no client is of use.
    *
    * @generated from field: string provider_name = 2;
    */
@@ -101,7 +102,8 @@ export type OAuthClientJson = {
   publicKey?: string;
 
   /**
-   * The provider's name; an alias is taken for it. Required.
+   * The provider's name; an alias is taken for it. Required. Its definition has
+   * an oauth2.token_endpoint: without one, no client is of use.
    *
    * @generated from field: string provider_name = 2;
    */

@@ -67,7 +67,10 @@ export type Provider = Message<"relay.admin.v1.Provider"> & {
   credential?: CredentialPlacement | undefined;
 
   /**
-   * Request headers sent unless the call carries its own.
+   * Request headers sent unless the call carries its own. ProviderService and
+   * ExplainCall answer a read-only token with `***` in the place of values that
+   * may be a key: those of all but harmless names, such as `accept`,
+   * `user-agent` and versions.
    *
    * @generated from field: map<string, string> default_headers = 7;
    */
@@ -175,7 +178,10 @@ export type ProviderJson = {
   credential?: CredentialPlacementJson;
 
   /**
-   * Request headers sent unless the call carries its own.
+   * Request headers sent unless the call carries its own. ProviderService and
+   * ExplainCall answer a read-only token with `***` in the place of values that
+   * may be a key: those of all but harmless names, such as `accept`,
+   * `user-agent` and versions.
    *
    * @generated from field: map<string, string> default_headers = 7;
    */
