@@ -1,3 +1,4 @@
+import { createAttachments } from "../attachments.js";
 import { createRedactor, type Redactor } from "../telemetry/redact.js";
 import type { Secret } from "../tokens/secret.js";
 
@@ -9,7 +10,7 @@ export type RedactorFor = (secrets: readonly Secret[]) => Redactor;
  * send, and making its spellings costs more than searching a small answer for them.
  */
 export function createRedactors(): RedactorFor {
-  const made = new WeakMap<Secret, Redactor>();
+  const made = createAttachments<Secret, Redactor>();
   return (secrets) => {
     const [only] = secrets;
     if (only === undefined || secrets.length > 1) return createRedactor(secrets.map((secret) => secret.reveal()));

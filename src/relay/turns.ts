@@ -67,7 +67,8 @@ function* slicesOf({ pieces }: Bytes): Generator<Buffer> {
 }
 
 /** Asked for one slice after the other, tells whether a secret may be in it, or across its beginning. */
-function createSearch({ overlap, mayOccurIn }: Redactor): (slice: Buffer) => boolean {
+function createSearch({ overlap: overlapOf, mayOccurIn }: Redactor): (slice: Buffer) => boolean {
+  const overlap = overlapOf();
   let tail: Buffer | undefined;
   return (slice) => {
     const seam = tail === undefined ? undefined : Buffer.concat([tail, slice.subarray(0, overlap)]);

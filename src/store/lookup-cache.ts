@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Application, ApplicationStore } from "../applications/application.js";
-import type { Connection, ConnectionKey, ConnectionStore } from "../tokens/connection.js";
+import { createRereader } from "./rereader.js";
 
 /** How late a change of another process may be seen, in milliseconds: after a disconnect, calls end within that. */
 const MAX_STALE_MS = 1000;
@@ -17,15 +16,35 @@ export interface LookupCache<Value> {
   find(key: string, read: () => Promise<Value | undefined>): Promise<Value | undefined>;
   /** This process has changed it, or is about to: what is being read now is not kept either. */
   forget(key: string): void;
+  /** Begins no reading of its own any more. */
+  close(): void;
 }
 
-/** @param now milliseconds of a clock that never goes back. */
-export function createLookupCache<Value>(now: () => number = () => performance.now()): LookupCache<Value> {
+/** What a cache needs. */
+export interface LookupCacheOptions<Value> {
+  /** The values with these ids, in any order, without those that are gone. */
+  readonly findByIds: (ids: readonly string[]) => Promise<readonly Value[]>;
+  /** Milliseconds of a clock that never goes back. */
+  readonly now?: () => number;
+}
+
+/**
+ * What is asked for again and again is read in the background before it is too old, many values at once: so calls
+ * nearly never wait for the database, nor pay for a statement of their own.
+ */
+export function createLookupCache<Value extends { readonly id: string }>({
+  findByIds,
+  now = () => performance.now(),
+}: LookupCacheOptions<Value>): LookupCache<Value> {
   const entries = new Map<string, Entry<Value>>();
+  const rereader = createRereader(entries, { findByIds, now, maxStaleMs: MAX_STALE_MS });
   return {
     find(key, read) {
       const kept = entries.get(key);
-      if (kept !== undefined && now() - kept.askedAt < MAX_STALE_MS) return kept.value;
+      if (kept !== undefined && now() - kept.askedAt < MAX_STALE_MS) {
+        kept.isUsed = true;
+        return kept.value;
+      }
       // Counted from before it was read: the answer is at least as new as that.
       const entry = new Entry(now(), kept?.known, read());
       const drop = () => void (entries.get(key) === entry && entries.delete(key));
@@ -34,76 +53,41 @@ export function createLookupCache<Value>(now: () => number = () => performance.n
       entries.set(key, entry);
       const [oldest] = entries.keys();
       if (entries.size > MAX_ENTRIES && oldest !== undefined) entries.delete(oldest);
+      rereader.begin();
       return entry.value;
     },
     forget: (key) => void entries.delete(key),
+    close: rereader.close,
   };
 }
 
-/** One reading of a value. */
-class Entry<Value> {
-  readonly askedAt: number;
-  readonly value: Promise<Value | undefined>;
+/** A value that is kept, with its last reading. */
+export class Entry<Value> {
+  askedAt: number;
+  value: Promise<Value | undefined>;
   /** What `value` was settled with, once it is. */
   known: Value | undefined;
+  /** Whether anybody has asked for it since it was read. */
+  isUsed = false;
 
   constructor(askedAt: number, before: Value | undefined, read: Promise<Value | undefined>) {
     this.askedAt = askedAt;
+    this.known = undefined;
     this.value = read.then((value) => {
-      this.known = isDeepStrictEqual(before, value) ? before : value;
+      this.known = sameOf(before, value);
       return this.known;
     });
   }
+
+  /** It was read again. */
+  renew(askedAt: number, value: Value): void {
+    const known = sameOf(this.known, value);
+    if (known !== this.known) this.value = Promise.resolve(known);
+    this.known = known;
+    this.askedAt = askedAt;
+  }
 }
 
-/** Applications whose look-up is kept for a moment. */
-export function cachedApplications(applications: ApplicationStore, cache: LookupCache<Application>) {
-  const changed = async <T>(publicKey: string, change: () => Promise<T>): Promise<T> => {
-    try {
-      return await change();
-    } finally {
-      cache.forget(publicKey);
-    }
-  };
-  return {
-    applications: {
-      ...applications,
-      update: (publicKey, patch, now, options) =>
-        changed(publicKey, () => applications.update(publicKey, patch, now, options)),
-      delete: (publicKey, options) => changed(publicKey, () => applications.delete(publicKey, options)),
-    } satisfies ApplicationStore,
-    lookup: {
-      findByPublicKey: (publicKey: string) => cache.find(publicKey, () => applications.findByPublicKey(publicKey)),
-    },
-  };
-}
-
-/** Connections whose look-up is kept for a moment. Only `lookup` may be late: renewals read `connections`. */
-export function cachedConnections(connections: ConnectionStore, cache: LookupCache<Connection>) {
-  const changed = async <T>(key: ConnectionKey, change: () => Promise<T>): Promise<T> => {
-    try {
-      return await change();
-    } finally {
-      cache.forget(textOf(key));
-    }
-  };
-  return {
-    connections: {
-      ...connections,
-      put: (connection, now, audit) => changed(connection, () => connections.put(connection, now, audit)),
-      delete: (key, now, audit) => changed(key, () => connections.delete(key, now, audit)),
-      commitRenewal: (lease, tokens, now) =>
-        changed(lease.connection, () => connections.commitRenewal(lease, tokens, now)),
-      recordFailure: (lease, failure, now) =>
-        changed(lease.connection, () => connections.recordFailure(lease, failure, now)),
-      requireReauthorization: (connection, reason, now) =>
-        changed(connection, () => connections.requireReauthorization(connection, reason, now)),
-    } satisfies ConnectionStore,
-    lookup: { find: (key: ConnectionKey) => cache.find(textOf(key), () => connections.find(key)) },
-  };
-}
-
-/** Lengths tell the parts apart, whatever characters an id has. */
-function textOf({ applicationId, userId, providerName }: ConnectionKey): string {
-  return `${applicationId.length} ${providerName.length} ${applicationId}${providerName}${userId}`;
+function sameOf<Value>(before: Value | undefined, value: Value | undefined): Value | undefined {
+  return isDeepStrictEqual(before, value) ? before : value;
 }

@@ -24,9 +24,16 @@ import type { Queries, Session } from "./postgres-session.js";
 import { createStatement } from "./postgres-statement.js";
 
 /** Applications in PostgreSQL. */
-export function createPostgresApplicationStore(session: Session): ApplicationStore {
+export interface PostgresApplicationStore extends ApplicationStore {
+  /** Those with these ids, in any order, in one statement. */
+  findByIds(ids: readonly string[]): Promise<Application[]>;
+}
+
+/** Opens the table. */
+export function createPostgresApplicationStore(session: Session): PostgresApplicationStore {
   return {
     findByPublicKey: (publicKey) => session.read((queries) => findByPublicKey(queries, publicKey)),
+    findByIds: async (ids) => (await session.read(({ all }) => all(FIND_BY_IDS, { ids }))).map(applicationFromPostgres),
     publicKeyOf: async (id) => (await session.read(({ first }) => first(PUBLIC_KEY, { id })))?.public_key.toString(),
     listsOrigin: async (origin) => (await session.read(({ first }) => first(LISTS_ORIGIN, { origin }))) !== undefined,
     list: async () => (await session.read(({ all }) => all(LIST, {}))).map(applicationFromPostgres),
@@ -42,6 +49,11 @@ export function createPostgresApplicationStore(session: Session): ApplicationSto
 const FIND = createStatement<{ public_key: Buffer }, PostgresApplicationRow>(
   "find_application",
   `SELECT ${APPLICATION_COLUMNS} FROM applications WHERE public_key = :public_key`,
+);
+
+const FIND_BY_IDS = createStatement<{ ids: readonly string[] }, PostgresApplicationRow>(
+  "find_applications",
+  `SELECT ${APPLICATION_COLUMNS} FROM applications WHERE id = ANY(:ids::text[])`,
 );
 
 const PUBLIC_KEY = createStatement<{ id: string }, { public_key: Buffer }>(

@@ -1,5 +1,11 @@
 import type { AuditEntry } from "../audit.js";
-import type { ConnectionFilter, ConnectionKey, ConnectionStore, NewConnection } from "../tokens/connection.js";
+import type {
+  Connection,
+  ConnectionFilter,
+  ConnectionKey,
+  ConnectionStore,
+  NewConnection,
+} from "../tokens/connection.js";
 import { CONNECTION_COLUMNS } from "./connection-row.js";
 import { writeAudit } from "./postgres-audit-records.js";
 import {
@@ -15,12 +21,19 @@ import type { Queries, Session } from "./postgres-session.js";
 import { createStatement } from "./postgres-statement.js";
 import { enqueueEvent } from "./postgres-webhook-events.js";
 
-/** Connections in PostgreSQL. @param now the clock of this process, milliseconds since the epoch. */
-export function createPostgresConnectionStore(session: Session, now: () => number): ConnectionStore {
+/** Connections in PostgreSQL. */
+export interface PostgresConnectionStore extends ConnectionStore {
+  /** Those with these ids, in any order, in one statement. */
+  findByIds(ids: readonly string[]): Promise<Connection[]>;
+}
+
+/** Opens the table. @param now the clock of this process, milliseconds since the epoch. */
+export function createPostgresConnectionStore(session: Session, now: () => number): PostgresConnectionStore {
   const read = (row: PostgresConnectionRead) => connectionFromPostgres(row, now());
   const readOne = (row: PostgresConnectionRead | undefined) => row && read(row);
   return {
     find: async (key) => readOne(await session.read(({ first }) => first(FIND, parametersFrom(key)))),
+    findByIds: async (ids) => (await session.read(({ all }) => all(FIND_BY_IDS, { ids }))).map(read),
     put: async (connection, at, audit) => read(await session.write((queries) => put(queries, connection, at, audit))),
     list: async (filter) => (await session.read((queries) => list(queries, filter))).map(read),
     scan: (range) => session.read((queries) => scanConnections(queries, range, now())),
@@ -39,6 +52,11 @@ const FIND = createStatement<KeyParameters, PostgresConnectionRead>(
   "find_connection",
   `SELECT ${CONNECTION_READ} FROM connections
    WHERE application_id = :application_id AND user_id = :user_id AND provider_name = :provider_name`,
+);
+
+const FIND_BY_IDS = createStatement<{ ids: readonly string[] }, PostgresConnectionRead>(
+  "find_connections",
+  `SELECT ${CONNECTION_READ} FROM connections WHERE id = ANY(:ids::text[])`,
 );
 
 /**

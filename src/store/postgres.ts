@@ -1,7 +1,7 @@
 import { type PostgresLocation, textFromDatabaseLocation } from "../database-location.js";
 import { RelayError } from "../errors.js";
+import { cachedApplications, cachedConnections } from "./cached-lookups.js";
 import type { StoreState } from "./inspect-store.js";
-import { cachedApplications, cachedConnections, createLookupCache } from "./lookup-cache.js";
 import { createPostgresApplicationStore } from "./postgres-applications.js";
 import { createPostgresAuditStore } from "./postgres-audit-records.js";
 import { createPostgresCallStore } from "./postgres-call-blocks.js";
@@ -99,13 +99,13 @@ async function lookInto<Found>(
 }
 
 function storeOver(session: Session, now: () => number, close: () => Promise<void>): PostgresStore {
-  const { applications, lookup } = cachedApplications(createPostgresApplicationStore(session), createLookupCache());
-  const cached = cachedConnections(createPostgresConnectionStore(session, now), createLookupCache());
+  const applications = cachedApplications(createPostgresApplicationStore(session));
+  const connections = cachedConnections(createPostgresConnectionStore(session, now));
   return {
     session,
-    applications,
-    connections: cached.connections,
-    lookups: { applications: lookup, connections: cached.lookup },
+    applications: applications.store,
+    connections: connections.store,
+    lookups: { applications: applications.lookup, connections: connections.lookup },
     oauthClients: createPostgresOAuthClientStore(session),
     tickets: createPostgresTicketStore(session),
     webhooks: createPostgresWebhookStore(session),
@@ -116,7 +116,11 @@ function storeOver(session: Session, now: () => number, close: () => Promise<voi
     sealedRows: createPostgresSealedRows(session),
     countConnections: () => countConnections(session),
     ready: () => session.read(async ({ run }) => void (await run(PROBE, {}))),
-    close,
+    close() {
+      applications.close();
+      connections.close();
+      return close();
+    },
   };
 }
 

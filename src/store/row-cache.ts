@@ -1,7 +1,7 @@
 import type Database from "better-sqlite3";
 import type { OnOperation } from "./store.js";
 
-/** Rows of one kind that were read, each until something may have changed it. */
+/** Rows of one kind that were read more than once, each until something may have changed it. */
 export interface RowCache<Row> {
   /** The row of this key as it is now: the one that is kept, or what `read` finds. */
   find(key: string, read: () => Row | undefined): Row | undefined;
@@ -11,7 +11,7 @@ export interface RowCache<Row> {
 
 /** The caches of one database. */
 export interface RowCaches {
-  /** @param maxRows the row kept longest makes room. */
+  /** @param maxRows the row kept longest makes room; and so many keys are remembered whose row was read once. */
   create<Row>(maxRows: number): RowCache<Row>;
   /** This process has changed rows of any kind. */
   forgetAll(): void;
@@ -24,6 +24,10 @@ export interface RowCaches {
  *
  * Reading the version takes a lock and so costs a third of reading a row; a row in the hand also saves whoever keeps
  * something with it, such as an opened token, from making it again.
+ *
+ * Of a row that is read for the first time only its key is kept. Where there are far more users than rows may be kept
+ * most are not asked for again: rows of theirs would push out those that are, and grow old before they are dropped,
+ * which costs the garbage collector as much as reading them.
  */
 export function createRowCaches(db: Database.Database, onOperation: OnOperation = () => {}): RowCaches {
   const dataVersion = db.prepare<[], number>("PRAGMA data_version").pluck();
@@ -51,6 +55,7 @@ export function createRowCaches(db: Database.Database, onOperation: OnOperation 
     forgetAll,
     create<Row>(maxRows: number): RowCache<Row> {
       const rows = new Map<string, Row>();
+      const met = new Set<string>();
       caches.push(rows);
       return {
         find(key, read) {
@@ -60,13 +65,21 @@ export function createRowCaches(db: Database.Database, onOperation: OnOperation 
           const startedAt = performance.now();
           const row = read();
           onOperation("read", performance.now() - startedAt, false);
-          if (row !== undefined) keep(rows, key, row, maxRows);
+          if (row === undefined) return undefined;
+          if (isMetAgain(met, key, maxRows)) keep(rows, key, row, maxRows);
           return row;
         },
         forget: (key) => void rows.delete(key),
       };
     },
   };
+}
+
+function isMetAgain(met: Set<string>, key: string, maxKeys: number): boolean {
+  const isKnown = met.delete(key);
+  met.add(key);
+  if (met.size > maxKeys) met.delete(met.keys().next().value as string);
+  return isKnown;
 }
 
 function keep<Row>(rows: Map<string, Row>, key: string, row: Row, maxRows: number): void {

@@ -58,11 +58,16 @@ const gramFrom: (word: number) => number =
     ? (word) => word
     : (word) => (word >>> 24) | ((word >>> 8) & 0xff00) | ((word << 8) & 0xff0000) | (word << 24);
 
-/** Pieces of texts, and a bit for each hash of one: nearly everything else is told by a bit that is not set. */
+/**
+ * Pieces of texts, and behind them a bit for each hash of one: nearly everything else is told by a bit that is not set. In
+ * one piece of memory, since to allocate it is the larger part of making a table.
+ */
 interface Table {
-  readonly bits: Int32Array;
-  /** An open hash table; 0, which no piece of a text is, marks an empty place. */
-  readonly grams: Int32Array;
+  readonly words: Int32Array;
+  /** Of the open hash table of pieces that `words` begins with; 0, which no piece is, marks an empty one. */
+  readonly places: number;
+  /** How many words of bits come behind. */
+  readonly bitWords: number;
 }
 
 /** Bits for each piece: one in as many of the others finds one set. */
@@ -70,27 +75,28 @@ const BITS_PER_GRAM = 32;
 
 function tableOf(texts: readonly string[], step: number): Table {
   const places = 2 ** Math.ceil(Math.log2(2 * step * texts.length));
-  const table = { bits: new Int32Array(places * (BITS_PER_GRAM / 64)), grams: new Int32Array(places) };
+  const bitWords = places * (BITS_PER_GRAM / 64);
+  const table = { words: new Int32Array(places + bitWords), places, bitWords };
   for (const text of texts) for (let at = 0; at < step; at++) keep(table, gramOf(text, at));
   return table;
 }
 
-function keep({ bits, grams }: Table, gram: number): void {
+function keep({ words, places, bitWords }: Table, gram: number): void {
   const hash = hashOf(gram);
-  const word = (hash >>> 5) & (bits.length - 1);
-  bits[word] = (bits[word] as number) | (1 << (hash & 31));
-  let place = hash & (grams.length - 1);
-  while (grams[place] !== 0 && grams[place] !== gram) place = (place + 1) & (grams.length - 1);
-  grams[place] = gram;
+  const word = places + ((hash >>> 5) & (bitWords - 1));
+  words[word] = (words[word] as number) | (1 << (hash & 31));
+  let place = hash & (places - 1);
+  while (words[place] !== 0 && words[place] !== gram) place = (place + 1) & (places - 1);
+  words[place] = gram;
 }
 
-function isIn({ bits, grams }: Table, gram: number): boolean {
+function isIn({ words, places, bitWords }: Table, gram: number): boolean {
   const hash = hashOf(gram);
-  if (((bits[(hash >>> 5) & (bits.length - 1)] as number) & (1 << (hash & 31))) === 0) return false;
-  let place = hash & (grams.length - 1);
-  for (let kept = grams[place]; kept !== 0; kept = grams[place]) {
+  if (((words[places + ((hash >>> 5) & (bitWords - 1))] as number) & (1 << (hash & 31))) === 0) return false;
+  let place = hash & (places - 1);
+  for (let kept = words[place]; kept !== 0; kept = words[place]) {
     if (kept === gram) return true;
-    place = (place + 1) & (grams.length - 1);
+    place = (place + 1) & (places - 1);
   }
   return false;
 }

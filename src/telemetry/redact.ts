@@ -9,7 +9,7 @@ export interface Redactor {
   /** Whether any secret may be in there; false is certain. */
   mayOccurIn(input: Buffer): boolean;
   /** How many bytes of the end of one piece must be searched again with the next one. */
-  readonly overlap: number;
+  overlap(): number;
   /** Returns the same bytes when nothing was found. */
   bytes(input: Buffer): Buffer;
   text(input: string): string;
@@ -29,7 +29,7 @@ export function createRedactor(secrets: readonly string[]): Redactor {
     filter?.mayBeInBytes(input) === false ? NONE : groups.filter(({ anchor }) => input.includes(anchor, 0, "latin1"));
   return {
     mayOccurIn: (input) => foundIn(input).length > 0,
-    overlap: Math.max(0, ...groups.map(({ anchor }) => anchor.length - 1)),
+    overlap: () => Math.max(0, ...groups.map(({ anchor }) => anchor.length - 1)),
     bytes(input) {
       const found = foundIn(input);
       return found.length === 0 ? input : redactBytes(input, found.map(needlesOf));
@@ -104,19 +104,21 @@ function hexOf(character: string): string {
  * alignments, in the standard and the URL-safe alphabet (RFC 4648 sections 4 and 5).
  */
 function base64Forms(secret: string): string[] {
-  const forms = new Set<string>();
-  for (const lead of [0, 1, 2]) {
-    const encoded = Buffer.from("\0".repeat(lead) + secret, "latin1")
-      .toString("base64")
-      .replace(/=+$/, "");
+  const forms: string[] = [];
+  const bytes = latin1(`${LEADS}${secret}`);
+  for (let lead = 0; lead <= LEADS.length; lead++) {
     const first = Math.ceil((lead * 8) / 6);
     const last = Math.floor(((lead + secret.length) * 8) / 6);
-    const core = encoded.slice(first, last);
+    const core = bytes.toString("base64", LEADS.length - lead).slice(first, last);
     if (core.length < MIN_SECRET_LENGTH) continue;
-    forms.add(core).add(core.replaceAll("+", "-").replaceAll("/", "_"));
+    forms.push(core);
+    if (core.includes("+") || core.includes("/")) forms.push(core.replaceAll("+", "-").replaceAll("/", "_"));
   }
-  return [...forms];
+  return forms;
 }
+
+/** What may stand before a secret in the three bytes that it begins in. */
+const LEADS = "\0\0";
 
 function latin1(text: string): Buffer {
   return Buffer.from(text, "latin1");

@@ -1,3 +1,4 @@
+import { createAttachments } from "../attachments.js";
 import type { CallerSignal } from "../caller-signal.js";
 import { RelayError } from "../errors.js";
 import type { Connection, ConnectionStore } from "./connection.js";
@@ -65,7 +66,7 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
   const holds = new Map<string, number>();
 
   /** Opened tokens, as long as the store keeps the very row: one that changes, or is deleted, is another or none. */
-  const opened = new WeakMap<Connection, CurrentToken>();
+  const opened = createAttachments<Connection, CurrentToken>();
 
   function current(connection: Connection): CurrentToken {
     const known = opened.get(connection);

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import Database from "better-sqlite3";
 import { CONNECTION_COLUMNS, rowFromConnection } from "../../src/store/connection-row.js";
 import { openSqliteStore } from "../../src/store/sqlite.js";
+import { verifyKeys } from "../../src/store/verify-keys.js";
 import { loadKeyring } from "../../src/tokens/keyring.js";
 import { newConnectionFrom } from "../../src/tokens/new-connection.js";
 import { createSealer, type Sealer } from "../../src/tokens/seal.js";
@@ -26,6 +27,8 @@ export async function createBenchStore(folder: string, connections: number): Pro
   const store = openSqliteStore(file);
   const sealer = createSealer(await loadKeyring(join(folder, "relay.key"), { mustExist: false }));
   const application = await createApplication(store, sealer, {});
+  // As the relay's first start leaves it: without a check of the key, the next start reads every row.
+  await verifyKeys(store, sealer);
   store.close();
   insertAll(file, sealer, application.id, connections);
   return application.publicKey;

@@ -3,6 +3,7 @@ import { type Guard, guard } from "./guard.js";
 const RENEWALS = "store/postgres-renewals.ts";
 const SESSION = "store/postgres-session.ts";
 const CACHE = "store/lookup-cache.ts";
+const REREADER = "store/rereader.ts";
 const POOL = "store/postgres-pool.ts";
 const LOCATION = "database-location.ts";
 
@@ -38,6 +39,19 @@ export const POSTGRES_GUARDS: readonly Guard[] = [
     "store/calls",
   ),
   guard("postgres: staleness", CACHE, ["const MAX_STALE_MS = 1000", "const MAX_STALE_MS = 2000"], "store/lookup-cache"),
+  guard(
+    "postgres: staleness of what is read again",
+    REREADER,
+    ["entry.renew(askedAt, value)", "entry.renew(now(), value)"],
+    "store/rereader",
+  ),
+  guard(
+    "postgres: own changes over what was asked before",
+    REREADER,
+    ["if (entries.get(key) !== entry) continue;", ""],
+    "store/rereader",
+  ),
+  guard("postgres: gone is gone", REREADER, ["entries.delete(key);", ""], "store/rereader"),
   guard("postgres: own changes at once", CACHE, ["void entries.delete(key),", "void key,"], "store/lookup-cache"),
   guard(
     "postgres: verified TLS",

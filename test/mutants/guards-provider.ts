@@ -145,7 +145,7 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   guard(
     "redaction, between two pieces",
     REDACT,
-    ["overlap: Math.max(0, ...groups.map(({ anchor }) => anchor.length - 1)),", "overlap: 0,"],
+    ["Math.max(0, ...groups.map(({ anchor }) => anchor.length - 1))", "0"],
     "relay/turns",
   ),
   guard(

@@ -1,22 +1,30 @@
 import { describe, expect, it } from "vitest";
 import { createLookupCache } from "../../src/store/lookup-cache.js";
 
+interface Value {
+  readonly id: string;
+  readonly text?: string;
+  readonly token?: Buffer;
+}
+
+const none = async () => [];
+
 /** A cache whose time the test sets, over a value that the test changes. */
 function setUp() {
-  const state = { now: 0, value: "first" as string | undefined, reads: 0 };
-  const cache = createLookupCache<string>(() => state.now);
+  const state = { now: 0, id: "first" as string | undefined, reads: 0 };
+  const cache = createLookupCache<Value>({ findByIds: none, now: () => state.now });
   const read = async () => {
     state.reads += 1;
-    return state.value;
+    return state.id === undefined ? undefined : { id: state.id };
   };
-  return { state, cache, find: (key = "k") => cache.find(key, read) };
+  return { state, cache, find: async (key = "k") => (await cache.find(key, read))?.id };
 }
 
 describe("createLookupCache()", () => {
   it("keeps a value for less than a second from when it was asked for", async () => {
     const { state, find } = setUp();
     await find();
-    state.value = "second";
+    state.id = "second";
     state.now = 999;
     expect(await find()).toBe("first");
     state.now = 1000;
@@ -26,13 +34,14 @@ describe("createLookupCache()", () => {
 
   it("gives the same object again while nothing about it has changed", async () => {
     let now = 0;
-    const cache = createLookupCache<{ token: Buffer; version: number }>(() => now);
-    const find = (version: number) => cache.find("k", async () => ({ token: Buffer.from("sealed"), version }));
+    const cache = createLookupCache<Value>({ findByIds: none, now: () => now });
+    const find = (version: number) =>
+      cache.find("k", async () => ({ id: `v${version}`, token: Buffer.from("sealed") }));
     const first = await find(1);
     now = 1000;
     expect(await find(1)).toBe(first);
     now = 2000;
-    expect(await find(2)).toEqual({ token: Buffer.from("sealed"), version: 2 });
+    expect(await find(2)).toEqual({ id: "v2", token: Buffer.from("sealed") });
     cache.forget("k");
     expect(await find(1)).not.toBe(first);
   });
@@ -47,33 +56,33 @@ describe("createLookupCache()", () => {
     const { state, cache } = setUp();
     const slow = cache.find("k", async () => {
       state.now = 5000;
-      return "late";
+      return { id: "late" };
     });
-    expect(await slow).toBe("late");
-    expect(await cache.find("k", async () => "new")).toBe("new");
+    expect(await slow).toEqual({ id: "late" });
+    expect(await cache.find("k", async () => ({ id: "new" }))).toEqual({ id: "new" });
   });
 
   it("does not keep that there is none, nor a failure", async () => {
     const { state, cache, find } = setUp();
-    state.value = undefined;
+    state.id = undefined;
     expect(await find()).toBeUndefined();
-    state.value = "first";
+    state.id = "first";
     expect(await find()).toBe("first");
     await expect(cache.find("x", () => Promise.reject(new Error("away")))).rejects.toThrow("away");
-    expect(await cache.find("x", async () => "back")).toBe("back");
+    expect(await cache.find("x", async () => ({ id: "back" }))).toEqual({ id: "back" });
   });
 
   it("forgets what this process changed, also what is being read meanwhile", async () => {
     const { state, cache, find } = setUp();
     await find();
-    state.value = "second";
+    state.id = "second";
     cache.forget("k");
     expect(await find()).toBe("second");
-    let answer: (value: string) => void = () => {};
+    let answer: (value: Value) => void = () => {};
     cache.forget("k");
-    const reading = cache.find("k", () => new Promise<string>((resolve) => (answer = resolve)));
+    const reading = cache.find("k", () => new Promise<Value>((resolve) => (answer = resolve)));
     cache.forget("k");
-    answer("before the change");
+    answer({ id: "before the change" });
     await reading;
     expect(await find()).toBe("second");
   });

@@ -1,0 +1,59 @@
+import type { Application, ApplicationStore } from "../applications/application.js";
+import type { Connection, ConnectionKey, ConnectionStore } from "../tokens/connection.js";
+import { createLookupCache, type LookupCacheOptions } from "./lookup-cache.js";
+
+/** Applications whose look-up is kept for a moment. */
+export function cachedApplications(applications: ApplicationStore & LookupCacheOptions<Application>) {
+  const cache = createLookupCache(applications);
+  const changed = async <T>(publicKey: string, change: () => Promise<T>): Promise<T> => {
+    try {
+      return await change();
+    } finally {
+      cache.forget(publicKey);
+    }
+  };
+  return {
+    store: {
+      ...applications,
+      update: (publicKey, patch, now, options) =>
+        changed(publicKey, () => applications.update(publicKey, patch, now, options)),
+      delete: (publicKey, options) => changed(publicKey, () => applications.delete(publicKey, options)),
+    } satisfies ApplicationStore,
+    lookup: {
+      findByPublicKey: (publicKey: string) => cache.find(publicKey, () => applications.findByPublicKey(publicKey)),
+    },
+    close: cache.close,
+  };
+}
+
+/** Connections whose look-up is kept for a moment. Only `lookup` may be late: renewals read `connections`. */
+export function cachedConnections(connections: ConnectionStore & LookupCacheOptions<Connection>) {
+  const cache = createLookupCache(connections);
+  const changed = async <T>(key: ConnectionKey, change: () => Promise<T>): Promise<T> => {
+    try {
+      return await change();
+    } finally {
+      cache.forget(textOf(key));
+    }
+  };
+  return {
+    store: {
+      ...connections,
+      put: (connection, now, audit) => changed(connection, () => connections.put(connection, now, audit)),
+      delete: (key, now, audit) => changed(key, () => connections.delete(key, now, audit)),
+      commitRenewal: (lease, tokens, now) =>
+        changed(lease.connection, () => connections.commitRenewal(lease, tokens, now)),
+      recordFailure: (lease, failure, now) =>
+        changed(lease.connection, () => connections.recordFailure(lease, failure, now)),
+      requireReauthorization: (connection, reason, now) =>
+        changed(connection, () => connections.requireReauthorization(connection, reason, now)),
+    } satisfies ConnectionStore,
+    lookup: { find: (key: ConnectionKey) => cache.find(textOf(key), () => connections.find(key)) },
+    close: cache.close,
+  };
+}
+
+/** Lengths tell the parts apart, whatever characters an id has. */
+function textOf({ applicationId, userId, providerName }: ConnectionKey): string {
+  return `${applicationId.length} ${providerName.length} ${applicationId}${providerName}${userId}`;
+}
