@@ -7,9 +7,12 @@ import type { Budget, Reservation } from "../relay/budget.js";
 import type { RpcHandler } from "../rpc/adapter.js";
 import type { CallContext } from "../rpc/call-context.js";
 import { performCall, type RelayServiceOptions } from "../rpc/relay-service.js";
-import { answerOutcome } from "./answer.js";
+import { decideRowData } from "../rpc/row-data.js";
+import type { Turns } from "../turns.js";
+import { answerRow } from "./answer.js";
 import { decodeRequest } from "./decode.js";
 import { decideHead, type LaneForm, type LaneHead } from "./head.js";
+import { longValueOf } from "./long-value.js";
 import { readMessage } from "./read-message.js";
 import { endTimeout } from "./timeout.js";
 
@@ -21,6 +24,8 @@ export interface LaneOptions extends RelayServiceOptions {
   readonly maxRequestBytes: number;
   /** Answers whatever the lane leaves. */
   readonly otherwise: RpcHandler;
+  /** For rows too large to be written in one go. */
+  readonly turns: Turns;
 }
 
 const PATH = `/${RelayService.typeName}/${RelayService.method.call.name}`;
@@ -69,7 +74,17 @@ async function answerCall(
     return options.otherwise(request, response, PATH, reading.bytes);
   }
   const outcome = await performCall(options, message, contextFrom(options, request, form, timeoutMs, memory, signal));
-  if (!signal.aborted) answerOutcome(response, form, outcome);
+  const data = outcome.answer && decideRowData(outcome.answer.data);
+  const long = longValueOf(form, data);
+  const value = long && (await options.turns.take(long, signal).catch(unlessGone(signal)));
+  if (!signal.aborted) answerRow(response, form, { outcome, data, value });
+}
+
+/** Nobody waits for the row of a caller that is gone. */
+function unlessGone(signal: ResponseSignal): (error: unknown) => undefined {
+  return (error) => {
+    if (!signal.aborted) throw error;
+  };
 }
 
 function contextFrom(

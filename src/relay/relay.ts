@@ -1,4 +1,5 @@
 import { causeOf } from "../telemetry/log.js";
+import type { Turns } from "../turns.js";
 import type { Upstream, UpstreamAnswer } from "../upstream/request.js";
 import { type AllowanceOptions, requireAllowedCall } from "./allowed-call.js";
 import { answerFromUpstream } from "./answer.js";
@@ -15,6 +16,8 @@ export interface RelayOptions extends AllowanceOptions, TokenOptions {
   readonly upstream: Upstream;
   readonly redactorFor: RedactorFor;
   readonly streamGarbage: StreamGarbage;
+  /** For bodies too large to be worked on in one go. */
+  readonly turns: Turns;
   readonly log: RelayLog;
 }
 
@@ -69,6 +72,7 @@ async function relay(
   const allowed = await requireAllowedCall(options, call, trace);
   const { answer, secrets } = await sendWithToken(options, allowed, sender);
   const form = call.responseMode === "body" ? "body" : allowed.checked.answerAs;
-  const mapped = answerFromUpstream(answer, form, options.redactorFor(secrets));
+  const large = { turns: options.turns, signal: call.signal };
+  const mapped = answerFromUpstream(answer, form, options.redactorFor(secrets), large);
   return outcomeFromAnswer(call.callId, mapped instanceof Promise ? await mapped : mapped);
 }

@@ -1,7 +1,9 @@
-import { bufferOf } from "../buffer-of.js";
 import { type Bytes, bytesOf, createChunks } from "../chunks.js";
+import { base64StringInSteps, stringInSteps } from "../json/encode-in-steps.js";
 import { slicePath } from "../json/json-path.js";
 import type { Answer, AnswerData, Outcome } from "../relay/outcome.js";
+import { SLICE_BYTES } from "../slices.js";
+import { atOnce, type Steps } from "../turns.js";
 
 const EMPTY_OBJECT = bytesOf(Buffer.from("{}"));
 
@@ -17,27 +19,45 @@ export type Body = Bytes | string;
  * The envelope of an outcome: `{"rows":[{…}]}`, pincStatus and statusCode first. The provider's JSON is spliced in byte
  * for byte, and not copied when it is large. A small one comes as text: node:http puts head and text of an answer together
  * in less time than it takes to make a buffer of the parts.
+ *
+ * @param value the provider's body as JSON, where that was made in steps.
  */
-export function envelopeFromOutcome(outcome: Outcome): Body {
+export function envelopeFromOutcome(outcome: Outcome, value?: Bytes): Body {
   return outcome.result === "success"
     ? spliced(
         `{"rows":[{"pincStatus":"success","statusCode":${outcome.answer.statusCode}`,
         outcome.answer,
         outcome.callId,
+        value,
       )
-    : spliced(errorHead(outcome), outcome.answer, outcome.callId);
+    : spliced(errorHead(outcome), outcome.answer, outcome.callId, value);
 }
 
 /** The envelope, or the part of it that `x-pinc-response-data-at` asks for when there is one. */
-export function bodyFromOutcome(outcome: Outcome, dataAt: string | undefined): Body {
+export function bodyFromOutcome(outcome: Outcome, dataAt: string | undefined, value?: Bytes): Body {
   const data = outcome.answer?.data;
   // What nearly every client asks for that asks at all: there is nothing to put together and to search through.
   if (dataAt === "rows.0.data" && data?.kind === "json") return data.text;
-  const envelope = envelopeFromOutcome(outcome);
+  const envelope = envelopeFromOutcome(outcome, value);
   if (dataAt === undefined) return envelope;
   const text = bytesFromBody(envelope);
   const part = slicePath(text, dataAt);
   return part === undefined ? envelope : bytesOf(text.subarray(part.start, part.end));
+}
+
+/** What of an outcome has to be written anew before it is JSON, where it is long; undefined for all others. */
+export function longValueOf({ answer }: Outcome): Steps<Bytes> | undefined {
+  if (answer === undefined) return undefined;
+  const { data } = answer;
+  switch (data.kind) {
+    case "utf8":
+      return stringInSteps(data.bytes);
+    case "binary":
+    case "body":
+      return data.bytes.length > SLICE_BYTES ? base64StringInSteps(data.bytes) : undefined;
+    default:
+      return undefined;
+  }
 }
 
 /** A body in one piece. */
@@ -52,10 +72,10 @@ function errorHead(outcome: Outcome & { result: "error" }): string {
   );
 }
 
-function spliced(head: string, answer: Answer | undefined, callId: string): Body {
+function spliced(head: string, answer: Answer | undefined, callId: string, long: Bytes | undefined): Body {
   const tail = `,"callId":"${callId}"}]}`;
   if (answer === undefined) return utf8Body(head + tail);
-  const { name, value, encoding } = memberFrom(answer.data);
+  const { name, value, encoding } = memberFrom(answer.data, long);
   const before = `${head},"contentType":${JSON.stringify(answer.contentType)},"${name}":`;
   const after = `${encoding},"headers":${headersJson(answer.headers)}${tail}`;
   if (typeof value === "string") return utf8Body(before + value + after);
@@ -74,23 +94,31 @@ function around(before: string, value: Bytes, after: string): Bytes {
   return all;
 }
 
-function memberFrom(data: AnswerData): { name: "data" | "body"; value: string | Bytes; encoding: string } {
+interface DataMember {
+  readonly name: "data" | "body";
+  readonly value: string | Bytes;
+  readonly encoding: string;
+}
+
+function memberFrom(data: AnswerData, long: Bytes | undefined): DataMember {
   switch (data.kind) {
     case "json":
       return { name: "data", value: data.text, encoding: "" };
     case "text":
       return { name: "data", value: JSON.stringify(data.text), encoding: "" };
+    case "utf8":
+      return { name: "data", value: long ?? atOnce(stringInSteps(data.bytes)), encoding: "" };
     case "binary":
-      return { name: "data", value: base64Json(data.bytes), encoding: ',"dataEncoding":"base64"' };
+      return { name: "data", value: long ?? base64Json(data.bytes), encoding: ',"dataEncoding":"base64"' };
     case "body":
-      return { name: "body", value: base64Json(data.bytes), encoding: "" };
+      return { name: "body", value: long ?? base64Json(data.bytes), encoding: "" };
     case "empty":
       return { name: "data", value: EMPTY_OBJECT, encoding: "" };
   }
 }
 
-function base64Json(bytes: Uint8Array): string {
-  return `"${bufferOf(bytes).toString("base64")}"`;
+function base64Json(bytes: Bytes): string {
+  return `"${bytes.concat().toString("base64")}"`;
 }
 
 function headersJson(headers: Answer["headers"]): string {
