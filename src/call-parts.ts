@@ -33,6 +33,7 @@ export function createCallParts(parts: Parts): CallParts {
     connections: store.lookups.connections,
     rateLimiter,
     newBoundary: createBoundary,
+    turns,
   };
   const relay = createRelay({
     ...checks,
@@ -41,7 +42,6 @@ export function createCallParts(parts: Parts): CallParts {
     capturing: recording.capturing,
     redactorFor: createRedactors(),
     streamGarbage: createStreamGarbage(createYoungCollection()),
-    turns,
     log,
   });
   const { requireRenewable } = renewer;

@@ -1,5 +1,6 @@
 import { bufferOf } from "./buffer-of.js";
 import type { Bytes } from "./chunks.js";
+import type { Steps } from "./turns.js";
 
 /** Bytes looked at together: several ways of looking find them in the processor's cache, and none takes a millisecond. */
 export const SLICE_BYTES = 64 * 1024;
@@ -14,4 +15,16 @@ export function* slicesOf({ pieces }: Pick<Bytes, "pieces">): Generator<Buffer, 
       yield bufferOf(piece.subarray(at, at + SLICE_BYTES));
     }
   }
+}
+
+/** Bytes in one piece, in steps: copying ten mebibytes into memory that is new takes longer than a turn may. */
+export function* joinedInSteps(bytes: Bytes): Steps<Buffer> {
+  if (bytes.pieces.length === 1) return bytes.concat();
+  const joined = Buffer.allocUnsafeSlow(bytes.length);
+  let at = 0;
+  for (const slice of slicesOf(bytes)) {
+    at += slice.copy(joined, at);
+    yield;
+  }
+  return joined;
 }

@@ -1,7 +1,7 @@
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { CallResponseSchema, ResultRowSchema } from "../../gen/relay/v1/relay_pb.js";
 import { type Bytes, bytesOf, createChunks } from "../chunks.js";
-import { base64InSteps } from "../json/encode-in-steps.js";
+import { base64InSteps } from "../encode-in-steps.js";
 import type { Answer, Outcome } from "../relay/outcome.js";
 import type { RowData } from "../rpc/row-data.js";
 import { SLICE_BYTES } from "../slices.js";

@@ -1,5 +1,5 @@
 import { type Bytes, bytesOf, createChunks } from "../chunks.js";
-import { stringInSteps } from "../json/encode-in-steps.js";
+import { stringInSteps } from "../encode-in-steps.js";
 import type { Answer, Outcome } from "../relay/outcome.js";
 import type { RowData } from "../rpc/row-data.js";
 import { atOnce } from "../turns.js";

@@ -1,5 +1,5 @@
 import type { Bytes } from "../chunks.js";
-import { base64InSteps, base64StringInSteps, stringInSteps } from "../json/encode-in-steps.js";
+import { base64InSteps, base64StringInSteps, stringInSteps } from "../encode-in-steps.js";
 import type { RowData } from "../rpc/row-data.js";
 import { SLICE_BYTES } from "../slices.js";
 import type { Steps } from "../turns.js";

@@ -1,5 +1,4 @@
 import { causeOf } from "../telemetry/log.js";
-import type { Turns } from "../turns.js";
 import type { Upstream, UpstreamAnswer } from "../upstream/request.js";
 import { type AllowanceOptions, requireAllowedCall } from "./allowed-call.js";
 import { answerFromUpstream } from "./answer.js";
@@ -16,8 +15,6 @@ export interface RelayOptions extends AllowanceOptions, TokenOptions {
   readonly upstream: Upstream;
   readonly redactorFor: RedactorFor;
   readonly streamGarbage: StreamGarbage;
-  /** For bodies too large to be worked on in one go. */
-  readonly turns: Turns;
   readonly log: RelayLog;
 }
 

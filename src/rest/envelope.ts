@@ -1,5 +1,5 @@
 import { type Bytes, bytesOf, createChunks } from "../chunks.js";
-import { base64StringInSteps, stringInSteps } from "../json/encode-in-steps.js";
+import { base64StringInSteps, stringInSteps } from "../encode-in-steps.js";
 import { slicePath } from "../json/json-path.js";
 import type { Answer, AnswerData, Outcome } from "../relay/outcome.js";
 import { SLICE_BYTES } from "../slices.js";

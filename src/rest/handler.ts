@@ -5,7 +5,6 @@ import type { PathHandler } from "../listener/router.js";
 import type { Call, CallDescription } from "../relay/call.js";
 import type { Outcome } from "../relay/outcome.js";
 import type { Relay } from "../relay/relay.js";
-import type { Turns } from "../turns.js";
 import { type CallRouteOptions, createCallRoute } from "./call-route.js";
 import { type Body, bodyFromOutcome, longValueOf } from "./envelope.js";
 import { corsFieldsFor } from "./preflight.js";
@@ -16,8 +15,6 @@ export interface RestOptions extends CallRouteOptions {
   readonly relay: Relay;
   /** `mirror` makes the HTTP status the row's statusCode instead of 200. */
   readonly httpStatus: "envelope" | "mirror";
-  /** For answers too large to be written as JSON in one go. */
-  readonly turns: Turns;
 }
 
 /** The JSON route: HTTP → relay → HTTP. Every answer on it is an envelope, but 405 and preflights. */

@@ -4,6 +4,9 @@ import { identityOf } from "../listener/identity.js";
 import { type ResponseSignal, watchCaller } from "../listener/response-signal.js";
 import { type Budget, overloaded, type Reservation } from "../relay/budget.js";
 import type { Call, CallDescription, CallOrigin, ResponseMode, Surface } from "../relay/call.js";
+import { callerGone } from "../relay/outcome.js";
+import { LARGE_BYTES } from "../slices.js";
+import { atOnce, type Steps, type Turns } from "../turns.js";
 import { callerKeysOf } from "./caller.js";
 import { descriptionFromBody, descriptionFromDotted } from "./description.js";
 import { type CallQuery, parseCallQuery } from "./query.js";
@@ -18,6 +21,8 @@ export interface CallReaderOptions {
   readonly surface: Surface;
   readonly maxRequestBytes: number;
   readonly deadlineMs: number;
+  /** For bodies too large to be read in one go. */
+  readonly turns: Turns;
 }
 
 /** One request on its way through a route. */
@@ -41,7 +46,22 @@ export async function readCall(options: CallReaderOptions, exchange: Exchange): 
   const query = parseCallQuery(exchange.queryText, options.route.queryFields);
   const body = await readBody(exchange.request, options.maxRequestBytes, memory, signal);
   if (!memory.begin()) throw overloaded();
-  return callFrom(options, exchange, query, descriptionFrom(body, query), memory, signal);
+  const steps = descriptionFrom(body, query);
+  const description = body.length > LARGE_BYTES ? await readInTurns(options, steps, signal) : atOnce(steps);
+  return callFrom(options, exchange, query, description, memory, signal);
+}
+
+/** That the caller goes meanwhile is no fault of ours. */
+async function readInTurns(
+  { turns }: CallReaderOptions,
+  steps: Steps<CallDescription>,
+  signal: ResponseSignal,
+): Promise<CallDescription> {
+  try {
+    return await turns.take(steps, signal);
+  } catch (error) {
+    throw signal.aborted ? callerGone() : error;
+  }
 }
 
 /** What is known of a call before it is read. */
@@ -73,7 +93,7 @@ function requirePlainBody({ headers }: HttpRequest): void {
 }
 
 /** An empty body means that the call is in the query (compat C11). */
-function descriptionFrom(body: Buffer, query: CallQuery): CallDescription {
+function descriptionFrom(body: Buffer, query: CallQuery): Steps<CallDescription> {
   return body.length === 0 && query.dotted.length > 0 ? descriptionFromDotted(query.dotted) : descriptionFromBody(body);
 }
 

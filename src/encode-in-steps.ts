@@ -1,6 +1,6 @@
-import { type Bytes, createChunks } from "../chunks.js";
-import { slicesOf } from "../slices.js";
-import type { Steps } from "../turns.js";
+import { type Bytes, createChunks } from "./chunks.js";
+import { slicesOf } from "./slices.js";
+import type { Steps } from "./turns.js";
 
 const QUOTE = Buffer.from('"');
 /** Base64 makes four characters of three bytes (RFC 4648 section 4). */
