@@ -19,7 +19,7 @@ export function* slicesOf({ pieces }: Pick<Bytes, "pieces">): Generator<Buffer, 
 
 /** Bytes in one piece, in steps: copying ten mebibytes into memory that is new takes longer than a turn may. */
 export function* joinedInSteps(bytes: Bytes): Steps<Buffer> {
-  if (bytes.pieces.length === 1) return bytes.concat();
+  if (bytes.length <= SLICE_BYTES || bytes.pieces.length === 1) return bytes.concat();
   const joined = Buffer.allocUnsafeSlow(bytes.length);
   let at = 0;
   for (const slice of slicesOf(bytes)) {

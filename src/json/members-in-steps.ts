@@ -15,7 +15,12 @@ export function* membersInSteps(bytes: Uint8Array, start = 0, end: number = byte
   const text = createJsonText(bytes, end);
   const scan = new ValueScan(text);
   let at = spaceEnd(text, spaceEnd(text, start) + 1);
+  let pausedAt = at;
   while (at < end && bytes[at] === QUOTE) {
+    if (at - pausedAt >= SLICE_BYTES) {
+      yield;
+      pausedAt = at;
+    }
     const name = { start: at, end: yield* endInSteps(scan, at) };
     const valueStart = spaceEnd(text, spaceEnd(text, name.end) + 1);
     const member = { key: textAt(bytes, name), start: valueStart, end: yield* endInSteps(scan, valueStart) };

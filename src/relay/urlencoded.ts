@@ -17,10 +17,15 @@ export const URLENCODED = "application/x-www-form-urlencoded";
  */
 export function* formFromJson(json: Uint8Array): Steps<Buffer> {
   const form = new FormWriter();
+  let pausedAt = 0;
   for (const member of yield* membersInSteps(json)) {
     form.begin(member.key);
-    if (kindAt(json, member.start) !== "array") yield* writeText(form, json, member);
-    else yield* writeArray(form, json, member);
+    if (kindAt(json, member.start) === "array") yield* writeArray(form, json, member);
+    else if (isLong(member)) yield* writeLong(form, json, member);
+    else form.add(textFromValue(json, member));
+    if (member.end - pausedAt < SLICE_BYTES) continue;
+    pausedAt = member.end;
+    yield;
   }
   return yield* joinedInSteps(form.end());
 }
@@ -32,7 +37,7 @@ export function isUrlencoded(contentType: string | undefined): boolean {
 
 function* writeArray(form: FormWriter, json: Uint8Array, member: JsonMember): Steps<void> {
   if (!(yield* hasScalarsOnly(json, member))) {
-    yield* writeText(form, json, member);
+    yield* writeLong(form, json, member);
     return;
   }
   const cursor = new ElementCursor(json, member);
@@ -40,7 +45,8 @@ function* writeArray(form: FormWriter, json: Uint8Array, member: JsonMember): St
   for (let found = cursor.goOn(); found !== "end"; found = cursor.goOn()) {
     if (found === "element") {
       form.add(separator);
-      yield* writeText(form, json, cursor);
+      if (isLong(cursor)) yield* writeLong(form, json, cursor);
+      else form.add(textFromValue(json, cursor));
       separator = ",";
     }
     if (found === "pause" || cursor.isLong) yield;
@@ -56,11 +62,11 @@ function* hasScalarsOnly(json: Uint8Array, array: JsonRange): Steps<boolean> {
   return true;
 }
 
-function* writeText(form: FormWriter, json: Uint8Array, value: JsonRange): Steps<void> {
-  if (value.end - value.start <= SLICE_BYTES) {
-    form.add(textFromValue(json, value));
-    return;
-  }
+function isLong({ start, end }: JsonRange): boolean {
+  return end - start > SLICE_BYTES;
+}
+
+function* writeLong(form: FormWriter, json: Uint8Array, value: JsonRange): Steps<void> {
   for (const slice of textSlices(json, value)) {
     form.add(slice);
     yield;
