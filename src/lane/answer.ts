@@ -16,7 +16,7 @@ export interface LaneRow {
   readonly outcome: Outcome;
   /** Undefined where no provider answered. */
   readonly data: RowData | undefined;
-  /** What is long of it, see `longValueOf()`. */
+  /** What is long of it, see `largeValueOf()`. */
   readonly value: Bytes | undefined;
 }
 

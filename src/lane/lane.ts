@@ -12,7 +12,7 @@ import type { Turns } from "../turns.js";
 import { answerRow } from "./answer.js";
 import { decodeRequest } from "./decode.js";
 import { decideHead, type LaneForm, type LaneHead } from "./head.js";
-import { longValueOf } from "./long-value.js";
+import { largeValueOf } from "./large-value.js";
 import { readMessage } from "./read-message.js";
 import { endTimeout } from "./timeout.js";
 
@@ -75,7 +75,7 @@ async function answerCall(
   }
   const outcome = await performCall(options, message, contextFrom(options, request, form, timeoutMs, memory, signal));
   const data = outcome.answer && decideRowData(outcome.answer.data);
-  const long = longValueOf(form, data);
+  const long = largeValueOf(form, data);
   const value = long && (await options.turns.take(long, signal).catch(unlessGone(signal)));
   if (!signal.aborted) answerRow(response, form, { outcome, data, value });
 }

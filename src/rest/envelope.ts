@@ -1,8 +1,9 @@
 import { type Bytes, bytesOf, createChunks } from "../chunks.js";
 import { base64StringInSteps, stringInSteps } from "../encode-in-steps.js";
 import { slicePath } from "../json/json-path.js";
+import { pathInSteps } from "../json/path-in-steps.js";
 import type { Answer, AnswerData, Outcome } from "../relay/outcome.js";
-import { SLICE_BYTES } from "../slices.js";
+import { joinedInSteps, LARGE_BYTES } from "../slices.js";
 import { atOnce, type Steps } from "../turns.js";
 
 const EMPTY_OBJECT = bytesOf(Buffer.from("{}"));
@@ -34,30 +35,38 @@ export function envelopeFromOutcome(outcome: Outcome, value?: Bytes): Body {
 }
 
 /** The envelope, or the part of it that `x-pinc-response-data-at` asks for when there is one. */
-export function bodyFromOutcome(outcome: Outcome, dataAt: string | undefined, value?: Bytes): Body {
+export function bodyFromOutcome(outcome: Outcome, dataAt: string | undefined): Body {
   const data = outcome.answer?.data;
   // What nearly every client asks for that asks at all: there is nothing to put together and to search through.
   if (dataAt === "rows.0.data" && data?.kind === "json") return data.text;
-  const envelope = envelopeFromOutcome(outcome, value);
+  const envelope = envelopeFromOutcome(outcome);
   if (dataAt === undefined) return envelope;
   const text = bytesFromBody(envelope);
   const part = slicePath(text, dataAt);
   return part === undefined ? envelope : bytesOf(text.subarray(part.start, part.end));
 }
 
-/** What of an outcome has to be written anew before it is JSON, where it is long; undefined for all others. */
-export function longValueOf({ answer }: Outcome): Steps<Bytes> | undefined {
-  if (answer === undefined) return undefined;
-  const { data } = answer;
-  switch (data.kind) {
-    case "utf8":
-      return stringInSteps(data.bytes);
-    case "binary":
-    case "body":
-      return data.bytes.length > SLICE_BYTES ? base64StringInSteps(data.bytes) : undefined;
-    default:
-      return undefined;
+/**
+ * What `bodyFromOutcome()` gives, in steps, where it is large and has to be written anew or looked through; undefined for
+ * all others.
+ */
+export function largeBodyOf(outcome: Outcome, dataAt: string | undefined): Steps<Body> | undefined {
+  const data = outcome.answer?.data;
+  if (data === undefined || data.kind === "empty" || data.kind === "text") return undefined;
+  if (data.kind === "json") {
+    const isSearched = dataAt !== undefined && dataAt !== "rows.0.data" && data.text.length > LARGE_BYTES;
+    return isSearched ? largeBody(outcome, dataAt, undefined) : undefined;
   }
+  if (data.bytes.length <= LARGE_BYTES) return undefined;
+  return largeBody(outcome, dataAt, data.kind === "utf8" ? stringInSteps(data.bytes) : base64StringInSteps(data.bytes));
+}
+
+function* largeBody(outcome: Outcome, dataAt: string | undefined, encoding: Steps<Bytes> | undefined): Steps<Body> {
+  const envelope = envelopeFromOutcome(outcome, encoding && (yield* encoding));
+  if (dataAt === undefined || typeof envelope === "string") return envelope;
+  const text = yield* joinedInSteps(envelope);
+  const part = yield* pathInSteps(text, dataAt);
+  return part === undefined ? envelope : bytesOf(text.subarray(part.start, part.end));
 }
 
 /** A body in one piece. */

@@ -6,7 +6,7 @@ import type { Call, CallDescription } from "../relay/call.js";
 import type { Outcome } from "../relay/outcome.js";
 import type { Relay } from "../relay/relay.js";
 import { type CallRouteOptions, createCallRoute } from "./call-route.js";
-import { type Body, bodyFromOutcome, longValueOf } from "./envelope.js";
+import { type Body, bodyFromOutcome, largeBodyOf } from "./envelope.js";
 import { corsFieldsFor } from "./preflight.js";
 import { type Exchange, mustClose, readCall } from "./read-call.js";
 
@@ -32,14 +32,14 @@ async function answerCall(options: RestOptions, exchange: Exchange): Promise<voi
     outcome = options.relay.refuse(exchange.origin, error);
   }
   const { request, response, queryText } = exchange;
-  const long = longValueOf(outcome);
-  const value = long && (await options.turns.take(long, call?.signal).catch(unlessGone(response)));
+  const dataAt = call && dataAtFrom(call.description);
+  const steps = largeBodyOf(outcome, dataAt);
+  const large = steps && (await options.turns.take(steps, call?.signal).catch(unlessGone(response)));
   // Only browsers send it, and only their answers wait for the list.
   const isBrowser = request.headers.origin !== undefined;
   const cors = isBrowser ? await corsFieldsFor(options.allowedOrigins, options.route, request, queryText) : undefined;
   if (response.destroyed) return;
-  const body = bodyFromOutcome(outcome, call && dataAtFrom(call.description), value);
-  answerOutcome(options, exchange, body, outcome, cors);
+  answerOutcome(options, exchange, large ?? bodyFromOutcome(outcome, dataAt), outcome, cors);
 }
 
 /** Nobody waits for the answer of a caller that is gone. */

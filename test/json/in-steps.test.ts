@@ -2,9 +2,11 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { bytesFromBase64 } from "../../src/json/base64.js";
 import { base64FromJson } from "../../src/json/base64-from-json.js";
+import { slicePath } from "../../src/json/json-path.js";
 import { createJsonText, valueEnd } from "../../src/json/json-scan.js";
 import { sliceElements, sliceMembers, textAt } from "../../src/json/json-slice.js";
 import { ElementCursor, membersInSteps } from "../../src/json/members-in-steps.js";
+import { pathInSteps } from "../../src/json/path-in-steps.js";
 import { textSlices } from "../../src/json/text-slices.js";
 import { ValueScan } from "../../src/json/value-scan.js";
 import { atOnce } from "../../src/turns.js";
@@ -135,6 +137,36 @@ describe("membersInSteps() and ElementCursor", () => {
     const array = Buffer.from(`[${long},[${long}],1]`);
     expect(elementsOf(array)).toEqual(sliceElements(array));
     expect([...membersInSteps(bytes)].length).toBeGreaterThan(10);
+  });
+});
+
+describe("pathInSteps()", () => {
+  const json = Buffer.from('{"a":[{"b":1.0,"b":[0,{"c":"x"}]},2],"":{"":3},"a.b":4,"\\u0061":[[],[5]],"n":null}');
+  it.each([
+    "a",
+    "a.0",
+    "a.1.0",
+    "a.0.b.1.c",
+    "a.-1",
+    "a.01",
+    "a.2",
+    ".",
+    "",
+    "a.b",
+    "n.x",
+    "n",
+    "x",
+    "a.1.0.0",
+    "a..b",
+  ])("finds what slicePath() finds at %j", (path) => {
+    const found = slicePath(json, path);
+    const text = (range: { start: number; end: number } | undefined) =>
+      range && json.toString("utf8", range.start, range.end);
+    expect(text(atOnce(pathInSteps(json, path)))).toBe(text(found));
+  });
+
+  it("gives up a path that is too long", () => {
+    expect(atOnce(pathInSteps(json, "a.".repeat(64)))).toBeUndefined();
   });
 });
 

@@ -7,7 +7,7 @@ import { encodeBinary } from "../../src/lane/encode-binary.js";
 import { encodeJson } from "../../src/lane/encode-json.js";
 import { grpcPrefix } from "../../src/lane/grpc-prefix.js";
 import type { LaneForm } from "../../src/lane/head.js";
-import { longValueOf } from "../../src/lane/long-value.js";
+import { largeValueOf } from "../../src/lane/large-value.js";
 import type { Answer, AnswerData, Outcome } from "../../src/relay/outcome.js";
 import { responseFromOutcome } from "../../src/rpc/row.js";
 import { decideRowData, type RowData } from "../../src/rpc/row-data.js";
@@ -54,7 +54,7 @@ function binaryOf(outcome: Outcome, prefixFor?: typeof grpcPrefix): Buffer {
 }
 
 function madeInSteps(form: LaneForm, data: RowData | undefined) {
-  const long = longValueOf(form, data);
+  const long = largeValueOf(form, data);
   return long && atOnce(long);
 }
 

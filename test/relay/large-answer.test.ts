@@ -4,7 +4,7 @@ import { isJson } from "../../src/json/json-checker.js";
 import { answerFromUpstream } from "../../src/relay/answer.js";
 import type { AnswerData, Outcome } from "../../src/relay/outcome.js";
 import { decodeText } from "../../src/relay/text.js";
-import { bodyFromOutcome, bytesFromBody, longValueOf } from "../../src/rest/envelope.js";
+import { bodyFromOutcome, bytesFromBody, largeBodyOf } from "../../src/rest/envelope.js";
 import { createRedactor } from "../../src/telemetry/redact.js";
 import { atOnce, createTurns } from "../../src/turns.js";
 
@@ -37,8 +37,8 @@ async function dataOf(
 function rowOf(data: AnswerData): { data?: unknown; body?: string } {
   const answer = { statusCode: 200, contentType: "", headers: [], data };
   const outcome: Outcome = { result: "success", callId: "id", answer };
-  const long = longValueOf(outcome);
-  return JSON.parse(bytesFromBody(bodyFromOutcome(outcome, undefined, long && atOnce(long))).toString()).rows[0];
+  const long = largeBodyOf(outcome, undefined);
+  return JSON.parse(bytesFromBody(long ? atOnce(long) : bodyFromOutcome(outcome, undefined)).toString()).rows[0];
 }
 
 function bytesFrom(data: AnswerData): Buffer {
