@@ -29,30 +29,40 @@ export class ValueScan {
     const { end } = this.#text;
     const stop = Math.min(end, this.at + bytes);
     while (this.at < stop) {
-      if (this.#isInString ? this.#endsInString(stop) : this.#endsOutside()) return true;
+      if (this.#isInString ? this.#endsInString(stop) : this.#endsOutside(stop)) return true;
     }
     return this.at >= end;
   }
 
   #endsInString(stop: number): boolean {
     const { bytes, view } = this.#text;
-    const at = plainRunEnd(view, this.at, stop);
-    this.at = at;
-    if (at >= stop) return false;
-    this.at += bytes[at] === BACKSLASH ? 2 : 1;
-    this.#isInString = bytes[at] !== QUOTE;
+    let at = plainRunEnd(view, this.at, stop);
+    while (at < stop && bytes[at] !== QUOTE) at = plainRunEnd(view, at + (bytes[at] === BACKSLASH ? 2 : 1), stop);
+    this.#isInString = at >= stop;
+    this.at = this.#isInString ? at : at + 1;
     return !this.#isInString && this.#depth === 0;
   }
 
-  #endsOutside(): boolean {
-    const byte = this.#text.bytes[this.at] as number;
-    const folded = byte | 0x20;
-    // Numbers and literals end before what follows them.
-    if (this.#depth === 0 && (byte <= 0x20 || byte === COMMA || folded === 0x7d)) return true;
-    this.at++;
-    if (byte === QUOTE) this.#isInString = true;
-    else if (folded === 0x7b) this.#depth++;
-    else if (folded === 0x7d) return --this.#depth === 0;
-    return false;
+  /** As far as the next string. Locals, since this is done for each byte. */
+  #endsOutside(stop: number): boolean {
+    const { bytes } = this.#text;
+    let depth = this.#depth;
+    let at = this.at;
+    let isOver = false;
+    while (at < stop && !isOver) {
+      const byte = bytes[at] as number;
+      const folded = byte | 0x20;
+      // Numbers and literals end before what follows them.
+      isOver = depth === 0 && (byte <= 0x20 || byte === COMMA || folded === 0x7d);
+      if (isOver) break;
+      at++;
+      if (byte === QUOTE) break;
+      if (folded === 0x7b) depth++;
+      else if (folded === 0x7d) isOver = --depth === 0;
+    }
+    this.#isInString = !isOver && at > this.at && bytes[at - 1] === QUOTE;
+    this.#depth = depth;
+    this.at = at;
+    return isOver;
   }
 }

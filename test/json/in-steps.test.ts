@@ -86,6 +86,8 @@ describe("base64FromJson()", () => {
     ["long, one byte less", long.subarray(1).toString("base64")],
     ["long, two bytes less, without padding", long.subarray(2).toString("base64url")],
     ["long with padding in the middle", `${long.toString("base64").slice(0, 120_002)}==${long.toString("base64")}`],
+    ["long with padding where a slice ends", `${long.toString("base64").slice(0, 65_530)}==${long.toString("base64")}`],
+    ["long with padding behind it", `${long.toString("base64").slice(0, 65_531)}=${long.toString("base64")}`],
     ["long with a space late", `${long.toString("base64").slice(0, -9)} AAAAAAAA`],
     ["long with a wide character", `${long.toString("base64").slice(0, 80_000)}\u0141AAA`],
     ["a data URL", `data:image/png;base64,${long.toString("base64")}`],
