@@ -76,7 +76,7 @@ function searchObject(search: Search, start: number, level: number, segment: str
 }
 
 /** Compares bytes, so that a large object costs no string per member; only names with escapes are decoded. */
-function isNamed(bytes: Uint8Array, name: JsonRange, key: string, keyBytes: Uint8Array): boolean {
+export function isNamed(bytes: Uint8Array, name: JsonRange, key: string, keyBytes: Uint8Array): boolean {
   let isSame = name.end - name.start - 2 === keyBytes.length;
   for (let at = name.start + 1; at < name.end - 1; at++) {
     if (bytes[at] === 0x5c) return textAt(bytes, name) === key;

@@ -8,17 +8,8 @@ const QUOTE = 0x22;
 const COMMA = 0x2c;
 const CLOSING_BRACKET = 0x5d;
 
-/**
- * What `sliceMembers()` gives, in steps.
- *
- * @param only names the members that are wanted; undefined for all.
- */
-export function* membersInSteps(
-  bytes: Uint8Array,
-  start = 0,
-  end: number = bytes.length,
-  only?: string,
-): Steps<JsonMember[]> {
+/** What `sliceMembers()` gives, in steps. */
+export function* membersInSteps(bytes: Uint8Array, start = 0, end: number = bytes.length): Steps<JsonMember[]> {
   const members: JsonMember[] = [];
   if (kindAt(bytes, start) !== "object") return members;
   const text = createJsonText(bytes, end);
@@ -33,7 +24,7 @@ export function* membersInSteps(
     const name = { start: at, end: yield* endInSteps(scan, at) };
     const valueStart = spaceEnd(text, spaceEnd(text, name.end) + 1);
     const member = { key: textAt(bytes, name), start: valueStart, end: yield* endInSteps(scan, valueStart) };
-    if (only === undefined || member.key === only) members.push(member);
+    members.push(member);
     at = spaceEnd(text, member.end);
     if (bytes[at] === COMMA) at = spaceEnd(text, at + 1);
   }
