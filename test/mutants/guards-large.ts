@@ -68,4 +68,6 @@ export const LARGE_GUARDS: readonly Guard[] = [
     ["bytes?.length === (encoded.length / GROUP) * 3 ? bytes : undefined", "bytes"],
     IN_STEPS,
   ),
+  guard("large typed JSON: one body", "rpc/large-json.ts", [" && bodies.length === 0", ""], "rpc/large-json"),
+  guard("large typed JSON: one call", "rpc/large-json.ts", [" || calls.length > 0", ""], "rpc/large-json"),
 ];
