@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders } from "node:http";
+import type { CallerSignal } from "../caller-signal.js";
 import { endWith } from "../listener/end-with.js";
-import type { HttpResponse } from "../listener/exchange.js";
 import type { PathHandler } from "../listener/router.js";
 import type { Call, CallDescription } from "../relay/call.js";
 import type { Outcome } from "../relay/outcome.js";
@@ -34,18 +34,18 @@ async function answerCall(options: RestOptions, exchange: Exchange): Promise<voi
   const { request, response, queryText } = exchange;
   const dataAt = call && dataAtFrom(call.description);
   const steps = largeBodyOf(outcome, dataAt);
-  const large = steps && (await options.turns.take(steps, call?.signal).catch(unlessGone(response)));
+  const large = steps && (await options.turns.take(steps, call?.signal).catch(unlessGone(call?.signal)));
   // Only browsers send it, and only their answers wait for the list.
   const isBrowser = request.headers.origin !== undefined;
   const cors = isBrowser ? await corsFieldsFor(options.allowedOrigins, options.route, request, queryText) : undefined;
-  if (response.destroyed) return;
+  if (response.destroyed || call?.signal?.aborted === true) return;
   answerOutcome(options, exchange, large ?? bodyFromOutcome(outcome, dataAt), outcome, cors);
 }
 
-/** Nobody waits for the answer of a caller that is gone. */
-function unlessGone(response: HttpResponse): (error: unknown) => undefined {
+/** Nobody waits for the answer of a caller that is gone; a response of HTTP/2 does not know that its stream was reset. */
+function unlessGone(signal: CallerSignal | undefined): (error: unknown) => undefined {
   return (error) => {
-    if (!response.destroyed) throw error;
+    if (signal?.aborted !== true) throw error;
   };
 }
 

@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import http2 from "node:http2";
 import { connect } from "node:net";
 import { request } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -150,6 +151,30 @@ describe("a large request", () => {
 });
 
 describe("a large answer", () => {
+  it("is given up over HTTP/2 when its caller resets the stream", async () => {
+    body = Buffer.from("é☕\n".repeat(700_000));
+    contentType = "text/plain";
+    const { pathname, search } = new URL(target());
+    const session = http2.connect(harness.url);
+    for (let at = 0; at < 5; at++) {
+      const answered = provider.seen(provider.requests.length + 1);
+      const stream = session.request({ ":method": "POST", ":path": pathname + search });
+      stream.on("error", () => {
+        // It is reset.
+      });
+      stream.end(JSON.stringify({ url: `${provider.origin}/x`, method: "GET" }));
+      await answered;
+      for (let turn = 0; turn < 3 * at; turn++) await new Promise((resolve) => setImmediate(resolve));
+      stream.close(http2.constants.NGHTTP2_CANCEL);
+    }
+    session.close();
+    await once(session, "close");
+    expect((await sent("POST", JSON.stringify({ a: "x".repeat(8_000_000) }))).row).toMatchObject({
+      pincStatus: "success",
+    });
+    expect(harness.logLines.filter((line) => line.includes('"msg":"fault"'))).toEqual([]);
+  });
+
   const json = JSON.stringify({ a: Array.from({ length: MANY }, (_, at) => ({ at, s: "é☕😀" })) });
 
   it.each<[string, string, Buffer, unknown, string | undefined]>([
