@@ -35,13 +35,12 @@ function* isJsonInSteps(text: Buffer): Steps<boolean> {
   return validator.end() === "valid";
 }
 
-/** The string of the one `body` in the one `call`. */
+/** The string of `body` in `call`. Where either stands twice, protobuf-es refuses the rest. */
 function* bodyOf(text: Buffer): Steps<JsonRange | undefined> {
-  const [call, ...calls] = (yield* membersInSteps(text)).filter(({ key }) => key === "call");
-  if (call === undefined || calls.length > 0) return undefined;
-  const members = yield* membersInSteps(text, call.start, call.end);
-  const [body, ...bodies] = members.filter(({ key }) => key === "body");
-  return body !== undefined && bodies.length === 0 && kindAt(text, body.start) === "string" ? body : undefined;
+  const call = (yield* membersInSteps(text)).find(({ key }) => key === "call");
+  if (call === undefined) return undefined;
+  const body = (yield* membersInSteps(text, call.start, call.end)).find(({ key }) => key === "body");
+  return body !== undefined && kindAt(text, body.start) === "string" ? body : undefined;
 }
 
 function parsed(text: Buffer): CallRequest | undefined {

@@ -68,6 +68,10 @@ export const LARGE_GUARDS: readonly Guard[] = [
     ["bytes?.length === (encoded.length / GROUP) * 3 ? bytes : undefined", "bytes"],
     IN_STEPS,
   ),
-  guard("large typed JSON: one body", "rpc/large-json.ts", [" && bodies.length === 0", ""], "rpc/large-json"),
-  guard("large typed JSON: one call", "rpc/large-json.ts", [" || calls.length > 0", ""], "rpc/large-json"),
+  guard(
+    "large typed JSON: JSON",
+    "rpc/large-json.ts",
+    ["(yield* isJsonInSteps(text)) ? yield* bodyOf(text) : undefined", "yield* bodyOf(text)"],
+    "rpc/large-json",
+  ),
 ];
