@@ -30,6 +30,7 @@ describe("requestFromLargeJson()", () => {
     ["two calls", request(`,"body":"${BASE64}"`, '"call":{},')],
     ["no base64", request(',"body":"!"')],
     ["no JSON", request(`,"body":"${BASE64}",`)],
+    ["no JSON within the body", request(`,"body":"\\q${BASE64}"`)],
     ["no UTF-8", Buffer.concat([Buffer.from([0xff]), request(`,"body":"${BASE64}"`)])],
     ["an unknown field", request(`,"body":"${BASE64}","what":1`)],
     ["an unknown field elsewhere", request(`,"body":"${BASE64}"`, '"what":1,')],
