@@ -8,6 +8,7 @@ import { createRedactors } from "./relay/redactors.js";
 import { createRelay, type Relay } from "./relay/relay.js";
 import { createStreamGarbage, createYoungCollection } from "./relay/stream-garbage.js";
 import { createTokenSource } from "./tokens/token-source.js";
+import { createTurns, type Turns } from "./turns.js";
 import { limiterOverWorkers } from "./workers/limits.js";
 
 /** What performs and explains calls, the same for every surface. */
@@ -16,12 +17,14 @@ export interface CallParts {
   /** See `explainCall()`. */
   readonly explain: (read: () => Call) => Promise<Explanation>;
   readonly rateLimiter: RateLimiter;
+  readonly turns: Turns;
 }
 
 /** Made once, so that all surfaces count together and decide alike. */
 export function createCallParts(parts: Parts): CallParts {
   const { store, sealer, catalog, upstream, log, renewer, authorization, recording } = parts;
   const rateLimiter = createRateLimiter(limiterOverWorkers);
+  const turns = createTurns();
   const checks = {
     now: Date.now,
     applications: store.lookups.applications,
@@ -30,6 +33,7 @@ export function createCallParts(parts: Parts): CallParts {
     connections: store.lookups.connections,
     rateLimiter,
     newBoundary: createBoundary,
+    turns,
   };
   const relay = createRelay({
     ...checks,
@@ -44,6 +48,7 @@ export function createCallParts(parts: Parts): CallParts {
   return {
     relay,
     rateLimiter,
+    turns,
     explain: (read) => explainCall({ ...checks, requireRenewable, onFault: log.fault }, read),
   };
 }

@@ -98,7 +98,7 @@ function listenForClients(wiring: Wiring, options: ServiceOptions): Promise<List
 }
 
 function handlersFor(
-  { config, parts, calls: { relay, rateLimiter }, readiness, clientAddress }: Wiring,
+  { config, parts, calls: { relay, rateLimiter, turns }, readiness, clientAddress }: Wiring,
   { lane = true }: ServiceOptions,
 ): readonly PathHandler[] {
   const { applications, lookups } = parts.store;
@@ -115,6 +115,7 @@ function handlersFor(
     maxRequestBytes: config.maxRequestBytes,
     deadlineMs: config.deadlineMs,
     budget,
+    turns,
   };
   const rpcs = createRpcHandler({
     ...shared,

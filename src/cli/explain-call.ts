@@ -10,6 +10,7 @@ import { createRateLimiter } from "../relay/rate-limiter.js";
 import { descriptionFromBody } from "../rest/description.js";
 import { createBreaker } from "../tokens/breaker.js";
 import { requireRenewable } from "../tokens/renewable.js";
+import { atOnce, createTurns } from "../turns.js";
 import { type CallRequestText, jsonBodyFrom } from "./call-request.js";
 import { loadCatalog } from "./environment.js";
 import type { OpenStore } from "./open-store.js";
@@ -35,6 +36,7 @@ export async function explainFromStore(
     connections: store.connections,
     rateLimiter: createRateLimiter(),
     newBoundary: createBoundary,
+    turns: createTurns(),
     requireRenewable: (connection: Parameters<typeof requireRenewable>[1]) => requireRenewable(renewable, connection),
     // The refusal that it becomes is printed.
     onFault: () => {},
@@ -57,9 +59,9 @@ function callFrom(request: CallRequestText, privateKey: string | undefined, dead
     publicKey,
     userId,
     proof: { privateKey, userSignature, origin: undefined, address: "127.0.0.1" },
-    description: descriptionFromBody(Buffer.from(jsonBodyFrom(request))),
+    description: atOnce(descriptionFromBody(Buffer.from(jsonBodyFrom(request)))),
     responseMode: "data",
-    memory: createBudget({ maxInFlight: 1, maxBufferedBytes: 0 }).open(),
+    memory: createBudget({ maxInFlight: 1, maxBufferedBytes: Number.POSITIVE_INFINITY }).open(),
     signal: undefined,
     deadline: startedAt + deadlineMs,
   };

@@ -8,8 +8,7 @@ const DATA_URL = /^data:[^,]{0,255};base64,/i;
  * `data:…;base64,` prefix that browsers produce. No whitespace, no padding in the middle or of the wrong length.
  */
 export function bytesFromBase64(text: string): Buffer | undefined {
-  const prefix = DATA_URL.exec(text.slice(0, 300))?.[0] ?? "";
-  const encoded = text.slice(prefix.length);
+  const encoded = withoutDataUrlPrefix(text);
   const padding = encoded.endsWith("==") ? 2 : Number(encoded.endsWith("="));
   const digits = encoded.length - padding;
   if (digits % 4 === 1 || (padding > 0 && encoded.length % 4 !== 0)) return undefined;
@@ -18,4 +17,10 @@ export function bytesFromBase64(text: string): Buffer | undefined {
   if (Buffer.byteLength(encoded) !== encoded.length) return undefined;
   const bytes = Buffer.from(encoded, "base64");
   return bytes.length === Math.floor((digits * 3) / 4) ? bytes : undefined;
+}
+
+/** The base64 of a data URL; any other text as it is. */
+export function withoutDataUrlPrefix(text: string): string {
+  const prefix = DATA_URL.exec(text.slice(0, 300))?.[0] ?? "";
+  return text.slice(prefix.length);
 }

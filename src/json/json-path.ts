@@ -10,7 +10,7 @@ import {
 import { kindAt, textAt } from "./json-slice.js";
 
 /** As deep as a request may be nested; each segment takes stack. */
-const MAX_SEGMENTS = 64;
+export const MAX_SEGMENTS = 64;
 
 /**
  * Where the value stands that a dotted path names, in valid JSON: `rows.0.data.items.1`. Undefined when there is none,
@@ -27,6 +27,11 @@ export function slicePath(bytes: Uint8Array, path: string): JsonRange | undefine
   const search: Search = { text, segments, found: undefined };
   searchValue(search, spaceEnd(text, 0), 0);
   return search.found;
+}
+
+/** An index as a path writes it; undefined for anything else. */
+export function parseIndex(segment: string): number | undefined {
+  return /^(?:0|[1-9]\d{0,8})$/.test(segment) ? Number(segment) : undefined;
 }
 
 interface Search {
@@ -55,7 +60,7 @@ function searchValue(search: Search, start: number, level: number): number {
 }
 
 function searchArray(search: Search, start: number, level: number, segment: string): number {
-  const wanted = /^(?:0|[1-9]\d{0,8})$/.test(segment) ? Number(segment) : undefined;
+  const wanted = parseIndex(segment);
   return visitElements(search.text, start, (elementStart, index) =>
     index === wanted ? searchValue(search, elementStart, level + 1) : valueEnd(search.text, elementStart),
   );
@@ -71,7 +76,7 @@ function searchObject(search: Search, start: number, level: number, segment: str
 }
 
 /** Compares bytes, so that a large object costs no string per member; only names with escapes are decoded. */
-function isNamed(bytes: Uint8Array, name: JsonRange, key: string, keyBytes: Uint8Array): boolean {
+export function isNamed(bytes: Uint8Array, name: JsonRange, key: string, keyBytes: Uint8Array): boolean {
   let isSame = name.end - name.start - 2 === keyBytes.length;
   for (let at = name.start + 1; at < name.end - 1; at++) {
     if (bytes[at] === 0x5c) return textAt(bytes, name) === key;

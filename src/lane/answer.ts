@@ -1,5 +1,8 @@
+import type { Bytes } from "../chunks.js";
+import { endWith } from "../listener/end-with.js";
 import type { HttpResponse } from "../listener/exchange.js";
 import type { Outcome } from "../relay/outcome.js";
+import type { RowData } from "../rpc/row-data.js";
 import { encodeBinary } from "./encode-binary.js";
 import { encodeJson } from "./encode-json.js";
 import { grpcPrefix } from "./grpc-prefix.js";
@@ -8,23 +11,32 @@ import type { LaneForm } from "./head.js";
 /** Every outcome of a call is a row; status OK says so much. */
 const STATUS_OK = { "grpc-status": "0" } as const;
 
-/** Writes the row of an outcome as connect-node writes it, but never compressed: nobody has to understand a compression. */
-export function answerOutcome(response: HttpResponse, form: LaneForm, outcome: Outcome): void {
+/** A row that is ready to be written. */
+export interface LaneRow {
+  readonly outcome: Outcome;
+  /** Undefined where no provider answered. */
+  readonly data: RowData | undefined;
+  /** What is long of it, see `largeValueOf()`. */
+  readonly value: Bytes | undefined;
+}
+
+/** Writes a row as connect-node writes it, but never compressed: nobody has to understand a compression. */
+export function answerRow(response: HttpResponse, form: LaneForm, { outcome, data, value }: LaneRow): void {
   switch (form) {
     case "grpc":
       response.writeHead(200, { "content-type": "application/grpc+proto" });
       response.addTrailers(STATUS_OK);
-      response.end(encodeBinary(outcome, grpcPrefix));
+      endWith(response, encodeBinary(outcome, { data, value, prefixFor: grpcPrefix }).pieces);
       return;
     case "proto":
-      answerConnect(response, "application/proto", encodeBinary(outcome));
+      answerConnect(response, "application/proto", encodeBinary(outcome, { data, value }));
       return;
     case "json":
-      answerConnect(response, "application/json", encodeJson(outcome));
+      answerConnect(response, "application/json", encodeJson(outcome, data, value));
   }
 }
 
-function answerConnect(response: HttpResponse, contentType: string, body: Buffer): void {
+function answerConnect(response: HttpResponse, contentType: string, body: Bytes): void {
   response.writeHead(200, { "content-type": contentType, "content-length": body.length });
-  response.end(body);
+  endWith(response, body.pieces);
 }

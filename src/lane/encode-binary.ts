@@ -1,8 +1,11 @@
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { CallResponseSchema, ResultRowSchema } from "../../gen/relay/v1/relay_pb.js";
-import { bufferOf } from "../buffer-of.js";
+import { type Bytes, bytesOf, createChunks } from "../chunks.js";
+import { base64InSteps } from "../encode-in-steps.js";
 import type { Answer, Outcome } from "../relay/outcome.js";
-import { decideRowData, type RowData } from "../rpc/row-data.js";
+import type { RowData } from "../rpc/row-data.js";
+import { SLICE_BYTES } from "../slices.js";
+import { atOnce } from "../turns.js";
 import { encodeValue } from "./encode-value.js";
 import { lengthDelimited, tagOf, utf8, varint, type WireText } from "./wire-text.js";
 
@@ -27,58 +30,77 @@ const ENTRY_VALUE = tagOf({ number: 2 }, "lengthDelimited");
 /** A row in three pieces; what may be large is not made text of. */
 interface Pieces {
   readonly before: WireText;
-  readonly bytes: Uint8Array;
+  readonly bytes: Bytes;
   readonly after: WireText;
 }
 
-const NONE = new Uint8Array();
+const NONE = bytesOf(new Uint8Array());
 
-/**
- * The envelope of an outcome as a CallResponse in protobuf: what protobuf-es makes of rpc/row.ts, byte for byte.
- *
- * @param prefixFor what stands in front of a message of so many bytes, if anything.
- */
-export function encodeBinary(outcome: Outcome, prefixFor?: (bytes: number) => WireText): Buffer {
-  const { before, bytes, after } = piecesOf(outcome);
-  const row = ROWS + varint(before.length + bytes.length + after.length) + before;
-  const head = (prefixFor?.(row.length + bytes.length + after.length) ?? "") + row;
-  const result = Buffer.allocUnsafe(head.length + bytes.length + after.length);
-  result.write(head, "latin1");
-  result.set(bytes, head.length);
-  if (after !== "") result.write(after, head.length + bytes.length, "latin1");
-  return result;
+/** What is written besides an outcome. */
+export interface BinaryRow {
+  /** Undefined where no provider answered. */
+  readonly data: RowData | undefined;
+  /** The data in base64, where that was made in steps. */
+  readonly value: Bytes | undefined;
+  /** What stands in front of a message of so many bytes, if anything. */
+  readonly prefixFor?: (bytes: number) => WireText;
 }
 
-function piecesOf(outcome: Outcome): Pieces {
+/**
+ * The envelope of an outcome as a CallResponse in protobuf: what protobuf-es makes of rpc/row.ts, byte for byte. One
+ * piece, but for a large row, of which the body is not copied.
+ */
+export function encodeBinary(outcome: Outcome, { data, value, prefixFor }: BinaryRow): Bytes {
+  const { before, bytes, after } = piecesOf(outcome, data, value);
+  const row = ROWS + varint(before.length + bytes.length + after.length) + before;
+  const head = (prefixFor?.(row.length + bytes.length + after.length) ?? "") + row;
+  if (bytes.length > SLICE_BYTES) return around(head, bytes, after);
+  const result = Buffer.allocUnsafe(head.length + bytes.length + after.length);
+  result.write(head, "latin1");
+  result.set(bytes.concat(), head.length);
+  if (after !== "") result.write(after, head.length + bytes.length, "latin1");
+  return bytesOf(result);
+}
+
+function around(head: WireText, bytes: Bytes, after: WireText): Bytes {
+  const all = createChunks();
+  all.push(Buffer.from(head, "latin1"));
+  for (const piece of bytes.pieces) all.push(piece);
+  all.push(Buffer.from(after, "latin1"));
+  return all;
+}
+
+function piecesOf(outcome: Outcome, data: RowData | undefined, value: Bytes | undefined): Pieces {
   const { answer } = outcome;
   const head = PINC_STATUS + utf8(outcome.result) + STATUS_CODE + varint(statusOf(outcome));
   const failure =
     outcome.result === "success" ? "" : string(ERROR_TYPE, outcome.errorType) + string(INERNAL_ERROR, outcome.message);
   const callId = string(CALL_ID, outcome.callId);
-  if (answer === undefined) return { before: head + failure + callId, bytes: NONE, after: "" };
-  return withData(
-    head + string(CONTENT_TYPE, answer.contentType),
-    decideRowData(answer.data),
-    failure + headersOf(answer) + callId,
-  );
+  if (answer === undefined || data === undefined) return { before: head + failure + callId, bytes: NONE, after: "" };
+  return withData(head + string(CONTENT_TYPE, answer.contentType), data, value, failure + headersOf(answer) + callId);
 }
 
 /** The fields that hold the body stand where their numbers belong: `data` between the two, the others at the end. */
-function withData(start: WireText, data: RowData, end: WireText): Pieces {
+function withData(start: WireText, data: RowData, value: Bytes | undefined, end: WireText): Pieces {
   switch (data.kind) {
     case "value": {
       const rounded = data.isRounded ? `${DATA_ROUNDED}\x01` : "";
       return { before: start + DATA + lengthDelimited(encodeValue(data.json)) + end + rounded, bytes: NONE, after: "" };
     }
-    case "string": {
-      const bytes = Buffer.from(data.text);
-      const inner = STRING_VALUE + varint(bytes.length);
-      const before = start + DATA + varint(inner.length + bytes.length) + inner;
-      return { before, bytes, after: end + string(DATA_ENCODING, data.encoding) };
-    }
+    case "string":
+      return withString(start, bytesOf(Buffer.from(data.text)), end + string(DATA_ENCODING, data.encoding));
+    case "utf8":
+      return withString(start, data.bytes, end + string(DATA_ENCODING, data.encoding));
+    case "binary":
+      return withString(start, value ?? atOnce(base64InSteps(data.bytes)), end + string(DATA_ENCODING, "base64"));
     case "body":
-      return { before: start + end + BODY + varint(data.bytes.length), bytes: bufferOf(data.bytes), after: "" };
+      return { before: start + end + BODY + varint(data.bytes.length), bytes: data.bytes, after: "" };
   }
+}
+
+function withString(start: WireText, bytes: Bytes, after: WireText): Pieces {
+  const inner = STRING_VALUE + varint(bytes.length);
+  return { before: start + DATA + varint(inner.length + bytes.length) + inner, bytes, after };
 }
 
 function statusOf(outcome: Outcome): number {

@@ -1,40 +1,64 @@
-import { bufferOf } from "../buffer-of.js";
+import { type Bytes, bytesOf, createChunks } from "../chunks.js";
+import { stringInSteps } from "../encode-in-steps.js";
 import type { Answer, Outcome } from "../relay/outcome.js";
-import { decideRowData, type RowData } from "../rpc/row-data.js";
+import type { RowData } from "../rpc/row-data.js";
+import { atOnce } from "../turns.js";
 
 /**
  * The envelope of an outcome as a CallResponse in ProtoJSON: what protobuf-es makes of rpc/row.ts, byte for byte. Unlike
  * the envelope of the JSON route its `data` is what a Value holds, and what is empty is left out.
+ *
+ * @param data of the answer; undefined where no provider answered.
+ * @param value what is long of it as JSON, where that was made in steps.
  */
-export function encodeJson(outcome: Outcome): Buffer {
+export function encodeJson(outcome: Outcome, data: RowData | undefined, value: Bytes | undefined): Bytes {
   const { answer } = outcome;
   const status = outcome.result === "success" ? outcome.answer.statusCode : outcome.statusCode;
-  let row = `{"rows":[{"pincStatus":"${outcome.result}","statusCode":${status}`;
-  const data = answer === undefined ? undefined : decideRowData(answer.data);
-  if (answer !== undefined) row += string("contentType", answer.contentType);
-  if (data !== undefined && data.kind !== "body") row += `,"data":${dataJson(data)}`;
+  const start =
+    `{"rows":[{"pincStatus":"${outcome.result}","statusCode":${status}` +
+    (answer === undefined ? "" : string("contentType", answer.contentType));
+  let end = "";
   if (outcome.result === "error")
-    row += string("errorType", outcome.errorType) + string("inernalError", outcome.message);
-  if (answer !== undefined) row += headersJson(answer);
-  row += `,"callId":"${outcome.callId}"`;
-  if (data !== undefined) row += tailJson(data);
-  return Buffer.from(`${row}}]}`);
+    end += string("errorType", outcome.errorType) + string("inernalError", outcome.message);
+  if (answer !== undefined) end += headersJson(answer);
+  end += `,"callId":"${outcome.callId}"`;
+  return data === undefined ? bytesOf(Buffer.from(`${start}${end}}]}`)) : withData(start, data, value, end);
 }
 
-function dataJson(data: Exclude<RowData, { kind: "body" }>): string {
-  return JSON.stringify(data.kind === "value" ? data.json : data.text);
-}
-
-/** Members that come last. */
-function tailJson(data: RowData): string {
+/** `data` in the middle, all else of it at the end. */
+function withData(start: string, data: RowData, value: Bytes | undefined, end: string): Bytes {
   switch (data.kind) {
     case "value":
-      return data.isRounded ? ',"dataRounded":true' : "";
+      return around(
+        `${start},"data":`,
+        JSON.stringify(data.json),
+        `${end}${data.isRounded ? ',"dataRounded":true' : ""}}]}`,
+      );
     case "string":
-      return string("dataEncoding", data.encoding);
+      return around(`${start},"data":`, JSON.stringify(data.text), `${end}${string("dataEncoding", data.encoding)}}]}`);
+    case "utf8": {
+      const text = value ?? atOnce(stringInSteps(data.bytes));
+      return around(`${start},"data":`, text, `${end}${string("dataEncoding", data.encoding)}}]}`);
+    }
+    case "binary":
+      return around(`${start},"data":`, value ?? base64Json(data.bytes), `${end},"dataEncoding":"base64"}]}`);
     case "body":
-      return `,"body":"${bufferOf(data.bytes).toString("base64")}"`;
+      return around(`${start}${end},"body":`, value ?? base64Json(data.bytes), "}]}");
   }
+}
+
+/** What is long is not copied. */
+function around(before: string, value: string | Bytes, after: string): Bytes {
+  if (typeof value === "string") return bytesOf(Buffer.from(before + value + after));
+  const all = createChunks();
+  all.push(Buffer.from(before));
+  for (const piece of value.pieces) all.push(piece);
+  all.push(Buffer.from(after));
+  return all;
+}
+
+function base64Json(bytes: Bytes): string {
+  return `"${bytes.concat().toString("base64")}"`;
 }
 
 function string(member: string, text: string): string {

@@ -6,11 +6,16 @@ import type { PathHandler } from "../listener/router.js";
 import type { Budget, Reservation } from "../relay/budget.js";
 import type { RpcHandler } from "../rpc/adapter.js";
 import type { CallContext } from "../rpc/call-context.js";
+import { requestFromLargeJson } from "../rpc/large-json.js";
 import { performCall, type RelayServiceOptions } from "../rpc/relay-service.js";
-import { answerOutcome } from "./answer.js";
+import { decideRowData } from "../rpc/row-data.js";
+import { LARGE_BYTES } from "../slices.js";
+import type { Turns } from "../turns.js";
+import { answerRow } from "./answer.js";
 import { decodeRequest } from "./decode.js";
 import { decideHead, type LaneForm, type LaneHead } from "./head.js";
-import { readMessage } from "./read-message.js";
+import { largeValueOf } from "./large-value.js";
+import { type Reading, readMessage } from "./read-message.js";
 import { endTimeout } from "./timeout.js";
 
 /** What the lane needs from the rest of the service. */
@@ -21,6 +26,8 @@ export interface LaneOptions extends RelayServiceOptions {
   readonly maxRequestBytes: number;
   /** Answers whatever the lane leaves. */
   readonly otherwise: RpcHandler;
+  /** For rows too large to be written in one go. */
+  readonly turns: Turns;
 }
 
 const PATH = `/${RelayService.typeName}/${RelayService.method.call.name}`;
@@ -62,14 +69,32 @@ async function answerCall(
   if (reading === undefined) return;
   const timeoutMs = head.timeoutMs && head.timeoutMs - (performance.now() - startedAt);
   const isLate = timeoutMs !== undefined && timeoutMs <= 0;
-  const message = reading.isPlain && !isLate ? decodeRequest(form, reading.bytes) : undefined;
+  const isReadable = reading.isPlain && !isLate;
+  const isLarge = isReadable && form === "json" && reading.bytes.length > LARGE_BYTES;
+  const large = isLarge ? await largeRequest(options, reading, signal) : undefined;
+  if (isLarge && signal.aborted) return;
+  const message = large ?? (isReadable ? decodeRequest(form, reading.bytes) : undefined);
   if (message === undefined) {
     memory.release();
     if (isLate) endTimeout(request, form);
     return options.otherwise(request, response, PATH, reading.bytes);
   }
   const outcome = await performCall(options, message, contextFrom(options, request, form, timeoutMs, memory, signal));
-  if (!signal.aborted) answerOutcome(response, form, outcome);
+  const data = outcome.answer && decideRowData(outcome.answer.data);
+  const long = largeValueOf(form, data);
+  const value = long && (await options.turns.take(long, signal).catch(unlessGone(signal)));
+  if (!signal.aborted) answerRow(response, form, { outcome, data, value });
+}
+
+function largeRequest({ turns }: LaneOptions, { bytes }: Reading, signal: ResponseSignal) {
+  return turns.take(requestFromLargeJson(bytes), signal).catch(unlessGone(signal));
+}
+
+/** Nobody waits for the row of a caller that is gone. */
+function unlessGone(signal: ResponseSignal): (error: unknown) => undefined {
+  return (error) => {
+    if (!signal.aborted) throw error;
+  };
 }
 
 function contextFrom(

@@ -6,7 +6,10 @@ import { decideBoundOrigin, decideEgress, type EgressAllowed } from "../provider
 import { requirePlaceholders } from "../providers/placeholder.js";
 import type { Provider, ProviderCatalog } from "../providers/provider.js";
 import type { Capturing } from "../records/capturing.js";
+import { LARGE_BYTES } from "../slices.js";
 import type { Connection, ConnectionStore } from "../tokens/connection.js";
+import { atOnce, type Steps, type Turns } from "../turns.js";
+import { overloaded } from "./budget.js";
 import type { Call } from "./call.js";
 import { type CheckedCall, checkCall } from "./checked-call.js";
 import type { RateLimiter } from "./rate-limiter.js";
@@ -21,6 +24,8 @@ export interface AllowanceOptions extends CallerOptions {
   readonly capturing: Capturing | undefined;
   /** A fresh multipart boundary (RFC 2046 section 5.1.1). */
   readonly newBoundary: () => string;
+  /** For payloads too large to be worked on in one go. */
+  readonly turns: Turns;
 }
 
 /** A call that every check has let through. */
@@ -46,7 +51,8 @@ export async function requireAllowedCall(
   requireAllowedCaller(options, application, call, trace);
   if (application.callsPerMinute > 0) await requireRate(options, application.id, application.callsPerMinute);
   const provider = requireProvider(options, call, trace);
-  const checked = checkCall(call.description, options.newBoundary);
+  const steps = checkCall(call.description, options.newBoundary);
+  const checked = isLarge(call) ? await checkedInTurns(options, steps, call) : atOnce(steps);
   trace.checked = checked;
   const egress = requireEgress(call.description.url, provider, trace);
   const key = { applicationId: application.id, userId: call.userId, providerName: provider.name };
@@ -56,6 +62,22 @@ export async function requireAllowedCall(
   const { connectionCallsPerMinute } = application;
   if (connectionCallsPerMinute > 0) await requireRate(options, connection.id, connectionCallsPerMinute);
   return { call, trace, provider, checked, egress, connection };
+}
+
+function isLarge({ description: { payload } }: Call): boolean {
+  return payload !== undefined && payload.length > LARGE_BYTES;
+}
+
+/** A body that was written anew is held besides the payload. */
+async function checkedInTurns(
+  { turns }: AllowanceOptions,
+  steps: Steps<CheckedCall>,
+  call: Call,
+): Promise<CheckedCall> {
+  const checked = await turns.take(steps, call.signal);
+  const { body } = checked;
+  if (body !== undefined && body !== call.description.payload && !call.memory.reserve(body.length)) throw overloaded();
+  return checked;
 }
 
 function beginCapture({ capturing }: AllowanceOptions, application: Application, call: Call, trace: CallTrace): void {

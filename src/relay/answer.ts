@@ -1,14 +1,24 @@
+import type { CallerSignal } from "../caller-signal.js";
 import { type Bytes, bytesOf } from "../chunks.js";
 import { isJson } from "../json/json-checker.js";
+import { LARGE_BYTES, SLICE_BYTES } from "../slices.js";
 import type { Redactor } from "../telemetry/redact.js";
+import { atOnce, type Turns } from "../turns.js";
 import { headerValue } from "../upstream/fields.js";
 import type { UpstreamAnswer } from "../upstream/request.js";
+import { largeData } from "./large-answer.js";
 import type { Answer, AnswerData, AnswerHead } from "./outcome.js";
-import { decodeText, isJsonType, isTextType, type MediaType, parseMediaType } from "./text.js";
-import { type JsonAnswer, judgedJson } from "./turns.js";
+import { decodeText, isJsonType, isTextType, isUtf8Charset, type MediaType, parseMediaType } from "./text.js";
 
 /** How the body is to be mapped: by its type, as base64 whatever its type (GETFILE), or not at all. */
 export type AnswerForm = "auto" | "base64" | "body";
+
+/** What a large body needs besides. */
+export interface LargeAnswerOptions {
+  readonly turns: Turns;
+  /** Aborts when nobody waits for the answer any more. */
+  readonly signal: CallerSignal | undefined;
+}
 
 /** Fields that belong to the connection, not to the answer (RFC 9110 section 7.6.1), and cookies, which are nobody's. */
 const DROPPED = new Set([
@@ -27,18 +37,22 @@ const DROPPED = new Set([
 
 /**
  * Maps a provider's answer to what may leave the relay: fields filtered, body mapped, the token taken out of both.
- * Never fails for anything a provider can send. Large JSON is looked at in turns of the event loop; there is no promise
- * for the others.
+ * Never fails for anything a provider can send. A large body is worked on in turns of the event loop, which rejects with
+ * the signal's reason when the caller goes; there is no promise for the others.
  */
 export function answerFromUpstream(
   upstream: UpstreamAnswer,
   form: AnswerForm,
   redactor: Redactor,
+  { turns, signal }: LargeAnswerOptions,
 ): Answer | Promise<Answer> {
+  const { body } = upstream;
   const mediaType = mediaTypeFromRaw(upstream.rawHeaders, redactor);
-  const data = dataFromBody(upstream.body, mediaType, form, redactor);
   const head = headFrom(upstream, mediaType, redactor);
-  return data instanceof Promise ? data.then((later) => withData(head, later)) : withData(head, data);
+  if (body.length <= SLICE_BYTES) return withData(head, dataFromBody(body, mediaType, form, redactor));
+  const steps = largeData(body, mediaType, form, redactor);
+  if (body.length <= LARGE_BYTES) return withData(head, atOnce(steps));
+  return turns.take(steps, signal).then((data) => withData(head, data));
 }
 
 /** The head of a provider's answer as far as it may leave the relay. Pure. */
@@ -63,28 +77,27 @@ function mediaTypeFromRaw(raw: readonly string[], redactor: Redactor): MediaType
   return parseMediaType(redactor.text(headerValue(raw, "content-type")));
 }
 
-function dataFromBody(
-  body: Bytes,
-  mediaType: MediaType,
-  form: AnswerForm,
-  redactor: Redactor,
-): AnswerData | Promise<AnswerData> {
-  if (form === "body") return { kind: "body", bytes: redactor.bytes(body.concat()) };
+function dataFromBody(body: Bytes, mediaType: MediaType, form: AnswerForm, redactor: Redactor): AnswerData {
+  if (form === "body") return { kind: "body", bytes: redacted(body, redactor) };
   if (body.length === 0) return { kind: "empty" };
   if (form === "auto" && isJsonType(mediaType.essence)) return jsonOrText(body, mediaType.charset, redactor);
   if (form === "auto" && isTextType(mediaType)) {
     return { kind: "text", text: redactor.text(decodeText(body.concat(), mediaType.charset)) };
   }
-  return { kind: "binary", bytes: redactor.bytes(body.concat()) };
+  return { kind: "binary", bytes: redacted(body, redactor) };
+}
+
+function redacted(body: Bytes, redactor: Redactor): Bytes {
+  const bytes = body.concat();
+  const clean = redactor.bytes(bytes);
+  return clean === bytes ? body : bytesOf(clean);
 }
 
 /** JSON stays the provider's bytes; what only claims to be JSON becomes a string. */
-function jsonOrText(body: Bytes, charset: string | undefined, redactor: Redactor): AnswerData | Promise<AnswerData> {
-  if (charset !== undefined && charset !== "utf-8" && charset !== "utf8") return recoded(body, charset, redactor);
-  const taken = ({ bytes, isJson }: JsonAnswer): AnswerData =>
-    isJson ? { kind: "json", text: bytes } : recoded(body, charset, redactor);
-  const judged = judgedJson(body, redactor);
-  return judged instanceof Promise ? judged.then(taken) : taken(judged);
+function jsonOrText(body: Bytes, charset: string | undefined, redactor: Redactor): AnswerData {
+  if (!isUtf8Charset(charset)) return recoded(body, charset, redactor);
+  const text = redacted(body, redactor);
+  return isJson(text.concat()) ? { kind: "json", text } : recoded(body, charset, redactor);
 }
 
 /** In another charset, behind a byte order mark, or no JSON at all. */

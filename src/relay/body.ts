@@ -1,6 +1,9 @@
 import { formatError } from "../errors.js";
 import type { JsonRange } from "../json/json-scan.js";
-import { kindAt, sliceElements, sliceMembers } from "../json/json-slice.js";
+import { kindAt } from "../json/json-slice.js";
+import { ElementCursor, membersInSteps } from "../json/members-in-steps.js";
+import { joinedInSteps } from "../slices.js";
+import type { Steps } from "../turns.js";
 import { fileFromMembers, formDataFromJson, membersByName, relatedFromJson } from "./multipart.js";
 import { type QueryPair, queryFromJson } from "./query.js";
 import { isJsonType, parseMediaType } from "./text.js";
@@ -60,6 +63,8 @@ const METHODS: ReadonlyMap<string, Method> = new Map([
   ["MULTIPART-FORM", { method: "POST", format: "related", answerAs: "auto" }],
 ] satisfies ReadonlyArray<[string, Method]>);
 
+const NOTHING = new Uint8Array();
+
 /** Methods whose payload may be one file that is sent as its raw bytes. */
 const UPLOADS: ReadonlySet<HttpMethod> = new Set(["POST", "PUT", "PATCH"]);
 const FILE_MEMBERS: ReadonlySet<string> = new Set(["content", "type", "name"]);
@@ -73,9 +78,11 @@ const AS_JSON = "To send the payload as JSON, leave out x-payload-type and set c
  *
  * Fails with CALL_FORMAT_ERROR that names the field.
  */
-export function bodyFromCall(input: BodyInput): DecidedBody {
+export function* bodyFromCall(input: BodyInput): Steps<DecidedBody> {
   const method = parseMethod(input.method);
-  return { method: method.method, answerAs: method.answerAs, ...contentFrom(input, method) };
+  const { payload = NOTHING } = input;
+  const content = contentWithoutPayload(input, method) ?? (yield* payloadContent(input, payload, method));
+  return { method: method.method, answerAs: method.answerAs, ...content };
 }
 
 function parseMethod(text: string): Method {
@@ -85,25 +92,30 @@ function parseMethod(text: string): Method {
   throw formatError(`method is not supported. Use one of ${[...METHODS.keys()].join(", ")}.`);
 }
 
-function contentFrom(input: BodyInput, method: Method): Content {
+/** Undefined when a payload has to be looked at. */
+function contentWithoutPayload(input: BodyInput, method: Method): Content | undefined {
   const { payload, contentType } = input;
   if (input.body !== undefined && input.body.length > 0) return exactContent(input, input.body, method);
   if (method.format === "query") return { body: undefined, contentType, query: payload ? queryFromJson(payload) : [] };
   if (input.payloadTypeFile) requireUpload(method);
-  if (payload === undefined) return withoutPayload(input, method);
+  return payload === undefined ? withoutPayload(input, method) : undefined;
+}
+
+function* payloadContent(input: BodyInput, payload: Uint8Array, method: Method): Steps<Content> {
+  const { contentType } = input;
   switch (method.format) {
-    case "json":
-      return jsonContent(input, payload, method);
     case "urlencoded":
       return {
-        body: formFromJson(payload),
+        body: yield* formFromJson(payload),
         contentType: isUrlencoded(contentType) ? contentType : URLENCODED,
         query: [],
       };
     case "form-data":
-      return { ...formDataFromJson(payload, input.newBoundary()), query: [] };
+      return { ...(yield* formDataFromJson(payload, input.newBoundary())), query: [] };
     case "related":
-      return { ...relatedFromJson(payload, input.newBoundary()), query: [] };
+      return { ...(yield* relatedFromJson(payload, input.newBoundary())), query: [] };
+    default:
+      return yield* jsonContent(input, payload, method);
   }
 }
 
@@ -125,32 +137,41 @@ function requireUpload({ method, format }: Method): void {
   throw formatError("method must be POST, PUT, PATCH or MULTIFORM-… with the header x-payload-type: file.");
 }
 
-function jsonContent(input: BodyInput, payload: Uint8Array, { method }: Method): Content {
+function* jsonContent(input: BodyInput, payload: Uint8Array, { method }: Method): Steps<Content> {
   const { contentType } = input;
-  if (input.payloadTypeFile || (UPLOADS.has(method) && isUpload(payload, contentType))) {
-    return fileContent(payload, contentType);
+  const mayBeUpload = UPLOADS.has(method) && startsAsUpload(payload, contentType);
+  if (input.payloadTypeFile || (mayBeUpload && (yield* isUpload(payload)))) {
+    return yield* fileContent(payload, contentType);
   }
-  if (isUrlencoded(contentType)) return { body: formFromJson(payload), contentType, query: [] };
+  if (isUrlencoded(contentType)) return { body: yield* formFromJson(payload), contentType, query: [] };
   return { body: payload, contentType: contentType ?? "application/json", query: [] };
+}
+
+/** A content-type of JSON or urlencoded says that it is none. */
+function startsAsUpload(payload: Uint8Array, contentType: string | undefined): boolean {
+  if (!UPLOAD_START.test(Buffer.from(payload.subarray(0, 256)).toString("latin1"))) return false;
+  return contentType === undefined || !(isUrlencoded(contentType) || isJsonType(parseMediaType(contentType).essence));
 }
 
 /**
  * Whether a payload is an upload without saying so: its one member is `files`, an array of objects with `content` and
- * nothing but texts for `content`, `type` and `name`. A content-type of JSON or urlencoded says that it is not.
+ * nothing but texts for `content`, `type` and `name`.
  */
-function isUpload(payload: Uint8Array, contentType: string | undefined): boolean {
-  if (!UPLOAD_START.test(Buffer.from(payload.subarray(0, 256)).toString("latin1"))) return false;
-  if (contentType !== undefined && (isUrlencoded(contentType) || isJsonType(parseMediaType(contentType).essence))) {
-    return false;
-  }
-  const [files, ...others] = sliceMembers(payload);
+function* isUpload(payload: Uint8Array): Steps<boolean> {
+  const [files, ...others] = yield* membersInSteps(payload);
   if (files?.key !== "files" || others.length > 0) return false;
-  const elements = sliceElements(payload, files.start, files.end);
-  return elements.length > 0 && elements.every((element) => isFileShaped(payload, element));
+  let isShaped = false;
+  const cursor = new ElementCursor(payload, files);
+  for (let found = cursor.goOn(); found !== "end"; found = cursor.goOn()) {
+    if (found === "element") isShaped = yield* isFileShaped(payload, cursor);
+    if (found === "element" && !isShaped) return false;
+    if (found === "pause" || cursor.isLong) yield;
+  }
+  return isShaped;
 }
 
-function isFileShaped(payload: Uint8Array, value: JsonRange): boolean {
-  const members = sliceMembers(payload, value.start, value.end);
+function* isFileShaped(payload: Uint8Array, value: JsonRange): Steps<boolean> {
+  const members = yield* membersInSteps(payload, value.start, value.end);
   return (
     members.some(({ key }) => key === "content") &&
     members.every(({ key, start }) => FILE_MEMBERS.has(key) && kindAt(payload, start) === "string")
@@ -158,18 +179,32 @@ function isFileShaped(payload: Uint8Array, value: JsonRange): boolean {
 }
 
 /** One file as the whole body (compat C6). */
-function fileContent(payload: Uint8Array, contentType: string | undefined): Content {
-  const members = membersByName(payload, { start: 0, end: payload.length });
+function* fileContent(payload: Uint8Array, contentType: string | undefined): Steps<Content> {
+  const members = yield* membersByName(payload, { start: 0, end: payload.length });
   const files = members.get("files");
   if (files === undefined || members.size > 1) throw formatError(`payload.files must be the only member. ${AS_JSON}`);
-  const [element, ...others] = sliceElements(payload, files.start, files.end);
-  if (element === undefined || others.length > 0) {
+  const element = yield* onlyElement(payload, files);
+  if (element === undefined) {
     throw formatError(`payload.files must be an array of one file; send several with MULTIFORM-POST. ${AS_JSON}`);
   }
-  const file = membersByName(payload, element);
+  const file = yield* membersByName(payload, element);
   if ([...file.keys()].some((key) => !FILE_MEMBERS.has(key))) {
     throw formatError("payload.files[0] may have the members content, type and name only.");
   }
-  const { bytes, type } = fileFromMembers(payload, file, "payload.files[0]");
-  return { body: bytes, contentType: type ?? contentType ?? "application/octet-stream", query: [] };
+  const { bytes, type } = yield* fileFromMembers(payload, file, "payload.files[0]");
+  const body = yield* joinedInSteps(bytes);
+  return { body, contentType: type ?? contentType ?? "application/octet-stream", query: [] };
+}
+
+/** Undefined for an array of any other length, and for what is none. */
+function* onlyElement(payload: Uint8Array, array: JsonRange): Steps<JsonRange | undefined> {
+  if (kindAt(payload, array.start) !== "array") return undefined;
+  let only: JsonRange | undefined;
+  const cursor = new ElementCursor(payload, array);
+  for (let found = cursor.goOn(); found !== "end"; found = cursor.goOn()) {
+    if (found === "element" && only !== undefined) return undefined;
+    if (found === "element") only = { start: cursor.start, end: cursor.end };
+    else yield;
+  }
+  return only;
 }

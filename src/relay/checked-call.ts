@@ -1,5 +1,6 @@
 import { formatError } from "../errors.js";
 import { decideHeaders } from "../providers/headers.js";
+import type { Steps } from "../turns.js";
 import { bodyFromCall } from "./body.js";
 import type { CallDescription } from "./call.js";
 import { queryFromJson } from "./query.js";
@@ -21,14 +22,15 @@ export interface CheckedCall {
 }
 
 /**
- * Decides method, headers, body and query of the request, before anything secret is touched.
+ * Decides method, headers, body and query of the request, before anything secret is touched; in steps, since a body may
+ * have to be written anew.
  *
  * Fails with CALL_FORMAT_ERROR that names the field.
  */
-export function checkCall(description: CallDescription, newBoundary: () => string): CheckedCall {
+export function* checkCall(description: CallDescription, newBoundary: () => string): Steps<CheckedCall> {
   const decided = decideHeaders(description.headers);
   const contentType = decided.forwarded.find(([name]) => name.toLowerCase() === "content-type");
-  const body = bodyFromCall({
+  const body = yield* bodyFromCall({
     method: description.method,
     payload: payloadOf(description),
     body: description.body,

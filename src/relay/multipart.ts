@@ -1,8 +1,12 @@
+import { type Bytes, bytesOf, createChunks } from "../chunks.js";
 import { formatError } from "../errors.js";
-import { bytesFromBase64 } from "../json/base64.js";
+import { base64FromJson } from "../json/base64-from-json.js";
 import type { JsonRange } from "../json/json-scan.js";
-import { type JsonMember, kindAt, sliceElements, sliceMembers, textAt } from "../json/json-slice.js";
-import { textFromValue } from "./query.js";
+import { type JsonMember, kindAt, textAt } from "../json/json-slice.js";
+import { ElementCursor, membersInSteps } from "../json/members-in-steps.js";
+import { textSlices } from "../json/text-slices.js";
+import { joinedInSteps } from "../slices.js";
+import type { Steps } from "../turns.js";
 import { isJsonType, isTextType, parseMediaType } from "./text.js";
 
 /** A body and the content-type that goes with it. */
@@ -13,7 +17,7 @@ export interface MultipartBody {
 
 /** A file as callers write it: `{"content": "<base64>", "type": "image/png", "name": "p.png"}`. */
 export interface JsonFile {
-  readonly bytes: Buffer;
+  readonly bytes: Bytes;
   readonly type: string | undefined;
   readonly name: string | undefined;
 }
@@ -24,7 +28,7 @@ export type JsonMembers = ReadonlyMap<string, JsonRange>;
 interface Part {
   /** Header lines, without the line break after the last one. */
   readonly head: string;
-  readonly content: Uint8Array;
+  readonly content: Bytes;
 }
 
 /** A media type with parameters, in printable ASCII: nothing that could end a header line. */
@@ -39,9 +43,12 @@ const MEDIA_TYPE = /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(?: ?;[\x20-\x7e]{0
  *
  * Fails with CALL_FORMAT_ERROR that names the field.
  */
-export function formDataFromJson(json: Uint8Array, boundary: string): MultipartBody {
-  const parts = sliceMembers(json).flatMap((member, index) => formParts(json, member, fieldOf(member.key, index)));
-  return { body: joinParts(parts, boundary), contentType: `multipart/form-data; boundary=${boundary}` };
+export function* formDataFromJson(json: Uint8Array, boundary: string): Steps<MultipartBody> {
+  const parts: Part[] = [];
+  for (const [index, member] of (yield* membersInSteps(json)).entries()) {
+    parts.push(...(yield* formParts(json, member, fieldOf(member.key, index))));
+  }
+  return { body: yield* joinParts(parts, boundary), contentType: `multipart/form-data; boundary=${boundary}` };
 }
 
 /**
@@ -52,15 +59,18 @@ export function formDataFromJson(json: Uint8Array, boundary: string): MultipartB
  *
  * Fails with CALL_FORMAT_ERROR that names the field.
  */
-export function relatedFromJson(json: Uint8Array, boundary: string): MultipartBody {
-  const parts = sliceMembers(json).map((member, index) => relatedPart(json, member, fieldOf(member.key, index)));
-  return { body: joinParts(parts, boundary), contentType: `multipart/related; boundary=${boundary}` };
+export function* relatedFromJson(json: Uint8Array, boundary: string): Steps<MultipartBody> {
+  const parts: Part[] = [];
+  for (const [index, member] of (yield* membersInSteps(json)).entries()) {
+    parts.push(yield* relatedPart(json, member, fieldOf(member.key, index)));
+  }
+  return { body: yield* joinParts(parts, boundary), contentType: `multipart/related; boundary=${boundary}` };
 }
 
 /** The members of an object by name: the last of each, as in JSON.parse; null counts as missing. */
-export function membersByName(json: Uint8Array, object: JsonRange): JsonMembers {
+export function* membersByName(json: Uint8Array, object: JsonRange): Steps<JsonMembers> {
   const members = new Map<string, JsonRange>();
-  for (const member of sliceMembers(json, object.start, object.end)) {
+  for (const member of yield* membersInSteps(json, object.start, object.end)) {
     if (kindAt(json, member.start) === "null") members.delete(member.key);
     else members.set(member.key, member);
   }
@@ -72,24 +82,51 @@ export function membersByName(json: Uint8Array, object: JsonRange): JsonMembers 
  *
  * Fails with CALL_FORMAT_ERROR that names the field: `content` is missing or not base64, `type` is not a media type.
  */
-export function fileFromMembers(json: Uint8Array, members: JsonMembers, field: string): JsonFile {
-  const content = stringOf(json, members, "content", field);
+export function* fileFromMembers(json: Uint8Array, members: JsonMembers, field: string): Steps<JsonFile> {
+  const content = stringAt(json, members, "content", field);
   if (content === undefined) throw formatError(`${field}.content is missing.`);
-  const bytes = requireBase64(content, field);
+  const bytes = yield* requireBase64(json, content, field);
   return { bytes, type: mediaTypeOf(json, members, "type", field), name: stringOf(json, members, "name", field) };
 }
 
-function formParts(json: Uint8Array, member: JsonMember, field: string): Part[] {
+function* formParts(json: Uint8Array, member: JsonMember, field: string): Steps<Part[]> {
   const isArray = kindAt(json, member.start) === "array";
-  const values = isArray ? sliceElements(json, member.start, member.end) : [member];
-  const objects = values.map((value) => membersByName(json, value));
-  if (objects.length > 0 && objects.every((object) => isFile(json, object))) {
-    return objects.map((object, index) =>
-      filePart(member.key, fileFromMembers(json, object, isArray ? `${field}[${index}]` : field)),
-    );
+  const files = isArray ? yield* filesFrom(json, member) : [yield* membersByName(json, member)];
+  const parts: Part[] = [];
+  for (const [index, file] of files.entries()) {
+    if (!isFile(json, file)) break;
+    const place = isArray ? `${field}[${index}]` : field;
+    parts.push(filePart(member.key, yield* fileFromMembers(json, file, place)));
   }
+  if (parts.length > 0) return parts;
   const head = `Content-Disposition: form-data; name="${escapeName(member.key)}"`;
-  return [{ head, content: Buffer.from(textFromValue(json, member)) }];
+  return [{ head, content: yield* textBytes(json, member) }];
+}
+
+/** The elements of an array of files; none when any of them is something else. */
+function* filesFrom(json: Uint8Array, array: JsonRange): Steps<JsonMembers[]> {
+  const files: JsonMembers[] = [];
+  const cursor = new ElementCursor(json, array);
+  for (let found = cursor.goOn(); found !== "end"; found = cursor.goOn()) {
+    if (found === "element") {
+      const members = yield* membersByName(json, cursor);
+      if (!isFile(json, members)) return [];
+      files.push(members);
+    }
+    if (found === "pause" || cursor.isLong) yield;
+  }
+  return files;
+}
+
+/** Scalars as text, null as the empty text, all else as written. */
+function* textBytes(json: Uint8Array, value: JsonRange): Steps<Bytes> {
+  const bytes = createChunks();
+  if (kindAt(json, value.start) === "null") return bytes;
+  for (const slice of textSlices(json, value)) {
+    bytes.push(Buffer.from(slice));
+    yield;
+  }
+  return bytes;
 }
 
 function isFile(json: Uint8Array, members: JsonMembers): boolean {
@@ -111,22 +148,22 @@ function escapeName(name: string): string {
   return name.replace(/["\p{Cc}]|\\$/gu, encodeURIComponent);
 }
 
-function relatedPart(json: Uint8Array, member: JsonMember, field: string): Part {
+function* relatedPart(json: Uint8Array, member: JsonMember, field: string): Steps<Part> {
   if (!/^contentPart\d{1,9}$/.test(member.key)) {
     throw formatError(`${field} is not a part: name the parts contentPart0, contentPart1 and so on.`);
   }
-  const members = membersByName(json, member);
+  const members = yield* membersByName(json, member);
   const content = members.get("content");
   if (content === undefined) throw formatError(`${field}.content is missing.`);
   const type = mediaTypeOf(json, members, "contentType", field);
   if (kindAt(json, content.start) !== "string") {
-    return { head: `Content-Type: ${type ?? "application/json"}`, content: json.subarray(content.start, content.end) };
+    const written = bytesOf(json.subarray(content.start, content.end));
+    return { head: `Content-Type: ${type ?? "application/json"}`, content: written };
   }
   if (type === undefined) throw formatError(`${field}.contentType is missing: it says whether content is base64.`);
-  const text = textAt(json, content);
   return {
     head: `Content-Type: ${type}`,
-    content: isWrittenAsText(type) ? Buffer.from(text) : requireBase64(text, field),
+    content: isWrittenAsText(type) ? yield* textBytes(json, content) : yield* requireBase64(json, content, field),
   };
 }
 
@@ -136,25 +173,33 @@ function isWrittenAsText(type: string): boolean {
   return !media.essence.startsWith("image/") && (isJsonType(media.essence) || isTextType(media));
 }
 
-function joinParts(parts: readonly Part[], boundary: string): Buffer {
-  const chunks: Uint8Array[] = [];
+function joinParts(parts: readonly Part[], boundary: string): Steps<Buffer> {
+  const body = createChunks();
   for (const { head, content } of parts) {
-    chunks.push(Buffer.from(`--${boundary}\r\n${head}\r\n\r\n`), content, Buffer.from("\r\n"));
+    body.push(Buffer.from(`--${boundary}\r\n${head}\r\n\r\n`));
+    for (const piece of content.pieces) body.push(piece);
+    body.push(Buffer.from("\r\n"));
   }
-  return Buffer.concat([...chunks, Buffer.from(`--${boundary}--\r\n`)]);
+  body.push(Buffer.from(`--${boundary}--\r\n`));
+  return joinedInSteps(body);
 }
 
-function requireBase64(text: string, field: string): Buffer {
-  const bytes = bytesFromBase64(text);
+function* requireBase64(json: Uint8Array, string: JsonRange, field: string): Steps<Bytes> {
+  const bytes = yield* base64FromJson(json, string);
   if (bytes === undefined) throw formatError(`${field}.content is not base64.`);
   return bytes;
 }
 
 function stringOf(json: Uint8Array, members: JsonMembers, key: string, field: string): string | undefined {
+  const string = stringAt(json, members, key, field);
+  return string && textAt(json, string);
+}
+
+function stringAt(json: Uint8Array, members: JsonMembers, key: string, field: string): JsonRange | undefined {
   const value = members.get(key);
   if (value === undefined) return undefined;
   if (kindAt(json, value.start) !== "string") throw formatError(`${field}.${key} must be a string.`);
-  return textAt(json, value);
+  return value;
 }
 
 /** The empty text is what browsers give for a file of unknown type. */

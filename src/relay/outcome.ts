@@ -8,10 +8,12 @@ export type AnswerData =
   | { readonly kind: "json"; readonly text: Bytes }
   /** Text, decoded by its charset. */
   | { readonly kind: "text"; readonly text: string }
+  /** Text that is too long to be one string: in UTF-8, without a byte order mark. */
+  | { readonly kind: "utf8"; readonly bytes: Bytes }
   /** Anything else; sent as base64. */
-  | { readonly kind: "binary"; readonly bytes: Uint8Array }
+  | { readonly kind: "binary"; readonly bytes: Bytes }
   /** The decoded bytes themselves, for a caller that asked for `body`. */
-  | { readonly kind: "body"; readonly bytes: Uint8Array }
+  | { readonly kind: "body"; readonly bytes: Bytes }
   /** An empty body: `{}` in a row. */
   | { readonly kind: "empty" };
 

@@ -49,7 +49,8 @@ export function textFromValue(json: Uint8Array, value: JsonRange): string {
   return kindAt(json, value.start) === "null" ? "" : textAt(json, value);
 }
 
-function isScalar(json: Uint8Array, value: JsonRange): boolean {
+/** Whether a value is neither an array nor an object. */
+export function isScalar(json: Uint8Array, value: JsonRange): boolean {
   const kind = kindAt(json, value.start);
   return kind !== "object" && kind !== "array";
 }

@@ -73,8 +73,9 @@ function bytesOf(data: AnswerData): Uint8Array {
       return Buffer.from(data.text);
     case "json":
       return data.text.concat();
+    case "utf8":
     case "binary":
     case "body":
-      return data.bytes;
+      return data.bytes.concat();
   }
 }

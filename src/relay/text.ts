@@ -41,18 +41,39 @@ const TEXT_TYPES = new Set([
   "application/graphql",
 ]);
 
+/** What decodes text of one charset. */
+export type TextDecoding = InstanceType<typeof TextDecoder>;
+
+/** Of the longest one, that of UTF-8. */
+export const BYTE_ORDER_MARK_BYTES = 3;
+
 /**
  * Decodes text by byte order mark, then by charset (every label of the Encoding standard), then as UTF-8; bytes that
  * are not UTF-8 and name no known charset are read as windows-1252, as the standard reads latin1. Never throws.
  */
 export function decodeText(bytes: Uint8Array, charset: string | undefined): string {
-  const declared = decoderFor(byteOrderMark(bytes) ?? charset ?? "utf-8") ?? new TextDecoder();
+  const declared = decoderForText(bytes, charset);
   const isReadable = declared.encoding !== "utf-8" || isUtf8(bytes);
-  return decodeWith(isReadable ? declared : new TextDecoder("windows-1252"), bytes);
+  return decodeWith(isReadable ? declared : windows1252(), bytes);
+}
+
+/** The decoder of a text whose first bytes these are. */
+export function decoderForText(start: Uint8Array, charset: string | undefined): TextDecoding {
+  return decoderFor(byteOrderMark(start) ?? charset ?? "utf-8") ?? new TextDecoder();
+}
+
+/** The decoder of text that only claims to be UTF-8. */
+export function windows1252(): TextDecoding {
+  return new TextDecoder("windows-1252");
+}
+
+/** Whether a charset, or none, says UTF-8 in the words of those who send JSON. */
+export function isUtf8Charset(charset: string | undefined): boolean {
+  return charset === undefined || charset === "utf-8" || charset === "utf8";
 }
 
 /** In two steps: Node.js 20 reads windows-1252 as latin1 when it decodes in one (bytes 0x80 to 0x9f come out wrong). */
-function decodeWith(decoder: InstanceType<typeof TextDecoder>, bytes: Uint8Array): string {
+function decodeWith(decoder: TextDecoding, bytes: Uint8Array): string {
   return decoder.decode(bytes, { stream: true }) + decoder.decode();
 }
 
@@ -62,7 +83,7 @@ function byteOrderMark(bytes: Uint8Array): string | undefined {
   return bytes[0] === 0xff && bytes[1] === 0xfe ? "utf-16le" : undefined;
 }
 
-function decoderFor(label: string): InstanceType<typeof TextDecoder> | undefined {
+function decoderFor(label: string): TextDecoding | undefined {
   try {
     return new TextDecoder(label);
   } catch {

@@ -1,20 +1,120 @@
-import { queryFromJson } from "./query.js";
+import { type Chunks, createChunks } from "../chunks.js";
+import type { JsonRange } from "../json/json-scan.js";
+import { type JsonMember, kindAt } from "../json/json-slice.js";
+import { ElementCursor, membersInSteps } from "../json/members-in-steps.js";
+import { textSlices } from "../json/text-slices.js";
+import { joinedInSteps, SLICE_BYTES } from "../slices.js";
+import type { Steps } from "../turns.js";
+import { isScalar, textFromValue } from "./query.js";
 import { parseMediaType } from "./text.js";
 
 /** Media type of a form (URL standard, section 5). */
 export const URLENCODED = "application/x-www-form-urlencoded";
 
 /**
- * The members of a JSON object as a urlencoded body, in the order written, by the rule of {@link queryFromJson}: arrays
- * of scalars joined with commas, other arrays and objects as JSON text. A space is `+`, as in forms.
+ * The members of a JSON object as a urlencoded body, in the order written, by the rule of `queryFromJson()`: arrays of
+ * scalars joined with commas, other arrays and objects as JSON text. A space is `+`, as in forms.
  */
-export function formFromJson(json: Uint8Array): Buffer {
-  const form = new URLSearchParams();
-  for (const [name, text] of queryFromJson(json)) form.append(name, text);
-  return Buffer.from(form.toString());
+export function* formFromJson(json: Uint8Array): Steps<Buffer> {
+  const form = new FormWriter();
+  let pausedAt = 0;
+  for (const member of yield* membersInSteps(json)) {
+    form.begin(member.key);
+    if (kindAt(json, member.start) === "array") yield* writeArray(form, json, member);
+    else if (isLong(member)) yield* writeLong(form, json, member);
+    else form.add(textFromValue(json, member));
+    if (member.end - pausedAt < SLICE_BYTES) continue;
+    pausedAt = member.end;
+    yield;
+  }
+  return yield* joinedInSteps(form.end());
 }
 
 /** Whether a content-type header says urlencoded, with whatever parameters. */
 export function isUrlencoded(contentType: string | undefined): boolean {
   return contentType !== undefined && parseMediaType(contentType).essence === URLENCODED;
+}
+
+function* writeArray(form: FormWriter, json: Uint8Array, member: JsonMember): Steps<void> {
+  if (!(yield* hasScalarsOnly(json, member))) {
+    yield* writeLong(form, json, member);
+    return;
+  }
+  const cursor = new ElementCursor(json, member);
+  let separator = "";
+  for (let found = cursor.goOn(); found !== "end"; found = cursor.goOn()) {
+    if (found === "element") {
+      form.add(separator);
+      if (isLong(cursor)) yield* writeLong(form, json, cursor);
+      else form.add(textFromValue(json, cursor));
+      separator = ",";
+    }
+    if (found === "pause" || cursor.isLong) yield;
+  }
+}
+
+function* hasScalarsOnly(json: Uint8Array, array: JsonRange): Steps<boolean> {
+  const cursor = new ElementCursor(json, array);
+  for (let found = cursor.goOn(); found !== "end"; found = cursor.goOn()) {
+    if (found === "element" && !isScalar(json, cursor)) return false;
+    if (found === "pause" || cursor.isLong) yield;
+  }
+  return true;
+}
+
+function isLong({ start, end }: JsonRange): boolean {
+  return end - start > SLICE_BYTES;
+}
+
+function* writeLong(form: FormWriter, json: Uint8Array, value: JsonRange): Steps<void> {
+  for (const slice of textSlices(json, value)) {
+    form.add(slice);
+    yield;
+  }
+}
+
+/** Encodes text by text; none of them ends between the halves of a pair of surrogates. */
+class FormWriter {
+  readonly #form: Chunks = createChunks();
+  #encoded = "";
+  #text = "";
+
+  begin(name: string): void {
+    this.#encodeText();
+    const mark = this.#form.length + this.#encoded.length === 0 ? "" : "&";
+    this.#encoded += `${mark}${encode(name)}=`;
+    this.#flush();
+  }
+
+  /** More of the value. */
+  add(text: string): void {
+    this.#text += text;
+    if (this.#text.length < MAX_WAITING) return;
+    this.#encodeText();
+    this.#flush();
+  }
+
+  end(): Chunks {
+    this.#encodeText();
+    this.#form.push(Buffer.from(this.#encoded, "latin1"));
+    return this.#form;
+  }
+
+  #encodeText(): void {
+    if (this.#text !== "") this.#encoded += encode(this.#text);
+    this.#text = "";
+  }
+
+  #flush(): void {
+    if (this.#encoded.length < MAX_WAITING) return;
+    this.#form.push(Buffer.from(this.#encoded, "latin1"));
+    this.#encoded = "";
+  }
+}
+
+/** Characters that are encoded together, so that a million short ones are not encoded one by one. */
+const MAX_WAITING = 16 * 1024;
+
+function encode(text: string): string {
+  return new URLSearchParams([["", text]]).toString().slice(1);
 }

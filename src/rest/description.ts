@@ -1,9 +1,12 @@
 import { isUtf8 } from "node:buffer";
 import { formatError } from "../errors.js";
-import { bytesFromBase64 } from "../json/base64.js";
-import { isEmptyAt, kindAt, sliceMembers, textAt } from "../json/json-slice.js";
-import { validateJson } from "../json/json-validator.js";
+import { base64FromJson } from "../json/base64-from-json.js";
+import { isEmptyAt, type JsonMember, kindAt, sliceMembers, textAt } from "../json/json-slice.js";
+import { createJsonValidator, type JsonVerdict, validateJson } from "../json/json-validator.js";
+import { membersInSteps } from "../json/members-in-steps.js";
 import { type CallDescription, CALL_JSON_LIMITS as LIMITS } from "../relay/call.js";
+import { joinedInSteps, SLICE_BYTES, slicesOf } from "../slices.js";
+import type { Steps } from "../turns.js";
 
 const FIELDS: ReadonlyMap<string, string> = new Map([
   ["url", "url"],
@@ -31,26 +34,31 @@ const MAX_LATIN1_BYTES = 4096;
 
 /**
  * Reads the call from the text of the request body, whatever content type it came with. `payload` and `queryString`
- * stay slices of the caller's own bytes.
+ * stay slices of the caller's own bytes. In steps, of which a short one takes none.
  *
  * Fails with CALL_FORMAT_ERROR that names the field.
  */
-export function descriptionFromBody(body: Buffer): CallDescription {
+export function* descriptionFromBody(body: Buffer): Steps<CallDescription> {
   const text = createCallText(withoutByteOrderMark(body));
-  requireJsonObject(text.bytes);
-  const fields = fieldsFrom(text);
+  const { bytes, latin1 } = text;
+  const isLong = bytes.length > SLICE_BYTES;
+  requireJsonObject(bytes, isLong ? yield* verdictOn(bytes) : validateJson(bytes, LIMITS));
+  const fields = fieldsFrom(isLong ? yield* membersInSteps(bytes) : sliceMembers(bytes, 0, bytes.length, latin1));
+  const exact = fields.get("body");
   return {
     url: requiredString(text, fields.get("url"), "url"),
     method: requiredString(text, fields.get("method"), "method"),
     payload: objectText(text, fields.get("payload"), "payload"),
     headers: headersFrom(text, fields.get("headers")),
     queryString: objectText(text, fields.get("queryString"), "queryString"),
-    body: bytesFrom(text, fields.get("body")),
+    body: exact && (yield* bytesFrom(text, exact)),
   };
 }
 
 /** Reads the call from `body.*` query parameters, for clients that send an empty body (compat C11). */
-export function descriptionFromDotted(dotted: ReadonlyArray<readonly [path: string, value: string]>): CallDescription {
+export function descriptionFromDotted(
+  dotted: ReadonlyArray<readonly [path: string, value: string]>,
+): Steps<CallDescription> {
   const members: string[] = [];
   const nested = new Map<string, string[]>();
   for (const [path, value] of dotted) {
@@ -82,8 +90,7 @@ function withoutByteOrderMark(body: Buffer): Buffer {
   return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? body.subarray(3) : body;
 }
 
-function requireJsonObject(text: Buffer): void {
-  const verdict = validateJson(text, LIMITS);
+function requireJsonObject(text: Buffer, verdict: JsonVerdict): void {
   if (verdict === "syntax" && !isUtf8(text)) {
     throw formatError("The request body is not UTF-8 text. Send one JSON object.");
   }
@@ -94,9 +101,18 @@ function requireJsonObject(text: Buffer): void {
   }
 }
 
-function fieldsFrom(text: CallText): Map<string, Range> {
+function* verdictOn(text: Buffer): Steps<JsonVerdict> {
+  const validator = createJsonValidator(LIMITS);
+  for (const slice of slicesOf({ pieces: [text] })) {
+    if (!validator.push(slice)) break;
+    yield;
+  }
+  return validator.end();
+}
+
+function fieldsFrom(members: readonly JsonMember[]): Map<string, Range> {
   const fields = new Map<string, Range>();
-  for (const member of sliceMembers(text.bytes, 0, text.bytes.length, text.latin1)) {
+  for (const member of members) {
     const field = FIELDS.get(member.key);
     if (field === undefined) throw formatError(`${quoted(member.key)} is not a field of a call. Remove it.`);
     if (fields.has(field)) throw formatError(`${field} is given more than once. Send it once.`);
@@ -149,12 +165,12 @@ function headerValue(text: CallText, range: Range): string {
 }
 
 /** ProtoJSON of bytes: base64, standard or URL-safe. */
-function bytesFrom(text: CallText, range: Range | undefined): Uint8Array | undefined {
-  if (range === undefined || kindAt(text.bytes, range.start) === "null") return undefined;
-  const encoded = stringFrom(text, range, "body");
-  const bytes = bytesFromBase64(encoded);
+function* bytesFrom(text: CallText, range: Range): Steps<Uint8Array | undefined> {
+  if (kindAt(text.bytes, range.start) === "null") return undefined;
+  if (kindAt(text.bytes, range.start) !== "string") throw formatError("body must be a string.");
+  const bytes = yield* base64FromJson(text.bytes, range);
   if (bytes === undefined) throw formatError("body must be base64.");
-  return bytes.length === 0 ? undefined : bytes;
+  return bytes.length === 0 ? undefined : yield* joinedInSteps(bytes);
 }
 
 /** A caller's own key, safe to repeat to it: short and without control characters. */

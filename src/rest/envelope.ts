@@ -1,7 +1,10 @@
-import { bufferOf } from "../buffer-of.js";
 import { type Bytes, bytesOf, createChunks } from "../chunks.js";
+import { base64StringInSteps, stringInSteps } from "../encode-in-steps.js";
 import { slicePath } from "../json/json-path.js";
+import { pathInSteps } from "../json/path-in-steps.js";
 import type { Answer, AnswerData, Outcome } from "../relay/outcome.js";
+import { joinedInSteps, LARGE_BYTES } from "../slices.js";
+import { atOnce, type Steps } from "../turns.js";
 
 const EMPTY_OBJECT = bytesOf(Buffer.from("{}"));
 
@@ -17,15 +20,18 @@ export type Body = Bytes | string;
  * The envelope of an outcome: `{"rows":[{…}]}`, pincStatus and statusCode first. The provider's JSON is spliced in byte
  * for byte, and not copied when it is large. A small one comes as text: node:http puts head and text of an answer together
  * in less time than it takes to make a buffer of the parts.
+ *
+ * @param value the provider's body as JSON, where that was made in steps.
  */
-export function envelopeFromOutcome(outcome: Outcome): Body {
+export function envelopeFromOutcome(outcome: Outcome, value?: Bytes): Body {
   return outcome.result === "success"
     ? spliced(
         `{"rows":[{"pincStatus":"success","statusCode":${outcome.answer.statusCode}`,
         outcome.answer,
         outcome.callId,
+        value,
       )
-    : spliced(errorHead(outcome), outcome.answer, outcome.callId);
+    : spliced(errorHead(outcome), outcome.answer, outcome.callId, value);
 }
 
 /** The envelope, or the part of it that `x-pinc-response-data-at` asks for when there is one. */
@@ -37,6 +43,29 @@ export function bodyFromOutcome(outcome: Outcome, dataAt: string | undefined): B
   if (dataAt === undefined) return envelope;
   const text = bytesFromBody(envelope);
   const part = slicePath(text, dataAt);
+  return part === undefined ? envelope : bytesOf(text.subarray(part.start, part.end));
+}
+
+/**
+ * What `bodyFromOutcome()` gives, in steps, where it is large and has to be written anew or looked through; undefined for
+ * all others.
+ */
+export function largeBodyOf(outcome: Outcome, dataAt: string | undefined): Steps<Body> | undefined {
+  const data = outcome.answer?.data;
+  if (data === undefined || data.kind === "empty" || data.kind === "text") return undefined;
+  if (data.kind === "json") {
+    const isSearched = dataAt !== undefined && dataAt !== "rows.0.data" && data.text.length > LARGE_BYTES;
+    return isSearched ? largeBody(outcome, dataAt, undefined) : undefined;
+  }
+  if (data.bytes.length <= LARGE_BYTES) return undefined;
+  return largeBody(outcome, dataAt, data.kind === "utf8" ? stringInSteps(data.bytes) : base64StringInSteps(data.bytes));
+}
+
+function* largeBody(outcome: Outcome, dataAt: string | undefined, encoding: Steps<Bytes> | undefined): Steps<Body> {
+  const envelope = envelopeFromOutcome(outcome, encoding && (yield* encoding));
+  if (dataAt === undefined || typeof envelope === "string") return envelope;
+  const text = yield* joinedInSteps(envelope);
+  const part = yield* pathInSteps(text, dataAt);
   return part === undefined ? envelope : bytesOf(text.subarray(part.start, part.end));
 }
 
@@ -52,10 +81,10 @@ function errorHead(outcome: Outcome & { result: "error" }): string {
   );
 }
 
-function spliced(head: string, answer: Answer | undefined, callId: string): Body {
+function spliced(head: string, answer: Answer | undefined, callId: string, long: Bytes | undefined): Body {
   const tail = `,"callId":"${callId}"}]}`;
   if (answer === undefined) return utf8Body(head + tail);
-  const { name, value, encoding } = memberFrom(answer.data);
+  const { name, value, encoding } = memberFrom(answer.data, long);
   const before = `${head},"contentType":${JSON.stringify(answer.contentType)},"${name}":`;
   const after = `${encoding},"headers":${headersJson(answer.headers)}${tail}`;
   if (typeof value === "string") return utf8Body(before + value + after);
@@ -74,23 +103,31 @@ function around(before: string, value: Bytes, after: string): Bytes {
   return all;
 }
 
-function memberFrom(data: AnswerData): { name: "data" | "body"; value: string | Bytes; encoding: string } {
+interface DataMember {
+  readonly name: "data" | "body";
+  readonly value: string | Bytes;
+  readonly encoding: string;
+}
+
+function memberFrom(data: AnswerData, long: Bytes | undefined): DataMember {
   switch (data.kind) {
     case "json":
       return { name: "data", value: data.text, encoding: "" };
     case "text":
       return { name: "data", value: JSON.stringify(data.text), encoding: "" };
+    case "utf8":
+      return { name: "data", value: long ?? atOnce(stringInSteps(data.bytes)), encoding: "" };
     case "binary":
-      return { name: "data", value: base64Json(data.bytes), encoding: ',"dataEncoding":"base64"' };
+      return { name: "data", value: long ?? base64Json(data.bytes), encoding: ',"dataEncoding":"base64"' };
     case "body":
-      return { name: "body", value: base64Json(data.bytes), encoding: "" };
+      return { name: "body", value: long ?? base64Json(data.bytes), encoding: "" };
     case "empty":
       return { name: "data", value: EMPTY_OBJECT, encoding: "" };
   }
 }
 
-function base64Json(bytes: Uint8Array): string {
-  return `"${bufferOf(bytes).toString("base64")}"`;
+function base64Json(bytes: Bytes): string {
+  return `"${bytes.concat().toString("base64")}"`;
 }
 
 function headersJson(headers: Answer["headers"]): string {

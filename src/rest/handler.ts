@@ -1,12 +1,12 @@
 import type { OutgoingHttpHeaders } from "node:http";
-import type { Writable } from "node:stream";
-import type { HttpResponse } from "../listener/exchange.js";
+import type { CallerSignal } from "../caller-signal.js";
+import { endWith } from "../listener/end-with.js";
 import type { PathHandler } from "../listener/router.js";
-import type { CallDescription } from "../relay/call.js";
+import type { Call, CallDescription } from "../relay/call.js";
 import type { Outcome } from "../relay/outcome.js";
 import type { Relay } from "../relay/relay.js";
 import { type CallRouteOptions, createCallRoute } from "./call-route.js";
-import { type Body, bodyFromOutcome } from "./envelope.js";
+import { type Body, bodyFromOutcome, largeBodyOf } from "./envelope.js";
 import { corsFieldsFor } from "./preflight.js";
 import { type Exchange, mustClose, readCall } from "./read-call.js";
 
@@ -23,20 +23,30 @@ export function createRestHandler(options: RestOptions): PathHandler {
 }
 
 async function answerCall(options: RestOptions, exchange: Exchange): Promise<void> {
-  let dataAt: string | undefined;
+  let call: Call | undefined;
   let outcome: Outcome;
   try {
-    const call = await readCall(options, exchange);
-    dataAt = dataAtFrom(call.description);
+    call = await readCall(options, exchange);
     outcome = await options.relay.perform(call);
   } catch (error) {
     outcome = options.relay.refuse(exchange.origin, error);
   }
   const { request, response, queryText } = exchange;
+  const dataAt = call && dataAtFrom(call.description);
+  const steps = largeBodyOf(outcome, dataAt);
+  const large = steps && (await options.turns.take(steps, call?.signal).catch(unlessGone(call?.signal)));
   // Only browsers send it, and only their answers wait for the list.
   const isBrowser = request.headers.origin !== undefined;
   const cors = isBrowser ? await corsFieldsFor(options.allowedOrigins, options.route, request, queryText) : undefined;
-  if (!response.destroyed) answerOutcome(options, exchange, outcome, dataAt, cors);
+  if (response.destroyed || call?.signal?.aborted === true) return;
+  answerOutcome(options, exchange, large ?? bodyFromOutcome(outcome, dataAt), outcome, cors);
+}
+
+/** Nobody waits for the answer of a caller that is gone; a response of HTTP/2 does not know that its stream was reset. */
+function unlessGone(signal: CallerSignal | undefined): (error: unknown) => undefined {
+  return (error) => {
+    if (signal?.aborted !== true) throw error;
+  };
 }
 
 function dataAtFrom({ headers }: CallDescription): string | undefined {
@@ -46,11 +56,10 @@ function dataAtFrom({ headers }: CallDescription): string | undefined {
 function answerOutcome(
   options: RestOptions,
   { request, response }: Exchange,
+  body: Body,
   outcome: Outcome,
-  dataAt: string | undefined,
   cors: Readonly<Record<string, string>> | undefined,
 ): void {
-  const body = bodyFromOutcome(outcome, dataAt);
   const fields: OutgoingHttpHeaders = {
     "content-type": "application/json",
     "content-length": body.length,
@@ -60,22 +69,8 @@ function answerOutcome(
   if (cors !== undefined) Object.assign(fields, cors);
   if (mustClose(request)) fields.connection = "close";
   response.writeHead(options.httpStatus === "mirror" ? mirroredStatus(outcome) : 200, fields);
-  endWith(response, body);
-}
-
-/** In one write to the socket. */
-function endWith(response: HttpResponse, body: Body): void {
-  const out: Writable = response;
-  if (typeof body === "string") {
-    out.end(body, "latin1");
-    return;
-  }
-  const { pieces } = body;
-  if (pieces.length > 1) {
-    out.cork();
-    for (const piece of pieces.slice(0, -1)) out.write(piece);
-  }
-  out.end(pieces.at(-1));
+  if (typeof body === "string") response.end(body, "latin1");
+  else endWith(response, body.pieces);
 }
 
 /** A status that an HTTP response with a body cannot have stays in the row alone. */

@@ -34,7 +34,7 @@ export async function messageFrom<Input extends DescMessage>(
   const signal = watchCaller(response, memory);
   const body = await readBody(request, MAX_BODY_BYTES, memory, signal);
   if (!memory.begin()) throw overloaded();
-  if (route.method === "POST") return messageFromBody(schema, body);
+  if (route.method === "POST") return messageFromBody(schema, body.concat());
   const { fields } = parseCallQuery(queryText, route.queryFields);
   const values = Object.fromEntries([...fields, ...variables.map((raw) => ["provider_name", decoded(raw)])]);
   const message = create(schema);

@@ -1,11 +1,11 @@
 import type { CallerSignal } from "../caller-signal.js";
-import { createChunks } from "../chunks.js";
+import { type Bytes, createChunks } from "../chunks.js";
 import { RelayError } from "../errors.js";
 import { DRAIN_FACTOR, type HttpRequest } from "../listener/exchange.js";
 import { overloaded, type Reservation } from "../relay/budget.js";
 
 /**
- * Reads a whole request body. One chunk is returned as it came, without a copy. That the caller is gone is the signal's to
+ * Reads a whole request body, in the chunks that it came in. That the caller is gone is the signal's to
  * tell: listening for it on the request costs each call more than its body.
  *
  * Rejects with RelayError REQUEST_TOO_LARGE above `maxBytes`, OVERLOADED when the memory budget has no room for it, and
@@ -16,7 +16,7 @@ export function readBody(
   maxBytes: number,
   memory: Reservation,
   signal: CallerSignal,
-): Promise<Buffer> {
+): Promise<Bytes> {
   const declared = Number(request.headers["content-length"] ?? 0);
   if (declared > maxBytes * DRAIN_FACTOR) return Promise.reject(tooLarge(maxBytes));
   return new Promise((resolve, reject) => {
@@ -35,7 +35,7 @@ export function readBody(
     request.on("end", () => {
       signal.removeEventListener("abort", left);
       if (length > maxBytes) reject(tooLarge(maxBytes));
-      else resolve(chunks.concat());
+      else resolve(chunks);
     });
 
     function refuse(error: RelayError): void {

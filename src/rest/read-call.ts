@@ -1,9 +1,13 @@
+import type { Bytes } from "../chunks.js";
 import { formatError } from "../errors.js";
 import type { HttpRequest, HttpResponse } from "../listener/exchange.js";
 import { identityOf } from "../listener/identity.js";
 import { type ResponseSignal, watchCaller } from "../listener/response-signal.js";
 import { type Budget, overloaded, type Reservation } from "../relay/budget.js";
 import type { Call, CallDescription, CallOrigin, ResponseMode, Surface } from "../relay/call.js";
+import { callerGone } from "../relay/outcome.js";
+import { joinedInSteps, LARGE_BYTES } from "../slices.js";
+import { atOnce, type Steps, type Turns } from "../turns.js";
 import { callerKeysOf } from "./caller.js";
 import { descriptionFromBody, descriptionFromDotted } from "./description.js";
 import { type CallQuery, parseCallQuery } from "./query.js";
@@ -18,6 +22,8 @@ export interface CallReaderOptions {
   readonly surface: Surface;
   readonly maxRequestBytes: number;
   readonly deadlineMs: number;
+  /** For bodies too large to be read in one go. */
+  readonly turns: Turns;
 }
 
 /** One request on its way through a route. */
@@ -41,7 +47,22 @@ export async function readCall(options: CallReaderOptions, exchange: Exchange): 
   const query = parseCallQuery(exchange.queryText, options.route.queryFields);
   const body = await readBody(exchange.request, options.maxRequestBytes, memory, signal);
   if (!memory.begin()) throw overloaded();
-  return callFrom(options, exchange, query, descriptionFrom(body, query), memory, signal);
+  const isLarge = body.length > LARGE_BYTES;
+  const description = isLarge ? await readInTurns(options, body, signal) : descriptionFrom(body.concat(), query);
+  return callFrom(options, exchange, query, description, memory, signal);
+}
+
+/** That the caller goes meanwhile is no fault of ours. */
+async function readInTurns(
+  { turns }: CallReaderOptions,
+  body: Bytes,
+  signal: ResponseSignal,
+): Promise<CallDescription> {
+  try {
+    return await turns.take(readInSteps(body), signal);
+  } catch (error) {
+    throw signal.aborted ? callerGone() : error;
+  }
 }
 
 /** What is known of a call before it is read. */
@@ -72,9 +93,14 @@ function requirePlainBody({ headers }: HttpRequest): void {
   throw formatError("The content-encoding of the request is not supported. Send the body uncompressed.");
 }
 
+function* readInSteps(body: Bytes): Steps<CallDescription> {
+  return yield* descriptionFromBody(yield* joinedInSteps(body));
+}
+
 /** An empty body means that the call is in the query (compat C11). */
 function descriptionFrom(body: Buffer, query: CallQuery): CallDescription {
-  return body.length === 0 && query.dotted.length > 0 ? descriptionFromDotted(query.dotted) : descriptionFromBody(body);
+  const isInQuery = body.length === 0 && query.dotted.length > 0;
+  return atOnce(isInQuery ? descriptionFromDotted(query.dotted) : descriptionFromBody(body));
 }
 
 function callFrom(

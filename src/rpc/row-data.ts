@@ -1,17 +1,24 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import { bufferOf } from "../buffer-of.js";
+import type { Bytes } from "../chunks.js";
 import { hasInexactNumber } from "../json/inexact-number.js";
 import { validateJson } from "../json/json-validator.js";
 import type { AnswerData } from "../relay/outcome.js";
+import { SLICE_BYTES } from "../slices.js";
 
 /** A provider's body as a row of the typed protocols holds it. */
 export type RowData =
   /** In `data`, as a Value. */
   | { readonly kind: "value"; readonly json: JsonValue; readonly isRounded: boolean }
   /** In `data`, as a string; `encoding` is `dataEncoding`. */
-  | { readonly kind: "string"; readonly text: string; readonly encoding: "" | "base64" | "json" }
+  | { readonly kind: "string"; readonly text: string; readonly encoding: StringEncoding }
+  /** The same, too long to be one string: in UTF-8. */
+  | { readonly kind: "utf8"; readonly bytes: Bytes; readonly encoding: StringEncoding }
+  /** In `data`, as a string in base64: too many bytes to be encoded in one go. */
+  | { readonly kind: "binary"; readonly bytes: Bytes }
   /** In `body`. */
-  | { readonly kind: "body"; readonly bytes: Uint8Array };
+  | { readonly kind: "body"; readonly bytes: Bytes };
+
+type StringEncoding = "" | "base64" | "json";
 
 /** Making messages of a larger JSON, and bytes of them, would hold the event loop for more than a moment. */
 const MAX_VALUE_BYTES = 256 * 1024;
@@ -25,11 +32,17 @@ const PROTO_KEY = /__proto__|\\u005f/i;
 export function decideRowData(data: AnswerData): RowData {
   switch (data.kind) {
     case "json":
-      return decideJson(data.text.concat());
+      return data.text.length > MAX_VALUE_BYTES
+        ? { kind: "utf8", bytes: data.text, encoding: "json" }
+        : decideJson(data.text.concat());
     case "text":
       return { kind: "string", text: data.text, encoding: "" };
+    case "utf8":
+      return { kind: "utf8", bytes: data.bytes, encoding: "" };
     case "binary":
-      return { kind: "string", text: bufferOf(data.bytes).toString("base64"), encoding: "base64" };
+      return data.bytes.length > SLICE_BYTES
+        ? data
+        : { kind: "string", text: data.bytes.concat().toString("base64"), encoding: "base64" };
     case "body":
       return data;
     case "empty":
@@ -38,8 +51,8 @@ export function decideRowData(data: AnswerData): RowData {
 }
 
 /** JSON as a Value; as its own text where a Value cannot hold it for every client. */
-function decideJson(bytes: Uint8Array): RowData {
-  const text = bufferOf(bytes).toString("utf8");
+function decideJson(bytes: Buffer): RowData {
+  const text = bytes.toString("utf8");
   if (!fitsValue(bytes, text)) return { kind: "string", text, encoding: "json" };
   const json: JsonValue = JSON.parse(text);
   const isRounded = hasInexactNumber(bytes);
@@ -48,7 +61,6 @@ function decideJson(bytes: Uint8Array): RowData {
 }
 
 function fitsValue(bytes: Uint8Array, text: string): boolean {
-  if (bytes.length > MAX_VALUE_BYTES) return false;
   return validateJson(bytes, { maxDepth: MAX_VALUE_DEPTH }) === "valid" && !PROTO_KEY.test(text);
 }
 

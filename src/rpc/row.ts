@@ -37,8 +37,16 @@ function membersFrom(data: RowData): DataMembers {
       return { data: fromJson(ValueSchema, data.json), dataEncoding: "", dataRounded: data.isRounded };
     case "string":
       return { data: stringValue(data.text), dataEncoding: data.encoding, dataRounded: false };
+    case "utf8":
+      return { data: stringValue(data.bytes.concat().toString()), dataEncoding: data.encoding, dataRounded: false };
+    case "binary":
+      return {
+        data: stringValue(data.bytes.concat().toString("base64")),
+        dataEncoding: "base64",
+        dataRounded: false,
+      };
     case "body":
-      return { body: data.bytes, dataEncoding: "", dataRounded: false };
+      return { body: data.bytes.concat(), dataEncoding: "", dataRounded: false };
   }
 }
 

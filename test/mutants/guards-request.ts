@@ -94,12 +94,7 @@ export const REQUEST_GUARDS: readonly Guard[] = [
     ["readMaxBytes: options.maxRequestBytes,", "readMaxBytes: 0xffffffff,"],
     "rpc/grpc-js",
   ),
-  guard(
-    "JSON depth and keys",
-    DESCRIPTION,
-    ["const verdict = validateJson(text, LIMITS);", "const verdict = validateJson(text);"],
-    "rest/description",
-  ),
+  guard("JSON depth and keys", DESCRIPTION, ["validateJson(bytes, LIMITS)", "validateJson(bytes)"], "rest/description"),
   guard("UTF-8 check", DESCRIPTION, ['if (verdict === "syntax" && !isUtf8(text))', "if (false)"], "rest/description"),
   guard("duplicate url key", DESCRIPTION, ["if (fields.has(field))", "if (false)"], "rest/description"),
   guard(

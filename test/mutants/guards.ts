@@ -3,6 +3,7 @@ import { ADMIN_GUARDS } from "./guards-admin.js";
 import { CONNECT_GUARDS } from "./guards-connect.js";
 import { CONSOLE_GUARDS } from "./guards-console.js";
 import { LANE_GUARDS } from "./guards-lane.js";
+import { LARGE_GUARDS } from "./guards-large.js";
 import { OPERATOR_GUARDS } from "./guards-operator.js";
 import { PAGE_GUARDS } from "./guards-pages.js";
 import { POSTGRES_GUARDS } from "./guards-postgres.js";
@@ -26,6 +27,7 @@ export const GUARDS: readonly Guard[] = [
   ...STREAM_GUARDS,
   ...RECORD_GUARDS,
   ...LANE_GUARDS,
+  ...LARGE_GUARDS,
   ...TELEMETRY_GUARDS,
   ...POSTGRES_GUARDS,
   ...OPERATOR_GUARDS,

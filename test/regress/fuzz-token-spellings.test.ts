@@ -3,7 +3,9 @@ import { bytesOf } from "../../src/chunks.js";
 import { answerFromUpstream } from "../../src/relay/answer.js";
 import { createRedactor } from "../../src/telemetry/redact.js";
 import { REDACTED } from "../../src/telemetry/redact-stream.js";
+import { createTurns } from "../../src/turns.js";
 
+const LARGE = { turns: createTurns(), signal: undefined };
 // Found by `npm run fuzz -- --only answers`: spellings of a token that real software makes went through.
 
 const TOKEN = "CANARY_abcdefgh+/ij.kl-mn==";
@@ -27,7 +29,7 @@ describe("answerFromUpstream()", () => {
     const token = "CANARY_abcdefghijkl";
     const rawHeaders = ["Content-Type", `text/${token}`];
     const upstream = { statusCode: 200, rawHeaders, body: bytesOf(Buffer.from("x")) };
-    const answer = await answerFromUpstream(upstream, "auto", createRedactor([token]));
+    const answer = await answerFromUpstream(upstream, "auto", createRedactor([token]), LARGE);
     expect(answer.statusCode).toBe(200);
     expect(JSON.stringify(answer).toLowerCase()).not.toContain(token.toLowerCase());
   });

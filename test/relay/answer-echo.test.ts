@@ -2,12 +2,15 @@ import { describe, expect, it } from "vitest";
 import { bytesOf } from "../../src/chunks.js";
 import { answerFromUpstream } from "../../src/relay/answer.js";
 import { createRedactor } from "../../src/telemetry/redact.js";
+import { createTurns } from "../../src/turns.js";
+
+const LARGE = { turns: createTurns(), signal: undefined };
 
 const TOKEN = "canary-token-0123456789";
 
 async function headersOf(...rawHeaders: string[]) {
   const upstream = { statusCode: 200, rawHeaders, body: bytesOf(Buffer.alloc(0)) };
-  return (await answerFromUpstream(upstream, "auto", createRedactor([TOKEN]))).headers;
+  return (await answerFromUpstream(upstream, "auto", createRedactor([TOKEN]), LARGE)).headers;
 }
 
 describe("a token echoed in repeated fields", () => {
@@ -28,6 +31,7 @@ describe("a token echoed in repeated fields", () => {
       { statusCode: 200, rawHeaders, body: bytesOf(Buffer.alloc(0)) },
       "auto",
       echoed,
+      LARGE,
     );
     expect(answer.headers).toEqual([["X-Echo", "[redacted]"]]);
   });

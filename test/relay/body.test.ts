@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { RelayError } from "../../src/errors.js";
 import { type BodyInput, bodyFromCall, type DecidedBody } from "../../src/relay/body.js";
+import { atOnce } from "../../src/turns.js";
 
 const FILE = '{"files":[{"content":"iVBORw==","type":"image/png"}]}';
 const FILE_BYTES = "\u0089PNG";
@@ -91,7 +92,7 @@ describe("bodyFromCall() payload", () => {
 
   it.each(["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])("%s sends the JSON itself", (method) => {
     const payload = Buffer.from('{ "id" : 9007199254740993, "a":1.0,"a":"\\u0061","__proto__":{} }');
-    const decided = bodyFromCall({ ...input(method, {}), payload });
+    const decided = atOnce(bodyFromCall({ ...input(method, {}), payload }));
     expect(decided.body).toBe(payload);
     expect(decided).toMatchObject({ method, contentType: "application/json", query: [], answerAs: "auto" });
   });
@@ -149,7 +150,7 @@ describe("bodyFromCall() payload", () => {
     };
     for (const method of ["GET", "POST", "FORM", "MULTIFORM-POST"]) {
       const payload = method === "MULTIFORM-POST" ? undefined : Buffer.from('{"a":1}');
-      expect(() => bodyFromCall({ ...input(method, {}), payload, newBoundary })).not.toThrow();
+      expect(() => atOnce(bodyFromCall({ ...input(method, {}), payload, newBoundary }))).not.toThrow();
     }
   });
 });
@@ -281,7 +282,7 @@ function input(method: string, { payload, body, contentType, payloadTypeFile = f
 }
 
 function decide(method: string, given: Given): DecidedBody {
-  return bodyFromCall(input(method, given));
+  return atOnce(bodyFromCall(input(method, given)));
 }
 
 function sent(method: string, given: Given): [contentType: string | undefined, body: string] {

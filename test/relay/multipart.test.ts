@@ -2,15 +2,18 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { RelayError } from "../../src/errors.js";
 import { formDataFromJson, relatedFromJson } from "../../src/relay/multipart.js";
+import { atOnce } from "../../src/turns.js";
 
 const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0xff]);
 const PNG_TEXT = PNG.toString("base64");
 
 describe("formDataFromJson()", () => {
   it("makes fields of scalars and a file of a member with content (compat C12)", () => {
-    const made = formDataFromJson(
-      Buffer.from(`{"caption":"c","photo":{"content":"QUI=","type":"image/png","name":"p.png"}}`),
-      "BOUNDARY",
+    const made = atOnce(
+      formDataFromJson(
+        Buffer.from(`{"caption":"c","photo":{"content":"QUI=","type":"image/png","name":"p.png"}}`),
+        "BOUNDARY",
+      ),
     );
     expect(made.contentType).toBe("multipart/form-data; boundary=BOUNDARY");
     expect(made.body.toString()).toBe(
@@ -70,7 +73,7 @@ describe("formDataFromJson()", () => {
     ['{"a":"one\\r\\n--BOUNDARY--\\r\\ntwo"}', [["a", "one\r\n--BOUNDARY--\r\ntwo"]]],
     ['{"a":"data:image/png;base64,QQ=="}', [["a", "data:image/png;base64,QQ=="]]],
   ])("makes fields of %s", async (json, expected) => {
-    const form = await parse(formDataFromJson(Buffer.from(json), "UNIQUE"));
+    const form = await parse(atOnce(formDataFromJson(Buffer.from(json), "UNIQUE")));
     expect([...form]).toEqual(expected);
   });
 
@@ -95,7 +98,7 @@ describe("formDataFromJson()", () => {
       ],
     ],
   ])("makes files of %s", async (json, expected) => {
-    const form = await parse(formDataFromJson(Buffer.from(json), "UNIQUE"));
+    const form = await parse(atOnce(formDataFromJson(Buffer.from(json), "UNIQUE")));
     const files = await Promise.all(
       [...form].map(async ([field, file]) => {
         if (typeof file === "string") throw new Error("a field");
@@ -119,7 +122,7 @@ describe("formDataFromJson()", () => {
     ["payload.files[1].content", '{"files":[{"content":"QQ=="},{"content":"Q"}]}'],
     ["payload member 2", '{"a":1,"\\r\\nsecret":{"content":"Q"}}'],
   ])("refuses, and names %s", (field, json) => {
-    expect(() => formDataFromJson(Buffer.from(json), "B")).toThrow(errorThatNames(field));
+    expect(() => atOnce(formDataFromJson(Buffer.from(json), "B"))).toThrow(errorThatNames(field));
   });
 
   it.each([
@@ -130,9 +133,11 @@ describe("formDataFromJson()", () => {
     ["C:\\a\\", 'name="C:\\a%5C"'],
     ["é%22\u2028😀", 'name="é%22\u2028😀"'],
   ])("writes the name %j on one line, inside its quotes", (name, expected) => {
-    const field = formDataFromJson(Buffer.from(JSON.stringify({ [name]: "v" })), "B").body.toString();
+    const field = atOnce(formDataFromJson(Buffer.from(JSON.stringify({ [name]: "v" })), "B")).body.toString();
     expect(field).toBe(`--B\r\nContent-Disposition: form-data; ${expected}\r\n\r\nv\r\n--B--\r\n`);
-    const file = formDataFromJson(Buffer.from(JSON.stringify({ f: { content: "", name } })), "B").body.toString();
+    const file = atOnce(
+      formDataFromJson(Buffer.from(JSON.stringify({ f: { content: "", name } })), "B"),
+    ).body.toString();
     expect(file.split("\r\n")[1]).toBe(`Content-Disposition: form-data; name="f"; file${expected}`);
   });
 
@@ -145,7 +150,7 @@ describe("formDataFromJson()", () => {
         const json = typeof value === "string" ? value : { content: base64(value.bytes), name: value.name };
         return `${JSON.stringify(key)}:${JSON.stringify(json)}`;
       });
-      const form = await parse(formDataFromJson(Buffer.from(`{${payload.join(",")}}`), "UNIQUE0123456789"));
+      const form = await parse(atOnce(formDataFromJson(Buffer.from(`{${payload.join(",")}}`), "UNIQUE0123456789")));
       expect([...form.keys()]).toEqual(Object.keys(object));
       for (const [key, value] of form) {
         const sent = object[key];
@@ -159,12 +164,14 @@ describe("formDataFromJson()", () => {
 
 describe("relatedFromJson()", () => {
   it("makes parts in the order written: JSON as written, binary from base64 (compat C9)", () => {
-    const made = relatedFromJson(
-      Buffer.from(
-        '{"contentPart1":{"content":{ "snippet":{"n":1.0} },"contentType":"application/json"},' +
-          '"contentPart0":{"content":"QUI=","contentType":"video/mp4"}}',
+    const made = atOnce(
+      relatedFromJson(
+        Buffer.from(
+          '{"contentPart1":{"content":{ "snippet":{"n":1.0} },"contentType":"application/json"},' +
+            '"contentPart0":{"content":"QUI=","contentType":"video/mp4"}}',
+        ),
+        "BOUNDARY",
       ),
-      "BOUNDARY",
     );
     expect(made.contentType).toBe("multipart/related; boundary=BOUNDARY");
     expect(made.body.toString()).toBe(
@@ -201,7 +208,7 @@ describe("relatedFromJson()", () => {
     ['{"content":"data:a/b;base64,QQ==","contentType":"application/pdf"}', "application/pdf", "A"],
     ['{"content":"","contentType":"application/octet-stream"}', "application/octet-stream", ""],
   ])("makes a part of %s", (part, type, content) => {
-    const { body } = relatedFromJson(Buffer.from(`{"contentPart0":${part}}`), "B");
+    const { body } = atOnce(relatedFromJson(Buffer.from(`{"contentPart0":${part}}`), "B"));
     expect(body.toString()).toBe(`--B\r\nContent-Type: ${type}\r\n\r\n${content}\r\n--B--\r\n`);
   });
 
@@ -222,7 +229,7 @@ describe("relatedFromJson()", () => {
     ["payload.metadata", '{"contentPart0":{"content":{}},"metadata":{}}'],
     ["payload member 1", '{"\\u0000":{"content":{}}}'],
   ])("refuses, and names %s", (field, json) => {
-    expect(() => relatedFromJson(Buffer.from(json), "B")).toThrow(errorThatNames(field));
+    expect(() => atOnce(relatedFromJson(Buffer.from(json), "B"))).toThrow(errorThatNames(field));
   });
 });
 

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { descriptionFromBody, descriptionFromDotted } from "../../src/rest/description.js";
+import { atOnce } from "../../src/turns.js";
 
-const read = (text: string | Buffer) => descriptionFromBody(Buffer.from(text as string));
+const readDotted = (dotted: Parameters<typeof descriptionFromDotted>[0]) => atOnce(descriptionFromDotted(dotted));
+const read = (text: string | Buffer) => atOnce(descriptionFromBody(Buffer.from(text as string)));
 const text = (bytes: Uint8Array | undefined) => (bytes === undefined ? undefined : Buffer.from(bytes).toString());
 const call = (members: string) => `{"url":"https://a/","method":"GET"${members}}`;
 
@@ -97,7 +99,7 @@ describe("descriptionFromBody()", () => {
 
 describe("descriptionFromDotted()", () => {
   it("builds the call from dotted names and never splits a key further", () => {
-    const description = descriptionFromDotted([
+    const description = readDotted([
       ["url", "https://a/"],
       ["method", "POST"],
       ["headers.x-pinc-response-data-at", "rows.0.data"],
@@ -116,7 +118,7 @@ describe("descriptionFromDotted()", () => {
   it("takes a payload that is JSON text as it is", () => {
     expect(
       text(
-        descriptionFromDotted([
+        readDotted([
           ["url", "u"],
           ["method", "POST"],
           ["payload", '{"n":1.0}'],
@@ -144,7 +146,7 @@ describe("descriptionFromDotted()", () => {
     ],
     [[["method", "GET"]], "url"],
   ] as const)("refuses %j", (dotted, field) => {
-    expect(() => descriptionFromDotted(dotted as never)).toThrow(
+    expect(() => readDotted(dotted as never)).toThrow(
       expect.objectContaining({ message: expect.stringContaining(field) }),
     );
   });

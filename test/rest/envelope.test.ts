@@ -23,8 +23,8 @@ describe("envelopeFromOutcome()", () => {
       '"data":{"id":9007199254740993,"v":1.0}',
     ],
     [{ kind: "text", text: 'é"\n' }, '"data":"é\\"\\n"'],
-    [{ kind: "binary", bytes: Buffer.from([0xff]) }, '"data":"/w==","dataEncoding":"base64"'],
-    [{ kind: "body", bytes: Buffer.from([0xff]) }, '"body":"/w=="'],
+    [{ kind: "binary", bytes: bytesOf(Buffer.from([0xff])) }, '"data":"/w==","dataEncoding":"base64"'],
+    [{ kind: "body", bytes: bytesOf(Buffer.from([0xff])) }, '"body":"/w=="'],
     [{ kind: "empty" }, '"data":{}'],
   ] as const)("splices %j", (data, member) => {
     expect(textOf(envelopeFromOutcome(success(data as Answer["data"])))).toBe(

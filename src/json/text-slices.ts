@@ -1,0 +1,62 @@
+import { bufferOf } from "../buffer-of.js";
+import { SLICE_BYTES } from "../slices.js";
+import type { JsonRange } from "./json-scan.js";
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const ESCAPE_U = 0x75;
+/** Of `\uXXXX`, the longest escape. */
+const ESCAPE_BYTES = 6;
+
+/**
+ * What `textAt()` gives, in slices that need no more than `bytes` of the text each: none ends within a character or
+ * between the two halves of an escaped pair of surrogates.
+ *
+ * @param bytes at least 16.
+ */
+export function* textSlices(
+  json: Uint8Array,
+  { start, end }: JsonRange,
+  bytes: number = SLICE_BYTES,
+): Generator<string, void, undefined> {
+  const isString = json[start] === QUOTE;
+  const stop = isString ? end - 1 : end;
+  for (let at = isString ? start + 1 : start; at < stop; ) {
+    const cut = at + bytes >= stop ? stop : cutBefore(json, at, at + bytes, isString);
+    const slice = bufferOf(json.subarray(at, cut));
+    yield isString && slice.includes(BACKSLASH) ? JSON.parse(`"${slice.toString()}"`) : slice.toString();
+    at = cut;
+  }
+}
+
+/** The last place up to `most` where a slice may end. */
+function cutBefore(json: Uint8Array, from: number, most: number, isString: boolean): number {
+  let cut = most;
+  // Every byte of a character but the first is 10xxxxxx (RFC 3629 section 3).
+  while (((json[cut] as number) & 0xc0) === 0x80) cut--;
+  if (!isString) return cut;
+  for (let before = escapeBefore(json, from, cut); before !== undefined; before = escapeBefore(json, from, cut)) {
+    const ends = before + (json[before + 1] === ESCAPE_U ? ESCAPE_BYTES : 2);
+    if (ends < cut || (ends === cut && !(HIGH.test(escapeAt(json, before)) && LOW.test(escapeAt(json, cut))))) break;
+    cut = before;
+  }
+  return cut;
+}
+
+/** Where the last escape begins that may reach as far as `cut`. */
+function escapeBefore(json: Uint8Array, from: number, cut: number): number | undefined {
+  let last = cut - 1;
+  while (last >= Math.max(from, cut - ESCAPE_BYTES) && json[last] !== BACKSLASH) last--;
+  let first = last;
+  while (first >= from && json[first] === BACKSLASH) first--;
+  // Of backslashes in a row every second one is escaped by the one before.
+  return (last - first) % 2 === 1 && last >= cut - ESCAPE_BYTES ? last : undefined;
+}
+
+function escapeAt(json: Uint8Array, at: number): string {
+  return bufferOf(json.subarray(at, at + ESCAPE_BYTES)).toString("latin1");
+}
+
+/** The two halves of a pair of surrogates. */
+const HIGH = /^\\u[dD][89abAB]/;
+const LOW = /^\\u[dD][c-fC-F]/;

@@ -1,0 +1,53 @@
+import { fromJsonString } from "@bufbuild/protobuf";
+import { type CallRequest, CallRequestSchema } from "../../gen/relay/v1/relay_pb.js";
+import { base64FromJson } from "../json/base64-from-json.js";
+import type { JsonRange } from "../json/json-scan.js";
+import { kindAt } from "../json/json-slice.js";
+import { createJsonValidator } from "../json/json-validator.js";
+import { membersInSteps } from "../json/members-in-steps.js";
+import { joinedInSteps, slicesOf } from "../slices.js";
+import type { Steps } from "../turns.js";
+import { JSON_OPTIONS } from "./json-options.js";
+
+/**
+ * Reads a large CallRequest in JSON whose size is that of `body`: protobuf-es, which would take it in one go, reads the
+ * rest of it. Undefined for everything else, good or bad: that is for protobuf-es to read, or to refuse.
+ */
+export function* requestFromLargeJson(text: Buffer): Steps<CallRequest | undefined> {
+  const body = (yield* isJsonInSteps(text)) ? yield* bodyOf(text) : undefined;
+  const bytes = body && (yield* base64FromJson(text, body));
+  if (body === undefined || bytes === undefined) return undefined;
+  const others = Buffer.concat([text.subarray(0, body.start), EMPTY_STRING, text.subarray(body.end)]);
+  const request = parsed(others);
+  if (request?.call === undefined) return undefined;
+  request.call.body = (yield* joinedInSteps(bytes)) as Uint8Array<ArrayBuffer>;
+  return request;
+}
+
+const EMPTY_STRING = Buffer.from('""');
+
+function* isJsonInSteps(text: Buffer): Steps<boolean> {
+  const validator = createJsonValidator();
+  for (const slice of slicesOf({ pieces: [text] })) {
+    if (!validator.push(slice)) break;
+    yield;
+  }
+  return validator.end() === "valid";
+}
+
+/** The string of `body` in `call`. Where either stands twice, protobuf-es refuses the rest. */
+function* bodyOf(text: Buffer): Steps<JsonRange | undefined> {
+  const call = (yield* membersInSteps(text)).find(({ key }) => key === "call");
+  if (call === undefined) return undefined;
+  const body = (yield* membersInSteps(text, call.start, call.end)).find(({ key }) => key === "body");
+  return body !== undefined && kindAt(text, body.start) === "string" ? body : undefined;
+}
+
+function parsed(text: Buffer): CallRequest | undefined {
+  try {
+    return fromJsonString(CallRequestSchema, text.toString(), JSON_OPTIONS);
+  } catch {
+    // protobuf-es reads it once more, as it came.
+    return undefined;
+  }
+}

@@ -1,0 +1,87 @@
+import type { CallerSignal } from "./caller-signal.js";
+
+/** Work on something large: it yields wherever something else may be done in between, about once in a millisecond. */
+export type Steps<Result> = Generator<void, Result, void>;
+
+/** Shares the event loop between large work and everything else. */
+export interface Turns {
+  /**
+   * Does the work, a few steps in each turn of the event loop. Rejects with what the work throws, or with the signal's
+   * reason when the caller is gone: nobody waits for what is left of it.
+   */
+  take<Result>(steps: Steps<Result>, signal?: CallerSignal): Promise<Result>;
+}
+
+/** Of one turn of the event loop, for all large work together, in milliseconds: a tenth of what a caller would notice. */
+const TURN_MS = 2;
+
+/**
+ * Creates the turns of one process. However much large work there is, it takes so much of one turn of the event loop and
+ * no more, so that other calls are held up as little by ten of it as by one; each gets its turn after the others.
+ */
+export function createTurns(): Turns {
+  const line: Job[] = [];
+  let isArmed = false;
+
+  function arm(): void {
+    if (isArmed || line.length === 0) return;
+    isArmed = true;
+    setImmediate(onCheckPhase);
+  }
+
+  function onCheckPhase(): void {
+    isArmed = false;
+    const until = performance.now() + TURN_MS;
+    for (let job = line.shift(); job !== undefined; job = performance.now() < until ? line.shift() : undefined) {
+      if (job.goOn(until)) line.push(job);
+    }
+    arm();
+  }
+
+  return {
+    take(steps, signal) {
+      return new Promise((resolve, reject) => {
+        line.push({ goOn: (until) => goOn(steps, signal, until, resolve, reject) });
+        arm();
+      });
+    },
+  };
+}
+
+/** All of the work at once: for a little of it, or where nobody else waits. */
+export function atOnce<Result>(steps: Steps<Result>): Result {
+  let step = steps.next();
+  while (step.done !== true) step = steps.next();
+  return step.value;
+}
+
+/** Work in line. */
+interface Job {
+  /** True when something is left to do. */
+  goOn(until: number): boolean;
+}
+
+function goOn<Result>(
+  steps: Steps<Result>,
+  signal: CallerSignal | undefined,
+  until: number,
+  resolve: (result: Result) => void,
+  reject: (reason: unknown) => void,
+): boolean {
+  if (signal?.aborted === true) {
+    reject(signal.reason);
+    return false;
+  }
+  try {
+    do {
+      const step = steps.next();
+      if (step.done !== true) continue;
+      resolve(step.value);
+      return false;
+    } while (performance.now() < until);
+    return true;
+  } catch (error) {
+    reject(error);
+    return false;
+  }
+}

@@ -1,0 +1,182 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { bytesFromBase64 } from "../../src/json/base64.js";
+import { base64FromJson } from "../../src/json/base64-from-json.js";
+import { slicePath } from "../../src/json/json-path.js";
+import { createJsonText, valueEnd } from "../../src/json/json-scan.js";
+import { sliceElements, sliceMembers, textAt } from "../../src/json/json-slice.js";
+import { ElementCursor, membersInSteps } from "../../src/json/members-in-steps.js";
+import { pathInSteps } from "../../src/json/path-in-steps.js";
+import { textSlices } from "../../src/json/text-slices.js";
+import { ValueScan } from "../../src/json/value-scan.js";
+import { atOnce } from "../../src/turns.js";
+
+const whole = (json: Buffer) => ({ start: 0, end: json.length });
+
+/** JSON strings of everything that is difficult to cut. */
+const written = fc
+  .array(
+    fc.constantFrom(
+      "\\\\",
+      '\\"',
+      "\\n",
+      "\\u0041",
+      "\\ud83d",
+      "\\ude00",
+      "\\uD83D\\uDE00",
+      "\\\\u",
+      "é",
+      "☕",
+      "😀",
+      "x",
+      "ud83d",
+    ),
+    { maxLength: 60 },
+  )
+  .map((parts) => Buffer.from(`"${parts.join("")}"`));
+
+describe("textSlices()", () => {
+  it("joined are the text, and no slice breaks a pair, wherever it is cut", () => {
+    fc.assert(
+      fc.property(written, fc.integer({ min: 16, max: 40 }), (json, size) => {
+        const slices = [...textSlices(json, whole(json), size)];
+        expect(slices.join("")).toBe(textAt(json, whole(json)));
+        // As bytes, which is how they are sent on: half a pair would become U+FFFD in each.
+        expect(Buffer.concat(slices.map((slice) => Buffer.from(slice)))).toEqual(
+          Buffer.from(textAt(json, whole(json))),
+        );
+        for (const slice of slices) expect(Buffer.byteLength(slice)).toBeLessThanOrEqual(size * 2);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it("cuts the text of other values between characters", () => {
+    const json = Buffer.from(JSON.stringify({ "é☕😀": ["é☕😀\\", 1.5] }).repeat(1));
+    for (let size = 16; size < 40; size++) {
+      expect([...textSlices(json, whole(json), size)].join("")).toBe(json.toString());
+    }
+  });
+
+  it("gives a backslash 64 KiB long its escapes", () => {
+    const json = Buffer.from(`"x${"\\\\".repeat(100_000)}"`);
+    expect([...textSlices(json, whole(json))].join("")).toBe(textAt(json, whole(json)));
+  });
+});
+
+describe("base64FromJson()", () => {
+  const read = (text: string) => {
+    const json = Buffer.from(text);
+    return atOnce(base64FromJson(json, whole(json)))?.concat();
+  };
+  const long = Buffer.from(Uint8Array.from({ length: 200_000 }, (_, at) => (at * 167) & 0xff));
+
+  it.each([
+    ["nothing", ""],
+    ["one byte", "YQ=="],
+    ["without padding", "YQ"],
+    ["URL-safe", "_-8"],
+    ["a wrong length", "YWJjZ"],
+    ["padding where none belongs", "YWJj="],
+    ["padding alone", "===="],
+    ["padding in the middle", `YQ==${long.toString("base64")}`],
+    ["a space", "YW Jj"],
+    ["a wide character", "YWJ\u0159"],
+    ["long", long.toString("base64")],
+    ["long, one byte less", long.subarray(1).toString("base64")],
+    ["long, two bytes less, without padding", long.subarray(2).toString("base64url")],
+    ["long with padding in the middle", `${long.toString("base64").slice(0, 120_002)}==${long.toString("base64")}`],
+    ["long with padding where a slice ends", `${long.toString("base64").slice(0, 65_530)}==${long.toString("base64")}`],
+    ["long with padding behind it", `${long.toString("base64").slice(0, 65_531)}=${long.toString("base64")}`],
+    ["long with a space late", `${long.toString("base64").slice(0, -9)} AAAAAAAA`],
+    ["long with a wide character", `${long.toString("base64").slice(0, 80_000)}\u0141AAA`],
+    ["a data URL", `data:image/png;base64,${long.toString("base64")}`],
+    ["a data URL within", `AAAA${"data:;base64,"}${long.toString("base64")}`],
+  ])("reads what bytesFromBase64() reads: %s", (_what, text) => {
+    const expected = bytesFromBase64(text);
+    for (const json of [JSON.stringify(text), JSON.stringify(text).replaceAll("/", "\\/")]) {
+      const bytes = read(json);
+      expect(bytes === undefined).toBe(expected === undefined);
+      if (bytes && expected) expect(bytes.equals(expected)).toBe(true);
+    }
+  });
+});
+
+describe("ValueScan", () => {
+  it("finds the end that valueEnd() finds, however little it reads at a time", () => {
+    fc.assert(
+      fc.property(fc.json({ maxDepth: 5, stringUnit: "binary" }), fc.integer({ min: 1, max: 9 }), (text, size) => {
+        const bytes = Buffer.from(`${text} ,"x"]}`);
+        const json = createJsonText(bytes, bytes.length);
+        const scan = new ValueScan(json);
+        scan.begin(0);
+        while (!scan.goOn(size));
+        expect(scan.at).toBe(valueEnd(json, 0));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
+
+describe("membersInSteps() and ElementCursor", () => {
+  it("find what sliceMembers() and sliceElements() find", () => {
+    fc.assert(
+      fc.property(fc.json({ maxDepth: 4, stringUnit: "binary" }), fc.constantFrom("", " ", "\n\t"), (text, space) => {
+        const bytes = Buffer.from(`${space}${text}${space}`);
+        expect(atOnce(membersInSteps(bytes))).toEqual(sliceMembers(bytes));
+        const array = Buffer.from(`${space}[${space}${text}${space},${text}]`);
+        for (const json of [array, Buffer.from("[]"), Buffer.from("[ ]")])
+          expect(elementsOf(json)).toEqual(sliceElements(json));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("find long ones, and pause in between", () => {
+    const long = `"${'é\\\\\\"'.repeat(60_000)}"`;
+    const bytes = Buffer.from(`{"a":${long},"b":[${long},[${long}]],"c":1}`);
+    expect(atOnce(membersInSteps(bytes))).toEqual(sliceMembers(bytes));
+    const array = Buffer.from(`[${long},[${long}],1]`);
+    expect(elementsOf(array)).toEqual(sliceElements(array));
+    expect([...membersInSteps(bytes)].length).toBeGreaterThan(10);
+  });
+});
+
+describe("pathInSteps()", () => {
+  const json = Buffer.from('{"a":[{"b":1.0,"b":[0,{"c":"x"}]},2],"":{"":3},"a.b":4,"\\u0061":[[],[5]],"n":null}');
+  it.each([
+    "a",
+    "a.0",
+    "a.1.0",
+    "a.0.b.1.c",
+    "a.-1",
+    "a.01",
+    "a.2",
+    ".",
+    "",
+    "a.b",
+    "n.x",
+    "n",
+    "x",
+    "a.1.0.0",
+    "a..b",
+  ])("finds what slicePath() finds at %j", (path) => {
+    const found = slicePath(json, path);
+    const text = (range: { start: number; end: number } | undefined) =>
+      range && json.toString("utf8", range.start, range.end);
+    expect(text(atOnce(pathInSteps(json, path)))).toBe(text(found));
+  });
+
+  it("gives up a path that is too long", () => {
+    expect(atOnce(pathInSteps(json, "a.".repeat(64)))).toBeUndefined();
+  });
+});
+
+function elementsOf(bytes: Buffer) {
+  const cursor = new ElementCursor(bytes, whole(bytes));
+  const elements: object[] = [];
+  for (let found = cursor.goOn(); found !== "end"; found = cursor.goOn()) {
+    if (found === "element") elements.push({ start: cursor.start, end: cursor.end });
+  }
+  return elements;
+}

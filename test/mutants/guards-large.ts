@@ -1,0 +1,77 @@
+import { type Guard, guard } from "./guard.js";
+
+const TURNS = "turns.ts";
+const TEXT_SLICES = "json/text-slices.ts";
+const LARGE_ANSWER = "relay/large-answer.ts";
+const ALLOWED = "relay/allowed-call.ts";
+const TESTS = "rest/large-bodies";
+const IN_STEPS = "json/in-steps";
+const ANSWERS = "relay/large-answer";
+
+/** What must hold of a large body as of a small one, though it is worked on in steps. */
+export const LARGE_GUARDS: readonly Guard[] = [
+  guard(
+    "turns: end of a turn",
+    TURNS,
+    ["job = performance.now() < until ? line.shift() : undefined", "job = line.shift()"],
+    "turns",
+  ),
+  guard(
+    "turns: end of a turn within one piece of work",
+    TURNS,
+    ["while (performance.now() < until);", "while (true);"],
+    "turns",
+  ),
+  guard("turns: callers that are gone", TURNS, ["if (signal?.aborted === true) {", "if (false) {"], "turns"),
+  guard("turns: one after the other", TURNS, ["line.push(job);", "line.unshift(job);"], "turns"),
+  guard(
+    "large answers: secrets in text that was decoded",
+    LARGE_ANSWER,
+    [
+      "yield* redacted(yield* utf8InSteps(body, mediaType.charset), redactor)",
+      "yield* utf8InSteps(body, mediaType.charset)",
+    ],
+    ANSWERS,
+  ),
+  guard(
+    "large text: end within a character",
+    "relay/text-in-steps.ts",
+    ["return checker.end();", "return true;"],
+    ANSWERS,
+  ),
+  guard(
+    "large requests: memory of what is written anew",
+    ALLOWED,
+    [
+      "if (body !== undefined && body !== call.description.payload && !call.memory.reserve(body.length)) throw overloaded();",
+      "",
+    ],
+    TESTS,
+  ),
+  guard(
+    "large requests: a caller that goes is no fault",
+    "rest/read-call.ts",
+    ["signal.aborted ? callerGone() : error", "error"],
+    TESTS,
+  ),
+  guard(
+    "slices of text: characters",
+    TEXT_SLICES,
+    ["while (((json[cut] as number) & 0xc0) === 0x80) cut--;", ""],
+    IN_STEPS,
+  ),
+  guard("slices of text: escapes", TEXT_SLICES, ["if (!isString) return cut;", "return cut;"], IN_STEPS),
+  guard("slices of text: pairs of surrogates", TEXT_SLICES, ["HIGH.test(escapeAt(json, before))", "false"], IN_STEPS),
+  guard(
+    "large base64: padding within",
+    "json/base64-from-json.ts",
+    ["bytes?.length === (encoded.length / GROUP) * 3 ? bytes : undefined", "bytes"],
+    IN_STEPS,
+  ),
+  guard(
+    "large typed JSON: JSON",
+    "rpc/large-json.ts",
+    ["(yield* isJsonInSteps(text)) ? yield* bodyOf(text) : undefined", "yield* bodyOf(text)"],
+    "rpc/large-json",
+  ),
+];
