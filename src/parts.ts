@@ -42,7 +42,8 @@ export interface ServiceOptions {
 /** Where the listener meets what a client did: malformed requests, broken sessions. */
 const CLIENT_FAULTS: ReadonlySet<string> = new Set(["client", "session"]);
 
-const NO_SDK = "RELAY_TRACES is on, but no OpenTelemetry SDK is loaded: docs/monitoring.md says how to load one";
+const NO_SDK =
+  "RELAY_TRACES is on, but no OpenTelemetry SDK is loaded, so no spans are made: docs/monitoring.md says how to load one";
 
 /** Of what a receiver of webhooks answers, in octets: nobody reads more of it than the status. */
 const MAX_RECEIVER_ANSWER_BYTES = 256 * 1024;
@@ -196,11 +197,13 @@ function relayLogFor(
     readonly recording: CallRecording;
   },
 ): RelayLog {
-  if (traces === "on" && !isSdkLoaded()) logger.warn(NO_SDK);
+  // Spans that nobody takes would cost each call as much as its record.
+  const isTracing = traces === "on" && isSdkLoaded();
+  if (traces === "on" && !isTracing) logger.warn(NO_SDK);
   return createRelayLog({
     sinks: [createCallLog(logger), to.metrics?.call, to.recording.sink].filter((sink) => sink !== undefined),
     fault: to.fault,
-    startSpans: traces === "on" ? createTracing(packageVersion()) : undefined,
+    startSpans: isTracing ? createTracing(packageVersion()) : undefined,
   });
 }
 

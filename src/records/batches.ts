@@ -5,15 +5,30 @@ const MAX_CALLS = 500;
 /** And, where calls have long paths, this much text, in UTF-16 code units. */
 const MAX_LENGTH = 128 * 1024;
 
-/** Puts blocks together that are to be written at once. Pure. In each batch, every block is of another application. */
-export function* batchesOf(blocksOfEach: ReadonlyArray<readonly CallBlock[]>): Generator<CallBlock[], void, undefined> {
-  const rounds = blocksOfEach.reduce((most, { length }) => Math.max(most, length), 0);
-  for (let round = 0; round < rounds; round += 1) {
-    yield* cut(blocksOfEach.flatMap((blocks) => blocks[round] ?? []));
+/**
+ * Puts blocks together that are to be written at once; each is asked for when its batch is. In a batch, every block is of
+ * another application.
+ *
+ * @param blocksOfEach the blocks of each application, in order.
+ */
+export function* batchesOf(blocksOfEach: Iterable<Iterator<CallBlock, void>>): Generator<CallBlock[], void, undefined> {
+  for (let left = [...blocksOfEach]; left.length > 0; ) {
+    const goingOn: Array<Iterator<CallBlock, void>> = [];
+    yield* cut(nextOfEach(left, goingOn));
+    left = goingOn;
   }
 }
 
-function* cut(blocks: readonly CallBlock[]): Generator<CallBlock[], void, undefined> {
+function* nextOfEach(each: ReadonlyArray<Iterator<CallBlock, void>>, goingOn: Array<Iterator<CallBlock, void>>) {
+  for (const blocks of each) {
+    const { value } = blocks.next();
+    if (value === undefined) continue;
+    goingOn.push(blocks);
+    yield value;
+  }
+}
+
+function* cut(blocks: Iterable<CallBlock>): Generator<CallBlock[], void, undefined> {
   let batch: CallBlock[] = [];
   let count = 0;
   let length = 0;
@@ -28,5 +43,5 @@ function* cut(blocks: readonly CallBlock[]): Generator<CallBlock[], void, undefi
     }
     batch.push(block);
   }
-  yield batch;
+  if (batch.length > 0) yield batch;
 }

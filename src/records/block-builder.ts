@@ -1,99 +1,66 @@
 import { type CallBlock, KIND, OWN } from "./call-block.js";
-import type { StoredCall } from "./stored-call.js";
+import type { CallKind } from "./call-kinds.js";
 
-/** Becomes a block, call by call: what waits is one short text for each call, which the collector need not look into. */
+/** What is a call's own, in the order of `OWN`, as it is written: see {@link BlockBuilder.add}. */
+export interface OwnValues {
+  readonly callId: string;
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number;
+  /** Path and keys of the query, as JSON without brackets around them. */
+  readonly target: string;
+  /** What follows, from `totalMs` on; times in whole tenths of a millisecond, NaN for what is absent. */
+  readonly figures: Float64Array;
+  readonly isCaptured: boolean;
+}
+
+const HEAD = `{"kind":${JSON.stringify(KIND)},"own":${JSON.stringify(OWN)}`;
+
+/** Becomes a block, call by call. */
 export class BlockBuilder {
   /** UTF-16 code units of the text so far. */
   length = 0;
   readonly #applicationId: string;
-  readonly #from: number;
-  #firstAt: number;
-  #lastAt: number;
   readonly #calls: string[] = [];
-  /** By their text, which also is what is written. */
-  readonly #kinds = new Map<string, number>();
-  #last: StoredCall | undefined;
-  #lastKind = 0;
+  readonly #kinds = new Map<CallKind, number>();
+  #from = 0;
+  #firstAt = Number.POSITIVE_INFINITY;
+  #lastAt = 0;
 
-  /** @param startedAt about when its calls began, in milliseconds since the epoch. */
-  constructor(applicationId: string, startedAt: number) {
+  constructor(applicationId: string) {
     this.#applicationId = applicationId;
-    this.#from = startedAt;
-    this.#firstAt = startedAt;
-    this.#lastAt = startedAt;
   }
 
   get count(): number {
     return this.#calls.length;
   }
 
-  add(call: StoredCall): void {
-    const { startedAt } = call;
-    if (startedAt < this.#firstAt) this.#firstAt = startedAt;
-    if (startedAt > this.#lastAt) this.#lastAt = startedAt;
-    const text = JSON.stringify(this.#valuesOf(call));
+  add(kind: CallKind, { callId, startedAt, target, figures, isCaptured }: OwnValues): void {
+    if (this.count === 0) this.#from = startedAt;
+    this.#firstAt = Math.min(this.#firstAt, startedAt);
+    this.#lastAt = Math.max(this.#lastAt, startedAt);
+    const numbers = figures.reduce((text, figure) => `${text}${Number.isNaN(figure) ? "null" : figure},`, "");
+    const start = `[${this.#placeOf(kind)},"${callId}",${startedAt - this.#from}`;
+    const text = `${start},${target},${numbers}${isCaptured ? 1 : 0}]`;
     this.#calls.push(text);
     this.length += text.length;
   }
 
   build(): CallBlock {
-    const head = `{"kind":${JSON.stringify(KIND)},"own":${JSON.stringify(OWN)},"kinds":[${[...this.#kinds.keys()].join()}]`;
+    const kinds = Array.from(this.#kinds.keys(), ({ text }) => text);
     return {
       applicationId: this.#applicationId,
       count: this.count,
       firstAt: this.#firstAt,
       lastAt: this.#lastAt,
-      calls: [head, `"from":${this.#from}`, `"calls":[${this.#calls.join()}]}`].join(),
+      calls: `${HEAD},"kinds":[${kinds.join()}],"from":${this.#from},"calls":[${this.#calls.join()}]}`,
     };
   }
 
-  /** Absent members are null in JSON. Whole numbers take a third of the time that others take to print. */
-  #valuesOf(call: StoredCall): unknown[] {
-    return [
-      this.#kindOf(call),
-      call.callId,
-      call.startedAt - this.#from,
-      call.path,
-      call.queryKeys.length === 0 ? 0 : call.queryKeys,
-      tenths(call.totalMs),
-      tenths(call.tokenMs),
-      tenths(call.queueMs),
-      tenths(call.providerMs),
-      call.requestBytes,
-      call.responseBytes,
-      call.isCaptured ? 1 : 0,
-    ];
+  #placeOf(kind: CallKind): number {
+    const known = this.#kinds.get(kind);
+    if (known !== undefined) return known;
+    this.length += kind.text.length;
+    this.#kinds.set(kind, this.#kinds.size);
+    return this.#kinds.size - 1;
   }
-
-  /** Calls are mostly of the kind of the one before. */
-  #kindOf(call: StoredCall): number {
-    if (this.#last !== undefined && isOfKind(call, this.#last)) return this.#lastKind;
-    const text = JSON.stringify(KIND.map((member) => call[member] ?? null));
-    const known = this.#kinds.get(text);
-    if (known === undefined) {
-      this.#kinds.set(text, this.#kinds.size);
-      this.length += text.length;
-    }
-    this.#last = call;
-    this.#lastKind = known ?? this.#kinds.size - 1;
-    return this.#lastKind;
-  }
-}
-
-/** Written out: it is done for every call. */
-function isOfKind(call: StoredCall, other: StoredCall): boolean {
-  return (
-    call.surface === other.surface &&
-    call.provider === other.provider &&
-    call.method === other.method &&
-    call.origin === other.origin &&
-    call.status === other.status &&
-    call.errorType === other.errorType &&
-    call.rule === other.rule &&
-    call.cause === other.cause
-  );
-}
-
-function tenths(ms: number | undefined): number | undefined {
-  return ms === undefined ? undefined : Math.round(ms * 10);
 }

@@ -33,10 +33,12 @@ const MAX_WAIT_MS = 500;
  */
 const MANY = 500;
 const MAX_BUSY_WAIT_MS = 2000;
-/** UTF-16 code units of calls that wait: twenty thousand as a rule, some megabytes. From the half on they wait no longer. */
-const MAX_LENGTH = 4 * 1024 * 1024;
+/** Of calls that wait: forty thousand as a rule. From the half on they wait no longer. */
+const MAX_BYTES = 8 * 1024 * 1024;
 /** Calls of one block: what a reader has to go through for one call. */
 const MAX_BLOCK = 500;
+/** And of long paths and keys no more than so much text, in UTF-16 code units: a millisecond or two to write. */
+const MAX_LENGTH = 128 * 1024;
 /** A block goes as a whole, so it is no more than this part of its ring. */
 const BLOCKS_OF_RING = 10;
 const REPORT_MS = 60_000;
@@ -56,10 +58,11 @@ class Writer implements RecordWriter {
   readonly #maxBlock: number;
   /** By application. */
   #waiting = new Map<string, WaitingCalls>();
-  /** Of what waits and of what is being written, in UTF-16 code units. */
-  #length = 0;
-  /** What is written next, after what is being written. */
-  #batches: CallBlock[][] = [];
+  /** Of what waits and of what is being written. */
+  #bytes = 0;
+  /** Calls that do not wait any more, and are not written yet. */
+  #unwritten = 0;
+  #isClosed = false;
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> | undefined;
   #unreported = 0;
@@ -72,16 +75,16 @@ class Writer implements RecordWriter {
   }
 
   add(call: StoredCall): void {
-    const before = this.#length;
-    if (before >= MAX_LENGTH) {
+    const before = this.#bytes;
+    if (before >= MAX_BYTES) {
       this.#drop(1);
       return;
     }
     const waiting = this.#waiting.get(call.applicationId) ?? this.#begin(call.applicationId);
-    const ownBefore = waiting.length;
+    const ownBefore = waiting.size;
     waiting.add(call);
-    this.#length += waiting.length - ownBefore;
-    if (before < MAX_LENGTH / 2 && this.#length >= MAX_LENGTH / 2) this.#arm(0, this.#write);
+    this.#bytes += waiting.size - ownBefore;
+    if (before < MAX_BYTES / 2 && this.#bytes >= MAX_BYTES / 2) this.#arm(0, this.#write);
     else this.#timer ??= setTimeout(this.#due, MAX_WAIT_MS).unref();
   }
 
@@ -93,7 +96,8 @@ class Writer implements RecordWriter {
       await this.#write();
     })();
     await within(written, CLOSE_MS);
-    this.#drop(this.#count() + countOf(this.#batches.splice(0).flat()));
+    this.#isClosed = true;
+    this.#drop(this.#count() + this.#unwritten);
     this.#waiting.clear();
     clearTimeout(this.#reportTimer);
     this.#report();
@@ -101,7 +105,7 @@ class Writer implements RecordWriter {
 
   #begin(applicationId: string): WaitingCalls {
     const { maxCalls } = this.#options;
-    const waiting = new WaitingCalls({ applicationId, maxCalls, maxBlock: this.#maxBlock });
+    const waiting = new WaitingCalls({ applicationId, maxCalls, maxBlock: this.#maxBlock, maxLength: MAX_LENGTH });
     this.#waiting.set(applicationId, waiting);
     return waiting;
   }
@@ -127,7 +131,7 @@ class Writer implements RecordWriter {
       this.#writing = undefined;
       this.#timer = undefined;
       if (this.#waiting.size === 0) return;
-      if (this.#length >= MAX_LENGTH / 2) this.#arm(0, this.#write);
+      if (this.#bytes >= MAX_BYTES / 2) this.#arm(0, this.#write);
       else this.#arm(MAX_WAIT_MS, this.#due);
     });
     return this.#writing;
@@ -136,15 +140,15 @@ class Writer implements RecordWriter {
   /** All that wait now; others come meanwhile. */
   async #writeAll(): Promise<void> {
     const waiting = [...this.#waiting.values()];
+    this.#unwritten = this.#count();
     this.#waiting = new Map();
-    for (const each of waiting) this.#length -= each.length;
-    const blocks = waiting.map((each) => each.take());
-    for (const block of blocks.flat()) this.#length += block.calls.length;
-    this.#batches = [...batchesOf(blocks)];
-    for (let batch = this.#batches.shift(); batch !== undefined; batch = this.#batches.shift()) {
+    for (const batch of batchesOf(waiting.map((each) => each.blocks()))) {
+      this.#unwritten -= countOf(batch);
       await this.#writeBatch(batch);
       await nextTurn();
+      if (this.#isClosed) break;
     }
+    for (const { size } of waiting) this.#bytes -= size;
   }
 
   async #writeBatch(blocks: readonly CallBlock[]): Promise<void> {
@@ -154,7 +158,6 @@ class Writer implements RecordWriter {
       this.#cause = error;
       this.#drop(countOf(blocks));
     }
-    for (const { calls } of blocks) this.#length -= calls.length;
   }
 
   #drop(count: number): void {

@@ -1,5 +1,6 @@
 import { BlockBuilder } from "./block-builder.js";
 import type { CallBlock } from "./call-block.js";
+import { type CallKind, CallKinds } from "./call-kinds.js";
 import type { StoredCall } from "./stored-call.js";
 
 /** How calls are put into blocks. */
@@ -9,59 +10,141 @@ export interface WaitingOptions {
   readonly maxCalls: number;
   /** Most calls of one block. */
   readonly maxBlock: number;
+  /** A block is full when its text is longer than this, in UTF-16 code units. */
+  readonly maxLength: number;
 }
 
-/** A block is full when its text is longer, whatever its calls: a millisecond or two to write. UTF-16 code units. */
-const MAX_LENGTH = 128 * 1024;
+/** A place has this many bytes for id and target of a call; a longer target is kept beside it. */
+const PLACE_BYTES = 128;
+const ID_BYTES = 36;
+const TARGET_BYTES = PLACE_BYTES - ID_BYTES;
+/** Of a longer text of other characters than ASCII so much may be written as it has characters, and yet not all. */
+const MAX_SHORT = TARGET_BYTES - 4;
+/** Numbers of a call: when it began, its figures in the order of `OWN`, whether it was captured, and how long its target is. */
+const NUMBERS = 9;
+const FIGURES = { from: 1, to: 7 } as const;
+const CAPTURED_AT = 7;
+const TARGET_LENGTH_AT = 8;
+const FIRST_PLACES = 8;
+/** Of a place, with the reference to its kind. */
+const BYTES = PLACE_BYTES + (NUMBERS + 1) * 8;
 
 /**
  * The last calls of an application, while they wait to be written: no more than its ring holds. Where more come, the
  * first ones give way, since they would be deleted in the same moment in which they are written.
+ *
+ * They wait as bytes and numbers, so that a call leaves no object behind, and nothing is written out of those that give way.
  */
 export class WaitingCalls {
-  /** UTF-16 code units of all that waits. */
-  length = 0;
   readonly #options: WaitingOptions;
-  readonly #full: CallBlock[] = [];
-  #fullCount = 0;
-  #open: BlockBuilder | undefined;
+  readonly #kinds = new CallKinds();
+  /** How many came in. */
+  #added = 0;
+  #places = 0;
+  #bytes = Buffer.alloc(0);
+  #numbers = new Float64Array();
+  readonly #kindAt: CallKind[] = [];
+  /** By place: targets that have no room in it, and are longer than most. */
+  readonly #longTargets = new Map<number, string>();
+  #longLength = 0;
 
   constructor(options: WaitingOptions) {
     this.#options = options;
   }
 
   get count(): number {
-    return this.#fullCount + (this.#open?.count ?? 0);
+    return Math.min(this.#added, this.#places);
+  }
+
+  /** Bytes of all that waits. */
+  get size(): number {
+    return this.#places * BYTES + this.#longLength;
   }
 
   add(call: StoredCall): void {
-    this.#open ??= new BlockBuilder(this.#options.applicationId, call.startedAt);
-    const before = this.#open.length;
-    this.#open.add(call);
-    this.length += this.#open.length - before;
-    if (this.#open.count >= this.#options.maxBlock || this.#open.length > MAX_LENGTH) this.#close(this.#open);
+    if (this.#added === this.#places && this.#places < this.#options.maxCalls) this.#grow();
+    const place = this.#added % this.#places;
+    this.#added += 1;
+    this.#kindAt[place] = this.#kinds.of(call);
+    this.#bytes.write(call.callId, place * PLACE_BYTES, ID_BYTES, "latin1");
+    this.#setTarget(place, call);
+    const numbers = this.#numbers;
+    const at = place * NUMBERS;
+    numbers[at] = call.startedAt;
+    numbers[at + 1] = tenths(call.totalMs);
+    numbers[at + 2] = tenths(call.tokenMs);
+    numbers[at + 3] = tenths(call.queueMs);
+    numbers[at + 4] = tenths(call.providerMs);
+    numbers[at + 5] = call.requestBytes;
+    numbers[at + 6] = call.responseBytes;
+    numbers[at + CAPTURED_AT] = call.isCaptured ? 1 : 0;
   }
 
-  /** All that waits, in order. */
-  take(): CallBlock[] {
-    if (this.#open !== undefined) this.#close(this.#open);
-    this.#fullCount = 0;
-    this.length = 0;
-    return this.#full.splice(0);
+  /** All that waits, in order, made when it is asked for; nothing is to be added any more. */
+  *blocks(): Generator<CallBlock, void, undefined> {
+    const { applicationId, maxBlock, maxLength } = this.#options;
+    let block = new BlockBuilder(applicationId);
+    for (let index = this.#added - this.count; index < this.#added; index += 1) {
+      this.#addTo(block, index % this.#places);
+      if (block.count < maxBlock && block.length <= maxLength) continue;
+      yield block.build();
+      block = new BlockBuilder(applicationId);
+    }
+    if (block.count > 0) yield block.build();
   }
 
-  #close(open: BlockBuilder): void {
-    const block = open.build();
-    this.#open = undefined;
-    this.#full.push(block);
-    this.#fullCount += block.count;
-    this.length += block.calls.length - open.length;
-    while (this.#fullCount > this.#options.maxCalls) this.#forgetFirst();
+  #addTo(block: BlockBuilder, place: number): void {
+    const at = place * NUMBERS;
+    const start = place * PLACE_BYTES;
+    const length = this.#numbers[at + TARGET_LENGTH_AT] as number;
+    block.add(this.#kindAt[place] as CallKind, {
+      callId: this.#bytes.toString("latin1", start, start + ID_BYTES),
+      startedAt: this.#numbers[at] as number,
+      target:
+        this.#longTargets.get(place) ?? this.#bytes.toString("latin1", start + ID_BYTES, start + ID_BYTES + length),
+      figures: this.#numbers.subarray(at + FIGURES.from, at + FIGURES.to),
+      isCaptured: this.#numbers[at + CAPTURED_AT] === 1,
+    });
   }
 
-  #forgetFirst(): void {
-    const first = this.#full.shift() as CallBlock;
-    this.#fullCount -= first.count;
-    this.length -= first.calls.length;
+  /** A copy: the path may be a part of a text that is much longer. */
+  #setTarget(place: number, { path, queryKeys }: StoredCall): void {
+    if (this.#longTargets.size > 0) this.#forgetLongTarget(place);
+    const keys = queryKeys.length === 0 ? "0" : JSON.stringify(queryKeys);
+    const target = `${path === undefined ? "null" : JSON.stringify(path)},${keys}`;
+    const isShort = target.length <= MAX_SHORT && this.#written(place, target) === target.length;
+    if (!isShort) this.#keepLongTarget(place, target);
   }
+
+  /** Bytes that were written: as many as the text has characters if it is ASCII, and only then. */
+  #written(place: number, target: string): number {
+    const written = this.#bytes.write(target, place * PLACE_BYTES + ID_BYTES, TARGET_BYTES, "utf8");
+    this.#numbers[place * NUMBERS + TARGET_LENGTH_AT] = written;
+    return written;
+  }
+
+  #keepLongTarget(place: number, target: string): void {
+    this.#longTargets.set(place, target);
+    this.#longLength += target.length;
+  }
+
+  #forgetLongTarget(place: number): void {
+    this.#longLength -= this.#longTargets.get(place)?.length ?? 0;
+    this.#longTargets.delete(place);
+  }
+
+  #grow(): void {
+    this.#places = Math.min(this.#options.maxCalls, Math.max(FIRST_PLACES, this.#places * 2));
+    const bytes = Buffer.allocUnsafeSlow(this.#places * PLACE_BYTES);
+    bytes.set(this.#bytes);
+    this.#bytes = bytes;
+    const numbers = new Float64Array(this.#places * NUMBERS);
+    numbers.set(this.#numbers);
+    this.#numbers = numbers;
+  }
+}
+
+/** NaN for what is absent. */
+function tenths(ms: number | undefined): number {
+  return ms === undefined ? Number.NaN : Math.round(ms * 10);
 }

@@ -20,12 +20,12 @@ export const RECORD_GUARDS: readonly Guard[] = [
     ["target.slice(0, mark))", "target)"],
     "records/service",
   ),
-  guard("record: bound of the queue", WRITER, ["before >= MAX_LENGTH)", "false)"], "records/record-writer"),
+  guard("record: bound of the queue", WRITER, ["before >= MAX_BYTES)", "false)"], "records/record-writer"),
   guard("record: drops are counted", WRITER, ["this.#drop(countOf(blocks));", ""], "records/record-writer"),
   guard(
     "record: what leaves its ring before it is written",
     "records/waiting-calls.ts",
-    ["this.#fullCount > this.#options.maxCalls", "false"],
+    ["this.#places < this.#options.maxCalls", "true"],
     "records/record-writer",
   ),
   guard(
@@ -37,7 +37,7 @@ export const RECORD_GUARDS: readonly Guard[] = [
   guard(
     "record: bound of a block",
     "records/waiting-calls.ts",
-    [" || this.#open.length > MAX_LENGTH", ""],
+    [" && block.length <= maxLength", ""],
     "records/record-writer",
   ),
   guard("record: written at the end", WRITER, ["await within(written, CLOSE_MS);", ""], "records/service"),

@@ -2,6 +2,9 @@ import { describe, expect, it } from "vitest";
 import { callsFromBlock } from "../../src/records/call-block.js";
 import { blockForTest, storedCallForTest } from "./call-for-test.js";
 
+/** Around the room that a place has for a path. */
+const LENGTHS = Array.from({ length: 40 }, (_, at) => 60 + at);
+
 describe("callsFromBlock()", () => {
   it("reads every call as it was, of several kinds, with nothing but what each must have, and out of order", () => {
     const refused = {
@@ -23,11 +26,18 @@ describe("callsFromBlock()", () => {
       storedCallForTest("a", 1_764_000_000_400, refused),
       storedCallForTest("a", 1_764_000_000_700, { path: '/"\\\u2028\ud800é', queryKeys: ["q", '"'], tokenMs: 0 }),
       storedCallForTest("a", 1_764_000_000_600, refused),
+      ...LENGTHS.map((length) => storedCallForTest("a", 1_764_000_000_600, { path: `/${"p".repeat(length)}` })),
+      ...LENGTHS.map((length) => storedCallForTest("a", 1_764_000_000_600, { path: `/${"p".repeat(length)}é` })),
+      ...LENGTHS.map((length) => storedCallForTest("a", 1_764_000_000_600, { path: `/${"p".repeat(length)}🦊p` })),
       storedCallForTest("a", 1_764_000_000_600, { totalMs: 86_399_999.9, responseBytes: 2 ** 40 }),
     ];
     const block = blockForTest("a", calls);
     expect(callsFromBlock(block)).toEqual(calls);
-    expect(block).toMatchObject({ count: 5, firstAt: 1_764_000_000_400, lastAt: 1_764_000_000_700 });
+    expect(block).toMatchObject({
+      count: 5 + 3 * LENGTHS.length,
+      firstAt: 1_764_000_000_400,
+      lastAt: 1_764_000_000_700,
+    });
     expect(block.calls.split("INVALID_PROVIDER")).toHaveLength(2);
   });
 

@@ -1,7 +1,7 @@
 import { createCallIds } from "../../src/call-id.js";
-import { BlockBuilder } from "../../src/records/block-builder.js";
 import type { CallBlock } from "../../src/records/call-block.js";
 import type { StoredCall } from "../../src/records/stored-call.js";
+import { WaitingCalls } from "../../src/records/waiting-calls.js";
 
 /** A call that began at `startedAt`, with an id to match. */
 export function storedCallForTest(
@@ -34,9 +34,10 @@ export function storedCallForTest(
   };
 }
 
-/** A block of calls. */
+/** A block of calls, however many and however long. */
 export function blockForTest(applicationId: string, calls: readonly StoredCall[]): CallBlock {
-  const block = new BlockBuilder(applicationId, calls[0]?.startedAt ?? 0);
-  for (const call of calls) block.add(call);
-  return block.build();
+  const all = { maxCalls: calls.length, maxBlock: calls.length, maxLength: Number.POSITIVE_INFINITY };
+  const waiting = new WaitingCalls({ applicationId, ...all });
+  for (const call of calls) waiting.add(call);
+  return [...waiting.blocks()][0] as CallBlock;
 }

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { CallBlock } from "../../src/records/call-block.js";
+import { type CallBlock, callsFromBlock } from "../../src/records/call-block.js";
 import { createRecordWriter, type RecordWriter } from "../../src/records/record-writer.js";
 import { storedCallForTest } from "./call-for-test.js";
 
@@ -104,9 +104,18 @@ describe("createRecordWriter()", () => {
     add(998);
     add(3, "b");
     await pass(2000);
-    expect(totalOf("a")).toBe(98);
+    expect(totalOf("a")).toBe(100);
     expect(store.written.flat().findLast(({ applicationId }) => applicationId === "a")?.lastAt).toBe(997);
     expect([totalOf("b"), writer.dropped]).toEqual([3, 0]);
+  });
+
+  it("writes nothing of a long path in the place of a short one", async () => {
+    start(10);
+    add(15, "a", LARGE);
+    add(7);
+    await pass(500);
+    const paths = store.written.flat().flatMap((block) => callsFromBlock(block).map(({ path }) => path));
+    expect(paths).toEqual([LARGE.path, LARGE.path, LARGE.path, ...Array.from({ length: 7 }, () => "/user")]);
   });
 
   it("puts calls of many applications into one transaction, and large ones into several", async () => {

@@ -1,0 +1,40 @@
+import { KIND } from "./call-block.js";
+import type { StoredCall } from "./stored-call.js";
+
+/** What some calls have in common, as it is written in their block. */
+export interface CallKind {
+  /** JSON. */
+  readonly text: string;
+}
+
+/** Tells calls of one kind from others. */
+export class CallKinds {
+  readonly #byText = new Map<string, CallKind>();
+  #last: StoredCall | undefined;
+  #lastKind: CallKind = { text: "" };
+
+  /** The same kind for all calls that are alike. Calls are mostly of the kind of the one before. */
+  of(call: StoredCall): CallKind {
+    if (this.#last !== undefined && isOfKind(call, this.#last)) return this.#lastKind;
+    const text = JSON.stringify(KIND.map((member) => call[member] ?? null));
+    const kind = this.#byText.get(text) ?? { text };
+    this.#byText.set(text, kind);
+    this.#last = call;
+    this.#lastKind = kind;
+    return kind;
+  }
+}
+
+/** Written out: it is done for every call. */
+function isOfKind(call: StoredCall, other: StoredCall): boolean {
+  return (
+    call.surface === other.surface &&
+    call.provider === other.provider &&
+    call.method === other.method &&
+    call.origin === other.origin &&
+    call.status === other.status &&
+    call.errorType === other.errorType &&
+    call.rule === other.rule &&
+    call.cause === other.cause
+  );
+}
