@@ -48,10 +48,14 @@ export function createTracing(version: string): StartSpans {
 
 const RPC_SYSTEMS: Readonly<Record<string, string>> = { connect: "connectrpc", grpc: "grpc", "grpc-web": "grpc" };
 
-/** The spans of one call: the call itself, and in it the wait for a token and each request to the provider. */
+/**
+ * The spans of one call: the call itself, and in it the wait for a token and each request to the provider. Within a call
+ * that the SDK's sampler has left out none is begun: they would be left out, too, and cost three times as much.
+ */
 export class CallSpans {
   readonly #tracer: Tracer;
   readonly #call: Span;
+  readonly #isRecording: boolean;
   #token: Span | undefined;
   #request: Span | undefined;
   #resends = 0;
@@ -61,6 +65,7 @@ export class CallSpans {
     const options = { kind: SpanKind.SERVER, startTime: origin.startedAt, attributes: callAttributes(origin, name) };
     this.#tracer = tracer;
     this.#call = tracer.startSpan(name, options, contextFrom(origin.traceContext));
+    this.#isRecording = this.#call.isRecording();
   }
 
   /** Undefined when nobody makes spans and the caller named no trace. */
@@ -69,6 +74,7 @@ export class CallSpans {
   }
 
   beginToken(): void {
+    if (!this.#isRecording) return;
     this.#token = this.#begin("token", SpanKind.INTERNAL, {});
   }
 
@@ -78,6 +84,7 @@ export class CallSpans {
   }
 
   beginRequest(request: SpanRequest): void {
+    if (!this.#isRecording) return;
     const attributes = requestAttributes(request);
     if (this.#resends > 0) attributes["http.request.resend_count"] = this.#resends;
     this.#resends += 1;
@@ -86,7 +93,7 @@ export class CallSpans {
 
   /** Where the provider goes on with the trace; undefined when there is none. */
   requestContext(): TraceContext | undefined {
-    return this.#request && traceContextOf(this.#request);
+    return traceContextOf(this.#request ?? this.#call);
   }
 
   /** @param statusCode undefined when no answer came, and then `errorType` says why. */
@@ -96,14 +103,18 @@ export class CallSpans {
   }
 
   /** The call has ended, and with it what was still open. */
-  end({ provider, applicationId, status, errorType }: CallRecord): void {
+  end(record: CallRecord): void {
+    if (this.#isRecording) this.#describeEnd(record);
+    this.#call.end();
+  }
+
+  #describeEnd({ provider, applicationId, status, errorType }: CallRecord): void {
     this.#call.setAttribute("relay.status_code", status);
     if (provider !== undefined) this.#call.setAttribute("relay.provider", provider);
     if (applicationId !== undefined) this.#call.setAttribute("relay.application_id", applicationId);
     if (errorType !== undefined) this.#call.setAttribute("error.type", errorType);
     // What the caller did wrong is no error of this side (semantic conventions for HTTP spans, status).
     if (errorType !== undefined && status >= 500) this.#call.setStatus({ code: SpanStatusCode.ERROR });
-    this.#call.end();
   }
 
   #begin(name: string, kind: SpanKind, attributes: Attributes): Span {

@@ -205,6 +205,14 @@ describe("a provider", () => {
     expect(sent["tracestate"]).toBe("acme=1");
   });
 
+  it("goes on with a trace that is not sampled from the call, in which then no span is begun", async () => {
+    const sent = await sentFields(traced, "own", { ...TRACED, traceparent: `00-${TRACE_ID}-${PARENT_ID}-00` });
+    expect(sent["traceparent"]).toMatch(new RegExp(`^00-${TRACE_ID}-(?!${PARENT_ID})[0-9a-f]{16}-00$`));
+    expect(sent["tracestate"]).toBe("acme=1");
+    expect(exporter.getFinishedSpans()).toEqual([]);
+    expect(lastLine(traced)).toMatchObject({ traceId: TRACE_ID });
+  });
+
   it("gets the caller's own trace where the relay makes no spans", async () => {
     expect(await sentFields(untraced, "own", TRACED)).toMatchObject(TRACED);
     expect(exporter.getFinishedSpans()).toEqual([]);
