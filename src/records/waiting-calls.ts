@@ -14,17 +14,17 @@ export interface WaitingOptions {
   readonly maxLength: number;
 }
 
-/** A place has this many bytes for id and target of a call; a longer target is kept beside it. */
+/** A place has this many bytes for id and path of a call; a longer path, and keys of a query, are kept beside it. */
 const PLACE_BYTES = 128;
 const ID_BYTES = 36;
-const TARGET_BYTES = PLACE_BYTES - ID_BYTES;
-/** Of a longer text of other characters than ASCII so much may be written as it has characters, and yet not all. */
-const MAX_SHORT = TARGET_BYTES - 4;
-/** Numbers of a call: when it began, its figures in the order of `OWN`, whether it was captured, and how long its target is. */
+const PATH_BYTES = PLACE_BYTES - ID_BYTES;
+/** Of a longer path of other characters than ASCII as many bytes may be written as it has characters, and yet not all. */
+const MAX_SHORT = PATH_BYTES - 4;
+/** Numbers of a call: when it began, its figures in the order of `OWN`, whether it was captured, and how long its path is. */
 const NUMBERS = 9;
 const FIGURES = { from: 1, to: 7 } as const;
 const CAPTURED_AT = 7;
-const TARGET_LENGTH_AT = 8;
+const PATH_LENGTH_AT = 8;
 const FIRST_PLACES = 8;
 /** Of a place, with the reference to its kind. */
 const BYTES = PLACE_BYTES + (NUMBERS + 1) * 8;
@@ -44,7 +44,7 @@ export class WaitingCalls {
   #bytes = Buffer.alloc(0);
   #numbers = new Float64Array();
   readonly #kindAt: CallKind[] = [];
-  /** By place: targets that have no room in it, and are longer than most. */
+  /** By place: targets that have no room in it, as they are written. */
   readonly #longTargets = new Map<number, string>();
   #longLength = 0;
 
@@ -96,12 +96,12 @@ export class WaitingCalls {
   #addTo(block: BlockBuilder, place: number): void {
     const at = place * NUMBERS;
     const start = place * PLACE_BYTES;
-    const length = this.#numbers[at + TARGET_LENGTH_AT] as number;
+    const pathAt = start + ID_BYTES;
+    const length = this.#numbers[at + PATH_LENGTH_AT] as number;
     block.add(this.#kindAt[place] as CallKind, {
-      callId: this.#bytes.toString("latin1", start, start + ID_BYTES),
+      callId: this.#bytes.toString("latin1", start, pathAt),
       startedAt: this.#numbers[at] as number,
-      target:
-        this.#longTargets.get(place) ?? this.#bytes.toString("latin1", start + ID_BYTES, start + ID_BYTES + length),
+      target: this.#longTargets.get(place) ?? targetOf(this.#bytes.toString("latin1", pathAt, pathAt + length), []),
       figures: this.#numbers.subarray(at + FIGURES.from, at + FIGURES.to),
       isCaptured: this.#numbers[at + CAPTURED_AT] === 1,
     });
@@ -110,16 +110,15 @@ export class WaitingCalls {
   /** A copy: the path may be a part of a text that is much longer. */
   #setTarget(place: number, { path, queryKeys }: StoredCall): void {
     if (this.#longTargets.size > 0) this.#forgetLongTarget(place);
-    const keys = queryKeys.length === 0 ? "0" : JSON.stringify(queryKeys);
-    const target = `${path === undefined ? "null" : JSON.stringify(path)},${keys}`;
-    const isShort = target.length <= MAX_SHORT && this.#written(place, target) === target.length;
-    if (!isShort) this.#keepLongTarget(place, target);
+    const isShort = path !== undefined && queryKeys.length === 0 && path.length <= MAX_SHORT;
+    if (isShort && this.#writtenBytes(place, path) === path.length) return;
+    this.#keepLongTarget(place, targetOf(path, queryKeys));
   }
 
-  /** Bytes that were written: as many as the text has characters if it is ASCII, and only then. */
-  #written(place: number, target: string): number {
-    const written = this.#bytes.write(target, place * PLACE_BYTES + ID_BYTES, TARGET_BYTES, "utf8");
-    this.#numbers[place * NUMBERS + TARGET_LENGTH_AT] = written;
+  /** As many as the path has characters if these are ASCII and all written, and only then. */
+  #writtenBytes(place: number, path: string): number {
+    const written = this.#bytes.write(path, place * PLACE_BYTES + ID_BYTES, PATH_BYTES, "utf8");
+    this.#numbers[place * NUMBERS + PATH_LENGTH_AT] = written;
     return written;
   }
 
@@ -142,6 +141,11 @@ export class WaitingCalls {
     numbers.set(this.#numbers);
     this.#numbers = numbers;
   }
+}
+
+/** As it is written. */
+function targetOf(path: string | undefined, queryKeys: readonly string[]): string {
+  return `${path === undefined ? null : JSON.stringify(path)},${queryKeys.length === 0 ? 0 : JSON.stringify(queryKeys)}`;
 }
 
 /** NaN for what is absent. */

@@ -1,4 +1,4 @@
-import { timeOfCallId } from "../call-id.js";
+import { createCallTimes } from "../call-id.js";
 import type { ResponseToCapture } from "../records/call-capture.js";
 import { describeTarget } from "../records/call-target.js";
 import type { CaptureWriter } from "../records/capture-writer.js";
@@ -18,23 +18,25 @@ export interface RecordingOptions {
 
 /** Records every call whose application is known. */
 export function createCallRecorder({ records, captures, now }: RecordingOptions): CallSink {
+  const timeOf = createCallTimes();
   return (told, trace, outcome) => {
     const { applicationId, callId } = told;
     if (applicationId === undefined) return;
-    records.add(storedCallFrom(told, applicationId, trace, now));
+    const startedAt = timeOf(callId) ?? Math.round(now() - told.totalMs);
+    records.add(storedCallFrom(told, applicationId, trace, startedAt));
     if (trace.capture === undefined) return;
     const content = trace.capture.content(endFrom(outcome));
     captures.add({ callId, applicationId, captureUntil: trace.capture.captureUntil, content });
   };
 }
 
-function storedCallFrom(told: CallRecord, applicationId: string, trace: CallTrace, now: () => number): StoredCall {
+function storedCallFrom(told: CallRecord, applicationId: string, trace: CallTrace, startedAt: number): StoredCall {
   const { egress, checked, queueMs } = trace;
   const target = egress && describeTarget(egress.path, checked?.query ?? []);
   return {
     callId: told.callId,
     applicationId,
-    startedAt: timeOfCallId(told.callId) ?? Math.round(now() - told.totalMs),
+    startedAt,
     surface: told.surface,
     provider: told.provider,
     method: checked?.method,
