@@ -25,7 +25,10 @@ export const RECORD_GUARDS: readonly Guard[] = [
   guard(
     "record: what leaves its ring before it is written",
     "records/waiting-calls.ts",
-    ["this.#places < this.#options.maxCalls", "true"],
+    [
+      "Math.min(this.#options.maxCalls, Math.max(FIRST_PLACES, this.#places * 2))",
+      "Math.max(FIRST_PLACES, this.#places * 2)",
+    ],
     "records/record-writer",
   ),
   guard(
