@@ -18,7 +18,7 @@ export type SubjectName =
 
 /**
  * Measured only when named: the relay with everything off that can be switched off and only tells of calls, and with
- * traces on, though without an SDK to record them.
+ * traces on and an SDK that takes one call in a hundred.
  */
 export const ON_DEMAND: ReadonlySet<SubjectName> = new Set(["relay-quiet", "relay-traced"]);
 

@@ -32,8 +32,14 @@ const CONNECTIONS: Partial<Record<SubjectName, number>> = {
 /** What differs from the defaults. */
 const SETTINGS: Partial<Record<SubjectName, Readonly<Record<string, string>>>> = {
   "relay-quiet": { RELAY_METRICS: "off", RELAY_CALL_RECORDS: "off" },
-  "relay-traced": { RELAY_TRACES: "on" },
+  "relay-traced": {
+    RELAY_TRACES: "on",
+    OTEL_TRACES_SAMPLER: "parentbased_traceidratio",
+    OTEL_TRACES_SAMPLER_ARG: "0.01",
+  },
 };
+/** Loaded before it. */
+const PRELOADED: Partial<Record<SubjectName, string>> = { "relay-traced": "tracing" };
 const SCRIPTS: Partial<Record<SubjectName, string>> = {
   bare: "bare",
   fastify: "fastify-proxy",
@@ -70,7 +76,7 @@ async function startRelay(name: SubjectName, providerPort: number, connections: 
   const extra = process.env["BENCH_NODE_ARGS"]?.split(" ") ?? [];
   const child = startPinned({
     core: "measured",
-    args: ["--import", `./${scriptOf("loop-hold")}`, ...extra, RELAY_SCRIPT, "serve"],
+    args: [...preload("loop-hold"), ...preload(PRELOADED[name]), ...extra, RELAY_SCRIPT, "serve"],
     env,
     output,
   });
@@ -82,6 +88,10 @@ async function startRelay(name: SubjectName, providerPort: number, connections: 
   };
   const port = await listeningPort(child, log);
   return { name, port, pid: child.pid as number, child, publicKey, users: connections, close };
+}
+
+function preload(script: string | undefined): string[] {
+  return script === undefined ? [] : ["--import", `./${scriptOf(script)}`];
 }
 
 /** The same store, copied into a PostgreSQL next door. */
