@@ -9,6 +9,7 @@ import { countForWorkers, shareOf } from "./workers/limits.js";
 import type { ServiceUrls } from "./workers/messages.js";
 import { supervise } from "./workers/supervisor.js";
 import { leave, stopOrder, tellStarted } from "./workers/worker.js";
+import { keepObjectsYoung } from "./young-objects.js";
 
 /** Calls and refreshes in flight may take this long to finish after SIGTERM, in milliseconds. */
 const GRACE_MS = 10_000;
@@ -30,6 +31,7 @@ export async function runService(
     for (const problem of parsed.problems) process.stderr.write(`${problem}\n`);
     return 2;
   }
+  keepObjectsYoung();
   const { config } = parsed;
   const logger = createLogger(config.logLevel);
   endOnFault(logger);
