@@ -6,10 +6,11 @@ import type { Explanation } from "./relay/explanation.js";
 import { createRateLimiter, type RateLimiter } from "./relay/rate-limiter.js";
 import { createRedactors } from "./relay/redactors.js";
 import { createRelay, type Relay } from "./relay/relay.js";
-import { createStreamGarbage, createYoungCollection } from "./relay/stream-garbage.js";
+import { createStreamGarbage } from "./relay/stream-garbage.js";
 import { createTokenSource } from "./tokens/token-source.js";
 import { createTurns, type Turns } from "./turns.js";
 import { limiterOverWorkers } from "./workers/limits.js";
+import { createYoungCollection } from "./young-objects.js";
 
 /** What performs and explains calls, the same for every surface. */
 export interface CallParts {

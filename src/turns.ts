@@ -48,6 +48,16 @@ export function createTurns(): Turns {
   };
 }
 
+/**
+ * Takes what `take()` rejects with when the caller is gone: nobody waits for the result. It goes by the signal, since a
+ * response of HTTP/2 does not know that its stream was reset.
+ */
+export function unlessGone(signal: CallerSignal | undefined): (error: unknown) => undefined {
+  return (error) => {
+    if (signal?.aborted !== true) throw error;
+  };
+}
+
 /** All of the work at once: for a little of it, or where nobody else waits. */
 export function atOnce<Result>(steps: Steps<Result>): Result {
   let step = steps.next();

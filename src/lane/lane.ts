@@ -10,7 +10,7 @@ import { requestFromLargeJson } from "../rpc/large-json.js";
 import { performCall, type RelayServiceOptions } from "../rpc/relay-service.js";
 import { decideRowData } from "../rpc/row-data.js";
 import { LARGE_BYTES } from "../slices.js";
-import type { Turns } from "../turns.js";
+import { type Turns, unlessGone } from "../turns.js";
 import { answerRow } from "./answer.js";
 import { decodeRequest } from "./decode.js";
 import { decideHead, type LaneForm, type LaneHead } from "./head.js";
@@ -88,13 +88,6 @@ async function answerCall(
 
 function largeRequest({ turns }: LaneOptions, { bytes }: Reading, signal: ResponseSignal) {
   return turns.take(requestFromLargeJson(bytes), signal).catch(unlessGone(signal));
-}
-
-/** Nobody waits for the row of a caller that is gone. */
-function unlessGone(signal: ResponseSignal): (error: unknown) => undefined {
-  return (error) => {
-    if (!signal.aborted) throw error;
-  };
 }
 
 function contextFrom(

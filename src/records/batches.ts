@@ -1,9 +1,9 @@
 import type { CallBlock } from "./call-block.js";
 
 /** Written in one transaction: some milliseconds of the event loop, and of the write lock. */
-const MAX_CALLS = 500;
+export const MAX_CALLS = 500;
 /** And, where calls have long paths, this much text, in UTF-16 code units. */
-const MAX_LENGTH = 128 * 1024;
+export const MAX_LENGTH = 128 * 1024;
 
 /**
  * Puts blocks together that are to be written at once; each is asked for when its batch is. In a batch, every block is of

@@ -10,7 +10,6 @@ export interface OwnValues {
   readonly target: string;
   /** What follows, from `totalMs` on; times in whole tenths of a millisecond, NaN for what is absent. */
   readonly figures: Float64Array;
-  readonly isCaptured: boolean;
 }
 
 const HEAD = `{"kind":${JSON.stringify(KIND)},"own":${JSON.stringify(OWN)}`;
@@ -34,19 +33,19 @@ export class BlockBuilder {
     return this.#calls.length;
   }
 
-  add(kind: CallKind, { callId, startedAt, target, figures, isCaptured }: OwnValues): void {
+  add(kind: CallKind, { callId, startedAt, target, figures }: OwnValues): void {
     if (this.count === 0) this.#from = startedAt;
     this.#firstAt = Math.min(this.#firstAt, startedAt);
     this.#lastAt = Math.max(this.#lastAt, startedAt);
-    const numbers = figures.reduce((text, figure) => `${text}${Number.isNaN(figure) ? "null" : figure},`, "");
-    const start = `[${this.#placeOf(kind)},"${callId}",${startedAt - this.#from}`;
-    const text = `${start},${target},${numbers}${isCaptured ? 1 : 0}]`;
+    // JSON has null for NaN.
+    const figuresAndEnd = JSON.stringify(Array.from(figures)).slice(1);
+    const text = `[${this.#placeOf(kind)},"${callId}",${startedAt - this.#from},${target},${figuresAndEnd}`;
     this.#calls.push(text);
     this.length += text.length;
   }
 
   build(): CallBlock {
-    const kinds = Array.from(this.#kinds.keys(), ({ text }) => text);
+    const kinds = [...this.#kinds.keys()];
     return {
       applicationId: this.#applicationId,
       count: this.count,
@@ -59,7 +58,7 @@ export class BlockBuilder {
   #placeOf(kind: CallKind): number {
     const known = this.#kinds.get(kind);
     if (known !== undefined) return known;
-    this.length += kind.text.length;
+    this.length += kind.length;
     this.#kinds.set(kind, this.#kinds.size);
     return this.#kinds.size - 1;
   }

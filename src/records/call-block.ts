@@ -42,7 +42,7 @@ export const OWN = [
  * The text of a block: JSON, with the names of the members once before all calls, so that a reader of another version
  * still knows which member is which. A fifth of the size that an object for each would take.
  */
-export interface BlockText {
+interface BlockText {
   readonly kind: readonly string[];
   readonly own: readonly string[];
   /** What the members of `kind` are, of each kind. */
@@ -53,7 +53,7 @@ export interface BlockText {
   readonly calls: ReadonlyArray<readonly [kind: number, ...own: unknown[]]>;
 }
 
-const TENTHS: ReadonlySet<string> = new Set(["totalMs", "tokenMs", "queueMs", "providerMs"]);
+const TENTHS = ["totalMs", "tokenMs", "queueMs", "providerMs"] as const;
 
 /** The calls of a block. Pure. Throws for a text that is none. */
 export function callsFromBlock({ applicationId, calls }: Pick<CallBlock, "applicationId" | "calls">): StoredCall[] {

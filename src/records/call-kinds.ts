@@ -1,24 +1,22 @@
 import { KIND } from "./call-block.js";
 import type { StoredCall } from "./stored-call.js";
 
-/** What some calls have in common, as it is written in their block. */
-export interface CallKind {
-  /** JSON. */
-  readonly text: string;
-}
+/** What some calls have in common, as it is written in their block: JSON. */
+export type CallKind = string;
 
 /** Tells calls of one kind from others. */
 export class CallKinds {
-  readonly #byText = new Map<string, CallKind>();
+  /** One text for all calls that are alike, by itself. */
+  readonly #known = new Map<CallKind, CallKind>();
   #last: StoredCall | undefined;
-  #lastKind: CallKind = { text: "" };
+  #lastKind: CallKind = "";
 
-  /** The same kind for all calls that are alike. Calls are mostly of the kind of the one before. */
+  /** The kind of a call: mostly that of the one before. */
   of(call: StoredCall): CallKind {
     if (this.#last !== undefined && isOfKind(call, this.#last)) return this.#lastKind;
-    const text = JSON.stringify(KIND.map((member) => call[member] ?? null));
-    const kind = this.#byText.get(text) ?? { text };
-    this.#byText.set(text, kind);
+    const made = JSON.stringify(KIND.map((member) => call[member] ?? null));
+    const kind = this.#known.get(made) ?? made;
+    this.#known.set(kind, kind);
     this.#last = call;
     this.#lastKind = kind;
     return kind;

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { batchesOf } from "./batches.js";
+import { batchesOf, MAX_CALLS, MAX_LENGTH } from "./batches.js";
 import type { CallBlock } from "./call-block.js";
 import type { CallStore } from "./call-store.js";
 import type { StoredCall } from "./stored-call.js";
@@ -35,10 +35,6 @@ const MANY = 500;
 const MAX_BUSY_WAIT_MS = 2000;
 /** Of calls that wait: forty thousand as a rule. From the half on they wait no longer. */
 const MAX_BYTES = 8 * 1024 * 1024;
-/** Calls of one block: what a reader has to go through for one call. */
-const MAX_BLOCK = 500;
-/** And of long paths and keys no more than so much text, in UTF-16 code units: a millisecond or two to write. */
-const MAX_LENGTH = 128 * 1024;
 /** A block goes as a whole, so it is no more than this part of its ring. */
 const BLOCKS_OF_RING = 10;
 const REPORT_MS = 60_000;
@@ -55,6 +51,7 @@ export function createRecordWriter(options: RecordWriterOptions): RecordWriter {
 class Writer implements RecordWriter {
   dropped = 0;
   readonly #options: RecordWriterOptions;
+  /** No more than is written at once, and than a reader should have to go through for one call. */
   readonly #maxBlock: number;
   /** By application. */
   #waiting = new Map<string, WaitingCalls>();
@@ -71,7 +68,7 @@ class Writer implements RecordWriter {
 
   constructor(options: RecordWriterOptions) {
     this.#options = options;
-    this.#maxBlock = Math.max(1, Math.min(MAX_BLOCK, Math.floor(options.maxCalls / BLOCKS_OF_RING)));
+    this.#maxBlock = Math.max(1, Math.min(MAX_CALLS, Math.floor(options.maxCalls / BLOCKS_OF_RING)));
   }
 
   add(call: StoredCall): void {

@@ -20,10 +20,9 @@ const ID_BYTES = 36;
 const PATH_BYTES = PLACE_BYTES - ID_BYTES;
 /** Of a longer path of other characters than ASCII as many bytes may be written as it has characters, and yet not all. */
 const MAX_SHORT = PATH_BYTES - 4;
-/** Numbers of a call: when it began, its figures in the order of `OWN`, whether it was captured, and how long its path is. */
+/** Numbers of a call: when it began, its figures in the order of `OWN`, and how long its path is. */
 const NUMBERS = 9;
-const FIGURES = { from: 1, to: 7 } as const;
-const CAPTURED_AT = 7;
+const FIGURES = { from: 1, to: 8 } as const;
 const PATH_LENGTH_AT = 8;
 const FIRST_PLACES = 8;
 /** Of a place, with the reference to its kind. */
@@ -77,7 +76,7 @@ export class WaitingCalls {
     numbers[at + 4] = tenths(call.providerMs);
     numbers[at + 5] = call.requestBytes;
     numbers[at + 6] = call.responseBytes;
-    numbers[at + CAPTURED_AT] = call.isCaptured ? 1 : 0;
+    numbers[at + 7] = call.isCaptured ? 1 : 0;
   }
 
   /** All that waits, in order, made when it is asked for; nothing is to be added any more. */
@@ -103,7 +102,6 @@ export class WaitingCalls {
       startedAt: this.#numbers[at] as number,
       target: this.#longTargets.get(place) ?? targetOf(this.#bytes.toString("latin1", pathAt, pathAt + length), []),
       figures: this.#numbers.subarray(at + FIGURES.from, at + FIGURES.to),
-      isCaptured: this.#numbers[at + CAPTURED_AT] === 1,
     });
   }
 

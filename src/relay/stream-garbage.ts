@@ -1,6 +1,3 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
-
 /** What streams leave behind in memory. */
 export interface StreamGarbage {
   /** So many bytes were read and handed on. */
@@ -15,7 +12,7 @@ const MAX_BYTES = 8 * 1024 * 1024;
  * does not count the buffers that they hold: without this, a fast download grows the process by fifty megabytes before a
  * buffer is freed.
  *
- * @param collect collects young objects, see {@link createYoungCollection}.
+ * @param collect collects young objects, see `createYoungCollection()`.
  */
 export function createStreamGarbage(collect: () => void): StreamGarbage {
   let waiting = 0;
@@ -27,15 +24,4 @@ export function createStreamGarbage(collect: () => void): StreamGarbage {
       collect();
     },
   };
-}
-
-/** V8's collection of young objects, which it keeps for those who ask with a flag: it is set and taken back here. */
-export function createYoungCollection(): () => void {
-  setFlagsFromString("--expose-gc");
-  try {
-    const collect = runInNewContext("gc") as NodeJS.GCFunction;
-    return () => void collect({ type: "minor" });
-  } finally {
-    setFlagsFromString("--no-expose-gc");
-  }
 }

@@ -1,10 +1,10 @@
 import type { OutgoingHttpHeaders } from "node:http";
-import type { CallerSignal } from "../caller-signal.js";
 import { endWith } from "../listener/end-with.js";
 import type { PathHandler } from "../listener/router.js";
 import type { Call, CallDescription } from "../relay/call.js";
 import type { Outcome } from "../relay/outcome.js";
 import type { Relay } from "../relay/relay.js";
+import { unlessGone } from "../turns.js";
 import { type CallRouteOptions, createCallRoute } from "./call-route.js";
 import { type Body, bodyFromOutcome, largeBodyOf } from "./envelope.js";
 import { corsFieldsFor } from "./preflight.js";
@@ -40,13 +40,6 @@ async function answerCall(options: RestOptions, exchange: Exchange): Promise<voi
   const cors = isBrowser ? await corsFieldsFor(options.allowedOrigins, options.route, request, queryText) : undefined;
   if (response.destroyed || call?.signal?.aborted === true) return;
   answerOutcome(options, exchange, large ?? bodyFromOutcome(outcome, dataAt), outcome, cors);
-}
-
-/** Nobody waits for the answer of a caller that is gone; a response of HTTP/2 does not know that its stream was reset. */
-function unlessGone(signal: CallerSignal | undefined): (error: unknown) => undefined {
-  return (error) => {
-    if (signal?.aborted !== true) throw error;
-  };
 }
 
 function dataAtFrom({ headers }: CallDescription): string | undefined {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { createStreamGarbage, createYoungCollection } from "../../src/relay/stream-garbage.js";
+import { createStreamGarbage } from "../../src/relay/stream-garbage.js";
+import { createYoungCollection } from "../../src/young-objects.js";
 
 const KIB = 1024;
 
