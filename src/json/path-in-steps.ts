@@ -3,7 +3,7 @@ import type { Steps } from "../turns.js";
 import { isNamed, MAX_SEGMENTS, parseIndex } from "./json-path.js";
 import { createJsonText, type JsonRange, type JsonText, spaceEnd, stringEnd } from "./json-scan.js";
 import { kindAt } from "./json-slice.js";
-import { ValueScan } from "./value-scan.js";
+import { endInSteps, ValueScan } from "./value-scan.js";
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
@@ -35,10 +35,9 @@ function* searchValue(search: Search, start: number, level: number): Steps<numbe
   const kind = kindAt(text.bytes, start);
   if (segment !== undefined && kind === "object") return yield* searchObject(search, start, level, segment);
   if (segment !== undefined && kind === "array") return yield* searchArray(search, start, level, segment);
-  scan.begin(start);
-  while (!scan.goOn(SLICE_BYTES)) yield;
-  if (segment === undefined) search.found = { start, end: scan.at };
-  return scan.at;
+  const end = yield* endInSteps(scan, start);
+  if (segment === undefined) search.found = { start, end };
+  return end;
 }
 
 function* searchObject(search: Search, start: number, level: number, segment: string): Steps<number> {
@@ -49,13 +48,8 @@ function* searchObject(search: Search, start: number, level: number, segment: st
   while (at < end && bytes[at] === QUOTE) {
     const name = { start: at, end: stringEnd(text, at) };
     const valueStart = spaceEnd(text, spaceEnd(text, name.end) + 1);
-    if (isNamed(bytes, name, segment, wanted)) {
-      at = yield* searchValue(search, valueStart, level + 1);
-    } else {
-      scan.begin(valueStart);
-      while (!scan.goOn(SLICE_BYTES)) yield;
-      at = scan.at;
-    }
+    const isWanted = isNamed(bytes, name, segment, wanted);
+    at = yield* isWanted ? searchValue(search, valueStart, level + 1) : endInSteps(scan, valueStart);
     if (isLong(search, at)) yield;
     at = spaceEnd(text, at);
     if (bytes[at] === COMMA) at = spaceEnd(text, at + 1);
@@ -69,13 +63,7 @@ function* searchArray(search: Search, start: number, level: number, segment: str
   const wanted = parseIndex(segment);
   let at = spaceEnd(text, start + 1);
   for (let index = 0; at < end && bytes[at] !== CLOSING_BRACKET; index++) {
-    if (index === wanted) {
-      at = yield* searchValue(search, at, level + 1);
-    } else {
-      scan.begin(at);
-      while (!scan.goOn(SLICE_BYTES)) yield;
-      at = scan.at;
-    }
+    at = yield* index === wanted ? searchValue(search, at, level + 1) : endInSteps(scan, at);
     if (isLong(search, at)) yield;
     at = spaceEnd(text, at);
     if (bytes[at] !== COMMA) break;

@@ -1,3 +1,5 @@
+import { SLICE_BYTES } from "../slices.js";
+import type { Steps } from "../turns.js";
 import type { JsonText } from "./json-scan.js";
 import { plainRunEnd } from "./plain-run.js";
 
@@ -65,4 +67,11 @@ export class ValueScan {
     this.at = at;
     return isOver;
   }
+}
+
+/** Where the value that starts at `start` ends. */
+export function* endInSteps(scan: ValueScan, start: number): Steps<number> {
+  scan.begin(start);
+  while (!scan.goOn(SLICE_BYTES)) yield;
+  return scan.at;
 }

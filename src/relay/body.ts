@@ -1,7 +1,7 @@
 import { formatError } from "../errors.js";
 import type { JsonRange } from "../json/json-scan.js";
 import { kindAt } from "../json/json-slice.js";
-import { ElementCursor, membersInSteps } from "../json/members-in-steps.js";
+import { elementsInSteps, membersInSteps } from "../json/members-in-steps.js";
 import { joinedInSteps } from "../slices.js";
 import type { Steps } from "../turns.js";
 import { fileFromMembers, formDataFromJson, membersByName, relatedFromJson } from "./multipart.js";
@@ -161,11 +161,13 @@ function* isUpload(payload: Uint8Array): Steps<boolean> {
   const [files, ...others] = yield* membersInSteps(payload);
   if (files?.key !== "files" || others.length > 0) return false;
   let isShaped = false;
-  const cursor = new ElementCursor(payload, files);
-  for (let found = cursor.goOn(); found !== "end"; found = cursor.goOn()) {
-    if (found === "element") isShaped = yield* isFileShaped(payload, cursor);
-    if (found === "element" && !isShaped) return false;
-    if (found === "pause" || cursor.isLong) yield;
+  for (const element of elementsInSteps(payload, files)) {
+    if (element === undefined) {
+      yield;
+      continue;
+    }
+    isShaped = yield* isFileShaped(payload, element);
+    if (!isShaped) return false;
   }
   return isShaped;
 }
@@ -200,11 +202,10 @@ function* fileContent(payload: Uint8Array, contentType: string | undefined): Ste
 function* onlyElement(payload: Uint8Array, array: JsonRange): Steps<JsonRange | undefined> {
   if (kindAt(payload, array.start) !== "array") return undefined;
   let only: JsonRange | undefined;
-  const cursor = new ElementCursor(payload, array);
-  for (let found = cursor.goOn(); found !== "end"; found = cursor.goOn()) {
-    if (found === "element" && only !== undefined) return undefined;
-    if (found === "element") only = { start: cursor.start, end: cursor.end };
-    else yield;
+  for (const element of elementsInSteps(payload, array)) {
+    if (element === undefined) yield;
+    else if (only !== undefined) return undefined;
+    else only = { ...element };
   }
   return only;
 }

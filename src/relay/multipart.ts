@@ -3,7 +3,7 @@ import { formatError } from "../errors.js";
 import { base64FromJson } from "../json/base64-from-json.js";
 import type { JsonRange } from "../json/json-scan.js";
 import { type JsonMember, kindAt, textAt } from "../json/json-slice.js";
-import { ElementCursor, membersInSteps } from "../json/members-in-steps.js";
+import { elementsInSteps, membersInSteps } from "../json/members-in-steps.js";
 import { textSlices } from "../json/text-slices.js";
 import { joinedInSteps } from "../slices.js";
 import type { Steps } from "../turns.js";
@@ -106,14 +106,14 @@ function* formParts(json: Uint8Array, member: JsonMember, field: string): Steps<
 /** The elements of an array of files; none when any of them is something else. */
 function* filesFrom(json: Uint8Array, array: JsonRange): Steps<JsonMembers[]> {
   const files: JsonMembers[] = [];
-  const cursor = new ElementCursor(json, array);
-  for (let found = cursor.goOn(); found !== "end"; found = cursor.goOn()) {
-    if (found === "element") {
-      const members = yield* membersByName(json, cursor);
-      if (!isFile(json, members)) return [];
-      files.push(members);
+  for (const element of elementsInSteps(json, array)) {
+    if (element === undefined) {
+      yield;
+      continue;
     }
-    if (found === "pause" || cursor.isLong) yield;
+    const members = yield* membersByName(json, element);
+    if (!isFile(json, members)) return [];
+    files.push(members);
   }
   return files;
 }

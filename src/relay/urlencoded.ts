@@ -1,7 +1,7 @@
 import { type Chunks, createChunks } from "../chunks.js";
 import type { JsonRange } from "../json/json-scan.js";
 import { type JsonMember, kindAt } from "../json/json-slice.js";
-import { ElementCursor, membersInSteps } from "../json/members-in-steps.js";
+import { elementsInSteps, membersInSteps } from "../json/members-in-steps.js";
 import { textSlices } from "../json/text-slices.js";
 import { joinedInSteps, SLICE_BYTES } from "../slices.js";
 import type { Steps } from "../turns.js";
@@ -40,24 +40,23 @@ function* writeArray(form: FormWriter, json: Uint8Array, member: JsonMember): St
     yield* writeLong(form, json, member);
     return;
   }
-  const cursor = new ElementCursor(json, member);
   let separator = "";
-  for (let found = cursor.goOn(); found !== "end"; found = cursor.goOn()) {
-    if (found === "element") {
-      form.add(separator);
-      if (isLong(cursor)) yield* writeLong(form, json, cursor);
-      else form.add(textFromValue(json, cursor));
-      separator = ",";
+  for (const element of elementsInSteps(json, member)) {
+    if (element === undefined) {
+      yield;
+      continue;
     }
-    if (found === "pause" || cursor.isLong) yield;
+    form.add(separator);
+    if (isLong(element)) yield* writeLong(form, json, element);
+    else form.add(textFromValue(json, element));
+    separator = ",";
   }
 }
 
 function* hasScalarsOnly(json: Uint8Array, array: JsonRange): Steps<boolean> {
-  const cursor = new ElementCursor(json, array);
-  for (let found = cursor.goOn(); found !== "end"; found = cursor.goOn()) {
-    if (found === "element" && !isScalar(json, cursor)) return false;
-    if (found === "pause" || cursor.isLong) yield;
+  for (const element of elementsInSteps(json, array)) {
+    if (element === undefined) yield;
+    else if (!isScalar(json, element)) return false;
   }
   return true;
 }

@@ -1,17 +1,11 @@
 import type { Application, ApplicationStore } from "../applications/application.js";
 import type { Connection, ConnectionKey, ConnectionStore } from "../tokens/connection.js";
-import { createLookupCache, type LookupCacheOptions } from "./lookup-cache.js";
+import { createLookupCache, type LookupCache, type LookupCacheOptions } from "./lookup-cache.js";
 
 /** Applications whose look-up is kept for a moment. */
 export function cachedApplications(applications: ApplicationStore & LookupCacheOptions<Application>) {
   const cache = createLookupCache(applications);
-  const changed = async <T>(publicKey: string, change: () => Promise<T>): Promise<T> => {
-    try {
-      return await change();
-    } finally {
-      cache.forget(publicKey);
-    }
-  };
+  const changed = <T>(publicKey: string, change: () => Promise<T>) => forgetting(cache, publicKey, change);
   return {
     store: {
       ...applications,
@@ -29,13 +23,7 @@ export function cachedApplications(applications: ApplicationStore & LookupCacheO
 /** Connections whose look-up is kept for a moment. Only `lookup` may be late: renewals read `connections`. */
 export function cachedConnections(connections: ConnectionStore & LookupCacheOptions<Connection>) {
   const cache = createLookupCache(connections);
-  const changed = async <T>(key: ConnectionKey, change: () => Promise<T>): Promise<T> => {
-    try {
-      return await change();
-    } finally {
-      cache.forget(textOf(key));
-    }
-  };
+  const changed = <T>(key: ConnectionKey, change: () => Promise<T>) => forgetting(cache, textOf(key), change);
   return {
     store: {
       ...connections,
@@ -51,6 +39,19 @@ export function cachedConnections(connections: ConnectionStore & LookupCacheOpti
     lookup: { find: (key: ConnectionKey) => cache.find(textOf(key), () => connections.find(key)) },
     close: cache.close,
   };
+}
+
+/** Whatever becomes of a change, what was read before it is not given out after it. */
+async function forgetting<T>(
+  cache: Pick<LookupCache<unknown>, "forget">,
+  key: string,
+  change: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await change();
+  } finally {
+    cache.forget(key);
+  }
 }
 
 /** Lengths tell the parts apart, whatever characters an id has. */

@@ -5,7 +5,7 @@ import { base64FromJson } from "../../src/json/base64-from-json.js";
 import { slicePath } from "../../src/json/json-path.js";
 import { createJsonText, valueEnd } from "../../src/json/json-scan.js";
 import { sliceElements, sliceMembers, textAt } from "../../src/json/json-slice.js";
-import { ElementCursor, membersInSteps } from "../../src/json/members-in-steps.js";
+import { elementsInSteps, membersInSteps } from "../../src/json/members-in-steps.js";
 import { pathInSteps } from "../../src/json/path-in-steps.js";
 import { textSlices } from "../../src/json/text-slices.js";
 import { ValueScan } from "../../src/json/value-scan.js";
@@ -118,7 +118,7 @@ describe("ValueScan", () => {
   });
 });
 
-describe("membersInSteps() and ElementCursor", () => {
+describe("membersInSteps() and elementsInSteps()", () => {
   it("find what sliceMembers() and sliceElements() find", () => {
     fc.assert(
       fc.property(fc.json({ maxDepth: 4, stringUnit: "binary" }), fc.constantFrom("", " ", "\n\t"), (text, space) => {
@@ -173,10 +173,7 @@ describe("pathInSteps()", () => {
 });
 
 function elementsOf(bytes: Buffer) {
-  const cursor = new ElementCursor(bytes, whole(bytes));
   const elements: object[] = [];
-  for (let found = cursor.goOn(); found !== "end"; found = cursor.goOn()) {
-    if (found === "element") elements.push({ start: cursor.start, end: cursor.end });
-  }
+  for (const element of elementsInSteps(bytes, whole(bytes))) if (element !== undefined) elements.push({ ...element });
   return elements;
 }
