@@ -4,6 +4,11 @@ export class Tally {
   #calls = 0;
   #beganAt = Number.POSITIVE_INFINITY;
 
+  /** In the window so far. */
+  get calls(): number {
+    return this.#calls;
+  }
+
   begin(): void {
     this.#calls = 0;
     this.#beganAt = performance.now();
