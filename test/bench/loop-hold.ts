@@ -3,7 +3,7 @@ import type { LoadNotice, LoadOrder } from "./processes/load-order.js";
 import type { Stage } from "./stage.js";
 import type { Subject } from "./subject.js";
 
-/** The longest time in milliseconds for which the relay's event loop served nobody else while it did this work. */
+/** The longest time in milliseconds for which the subject's event loop served nobody else while it did this work. */
 export async function measureLoopHold({ load }: Stage, { child }: Subject, order: LoadOrder): Promise<number> {
   load.send(order);
   await nextMessage<LoadNotice>(load);

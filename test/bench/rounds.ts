@@ -5,7 +5,7 @@ import { orderFor } from "./order.js";
 import type { Point, SubjectName } from "./points.js";
 import type { Stage } from "./stage.js";
 import type { Subject } from "./subject.js";
-import type { Sample } from "./summary.js";
+import type { LoopHolds, Sample } from "./summary.js";
 
 /** What is measured: points, each with the subjects that were chosen. */
 export type Plan = ReadonlyArray<{ readonly point: Point; readonly subjects: readonly SubjectName[] }>;
@@ -52,17 +52,18 @@ async function warmUp(
   }
 }
 
+/** Whose event loops are watched: what a bare relay's does is what Node.js, undici and the machine do. */
+const WATCHED: readonly SubjectName[] = ["bare", "relay"];
+
 /** Afterwards, so that the clock which finds it out costs the other figures nothing. */
-export async function runLoopHolds(stage: Stage, plan: Plan, options: BenchOptions): Promise<Record<string, number>> {
-  const holds: Record<string, number> = {};
-  const subject = stage.subjects.get("relay");
+export async function runLoopHolds(stage: Stage, plan: Plan, options: BenchOptions): Promise<LoopHolds> {
+  const holds: Record<string, Record<string, number>> = {};
   for (const { point, subjects } of plan) {
-    if (subject === undefined || !subjects.includes("relay")) continue;
-    holds[point.name] = await measureLoopHold(
-      stage,
-      subject,
-      orderFor(point, subject, stage.providerPort, timesOf(options)),
-    );
+    for (const name of WATCHED.filter((watched) => subjects.includes(watched))) {
+      const subject = stage.subjects.get(name) as Subject;
+      const order = orderFor(point, subject, stage.providerPort, timesOf(options));
+      holds[point.name] = { ...holds[point.name], [name]: await measureLoopHold(stage, subject, order) };
+    }
   }
   return holds;
 }

@@ -57,7 +57,7 @@ export function startSubject(name: SubjectName, providerPort: number): Promise<S
 async function startComparison(name: SubjectName, providerPort: number): Promise<Subject> {
   const child = startPinned({
     core: "measured",
-    args: [scriptOf(SCRIPTS[name] ?? name)],
+    args: [...preload("loop-hold"), scriptOf(SCRIPTS[name] ?? name)],
     env: { PROVIDER: `http://127.0.0.1:${providerPort}` },
   });
   const { port } = await nextMessage<{ port: number }>(child);

@@ -37,9 +37,11 @@ export interface Summary {
   readonly rounds: number;
   readonly seconds: number;
   readonly rows: readonly SummaryRow[];
-  /** Longest hold of the relay's event loop in milliseconds, by point. */
-  readonly loopHoldMs: Readonly<Record<string, number>>;
+  readonly loopHoldMs: LoopHolds;
 }
+
+/** Longest hold of an event loop in milliseconds, by point and subject. */
+export type LoopHolds = Readonly<Record<string, Readonly<Record<string, number>>>>;
 
 /** The machine as far as figures depend on it. */
 export function machine(): Summary["machine"] {

@@ -23,7 +23,12 @@ export function tableFrom(summary: Summary): string {
   const lines = cells.map((row) =>
     row.map((cell, at) => (at < 2 ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0))).join("  "),
   );
-  const holds = Object.entries(summary.loopHoldMs).map(([point, ms]) => `  ${point}: ${ms.toFixed(1)} ms`);
-  const hold = holds.length === 0 ? "" : `\nlongest hold of the relay's event loop\n${holds.join("\n")}\n`;
+  const holds = Object.entries(summary.loopHoldMs).map(
+    ([point, bySubject]) =>
+      `  ${point}: ${Object.entries(bySubject)
+        .map(([subject, ms]) => `${subject} ${ms.toFixed(1)} ms`)
+        .join(", ")}`,
+  );
+  const hold = holds.length === 0 ? "" : `\nlongest hold of the event loop\n${holds.join("\n")}\n`;
   return `${lines.join("\n")}\n${hold}`;
 }

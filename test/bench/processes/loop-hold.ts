@@ -1,4 +1,4 @@
-// Loaded into the relay with `--import`. It does nothing until it is asked, so that it costs the other points nothing.
+// Loaded into a subject with `--import`. It does nothing until it is asked, so that it costs the other points nothing.
 
 const INTERVAL_MS = 1;
 
@@ -23,5 +23,5 @@ process.on("message", (message) => {
     process.send?.({ holdMs: mostUs / 1000 });
   }
 });
-// A relay ends when it has stopped, also while it could still be asked.
+// A subject ends when it has stopped, also while it could still be asked.
 process.channel?.unref();
