@@ -9,7 +9,7 @@ import type { ConnectionJson } from "../../gen/relay/admin/v1/connection_pb.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { moment } from "./moments.js";
 import { stateMark } from "./state-mark.js";
-import { visibleText } from "./visible-text.js";
+import { visibleLines, visibleText } from "./visible-text.js";
 
 /**
  * What would become of a call, step by step, and the request as it would be written.
@@ -69,16 +69,12 @@ function refusalView({ errorType = "", statusCode = 0, message = "", advice = ""
 function requestView({ method = "", url = "", headers = [], bodyBytes = 0, bodyStart = "" }: ExplainedRequestJson) {
   const lines = [`${method} ${url}`, ...headers.map(({ name = "", value = "" }) => `${name}: ${value}`)];
   const start = textFromBase64(bodyStart);
-  const body = bodyBytes === 0 ? "" : `\n\n${start === undefined ? "(binary)" : visibleBody(start)}`;
+  const body = bodyBytes === 0 ? "" : `\n\n${start === undefined ? "(binary)" : visibleLines(start)}`;
   return html`<pre tabindex="0" role="region" aria-label="Request to the provider">${lines.map(visibleText).join("\n")}${body}</pre>
     <p class="hint">
       ${bodyBytes === 0 ? "No body." : `${bodyBytes} bytes of body.`} Tokens are shown as <code>***</code>; the page never
       has them.
     </p>`;
-}
-
-function visibleBody(text: string): string {
-  return text.split("\n").map(visibleText).join("\n");
 }
 
 /** Undefined for what is no UTF-8; what is cut in the middle of a character is. */

@@ -1,5 +1,6 @@
 import type { CallRecordJson } from "../../gen/relay/admin/v1/call_record_pb.js";
 import { outcomeOf, targetOf } from "./call-cells.js";
+import { captureView } from "./capture-view.js";
 import { msText } from "./figures.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { liveCallFrom } from "./live-call.js";
@@ -24,8 +25,15 @@ export function recordView(record: CallRecordJson): TemplateResult {
       ${step("Sent to the provider", bytesText(record.requestBytes))}
       ${step("Handed to the caller", bytesText(record.responseBytes))}
     </dl>
-    ${record.captured === true ? html`<p>Headers and bodies were captured: <code>relay calls show ${callId}</code> prints them.</p>` : nothing}
+    ${captureOf(record)}
   </section>`;
+}
+
+/** A capture ends before its record, and is for operators alone. */
+function captureOf({ captured = false, capture }: CallRecordJson): TemplateResult | typeof nothing {
+  if (capture !== undefined) return captureView(capture);
+  if (!captured) return nothing;
+  return html`<p>Headers and bodies were captured. They are kept for a day, and shown to tokens with the role operator.</p>`;
 }
 
 /** What a call came not so far as to wait for is left out. */

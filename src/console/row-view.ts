@@ -1,7 +1,7 @@
 import type { ResultRowJson } from "../../gen/relay/v1/relay_pb.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { stateMark } from "./state-mark.js";
-import { visibleText } from "./visible-text.js";
+import { visibleLines, visibleText } from "./visible-text.js";
 
 /** More of an answer is laid out by no browser in a moment, and read by nobody. In characters. */
 const MAX_SHOWN = 50_000;
@@ -23,7 +23,7 @@ export function rowView(row: ResultRowJson): TemplateResult {
 function dataView({ data, dataEncoding = "" }: ResultRowJson): TemplateResult | typeof nothing {
   if (data === undefined) return nothing;
   const text = typeof data === "string" ? data : JSON.stringify(data, undefined, 2);
-  const shown = text.slice(0, MAX_SHOWN).split("\n").map(visibleText).join("\n");
+  const shown = visibleLines(text.slice(0, MAX_SHOWN));
   return html`<pre tabindex="0" role="region" aria-label="Answer of the provider">${shown}</pre>
     ${dataEncoding === "" ? nothing : html`<p class="hint">As ${visibleText(dataEncoding)}.</p>`}
     ${text.length > MAX_SHOWN ? html`<p class="hint">The first ${MAX_SHOWN} of ${text.length} characters.</p>` : nothing}`;

@@ -5,3 +5,8 @@
 export function visibleText(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }
+
+/** The same of a text of several lines, which stay lines. */
+export function visibleLines(text: string): string {
+  return text.split(/\r?\n/).map(visibleText).join("\n");
+}

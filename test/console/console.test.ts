@@ -303,6 +303,31 @@ describe("live calls in the console", NEEDS_CHROMIUM, () => {
     await page.getByRole("region", { name: "Record" }).getByText("409 API_ERROR").waitFor();
   });
 
+  it("show what was captured of them, to operators alone", async () => {
+    const application = await world.harness.createApplication({ captureUntil: Date.now() + 60_000 });
+    const token = await world.harness.connect(application, "ada");
+    const url = `${world.harness.sandbox.origin}/echo`;
+    const call = { url, method: "POST", headers: { "x-key-name": "seen" }, payload: { marked: MARKUP, note: token } };
+    const { callId } = await world.call("", { publicKey: application.publicKey, call });
+    const page = await world.openView("Live calls");
+    const open = (of: Page) => of.evaluate(`location.hash = "#/call?callId=${callId}"`);
+    await open(page);
+    const capture = page.getByRole("region", { name: "Capture" });
+    await capture.getByText("What was sent").waitFor();
+    const sent = await capture.getByRole("region", { name: "Request to the provider" }).textContent();
+    const body = JSON.stringify({ marked: MARKUP, note: "[redacted]" });
+    for (const told of [`POST ${url}`, "x-key-name: seen", "authorization: [masked]", body]) {
+      expect(sent).toContain(told);
+    }
+    expect(await capture.getByRole("region", { name: "Answer of the provider" }).textContent()).toContain("[redacted]");
+    expect(await page.evaluate("globalThis.ran")).toBeUndefined();
+    expect(await page.content()).not.toContain(token);
+    const other = await world.openView("Live calls", { token: ADMIN_TOKENS.readOnly });
+    await open(other);
+    await other.getByText("shown to tokens with the role operator").waitFor();
+    expect(await other.getByRole("region", { name: "Capture" }).count()).toBe(0);
+  });
+
   it("come again after the relay's stream has ended", async () => {
     const page = await world.open();
     let streams = 0;

@@ -75,6 +75,7 @@ export interface Harness {
     callsPerMinute?: number;
     connectionCallsPerMinute?: number;
     state?: "ACTIVE" | "DISABLED";
+    captureUntil?: number;
   }): Promise<TestApplication>;
   /** Connects a user with an access token that the sandbox takes; returns the token. */
   connect(application: TestApplication, userId: string, options?: ConnectOptions): Promise<string>;
@@ -251,7 +252,7 @@ export async function createApplication(
     callsPerMinute: options.callsPerMinute ?? 0,
     connectionCallsPerMinute: options.connectionCallsPerMinute ?? 0,
     state: options.state ?? "ACTIVE",
-    captureUntil: 0,
+    captureUntil: options.captureUntil ?? 0,
     createdAt: Date.now(),
     updatedAt: Date.now(),
   });
