@@ -1,11 +1,13 @@
-import type { DescEnum, DescMessage, DescMethod } from "@bufbuild/protobuf";
+import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
 import { mayCall } from "../../src/admin/roles.js";
 import { ADMIN_SERVICES } from "../../src/admin/rpc-handler.js";
 import { descriptionOf, summaryOf } from "./comment.js";
-import { type Schema, schemaFromEnum, schemaFromMessage, WELL_KNOWN } from "./schema.js";
+import { type Naming, type Refer, referrerInto, type Schema, schemaFromMessage } from "./schema.js";
 
 /** Messages that methods take; others stand in answers, too. */
 const INPUTS = new Set(ADMIN_SERVICES.flatMap(({ methods }) => methods.map(({ input }) => input.typeName)));
+
+const NAMING: Naming = { nameOf: ({ typeName }) => typeName.replace(/^relay\.(?:admin\.)?v1\./, ""), messageSchema };
 
 /** The answer to a request without a good token. */
 export const UNAUTHENTICATED = {
@@ -42,7 +44,7 @@ export function pathOf({ parent, name }: DescMethod): string {
 
 /** One method over Connect with JSON; the messages that it needs are added to `schemas`. */
 export function operationOf(method: DescMethod, schemas: Map<string, Schema>): object {
-  const refer = referrerInto(schemas);
+  const refer = referrerInto(schemas, NAMING);
   const description = descriptionOf(method);
   const role = mayCall("read-only", method) ? "Any admin token may call it." : "For tokens with the role operator.";
   const [input, output] = [refer(method.input), refer(method.output)];
@@ -76,23 +78,8 @@ function json(schema: Schema): object {
   return { "application/json": { schema } };
 }
 
-/** References to messages and enums; each is added to `schemas` when it is first referred to. */
-function referrerInto(schemas: Map<string, Schema>): (desc: DescMessage | DescEnum) => Schema {
-  const refer = (desc: DescMessage | DescEnum): Schema => {
-    const known = WELL_KNOWN.get(desc.typeName);
-    if (known !== undefined) return known;
-    const name = desc.typeName.replace(/^relay\.(?:admin\.)?v1\./, "");
-    if (!schemas.has(name)) {
-      schemas.set(name, {});
-      schemas.set(name, desc.kind === "enum" ? schemaFromEnum(desc) : messageSchema(desc, refer));
-    }
-    return { $ref: `#/components/schemas/${name}` };
-  };
-  return refer;
-}
-
 /** What is empty is left out by either side; a request says nothing that is unknown. */
-function messageSchema(message: DescMessage, refer: (desc: DescMessage | DescEnum) => Schema): Schema {
+function messageSchema(message: DescMessage, refer: Refer): Schema {
   const { required: _always, ...schema } = schemaFromMessage(message, refer);
   if (!INPUTS.has(message.typeName)) return schema;
   const required = message.fields.filter((field) => /\bRequired\.$/.test(descriptionOf(field)));

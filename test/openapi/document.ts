@@ -1,4 +1,4 @@
-import { type DescEnum, type DescMessage, type DescService, type FileRegistry, hasOption } from "@bufbuild/protobuf";
+import { type DescMessage, type DescService, type FileRegistry, hasOption } from "@bufbuild/protobuf";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import manifest from "../../package.json" with { type: "json" };
 import { SETTINGS } from "../../src/setting-list.js";
@@ -8,7 +8,7 @@ import { isRequired, operationFromMethod } from "./operation.js";
 import { PAGES_TAG, pagePaths } from "./pages.js";
 import { REQUEST_ID, withRequestIds } from "./request-ids.js";
 import { envelopeSchemas } from "./rows.js";
-import { type Schema, schemaFromEnum, schemaFromField, schemaFromMessage } from "./schema.js";
+import { type Refer, referrerInto, type Schema, schemaFromField, schemaFromMessage } from "./schema.js";
 
 const INFO = `Performs API calls at third-party OAuth providers on behalf of an application's users, with tokens that callers never see.
 
@@ -74,7 +74,7 @@ export function createDocument(schema: FileRegistry): object {
 
 /** The routes of every annotated method; the messages that they need are added to `schemas`. */
 function pathsOf(service: DescService, schemas: Map<string, Schema>): Record<string, Record<string, unknown>> {
-  const refer = referrerInto(schemas);
+  const refer = referrerInto(schemas, { nameOf: ({ name }) => name, messageSchema });
   const paths: Record<string, Record<string, unknown>> = {};
   for (const method of service.methods.filter((each) => hasOption(each, http))) {
     const details = DETAILS[method.name];
@@ -88,20 +88,8 @@ function pathsOf(service: DescService, schemas: Map<string, Schema>): Record<str
   return paths;
 }
 
-/** References to messages and enums; each is added to `schemas` when it is first referred to. */
-function referrerInto(schemas: Map<string, Schema>): (desc: DescMessage | DescEnum) => Schema {
-  const refer = (desc: DescMessage | DescEnum): Schema => {
-    if (!schemas.has(desc.name)) {
-      schemas.set(desc.name, {});
-      schemas.set(desc.name, desc.kind === "enum" ? schemaFromEnum(desc) : messageSchema(desc, refer));
-    }
-    return { $ref: `#/components/schemas/${desc.name}` };
-  };
-  return refer;
-}
-
 /** A request leaves out what it does not say, and may say nothing that is unknown. */
-function messageSchema(message: DescMessage, refer: (desc: DescMessage | DescEnum) => Schema): Schema {
+function messageSchema(message: DescMessage, refer: Refer): Schema {
   const schema = schemaFromMessage(message, refer);
   const isCall = message.name === "CallDescription";
   if (!isCall && !message.name.endsWith("Request")) return schema;

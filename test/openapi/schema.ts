@@ -8,7 +8,7 @@ export type Schema = Readonly<Record<string, unknown>>;
 const INTEGERS: ReadonlySet<ScalarType> = new Set([ScalarType.INT32, ScalarType.UINT32, ScalarType.SINT32]);
 
 /** Schemas of google.protobuf's own messages in ProtoJSON. */
-export const WELL_KNOWN: ReadonlyMap<string, Schema> = new Map([
+const WELL_KNOWN: ReadonlyMap<string, Schema> = new Map([
   ["google.protobuf.Struct", { type: "object" }],
   ["google.protobuf.Value", {}],
   ["google.protobuf.Timestamp", { type: "string", format: "date-time" }],
@@ -20,11 +20,36 @@ export const WELL_KNOWN: ReadonlyMap<string, Schema> = new Map([
   ["google.protobuf.Empty", { type: "object", maxProperties: 0 }],
 ]);
 
+/** Answers with a reference to the schema of a message or an enum. */
+export type Refer = (desc: DescMessage | DescEnum) => Schema;
+
+/** How a document has the messages and enums that it refers to. */
+export interface Naming {
+  nameOf(desc: DescMessage | DescEnum): string;
+  messageSchema(message: DescMessage, refer: Refer): Schema;
+}
+
+/** References to components; each is added to `schemas` when it is first referred to. */
+export function referrerInto(schemas: Map<string, Schema>, { nameOf, messageSchema }: Naming): Refer {
+  const refer: Refer = (desc) => {
+    const known = WELL_KNOWN.get(desc.typeName);
+    if (known !== undefined) return known;
+    const name = nameOf(desc);
+    if (!schemas.has(name)) {
+      // Before its own schema is made, which may refer to itself.
+      schemas.set(name, {});
+      schemas.set(name, desc.kind === "enum" ? schemaFromEnum(desc) : messageSchema(desc, refer));
+    }
+    return { $ref: `#/components/schemas/${name}` };
+  };
+  return refer;
+}
+
 /**
  * The schema of a message in ProtoJSON, as the routes write it: fields without presence are always there. Messages that
  * it refers to are given to `refer`, which answers with a reference.
  */
-export function schemaFromMessage(message: DescMessage, refer: (message: DescMessage | DescEnum) => Schema): Schema {
+export function schemaFromMessage(message: DescMessage, refer: Refer): Schema {
   const properties = message.fields.map((field) => [field.jsonName, schemaFromField(field, refer)] as const);
   const required = message.fields.filter(isAlwaysWritten).map((field) => field.jsonName);
   return {
@@ -36,7 +61,7 @@ export function schemaFromMessage(message: DescMessage, refer: (message: DescMes
 }
 
 /** The schema of one field with its comment. */
-export function schemaFromField(field: DescField, refer: (desc: DescMessage | DescEnum) => Schema): Schema {
+export function schemaFromField(field: DescField, refer: Refer): Schema {
   return { description: descriptionOf(field), ...typeOf(field, refer) };
 }
 
@@ -47,14 +72,14 @@ export function schemaFromEnum(desc: DescEnum): Schema {
   return { type: "string", description, enum: desc.values.map(({ name }) => name) };
 }
 
-function typeOf(field: DescField, refer: (desc: DescMessage | DescEnum) => Schema): Schema {
+function typeOf(field: DescField, refer: Refer): Schema {
   switch (field.fieldKind) {
     case "scalar":
       return scalarSchema(field.scalar);
     case "enum":
       return refer(field.enum);
     case "message":
-      return WELL_KNOWN.get(field.message.typeName) ?? refer(field.message);
+      return messageReference(field.message, refer);
     case "list":
       return { type: "array", items: elementSchema(field, refer) };
     case "map":
@@ -62,12 +87,13 @@ function typeOf(field: DescField, refer: (desc: DescMessage | DescEnum) => Schem
   }
 }
 
-function elementSchema(
-  field: DescField & { fieldKind: "list" | "map" },
-  refer: (desc: DescMessage | DescEnum) => Schema,
-): Schema {
-  if (field.message !== undefined) return WELL_KNOWN.get(field.message.typeName) ?? refer(field.message);
+function elementSchema(field: DescField & { fieldKind: "list" | "map" }, refer: Refer): Schema {
+  if (field.message !== undefined) return messageReference(field.message, refer);
   return field.enum !== undefined ? refer(field.enum) : scalarSchema(field.scalar ?? ScalarType.STRING);
+}
+
+function messageReference(message: DescMessage, refer: Refer): Schema {
+  return WELL_KNOWN.get(message.typeName) ?? refer(message);
 }
 
 function scalarSchema(scalar: ScalarType): Schema {
