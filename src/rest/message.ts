@@ -1,6 +1,7 @@
 import { create, type DescMessage, fromJsonString, type MessageShape } from "@bufbuild/protobuf";
 import { reflect } from "@bufbuild/protobuf/reflect";
 import { formatError } from "../errors.js";
+import { messageFaultFrom } from "../json/message-fault.js";
 import type { HttpRequest, HttpResponse } from "../listener/exchange.js";
 import { watchCaller } from "../listener/response-signal.js";
 import { type Budget, overloaded } from "../relay/budget.js";
@@ -51,12 +52,13 @@ function decoded(raw: string): string {
   }
 }
 
-/** The parser's own words quote the text. */
 function messageFromBody<Input extends DescMessage>(schema: Input, body: Buffer): MessageShape<Input> {
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(body);
     return fromJsonString(schema, text, { ignoreUnknownFields: false });
-  } catch {
-    throw formatError(`The body must be a JSON object of the fields of relay.v1.${schema.name}.`);
+  } catch (error) {
+    // What else goes wrong is that it is no UTF-8.
+    const { fault } = messageFaultFrom((error as Error).message) ?? { fault: "it is not one JSON object" };
+    throw formatError(`The body must be a JSON object of the fields of relay.v1.${schema.name}; ${fault}.`);
   }
 }

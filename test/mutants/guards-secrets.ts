@@ -290,7 +290,7 @@ export const SECRET_GUARDS: readonly Guard[] = [
   ),
   guard(
     "error text of the JSON parser, names alone",
-    "rpc/decode-fault.ts",
+    "json/message-fault.ts",
     ["([a-z]+(?:_[a-z]+|[A-Z][a-z]+)*)", "(.+)"],
     "admin/port",
     "regress/decode-error-quotation",

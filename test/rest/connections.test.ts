@@ -85,15 +85,18 @@ describe("POST /oauth/connect-links", () => {
     ["no JSON", "public_key=a"],
     ["a list", "[]"],
     ["null", "null"],
-    ["an unknown member", '{"user":"CANARY"}'],
-    ["a member of another type", '{"user_id":1}'],
-    ["the same member twice", '{"user_id":"CANARY","user_id":"b"}'],
+    ["an unknown member", '{"user":"CANARY"}', "it has the field user, which is not in the schema"],
+    ["an unknown member that may be a secret", '{"CANARY_1":"a"}', "it has a field that is not in the schema"],
+    ["a member of another type", '{"user_id":1}', "it has a value of the wrong type"],
+    ["the same member twice", '{"user_id":"CANARY","user_id":"b"}', "an object in it has the same key twice"],
     ["half a surrogate pair", '{"user_id":"CANARY\\ud800"}'],
     ["bytes that are no UTF-8", Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d])],
     ["deep nesting", "[".repeat(10_000)],
-  ])("refuses %s, and quotes none of it", async (_, body) => {
+  ])("refuses %s, and quotes none of it", async (_, body, fault = "it ") => {
     const { status, text } = await post(body);
-    expect([status, JSON.parse(text).rows[0].errorType]).toEqual([400, "CALL_FORMAT_ERROR"]);
+    const [row] = JSON.parse(text).rows;
+    expect([status, row.errorType]).toEqual([400, "CALL_FORMAT_ERROR"]);
+    expect(row.inernalError).toContain(`of the fields of relay.v1.CreateConnectLinkRequest; ${fault}`);
     expect(text).not.toContain("CANARY");
   });
 
