@@ -1,4 +1,5 @@
-import { RelayService } from "../../gen/relay/v1/relay_pb.js";
+import { type CallRequest, RelayService } from "../../gen/relay/v1/relay_pb.js";
+import { RelayError } from "../errors.js";
 import type { HttpRequest, HttpResponse } from "../listener/exchange.js";
 import { identityOf } from "../listener/identity.js";
 import { type ResponseSignal, watchCaller } from "../listener/response-signal.js";
@@ -7,7 +8,7 @@ import type { Budget, Reservation } from "../relay/budget.js";
 import type { RpcHandler } from "../rpc/adapter.js";
 import type { CallContext } from "../rpc/call-context.js";
 import { requestFromLargeJson } from "../rpc/large-json.js";
-import { performCall, type RelayServiceOptions } from "../rpc/relay-service.js";
+import { originOf, performCall, type RelayServiceOptions } from "../rpc/relay-service.js";
 import { decideRowData } from "../rpc/row-data.js";
 import { LARGE_BYTES } from "../slices.js";
 import { type Turns, unlessGone } from "../turns.js";
@@ -42,9 +43,10 @@ const PATH = `/${RelayService.typeName}/${RelayService.method.call.name}`;
  * the decoding, the checks and the call itself shared with it (rpc/relay-service.ts).
  *
  * It judges a request by its head; what it does not know is connect-node's, and so is a body that turns out not to be
- * one plain message, with what was read of it so far. So every error of the protocols has one author. Two answers
- * differ: the lane never compresses, which no client may count on; and a call that ends with its caller's own timeout
- * says that the deadline passed instead of that its caller left.
+ * one plain message, with what was read of it so far. So every error of the protocols has one author. Three answers
+ * differ: the lane never compresses, which no client may count on; a call that ends with its caller's own timeout says
+ * that the deadline passed instead of that its caller left; and a large JSON that has more members than a call may have
+ * is refused as a call, whatever these members are.
  */
 export function createLane(options: LaneOptions): PathHandler {
   return (request, response, path) => {
@@ -79,15 +81,24 @@ async function answerCall(
     if (isLate) endTimeout(request, form);
     return options.otherwise(request, response, PATH, reading.bytes);
   }
-  const outcome = await performCall(options, message, contextFrom(options, request, form, timeoutMs, memory, signal));
+  const outcome = await outcomeOf(options, message, contextFrom(options, request, form, timeoutMs, memory, signal));
   const data = outcome.answer && decideRowData(outcome.answer.data);
   const long = largeValueOf(form, data);
   const value = long && (await options.turns.take(long, signal).catch(unlessGone(signal)));
   if (!signal.aborted) answerRow(response, form, { outcome, data, value });
 }
 
+/** A refusal is given, not thrown: it is answered like that of a call. */
 function largeRequest({ turns }: LaneOptions, { bytes }: Reading, signal: ResponseSignal) {
-  return turns.take(requestFromLargeJson(bytes), signal).catch(unlessGone(signal));
+  return turns.take(requestFromLargeJson(bytes), signal).catch((error: unknown) => {
+    return error instanceof RelayError ? error : unlessGone(signal)(error);
+  });
+}
+
+/** Of a call that was refused before it was read nothing is known. */
+function outcomeOf(options: LaneOptions, message: CallRequest | RelayError, context: CallContext) {
+  if (!(message instanceof RelayError)) return performCall(options, message, context);
+  return options.relay.refuse(originOf({ providerName: "" }, context), message);
 }
 
 function contextFrom(

@@ -41,7 +41,10 @@ export function performCall(
 }
 
 /** What is known of a call before it is looked at. Throws when it came after its own deadline. */
-export function originOf({ providerName }: CallRequest, { identity, surface, timeoutMs }: CallContext): CallOrigin {
+export function originOf(
+  { providerName }: Pick<CallRequest, "providerName">,
+  { identity, surface, timeoutMs }: CallContext,
+): CallOrigin {
   if (timeoutMs !== undefined && timeoutMs <= 0)
     throw new ConnectError("the deadline has passed", Code.DeadlineExceeded);
   const { callId, requestId, traceContext } = identity;

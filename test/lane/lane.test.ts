@@ -87,6 +87,16 @@ describe("the lane", () => {
     expect(answers.match(/"pincStatus":"success"/g)).toHaveLength(3);
   });
 
+  it("refuses a large JSON of more members than any call may have, and holds nothing of it then", async () => {
+    const body = `{"call":{"url":"https://x/","body":"QUFB",${'"":0,'.repeat(60_000)}"":0}}`;
+    for (let at = 0; at < 5; at++) {
+      const { body: text } = await http1Request(post("application/json", body))(two.withLane);
+      const { rows } = fromJsonString(CallResponseSchema, text);
+      expect(rows[0]).toMatchObject({ pincStatus: "error", errorType: "CALL_FORMAT_ERROR", statusCode: 400 });
+      expect(rows[0]?.inernalError).toBe("The message has more than 30000 keys.");
+    }
+  });
+
   it("leaves a message that the memory has no room for to connect-node, which refuses it", async () => {
     const large = Buffer.concat([binary("/me"), Buffer.from([0x7a, 0x80, 0x80, 0x80, 0x01]), Buffer.alloc(2 ** 21)]);
     for (const headers of [{ "content-type": "application/proto" }, { "content-type": "application/grpc" }]) {

@@ -74,4 +74,16 @@ export const LARGE_GUARDS: readonly Guard[] = [
     ["(yield* isJsonInSteps(text)) ? yield* bodyOf(text) : undefined", "yield* bodyOf(text)"],
     "rpc/large-json",
   ),
+  guard(
+    "large typed JSON: lists of millions of members",
+    "rpc/large-json.ts",
+    ["createJsonValidator(LIMITS)", "createJsonValidator()"],
+    "rpc/large-json",
+  ),
+  guard(
+    "large typed JSON: data URLs",
+    "rpc/large-json.ts",
+    ["base64FromJson(text, body, false)", "base64FromJson(text, body)"],
+    "rpc/large-json",
+  ),
 ];

@@ -5,6 +5,7 @@ import { atOnce } from "../../src/turns.js";
 
 const LONG = Buffer.from(Uint8Array.from({ length: 300_001 }, (_, at) => (at * 167) & 0xff));
 const BASE64 = LONG.toString("base64");
+const MANY_MEMBERS = Array.from({ length: 30_000 }, (_, at) => `"h${at}":""`).join();
 const request = (call: string, before = "") =>
   Buffer.from(`{${before}"providerName":"p", "call" : {"url":"https://x/","method":"POST"${call}},"userId":"ü"}`);
 
@@ -29,6 +30,8 @@ describe("requestFromLargeJson()", () => {
     ["two bodies", request(`,"body":"${BASE64}","body":"YQ=="`)],
     ["two calls", request(`,"body":"${BASE64}"`, '"call":{},')],
     ["no base64", request(',"body":"!"')],
+    ["a data URL", request(`,"body":"data:text/plain;base64,${BASE64}"`)],
+    ["an escaped data URL", request(`,"body":"\\u0064ata:;base64,${BASE64}"`)],
     ["no JSON", request(`,"body":"${BASE64}",`)],
     ["no JSON within the body", request(`,"body":"\\q${BASE64}"`)],
     ["no UTF-8", Buffer.concat([Buffer.from([0xff]), request(`,"body":"${BASE64}"`)])],
@@ -37,5 +40,12 @@ describe("requestFromLargeJson()", () => {
     ["no object", Buffer.from("[]")],
   ])("leaves it to protobuf-es: %s", (_what, text) => {
     expect(atOnce(requestFromLargeJson(text))).toBeUndefined();
+  });
+
+  it.each([
+    ["with more members than a call may have", request(`,"body":"${BASE64}","headers":{${MANY_MEMBERS}}`)],
+    ["with as many of one name", request(`,"headers":{${'"":"",'.repeat(30_000)}"":""}`)],
+  ])("refuses what protobuf-es would take long for: %s", (_what, text) => {
+    expect(() => atOnce(requestFromLargeJson(text))).toThrow("The message has more than 30000 keys.");
   });
 });
