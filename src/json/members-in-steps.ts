@@ -7,6 +7,8 @@ import { endInSteps, ValueScan } from "./value-scan.js";
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const CLOSING_BRACKET = 0x5d;
+/** Between two pauses: of short ones, what is done with each takes longer than reading it. */
+const MAX_ELEMENTS = 2048;
 
 /** What `sliceMembers()` gives, in steps. */
 export function* membersInSteps(bytes: Uint8Array, start = 0, end: number = bytes.length): Steps<JsonMember[]> {
@@ -46,6 +48,7 @@ export function* elementsInSteps(
   const scan = new ValueScan(text);
   const element = { start: 0, end: array.start };
   let pausedAt = array.start;
+  let untilPause = MAX_ELEMENTS;
   let at = spaceEnd(text, spaceEnd(text, array.start) + 1);
   while (at < array.end && bytes[at] !== CLOSING_BRACKET) {
     scan.begin(at);
@@ -53,8 +56,10 @@ export function* elementsInSteps(
     element.start = at;
     element.end = scan.at;
     yield element;
-    if (element.end - pausedAt >= SLICE_BYTES) {
+    untilPause--;
+    if (untilPause === 0 || element.end - pausedAt >= SLICE_BYTES) {
       pausedAt = element.end;
+      untilPause = MAX_ELEMENTS;
       yield;
     }
     at = spaceEnd(text, element.end);

@@ -8,7 +8,7 @@ import type { Provider, ProviderCatalog } from "../providers/provider.js";
 import type { Capturing } from "../records/capturing.js";
 import { LARGE_BYTES } from "../slices.js";
 import type { Connection, ConnectionStore } from "../tokens/connection.js";
-import { atOnce, type Steps, type Turns } from "../turns.js";
+import { atOnce, type Turns } from "../turns.js";
 import { overloaded } from "./budget.js";
 import type { Call } from "./call.js";
 import { type CheckedCall, checkCall } from "./checked-call.js";
@@ -51,8 +51,8 @@ export async function requireAllowedCall(
   requireAllowedCaller(options, application, call, trace);
   if (application.callsPerMinute > 0) await requireRate(options, application.id, application.callsPerMinute);
   const provider = requireProvider(options, call, trace);
-  const steps = checkCall(call.description, options.newBoundary);
-  const checked = isLarge(call) ? await checkedInTurns(options, steps, call) : atOnce(steps);
+  const steps = checkCall(call.description, { newBoundary: options.newBoundary, hold: (bytes) => hold(call, bytes) });
+  const checked = isLarge(call) ? await options.turns.take(steps, call.signal) : atOnce(steps);
   trace.checked = checked;
   const egress = requireEgress(call.description.url, provider, trace);
   const key = { applicationId: application.id, userId: call.userId, providerName: provider.name };
@@ -68,16 +68,9 @@ function isLarge({ description: { payload } }: Call): boolean {
   return payload !== undefined && payload.length > LARGE_BYTES;
 }
 
-/** A body that was written anew is held besides the payload. */
-async function checkedInTurns(
-  { turns }: AllowanceOptions,
-  steps: Steps<CheckedCall>,
-  call: Call,
-): Promise<CheckedCall> {
-  const checked = await turns.take(steps, call.signal);
-  const { body } = checked;
-  if (body !== undefined && body !== call.description.payload && !call.memory.reserve(body.length)) throw overloaded();
-  return checked;
+/** A body that is written anew is held besides the payload. */
+function hold({ memory }: Call, bytes: number): void {
+  if (!memory.reserve(bytes)) throw overloaded();
 }
 
 function beginCapture({ capturing }: AllowanceOptions, application: Application, call: Call, trace: CallTrace): void {

@@ -26,6 +26,8 @@ export interface BodyInput {
   readonly payloadTypeFile: boolean;
   /** Makes a multipart boundary: 1 to 70 letters and digits that nobody can guess. Called at most once. */
   readonly newBoundary: () => string;
+  /** Is told of the bytes that are written anew; what it throws when there is no room for them ends the work. */
+  readonly hold: (bytes: number) => void;
 }
 
 /** What is sent, as far as method and payload decide it. */
@@ -102,21 +104,27 @@ function contentWithoutPayload(input: BodyInput, method: Method): Content | unde
 }
 
 function* payloadContent(input: BodyInput, payload: Uint8Array, method: Method): Steps<Content> {
-  const { contentType } = input;
+  const { contentType, hold } = input;
   switch (method.format) {
     case "urlencoded":
       return {
-        body: yield* formFromJson(payload),
+        body: yield* formFromJson(payload, hold),
         contentType: isUrlencoded(contentType) ? contentType : URLENCODED,
         query: [],
       };
     case "form-data":
-      return { ...(yield* formDataFromJson(payload, input.newBoundary())), query: [] };
+      return held(hold, yield* formDataFromJson(payload, input.newBoundary()));
     case "related":
-      return { ...(yield* relatedFromJson(payload, input.newBoundary())), query: [] };
+      return held(hold, yield* relatedFromJson(payload, input.newBoundary()));
     default:
       return yield* jsonContent(input, payload, method);
   }
+}
+
+/** Told of at the end, since it is about as long as the payload. */
+function held(hold: BodyInput["hold"], { body, contentType }: Omit<Content, "query">): Content {
+  hold(body?.length ?? 0);
+  return { body, contentType, query: [] };
 }
 
 function exactContent({ payload, contentType }: BodyInput, body: Uint8Array, method: Method): Content {
@@ -141,9 +149,9 @@ function* jsonContent(input: BodyInput, payload: Uint8Array, { method }: Method)
   const { contentType } = input;
   const mayBeUpload = UPLOADS.has(method) && startsAsUpload(payload, contentType);
   if (input.payloadTypeFile || (mayBeUpload && (yield* isUpload(payload)))) {
-    return yield* fileContent(payload, contentType);
+    return held(input.hold, yield* fileContent(payload, contentType));
   }
-  if (isUrlencoded(contentType)) return { body: yield* formFromJson(payload), contentType, query: [] };
+  if (isUrlencoded(contentType)) return { body: yield* formFromJson(payload, input.hold), contentType, query: [] };
   return { body: payload, contentType: contentType ?? "application/json", query: [] };
 }
 
@@ -181,7 +189,7 @@ function* isFileShaped(payload: Uint8Array, value: JsonRange): Steps<boolean> {
 }
 
 /** One file as the whole body (compat C6). */
-function* fileContent(payload: Uint8Array, contentType: string | undefined): Steps<Content> {
+function* fileContent(payload: Uint8Array, contentType: string | undefined): Steps<Omit<Content, "query">> {
   const members = yield* membersByName(payload, { start: 0, end: payload.length });
   const files = members.get("files");
   if (files === undefined || members.size > 1) throw formatError(`payload.files must be the only member. ${AS_JSON}`);
@@ -195,7 +203,7 @@ function* fileContent(payload: Uint8Array, contentType: string | undefined): Ste
   }
   const { bytes, type } = yield* fileFromMembers(payload, file, "payload.files[0]");
   const body = yield* joinedInSteps(bytes);
-  return { body, contentType: type ?? contentType ?? "application/octet-stream", query: [] };
+  return { body, contentType: type ?? contentType ?? "application/octet-stream" };
 }
 
 /** Undefined for an array of any other length, and for what is none. */

@@ -1,7 +1,7 @@
 import { formatError } from "../errors.js";
 import { decideHeaders } from "../providers/headers.js";
 import type { Steps } from "../turns.js";
-import { bodyFromCall } from "./body.js";
+import { type BodyInput, bodyFromCall } from "./body.js";
 import type { CallDescription } from "./call.js";
 import { queryFromJson } from "./query.js";
 
@@ -27,7 +27,10 @@ export interface CheckedCall {
  *
  * Fails with CALL_FORMAT_ERROR that names the field.
  */
-export function* checkCall(description: CallDescription, newBoundary: () => string): Steps<CheckedCall> {
+export function* checkCall(
+  description: CallDescription,
+  { newBoundary, hold }: Pick<BodyInput, "newBoundary" | "hold">,
+): Steps<CheckedCall> {
   const decided = decideHeaders(description.headers);
   const contentType = decided.forwarded.find(([name]) => name.toLowerCase() === "content-type");
   const body = yield* bodyFromCall({
@@ -37,6 +40,7 @@ export function* checkCall(description: CallDescription, newBoundary: () => stri
     contentType: contentType?.[1],
     payloadTypeFile: decided.payloadType === "file",
     newBoundary,
+    hold,
   });
   const query =
     description.queryString === undefined ? [] : queryFromJson(short(description.queryString, "queryString"));

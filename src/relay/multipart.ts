@@ -5,8 +5,9 @@ import type { JsonRange } from "../json/json-scan.js";
 import { type JsonMember, kindAt, textAt } from "../json/json-slice.js";
 import { elementsInSteps, membersInSteps } from "../json/members-in-steps.js";
 import { textSlices } from "../json/text-slices.js";
-import { joinedInSteps } from "../slices.js";
+import { joinedInSteps, SLICE_BYTES } from "../slices.js";
 import type { Steps } from "../turns.js";
+import { fieldOf, requireShortName } from "./member-name.js";
 import { isJsonType, isTextType, parseMediaType } from "./text.js";
 
 /** A body and the content-type that goes with it. */
@@ -45,8 +46,14 @@ const MEDIA_TYPE = /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(?: ?;[\x20-\x7e]{0
  */
 export function* formDataFromJson(json: Uint8Array, boundary: string): Steps<MultipartBody> {
   const parts: Part[] = [];
+  let pausedAt = 0;
   for (const [index, member] of (yield* membersInSteps(json)).entries()) {
-    parts.push(...(yield* formParts(json, member, fieldOf(member.key, index))));
+    const field = fieldOf(member.key, index);
+    requireShortName(member.key, field);
+    parts.push(...(yield* formParts(json, member, field)));
+    if (member.end - pausedAt < SLICE_BYTES) continue;
+    pausedAt = member.end;
+    yield;
   }
   return { body: yield* joinParts(parts, boundary), contentType: `multipart/form-data; boundary=${boundary}` };
 }
@@ -86,7 +93,9 @@ export function* fileFromMembers(json: Uint8Array, members: JsonMembers, field: 
   const content = stringAt(json, members, "content", field);
   if (content === undefined) throw formatError(`${field}.content is missing.`);
   const bytes = yield* requireBase64(json, content, field);
-  return { bytes, type: mediaTypeOf(json, members, "type", field), name: stringOf(json, members, "name", field) };
+  const name = stringOf(json, members, "name", field);
+  if (name !== undefined) requireShortName(name, field);
+  return { bytes, type: mediaTypeOf(json, members, "type", field), name };
 }
 
 function* formParts(json: Uint8Array, member: JsonMember, field: string): Steps<Part[]> {
@@ -173,15 +182,19 @@ function isWrittenAsText(type: string): boolean {
   return !media.essence.startsWith("image/") && (isJsonType(media.essence) || isTextType(media));
 }
 
-function joinParts(parts: readonly Part[], boundary: string): Steps<Buffer> {
+function* joinParts(parts: readonly Part[], boundary: string): Steps<Buffer> {
   const body = createChunks();
+  let pausedAt = 0;
   for (const { head, content } of parts) {
     body.push(Buffer.from(`--${boundary}\r\n${head}\r\n\r\n`));
     for (const piece of content.pieces) body.push(piece);
     body.push(Buffer.from("\r\n"));
+    if (body.length - pausedAt < SLICE_BYTES) continue;
+    pausedAt = body.length;
+    yield;
   }
   body.push(Buffer.from(`--${boundary}--\r\n`));
-  return joinedInSteps(body);
+  return yield* joinedInSteps(body);
 }
 
 function* requireBase64(json: Uint8Array, string: JsonRange, field: string): Steps<Bytes> {
@@ -208,9 +221,4 @@ function mediaTypeOf(json: Uint8Array, members: JsonMembers, key: string, field:
   if (type === undefined || type === "") return undefined;
   if (!MEDIA_TYPE.test(type)) throw formatError(`${field}.${key} is not a media type such as image/png.`);
   return type;
-}
-
-/** A member's place in the call, safe to repeat to the caller: short and without control characters. */
-function fieldOf(key: string, index: number): string {
-  return /^[\w.$-]{1,64}$/.test(key) ? `payload.${key}` : `payload member ${index + 1}`;
 }

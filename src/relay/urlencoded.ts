@@ -5,6 +5,7 @@ import { elementsInSteps, membersInSteps } from "../json/members-in-steps.js";
 import { textSlices } from "../json/text-slices.js";
 import { joinedInSteps, SLICE_BYTES } from "../slices.js";
 import type { Steps } from "../turns.js";
+import { fieldOf, requireShortName } from "./member-name.js";
 import { isScalar, textFromValue } from "./query.js";
 import { parseMediaType } from "./text.js";
 
@@ -14,12 +15,17 @@ export const URLENCODED = "application/x-www-form-urlencoded";
 /**
  * The members of a JSON object as a urlencoded body, in the order written, by the rule of `queryFromJson()`: arrays of
  * scalars joined with commas, other arrays and objects as JSON text. A space is `+`, as in forms.
+ *
+ * Fails with CALL_FORMAT_ERROR for a name that is too long.
+ *
+ * @param hold is told of the bytes as they are written, three times as many as the JSON has at the most; what it throws
+ * ends the work.
  */
-export function* formFromJson(json: Uint8Array): Steps<Buffer> {
-  const form = new FormWriter();
+export function* formFromJson(json: Uint8Array, hold: (bytes: number) => void): Steps<Buffer> {
+  const form = new FormWriter(hold);
   let pausedAt = 0;
-  for (const member of yield* membersInSteps(json)) {
-    form.begin(member.key);
+  for (const [index, member] of (yield* membersInSteps(json)).entries()) {
+    form.begin(requireShortName(member.key, fieldOf(member.key, index)));
     if (kindAt(json, member.start) === "array") yield* writeArray(form, json, member);
     else if (isLong(member)) yield* writeLong(form, json, member);
     else form.add(textFromValue(json, member));
@@ -75,8 +81,13 @@ function* writeLong(form: FormWriter, json: Uint8Array, value: JsonRange): Steps
 /** Encodes text by text; none of them ends between the halves of a pair of surrogates. */
 class FormWriter {
   readonly #form: Chunks = createChunks();
+  readonly #hold: (bytes: number) => void;
   #encoded = "";
   #text = "";
+
+  constructor(hold: (bytes: number) => void) {
+    this.#hold = hold;
+  }
 
   begin(name: string): void {
     this.#encodeText();
@@ -95,7 +106,7 @@ class FormWriter {
 
   end(): Chunks {
     this.#encodeText();
-    this.#form.push(Buffer.from(this.#encoded, "latin1"));
+    this.#push();
     return this.#form;
   }
 
@@ -105,7 +116,11 @@ class FormWriter {
   }
 
   #flush(): void {
-    if (this.#encoded.length < MAX_WAITING) return;
+    if (this.#encoded.length >= MAX_WAITING) this.#push();
+  }
+
+  #push(): void {
+    this.#hold(this.#encoded.length);
     this.#form.push(Buffer.from(this.#encoded, "latin1"));
     this.#encoded = "";
   }

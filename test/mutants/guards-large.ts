@@ -42,11 +42,27 @@ export const LARGE_GUARDS: readonly Guard[] = [
   guard(
     "large requests: memory of what is written anew",
     ALLOWED,
-    [
-      "if (body !== undefined && body !== call.description.payload && !call.memory.reserve(body.length)) throw overloaded();",
-      "",
-    ],
+    ["if (!memory.reserve(bytes)) throw overloaded();", "memory.reserve(bytes);"],
     TESTS,
+  ),
+  guard(
+    "forms: memory while they are written",
+    "relay/urlencoded.ts",
+    ["    this.#hold(this.#encoded.length);\n", ""],
+    "relay/urlencoded",
+  ),
+  guard(
+    "names: so long that to encode them holds everybody up",
+    "relay/member-name.ts",
+    ["name.length <= MAX_LENGTH", "true"],
+    "relay/urlencoded",
+    "relay/multipart",
+  ),
+  guard(
+    "arrays: pauses among short elements",
+    "json/members-in-steps.ts",
+    ["untilPause === 0 || ", ""],
+    "relay/urlencoded",
   ),
   guard(
     "large requests: a caller that goes is no fault",

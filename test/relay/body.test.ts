@@ -278,6 +278,7 @@ function input(method: string, { payload, body, contentType, payloadTypeFile = f
     contentType,
     payloadTypeFile,
     newBoundary: () => `BOUNDARY${++boundaries}`,
+    hold: () => {},
   };
 }
 

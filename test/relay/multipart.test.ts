@@ -121,8 +121,16 @@ describe("formDataFromJson()", () => {
     ["payload.f.name", '{"f":{"content":"QQ==","name":["x"]}}'],
     ["payload.files[1].content", '{"files":[{"content":"QQ=="},{"content":"Q"}]}'],
     ["payload member 2", '{"a":1,"\\r\\nsecret":{"content":"Q"}}'],
+    ["payload member 2", `{"a":1,"${"x".repeat(16_385)}":1}`],
+    ["payload.f", `{"f":{"content":"QQ==","name":"${"x".repeat(16_385)}"}}`],
+    ["payload.f[1]", `{"f":[{"content":""},{"content":"","name":"${"x".repeat(16_385)}"}]}`],
   ])("refuses, and names %s", (field, json) => {
     expect(() => atOnce(formDataFromJson(Buffer.from(json), "B"))).toThrow(errorThatNames(field));
+  });
+
+  it("pauses among many members, also of nothing", () => {
+    const members = Array.from({ length: 200 }, (_, at) => `"${at}${"x".repeat(4000)}":null`);
+    expect([...formDataFromJson(Buffer.from(`{${members.join()}}`), "B")].length).toBeGreaterThan(3 * 10);
   });
 
   it.each([

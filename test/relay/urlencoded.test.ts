@@ -13,19 +13,51 @@ describe("formFromJson()", () => {
     ['{"9":1,"10":2,"9":3,"__proto__":4}', "9=1&10=2&9=3&__proto__=4"],
     ['{"a":"\\ud800"}', "a=%EF%BF%BD"],
   ])("of %s", (json, form) => {
-    expect(atOnce(formFromJson(Buffer.from(json))).toString("latin1")).toBe(form);
+    expect(atOnce(formFromJson(Buffer.from(json), () => {})).toString("latin1")).toBe(form);
   });
 
   it("is read back by a form parser", async () => {
     const texts = fc.dictionary(fc.string({ unit: "binary" }), fc.string({ unit: "binary" }));
     const run = fc.asyncProperty(texts, async (object) => {
-      const body = atOnce(formFromJson(Buffer.from(JSON.stringify(object))));
+      const body = atOnce(formFromJson(Buffer.from(JSON.stringify(object)), () => {}));
       const form = await new Response(body, {
         headers: { "content-type": "application/x-www-form-urlencoded" },
       }).formData();
       expect([...form]).toEqual(Object.entries(object));
     });
     await fc.assert(run, { seed: 20261127, numRuns: 200 });
+  });
+});
+
+describe("formFromJson() of much", () => {
+  const json = (value: unknown) => Buffer.from(JSON.stringify(value));
+
+  it("tells of its bytes as it writes them, and ends where there is no room for more", () => {
+    const long = json({ a: "☕".repeat(500_000), b: [1, 2] });
+    let held = 0;
+    const form = atOnce(formFromJson(long, (bytes) => (held += bytes)));
+    expect(held).toBe(form.length);
+    expect(held).toBeGreaterThan(4_000_000);
+    held = 0;
+    const hold = (bytes: number) => {
+      held += bytes;
+      if (held > 1_000_000) throw new Error("full");
+    };
+    expect(() => atOnce(formFromJson(long, hold))).toThrow("full");
+    expect(held).toBeLessThan(1_300_000);
+  });
+
+  it("refuses a name that takes long to encode, wherever it stands", () => {
+    const named = (length: number) => json({ a: 1, ["☕".repeat(length)]: 1 });
+    expect(() => atOnce(formFromJson(named(16_385), () => {}))).toThrow(
+      "payload member 2 has a name of more than 16384",
+    );
+    expect(atOnce(formFromJson(named(16_384), () => {})).length).toBe("a=1&=1".length + 9 * 16_384);
+  });
+
+  it("pauses among many short elements, which take longer to write than to read", () => {
+    const pauses = [...formFromJson(json({ a: Array(100_000).fill(1) }), () => {})].length;
+    expect(pauses).toBeGreaterThan(2 * 40);
   });
 });
 

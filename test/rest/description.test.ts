@@ -46,6 +46,7 @@ describe("descriptionFromBody()", () => {
     ["headers that are an array", call(',"headers":["a: b"]'), "headers"],
     ["a header that is an object", call(',"headers":{"a":{}}'), "headers"],
     ["a header that is null", call(',"headers":{"a":null}'), "headers"],
+    ["headers of many bytes", call(`,"headers":{"a":"${"☕".repeat(22_000)}"}`), "8 KiB"],
     ["a header twice", call(',"headers":{"a":"1","a":"2"}'), "headers"],
     ["a queryString that is a string", call(',"queryString":"a=b"'), "queryString"],
     ["a body that is no base64", call(',"body":"a b"'), "body"],
