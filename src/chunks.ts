@@ -12,6 +12,8 @@ export interface Bytes {
   readonly pieces: readonly Uint8Array[];
   /** All of them in one piece, of which it consists from then on; a single one is returned as it came, without a copy. */
   concat(): Buffer;
+  /** What `concat()` does with a piece that somebody else has made: these very bytes, joined. */
+  becomeOne(joined: Buffer): void;
 }
 
 /** The chunks of one body, in order, as far as they have come. */
@@ -67,11 +69,15 @@ class ChunkList implements Chunks {
   concat(): Buffer {
     if (this.#only === undefined) {
       const all = this.#all();
-      this.#only = all.length === 1 ? all[0] : Buffer.concat(all, this.length);
-      this.#blocks = undefined;
-      this.#loose = undefined;
+      this.becomeOne(bufferOf(all.length === 1 ? (all[0] as Uint8Array) : Buffer.concat(all, this.length)));
     }
     return bufferOf(this.#only as Uint8Array);
+  }
+
+  becomeOne(joined: Buffer): void {
+    this.#only = joined;
+    this.#blocks = undefined;
+    this.#loose = undefined;
   }
 
   #all(): Uint8Array[] {

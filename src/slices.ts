@@ -17,7 +17,10 @@ export function* slicesOf({ pieces }: Pick<Bytes, "pieces">): Generator<Buffer, 
   }
 }
 
-/** Bytes in one piece, in steps: copying ten mebibytes into memory that is new takes longer than a turn may. */
+/**
+ * Bytes in one piece, of which they consist from then on, in steps: copying ten mebibytes into memory that is new takes
+ * longer than a turn may. Whoever goes on holding them holds them once.
+ */
 export function* joinedInSteps(bytes: Bytes): Steps<Buffer> {
   if (bytes.length <= SLICE_BYTES || bytes.pieces.length === 1) return bytes.concat();
   const joined = Buffer.allocUnsafeSlow(bytes.length);
@@ -26,5 +29,6 @@ export function* joinedInSteps(bytes: Bytes): Steps<Buffer> {
     at += slice.copy(joined, at);
     yield;
   }
+  bytes.becomeOne(joined);
   return joined;
 }

@@ -45,6 +45,7 @@ export const LARGE_GUARDS: readonly Guard[] = [
     ["if (!memory.reserve(bytes)) throw overloaded();", "memory.reserve(bytes);"],
     TESTS,
   ),
+  guard("large bodies: held once when joined", "slices.ts", ["  bytes.becomeOne(joined);\n", ""], "slices"),
   guard(
     "forms: memory while they are written",
     "relay/urlencoded.ts",
