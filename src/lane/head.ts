@@ -18,6 +18,8 @@ const FORMS: ReadonlyMap<string | undefined, LaneForm> = new Map([
   ["application/grpc+proto", "grpc"],
   ["application/proto", "proto"],
   ["application/json", "json"],
+  // As the HTTP clients of Java and .NET write it.
+  ["application/json; charset=utf-8", "json"],
 ]);
 
 /**

@@ -87,6 +87,13 @@ describe("the lane", () => {
     expect(answers.match(/"pincStatus":"success"/g)).toHaveLength(3);
   });
 
+  it("takes JSON whose charset is named", async () => {
+    const fields = { "content-type": "application/json; charset=utf-8", "accept-encoding": "gzip" };
+    const { head, body } = await FORMS[2][1]("/json?size=20000", fields)(two.withLane);
+    expect(head).not.toHaveProperty("content-encoding");
+    expect(rowFrom("JSON", Buffer.from(body, "latin1")).pincStatus).toBe("success");
+  });
+
   it("refuses a large JSON of more members than any call may have, and holds nothing of it then", async () => {
     const body = `{"call":{"url":"https://x/","body":"QUFB",${'"":0,'.repeat(60_000)}"":0}}`;
     for (let at = 0; at < 5; at++) {
