@@ -1,6 +1,7 @@
 import { fromBinary, fromJsonString } from "@bufbuild/protobuf";
 import { type CallRequest, CallRequestSchema } from "../../gen/relay/v1/relay_pb.js";
 import { JSON_OPTIONS } from "../rpc/json-options.js";
+import { requireFewParts } from "../rpc/message-parts.js";
 import { decodePlain } from "./decode-plain.js";
 import { PREFIX_BYTES } from "./grpc-prefix.js";
 import type { LaneForm } from "./head.js";
@@ -23,5 +24,6 @@ export function decodeRequest(form: LaneForm, body: Buffer): CallRequest | undef
 }
 
 function decodeBinary(bytes: Buffer): CallRequest {
+  requireFewParts(CallRequestSchema, bytes);
   return decodePlain(bytes) ?? fromBinary(CallRequestSchema, bytes);
 }

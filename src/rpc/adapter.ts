@@ -9,17 +9,17 @@ import {
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
 import { RelayService } from "../../gen/relay/v1/relay_pb.js";
-import { createChunks } from "../chunks.js";
 import { DRAIN_FACTOR, type HttpRequest, type HttpResponse } from "../listener/exchange.js";
 import { leaveToHandler } from "../listener/self-limited.js";
 import { type Budget, overloaded, type Reservation } from "../relay/budget.js";
 import { answeredAsPreflight } from "./cors.js";
 import { withDecodeError } from "./invalid-argument.js";
+import { inOnePiece, messageFormFrom } from "./one-message.js";
 import { createRequestBody, type RequestBody } from "./request-body.js";
 import { shortenTimeout } from "./timeout.js";
 
-/** A message of the largest size is then 640 blocks; a client's own chunks are about as large. */
-const MIN_BLOCK_BYTES = 16 * 1024;
+/** What requests may be compressed with. */
+export const COMPRESSIONS = [compressionGzip, compressionBrotli];
 
 /** What the adapter needs besides the router's own options. */
 export interface RpcAdapterOptions extends ConnectRouterOptions {
@@ -51,7 +51,7 @@ export type RpcHandler = (
  * methods with a 405 (RFC 9110 section 15.5.6), quotes requests in errors, and leaves unread bodies on connections.
  */
 export function createRpcAdapter(options: RpcAdapterOptions): RpcHandler {
-  const router = createConnectRouter({ ...options, acceptCompression: [compressionGzip, compressionBrotli] });
+  const router = createConnectRouter({ ...options, acceptCompression: COMPRESSIONS });
   options.routes(router);
   const handlers = new Map<string, UniversalHandler>(router.handlers.map((handler) => [handler.requestPath, handler]));
   return (request, response, path, readAhead) => {
@@ -83,7 +83,7 @@ async function answer(
     const body = createRequestBody(request, readAhead);
     const asked = universalRequestFromNodeRequest(request, response, undefined, values);
     shortenTimeout(asked.header);
-    const universal = await handler({ ...asked, body: bodyFor(handler, body, memory) });
+    const universal = await handler({ ...asked, body: bodyFor(options, handler, request, body, memory) });
     await settleRequest(options, handler, request, response, body);
     await universalResponseToNodeResponse(await withDecodeError(withAllow(universal, handler)), response);
   } catch (error) {
@@ -97,9 +97,17 @@ function takesOneMessage({ method, service }: UniversalHandler): boolean {
   return method.methodKind === "unary" || service.typeName === RelayService.typeName;
 }
 
-/** One message is read to its end anyway; a stream of messages is handed on as it comes. */
-function bodyFor(handler: UniversalHandler, body: AsyncIterable<Uint8Array>, memory: Reservation) {
-  return takesOneMessage(handler) ? inBlocks(counted(body, memory)) : body;
+/** A stream of messages is handed on as it comes. */
+function bodyFor(
+  { readMaxBytes }: RpcAdapterOptions,
+  handler: UniversalHandler,
+  { headers }: HttpRequest,
+  body: AsyncIterable<Uint8Array>,
+  memory: Reservation,
+): AsyncIterable<Uint8Array> {
+  if (!takesOneMessage(handler)) return body;
+  const form = messageFormFrom(headers["content-type"], headers["content-encoding"]);
+  return inOnePiece(counted(body, memory), { schema: handler.method.input, form, maxBytes: readMaxBytes });
 }
 
 /** The body of a request, refused when the memory budget has no room for it. */
@@ -108,21 +116,6 @@ async function* counted(body: AsyncIterable<Uint8Array>, memory: Reservation): A
     if (!memory.reserve(chunk.length)) throw new ConnectError(overloaded().message, Code.ResourceExhausted);
     yield chunk;
   }
-}
-
-/**
- * Puts small chunks together. connect's own reading takes time with the square of their number: 50,000 chunks of one
- * byte would hold the event loop for seconds (threats I15).
- */
-async function* inBlocks(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
-  let chunks = createChunks();
-  for await (const chunk of body) {
-    chunks.push(chunk);
-    if (chunks.length < MIN_BLOCK_BYTES) continue;
-    yield chunks.concat();
-    chunks = createChunks();
-  }
-  if (chunks.length > 0) yield chunks.concat();
 }
 
 /**

@@ -1,4 +1,5 @@
 import { messageFaultFrom } from "../json/message-fault.js";
+import { TOO_MANY_PARTS } from "./message-parts.js";
 
 /** What the decoder of the binary encoding says first; it quotes nothing. */
 export const BINARY_FAULT = "parse binary: ";
@@ -12,6 +13,7 @@ const PLAIN = [
   /^unexpected end flag$/,
   /^timeout \d+ms must be <= \d+$/,
   /^decompression failed$/,
+  new RegExp(`^${TOO_MANY_PARTS}$`),
 ];
 
 /**

@@ -62,7 +62,7 @@ function* bodyOf(text: Buffer): Steps<JsonRange | undefined> {
 
 function parsed(text: Buffer): CallRequest | undefined {
   try {
-    return fromJsonString(CallRequestSchema, text.toString(), JSON_OPTIONS);
+    return fromJsonString(CallRequestSchema, JSON_OPTIONS.textDecoder.decode(text), JSON_OPTIONS);
   } catch {
     // protobuf-es reads it once more, as it came.
     return undefined;

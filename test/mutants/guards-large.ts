@@ -7,6 +7,7 @@ const ALLOWED = "relay/allowed-call.ts";
 const TESTS = "rest/large-bodies";
 const IN_STEPS = "json/in-steps";
 const ANSWERS = "relay/large-answer";
+const PARTS = "rpc/message-limit";
 
 /** What must hold of a large body as of a small one, though it is worked on in steps. */
 export const LARGE_GUARDS: readonly Guard[] = [
@@ -102,5 +103,38 @@ export const LARGE_GUARDS: readonly Guard[] = [
     "rpc/large-json.ts",
     ["base64FromJson(text, body, false)", "base64FromJson(text, body)"],
     "rpc/large-json",
+  ),
+  guard("parts of a message: in the lane", "lane/decode.ts", ["requireFewParts(CallRequestSchema, bytes);", ""], PARTS),
+  guard("parts of a message: JSON", "rpc/json-options.ts", ["requireFewPartsOfJson(message);", ""], PARTS),
+  guard(
+    "parts of a message: beside the lane",
+    "rpc/one-message.ts",
+    ["if (isFitting && !form.isJson)", "if (false)"],
+    PARTS,
+  ),
+  guard("parts of a message: each that is sent", "rpc/one-message.ts", ["    at = end;", "    break;"], PARTS),
+  guard(
+    "parts of a message: decompressed",
+    "rpc/one-message.ts",
+    ["if (!isJson(message)) requireFewParts(schema, message);", ""],
+    PARTS,
+  ),
+  guard(
+    "parts of a message: wire types of what the schema has",
+    "rpc/binary-parts.ts",
+    ["reader.skip(step)", "reader.skip(wireType)"],
+    "rpc/message-parts",
+  ),
+  guard(
+    "parts of a message: groups",
+    "rpc/binary-parts.ts",
+    ["if (wireType === WireType.StartGroup)", "if (false)"],
+    "rpc/message-parts",
+  ),
+  guard(
+    "parts of a message in JSON: strings",
+    "rpc/message-parts.ts",
+    ["if (byte === QUOTE) at = stringEnd(text, at) - 1;\n    else if", "if"],
+    "rpc/message-parts",
   ),
 ];

@@ -246,9 +246,9 @@ export const SECRET_GUARDS: readonly Guard[] = [
     "regress/tiny-chunks",
   ),
   guard(
-    "chunks of a message in blocks",
-    "rpc/adapter.ts",
-    ["? inBlocks(counted(body, memory))", "? counted(body, memory)"],
+    "chunks of a message in one piece",
+    "rpc/one-message.ts",
+    ["    if (isFitting) continue;\n", ""],
     "regress/tiny-chunks",
   ),
   guard(

@@ -1,11 +1,12 @@
 import { constants } from "node:http2";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
-import { createGzip } from "node:zlib";
+import { createGzip, gzipSync } from "node:zlib";
+import { fromJson, type JsonObject, toBinary } from "@bufbuild/protobuf";
 import { Code, createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { RelayService } from "../../gen/relay/v1/relay_pb.js";
+import { CallRequestSchema, RelayService } from "../../gen/relay/v1/relay_pb.js";
 import { connectHttp2, connectRaw, request } from "../listener/support.js";
 import { type EdgeBed, MAX_REQUEST_BYTES, PATH, startEdgeBed } from "./edge-bed.js";
 
@@ -144,4 +145,69 @@ function envelopeHead(flags: number, length: number): Buffer {
   head.writeUInt8(flags, 0);
   head.writeUInt32BE(length, 1);
   return head;
+}
+
+describe("a message of very many parts", () => {
+  /** Much less than the limit in bytes, and a hundred thousand objects. */
+  const payload = { a: Array.from({ length: 105_000 }, () => []) };
+  const callWith = (description: object) => bed.call("/echo", { method: "POST", ...description });
+  const proto = once(() => binaryOf(callWith({ payload })));
+  const json = once(() => Buffer.from(JSON.stringify(callWith({ payload }))));
+  const page = { origin: "https://app.example.com" };
+  const CALL_STREAM = "/relay.v1.RelayService/CallStream";
+
+  it.each<[string, string, () => Buffer, Record<string, string>?, string?]>([
+    ["Connect in protobuf", "application/proto", proto],
+    ["Connect in JSON", "application/json", json],
+    ["Connect in protobuf, from a page", "application/proto", proto, page],
+    ["Connect in JSON, from a page", "application/json", json, page],
+    ["Connect in protobuf, compressed", "application/proto", () => gzipSync(proto()), GZIP],
+    ["Connect in JSON, compressed", "application/json", () => gzipSync(json()), GZIP],
+    ["gRPC-Web in protobuf", "application/grpc-web+proto", () => framed(proto())],
+    ["gRPC-Web in JSON", "application/grpc-web+json", () => framed(json())],
+    ["gRPC-Web, compressed", "application/grpc-web", () => framed(gzipSync(proto()), 1), { "grpc-encoding": "gzip" }],
+    [
+      "gRPC-Web, behind another message",
+      "application/grpc-web",
+      () => Buffer.concat([framed(binaryOf(callWith({}))), framed(proto())]),
+    ],
+    ["a stream in protobuf", "application/connect+proto", () => framed(proto()), {}, CALL_STREAM],
+    ["a stream in JSON", "application/connect+json", () => framed(json()), {}, CALL_STREAM],
+  ])("is refused before it is decoded: %s", async (_form, type, body, headers = {}, path = PATH) => {
+    const { text } = await bed.send(body(), { "content-type": type, ...headers }, { path });
+    expect(decodeURIComponent(text.replaceAll("\ufffd", ""))).toContain("the message has more than 200000 parts;");
+    if (type.startsWith("application/grpc-web")) expect(text).toContain(`grpc-status: ${Code.InvalidArgument}`);
+    else expect(text).toContain('"invalid_argument"');
+  });
+
+  it("is refused over gRPC, where a large body is taken", async () => {
+    const client = createClient(RelayService, createGrpcTransport({ baseUrl: bed.harness.url }));
+    const requestFrom = (description: object) =>
+      fromJson(CallRequestSchema, callWith(description) as unknown as JsonObject);
+    const refusal = { code: Code.InvalidArgument, rawMessage: expect.stringContaining("more than 200000 parts") };
+    await expect(client.call(requestFrom({ payload }))).rejects.toMatchObject(refusal);
+    const { rows } = await client.call(requestFrom({ body: "A".repeat(900_000) }));
+    expect(rows[0]?.errorType, rows[0]?.inernalError).toBe("");
+  });
+});
+
+function binaryOf(call: object): Buffer {
+  return Buffer.from(toBinary(CallRequestSchema, fromJson(CallRequestSchema, call as JsonObject)));
+}
+
+const GZIP = { "content-encoding": "gzip" };
+
+function framed(message: Buffer, flags = 0): Buffer {
+  const prefix = Buffer.from([flags, 0, 0, 0, 0]);
+  prefix.writeUInt32BE(message.length, 1);
+  return Buffer.concat([prefix, message]);
+}
+
+/** Of what takes long to make. */
+function once<Value>(make: () => Value): () => Value {
+  let made: { readonly value: Value } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
 }

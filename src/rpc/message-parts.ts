@@ -1,0 +1,50 @@
+import type { DescMessage } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { createJsonText, stringEnd } from "../json/json-scan.js";
+import { createBinaryParts } from "./binary-parts.js";
+
+/**
+ * Most parts of a message, of which a value in a payload has two: far beyond any API. protobuf-es makes objects of each,
+ * all in one go and before anybody knows whose call it is: of ten mebibytes of empty lists five million, for which it
+ * holds everybody else up for five seconds. `body` is one part, whatever stands in it.
+ */
+const MAX_PARTS = 200_000;
+
+/** What is said of a message that has more. */
+export const TOO_MANY_PARTS = `the message has more than ${MAX_PARTS} parts; send a payload of so many values as body`;
+
+/**
+ * Refuses a message in protobuf's encoding that has too many parts: fields at any depth of what the schema says are
+ * messages. What cannot be decoded is not judged beyond the place where decoding ends, too.
+ *
+ * @throws ConnectError INVALID_ARGUMENT.
+ */
+export function requireFewParts(schema: DescMessage, message: Uint8Array): void {
+  // Each has one byte or more.
+  if (message.length > MAX_PARTS && !createBinaryParts(schema).areWithin(message, MAX_PARTS)) throw tooManyParts();
+}
+
+/** The same of a message in JSON: members, elements, objects and arrays count. */
+export function requireFewPartsOfJson(message: Uint8Array): void {
+  if (message.length > MAX_PARTS && !hasFewMarks(message)) throw tooManyParts();
+}
+
+const QUOTE = 0x22;
+/** `,` `:` `[` `{` */
+const MARKS: ReadonlySet<number> = new Set([0x2c, 0x3a, 0x5b, 0x7b]);
+
+function hasFewMarks(message: Uint8Array): boolean {
+  const text = createJsonText(message, message.length);
+  let parts = 0;
+  for (let at = 0; at < message.length; at++) {
+    const byte = message[at] as number;
+    // One before its end, from where the loop goes on.
+    if (byte === QUOTE) at = stringEnd(text, at) - 1;
+    else if (MARKS.has(byte) && ++parts > MAX_PARTS) return false;
+  }
+  return true;
+}
+
+function tooManyParts(): ConnectError {
+  return new ConnectError(TOO_MANY_PARTS, Code.InvalidArgument);
+}
