@@ -84,3 +84,10 @@ class ChunkList implements Chunks {
     return [...(this.#blocks ?? []), ...(this.#loose ?? [])];
   }
 }
+
+/** Bytes between two others, without a copy of theirs. */
+export function between(before: Buffer, bytes: Bytes, after: Buffer): Bytes {
+  const all = createChunks();
+  for (const piece of [before, ...bytes.pieces, after]) all.push(piece);
+  return all;
+}

@@ -18,7 +18,12 @@ export function* stringInSteps(utf8: Bytes): Steps<Bytes> {
   return json;
 }
 
-/** Bytes in base64, as a JSON string with its quotes. */
+/** Few bytes in base64, as a JSON string with its quotes. */
+export function base64Json(bytes: Bytes): string {
+  return `"${bytes.concat().toString("base64")}"`;
+}
+
+/** The same of many, in steps. */
 export function* base64StringInSteps(bytes: Bytes): Steps<Bytes> {
   const json = createChunks();
   json.push(QUOTE);

@@ -8,6 +8,16 @@ export const SLICE_BYTES = 64 * 1024;
 /** What is larger is worked on in turns of the event loop: up to here all of it takes about as long as one turn may. */
 export const LARGE_BYTES = 256 * 1024;
 
+/** Tells work on something large when it may pause: once it is a slice further than the last time. */
+export function createPace(start = 0): (at: number) => boolean {
+  let pausedAt = start;
+  return (at) => {
+    if (at - pausedAt < SLICE_BYTES) return false;
+    pausedAt = at;
+    return true;
+  };
+}
+
 /** Bytes cut into slices, without a copy. */
 export function* slicesOf({ pieces }: Pick<Bytes, "pieces">): Generator<Buffer, void, undefined> {
   for (const piece of pieces) {

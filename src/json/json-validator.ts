@@ -1,3 +1,5 @@
+import { slicesOf } from "../slices.js";
+import type { Steps } from "../turns.js";
 import { JSON_GRAMMAR } from "./json-grammar.js";
 import { plainRunEnd, spacesEnd, viewOf } from "./plain-run.js";
 import { createUtf8Checker } from "./utf8-checker.js";
@@ -108,6 +110,16 @@ export function createJsonValidator(limits: JsonLimits = {}): JsonValidator {
 export function validateJson(bytes: Uint8Array, limits?: JsonLimits): JsonVerdict {
   const validator = createJsonValidator(limits);
   validator.push(bytes);
+  return validator.end();
+}
+
+/** The same in steps. */
+export function* validateJsonInSteps(bytes: Uint8Array, limits?: JsonLimits): Steps<JsonVerdict> {
+  const validator = createJsonValidator(limits);
+  for (const slice of slicesOf({ pieces: [bytes] })) {
+    if (!validator.push(slice)) break;
+    yield;
+  }
   return validator.end();
 }
 

@@ -1,4 +1,4 @@
-import { SLICE_BYTES } from "../slices.js";
+import { createPace, SLICE_BYTES } from "../slices.js";
 import type { Steps } from "../turns.js";
 import { createJsonText, type JsonRange, spaceEnd } from "./json-scan.js";
 import { type JsonMember, kindAt, textAt } from "./json-slice.js";
@@ -17,12 +17,9 @@ export function* membersInSteps(bytes: Uint8Array, start = 0, end: number = byte
   const text = createJsonText(bytes, end);
   const scan = new ValueScan(text);
   let at = spaceEnd(text, spaceEnd(text, start) + 1);
-  let pausedAt = at;
+  const mayPause = createPace(at);
   while (at < end && bytes[at] === QUOTE) {
-    if (at - pausedAt >= SLICE_BYTES) {
-      yield;
-      pausedAt = at;
-    }
+    if (mayPause(at)) yield;
     const name = { start: at, end: yield* endInSteps(scan, at) };
     const valueStart = spaceEnd(text, spaceEnd(text, name.end) + 1);
     const member = { key: textAt(bytes, name), start: valueStart, end: yield* endInSteps(scan, valueStart) };
@@ -47,7 +44,7 @@ export function* elementsInSteps(
   const text = createJsonText(bytes, array.end);
   const scan = new ValueScan(text);
   const element = { start: 0, end: array.start };
-  let pausedAt = array.start;
+  const mayPause = createPace(array.start);
   let untilPause = MAX_ELEMENTS;
   let at = spaceEnd(text, spaceEnd(text, array.start) + 1);
   while (at < array.end && bytes[at] !== CLOSING_BRACKET) {
@@ -57,8 +54,7 @@ export function* elementsInSteps(
     element.end = scan.at;
     yield element;
     untilPause--;
-    if (untilPause === 0 || element.end - pausedAt >= SLICE_BYTES) {
-      pausedAt = element.end;
+    if (mayPause(element.end) || untilPause <= 0) {
       untilPause = MAX_ELEMENTS;
       yield;
     }

@@ -1,4 +1,4 @@
-import { SLICE_BYTES } from "../slices.js";
+import { createPace } from "../slices.js";
 import type { Steps } from "../turns.js";
 import { isNamed, MAX_SEGMENTS, parseIndex } from "./json-path.js";
 import { createJsonText, type JsonRange, type JsonText, spaceEnd, stringEnd } from "./json-scan.js";
@@ -14,7 +14,7 @@ export function* pathInSteps(bytes: Uint8Array, path: string): Steps<JsonRange |
   const segments = path.split(".");
   if (segments.length > MAX_SEGMENTS) return undefined;
   const text = createJsonText(bytes, bytes.length);
-  const search: Search = { text, segments, scan: new ValueScan(text), pausedAt: 0, found: undefined };
+  const search: Search = { text, segments, scan: new ValueScan(text), mayPause: createPace(), found: undefined };
   yield* searchValue(search, spaceEnd(text, 0), 0);
   return search.found;
 }
@@ -23,7 +23,7 @@ interface Search {
   readonly text: JsonText;
   readonly segments: readonly string[];
   readonly scan: ValueScan;
-  pausedAt: number;
+  readonly mayPause: (at: number) => boolean;
   found: JsonRange | undefined;
 }
 
@@ -50,7 +50,7 @@ function* searchObject(search: Search, start: number, level: number, segment: st
     const valueStart = spaceEnd(text, spaceEnd(text, name.end) + 1);
     const isWanted = isNamed(bytes, name, segment, wanted);
     at = yield* isWanted ? searchValue(search, valueStart, level + 1) : endInSteps(scan, valueStart);
-    if (isLong(search, at)) yield;
+    if (search.mayPause(at)) yield;
     at = spaceEnd(text, at);
     if (bytes[at] === COMMA) at = spaceEnd(text, at + 1);
   }
@@ -64,17 +64,10 @@ function* searchArray(search: Search, start: number, level: number, segment: str
   let at = spaceEnd(text, start + 1);
   for (let index = 0; at < end && bytes[at] !== CLOSING_BRACKET; index++) {
     at = yield* index === wanted ? searchValue(search, at, level + 1) : endInSteps(scan, at);
-    if (isLong(search, at)) yield;
+    if (search.mayPause(at)) yield;
     at = spaceEnd(text, at);
     if (bytes[at] !== COMMA) break;
     at = spaceEnd(text, at + 1);
   }
   return at + 1;
-}
-
-/** Whether it is time to pause. */
-function isLong(search: Search, at: number): boolean {
-  const isLong = at - search.pausedAt >= SLICE_BYTES;
-  if (isLong) search.pausedAt = at;
-  return isLong;
 }

@@ -1,6 +1,6 @@
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { CallResponseSchema, ResultRowSchema } from "../../gen/relay/v1/relay_pb.js";
-import { type Bytes, bytesOf, createChunks } from "../chunks.js";
+import { type Bytes, between, bytesOf } from "../chunks.js";
 import { base64InSteps } from "../encode-in-steps.js";
 import type { Answer, Outcome } from "../relay/outcome.js";
 import type { RowData } from "../rpc/row-data.js";
@@ -54,20 +54,12 @@ export function encodeBinary(outcome: Outcome, { data, value, prefixFor }: Binar
   const { before, bytes, after } = piecesOf(outcome, data, value);
   const row = ROWS + varint(before.length + bytes.length + after.length) + before;
   const head = (prefixFor?.(row.length + bytes.length + after.length) ?? "") + row;
-  if (bytes.length > SLICE_BYTES) return around(head, bytes, after);
+  if (bytes.length > SLICE_BYTES) return between(Buffer.from(head, "latin1"), bytes, Buffer.from(after, "latin1"));
   const result = Buffer.allocUnsafe(head.length + bytes.length + after.length);
   result.write(head, "latin1");
   result.set(bytes.concat(), head.length);
   if (after !== "") result.write(after, head.length + bytes.length, "latin1");
   return bytesOf(result);
-}
-
-function around(head: WireText, bytes: Bytes, after: WireText): Bytes {
-  const all = createChunks();
-  all.push(Buffer.from(head, "latin1"));
-  for (const piece of bytes.pieces) all.push(piece);
-  all.push(Buffer.from(after, "latin1"));
-  return all;
 }
 
 function piecesOf(outcome: Outcome, data: RowData | undefined, value: Bytes | undefined): Pieces {

@@ -1,5 +1,5 @@
-import { type Bytes, bytesOf, createChunks } from "../chunks.js";
-import { stringInSteps } from "../encode-in-steps.js";
+import { type Bytes, between, bytesOf } from "../chunks.js";
+import { base64Json, stringInSteps } from "../encode-in-steps.js";
 import type { Answer, Outcome } from "../relay/outcome.js";
 import type { RowData } from "../rpc/row-data.js";
 import { atOnce } from "../turns.js";
@@ -50,15 +50,7 @@ function withData(start: string, data: RowData, value: Bytes | undefined, end: s
 /** What is long is not copied. */
 function around(before: string, value: string | Bytes, after: string): Bytes {
   if (typeof value === "string") return bytesOf(Buffer.from(before + value + after));
-  const all = createChunks();
-  all.push(Buffer.from(before));
-  for (const piece of value.pieces) all.push(piece);
-  all.push(Buffer.from(after));
-  return all;
-}
-
-function base64Json(bytes: Bytes): string {
-  return `"${bytes.concat().toString("base64")}"`;
+  return between(Buffer.from(before), value, Buffer.from(after));
 }
 
 function string(member: string, text: string): string {

@@ -5,7 +5,7 @@ import type { JsonRange } from "../json/json-scan.js";
 import { type JsonMember, kindAt, textAt } from "../json/json-slice.js";
 import { elementsInSteps, membersInSteps } from "../json/members-in-steps.js";
 import { textSlices } from "../json/text-slices.js";
-import { joinedInSteps, SLICE_BYTES } from "../slices.js";
+import { createPace, joinedInSteps } from "../slices.js";
 import type { Steps } from "../turns.js";
 import { fieldOf, requireShortName } from "./member-name.js";
 import { isJsonType, isTextType, parseMediaType } from "./text.js";
@@ -46,14 +46,12 @@ const MEDIA_TYPE = /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(?: ?;[\x20-\x7e]{0
  */
 export function* formDataFromJson(json: Uint8Array, boundary: string): Steps<MultipartBody> {
   const parts: Part[] = [];
-  let pausedAt = 0;
+  const mayPause = createPace();
   for (const [index, member] of (yield* membersInSteps(json)).entries()) {
     const field = fieldOf(member.key, index);
     requireShortName(member.key, field);
     parts.push(...(yield* formParts(json, member, field)));
-    if (member.end - pausedAt < SLICE_BYTES) continue;
-    pausedAt = member.end;
-    yield;
+    if (mayPause(member.end)) yield;
   }
   return { body: yield* joinParts(parts, boundary), contentType: `multipart/form-data; boundary=${boundary}` };
 }
@@ -184,14 +182,12 @@ function isWrittenAsText(type: string): boolean {
 
 function* joinParts(parts: readonly Part[], boundary: string): Steps<Buffer> {
   const body = createChunks();
-  let pausedAt = 0;
+  const mayPause = createPace();
   for (const { head, content } of parts) {
     body.push(Buffer.from(`--${boundary}\r\n${head}\r\n\r\n`));
     for (const piece of content.pieces) body.push(piece);
     body.push(Buffer.from("\r\n"));
-    if (body.length - pausedAt < SLICE_BYTES) continue;
-    pausedAt = body.length;
-    yield;
+    if (mayPause(body.length)) yield;
   }
   body.push(Buffer.from(`--${boundary}--\r\n`));
   return yield* joinedInSteps(body);

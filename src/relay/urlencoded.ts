@@ -3,7 +3,7 @@ import type { JsonRange } from "../json/json-scan.js";
 import { type JsonMember, kindAt } from "../json/json-slice.js";
 import { elementsInSteps, membersInSteps } from "../json/members-in-steps.js";
 import { textSlices } from "../json/text-slices.js";
-import { joinedInSteps, SLICE_BYTES } from "../slices.js";
+import { createPace, joinedInSteps, SLICE_BYTES } from "../slices.js";
 import type { Steps } from "../turns.js";
 import { fieldOf, requireShortName } from "./member-name.js";
 import { isScalar, textFromValue } from "./query.js";
@@ -23,15 +23,13 @@ export const URLENCODED = "application/x-www-form-urlencoded";
  */
 export function* formFromJson(json: Uint8Array, hold: (bytes: number) => void): Steps<Buffer> {
   const form = new FormWriter(hold);
-  let pausedAt = 0;
+  const mayPause = createPace();
   for (const [index, member] of (yield* membersInSteps(json)).entries()) {
     form.begin(requireShortName(member.key, fieldOf(member.key, index)));
     if (kindAt(json, member.start) === "array") yield* writeArray(form, json, member);
     else if (isLong(member)) yield* writeLong(form, json, member);
     else form.add(textFromValue(json, member));
-    if (member.end - pausedAt < SLICE_BYTES) continue;
-    pausedAt = member.end;
-    yield;
+    if (mayPause(member.end)) yield;
   }
   return yield* joinedInSteps(form.end());
 }

@@ -2,10 +2,10 @@ import { isUtf8 } from "node:buffer";
 import { formatError } from "../errors.js";
 import { base64FromJson } from "../json/base64-from-json.js";
 import { isEmptyAt, type JsonMember, kindAt, sliceMembers, textAt } from "../json/json-slice.js";
-import { createJsonValidator, type JsonVerdict, validateJson } from "../json/json-validator.js";
+import { type JsonVerdict, validateJson, validateJsonInSteps } from "../json/json-validator.js";
 import { membersInSteps } from "../json/members-in-steps.js";
 import { type CallDescription, CALL_JSON_LIMITS as LIMITS } from "../relay/call.js";
-import { joinedInSteps, SLICE_BYTES, slicesOf } from "../slices.js";
+import { joinedInSteps, SLICE_BYTES } from "../slices.js";
 import type { Steps } from "../turns.js";
 
 const FIELDS: ReadonlyMap<string, string> = new Map([
@@ -42,7 +42,7 @@ export function* descriptionFromBody(body: Buffer): Steps<CallDescription> {
   const text = createCallText(withoutByteOrderMark(body));
   const { bytes, latin1 } = text;
   const isLong = bytes.length > SLICE_BYTES;
-  requireJsonObject(bytes, isLong ? yield* verdictOn(bytes) : validateJson(bytes, LIMITS));
+  requireJsonObject(bytes, isLong ? yield* validateJsonInSteps(bytes, LIMITS) : validateJson(bytes, LIMITS));
   const fields = fieldsFrom(isLong ? yield* membersInSteps(bytes) : sliceMembers(bytes, 0, bytes.length, latin1));
   const exact = fields.get("body");
   return {
@@ -99,15 +99,6 @@ function requireJsonObject(text: Buffer, verdict: JsonVerdict): void {
   if (verdict !== "valid" || kindAt(text) !== "object") {
     throw formatError('The request body is not a JSON object. Send {"url": …, "method": …}.');
   }
-}
-
-function* verdictOn(text: Buffer): Steps<JsonVerdict> {
-  const validator = createJsonValidator(LIMITS);
-  for (const slice of slicesOf({ pieces: [text] })) {
-    if (!validator.push(slice)) break;
-    yield;
-  }
-  return validator.end();
 }
 
 function fieldsFrom(members: readonly JsonMember[]): Map<string, Range> {

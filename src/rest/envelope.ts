@@ -1,5 +1,5 @@
-import { type Bytes, bytesOf, createChunks } from "../chunks.js";
-import { base64StringInSteps, stringInSteps } from "../encode-in-steps.js";
+import { type Bytes, between, bytesOf } from "../chunks.js";
+import { base64Json, base64StringInSteps, stringInSteps } from "../encode-in-steps.js";
 import { slicePath } from "../json/json-path.js";
 import { pathInSteps } from "../json/path-in-steps.js";
 import type { Answer, AnswerData, Outcome } from "../relay/outcome.js";
@@ -88,19 +88,14 @@ function spliced(head: string, answer: Answer | undefined, callId: string, long:
   const before = `${head},"contentType":${JSON.stringify(answer.contentType)},"${name}":`;
   const after = `${encoding},"headers":${headersJson(answer.headers)}${tail}`;
   if (typeof value === "string") return utf8Body(before + value + after);
-  if (value.length > MAX_TEXT_BYTES || !ASCII.test(before) || !ASCII.test(after)) return around(before, value, after);
+  if (value.length > MAX_TEXT_BYTES || !ASCII.test(before) || !ASCII.test(after)) {
+    return between(Buffer.from(before), value, Buffer.from(after));
+  }
   return before + value.concat().toString("latin1") + after;
 }
 
 function utf8Body(text: string): Body {
   return text.length <= MAX_TEXT_BYTES && ASCII.test(text) ? text : bytesOf(Buffer.from(text));
-}
-
-/** No copy of the value. */
-function around(before: string, value: Bytes, after: string): Bytes {
-  const all = createChunks();
-  for (const piece of [Buffer.from(before), ...value.pieces, Buffer.from(after)]) all.push(piece);
-  return all;
 }
 
 interface DataMember {
@@ -124,10 +119,6 @@ function memberFrom(data: AnswerData, long: Bytes | undefined): DataMember {
     case "empty":
       return { name: "data", value: EMPTY_OBJECT, encoding: "" };
   }
-}
-
-function base64Json(bytes: Bytes): string {
-  return `"${bytes.concat().toString("base64")}"`;
 }
 
 function headersJson(headers: Answer["headers"]): string {

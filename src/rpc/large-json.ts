@@ -4,10 +4,10 @@ import { formatError } from "../errors.js";
 import { base64FromJson } from "../json/base64-from-json.js";
 import type { JsonRange } from "../json/json-scan.js";
 import { kindAt } from "../json/json-slice.js";
-import { createJsonValidator } from "../json/json-validator.js";
+import { validateJsonInSteps } from "../json/json-validator.js";
 import { membersInSteps } from "../json/members-in-steps.js";
 import { CALL_JSON_LIMITS } from "../relay/call.js";
-import { joinedInSteps, slicesOf } from "../slices.js";
+import { joinedInSteps } from "../slices.js";
 import type { Steps } from "../turns.js";
 import { JSON_OPTIONS } from "./json-options.js";
 
@@ -42,12 +42,7 @@ export function* requestFromLargeJson(text: Buffer): Steps<CallRequest | undefin
 const EMPTY_STRING = Buffer.from('""');
 
 function* isJsonInSteps(text: Buffer): Steps<boolean> {
-  const validator = createJsonValidator(LIMITS);
-  for (const slice of slicesOf({ pieces: [text] })) {
-    if (!validator.push(slice)) break;
-    yield;
-  }
-  const verdict = validator.end();
+  const verdict = yield* validateJsonInSteps(text, LIMITS);
   if (verdict === "keys") throw formatError(`The message has more than ${LIMITS.maxKeys} keys.`);
   return verdict === "valid";
 }

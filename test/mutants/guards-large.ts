@@ -63,7 +63,7 @@ export const LARGE_GUARDS: readonly Guard[] = [
   guard(
     "arrays: pauses among short elements",
     "json/members-in-steps.ts",
-    ["untilPause === 0 || ", ""],
+    [" || untilPause <= 0", ""],
     "relay/urlencoded",
   ),
   guard(
@@ -95,7 +95,7 @@ export const LARGE_GUARDS: readonly Guard[] = [
   guard(
     "large typed JSON: lists of millions of members",
     "rpc/large-json.ts",
-    ["createJsonValidator(LIMITS)", "createJsonValidator()"],
+    ["validateJsonInSteps(text, LIMITS)", "validateJsonInSteps(text)"],
     "rpc/large-json",
   ),
   guard(
