@@ -111,18 +111,14 @@ function handlersFor(
     onFault: parts.log.fault,
     allowedOrigins: async (publicKey: string) =>
       (await lookups.applications.findByPublicKey(publicKey))?.allowedOrigins ?? [],
+    listsOrigin: (origin: string) => applications.listsOrigin(origin),
     clientAddress,
     maxRequestBytes: config.maxRequestBytes,
     deadlineMs: config.deadlineMs,
     budget,
     turns,
   };
-  const rpcs = createRpcHandler({
-    ...shared,
-    readiness,
-    connections,
-    listsOrigin: (origin) => applications.listsOrigin(origin),
-  });
+  const rpcs = createRpcHandler({ ...shared, readiness, connections });
   return [
     createRestHandler({
       ...shared,

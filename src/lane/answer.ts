@@ -11,6 +11,12 @@ import type { LaneForm } from "./head.js";
 /** Every outcome of a call is a row; status OK says so much. */
 const STATUS_OK = { "grpc-status": "0" } as const;
 
+/**
+ * The same in the body, since scripts of browsers see no trailers: behind a prefix whose first byte says what it is
+ * (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-WEB.md#protocol-differences-vs-grpc-over-http2).
+ */
+const WEB_TRAILERS = Buffer.from("\x80\0\0\0\x10grpc-status: 0\r\n", "latin1");
+
 /** A row that is ready to be written. */
 export interface LaneRow {
   readonly outcome: Outcome;
@@ -27,6 +33,10 @@ export function answerRow(response: HttpResponse, form: LaneForm, { outcome, dat
       response.writeHead(200, { "content-type": "application/grpc+proto" });
       response.addTrailers(STATUS_OK);
       endWith(response, encodeBinary(outcome, { data, value, prefixFor: grpcPrefix }).pieces);
+      return;
+    case "grpc-web":
+      response.writeHead(200, { "content-type": "application/grpc-web+proto" });
+      endWith(response, [...encodeBinary(outcome, { data, value, prefixFor: grpcPrefix }).pieces, WEB_TRAILERS]);
       return;
     case "proto":
       answerConnect(response, "application/proto", encodeBinary(outcome, { data, value }));

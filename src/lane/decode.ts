@@ -11,6 +11,7 @@ export function decodeRequest(form: LaneForm, body: Buffer): CallRequest | undef
   try {
     switch (form) {
       case "grpc":
+      case "grpc-web":
         return decodeBinary(body.subarray(PREFIX_BYTES));
       case "proto":
         return decodeBinary(body);

@@ -2,8 +2,13 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { HttpRequest } from "../listener/exchange.js";
 import { timeoutFromConnect, timeoutFromGrpc } from "./timeout.js";
 
-/** How a call of the lane is written: gRPC, or Connect with a message in protobuf or in JSON. */
-export type LaneForm = "grpc" | "proto" | "json";
+/** How a call of the lane is written: gRPC or gRPC-Web in protobuf, or Connect with a message in protobuf or in JSON. */
+export type LaneForm = "grpc" | "grpc-web" | "proto" | "json";
+
+/** Whether a message stands behind a prefix. */
+export function isPrefixed(form: LaneForm): form is "grpc" | "grpc-web" {
+  return form === "grpc" || form === "grpc-web";
+}
 
 /** What the head of a request says of its call. */
 export interface LaneHead {
@@ -16,6 +21,8 @@ export interface LaneHead {
 const FORMS: ReadonlyMap<string | undefined, LaneForm> = new Map([
   ["application/grpc", "grpc"],
   ["application/grpc+proto", "grpc"],
+  ["application/grpc-web", "grpc-web"],
+  ["application/grpc-web+proto", "grpc-web"],
   ["application/proto", "proto"],
   ["application/json", "json"],
   // As the HTTP clients of Java and .NET write it.
@@ -24,7 +31,7 @@ const FORMS: ReadonlyMap<string | undefined, LaneForm> = new Map([
 
 /**
  * Decides from the head alone whether a request at the path of Call is one for the lane: a plain call, as nearly all
- * are. Undefined for whatever is compressed, comes from a browser, is too large or is malformed: connect-node's. What it
+ * are. Undefined for whatever is compressed, too large or malformed: connect-node's. What it
  * leaves unsaid matters to nobody: connect-node takes any connect-protocol-version and asks for no `te: trailers`.
  *
  * @param maxBytes largest message.
@@ -32,16 +39,16 @@ const FORMS: ReadonlyMap<string | undefined, LaneForm> = new Map([
 export function decideHead(request: HttpRequest, maxBytes: number): LaneHead | undefined {
   const { headers, method } = request;
   const form = FORMS.get(headers["content-type"]);
-  if (form === undefined || method !== "POST" || headers.origin !== undefined) return undefined;
-  if (form === "grpc") return isPlain(headers["grpc-encoding"]) ? grpcHead(headers) : undefined;
+  if (form === undefined || method !== "POST") return undefined;
+  if (isPrefixed(form)) return isPlain(headers["grpc-encoding"]) ? grpcHead(headers, form) : undefined;
   const isFitting = Number(headers["content-length"] ?? 0) <= maxBytes;
   return isFitting && isPlain(headers["content-encoding"]) ? connectHead(headers, form) : undefined;
 }
 
-function grpcHead({ "grpc-timeout": timeout }: IncomingHttpHeaders): LaneHead | undefined {
-  if (timeout === undefined) return { form: "grpc", timeoutMs: undefined };
+function grpcHead({ "grpc-timeout": timeout }: IncomingHttpHeaders, form: LaneForm): LaneHead | undefined {
+  if (timeout === undefined) return { form, timeoutMs: undefined };
   const timeoutMs = timeoutFromGrpc(String(timeout));
-  return timeoutMs === undefined ? undefined : { form: "grpc", timeoutMs };
+  return timeoutMs === undefined ? undefined : { form, timeoutMs };
 }
 
 function connectHead({ "connect-timeout-ms": timeout }: IncomingHttpHeaders, form: LaneForm): LaneHead | undefined {

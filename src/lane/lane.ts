@@ -7,6 +7,7 @@ import type { PathHandler } from "../listener/router.js";
 import type { Budget, Reservation } from "../relay/budget.js";
 import type { RpcHandler } from "../rpc/adapter.js";
 import type { CallContext } from "../rpc/call-context.js";
+import { allowPage, type ListsOrigin } from "../rpc/cors.js";
 import { requestFromLargeJson } from "../rpc/large-json.js";
 import { originOf, performCall, type RelayServiceOptions } from "../rpc/relay-service.js";
 import { decideRowData } from "../rpc/row-data.js";
@@ -14,7 +15,7 @@ import { LARGE_BYTES } from "../slices.js";
 import { type Turns, unlessGone } from "../turns.js";
 import { answerRow } from "./answer.js";
 import { decodeRequest } from "./decode.js";
-import { decideHead, type LaneForm, type LaneHead } from "./head.js";
+import { decideHead, isPrefixed, type LaneForm, type LaneHead } from "./head.js";
 import { largeValueOf } from "./large-value.js";
 import { type Reading, readMessage } from "./read-message.js";
 import { endTimeout } from "./timeout.js";
@@ -23,6 +24,7 @@ import { endTimeout } from "./timeout.js";
 export interface LaneOptions extends RelayServiceOptions {
   readonly budget: Budget;
   readonly clientAddress: (request: HttpRequest) => string;
+  readonly listsOrigin: ListsOrigin;
   /** Largest request message. */
   readonly maxRequestBytes: number;
   /** Answers whatever the lane leaves. */
@@ -39,7 +41,7 @@ const PATH = `/${RelayService.typeName}/${RelayService.method.call.name}`;
  * Why it exists: connect-node serves every protocol and every kind of method with one machinery of async generators,
  * abort controllers, timers and copies of header lists, which costs a call four times as much as the rest of the relay;
  * and protobuf-es writes a row by reflection. Nearly all calls need none of that: one message in, one message out,
- * nothing compressed, no browser. Those are read, performed and answered here, as connect-node would answer them, with
+ * nothing compressed. Those are read, performed and answered here, as connect-node would answer them, with
  * the decoding, the checks and the call itself shared with it (rpc/relay-service.ts).
  *
  * It judges a request by its head; what it does not know is connect-node's, and so is a body that turns out not to be
@@ -67,7 +69,10 @@ async function answerCall(
   const memory = options.budget.open();
   memory.whenEvicted(() => response.destroy());
   const signal = watchCaller(response, memory);
-  const reading = await readMessage(request, form === "grpc", options.maxRequestBytes, memory, signal);
+  const { origin } = request.headers;
+  if (origin !== undefined) await allowPage(options.listsOrigin, origin, response);
+  if (signal.aborted) return;
+  const reading = await readMessage(request, isPrefixed(form), options.maxRequestBytes, memory, signal);
   if (reading === undefined) return;
   const timeoutMs = head.timeoutMs && head.timeoutMs - (performance.now() - startedAt);
   const isLate = timeoutMs !== undefined && timeoutMs <= 0;
@@ -109,16 +114,16 @@ function contextFrom(
   memory: Reservation,
   signal: ResponseSignal,
 ): CallContext {
-  const { authorization, "x-partner-key": partnerKey } = request.headers;
+  const { authorization, origin, "x-partner-key": partnerKey } = request.headers;
   return {
     identity: identityOf(request),
-    surface: form === "grpc" ? "grpc" : "connect",
+    surface: isPrefixed(form) ? form : "connect",
     clientAddress: clientAddress(request),
     memory,
     signal,
     timeoutMs,
     authorization,
     partnerKey: typeof partnerKey === "string" ? partnerKey : undefined,
-    origin: undefined,
+    origin,
   };
 }

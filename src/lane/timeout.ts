@@ -1,6 +1,6 @@
 import type { HttpRequest } from "../listener/exchange.js";
 import { MAX_TIMEOUT_MS } from "../rpc/timeout.js";
-import type { LaneForm } from "./head.js";
+import { isPrefixed, type LaneForm } from "./head.js";
 
 const UNITS_MS: ReadonlyMap<string | undefined, number> = new Map([
   ["H", 3_600_000],
@@ -32,7 +32,7 @@ export function timeoutFromConnect(text: string): number | undefined {
 
 /** Lets connect-node find that the time of a request is over, which it cannot know when it sees the request only now. */
 export function endTimeout({ headers }: HttpRequest, form: LaneForm): void {
-  if (form === "grpc") headers["grpc-timeout"] = "0m";
+  if (isPrefixed(form)) headers["grpc-timeout"] = "0m";
   else headers["connect-timeout-ms"] = "0";
 }
 

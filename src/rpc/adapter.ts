@@ -12,7 +12,7 @@ import { RelayService } from "../../gen/relay/v1/relay_pb.js";
 import { DRAIN_FACTOR, type HttpRequest, type HttpResponse } from "../listener/exchange.js";
 import { leaveToHandler } from "../listener/self-limited.js";
 import { type Budget, overloaded, type Reservation } from "../relay/budget.js";
-import { answeredAsPreflight } from "./cors.js";
+import { answeredAsPreflight, type ListsOrigin } from "./cors.js";
 import { withDecodeError } from "./invalid-argument.js";
 import { inOnePiece, messageFormFrom } from "./one-message.js";
 import { createRequestBody, type RequestBody } from "./request-body.js";
@@ -28,8 +28,7 @@ export interface RpcAdapterOptions extends ConnectRouterOptions {
   readonly routes: (router: ConnectRouter) => void;
   readonly budget: Budget;
   readonly contextValues: (request: HttpRequest, memory: Reservation) => ContextValues;
-  /** Whether any active application lists this browser origin. */
-  readonly listsOrigin: (origin: string) => Promise<boolean>;
+  readonly listsOrigin: ListsOrigin;
   /** Faults while a response is written. */
   readonly onFault: (where: string, error: unknown) => void;
 }

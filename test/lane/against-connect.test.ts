@@ -59,6 +59,7 @@ async function sameInEveryForm(json: JsonValue, headers: Record<string, string> 
   await same(http1Request(post("application/proto", binary(json), fields.join(""))));
   await same(http2Request({ "content-type": "application/json", ...headers }, text(json)));
   await same(http2Request({ "content-type": "application/proto", ...headers }, binary(json)));
+  await same(http2Request({ "content-type": "application/grpc-web", ...headers }, framed(binary(json))));
   return same(grpc(framed(binary(json)), headers));
 }
 
