@@ -9,7 +9,6 @@ import type { Capturing } from "../records/capturing.js";
 import { LARGE_BYTES } from "../slices.js";
 import type { Connection, ConnectionStore } from "../tokens/connection.js";
 import { atOnce, type Turns } from "../turns.js";
-import { overloaded } from "./budget.js";
 import type { Call } from "./call.js";
 import { type CheckedCall, checkCall } from "./checked-call.js";
 import type { RateLimiter } from "./rate-limiter.js";
@@ -51,7 +50,7 @@ export async function requireAllowedCall(
   requireAllowedCaller(options, application, call, trace);
   if (application.callsPerMinute > 0) await requireRate(options, application.id, application.callsPerMinute);
   const provider = requireProvider(options, call, trace);
-  const steps = checkCall(call.description, { newBoundary: options.newBoundary, hold: (bytes) => hold(call, bytes) });
+  const steps = checkCall(call.description, { newBoundary: options.newBoundary, memory: call.memory });
   const checked = isLarge(call) ? await options.turns.take(steps, call.signal) : atOnce(steps);
   trace.checked = checked;
   const egress = requireEgress(call.description.url, provider, trace);
@@ -66,11 +65,6 @@ export async function requireAllowedCall(
 
 function isLarge({ description: { payload } }: Call): boolean {
   return payload !== undefined && payload.length > LARGE_BYTES;
-}
-
-/** A body that is written anew is held besides the payload. */
-function hold({ memory }: Call, bytes: number): void {
-  if (!memory.reserve(bytes)) throw overloaded();
 }
 
 function beginCapture({ capturing }: AllowanceOptions, application: Application, call: Call, trace: CallTrace): void {

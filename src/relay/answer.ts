@@ -6,6 +6,7 @@ import type { Redactor } from "../telemetry/redact.js";
 import { atOnce, type Turns } from "../turns.js";
 import { headerValue } from "../upstream/fields.js";
 import type { UpstreamAnswer } from "../upstream/request.js";
+import type { Room } from "./budget.js";
 import { largeData } from "./large-answer.js";
 import type { Answer, AnswerData, AnswerHead } from "./outcome.js";
 import { decodeText, isJsonType, isTextType, isUtf8Charset, type MediaType, parseMediaType } from "./text.js";
@@ -18,6 +19,7 @@ export interface LargeAnswerOptions {
   readonly turns: Turns;
   /** Aborts when nobody waits for the answer any more. */
   readonly signal: CallerSignal | undefined;
+  readonly memory: Room;
 }
 
 /** Fields that belong to the connection, not to the answer (RFC 9110 section 7.6.1), and cookies, which are nobody's. */
@@ -37,20 +39,20 @@ const DROPPED = new Set([
 
 /**
  * Maps a provider's answer to what may leave the relay: fields filtered, body mapped, the token taken out of both.
- * Never fails for anything a provider can send. A large body is worked on in turns of the event loop, which rejects with
- * the signal's reason when the caller goes; there is no promise for the others.
+ * Fails for nothing that a provider can send, unless there is no room for it. A large body is worked on in turns of the
+ * event loop, which rejects with the signal's reason when the caller goes; there is no promise for the others.
  */
 export function answerFromUpstream(
   upstream: UpstreamAnswer,
   form: AnswerForm,
   redactor: Redactor,
-  { turns, signal }: LargeAnswerOptions,
+  { turns, signal, memory }: LargeAnswerOptions,
 ): Answer | Promise<Answer> {
   const { body } = upstream;
   const mediaType = mediaTypeFromRaw(upstream.rawHeaders, redactor);
   const head = headFrom(upstream, mediaType, redactor);
   if (body.length <= SLICE_BYTES) return withData(head, dataFromBody(body, mediaType, form, redactor));
-  const steps = largeData(body, mediaType, form, redactor);
+  const steps = largeData(body, mediaType, form, { redactor, memory });
   if (body.length <= LARGE_BYTES) return withData(head, atOnce(steps));
   return turns.take(steps, signal).then((data) => withData(head, data));
 }

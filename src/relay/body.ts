@@ -4,6 +4,7 @@ import { kindAt } from "../json/json-slice.js";
 import { elementsInSteps, membersInSteps } from "../json/members-in-steps.js";
 import { joinedInSteps } from "../slices.js";
 import type { Steps } from "../turns.js";
+import { type Room, requireRoom } from "./budget.js";
 import { fileFromMembers, formDataFromJson, membersByName, relatedFromJson } from "./multipart.js";
 import { type QueryPair, queryFromJson } from "./query.js";
 import { isJsonType, parseMediaType } from "./text.js";
@@ -26,8 +27,8 @@ export interface BodyInput {
   readonly payloadTypeFile: boolean;
   /** Makes a multipart boundary: 1 to 70 letters and digits that nobody can guess. Called at most once. */
   readonly newBoundary: () => string;
-  /** Is told of the bytes that are written anew; what it throws when there is no room for them ends the work. */
-  readonly hold: (bytes: number) => void;
+  /** For the bytes that are written anew. */
+  readonly memory: Room;
 }
 
 /** What is sent, as far as method and payload decide it. */
@@ -104,26 +105,26 @@ function contentWithoutPayload(input: BodyInput, method: Method): Content | unde
 }
 
 function* payloadContent(input: BodyInput, payload: Uint8Array, method: Method): Steps<Content> {
-  const { contentType, hold } = input;
+  const { contentType, memory } = input;
   switch (method.format) {
     case "urlencoded":
       return {
-        body: yield* formFromJson(payload, hold),
+        body: yield* formFromJson(payload, memory),
         contentType: isUrlencoded(contentType) ? contentType : URLENCODED,
         query: [],
       };
     case "form-data":
-      return held(hold, yield* formDataFromJson(payload, input.newBoundary()));
+      return held(memory, yield* formDataFromJson(payload, input.newBoundary()));
     case "related":
-      return held(hold, yield* relatedFromJson(payload, input.newBoundary()));
+      return held(memory, yield* relatedFromJson(payload, input.newBoundary()));
     default:
       return yield* jsonContent(input, payload, method);
   }
 }
 
-/** Told of at the end, since it is about as long as the payload. */
-function held(hold: BodyInput["hold"], { body, contentType }: Omit<Content, "query">): Content {
-  hold(body?.length ?? 0);
+/** Counted at the end, since it is about as long as the payload. */
+function held(memory: Room, { body, contentType }: Omit<Content, "query">): Content {
+  requireRoom(memory, body?.length ?? 0);
   return { body, contentType, query: [] };
 }
 
@@ -149,9 +150,9 @@ function* jsonContent(input: BodyInput, payload: Uint8Array, { method }: Method)
   const { contentType } = input;
   const mayBeUpload = UPLOADS.has(method) && startsAsUpload(payload, contentType);
   if (input.payloadTypeFile || (mayBeUpload && (yield* isUpload(payload)))) {
-    return held(input.hold, yield* fileContent(payload, contentType));
+    return held(input.memory, yield* fileContent(payload, contentType));
   }
-  if (isUrlencoded(contentType)) return { body: yield* formFromJson(payload, input.hold), contentType, query: [] };
+  if (isUrlencoded(contentType)) return { body: yield* formFromJson(payload, input.memory), contentType, query: [] };
   return { body: payload, contentType: contentType ?? "application/json", query: [] };
 }
 

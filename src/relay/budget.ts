@@ -177,6 +177,14 @@ class Share implements Reservation, Links<Share> {
   }
 }
 
+/** Room for bytes. */
+export type Room = Pick<Reservation, "reserve">;
+
+/** Counts bytes that a call holds from now on. Fails with OVERLOADED when there is no room for them. */
+export function requireRoom(memory: Room, bytes: number): void {
+  if (!memory.reserve(bytes)) throw overloaded();
+}
+
 /** The row of a call that the budget has no room for. */
 export function overloaded(): RelayError {
   return new RelayError("OVERLOADED", "The relay has too much to do right now. Try again in a moment.");

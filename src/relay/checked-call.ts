@@ -29,7 +29,7 @@ export interface CheckedCall {
  */
 export function* checkCall(
   description: CallDescription,
-  { newBoundary, hold }: Pick<BodyInput, "newBoundary" | "hold">,
+  { newBoundary, memory }: Pick<BodyInput, "newBoundary" | "memory">,
 ): Steps<CheckedCall> {
   const decided = decideHeaders(description.headers);
   const contentType = decided.forwarded.find(([name]) => name.toLowerCase() === "content-type");
@@ -40,7 +40,7 @@ export function* checkCall(
     contentType: contentType?.[1],
     payloadTypeFile: decided.payloadType === "file",
     newBoundary,
-    hold,
+    memory,
   });
   const query =
     description.queryString === undefined ? [] : queryFromJson(short(description.queryString, "queryString"));

@@ -1,8 +1,10 @@
 import { type Bytes, createChunks } from "../chunks.js";
+import { escapeGrowth } from "../json/escape-growth.js";
 import { createJsonChecker } from "../json/json-checker.js";
 import { slicesOf } from "../slices.js";
 import type { Redactor } from "../telemetry/redact.js";
 import type { Steps } from "../turns.js";
+import { type Room, requireRoom } from "./budget.js";
 import type { AnswerData } from "./outcome.js";
 import { isJsonType, isTextType, isUtf8Charset, type MediaType } from "./text.js";
 import { utf8InSteps } from "./text-in-steps.js";
@@ -12,6 +14,25 @@ import { utf8InSteps } from "./text-in-steps.js";
  * steps, with nothing put into one piece.
  */
 export function* largeData(
+  body: Bytes,
+  mediaType: MediaType,
+  form: "auto" | "base64" | "body",
+  { redactor, memory }: LargeData,
+): Steps<AnswerData> {
+  const data = yield* dataInSteps(body, mediaType, form, redactor);
+  // All others become less than twice as long, for which there is room already.
+  if (data.kind === "utf8") requireRoom(memory, Math.max(0, (yield* escapeGrowth(data.bytes)) - data.bytes.length));
+  return data;
+}
+
+/** What it takes. */
+export interface LargeData {
+  readonly redactor: Redactor;
+  /** For what the data becomes longer than twice the body. */
+  readonly memory: Room;
+}
+
+function* dataInSteps(
   body: Bytes,
   mediaType: MediaType,
   form: "auto" | "base64" | "body",

@@ -69,7 +69,7 @@ async function relay(
   const allowed = await requireAllowedCall(options, call, trace);
   const { answer, secrets } = await sendWithToken(options, allowed, sender);
   const form = call.responseMode === "body" ? "body" : allowed.checked.answerAs;
-  const large = { turns: options.turns, signal: call.signal };
+  const large = { turns: options.turns, signal: call.signal, memory: call.memory };
   const mapped = answerFromUpstream(answer, form, options.redactorFor(secrets), large);
   return outcomeFromAnswer(call.callId, mapped instanceof Promise ? await mapped : mapped);
 }

@@ -2,7 +2,7 @@ import { causeOf } from "../telemetry/log.js";
 import type { Redactor } from "../telemetry/redact.js";
 import { requireAllowedCall } from "./allowed-call.js";
 import { headFromUpstream } from "./answer.js";
-import { overloaded } from "./budget.js";
+import { requireRoom } from "./budget.js";
 import type { Call } from "./call.js";
 import {
   type AnswerHead,
@@ -37,7 +37,7 @@ export async function* streamCall(options: RelayOptions, call: Call): AsyncGener
   const trace = options.log.begin(call, "CallStream");
   let outcome: Outcome = outcomeFromError(call.callId, callerGone(), options.log.fault);
   try {
-    if (!call.memory.reserve(STREAM_BYTES)) throw overloaded();
+    requireRoom(call.memory, STREAM_BYTES);
     const allowed = await requireAllowedCall(options, call, trace);
     const { answer, secrets } = await sendWithToken(options, allowed, createStreamSender(options.upstream));
     const redactor = options.redactorFor(secrets);

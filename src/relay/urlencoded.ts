@@ -5,6 +5,7 @@ import { elementsInSteps, membersInSteps } from "../json/members-in-steps.js";
 import { textSlices } from "../json/text-slices.js";
 import { createPace, joinedInSteps, SLICE_BYTES } from "../slices.js";
 import type { Steps } from "../turns.js";
+import { type Room, requireRoom } from "./budget.js";
 import { fieldOf, requireShortName } from "./member-name.js";
 import { isScalar, textFromValue } from "./query.js";
 import { parseMediaType } from "./text.js";
@@ -16,13 +17,12 @@ export const URLENCODED = "application/x-www-form-urlencoded";
  * The members of a JSON object as a urlencoded body, in the order written, by the rule of `queryFromJson()`: arrays of
  * scalars joined with commas, other arrays and objects as JSON text. A space is `+`, as in forms.
  *
- * Fails with CALL_FORMAT_ERROR for a name that is too long.
+ * Fails with CALL_FORMAT_ERROR for a name that is too long, with OVERLOADED where there is no room.
  *
- * @param hold is told of the bytes as they are written, three times as many as the JSON has at the most; what it throws
- * ends the work.
+ * @param memory for the bytes, as they are written: three times as many as the JSON has at the most.
  */
-export function* formFromJson(json: Uint8Array, hold: (bytes: number) => void): Steps<Buffer> {
-  const form = new FormWriter(hold);
+export function* formFromJson(json: Uint8Array, memory: Room): Steps<Buffer> {
+  const form = new FormWriter(memory);
   const mayPause = createPace();
   for (const [index, member] of (yield* membersInSteps(json)).entries()) {
     form.begin(requireShortName(member.key, fieldOf(member.key, index)));
@@ -79,12 +79,12 @@ function* writeLong(form: FormWriter, json: Uint8Array, value: JsonRange): Steps
 /** Encodes text by text; none of them ends between the halves of a pair of surrogates. */
 class FormWriter {
   readonly #form: Chunks = createChunks();
-  readonly #hold: (bytes: number) => void;
+  readonly #memory: Room;
   #encoded = "";
   #text = "";
 
-  constructor(hold: (bytes: number) => void) {
-    this.#hold = hold;
+  constructor(memory: Room) {
+    this.#memory = memory;
   }
 
   begin(name: string): void {
@@ -118,7 +118,7 @@ class FormWriter {
   }
 
   #push(): void {
-    this.#hold(this.#encoded.length);
+    requireRoom(this.#memory, this.#encoded.length);
     this.#form.push(Buffer.from(this.#encoded, "latin1"));
     this.#encoded = "";
   }

@@ -1,7 +1,7 @@
 import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import { type CallRequest, type RelayService, ResponseMode } from "../../gen/relay/v1/relay_pb.js";
 import { callerKeysFrom } from "../applications/caller-keys.js";
-import { overloaded } from "../relay/budget.js";
+import { overloaded, requireRoom } from "../relay/budget.js";
 import type { Call, CallDescription, CallOrigin } from "../relay/call.js";
 import type { Outcome } from "../relay/outcome.js";
 import type { Relay } from "../relay/relay.js";
@@ -62,7 +62,7 @@ export function callFrom(
   if (memory === undefined || !memory.begin()) throw overloaded();
   const description = descriptionFromMessage(request.call);
   // What came compressed was counted so; these are the bytes that are held.
-  if (!memory.reserve(sizeOf(description))) throw overloaded();
+  requireRoom(memory, sizeOf(description));
   const keys = callerKeysFrom(context, { publicKey: request.publicKey, privateKey: request.privateKey });
   return {
     // Member by member, as on the JSON route: V8 is slow at spreading.

@@ -3,7 +3,6 @@ import { type Guard, guard } from "./guard.js";
 const TURNS = "turns.ts";
 const TEXT_SLICES = "json/text-slices.ts";
 const LARGE_ANSWER = "relay/large-answer.ts";
-const ALLOWED = "relay/allowed-call.ts";
 const TESTS = "rest/large-bodies";
 const IN_STEPS = "json/in-steps";
 const ANSWERS = "relay/large-answer";
@@ -41,8 +40,8 @@ export const LARGE_GUARDS: readonly Guard[] = [
     ANSWERS,
   ),
   guard(
-    "large requests: memory of what is written anew",
-    ALLOWED,
+    "memory: room for what is held besides",
+    "relay/budget.ts",
     ["if (!memory.reserve(bytes)) throw overloaded();", "memory.reserve(bytes);"],
     TESTS,
   ),
@@ -50,7 +49,7 @@ export const LARGE_GUARDS: readonly Guard[] = [
   guard(
     "forms: memory while they are written",
     "relay/urlencoded.ts",
-    ["    this.#hold(this.#encoded.length);\n", ""],
+    ["    requireRoom(this.#memory, this.#encoded.length);\n", ""],
     "relay/urlencoded",
   ),
   guard(
@@ -136,5 +135,11 @@ export const LARGE_GUARDS: readonly Guard[] = [
     "rpc/message-parts.ts",
     ["if (byte === QUOTE) at = stringEnd(text, at) - 1;\n    else if", "if"],
     "rpc/message-parts",
+  ),
+  guard(
+    "large answers: room for escapes",
+    LARGE_ANSWER,
+    ['if (data.kind === "utf8") requireRoom', "if (false) requireRoom"],
+    TESTS,
   ),
 ];

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { RelayError } from "../../src/errors.js";
 import { type BodyInput, bodyFromCall, type DecidedBody } from "../../src/relay/body.js";
 import { atOnce } from "../../src/turns.js";
+import { ROOMY } from "../support/roomy.js";
 
 const FILE = '{"files":[{"content":"iVBORw==","type":"image/png"}]}';
 const FILE_BYTES = "\u0089PNG";
@@ -278,7 +279,7 @@ function input(method: string, { payload, body, contentType, payloadTypeFile = f
     contentType,
     payloadTypeFile,
     newBoundary: () => `BOUNDARY${++boundaries}`,
-    hold: () => {},
+    memory: ROOMY,
   };
 }
 

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { formFromJson, isUrlencoded } from "../../src/relay/urlencoded.js";
 import { atOnce } from "../../src/turns.js";
+import { ROOMY } from "../support/roomy.js";
 
 describe("formFromJson()", () => {
   it.each([
@@ -13,13 +14,13 @@ describe("formFromJson()", () => {
     ['{"9":1,"10":2,"9":3,"__proto__":4}', "9=1&10=2&9=3&__proto__=4"],
     ['{"a":"\\ud800"}', "a=%EF%BF%BD"],
   ])("of %s", (json, form) => {
-    expect(atOnce(formFromJson(Buffer.from(json), () => {})).toString("latin1")).toBe(form);
+    expect(atOnce(formFromJson(Buffer.from(json), ROOMY)).toString("latin1")).toBe(form);
   });
 
   it("is read back by a form parser", async () => {
     const texts = fc.dictionary(fc.string({ unit: "binary" }), fc.string({ unit: "binary" }));
     const run = fc.asyncProperty(texts, async (object) => {
-      const body = atOnce(formFromJson(Buffer.from(JSON.stringify(object)), () => {}));
+      const body = atOnce(formFromJson(Buffer.from(JSON.stringify(object)), ROOMY));
       const form = await new Response(body, {
         headers: { "content-type": "application/x-www-form-urlencoded" },
       }).formData();
@@ -35,28 +36,30 @@ describe("formFromJson() of much", () => {
   it("tells of its bytes as it writes them, and ends where there is no room for more", () => {
     const long = json({ a: "☕".repeat(500_000), b: [1, 2] });
     let held = 0;
-    const form = atOnce(formFromJson(long, (bytes) => (held += bytes)));
+    let most = Number.POSITIVE_INFINITY;
+    const memory = {
+      reserve(bytes: number) {
+        held += bytes;
+        return held <= most;
+      },
+    };
+    const form = atOnce(formFromJson(long, memory));
     expect(held).toBe(form.length);
     expect(held).toBeGreaterThan(4_000_000);
     held = 0;
-    const hold = (bytes: number) => {
-      held += bytes;
-      if (held > 1_000_000) throw new Error("full");
-    };
-    expect(() => atOnce(formFromJson(long, hold))).toThrow("full");
+    most = 1_000_000;
+    expect(() => atOnce(formFromJson(long, memory))).toThrow(expect.objectContaining({ reason: "OVERLOADED" }));
     expect(held).toBeLessThan(1_300_000);
   });
 
   it("refuses a name that takes long to encode, wherever it stands", () => {
     const named = (length: number) => json({ a: 1, ["☕".repeat(length)]: 1 });
-    expect(() => atOnce(formFromJson(named(16_385), () => {}))).toThrow(
-      "payload member 2 has a name of more than 16384",
-    );
-    expect(atOnce(formFromJson(named(16_384), () => {})).length).toBe("a=1&=1".length + 9 * 16_384);
+    expect(() => atOnce(formFromJson(named(16_385), ROOMY))).toThrow("payload member 2 has a name of more than 16384");
+    expect(atOnce(formFromJson(named(16_384), ROOMY)).length).toBe("a=1&=1".length + 9 * 16_384);
   });
 
   it("pauses among many short elements, which take longer to write than to read", () => {
-    const pauses = [...formFromJson(json({ a: Array(100_000).fill(1) }), () => {})].length;
+    const pauses = [...formFromJson(json({ a: Array(100_000).fill(1) }), ROOMY)].length;
     expect(pauses).toBeGreaterThan(2 * 40);
   });
 });

@@ -151,6 +151,22 @@ describe("a large request", () => {
 });
 
 describe("a large answer", () => {
+  it("of text that becomes six times as long is refused where there is no room for it", async () => {
+    contentType = "text/plain";
+    for (const [text, errorType] of [
+      ["\u0001", "OVERLOADED"],
+      ["a", undefined],
+      ["\n", undefined],
+    ] as const) {
+      body = Buffer.from(text.repeat(3_000_000));
+      const call = JSON.stringify({ url: `${provider.origin}/`, method: "GET" });
+      const answered = await request(target(), { method: "POST", body: call });
+      const { rows } = (await answered.body.json()) as { rows: [{ errorType?: string; data?: string }] };
+      expect(rows[0].errorType).toBe(errorType);
+      expect(rows[0].data?.length).toBe(errorType === undefined ? 3_000_000 : undefined);
+    }
+  });
+
   it("is given up over HTTP/2 when its caller resets the stream", async () => {
     body = Buffer.from("é☕\n".repeat(700_000));
     contentType = "text/plain";
