@@ -1,3 +1,4 @@
+import { createWasmModule } from "../wasm-module.js";
 import { JSON_BLOCKS_WASM } from "./json-blocks-wasm.js";
 import { JSON_GRAMMAR } from "./json-grammar.js";
 import { createUtf8Checker } from "./utf8-checker.js";
@@ -21,15 +22,7 @@ interface JsonBlocks {
   end(): number;
 }
 
-/** What is used of it: the types of Node.js do not have it. */
-const { Module, Instance } = (globalThis as unknown as { readonly WebAssembly: WebAssemblyApi }).WebAssembly;
-
-interface WebAssemblyApi {
-  readonly Module: new (bytes: Uint8Array) => object;
-  readonly Instance: new (module: object) => { readonly exports: unknown };
-}
-
-const MODULE = new Module(Buffer.from(JSON_BLOCKS_WASM, "base64"));
+const MODULE = createWasmModule<JsonBlocks>(JSON_BLOCKS_WASM);
 
 /**
  * Creates a checker for one JSON text (RFC 8259), any size, any depth.
@@ -56,7 +49,7 @@ const IDLE: JsonBlocks[] = [];
 const MAX_IDLE = 8;
 
 function createBlocks(): JsonBlocks {
-  const blocks = new Instance(MODULE).exports as unknown as JsonBlocks;
+  const blocks = MODULE.createInstance();
   const { transitions } = JSON_GRAMMAR;
   new Uint16Array(blocks.memory.buffer, blocks.tableAt(), transitions.length).set(transitions);
   return blocks;

@@ -1,4 +1,5 @@
 import { endianness } from "node:os";
+import { isPieceIn, MAX_TABLE_BYTES } from "./anchor-search.js";
 
 /** Tells where some texts cannot be, in far less time than it takes to look for them. */
 export interface AnchorFilter {
@@ -20,21 +21,19 @@ const MIN_LENGTH = 8;
  * its four-character pieces there wherever it stands, so all pieces that may be met are kept in a table. A kilobyte takes
  * 64 looks; a search for each of seven texts takes thirty times as long.
  *
- * Undefined when there is none, or a short one.
+ * Undefined when there is none, or a short one, or more than a table holds.
  */
 export function createAnchorFilter(texts: readonly string[]): AnchorFilter | undefined {
   const shortest = Math.min(...texts.map((text) => text.length));
   if (texts.length === 0 || shortest < MIN_LENGTH) return undefined;
   const step = Math.min(MAX_STEP, shortest - GRAM + 1);
-  const table = tableOf(texts, step);
-  // Whole words are read, so bytes are stepped over by words; a smaller step than can be taken misses nothing.
-  const wordStep = Math.floor(step / GRAM);
+  const places = 2 ** Math.ceil(Math.log2(2 * step * texts.length));
+  const bitWords = places * (BITS_PER_GRAM / 64);
+  if (4 * (bitWords + places) > MAX_TABLE_BYTES) return undefined;
+  const table = tableOf(texts, step, bitWords, places);
+  const bytes = littleEndian(table.words);
   return {
-    mayBeInBytes(input) {
-      const words = wordsOf(input);
-      for (let at = 0; at < words.length; at += wordStep) if (isIn(table, gramFrom(words[at] as number))) return true;
-      return false;
-    },
+    mayBeInBytes: (input) => isPieceIn({ bytes, bitBytes: 4 * bitWords, places }, input, step),
     mayBeInText(input) {
       if (input.length < shortest) return false;
       for (let at = 0; at + GRAM <= input.length; at += step) if (isIn(table, gramOf(input, at))) return true;
@@ -43,58 +42,46 @@ export function createAnchorFilter(texts: readonly string[]): AnchorFilter | und
   };
 }
 
-/** The words of four bytes that stand at addresses that a processor reads them from; up to three bytes before are left out. */
-function wordsOf({ buffer, byteOffset, byteLength }: Uint8Array): Int32Array {
-  const start = Math.ceil(byteOffset / GRAM) * GRAM;
-  const count = Math.floor((byteOffset + byteLength - start) / GRAM);
-  return count > 0 ? new Int32Array(buffer, start, count) : NO_WORDS;
-}
-
-const NO_WORDS = new Int32Array();
-
-/** Of a word as this processor reads it, its first byte lowest. */
-const gramFrom: (word: number) => number =
-  endianness() === "LE"
-    ? (word) => word
-    : (word) => (word >>> 24) | ((word >>> 8) & 0xff00) | ((word << 8) & 0xff0000) | (word << 24);
-
 /**
- * Pieces of texts, and behind them a bit for each hash of one: nearly everything else is told by a bit that is not set. In
- * one piece of memory, since to allocate it is the larger part of making a table.
+ * A bit for each hash of a piece of a text, and behind the bits the pieces: nearly everything else is told by a bit that
+ * is not set. In one piece of memory, since to allocate it is the larger part of making a table.
  */
 interface Table {
   readonly words: Int32Array;
-  /** Of the open hash table of pieces that `words` begins with; 0, which no piece is, marks an empty one. */
-  readonly places: number;
-  /** How many words of bits come behind. */
+  /** How many words of bits there are. */
   readonly bitWords: number;
+  /** Of the open hash table of pieces behind them; 0, which no piece is, marks an empty one. */
+  readonly places: number;
 }
 
-/** Bits for each piece: one in as many of the others finds one set. */
-const BITS_PER_GRAM = 32;
+/** Bits for each piece: one in as many of the others finds one set, and then a processor has guessed wrong. */
+const BITS_PER_GRAM = 128;
 
-function tableOf(texts: readonly string[], step: number): Table {
-  const places = 2 ** Math.ceil(Math.log2(2 * step * texts.length));
-  const bitWords = places * (BITS_PER_GRAM / 64);
-  const table = { words: new Int32Array(places + bitWords), places, bitWords };
+function tableOf(texts: readonly string[], step: number, bitWords: number, places: number): Table {
+  const table = { words: new Int32Array(bitWords + places), bitWords, places };
   for (const text of texts) for (let at = 0; at < step; at++) keep(table, gramOf(text, at));
   return table;
 }
 
-function keep({ words, places, bitWords }: Table, gram: number): void {
-  const hash = hashOf(gram);
-  const word = places + ((hash >>> 5) & (bitWords - 1));
-  words[word] = (words[word] as number) | (1 << (hash & 31));
-  let place = hash & (places - 1);
-  while (words[place] !== 0 && words[place] !== gram) place = (place + 1) & (places - 1);
-  words[place] = gram;
+/** WebAssembly reads the lowest byte first, whatever this processor does. */
+function littleEndian({ buffer }: Int32Array): Uint8Array {
+  return endianness() === "LE" ? new Uint8Array(buffer) : Buffer.from(new Uint8Array(buffer)).swap32();
 }
 
-function isIn({ words, places, bitWords }: Table, gram: number): boolean {
+function keep({ words, bitWords, places }: Table, gram: number): void {
   const hash = hashOf(gram);
-  if (((words[places + ((hash >>> 5) & (bitWords - 1))] as number) & (1 << (hash & 31))) === 0) return false;
+  const word = (hash >>> 5) & (bitWords - 1);
+  words[word] = (words[word] as number) | (1 << (hash & 31));
   let place = hash & (places - 1);
-  for (let kept = words[place]; kept !== 0; kept = words[place]) {
+  while (words[bitWords + place] !== 0 && words[bitWords + place] !== gram) place = (place + 1) & (places - 1);
+  words[bitWords + place] = gram;
+}
+
+function isIn({ words, bitWords, places }: Table, gram: number): boolean {
+  const hash = hashOf(gram);
+  if (((words[(hash >>> 5) & (bitWords - 1)] as number) & (1 << (hash & 31))) === 0) return false;
+  let place = hash & (places - 1);
+  for (let kept = words[bitWords + place]; kept !== 0; kept = words[bitWords + place]) {
     if (kept === gram) return true;
     place = (place + 1) & (places - 1);
   }
@@ -103,7 +90,7 @@ function isIn({ words, places, bitWords }: Table, gram: number): boolean {
 
 /**
  * Knuth's multiplicative hash: the upper bits depend on all of the gram. Four bytes of zero are no piece of a text, but
- * may be in an input: they meet an empty place or another entry.
+ * may be in an input: they meet an empty place or another entry. wasm/anchor-search.ts has the same one.
  */
 function hashOf(gram: number): number {
   return Math.imul(gram, 0x9e3779b1) >>> 12;

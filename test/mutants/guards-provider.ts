@@ -135,6 +135,18 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
     ["Math.min(MAX_STEP, shortest - GRAM + 1)", "Math.min(MAX_STEP, shortest - GRAM + 2)"],
     "telemetry/anchor-filter",
   ),
+  guard(
+    "redaction, filter: parts of whole steps",
+    "telemetry/anchor-search.ts",
+    ["INPUT_BYTES - (INPUT_BYTES % step)", "INPUT_BYTES"],
+    "telemetry/anchor-filter",
+  ),
+  guard(
+    "redaction, filter: only tables that fit",
+    "telemetry/anchor-filter.ts",
+    ["4 * (bitWords + places) > MAX_TABLE_BYTES", "false"],
+    "telemetry/anchor-filter",
+  ),
   guard("redaction, base64", REDACT, ["}, ...base64];", "}];"], "telemetry/redact"),
   guard(
     "redaction, URL-encoded",

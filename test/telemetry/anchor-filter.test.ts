@@ -29,7 +29,42 @@ describe("createAnchorFilter()", () => {
   it("finds each of many texts", () => {
     const texts = Array.from({ length: 60 }, (_, at) => `${at}_${LONG}_${at * at}`);
     const filter = filterFor(...texts);
-    for (const text of texts) expect(filter.mayBeInText(`  ${text}`)).toBe(true);
+    for (const text of texts) {
+      expect(filter.mayBeInText(`  ${text}`)).toBe(true);
+      expect(filter.mayBeInBytes(Buffer.from(`  ${text}`))).toBe(true);
+    }
+  });
+
+  it.each([8, 9, 16, 19, 40])(
+    "finds a text of %i characters wherever it stands around 64 KiB, and at the end",
+    (length) => {
+      const text = `${LONG}${LONG}`.slice(0, length);
+      const filter = filterFor(text, ...Array.from({ length: 12 }, (_, at) => `${at}_${LONG}`));
+      const input = Buffer.alloc(2 * 65536 + 500, ".");
+      const borders = [65536, 2 * 65536, input.length].flatMap((border) =>
+        Array.from({ length: 100 }, (_, before) => border - before),
+      );
+      expect(filter.mayBeInBytes(input)).toBe(false);
+      for (const at of borders) {
+        if (at + length > input.length) continue;
+        input.write(text, at, "latin1");
+        expect(filter.mayBeInBytes(input), `${at}`).toBe(true);
+        input.fill(".", at, at + length);
+      }
+      expect(filter.mayBeInBytes(input)).toBe(false);
+    },
+  );
+
+  it("looks for the texts of its own, whatever was looked for before", () => {
+    const [one, other] = [filterFor(`one_${LONG}`), filterFor("another_text_that_is_long")];
+    const input = Buffer.from(`  another_text_that_is_long  `);
+    for (let turn = 0; turn < 3; turn++) {
+      expect(one.mayBeInBytes(input)).toBe(false);
+      expect(other.mayBeInBytes(input)).toBe(true);
+    }
+    expect(other.mayBeInBytes(Buffer.from("another_text"))).toBe(true);
+    expect(other.mayBeInBytes(Buffer.from("ano"))).toBe(false);
+    expect(other.mayBeInBytes(Buffer.alloc(0))).toBe(false);
   });
 
   it("tells most inputs at once", () => {
@@ -50,6 +85,13 @@ describe("createAnchorFilter()", () => {
       expect(filter.mayBeInText(`${"\u{1f600}é".repeat(lead)}${LONG}`)).toBe(true);
       expect(filter.mayBeInBytes(Buffer.from(`${"é\0".repeat(lead)}${LONG}`))).toBe(true);
     }
+  });
+
+  it("is not made for more texts than a table holds", () => {
+    const texts = Array.from({ length: 129 }, (_, at) => `${LONG}${at}`);
+    const filter = filterFor(...texts.slice(1));
+    for (const text of texts.slice(1)) expect(filter.mayBeInBytes(Buffer.from(` ${text}`))).toBe(true);
+    expect(createAnchorFilter(texts)).toBeUndefined();
   });
 
   it("is not made for short texts, or none", () => {
