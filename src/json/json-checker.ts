@@ -1,6 +1,5 @@
 import { createWasmModule } from "../wasm-module.js";
 import { JSON_BLOCKS_WASM } from "./json-blocks-wasm.js";
-import { JSON_GRAMMAR } from "./json-grammar.js";
 import { createUtf8Checker } from "./utf8-checker.js";
 
 /** Tells whether bytes that arrive in chunks are one JSON text. */
@@ -14,10 +13,9 @@ export interface JsonChecker {
 /** What wasm/json-blocks.ts exports. */
 interface JsonBlocks {
   readonly memory: { readonly buffer: ArrayBuffer };
-  tableAt(): number;
   inputAt(): number;
   inputBytes(): number;
-  begin(value: number, after: number): void;
+  begin(): void;
   push(length: number): number;
   end(): number;
 }
@@ -31,7 +29,7 @@ const MODULE = createWasmModule<JsonBlocks>(JSON_BLOCKS_WASM);
  * quarter of the time.
  */
 export function createJsonChecker(): JsonChecker {
-  return checkerWith(IDLE.pop() ?? createBlocks());
+  return checkerWith(IDLE.pop() ?? MODULE.createInstance());
 }
 
 /** Whether the bytes, or all the pieces one after the other, are one JSON value in UTF-8 (RFC 8259). */
@@ -42,24 +40,17 @@ export function isJson(...pieces: readonly Uint8Array[]): boolean {
 }
 
 /**
- * Instances between two texts, of which nothing is left in them: making one takes 100 microseconds and 200 KiB, and the
+ * Instances between two texts, of which nothing is left in them: making one takes 16 microseconds and 128 KiB, and the
  * garbage collector hurries when many are left to it.
  */
 const IDLE: JsonBlocks[] = [];
 const MAX_IDLE = 8;
 
-function createBlocks(): JsonBlocks {
-  const blocks = MODULE.createInstance();
-  const { transitions } = JSON_GRAMMAR;
-  new Uint16Array(blocks.memory.buffer, blocks.tableAt(), transitions.length).set(transitions);
-  return blocks;
-}
-
 function checkerWith(blocks: JsonBlocks): JsonChecker {
   const utf8 = createUtf8Checker();
   let isGood = true;
   let isOver = false;
-  blocks.begin(JSON_GRAMMAR.start, JSON_GRAMMAR.afterTop);
+  blocks.begin();
   return {
     push(chunk) {
       isGood &&= utf8.push(chunk) && pushInto(blocks, chunk);

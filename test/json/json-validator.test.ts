@@ -3,6 +3,8 @@ import { describe, expect, it } from "vitest";
 import { createJsonChecker, isJson } from "../../src/json/json-checker.js";
 import { createJsonValidator, type JsonLimits, type JsonVerdict, validateJson } from "../../src/json/json-validator.js";
 
+const LONG = "1234567890".repeat(15);
+
 const ACCEPTED = [
   "0",
   "-0",
@@ -27,6 +29,13 @@ const ACCEPTED = [
   '{"__proto__":{"admin":true},"constructor":null}',
   '\n{\n    "a"\n    :\n    [\n        1\n        ,\n        {}\n    ]\n}\n        ',
   "9".repeat(1000),
+  "-9.75E+07",
+  "0e0",
+  "[-1.0e-1,0.00,10,true,false,null,1E2]",
+  // Numbers of which each part is longer than a block.
+  `-${LONG}.${LONG}e-${LONG}`,
+  `${LONG}.0`,
+  `0.${LONG}e0`,
 ];
 
 const REFUSED = [
@@ -98,6 +107,52 @@ const REFUSED = [
   "\u00001",
   "1\u0000",
   "<html>",
+  "1.2.3",
+  "1.e5",
+  "-.5",
+  "-e5",
+  "--1",
+  "-+1",
+  "1-1",
+  "1+1",
+  "00",
+  "-00",
+  "01.5",
+  "1ee5",
+  "1d5",
+  "1e5.5",
+  "1e5e5",
+  "1.5e5E5",
+  "1e--5",
+  "1e5-5",
+  "1e-",
+  "e5",
+  "1;",
+  "1/2",
+  "true1",
+  "true.5",
+  "true-1",
+  "nullnull",
+  "falsee",
+  "fals",
+  "truE",
+  "-true",
+  "1true",
+  '"a"1',
+  'true"a"',
+  ",",
+  "1,2",
+  "{},1",
+  "[],",
+  "[1\f2]",
+  '{"a"\u001a1}',
+  "[1\u000b2]",
+  `${LONG}.${LONG}.5`,
+  `${LONG}e${LONG}.5`,
+  `1.${LONG}e${LONG}e5`,
+  `0${LONG}`,
+  `-0${LONG}`,
+  `${LONG}-`,
 ];
 
 describe("validateJson()", () => {
@@ -140,6 +195,32 @@ describe("validateJson()", () => {
     }
   });
 
+  it("says the same of any byte at any place", () => {
+    const text = Buffer.from('{"a\\u00e9":[-1.5e+3,0,true,"b"] , "":{"c":null,"d":[false,{},10]}}');
+    for (const lead of ["", `["${"x".repeat(90)}",`, " ".repeat(40)]) {
+      const whole = Buffer.concat([Buffer.from(lead), text, Buffer.from(lead.startsWith("[") ? "]" : "")]);
+      for (let at = lead.length; at < whole.length; at++) {
+        const kept = whole[at] as number;
+        for (let byte = 0; byte < 256; byte++) {
+          whole[at] = byte;
+          const verdict = expectedOf(whole) === "valid";
+          if (isJson(whole) !== verdict) expect([at, byte, isJson(whole)]).toEqual([at, byte, verdict]);
+        }
+        whole[at] = kept;
+      }
+    }
+  });
+
+  it("finds what may not be inside of a string of many blocks", () => {
+    for (let at = 2; at < 260; at++) {
+      for (const fault of ["\u0000", "\u001f", "\n", "\\x", "\\u12g4", '"']) {
+        const text = Buffer.from(`["${"x".repeat(300)}"]`);
+        text.write(fault, at, "latin1");
+        expect([at, fault, judge(text)]).toEqual([at, fault, expectedOf(text)]);
+      }
+    }
+  });
+
   it("takes nesting of a million levels, without stack", () => {
     const levels = 1_000_000;
     expect(judge(Buffer.from("[".repeat(levels) + "]".repeat(levels)))).toBe("valid");
@@ -156,6 +237,21 @@ describe("validateJson()", () => {
       expect(judge(Buffer.from(`${open}0${closed.join("")}`))).toBe("valid");
       closed[depth >> 1] = closed[depth >> 1] === "}" ? "]" : "}";
       expect(judge(Buffer.from(`${open}0${closed.join("")}`))).toBe("syntax");
+    }
+  });
+
+  it("remembers what is open behind what was closed", () => {
+    for (let depth = 1; depth < 140; depth++) {
+      const kinds = Array.from({ length: depth }, (_, level) => (level * 5 + depth) % 3 === 0);
+      const open = kinds.map((isObject) => (isObject ? '{"a":' : "[")).join("");
+      const closed = kinds.map((isObject): string => (isObject ? ',"b":[{}]}' : ",{}]")).reverse();
+      expect(judge(Buffer.from(`${open}0${closed.join("")}`))).toBe("valid");
+      for (const level of [0, depth >> 1, depth - 1]) {
+        const wrong = closed.with(level, closed[level] === ",{}]" ? ',"b":[{}]]' : ",{}}");
+        expect(judge(Buffer.from(`${open}0${wrong.join("")}`))).toBe("syntax");
+      }
+      expect(judge(Buffer.from(`${open}0${closed.join("")}]`))).toBe("syntax");
+      expect(judge(Buffer.from(`${open}0${closed.join("")}}`))).toBe("syntax");
     }
   });
 

@@ -9,11 +9,11 @@ export function beginEscapes(): void {
   escapedNext = hexNext = 0;
 }
 
-/** Whether an escape that began in the block before goes on. */
+/** Not 0 when an escape that began in the block before goes on. */
 // @ts-ignore: decorator
 @inline
-export function doesEscapeGoOn(): bool {
-  return (escapedNext | hexNext) !== 0;
+export function doesEscapeGoOn(): u64 {
+  return escapedNext | hexNext;
 }
 
 /** Which bytes are escaped: each after a backslash that is not escaped itself. */

@@ -1,42 +1,79 @@
 // AssemblyScript: see json-blocks.ts.
 
-/** Arrays and objects that are open. */
-let depth: i32 = 0;
-let isObject: bool = false;
+/** What is open, innermost lowest: 1 an object, 0 an array. Above the outermost a 1. All zeros: something is wrong. */
+let open: u64 = 1;
+/** What found no place in it, in memory that grows: words of 31 levels, with a 1 above them, too. */
+let words: i32 = 0;
 
 export function beginNesting(): void {
-  depth = 0;
-  isObject = false;
+  open = 1;
+  words = 0;
 }
 
 // @ts-ignore: decorator
 @inline
 export function isNested(): bool {
-  return depth !== 0;
+  return open !== 1;
 }
 
-/** Whether the innermost is an object. */
+/** Whether the last block's brackets did not match, or stood around more than one value. */
 // @ts-ignore: decorator
 @inline
-export function isInObject(): bool {
-  return isObject;
+export function isMisnested(): bool {
+  return open === 0;
 }
 
-/** One bit per level, in memory that grows. */
-export function enter(entersObject: bool): void {
-  const word = (__heap_base as i32) + ((depth >> 5) << 2);
+/**
+ * Positions of which an object is the innermost that is open, where a bracket is in what it opens and out of what it
+ * closes. Brackets are looked at one by one.
+ *
+ * @param tokens all, of which none may stand behind the value at depth 0.
+ */
+// @ts-ignore: decorator
+@inline
+export function objectsOf(at: i32, opening: u64, closing: u64, commas: u64, tokens: u64): u64 {
+  let levels = open;
+  let rest = opening | closing;
+  // At depth 0 there is nothing to divide. Without brackets the first of these is all ones.
+  if (levels === 1 && ((rest - 1) & ~rest & commas) !== 0) levels = 0;
+  let objects: u64 = 0 - (levels & 1);
+  for (; rest !== 0; rest &= rest - 1) {
+    const bit = rest & (0 - rest);
+    const isObject = ((load<u8>(at + (ctz(rest) as i32)) >> 5) & 1) as u64;
+    if ((opening & bit) !== 0) {
+      levels = (levels << 1) | isObject;
+      if (levels >> 63 !== 0) levels = withoutOuter(levels);
+    } else {
+      if ((levels & 1) !== isObject) {
+        open = 0;
+        return 0;
+      }
+      levels >>= 1;
+      if (levels <= 1) {
+        levels = levelsLeft(levels, tokens & (0 - (bit << 1)));
+        if (levels <= 1) break;
+      }
+    }
+    objects = (objects & (bit - 1)) | ((0 - (levels & 1)) & (0 - bit));
+  }
+  open = levels;
+  return objects;
+}
+
+/** Moves the outer 31 of 63 levels out. */
+function withoutOuter(levels: u64): u64 {
+  const word = (__heap_base as i32) + (words << 2);
   if (word + 4 > memory.size() << 16 && memory.grow(1) < 0) unreachable();
-  const bit = 1 << (depth & 31);
-  const others = load<i32>(word) & ~bit;
-  store<i32>(word, entersObject ? others | bit : others);
-  depth++;
-  isObject = entersObject;
+  store<u32>(word, (levels >> 32) as u32);
+  words++;
+  return (levels & 0xffffffff) | 0x100000000;
 }
 
-/** At depth 1 or more. */
-export function leave(): void {
-  depth--;
-  const level = depth - 1;
-  isObject = depth > 0 && ((load<i32>((__heap_base as i32) + ((level >> 5) << 2)) >>> (level & 31)) & 1) === 1;
+/** What is open when the last level that was not moved out was closed. */
+function levelsLeft(levels: u64, tokensBehind: u64): u64 {
+  // Of the wrong kind, or more than were opened.
+  if (levels === 0) return 0;
+  if (words === 0) return tokensBehind === 0 ? 1 : 0;
+  words--;
+  return load<u32>((__heap_base as i32) + (words << 2)) as u64;
 }
-

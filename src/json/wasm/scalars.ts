@@ -1,72 +1,73 @@
 // AssemblyScript: see json-blocks.ts.
 
+import { afterMinuses, arePowersGood, beginPowers, doesPowerGoOn } from "./powers";
+import { literalLength } from "./literals";
+
 const BLOCK: i32 = 64;
-const ALL: u64 = 0xffffffffffffffff;
 
-/** Bytes of the grammar's table, of which the states of numbers and literals are used. */
-const TABLE_BYTES: i32 = 65536;
-const TABLE: i32 = memory.data(TABLE_BYTES, 16) as i32;
+/** Bit 0: the block before ended in a number or literal. */
+let wasScalar: u64 = 0;
+/** Bit 0: it ended in the digits before a number's point. */
+let inInteger: u64 = 0;
+/** From bit 0 on: what is left of a literal that began in the block before. */
+let literalRest: u64 = 0;
 
-/** State of the number or literal that goes on; 0 when none does. */
-let scalarState: i32 = 0;
-/** State in which a value begins, and that after a whole value: the grammar's. */
-let valueState: i32 = 0;
-let afterState: i32 = 0;
-
-/** Where the caller puts the grammar's transitions, once. */
-export function tableAt(): i32 {
-  return TABLE;
+export function beginScalars(): void {
+  wasScalar = inInteger = literalRest = 0;
+  beginPowers();
 }
 
-export function beginScalars(value: i32, after: i32): void {
-  scalarState = 0;
-  valueState = value;
-  afterState = after;
-}
-
-/** Bit 0: a number or literal goes on from the block before. */
+/** Bit 0: a number or literal ended with the block before, or goes on. */
 // @ts-ignore: decorator
 @inline
-export function doesScalarGoOn(): u64 {
-  return scalarState !== 0 ? 1 : 0;
+export function wasInScalar(): u64 {
+  return wasScalar;
 }
 
-/** Numbers and literals, one by one. */
-export function areScalarsGood(at: i32, scalars: u64, digits: u64): bool {
-  let rest = scalars;
-  if (scalarState !== 0) {
-    const length = ctz(~scalars) as i32;
-    if (!isScalarGood(at, length, length === BLOCK)) return false;
-    if (length === BLOCK) return true;
-    rest &= ALL << length;
+/**
+ * Numbers and literals (RFC 8259 sections 3 and 6).
+ *
+ * @param scalars all their bytes, and all others that belong to nothing else.
+ * @param letterSet bytes with bit 6, inside of strings, too, and so are the other sets.
+ */
+// @ts-ignore: decorator
+@inline
+export function areScalarsGood(at: i32, scalars: u64, letterSet: u64, digitSet: u64, zeros: u64, pointSet: u64): bool {
+  const starts = scalars & ~((scalars << 1) | wasScalar);
+  const letters = scalars & letterSet;
+  const digits = scalars & digitSet;
+  const points = scalars & pointSet;
+
+  let literals = literalRest;
+  literalRest = 0;
+  for (let rest = starts & letters; rest !== 0; rest &= rest - 1) {
+    const index = ctz(rest) as i32;
+    const length = literalLength(at + index);
+    if (length === 0) return false;
+    const bits = ((1 as u64) << length) - 1;
+    literals |= bits << index;
+    if (index > 59) literalRest = bits >> (BLOCK - index);
   }
-  while (rest !== 0) {
-    const start = ctz(rest) as i32;
-    const length = ctz(~(scalars >> start)) as i32;
-    const next = start + length;
-    if (next === BLOCK || !isCommonScalar(at + start, length, digits >> start)) {
-      scalarState = valueState;
-      if (!isScalarGood(at + start, length, next === BLOCK)) return false;
-      if (next === BLOCK) return true;
-    }
-    rest &= ALL << next;
+
+  let integerStarts = starts & digits;
+  const exponents = letters & ~literals;
+  const signs = scalars & ~(digits | letters | points);
+  if ((signs | exponents | doesPowerGoOn()) !== 0) {
+    if (!arePowersGood(at, starts, digits, signs, exponents, wasScalar)) return false;
+    integerStarts |= afterMinuses;
   }
-  return true;
+
+  // Digits that are not of a number's integer need no look: they stand behind a point, sign or exponent, which do.
+  const sum = (integerStarts | inInteger) + digits;
+  inInteger = sum < digits ? 1 : 0;
+  wasScalar = scalars >> 63;
+  const integerEnds = sum & ~digits;
+  const beforeDigits = (digits >> 1) | (isDigit(load<u8>(at + BLOCK)) ? 0x8000000000000000 : 0);
+  return ((integerStarts & zeros & beforeDigits) | (points & ~(integerEnds & beforeDigits))) === 0;
 }
 
-/** Whole numbers and literals: most of all scalars, known without a look at each byte. False says nothing. */
-function isCommonScalar(at: i32, length: i32, digits: u64): bool {
-  const first = load<u8>(at);
-  if (first <= 0x39) return first > 0x30 && (ctz(~digits) as i32) >= length;
-  if (length === 4) return load<u32>(at) === 0x65757274 || load<u32>(at) === 0x6c6c756e;
-  return length === 5 && load<u32>(at) === 0x736c6166 && load<u8>(at + 4) === 0x65;
+// @ts-ignore: decorator
+@inline
+function isDigit(byte: u8): bool {
+  return byte - 0x30 < 10;
 }
-
-function isScalarGood(at: i32, length: i32, goesOn: bool): bool {
-  let state = scalarState;
-  for (let index = 0; index < length; index++) state = load<u16>(TABLE + ((state + load<u8>(at + index)) << 1));
-  scalarState = goesOn ? state : 0;
-  // No state follows state 0. What may end here goes on to the end of the value with white space.
-  return goesOn ? state !== 0 : load<u16>(TABLE + ((state + 0x20) << 1)) === afterState;
-}
-
