@@ -134,6 +134,8 @@ const REFUSED = [
   "true-1",
   "nullnull",
   "falsee",
+  "truee5",
+  "nullE+1",
   "fals",
   "truE",
   "-true",
@@ -144,6 +146,8 @@ const REFUSED = [
   "1,2",
   "{},1",
   "[],",
+  '1,"a":2',
+  '{},"a":1',
   "[1\f2]",
   '{"a"\u001a1}',
   "[1\u000b2]",
@@ -280,6 +284,24 @@ describe("validateJson()", () => {
     for (const text of shortTexts('{}[]",:\\01-.eEu+ \nt', 3)) {
       for (const whole of [text, `[${text}]`, `{"a":${text}}`, `{"a${text}`]) {
         expect([whole, judge(Buffer.from(whole))]).toEqual([whole, expectedOf(Buffer.from(whole))]);
+      }
+    }
+  });
+
+  it("agrees with JSON.parse on every few tokens, however far apart", () => {
+    const tokens = ["{", "}", "[", "]", ",", ":", '"a"', "1", "true"];
+    const lists = tokens.flatMap((a) => tokens.flatMap((b) => tokens.flatMap((c) => tokens.map((d) => [a, b, c, d]))));
+    for (const gap of ["", " ".repeat(70), "\n".repeat(130)]) {
+      for (const list of [...tokens.map((token) => [token]), ...lists]) {
+        for (const [before, after] of [
+          ["", ""],
+          ["[", "]"],
+          ['{"b":', "}"],
+        ]) {
+          const text = Buffer.from([before, ...list, after].join(gap));
+          const isValid = expectedOf(text) === "valid";
+          if (isJson(text) !== isValid) expect([text.toString(), isJson(text)]).toEqual([text.toString(), isValid]);
+        }
       }
     }
   });

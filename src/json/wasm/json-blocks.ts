@@ -93,7 +93,7 @@ function isBlockGood(at: i32): bool {
     quotes &= ~escaped;
     strings = insideOf(quotes) ^ inString;
     spaces = whitespace(a, b, c, d);
-    if ((backslashes & ~strings) !== 0 || (controls(a, b, c, d) & (strings | ~spaces)) !== 0) return false;
+    if ((controls(a, b, c, d) & (strings | ~spaces)) !== 0) return false;
   } else {
     // All of the block is inside of a string.
     if ((quotes | ~inString) === 0) return true;
@@ -126,7 +126,7 @@ function isBlockGood(at: i32): bool {
   }
   const afterScalars = ((scalars << 1) | was) & ~scalars;
 
-  const objects = objectsOf(at, opening, closing, commas, quotes | operators | scalars);
+  const objects = objectsOf(at, opening, closing, commas);
   if (isMisnested()) return false;
   const beginnings = (quotes & strings) | opening | scalars;
   return spaces === 0

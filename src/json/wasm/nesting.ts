@@ -16,7 +16,7 @@ export function isNested(): bool {
   return open !== 1;
 }
 
-/** Whether the last block's brackets did not match, or stood around more than one value. */
+/** Whether the last block's brackets did not match, or a comma stood outside of all. */
 // @ts-ignore: decorator
 @inline
 export function isMisnested(): bool {
@@ -26,16 +26,14 @@ export function isMisnested(): bool {
 /**
  * Positions of which an object is the innermost that is open, where a bracket is in what it opens and out of what it
  * closes. Brackets are looked at one by one.
- *
- * @param tokens all, of which none may stand behind the value at depth 0.
  */
 // @ts-ignore: decorator
 @inline
-export function objectsOf(at: i32, opening: u64, closing: u64, commas: u64, tokens: u64): u64 {
+export function objectsOf(at: i32, opening: u64, closing: u64, commas: u64): u64 {
   let levels = open;
   let rest = opening | closing;
-  // At depth 0 there is nothing to divide. Without brackets the first of these is all ones.
-  if (levels === 1 && ((rest - 1) & ~rest & commas) !== 0) levels = 0;
+  // The positions before the first bracket, which are all of them when there is none.
+  if (levels === 1 && ((rest - 1) & ~rest & commas) !== 0) levels = rest = 0;
   let objects: u64 = 0 - (levels & 1);
   for (; rest !== 0; rest &= rest - 1) {
     const bit = rest & (0 - rest);
@@ -44,14 +42,10 @@ export function objectsOf(at: i32, opening: u64, closing: u64, commas: u64, toke
       levels = (levels << 1) | isObject;
       if (levels >> 63 !== 0) levels = withoutOuter(levels);
     } else {
-      if ((levels & 1) !== isObject) {
-        open = 0;
-        return 0;
-      }
-      levels >>= 1;
+      levels = (levels & 1) === isObject ? levels >> 1 : 0;
       if (levels <= 1) {
-        levels = levelsLeft(levels, tokens & (0 - (bit << 1)));
-        if (levels <= 1) break;
+        levels = levelsLeft(levels, commas & (0 - (bit << 1)));
+        if (levels === 0) break;
       }
     }
     objects = (objects & (bit - 1)) | ((0 - (levels & 1)) & (0 - bit));
@@ -69,11 +63,11 @@ function withoutOuter(levels: u64): u64 {
   return (levels & 0xffffffff) | 0x100000000;
 }
 
-/** What is open when the last level that was not moved out was closed. */
-function levelsLeft(levels: u64, tokensBehind: u64): u64 {
+/** What is open when the last level that was not moved out was closed; nothing else may begin behind the outermost. */
+function levelsLeft(levels: u64, commasBehind: u64): u64 {
   // Of the wrong kind, or more than were opened.
   if (levels === 0) return 0;
-  if (words === 0) return tokensBehind === 0 ? 1 : 0;
+  if (words === 0) return commasBehind === 0 ? 1 : 0;
   words--;
   return load<u32>((__heap_base as i32) + (words << 2)) as u64;
 }

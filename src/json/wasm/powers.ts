@@ -29,10 +29,10 @@ export function doesPowerGoOn(): u64 {
 /**
  * RFC 8259 section 6, as to signs and exponents.
  *
- * @param exponents letters that are of no literal.
- * @param wasScalar bit 0: the block before ended in a number; where the bits say nothing else, in a digit.
+ * @param exponents letters that are of no literal and no value's first: behind anything but a digit something else is
+ * missing.
  */
-export function arePowersGood(at: i32, starts: u64, digits: u64, signs: u64, exponents: u64, wasScalar: u64): bool {
+export function arePowersGood(at: i32, starts: u64, digits: u64, signs: u64, exponents: u64): bool {
   const a = v128.load(at);
   const b = v128.load(at, 16);
   const c = v128.load(at, 32);
@@ -60,7 +60,6 @@ export function arePowersGood(at: i32, starts: u64, digits: u64, signs: u64, exp
     (pluses & ~afterExponents) |
     (afterSigns & ~digits) |
     (afterExponents & ~(digits | signs)) |
-    (exponents & ~((digits << 1) | wasScalar)) |
     (exponents & sum & ~digits);
   return faults === 0;
 }

@@ -53,7 +53,7 @@ export function areScalarsGood(at: i32, scalars: u64, letterSet: u64, digitSet: 
   const exponents = letters & ~literals;
   const signs = scalars & ~(digits | letters | points);
   if ((signs | exponents | doesPowerGoOn()) !== 0) {
-    if (!arePowersGood(at, starts, digits, signs, exponents, wasScalar)) return false;
+    if (!arePowersGood(at, starts, digits, signs, exponents)) return false;
     integerStarts |= afterMinuses;
   }
 
