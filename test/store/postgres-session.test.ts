@@ -124,6 +124,8 @@ describe.skipIf(POSTGRES_URL === undefined)("a connection that ends", () => {
 
 describe.skipIf(POSTGRES_URL === undefined)("a server that does not answer in time", () => {
   it("ends a statement that waits for a lock, and goes on with the next", async () => {
+    // Made before, so that no statement needs long.
+    await open();
     const store = await open(database.url, 300);
     const connection = await connected(store);
     await database.query("BEGIN; SELECT * FROM connections FOR UPDATE");
@@ -141,8 +143,10 @@ describe.skipIf(POSTGRES_URL === undefined)("a server that does not answer in ti
   });
 
   it("makes nobody wait for a connection for ever", async () => {
-    const store = await open(database.url, 300);
-    const slow = createStatement<object>("slow", "SELECT pg_sleep(0.25)");
+    // Made before, so that no statement needs long.
+    await open();
+    const store = await open(database.url, 1000);
+    const slow = createStatement<object>("slow", "SELECT pg_sleep(0.6)");
     const work = () => store.session.read(async ({ run }) => [await run(slow, {}), await run(slow, {})]);
     const results = await Promise.allSettled([work(), work(), work(), store.ready()]);
     expect(results.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "fulfilled", "rejected"]);
