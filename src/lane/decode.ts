@@ -1,10 +1,13 @@
 import { fromBinary, fromJsonString } from "@bufbuild/protobuf";
 import { type CallRequest, CallRequestSchema } from "../../gen/relay/v1/relay_pb.js";
+import { createBinaryParts } from "../rpc/binary-parts.js";
 import { JSON_OPTIONS } from "../rpc/json-options.js";
 import { requireFewParts } from "../rpc/message-parts.js";
 import { decodePlain } from "./decode-plain.js";
 import { PREFIX_BYTES } from "./grpc-prefix.js";
 import type { LaneForm } from "./head.js";
+
+const PARTS = createBinaryParts(CallRequestSchema);
 
 /** The message of a body; undefined for one that cannot be decoded: connect-node has the words for it. */
 export function decodeRequest(form: LaneForm, body: Buffer): CallRequest | undefined {
@@ -25,6 +28,6 @@ export function decodeRequest(form: LaneForm, body: Buffer): CallRequest | undef
 }
 
 function decodeBinary(bytes: Buffer): CallRequest {
-  requireFewParts(CallRequestSchema, bytes);
+  requireFewParts(PARTS, bytes);
   return decodePlain(bytes) ?? fromBinary(CallRequestSchema, bytes);
 }

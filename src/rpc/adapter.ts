@@ -12,14 +12,15 @@ import { RelayService } from "../../gen/relay/v1/relay_pb.js";
 import { DRAIN_FACTOR, type HttpRequest, type HttpResponse } from "../listener/exchange.js";
 import { leaveToHandler } from "../listener/self-limited.js";
 import { type Budget, overloaded, type Reservation } from "../relay/budget.js";
+import { type BinaryParts, createBinaryParts } from "./binary-parts.js";
 import { answeredAsPreflight, type ListsOrigin } from "./cors.js";
 import { withDecodeError } from "./invalid-argument.js";
-import { inOnePiece, messageFormFrom } from "./one-message.js";
+import { describeAsPlain, inOnePiece, type MessageOptions, messageFormFrom } from "./one-message.js";
 import { createRequestBody, type RequestBody } from "./request-body.js";
 import { shortenTimeout } from "./timeout.js";
 
 /** What requests may be compressed with. */
-export const COMPRESSIONS = [compressionGzip, compressionBrotli];
+const COMPRESSIONS = [compressionGzip, compressionBrotli];
 
 /** What the adapter needs besides the router's own options. */
 export interface RpcAdapterOptions extends ConnectRouterOptions {
@@ -52,16 +53,27 @@ export type RpcHandler = (
 export function createRpcAdapter(options: RpcAdapterOptions): RpcHandler {
   const router = createConnectRouter({ ...options, acceptCompression: COMPRESSIONS });
   options.routes(router);
-  const handlers = new Map<string, UniversalHandler>(router.handlers.map((handler) => [handler.requestPath, handler]));
+  const methods = new Map<string, Method>(router.handlers.map((handler) => [handler.requestPath, methodOf(handler)]));
   return (request, response, path, readAhead) => {
-    const handler = handlers.get(path);
-    return handler === undefined ? undefined : answer(options, handler, request, response, readAhead);
+    const method = methods.get(path);
+    return method === undefined ? undefined : answer(options, method, request, response, readAhead);
   };
+}
+
+/** A method that is served. */
+interface Method {
+  readonly handler: UniversalHandler;
+  /** Of its message, where it takes one; undefined for a stream of them. */
+  readonly parts: BinaryParts | undefined;
+}
+
+function methodOf(handler: UniversalHandler): Method {
+  return { handler, parts: takesOneMessage(handler) ? createBinaryParts(handler.method.input) : undefined };
 }
 
 async function answer(
   options: RpcAdapterOptions,
-  handler: UniversalHandler,
+  { handler, parts }: Method,
   request: HttpRequest,
   response: HttpResponse,
   readAhead: Uint8Array | undefined,
@@ -74,7 +86,7 @@ async function answer(
   });
   memory.whenEvicted(() => response.destroy());
   // Watch of the health service and reflection last, and hold nothing worth counting.
-  if (!takesOneMessage(handler)) memory.release();
+  if (parts === undefined) memory.release();
   else if (handler.method.methodKind !== "unary") leaveToHandler(response);
   try {
     if (await answeredAsPreflight(options.listsOrigin, request, response)) return;
@@ -82,7 +94,9 @@ async function answer(
     const body = createRequestBody(request, readAhead);
     const asked = universalRequestFromNodeRequest(request, response, undefined, values);
     shortenTimeout(asked.header);
-    const universal = await handler({ ...asked, body: bodyFor(options, handler, request, body, memory) });
+    const message = parts && messageFrom(options, parts, asked.header);
+    // A stream of messages is handed on as it comes.
+    const universal = await handler({ ...asked, body: message ? inOnePiece(counted(body, memory), message) : body });
     await settleRequest(options, handler, request, response, body);
     await universalResponseToNodeResponse(await withDecodeError(withAllow(universal, handler)), response);
   } catch (error) {
@@ -96,17 +110,11 @@ function takesOneMessage({ method, service }: UniversalHandler): boolean {
   return method.methodKind === "unary" || service.typeName === RelayService.typeName;
 }
 
-/** A stream of messages is handed on as it comes. */
-function bodyFor(
-  { readMaxBytes }: RpcAdapterOptions,
-  handler: UniversalHandler,
-  { headers }: HttpRequest,
-  body: AsyncIterable<Uint8Array>,
-  memory: Reservation,
-): AsyncIterable<Uint8Array> {
-  if (!takesOneMessage(handler)) return body;
-  const form = messageFormFrom(headers["content-type"], headers["content-encoding"]);
-  return inOnePiece(counted(body, memory), { schema: handler.method.input, form, maxBytes: readMaxBytes });
+/** @param header fields of its request; changed in place to those of what connect is going to read. */
+function messageFrom({ readMaxBytes }: RpcAdapterOptions, parts: BinaryParts, header: Headers): MessageOptions {
+  const form = messageFormFrom(header, COMPRESSIONS);
+  describeAsPlain(header, form);
+  return { form, parts, maxBytes: readMaxBytes };
 }
 
 /** The body of a request, refused when the memory budget has no room for it. */

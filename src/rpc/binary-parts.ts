@@ -1,9 +1,13 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
+import { StructSchema, ValueSchema } from "@bufbuild/protobuf/wkt";
 
 /** Counts the fields of messages of one kind in protobuf's encoding. */
 export interface BinaryParts {
-  /** Whether there are at most so many, at any depth. Of what cannot be decoded, as far as it can. */
+  /**
+   * Whether there are at most so many, at any depth. Of what cannot be decoded, as far as it can. What protobuf-es copies
+   * while it decodes counts each time.
+   */
   areWithin(message: Uint8Array, most: number): boolean;
 }
 
@@ -12,6 +16,8 @@ interface Shape {
   readonly fields: Map<number, WireType | Shape>;
   /** protobuf-es does not step over what it does not know in the entry of a map. */
   readonly isEntry: boolean;
+  /** It is one Struct in a message, which protobuf-es holds as an object: to add to it, it copies all of it. */
+  readonly isCopied: boolean;
 }
 
 /** Messages within messages and entries of maps that protobuf-es reads: entries do not count there. */
@@ -36,18 +42,34 @@ export function createBinaryParts(schema: DescMessage): BinaryParts {
 function shapeOf(message: DescMessage, known: Map<string, Shape>): Shape {
   const found = known.get(message.typeName);
   if (found !== undefined) return found;
-  const shape = { fields: new Map<number, WireType | Shape>(), isEntry: false };
+  const shape = { fields: new Map<number, WireType | Shape>(), isEntry: false, isCopied: false };
   known.set(message.typeName, shape);
   for (const field of message.fields) shape.fields.set(field.number, stepOf(field, known));
   return shape;
 }
 
-/** https://protobuf.dev/programming-guides/encoding/#maps: an entry is a message of two fields. */
 function stepOf(field: DescField, known: Map<string, Shape>): WireType | Shape {
   const value = field.message !== undefined ? shapeOf(field.message, known) : wireTypeOf(field.scalar);
-  if (field.fieldKind === "list" && field.message === undefined) throw new Error(`no way to step over ${field} yet`);
-  if (field.fieldKind !== "map") return value;
-  return { fields: new Map([[1, wireTypeOf(field.mapKey)], ...([[2, value]] as const)]), isEntry: true };
+  if (field.fieldKind === "map") return entryOf(field.mapKey, value);
+  // Numbers may stand packed as well, each of which would count.
+  if (field.fieldKind === "list" && typeof value !== "object" && value !== WireType.LengthDelimited)
+    throw new Error(`no way to step over ${field} yet`);
+  return typeof value === "object" && isCopied(field) ? { ...value, isCopied: true } : value;
+}
+
+/** https://protobuf.dev/programming-guides/encoding/#maps: an entry is a message of two fields. */
+function entryOf(key: ScalarType, value: WireType | Shape): Shape {
+  const fields = new Map<number, WireType | Shape>([
+    [1, wireTypeOf(key)],
+    [2, value],
+  ]);
+  return { fields, isEntry: true, isCopied: false };
+}
+
+function isCopied({ fieldKind, message, parent }: DescField): boolean {
+  return (
+    fieldKind === "message" && message.typeName === StructSchema.typeName && parent.typeName !== ValueSchema.typeName
+  );
 }
 
 /** @param scalar undefined for an enum. */
@@ -72,6 +94,8 @@ function wireTypeOf(scalar: ScalarType | undefined): WireType {
 /** Goes through one message. */
 class Counter {
   readonly #reader: BinaryReader;
+  /** Parts of what would be copied, so far. */
+  readonly #held = new Map<Shape, number>();
   #left: number;
 
   constructor(message: Uint8Array, most: number) {
@@ -92,10 +116,18 @@ class Counter {
       this.#left--;
       const [number, wireType] = reader.tag();
       const step = fields.get(number);
-      if (typeof step === "object") this.count(step, reader.uint32(), depth + 1);
+      if (typeof step === "object") this.#countInner(step, reader.uint32(), depth + 1);
       else if (step !== undefined) reader.skip(step);
       else if (!isEntry) this.#skipUnknown(wireType, number);
     }
+  }
+
+  #countInner(shape: Shape, length: number, depth: number): void {
+    const held = this.#held.get(shape) ?? 0;
+    this.#left -= held;
+    const before = this.#left;
+    this.count(shape, length, depth);
+    if (shape.isCopied) this.#held.set(shape, held + before - this.#left);
   }
 
   /** A group may have as many fields as bytes, and nobody writes one. */

@@ -1,17 +1,16 @@
 import { createContextValues } from "@connectrpc/connect";
 import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js";
 import { Health } from "../../gen/health/v1/health_pb.js";
-import { CallRequestSchema, RelayService } from "../../gen/relay/v1/relay_pb.js";
+import { RelayService } from "../../gen/relay/v1/relay_pb.js";
 import type { HttpRequest } from "../listener/exchange.js";
 import { identityOf } from "../listener/identity.js";
 import type { Readiness } from "../listener/readiness.js";
-import { COMPRESSIONS, createRpcAdapter, type RpcAdapterOptions, type RpcHandler } from "./adapter.js";
+import { createRpcAdapter, type RpcAdapterOptions, type RpcHandler } from "./adapter.js";
 import { createCallStream } from "./call-stream.js";
 import type { ConnectionOperations } from "./connection-operations.js";
 import { createConnectionService } from "./connection-service.js";
 import { createHealthService } from "./health.js";
 import { JSON_OPTIONS } from "./json-options.js";
-import { withFewParts } from "./one-message.js";
 import { createReflectionService } from "./reflection.js";
 import { createRelayService, type RelayServiceOptions } from "./relay-service.js";
 import { requestContextKey } from "./request-context.js";
@@ -22,9 +21,6 @@ import { MAX_TIMEOUT_MS } from "./timeout.js";
  * chunk that comes, and a stream of messages cannot be read in blocks.
  */
 const NAMES_ONLY = { readMaxBytes: 4096 };
-
-/** Their messages alone may have many parts. */
-const CALLS = { acceptCompression: COMPRESSIONS.map((each) => withFewParts(each, CallRequestSchema)) };
 
 /** Compressing a download costs more than all the rest of the relay, and most of what is large is compressed already. */
 const NEVER_COMPRESSED = { compressMinBytes: Number.POSITIVE_INFINITY };
@@ -43,17 +39,13 @@ export function createRpcHandler(options: RpcOptions): RpcHandler {
   const services = [RelayService, Health, ServerReflection];
   return createRpcAdapter({
     routes: (router) => {
-      router.service(
-        RelayService,
-        {
-          ...createRelayService(options),
-          ...createConnectionService(options.connections, options.onFault),
-          callStream: createCallStream(options),
-        },
-        CALLS,
-      );
+      router.service(RelayService, {
+        ...createRelayService(options),
+        ...createConnectionService(options.connections, options.onFault),
+        callStream: createCallStream(options),
+      });
       // Again, since an option of one method can be given in no other way: the method that comes last counts.
-      router.rpc(RelayService.method.callStream, createCallStream(options), { ...CALLS, ...NEVER_COMPRESSED });
+      router.rpc(RelayService.method.callStream, createCallStream(options), NEVER_COMPRESSED);
       router.service(
         Health,
         createHealthService(

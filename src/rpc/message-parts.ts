@@ -1,7 +1,6 @@
-import type { DescMessage } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { createJsonText, stringEnd } from "../json/json-scan.js";
-import { createBinaryParts } from "./binary-parts.js";
+import type { BinaryParts } from "./binary-parts.js";
 
 /**
  * Most parts of a message, of which a value in a payload has two: far beyond any API. protobuf-es makes objects of each,
@@ -17,15 +16,16 @@ export const TOO_MANY_PARTS = `the message has more than ${MAX_PARTS} parts; sen
  * Refuses a message in protobuf's encoding that has too many parts: fields at any depth of what the schema says are
  * messages. What cannot be decoded is not judged beyond the place where decoding ends, too.
  *
+ * @param parts of messages of its kind.
  * @throws ConnectError INVALID_ARGUMENT.
  */
-export function requireFewParts(schema: DescMessage, message: Uint8Array): void {
-  // Each has one byte or more.
-  if (message.length > MAX_PARTS && !createBinaryParts(schema).areWithin(message, MAX_PARTS)) throw tooManyParts();
+export function requireFewParts(parts: BinaryParts, message: Uint8Array): void {
+  if (!parts.areWithin(message, MAX_PARTS)) throw tooManyParts();
 }
 
 /** The same of a message in JSON: members, elements, objects and arrays count. */
 export function requireFewPartsOfJson(message: Uint8Array): void {
+  // Each has one byte or more.
   if (message.length > MAX_PARTS && !hasFewMarks(message)) throw tooManyParts();
 }
 

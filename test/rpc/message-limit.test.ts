@@ -2,11 +2,12 @@ import { constants } from "node:http2";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { createGzip, gzipSync } from "node:zlib";
-import { fromJson, type JsonObject, toBinary } from "@bufbuild/protobuf";
+import { create, fromJson, type JsonObject, toBinary } from "@bufbuild/protobuf";
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { Code, createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { CallRequestSchema, RelayService } from "../../gen/relay/v1/relay_pb.js";
+import { CallRequestSchema, CreateConnectLinkRequestSchema, RelayService } from "../../gen/relay/v1/relay_pb.js";
 import { connectHttp2, connectRaw, request } from "../listener/support.js";
 import { type EdgeBed, MAX_REQUEST_BYTES, PATH, startEdgeBed } from "./edge-bed.js";
 
@@ -167,9 +168,22 @@ describe("a message of very many parts", () => {
     ["gRPC-Web in JSON", "application/grpc-web+json", () => framed(json())],
     ["gRPC-Web, compressed", "application/grpc-web", () => framed(gzipSync(proto()), 1), { "grpc-encoding": "gzip" }],
     [
-      "gRPC-Web, behind another message",
+      "gRPC-Web, before more than a message may have",
       "application/grpc-web",
-      () => Buffer.concat([framed(binaryOf(callWith({}))), framed(proto())]),
+      () => Buffer.concat([framed(proto()), Buffer.alloc(MAX_REQUEST_BYTES)]),
+    ],
+    ["a payload given again and again", "application/proto", () => givenAgain(300)],
+    ["the same, from a page", "application/proto", () => givenAgain(300), page],
+    ["the same, compressed", "application/proto", () => gzipSync(givenAgain(300)), GZIP],
+    ["the same in gRPC-Web", "application/grpc-web", () => framed(givenAgain(300))],
+    ["the same in calls given again and again", "application/proto", () => inCallsGivenAgain(300)],
+    ["what is JSON, too", "application/proto", () => gzipSync(alsoJson(200_001)), GZIP],
+    [
+      "another method, compressed",
+      "application/proto",
+      () => gzipSync(Buffer.concat([NO_CALL, unknownFields(200_001)])),
+      GZIP,
+      "/relay.v1.RelayService/ListConnections",
     ],
     ["a stream in protobuf", "application/connect+proto", () => framed(proto()), {}, CALL_STREAM],
     ["a stream in JSON", "application/connect+json", () => framed(json()), {}, CALL_STREAM],
@@ -178,6 +192,31 @@ describe("a message of very many parts", () => {
     expect(decodeURIComponent(text.replaceAll("\ufffd", ""))).toContain("the message has more than 200000 parts;");
     if (type.startsWith("application/grpc-web")) expect(text).toContain(`grpc-status: ${Code.InvalidArgument}`);
     else expect(text).toContain('"invalid_argument"');
+  });
+
+  it("is not looked at behind another message", async () => {
+    for (const second of [proto(), Buffer.from([7]), Buffer.alloc(0)]) {
+      const body = Buffer.concat([framed(binaryOf(callWith({}))), framed(second)]);
+      const { text } = await bed.send(body, { "content-type": "application/grpc-web" });
+      expect(text).toContain(`grpc-status: ${Code.Unimplemented}`);
+    }
+    const json = framed(Buffer.from(JSON.stringify(callWith({}))));
+    const twice = await bed.send(Buffer.concat([json, json]), { "content-type": "application/connect+json" }, STREAM);
+    expect(twice.text).toContain('"unimplemented"');
+    const broken = Buffer.concat([json, json.subarray(0, -1)]);
+    const answer = await bed.send(broken, { "content-type": "application/connect+json" }, STREAM);
+    expect(answer.text).toContain('"invalid_argument"');
+  });
+
+  it("may have a payload in pieces, and a list of texts", async () => {
+    const { text } = await bed.send(givenAgain(3), { "content-type": "application/proto" });
+    expect(text).toContain("success");
+    const link = toBinary(
+      CreateConnectLinkRequestSchema,
+      create(CreateConnectLinkRequestSchema, { providers: Array.from({ length: 100_000 }, () => "sandbox") }),
+    );
+    const path = "/relay.v1.RelayService/CreateConnectLink";
+    expect((await bed.send(link, { "content-type": "application/proto" }, { path })).text).not.toContain("internal");
   });
 
   it("is refused over gRPC, where a large body is taken", async () => {
@@ -190,6 +229,37 @@ describe("a message of very many parts", () => {
     expect(rows[0]?.errorType, rows[0]?.inernalError).toBe("");
   });
 });
+
+/** A call with a payload of 300 members, and so often the beginning of an empty one behind it. */
+function givenAgain(times: number): Buffer {
+  const payload = Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`m${index}`, 1]));
+  const again = new BinaryWriter();
+  for (let time = 0; time < times; time++) again.tag(3, WireType.LengthDelimited).fork().join();
+  const more = new BinaryWriter().tag(4, WireType.LengthDelimited).bytes(again.finish()).finish();
+  return Buffer.concat([binaryOf(bed.call("/echo", { method: "POST", payload })), more]);
+}
+
+function inCallsGivenAgain(times: number): Buffer {
+  const call = new BinaryWriter()
+    .tag(4, WireType.LengthDelimited)
+    .bytes(Buffer.from([0x1a, 0]))
+    .finish();
+  return Buffer.concat([givenAgain(0), ...Array.from({ length: times }, () => call)]);
+}
+
+/** Each a number of the field 8: `@A`. */
+function unknownFields(count: number): Buffer {
+  return Buffer.alloc(2 * count, "@A");
+}
+
+/** A name of 32 characters, of which the last opens a string, of fields of which the last has the number `"`. */
+function alsoJson(count: number): Buffer {
+  return Buffer.concat([Buffer.from(`\n ${" ".repeat(31)}"`), unknownFields(count), Buffer.from('@"')]);
+}
+
+/** A text where a call has its description, which it is not. */
+const NO_CALL = new BinaryWriter().tag(4, WireType.LengthDelimited).string("\u0007").finish();
+const STREAM = { path: "/relay.v1.RelayService/CallStream" };
 
 function binaryOf(call: object): Buffer {
   return Buffer.from(toBinary(CallRequestSchema, fromJson(CallRequestSchema, call as JsonObject)));
