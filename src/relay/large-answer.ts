@@ -20,9 +20,20 @@ export function* largeData(
   { redactor, memory }: LargeData,
 ): Steps<AnswerData> {
   const data = yield* dataInSteps(body, mediaType, form, redactor);
-  // All others become less than twice as long, for which there is room already.
-  if (data.kind === "utf8") requireRoom(memory, Math.max(0, (yield* escapeGrowth(data.bytes)) - data.bytes.length));
+  requireRoom(memory, Math.max(0, (yield* writtenLength(data)) - 2 * body.length));
   return data;
+}
+
+/** How long a text becomes, also where a character was one byte and is three. All else is less than twice as long. */
+function* writtenLength(data: AnswerData): Steps<number> {
+  switch (data.kind) {
+    case "utf8":
+      return data.bytes.length + (yield* escapeGrowth(data.bytes));
+    case "json":
+      return data.text.length;
+    default:
+      return 0;
+  }
 }
 
 /** What it takes. */

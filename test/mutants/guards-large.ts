@@ -157,9 +157,15 @@ export const LARGE_GUARDS: readonly Guard[] = [
     "rpc/message-parts",
   ),
   guard(
+    "large answers: room for text of another charset",
+    LARGE_ANSWER,
+    ["return data.text.length;", "return 0;"],
+    TESTS,
+  ),
+  guard(
     "large answers: room for escapes",
     LARGE_ANSWER,
-    ['if (data.kind === "utf8") requireRoom', "if (false) requireRoom"],
+    ["data.bytes.length + (yield* escapeGrowth(data.bytes))", "data.bytes.length"],
     TESTS,
   ),
 ];

@@ -11,6 +11,8 @@ import { answer, type RawProvider, startRawProvider } from "../support/raw-provi
 const MANY = 20_000;
 const ODD = 'é☕😀"\\\u0001\ud800\u2028 &=+%';
 
+const QUOTE = Buffer.from('"');
+
 let harness: Harness;
 let provider: RawProvider;
 let application: TestApplication;
@@ -164,6 +166,25 @@ describe("a large answer", () => {
       const { rows } = (await answered.body.json()) as { rows: [{ errorType?: string; data?: string }] };
       expect(rows[0].errorType).toBe(errorType);
       expect(rows[0].data?.length).toBe(errorType === undefined ? 3_000_000 : undefined);
+    }
+  });
+
+  it("whose characters become three times as long is refused where there is no room for it", async () => {
+    for (const [type, text] of [
+      ["text/plain; charset=windows-1252", Buffer.alloc(5_000_000, 0x80)],
+      ["application/json; charset=windows-1252", Buffer.concat([QUOTE, Buffer.alloc(5_000_000, 0x80), QUOTE])],
+    ] as const) {
+      contentType = type;
+      for (const [length, errorType] of [
+        [text.length, "OVERLOADED"],
+        [300_000, undefined],
+      ] as const) {
+        body = Buffer.concat([text.subarray(0, length - 1), text.subarray(-1)]);
+        const call = JSON.stringify({ url: `${provider.origin}/`, method: "GET" });
+        const answered = await request(target(), { method: "POST", body: call });
+        const { rows } = (await answered.body.json()) as { rows: [{ errorType?: string }] };
+        expect(rows[0].errorType).toBe(errorType);
+      }
     }
   });
 
