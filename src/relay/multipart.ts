@@ -36,6 +36,12 @@ interface Part {
 const MEDIA_TYPE = /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(?: ?;[\x20-\x7e]{0,255})?$/;
 
 /**
+ * Most characters that stand in front of the parts' contents: 40,000 files with names as people give them. A member's name
+ * stands twice in front of each of its files: without a limit, 80 KB of payload become a gigabyte, in ten seconds.
+ */
+const MAX_HEADS_LENGTH = 8 * 1024 * 1024;
+
+/**
  * The members of a JSON object as multipart/form-data (RFC 7578), in the order written.
  *
  * An object whose `content` is a string is a file, and so is each element of an array of such objects (under one name);
@@ -47,10 +53,16 @@ const MEDIA_TYPE = /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(?: ?;[\x20-\x7e]{0
 export function* formDataFromJson(json: Uint8Array, boundary: string): Steps<MultipartBody> {
   const parts: Part[] = [];
   const mayPause = createPace();
+  let headsLength = 0;
   for (const [index, member] of (yield* membersInSteps(json)).entries()) {
     const field = fieldOf(member.key, index);
     requireShortName(member.key, field);
-    parts.push(...(yield* formParts(json, member, field)));
+    for (const part of yield* formParts(json, member, field)) {
+      headsLength += part.head.length;
+      if (headsLength > MAX_HEADS_LENGTH)
+        throw formatError(`${field} is one of too many parts for names so long. Shorten the names.`);
+      parts.push(part);
+    }
     if (mayPause(member.end)) yield;
   }
   return { body: yield* joinParts(parts, boundary), contentType: `multipart/form-data; boundary=${boundary}` };
@@ -66,8 +78,10 @@ export function* formDataFromJson(json: Uint8Array, boundary: string): Steps<Mul
  */
 export function* relatedFromJson(json: Uint8Array, boundary: string): Steps<MultipartBody> {
   const parts: Part[] = [];
+  const mayPause = createPace();
   for (const [index, member] of (yield* membersInSteps(json)).entries()) {
     parts.push(yield* relatedPart(json, member, fieldOf(member.key, index)));
+    if (mayPause(member.end)) yield;
   }
   return { body: yield* joinParts(parts, boundary), contentType: `multipart/related; boundary=${boundary}` };
 }
@@ -100,13 +114,16 @@ function* formParts(json: Uint8Array, member: JsonMember, field: string): Steps<
   const isArray = kindAt(json, member.start) === "array";
   const files = isArray ? yield* filesFrom(json, member) : [yield* membersByName(json, member)];
   const parts: Part[] = [];
+  // Once: it may be long, and the files many.
+  const escaped = escapeName(member.key);
   for (const [index, file] of files.entries()) {
     if (!isFile(json, file)) break;
     const place = isArray ? `${field}[${index}]` : field;
-    parts.push(filePart(member.key, yield* fileFromMembers(json, file, place)));
+    parts.push(filePart(escaped, yield* fileFromMembers(json, file, place)));
+    yield;
   }
   if (parts.length > 0) return parts;
-  const head = `Content-Disposition: form-data; name="${escapeName(member.key)}"`;
+  const head = `Content-Disposition: form-data; name="${escaped}"`;
   return [{ head, content: yield* textBytes(json, member) }];
 }
 
@@ -141,8 +158,9 @@ function isFile(json: Uint8Array, members: JsonMembers): boolean {
   return content !== undefined && kindAt(json, content.start) === "string";
 }
 
+/** @param field name of its member, escaped. */
 function filePart(field: string, { bytes, type, name }: JsonFile): Part {
-  const names = `name="${escapeName(field)}"; filename="${escapeName(name ?? field)}"`;
+  const names = `name="${field}"; filename="${name === undefined ? field : escapeName(name)}"`;
   const head = `Content-Disposition: form-data; ${names}\r\nContent-Type: ${type ?? "application/octet-stream"}`;
   return { head, content: bytes };
 }

@@ -60,6 +60,21 @@ export const LARGE_GUARDS: readonly Guard[] = [
     "relay/multipart",
   ),
   guard(
+    "multipart: a long name in front of each of many files",
+    "relay/multipart.ts",
+    ["headsLength += part.head.length;", ""],
+    "relay/multipart",
+  ),
+  guard(
+    "multipart: pauses among files of nothing",
+    "relay/multipart.ts",
+    [
+      "escaped, yield* fileFromMembers(json, file, place)));\n    yield;",
+      "escaped, yield* fileFromMembers(json, file, place)));",
+    ],
+    "relay/multipart",
+  ),
+  guard(
     "arrays: pauses among short elements",
     "json/members-in-steps.ts",
     [" || untilPause <= 0", ""],

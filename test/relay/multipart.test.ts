@@ -124,8 +124,16 @@ describe("formDataFromJson()", () => {
     ["payload member 2", `{"a":1,"${"x".repeat(16_385)}":1}`],
     ["payload.f", `{"f":{"content":"QQ==","name":"${"x".repeat(16_385)}"}}`],
     ["payload.f[1]", `{"f":[{"content":""},{"content":"","name":"${"x".repeat(16_385)}"}]}`],
+    ["payload member 2", `{"a":1,"${"x".repeat(16_384)}":[${'{"content":""},'.repeat(300)}{"content":""}]}`],
   ])("refuses, and names %s", (field, json) => {
     expect(() => atOnce(formDataFromJson(Buffer.from(json), "B"))).toThrow(errorThatNames(field));
+  });
+
+  it("pauses among many files, also of nothing", () => {
+    const files = Array.from({ length: 200 }, () => '{"content":""}');
+    expect([...formDataFromJson(Buffer.from(`{"f":[${files.join()}]}`), "B")].length).toBeGreaterThanOrEqual(200);
+    const parts = Array.from({ length: 5000 }, (_, at) => `"contentPart${at}":{"content":{},"contentType":"a/b"}`);
+    expect([...relatedFromJson(Buffer.from(`{${parts.join()}}`), "B")].length).toBeGreaterThan(3 * 3);
   });
 
   it("pauses among many members, also of nothing", () => {
