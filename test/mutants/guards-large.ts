@@ -59,6 +59,8 @@ export const LARGE_GUARDS: readonly Guard[] = [
     "relay/urlencoded",
     "relay/multipart",
   ),
+  guard("typed payload: keys", "rpc/description.ts", ["> LIMITS.maxKeys", "> Infinity"], "rpc/payload-edges"),
+  guard("typed payload: depth", "rpc/description.ts", ["depth > LIMITS.maxDepth", "false"], "rpc/payload-edges"),
   guard(
     "multipart: a long name in front of each of many files",
     "relay/multipart.ts",

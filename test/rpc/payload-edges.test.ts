@@ -50,6 +50,17 @@ describe("a deep payload", () => {
   });
 });
 
+describe("a payload of many keys, at any depth", () => {
+  it.each([
+    [10_000, "success", ""],
+    [10_001, "error", "payload has too many keys or is nested too deep."],
+  ])("of %d is a row", async (keys, pincStatus, inernalError) => {
+    const payload = { a: Array.from({ length: keys - 1 }, () => ({ k: 1 })) };
+    const { text } = await bed.send(JSON.stringify(bed.call("/echo", { method: "POST", payload })));
+    expect({ inernalError: "", ...JSON.parse(text).rows[0] }).toMatchObject({ pincStatus, inernalError });
+  });
+});
+
 describe("numbers that JSON does not have", () => {
   it.each(["payload", "queryString"])("are a row that names %s", async (field) => {
     const transport = createConnectTransport({ baseUrl: bed.harness.url, httpVersion: "2", useBinaryFormat: true });
