@@ -7,13 +7,17 @@ const PLACE = /^cannot decode (?:(?:message|field|enum) )?[\w.]+ from JSON/;
  */
 const UNKNOWN_NAME = /^: key "(?=.{1,40}")([a-z]+(?:_[a-z]+|[A-Z][a-z]+)*)" is unknown$/;
 
+/** How V8 ends what it says of a text that is no JSON; a value that is quoted ends with a quote. */
+const NO_JSON =
+  / (?:is not valid JSON|end of JSON input|(?:in|after) JSON at position \d+(?: \(line \d+ column \d+\))?)$/;
+
 /** What follows it, and how to say so without a quotation. */
 const FAULTS: ReadonlyArray<readonly [pattern: RegExp, text: string]> = [
   [/^: key ".*" is unknown$/s, "it has a field that is not in the schema"],
   [/^: duplicate (?:object|map) key "/, "an object in it has the same key twice"],
   [/^: set multiple times$/, "it is given more than once"],
   [/^: maximum recursion depth/, "it is nested too deep"],
-  [/JSON/, "it is not one JSON object"],
+  [NO_JSON, "it is not one JSON object"],
 ];
 
 /** What is wrong with a message in JSON, without a quotation. */

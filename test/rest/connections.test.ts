@@ -83,10 +83,12 @@ describe("POST /oauth/connect-links", () => {
   it.each([
     ["nothing", ""],
     ["no JSON", "public_key=a"],
+    ["more than one object", '{"user_id":"a"}x', "it is not one JSON object"],
     ["a list", "[]"],
     ["null", "null"],
     ["an unknown member", '{"user":"CANARY"}', "it has the field user, which is not in the schema"],
     ["an unknown member that may be a secret", '{"CANARY_1":"a"}', "it has a field that is not in the schema"],
+    ["a member of another type that says JSON", '{"origin_parameters":"no JSON"}', "it has a value of the wrong type"],
     ["a member of another type", '{"user_id":1}', "it has a value of the wrong type"],
     ["the same member twice", '{"user_id":"CANARY","user_id":"b"}', "an object in it has the same key twice"],
     ["half a surrogate pair", '{"user_id":"CANARY\\ud800"}'],
