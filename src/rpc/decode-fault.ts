@@ -1,5 +1,5 @@
 import { messageFaultFrom } from "../json/message-fault.js";
-import { TOO_MANY_PARTS } from "./message-parts.js";
+import { TOO_MANY_KEYS, TOO_MANY_PARTS } from "./message-parts.js";
 
 /** What the decoder of the binary encoding says first; it quotes nothing. */
 export const BINARY_FAULT = "parse binary: ";
@@ -13,7 +13,7 @@ const PLAIN = [
   /^unexpected end flag$/,
   /^timeout \d+ms must be <= \d+$/,
   /^decompression failed$/,
-  new RegExp(`^${TOO_MANY_PARTS}$`),
+  new RegExp(`^(?:${TOO_MANY_KEYS}|${TOO_MANY_PARTS})$`),
 ];
 
 /**

@@ -6,16 +6,16 @@ import type { JsonRange } from "../json/json-scan.js";
 import { kindAt } from "../json/json-slice.js";
 import { validateJsonInSteps } from "../json/json-validator.js";
 import { membersInSteps } from "../json/members-in-steps.js";
-import { CALL_JSON_LIMITS } from "../relay/call.js";
 import { joinedInSteps } from "../slices.js";
 import type { Steps } from "../turns.js";
 import { JSON_OPTIONS } from "./json-options.js";
+import { MAX_MESSAGE_KEYS } from "./message-parts.js";
 
 /**
- * Each of payload, headers and query string may have as many keys as a payload of the JSON route. What is nested deeper
- * than protobuf-es reads is for it to refuse, however many keys follow: it has its own words, and is soon there.
+ * What is nested deeper than protobuf-es reads is for it to refuse, however many keys follow: it has its own words, and is
+ * soon there.
  */
-const LIMITS = { maxDepth: 100, maxKeys: 3 * CALL_JSON_LIMITS.maxKeys };
+const LIMITS = { maxDepth: 100, maxKeys: MAX_MESSAGE_KEYS };
 
 /**
  * Reads a large CallRequest in JSON whose size is that of `body`: protobuf-es, which would take it in one go, reads the

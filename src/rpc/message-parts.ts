@@ -1,5 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { createJsonText, stringEnd } from "../json/json-scan.js";
+import { CALL_JSON_LIMITS } from "../relay/call.js";
 import type { BinaryParts } from "./binary-parts.js";
 
 /**
@@ -9,7 +10,16 @@ import type { BinaryParts } from "./binary-parts.js";
  */
 const MAX_PARTS = 200_000;
 
+/**
+ * Most keys of a message in JSON: each of payload, headers and query string may have as many as a payload of the JSON
+ * route. Long ones take protobuf-es ten times as long as other parts.
+ */
+export const MAX_MESSAGE_KEYS: number = 3 * CALL_JSON_LIMITS.maxKeys;
+
 /** What is said of a message that has more. */
+export const TOO_MANY_KEYS = `the message has more than ${MAX_MESSAGE_KEYS} keys`;
+
+/** What is said of a message that has more parts. */
 export const TOO_MANY_PARTS = `the message has more than ${MAX_PARTS} parts; send a payload of so many values as body`;
 
 /**
@@ -23,26 +33,30 @@ export function requireFewParts(parts: BinaryParts, message: Uint8Array): void {
   if (!parts.areWithin(message, MAX_PARTS)) throw tooManyParts();
 }
 
-/** The same of a message in JSON: members, elements, objects and arrays count. */
+/** The same of a message in JSON: members, elements, objects and arrays count, and members once more as keys. */
 export function requireFewPartsOfJson(message: Uint8Array): void {
   // Each has one byte or more.
-  if (message.length > MAX_PARTS && !hasFewMarks(message)) throw tooManyParts();
+  if (message.length > MAX_MESSAGE_KEYS) requireFewMarks(message);
 }
 
 const QUOTE = 0x22;
+const COLON = 0x3a;
 /** `,` `:` `[` `{` */
-const MARKS: ReadonlySet<number> = new Set([0x2c, 0x3a, 0x5b, 0x7b]);
+const MARKS: ReadonlySet<number> = new Set([0x2c, COLON, 0x5b, 0x7b]);
 
-function hasFewMarks(message: Uint8Array): boolean {
+function requireFewMarks(message: Uint8Array): void {
   const text = createJsonText(message, message.length);
   let parts = 0;
+  let keys = 0;
   for (let at = 0; at < message.length; at++) {
     const byte = message[at] as number;
     // One before its end, from where the loop goes on.
     if (byte === QUOTE) at = stringEnd(text, at) - 1;
-    else if (MARKS.has(byte) && ++parts > MAX_PARTS) return false;
+    else if (MARKS.has(byte)) {
+      if (++parts > MAX_PARTS) throw tooManyParts();
+      if (byte === COLON && ++keys > MAX_MESSAGE_KEYS) throw new ConnectError(TOO_MANY_KEYS, Code.InvalidArgument);
+    }
   }
-  return true;
 }
 
 function tooManyParts(): ConnectError {

@@ -185,4 +185,10 @@ export const LARGE_GUARDS: readonly Guard[] = [
     ["data.bytes.length + (yield* escapeGrowth(data.bytes))", "data.bytes.length"],
     TESTS,
   ),
+  guard(
+    "keys of a message in JSON",
+    "rpc/message-parts.ts",
+    ["++keys > MAX_MESSAGE_KEYS", "false"],
+    "rpc/message-parts",
+  ),
 ];
