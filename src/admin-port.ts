@@ -5,7 +5,7 @@ import { type Authenticate, createAuthenticate } from "./admin/authenticate.js";
 import { createConsoleHandler } from "./admin/console-handler.js";
 import { loadAdminTokens } from "./admin/load-tokens.js";
 import { createAdminRpcHandler } from "./admin/rpc-handler.js";
-import { createAuditIds } from "./administration/audit-id.js";
+import { createAuditStamps } from "./administration/audit-stamp.js";
 import { createConnectionGauge } from "./connection-gauge.js";
 import { type Listener, listen } from "./listener/listener.js";
 import { createRouter, type PathHandler } from "./listener/router.js";
@@ -61,7 +61,7 @@ async function handlersFor(wiring: Wiring): Promise<readonly PathHandler[]> {
     publicUrl: () => self.publicUrl,
     calls: { ...calls, deadlineMs: config.deadlineMs },
     now: Date.now,
-    newAuditId: createAuditIds(Date.now, () => randomBytes(8)),
+    newAuditStamp: createAuditStamps(Date.now, () => randomBytes(8)),
     onFault: log.fault,
   };
   const rpcs = createAdminRpcHandler(options, admit);

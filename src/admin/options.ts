@@ -1,5 +1,6 @@
 import type { HandlerContext } from "@connectrpc/connect";
 import type { AdministeredStore, Administration } from "../administration/administration.js";
+import type { AuditStamp } from "../administration/audit-stamp.js";
 import type { AuditStore } from "../audit.js";
 import type { DisconnectOptions } from "../authorization/disconnect.js";
 import type { HttpRequest } from "../listener/exchange.js";
@@ -34,14 +35,14 @@ export interface AdminOptions {
   readonly calls: CallServiceOptions;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  readonly newAuditId: () => string;
+  readonly newAuditStamp: () => AuditStamp;
   readonly onFault: (where: string, error: unknown) => void;
 }
 
 /** What a request's operator changes things with. */
 export function administrationFor(
-  { store, sealer, now, newAuditId }: AdminOptions,
+  { store, sealer, now, newAuditStamp }: AdminOptions,
   { values }: Pick<HandlerContext, "values">,
 ): Administration {
-  return { actor: values.get(operatorContextKey)?.name ?? "", store, sealer, now, newAuditId };
+  return { actor: values.get(operatorContextKey)?.name ?? "", store, sealer, now, newAuditStamp };
 }

@@ -31,15 +31,14 @@ export function requireRole(options: AdminOptions): Interceptor {
 }
 
 async function writeDown(
-  { store, now, newAuditId, onFault }: AdminOptions,
+  { store, newAuditStamp, onFault }: AdminOptions,
   request: UnaryRequest | StreamRequest,
   actor: Operator["name"],
 ): Promise<void> {
   const { method } = request;
   const { name: resource, publicKey } = refusedResource(request.stream ? {} : request.message);
   const added = store.audit.add({
-    id: newAuditId(),
-    at: now(),
+    ...newAuditStamp(),
     actor,
     method: `${method.parent.typeName}.${method.name}`,
     resource,

@@ -3,6 +3,7 @@ import type { ConnectionStore } from "../tokens/connection.js";
 import type { OAuthClientStore } from "../tokens/oauth-client.js";
 import type { Sealer } from "../tokens/seal.js";
 import type { WebhookStore } from "../webhooks/webhook-store.js";
+import type { AuditStamp } from "./audit-stamp.js";
 
 /** What the stored things of operators are changed with, by the administration port and by commands alike. */
 export interface Administration {
@@ -12,8 +13,7 @@ export interface Administration {
   readonly sealer: Sealer;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** A new id of the audit trail; see audit-id.ts. */
-  readonly newAuditId: () => string;
+  readonly newAuditStamp: () => AuditStamp;
 }
 
 /** The part of the store that operators change. */

@@ -17,14 +17,13 @@ type ChangingCommand = "relay key rotate";
 
 /** The entry that is written with a change. */
 export function auditEntryFrom(
-  { actor, now, newAuditId }: Pick<Administration, "actor" | "now" | "newAuditId">,
+  { actor, newAuditStamp }: Pick<Administration, "actor" | "newAuditStamp">,
   method: ChangingMethod | ChangingCommand,
   { name, publicKey }: Resource,
   changedFields: readonly string[] = [],
 ): AuditEntry {
   return {
-    id: newAuditId(),
-    at: now(),
+    ...newAuditStamp(),
     actor,
     method: method.startsWith("relay ") ? method : `relay.admin.v1.${method}`,
     resource: name,

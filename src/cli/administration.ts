@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { userInfo } from "node:os";
 import type { Administration } from "../administration/administration.js";
-import { createAuditIds } from "../administration/audit-id.js";
+import { createAuditStamps } from "../administration/audit-stamp.js";
 import type { OpenStore } from "./open-store.js";
 
 /** What a command changes things with; the audit trail has the operating system's user. */
 export function administrationOf({ store, sealer }: Pick<OpenStore, "store" | "sealer">): Administration {
-  const newAuditId = createAuditIds(Date.now, () => randomBytes(8));
-  return { actor: `cli:${userName()}`, store, sealer, now: Date.now, newAuditId };
+  const newAuditStamp = createAuditStamps(Date.now, () => randomBytes(8));
+  return { actor: `cli:${userName()}`, store, sealer, now: Date.now, newAuditStamp };
 }
 
 /** In a container the user may be a number that has no name. */

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { auditIdBefore } from "../administration/audit-id.js";
+import { auditIdBefore } from "../administration/audit-stamp.js";
 import type { AuditRecord } from "../audit.js";
 import { parseInteger } from "../settings.js";
 import { addCommand } from "./command.js";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AuditRecord, AuditRecord_Outcome as Outcome } from "../../gen/relay/admin/v1/audit_pb.js";
 import { ADMIN_SERVICES } from "../../src/admin/rpc-handler.js";
-import { auditIdBefore, createAuditIds } from "../../src/administration/audit-id.js";
+import { auditIdBefore, createAuditStamps } from "../../src/administration/audit-stamp.js";
 import { type Harness, startHarness } from "../support/harness.js";
 import { type AdminClients, createAdminClients } from "./admin-bed.js";
 import { failure } from "./failure.js";
@@ -130,19 +130,23 @@ describe("the audit trail", () => {
   });
 });
 
-describe("createAuditIds()", () => {
-  it("makes UUIDs of version 7 that grow, though the clock goes back or stands still", () => {
+describe("createAuditStamps()", () => {
+  it("makes UUIDs of version 7 that grow, though the clock goes back or stands still, each with its own time", () => {
     let now = 1_800_000_000_000;
-    const next = createAuditIds(
+    const next = createAuditStamps(
       () => now,
       () => Buffer.alloc(8, 0xff),
     );
-    const ids = [next(), next()];
+    const stamps = [next(), next()];
     now -= 5000;
-    ids.push(next());
-    for (let more = 0; more < 5000; more++) ids.push(next());
+    stamps.push(next());
+    for (let more = 0; more < 5000; more++) stamps.push(next());
     now += 10_000;
-    ids.push(next());
+    stamps.push(next());
+    for (const { id, at } of stamps) {
+      expect(auditIdBefore(at) < id && id < auditIdBefore(at + 1)).toBe(true);
+    }
+    const ids = stamps.map(({ id }) => id);
     expect(ids).toEqual(ids.toSorted());
     expect(new Set(ids).size).toBe(ids.length);
     for (const id of ids) expect(id).toMatch(/^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/);

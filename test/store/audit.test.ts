@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { auditIdBefore, createAuditIds } from "../../src/administration/audit-id.js";
+import { auditIdBefore, createAuditStamps } from "../../src/administration/audit-stamp.js";
 import type { Application } from "../../src/applications/application.js";
 import type { AuditEntry, AuditRecord } from "../../src/audit.js";
 import { ChangedMeanwhileError } from "../../src/change-options.js";
@@ -10,7 +10,7 @@ import { STORES, type StoreBed } from "./store-beds.js";
 import { applicationForTest, connectionForTest, NOW } from "./store-for-test.js";
 
 const sealer = sealerForTest();
-const newId = createAuditIds(
+const newStamp = createAuditStamps(
   () => NOW,
   () => Buffer.alloc(8, 7),
 );
@@ -18,8 +18,7 @@ const newId = createAuditIds(
 function entry(resource: string, patch: Partial<AuditEntry> = {}): AuditEntry {
   const method = "relay.admin.v1.ApplicationService.UpdateApplication";
   return {
-    id: newId(),
-    at: NOW,
+    ...newStamp(),
     actor: "alice",
     method,
     resource,

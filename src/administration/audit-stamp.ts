@@ -1,14 +1,20 @@
+import type { AuditEntry } from "../audit.js";
+
 /** How many ids of one millisecond come one after another: 12 bits. */
 const MAX_COUNT = 0xfff;
 
+/** When something was written down, and its id, which begins with that. */
+export type AuditStamp = Pick<AuditEntry, "id" | "at">;
+
 /**
- * Creates the maker of ids for the audit trail: UUIDs of version 7 with a counter (RFC 9562 sections 5.7 and 6.2, method
- * 1). Each is greater than the one before, also when the clock goes back; of two processes, as their clocks are.
+ * Creates the maker of stamps for the audit trail. Ids are UUIDs of version 7 with a counter (RFC 9562 sections 5.7 and
+ * 6.2, method 1). Each is greater than the one before, also when the clock goes back; of two processes, as their clocks
+ * are. The time is the id's: who asks for what was before it does not get the record itself.
  *
  * @param now milliseconds since the epoch.
  * @param random 8 random bytes.
  */
-export function createAuditIds(now: () => number, random: () => Uint8Array): () => string {
+export function createAuditStamps(now: () => number, random: () => Uint8Array): () => AuditStamp {
   let lastMs = 0;
   let count = 0;
   return () => {
@@ -16,7 +22,7 @@ export function createAuditIds(now: () => number, random: () => Uint8Array): () 
     count = ms === lastMs ? count + 1 : 0;
     lastMs = count > MAX_COUNT ? ms + 1 : ms;
     count = count > MAX_COUNT ? 0 : count;
-    return uuidFrom(lastMs, count, random());
+    return { id: uuidFrom(lastMs, count, random()), at: lastMs };
   };
 }
 
