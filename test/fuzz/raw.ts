@@ -19,8 +19,8 @@ const LONG_RUN = 2_000;
 /** Idle sockets to a provider go after 4 s; HTTP/2 connections given up go after half a minute. */
 const SETTLE_TRIES = 90;
 const SETTLE_EVERY_MS = 500;
-/** Sockets of the relay and of its sandbox that listen. */
-const LISTENING = 2;
+/** Sockets that listen: both ports of the relay, and its sandbox. */
+const LISTENING = 3;
 
 /** Raw bytes on the public port of a relay in a process of its own: it lives, serves, and gives everything back. */
 export const fuzzRaw: Campaign = async ({ count, seed }) => {
