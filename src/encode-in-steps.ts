@@ -1,4 +1,4 @@
-import { type Bytes, createChunks } from "./chunks.js";
+import { type Bytes, between, createChunks } from "./chunks.js";
 import { slicesOf } from "./slices.js";
 import type { Steps } from "./turns.js";
 
@@ -25,11 +25,7 @@ export function base64Json(bytes: Bytes): string {
 
 /** The same of many, in steps. */
 export function* base64StringInSteps(bytes: Bytes): Steps<Bytes> {
-  const json = createChunks();
-  json.push(QUOTE);
-  for (const piece of (yield* base64InSteps(bytes)).pieces) json.push(piece);
-  json.push(QUOTE);
-  return json;
+  return between(QUOTE, yield* base64InSteps(bytes), QUOTE);
 }
 
 /** Bytes in base64. */

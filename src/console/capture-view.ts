@@ -6,7 +6,8 @@ import type {
   CapturedResponseJson,
 } from "../../gen/relay/admin/v1/call_record_pb.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
-import { visibleLines, visibleText } from "./visible-text.js";
+import { messageText } from "./message-text.js";
+import { visibleText } from "./visible-text.js";
 
 /** Headers and bodies of one call. The relay has taken the credentials out of them. */
 export function captureView({ request = {}, response, message = "" }: CallCaptureJson): TemplateResult {
@@ -37,9 +38,7 @@ function messageView(
   headers: readonly CapturedHeaderJson[],
   body: CapturedBodyJson | undefined,
 ): TemplateResult {
-  const lines = [first, ...headers.map(({ name = "", value = "" }) => `${name}: ${value}`)].map(visibleText);
-  const text = body?.text ?? "";
-  return html`<pre tabindex="0" role="region" aria-label=${label}>${lines.join("\n")}${text === "" ? "" : `\n\n${visibleLines(text)}`}</pre>
+  return html`<pre tabindex="0" role="region" aria-label=${label}>${messageText(first, headers, body?.text ?? "")}</pre>
     <p class="hint">${bodyHint(body)}</p>`;
 }
 

@@ -7,9 +7,11 @@ import type {
 } from "../../gen/relay/admin/v1/call_pb.js";
 import type { ConnectionJson } from "../../gen/relay/admin/v1/connection_pb.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
+import { messageText } from "./message-text.js";
 import { moment } from "./moments.js";
 import { stateMark } from "./state-mark.js";
-import { visibleLines, visibleText } from "./visible-text.js";
+import { step } from "./step.js";
+import { visibleText } from "./visible-text.js";
 
 /**
  * What would become of a call, step by step, and the request as it would be written.
@@ -44,10 +46,6 @@ const RENEWALS: ReadonlyMap<ExplainCallResponse_RenewalJson, string> = new Map([
   ["RENEWAL_BEFORE", "Before the call: the token has ended, and a new one is sent"],
 ]);
 
-function step(name: string, what: unknown): TemplateResult {
-  return html`<div><dt>${name}</dt><dd>${what}</dd></div>`;
-}
-
 function verdictView({ allowed = false, rule = "" }: RuleVerdictJson): TemplateResult {
   return stateMark(allowed, `${allowed ? "Allowed by" : "Refused by"} ${visibleText(rule)}`);
 }
@@ -67,10 +65,8 @@ function refusalView({ errorType = "", statusCode = 0, message = "", advice = ""
 }
 
 function requestView({ method = "", url = "", headers = [], bodyBytes = 0, bodyStart = "" }: ExplainedRequestJson) {
-  const lines = [`${method} ${url}`, ...headers.map(({ name = "", value = "" }) => `${name}: ${value}`)];
-  const start = textFromBase64(bodyStart);
-  const body = bodyBytes === 0 ? "" : `\n\n${start === undefined ? "(binary)" : visibleLines(start)}`;
-  return html`<pre tabindex="0" role="region" aria-label="Request to the provider">${lines.map(visibleText).join("\n")}${body}</pre>
+  const body = bodyBytes === 0 ? "" : (textFromBase64(bodyStart) ?? "(binary)");
+  return html`<pre tabindex="0" role="region" aria-label="Request to the provider">${messageText(`${method} ${url}`, headers, body)}</pre>
     <p class="hint">
       ${bodyBytes === 0 ? "No body." : `${bodyBytes} bytes of body.`} Tokens are shown as <code>***</code>; the page never
       has them.

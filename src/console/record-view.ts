@@ -5,6 +5,7 @@ import { msText } from "./figures.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { liveCallFrom } from "./live-call.js";
 import { moment } from "./moments.js";
+import { step } from "./step.js";
 import { visibleText } from "./visible-text.js";
 
 /** Everything that is written down of a call. */
@@ -44,10 +45,6 @@ function timesOf(record: CallRecordJson): TemplateResult {
   return html`${step("Whole call", msText(totalMs))} ${step("Relay", msText(relayMs))}
     ${wait("Wait for a token", record.tokenDuration)} ${wait("Wait for a turn", record.queueDuration)}
     ${wait("Provider", record.providerDuration)}`;
-}
-
-function step(name: string, what: unknown): TemplateResult {
-  return html`<div><dt>${name}</dt><dd>${what}</dd></div>`;
 }
 
 function idOf(id: string): TemplateResult | undefined {

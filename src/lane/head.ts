@@ -31,8 +31,8 @@ const FORMS: ReadonlyMap<string | undefined, LaneForm> = new Map([
 
 /**
  * Decides from the head alone whether a request at the path of Call is one for the lane: a plain call, as nearly all
- * are. Undefined for whatever is compressed, too large or malformed: connect-node's. What it
- * leaves unsaid matters to nobody: connect-node takes any connect-protocol-version and asks for no `te: trailers`.
+ * are. Undefined for whatever is compressed, too large or malformed: connect-node's. What it leaves unsaid matters to
+ * nobody: connect-node takes any connect-protocol-version and asks for no `te: trailers`.
  *
  * @param maxBytes largest message.
  */
