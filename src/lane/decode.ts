@@ -1,10 +1,11 @@
 import { fromBinary, fromJsonString } from "@bufbuild/protobuf";
 import { type CallRequest, CallRequestSchema } from "../../gen/relay/v1/relay_pb.js";
 import { createBinaryParts } from "../rpc/binary-parts.js";
+import { PREFIX_BYTES } from "../rpc/envelope.js";
 import { JSON_OPTIONS } from "../rpc/json-options.js";
 import { requireFewParts } from "../rpc/message-parts.js";
+import { SLICE_BYTES } from "../slices.js";
 import { decodePlain } from "./decode-plain.js";
-import { PREFIX_BYTES } from "./grpc-prefix.js";
 import type { LaneForm } from "./head.js";
 
 const PARTS = createBinaryParts(CallRequestSchema);
@@ -28,6 +29,9 @@ export function decodeRequest(form: LaneForm, body: Buffer): CallRequest | undef
 }
 
 function decodeBinary(bytes: Buffer): CallRequest {
+  // Plain lengths are short, so a long message is not plain; and a short one that is has few parts.
+  const plain = bytes.length <= SLICE_BYTES ? decodePlain(bytes) : undefined;
+  if (plain !== undefined) return plain;
   requireFewParts(PARTS, bytes);
-  return decodePlain(bytes) ?? fromBinary(CallRequestSchema, bytes);
+  return fromBinary(CallRequestSchema, bytes);
 }

@@ -1,7 +1,5 @@
+import { PREFIX_BYTES } from "../rpc/envelope.js";
 import type { WireText } from "./wire-text.js";
-
-/** Bytes in front of each message of gRPC. */
-export const PREFIX_BYTES = 5;
 
 /**
  * Reads what stands in front of a message of gRPC: a byte that says whether it is compressed, and its length in four.

@@ -2,7 +2,8 @@ import type { CallerSignal } from "../caller-signal.js";
 import { createChunks } from "../chunks.js";
 import type { HttpRequest } from "../listener/exchange.js";
 import type { Reservation } from "../relay/budget.js";
-import { lengthFromPrefix, PREFIX_BYTES } from "./grpc-prefix.js";
+import { PREFIX_BYTES } from "../rpc/envelope.js";
+import { lengthFromPrefix } from "./grpc-prefix.js";
 
 /** The body of a request. */
 export interface Reading {

@@ -1,14 +1,11 @@
 import type { Compression } from "@connectrpc/connect/protocol";
 import { createChunks } from "../chunks.js";
 import type { BinaryParts } from "./binary-parts.js";
+import { COMPRESSED_FLAG, PREFIX_BYTES, prefixOf } from "./envelope.js";
 import { requireFewParts } from "./message-parts.js";
 
-/** https://connectrpc.com/docs/protocol/#streaming-rpcs: flags, of which the lowest says compressed, and the length. */
-const PREFIX_BYTES = 5;
-const COMPRESSED_FLAG = 1;
-
 /** What connect needs to see of further messages, to refuse them: one that it decodes in no time. */
-const EXTRA = { json: Buffer.concat([prefix(0, 2), Buffer.from("{}")]), binary: prefix(0, 0) };
+const EXTRA = { json: Buffer.concat([prefixOf(0, 2), Buffer.from("{}")]), binary: prefixOf(0, 0) };
 
 /** How a body is written, by the fields of its request. */
 export interface MessageForm {
@@ -90,7 +87,7 @@ async function* firstMessage(bytes: Buffer, options: MessageOptions): AsyncGener
   const flags = bytes[0] as number;
   const compression = (flags & COMPRESSED_FLAG) === 0 ? undefined : form.compression;
   const message = await plainMessage(bytes.subarray(PREFIX_BYTES, end), options, compression);
-  yield prefix(compression === undefined ? flags : flags & ~COMPRESSED_FLAG, message.length);
+  yield prefixOf(compression === undefined ? flags : flags & ~COMPRESSED_FLAG, message.length);
   yield message;
   const rest = bytes.subarray(end);
   if (rest.length === 0) return;
@@ -117,10 +114,4 @@ function isTooLong({ length }: { readonly length: number }, { maxBytes }: Messag
 /** Of the message at the beginning, with its prefix; beyond the bytes where not all of it is there. */
 function endOfMessage(bytes: Buffer): number {
   return PREFIX_BYTES + (bytes.length < PREFIX_BYTES ? 0 : bytes.readUInt32BE(1));
-}
-
-function prefix(flags: number, length: number): Buffer {
-  const bytes = Buffer.from([flags, 0, 0, 0, 0]);
-  bytes.writeUInt32BE(length, 1);
-  return bytes;
 }

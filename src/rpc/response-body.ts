@@ -1,7 +1,4 @@
-/** Length of what stands before the data of an envelope: a byte of flags and four of length, in gRPC and Connect alike. */
-const PREFIX_BYTES = 5;
-/** The data of the envelope is compressed. */
-const COMPRESSED_FLAG = 0b1;
+import { COMPRESSED_FLAG, PREFIX_BYTES, prefixOf } from "./envelope.js";
 
 /** What may be changed of a response while it is written. */
 export interface BodyChanges {
@@ -40,14 +37,6 @@ export function changeLastEnvelope(
     const flags = envelope[0] ?? 0;
     if ((flags & flag) === 0) return envelope;
     const data = change((flags & COMPRESSED_FLAG) === 0 ? envelope.subarray(PREFIX_BYTES) : undefined);
-    return data === undefined ? envelope : envelopeOf(flag, data);
+    return data === undefined ? envelope : Buffer.concat([prefixOf(flag, data.length), data]);
   };
-}
-
-function envelopeOf(flags: number, data: Uint8Array): Uint8Array {
-  const envelope = Buffer.alloc(PREFIX_BYTES + data.length);
-  envelope.writeUInt8(flags);
-  envelope.writeUInt32BE(data.length, 1);
-  envelope.set(data, PREFIX_BYTES);
-  return envelope;
 }
