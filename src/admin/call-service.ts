@@ -3,7 +3,7 @@ import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { CallService } from "../../gen/relay/admin/v1/call_pb.js";
 import { type CallRequest, CallRequestSchema, ResponseMode } from "../../gen/relay/v1/relay_pb.js";
 import { auditEntryFrom } from "../administration/audit-entry.js";
-import type { CallerProof } from "../applications/caller.js";
+import { type CallerFields, callerFrom } from "../applications/caller-keys.js";
 import { overloaded } from "../relay/budget.js";
 import type { Call, CallOrigin } from "../relay/call.js";
 import type { Explanation } from "../relay/explanation.js";
@@ -24,7 +24,7 @@ export interface CallServiceOptions {
   readonly deadlineMs: number;
 }
 
-type Place = Partial<Pick<CallerProof, "origin" | "address">>;
+type Place = Partial<Pick<CallerFields, "origin" | "address">>;
 
 const EMPTY = create(CallRequestSchema);
 
@@ -71,19 +71,13 @@ function callFrom(
   place: Place,
   context: HandlerContext,
 ): Call {
-  const { clientAddress, memory } = context.values.get(requestContextKey);
+  const { caller, memory } = context.values.get(requestContextKey);
   if (memory === undefined || !memory.begin()) throw overloaded();
   return {
     ...origin,
     publicKey: request.publicKey,
     userId: request.userId,
-    proof: {
-      privateKey: request.privateKey || undefined,
-      userSignature: request.userSignature || undefined,
-      origin: undefined,
-      address: clientAddress,
-      ...place,
-    },
+    proof: callerFrom({ ...caller, ...place }, request).proof,
     description: descriptionFromMessage(request.call),
     responseMode: request.responseMode === ResponseMode.BODY ? "body" : "data",
     memory,

@@ -11,6 +11,7 @@ import { ProviderService } from "../../gen/relay/admin/v1/provider_service_pb.js
 import { SessionService } from "../../gen/relay/admin/v1/session_pb.js";
 import { WebhookService } from "../../gen/relay/admin/v1/webhook_pb.js";
 import type { Operator } from "../administration/operator.js";
+import { withoutCallerFields } from "../applications/caller-keys.js";
 import type { HttpRequest } from "../listener/exchange.js";
 import { identityOf } from "../listener/identity.js";
 import type { PathHandler } from "../listener/router.js";
@@ -75,7 +76,8 @@ export function createAdminRpcHandler(options: AdminOptions, admit: Admit): Path
       createContextValues()
         .set(operatorContextKey, operators.get(request))
         .set(requestContextKey, {
-          clientAddress: options.clientAddress(request),
+          // The fields are the operator's, and no proof of an application.
+          caller: withoutCallerFields(options.clientAddress(request)),
           identity: identityOf(request),
           memory,
         }),

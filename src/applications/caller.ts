@@ -5,8 +5,8 @@ import { hashPrivateKey, signUserId } from "./private-key.js";
 
 /** What a caller shows to prove who it is; everything is untrusted text. Empty text is no proof. */
 export interface CallerProof {
-  /** The application's private key, from whichever place the caller put it. */
-  readonly privateKey: string | undefined;
+  /** Every private key that the request shows; all of them have to be the application's. */
+  readonly privateKeys: readonly ShownKey[];
   /** Lower-case hex HMAC-SHA256(private key, user id). */
   readonly userSignature: string | undefined;
   /** The `Origin` header of a browser. */
@@ -15,9 +15,18 @@ export interface CallerProof {
   readonly address: string;
 }
 
+/** A private key as a request shows it. */
+export interface ShownKey {
+  /** Where it stands, in the caller's words. */
+  readonly place: "private_key" | "Authorization" | "x-partner-key";
+  /** The public key that is written beside it; undefined where none is. */
+  readonly publicKey: string | undefined;
+  readonly privateKey: string;
+}
+
 /** What `decideCaller()` judges. */
 export interface CallerInput {
-  readonly application: Pick<Application, "callerAuth" | "allowedOrigins" | "allowedAddresses">;
+  readonly application: Pick<Application, "publicKey" | "callerAuth" | "allowedOrigins" | "allowedAddresses">;
   readonly userId: string;
   readonly proof: CallerProof;
   /** SHA-256 of the private key; asked for at most once, and only when the caller shows a key or a signature. */
@@ -38,7 +47,8 @@ const SIGNATURE = /^[0-9a-f]{64}$/;
 
 /**
  * Judges where a call comes from and what it shows. Stronger proof than `callerAuth` asks for is accepted; proof that
- * is shown and wrong is refused even where none is needed, so that a mistake is noticed before the level is raised.
+ * is shown and wrong is refused even where none is needed, and beside one that is right, so that a mistake is noticed
+ * before the level is raised or a key is changed.
  */
 export function decideCaller(input: CallerInput): CallerDecision {
   return decidePlace(input) ?? decideProof(input) ?? ALLOW;
@@ -62,13 +72,21 @@ function decidePlace({ application, proof }: CallerInput): CallerDecision | unde
 }
 
 function decideProof({ application, userId, proof, privateKeyHash }: CallerInput): CallerDecision | undefined {
-  const { privateKey, userSignature } = proof;
-  if (!privateKey && !userSignature) return requireProof(application.callerAuth, false);
+  const { userSignature } = proof;
+  const stranger = proof.privateKeys.find(
+    ({ publicKey = application.publicKey }) => publicKey !== application.publicKey,
+  );
+  if (stranger !== undefined) {
+    return deny("private-key", `${stranger.place} must be public.private of the application that public_key names.`);
+  }
+  const shown = proof.privateKeys.filter(({ privateKey }) => privateKey !== "");
+  if (shown.length === 0 && !userSignature) return requireProof(application.callerAuth, false);
   const hash = privateKeyHash();
-  if (privateKey && !timingSafeEqual(hashPrivateKey(privateKey), hash)) {
+  const wrong = shown.find(({ privateKey }) => !timingSafeEqual(hashPrivateKey(privateKey), hash));
+  if (wrong !== undefined) {
     return deny(
       "private-key",
-      "The private key is not this application's. Send the right key, or none if none is needed.",
+      `The private key in ${wrong.place} is not this application's. Send the right key, or none if none is needed.`,
     );
   }
   if (userSignature && !isSignature(userSignature, hash, userId)) {
@@ -77,7 +95,7 @@ function decideProof({ application, userId, proof, privateKeyHash }: CallerInput
       "The user_signature does not match. It is HMAC-SHA256(private key, user_id) as 64 lower-case hex digits.",
     );
   }
-  return privateKey ? undefined : requireProof(application.callerAuth, true);
+  return shown.length > 0 ? undefined : requireProof(application.callerAuth, true);
 }
 
 /** What is missing when no private key was shown. */

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { callerFrom, withoutCallerFields } from "../applications/caller-keys.js";
 import { openPrivateKeyHash } from "../applications/private-key.js";
 import { createEndpointFor } from "../authorization/authorization-server.js";
 import { createBoundary } from "../relay/boundary.js";
@@ -58,7 +59,7 @@ function callFrom(request: CallRequestText, privateKey: string | undefined, dead
     providerName,
     publicKey,
     userId,
-    proof: { privateKey, userSignature, origin: undefined, address: "127.0.0.1" },
+    proof: callerFrom(withoutCallerFields("127.0.0.1"), { publicKey, privateKey, userSignature }).proof,
     description: atOnce(descriptionFromBody(Buffer.from(jsonBodyFrom(request)))),
     responseMode: "data",
     memory: createBudget({ maxInFlight: 1, maxBufferedBytes: Number.POSITIVE_INFINITY }).open(),

@@ -1,7 +1,6 @@
 import { type CallRequest, RelayService } from "../../gen/relay/v1/relay_pb.js";
 import { RelayError } from "../errors.js";
 import type { HttpRequest, HttpResponse } from "../listener/exchange.js";
-import { identityOf } from "../listener/identity.js";
 import { type ResponseSignal, watchCaller } from "../listener/response-signal.js";
 import type { PathHandler } from "../listener/router.js";
 import type { Budget, Reservation } from "../relay/budget.js";
@@ -10,6 +9,7 @@ import type { CallContext } from "../rpc/call-context.js";
 import { allowPage, type ListsOrigin } from "../rpc/cors.js";
 import { requestFromLargeJson } from "../rpc/large-json.js";
 import { originOf, performCall, type RelayServiceOptions } from "../rpc/relay-service.js";
+import { requestContextOf } from "../rpc/request-context.js";
 import { decideRowData } from "../rpc/row-data.js";
 import { LARGE_BYTES } from "../slices.js";
 import { type Turns, unlessGone } from "../turns.js";
@@ -114,16 +114,13 @@ function contextFrom(
   memory: Reservation,
   signal: ResponseSignal,
 ): CallContext {
-  const { authorization, origin, "x-partner-key": partnerKey } = request.headers;
+  const { caller, identity } = requestContextOf(request, clientAddress, memory);
   return {
-    identity: identityOf(request),
+    identity,
     surface: isPrefixed(form) ? form : "connect",
-    clientAddress: clientAddress(request),
+    caller,
     memory,
     signal,
     timeoutMs,
-    authorization,
-    partnerKey: typeof partnerKey === "string" ? partnerKey : undefined,
-    origin,
   };
 }

@@ -95,7 +95,11 @@ function rulesOf({ proof }: Call, { applicationId, provider, rule }: CallTrace, 
   // A private key's hash that does not open is found before the caller is judged.
   const isJudged = provider !== undefined || reason === "INVALID_PROVIDER" || reason === "RATE_LIMITED";
   if (applicationId === undefined || !isJudged) return { caller: undefined, egress: undefined };
-  const shown = proof.privateKey ? "private-key" : proof.userSignature ? "user-signature" : "public-key";
+  const shown = proof.privateKeys.some(({ privateKey }) => privateKey !== "")
+    ? "private-key"
+    : proof.userSignature
+      ? "user-signature"
+      : "public-key";
   return {
     caller: { isAllowed: true, rule: shown },
     egress: rule === undefined ? undefined : { isAllowed: reason !== "URL_NOT_ALLOWED", rule },

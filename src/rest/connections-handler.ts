@@ -8,6 +8,7 @@ import {
   type ListConnectionsResponseSchema,
   RelayService,
 } from "../../gen/relay/v1/relay_pb.js";
+import { type CallerFields, callerFieldsOf } from "../applications/caller-keys.js";
 import { RelayError } from "../errors.js";
 import { answerPlain, type HttpRequest, type HttpResponse } from "../listener/exchange.js";
 import { identityOf } from "../listener/identity.js";
@@ -18,14 +19,6 @@ import { bodyFromOutcome, bytesFromBody } from "./envelope.js";
 import { type MessageExchange, messageFrom } from "./message.js";
 import { type AllowedOrigins, answerPreflight, corsFieldsFor } from "./preflight.js";
 import { type Route, routeFromMethod } from "./route.js";
-
-/** What of a request counts beside its message. */
-interface CallerFields {
-  readonly authorization: string | undefined;
-  readonly partnerKey: string | undefined;
-  readonly origin: string | undefined;
-  readonly address: string;
-}
 
 /** Message → message; rejects with RelayError. */
 type Operation<Input extends DescMessage, Output extends DescMessage> = (
@@ -130,18 +123,9 @@ function serve<Input extends DescMessage, Output extends DescMessage>(
     route,
     async answer(exchange) {
       const message = await messageFrom(options.budget, method.input, route, exchange);
-      const answered = await operate(message, callerFieldsOf(options, exchange.request));
+      const { request } = exchange;
+      const answered = await operate(message, callerFieldsOf(request, options.clientAddress(request)));
       return toJsonString(method.output, answered, { alwaysEmitImplicit: true });
     },
-  };
-}
-
-function callerFieldsOf({ clientAddress }: ConnectionsHandlerOptions, request: HttpRequest): CallerFields {
-  const { authorization, origin, "x-partner-key": partnerKey } = request.headers;
-  return {
-    authorization,
-    partnerKey: typeof partnerKey === "string" ? partnerKey : undefined,
-    origin,
-    address: clientAddress(request),
   };
 }

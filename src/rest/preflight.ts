@@ -1,7 +1,7 @@
+import { callerFieldsOf, callerFrom } from "../applications/caller-keys.js";
 import { corsHeaders, decideCors, preflightHeaders } from "../listener/cors.js";
 import { answerPlain, type HttpRequest, type HttpResponse } from "../listener/exchange.js";
-import { callerKeysOf } from "./caller.js";
-import { parseCallQuery } from "./query.js";
+import { namedKeysOf, parseCallQuery } from "./query.js";
 import type { Route } from "./route.js";
 
 /** Browser origins on the list of the application with this public key; none when there is no such application. */
@@ -47,7 +47,8 @@ export async function corsFieldsFor(
 /** The application whose list counts; undefined when the query is malformed. */
 function publicKeyOf(request: HttpRequest, route: Route, queryText: string): string | undefined {
   try {
-    return callerKeysOf(request, parseCallQuery(queryText, route.queryFields)).publicKey;
+    const named = namedKeysOf(parseCallQuery(queryText, route.queryFields));
+    return callerFrom(callerFieldsOf(request, ""), named).publicKey;
   } catch {
     return undefined;
   }

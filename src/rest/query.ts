@@ -1,4 +1,5 @@
 import { MAX_ID_LENGTH } from "../applications/caller-ids.js";
+import type { NamedKeys } from "../applications/caller-keys.js";
 import { formatError } from "../errors.js";
 
 /** Old names of query parameters that clients of the original service still send (compat C1). */
@@ -33,6 +34,15 @@ export function parseCallQuery(query: string, known: ReadonlyMap<string, string>
     fields.set(field, checkedValue(decode(equals === -1 ? "" : pair.slice(equals + 1), field), field));
   }
   return { fields, dotted };
+}
+
+/** The keys and the signature that a query names. */
+export function namedKeysOf({ fields }: CallQuery): NamedKeys {
+  return {
+    publicKey: fields.get("public_key") ?? "",
+    privateKey: fields.get("private_key"),
+    userSignature: fields.get("user_signature"),
+  };
 }
 
 function fieldFor(name: string, known: ReadonlyMap<string, string>): string | undefined {

@@ -1,3 +1,4 @@
+import { callerFieldsOf, callerFrom } from "../applications/caller-keys.js";
 import type { Bytes } from "../chunks.js";
 import { formatError } from "../errors.js";
 import type { HttpRequest, HttpResponse } from "../listener/exchange.js";
@@ -8,9 +9,8 @@ import type { Call, CallDescription, CallOrigin, ResponseMode, Surface } from ".
 import { callerGone } from "../relay/outcome.js";
 import { joinedInSteps, LARGE_BYTES } from "../slices.js";
 import { atOnce, type Steps, type Turns } from "../turns.js";
-import { callerKeysOf } from "./caller.js";
 import { descriptionFromBody, descriptionFromDotted } from "./description.js";
-import { type CallQuery, parseCallQuery } from "./query.js";
+import { type CallQuery, namedKeysOf, parseCallQuery } from "./query.js";
 import { readBody } from "./read-body.js";
 import type { Route } from "./route.js";
 
@@ -112,7 +112,7 @@ function callFrom(
   signal: ResponseSignal,
 ): Call {
   const { request, origin } = exchange;
-  const keys = callerKeysOf(request, query);
+  const caller = callerFrom(callerFieldsOf(request, options.clientAddress(request)), namedKeysOf(query));
   return {
     // Member by member: a spread takes V8 longer than reading the request's body.
     callId: origin.callId,
@@ -121,14 +121,9 @@ function callFrom(
     surface: origin.surface,
     startedAt: origin.startedAt,
     providerName: origin.providerName,
-    publicKey: keys.publicKey,
+    publicKey: caller.publicKey,
     userId: query.fields.get("user_id") ?? "",
-    proof: {
-      privateKey: keys.privateKey,
-      userSignature: query.fields.get("user_signature"),
-      origin: request.headers.origin,
-      address: options.clientAddress(request),
-    },
+    proof: caller.proof,
     description,
     responseMode: responseModeFrom(query.fields.get("response_mode")),
     memory,

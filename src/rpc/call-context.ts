@@ -8,24 +8,16 @@ export interface CallContext extends RequestContext {
   readonly surface: Surface;
   /** What is left of the caller's own timeout, in milliseconds; undefined when it set none. */
   readonly timeoutMs: number | undefined;
-  /** Fields of the request. */
-  readonly authorization: string | undefined;
-  readonly partnerKey: string | undefined;
-  readonly origin: string | undefined;
   /** Aborts when the caller is gone. */
   readonly signal: CallerSignal;
 }
 
 /** As connect knows it. */
 export function callContextFrom(context: HandlerContext): CallContext {
-  const header = (name: string) => context.requestHeader.get(name) ?? undefined;
   return {
     ...context.values.get(requestContextKey),
     surface: surfaceOf(context),
     timeoutMs: context.timeoutMs(),
-    authorization: header("authorization"),
-    partnerKey: header("x-partner-key"),
-    origin: header("origin"),
     signal: context.signal,
   };
 }

@@ -15,7 +15,7 @@ import {
 } from "../../gen/relay/v1/relay_pb.js";
 import type { Application } from "../applications/application.js";
 import { requireCallerIds } from "../applications/caller-ids.js";
-import { callerKeysFrom } from "../applications/caller-keys.js";
+import { type CallerFields, callerFrom } from "../applications/caller-keys.js";
 import { requireAllowedCaller, requireApplication } from "../applications/require-caller.js";
 import { createConnectLink, requireProvider } from "../authorization/connect-link.js";
 import { disconnect } from "../authorization/disconnect.js";
@@ -23,15 +23,6 @@ import type { AuthorizationOptions } from "../authorization/options.js";
 import { RelayError } from "../errors.js";
 import type { Connection } from "../tokens/connection.js";
 import { toldStateOf } from "../tokens/connection-state.js";
-
-/** What a request carries beside its message. */
-export interface CallerFields {
-  readonly authorization: string | undefined;
-  readonly partnerKey: string | undefined;
-  readonly origin: string | undefined;
-  /** The client's IP address. */
-  readonly address: string;
-}
 
 /** The methods about connections: message → message. Every one rejects with RelayError, and nothing else. */
 export interface ConnectionOperations {
@@ -92,14 +83,13 @@ export function createConnectionOperations(options: AuthorizationOptions): Conne
 async function requireCaller(
   options: AuthorizationOptions,
   request: Pick<ListConnectionsRequest, "publicKey" | "userId" | "userSignature" | "privateKey">,
-  { authorization, partnerKey, origin, address }: CallerFields,
+  fields: CallerFields,
   callerAuth?: Application["callerAuth"],
 ): Promise<Application> {
-  const { publicKey, privateKey } = callerKeysFrom({ authorization, partnerKey }, request);
-  const { userId, userSignature } = request;
+  const { publicKey, proof } = callerFrom(fields, request);
+  const { userId } = request;
   requireCallerIds({ publicKey, userId });
   const application = await requireApplication(options, { publicKey });
-  const proof = { privateKey, userSignature: userSignature || undefined, origin, address };
   const judged = callerAuth === undefined ? application : { ...application, callerAuth };
   requireAllowedCaller(options, judged, { userId, proof });
   return application;

@@ -1,8 +1,9 @@
 import { Code, ConnectError, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
 import { ErrorDetailSchema, type RelayService } from "../../gen/relay/v1/relay_pb.js";
+import type { CallerFields } from "../applications/caller-keys.js";
 import { type Reason, RelayError } from "../errors.js";
 import { overloaded } from "../relay/budget.js";
-import type { CallerFields, ConnectionOperations } from "./connection-operations.js";
+import type { ConnectionOperations } from "./connection-operations.js";
 import { requestContextKey } from "./request-context.js";
 
 /** RPC code of each reason that these methods fail with; others are faults of ours. */
@@ -24,9 +25,9 @@ export function createConnectionService(
 ): Omit<ServiceImpl<typeof RelayService>, "call" | "callStream"> {
   const answer = async <Response>(context: HandlerContext, operate: (caller: CallerFields) => Promise<Response>) => {
     try {
-      const { clientAddress, memory } = context.values.get(requestContextKey);
+      const { caller, memory } = context.values.get(requestContextKey);
       if (memory === undefined || !memory.begin()) throw overloaded();
-      return await operate(callerFieldsOf(context, clientAddress));
+      return await operate(caller);
     } catch (error) {
       throw connectErrorFrom(error, onFault);
     }
@@ -35,16 +36,6 @@ export function createConnectionService(
     listConnections: (request, context) => answer(context, (caller) => operations.listConnections(request, caller)),
     deleteConnection: (request, context) => answer(context, (caller) => operations.deleteConnection(request, caller)),
     createConnectLink: (request, context) => answer(context, (caller) => operations.createConnectLink(request, caller)),
-  };
-}
-
-function callerFieldsOf({ requestHeader }: HandlerContext, address: string): CallerFields {
-  const field = (name: string) => requestHeader.get(name) ?? undefined;
-  return {
-    authorization: field("authorization"),
-    partnerKey: field("x-partner-key"),
-    origin: field("origin"),
-    address,
   };
 }
 

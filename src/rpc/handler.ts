@@ -3,7 +3,6 @@ import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js"
 import { Health } from "../../gen/health/v1/health_pb.js";
 import { RelayService } from "../../gen/relay/v1/relay_pb.js";
 import type { HttpRequest } from "../listener/exchange.js";
-import { identityOf } from "../listener/identity.js";
 import type { Readiness } from "../listener/readiness.js";
 import { createRpcAdapter, type RpcAdapterOptions, type RpcHandler } from "./adapter.js";
 import { createCallStream } from "./call-stream.js";
@@ -13,7 +12,7 @@ import { createHealthService } from "./health.js";
 import { JSON_OPTIONS } from "./json-options.js";
 import { createReflectionService } from "./reflection.js";
 import { createRelayService, type RelayServiceOptions } from "./relay-service.js";
-import { requestContextKey } from "./request-context.js";
+import { requestContextKey, requestContextOf } from "./request-context.js";
 import { MAX_TIMEOUT_MS } from "./timeout.js";
 
 /**
@@ -58,11 +57,7 @@ export function createRpcHandler(options: RpcOptions): RpcHandler {
     },
     budget: options.budget,
     contextValues: (request, memory) =>
-      createContextValues().set(requestContextKey, {
-        clientAddress: options.clientAddress(request),
-        identity: identityOf(request),
-        memory,
-      }),
+      createContextValues().set(requestContextKey, requestContextOf(request, options.clientAddress, memory)),
     listsOrigin: options.listsOrigin,
     onFault: options.onFault,
     readMaxBytes: options.maxRequestBytes,

@@ -1,6 +1,6 @@
 import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import { type CallRequest, type RelayService, ResponseMode } from "../../gen/relay/v1/relay_pb.js";
-import { callerKeysFrom } from "../applications/caller-keys.js";
+import { callerFrom } from "../applications/caller-keys.js";
 import { overloaded, requireRoom } from "../relay/budget.js";
 import type { Call, CallDescription, CallOrigin } from "../relay/call.js";
 import type { Outcome } from "../relay/outcome.js";
@@ -63,7 +63,7 @@ export function callFrom(
   const description = descriptionFromMessage(request.call);
   // What came compressed was counted so; these are the bytes that are held.
   requireRoom(memory, sizeOf(description));
-  const keys = callerKeysFrom(context, { publicKey: request.publicKey, privateKey: request.privateKey });
+  const { publicKey, proof } = callerFrom(context.caller, request);
   return {
     // Member by member, as on the JSON route: V8 is slow at spreading.
     callId: origin.callId,
@@ -72,14 +72,9 @@ export function callFrom(
     surface: origin.surface,
     startedAt: origin.startedAt,
     providerName: origin.providerName,
-    publicKey: keys.publicKey,
+    publicKey,
     userId: request.userId,
-    proof: {
-      privateKey: keys.privateKey,
-      userSignature: request.userSignature || undefined,
-      origin: context.origin,
-      address: context.clientAddress,
-    },
+    proof,
     description,
     responseMode: request.responseMode === ResponseMode.BODY ? "body" : "data",
     memory,

@@ -1,19 +1,30 @@
 import { createContextKey } from "@connectrpc/connect";
-import type { Identity } from "../listener/identity.js";
+import { type CallerFields, callerFieldsOf, withoutCallerFields } from "../applications/caller-keys.js";
+import type { HttpRequest } from "../listener/exchange.js";
+import { type Identity, identityOf } from "../listener/identity.js";
 import type { Reservation } from "../relay/budget.js";
 
 /** What the adapter knows of the HTTP request and connect hides. */
 export interface RequestContext {
-  /** The client's IP address. */
-  readonly clientAddress: string;
+  /** What of the request, beside its message, says who calls. */
+  readonly caller: CallerFields;
   readonly identity: Identity;
   /** The call's share of the memory budget; undefined only where the adapter put nothing. */
   readonly memory: Reservation | undefined;
 }
 
+/** What a caller's request says beside its message. */
+export function requestContextOf(
+  request: HttpRequest,
+  clientAddress: (request: HttpRequest) => string,
+  memory: Reservation,
+): RequestContext {
+  return { caller: callerFieldsOf(request, clientAddress(request)), identity: identityOf(request), memory };
+}
+
 /** Where the adapter puts it. */
 export const requestContextKey = createContextKey<RequestContext>({
-  clientAddress: "",
+  caller: withoutCallerFields(""),
   identity: { callId: "", requestId: "", traceContext: undefined },
   memory: undefined,
 });

@@ -1,28 +1,41 @@
 import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import type { CallerAuth } from "../../src/applications/application.js";
-import { type CallerInput, type CallerProof, decideCaller } from "../../src/applications/caller.js";
+import { type CallerInput, type CallerProof, decideCaller, type ShownKey } from "../../src/applications/caller.js";
 import { createPrivateKey, hashPrivateKey } from "../../src/applications/private-key.js";
 
 const KEY = createPrivateKey();
 const OTHER_KEY = createPrivateKey();
+const PUBLIC_KEY = "public.key";
 const USER = "user É\0";
 const sign = (key: string, userId = USER) => createHmac("sha256", key).update(userId).digest("hex");
+
+const shown = (privateKey: string, place: ShownKey["place"] = "private_key", publicKey?: string): ShownKey => ({
+  place,
+  publicKey,
+  privateKey,
+});
+
+/** A proof with at most one private key, as most requests have. */
+type Proof = Partial<Omit<CallerProof, "privateKeys">> & { readonly privateKey?: string };
 
 interface Case {
   readonly auth?: CallerAuth;
   readonly origins?: readonly string[];
   readonly addresses?: readonly string[];
-  readonly proof?: Partial<CallerProof>;
+  readonly proof?: Proof;
+  readonly keys?: CallerProof["privateKeys"];
   readonly hash?: CallerInput["privateKeyHash"];
 }
 
 /** The rule that refused, or `allow`; and the message. */
-function decide({ auth = "PUBLIC_KEY", origins = [], addresses = [], proof, hash }: Case): [string, string] {
+function decide({ auth = "PUBLIC_KEY", origins = [], addresses = [], proof = {}, keys, hash }: Case): [string, string] {
+  const { privateKey, ...others } = proof;
+  const privateKeys = keys ?? (privateKey === undefined ? [] : [shown(privateKey)]);
   const decision = decideCaller({
-    application: { callerAuth: auth, allowedOrigins: origins, allowedAddresses: addresses },
+    application: { publicKey: PUBLIC_KEY, callerAuth: auth, allowedOrigins: origins, allowedAddresses: addresses },
     userId: USER,
-    proof: { privateKey: undefined, userSignature: undefined, origin: undefined, address: "203.0.113.9", ...proof },
+    proof: { privateKeys, userSignature: undefined, origin: undefined, address: "203.0.113.9", ...others },
     privateKeyHash: hash ?? (() => hashPrivateKey(KEY)),
   });
   return decision.result === "allow" ? ["allow", ""] : [decision.rule, decision.message];
@@ -77,6 +90,33 @@ describe("decideCaller() with wrong proof", () => {
     }
   });
 
+  it.each(LEVELS)(
+    "refuses a wrong key beside right ones at level %s, wherever it stands, and names the place",
+    (auth) => {
+      for (const place of ["private_key", "Authorization", "x-partner-key"] as const) {
+        for (const keys of [
+          [shown(KEY), shown(OTHER_KEY, place)],
+          [shown(OTHER_KEY, place), shown(KEY)],
+          [shown(KEY), shown(KEY, "Authorization"), shown(`${KEY} `, place), shown(KEY, "x-partner-key", PUBLIC_KEY)],
+        ]) {
+          expect(decide({ auth, keys })).toEqual(["private-key", expect.stringContaining(`in ${place} is not`)]);
+        }
+      }
+    },
+  );
+
+  it.each(LEVELS)("refuses a right key that stands beside another application's public key at level %s", (auth) => {
+    for (const publicKey of ["public", "public.key.", "PUBLIC.KEY", ""]) {
+      const keys = [shown(KEY), shown(KEY, "x-partner-key", publicKey)];
+      expect(decide({ auth, keys })).toEqual(["private-key", expect.stringContaining("must be public.private of")]);
+    }
+  });
+
+  it("takes the same right key from every place at once", () => {
+    const keys = [shown(KEY), shown(KEY, "Authorization"), shown(KEY, "x-partner-key", PUBLIC_KEY)];
+    expect(decide({ auth: "PRIVATE_KEY", keys })[0]).toBe("allow");
+  });
+
   it("never says what was right or what was sent", () => {
     for (const privateKey of wrongKeys.filter((key) => key.length > 8)) {
       const [, message] = decide({ proof: { privateKey } });
@@ -88,7 +128,7 @@ describe("decideCaller() with wrong proof", () => {
 });
 
 describe("decideCaller() by level", () => {
-  it.each<[CallerAuth, Partial<CallerProof>, string]>([
+  it.each<[CallerAuth, Proof, string]>([
     ["PUBLIC_KEY", {}, "allow"],
     ["PUBLIC_KEY", { privateKey: "", userSignature: "" }, "allow"],
     ["PUBLIC_KEY", { userSignature: sign(KEY) }, "allow"],

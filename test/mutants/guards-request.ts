@@ -118,7 +118,7 @@ export const REQUEST_GUARDS: readonly Guard[] = [
   guard(
     "wrong private key",
     CALLER,
-    ["if (privateKey && !timingSafeEqual(hashPrivateKey(privateKey), hash))", "if (false)"],
+    ["!timingSafeEqual(hashPrivateKey(privateKey), hash)", "false"],
     "applications/caller",
   ),
   guard(

@@ -15,7 +15,12 @@ const call = {
   providerName: SECRET,
   publicKey: SECRET,
   userId: SECRET,
-  proof: { privateKey: SECRET, userSignature: SECRET, origin: SECRET, address: SECRET },
+  proof: {
+    privateKeys: [{ place: SECRET, publicKey: SECRET, privateKey: SECRET }],
+    userSignature: SECRET,
+    origin: SECRET,
+    address: SECRET,
+  },
   description: { url: SECRET, headers: [[SECRET, SECRET]] },
 } as unknown as Call;
 

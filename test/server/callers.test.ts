@@ -1,4 +1,5 @@
 import { createHmac } from "node:crypto";
+import { request } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createPrivateKey, sealPrivateKeyHash } from "../../src/applications/private-key.js";
 import { type Caller, createCallers, type ScenarioCall } from "../support/callers.js";
@@ -113,6 +114,45 @@ describe.each(PROTOCOLS)("caller_auth over %s", (protocol) => {
         "wrong where it counts, and right in the header",
         () => ({ privateKey: "wrong", ...bearer(byPrivateKey.privateKey) }),
       ],
+      [
+        "right in private_key, and wrong in Authorization",
+        () => ({ privateKey: byPrivateKey.privateKey, ...bearer("wrong") }),
+      ],
+      [
+        "right in private_key, and no token at all in Authorization",
+        () => ({ privateKey: byPrivateKey.privateKey, ...bearer("no token") }),
+      ],
+      [
+        "right in private_key, and wrong in x-partner-key",
+        () => ({ privateKey: byPrivateKey.privateKey, ...partner(byPrivateKey.publicKey, "wrong") }),
+      ],
+      [
+        "right in private_key, and without its public key in x-partner-key",
+        () => ({
+          privateKey: byPrivateKey.privateKey,
+          outerHeaders: { "x-partner-key": byPrivateKey.privateKey },
+        }),
+      ],
+      [
+        "right in private_key, and beside another public key in x-partner-key",
+        () => ({
+          privateKey: byPrivateKey.privateKey,
+          ...partner(byPublicKey.publicKey, byPrivateKey.privateKey),
+        }),
+      ],
+      [
+        "right in Authorization, and wrong in x-partner-key",
+        () => ({
+          outerHeaders: {
+            authorization: `Bearer ${byPrivateKey.privateKey}`,
+            "x-partner-key": `${byPrivateKey.publicKey}.wrong`,
+          },
+        }),
+      ],
+      [
+        "right beside a signature that is wrong",
+        () => ({ privateKey: byPrivateKey.privateKey, userSignature: sign(byPrivateKey, "bob") }),
+      ],
     ])("refuses a key that is %s", async (_what, proof) => {
       expect(await call(byPrivateKey, proof())).toMatchObject(DENIED);
     });
@@ -120,6 +160,14 @@ describe.each(PROTOCOLS)("caller_auth over %s", (protocol) => {
     it("refuses the key of the application in x-partner-key for another one that is named", async () => {
       const { publicKey, privateKey } = byPrivateKey;
       expect(await call(bySignature, partner(publicKey, privateKey))).toMatchObject(DENIED);
+    });
+
+    it("takes the key from every place at once, beside a proxy's own Authorization", async () => {
+      const { publicKey, privateKey } = byPrivateKey;
+      const outerHeaders = { authorization: `Bearer ${privateKey}`, "x-partner-key": `${publicKey}.${privateKey}` };
+      expect(await call(byPrivateKey, { privateKey, outerHeaders })).toMatchObject(ALLOWED);
+      const proxied = { privateKey, outerHeaders: { authorization: "Basic cHJveHk6cHJveHk=" } };
+      expect(await call(byPrivateKey, proxied)).toMatchObject(ALLOWED);
     });
 
     it.each([
@@ -144,6 +192,66 @@ describe.each(PROTOCOLS)("caller_auth over %s", (protocol) => {
     expect(await call(application, { userSignature: sign(application) })).toMatchObject(DENIED);
     expect(await call(rotated, { privateKey: rotated.privateKey })).toMatchObject(ALLOWED);
     expect(await call(rotated, { userSignature: sign(rotated) })).toMatchObject(ALLOWED);
+  });
+});
+
+describe("a proof that stands twice", () => {
+  /** [path, body], with the proof in the header alone. */
+  const TARGETS: ReadonlyArray<readonly [string, (application: TestApplication) => readonly [string, object]]> = [
+    [
+      "the JSON route",
+      ({ publicKey }) => [
+        `/oauth/method/sandbox/call?user_id=ada&public_key=${publicKey}`,
+        { url: `${harness.sandbox.origin}/me`, method: "GET" },
+      ],
+    ],
+    [
+      "the JSON route, with the call in the query",
+      ({ publicKey }) => [
+        `/oauth/method/sandbox/call?user_id=ada&public_key=${publicKey}&body.url=${harness.sandbox.origin}/me&body.method=GET`,
+        {},
+      ],
+    ],
+    [
+      "the raw route",
+      ({ publicKey }) => [
+        `/oauth/method/sandbox/stream?user_id=ada&public_key=${publicKey}`,
+        { url: `${harness.sandbox.origin}/me`, method: "GET" },
+      ],
+    ],
+    ["Connect", (application) => ["/relay.v1.RelayService/Call", callAs(application)]],
+    [
+      "Connect for connections",
+      ({ publicKey }) => ["/relay.v1.RelayService/ListConnections", { publicKey, userId: "ada" }],
+    ],
+    [
+      "the route of connect links",
+      ({ publicKey }) => ["/oauth/connect-links", { public_key: publicKey, user_id: "ada" }],
+    ],
+  ];
+  const send = async ([path, body]: readonly [string, object], fields: readonly string[]) => {
+    const isInQuery = path.includes("body.url");
+    const answer = await request(harness.url + path, {
+      method: "POST",
+      headers: ["content-type", "application/json", ...fields],
+      body: isInQuery ? "" : JSON.stringify(body),
+    });
+    return answer.body.text();
+  };
+
+  it.each(TARGETS)("is right both times or refused, over %s", async (_, target) => {
+    const right = `Bearer ${byPrivateKey.privateKey}`;
+    const partnerKey = `${byPrivateKey.publicKey}.${byPrivateKey.privateKey}`;
+    for (const fields of [
+      ["authorization", right, "authorization", "Bearer wrong"],
+      ["authorization", "Bearer wrong", "Authorization", right],
+      ["authorization", right, "x-partner-key", `${partnerKey}x`],
+      ["x-partner-key", partnerKey, "x-partner-key", `${partnerKey}x`],
+    ]) {
+      expect(await send(target(byPrivateKey), fields)).toMatch(/CALLER_NOT_ALLOWED|permission_denied/);
+    }
+    const rightTwice = ["authorization", right, "Authorization", right, "x-partner-key", partnerKey];
+    expect(await send(target(byPrivateKey), rightTwice)).not.toMatch(/CALLER_NOT_ALLOWED|permission_denied/);
   });
 });
 

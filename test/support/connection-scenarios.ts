@@ -172,6 +172,23 @@ export function describeConnections(bed: () => ConnectionBed): void {
     }
   });
 
+  it("refuses a wrong proof beside a right one", async () => {
+    const own = await newApplication();
+    const other = await newApplication();
+    const right = { ...named(own, "ada"), privateKey: own.privateKey };
+    for (const headers of [
+      { authorization: "Bearer wrong" },
+      { authorization: `Bearer ${other.privateKey}` },
+      { "x-partner-key": `${own.publicKey}.${other.privateKey}` },
+      { "x-partner-key": `${other.publicKey}.${other.privateKey}` },
+    ]) {
+      for (const method of ["listConnections", "createConnectLink"] as const) {
+        await refused(method, right, "CALLER_NOT_ALLOWED", headers);
+      }
+      await refused("deleteConnection", { ...right, providerName: "sandbox" }, "CALLER_NOT_ALLOWED", headers);
+    }
+  });
+
   it("takes a user's signature where the application asks for one", async () => {
     const own = await newApplication({ callerAuth: "SIGNED_USER" });
     const sign = (userId: string) => signUserId(hashPrivateKey(own.privateKey), userId).toString("hex");
