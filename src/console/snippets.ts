@@ -62,16 +62,17 @@ function bufCurl(message: string, relayUrl: string, needsKey: boolean): string {
 function typeScript(message: string, relayUrl: string, needsKey: boolean): string {
   // biome-ignore lint/suspicious/noTemplateCurlyInString: it is text of a program
   const options = needsKey ? ', { headers: { authorization: `Bearer ${process.env["RELAY_PRIVATE_KEY"]}` } }' : "";
-  return `import { createClient } from "@connectrpc/connect";
+  return `import { toJson } from "@bufbuild/protobuf";
+import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { RelayService } from "provider-call-relay/relay/v1";
+import { RelayService, ResultRowSchema } from "provider-call-relay-client/relay/v1";
 
 const relay = createClient(
   RelayService,
   createConnectTransport({ baseUrl: ${JSON.stringify(relayUrl)}, httpVersion: "2" }),
 );
 const { rows } = await relay.call(${message}${options});
-console.log(rows[0]);`;
+console.log(rows[0] && toJson(ResultRowSchema, rows[0]));`;
 }
 
 const KEY_FIELD = `  -H "authorization: Bearer $RELAY_PRIVATE_KEY" \\\n`;

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -7,55 +7,59 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
-const TSC = join(ROOT, "node_modules/.bin/tsc");
+const BIN = join(ROOT, "node_modules/.bin");
 /** npm fetches the dependencies from the registry, or from its cache. */
 const INSTALL_TIMEOUT_MS = 240_000;
+const COMPILE_TIMEOUT_MS = 120_000;
 
-/** A consumer in TypeScript. A line that must not compile shows that the types are there, and not `any`. */
-const CONSUMER = `
-import { create } from "@bufbuild/protobuf";
+/** A caller in TypeScript. A line that must not compile shows that the types are there, and not `any`. */
+const CALLER = `
+import { create, toJson } from "@bufbuild/protobuf";
+import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { createClient } from "@connectrpc/connect";
-import { createConnectTransport } from "@connectrpc/connect-node";
-import { ProviderSchema, type Provider } from "provider-call-relay/relay/admin/v1";
-import { RelayService, type ResultRow } from "provider-call-relay/relay/v1";
+import { createConnectTransport } from "@connectrpc/connect-web";
+import { ProviderSchema, type Provider } from "provider-call-relay-client/relay/admin/v1";
+import { ApplicationService } from "provider-call-relay-client/relay/admin/v1/application";
+import { RelayService, type ResultRow } from "provider-call-relay-client/relay/v1";
 
 const provider: Provider = create(ProviderSchema, { name: "github", apiOrigins: ["https://api.github.com"] });
 const [baseUrl, publicKey, url] = process.argv.slice(2) as [string, string, string];
-const client = createClient(RelayService, createConnectTransport({ baseUrl, httpVersion: "2" }));
+const transport = createConnectTransport({ baseUrl });
+const client = createClient(RelayService, transport);
+createClient(ApplicationService, transport);
 const { rows } = await client.call({ providerName: "sandbox", userId: "ada", publicKey, call: { url, method: "GET" } });
 const row: ResultRow | undefined = rows[0];
 const status: number | undefined = row?.statusCode;
+const data = row?.data && toJson(ValueSchema, row.data);
 // @ts-expect-error: no field of a call
 client.call({ nothing: 1 }).catch(() => {});
 // @ts-expect-error: a number
 const text: string | undefined = row?.statusCode;
-process.stdout.write(JSON.stringify({ provider: provider.name, status, result: row?.pincStatus }));
+process.stdout.write(JSON.stringify({ provider: provider.name, status, result: row?.pincStatus, data }));
 `;
 
 const run = promisify(execFile);
 
+interface Packed {
+  /** A .tgz. */
+  readonly file: string;
+  readonly files: readonly string[];
+}
+
 let folder: string;
 let harness: Harness;
 let application: TestApplication;
-let files: string[];
+let service: Packed;
+let client: Packed;
 
 beforeAll(async () => {
   harness = await startHarness();
   application = await harness.createApplication();
   await harness.connect(application, "ada");
   folder = mkdtempSync(join(tmpdir(), "relay-pack-"));
-  if (!existsSync(join(ROOT, "dist/gen/relay/v1/relay_pb.js"))) await run("npm", ["run", "build"], { cwd: ROOT });
-  const pack = ["pack", "--ignore-scripts", "--json", "--pack-destination", folder];
-  const { stdout } = await run("npm", pack, { cwd: ROOT });
-  const [packed] = JSON.parse(stdout) as [{ filename: string; files: { path: string }[] }];
-  files = packed.files.map(({ path }) => path);
-  writeFileSync(join(folder, "package.json"), '{"name":"consumer","private":true,"type":"module"}');
-  const { dependencies } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
-  const beside = ["@bufbuild/protobuf", "@connectrpc/connect", "@connectrpc/connect-node"];
-  const pinned = beside.map((name) => `${name}@${dependencies[name]}`);
-  const quiet = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"];
-  await run("npm", ["install", ...quiet, join(folder, packed.filename), ...pinned], { cwd: folder });
-  writeFileSync(join(folder, "consumer.ts"), CONSUMER);
+  if (!existsSync(join(ROOT, "client/gen/relay/v1/relay_pb.js"))) await run("npm", ["run", "build"], { cwd: ROOT });
+  service = await pack(ROOT);
+  client = await pack(join(ROOT, "client"));
 }, INSTALL_TIMEOUT_MS);
 
 afterAll(async () => {
@@ -63,63 +67,176 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-function compile(...options: string[]) {
-  const types = ["--typeRoots", join(ROOT, "node_modules/@types"), "--types", "node", "--skipLibCheck"];
-  const args = ["--strict", "--target", "es2023", "--exactOptionalPropertyTypes", ...types, ...options, "consumer.ts"];
-  return run(TSC, args, { cwd: folder });
+async function pack(cwd: string): Promise<Packed> {
+  const { stdout } = await run("npm", ["pack", "--ignore-scripts", "--json", "--pack-destination", folder], { cwd });
+  const [packed] = JSON.parse(stdout) as [{ filename: string; files: { path: string }[] }];
+  return { file: join(folder, packed.filename), files: packed.files.map(({ path }) => path) };
 }
 
-describe("the packed package", () => {
-  it("has what a user needs, and nothing else", () => {
-    expect(files).toEqual(
-      expect.arrayContaining(["LICENSE", "README.md", "SECURITY.md", "proto/relay/v1/relay.proto"]),
+/** An empty project in a folder of its own, with these packages. */
+async function project(name: string, ...packages: string[]): Promise<string> {
+  const cwd = join(folder, name);
+  mkdirSync(cwd);
+  writeFileSync(join(cwd, "package.json"), '{"name":"caller","private":true,"type":"module"}');
+  await run("npm", ["install", "--no-audit", "--no-fund", "--prefer-offline", "--ignore-scripts", ...packages], {
+    cwd,
+  });
+  return cwd;
+}
+
+describe("the service's package", () => {
+  it("has what an operator needs, and nothing else", () => {
+    expect(service.files).toEqual(expect.arrayContaining(["LICENSE", "README.md", "SECURITY.md"]));
+    expect(service.files).toEqual(
+      expect.arrayContaining(["dist/src/cli/relay.js", "dist/src/providers/catalog/github.json"]),
     );
-    expect(files).toEqual(expect.arrayContaining(["dist/src/cli/relay.js", "dist/src/providers/catalog/github.json"]));
-    const strange = files.filter(
-      (path) => !/^(dist\/(src|gen)\/|proto\/relay\/|docs\/|[A-Z]+(\.md)?$|package\.json$)/.test(path),
+    const strange = service.files.filter(
+      (path) => !/^(dist\/(src|gen)\/|docs\/|[A-Z]+(\.md)?$|package\.json$)/.test(path),
     );
     expect(strange).toEqual([]);
-    expect(files.filter((path) => /(^|\/)(test|node_modules|data)\/|\.(db|key|pem)$/.test(path))).toEqual([]);
+    expect(service.files.filter((path) => /(^|\/)(test|node_modules|data)\/|\.(db|key|pem)$/.test(path))).toEqual([]);
   });
 
-  it("has all files of its console", async () => {
-    const module = join(folder, "node_modules/provider-call-relay/dist/src/admin/console-files.js");
-    const program = `const { loadConsoleFiles } = await import(${JSON.stringify(module)});
-      process.stdout.write([...loadConsoleFiles()].map(([name, { content }]) => name + " " + content.length).join());`;
-    const { stdout } = await run("node", ["--input-type=module", "-e", program], { cwd: folder });
-    const sizes = new Map(stdout.split(",").map((line) => line.split(" ") as [string, string]));
-    for (const name of ["", "main.js", "console.css", "icon.svg", "lit-html.js", "live-view.js"]) {
-      expect([name, Number(sizes.get(name))]).toEqual([name, expect.any(Number)]);
-      expect(Number(sizes.get(name))).toBeGreaterThan(50);
+  it(
+    "has all files of its console, and offers no part of itself to programs",
+    async () => {
+      const cwd = await project("operator", service.file);
+      const module = join(cwd, "node_modules/provider-call-relay/dist/src/admin/console-files.js");
+      const program = `const { loadConsoleFiles } = await import(${JSON.stringify(module)});
+        process.stdout.write([...loadConsoleFiles()].map(([name, { content }]) => name + " " + content.length).join());`;
+      const { stdout } = await run("node", ["--input-type=module", "-e", program], { cwd });
+      const sizes = new Map(stdout.split(",").map((line) => line.split(" ") as [string, string]));
+      for (const name of ["", "main.js", "console.css", "icon.svg", "lit-html.js", "live-view.js"]) {
+        expect([name, Number(sizes.get(name))]).toEqual([name, expect.any(Number)]);
+        expect(Number(sizes.get(name))).toBeGreaterThan(50);
+      }
+      for (const path of ["provider-call-relay", "provider-call-relay/dist/src/server.js"]) {
+        const attempt = run("node", ["--input-type=module", "-e", `await import(${JSON.stringify(path)})`], { cwd });
+        await expect(attempt).rejects.toThrow(/ERR_PACKAGE_PATH_NOT_EXPORTED/);
+      }
+    },
+    INSTALL_TIMEOUT_MS,
+  );
+});
+
+describe("the callers' package", () => {
+  const { peerDependencies: peers } = JSON.parse(readFileSync(join(ROOT, "client/package.json"), "utf8"));
+  const { devDependencies, dependencies } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+
+  it("has the contract alone, and leaves the versions of its peers to the caller", () => {
+    const strange = client.files.filter(
+      (path) => !/^((gen|proto)\/(relay|google\/api)\/|(LICENSE|README\.md|package\.json)$)/.test(path),
+    );
+    expect(strange).toEqual([]);
+    expect(Object.keys(JSON.parse(readFileSync(join(ROOT, "client/package.json"), "utf8")))).not.toContain(
+      "dependencies",
+    );
+    for (const [name, range] of Object.entries(peers)) expect(range).toBe(`^${dependencies[name]}`);
+  });
+
+  describe.each([
+    ["pinned", dependencies["@bufbuild/protobuf"], devDependencies["@connectrpc/connect-web"]],
+    ["newest", "2", "2"],
+  ])("beside the %s versions of protobuf-es and Connect", (name, protobuf, connect) => {
+    let cwd: string;
+    beforeAll(async () => {
+      const beside = [
+        `@bufbuild/protobuf@${protobuf}`,
+        `@connectrpc/connect@${connect}`,
+        `@connectrpc/connect-web@${connect}`,
+      ];
+      cwd = await project(name, client.file, ...beside);
+      writeFileSync(join(cwd, "caller.ts"), CALLER);
+    }, INSTALL_TIMEOUT_MS);
+
+    function compile(...options: string[]) {
+      const types = ["--typeRoots", join(ROOT, "node_modules/@types"), "--types", "node", "--skipLibCheck"];
+      const args = [
+        "--strict",
+        "--target",
+        "es2023",
+        "--exactOptionalPropertyTypes",
+        ...types,
+        ...options,
+        "caller.ts",
+      ];
+      return run(join(BIN, "tsc"), args, { cwd }).catch(({ stdout }) => expect.fail(stdout));
     }
+
+    it("is installed once, with one version of each peer and no native code", () => {
+      const installed = readdirSync(join(cwd, "node_modules"), { recursive: true, encoding: "utf8" });
+      const copies = installed.filter((path) => /@bufbuild\/protobuf$|@connectrpc\/connect$/.test(path));
+      expect(copies.sort()).toEqual(["@bufbuild/protobuf", "@connectrpc/connect"]);
+      expect(installed.filter((path) => /\.node$|binding\.gyp$/.test(path))).toEqual([]);
+    });
+
+    it(
+      "type-checks with every module resolution that has exports",
+      async () => {
+        // The declarations of every package are judged here as well.
+        await compile("--noEmit", "--module", "node16", "--skipLibCheck", "false");
+        await compile("--noEmit", "--module", "esnext", "--moduleResolution", "bundler");
+      },
+      COMPILE_TIMEOUT_MS,
+    );
+
+    it(
+      "makes a typed call",
+      async () => {
+        await compile("--module", "nodenext");
+        const url = `${harness.sandbox.origin}/me`;
+        const { stdout } = await run("node", ["caller.js", harness.url, application.publicKey, url], { cwd });
+        const expected = { provider: "github", status: 200, result: "success", data: { sub: "1001" } };
+        expect(JSON.parse(stdout)).toMatchObject(expected);
+      },
+      COMPILE_TIMEOUT_MS,
+    );
   });
 
-  it("offers its messages, and no other part of itself", async () => {
-    const tryImport = (path: string) =>
-      run("node", ["--input-type=module", "-e", `await import(${JSON.stringify(path)})`], { cwd: folder });
-    for (const path of [
-      "provider-call-relay",
-      "provider-call-relay/dist/src/server.js",
-      "provider-call-relay/relay/v2",
-    ]) {
-      await expect(tryImport(path)).rejects.toThrow(/ERR_PACKAGE_PATH_NOT_EXPORTED/);
-    }
-    await tryImport("provider-call-relay/relay/v1");
-    await tryImport("provider-call-relay/relay/admin/v1");
-    await tryImport("provider-call-relay/relay/admin/v1/application");
-  });
+  describe("its proto folder", () => {
+    let proto: string;
+    beforeAll(async () => {
+      await run("tar", ["-xzf", client.file], { cwd: folder });
+      proto = join(folder, "package/proto");
+    });
 
-  it.each([
-    ["nodenext", "nodenext"],
-    ["esnext", "bundler"],
-  ])("type-checks with module %s and moduleResolution %s", async (module, moduleResolution) => {
-    await compile("--noEmit", "--module", module, "--moduleResolution", moduleResolution);
-  });
+    it("compiles by itself", async () => {
+      await run(join(BIN, "buf"), ["build", "."], { cwd: proto });
+    });
 
-  it("makes a typed call from another folder", async () => {
-    await compile("--module", "nodenext");
-    const url = `${harness.sandbox.origin}/me`;
-    const { stdout } = await run("node", ["consumer.js", harness.url, application.publicKey, url], { cwd: folder });
-    expect(JSON.parse(stdout)).toEqual({ provider: "github", status: 200, result: "success" });
+    it("names the packages of Go and Java in every file", async () => {
+      const { stdout } = await run(join(BIN, "buf"), ["build", ".", "-o", "-#format=json"], {
+        cwd: proto,
+        maxBuffer: 64 * 1024 * 1024,
+      });
+      const { file } = JSON.parse(stdout) as { file: { name: string; options?: Record<string, unknown> }[] };
+      const own = file.filter(({ name }) => name.startsWith("relay/"));
+      expect(own.length).toBeGreaterThan(10);
+      for (const { name, options } of own) {
+        const [where, go, java] = name.startsWith("relay/admin/")
+          ? ["relay/admin/v1", "adminv1", "providercallrelay.admin.v1"]
+          : ["relay/v1", "relayv1", "providercallrelay.v1"];
+        expect({ name, ...options }).toMatchObject({
+          goPackage: `provider-call-relay/gen/${where};${go}`,
+          javaPackage: java,
+          javaMultipleFiles: true,
+        });
+      }
+    });
+
+    it("becomes Python and Java without a word", async () => {
+      const out = join(folder, "generated");
+      const template = { version: "v2", plugins: ["python", "java"].map((name) => ({ protoc_builtin: name, out })) };
+      const found = await run("protoc", ["--version"]).catch(() => undefined);
+      if (found === undefined) return expect(process.env["CI"], "CI installs protoc").toBeUndefined();
+      await run(join(BIN, "buf"), ["generate", "--template", JSON.stringify(template)], { cwd: proto });
+      const generated = readdirSync(out, { recursive: true, encoding: "utf8" });
+      expect(generated).toEqual(
+        expect.arrayContaining(["relay/v1/relay_pb2.py", "providercallrelay/v1/CallRequest.java"]),
+      );
+      const check =
+        "import sys; sys.path.insert(0, sys.argv[1]); from relay.v1 import relay_pb2; relay_pb2.CallRequest()";
+      await run("/usr/bin/python3", ["-c", check, out]);
+    });
   });
 });

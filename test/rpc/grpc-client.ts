@@ -25,13 +25,7 @@ export type DynamicClient = Client & {
 
 /** A client of RelayService, from the .proto files of this repository. */
 export function relayClient(url: string, options: object = {}): DynamicClient {
-  return newClient(
-    ["relay", "v1", "RelayService"],
-    "relay/v1/relay.proto",
-    ["proto", "node_modules/protobufjs"],
-    url,
-    options,
-  );
+  return newClient(["relay", "v1", "RelayService"], "relay/v1/relay.proto", ["proto"], url, options);
 }
 
 /** A client of gRPC health, from the .proto file that gRPC publishes. */

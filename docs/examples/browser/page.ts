@@ -3,7 +3,7 @@ import { toJsonString } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
-import { RelayService } from "provider-call-relay/relay/v1";
+import { RelayService } from "provider-call-relay-client/relay/v1";
 
 interface Caller {
   readonly relayUrl: string;

@@ -1,7 +1,7 @@
 // A typed Connect client in Node.js: npx tsx docs/examples/node/call.ts
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { RelayService, ResponseMode } from "provider-call-relay/relay/v1";
+import { RelayService, ResponseMode } from "provider-call-relay-client/relay/v1";
 
 const env = (name: string, fallback: string) => process.env[name] || fallback;
 

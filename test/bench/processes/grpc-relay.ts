@@ -24,7 +24,7 @@ interface CallRequest {
 const definition = loadSync("relay/v1/relay.proto", {
   keepCase: true,
   enums: String,
-  includeDirs: [join(ROOT, "proto"), join(ROOT, "node_modules/protobufjs")],
+  includeDirs: [join(ROOT, "proto")],
 });
 // biome-ignore lint/suspicious/noExplicitAny: proto-loader's packages have no types of their own
 const { service } = (loadPackageDefinition(definition) as any).relay.v1.RelayService as ServiceClientConstructor;

@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file relay/admin/v1/error.proto.
  */
 export const file_relay_admin_v1_error: GenFile = /*@__PURE__*/
-  fileDesc("ChpyZWxheS9hZG1pbi92MS9lcnJvci5wcm90bxIOcmVsYXkuYWRtaW4udjEiHAoLRXJyb3JEZXRhaWwSDQoFZmllbGQYASABKAliBnByb3RvMw");
+  fileDesc("ChpyZWxheS9hZG1pbi92MS9lcnJvci5wcm90bxIOcmVsYXkuYWRtaW4udjEiHAoLRXJyb3JEZXRhaWwSDQoFZmllbGQYASABKAlCWgoacHJvdmlkZXJjYWxscmVsYXkuYWRtaW4udjFCCkVycm9yUHJvdG9QAVoucHJvdmlkZXItY2FsbC1yZWxheS9nZW4vcmVsYXkvYWRtaW4vdjE7YWRtaW52MWIGcHJvdG8z");
 
 /**
  * ErrorDetail goes with an error of code INVALID_ARGUMENT and says which field

@@ -1,0 +1,15 @@
+// Fills the package from the root's build: the compiled contract and the .proto files it is generated from.
+import { cpSync, rmSync } from "node:fs";
+
+const ROOT = new URL("../", import.meta.url).pathname;
+
+for (const [from, to] of [
+  ["dist/gen/relay", "gen/relay"],
+  ["dist/gen/google", "gen/google"],
+  ["proto/relay", "proto/relay"],
+  ["proto/google", "proto/google"],
+  ["LICENSE", "LICENSE"],
+]) {
+  rmSync(`${ROOT}client/${to}`, { recursive: true, force: true });
+  cpSync(ROOT + from, `${ROOT}client/${to}`, { recursive: true });
+}
