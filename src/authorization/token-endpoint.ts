@@ -1,9 +1,9 @@
 import { RelayError } from "../errors.js";
 import type { RenewalTarget } from "../tokens/renewal.js";
 import type { TokenEndpointAnswer } from "../tokens/token-answer.js";
-import type { TokenRequest } from "../tokens/token-request.js";
+import { type TokenRequest, TokenRequestNotSentError } from "../tokens/token-request.js";
 import { headerValue } from "../upstream/fields.js";
-import type { Upstream, UpstreamRequest } from "../upstream/request.js";
+import type { RequestProgress, Upstream, UpstreamRequest } from "../upstream/request.js";
 
 /** Below the lease of a renewal and below the grace that providers give a rotated token (threats 3.1). Milliseconds. */
 const TOKEN_DEADLINE_MS = 8000;
@@ -14,8 +14,9 @@ const LAST_READ_MS = 250;
 export type TokenEndpoint = Pick<RenewalTarget, "tokenEndpoint" | "connectionId" | "allowPrivateNetwork">;
 
 /**
- * Asks a token endpoint, or another one of an authorization server that is asked alike, through the same guarded way out as every call. Not tied to any caller: a renewal that has
- * begun is finished.
+ * Asks a token endpoint, or another one of an authorization server that is asked alike, through the same guarded way
+ * out as every call. Not tied to any caller: a refresh that has begun is finished. Rejects with RelayError,
+ * TokenRequestNotSentError when nothing left the relay.
  */
 export function createTokenEndpoint(upstream: Upstream) {
   return async (target: TokenEndpoint, { headers, body }: TokenRequest): Promise<TokenEndpointAnswer> => {
@@ -30,10 +31,15 @@ export function createTokenEndpoint(upstream: Upstream) {
       allowPrivateNetwork: target.allowPrivateNetwork,
     };
     const limit = startLimit();
+    const progress: RequestProgress = { queueMs: undefined };
     try {
-      const answer = await upstream.send(request, { deadline: Number.POSITIVE_INFINITY, signal: limit.signal });
+      const limits = { deadline: Number.POSITIVE_INFINITY, signal: limit.signal };
+      const answer = await upstream.send(request, limits, progress);
       const { statusCode, rawHeaders } = answer;
       return { statusCode, body: answer.body.concat(), retryAfter: headerValue(rawHeaders, "retry-after") };
+    } catch (error) {
+      const isUnsent = progress.wasSent !== true && error instanceof RelayError;
+      throw isUnsent ? new TokenRequestNotSentError(error) : error;
     } finally {
       limit.clear();
     }

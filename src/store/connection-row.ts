@@ -3,7 +3,7 @@ import type { Connection, NewConnection } from "../tokens/connection.js";
 /** The columns of `connections` that a `Connection` is made of. */
 export const CONNECTION_COLUMNS = `id, application_id, user_id, provider_name, state, access_token, refresh_token,
   id_token, token_type, scope, origin_parameters, obtained_at, expires_at, state_reason, fail_count, last_failed_at,
-  last_error_class, next_try_at, lease_until, version, created_at, updated_at`;
+  last_error_class, next_try_at, lease_until, unanswered_since, version, created_at, updated_at`;
 
 /** A row of `connections`. */
 export interface ConnectionRow {
@@ -26,6 +26,7 @@ export interface ConnectionRow {
   readonly last_error_class: string | null;
   readonly next_try_at: number | null;
   readonly lease_until: number | null;
+  readonly unanswered_since: number | null;
   readonly version: number;
   readonly created_at: number;
   readonly updated_at: number;
@@ -52,6 +53,7 @@ export type ConnectionValues = [
   last_error_class: ConnectionRow["last_error_class"],
   next_try_at: ConnectionRow["next_try_at"],
   lease_until: ConnectionRow["lease_until"],
+  unanswered_since: ConnectionRow["unanswered_since"],
   version: ConnectionRow["version"],
   created_at: ConnectionRow["created_at"],
   updated_at: ConnectionRow["updated_at"],
@@ -80,6 +82,7 @@ export function connectionFromRow(row: ConnectionRow): Connection {
     lastErrorClass: row.last_error_class ?? undefined,
     nextTryAt: row.next_try_at ?? undefined,
     leaseUntil: row.lease_until ?? undefined,
+    unansweredSince: row.unanswered_since ?? undefined,
     version: row.version,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
@@ -108,6 +111,7 @@ export function rowFromConnection(connection: NewConnection, now: number): Conne
     last_error_class: null,
     next_try_at: null,
     lease_until: null,
+    unanswered_since: null,
     version: 1,
     created_at: now,
     updated_at: now,
@@ -141,8 +145,9 @@ export function rowFromValues(values: ConnectionValues): ConnectionRow {
     last_error_class: values[16],
     next_try_at: values[17],
     lease_until: values[18],
-    version: values[19],
-    created_at: values[20],
-    updated_at: values[21],
+    unanswered_since: values[19],
+    version: values[20],
+    created_at: values[21],
+    updated_at: values[22],
   };
 }

@@ -10,7 +10,10 @@ export const SUMMARY_COLUMNS = `connections.id, application_id, user_id, provide
 
 /** What is read of a connection to show it. */
 export interface SummaryRow
-  extends Omit<ConnectionRow, "access_token" | "refresh_token" | "id_token" | "lease_until" | "version"> {
+  extends Omit<
+    ConnectionRow,
+    "access_token" | "refresh_token" | "id_token" | "lease_until" | "unanswered_since" | "version"
+  > {
   readonly public_key: string;
   readonly has_refresh_token: boolean | number;
 }

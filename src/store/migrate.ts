@@ -7,6 +7,7 @@ import { MIGRATION_5 } from "./migration-5.js";
 import { MIGRATION_6 } from "./migration-6.js";
 import { MIGRATION_7 } from "./migration-7.js";
 import { MIGRATION_8 } from "./migration-8.js";
+import { MIGRATION_9 } from "./migration-9.js";
 import { StoreOpenError } from "./store-open-error.js";
 
 /** In order; number n brings a database from version n-1 to n. One that was released is never changed. */
@@ -19,6 +20,7 @@ export const MIGRATIONS: readonly string[] = [
   MIGRATION_6,
   MIGRATION_7,
   MIGRATION_8,
+  MIGRATION_9,
 ];
 
 /**

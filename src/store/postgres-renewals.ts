@@ -1,4 +1,11 @@
-import type { Connection, Lease, RenewalFailure, RenewedTokens } from "../tokens/connection.js";
+import {
+  type Connection,
+  type Lease,
+  MAX_BACKOFF_MS,
+  MAX_LEASE_MS,
+  type RenewalFailure,
+  type RenewedTokens,
+} from "../tokens/connection.js";
 import { CONNECTION_READ, type PostgresConnectionRead } from "./postgres-connection-row.js";
 import type { Queries, Session } from "./postgres-session.js";
 import { CLOCK, createStatement } from "./postgres-statement.js";
@@ -24,8 +31,7 @@ export function createPostgresRenewalStore(
       session.write(async (queries) => {
         const row = await take(queries, connection, { owner, leaseMs, lostForMs: session.lostForMs() });
         if (row === undefined) return undefined;
-        const previousRefreshToken = row.previous_refresh_token ?? undefined;
-        return { connection: read(row), owner, previousRefreshToken, wasAbandoned: row.lease_until !== null };
+        return { connection: read(row), owner, previousRefreshToken: row.previous_refresh_token ?? undefined };
       }),
     commitRenewal: (lease, tokens, now) => session.write((queries) => commit(queries, lease, tokens, now)),
     keepPreviousRefreshToken: ({ connection: { id } }, token) =>
@@ -33,8 +39,10 @@ export function createPostgresRenewalStore(
     recordFailure: (lease, failure, now) => session.write((queries) => fail(queries, lease, failure, now)),
     extendLease: ({ connection: { id }, owner }, leaseMs) =>
       session.write(async ({ run }) => void (await run(EXTEND, { id, owner, lease_ms: leaseMs }))),
-    releaseLease: ({ connection: { id }, owner }) =>
-      session.write(async ({ run }) => void (await run(RELEASE, { id, owner }))),
+    releaseLease: ({ connection: { id, unansweredSince }, owner }) =>
+      session.write(
+        async ({ run }) => void (await run(RELEASE, { id, owner, unanswered_since: unansweredSince ?? null })),
+      ),
     requireReauthorization: (connection, reason, now) =>
       session.write((queries) => end(queries, connection, reason, now)),
     findAbandoned: async (afterId, limit) =>
@@ -42,6 +50,11 @@ export function createPostgresRenewalStore(
     findExpired: async (endedBefore, limit) =>
       (await session.read(({ all }) => all(EXPIRED, { ended_before: endedBefore, limit }))).map(read),
   };
+}
+
+/** As `isAhead()`, by the database's clock. */
+function isAheadSql(column: string, maxMs: number): string {
+  return `${column} > ${CLOCK} AND ${column} <= ${CLOCK} + ${maxMs}`;
 }
 
 type LeaseRow = PostgresConnectionRead & {
@@ -53,13 +66,16 @@ type LeaseRow = PostgresConnectionRead & {
 const SELECT_FREE = createStatement<{ id: string; version: number }, LeaseRow>(
   "select_free",
   `SELECT ${CONNECTION_READ}, previous_refresh_token,
-     coalesce(lease_until > ${CLOCK} OR next_try_at > ${CLOCK}, false) AS is_held
+     coalesce(${isAheadSql("lease_until", MAX_LEASE_MS)}, false)
+       OR coalesce(${isAheadSql("next_try_at", MAX_BACKOFF_MS)}, false) AS is_held
    FROM connections WHERE id = :id AND version = :version AND state = 'ACTIVE' FOR UPDATE`,
 );
 
 const TAKE = createStatement<{ id: string; owner: string; lease_ms: number }>(
   "take_lease",
-  `UPDATE connections SET lease_owner = :owner, lease_until = ${CLOCK} + :lease_ms::bigint WHERE id = :id`,
+  `UPDATE connections SET lease_owner = :owner, lease_until = ${CLOCK} + :lease_ms::bigint,
+     unanswered_since = coalesce(unanswered_since, ${CLOCK})
+   WHERE id = :id`,
 );
 
 async function take(
@@ -81,7 +97,7 @@ const COMMIT = createStatement<object>(
      refresh_token = coalesce(:refresh_token, refresh_token), previous_refresh_token = NULL,
      id_token = coalesce(:id_token, id_token), scope = coalesce(:scope, scope),
      obtained_at = :obtained_at, expires_at = :expires_at,
-     version = version + 1, lease_owner = NULL, lease_until = NULL,
+     version = version + 1, lease_owner = NULL, lease_until = NULL, unanswered_since = NULL,
      fail_count = 0, next_try_at = NULL, last_error_class = NULL, last_failed_at = NULL, updated_at = :now
    WHERE id = :id AND version = :version::bigint`,
 );
@@ -128,14 +144,17 @@ const FAIL = createStatement<object>(
      last_failed_at = :now::bigint, last_error_class = :error_class, next_try_at = ${CLOCK} + :wait_ms::bigint,
      refresh_token = coalesce(:refresh_token::bytea, refresh_token),
      version = CASE WHEN :refresh_token::bytea IS NULL THEN version ELSE version + 1 END,
-     lease_owner = NULL, lease_until = NULL, updated_at = :now::bigint
+     lease_owner = NULL, lease_until = NULL,
+     unanswered_since = CASE WHEN :refresh_token::bytea IS NOT NULL THEN NULL
+       WHEN :is_unspent::boolean THEN :unanswered_since::bigint ELSE unanswered_since END,
+     updated_at = :now::bigint
    WHERE id = :id AND lease_owner = :owner`,
 );
 
 async function fail(
   { run }: Queries,
   { connection, owner }: Lease,
-  { errorClass, waitMs, refreshToken }: RenewalFailure,
+  { errorClass, isUnspent, waitMs, refreshToken }: RenewalFailure,
   now: number,
 ): Promise<void> {
   await run(FAIL, {
@@ -144,13 +163,16 @@ async function fail(
     error_class: errorClass,
     wait_ms: waitMs,
     refresh_token: refreshToken ?? null,
+    is_unspent: isUnspent,
+    unanswered_since: connection.unansweredSince ?? null,
     now,
   });
 }
 
-const RELEASE = createStatement<{ id: string; owner: string }>(
+const RELEASE = createStatement<{ id: string; owner: string; unanswered_since: number | null }>(
   "release_lease",
-  "UPDATE connections SET lease_owner = NULL, lease_until = NULL WHERE id = :id AND lease_owner = :owner",
+  `UPDATE connections SET lease_owner = NULL, lease_until = NULL, unanswered_since = :unanswered_since::bigint
+   WHERE id = :id AND lease_owner = :owner`,
 );
 
 const EXTEND = createStatement<{ id: string; owner: string; lease_ms: number }>(
@@ -175,7 +197,7 @@ async function end(queries: Queries, connection: Connection, reason: string, now
 const ABANDONED = createStatement<{ after_id: string; limit: number }, PostgresConnectionRead>(
   "find_abandoned",
   `SELECT ${CONNECTION_READ} FROM connections
-   WHERE lease_until IS NOT NULL AND lease_until < ${CLOCK} AND id > :after_id ORDER BY id LIMIT :limit`,
+   WHERE lease_until IS NOT NULL AND NOT (${isAheadSql("lease_until", MAX_LEASE_MS)}) AND id > :after_id ORDER BY id LIMIT :limit`,
 );
 
 /** By both clocks: an end is for good. */

@@ -1,11 +1,14 @@
 import type Database from "better-sqlite3";
-import type {
-  Connection,
-  ConnectionKey,
-  ConnectionStore,
-  Lease,
-  RenewalFailure,
-  RenewedTokens,
+import {
+  type Connection,
+  type ConnectionKey,
+  type ConnectionStore,
+  isAhead,
+  type Lease,
+  MAX_BACKOFF_MS,
+  MAX_LEASE_MS,
+  type RenewalFailure,
+  type RenewedTokens,
 } from "../tokens/connection.js";
 import type { Attempt } from "./attempt.js";
 import { CONNECTION_COLUMNS, type ConnectionRow, connectionFromRow } from "./connection-row.js";
@@ -49,8 +52,8 @@ export function createRenewalStore(
     "UPDATE connections SET previous_refresh_token = ? WHERE id = ?",
   );
   const fail = prepareFail(db);
-  const release = db.prepare<[string, string]>(
-    "UPDATE connections SET lease_owner = NULL, lease_until = NULL WHERE id = ? AND lease_owner = ?",
+  const release = db.prepare<[number | null, string, string]>(
+    "UPDATE connections SET lease_owner = NULL, lease_until = NULL, unanswered_since = ? WHERE id = ? AND lease_owner = ?",
   );
   const extend = db.prepare<[number, string, string]>(
     "UPDATE connections SET lease_until = ? WHERE id = ? AND lease_owner = ?",
@@ -68,7 +71,10 @@ export function createRenewalStore(
     extendLease: ({ connection, owner }, leaseMs) =>
       attempt.write(() => void extend.run(now() + leaseMs, connection.id, owner), forget(connection)),
     releaseLease: ({ connection, owner }) =>
-      attempt.write(() => void release.run(connection.id, owner), forget(connection)),
+      attempt.write(
+        () => void release.run(connection.unansweredSince ?? null, connection.id, owner),
+        forget(connection),
+      ),
     requireReauthorization: (connection, reason, at) =>
       attempt.write(() => end(connection, reason, at), forget(connection)),
     findAbandoned: (afterId, limit) => attempt.read(() => abandoned(afterId, limit, now())),
@@ -83,19 +89,18 @@ function prepareTake(db: Database.Database) {
     `SELECT ${CONNECTION_COLUMNS}, previous_refresh_token FROM connections
      WHERE id = ? AND version = ? AND state = 'ACTIVE'`,
   );
-  const update = db.prepare<[string, number, string]>(
-    "UPDATE connections SET lease_owner = ?, lease_until = ? WHERE id = ?",
+  const update = db.prepare<[string, number, number, string]>(
+    `UPDATE connections SET lease_owner = ?, lease_until = ?, unanswered_since = coalesce(unanswered_since, ?)
+     WHERE id = ?`,
   );
   return ({ id, version }: Connection, owner: string, leaseMs: number, now: number): Lease | undefined => {
     const row = select.get(id, version);
-    if (row === undefined || (row.lease_until ?? 0) > now || (row.next_try_at ?? 0) > now) return undefined;
-    update.run(owner, now + leaseMs, id);
-    return {
-      connection: connectionFromRow(row),
-      owner,
-      previousRefreshToken: row.previous_refresh_token ?? undefined,
-      wasAbandoned: row.lease_until !== null,
-    };
+    if (row === undefined) return undefined;
+    const connection = connectionFromRow(row);
+    if (isAhead(connection.leaseUntil, now, MAX_LEASE_MS) || isAhead(connection.nextTryAt, now, MAX_BACKOFF_MS))
+      return undefined;
+    update.run(owner, now + leaseMs, now, id);
+    return { connection, owner, previousRefreshToken: row.previous_refresh_token ?? undefined };
   };
 }
 
@@ -107,7 +112,7 @@ function prepareCommit(db: Database.Database, enqueue: EnqueueEvent) {
       refresh_token = coalesce(:refresh_token, refresh_token), previous_refresh_token = NULL,
       id_token = coalesce(:id_token, id_token), scope = coalesce(:scope, scope),
       obtained_at = :obtained_at, expires_at = :expires_at,
-      version = version + 1, lease_owner = NULL, lease_until = NULL,
+      version = version + 1, lease_owner = NULL, lease_until = NULL, unanswered_since = NULL,
       fail_count = 0, next_try_at = NULL, last_error_class = NULL, last_failed_at = NULL, updated_at = :now
     WHERE id = :id AND version = :version`);
   return ({ connection }: Lease, tokens: RenewedTokens, now: number): boolean => {
@@ -136,7 +141,9 @@ function prepareFail(db: Database.Database) {
       last_failed_at = :now, last_error_class = :error_class, next_try_at = :next_try_at,
       refresh_token = coalesce(:refresh_token, refresh_token),
       version = version + (:refresh_token IS NOT NULL),
-      lease_owner = NULL, lease_until = NULL, updated_at = :now
+      lease_owner = NULL, lease_until = NULL, unanswered_since = CASE WHEN :refresh_token IS NOT NULL THEN NULL
+        WHEN :is_unspent THEN :unanswered_since ELSE unanswered_since END,
+      updated_at = :now
     WHERE id = :id AND lease_owner = :owner`);
   return ({ connection, owner }: Lease, failure: RenewalFailure, now: number): void => {
     statement.run({
@@ -145,6 +152,8 @@ function prepareFail(db: Database.Database) {
       error_class: failure.errorClass,
       next_try_at: now + failure.waitMs,
       refresh_token: failure.refreshToken ?? null,
+      is_unspent: Number(failure.isUnspent),
+      unanswered_since: connection.unansweredSince ?? null,
       now,
     });
   };
@@ -164,11 +173,11 @@ function prepareEnd(db: Database.Database, enqueue: EnqueueEvent) {
 
 /** Few connections have a lease, so their index is read and sorted, whatever SQLite thinks of the order by id. */
 function prepareAbandoned(db: Database.Database) {
-  const statement = db.prepare<[number, string, number], ConnectionRow>(`
+  const statement = db.prepare<[number, number, string, number], ConnectionRow>(`
     SELECT ${CONNECTION_COLUMNS} FROM connections INDEXED BY connections_leased
-    WHERE lease_until < ? AND id > ? ORDER BY id LIMIT ?`);
+    WHERE lease_until IS NOT NULL AND lease_until NOT BETWEEN ? AND ? AND id > ? ORDER BY id LIMIT ?`);
   return (afterId: string, limit: number, now: number): Connection[] =>
-    statement.all(now, afterId, limit).map(connectionFromRow);
+    statement.all(now, now + MAX_LEASE_MS, afterId, limit).map(connectionFromRow);
 }
 
 /** Read in the order of its index, which holds nothing else. */

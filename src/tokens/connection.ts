@@ -40,6 +40,11 @@ export interface Connection extends ConnectionKey {
   readonly nextTryAt: number | undefined;
   /** Until when whoever renews the token now has it to itself, milliseconds since the epoch by this process's clock. */
   readonly leaseUntil: number | undefined;
+  /**
+   * Since when the refresh token may be spent: it was about to be sent, and no answer to it was stored. Milliseconds
+   * since the epoch by the store's clock; undefined when every answer is known.
+   */
+  readonly unansweredSince: number | undefined;
   /** Starts at 1, grows with every change of the row. */
   readonly version: number;
   readonly createdAt: number;
@@ -58,16 +63,16 @@ export type NewConnection = Omit<
   | "lastErrorClass"
   | "nextTryAt"
   | "leaseUntil"
+  | "unansweredSince"
 >;
 
 /** The right to renew one connection's token, until the lease ends. */
 export interface Lease {
+  /** As it was before the lease was taken: `unansweredSince` is that of an earlier one. */
   readonly connection: Connection;
   readonly owner: string;
   /** A refresh token that another renewal of the same moment was given; sealed. */
   readonly previousRefreshToken: Uint8Array | undefined;
-  /** The one who had the lease before never gave it back: its answer, if there was one, is lost. */
-  readonly wasAbandoned: boolean;
 }
 
 /** New tokens as they are stored; what is undefined stays as it is. Sealed. */
@@ -83,10 +88,22 @@ export interface RenewedTokens {
 /** How a renewal failed, and when it may be tried again. */
 export interface RenewalFailure {
   readonly errorClass: string;
+  /** Whether the refresh token is known to be as good as before: it was not sent, or the provider refused to use it. */
+  readonly isUnspent: boolean;
   /** Milliseconds from now. */
   readonly waitMs: number;
   /** A refresh token that came with a failed answer; sealed. It replaces the stored one. */
   readonly refreshToken: Uint8Array | undefined;
+}
+
+/** No lease is longer, in milliseconds. One that ends later was taken by a clock that stood ahead, and is over. */
+export const MAX_LEASE_MS = 8 * 60_000;
+/** No wait after a failure is longer, in milliseconds; the same holds for one that ends later. */
+export const MAX_BACKOFF_MS = 5 * 60_000;
+
+/** Whether a time is still to come that is never set further ahead than `maxMs`; all in milliseconds. */
+export function isAhead(time: number | undefined, now: number, maxMs: number): boolean {
+  return time !== undefined && time > now && time <= now + maxMs;
 }
 
 /** A page of connections, ordered by user id and provider name. */
@@ -99,7 +116,7 @@ export interface ConnectionFilter {
 
 /** A connection as it is shown: whose it is, and everything but its tokens. */
 export interface ConnectionSummary
-  extends Omit<Connection, "accessToken" | "refreshToken" | "idToken" | "leaseUntil" | "version"> {
+  extends Omit<Connection, "accessToken" | "refreshToken" | "idToken" | "leaseUntil" | "unansweredSince" | "version"> {
   /** Of the application. */
   readonly publicKey: string;
   readonly hasRefreshToken: boolean;
@@ -134,8 +151,8 @@ export interface ConnectionStore {
 
   /**
    * Takes the lease of a connection that is ACTIVE and still of this version, unless somebody else has it or no renewal
-   * may be tried yet. A failed write here means that no renewal is begun: what the provider would answer could not be
-   * stored either.
+   * may be tried yet, and notes in the same write that the refresh token may be spent from now on. A failed write here
+   * means that no renewal is begun: what the provider would answer could not be stored either.
    */
   takeLease(connection: Connection, owner: string, leaseMs: number): Promise<Lease | undefined>;
   /**
@@ -150,7 +167,7 @@ export interface ConnectionStore {
   recordFailure(lease: Lease, failure: RenewalFailure, now: number): Promise<void>;
   /** Lets a lease that is still ours end `leaseMs` from now. */
   extendLease(lease: Lease, leaseMs: number): Promise<void>;
-  /** Gives the lease back after nothing happened. */
+  /** Gives the lease back when no refresh token was sent, or the provider has answered that it did nothing. */
   releaseLease(lease: Lease): Promise<void>;
   /** The user must connect again. Resolves to false when the row changed or is gone. */
   requireReauthorization(connection: Connection, reason: string, now: number): Promise<boolean>;

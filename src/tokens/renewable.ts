@@ -1,5 +1,5 @@
 import type { Breaker } from "./breaker.js";
-import type { Connection } from "./connection.js";
+import { type Connection, isAhead, MAX_BACKOFF_MS } from "./connection.js";
 import { refreshUnavailable } from "./renewal.js";
 
 /** What tells whether a renewal could begin. */
@@ -23,9 +23,12 @@ export async function requireRenewable(
   requireNoWait(breaker.peekMs(await endpointFor(connection), now()));
 }
 
-/** A renewal that has failed is not tried again before its time. Throws RelayError REFRESH_UNAVAILABLE. */
+/**
+ * A renewal that has failed is not tried again before its time; a time further ahead than any was set by a clock that
+ * stood wrong. Throws RelayError REFRESH_UNAVAILABLE.
+ */
 export function requireDue({ nextTryAt }: Pick<Connection, "nextTryAt">, now: number): void {
-  requireNoWait((nextTryAt ?? 0) - now);
+  if (isAhead(nextTryAt, now, MAX_BACKOFF_MS)) requireNoWait((nextTryAt ?? 0) - now);
 }
 
 /** Throws RelayError REFRESH_UNAVAILABLE unless the time to wait, in milliseconds, is over. */

@@ -1,6 +1,13 @@
 import { RelayError } from "../errors.js";
 import type { Breaker } from "./breaker.js";
-import type { Connection, ConnectionStore, Lease, RenewedTokens } from "./connection.js";
+import {
+  type Connection,
+  type ConnectionStore,
+  type Lease,
+  MAX_BACKOFF_MS,
+  type RenewalFailure,
+  type RenewedTokens,
+} from "./connection.js";
 import { connectionBinding } from "./connection-binding.js";
 import { expiresAtFrom } from "./expires-at.js";
 import { keepLateAnswer } from "./late-answer.js";
@@ -9,7 +16,13 @@ import { type Revocation, revokeOrphans } from "./revoke.js";
 import type { Sealer } from "./seal.js";
 import type { Secret } from "./secret.js";
 import { decideTokenAnswer, type TokenEndpointAnswer, type TokenVerdict } from "./token-answer.js";
-import { type OAuthClient, type RefreshHabits, refreshRequestFrom, type TokenRequest } from "./token-request.js";
+import {
+  type OAuthClient,
+  type RefreshHabits,
+  refreshRequestFrom,
+  type TokenRequest,
+  TokenRequestNotSentError,
+} from "./token-request.js";
 import type { TokenResponse } from "./token-response.js";
 import { untilStored } from "./until-stored.js";
 
@@ -38,7 +51,10 @@ export interface RenewalOptions {
   readonly now: () => number;
   /** From 0 to 1. */
   readonly random: () => number;
-  /** Asks a token endpoint; rejects when there is no answer. Has a deadline of its own. */
+  /**
+   * Asks a token endpoint; rejects when there is no answer, with TokenRequestNotSentError when nothing was asked. Has a
+   * deadline of its own.
+   */
   readonly send: (target: RenewalTarget, request: TokenRequest) => Promise<TokenEndpointAnswer>;
   /** Hears how each renewal ended; for logs and counters. */
   readonly onRenewal: (connection: Connection, outcome: RenewalOutcome) => void;
@@ -51,11 +67,10 @@ export interface RenewalOptions {
 /** How a renewal ended. `lost`: another one was first, or the connection is gone. */
 export type RenewalOutcome = "renewed" | "lost" | "ended" | "misconfigured" | "refused" | "failed";
 
-/** Backoff of one connection: doubled with each failure, at most five minutes (threats 3.8). */
+/** Backoff of one connection: doubled with each failure, at most MAX_BACKOFF_MS (threats 3.8). */
 const FIRST_BACKOFF_MS = 1000;
 /** A refusal in words that nobody knows may pass: it must come again over minutes before it ends the connection. */
 const FIRST_REFUSED_BACKOFF_MS = 2 * 60_000;
-const MAX_BACKOFF_MS = 5 * 60_000;
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** A provider that refuses this often, each time within a day of the last, means it. */
 const MAX_REFUSALS = 5;
@@ -78,7 +93,7 @@ async function attempt(
   refreshToken: Secret,
 ): Promise<RenewalOutcome> {
   const sentAt = options.now();
-  const verdict = await ask(options, target, refreshToken);
+  const { verdict, isUnspent } = await ask(options, target, refreshToken);
   switch (verdict.kind) {
     case "granted":
       options.breaker.recordSuccess(target.tokenEndpoint);
@@ -93,20 +108,30 @@ async function attempt(
       return refuse(options, lease);
     case "failed":
       options.breaker.recordFailure(target.tokenEndpoint, options.now());
-      await recordFailure(options, lease, "failed", verdict.retryAfterMs, verdict.refreshToken);
+      await recordFailure(options, lease, { ...verdict, errorClass: "failed", isUnspent });
       return "failed";
   }
 }
 
-async function ask(options: RenewalOptions, target: RenewalTarget, refreshToken: Secret): Promise<TokenVerdict> {
+/** What the provider said, and whether a failure leaves the refresh token as good as it was. */
+interface Asked {
+  readonly verdict: TokenVerdict;
+  /** An answer of 500 and above, as one that was cut, may hide a rotation that the provider performed. */
+  readonly isUnspent: boolean;
+}
+
+async function ask(options: RenewalOptions, target: RenewalTarget, refreshToken: Secret): Promise<Asked> {
   let answer: TokenEndpointAnswer;
   try {
     answer = await options.send(target, refreshRequestFrom(target.client, refreshToken, target));
-  } catch {
-    // No answer is an answer too: the provider could not be asked, and the refresh token stays.
-    return { kind: "failed", retryAfterMs: 0, refreshToken: undefined };
+  } catch (error) {
+    // No answer is an answer too: the refresh token stays, and may have been spent if it was sent.
+    const verdict = { kind: "failed", retryAfterMs: 0, refreshToken: undefined } as const;
+    return { verdict, isUnspent: error instanceof TokenRequestNotSentError };
   }
-  return decideTokenAnswer(answer, options.now(), target.tokenResponseMember);
+  const { statusCode } = answer;
+  const verdict = decideTokenAnswer(answer, options.now(), target.tokenResponseMember);
+  return { verdict, isUnspent: statusCode >= 300 && statusCode < 500 };
 }
 
 /**
@@ -148,7 +173,7 @@ async function endOrFallBack(options: RenewalOptions, lease: Lease, target: Rene
     const previous = openToken(sealer, lease.connection, "previous_refresh_token", lease.previousRefreshToken);
     return attempt(options, { ...lease, previousRefreshToken: undefined }, target, previous);
   }
-  const reason = lease.wasAbandoned ? "rotation_lost_suspected" : "invalid_grant";
+  const reason = lease.connection.unansweredSince === undefined ? "invalid_grant" : "rotation_lost_suspected";
   return (await connections.requireReauthorization(lease.connection, reason, now())) ? "ended" : "lost";
 }
 
@@ -158,22 +183,27 @@ async function refuse(options: RenewalOptions, lease: Lease): Promise<RenewalOut
   const isFinal = isSameTrouble && failCount + 1 >= MAX_REFUSALS;
   if (isFinal && (await options.connections.requireReauthorization(lease.connection, "refused", options.now())))
     return "ended";
-  await recordFailure(options, lease, "refused", 0, undefined);
+  const refused = { errorClass: "refused", retryAfterMs: 0, refreshToken: undefined, isUnspent: true };
+  await recordFailure(options, lease, refused);
   return "refused";
+}
+
+interface Failure extends Pick<RenewalFailure, "errorClass" | "isUnspent"> {
+  readonly retryAfterMs: number;
+  readonly refreshToken: Secret | undefined;
 }
 
 async function recordFailure(
   { connections, sealer, now, random }: RenewalOptions,
   lease: Lease,
-  errorClass: string,
-  retryAfterMs: number,
-  refreshToken: Secret | undefined,
+  { errorClass, retryAfterMs, refreshToken, isUnspent }: Failure,
 ): Promise<void> {
   const { connection } = lease;
   const firstMs = errorClass === "refused" ? FIRST_REFUSED_BACKOFF_MS : FIRST_BACKOFF_MS;
   const backoffMs = Math.min(firstMs * 2 ** Math.min(connection.failCount, 16), MAX_BACKOFF_MS);
   const failure = {
     errorClass,
+    isUnspent,
     waitMs: Math.max(retryAfterMs, Math.ceil(backoffMs * (0.5 + random() / 2))),
     refreshToken: refreshToken && sealer.seal(refreshToken.reveal(), connectionBinding(connection, "refresh_token")),
   };

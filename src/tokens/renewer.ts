@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { RelayError } from "../errors.js";
 import { createPending } from "../pending.js";
-import type { Connection, Lease } from "./connection.js";
+import { type Connection, isAhead, type Lease, MAX_LEASE_MS } from "./connection.js";
 import { type RenewableOptions, requireDue, requireNoWait, requireRenewable } from "./renewable.js";
 import { misconfigured, type RenewalOptions, type RenewalTarget, refreshUnavailable, renewLeased } from "./renewal.js";
 
@@ -52,7 +52,7 @@ export function createRenewer(options: RenewerOptions): Renewer {
   const closing = new AbortController();
 
   function requireNotHeld(hold: string): void {
-    if ((holds.get(hold) ?? 0) > options.now()) throw misconfigured();
+    if (isAhead(holds.get(hold), options.now(), MISCONFIGURED_HOLD_MS)) throw misconfigured();
   }
 
   async function fly(connection: Connection): Promise<void> {
@@ -103,7 +103,7 @@ async function renewOnce(options: FlightOptions, connection: Connection, closing
   for (let current: Connection | undefined = connection; isSame(current, connection); ) {
     const now = options.now();
     if (now >= leaveAt || closing.aborted) throw refreshUnavailable();
-    if (current.leaseUntil === undefined || current.leaseUntil <= now) {
+    if (!isAhead(current.leaseUntil, now, MAX_LEASE_MS)) {
       requireDue(current, now);
       requireNoWait(options.breaker.waitMs(target.tokenEndpoint, now));
       const lease = await options.connections.takeLease(current, options.owner, LEASE_MS);

@@ -1,3 +1,4 @@
+import { RelayError } from "../errors.js";
 import type { Secret } from "./secret.js";
 
 /** The application's registration at a provider (RFC 6749 section 2). */
@@ -44,6 +45,14 @@ export interface TokenRequest {
   /** Flat list name, value, …. */
   readonly headers: readonly string[];
   readonly body: Uint8Array;
+}
+
+/** A token request of which nothing left the relay: what it would have spent is as good as before. */
+export class TokenRequestNotSentError extends RelayError {
+  constructor({ reason, message, cause }: RelayError) {
+    super(reason, message, { cause });
+    this.name = "TokenRequestNotSentError";
+  }
 }
 
 /** Builds the request that redeems an authorization code (RFC 6749 section 4.1.3, RFC 7636 section 4.5). */

@@ -1,7 +1,7 @@
 import { createAttachments } from "../attachments.js";
 import type { CallerSignal } from "../caller-signal.js";
 import { RelayError } from "../errors.js";
-import type { Connection, ConnectionStore } from "./connection.js";
+import { type Connection, type ConnectionStore, isAhead } from "./connection.js";
 import { decideFreshness } from "./freshness.js";
 import { openToken } from "./open-token.js";
 import { refreshUnavailable } from "./renewal.js";
@@ -88,7 +88,7 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
       const stored = await connections.find(connection);
       if (stored === undefined || stored.state !== "ACTIVE") return undefined;
       if (stored.version !== connection.version) return current(stored);
-      if (stored.refreshToken === undefined || (holds.get(stored.id) ?? 0) > now()) return undefined;
+      if (stored.refreshToken === undefined || isAhead(holds.get(stored.id), now(), HOLD_MS)) return undefined;
       const renewed = await forcedRow(options, stored, wait);
       return renewed && current(renewed);
     },

@@ -101,7 +101,7 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
   /** undici is about to write the request. It must not do so again for a request it wrote once. */
   onConnect(abort: (error?: Error) => void): void {
     if (this.progress !== "dialling" || this.isOver) abort();
-    else this.progress = "sent";
+    else this.#noteSent();
   }
 
   onResponseStarted(): void {
@@ -194,6 +194,11 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
   #noteWaited(): void {
     if (this.#learned === undefined) return;
     this.#learned.queueMs = (this.#learned.queueMs ?? 0) + performance.now() - this.#waitsSince;
+  }
+
+  #noteSent(): void {
+    this.progress = "sent";
+    if (this.#learned !== undefined) this.#learned.wasSent = true;
   }
 
   #onInterim(): boolean {

@@ -65,6 +65,8 @@ export interface UpstreamLimits {
 export interface RequestProgress {
   /** Milliseconds that it waited for its turn among the calls to its origin; added to what is there. */
   queueMs: number | undefined;
+  /** Whether it was written, at least in part; undefined or false when nothing left the relay. */
+  wasSent?: boolean;
 }
 
 /** The only way out to providers. */

@@ -64,7 +64,12 @@ export const SECRET_GUARDS: readonly Guard[] = [
     ['if (freshness === "ended") {', 'if (freshness === ("never" as string)) {'],
     "tokens/token-source",
   ),
-  guard("renewal: one at a time", "store/renewals.ts", ["(row.lease_until ?? 0) > now", "false"], "store/lease"),
+  guard(
+    "renewal: one at a time",
+    "store/renewals.ts",
+    ["isAhead(connection.leaseUntil, now, MAX_LEASE_MS)", "false"],
+    "store/lease",
+  ),
   guard(
     "renewal: compare and swap",
     "store/renewals.ts",

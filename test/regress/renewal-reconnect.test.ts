@@ -35,13 +35,13 @@ it("a renewal of the old account leaves nothing in the connection that the user 
   await connected("reconnects", "new");
   await connections.keepPreviousRefreshToken(lease, new Uint8Array([1]));
   await connections.extendLease(lease, 60_000);
-  const failure = { errorClass: "failed", waitMs: 9000, refreshToken: new Uint8Array([1]) };
+  const failure = { errorClass: "failed", isUnspent: true, waitMs: 9000, refreshToken: new Uint8Array([1]) };
   await connections.recordFailure(lease, failure, 1000);
   const made = present(await connections.find(keyOf("reconnects")));
   expect(made).toMatchObject({ version: 2, failCount: 0, leaseUntil: undefined });
   expect(await leased(made, "next", 60_000)).toMatchObject({
     previousRefreshToken: undefined,
-    wasAbandoned: false,
+    connection: { unansweredSince: undefined },
   });
 });
 
@@ -52,7 +52,9 @@ it("an owner keeps its lease for as long as it extends it, and nobody else's", a
   await connections.extendLease(lease, 60_000);
   expect(await connections.takeLease(row, "second", 60_000)).toBeUndefined();
   await connections.extendLease(lease, 0);
-  expect(await leased(row, "second", 60_000)).toMatchObject({ wasAbandoned: true });
+  expect(await leased(row, "second", 60_000)).toMatchObject({
+    connection: { unansweredSince: expect.any(Number) },
+  });
   await connections.extendLease(lease, 999_000);
   const { leaseUntil = 0 } = present(await connections.find(keyOf("extends")));
   expect(leaseUntil).toBeLessThan(Date.now() + 100_000);

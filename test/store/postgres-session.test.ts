@@ -118,7 +118,7 @@ describe.skipIf(POSTGRES_URL === undefined)("a connection that ends", () => {
     expect(await peer.connections.takeLease(lease.connection, "other", 60_000)).toBeUndefined();
     expect(await store.connections.commitRenewal(lease, tokens("new"), NOW)).toBe(true);
     const read = (await peer.connections.find(lease.connection)) as Connection;
-    expect(await peer.connections.takeLease(read, "other", 60_000)).toMatchObject({ wasAbandoned: false });
+    expect(await peer.connections.takeLease(read, "other", 60_000)).toMatchObject({ owner: "other" });
   });
 });
 

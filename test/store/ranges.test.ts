@@ -111,7 +111,12 @@ describe.each(STORES)("$name", ({ createBed }) => {
 
     it("shows everything but the tokens", async () => {
       const members = { refresh_token: "r", id_token: "i", scope: "x y", expires_in: 60 };
-      const { accessToken, refreshToken, idToken, leaseUntil, version, ...shown } = await put("u", "p", "m", members);
+      const { accessToken, refreshToken, idToken, leaseUntil, unansweredSince, version, ...shown } = await put(
+        "u",
+        "p",
+        "m",
+        members,
+      );
       await put("v", "p");
       const [first, second] = await store.connections.scan({
         applicationId: "m",
@@ -121,7 +126,7 @@ describe.each(STORES)("$name", ({ createBed }) => {
       });
       expect(first).toEqual({ ...shown, publicKey: application.publicKey, hasRefreshToken: true });
       expect(second?.hasRefreshToken).toBe(false);
-      expect([accessToken, refreshToken, idToken, leaseUntil, version].length).toBe(5);
+      expect([accessToken, refreshToken, idToken, leaseUntil, unansweredSince, version].length).toBe(6);
     });
   });
 });

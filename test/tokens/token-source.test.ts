@@ -27,6 +27,7 @@ function connectionForTest(members: object = {}, patch: Partial<Connection> = {}
     ...renewal,
     nextTryAt: undefined,
     leaseUntil: undefined,
+    unansweredSince: undefined,
     version: 1,
     createdAt: NOW,
     updatedAt: NOW,
