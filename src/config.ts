@@ -31,6 +31,7 @@ export interface Config {
   readonly providers: readonly string[];
   readonly allowLoopback: boolean;
   readonly upstreamReuse: "origin" | "connection" | "never";
+  readonly upstreamQuietMs: number;
   readonly tlsCertFile: string | undefined;
   readonly tlsKeyFile: string | undefined;
   readonly trustedProxies: readonly string[];
@@ -130,6 +131,7 @@ function configFromEnv(read: Reader, env: Readonly<Record<string, string | undef
       parseOneOf("origin", "connection", "never"),
       "origin, connection or never",
     ),
+    upstreamQuietMs: integer("RELAY_UPSTREAM_QUIET_MS", 0, 1000),
     tlsCertFile: optional("RELAY_TLS_CERT"),
     tlsKeyFile: optional("RELAY_TLS_KEY"),
     trustedProxies: read("RELAY_TRUSTED_PROXIES", parseCidrList, "CIDRs separated by ','"),

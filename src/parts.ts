@@ -109,7 +109,7 @@ export async function openParts(config: Config, options: ServiceOptions, closers
 }
 
 function waysOut(
-  { connectTimeoutMs, upstreamReuse, allowLoopback, maxResponseBytes }: Config,
+  { connectTimeoutMs, upstreamReuse, upstreamQuietMs, allowLoopback, maxResponseBytes }: Config,
   options: ServiceOptions,
   closers: Closers,
 ): Pick<Parts, "upstream" | "webhookUpstream" | "selfAddresses"> {
@@ -117,6 +117,8 @@ function waysOut(
   const shared = {
     connectTimeoutMs,
     reuse: upstreamReuse,
+    quietMs: upstreamQuietMs,
+    onStray: (origin: string) => options.logger.warn({ origin }, "stray answer"),
     allowLoopback,
     selfAddresses: () => selfAddresses,
     ...options.upstream,

@@ -62,6 +62,11 @@ export const SETTINGS = [
     "allow http and loopback providers for development; only with a loopback RELAY_LISTEN",
   ),
   doc("RELAY_UPSTREAM_REUSE", "origin", "who may share a kept-alive provider socket: origin, connection, or never"),
+  doc(
+    "RELAY_UPSTREAM_QUIET_MS",
+    "20",
+    "how long a kept provider socket must have been quiet before the next call; a provider's stray second answers are 1 to 5 ms late",
+  ),
   doc("RELAY_TLS_CERT", "", "PEM certificate chain; with RELAY_TLS_KEY the public port speaks TLS"),
   doc("RELAY_TLS_KEY", "", "PEM private key of RELAY_TLS_CERT"),
   doc("RELAY_TRUSTED_PROXIES", "", "CIDRs, separated by ',', whose X-Forwarded-For is believed; nobody's by default"),

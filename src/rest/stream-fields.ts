@@ -60,11 +60,6 @@ export function hasContent(statusCode: number): boolean {
   return statusCode !== 204 && statusCode !== 205 && statusCode !== 304;
 }
 
-/** The provider's status; 502 for one that HTTP does not have (RFC 9110 section 15). */
-export function statusFromHead({ statusCode }: AnswerHead): number {
-  return statusCode > 599 ? 502 : statusCode;
-}
-
 /**
  * Fields of an answer on the raw route. Pure. The provider's, but for those that would act on our origin: they are left
  * out, or come as `x-provider-…` where a caller needs to know them.

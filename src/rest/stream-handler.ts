@@ -10,7 +10,7 @@ import type { StreamPart } from "../relay/stream.js";
 import { type CallRouteOptions, createCallRoute } from "./call-route.js";
 import { corsFieldsFor } from "./preflight.js";
 import { type Exchange, readCall } from "./read-call.js";
-import { fieldsFromHead, hasContent, statusFromHead } from "./stream-fields.js";
+import { fieldsFromHead, hasContent } from "./stream-fields.js";
 import { answerRow } from "./stream-row.js";
 
 /** What the raw route needs from the rest of the service. */
@@ -66,7 +66,7 @@ async function writeHead(
 ): Promise<void> {
   const cors = await corsFieldsFor(options.allowedOrigins, options.route, request, queryText);
   if (response.destroyed) return;
-  response.writeHead(statusFromHead(head), fieldsFromHead(head, origin.callId, cors));
+  response.writeHead(head.statusCode, fieldsFromHead(head, origin.callId, cors));
   // Before the first chunk is here: an event stream may have none for a while.
   if (response instanceof ServerResponse) response.flushHeaders();
 }

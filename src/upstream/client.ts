@@ -2,8 +2,7 @@ import { type ConnectorOptions, createConnector, createTrust } from "./connector
 import type { SelfAddress } from "./dial.js";
 import type { AnswerLimits } from "./exchange.js";
 import { relayError } from "./failure.js";
-import type { LaneOptions } from "./lane.js";
-import { Pool } from "./pool.js";
+import { Pool, type PoolOptions } from "./pool.js";
 import type { Upstream, UpstreamRequest } from "./request.js";
 import { createResolver, type Resolve } from "./resolver.js";
 import { StreamedExchange } from "./streamed-exchange.js";
@@ -18,6 +17,18 @@ export interface UpstreamOptions {
    * Default `origin`: handshakes are the dearest part of a call.
    */
   readonly reuse?: "origin" | "connection" | "never";
+  /**
+   * How long nothing must have come on a kept socket before it carries another call, in milliseconds. Default 20: stray
+   * answers of real servers are 1 to 5 ms late.
+   */
+  readonly quietMs?: number;
+  /**
+   * How long no socket to an origin is reused after it sent what nobody asked for, in milliseconds. Default ten minutes:
+   * a server that does so once does so again.
+   */
+  readonly distrustMs?: number;
+  /** Called with an origin that did. */
+  readonly onStray?: (origin: string) => void;
   /** DNS, TCP and TLS of a new socket, in milliseconds. Default 5,000: a healthy provider needs far less. */
   readonly connectTimeoutMs?: number;
   /** Resolving one name, in milliseconds. Default 3,000, so that a connect attempt is left within the connect timeout. */
@@ -53,10 +64,8 @@ export interface UpstreamOptions {
   readonly selfAddresses?: () => readonly SelfAddress[];
 }
 
-interface Settings extends ConnectorOptions, AnswerLimits, Omit<LaneOptions, "connect"> {
+interface Settings extends ConnectorOptions, AnswerLimits, Omit<PoolOptions, "connect"> {
   readonly sharesByConnection: boolean;
-  readonly maxConcurrent: number;
-  readonly maxWaiting: number;
   readonly maxPools: number;
 }
 
@@ -115,6 +124,9 @@ function settingsFrom(options: UpstreamOptions): Settings {
     resolve: options.resolve ?? createResolver(dnsTimeoutMs),
     secureContext: createTrust(options.ca),
     dnsTimeoutMs,
+    quietMs: options.quietMs ?? 20,
+    distrustMs: options.distrustMs ?? 600_000,
+    onStray: options.onStray ?? (() => {}),
     connectTimeoutMs: options.connectTimeoutMs ?? 5000,
     keepAliveTimeoutMs: options.keepAliveTimeoutMs ?? 4000,
     maxResponseBytes: options.maxResponseBytes ?? 10 * 1024 * 1024,

@@ -1,6 +1,6 @@
 import type { Dispatcher } from "undici";
 import type { CallerListener, CallerSignal } from "../caller-signal.js";
-import { deadlineError, type Failure, type Progress, relayError, relayErrorFrom } from "./failure.js";
+import { deadlineError, type Failure, isSilentEnd, type Progress, relayError, relayErrorFrom } from "./failure.js";
 import { type AnswerFields, fieldsFromRaw } from "./fields.js";
 import type { Lane } from "./lane.js";
 import type { Pool, PooledCall } from "./pool.js";
@@ -23,6 +23,9 @@ export interface AnswerLimits extends StreamLimits {
   /** Interim (1xx) answers before the final one. */
   readonly maxInformational: number;
 }
+
+/** Methods whose effect is the same when they are carried out twice (RFC 9110 section 9.2.2). */
+const IDEMPOTENT = new Set(["GET", "HEAD", "OPTIONS", "PUT", "DELETE"]);
 
 /** Timers of Node.js cannot be longer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -53,6 +56,7 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
   #waitsSince = 0;
   #isOver = false;
   #interim = 0;
+  #abort: (() => void) | undefined;
 
   constructor(request: UpstreamRequest, share: string, pool: Pool, answerLimits: AnswerLimits) {
     this.request = request;
@@ -100,8 +104,13 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
 
   /** undici is about to write the request. It must not do so again for a request it wrote once. */
   onConnect(abort: (error?: Error) => void): void {
-    if (this.progress !== "dialling" || this.isOver) abort();
-    else this.#noteSent();
+    if (this.progress !== "dialling" || this.isOver) {
+      abort();
+      return;
+    }
+    this.#abort = abort;
+    this.lane?.expectAnswer();
+    this.#noteSent();
   }
 
   onResponseStarted(): void {
@@ -111,8 +120,12 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
   onHeaders(statusCode: number, raw: readonly Buffer[]): boolean {
     if (this.isOver) return true;
     if (statusCode < 200) return this.#onInterim();
+    if (statusCode > 599) return this.failAs("protocol");
     if (raw.length > 2 * this.answerLimits.maxHeaderCount) return this.failAs("fields");
-    return this.onHead(statusCode, fieldsFromRaw(raw));
+    const fields = fieldsFromRaw(raw);
+    return statusCode === 408 && fields.isLast
+      ? this.#onTimeoutNotice(statusCode, fields)
+      : this.onHead(statusCode, fields);
   }
 
   abstract onData(chunk: Buffer): boolean;
@@ -126,8 +139,7 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
 
   onError(error: unknown): void {
     if (this.isOver) return;
-    if (this.progress === "dialling" && this.lane?.isUsed === true && !this.wasReadded) {
-      // An idle socket ended before a byte was written to it. This is not a retry.
+    if (this.#mayRepeat(error)) {
       this.wasReadded = true;
       this.progress = "waiting";
       this.#waitsSince = performance.now();
@@ -189,6 +201,25 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
     this.#reject = undefined;
     clearTimeout(this.#timer);
     this.#signal?.removeEventListener("abort", this);
+  }
+
+  /**
+   * A kept socket that ends under a call was closed by the provider before the request came, in nearly all cases. Once a
+   * byte of the request is written, that is not certain, so only what may be done twice is sent again, once (RFC 9110
+   * section 9.2.2, RFC 9112 section 9.3.1).
+   */
+  #mayRepeat(error: unknown): boolean {
+    if (this.lane?.isUsed !== true || this.wasReadded) return false;
+    if (this.progress === "dialling") return true;
+    return this.progress === "sent" && IDEMPOTENT.has(this.request.method) && isSilentEnd(error);
+  }
+
+  /** On a kept socket it is about the time in which no request came: the provider has not seen this one. */
+  #onTimeoutNotice(statusCode: number, fields: AnswerFields): boolean {
+    if (this.lane?.isUsed !== true) return this.onHead(statusCode, fields);
+    this.progress = "sent";
+    this.#abort?.();
+    return true;
   }
 
   #noteWaited(): void {

@@ -103,6 +103,11 @@ export function relayErrorFrom(error: unknown, progress: Progress): RelayError {
   return error instanceof RelayError ? error : relayError(failureOf(error, progress), error);
 }
 
+/** Whether a connection ended after the request was written and before the answer began. */
+export function isSilentEnd(error: unknown): boolean {
+  return failureOf(error, "sent") === "reset";
+}
+
 function failureOf(error: unknown, progress: Progress): Failure {
   if (error instanceof AddressRefusedError) return "address";
   if (error instanceof errors.HTTPParserError) return "protocol";

@@ -8,6 +8,8 @@ export interface AnswerFields {
   readonly contentEncoding: string | undefined;
   /** RFC 9112 section 6.1; undefined without any. */
   readonly transferEncoding: string | undefined;
+  /** Whether the provider closes the connection after it (RFC 9112 section 9.6). */
+  readonly isLast: boolean;
 }
 
 /** Reads the parser's raw field lines. Pure; names are compared only where their length fits, since most do not. */
@@ -16,14 +18,16 @@ export function fieldsFromRaw(raw: readonly Buffer[]): AnswerFields {
   let contentLength = 0;
   let contentEncoding: string | undefined;
   let transferEncoding: string | undefined;
+  let isLast = false;
   for (let at = 0; at + 1 < raw.length; at += 2) {
     const name = lines[at] as string;
     const value = lines[at + 1] as string;
     if (is(name, "content-length")) contentLength = Number.parseInt(value, 10) || 0;
     else if (is(name, "content-encoding")) contentEncoding = joined(contentEncoding, value);
     else if (is(name, "transfer-encoding")) transferEncoding = joined(transferEncoding, value);
+    else if (is(name, "connection")) isLast ||= is(value.trim(), "close");
   }
-  return { lines, contentLength, contentEncoding, transferEncoding };
+  return { lines, contentLength, contentEncoding, transferEncoding, isLast };
 }
 
 /** The first value of a field, empty without one. `name` is lower-case. */

@@ -1,5 +1,6 @@
 import { Socket } from "node:net";
-import { Client, type Dispatcher } from "undici";
+import { Client, type Dispatcher, errors } from "undici";
+import type { Links } from "../linked-list.js";
 import type { Connect } from "./connector.js";
 
 /** What the sockets of one pool have in common. */
@@ -12,23 +13,45 @@ export interface LaneOptions {
   readonly once: boolean;
 }
 
+/** Whoever keeps a lane. */
+export interface LaneOwner {
+  /** Called whenever its socket has closed. */
+  onClosed(lane: Lane): void;
+  /** Called when something came that is no answer to a request, and no notice that the provider closes the socket. */
+  onStray(): void;
+}
+
+/** How every answer begins (RFC 9112 section 2.3). The parser takes HTTP/2.0 and RTSP/1.0 as well. */
+const VERSION = "HTTP/1.";
+
+/** What the provider may send next: nothing, since no request was written; the head of an answer; the rest of it. */
+type Expected = "nothing" | "head" | "rest";
+
 /**
  * One socket to a provider, carrying one call at a time: an undici Client of its own, destroyed with a call that is
  * given up. A Client whose request is aborted would open a new socket for it, only to find out that it is not needed;
  * a destroyed one does not. And no request ever waits in a Client, where an answer could meet the wrong one.
  */
-export class Lane {
+export class Lane implements Links<Lane> {
+  /** The pool's, while it rests. */
+  previous: Lane | undefined;
+  next: Lane | undefined;
   /** Calls with the same value may follow each other here. */
   readonly share: string;
-  /** Whether it carried a call before. */
-  isUsed = false;
   readonly #client: Client;
+  readonly #owner: LaneOwner;
   #socket: Socket | undefined;
   #isBroken = false;
+  #isUsed = false;
+  #restsUntil = 0;
+  #isHeld = false;
+  #expected: Expected = "nothing";
+  /** Characters of the version that have come. */
+  #versionLength = 0;
 
-  /** @param onClosed called whenever its socket has closed. */
-  constructor(origin: string, share: string, options: LaneOptions, onClosed: (lane: Lane) => void) {
+  constructor(origin: string, share: string, options: LaneOptions, owner: LaneOwner) {
     this.share = share;
+    this.#owner = owner;
     this.#client = new Client(origin, {
       connect: (dial, callback) => this.#watch(options.connect(dial, callback)),
       pipelining: options.once ? 0 : 1,
@@ -40,7 +63,7 @@ export class Lane {
       // A provider's Keep-Alive field may shorten the time, not lengthen it.
       keepAliveMaxTimeout: options.keepAliveTimeoutMs,
     });
-    this.#client.on("disconnect", () => onClosed(this));
+    this.#client.on("disconnect", (_origin, _clients, error) => this.#onDisconnect(error));
   }
 
   /** Whether it can carry another call: open, and its last request left entirely. */
@@ -48,14 +71,37 @@ export class Lane {
     return this.#socket !== undefined && !this.#socket.destroyed && this.#socket.writableLength === 0;
   }
 
+  /** Whether its socket carried a call before. */
+  get isUsed(): boolean {
+    return this.#isUsed;
+  }
+
   /** Whether the socket ended by an error, so that an answer that ends with it cannot be known to be whole. */
   get isBroken(): boolean {
     return this.#isBroken;
   }
 
+  /** Until when it carries no call, in milliseconds of `performance.now()`. */
+  get restsUntil(): number {
+    return this.#restsUntil;
+  }
+
   /** Sends a request, or tells the handler why not. */
   send(request: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
     this.#client.dispatch(request, handler);
+  }
+
+  /** The request is about to be written: what comes from now on is taken for its answer. */
+  expectAnswer(): void {
+    this.#expected = "head";
+    this.#versionLength = 0;
+  }
+
+  /** The answer is whole: whatever comes before the next request closes the socket. */
+  rest(until: number): void {
+    this.#isUsed = true;
+    this.#expected = "nothing";
+    this.#restsUntil = until;
   }
 
   /**
@@ -64,12 +110,12 @@ export class Lane {
    * assertion (7.30.2, Parser.finish in lib/dispatcher/client-h1.js): a provider must not be able to do that.
    */
   hold(): void {
-    if (this.#socket !== undefined) this.#socket.read = readNothing;
+    this.#isHeld = true;
   }
 
   /** What is waiting is read when its turn comes. */
   unhold(): void {
-    if (this.#socket !== undefined) this.#socket.read = Socket.prototype.read;
+    this.#isHeld = false;
   }
 
   /** What is waiting is read now; not to be called by a handler of undici, which reads on by itself. */
@@ -89,24 +135,62 @@ export class Lane {
   #watch(socket: Socket | undefined): void {
     this.#socket = socket;
     this.#isBroken = false;
+    this.#isUsed = false;
     if (socket === undefined) return;
     // undici lets go of the process with each answer and holds on to it with each request: two calls into the system's
     // library for nothing, since the listener holds on to it anyway.
     socket.ref = itself;
     socket.unref = itself;
+    // undici takes bytes from a socket by this alone.
+    socket.read = (size) => this.#read(socket, size);
     socket.on("error", () => {
       this.#isBroken = true;
       // A TLS error after the handshake is only reported by Node.js; without this, the call would wait for its deadline.
       socket.destroy();
     });
   }
+
+  #read(socket: Socket, size: number | undefined): Buffer | null {
+    // Node.js itself asks without taking anything.
+    if (this.#isHeld && size !== 0) return null;
+    const chunk: Buffer | null = Socket.prototype.read.call(socket, size);
+    if (chunk === null || this.#expected === "rest") return chunk;
+    if (this.#expected === "head" && this.#beginsAnswer(chunk)) return chunk;
+    if (this.#expected === "nothing" && !isClosingNotice(chunk)) this.#owner.onStray();
+    socket.destroy(new errors.HTTPParserError("no answer in HTTP/1"));
+    return null;
+  }
+
+  /** Whether the bytes can be the beginning of an answer; empty lines may stand before it. */
+  #beginsAnswer(chunk: Buffer): boolean {
+    for (const byte of chunk) {
+      if (this.#versionLength === 0 && (byte === CR || byte === LF)) continue;
+      if (byte !== VERSION.charCodeAt(this.#versionLength)) return false;
+      this.#versionLength += 1;
+      if (this.#versionLength < VERSION.length) continue;
+      this.#expected = "rest";
+      break;
+    }
+    return true;
+  }
+
+  /** What stands in one packet with the end of an answer is seen by undici's parser alone. */
+  #onDisconnect(error: Error): void {
+    if (this.#expected === "nothing" && error instanceof errors.SocketError && this.#socket?.readableEnded === false) {
+      this.#owner.onStray();
+    }
+    this.#owner.onClosed(this);
+  }
+}
+
+const CR = 0x0d;
+const LF = 0x0a;
+
+/** Some servers say that they close an idle socket, with a 408 (RFC 9110 section 15.5.9); empty lines say nothing. */
+function isClosingNotice(chunk: Buffer): boolean {
+  return /^(?:HTTP\/1\.[01] 408[ \r]|[\r\n]*$)/.test(chunk.toString("latin1", 0, 16));
 }
 
 function itself(this: Socket): Socket {
   return this;
-}
-
-/** For undici, which asks for all there is, a socket that has nothing; what Node.js asks without a size is still asked. */
-function readNothing(this: Socket, size?: number): unknown {
-  return size === 0 ? Socket.prototype.read.call(this, 0) : null;
 }

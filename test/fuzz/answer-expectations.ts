@@ -72,6 +72,8 @@ export function rowFaultOf(input: AnswerInput, row: FuzzRow): string | undefined
   if (dropped !== undefined) return `headers has ${dropped}`;
   if (errorType !== undefined && errorType !== "API_ERROR") return `a provider's answer became ${errorType}`;
   if ((errorType === "API_ERROR") !== Number(statusCode) >= 400) return `status ${statusCode} became ${errorType}`;
+  const isWhole = input.edits.length === 0 && input.interim.length === 0;
+  if (isWhole && /^HTTP\/2|^HTTP\/1\.1 [6-9]\d\d /.test(input.statusLine)) return "what is no answer became one";
   const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(input.statusLine)?.[1]);
   return sound && statusCode !== status ? `status ${status} became ${statusCode}` : undefined;
 }

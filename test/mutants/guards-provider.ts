@@ -74,6 +74,37 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
     "upstream/reuse",
     "upstream/abort",
   ),
+  guard(
+    "rest before reuse",
+    "upstream/pool.ts",
+    ["if (lane.restsUntil > now) return;", ""],
+    "regress/late-second-answer",
+  ),
+  guard(
+    "no reuse after a stray answer",
+    "upstream/pool.ts",
+    ["|| now < this.#distrustedUntil", ""],
+    "regress/late-second-answer",
+  ),
+  guard(
+    "a POST is not sent again",
+    EXCHANGE,
+    ["&& IDEMPOTENT.has(this.request.method)", ""],
+    "regress/kept-socket-ends",
+  ),
+  guard(
+    "sent again once",
+    EXCHANGE,
+    ["|| this.wasReadded) return false;", ") return false;"],
+    "regress/kept-socket-ends",
+  ),
+  guard("status 600 and above", EXCHANGE, ['if (statusCode > 599) return this.failAs("protocol");', ""], ANSWERS),
+  guard(
+    "version of an answer",
+    "upstream/lane.ts",
+    ["if (byte !== VERSION.charCodeAt(this.#versionLength)) return false;", ""],
+    ANSWERS,
+  ),
   guard("sockets by connection", "upstream/pool.ts", ["if (lane.share !== share) continue;", ""], "upstream/reuse"),
   guard(
     "calls at once",

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { AnswerHead } from "../../src/relay/outcome.js";
-import { fieldsFromHead, statusFromHead } from "../../src/rest/stream-fields.js";
+import { fieldsFromHead } from "../../src/rest/stream-fields.js";
 
 const head = (headers: AnswerHead["headers"], statusCode = 200): AnswerHead => ({
   statusCode,
@@ -63,18 +63,5 @@ describe("fieldsFromHead()", () => {
       etag: "1",
       "access-control-expose-headers": "etag, x-call-id, x-request-id",
     });
-  });
-});
-
-describe("statusFromHead()", () => {
-  it.each([
-    [200, 200],
-    [302, 302],
-    [404, 404],
-    [599, 599],
-    [600, 502],
-    [999, 502],
-  ])("%i becomes %i", (from, to) => {
-    expect(statusFromHead(head([], from))).toBe(to);
   });
 });

@@ -16,6 +16,16 @@ const thenEnd =
   (socket) =>
     socket.end(pieces.join(""), "latin1");
 
+/** One byte a turn of the event loop. */
+const dripped =
+  (text: string): Play =>
+  async (socket) => {
+    for (const byte of Buffer.from(text, "latin1")) {
+      socket.write(Buffer.of(byte));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  };
+
 /** Plays the bytes for the path /bad and answers every other path, so that a test can see what is left behind. */
 async function badProvider(play: Play) {
   return provider((socket, request) => {
@@ -83,6 +93,8 @@ describe("an answer", () => {
       "a",
     ],
     ["until the connection ends", thenEnd(`${OK}Connection: close\r\n\r\nuntil the end`), "until the end"],
+    ["behind empty lines, byte by byte", dripped(`\r\n\r\n${OK}Content-Length: 2\r\n\r\nok`), "ok"],
+    ["with the largest status", write("HTTP/1.1 599 Own\r\nContent-Length: 2\r\n\r\nok"), "ok"],
     ["of HTTP/1.0", thenEnd("HTTP/1.0 200 OK\r\n\r\nold"), "old"],
     ["with no reason phrase", write("HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nok"), "ok"],
     ["that is empty", write(`${OK}Content-Length: 0\r\n\r\n`), ""],
@@ -158,6 +170,12 @@ describe("an answer that is not HTTP", () => {
     ["TLS", write(Buffer.from("15030300020228", "hex"))],
     ["HTTP/2", write(Buffer.from("000012040000000000000300000064000400100000", "hex"))],
     ["another version", write("HTTP/3.0 200 OK\r\nContent-Length: 2\r\n\r\nok")],
+    ["HTTP/2.0 in text", write("HTTP/2.0 200 OK\r\nContent-Length: 2\r\n\r\nok")],
+    ["HTTP/2.0 byte by byte", dripped("\r\nHTTP/2.0 200 OK\r\nContent-Length: 2\r\n\r\nok")],
+    ["HTTP/0.9", write("HTTP/0.9 200 OK\r\nContent-Length: 2\r\n\r\nok")],
+    ["RTSP", write("RTSP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok")],
+    ["status 600", write("HTTP/1.1 600 Own\r\nContent-Length: 2\r\n\r\nok")],
+    ["status 999", write("HTTP/1.1 999 Own\r\nContent-Length: 2\r\n\r\nok")],
     ["a status of four digits", write("HTTP/1.1 2000 OK\r\n\r\n")],
     ["100, which nobody asked for", write("HTTP/1.1 100 Continue\r\n\r\n", `${OK}Content-Length: 2\r\n\r\nok`)],
     [

@@ -15,7 +15,7 @@ const LIMITS = {
 
 /** An exchange whose lane does what the test says: for what undici must not do, and therefore does not. */
 function exchangeOn(send: () => void): { exchange: WholeExchange; sent: Promise<unknown> } {
-  const lane = { isUsed: false, isBroken: false, send } as unknown as Lane;
+  const lane = { isUsed: false, isBroken: false, send, expectAnswer() {} } as unknown as Lane;
   const pool = { add: () => true, remove: () => {} } as unknown as Pool;
   const exchange = new WholeExchange(get("https://api.test"), "", pool, LIMITS);
   const sent = exchange.start(within());

@@ -15,10 +15,15 @@ export async function provider(play: Play, options?: RawProviderOptions): Promis
 }
 
 /** An upstream that may dial loopback and ends with the test; it does not close idle sockets in between. */
-export function upstream(options: Partial<UpstreamOptions> = {}): Upstream {
+export function upstreamByDefault(options: Partial<UpstreamOptions> = {}): Upstream {
   const created = createUpstream({ allowLoopback: true, keepAliveTimeoutMs: 600_000, ...options });
   closers.push(() => created.close());
   return created;
+}
+
+/** One that also reuses sockets at once, and forgets stray answers at once. */
+export function upstream(options: Partial<UpstreamOptions> = {}): Upstream {
+  return upstreamByDefault({ quietMs: 0, distrustMs: 0, ...options });
 }
 
 afterEach(async () => {
