@@ -33,8 +33,9 @@ export function cachedConnections(connections: ConnectionStore & LookupCacheOpti
         changed(lease.connection, () => connections.commitRenewal(lease, tokens, now)),
       recordFailure: (lease, failure, now) =>
         changed(lease.connection, () => connections.recordFailure(lease, failure, now)),
-      requireReauthorization: (connection, reason, now) =>
-        changed(connection, () => connections.requireReauthorization(connection, reason, now)),
+      noteTrouble: (connection, trouble) => changed(connection, () => connections.noteTrouble(connection, trouble)),
+      requireReauthorization: (connection, reason, now, trouble) =>
+        changed(connection, () => connections.requireReauthorization(connection, reason, now, trouble)),
     } satisfies ConnectionStore,
     lookup: { find: (key: ConnectionKey) => cache.find(textOf(key), () => connections.find(key)) },
     close: cache.close,

@@ -1,9 +1,10 @@
 import type { Connection, NewConnection } from "../tokens/connection.js";
+import type { Trouble } from "../tokens/trouble.js";
 
 /** The columns of `connections` that a `Connection` is made of. */
 export const CONNECTION_COLUMNS = `id, application_id, user_id, provider_name, state, access_token, refresh_token,
   id_token, token_type, scope, origin_parameters, obtained_at, expires_at, state_reason, fail_count, last_failed_at,
-  last_error_class, next_try_at, lease_until, unanswered_since, version, created_at, updated_at`;
+  last_error_class, next_try_at, lease_until, unanswered_since, trouble, version, created_at, updated_at`;
 
 /** A row of `connections`. */
 export interface ConnectionRow {
@@ -27,6 +28,8 @@ export interface ConnectionRow {
   readonly next_try_at: number | null;
   readonly lease_until: number | null;
   readonly unanswered_since: number | null;
+  /** JSON of a `Trouble`. */
+  readonly trouble: string | null;
   readonly version: number;
   readonly created_at: number;
   readonly updated_at: number;
@@ -54,6 +57,7 @@ export type ConnectionValues = [
   next_try_at: ConnectionRow["next_try_at"],
   lease_until: ConnectionRow["lease_until"],
   unanswered_since: ConnectionRow["unanswered_since"],
+  trouble: ConnectionRow["trouble"],
   version: ConnectionRow["version"],
   created_at: ConnectionRow["created_at"],
   updated_at: ConnectionRow["updated_at"],
@@ -83,6 +87,7 @@ export function connectionFromRow(row: ConnectionRow): Connection {
     nextTryAt: row.next_try_at ?? undefined,
     leaseUntil: row.lease_until ?? undefined,
     unansweredSince: row.unanswered_since ?? undefined,
+    trouble: troubleFrom(row.trouble),
     version: row.version,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
@@ -112,10 +117,31 @@ export function rowFromConnection(connection: NewConnection, now: number): Conne
     next_try_at: null,
     lease_until: null,
     unanswered_since: null,
+    trouble: null,
     version: 1,
     created_at: now,
     updated_at: now,
   };
+}
+
+/** The columns that hold what is known of a connection's trouble; null where there is none. */
+export interface TroubleColumns {
+  readonly trouble: string | null;
+  readonly refusal: string | null;
+  readonly refused_at: number | null;
+}
+
+export function columnsFromTrouble(trouble: Trouble | undefined): TroubleColumns {
+  return {
+    trouble: trouble === undefined ? null : JSON.stringify(trouble),
+    refusal: trouble?.refusal?.words ?? null,
+    refused_at: trouble?.refusal?.lastAt ?? null,
+  };
+}
+
+/** Hardly any connection has one. */
+export function troubleFrom(json: string | null): Trouble | undefined {
+  return json === null ? undefined : (JSON.parse(json) as Trouble);
 }
 
 /** Few providers have a templated origin, and this runs for every call. */
@@ -146,8 +172,9 @@ export function rowFromValues(values: ConnectionValues): ConnectionRow {
     next_try_at: values[17],
     lease_until: values[18],
     unanswered_since: values[19],
-    version: values[20],
-    created_at: values[21],
-    updated_at: values[22],
+    trouble: values[20],
+    version: values[21],
+    created_at: values[22],
+    updated_at: values[23],
   };
 }

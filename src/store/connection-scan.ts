@@ -1,12 +1,12 @@
 import type Database from "better-sqlite3";
 import type { ConnectionRange, ConnectionSummary } from "../tokens/connection.js";
-import type { ConnectionRow } from "./connection-row.js";
+import { type ConnectionRow, troubleFrom } from "./connection-row.js";
 import { type KeyRange, rangeOfOne, rangeOfPrefix } from "./key-range.js";
 
 /** The columns that a `ConnectionSummary` is made of: no sealed one is read. */
 export const SUMMARY_COLUMNS = `connections.id, application_id, user_id, provider_name, connections.state, token_type,
   scope, origin_parameters, obtained_at, expires_at, state_reason, fail_count, last_failed_at, last_error_class,
-  next_try_at, connections.created_at, connections.updated_at, applications.public_key`;
+  next_try_at, trouble, connections.created_at, connections.updated_at, applications.public_key`;
 
 /** What is read of a connection to show it. */
 export interface SummaryRow
@@ -74,6 +74,7 @@ export function summaryFromRow(row: SummaryRow): ConnectionSummary {
     lastFailedAt: row.last_failed_at ?? undefined,
     lastErrorClass: row.last_error_class ?? undefined,
     nextTryAt: row.next_try_at ?? undefined,
+    trouble: troubleFrom(row.trouble),
     hasRefreshToken: Boolean(row.has_refresh_token),
     createdAt: row.created_at,
     updatedAt: row.updated_at,

@@ -8,6 +8,7 @@ import { MIGRATION_6 } from "./migration-6.js";
 import { MIGRATION_7 } from "./migration-7.js";
 import { MIGRATION_8 } from "./migration-8.js";
 import { MIGRATION_9 } from "./migration-9.js";
+import { MIGRATION_10 } from "./migration-10.js";
 import { StoreOpenError } from "./store-open-error.js";
 
 /** In order; number n brings a database from version n-1 to n. One that was released is never changed. */
@@ -21,6 +22,7 @@ export const MIGRATIONS: readonly string[] = [
   MIGRATION_7,
   MIGRATION_8,
   MIGRATION_9,
+  MIGRATION_10,
 ];
 
 /**

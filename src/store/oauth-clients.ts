@@ -14,18 +14,21 @@ interface ClientRow {
   readonly scope: string;
   readonly origin_parameters: string;
   readonly updated_at: number;
+  readonly refused_since: number | null;
 }
 
 /** OAuth clients in SQLite. */
 export function createOAuthClientStore(db: Database.Database, attempt: Attempt): OAuthClientStore {
   const { find, list } = prepareReads(db);
   const change = prepareChange(db, find);
+  const note = prepareNote(db);
   const deleteOne = prepareDelete(db, find);
   return {
     find: (applicationId, providerName) => attempt.read(() => find(applicationId, providerName)),
     put: (client) => attempt.write(() => void change(client.applicationId, client.providerName, () => client)),
     change: (applicationId, providerName, decide, audit) =>
       attempt.write(() => change(applicationId, providerName, decide, audit)),
+    noteRefused: (client, refusedSince) => attempt.write(() => note(client, refusedSince)),
     list: (applicationId) => attempt.read(() => list(applicationId)),
     delete: (applicationId, providerName, options = {}) =>
       attempt.write(() => deleteOne(applicationId, providerName, options)),
@@ -55,13 +58,14 @@ function prepareReads(db: Database.Database): {
 
 function prepareChange(db: Database.Database, find: Find) {
   const writeAudit = prepareWriteAudit(db);
-  const upsert = db.prepare<[ClientRow], ClientRow>(`
+  const upsert = db.prepare<[Omit<ClientRow, "refused_since">], ClientRow>(`
     INSERT INTO oauth_clients (id, application_id, provider_name, client_id, client_secret, scope,
       origin_parameters, updated_at)
     VALUES (:id, :application_id, :provider_name, :client_id, :client_secret, :scope, :origin_parameters, :updated_at)
     ON CONFLICT (application_id, provider_name) DO UPDATE SET
       client_id = excluded.client_id, client_secret = excluded.client_secret, scope = excluded.scope,
-      origin_parameters = excluded.origin_parameters, updated_at = excluded.updated_at
+      origin_parameters = excluded.origin_parameters, updated_at = excluded.updated_at,
+      refused_since = NULL
     RETURNING *`);
   return (
     applicationId: string,
@@ -73,6 +77,22 @@ function prepareChange(db: Database.Database, find: Find) {
     const row = upsert.get(rowFromClient(client)) as ClientRow;
     writeAudit(audit);
     return clientFromRow(row);
+  };
+}
+
+function prepareNote(db: Database.Database) {
+  const refuse = db.prepare<[number, string, string, number]>(`
+    UPDATE oauth_clients SET refused_since = ?
+    WHERE application_id = ? AND provider_name = ? AND updated_at = ? AND refused_since IS NULL`);
+  const accept = db.prepare<[string, string]>(`
+    UPDATE oauth_clients SET refused_since = NULL
+    WHERE application_id = ? AND provider_name = ? AND refused_since IS NOT NULL`);
+  return (
+    { applicationId, providerName, updatedAt }: Pick<StoredOAuthClient, "applicationId" | "providerName" | "updatedAt">,
+    refusedSince: number | undefined,
+  ): void => {
+    if (refusedSince === undefined) accept.run(applicationId, providerName);
+    else refuse.run(refusedSince, applicationId, providerName, updatedAt);
   };
 }
 
@@ -100,10 +120,11 @@ function clientFromRow(row: ClientRow): StoredOAuthClient {
     scope: row.scope,
     originParameters: JSON.parse(row.origin_parameters) as Record<string, string>,
     updatedAt: row.updated_at,
+    refusedSince: row.refused_since ?? undefined,
   };
 }
 
-function rowFromClient(client: StoredOAuthClient): ClientRow {
+function rowFromClient(client: StoredOAuthClient): Omit<ClientRow, "refused_since"> {
   return {
     id: client.id,
     application_id: client.applicationId,

@@ -69,14 +69,15 @@ const PUT = createStatement<PostgresConnectionRow, PostgresConnectionRead>(
    VALUES (:id, :application_id, :user_id, :provider_name, :state, :access_token, :refresh_token,
      :id_token, :token_type, :scope, :origin_parameters, :obtained_at, :expires_at, :state_reason,
      :fail_count, :last_failed_at, :last_error_class, :next_try_at, :lease_until,
-      :unanswered_since, :version, :created_at, :updated_at)
+     :unanswered_since, :trouble, :version, :created_at, :updated_at)
    ON CONFLICT (application_id, user_id, provider_name) DO UPDATE SET
      id = excluded.id, state = excluded.state, state_reason = NULL,
      access_token = excluded.access_token, refresh_token = excluded.refresh_token,
      previous_refresh_token = NULL, id_token = excluded.id_token,
      token_type = excluded.token_type, scope = excluded.scope, origin_parameters = excluded.origin_parameters,
      obtained_at = excluded.obtained_at, expires_at = excluded.expires_at, version = connections.version + 1,
-     lease_owner = NULL, lease_until = NULL, unanswered_since = NULL, fail_count = 0, next_try_at = NULL, last_error_class = NULL,
+     lease_owner = NULL, lease_until = NULL, unanswered_since = NULL, fail_count = 0, next_try_at = NULL,
+     last_error_class = NULL, trouble = NULL, refusal = NULL, refused_at = NULL, refreshed_at = NULL,
      last_failed_at = NULL, updated_at = excluded.updated_at
    RETURNING ${CONNECTION_READ}`,
 );

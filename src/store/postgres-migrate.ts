@@ -6,6 +6,7 @@ import { POSTGRES_MIGRATION_4 } from "./postgres-migration-4.js";
 import { POSTGRES_MIGRATION_5 } from "./postgres-migration-5.js";
 import { POSTGRES_MIGRATION_6 } from "./postgres-migration-6.js";
 import { POSTGRES_MIGRATION_7 } from "./postgres-migration-7.js";
+import { POSTGRES_MIGRATION_8 } from "./postgres-migration-8.js";
 import type { Queries, Session } from "./postgres-session.js";
 import { createStatement } from "./postgres-statement.js";
 import { StoreOpenError } from "./store-open-error.js";
@@ -19,6 +20,7 @@ const MIGRATIONS: readonly string[] = [
   POSTGRES_MIGRATION_5,
   POSTGRES_MIGRATION_6,
   POSTGRES_MIGRATION_7,
+  POSTGRES_MIGRATION_8,
 ];
 
 const ENCODING = createStatement<object, { encoding: string }>(

@@ -6,7 +6,8 @@ import { isUniqueViolation } from "./postgres-error.js";
 import type { Queries, Session } from "./postgres-session.js";
 import { createStatement } from "./postgres-statement.js";
 
-const COLUMNS = "id, application_id, provider_name, client_id, client_secret, scope, origin_parameters, updated_at";
+const WRITTEN = "id, application_id, provider_name, client_id, client_secret, scope, origin_parameters, updated_at";
+const COLUMNS = `${WRITTEN}, refused_since`;
 
 /** A row of `oauth_clients`: what providers and operators write is kept as bytes. */
 interface ClientRow {
@@ -18,7 +19,10 @@ interface ClientRow {
   readonly scope: Buffer;
   readonly origin_parameters: string;
   readonly updated_at: number;
+  readonly refused_since: number | null;
 }
+
+type WrittenRow = Omit<ClientRow, "refused_since">;
 
 interface KeyParameters {
   readonly application_id: string;
@@ -42,19 +46,31 @@ const LOCK = createStatement<KeyParameters, ClientRow>(
    WHERE application_id = :application_id AND provider_name = :provider_name FOR UPDATE`,
 );
 
-const INSERT = createStatement<ClientRow, ClientRow>(
+const INSERT = createStatement<WrittenRow, ClientRow>(
   "insert_oauth_client",
-  `INSERT INTO oauth_clients (${COLUMNS})
+  `INSERT INTO oauth_clients (${WRITTEN})
    VALUES (:id, :application_id, :provider_name, :client_id, :client_secret, :scope, :origin_parameters, :updated_at)
    RETURNING ${COLUMNS}`,
 );
 
-const UPDATE = createStatement<ClientRow, ClientRow>(
+const UPDATE = createStatement<WrittenRow, ClientRow>(
   "update_oauth_client",
   `UPDATE oauth_clients SET client_id = :client_id, client_secret = :client_secret, scope = :scope,
-     origin_parameters = :origin_parameters, updated_at = :updated_at
+     origin_parameters = :origin_parameters, updated_at = :updated_at, refused_since = NULL
    WHERE application_id = :application_id AND provider_name = :provider_name
    RETURNING ${COLUMNS}`,
+);
+
+const REFUSE = createStatement<KeyParameters & { updated_at: number; refused_since: number }>(
+  "refuse_oauth_client",
+  `UPDATE oauth_clients SET refused_since = :refused_since WHERE application_id = :application_id
+     AND provider_name = :provider_name AND updated_at = :updated_at AND refused_since IS NULL`,
+);
+
+const ACCEPT = createStatement<KeyParameters>(
+  "accept_oauth_client",
+  `UPDATE oauth_clients SET refused_since = NULL
+   WHERE application_id = :application_id AND provider_name = :provider_name AND refused_since IS NOT NULL`,
 );
 
 const DELETE = createStatement<KeyParameters>(
@@ -75,6 +91,12 @@ export function createPostgresOAuthClientStore(session: Session): OAuthClientSto
     },
     change: (applicationId, providerName, decide, audit) =>
       changeTwice(session, (queries) => change(queries, keyFrom(applicationId, providerName), decide, audit)),
+    noteRefused: ({ applicationId, providerName, updatedAt }, refusedSince) =>
+      session.write(async ({ run }) => {
+        const key = keyFrom(applicationId, providerName);
+        if (refusedSince === undefined) await run(ACCEPT, key);
+        else await run(REFUSE, { ...key, updated_at: updatedAt, refused_since: refusedSince });
+      }),
     list: async (applicationId) =>
       (await session.read(({ all }) => all(LIST, { application_id: applicationId }))).map(clientFromRow),
     delete: (applicationId, providerName, options = {}) =>
@@ -131,10 +153,11 @@ function clientFromRow(row: ClientRow): StoredOAuthClient {
     scope: row.scope.toString(),
     originParameters: JSON.parse(row.origin_parameters) as Record<string, string>,
     updatedAt: row.updated_at,
+    refusedSince: row.refused_since ?? undefined,
   };
 }
 
-function rowFromClient(client: StoredOAuthClient): ClientRow {
+function rowFromClient(client: StoredOAuthClient): WrittenRow {
   return {
     id: client.id,
     application_id: client.applicationId,

@@ -6,10 +6,13 @@ import {
   type RenewalFailure,
   type RenewedTokens,
 } from "../tokens/connection.js";
+import type { RefusalEvidence, Trouble } from "../tokens/trouble.js";
+import { columnsFromTrouble, type TroubleColumns } from "./connection-row.js";
 import { CONNECTION_READ, type PostgresConnectionRead } from "./postgres-connection-row.js";
 import type { Queries, Session } from "./postgres-session.js";
 import { CLOCK, createStatement } from "./postgres-statement.js";
 import { enqueueEvent } from "./postgres-webhook-events.js";
+import { boundsOf, type EvidenceBounds, OTHERS_REFRESHED, OTHERS_REFRESHED_AT, REFUSED } from "./refusal-evidence.js";
 import type { RenewalStore } from "./renewals.js";
 
 /**
@@ -27,9 +30,14 @@ export function createPostgresRenewalStore(
   read: (row: PostgresConnectionRead) => Connection,
 ): RenewalStore {
   return {
-    takeLease: (connection, owner, leaseMs) =>
+    takeLease: (connection, owner, leaseMs, skipsWait = false) =>
       session.write(async (queries) => {
-        const row = await take(queries, connection, { owner, leaseMs, lostForMs: session.lostForMs() });
+        const row = await take(queries, connection, {
+          owner,
+          leaseMs,
+          skipsWait,
+          lostForMs: session.lostForMs(),
+        });
         if (row === undefined) return undefined;
         return { connection: read(row), owner, previousRefreshToken: row.previous_refresh_token ?? undefined };
       }),
@@ -43,8 +51,12 @@ export function createPostgresRenewalStore(
       session.write(
         async ({ run }) => void (await run(RELEASE, { id, owner, unanswered_since: unansweredSince ?? null })),
       ),
-    requireReauthorization: (connection, reason, now) =>
-      session.write((queries) => end(queries, connection, reason, now)),
+    noteTrouble: ({ id, version }, trouble) =>
+      session.write(async ({ run }) => void (await run(NOTE, { id, version, ...columnsFromTrouble(trouble) }))),
+    findEvidence: (connection, words, since, now) =>
+      session.read((queries) => findEvidence(queries, boundsOf(connection, words, since, now))),
+    requireReauthorization: (connection, reason, now, trouble) =>
+      session.write((queries) => end(queries, connection, { reason, now, trouble })),
     findAbandoned: async (afterId, limit) =>
       (await session.read(({ all }) => all(ABANDONED, { after_id: afterId, limit }))).map(read),
     findExpired: async (endedBefore, limit) =>
@@ -59,15 +71,16 @@ function isAheadSql(column: string, maxMs: number): string {
 
 type LeaseRow = PostgresConnectionRead & {
   readonly previous_refresh_token: Uint8Array | null;
-  readonly is_held: boolean;
+  readonly is_leased: boolean;
+  readonly is_waiting: boolean;
 };
 
 /** The row stays locked for the few statements of the transaction, so that what is judged is what is changed. */
 const SELECT_FREE = createStatement<{ id: string; version: number }, LeaseRow>(
   "select_free",
   `SELECT ${CONNECTION_READ}, previous_refresh_token,
-     coalesce(${isAheadSql("lease_until", MAX_LEASE_MS)}, false)
-       OR coalesce(${isAheadSql("next_try_at", MAX_BACKOFF_MS)}, false) AS is_held
+     coalesce(${isAheadSql("lease_until", MAX_LEASE_MS)}, false) AS is_leased,
+     coalesce(${isAheadSql("next_try_at", MAX_BACKOFF_MS)}, false) AS is_waiting
    FROM connections WHERE id = :id AND version = :version AND state = 'ACTIVE' FOR UPDATE`,
 );
 
@@ -78,13 +91,20 @@ const TAKE = createStatement<{ id: string; owner: string; lease_ms: number }>(
    WHERE id = :id`,
 );
 
+interface TakeOptions {
+  readonly owner: string;
+  readonly leaseMs: number;
+  readonly skipsWait: boolean;
+  readonly lostForMs: number;
+}
+
 async function take(
   { first, run }: Queries,
   { id, version }: Connection,
-  { owner, leaseMs, lostForMs }: { readonly owner: string; readonly leaseMs: number; readonly lostForMs: number },
+  { owner, leaseMs, skipsWait, lostForMs }: TakeOptions,
 ): Promise<LeaseRow | undefined> {
   const row = await first(SELECT_FREE, { id, version });
-  if (row === undefined || row.is_held) return undefined;
+  if (row === undefined || row.is_leased || (row.is_waiting && !skipsWait)) return undefined;
   if (row.lease_until !== null && lostForMs < OWNERS_FIRST_MS) return undefined;
   await run(TAKE, { id, owner, lease_ms: leaseMs });
   return row;
@@ -98,7 +118,8 @@ const COMMIT = createStatement<object>(
      id_token = coalesce(:id_token, id_token), scope = coalesce(:scope, scope),
      obtained_at = :obtained_at, expires_at = :expires_at,
      version = version + 1, lease_owner = NULL, lease_until = NULL, unanswered_since = NULL,
-     fail_count = 0, next_try_at = NULL, last_error_class = NULL, last_failed_at = NULL, updated_at = :now
+     fail_count = 0, next_try_at = NULL, last_error_class = NULL, last_failed_at = NULL,
+     trouble = NULL, refusal = NULL, refused_at = NULL, refreshed_at = :now, updated_at = :now
    WHERE id = :id AND version = :version::bigint`,
 );
 
@@ -125,6 +146,8 @@ async function commit(queries: Queries, { connection }: Lease, tokens: RenewedTo
   });
   // Applications are told of a connection that lives again, since they were told that it did not.
   if (changed > 0 && connection.state !== "ACTIVE") await enqueueEvent(queries, "connection.created", connection, now);
+  else if (changed > 0 && connection.trouble?.toldAt !== undefined)
+    await enqueueEvent(queries, "connection.refresh_recovered", connection, now);
   if (changed > 0) return true;
   const stored = (await queries.first(STORED, { id: connection.id }))?.access_token;
   return stored?.equals(tokens.accessToken) ?? false;
@@ -135,12 +158,10 @@ const KEEP_PREVIOUS = createStatement<{ id: string; token: Uint8Array }>(
   "UPDATE connections SET previous_refresh_token = :token WHERE id = :id",
 );
 
-/** Failures of another kind, or more than a day apart, are not the same trouble: the count starts again. */
 const FAIL = createStatement<object>(
   "record_failure",
   `UPDATE connections SET
-     fail_count = CASE WHEN last_failed_at > :now::bigint - 86400000 AND last_error_class = :error_class
-       THEN fail_count + 1 ELSE 1 END,
+     fail_count = fail_count + 1, trouble = :trouble, refusal = :refusal, refused_at = :refused_at,
      last_failed_at = :now::bigint, last_error_class = :error_class, next_try_at = ${CLOCK} + :wait_ms::bigint,
      refresh_token = coalesce(:refresh_token::bytea, refresh_token),
      version = CASE WHEN :refresh_token::bytea IS NULL THEN version ELSE version + 1 END,
@@ -152,12 +173,12 @@ const FAIL = createStatement<object>(
 );
 
 async function fail(
-  { run }: Queries,
+  queries: Queries,
   { connection, owner }: Lease,
-  { errorClass, isUnspent, waitMs, refreshToken }: RenewalFailure,
+  { errorClass, isUnspent, waitMs, refreshToken, trouble }: RenewalFailure,
   now: number,
 ): Promise<void> {
-  await run(FAIL, {
+  const changed = await queries.run(FAIL, {
     id: connection.id,
     owner,
     error_class: errorClass,
@@ -165,8 +186,39 @@ async function fail(
     refresh_token: refreshToken ?? null,
     is_unspent: isUnspent,
     unanswered_since: connection.unansweredSince ?? null,
+    ...columnsFromTrouble(trouble),
     now,
   });
+  if (changed > 0 && trouble.toldAt !== connection.trouble?.toldAt)
+    await enqueueEvent(queries, "connection.refresh_failing", connection, now, errorClass);
+}
+
+const NOTE = createStatement<{ id: string; version: number } & TroubleColumns>(
+  "note_trouble",
+  `UPDATE connections SET trouble = :trouble, refusal = :refusal, refused_at = :refused_at
+   WHERE id = :id AND version = :version`,
+);
+
+const LAST_REFRESHED = createStatement<EvidenceBounds, { refreshed_at: number }>(
+  "others_refreshed_at",
+  OTHERS_REFRESHED_AT,
+);
+const COUNT_REFRESHED = createStatement<EvidenceBounds, { count: number }>("others_refreshed", OTHERS_REFRESHED);
+const COUNT_REFUSED = createStatement<EvidenceBounds, { all_refused: number; others_refused: number }>(
+  "others_refused",
+  REFUSED,
+);
+
+/** As refusal-evidence.ts does in SQLite. */
+async function findEvidence({ first }: Queries, bounds: EvidenceBounds): Promise<RefusalEvidence> {
+  const at = (await first(LAST_REFRESHED, bounds))?.refreshed_at;
+  const counts = await first(COUNT_REFUSED, { ...bounds, since: at ?? 0 });
+  return {
+    othersRefreshedAt: at,
+    othersRefreshed: (await first(COUNT_REFRESHED, bounds))?.count ?? 0,
+    othersRefused: counts?.others_refused ?? 0,
+    allRefused: counts?.all_refused ?? 0,
+  };
 }
 
 const RELEASE = createStatement<{ id: string; owner: string; unanswered_since: number | null }>(
@@ -180,16 +232,24 @@ const EXTEND = createStatement<{ id: string; owner: string; lease_ms: number }>(
   `UPDATE connections SET lease_until = ${CLOCK} + :lease_ms::bigint WHERE id = :id AND lease_owner = :owner`,
 );
 
-const END = createStatement<{ id: string; version: number; reason: string; now: number }>(
+const END = createStatement<{ id: string; version: number; reason: string; now: number } & TroubleColumns>(
   "require_reauthorization",
   `UPDATE connections SET state = 'REAUTHORIZATION_REQUIRED', state_reason = :reason, lease_owner = NULL,
-     lease_until = NULL, version = version + 1, updated_at = :now
+     lease_until = NULL, next_try_at = NULL, trouble = coalesce(:trouble, trouble),
+     refusal = coalesce(:refusal, refusal), refused_at = coalesce(:refused_at, refused_at),
+     version = version + 1, updated_at = :now
    WHERE id = :id AND version = :version AND state = 'ACTIVE'`,
 );
 
-async function end(queries: Queries, connection: Connection, reason: string, now: number): Promise<boolean> {
+interface EndOptions {
+  readonly reason: string;
+  readonly now: number;
+  readonly trouble: Trouble | undefined;
+}
+
+async function end(queries: Queries, connection: Connection, { reason, now, trouble }: EndOptions): Promise<boolean> {
   const { id, version } = connection;
-  if ((await queries.run(END, { id, version, reason, now })) === 0) return false;
+  if ((await queries.run(END, { id, version, reason, now, ...columnsFromTrouble(trouble) })) === 0) return false;
   await enqueueEvent(queries, "connection.reauthorization_required", connection, now, reason);
   return true;
 }

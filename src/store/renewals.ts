@@ -10,8 +10,10 @@ import {
   type RenewalFailure,
   type RenewedTokens,
 } from "../tokens/connection.js";
+import type { Trouble } from "../tokens/trouble.js";
 import type { Attempt } from "./attempt.js";
-import { CONNECTION_COLUMNS, type ConnectionRow, connectionFromRow } from "./connection-row.js";
+import { CONNECTION_COLUMNS, type ConnectionRow, columnsFromTrouble, connectionFromRow } from "./connection-row.js";
+import { prepareEvidence } from "./refusal-evidence.js";
 import type { EnqueueEvent } from "./webhook-events.js";
 
 /** The part of the connection store that renewing a token needs. */
@@ -24,6 +26,8 @@ export type RenewalStore = Pick<
   | "extendLease"
   | "releaseLease"
   | "requireReauthorization"
+  | "noteTrouble"
+  | "findEvidence"
   | "findAbandoned"
   | "findExpired"
 >;
@@ -51,7 +55,9 @@ export function createRenewalStore(
   const keepPrevious = db.prepare<[Uint8Array, string]>(
     "UPDATE connections SET previous_refresh_token = ? WHERE id = ?",
   );
-  const fail = prepareFail(db);
+  const fail = prepareFail(db, enqueue);
+  const note = prepareNote(db);
+  const evidence = prepareEvidence(db);
   const release = db.prepare<[number | null, string, string]>(
     "UPDATE connections SET lease_owner = NULL, lease_until = NULL, unanswered_since = ? WHERE id = ? AND lease_owner = ?",
   );
@@ -62,8 +68,8 @@ export function createRenewalStore(
   const abandoned = prepareAbandoned(db);
   const expired = prepareExpired(db);
   return {
-    takeLease: (connection, owner, leaseMs) =>
-      attempt.write(() => take(connection, owner, leaseMs, now()), forget(connection)),
+    takeLease: (connection, owner, leaseMs, skipsWait = false) =>
+      attempt.write(() => take(connection, { owner, leaseMs, skipsWait }, now()), forget(connection)),
     commitRenewal: (lease, tokens, at) => attempt.write(() => commit(lease, tokens, at), forget(lease.connection)),
     keepPreviousRefreshToken: ({ connection }, refreshToken) =>
       attempt.write(() => void keepPrevious.run(refreshToken, connection.id), forget(connection)),
@@ -75,8 +81,10 @@ export function createRenewalStore(
         () => void release.run(connection.unansweredSince ?? null, connection.id, owner),
         forget(connection),
       ),
-    requireReauthorization: (connection, reason, at) =>
-      attempt.write(() => end(connection, reason, at), forget(connection)),
+    noteTrouble: (connection, trouble) => attempt.write(() => note(connection, trouble), forget(connection)),
+    findEvidence: (connection, words, since, at) => attempt.read(() => evidence(connection, words, since, at)),
+    requireReauthorization: (connection, reason, at, trouble) =>
+      attempt.write(() => end(connection, reason, at, trouble), forget(connection)),
     findAbandoned: (afterId, limit) => attempt.read(() => abandoned(afterId, limit, now())),
     findExpired: (endedBefore, limit) => attempt.read(() => expired(endedBefore, limit)),
   };
@@ -93,12 +101,16 @@ function prepareTake(db: Database.Database) {
     `UPDATE connections SET lease_owner = ?, lease_until = ?, unanswered_since = coalesce(unanswered_since, ?)
      WHERE id = ?`,
   );
-  return ({ id, version }: Connection, owner: string, leaseMs: number, now: number): Lease | undefined => {
+  return (
+    { id, version }: Connection,
+    { owner, leaseMs, skipsWait }: { readonly owner: string; readonly leaseMs: number; readonly skipsWait: boolean },
+    now: number,
+  ): Lease | undefined => {
     const row = select.get(id, version);
     if (row === undefined) return undefined;
     const connection = connectionFromRow(row);
-    if (isAhead(connection.leaseUntil, now, MAX_LEASE_MS) || isAhead(connection.nextTryAt, now, MAX_BACKOFF_MS))
-      return undefined;
+    const isWaiting = !skipsWait && isAhead(connection.nextTryAt, now, MAX_BACKOFF_MS);
+    if (isWaiting || isAhead(connection.leaseUntil, now, MAX_LEASE_MS)) return undefined;
     update.run(owner, now + leaseMs, now, id);
     return { connection, owner, previousRefreshToken: row.previous_refresh_token ?? undefined };
   };
@@ -113,7 +125,8 @@ function prepareCommit(db: Database.Database, enqueue: EnqueueEvent) {
       id_token = coalesce(:id_token, id_token), scope = coalesce(:scope, scope),
       obtained_at = :obtained_at, expires_at = :expires_at,
       version = version + 1, lease_owner = NULL, lease_until = NULL, unanswered_since = NULL,
-      fail_count = 0, next_try_at = NULL, last_error_class = NULL, last_failed_at = NULL, updated_at = :now
+      fail_count = 0, next_try_at = NULL, last_error_class = NULL, last_failed_at = NULL,
+      trouble = NULL, refusal = NULL, refused_at = NULL, refreshed_at = :now, updated_at = :now
     WHERE id = :id AND version = :version`);
   return ({ connection }: Lease, tokens: RenewedTokens, now: number): boolean => {
     const { changes } = statement.run({
@@ -127,17 +140,16 @@ function prepareCommit(db: Database.Database, enqueue: EnqueueEvent) {
       expires_at: tokens.expiresAt ?? null,
       now,
     });
-    if (changes > 0 && connection.state !== "ACTIVE") enqueue("connection.created", connection, now);
-    return changes > 0;
+    if (changes === 0) return false;
+    if (connection.state !== "ACTIVE") enqueue("connection.created", connection, now);
+    else if (connection.trouble?.toldAt !== undefined) enqueue("connection.refresh_recovered", connection, now);
+    return true;
   };
 }
 
-/** Failures of another kind, or more than a day apart, are not the same trouble: the count starts again. */
-function prepareFail(db: Database.Database) {
+function prepareFail(db: Database.Database, enqueue: EnqueueEvent) {
   const statement = db.prepare<[Record<string, unknown>]>(`
-    UPDATE connections SET
-      fail_count = CASE WHEN last_failed_at > :now - 86400000 AND last_error_class = :error_class
-        THEN fail_count + 1 ELSE 1 END,
+    UPDATE connections SET fail_count = fail_count + 1, trouble = :trouble, refusal = :refusal, refused_at = :refused_at,
       last_failed_at = :now, last_error_class = :error_class, next_try_at = :next_try_at,
       refresh_token = coalesce(:refresh_token, refresh_token),
       version = version + (:refresh_token IS NOT NULL),
@@ -146,7 +158,7 @@ function prepareFail(db: Database.Database) {
       updated_at = :now
     WHERE id = :id AND lease_owner = :owner`);
   return ({ connection, owner }: Lease, failure: RenewalFailure, now: number): void => {
-    statement.run({
+    const { changes } = statement.run({
       id: connection.id,
       owner,
       error_class: failure.errorClass,
@@ -154,18 +166,33 @@ function prepareFail(db: Database.Database) {
       refresh_token: failure.refreshToken ?? null,
       is_unspent: Number(failure.isUnspent),
       unanswered_since: connection.unansweredSince ?? null,
+      ...columnsFromTrouble(failure.trouble),
       now,
     });
+    const isTold = failure.trouble.toldAt === connection.trouble?.toldAt;
+    if (changes > 0 && !isTold) enqueue("connection.refresh_failing", connection, now, failure.errorClass);
+  };
+}
+
+function prepareNote(db: Database.Database) {
+  const statement = db.prepare<[Record<string, unknown>]>(`
+    UPDATE connections SET trouble = :trouble, refusal = :refusal, refused_at = :refused_at
+    WHERE id = :id AND version = :version`);
+  return ({ id, version }: Connection, trouble: Trouble | undefined): void => {
+    statement.run({ id, version, ...columnsFromTrouble(trouble) });
   };
 }
 
 function prepareEnd(db: Database.Database, enqueue: EnqueueEvent) {
-  const statement = db.prepare<[string, number, string, number]>(`
-    UPDATE connections SET state = 'REAUTHORIZATION_REQUIRED', state_reason = ?, lease_owner = NULL, lease_until = NULL,
-      version = version + 1, updated_at = ?
-    WHERE id = ? AND version = ? AND state = 'ACTIVE'`);
-  return (connection: Connection, reason: string, now: number): boolean => {
-    if (statement.run(reason, now, connection.id, connection.version).changes === 0) return false;
+  const statement = db.prepare<[Record<string, unknown>]>(`
+    UPDATE connections SET state = 'REAUTHORIZATION_REQUIRED', state_reason = :reason, lease_owner = NULL,
+      lease_until = NULL, next_try_at = NULL, trouble = coalesce(:trouble, trouble),
+      refusal = coalesce(:refusal, refusal), refused_at = coalesce(:refused_at, refused_at),
+      version = version + 1, updated_at = :now
+    WHERE id = :id AND version = :version AND state = 'ACTIVE'`);
+  return (connection: Connection, reason: string, now: number, trouble: Trouble | undefined): boolean => {
+    const { id, version } = connection;
+    if (statement.run({ id, version, reason, now, ...columnsFromTrouble(trouble) }).changes === 0) return false;
     enqueue("connection.reauthorization_required", connection, now, reason);
     return true;
   };

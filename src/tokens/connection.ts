@@ -1,4 +1,5 @@
 import type { AuditEntry } from "../audit.js";
+import type { RefusalEvidence, Trouble } from "./trouble.js";
 
 /** A connection's life cycle; only stored states, the rest is derived from the times. */
 export type ConnectionState = "ACTIVE" | "REAUTHORIZATION_REQUIRED";
@@ -45,6 +46,8 @@ export interface Connection extends ConnectionKey {
    * since the epoch by the store's clock; undefined when every answer is known.
    */
   readonly unansweredSince: number | undefined;
+  /** Undefined while nothing is wrong. */
+  readonly trouble: Trouble | undefined;
   /** Starts at 1, grows with every change of the row. */
   readonly version: number;
   readonly createdAt: number;
@@ -64,6 +67,7 @@ export type NewConnection = Omit<
   | "nextTryAt"
   | "leaseUntil"
   | "unansweredSince"
+  | "trouble"
 >;
 
 /** The right to renew one connection's token, until the lease ends. */
@@ -94,6 +98,8 @@ export interface RenewalFailure {
   readonly waitMs: number;
   /** A refresh token that came with a failed answer; sealed. It replaces the stored one. */
   readonly refreshToken: Uint8Array | undefined;
+  /** What is known now. Where it says since when the application is told, and the row does not, an event is written. */
+  readonly trouble: Trouble;
 }
 
 /** No lease is longer, in milliseconds. One that ends later was taken by a clock that stood ahead, and is over. */
@@ -153,8 +159,10 @@ export interface ConnectionStore {
    * Takes the lease of a connection that is ACTIVE and still of this version, unless somebody else has it or no renewal
    * may be tried yet, and notes in the same write that the refresh token may be spent from now on. A failed write here
    * means that no renewal is begun: what the provider would answer could not be stored either.
+   *
+   * @param skipsWait whether it may be tried although the time to wait is not over.
    */
-  takeLease(connection: Connection, owner: string, leaseMs: number): Promise<Lease | undefined>;
+  takeLease(connection: Connection, owner: string, leaseMs: number, skipsWait?: boolean): Promise<Lease | undefined>;
   /**
    * Stores new tokens if the connection is still of the leased version, whether or not the lease has ended meanwhile:
    * then this answer is the newest. A connection that was given up lives again, when that is the version leased.
@@ -163,14 +171,21 @@ export interface ConnectionStore {
   commitRenewal(lease: Lease, tokens: RenewedTokens, now: number): Promise<boolean>;
   /** Keeps a refresh token that lost against another renewal, for the case that the provider thinks otherwise. */
   keepPreviousRefreshToken(lease: Lease, refreshToken: Uint8Array): Promise<void>;
-  /** Gives the lease back after a failure. */
+  /** Gives the lease back after a failure; tells the application of a trouble that it has to be told of, once. */
   recordFailure(lease: Lease, failure: RenewalFailure, now: number): Promise<void>;
   /** Lets a lease that is still ours end `leaseMs` from now. */
   extendLease(lease: Lease, leaseMs: number): Promise<void>;
   /** Gives the lease back when no refresh token was sent, or the provider has answered that it did nothing. */
   releaseLease(lease: Lease): Promise<void>;
-  /** The user must connect again. Resolves to false when the row changed or is gone. */
-  requireReauthorization(connection: Connection, reason: string, now: number): Promise<boolean>;
+  /**
+   * Writes down what is known of tokens that were refused outside of a refresh, undefined when they work again, unless
+   * the row changed.
+   */
+  noteTrouble(connection: Connection, trouble: Trouble | undefined): Promise<void>;
+  /** What other connections show about words that this one was refused with since `since`. */
+  findEvidence(connection: Connection, words: string, since: number, now: number): Promise<RefusalEvidence>;
+  /** The user must connect again. Resolves to false when the row changed or is gone. @param trouble as it is now. */
+  requireReauthorization(connection: Connection, reason: string, now: number, trouble?: Trouble): Promise<boolean>;
   /**
    * At most `limit` connections whose lease ended without being given back: their owner is gone (threats 3.4). Ordered
    * by id, from behind `afterId` on; the empty text for the first ones.

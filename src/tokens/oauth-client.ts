@@ -14,8 +14,10 @@ export interface StoredOAuthClient {
   readonly scope: string;
   /** Parameters of the provider's templated origins that the client is for; its connections must have the same. */
   readonly originParameters: Readonly<Record<string, string>>;
-  /** Milliseconds since the epoch. */
+  /** When the operator changed it last, milliseconds since the epoch. */
   readonly updatedAt: number;
+  /** Since when the provider refuses the client as it is now, milliseconds since the epoch; undefined: it does not. */
+  readonly refusedSince?: number | undefined;
 }
 
 /** Where OAuth clients are kept. Rejects with RelayError STORE_UNAVAILABLE when the store cannot be used. */
@@ -33,6 +35,14 @@ export interface OAuthClientStore {
     decide: (current: StoredOAuthClient | undefined) => StoredOAuthClient,
     audit?: AuditEntry,
   ): Promise<StoredOAuthClient>;
+  /**
+   * Writes down that the provider refuses the client, or, with undefined, no longer, unless the client was changed
+   * since. What is written already stays.
+   */
+  noteRefused(
+    client: Pick<StoredOAuthClient, "applicationId" | "providerName" | "updatedAt">,
+    refusedSince: number | undefined,
+  ): Promise<void>;
   list(applicationId: string): Promise<StoredOAuthClient[]>;
   /** Resolves to false when there was none. Rejects with ChangedMeanwhileError. */
   delete(applicationId: string, providerName: string, options?: ChangeOptions<StoredOAuthClient>): Promise<boolean>;

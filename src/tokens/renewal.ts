@@ -204,6 +204,7 @@ async function recordFailure(
   const failure = {
     errorClass,
     isUnspent,
+    trouble: { ...connection.trouble, since: connection.trouble?.since ?? now() },
     waitMs: Math.max(retryAfterMs, Math.ceil(backoffMs * (0.5 + random() / 2))),
     refreshToken: refreshToken && sealer.seal(refreshToken.reveal(), connectionBinding(connection, "refresh_token")),
   };

@@ -1,12 +1,17 @@
 /** What an application is told of. */
-export type WebhookEventType = "connection.created" | "connection.deleted" | "connection.reauthorization_required";
+export type WebhookEventType =
+  | "connection.created"
+  | "connection.deleted"
+  | "connection.reauthorization_required"
+  | "connection.refresh_failing"
+  | "connection.refresh_recovered";
 
 /** The connection that an event is about; never a token. */
 export interface WebhookSubject {
   readonly publicKey: string;
   readonly userId: string;
   readonly providerName: string;
-  /** Why the user must connect again; undefined where that is not what the event says. */
+  /** Why the user must connect again, or what the last answer to a refresh was; undefined in other events. */
   readonly reason: string | undefined;
 }
 

@@ -44,7 +44,13 @@ async function call(userId: string) {
 describe("a clock that stood an hour ahead and was corrected", () => {
   it("does not keep a connection from being refreshed whose refresh failed meanwhile", async () => {
     const { userId, lease } = await leaseAhead();
-    const failure = { errorClass: "failed", isUnspent: true, waitMs: 1000, refreshToken: undefined };
+    const failure = {
+      errorClass: "failed",
+      isUnspent: true,
+      waitMs: 1000,
+      refreshToken: undefined,
+      trouble: { since: 1 },
+    };
     await ahead.connections.recordFailure(lease, failure, Date.now() + HOUR_MS);
     expect(await call(userId)).toMatchObject({ pincStatus: "success" });
   });

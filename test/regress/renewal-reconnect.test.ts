@@ -35,7 +35,13 @@ it("a renewal of the old account leaves nothing in the connection that the user 
   await connected("reconnects", "new");
   await connections.keepPreviousRefreshToken(lease, new Uint8Array([1]));
   await connections.extendLease(lease, 60_000);
-  const failure = { errorClass: "failed", isUnspent: true, waitMs: 9000, refreshToken: new Uint8Array([1]) };
+  const failure = {
+    errorClass: "failed",
+    isUnspent: true,
+    waitMs: 9000,
+    refreshToken: new Uint8Array([1]),
+    trouble: { since: 1000 },
+  };
   await connections.recordFailure(lease, failure, 1000);
   const made = present(await connections.find(keyOf("reconnects")));
   expect(made).toMatchObject({ version: 2, failCount: 0, leaseUntil: undefined });

@@ -142,6 +142,7 @@ describe.each(STORES)("$name", ({ createBed }) => {
         lastErrorClass: undefined,
         nextTryAt: undefined,
         leaseUntil: undefined,
+        trouble: undefined,
         version: 1,
         createdAt: NOW + 5,
         updatedAt: NOW + 5,

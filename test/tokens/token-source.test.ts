@@ -28,6 +28,7 @@ function connectionForTest(members: object = {}, patch: Partial<Connection> = {}
     nextTryAt: undefined,
     leaseUntil: undefined,
     unansweredSince: undefined,
+    trouble: undefined,
     version: 1,
     createdAt: NOW,
     updatedAt: NOW,

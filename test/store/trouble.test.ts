@@ -1,0 +1,194 @@
+import { randomUUID } from "node:crypto";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Application } from "../../src/applications/application.js";
+import type { Store } from "../../src/store/store.js";
+import type { Connection, Lease, RenewalFailure } from "../../src/tokens/connection.js";
+import { Secret } from "../../src/tokens/secret.js";
+import type { Trouble } from "../../src/tokens/trouble.js";
+import { sealWebhookSecret } from "../../src/webhooks/secret.js";
+import { sealerForTest } from "../tokens/sealer-for-test.js";
+import { STORES, type StoreBed } from "./store-beds.js";
+import { applicationForTest, connectionForTest, NOW } from "./store-for-test.js";
+
+const sealer = sealerForTest();
+const LEASE_MS = 60_000;
+const DAY_MS = 86_400_000;
+
+describe.each(STORES)("$name", ({ createBed }) => {
+  let at: StoreBed;
+  let store: Store;
+  let application: Application;
+  beforeEach(async () => {
+    at = await createBed();
+    store = await at.open();
+    application = applicationForTest(sealer);
+    await store.applications.create(application);
+    const secret = sealWebhookSecret(sealer, application.id, new Secret("whsec_AAAA"));
+    await store.webhooks.putEndpoint({
+      applicationId: application.id,
+      uri: "https://app.example/hook",
+      secret,
+      updatedAt: NOW,
+    });
+  });
+  afterEach(() => at.remove());
+
+  const connect = (userId: string, applicationId = application.id, providerName = "github") =>
+    store.connections.put(
+      connectionForTest(sealer, { applicationId, userId, providerName }, { refresh_token: "r" }),
+      NOW,
+    );
+  const lease = async (connection: Connection, skipsWait?: boolean) =>
+    (await store.connections.takeLease(connection, "me", LEASE_MS, skipsWait)) as Lease;
+  const fail = async (connection: Connection, trouble: Trouble, patch: Partial<RenewalFailure> = {}) =>
+    store.connections.recordFailure(
+      await lease(connection, true),
+      { errorClass: "server_error", isUnspent: true, waitMs: 1000, refreshToken: undefined, trouble, ...patch },
+      NOW,
+    );
+  const refusal = (words: string, lastAt: number): Trouble => ({
+    since: NOW,
+    refusal: { words, since: NOW, lastAt, countedAt: lastAt, count: 1 },
+  });
+  const refresh = async (connection: Connection, now: number) =>
+    store.connections.commitRenewal(
+      await lease(connection, true),
+      {
+        accessToken: Buffer.from("a"),
+        refreshToken: undefined,
+        idToken: undefined,
+        scope: undefined,
+        obtainedAt: now,
+        expiresAt: undefined,
+      },
+      now,
+    );
+  const events = async () =>
+    (await at.rows("SELECT payload FROM webhook_events ORDER BY created_at, id"))
+      .map(({ payload }) => JSON.parse(String(payload)) as { type: string; data: { reason?: string } })
+      .filter(({ type }) => type.includes("refresh_"))
+      .map(({ type, data }) => [type, data.reason]);
+
+  it("keeps what is known of a trouble until a refresh succeeds", async () => {
+    const made = await connect("u");
+    const trouble = { ...refusal("w", NOW), toldAt: NOW, clientUpdatedAt: 7 };
+    await fail(made, trouble);
+    const failed = (await store.connections.find(made)) as Connection;
+    expect(failed).toMatchObject({ trouble, failCount: 1, lastErrorClass: "server_error" });
+    const [shown] = await store.connections.scan({
+      applicationId: application.id,
+      user: { id: "u" },
+      after: undefined,
+      limit: 2,
+    });
+    expect(shown?.trouble).toEqual(trouble);
+    await refresh(failed, NOW + 5);
+    expect(await store.connections.find(made)).toMatchObject({ trouble: undefined, failCount: 0 });
+  });
+
+  it("forgets it when the user connects again", async () => {
+    await fail(await connect("u"), refusal("w", NOW));
+    expect(await connect("u")).toMatchObject({ trouble: undefined, failCount: 0 });
+    expect(await at.rows("SELECT id FROM connections WHERE refusal IS NOT NULL OR refused_at IS NOT NULL")).toEqual([]);
+  });
+
+  it("tells the application once that refreshing fails, and once that it succeeds again", async () => {
+    const made = await connect("u");
+    await fail(made, { since: NOW });
+    expect(await events()).toEqual([]);
+    await fail(made, { since: NOW, toldAt: NOW });
+    await fail(made, { since: NOW, toldAt: NOW });
+    expect(await events()).toEqual([["connection.refresh_failing", "server_error"]]);
+    await refresh((await store.connections.find(made)) as Connection, NOW + 1);
+    await refresh((await store.connections.find(made)) as Connection, NOW + 2);
+    expect(await events()).toEqual([
+      ["connection.refresh_failing", "server_error"],
+      ["connection.refresh_recovered", undefined],
+    ]);
+  });
+
+  it("gives a lease before the time to wait is over only to who skips it, and never one that somebody has", async () => {
+    const made = await connect("u");
+    await fail(made, { since: NOW }, { waitMs: 200_000 });
+    expect(await lease(made)).toBeUndefined();
+    expect(await lease(made, true)).toMatchObject({ owner: "me" });
+    expect(await store.connections.takeLease(made, "other", LEASE_MS, true)).toBeUndefined();
+  });
+
+  it("writes down tokens that were refused outside of a refresh, and not over a row that changed", async () => {
+    const made = await connect("u");
+    await store.connections.noteTrouble(made, refusal("w", NOW));
+    expect((await store.connections.find(made))?.trouble).toEqual(refusal("w", NOW));
+    await store.connections.noteTrouble(made, undefined);
+    expect((await store.connections.find(made))?.trouble).toBeUndefined();
+    await refresh(made, NOW);
+    await store.connections.noteTrouble(made, refusal("w", NOW));
+    expect((await store.connections.find(made))?.trouble).toBeUndefined();
+  });
+
+  it("keeps with an ended connection what ended it", async () => {
+    const made = await connect("u");
+    await store.connections.requireReauthorization(made, "invalid_grant", NOW, refusal("w", NOW));
+    expect(await store.connections.find(made)).toMatchObject({
+      state: "REAUTHORIZATION_REQUIRED",
+      trouble: refusal("w", NOW),
+    });
+  });
+
+  it("finds what other connections show about a refusal", async () => {
+    const other = applicationForTest(sealer, { publicKey: `pk-${randomUUID()}` });
+    await store.applications.create(other);
+    const made = await connect("u");
+    const evidence = (words = "w", since = NOW) => store.connections.findEvidence(made, words, since, NOW + 10);
+    const none = { othersRefreshedAt: undefined, othersRefreshed: 0, othersRefused: 0, allRefused: 0 };
+    await fail(made, refusal("w", NOW));
+    await refresh(await connect("elsewhere", application.id, "slack"), NOW + 5);
+    await refresh(await connect("of another", other.id), NOW + 5);
+    expect(await evidence()).toEqual(none);
+    await fail(await connect("alike"), refusal("w", NOW + 3));
+    await fail(await connect("alike", other.id), refusal("w", NOW + 3));
+    await fail(await connect("otherwise"), refusal("v", NOW + 3));
+    await fail(await connect("long ago"), refusal("w", NOW + 10 - DAY_MS));
+    expect(await evidence()).toEqual({ ...none, othersRefused: 1, allRefused: 2 });
+    await refresh(await connect("well"), NOW + 2);
+    expect(await evidence()).toEqual({
+      othersRefreshedAt: NOW + 2,
+      othersRefreshed: 1,
+      othersRefused: 1,
+      allRefused: 2,
+    });
+    await refresh(await connect("better"), NOW + 4);
+    expect(await evidence("w", NOW + 2)).toEqual({
+      othersRefreshedAt: NOW + 4,
+      othersRefreshed: 1,
+      othersRefused: 0,
+      allRefused: 2,
+    });
+    expect(await evidence("x")).toMatchObject({ allRefused: 0 });
+  });
+
+  it("keeps since when a client is refused, until it is changed or taken", async () => {
+    const client = {
+      id: "c",
+      applicationId: application.id,
+      providerName: "github",
+      clientId: "id",
+      clientSecret: undefined,
+      scope: "",
+      originParameters: {},
+      updatedAt: 1,
+    };
+    const since = async () => (await store.oauthClients.find(application.id, "github"))?.refusedSince;
+    await store.oauthClients.put(client);
+    await store.oauthClients.noteRefused({ ...client, updatedAt: 0 }, 4);
+    expect(await since()).toBeUndefined();
+    await store.oauthClients.noteRefused(client, 5);
+    await store.oauthClients.noteRefused(client, 6);
+    expect(await since()).toBe(5);
+    await store.oauthClients.noteRefused(client, undefined);
+    expect(await since()).toBeUndefined();
+    await store.oauthClients.noteRefused(client, 7);
+    await store.oauthClients.put({ ...client, updatedAt: 2 });
+    expect(await since()).toBeUndefined();
+  });
+});
