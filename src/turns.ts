@@ -1,15 +1,24 @@
 import type { CallerSignal } from "./caller-signal.js";
+import { RelayError } from "./errors.js";
 
 /** Work on something large: it yields wherever something else may be done in between, about once in a millisecond. */
 export type Steps<Result> = Generator<void, Result, void>;
 
+/** How long work may go on. */
+export interface WorkLimits {
+  /** Aborts when the caller is gone: nobody waits for what is left of the work. */
+  readonly signal: CallerSignal | undefined;
+  /** When the call must have ended, in milliseconds of `performance.now()`. */
+  readonly deadline: number;
+}
+
 /** Shares the event loop between large work and everything else. */
 export interface Turns {
   /**
-   * Does the work, a few steps in each turn of the event loop. Rejects with what the work throws, or with the signal's
-   * reason when the caller is gone: nobody waits for what is left of it.
+   * Does the work, a few steps in each turn of the event loop. Rejects with what the work throws, with the signal's reason
+   * when the caller is gone, and with RelayError PROVIDER_TIMEOUT when the deadline passes before the work is done.
    */
-  take<Result>(steps: Steps<Result>, signal?: CallerSignal): Promise<Result>;
+  take<Result>(steps: Steps<Result>, limits: WorkLimits): Promise<Result>;
 }
 
 /** Of one turn of the event loop, for all large work together, in milliseconds: a tenth of what a caller would notice. */
@@ -39,22 +48,12 @@ export function createTurns(): Turns {
   }
 
   return {
-    take(steps, signal) {
+    take(steps, limits) {
       return new Promise((resolve, reject) => {
-        line.push({ goOn: (until) => goOn(steps, signal, until, resolve, reject) });
+        line.push({ goOn: (until) => goOn(steps, limits, until, resolve, reject) });
         arm();
       });
     },
-  };
-}
-
-/**
- * Takes what `take()` rejects with when the caller is gone: nobody waits for the result. It goes by the signal, since a
- * response of HTTP/2 does not know that its stream was reset.
- */
-export function unlessGone(signal: CallerSignal | undefined): (error: unknown) => undefined {
-  return (error) => {
-    if (signal?.aborted !== true) throw error;
   };
 }
 
@@ -65,6 +64,9 @@ export function atOnce<Result>(steps: Steps<Result>): Result {
   return step.value;
 }
 
+const LATE =
+  "The deadline passed while the relay was at work on this large call; if it was to change something, check whether that was done before sending it again.";
+
 /** Work in line. */
 interface Job {
   /** True when something is left to do. */
@@ -73,13 +75,17 @@ interface Job {
 
 function goOn<Result>(
   steps: Steps<Result>,
-  signal: CallerSignal | undefined,
+  { signal, deadline }: WorkLimits,
   until: number,
   resolve: (result: Result) => void,
   reject: (reason: unknown) => void,
 ): boolean {
   if (signal?.aborted === true) {
     reject(signal.reason);
+    return false;
+  }
+  if (performance.now() >= deadline) {
+    reject(new RelayError("PROVIDER_TIMEOUT", LATE));
     return false;
   }
   try {

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { atOnce, createTurns, type Steps } from "../src/turns.js";
+import { ENDLESS } from "./support/roomy.js";
 
 let now = 0;
 
@@ -40,7 +41,7 @@ describe("createTurns()", () => {
     const turns = createTurns();
     const seen: string[] = [];
     const stop = watchTurns(seen);
-    const done = ["a", "b", "c"].map((name) => turns.take(work(name, 9, 0.5, seen)));
+    const done = ["a", "b", "c"].map((name) => turns.take(work(name, 9, 0.5, seen), ENDLESS));
     expect(await Promise.all(done)).toEqual(["a is done", "b is done", "c is done"]);
     stop();
     for (const turn of seen.join("").split("|")) expect(turn.length).toBeLessThanOrEqual(4);
@@ -50,8 +51,8 @@ describe("createTurns()", () => {
   it("takes each in its turn, and a long one holds up no short one", async () => {
     const turns = createTurns();
     const seen: string[] = [];
-    const long = turns.take(work("l", 40, 1, seen));
-    const short = turns.take(work("s", 4, 1, seen));
+    const long = turns.take(work("l", 40, 1, seen), ENDLESS);
+    const short = turns.take(work("s", 4, 1, seen), ENDLESS);
     await short;
     expect(seen.join("")).toMatch(/^llssllss/);
     await long;
@@ -60,7 +61,10 @@ describe("createTurns()", () => {
   it("does much that takes no time in one turn", async () => {
     const turns = createTurns();
     const seen: string[] = [];
-    const done = Promise.all([turns.take(work("a", 1000, 0, [])), turns.take(work("b", 1000, 0, []))]);
+    const done = Promise.all([
+      turns.take(work("a", 1000, 0, []), ENDLESS),
+      turns.take(work("b", 1000, 0, []), ENDLESS),
+    ]);
     setImmediate(() => seen.push("next turn"));
     await done;
     expect(seen).toEqual([]);
@@ -72,8 +76,8 @@ describe("createTurns()", () => {
       yield;
       throw new Error("not JSON");
     })();
-    const other = turns.take(work("a", 10, 1, []));
-    await expect(turns.take(failing)).rejects.toThrow("not JSON");
+    const other = turns.take(work("a", 10, 1, []), ENDLESS);
+    await expect(turns.take(failing, ENDLESS)).rejects.toThrow("not JSON");
     expect(await other).toBe("a is done");
   });
 
@@ -81,7 +85,7 @@ describe("createTurns()", () => {
     const turns = createTurns();
     const controller = new AbortController();
     const seen: string[] = [];
-    const taken = turns.take(work("a", 100, 1, seen), controller.signal);
+    const taken = turns.take(work("a", 100, 1, seen), { ...ENDLESS, signal: controller.signal });
     const outcome = expect(taken).rejects.toThrow("gone");
     for (let turn = 0; turn < after; turn++) await new Promise((resolve) => setImmediate(resolve));
     controller.abort(new Error("gone"));
@@ -89,6 +93,25 @@ describe("createTurns()", () => {
     await outcome;
     expect(seen.length).toBe(before);
     expect(before).toBeLessThanOrEqual(2 * (after + 1));
+  });
+});
+
+describe("a deadline", () => {
+  it("ends work that is not done by then, and no other", async () => {
+    const turns = createTurns();
+    const seen: string[] = [];
+    const late = turns.take(work("late", 100, 1, seen), { ...ENDLESS, deadline: 10 });
+    const other = turns.take(work("o", 100, 1, []), ENDLESS);
+    await expect(late).rejects.toMatchObject({ reason: "PROVIDER_TIMEOUT" });
+    expect(seen.length).toBeLessThanOrEqual(10);
+    expect(await other).toBe("o is done");
+  });
+
+  it("that has passed before the first turn lets nothing begin", async () => {
+    const seen: string[] = [];
+    const late = createTurns().take(work("late", 100, 1, seen), { ...ENDLESS, deadline: now });
+    await expect(late).rejects.toMatchObject({ reason: "PROVIDER_TIMEOUT" });
+    expect(seen).toEqual([]);
   });
 });
 

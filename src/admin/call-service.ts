@@ -46,7 +46,7 @@ export function createCallService(options: AdminOptions): ServiceImpl<typeof Cal
       } catch (error) {
         return { row: rowFromOutcome(calls.relay.refuse(origin, error)) };
       }
-      return { row: rowFromOutcome(await calls.relay.perform(read)) };
+      return { row: rowFromOutcome((await calls.relay.perform(read)).outcome) };
     },
   };
 }
@@ -59,8 +59,8 @@ async function writeDown(options: AdminOptions, call: CallRequest, context: Hand
 }
 
 function originOf({ providerName }: CallRequest, context: HandlerContext): CallOrigin {
-  const { identity } = context.values.get(requestContextKey);
-  return { ...identity, surface: "admin", startedAt: performance.now(), providerName };
+  const { identity, startedAt } = context.values.get(requestContextKey);
+  return { ...identity, surface: "admin", startedAt, providerName };
 }
 
 /** The headers of the request are the operator's, not the caller's. Fails with CALL_FORMAT_ERROR or OVERLOADED. */

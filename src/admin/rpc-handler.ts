@@ -79,6 +79,7 @@ export function createAdminRpcHandler(options: AdminOptions, admit: Admit): Path
           // The fields are the operator's, and no proof of an application.
           caller: withoutCallerFields(options.clientAddress(request)),
           identity: identityOf(request),
+          startedAt: performance.now(),
           memory,
         }),
     // Browsers come from the port's own pages, or not at all.

@@ -1,18 +1,20 @@
 import { type CallRequest, RelayService } from "../../gen/relay/v1/relay_pb.js";
+import type { Bytes } from "../chunks.js";
 import { RelayError } from "../errors.js";
 import type { HttpRequest, HttpResponse } from "../listener/exchange.js";
 import { type ResponseSignal, watchCaller } from "../listener/response-signal.js";
 import type { PathHandler } from "../listener/router.js";
 import type { Budget, Reservation } from "../relay/budget.js";
+import type { LargePart } from "../relay/relay.js";
 import type { RpcHandler } from "../rpc/adapter.js";
 import type { CallContext } from "../rpc/call-context.js";
 import { allowPage, type ListsOrigin } from "../rpc/cors.js";
 import { requestFromLargeJson } from "../rpc/large-json.js";
-import { originOf, performCall, type RelayServiceOptions } from "../rpc/relay-service.js";
+import { deadlineOf, originOf, performCall, type RelayServiceOptions } from "../rpc/relay-service.js";
 import { requestContextOf } from "../rpc/request-context.js";
-import { decideRowData } from "../rpc/row-data.js";
+import { decideRowData, type RowData } from "../rpc/row-data.js";
 import { LARGE_BYTES } from "../slices.js";
-import { type Turns, unlessGone } from "../turns.js";
+import type { Turns, WorkLimits } from "../turns.js";
 import { answerRow } from "./answer.js";
 import { decodeRequest } from "./decode.js";
 import { decideHead, isPrefixed, type LaneForm, type LaneHead } from "./head.js";
@@ -74,11 +76,12 @@ async function answerCall(
   if (signal.aborted) return;
   const reading = await readMessage(request, isPrefixed(form), options.maxRequestBytes, memory, signal);
   if (reading === undefined) return;
-  const timeoutMs = head.timeoutMs && head.timeoutMs - (performance.now() - startedAt);
-  const isLate = timeoutMs !== undefined && timeoutMs <= 0;
+  const timesOutAt = startedAt + (head.timeoutMs ?? Number.POSITIVE_INFINITY);
+  const isLate = performance.now() >= timesOutAt;
   const isReadable = reading.isPlain && !isLate;
   const isLarge = isReadable && form === "json" && reading.bytes.length > LARGE_BYTES;
-  const large = isLarge ? await largeRequest(options, reading, signal) : undefined;
+  const limits = { signal, deadline: deadlineOf(options, { startedAt, timesOutAt }) };
+  const large = isLarge ? await largeRequest(options, reading, limits) : undefined;
   if (isLarge && signal.aborted) return;
   const message = large ?? (isReadable ? decodeRequest(form, reading.bytes) : undefined);
   if (message === undefined) {
@@ -86,31 +89,43 @@ async function answerCall(
     if (isLate) endTimeout(request, form);
     return options.otherwise(request, response, PATH, reading.bytes);
   }
-  const outcome = await outcomeOf(options, message, contextFrom(options, request, form, timeoutMs, memory, signal));
-  const data = outcome.answer && decideRowData(outcome.answer.data);
-  const long = largeValueOf(form, data);
-  const value = long && (await options.turns.take(long, signal).catch(unlessGone(signal)));
-  if (!signal.aborted) answerRow(response, form, { outcome, data, value });
+  const times = { startedAt, timesOutAt };
+  let data: RowData | undefined;
+  const context = contextFrom(options, request, form, times, memory, signal);
+  const { outcome, large: value } = await performed(options, message, context, ({ answer }) => {
+    data = answer && decideRowData(answer.data);
+    return largeValueOf(form, data);
+  });
+  if (!signal.aborted) answerRow(response, form, { outcome, data: outcome.answer && data, value });
 }
 
 /** A refusal is given, not thrown: it is answered like that of a call. */
-function largeRequest({ turns }: LaneOptions, { bytes }: Reading, signal: ResponseSignal) {
-  return turns.take(requestFromLargeJson(bytes), signal).catch((error: unknown) => {
-    return error instanceof RelayError ? error : unlessGone(signal)(error);
-  });
+async function largeRequest({ turns }: LaneOptions, { bytes }: Reading, limits: WorkLimits) {
+  try {
+    return await turns.take(requestFromLargeJson(bytes), limits);
+  } catch (error) {
+    if (error instanceof RelayError) return error;
+    if (limits.signal?.aborted === true) return undefined;
+    throw error;
+  }
 }
 
 /** Of a call that was refused before it was read nothing is known. */
-function outcomeOf(options: LaneOptions, message: CallRequest | RelayError, context: CallContext) {
-  if (!(message instanceof RelayError)) return performCall(options, message, context);
-  return options.relay.refuse(originOf({ providerName: "" }, context), message);
+function performed(
+  options: LaneOptions,
+  message: CallRequest | RelayError,
+  context: CallContext,
+  largePart: LargePart<Bytes>,
+) {
+  if (!(message instanceof RelayError)) return performCall(options, message, context, largePart);
+  return { outcome: options.relay.refuse(originOf({ providerName: "" }, context), message), large: undefined };
 }
 
 function contextFrom(
   { clientAddress }: LaneOptions,
   request: HttpRequest,
   form: LaneForm,
-  timeoutMs: number | undefined,
+  { startedAt, timesOutAt }: Pick<CallContext, "startedAt" | "timesOutAt">,
   memory: Reservation,
   signal: ResponseSignal,
 ): CallContext {
@@ -121,6 +136,7 @@ function contextFrom(
     caller,
     memory,
     signal,
-    timeoutMs,
+    startedAt,
+    timesOutAt,
   };
 }

@@ -51,7 +51,7 @@ export async function requireAllowedCall(
   if (application.callsPerMinute > 0) await requireRate(options, application.id, application.callsPerMinute);
   const provider = requireProvider(options, call, trace);
   const steps = checkCall(call.description, { newBoundary: options.newBoundary, memory: call.memory });
-  const checked = isLarge(call) ? await options.turns.take(steps, call.signal) : atOnce(steps);
+  const checked = isLarge(call) ? await options.turns.take(steps, call) : atOnce(steps);
   trace.checked = checked;
   const egress = requireEgress(call.description.url, provider, trace);
   const key = { applicationId: application.id, userId: call.userId, providerName: provider.name };

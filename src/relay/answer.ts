@@ -1,9 +1,8 @@
-import type { CallerSignal } from "../caller-signal.js";
 import { type Bytes, bytesOf } from "../chunks.js";
 import { isJson } from "../json/json-checker.js";
 import { LARGE_BYTES, SLICE_BYTES } from "../slices.js";
 import type { Redactor } from "../telemetry/redact.js";
-import { atOnce, type Turns } from "../turns.js";
+import { atOnce, type Turns, type WorkLimits } from "../turns.js";
 import { headerValue } from "../upstream/fields.js";
 import type { UpstreamAnswer } from "../upstream/request.js";
 import type { Room } from "./budget.js";
@@ -15,10 +14,8 @@ import { decodeText, isJsonType, isTextType, isUtf8Charset, type MediaType, pars
 export type AnswerForm = "auto" | "base64" | "body";
 
 /** What a large body needs besides. */
-export interface LargeAnswerOptions {
+export interface LargeAnswerOptions extends WorkLimits {
   readonly turns: Turns;
-  /** Aborts when nobody waits for the answer any more. */
-  readonly signal: CallerSignal | undefined;
   readonly memory: Room;
 }
 
@@ -40,21 +37,21 @@ const DROPPED = new Set([
 /**
  * Maps a provider's answer to what may leave the relay: fields filtered, body mapped, the token taken out of both.
  * Fails for nothing that a provider can send, unless there is no room for it. A large body is worked on in turns of the
- * event loop, which rejects with the signal's reason when the caller goes; there is no promise for the others.
+ * event loop, which rejects as `Turns` says; there is no promise for the others.
  */
 export function answerFromUpstream(
   upstream: UpstreamAnswer,
   form: AnswerForm,
   redactor: Redactor,
-  { turns, signal, memory }: LargeAnswerOptions,
+  large: LargeAnswerOptions,
 ): Answer | Promise<Answer> {
   const { body } = upstream;
   const mediaType = mediaTypeFromRaw(upstream.rawHeaders, redactor);
   const head = headFrom(upstream, mediaType, redactor);
   if (body.length <= SLICE_BYTES) return withData(head, dataFromBody(body, mediaType, form, redactor));
-  const steps = largeData(body, mediaType, form, { redactor, memory });
+  const steps = largeData(body, mediaType, form, { redactor, memory: large.memory });
   if (body.length <= LARGE_BYTES) return withData(head, atOnce(steps));
-  return turns.take(steps, signal).then((data) => withData(head, data));
+  return large.turns.take(steps, large).then((data) => withData(head, data));
 }
 
 /** The head of a provider's answer as far as it may leave the relay. Pure. */

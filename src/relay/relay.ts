@@ -1,4 +1,5 @@
 import { causeOf } from "../telemetry/log.js";
+import type { Steps } from "../turns.js";
 import type { Upstream, UpstreamAnswer } from "../upstream/request.js";
 import { type AllowanceOptions, requireAllowedCall } from "./allowed-call.js";
 import { answerFromUpstream } from "./answer.js";
@@ -18,10 +19,23 @@ export interface RelayOptions extends AllowanceOptions, TokenOptions {
   readonly log: RelayLog;
 }
 
+/** What of an outcome has to be written anew before it can leave, where that is large. */
+export type LargePart<Large> = (outcome: Outcome) => Steps<Large> | undefined;
+
+/** How a call ended. */
+export interface Performed<Large> {
+  readonly outcome: Outcome;
+  /** What the steps of the large part gave; undefined where there were none. */
+  readonly large: Large | undefined;
+}
+
 /** The use case: one call at a provider, for one user of one application. */
 export interface Relay {
-  /** Never rejects: whatever happens becomes an outcome, and one log line. */
-  perform(call: Call): Promise<Outcome>;
+  /**
+   * Never rejects: whatever happens becomes an outcome, and one log line. The large part is worked on within the deadline
+   * of the call, too.
+   */
+  perform<Large = never>(call: Call, largePart?: LargePart<Large>): Promise<Performed<Large>>;
   /**
    * The same call, whose answer is handed on as it comes. Never throws: a failure is the last part. To be read to its end
    * or left by `return()`, so that the log line is written and the provider's socket let go.
@@ -38,17 +52,19 @@ export function createRelay(options: RelayOptions): Relay {
     discard: () => {},
   };
   return {
-    async perform(call) {
+    async perform<Large>(call: Call, largePart?: LargePart<Large>) {
       const trace = options.log.begin(call, "Call");
-      let outcome: Outcome;
+      let performed: Performed<Large>;
       try {
-        outcome = await relay(options, sender, call, trace);
+        const outcome = await relay(options, sender, call, trace);
+        const steps = largePart?.(outcome);
+        performed = { outcome, large: steps && (await options.turns.take(steps, call)) };
       } catch (error) {
         trace.cause = causeOf(error);
-        outcome = outcomeFromFailure(call, error, options.log.fault);
+        performed = { outcome: outcomeFromFailure(call, error, options.log.fault), large: undefined };
       }
-      options.log.call(trace, outcome);
-      return outcome;
+      options.log.call(trace, performed.outcome);
+      return performed;
     },
     stream: (call) => streamCall(options, call),
     refuse(origin, error) {
@@ -69,7 +85,7 @@ async function relay(
   const allowed = await requireAllowedCall(options, call, trace);
   const { answer, secrets } = await sendWithToken(options, allowed, sender);
   const form = call.responseMode === "body" ? "body" : allowed.checked.answerAs;
-  const large = { turns: options.turns, signal: call.signal, memory: call.memory };
+  const large = { turns: options.turns, signal: call.signal, deadline: call.deadline, memory: call.memory };
   const mapped = answerFromUpstream(answer, form, options.redactorFor(secrets), large);
   return outcomeFromAnswer(call.callId, mapped instanceof Promise ? await mapped : mapped);
 }

@@ -3,8 +3,7 @@ import { endWith } from "../listener/end-with.js";
 import type { PathHandler } from "../listener/router.js";
 import type { Call, CallDescription } from "../relay/call.js";
 import type { Outcome } from "../relay/outcome.js";
-import type { Relay } from "../relay/relay.js";
-import { unlessGone } from "../turns.js";
+import type { Performed, Relay } from "../relay/relay.js";
 import { type CallRouteOptions, createCallRoute } from "./call-route.js";
 import { type Body, bodyFromOutcome, largeBodyOf } from "./envelope.js";
 import { corsFieldsFor } from "./preflight.js";
@@ -24,17 +23,17 @@ export function createRestHandler(options: RestOptions): PathHandler {
 
 async function answerCall(options: RestOptions, exchange: Exchange): Promise<void> {
   let call: Call | undefined;
-  let outcome: Outcome;
+  let dataAt: string | undefined;
+  let performed: Performed<Body>;
   try {
     call = await readCall(options, exchange);
-    outcome = await options.relay.perform(call);
+    dataAt = dataAtFrom(call.description);
+    performed = await options.relay.perform(call, (outcome) => largeBodyOf(outcome, dataAt));
   } catch (error) {
-    outcome = options.relay.refuse(exchange.origin, error);
+    performed = { outcome: options.relay.refuse(exchange.origin, error), large: undefined };
   }
   const { request, response, queryText } = exchange;
-  const dataAt = call && dataAtFrom(call.description);
-  const steps = largeBodyOf(outcome, dataAt);
-  const large = steps && (await options.turns.take(steps, call?.signal).catch(unlessGone(call?.signal)));
+  const { outcome, large } = performed;
   // Only browsers send it, and only their answers wait for the list.
   const isBrowser = request.headers.origin !== undefined;
   const cors = isBrowser ? await corsFieldsFor(options.allowedOrigins, options.route, request, queryText) : undefined;

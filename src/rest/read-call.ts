@@ -8,7 +8,7 @@ import { type Budget, overloaded, type Reservation } from "../relay/budget.js";
 import type { Call, CallDescription, CallOrigin, ResponseMode, Surface } from "../relay/call.js";
 import { callerGone } from "../relay/outcome.js";
 import { joinedInSteps, LARGE_BYTES } from "../slices.js";
-import { atOnce, type Steps, type Turns } from "../turns.js";
+import { atOnce, type Steps, type Turns, type WorkLimits } from "../turns.js";
 import { descriptionFromBody, descriptionFromDotted } from "./description.js";
 import { type CallQuery, namedKeysOf, parseCallQuery } from "./query.js";
 import { readBody } from "./read-body.js";
@@ -48,7 +48,8 @@ export async function readCall(options: CallReaderOptions, exchange: Exchange): 
   const body = await readBody(exchange.request, options.maxRequestBytes, memory, signal);
   if (!memory.begin()) throw overloaded();
   const isLarge = body.length > LARGE_BYTES;
-  const description = isLarge ? await readInTurns(options, body, signal) : descriptionFrom(body.concat(), query);
+  const limits = { signal, deadline: deadlineOf(options, exchange.origin) };
+  const description = isLarge ? await readInTurns(options, body, limits) : descriptionFrom(body.concat(), query);
   return callFrom(options, exchange, query, description, memory, signal);
 }
 
@@ -56,13 +57,17 @@ export async function readCall(options: CallReaderOptions, exchange: Exchange): 
 async function readInTurns(
   { turns }: CallReaderOptions,
   body: Bytes,
-  signal: ResponseSignal,
+  limits: WorkLimits & { readonly signal: ResponseSignal },
 ): Promise<CallDescription> {
   try {
-    return await turns.take(readInSteps(body), signal);
+    return await turns.take(readInSteps(body), limits);
   } catch (error) {
-    throw signal.aborted ? callerGone() : error;
+    throw limits.signal.aborted ? callerGone() : error;
   }
+}
+
+function deadlineOf({ deadlineMs }: CallReaderOptions, { startedAt }: CallOrigin): number {
+  return startedAt + deadlineMs;
 }
 
 /** What is known of a call before it is read. */
@@ -128,7 +133,7 @@ function callFrom(
     responseMode: responseModeFrom(query.fields.get("response_mode")),
     memory,
     signal,
-    deadline: origin.startedAt + options.deadlineMs,
+    deadline: deadlineOf(options, origin),
   };
 }
 

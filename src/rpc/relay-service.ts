@@ -1,10 +1,9 @@
-import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
+import type { ServiceImpl } from "@connectrpc/connect";
 import { type CallRequest, type RelayService, ResponseMode } from "../../gen/relay/v1/relay_pb.js";
 import { callerFrom } from "../applications/caller-keys.js";
 import { overloaded, requireRoom } from "../relay/budget.js";
 import type { Call, CallDescription, CallOrigin } from "../relay/call.js";
-import type { Outcome } from "../relay/outcome.js";
-import type { Relay } from "../relay/relay.js";
+import type { LargePart, Performed, Relay } from "../relay/relay.js";
 import { type CallContext, callContextFrom } from "./call-context.js";
 import { descriptionFromMessage } from "./description.js";
 import { responseFromOutcome } from "./row.js";
@@ -19,36 +18,35 @@ export interface RelayServiceOptions {
 export function createRelayService(options: RelayServiceOptions): Pick<ServiceImpl<typeof RelayService>, "call"> {
   return {
     async call(request, context) {
-      return responseFromOutcome(await performCall(options, request, callContextFrom(context)));
+      return responseFromOutcome((await performCall(options, request, callContextFrom(context))).outcome);
     },
   };
 }
 
-/** Performs the call of a message; the promise never rejects. Throws when the message came after its own deadline. */
-export function performCall(
+/** Performs the call of a message; never rejects. */
+export function performCall<Large = never>(
   options: RelayServiceOptions,
   request: CallRequest,
   context: CallContext,
-): Promise<Outcome> | Outcome {
+  largePart?: LargePart<Large>,
+): Promise<Performed<Large>> | Performed<Large> {
   const origin = originOf(request, context);
   let call: Call;
   try {
     call = callFrom(options, origin, request, context);
   } catch (error) {
-    return options.relay.refuse(origin, error);
+    return { outcome: options.relay.refuse(origin, error), large: undefined };
   }
-  return options.relay.perform(call);
+  return options.relay.perform(call, largePart);
 }
 
-/** What is known of a call before it is looked at. Throws when it came after its own deadline. */
+/** What is known of a call before it is looked at. */
 export function originOf(
   { providerName }: Pick<CallRequest, "providerName">,
-  { identity, surface, timeoutMs }: CallContext,
+  { identity, surface, startedAt }: CallContext,
 ): CallOrigin {
-  if (timeoutMs !== undefined && timeoutMs <= 0)
-    throw new ConnectError("the deadline has passed", Code.DeadlineExceeded);
   const { callId, requestId, traceContext } = identity;
-  return { callId, requestId, traceContext, surface, startedAt: performance.now(), providerName };
+  return { callId, requestId, traceContext, surface, startedAt, providerName };
 }
 
 /** The call of a message, in flight from here on. Fails with CALL_FORMAT_ERROR or OVERLOADED. */
@@ -79,8 +77,16 @@ export function callFrom(
     responseMode: request.responseMode === ResponseMode.BODY ? "body" : "data",
     memory,
     signal: context.signal,
-    deadline: origin.startedAt + Math.min(options.deadlineMs, context.timeoutMs ?? Number.POSITIVE_INFINITY),
+    deadline: deadlineOf(options, context),
   };
+}
+
+/** When a call must have ended: by the relay's deadline, or by the caller's own. */
+export function deadlineOf(
+  { deadlineMs }: RelayServiceOptions,
+  { startedAt, timesOutAt }: Pick<CallContext, "startedAt" | "timesOutAt">,
+): number {
+  return Math.min(startedAt + deadlineMs, timesOutAt);
 }
 
 function sizeOf({ payload, queryString, body }: CallDescription): number {

@@ -9,6 +9,8 @@ export interface RequestContext {
   /** What of the request, beside its message, says who calls. */
   readonly caller: CallerFields;
   readonly identity: Identity;
+  /** When the request came in, in milliseconds of `performance.now()`. */
+  readonly startedAt: number;
   /** The call's share of the memory budget; undefined only where the adapter put nothing. */
   readonly memory: Reservation | undefined;
 }
@@ -19,12 +21,14 @@ export function requestContextOf(
   clientAddress: (request: HttpRequest) => string,
   memory: Reservation,
 ): RequestContext {
-  return { caller: callerFieldsOf(request, clientAddress(request)), identity: identityOf(request), memory };
+  const caller = callerFieldsOf(request, clientAddress(request));
+  return { caller, identity: identityOf(request), startedAt: performance.now(), memory };
 }
 
 /** Where the adapter puts it. */
 export const requestContextKey = createContextKey<RequestContext>({
   caller: withoutCallerFields(""),
   identity: { callId: "", requestId: "", traceContext: undefined },
+  startedAt: 0,
   memory: undefined,
 });

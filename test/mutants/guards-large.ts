@@ -23,6 +23,7 @@ export const LARGE_GUARDS: readonly Guard[] = [
     "turns",
   ),
   guard("turns: callers that are gone", TURNS, ["if (signal?.aborted === true) {", "if (false) {"], "turns"),
+  guard("turns: the deadline", TURNS, ["if (performance.now() >= deadline) {", "if (false) {"], "turns"),
   guard("turns: one after the other", TURNS, ["line.push(job);", "line.unshift(job);"], "turns"),
   guard(
     "large answers: secrets in text that was decoded",

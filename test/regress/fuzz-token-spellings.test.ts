@@ -4,9 +4,9 @@ import { answerFromUpstream } from "../../src/relay/answer.js";
 import { createRedactor } from "../../src/telemetry/redact.js";
 import { REDACTED } from "../../src/telemetry/redact-stream.js";
 import { createTurns } from "../../src/turns.js";
-import { ROOMY } from "../support/roomy.js";
+import { ENDLESS, ROOMY } from "../support/roomy.js";
 
-const LARGE = { turns: createTurns(), signal: undefined, memory: ROOMY };
+const LARGE = { turns: createTurns(), ...ENDLESS, memory: ROOMY };
 // Found by `npm run fuzz -- --only answers`: spellings of a token that real software makes went through.
 
 const TOKEN = "CANARY_abcdefgh+/ij.kl-mn==";

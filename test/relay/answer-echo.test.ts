@@ -3,9 +3,9 @@ import { bytesOf } from "../../src/chunks.js";
 import { answerFromUpstream } from "../../src/relay/answer.js";
 import { createRedactor } from "../../src/telemetry/redact.js";
 import { createTurns } from "../../src/turns.js";
-import { ROOMY } from "../support/roomy.js";
+import { ENDLESS, ROOMY } from "../support/roomy.js";
 
-const LARGE = { turns: createTurns(), signal: undefined, memory: ROOMY };
+const LARGE = { turns: createTurns(), ...ENDLESS, memory: ROOMY };
 
 const TOKEN = "canary-token-0123456789";
 

@@ -4,9 +4,9 @@ import { answerFromUpstream } from "../../src/relay/answer.js";
 import type { AnswerData } from "../../src/relay/outcome.js";
 import { createRedactor } from "../../src/telemetry/redact.js";
 import { createTurns } from "../../src/turns.js";
-import { ROOMY } from "../support/roomy.js";
+import { ENDLESS, ROOMY } from "../support/roomy.js";
 
-const LARGE = { turns: createTurns(), signal: undefined, memory: ROOMY };
+const LARGE = { turns: createTurns(), ...ENDLESS, memory: ROOMY };
 
 const TOKEN = "canary-token-0123456789";
 const redactor = createRedactor([TOKEN]);

@@ -7,7 +7,7 @@ import { decodeText } from "../../src/relay/text.js";
 import { bodyFromOutcome, bytesFromBody, largeBodyOf } from "../../src/rest/envelope.js";
 import { createRedactor } from "../../src/telemetry/redact.js";
 import { atOnce, createTurns } from "../../src/turns.js";
-import { ROOMY } from "../support/roomy.js";
+import { ENDLESS, ROOMY } from "../support/roomy.js";
 
 const TOKEN = "canary-token-0123456789";
 const SIZE = 4 * 1024 * 1024;
@@ -31,7 +31,7 @@ async function dataOf(
   secrets = redactor,
 ): Promise<AnswerData> {
   const upstream = { statusCode: 200, rawHeaders: ["content-type", contentType], body };
-  return (await answerFromUpstream(upstream, form, secrets, { turns, signal: undefined, memory: ROOMY })).data;
+  return (await answerFromUpstream(upstream, form, secrets, { turns, ...ENDLESS, memory: ROOMY })).data;
 }
 
 /** What the row of the JSON route says of it. */

@@ -1,4 +1,8 @@
 import type { Room } from "../../src/relay/budget.js";
+import type { WorkLimits } from "../../src/turns.js";
 
 /** Room for everything. */
 export const ROOMY: Room = { reserve: () => true };
+
+/** Time for everything. */
+export const ENDLESS: WorkLimits = { signal: undefined, deadline: Number.POSITIVE_INFINITY };
