@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { AuthorizationResponseError, validateAuthResponse } from "oauth4webapi";
 import { requireApplication } from "../applications/require-caller.js";
 import { RelayError } from "../errors.js";
+import { parseUrl } from "../parse-url.js";
 import { fillEndpoint } from "../providers/endpoint.js";
 import type { Provider } from "../providers/provider.js";
 import { newConnectionFrom } from "../tokens/new-connection.js";
@@ -106,16 +107,39 @@ function errorFrom(
   { originParameters }: StatePayload,
   parameters: URLSearchParams,
 ): string | undefined {
-  const known = oauth2?.issuer && fillEndpoint(oauth2.issuer, originParameters);
-  // Without a known issuer (RFC 9207) whatever the response names is not judged.
-  const issuer = known ?? parameters.get("iss") ?? "unknown";
+  const server = {
+    issuer: issuerFrom(oauth2, originParameters, parameters.get("iss")),
+    authorization_response_iss_parameter_supported: oauth2?.authorizationResponseIssParameterSupported ?? false,
+  };
   try {
-    validateAuthResponse({ issuer }, { client_id: "any" }, parameters, parameters.get("state") ?? "");
+    validateAuthResponse(server, { client_id: "any" }, parameters, parameters.get("state") ?? "");
   } catch (error) {
     if (!(error instanceof AuthorizationResponseError)) return "invalid_response";
     return ERROR_CODE.test(error.error) ? error.error : "server_error";
   }
   return onlyValue(parameters, "code") === "" ? "invalid_response" : undefined;
+}
+
+/**
+ * What `iss` of a response must be (RFC 9207 section 2.4). Providers send it without a word of it in their metadata
+ * (Google does), so a definition without an issuer takes one that is at the origin of one of its endpoints; another
+ * server's is a sign of a mix-up.
+ */
+function issuerFrom(
+  oauth2: Provider["oauth2"],
+  originParameters: StatePayload["originParameters"],
+  iss: string | null,
+): string {
+  const fill = (endpoint: string | undefined) => endpoint && fillEndpoint(endpoint, originParameters);
+  const known = fill(oauth2?.issuer);
+  if (known !== undefined || iss === null) return known ?? "unknown";
+  const { authorizationEndpoint, tokenEndpoint, refreshEndpoint, revocationEndpoint } = oauth2 ?? {};
+  const named = parseUrl(iss)?.origin;
+  const isOwn = [authorizationEndpoint, tokenEndpoint, refreshEndpoint, revocationEndpoint].some((endpoint) => {
+    const filled = fill(endpoint);
+    return filled !== undefined && parseUrl(filled)?.origin === named;
+  });
+  return isOwn ? iss : `not ${iss}`;
 }
 
 /** Empty when it is missing or stands more than once. */

@@ -27,7 +27,10 @@ export function textFromProvider(provider: Provider): string {
 function fieldsFromOAuth2(oauth2: OAuth2): Fields {
   return [
     ["authorization", oauth2.authorizationEndpoint],
-    ["issuer", oauth2.issuer],
+    [
+      "issuer",
+      oauth2.issuer && oauth2.issuer + (oauth2.authorizationResponseIssParameterSupported ? " (always named)" : ""),
+    ],
     ["PKCE", oauth2.pkce ? "yes" : ""],
     ["default scopes", oauth2.defaultScopes.join(", ")],
     ["scope separator", oauth2.scopeSeparator === " " ? "" : oauth2.scopeSeparator],

@@ -18,6 +18,7 @@ export function parseOAuth2(definition: Definition, policy: EndpointPolicy, repo
   return {
     ...parseEndpoints(definition, policy, report),
     issuer: parseIssuer(definition.issuer, policy, report),
+    authorizationResponseIssParameterSupported: parseIssSupported(definition, report),
     scopeSeparator: parseScopeSeparator(definition.scopeSeparator, report),
     defaultScopes: parseDefaultScopes(definition, report),
     pkce,
@@ -55,6 +56,15 @@ function parseIssuer(text: string, policy: EndpointPolicy, report: Report): stri
   const problem = text.includes("?") ? "must have no query" : endpointProblem(text, policy);
   if (problem !== undefined) report("oauth2.issuer", problem);
   return text;
+}
+
+function parseIssSupported(
+  { issuer, authorizationResponseIssParameterSupported: isSupported }: Definition,
+  report: Report,
+): boolean {
+  if (isSupported && issuer === "")
+    report("oauth2.authorizationResponseIssParameterSupported", "needs oauth2.issuer, which iss is compared with");
+  return isSupported;
 }
 
 /** A space by default (RFC 6749 section 3.3). */

@@ -51,6 +51,8 @@ export interface OAuth2 {
    * must be (RFC 9207); undefined: not known.
    */
   readonly issuer: string | undefined;
+  /** Whether every authorization response has `iss` (RFC 9207 section 3); off by default, as few providers promise it. */
+  readonly authorizationResponseIssParameterSupported: boolean;
   /** A space by default (RFC 6749 section 3.3). */
   readonly scopeSeparator: string;
   /** Scopes to ask for when the application names none; empty: the parameter is left out. */

@@ -75,7 +75,13 @@ export const CONNECT_GUARDS: readonly Guard[] = [
     ["values.length === 1 ? values : []", "values"],
     "pages/browser-cookie",
   ),
-  guard("iss of the response", CALLBACK, ["const issuer = known ??", "const issuer ="], "pages/state"),
+  guard("iss of the response", CALLBACK, ["return isOwn ? iss", "return true ? iss"], "pages/state"),
+  guard(
+    "iss that is promised",
+    CALLBACK,
+    ["oauth2?.authorizationResponseIssParameterSupported ?? false", "false"],
+    "pages/state",
+  ),
   guard(
     "code that stands twice",
     CALLBACK,

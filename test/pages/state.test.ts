@@ -5,6 +5,7 @@ import { openBrowser } from "./browser.js";
 import { BACK, connectIn, consent, startAt, storedOf, withQuery } from "./flow.js";
 
 const ISSUER = "https://issuer.example";
+const PROVIDERS = ["watched", "other", "named", "promised"];
 let endpoint: TestTokenEndpoint;
 let harness: Harness;
 let application: TestApplication;
@@ -13,13 +14,14 @@ beforeAll(async () => {
   endpoint = await startTokenEndpoint(() => harness.sandbox.origin);
   harness = await startHarness({
     definitionsFor: (origin) =>
-      ["watched", "other", "named"].map((name) => ({
+      PROVIDERS.map((name) => ({
         name,
         apiOrigins: [origin],
         oauth2: {
           authorizationEndpoint: `${origin}/oauth/authorize`,
           tokenEndpoint: endpoint.url,
-          ...(name === "named" ? { issuer: ISSUER } : {}),
+          ...(name === "named" || name === "promised" ? { issuer: ISSUER } : {}),
+          ...(name === "promised" ? { authorizationResponseIssParameterSupported: true } : {}),
         },
       })),
   });
@@ -33,7 +35,7 @@ afterAll(async () => {
 
 async function newApplication(): Promise<TestApplication> {
   const created = await harness.createApplication({ allowedRedirectUris: [BACK] });
-  for (const provider of ["watched", "other", "named"]) await harness.putClient(created, provider);
+  for (const provider of PROVIDERS) await harness.putClient(created, provider);
   return created;
 }
 
@@ -218,24 +220,36 @@ describe("an authorization response", () => {
   });
 
   it.each([
-    ["another issuer", "https://evil.example", "error&error=invalid_response"],
-    ["the issuer in another case", ISSUER.toUpperCase(), "error&error=invalid_response"],
-    ["the issuer with a slash", `${ISSUER}/`, "error&error=invalid_response"],
-    ["the issuer", ISSUER, "success"],
-    ["no issuer", undefined, "success"],
-  ])("that names %s is judged by RFC 9207", async (_, iss, outcome) => {
+    ["named", "another issuer", () => "https://evil.example", "error&error=invalid_response"],
+    ["named", "the issuer in another case", () => ISSUER.toUpperCase(), "error&error=invalid_response"],
+    ["named", "the issuer with a slash", () => `${ISSUER}/`, "error&error=invalid_response"],
+    ["named", "an endpoint's origin", () => harness.sandbox.origin, "error&error=invalid_response"],
+    ["named", "the issuer", () => ISSUER, "success"],
+    // As most providers that have an issuer answer.
+    ["named", "no issuer", () => undefined, "success"],
+    ["promised", "no issuer", () => undefined, "error&error=invalid_response"],
+    ["promised", "another issuer", () => "https://evil.example", "error&error=invalid_response"],
+    ["promised", "the issuer", () => ISSUER, "success"],
+    ["watched", "another issuer", () => "https://evil.example", "error&error=invalid_response"],
+    ["watched", "what is no url", () => "unknown", "error&error=invalid_response"],
+    ["watched", "what is no url of a server", () => "data:,x", "error&error=invalid_response"],
+    ["watched", "another port", () => "http://127.0.0.1:1", "error&error=invalid_response"],
+    ["watched", "an issuer at the authorization endpoint", () => `${harness.sandbox.origin}/tenant/v2.0`, "success"],
+    ["watched", "an issuer at the token endpoint", () => new URL(endpoint.url).origin, "success"],
+  ])("of the provider %s that names %s is judged by RFC 9207", async (provider, _, iss, outcome) => {
     const browser = openBrowser();
-    const callback = await consent(browser, start("issuer", { provider: "named" }));
+    const callback = await consent(browser, start("issuer", { provider }));
     const before = redeemed();
-    const seen = await browser.visit(withQuery(callback, { iss }));
-    expect(seen.headers["location"]).toBe(`${BACK}?provider=named&outcome=${outcome}`);
+    const seen = await browser.visit(withQuery(callback, { iss: iss() }));
+    expect(seen.headers["location"]).toBe(`${BACK}?provider=${provider}&outcome=${outcome}`);
     expect(redeemed() - before).toBe(outcome === "success" ? 1 : 0);
   });
 
-  it("may name an issuer that the definition does not know", async () => {
+  it("that says no is not believed when it is another issuer's", async () => {
     const browser = openBrowser();
-    const callback = await consent(browser, start("unknown-issuer"));
-    expect((await browser.visit(withQuery(callback, { iss: "https://any.example" }))).location).toContain("success");
+    const callback = await consent(browser, start("issuer-error"));
+    const changes = { iss: "https://evil.example", error: "access_denied", code: undefined };
+    expect((await browser.visit(withQuery(callback, changes))).location).toContain("error=invalid_response");
   });
 });
 

@@ -22,6 +22,7 @@ describe("parseProvider()", () => {
         refreshEndpoint: undefined,
         revocationEndpoint: undefined,
         issuer: undefined,
+        authorizationResponseIssParameterSupported: false,
         scopeSeparator: " ",
         defaultScopes: [],
         pkce: false,
@@ -72,6 +73,7 @@ describe("parseProvider()", () => {
       tokenResponseMember: "body.tokens",
       refreshEndpoint: "https://example.com/oauth/token?refresh",
       issuer: "https://example.com",
+      authorizationResponseIssParameterSupported: true,
       defaultExpiresIn: 31_536_000,
       refreshTokenRotation: true,
     };
@@ -296,6 +298,10 @@ describe("parseProvider() problems of content", () => {
     [{ oauth2: { issuer: "https://example.com#a" } }, "oauth2.issuer"],
     [{ oauth2: { issuer: "https://example.com/?" } }, "oauth2.issuer"],
     [{ oauth2: { issuer: "example.com" } }, "oauth2.issuer"],
+    [
+      { oauth2: { authorizationResponseIssParameterSupported: true } },
+      "oauth2.authorizationResponseIssParameterSupported",
+    ],
     [{ oauth2: { tokenParameters: { client_secret: "x" } } }, "oauth2.tokenParameters.client_secret"],
     [{ oauth2: { tokenParameters: { refresh_token: "x" } } }, "oauth2.tokenParameters.refresh_token"],
     [{ oauth2: { defaultExpiresIn: 31_536_001 } }, "oauth2.defaultExpiresIn"],
