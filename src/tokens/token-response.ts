@@ -32,12 +32,21 @@ const TOKEN = /^[\x21-\x7E]+$/;
 const VSCHARS = /^[\x20-\x7E]+$/;
 
 /**
- * Reads a token response given as JSON text. Throws TokenResponseError.
+ * Reads a token response that somebody stores, given as JSON text. Throws TokenResponseError; also for an `expires_in`
+ * that is no lifetime, which is a slip of whoever wrote it, while a provider's own answer would be taken as it is.
  *
  * @param member dotted path of the object that holds it; undefined for the whole text.
  */
 export function parseTokenResponse(text: string, member?: string): TokenResponse {
-  return tokenResponseFrom(tokenResponseMember(membersFrom(text), member));
+  const members = tokenResponseMember(membersFrom(text), member);
+  const expiresIn = members["expires_in"] ?? "";
+  if (expiresIn !== "" && !(numberFrom(expiresIn) >= 0)) {
+    throw new TokenResponseError(
+      "expires_in",
+      "must be a number of seconds, 0 or more; leave it out when it is unknown",
+    );
+  }
+  return tokenResponseFrom(members);
 }
 
 /** Reads the members of a token response, wherever they came from. Throws TokenResponseError. */

@@ -62,7 +62,7 @@ describe("relay connection put", () => {
     };
     expect(await lifetimeOf({ status: 0, body: { access_token: "canary" } })).toBe(600_000);
     expect(await lifetimeOf({ status: 0, body: { access_token: "canary", expires_in: 60 } })).toBe(60_000);
-    expect(await lifetimeOf({ access_token: "canary", expires_in: "nonsense" })).toBe(600_000);
+    expect(await lifetimeOf({ access_token: "canary", expires_in: null })).toBe(600_000);
   });
 
   it("leaves no token in what any command prints nor in any file", async () => {
@@ -89,6 +89,8 @@ describe("relay connection put", () => {
     ["an error response", '{"error":"invalid_grant","canary":1}'],
     ["a token with a line break", '{"access_token":"canary\\naccess"}'],
     ["more than 64 KiB", JSON.stringify({ access_token: "canary", padding: "x".repeat(65_536) })],
+    ["a lifetime below zero", JSON.stringify({ ...TOKENS, expires_in: -5 })],
+    ["a lifetime that is no number", JSON.stringify({ ...TOKENS, expires_in: "canary" })],
   ])("refuses %s on standard input and quotes none of it", async (_, input) => {
     const { folder, args } = await folderWithApp();
     const result = await folder.run(["connection", "put", ...args], { input });

@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
-import { parseTokenResponse, TokenResponseError } from "../../src/tokens/token-response.js";
+import { parseTokenResponse, TokenResponseError, tokenResponseFrom } from "../../src/tokens/token-response.js";
 
 const parse = (members: object) => parseTokenResponse(JSON.stringify({ access_token: "token", ...members }));
 
@@ -91,7 +91,27 @@ describe("parseTokenResponse()", () => {
     [true, undefined],
     [[3600], undefined],
     [{}, undefined],
-  ])("reads expires_in %j as %j", (value, seconds) => expect(parse({ expires_in: value }).expiresInS).toBe(seconds));
+  ])("reads expires_in %j of a provider's answer as %j", (value, seconds) => {
+    expect(tokenResponseFrom({ access_token: "token", expires_in: value }).expiresInS).toBe(seconds);
+  });
+
+  it.each([
+    [3600, 3600],
+    [" 3599.9 ", 3599],
+    [0, undefined],
+    ["0", undefined],
+    [0.5, undefined],
+    [1e12, 31_536_000],
+    [null, undefined],
+    ["", undefined],
+  ])("reads expires_in %j that somebody stores as %j", (value, seconds) => {
+    expect(parse({ expires_in: value }).expiresInS).toBe(seconds);
+  });
+
+  it.each([-5, -0.5, "-5", "abc", "1h", true, [3600], {}, "9".repeat(19)])(
+    "refuses expires_in %j from somebody who stores it",
+    (value) => expect(() => parse({ expires_in: value })).toThrow("expires_in must be a number of seconds, 0 or more"),
+  );
 
   it("clamps a number too large for a double", () => {
     expect(parseTokenResponse('{"access_token":"t","expires_in":1e999}').expiresInS).toBe(31_536_000);
