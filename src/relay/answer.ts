@@ -8,7 +8,7 @@ import type { UpstreamAnswer } from "../upstream/request.js";
 import type { Room } from "./budget.js";
 import { largeData } from "./large-answer.js";
 import type { Answer, AnswerData, AnswerHead } from "./outcome.js";
-import { decodeText, isJsonType, isTextType, isUtf8Charset, type MediaType, parseMediaType } from "./text.js";
+import { decodeText, isTextType, isUtf8Charset, type MediaType, mayBeJson, parseMediaType } from "./text.js";
 
 /** How the body is to be mapped: by its type, as base64 whatever its type (GETFILE), or not at all. */
 export type AnswerForm = "auto" | "base64" | "body";
@@ -79,7 +79,7 @@ function mediaTypeFromRaw(raw: readonly string[], redactor: Redactor): MediaType
 function dataFromBody(body: Bytes, mediaType: MediaType, form: AnswerForm, redactor: Redactor): AnswerData {
   if (form === "body") return { kind: "body", bytes: redacted(body, redactor) };
   if (body.length === 0) return { kind: "empty" };
-  if (form === "auto" && isJsonType(mediaType.essence)) return jsonOrText(body, mediaType.charset, redactor);
+  if (form === "auto" && mayBeJson(mediaType)) return jsonOrOther(body, mediaType, redactor);
   if (form === "auto" && isTextType(mediaType)) {
     return { kind: "text", text: redactor.text(decodeText(body.concat(), mediaType.charset)) };
   }
@@ -92,11 +92,12 @@ function redacted(body: Bytes, redactor: Redactor): Bytes {
   return clean === bytes ? body : bytesOf(clean);
 }
 
-/** JSON stays the provider's bytes; what only claims to be JSON becomes a string. */
-function jsonOrText(body: Bytes, charset: string | undefined, redactor: Redactor): AnswerData {
+/** JSON stays the provider's bytes; what only claims to be JSON becomes a string, and what claims nothing is binary. */
+function jsonOrOther(body: Bytes, { essence, charset }: MediaType, redactor: Redactor): AnswerData {
   if (!isUtf8Charset(charset)) return recoded(body, charset, redactor);
   const text = redacted(body, redactor);
-  return isJson(text.concat()) ? { kind: "json", text } : recoded(body, charset, redactor);
+  if (isJson(text.concat())) return { kind: "json", text };
+  return essence === "" ? { kind: "binary", bytes: text } : recoded(body, charset, redactor);
 }
 
 /** In another charset, behind a byte order mark, or no JSON at all. */

@@ -6,7 +6,7 @@ import type { Redactor } from "../telemetry/redact.js";
 import type { Steps } from "../turns.js";
 import { type Room, requireRoom } from "./budget.js";
 import type { AnswerData } from "./outcome.js";
-import { isJsonType, isTextType, isUtf8Charset, type MediaType } from "./text.js";
+import { isTextType, isUtf8Charset, type MediaType, mayBeJson } from "./text.js";
 import { utf8InSteps } from "./text-in-steps.js";
 
 /**
@@ -49,18 +49,19 @@ function* dataInSteps(
   form: "auto" | "base64" | "body",
   redactor: Redactor,
 ): Steps<AnswerData> {
-  if (form === "auto" && isJsonType(mediaType.essence)) return yield* jsonOrText(body, mediaType.charset, redactor);
+  if (form === "auto" && mayBeJson(mediaType)) return yield* jsonOrOther(body, mediaType, redactor);
   if (form === "auto" && isTextType(mediaType)) {
     return { kind: "utf8", bytes: yield* redacted(yield* utf8InSteps(body, mediaType.charset), redactor) };
   }
   return { kind: form === "body" ? "body" : "binary", bytes: yield* redacted(body, redactor) };
 }
 
-/** JSON stays the provider's bytes; what only claims to be JSON becomes a string. */
-function* jsonOrText(body: Bytes, charset: string | undefined, redactor: Redactor): Steps<AnswerData> {
+/** JSON stays the provider's bytes; what only claims to be JSON becomes a string, and what claims nothing is binary. */
+function* jsonOrOther(body: Bytes, { essence, charset }: MediaType, redactor: Redactor): Steps<AnswerData> {
   if (isUtf8Charset(charset)) {
     const judged = yield* judgedOnce(body, redactor);
     if (judged.isJson) return { kind: "json", text: judged.bytes };
+    if (essence === "") return { kind: "binary", bytes: judged.bytes };
   }
   const bytes = yield* redacted(yield* utf8InSteps(body, charset), redactor);
   return (yield* isJsonInSteps(bytes)) ? { kind: "json", text: bytes } : { kind: "utf8", bytes };

@@ -8,7 +8,7 @@ import { textSlices } from "../json/text-slices.js";
 import { createPace, joinedInSteps } from "../slices.js";
 import type { Steps } from "../turns.js";
 import { fieldOf, requireShortName } from "./member-name.js";
-import { isJsonType, isTextType, parseMediaType } from "./text.js";
+import { isTextType, parseMediaType } from "./text.js";
 
 /** A body and the content-type that goes with it. */
 export interface MultipartBody {
@@ -195,7 +195,7 @@ function* relatedPart(json: Uint8Array, member: JsonMember, field: string): Step
 /** An image is base64 also where its format is text (image/svg+xml). */
 function isWrittenAsText(type: string): boolean {
   const media = parseMediaType(type);
-  return !media.essence.startsWith("image/") && (isJsonType(media.essence) || isTextType(media));
+  return !media.essence.startsWith("image/") && isTextType(media);
 }
 
 function* joinParts(parts: readonly Part[], boundary: string): Steps<Buffer> {

@@ -8,38 +8,36 @@ export interface MediaType {
   readonly charset: string | undefined;
 }
 
-const ESSENCE = /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}$/;
+/** A comma begins a second type, and white space parameters whose semicolon is missing. */
+const ESSENCE = /^\s*([\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127})(?:[;,\s]|$)/;
+const CHARSET = /[;,\s]charset\s*=\s*"?([^";,\s]+)/i;
 
-/** Reads a Content-Type value leniently: providers send many spellings. */
+/** Reads a Content-Type value leniently: providers send many spellings. Of two types on one line the first one counts. */
 export function parseMediaType(value: string): MediaType {
-  const semicolon = value.indexOf(";");
-  const essence = (semicolon === -1 ? value : value.slice(0, semicolon)).trim().toLowerCase();
-  if (!ESSENCE.test(essence)) return { essence: "", charset: undefined };
-  const charset = semicolon === -1 ? undefined : /;\s*charset\s*=\s*"?([^";,\s]+)/i.exec(value)?.[1]?.toLowerCase();
-  return { essence, charset };
+  const essence = ESSENCE.exec(value)?.[1]?.toLowerCase();
+  if (essence === undefined) return { essence: "", charset: undefined };
+  return { essence, charset: CHARSET.exec(value)?.[1]?.toLowerCase() };
 }
 
-/** `application/json`, `text/json` and everything `+json` (RFC 6839 section 3.1). */
+/** `application/json`, what it was called before it was registered, and everything `+json` (RFC 6839 section 3.1). */
 export function isJsonType(essence: string): boolean {
-  return essence === "application/json" || essence === "text/json" || essence.endsWith("+json");
+  return JSON_TYPES.test(essence);
+}
+
+/** Types under which JSON is sent, too: scripts, as it was once fetched, and none at all (RFC 9110 section 8.3). */
+export function mayBeJson({ essence }: MediaType): boolean {
+  return essence === "" || isJsonType(essence) || SCRIPT_TYPES.test(essence);
 }
 
 /** Whether the media type, or a charset beside it, says that the body is text. */
 export function isTextType({ essence, charset }: MediaType): boolean {
-  return charset !== undefined || essence.startsWith("text/") || essence.endsWith("+xml") || TEXT_TYPES.has(essence);
+  return charset !== undefined || TEXT_TYPES.test(essence) || isJsonType(essence) || SCRIPT_TYPES.test(essence);
 }
 
-const TEXT_TYPES = new Set([
-  "application/xml",
-  "application/javascript",
-  "application/ecmascript",
-  "application/x-www-form-urlencoded",
-  "application/x-ndjson",
-  "application/yaml",
-  "application/toml",
-  "application/sql",
-  "application/graphql",
-]);
+const JSON_TYPES = /^(?:application|text)\/(?:x-)?json$|\+json$/;
+const SCRIPT_TYPES = /^(?:application|text)\/(?:x-)?(?:java|ecma)script$/;
+const TEXT_TYPES =
+  /^text\/|\+(?:xml|yaml|json-seq)$|^application\/(?:x-)?(?:xml|yaml|toml|sql|graphql|csv|ndjson|jsonl|json-?lines|json-seq|www-form-urlencoded)$/;
 
 /** What decodes text of one charset. */
 export type TextDecoding = InstanceType<typeof TextDecoder>;

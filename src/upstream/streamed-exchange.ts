@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import { parseContentCoding } from "./decode.js";
+import { parseContentCodings } from "./decode.js";
 import { decodeStream } from "./decode-stream.js";
 import { Exchange, isChunkedOrNone } from "./exchange.js";
 import { relayError } from "./failure.js";
@@ -19,14 +19,14 @@ export class StreamedExchange extends Exchange<UpstreamStream> {
 
   protected onHead(statusCode: number, fields: AnswerFields): boolean {
     const hasBody = this.request.method !== "HEAD" && statusCode !== 304;
-    const coding = parseContentCoding(fields.contentEncoding ?? "");
-    if (hasBody && (coding === undefined || !isChunkedOrNone(fields.transferEncoding))) return this.failAs("coding");
+    const codings = parseContentCodings(fields.contentEncoding ?? "");
+    if (hasBody && (codings === undefined || !isChunkedOrNone(fields.transferEncoding))) return this.failAs("coding");
     const body = this.#createBody();
     this.#body = body;
     this.succeed({
       statusCode,
       rawHeaders: fields.lines,
-      body: decodeStream(body, coding ?? "identity", this.answerLimits.maxResponseBytes),
+      body: decodeStream(body, codings ?? [], this.answerLimits.maxResponseBytes),
       begin: () => this.#begin(),
       close: () => void body.destroy(),
     });

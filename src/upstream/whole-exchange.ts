@@ -1,5 +1,5 @@
 import { type Bytes, bytesOf, type Chunks, createChunks } from "../chunks.js";
-import { decodeBody } from "./decode.js";
+import { type ContentCoding, decodeBody, parseContentCodings } from "./decode.js";
 import { Exchange, isChunkedOrNone } from "./exchange.js";
 import type { AnswerFields } from "./fields.js";
 import type { MemoryShare, RequestProgress, UpstreamAnswer, UpstreamLimits } from "./request.js";
@@ -46,19 +46,21 @@ export class WholeExchange extends Exchange<UpstreamAnswer> {
   protected finish(isSocketClean: boolean): true {
     this.pool.remove(this, isSocketClean);
     const encoding = this.#fields?.contentEncoding;
-    if (encoding === undefined || this.#chunks.length === 0) this.#give(this.#chunks);
-    else this.#decode(this.#chunks.concat(), encoding);
+    const codings = encoding === undefined || this.#chunks.length === 0 ? [] : parseContentCodings(encoding);
+    if (codings === undefined) return this.failAs("coding");
+    if (codings.length === 0) this.#give(this.#chunks);
+    else this.#decode(this.#chunks.concat(), codings);
     return true;
   }
 
-  #decode(body: Buffer, encoding: string): void {
+  #decode(body: Buffer, codings: readonly ContentCoding[]): void {
     const { maxResponseBytes } = this.answerLimits;
-    const most = COPIES * Math.min(maxResponseBytes, body.length * MAX_EXPANSION);
+    const most = COPIES * Math.min(maxResponseBytes, body.length * MAX_EXPANSION ** codings.length);
     if (this.#memory?.reserve(most) === false) {
       this.failAs("noMemory");
       return;
     }
-    decodeBody(body, encoding, maxResponseBytes).then(
+    decodeBody(body, codings, maxResponseBytes).then(
       (decoded) => {
         this.#memory?.giveBack(most - COPIES * decoded.length);
         this.#give(bytesOf(decoded));

@@ -133,12 +133,7 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   ),
   guard("answer size, raw", WHOLE, ["if (this.#size > this.answerLimits.maxResponseBytes)", "if (false)"], ANSWERS),
   guard("answer size, decoded", "upstream/decode.ts", ["maxOutputLength: maxBytes,", ""], "upstream/decode"),
-  guard(
-    "content-encoding chain",
-    "upstream/decode.ts",
-    ["const coding = value.trim()", 'const coding = (value.split(",").pop() ?? "").trim()'],
-    "upstream/decode",
-  ),
+  guard("content-encoding chain", "upstream/decode.ts", [" || codings.length === MAX_CODINGS", ""], "upstream/decode"),
   guard("transfer-encoding", WHOLE, ["return isChunkedOrNone(fields.transferEncoding) ||", "return true ||"], ANSWERS),
   guard(
     "answer cut short",

@@ -36,7 +36,7 @@ export const STREAM_GUARDS: readonly Guard[] = [
   guard(
     "stream: content coding",
     STREAMED,
-    ["if (hasBody && (coding === undefined ||", "if (hasBody && (false ||"],
+    ["if (hasBody && (codings === undefined ||", "if (hasBody && (false ||"],
     "upstream/stream",
   ),
   guard(

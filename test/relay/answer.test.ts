@@ -46,6 +46,20 @@ async function headersOf(...rawHeaders: string[]) {
   ).headers;
 }
 
+type Mapping = [what: string, contentType: string | undefined, body: string, data: object];
+const jsonUnder = (type: string | undefined): Mapping => [
+  `JSON is JSON under ${type}`,
+  type,
+  '{"b":1.0}',
+  { kind: "json", text: Buffer.from('{"b":1.0}') },
+];
+const textUnder = (type: string): Mapping => [
+  `text is text under ${type}`,
+  type,
+  "é;1\n",
+  { kind: "text", text: "é;1\n" },
+];
+
 describe("answerFromUpstream(): data", () => {
   const utf16 = Buffer.from('{"a":"é"}', "utf16le");
   it.each([
@@ -88,8 +102,20 @@ describe("answerFromUpstream(): data", () => {
     ["any type with a charset is text", "application/x-thing; charset=utf-8", "é", { kind: "text", text: "é" }],
     ["XML is text", "application/atom+xml", "<a/>", { kind: "text", text: "<a/>" }],
     ["anything else is binary", "image/png", "x", { kind: "binary", bytes: Buffer.from("x") }],
-    ["no type is binary", undefined, "{}", { kind: "binary", bytes: Buffer.from("{}") }],
-    ["a malformed type is binary", "json", "{}", { kind: "binary", bytes: Buffer.from("{}") }],
+    ["no type is binary", undefined, "{", { kind: "binary", bytes: Buffer.from("{") }],
+    ["a malformed type is binary", "json", "{", { kind: "binary", bytes: Buffer.from("{") }],
+    ...["text/javascript", "application/x-javascript", "application/x-json", "text/x-json"].map(jsonUnder),
+    ...["application/json charset=utf-8", "application/json, text/html", "json", "", undefined].map(jsonUnder),
+    ["a script is text", "text/javascript", "f({})", { kind: "text", text: "f({})" }],
+    [
+      "JSON whose charset has no semicolon before it is decoded by it",
+      "application/json charset=utf-16",
+      utf16,
+      { kind: "json", text: Buffer.from('{"a":"é"}') },
+    ],
+    ...["application/ndjson", "application/x-ndjson", "application/jsonl", "application/x-jsonlines"].map(textUnder),
+    ...["application/json-seq", "application/csv", "application/x-yaml", "application/vnd.a+yaml"].map(textUnder),
+    ...["text/plain, text/html", "text/csv,application/octet-stream", "text/plain text/html"].map(textUnder),
     ["an empty body is empty whatever its type", "image/png", "", { kind: "empty" }],
   ])("%s", async (_what, contentType, body, data) => {
     expect(plain((await answer(contentType, body)).data)).toEqual(data);

@@ -165,6 +165,22 @@ describe("answerFromUpstream(): a large body", () => {
     expect(isJson(bytesFrom(data))).toBe(true);
   });
 
+  it("is JSON as a small one is, under a script's type and under none, and else text and binary", async () => {
+    const json = Buffer.from(JSON.stringify({ a: "é".repeat(200_000) }));
+    const script = Buffer.concat([Buffer.from("f("), json]);
+    for (const [type, kind] of [
+      ["text/javascript", "utf8"],
+      ["", "binary"],
+    ] as const) {
+      const data = await dataOf(type, inPieces(json, 2, 50_001));
+      expect(data.kind).toBe("json");
+      expect(bytesFrom(data).equals(json)).toBe(true);
+      const other = await dataOf(type, inPieces(script, 2, 50_001));
+      expect(other.kind).toBe(kind);
+      expect(bytesFrom(other).equals(script)).toBe(true);
+    }
+  });
+
   it.each([0, 1, 2, 3])("becomes the base64 of a small one, %d bytes over", async (over) => {
     const body = Buffer.from(Uint8Array.from({ length: 400_000 + over }, (_, at) => (at * 167) & 0xff));
     for (const pieces of [bytesOf(body), inPieces(body, 2, 65_537), inPieces(body, 1, 60_000)]) {

@@ -164,7 +164,9 @@ describe("content codings of a stream", () => {
     ["deflate", deflateSync(text)],
     ["deflate", deflateRawSync(text)],
     ["br", brotliCompressSync(text)],
+    ["gzip, br", brotliCompressSync(gzipSync(text))],
     ["identity", Buffer.from(text)],
+    ["UTF-8", Buffer.from(text)],
   ])("undoes %s", async (coding, body) => {
     const { origin } = await provider((socket) => void socket.write(coded(coding, body)));
     expect((await bytesOf(await upstream().stream(get(origin), within()))).toString()).toBe(text);
@@ -175,7 +177,7 @@ describe("content codings of a stream", () => {
     expect(await bytesOf(await upstream().stream(get(origin), within()))).toHaveLength(0);
   });
 
-  it.each(["zstd", "gzip, gzip"])("refuses %s", async (coding) => {
+  it.each(["compress", "gzip, gzip, gzip, gzip"])("refuses %s", async (coding) => {
     const { origin } = await provider((socket) => void socket.write(coded(coding, Buffer.from("a"))));
     await failureOf(upstream().stream(get(origin), within()), "PROVIDER_RESPONSE_INVALID");
   });
@@ -195,5 +197,12 @@ describe("content codings of a stream", () => {
     await failureOf(bytesOf(await small.stream(get(origin), within())), "RESPONSE_TOO_LARGE");
     await openAtMost(1);
     expect(await bytesOf(await upstream().stream(get(origin), within()))).toHaveLength(4 * MIB);
+  });
+
+  it("measures a bomb within a bomb by what was sent", async () => {
+    const bomb = gzipSync(gzipSync(Buffer.alloc(64 * MIB)));
+    const { origin } = await provider((socket) => void socket.write(coded("gzip, gzip", bomb)));
+    const client = upstream({ maxResponseBytes: MIB });
+    await failureOf(bytesOf(await client.stream(get(origin), within())), "RESPONSE_TOO_LARGE");
   });
 });
