@@ -8,7 +8,15 @@ import type { UpstreamAnswer } from "../upstream/request.js";
 import type { Room } from "./budget.js";
 import { largeData } from "./large-answer.js";
 import type { Answer, AnswerData, AnswerHead } from "./outcome.js";
-import { decodeText, isTextType, isUtf8Charset, type MediaType, mayBeJson, parseMediaType } from "./text.js";
+import {
+  decodeText,
+  isTextType,
+  isUtf8Charset,
+  type MediaType,
+  mayBeJson,
+  parseMediaType,
+  textFromField,
+} from "./text.js";
 
 /** How the body is to be mapped: by its type, as base64 whatever its type (GETFILE), or not at all. */
 export type AnswerForm = "auto" | "base64" | "body";
@@ -47,23 +55,32 @@ export function answerFromUpstream(
 ): Answer | Promise<Answer> {
   const { body } = upstream;
   const mediaType = mediaTypeFromRaw(upstream.rawHeaders, redactor);
-  const head = headFrom(upstream, mediaType, redactor);
+  const head = headFrom(upstream, mediaType, redactor, textFromField);
   if (body.length <= SLICE_BYTES) return withData(head, dataFromBody(body, mediaType, form, redactor));
   const steps = largeData(body, mediaType, form, { redactor, memory: large.memory });
   if (body.length <= LARGE_BYTES) return withData(head, atOnce(steps));
   return large.turns.take(steps, large).then((data) => withData(head, data));
 }
 
-/** The head of a provider's answer as far as it may leave the relay. Pure. */
+/** The head of a provider's answer as far as it may leave the relay; its fields stay bytes, as latin1 text. Pure. */
 export function headFromUpstream(upstream: Omit<UpstreamAnswer, "body">, redactor: Redactor): AnswerHead {
-  return headFrom(upstream, mediaTypeFromRaw(upstream.rawHeaders, redactor), redactor);
+  return headFrom(upstream, mediaTypeFromRaw(upstream.rawHeaders, redactor), redactor, asItIs);
 }
 
-function headFrom(upstream: Omit<UpstreamAnswer, "body">, { essence }: MediaType, redactor: Redactor): AnswerHead {
+function asItIs(value: string): string {
+  return value;
+}
+
+function headFrom(
+  upstream: Omit<UpstreamAnswer, "body">,
+  { essence }: MediaType,
+  redactor: Redactor,
+  textOf: (value: string) => string,
+): AnswerHead {
   return {
     statusCode: upstream.statusCode,
     contentType: essence,
-    headers: headersFromRaw(upstream.rawHeaders, redactor),
+    headers: headersFromRaw(upstream.rawHeaders, redactor, textOf),
   };
 }
 
@@ -108,7 +125,11 @@ function recoded(body: Bytes, charset: string | undefined, redactor: Redactor): 
 }
 
 /** Names as received; fields that repeat are joined under the first spelling of their name. */
-function headersFromRaw(raw: readonly string[], redactor: Redactor): Array<readonly [string, string]> {
+function headersFromRaw(
+  raw: readonly string[],
+  redactor: Redactor,
+  textOf: (value: string) => string,
+): Array<readonly [string, string]> {
   const named = namedByConnection(raw);
   // Two lists: there are some five fields, of which a Map would cost more than comparing their names.
   const keys: string[] = [];
@@ -117,7 +138,7 @@ function headersFromRaw(raw: readonly string[], redactor: Redactor): Array<reado
     const name = raw[at] as string;
     const key = name.toLowerCase();
     if (DROPPED.has(key) || named?.has(key)) continue;
-    const value = raw[at + 1] as string;
+    const value = textOf(raw[at + 1] as string);
     const field = fields[keys.indexOf(key)];
     if (field === undefined) {
       keys.push(key);

@@ -22,7 +22,7 @@ export interface AnswerHead {
   readonly statusCode: number;
   /** Media type without parameters, lower-case; empty when the provider named none. */
   readonly contentType: string;
-  /** Names as received, repeated fields joined with `, `. */
+  /** Names as received, repeated fields joined with `, `. Values are text in an answer, and bytes (latin1) in a stream's head. */
   readonly headers: ReadonlyArray<readonly [name: string, value: string]>;
 }
 

@@ -39,6 +39,20 @@ const SCRIPT_TYPES = /^(?:application|text)\/(?:x-)?(?:java|ecma)script$/;
 const TEXT_TYPES =
   /^text\/|\+(?:xml|yaml|json-seq)$|^application\/(?:x-)?(?:xml|yaml|toml|sql|graphql|csv|ndjson|jsonl|json-?lines|json-seq|www-form-urlencoded)$/;
 
+/**
+ * The value of a field as text: UTF-8 where its bytes are that, as providers send it, and latin1 where they are not
+ * (RFC 9110 section 5.5).
+ *
+ * @param value each character is a byte.
+ */
+export function textFromField(value: string): string {
+  if (!BEYOND_ASCII.test(value)) return value;
+  const bytes = Buffer.from(value, "latin1");
+  return isUtf8(bytes) ? bytes.toString() : value;
+}
+
+const BEYOND_ASCII = /[\x80-\xff]/;
+
 /** What decodes text of one charset. */
 export type TextDecoding = InstanceType<typeof TextDecoder>;
 

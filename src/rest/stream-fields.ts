@@ -1,56 +1,44 @@
 import type { AnswerHead } from "../relay/outcome.js";
 
-/** Provider fields that would act on our origin, or on what stands between us and the caller, and are never passed on. */
-const DROPPED = new Set([
-  "accept-ch",
-  "age",
-  "alt-svc",
-  "cache-control",
-  "clear-site-data",
-  "content-encoding",
-  "content-security-policy",
-  "content-security-policy-report-only",
-  "critical-ch",
-  "date",
-  "expect-ct",
-  "expires",
-  "nel",
-  "no-vary-search",
-  "origin-agent-cluster",
-  "origin-trial",
-  "permissions-policy",
-  "pragma",
-  "public-key-pins",
-  "public-key-pins-report-only",
-  "refresh",
-  "report-to",
-  "reporting-endpoints",
-  "service-worker-allowed",
-  "set-login",
-  "speculation-rules",
-  "strict-transport-security",
-  "supports-loading-mode",
-  "timing-allow-origin",
-  "upgrade-insecure-requests",
-  "use-as-dictionary",
-  "vary",
-  "x-call-id",
-  "x-content-type-options",
-  "x-error-type",
-  "x-lighttpd-send-file",
-  "x-reproxy-url",
-  "x-sendfile",
-  "x-sendfile2",
+/**
+ * Provider fields that keep their names: they speak of the answer and its body, and neither a browser nor a proxy, cache or
+ * web server in front of the relay acts on them. Every other name might be one that somebody acts on, such as
+ * X-Accel-Redirect, X-LiteSpeed-Location, CDN-Cache-Control or Location.
+ */
+const KEPT = new Set([
+  "accept-patch",
+  "accept-post",
+  "accept-ranges",
+  "allow",
+  "content-digest",
+  "content-disposition",
+  "content-language",
+  "content-md5",
+  "content-range",
+  "content-type",
+  "deprecation",
+  "digest",
+  "etag",
+  "last-modified",
+  "link",
+  "repr-digest",
+  "retry-after",
+  "sunset",
+  "warning",
 ]);
 
-/** Families of such fields; X-Accel-Redirect makes nginx answer with a file of its own. */
-const DROPPED_FAMILIES = /^(?:access-control-|cross-origin-|proxy-|sec-|surrogate-|x-accel-|x-provider-)/;
+/** Families of such fields: limits, pages and counts, ids, scopes, versions, checksums; what large APIs call their own. */
+const KEPT_FAMILIES = [
+  /^(?:[a-z0-9]+-)*rate-?limit(?:-|$)/,
+  /^x-(?:total|count|page|per-page|next|prev|first|last|offset|cursor|pagination|wp-total)/,
+  /^(?!x-request-id$)(?:[a-z0-9]+-)*(?:request|req|correlation|trace|activity)-?id$/,
+  /^x-(?:accepted-)?oauth-/,
+  /-(?:version|checksum|md5|sha256|crc32c?|hash|usage|quota|remaining)$/,
+  /^(?:x-)?(?:amz|amzn|anthropic|discord|dropbox|facebook|fb|github|gitlab|goog|guploader|hubspot|ms|odata|openai|sforce|shopify|slack|stripe|zendesk)-/,
+];
 
-/**
- * What a client would do by itself if we said it; the length of a body that may be shorter after redaction; and the name
- * that the provider gave the request, since ours has one of its own.
- */
-const RENAMED = new Set(["content-length", "location", "www-authenticate", "x-request-id"]);
+/** Links that a browser loads, and a server in front pushes, by itself; the others lead to further pages. */
+const LOADED_LINK = /pre(?:load|fetch|connect|render)|stylesheet|icon|manifest/i;
 
 /** What node:http refuses to write: the parser lets DEL through. */
 const UNWRITABLE = /[^\t\x20-\x7e\x80-\xff]/;
@@ -61,8 +49,9 @@ export function hasContent(statusCode: number): boolean {
 }
 
 /**
- * Fields of an answer on the raw route. Pure. The provider's, but for those that would act on our origin: they are left
- * out, or come as `x-provider-…` where a caller needs to know them.
+ * Fields of an answer on the raw route. Pure. The provider's, byte for byte; those that somebody might act on come as
+ * `x-provider-…`, where a caller finds them: also the length of a body that may be shorter after redaction, and the name
+ * that the provider gave the request.
  *
  * @param cors fields for a browser; undefined when none asks.
  */
@@ -73,9 +62,9 @@ export function fieldsFromHead(
 ): Record<string, string> {
   const fields: Record<string, string> = {};
   for (const [written, value] of head.headers) {
+    if (UNWRITABLE.test(value)) continue;
     const name = written.toLowerCase();
-    if (DROPPED.has(name) || DROPPED_FAMILIES.test(name) || UNWRITABLE.test(value)) continue;
-    fields[RENAMED.has(name) ? `x-provider-${name}` : name] = value;
+    fields[isKept(name, value) ? name : `x-provider-${name}`] = value;
   }
   fields["x-call-id"] = callId;
   const exposed = [...Object.keys(fields), "x-request-id"].join(", ");
@@ -90,4 +79,9 @@ export function fieldsFromHead(
     ...cors,
     ...(cors === undefined ? undefined : { "access-control-expose-headers": exposed }),
   };
+}
+
+function isKept(name: string, value: string): boolean {
+  if (name === "link") return !LOADED_LINK.test(value);
+  return KEPT.has(name) || KEPT_FAMILIES.some((family) => family.test(name));
 }

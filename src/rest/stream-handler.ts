@@ -67,9 +67,12 @@ async function writeHead(
   const cors = await corsFieldsFor(options.allowedOrigins, options.route, request, queryText);
   if (response.destroyed) return;
   response.writeHead(head.statusCode, fieldsFromHead(head, origin.callId, cors));
-  // Before the first chunk is here: an event stream may have none for a while.
-  if (response instanceof ServerResponse) response.flushHeaders();
+  // Before the first chunk is here: an event stream may have none for a while. What flushes the head alone would write it
+  // in UTF-8, and fields are bytes.
+  if (response instanceof ServerResponse) response.write(NOTHING);
 }
+
+const NOTHING = Buffer.alloc(0);
 
 /** Resolves when more may be written, or when the response is closed and nothing more can be. */
 function writeChunk(response: HttpResponse, bytes: Buffer): true | Promise<true> {

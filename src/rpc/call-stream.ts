@@ -4,6 +4,7 @@ import { type CallStreamResponse, CallStreamResponseSchema, type RelayService } 
 import type { Call } from "../relay/call.js";
 import type { ErrorOutcome } from "../relay/outcome.js";
 import type { StreamPart } from "../relay/stream.js";
+import { textFromField } from "../relay/text.js";
 import { callContextFrom } from "./call-context.js";
 import { callFrom, originOf, type RelayServiceOptions } from "./relay-service.js";
 import { rowFromOutcome } from "./row.js";
@@ -28,7 +29,8 @@ function messageFromPart({ callId }: Call, part: StreamPart): CallStreamResponse
   switch (part.kind) {
     case "head": {
       const { statusCode, contentType, headers } = part.head;
-      const value = { statusCode, contentType, headers: Object.fromEntries(headers), callId };
+      const texts = headers.map(([name, value]) => [name, textFromField(value)]);
+      const value = { statusCode, contentType, headers: Object.fromEntries(texts), callId };
       return create(CallStreamResponseSchema, { part: { case: "head", value } });
     }
     case "chunk":

@@ -64,8 +64,18 @@ export const STREAM_GUARDS: readonly Guard[] = [
     ["if (exchange.response.headersSent) cut(exchange.response);", "if (exchange.response.headersSent) return;"],
     "rest/stream",
   ),
-  guard("stream: fields that act on our origin", FIELDS, ["DROPPED.has(name) || ", ""], "rest/stream-fields"),
-  guard("stream: families of such fields", FIELDS, ["DROPPED_FAMILIES.test(name) || ", ""], "rest/stream-fields"),
+  guard(
+    "stream: fields that somebody may act on",
+    FIELDS,
+    ["[isKept(name, value) ? name :", "[true ? name :"],
+    "rest/stream-fields",
+  ),
+  guard(
+    "stream: fields are bytes",
+    "rest/stream-handler.ts",
+    ["response.write(NOTHING)", "response.flushHeaders()"],
+    "regress/field-bytes",
+  ),
   guard(
     "stream: a provider's page is sandboxed",
     FIELDS,

@@ -5,7 +5,7 @@ const SPANS = "telemetry/call-spans.ts";
 /** What is told of calls, to whom, and how much of it is kept. */
 export const TELEMETRY_GUARDS: readonly Guard[] = [
   guard("request id: sane", "listener/identity.ts", [" && SANE_ID.test(given)", ""], "server/request-id"),
-  guard("request id: provider's own", "rest/stream-fields.ts", [', "x-request-id"]);', "]);"], "server/request-id"),
+  guard("request id: provider's own", "rest/stream-fields.ts", ["(?!x-request-id$)", ""], "server/request-id"),
   guard(
     "trace context: length of traceparent",
     "trace-context.ts",

@@ -26,29 +26,55 @@ describe("fieldsFromHead()", () => {
   });
 
   it.each([
-    "Access-Control-Allow-Origin",
-    "access-control-expose-headers",
-    "Cache-Control",
-    "Clear-Site-Data",
-    "Content-Encoding",
-    "Content-Security-Policy",
-    "Cross-Origin-Opener-Policy",
-    "Refresh",
-    "Service-Worker-Allowed",
-    "Strict-Transport-Security",
-    "Vary",
-    "X-Accel-Redirect",
-    "X-Call-Id",
-    "X-Content-Type-Options",
-    "X-Error-Type",
-    "X-Provider-Location",
-    "X-Sendfile",
-  ])("does not pass on %s", (name) => {
-    expect(fieldsOf([name, "v"])).toEqual(OURS);
+    ...[
+      "Accept-Ranges",
+      "Allow",
+      "Content-Disposition",
+      "Content-Language",
+      "Content-Range",
+      "Last-Modified",
+      "Retry-After",
+    ],
+    ...["RateLimit-Policy", "X-RateLimit-Reset", "anthropic-ratelimit-tokens-remaining", "X-Rate-Limit-Limit"],
+    ...["X-Total-Count", "X-Next-Page", "X-Pagination-Page", "X-WP-TotalPages"],
+    ...["Request-Id", "x-correlation-id", "X-GitHub-Request-Id", "X-Slack-Req-Id", "X-OAuth-Scopes", "Stripe-Version"],
+    ...["X-Amz-Meta-Color", "X-Goog-Hash", "X-Ms-Version", "OData-Version", "openai-processing-ms", "X-App-Usage"],
+  ])("passes on %s under its name", (name) => {
+    expect(fieldsOf([name, "v"])).toEqual({ ...OURS, [name.toLowerCase()]: "v" });
   });
 
-  it.each(["Location", "WWW-Authenticate", "Content-Length"])("tells %s under a name that nobody acts on", (name) => {
+  it.each([
+    // What browsers act on.
+    ...["Access-Control-Allow-Origin", "access-control-expose-headers", "Clear-Site-Data", "Content-Security-Policy"],
+    ...["Cross-Origin-Opener-Policy", "Refresh", "Service-Worker-Allowed", "Strict-Transport-Security", "Alt-Svc"],
+    ...["X-Content-Type-Options", "SourceMap", "X-Frame-Options", "Location", "Content-Location", "WWW-Authenticate"],
+    // What proxies, caches and web servers act on.
+    ...[
+      "Cache-Control",
+      "CDN-Cache-Control",
+      "Surrogate-Control",
+      "Edge-Control",
+      "Cache-Tag",
+      "Vary",
+      "Age",
+      "Expires",
+    ],
+    ...["X-Accel-Redirect", "X-Accel-Buffering", "X-Sendfile", "X-Sendfile2", "X-LIGHTTPD-send-file", "X-Reproxy-URL"],
+    ...["X-Reproxy-File", "X-LiteSpeed-Location", "X-LiteSpeed-Cache-Control", "X-Cache-Tag", "Server", "Via", "Date"],
+    // What HTTP/2 does not write, what speaks of other bytes, and what is the relay's own.
+    ...["HTTP2-Settings", "Content-Encoding", "Content-Length", "X-Call-Id", "X-Error-Type", "X-Request-Id"],
+    ...["X-Provider-Location", "X-Own"],
+  ])("tells %s under a name that nobody acts on", (name) => {
     expect(fieldsOf([name, "v"])).toEqual({ ...OURS, [`x-provider-${name.toLowerCase()}`]: "v" });
+  });
+
+  it("passes on links to further pages, and tells those that are loaded by themselves under another name", () => {
+    const page = '<https://api.test/items?page=2>; rel="next"';
+    expect(fieldsOf(["Link", page])).toEqual({ ...OURS, link: page });
+    for (const rel of ["preload", "Preconnect", "modulepreload", "stylesheet"]) {
+      const link = `${page}, </a>; rel=${rel}`;
+      expect(fieldsOf(["Link", link])).toEqual({ ...OURS, "x-provider-link": link });
+    }
   });
 
   it("leaves a value out that cannot be written", () => {
