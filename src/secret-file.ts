@@ -1,62 +1,134 @@
 import { randomBytes } from "node:crypto";
-import { type FileHandle, link, mkdir, open, unlink } from "node:fs/promises";
-import { dirname } from "node:path";
+import { mkdirSync } from "node:fs";
+import { chmod, chown, link, lstat, open, readdir, rename, unlink, writeFile } from "node:fs/promises";
+import { basename, dirname, isAbsolute, join } from "node:path";
+
+/** Owner and mode of a file that is replaced. */
+export interface FileOwner {
+  readonly uid: number;
+  readonly gid: number;
+  readonly mode: number;
+}
+
+/** What follows the name of a file in that of its draft, and of what SQLite makes beside a draft. */
+const DRAFT = /^\.[0-9a-f]{12}\.draft(?:-journal|-wal|-shm)?$/;
 
 /**
- * Creates a file of secrets with mode 0600, and its folder. Leaves a file alone that another process created meanwhile.
- *
- * The file appears under its name only when it is complete and on disk: written beside it, then linked, which fails
- * when the name is taken. Resolves to whether it was this process that made it.
+ * Creates a file of secrets with mode 0600, and the folder of a relative name. Resolves to whether it was this process
+ * that made it: a file that is there already, or that another process made meanwhile, is left alone.
  */
 export async function createSecretFile(path: string, text: string): Promise<boolean> {
-  const folder = dirname(path);
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  const draft = `${path}.${randomBytes(6).toString("hex")}`;
-  let isMade: boolean;
-  try {
-    await writeNewFile(draft, async (file) => file.writeFile(text));
-    isMade = await linked(draft, path);
-  } finally {
-    await unlink(draft).catch(ignoreMissing);
-  }
-  await syncFolder(folder);
-  return isMade;
+  makeFolder(path);
+  return createWhole(path, (draft) => writeFile(draft, text));
 }
 
-/** Creates a file with mode 0600, which must not exist, and removes it again when it cannot be filled. */
-export async function writeNewFile(path: string, fill: (file: FileHandle) => Promise<void>): Promise<void> {
-  const file = await open(path, "wx", 0o600);
+/**
+ * Creates a file with mode 0600 under a name that appears only when the content is complete and on disk: it is written
+ * beside that name, then linked, which fails when the name is taken. A process that is killed leaves a draft of another
+ * name, which the next one takes away. Resolves to whether the name was free.
+ *
+ * @param fill writes the draft of the given name, which exists and is empty.
+ */
+export async function createWhole(path: string, fill: (draft: string) => Promise<void>): Promise<boolean> {
+  return withDraft(path, fill, (draft) => linked(draft, path));
+}
+
+/** Replaces a file as a whole, likewise; the new one has the owner and mode that are given. */
+export async function replaceWhole(path: string, text: string, { uid, gid, mode }: FileOwner): Promise<void> {
+  await withDraft(
+    path,
+    async (draft) => {
+      await writeFile(draft, text);
+      const own = await lstat(draft);
+      // Root that writes for another user must leave the file readable to that user.
+      if (own.uid !== uid || own.gid !== gid) await chown(draft, uid, gid);
+      await chmod(draft, mode & 0o777);
+    },
+    async (draft) => {
+      await rename(draft, path);
+      return true;
+    },
+  );
+}
+
+/**
+ * Makes the folder of a relative name such as `data/relay.key`, when its parent exists. That of an absolute name must
+ * exist: a missing one is a typing error, or a volume that is not mounted. Throws the system's error.
+ */
+export function makeFolder(path: string): void {
+  if (isAbsolute(path)) return;
   try {
-    await fill(file);
-    await file.sync();
+    mkdirSync(dirname(path), { mode: 0o700 });
   } catch (error) {
-    await unlink(path).catch(ignoreMissing);
-    throw error;
-  } finally {
-    await file.close();
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }
 }
 
-/** Makes a new name in a folder survive a power loss (fsync(2), NOTES). */
-export async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, "r");
+async function withDraft(
+  path: string,
+  fill: (draft: string) => Promise<void>,
+  name: (draft: string) => Promise<boolean>,
+): Promise<boolean> {
+  const draft = `${path}.${randomBytes(6).toString("hex")}.draft`;
+  await (await open(draft, "wx", 0o600)).close();
+  let isNamed: boolean;
   try {
-    await folder.sync();
-  } finally {
-    await folder.close();
+    await fill(draft);
+    await sync(draft);
+    isNamed = await name(draft);
+  } catch (error) {
+    await removeDrafts(path, draft);
+    throw error;
   }
+  // Those of others as well: whoever is still at work on one finds the name taken.
+  await removeDrafts(path);
+  await sync(dirname(path));
+  return isNamed;
 }
 
+/** False when the name is taken. */
 async function linked(draft: string, path: string): Promise<boolean> {
   try {
     await link(draft, path);
     return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
-    throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    if (await isTaken(path)) return false;
+    // A file system without links, such as that of a memory stick.
+    if (code !== "EPERM" && code !== "ENOTSUP" && code !== "ENOSYS") throw error;
+    await rename(draft, path);
+    return true;
   }
 }
 
-function ignoreMissing(error: NodeJS.ErrnoException): void {
-  if (error.code !== "ENOENT") throw error;
+async function isTaken(path: string): Promise<boolean> {
+  return lstat(path).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT") return false;
+      throw error;
+    },
+  );
+}
+
+/** Removes all drafts of a file, or one of them. */
+async function removeDrafts(path: string, only = path): Promise<void> {
+  for (const name of await readdir(dirname(path))) {
+    const isDraft = name.startsWith(basename(path)) && DRAFT.test(name.slice(basename(path).length));
+    if (!isDraft || !name.startsWith(basename(only))) continue;
+    await unlink(join(dirname(path), name)).catch((error: NodeJS.ErrnoException) => {
+      // Another process removed it.
+      if (error.code !== "ENOENT") throw error;
+    });
+  }
+}
+
+/** Makes content, or a new name in a folder, survive a power loss (fsync(2), NOTES). */
+async function sync(path: string): Promise<void> {
+  const file = await open(path, "r");
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
 }

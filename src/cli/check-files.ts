@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { access, constants, stat } from "node:fs/promises";
-import { dirname, resolve } from "node:path";
+import { dirname, isAbsolute, resolve } from "node:path";
 import type { Config } from "../config.js";
 import type { Sealer } from "../tokens/seal.js";
 import { adminTokenProblems } from "./check-admin-tokens.js";
@@ -60,12 +60,17 @@ async function hasStoreOrProblem(config: Config, sealer: Sealer | undefined, pro
   }
 }
 
-/** Whether a file that is not there yet could be made: in its folder, or in one that can be made. */
+/** Why a file that is not there yet could not be made, as `makeFolder()` decides. */
 async function folderProblems(setting: string, path: string): Promise<string[]> {
+  const { isDanglingLink } = await import("../store/open-database.js");
   let folder = dirname(resolve(path));
-  while (!existsSync(folder)) folder = dirname(folder);
+  let missing = 0;
+  for (; !existsSync(folder); missing += 1) folder = dirname(folder);
   try {
     if (!(await stat(folder)).isDirectory()) return [`${setting}: ${path} cannot be made; ${folder} is no folder`];
+    if (missing > (isAbsolute(path) ? 0 : 1))
+      return [`${setting}: the folder of ${path} does not exist; make or mount it`];
+    if (isDanglingLink(path)) return [`${setting}: ${path} is a link to a file that does not exist`];
     await access(folder, constants.W_OK);
     return [];
   } catch (error) {

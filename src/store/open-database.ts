@@ -1,6 +1,7 @@
-import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { chmodSync, closeSync, existsSync, lstatSync, openSync, statSync } from "node:fs";
+import { resolve } from "node:path";
 import Database from "better-sqlite3";
+import { makeFolder } from "../secret-file.js";
 import { assertKnownVersion, MIGRATIONS, migrate } from "./migrate.js";
 import { isBusy, openErrorFrom } from "./sqlite-error.js";
 import { StoreOpenError } from "./store-open-error.js";
@@ -39,8 +40,12 @@ const STORE: DatabaseKind = {
   busyTimeoutMs: 250,
 };
 
+const DANGLING =
+  "is a link to a file that does not exist; mount what it leads to, or delete the link to begin a new store";
+
 /**
- * Opens the database file and brings it to this version's schema; creates it, with its folder, when there is none.
+ * Opens the database file and brings it to this version's schema; creates it when there is none, with the folder of a
+ * relative name.
  * Database, WAL and shared memory are for the owner alone. Throws StoreOpenError, with nothing changed, when the file
  * is not ours or from a newer version.
  */
@@ -48,6 +53,7 @@ export function openDatabase(path: string, kind = STORE): Database.Database {
   const file = databaseFile(path);
   let db: Database.Database | undefined;
   try {
+    makeFolder(path);
     createFile(file);
     db = new Database(file, { timeout: kind.startTimeoutMs });
     prepareWhileBusy(db, file, kind);
@@ -67,9 +73,14 @@ export function databaseFile(path: string): string {
   return file;
 }
 
+/** Whether a link is there and what it leads to is not, as where a volume is not mounted. */
+export function isDanglingLink(path: string): boolean {
+  return !existsSync(path) && lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
 /** SQLite gives WAL and shared memory the mode of the database file, so that one is made first. */
 function createFile(file: string): void {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  if (isDanglingLink(file)) throw new StoreOpenError(file, DANGLING);
   closeSync(openSync(file, "a", 0o600));
 }
 

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { describe, expect, it } from "vitest";
@@ -24,12 +24,14 @@ const folderWithApp = prepareOnce(async (folder) => folder.json(["app", "create"
 
 /** Every file of the folder and what is in it. */
 const hashes = ({ path }: CliFolder) =>
-  readdirSync(path).map((name) => [
-    name,
-    createHash("sha256")
-      .update(readFileSync(join(path, name)))
-      .digest("hex"),
-  ]);
+  readdirSync(path)
+    .filter((name) => existsSync(join(path, name)))
+    .map((name) => [
+      name,
+      createHash("sha256")
+        .update(readFileSync(join(path, name)))
+        .digest("hex"),
+    ]);
 
 describe("relay config check", () => {
   it("prints the values in effect and makes nothing", async () => {
@@ -100,6 +102,24 @@ describe("relay config check", () => {
       /^RELAY_DATABASE: relay\.key\/new\/relay\.db cannot be made; .*relay\.key is no folder$/,
     ],
     [
+      "a link to a database that is not mounted",
+      ({ path }) => {
+        symlinkSync(join(path, "unmounted", "relay.db"), join(path, "link.db"));
+        return { RELAY_DATABASE: "sqlite:link.db" };
+      },
+      /^RELAY_DATABASE: link\.db is a link to a file that does not exist$/,
+    ],
+    [
+      "a folder that does not exist",
+      () => ({ RELAY_DATABASE: "sqlite:/nope/x.db" }),
+      /^RELAY_DATABASE: the folder of \/nope\/x\.db does not exist; make or mount it$/,
+    ],
+    [
+      "a folder that nobody can make",
+      () => ({ RELAY_DATABASE: "sqlite:/proc/x/y.db" }),
+      /^RELAY_DATABASE: the folder of \/proc\/x\/y\.db does not exist; make or mount it$/,
+    ],
+    [
       "a server that is not there",
       () => ({ RELAY_DATABASE: "postgres://relay:CANARY@127.0.0.1:1/relay" }),
       /^RELAY_DATABASE: Database postgres:\/\/127\.0\.0\.1:1\/relay: /,
@@ -115,6 +135,10 @@ describe("relay config check", () => {
     expect(stderr.trimEnd()).toMatch(problem);
     expect(stderr).not.toMatch(/CANARY|\n./);
     expect(hashes(folder)).toEqual(before);
+    // What the check refuses does not start either, and makes no store on the way.
+    const started = await folder.run(["serve"], { env: { RELAY_LISTEN: "127.0.0.1:0", ...env } });
+    expect([started.exitCode, started.stdout]).toEqual([expect.any(Number), ""]);
+    expect(started.exitCode).not.toBe(0);
   });
 
   it("finds certificates that are none, that have ended, and keys of other ones", async () => {

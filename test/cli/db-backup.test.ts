@@ -1,4 +1,17 @@
-import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  watch,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -88,6 +101,39 @@ describe("relay db backup", () => {
     writeFileSync(join(folder.path, "relay.db"), "no database of SQLite's, but long enough for one".repeat(20));
     expect((await folder.run(["db", "backup", "damaged.db"])).exitCode).toBe(1);
     expect(existsSync(join(folder.path, "damaged.db"))).toBe(false);
+  });
+
+  it("has a file under its name only when it is whole, and goes on after one that was killed", async () => {
+    const { folder, users } = await filledFolder();
+    // Large enough that the copy and its check take some time.
+    const db = new Database(join(folder.path, "relay.db"));
+    const numbers = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)";
+    db.exec(`CREATE TABLE filler AS ${numbers} SELECT i, randomblob(4000) AS bytes FROM n`).close();
+    const names = () => readdirSync(folder.path).filter((name) => name.startsWith("copy.db"));
+    const child = folder.start(["db", "backup", "copy.db"]);
+    const watcher = watch(folder.path, () => names().length > 0 && child.kill("SIGKILL"));
+    expect(await once(child, "exit")).toEqual([null, "SIGKILL"]);
+    watcher.close();
+    expect(names().filter((name) => name.includes(".draft")).length).toBeGreaterThan(0);
+    expect(names()).not.toContain("copy.db");
+    expect((await folder.run(["db", "backup", "copy.db"])).exitCode).toBe(0);
+    expect(names()).toEqual(["copy.db"]);
+    expect(await users(copyOf(folder))).toEqual(["before"]);
+  });
+
+  it("says that the database is damaged, not the copy, and keeps none", async () => {
+    const { folder } = await filledFolder();
+    const db = new Database(join(folder.path, "relay.db"));
+    db.pragma("wal_checkpoint(TRUNCATE)");
+    const page = db.prepare("SELECT pageno FROM dbstat WHERE name = 'applications'").pluck().get() as number;
+    const size = db.pragma("page_size", { simple: true }) as number;
+    db.close();
+    const file = openSync(join(folder.path, "relay.db"), "r+");
+    writeSync(file, Buffer.alloc(size, 0xff), 0, size, (page - 1) * size);
+    closeSync(file);
+    const { exitCode, stderr } = await folder.run(["db", "backup", "copy.db"]);
+    expect([exitCode, stderr]).toEqual([1, expect.stringMatching(/relay\.db: the database itself is damaged/)]);
+    expect(readdirSync(folder.path).filter((name) => name.startsWith("copy"))).toEqual([]);
   });
 
   it("says what PostgreSQL has for this", async () => {

@@ -194,7 +194,7 @@ export const SECRET_GUARDS: readonly Guard[] = [
   guard(
     "key file: mode 0600",
     "secret-file.ts",
-    ['open(path, "wx", 0o600)', 'open(path, "wx", 0o644)'],
+    ['open(draft, "wx", 0o600)', 'open(draft, "wx", 0o644)'],
     "tokens/keyring",
   ),
   guard("database: mode 0600", "store/open-database.ts", ["chmodSync(file, 0o600);", ""], "store/open-database"),

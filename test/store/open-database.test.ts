@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
@@ -73,13 +73,29 @@ describe("openDatabase()", () => {
   });
 
   it("keeps database, WAL and shared memory for the owner alone, whatever the umask", () => {
-    const nested = join(folder, "data", "db", "relay.db");
-    const db = openHere(nested);
-    db.exec("DELETE FROM applications");
-    const names = readdirSync(join(folder, "data", "db")).sort();
+    const here = process.cwd();
+    process.chdir(folder);
+    try {
+      const db = openHere("data/relay.db");
+      db.exec("DELETE FROM applications");
+    } finally {
+      process.chdir(here);
+    }
+    const names = readdirSync(join(folder, "data")).sort();
     expect(names).toEqual(["relay.db", "relay.db-shm", "relay.db-wal"]);
-    for (const name of names) expect([name, modeOf(join(folder, "data", "db", name))]).toEqual([name, "600"]);
-    expect([modeOf(join(folder, "data")), modeOf(join(folder, "data", "db"))]).toEqual(["700", "700"]);
+    for (const name of names) expect([name, modeOf(join(folder, "data", name))]).toEqual([name, "600"]);
+    expect(modeOf(join(folder, "data"))).toBe("700");
+  });
+
+  it("makes no store elsewhere: behind a link to nothing, or in an absolute folder that does not exist", () => {
+    symlinkSync(join(folder, "unmounted", "relay.db"), path);
+    mkdirSync(join(folder, "unmounted"));
+    expect(() => openHere()).toThrow("is a link to a file that does not exist");
+    expect(readdirSync(join(folder, "unmounted"))).toEqual([]);
+    for (const at of [join(folder, "nope", "relay.db"), "/proc/nope/relay.db"]) {
+      expect(() => openHere(at)).toThrow("cannot be opened (ENOENT)");
+    }
+    expect(readdirSync(folder).sort()).toEqual(["relay.db", "unmounted"]);
   });
 
   it("closes files to others that were open to them", () => {

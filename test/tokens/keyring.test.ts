@@ -12,8 +12,9 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { inspect } from "node:util";
+import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { KeyFileError, parseKeyFile } from "../../src/tokens/key-file.js";
 import { addKey, createKeyFile } from "../../src/tokens/key-file-write.js";
@@ -92,18 +93,36 @@ describe("loadKeyring()", () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it("creates the file once, for the owner alone, and its folder too", async () => {
-    const nested = join(folder, "data", "keys", "relay.key");
-    const first = await loadKeyring(nested, { mustExist: false });
-    expect([modeOf(nested), modeOf(join(folder, "data")), modeOf(join(folder, "data", "keys"))]).toEqual([
-      "600",
-      "700",
-      "700",
-    ]);
-    expect(readdirSync(join(folder, "data", "keys"))).toEqual(["relay.key"]);
-    const again = await loadKeyring(nested, { mustExist: true });
-    expect(again.current.id).toBe(first.current.id);
-    expect(again.current.key.equals(first.current.key)).toBe(true);
+  it("creates the file once, for the owner alone, and the folder of a relative name too", async () => {
+    const here = process.cwd();
+    process.chdir(folder);
+    try {
+      const nested = "data/relay.key";
+      const first = await loadKeyring(nested, { mustExist: false });
+      expect([modeOf(nested), modeOf("data"), readdirSync("data")]).toEqual(["600", "700", ["relay.key"]]);
+      const again = await loadKeyring(nested, { mustExist: true });
+      expect(again.current.id).toBe(first.current.id);
+      expect(again.current.key.equals(first.current.key)).toBe(true);
+    } finally {
+      process.chdir(here);
+    }
+  });
+
+  it.each(["/proc/nowhere/relay.key", "missing/relay.key"])(
+    "makes no folder for %s, which is absolute",
+    async (name) => {
+      const absolute = resolve(folder, name);
+      await expect(loadKeyring(absolute, { mustExist: false })).rejects.toThrow("cannot be created (ENOENT)");
+      expect(readdirSync(folder)).toEqual([]);
+    },
+  );
+
+  it("removes what processes that were killed left of their drafts, and nothing of others", async () => {
+    const drafts = ["relay.key.0123456789ab.draft", "relay.key.0123456789ab.draft-journal"];
+    const others = ["relay.key.backup.draft", "relay.key2.0123456789ab.draft"];
+    for (const name of [...drafts, ...others]) writeFileSync(join(folder, name), "half");
+    await createKeyFile(path);
+    expect(readdirSync(folder).sort()).toEqual(["relay.key", ...others].sort());
   });
 
   it("creates one key when many start at once", async () => {
@@ -185,7 +204,7 @@ describe("addKey()", () => {
     const text = readFileSync(path, "utf8");
     expect(text.endsWith(`\n${old}`)).toBe(true);
     expect(parseKeyFile(text, path).map((key) => key.id)).toEqual([id, "k1"]);
-    expect([modeOf(path), readdirSync(folder)]).toEqual(["640", ["relay.key"]]);
+    expect([modeOf(path), readdirSync(folder)]).toEqual(["640", ["relay.key", "relay.key.lock"]]);
   });
 
   it("keeps a created file for the owner alone", async () => {
@@ -206,28 +225,45 @@ describe("addKey()", () => {
     await expect(addKey(path)).rejects.toThrow(`Key file ${path}: cannot be replaced (ENOENT)`);
     writeFileSync(path, "CANARY");
     await expect(addKey(path)).rejects.toThrow("line 1");
-    expect([readdirSync(folder), readFileSync(path, "utf8")]).toEqual([["relay.key"], "CANARY"]);
+    expect([readdirSync(folder), readFileSync(path, "utf8")]).toEqual([["relay.key", "relay.key.lock"], "CANARY"]);
   });
 
-  it("loses no key when two add one at once", async () => {
+  it("loses no key when many add one at once", async () => {
     await createKeyFile(path);
-    const results = await Promise.allSettled(Array.from({ length: 8 }, () => addKey(path)));
-    const added = results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
-    expect(added.length).toBeGreaterThan(0);
+    const added = await Promise.all(Array.from({ length: 8 }, () => addKey(path)));
     const ids = parseKeyFile(readFileSync(path, "utf8"), path).map((key) => key.id);
-    expect([...ids].sort()).toEqual(expect.arrayContaining([...added].sort()));
-    expect(ids).toHaveLength(added.length + 1);
-    for (const result of results) {
-      if (result.status === "rejected")
-        expect(result.reason.message).toContain("a key is being added by another process");
-    }
+    expect(ids).toHaveLength(9);
+    expect(ids).toEqual(expect.arrayContaining(added));
+    expect(readdirSync(folder)).toEqual(["relay.key", "relay.key.lock"]);
   });
 
-  it("leaves the draft of another process alone", async () => {
+  it("waits for another process that adds a key", async () => {
     await createKeyFile(path);
     const before = readFileSync(path, "utf8");
-    writeFileSync(`${path}.new`, "theirs");
-    await expect(addKey(path)).rejects.toThrow("being added by another process");
-    expect([readFileSync(`${path}.new`, "utf8"), readFileSync(path, "utf8")]).toEqual(["theirs", before]);
+    const theirs = new Database(`${path}.lock`);
+    theirs.exec("BEGIN EXCLUSIVE");
+    const added = addKey(path);
+    // Three that nothing keeps waiting take longer than one.
+    for (const name of ["a", "b", "c"]) {
+      await createKeyFile(join(folder, name));
+      await addKey(join(folder, name));
+    }
+    expect(readFileSync(path, "utf8")).toBe(before);
+    theirs.close();
+    const id = await added;
+    expect(parseKeyFile(readFileSync(path, "utf8"), path)[0].id).toBe(id);
   });
+
+  it.each(["relay.key.new", "relay.key.lock", "relay.key.0123456789ab.draft"])(
+    "goes on after a process that was killed and left %s",
+    async (left) => {
+      await createKeyFile(path);
+      writeFileSync(join(folder, left), "");
+      const id = await addKey(path);
+      expect(parseKeyFile(readFileSync(path, "utf8"), path)[0].id).toBe(id);
+      // What the versions before this one made may also be an operator's own.
+      const others = left === "relay.key.new" ? [left] : [];
+      expect(readdirSync(folder)).toEqual(["relay.key", "relay.key.lock", ...others]);
+    },
+  );
 });
