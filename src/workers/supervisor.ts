@@ -25,10 +25,15 @@ const MARGIN_MS = 20_000;
  * one, and what rests longer is closed as any idle connection may be (RFC 9112 section 9.5). Milliseconds.
  */
 const QUIET_MS = 2000;
-/** Pause before a worker that ended by itself is replaced: a second, doubled up to this while they go on ending. */
+/**
+ * Pause before a worker is replaced where those before it ended by themselves soon after their start: none for the first
+ * two, then a second, doubled up to this. Milliseconds.
+ */
 const MAX_PAUSE_MS = 30_000;
 /** A worker that lived this long did not end of how it was started, in milliseconds. */
 const STEADY_MS = 60_000;
+/** Signals of others, such as an operator and the kernel that is out of memory: no sign that the next one ends as well. */
+const FROM_OUTSIDE: ReadonlySet<string | null> = new Set(["SIGKILL", "SIGTERM", "SIGINT"]);
 
 /**
  * Runs `count` workers on one port: replaces each that ends, and on SIGHUP all of them, one after the other, so that
@@ -41,20 +46,31 @@ export async function supervise(options: SupervisorOptions): Promise<number> {
   process.on("SIGHUP", () => void supervisor.restart());
   const first = await supervisor.start();
   if (typeof first === "number") return first;
-  for (let more = 1; more < count; more++) await supervisor.start();
+  await supervisor.fill();
   logger.info({ adminUrl: first.adminUrl, url: first.url, workers: count }, "listening");
   await options.stop;
   return supervisor.stop();
 }
 
+/** One worker that serves. */
+interface Life {
+  readonly startedAt: number;
+  /** How many signals to start anew had come before it was started: it has read what was there then. */
+  readonly generation: number;
+}
+
+type Started = (ServiceUrls & { readonly worker: Worker }) | number;
+
 /** The workers of one service; ended by `stop()`. */
 class Supervisor {
   readonly #options: SupervisorOptions;
-  /** Those that serve, with when they were started. */
-  readonly #serving = new Map<Worker, number>();
+  readonly #serving = new Map<Worker, Life>();
+  readonly #starting = new Set<Promise<Started>>();
   readonly #metrics = createWorkerMetrics();
   readonly #stopping = new AbortController();
-  #pauseMs = 1000;
+  #generation = 0;
+  /** Workers in a row that ended by themselves soon after their start. */
+  #shortLives = 0;
   #restart: Promise<void> | undefined;
 
   constructor(options: SupervisorOptions) {
@@ -62,15 +78,40 @@ class Supervisor {
   }
 
   /** Starts a worker. Resolves to where it listens, or to its exit code when it could not start. */
-  async start(): Promise<(ServiceUrls & { readonly worker: Worker }) | number> {
+  start(): Promise<Started> {
+    const started = this.#fork(this.#generation).finally(() => this.#starting.delete(started));
+    this.#starting.add(started);
+    return started;
+  }
+
+  /** Starts workers until there are as many as there are to be. May run more than once at the same time. */
+  async fill(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted && this.#isMissingOne) {
+      // Where no worker is left, nothing but this pause keeps the process from ending.
+      const pauseMs = this.#shortLives < 2 ? 0 : Math.min(1000 * 2 ** (this.#shortLives - 2), MAX_PAUSE_MS);
+      if (pauseMs > 0) await delay(pauseMs, undefined, { signal }).catch(() => {});
+      if (signal.aborted || !this.#isMissingOne) return;
+      await this.start();
+    }
+  }
+
+  get #isMissingOne(): boolean {
+    return this.#serving.size + this.#starting.size < this.#options.count;
+  }
+
+  async #fork(generation: number): Promise<Started> {
     const worker = cluster.fork();
     // What could not be sent to one that is ending; its exit says the rest.
     worker.on("error", () => {});
     const urls = await startedUrls(worker);
-    if (urls === undefined) return exitCodeOf(worker);
-    this.#serving.set(worker, performance.now());
+    if (urls === undefined) {
+      this.#noteEnd(worker, 0);
+      return exitCodeOf(worker);
+    }
+    this.#serving.set(worker, { startedAt: performance.now(), generation });
     this.#metrics.add(worker);
-    worker.once("exit", () => void this.#onExit(worker));
+    worker.once("exit", () => this.#onExit(worker));
     watchPulse(worker, () => {
       this.#options.logger.error("a worker does not answer and is ended");
       worker.process.kill("SIGKILL");
@@ -78,9 +119,11 @@ class Supervisor {
     return { worker, url: urls.url, adminUrl: urls.adminUrl };
   }
 
-  /** Replaces every worker with a new one; a second call waits for the first to be done. */
+  /** Replaces every worker that was started before this call. One that comes during a run of it makes that run longer. */
   restart(): Promise<void> {
     if (this.#stopping.signal.aborted) return Promise.resolve();
+    this.#generation += 1;
+    this.#options.logger.info({ workers: this.#serving.size }, "restarting");
     this.#restart ??= this.#replaceAll().finally(() => {
       this.#restart = undefined;
     });
@@ -91,23 +134,34 @@ class Supervisor {
   async stop(): Promise<number> {
     this.#stopping.abort();
     await this.#restart;
+    await Promise.all(this.#starting);
     const codes = await Promise.all([...this.#serving.keys()].map((worker) => this.#end(worker, 0)));
     return codes.every((code) => code === 0) ? 0 : 1;
   }
 
   async #replaceAll(): Promise<void> {
     const { logger } = this.#options;
-    logger.info({ workers: this.#serving.size }, "restarting");
-    for (const old of [...this.#serving.keys()]) {
-      if (this.#stopping.signal.aborted) return;
-      const next = await this.start();
-      if (typeof next === "number") {
+    while (!this.#stopping.signal.aborted) {
+      const generation = this.#generation;
+      const old = [...this.#serving].find(([, life]) => life.generation < generation)?.[0];
+      if (old !== undefined) {
+        const next = await this.start();
+        if (typeof next !== "number") {
+          await this.#end(old, QUIET_MS);
+          continue;
+        }
         logger.error({ exitCode: next }, "the new worker could not start; the others go on");
+        // The old one may have ended meanwhile, counting on the new one.
+        void this.fill();
+        if (generation === this.#generation) return;
+      } else if (this.#starting.size > 0) {
+        // It may have been started before the signal.
+        await Promise.all(this.#starting);
+      } else {
+        logger.info({ workers: this.#serving.size }, "restarted");
         return;
       }
-      await this.#end(old, QUIET_MS);
     }
-    logger.info({ workers: this.#serving.size }, "restarted");
   }
 
   /** Resolves to the exit code. */
@@ -122,20 +176,23 @@ class Supervisor {
     return exitCodeOf(worker);
   }
 
-  /** A worker that nobody asked to end. */
-  async #onExit(worker: Worker): Promise<void> {
-    const startedAt = this.#serving.get(worker);
-    if (startedAt === undefined) return;
+  #onExit(worker: Worker): void {
+    const life = this.#serving.get(worker);
+    // Asked to end.
+    if (life === undefined) return;
     this.#serving.delete(worker);
-    this.#options.logger.error({ exitCode: exitCodeOf(worker) }, "a worker ended by itself and is replaced");
-    if (performance.now() - startedAt > STEADY_MS) this.#pauseMs = 1000;
-    const { signal } = this.#stopping;
-    while (!signal.aborted) {
-      // Where no worker is left, nothing but this pause keeps the process from ending.
-      await delay(this.#pauseMs, undefined, { signal }).catch(() => {});
-      this.#pauseMs = Math.min(this.#pauseMs * 2, MAX_PAUSE_MS);
-      if (signal.aborted || typeof (await this.start()) !== "number") return;
-    }
+    const { signalCode } = worker.process;
+    this.#options.logger.error(
+      { exitCode: exitCodeOf(worker), signal: signalCode ?? undefined },
+      "a worker ended by itself and is replaced",
+    );
+    this.#noteEnd(worker, performance.now() - life.startedAt);
+    void this.fill();
+  }
+
+  #noteEnd({ process: { signalCode } }: Worker, livedMs: number): void {
+    if (livedMs > STEADY_MS) this.#shortLives = 0;
+    else if (!FROM_OUTSIDE.has(signalCode)) this.#shortLives += 1;
   }
 }
 

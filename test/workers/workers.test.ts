@@ -130,15 +130,41 @@ describe.concurrent("workers", { timeout: 60_000 }, () => {
     expect(workersOf(child.pid)).not.toContain(victim);
   });
 
-  it("replaces all workers when they end at once, and can be stopped meanwhile", async ({ expect, onTestFinished }) => {
-    const { child } = await startWorkers(onTestFinished);
-    const before = workersOf(child.pid);
-    for (const pid of before) process.kill(pid, "SIGKILL");
-    await expect.poll(() => workersOf(child.pid).filter((pid) => !before.includes(pid)).length, POLLING).toBe(2);
+  it("replaces all workers when they end at once, again and again, and can be stopped meanwhile", async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { child, call } = await startWorkers(onTestFinished);
+    // More often than pauses would let pass: whoever kills them is no sign that they cannot live.
+    for (let round = 0; round < 4; round++) {
+      const before = workersOf(child.pid);
+      for (const pid of before) process.kill(pid, "SIGKILL");
+      const fresh = () => workersOf(child.pid).filter((pid) => pid > 0 && !before.includes(pid)).length;
+      await expect.poll(fresh, POLLING).toBe(2);
+    }
+    await expect.poll(() => call().catch(() => "refused"), POLLING).toBe("success");
     for (const pid of workersOf(child.pid)) process.kill(pid, "SIGKILL");
-    await expect.poll(() => workersOf(child.pid), POLLING).toEqual([0]);
     child.kill("SIGTERM");
     expect(await once(child, "close")).toEqual([0, null]);
+  });
+
+  it("refuses no connection while one worker lives and the other is killed again and again", async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { child, logged, call } = await startWorkers(onTestFinished);
+    const [survivor = 0] = workersOf(child.pid);
+    const outcomes: string[] = [];
+    for (let round = 0; round < 4; round++) {
+      await expect.poll(() => workersOf(child.pid).length, POLLING).toBe(2);
+      const ended = logged("a worker ended by itself and is replaced");
+      const victim = workersOf(child.pid).find((pid) => pid !== survivor) as number;
+      process.kill(victim, "SIGKILL");
+      // One that has not served yet ends without that line.
+      await Promise.race([ended, expect.poll(() => workersOf(child.pid).includes(victim), POLLING).toBe(false)]);
+      for (let calls = 0; calls < 5; calls++) outcomes.push(await call());
+    }
+    expect(new Set(outcomes)).toEqual(new Set(["success"]));
   });
 
   it("replaces a worker that hangs, so that it does not answer for long that nobody is alive", async ({
@@ -194,6 +220,28 @@ describe.concurrent("workers", { timeout: 60_000 }, () => {
     expect(workersOf(child.pid)).toHaveLength(2);
     expect(workersOf(child.pid).filter((pid) => before.includes(pid))).toEqual([]);
     // Two workers are started, and two ended after two seconds of quiet each.
+  });
+
+  it("starts anew once more for a SIGHUP that comes while it does", async ({ expect, onTestFinished }) => {
+    const { url, child, logged, folder, publicKey } = await startWorkers(onTestFinished);
+    const define = (displayName: string) => {
+      const definition = { ...sandbox.providerDefinition("sandbox"), apiOrigins: [`https://${displayName}.example`] };
+      writeFileSync(join(folder.path, "sandbox.json"), JSON.stringify(definition));
+    };
+    const restarted = logged("restarted");
+    define("first");
+    child.kill("SIGHUP");
+    const before = workersOf(child.pid);
+    // One that reads the first change has been started.
+    await expect.poll(() => workersOf(child.pid).some((pid) => !before.includes(pid)), POLLING).toBe(true);
+    define("second");
+    child.kill("SIGHUP");
+    await restarted;
+    const body = JSON.stringify({ url: "https://second.example/", method: "GET" });
+    const target = `${url}/oauth/method/sandbox/call?user_id=ada&public_key=${publicKey}`;
+    const outcomes: string[] = [];
+    for (let calls = 0; calls < 4; calls++) outcomes.push(await callOnce(target, body));
+    expect(new Set(outcomes)).not.toContain("URL_NOT_ALLOWED");
   });
 
   it("renews a token once for callers of all workers", async ({ expect, onTestFinished }) => {
