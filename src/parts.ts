@@ -12,7 +12,7 @@ import { loadProviders } from "./providers/catalog.js";
 import type { ProviderCatalog } from "./providers/provider.js";
 import { type CallRecording, recordCalls } from "./record-calls.js";
 import { createRelayLog, type RelayLog } from "./relay/trace.js";
-import { createServiceMetrics, recordMetrics, type ServiceMetrics } from "./service-metrics.js";
+import { createServiceMetrics, healthMetrics, recordMetrics, type ServiceMetrics } from "./service-metrics.js";
 import { hasStore, openStore } from "./store/open-store.js";
 import type { Store } from "./store/store.js";
 import { verifyKeys } from "./store/verify-keys.js";
@@ -91,8 +91,14 @@ export async function openParts(config: Config, options: ServiceOptions, closers
   const store = await openStore(config, {
     onOperation: metrics?.store,
     onDamagedCalls: (file) => options.logger.warn({ file }, "call records were damaged and are begun anew"),
+    onHealth: (check, problem) => {
+      if (problem === undefined) options.logger.info({ check }, "the store is well again");
+      else
+        options.logger.error({ check, problem: problem.message, ...describeError(problem) }, "the store is not well");
+    },
   });
   closers.push(() => store.close());
+  metrics?.addSource(() => healthMetrics(store.health));
   await verifyKeys(store, sealer);
   const ways = waysOut(config, options, closers);
   const fault = faultLog(options.logger, metrics);

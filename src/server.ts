@@ -5,6 +5,7 @@ import { listenForOperators } from "./admin-port.js";
 import { createCallParts } from "./call-parts.js";
 import type { Config } from "./config.js";
 import { deliverWebhooks } from "./deliver-webhooks.js";
+import { RelayError } from "./errors.js";
 import { createLane } from "./lane/lane.js";
 import { createClientAddress } from "./listener/client-address.js";
 import type { TlsMaterial } from "./listener/http1.js";
@@ -76,11 +77,17 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   }
 }
 
-/** Rejects when calls cannot be served: the store does not answer, or the keys do not open it. */
-function probeFor({ store, sealer }: Parts): () => Promise<void> {
+/** Resolves to why calls cannot be served: the store does not answer, or the keys do not open it. */
+function probeFor({ store, sealer }: Parts): () => Promise<string | undefined> {
   return async () => {
-    await store.ready();
-    await probeKeys(store, sealer);
+    try {
+      await store.ready();
+      await probeKeys(store, sealer);
+      return undefined;
+    } catch (error) {
+      // Other errors are written for the operator; the log of a call that meets them has them.
+      return error instanceof RelayError ? error.message : "The relay's keys do not open its store.";
+    }
   };
 }
 

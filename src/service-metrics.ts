@@ -3,7 +3,8 @@ import type { Listener } from "./listener/listener.js";
 import { packageVersion } from "./package-version.js";
 import type { CallRecording } from "./record-calls.js";
 import type { Budget } from "./relay/budget.js";
-import { countOf, countsOf, gaugeOf, type Metric } from "./telemetry/metric.js";
+import type { StoreHealth } from "./store/store-health.js";
+import { countOf, countsOf, gaugeOf, gaugesOf, type Metric } from "./telemetry/metric.js";
 import { createMetrics, type Metrics } from "./telemetry/metrics.js";
 import { metricsOverWorkers } from "./workers/worker-metrics.js";
 
@@ -54,6 +55,17 @@ export function recordMetrics(records: CallRecording["records"]): readonly Metri
     help: "Calls that were not recorded, the store being slow or away.",
   };
   return [countOf(dropped, records?.dropped ?? 0)];
+}
+
+/** What looks at the store found last; of several processes the worst. */
+export function healthMetrics({ problems }: StoreHealth): readonly Metric[] {
+  const options = {
+    name: "relay_store_check_ok",
+    help: "1, or 0 when the last look found something wrong: the file is not the one at its path, nothing can be written, pages are damaged.",
+    aggregator: "min",
+  } as const;
+  const values = [...problems].map(([check, problem]) => ({ labels: { check }, value: problem === undefined ? 1 : 0 }));
+  return [gaugesOf(options, values)];
 }
 
 /** TCP connections of clients. */

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { access, constants, stat } from "node:fs/promises";
 import { dirname, isAbsolute, resolve } from "node:path";
 import type { Config } from "../config.js";
+import { textFromDatabaseLocation } from "../database-location.js";
 import type { Sealer } from "../tokens/seal.js";
 import { adminTokenProblems } from "./check-admin-tokens.js";
 import { tlsProblems } from "./check-tls.js";
@@ -12,11 +13,16 @@ import { loadSealer } from "./open-store.js";
  * or changed.
  *
  * @param wrong settings whose value is none, so that there is nothing to look at.
+ * @param warn hears of what is no problem and worth knowing.
  */
-export async function fileProblems(config: Config, wrong: ReadonlySet<string>): Promise<string[]> {
+export async function fileProblems(
+  config: Config,
+  wrong: ReadonlySet<string>,
+  warn: (text: string) => void,
+): Promise<string[]> {
   const problems = [
     ...(await tlsProblems(config)),
-    ...(await storeProblems(config, wrong.has("RELAY_DATABASE"))),
+    ...(await storeProblems(config, wrong.has("RELAY_DATABASE"), warn)),
     ...(wrong.has("RELAY_ADMIN_LISTEN") ? [] : await adminTokenProblems(config)),
     ...(await definitionProblems(config)),
   ];
@@ -24,12 +30,16 @@ export async function fileProblems(config: Config, wrong: ReadonlySet<string>): 
 }
 
 /** Key file and database are judged together: the one must open what is in the other. */
-async function storeProblems(config: Config, isDatabaseWrong: boolean): Promise<string[]> {
+async function storeProblems(
+  config: Config,
+  isDatabaseWrong: boolean,
+  warn: (text: string) => void,
+): Promise<string[]> {
   const { keyFile, keyFileMustExist } = config;
   const problems: string[] = [];
   const hasKeyFile = existsSync(keyFile);
   const sealer = hasKeyFile ? await sealerOrProblem(keyFile, problems) : undefined;
-  const hasStore = !isDatabaseWrong && (await hasStoreOrProblem(config, sealer, problems));
+  const hasStore = !isDatabaseWrong && (await hasStoreOrProblem(config, sealer, { problems, warn }));
   if (hasKeyFile) return problems;
   if (keyFileMustExist || hasStore) await sealerOrProblem(keyFile, problems);
   else problems.push(...(await folderProblems("RELAY_KEY_FILE", keyFile)));
@@ -46,11 +56,17 @@ async function sealerOrProblem(keyFile: string, problems: string[]): Promise<Sea
 }
 
 /** Whether there is a store that needs its key file; a server that cannot be asked does not tell. */
-async function hasStoreOrProblem(config: Config, sealer: Sealer | undefined, problems: string[]): Promise<boolean> {
+async function hasStoreOrProblem(
+  config: Config,
+  sealer: Sealer | undefined,
+  { problems, warn }: { readonly problems: string[]; readonly warn: (text: string) => void },
+): Promise<boolean> {
   const { inspectStore } = await import("../store/inspect-store.js");
   const { database } = config;
   try {
-    const isMissing = (await inspectStore(config, sealer)) === "missing";
+    const { state, note } = await inspectStore(config, sealer);
+    if (note !== undefined) warn(`RELAY_DATABASE: ${textFromDatabaseLocation(database)} ${note}`);
+    const isMissing = state === "missing";
     if (isMissing && database.kind === "sqlite")
       problems.push(...(await folderProblems("RELAY_DATABASE", database.path)));
     return !isMissing;

@@ -22,10 +22,11 @@ export function addConfigCheck(group: Command): void {
 
 async function checkConfig(options: { readonly json?: boolean }): Promise<void> {
   const read = readConfig(process.env, process.execArgv);
-  const problems = [...read.problems, ...(await fileProblems(read.config, read.wrong))];
   const warnings = unknownSettings(process.env)
     .filter((name) => name !== PRIVATE_KEY_VARIABLE)
     .map((name) => `${name}: is no setting of this version and is ignored`);
+  const found = await fileProblems(read.config, read.wrong, (text) => warnings.push(text));
+  const problems = [...read.problems, ...found];
   for (const warning of warnings) writeNote(`warning: ${warning}`);
   const settings = SETTINGS.map(
     ({ name, fallback }) => [name, shownSetting(name, process.env[name] || fallback)] as const,

@@ -46,6 +46,7 @@ async function answerHealth(
   if (request.method !== "GET" && request.method !== "HEAD") {
     return answerPlain(response, 405, "Send a GET request.", { allow: "GET, HEAD" });
   }
-  const isWell = path === HEALTH_PATHS.liveness || (await readiness.isReady());
-  answerPlain(response, isWell ? 200 : 503, isWell ? "ok" : "not ready", { "cache-control": "no-store" });
+  const problem = path === HEALTH_PATHS.liveness ? undefined : await readiness.problem();
+  const text = problem === undefined ? "ok" : `not ready: ${problem}`;
+  answerPlain(response, problem === undefined ? 200 : 503, text, { "cache-control": "no-store" });
 }

@@ -13,7 +13,7 @@ export function createHealthService(services: readonly string[], readiness: Read
   const known = new Set(["", ...services]);
   const current = async () =>
     create(HealthCheckResponseSchema, {
-      status: (await readiness.isReady()) ? ServingStatus.SERVING : ServingStatus.NOT_SERVING,
+      status: (await readiness.problem()) === undefined ? ServingStatus.SERVING : ServingStatus.NOT_SERVING,
     });
   return {
     check(request) {

@@ -21,11 +21,16 @@ export interface Attempt {
   write<T>(operation: () => T, forget?: () => void): Promise<T>;
 }
 
-/** Tries at once, and again a few times after short pauses while another process holds the lock (threats A04). */
+/**
+ * Tries at once, and again a few times after short pauses while another process holds the lock (threats A04).
+ *
+ * @param requireInPlace throws when what is written would go into a file that its name does not lead to any more.
+ */
 export function createAttempt(
   db: Database.Database,
   { forgetAll }: Pick<RowCaches, "forgetAll">,
   onOperation: OnOperation = () => {},
+  requireInPlace: () => void = () => {},
 ): Attempt {
   const transaction = db.transaction((operation: () => unknown) => operation());
   const timed = <T>(kind: "read" | "write", begin: () => Promise<T>): Promise<T> => {
@@ -43,8 +48,11 @@ export function createAttempt(
     read: (operation) => timed("read", () => attempt(operation, (error) => tryAgain(db, operation, error))),
     write(operation, forget = forgetAll) {
       const run = () => {
+        requireInPlace();
         const result = transaction.immediate(operation) as ReturnType<typeof operation>;
         forget();
+        // It may have been replaced in between.
+        requireInPlace();
         return result;
       };
       return timed("write", () => attempt(run, (error) => tryAgain(db, run, error)));

@@ -1,17 +1,31 @@
-import { accessSync, constants, existsSync } from "node:fs";
+import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Sealer } from "../tokens/seal.js";
 import { createAttempt } from "./attempt.js";
+import { isDamage } from "./damaged-file.js";
 import { createKeyCheckStore } from "./key-checks.js";
 import { assertKnownVersion, isCurrent } from "./migrate.js";
 import { databaseFile } from "./open-database.js";
 import { limitsFrom, type StoreConfig } from "./open-store.js";
 import { createSealedRows } from "./sealed-rows.js";
 import { openErrorFrom } from "./sqlite-error.js";
+import { StoreOpenError } from "./store-open-error.js";
 import { judgeKeys, type KeyedStore, KeyMismatchError } from "./verify-keys.js";
 
 /** What is there: no store yet, one of an older version that a start brings up to date, or one of this version. */
 export type StoreState = "missing" | "older" | "current";
+
+/** What was found; `note` is for the operator. */
+export interface Inspection {
+  readonly state: StoreState;
+  readonly note?: string | undefined;
+}
+
+/** Reading the pages of a database takes so long at most, in milliseconds: about two gigabytes, once they are in memory. */
+const MAX_READ_MS = 5_000;
+const CUT_SHORT = "is large: its first pages are whole, and the others were not looked at";
+const EMPTY = "is an empty file: a start makes a new store in it";
+const DAMAGED = "is damaged; stop the relay, keep its files, and restore the last good backup";
 
 /** The wait for a lock, in milliseconds: another process may be migrating. */
 const TIMEOUT_MS = 5_000;
@@ -22,24 +36,33 @@ const TIMEOUT_MS = 5_000;
  *
  * @param sealer undefined when there is no key file to hold against the store.
  */
-export async function inspectStore(config: StoreConfig, sealer: Sealer | undefined): Promise<StoreState> {
+export async function inspectStore(config: StoreConfig, sealer: Sealer | undefined): Promise<Inspection> {
   const { database } = config;
   const judge = async (store: KeyedStore) => sealer === undefined || judgeKeys(store, sealer);
   if (database.kind === "sqlite") return inspectSqlite(databaseFile(database.path), judge);
   const { inspectPostgresStore } = await import("./postgres.js");
-  return inspectPostgresStore(database, limitsFrom(config), judge);
+  return { state: await inspectPostgresStore(database, limitsFrom(config), judge) };
 }
 
-async function inspectSqlite(file: string, judge: (store: KeyedStore) => Promise<unknown>): Promise<StoreState> {
-  if (!existsSync(file)) return "missing";
+async function inspectSqlite(file: string, judge: (store: KeyedStore) => Promise<unknown>): Promise<Inspection> {
+  if (!existsSync(file)) return { state: "missing" };
   try {
     // SQLite would go on without a word with a file that it may only read.
     accessSync(file, constants.R_OK | constants.W_OK);
     accessSync(dirname(file), constants.W_OK);
-    return await judgeSqlite(file, judge);
+    if (statSync(file).size === 0) return { state: "older", note: EMPTY };
+    const state = await judgeSqlite(file, judge);
+    return { state, note: (await isReadWhole(file)) ? undefined : CUT_SHORT };
   } catch (error) {
     throw error instanceof KeyMismatchError ? error : openErrorFrom(file, error);
   }
+}
+
+async function isReadWhole(file: string): Promise<boolean> {
+  const { readPages } = await import("./sqlite-checks.js");
+  return readPages(file, MAX_READ_MS).catch((cause: unknown) => {
+    throw isDamage(cause) ? new StoreOpenError(file, DAMAGED, { cause }) : cause;
+  });
 }
 
 async function judgeSqlite(file: string, judge: (store: KeyedStore) => Promise<unknown>): Promise<StoreState> {

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import type { DatabaseLocation } from "../database-location.js";
 import type { PostgresLimits } from "./postgres-pool.js";
 import type { OnOperation, Store } from "./store.js";
+import type { OnHealth } from "./store-health.js";
 
 /** Where the store is, and what it may take. */
 export interface StoreConfig {
@@ -15,6 +16,8 @@ export interface StoreListeners {
   readonly onOperation?: OnOperation | undefined;
   /** Records of calls were damaged: they are begun anew, and what was there is in this file. */
   readonly onDamagedCalls?: ((aside: string) => void) | undefined;
+  /** Hears how the store stands, which is then looked at for as long as it is open. */
+  readonly onHealth?: OnHealth | undefined;
 }
 
 /**
@@ -28,7 +31,7 @@ export async function openStore(config: StoreConfig, listeners: StoreListeners =
     return openSqliteStore(database.path, listeners);
   }
   const { openPostgresStore } = await import("./postgres.js");
-  return openPostgresStore(database, limitsFrom(config), { onOperation: listeners.onOperation });
+  return openPostgresStore(database, limitsFrom(config), listeners);
 }
 
 /** Whether there is a store already, whose values a new key would not open. Changes nothing. */

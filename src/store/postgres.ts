@@ -20,6 +20,14 @@ import { createStatement } from "./postgres-statement.js";
 import { createPostgresTicketStore } from "./postgres-tickets.js";
 import { createPostgresWebhookStore } from "./postgres-webhooks.js";
 import type { OnOperation, Store } from "./store.js";
+import {
+  type OnHealth,
+  requireWell,
+  type StoreCheck,
+  type StoreHealth,
+  UNWATCHED,
+  watchStore,
+} from "./store-health.js";
 import { type KeyedStore, KeyMismatchError } from "./verify-keys.js";
 
 /** A store in PostgreSQL, and how to use its database otherwise. */
@@ -33,9 +41,12 @@ export interface PostgresStoreOptions {
   /** Milliseconds since the epoch; tests replace it. */
   readonly now?: () => number;
   readonly onOperation?: OnOperation | undefined;
+  readonly onHealth?: OnHealth | undefined;
 }
 
 const PROBE = createStatement<object>("probe", "SELECT 1 FROM applications LIMIT 1");
+/** Makes a row anew and waits for the disk, changing nothing. */
+const TOUCH = createStatement<object>("touch", "UPDATE relay_schema SET version = version WHERE id = 1");
 
 /**
  * Opens the store and brings it to this version's schema. Rejects with StoreOpenError, whose message has neither user
@@ -44,17 +55,27 @@ const PROBE = createStatement<object>("probe", "SELECT 1 FROM applications LIMIT
 export async function openPostgresStore(
   location: PostgresLocation,
   limits: PostgresLimits,
-  { now = Date.now, onOperation }: PostgresStoreOptions = {},
+  { now = Date.now, onOperation, onHealth }: PostgresStoreOptions = {},
 ): Promise<PostgresStore> {
   const pool = createPool(location, limits);
-  const session = createSession(pool, onOperation);
+  let health = UNWATCHED;
+  const session = createSession(pool, (kind, ms, isFailed) => {
+    onOperation?.(kind, ms, isFailed);
+    if (isFailed) health.suspect();
+  });
   try {
     await migratePostgres(session, textFromDatabaseLocation(location));
   } catch (error) {
     await pool.end();
     throw openErrorFrom(textFromDatabaseLocation(location), causeOf(error));
   }
-  return storeOver(session, now, () => pool.end());
+  if (onHealth !== undefined) health = watchStore({ write: writeCheck(createSession(pool)) }, onHealth);
+  return storeOver(session, health, now, () => pool.end());
+}
+
+/** Nothing of it is counted as an operation of the store. */
+function writeCheck(session: Session): StoreCheck {
+  return { look: () => session.write(async ({ run }) => void (await run(TOUCH, {}))), everyMs: 10_000, retryMs: 1000 };
 }
 
 /** Whether the database holds values that a new key would not open. Rejects with StoreOpenError. */
@@ -98,7 +119,12 @@ async function lookInto<Found>(
   }
 }
 
-function storeOver(session: Session, now: () => number, close: () => Promise<void>): PostgresStore {
+function storeOver(
+  session: Session,
+  health: StoreHealth,
+  now: () => number,
+  close: () => Promise<void>,
+): PostgresStore {
   const applications = cachedApplications(createPostgresApplicationStore(session));
   const connections = cachedConnections(createPostgresConnectionStore(session, now));
   return {
@@ -115,8 +141,13 @@ function storeOver(session: Session, now: () => number, close: () => Promise<voi
     keyChecks: createPostgresKeyCheckStore(session, now),
     sealedRows: createPostgresSealedRows(session),
     countConnections: () => countConnections(session),
-    ready: () => session.read(async ({ run }) => void (await run(PROBE, {}))),
+    health,
+    ready: async () => {
+      await session.read(async ({ run }) => void (await run(PROBE, {})));
+      await requireWell(health);
+    },
     close() {
+      health.close();
       applications.close();
       connections.close();
       return close();

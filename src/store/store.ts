@@ -9,6 +9,7 @@ import type { WebhookStore } from "../webhooks/webhook-store.js";
 import type { ConnectionCounts } from "./connection-counts.js";
 import type { KeyCheckStore } from "./key-checks.js";
 import type { SealedRows } from "./sealed-rows.js";
+import type { StoreHealth } from "./store-health.js";
 
 /**
  * Hears of each read and write of the database, with the wait for it; of those that found their row kept in memory, nothing.
@@ -33,7 +34,9 @@ export interface Store {
   readonly sealedRows: readonly SealedRows[];
   /** Counts all connections, from an index alone: for a figure, not for a decision. Not cheap: once a minute at most. */
   countConnections(): Promise<ConnectionCounts>;
-  /** Rejects when the database cannot be read; cheap. */
+  /** How it stands; without anything that is looked at where nobody listens. */
+  readonly health: StoreHealth;
+  /** Rejects when the database cannot be read, or when a look at it found something wrong; cheap. */
   ready(): Promise<void>;
   /** Ends the use of the database; what is called afterwards rejects with STORE_UNAVAILABLE. */
   close(): Promise<void> | void;

@@ -126,9 +126,7 @@ describe("/healthz and /readyz", () => {
 
   it("say that it is alive and not ready once it stops, and when the store is closed", async () => {
     for (const isStopping of [true, false]) {
-      const readiness = createReadiness(async () => {
-        if (!isStopping) throw new Error("closed");
-      });
+      const readiness = createReadiness(async () => (isStopping ? undefined : "closed"));
       const handler = createRouter([], readiness);
       const options = { host: "127.0.0.1", port: 0, tls: undefined, onFault: () => {}, handler };
       const listener = await listen(options);
