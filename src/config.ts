@@ -35,6 +35,8 @@ export interface Config {
   readonly tlsCertFile: string | undefined;
   readonly tlsKeyFile: string | undefined;
   readonly trustedProxies: readonly string[];
+  /** Of all clients, in each process. */
+  readonly maxConnections: number;
   /** Of one client address, in each process. */
   readonly maxClientConnections: number;
   /** Processes that serve; 1: this one alone. */
@@ -52,6 +54,9 @@ export interface Config {
   readonly maxResponseBytes: number;
   readonly maxBufferedBytes: number;
   readonly maxInFlight: number;
+  /** To one origin of a provider, in each process. */
+  readonly maxOriginCalls: number;
+  readonly maxOriginWaiting: number;
 }
 
 const MIB = 1024 * 1024;
@@ -135,6 +140,7 @@ function configFromEnv(read: Reader, env: Readonly<Record<string, string | undef
     tlsCertFile: optional("RELAY_TLS_CERT"),
     tlsKeyFile: optional("RELAY_TLS_KEY"),
     trustedProxies: read("RELAY_TRUSTED_PROXIES", parseCidrList, "CIDRs separated by ','"),
+    maxConnections: integer("RELAY_MAX_CONNECTIONS", 1, 1_000_000),
     maxClientConnections: integer("RELAY_MAX_CLIENT_CONNECTIONS", 1, 100_000),
     workers: read("RELAY_WORKERS", parseWorkers, `auto or a whole number from 1 to ${MAX_WORKERS}`),
     httpStatus: read("RELAY_HTTP_STATUS", parseOneOf("envelope", "mirror"), "envelope or mirror"),
@@ -150,6 +156,8 @@ function configFromEnv(read: Reader, env: Readonly<Record<string, string | undef
     maxResponseBytes: integer("RELAY_MAX_RESPONSE_BYTES", 1024, 1024 * MIB),
     maxBufferedBytes: integer("RELAY_MAX_BUFFERED_BYTES", MIB, 64 * 1024 * MIB),
     maxInFlight: integer("RELAY_MAX_IN_FLIGHT", 1, 100_000),
+    maxOriginCalls: integer("RELAY_MAX_ORIGIN_CALLS", 1, 100_000),
+    maxOriginWaiting: integer("RELAY_MAX_ORIGIN_WAITING", 0, 100_000),
   };
 }
 

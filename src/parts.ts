@@ -115,7 +115,15 @@ export async function openParts(config: Config, options: ServiceOptions, closers
 }
 
 function waysOut(
-  { connectTimeoutMs, upstreamReuse, upstreamQuietMs, allowLoopback, maxResponseBytes }: Config,
+  {
+    connectTimeoutMs,
+    upstreamReuse,
+    upstreamQuietMs,
+    allowLoopback,
+    maxResponseBytes,
+    maxOriginCalls,
+    maxOriginWaiting,
+  }: Config,
   options: ServiceOptions,
   closers: Closers,
 ): Pick<Parts, "upstream" | "webhookUpstream" | "selfAddresses"> {
@@ -129,7 +137,8 @@ function waysOut(
     selfAddresses: () => selfAddresses,
     ...options.upstream,
   };
-  const upstream = createUpstream({ ...shared, maxResponseBytes });
+  const perOrigin = { maxConcurrent: maxOriginCalls, maxWaiting: maxOriginWaiting };
+  const upstream = createUpstream({ ...perOrigin, ...shared, maxResponseBytes });
   const webhookUpstream = createUpstream({ ...shared, maxResponseBytes: MAX_RECEIVER_ANSWER_BYTES });
   closers.push(async () => void (await Promise.all([upstream.close(), webhookUpstream.close()])));
   return { upstream, webhookUpstream, selfAddresses };

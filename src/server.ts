@@ -85,8 +85,10 @@ function probeFor({ store, sealer }: Parts): () => Promise<string | undefined> {
       await probeKeys(store, sealer);
       return undefined;
     } catch (error) {
-      // Other errors are written for the operator; the log of a call that meets them has them.
-      return error instanceof RelayError ? error.message : "The relay's keys do not open its store.";
+      // Others name keys and files; `relay config check` tells the operator.
+      return error instanceof RelayError
+        ? error.message
+        : "The relay cannot use its store, or its keys do not open it.";
     }
   };
 }
@@ -100,7 +102,7 @@ function listenForClients(wiring: Wiring, options: ServiceOptions): Promise<List
     handler: createRouter(handlersFor(wiring, options), readiness),
     onFault: parts.log.fault,
     isTrustedProxy,
-    limits: { maxClientConnections: config.maxClientConnections },
+    limits: { maxConnections: config.maxConnections, maxClientConnections: config.maxClientConnections },
   });
 }
 

@@ -1,4 +1,5 @@
 import { DEFAULT_LIMITS } from "./listener/limits.js";
+import { ORIGIN_LIMITS } from "./upstream/request.js";
 
 /** Words of RELAY_LOG_LEVEL. */
 export const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
@@ -76,6 +77,11 @@ export const SETTINGS = [
     "connections of one client at once, an IPv4 address or an IPv6 /64: a quarter of what each process takes; trusted proxies have no limit",
   ),
   doc(
+    "RELAY_MAX_CONNECTIONS",
+    String(DEFAULT_LIMITS.maxConnections),
+    "TCP connections of all clients to each process; below the usual 4,096 descriptors, with room for sockets to providers",
+  ),
+  doc(
     "RELAY_WORKERS",
     "1",
     "processes on the one port: a number, or auto for one per core; SIGHUP replaces them one by one, and one alone ignores it",
@@ -109,6 +115,16 @@ export const SETTINGS = [
     "bodies held over all calls in flight; beyond it calls answer OVERLOADED",
   ),
   doc("RELAY_MAX_IN_FLIGHT", "1000", "calls at once; beyond it calls answer OVERLOADED"),
+  doc(
+    "RELAY_MAX_ORIGIN_CALLS",
+    String(ORIGIN_LIMITS.maxConcurrent),
+    "calls at once to one origin of a provider, in each process, streams at most half of them; a slow provider must not take every socket",
+  ),
+  doc(
+    "RELAY_MAX_ORIGIN_WAITING",
+    String(ORIGIN_LIMITS.maxWaiting),
+    "calls that wait for their turn there, in each process; beyond it calls answer OVERLOADED, so that others find room in RELAY_MAX_IN_FLIGHT",
+  ),
 ] as const;
 
 function doc<const Name extends string>(name: Name, fallback: string, about: string) {

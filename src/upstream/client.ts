@@ -3,7 +3,7 @@ import type { SelfAddress } from "./dial.js";
 import type { AnswerLimits } from "./exchange.js";
 import { relayError } from "./failure.js";
 import { Pool, type PoolOptions } from "./pool.js";
-import type { Upstream, UpstreamRequest } from "./request.js";
+import { ORIGIN_LIMITS, type Upstream, type UpstreamRequest } from "./request.js";
 import { createResolver, type Resolve } from "./resolver.js";
 import { StreamedExchange } from "./streamed-exchange.js";
 import { WholeExchange } from "./whole-exchange.js";
@@ -43,9 +43,9 @@ export interface UpstreamOptions {
   readonly maxHeaderCount?: number;
   /** Interim (1xx) answers to one request. Default 16. */
   readonly maxInformational?: number;
-  /** Calls at once to one origin; more wait in order of arrival. Default 200: a slow provider must not take all sockets. */
+  /** Calls at once to one origin; more wait in order of arrival. Default as RELAY_MAX_ORIGIN_CALLS. */
   readonly maxConcurrent?: number;
-  /** Calls that may wait for their turn at one origin. Default 400: with those at once, well below RELAY_MAX_IN_FLIGHT. */
+  /** Calls that may wait for their turn at one origin. Default as RELAY_MAX_ORIGIN_WAITING. */
   readonly maxWaiting?: number;
   /**
    * Without a byte of a streamed answer while one is wanted, in milliseconds. Default 120,000: event streams send a
@@ -133,8 +133,8 @@ function settingsFrom(options: UpstreamOptions): Settings {
     maxHeaderBytes: options.maxHeaderBytes ?? 16 * 1024,
     maxHeaderCount: options.maxHeaderCount ?? 100,
     maxInformational: options.maxInformational ?? 16,
-    maxConcurrent: options.maxConcurrent ?? 200,
-    maxWaiting: options.maxWaiting ?? 400,
+    maxConcurrent: options.maxConcurrent ?? ORIGIN_LIMITS.maxConcurrent,
+    maxWaiting: options.maxWaiting ?? ORIGIN_LIMITS.maxWaiting,
     maxPools: options.maxPools ?? 1024,
     streamIdleTimeoutMs: options.streamIdleTimeoutMs ?? 120_000,
     streamTimeoutMs: options.streamTimeoutMs ?? 86_400_000,

@@ -1,6 +1,9 @@
 import type { CallerSignal } from "../caller-signal.js";
 import type { Bytes } from "../chunks.js";
 
+/** Calls to one origin, of a process: a slow provider has well below RELAY_MAX_IN_FLIGHT of them. */
+export const ORIGIN_LIMITS = { maxConcurrent: 200, maxWaiting: 400 } as const;
+
 /** One HTTP request to a provider, fully decided: nothing in it is caller text that was not judged. */
 export interface UpstreamRequest {
   /** `https://host[:port]`, lower-case, from the provider's own list. */
