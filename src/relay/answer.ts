@@ -30,6 +30,7 @@ export interface LargeAnswerOptions extends WorkLimits {
 /** Fields that belong to the connection, not to the answer (RFC 9110 section 7.6.1), and cookies, which are nobody's. */
 const DROPPED = new Set([
   "connection",
+  "http2-settings",
   "keep-alive",
   "proxy-connection",
   "proxy-authenticate",

@@ -12,6 +12,7 @@ import { RelayService } from "../../gen/relay/v1/relay_pb.js";
 import { DRAIN_FACTOR, type HttpRequest, type HttpResponse } from "../listener/exchange.js";
 import { leaveToHandler } from "../listener/self-limited.js";
 import { type Budget, overloaded, type Reservation } from "../relay/budget.js";
+import { isUtf8Charset, parseMediaType } from "../relay/text.js";
 import { type BinaryParts, createBinaryParts } from "./binary-parts.js";
 import { answeredAsPreflight, type ListsOrigin } from "./cors.js";
 import { withDecodeError } from "./invalid-argument.js";
@@ -94,6 +95,7 @@ async function answer(
     const body = createRequestBody(request, readAhead);
     const asked = universalRequestFromNodeRequest(request, response, undefined, values);
     shortenTimeout(asked.header);
+    leaveUtf8Out(asked.header);
     const message = parts && messageFrom(options, parts, asked.header);
     // A stream of messages is handed on as it comes.
     const universal = await handler({ ...asked, body: message ? inOnePiece(counted(body, memory), message) : body });
@@ -103,6 +105,12 @@ async function answer(
     if (!isCallerGone(error, response)) options.onFault("rpc", error);
     response.destroy();
   }
+}
+
+/** connect knows few spellings of a charset, of which UTF-8 is the only one that may be named (RFC 9110 section 5.6.6). */
+function leaveUtf8Out(header: Headers): void {
+  const { essence, charset } = parseMediaType(header.get("content-type") ?? "");
+  if (charset !== undefined && isUtf8Charset(charset)) header.set("content-type", essence);
 }
 
 /** A method that performs something for one message, and may answer with many. */

@@ -8,6 +8,16 @@ import { type RawProvider, startRawProvider } from "../support/raw-provider.js";
 import { createStreamCallers, rawTarget, type StreamCaller } from "../support/stream-callers.js";
 
 const EVENTS = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+/** What HTTP/2 allows on no answer (RFC 9113 section 8.2.2), and a field that it does. */
+const CONNECTION_FIELDS = {
+  connection: "keep-alive",
+  "http2-settings": "AAMAAABkAAQAAP__",
+  "keep-alive": "timeout=5",
+  "proxy-connection": "keep-alive",
+  te: "gzip",
+  "transfer-encoding": "chunked",
+  upgrade: "h2c",
+};
 const MIB = 1024 * 1024;
 
 let provider: RawProvider;
@@ -22,6 +32,10 @@ beforeAll(async () => {
     socket = opened;
     if (head.includes("/events")) opened.write(EVENTS);
     if (head.includes("/endless")) fill(opened);
+    if (head.includes("/connection-fields")) {
+      const fields = Object.entries({ ...CONNECTION_FIELDS, "x-fine": "1" }).map((field) => `${field.join(": ")}\r\n`);
+      opened.write(`HTTP/1.1 200 OK\r\n${fields.join("")}\r\n0\r\n\r\n`);
+    }
   });
   harness = await startHarness({
     env: { RELAY_MAX_IN_FLIGHT: "4", RELAY_DEADLINE_MS: "1000" },
@@ -109,6 +123,19 @@ describe("an event stream", () => {
     socket.write("0\r\n\r\n");
     await once(stream, "end");
     session.close();
+  });
+});
+
+describe("fields that belong to a connection", () => {
+  it.each(["raw HTTP/1.1", "raw HTTP/2"])("stay behind over %s", async (protocol) => {
+    const { head } = await (callers.get(protocol) as StreamCaller)(callTo("/connection-fields"));
+    expect(head).toMatchObject({ statusCode: 200, headers: { "x-fine": "1" } });
+    const provided = Object.entries(head?.headers ?? {}).filter(
+      ([name, value]) => (CONNECTION_FIELDS as Record<string, string>)[name] === value,
+    );
+    // Of HTTP/1.1 the relay has such fields of its own.
+    const own = ["connection", "keep-alive", "transfer-encoding"];
+    expect(provided.filter(([name]) => protocol === "raw HTTP/2" || !own.includes(name))).toEqual([]);
   });
 });
 

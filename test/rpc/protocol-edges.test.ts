@@ -36,8 +36,17 @@ describe("Connect", () => {
     },
   );
 
-  it("takes application/json with a charset", async () => {
-    expect((await bed.send(good(), { "content-type": "application/json; charset=utf-8" })).status).toBe(200);
+  it.each([
+    "application/json; charset=utf-8",
+    'application/json; charset="utf-8"',
+    'application/json ; Charset="UTF-8"',
+    "APPLICATION/JSON;\tcharset=UTF8",
+  ])("takes %s", async (contentType) => {
+    expect((await bed.send(good(), { "content-type": contentType })).status).toBe(200);
+  });
+
+  it("answers 415 to JSON in another charset", async () => {
+    expect((await bed.send(good(), { "content-type": 'application/json; charset="utf-16"' })).status).toBe(415);
   });
 
   it.each([
