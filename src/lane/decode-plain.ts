@@ -81,6 +81,7 @@ function readDescription(input: PlainInput, end: number): CallDescription {
     method: "",
     headers: {},
     body: new Uint8Array(),
+    explodeArrays: false,
   };
   while (input.hasMore(end)) readDescriptionField(input, end, call);
   return call;

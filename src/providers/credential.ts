@@ -1,4 +1,5 @@
 import { inspect } from "node:util";
+import { headerMeant } from "./headers.js";
 import type { Credential, HeaderPairs, Provider } from "./provider.js";
 
 /** What placeCredential() puts together. */
@@ -32,13 +33,13 @@ const NEVER_SENT = new Set(["authorization", "proxy-authorization", "cookie"]);
  */
 export function placeCredential({ provider, headers, defaults, path, token }: CredentialInput): PlacedCredential {
   const { credential } = provider;
-  const reserved = credential.kind === "header" ? credential.name : undefined;
+  const reserved = credential.kind === "header" ? headerMeant(credential.name) : undefined;
   const flat: string[] = [];
   // A list: of so few names a Set would cost more than comparing them.
   const names: string[] = [];
   for (const pairs of [headers, provider.defaultHeaders, defaults]) {
     for (const [name, value] of pairs) {
-      const key = name.toLowerCase();
+      const key = headerMeant(name.toLowerCase());
       if (key === reserved || NEVER_SENT.has(key) || names.includes(key)) continue;
       names.push(key);
       flat.push(name, value);

@@ -16,7 +16,8 @@ const MAX_HEADERS = 64;
 /** Most characters of all names and values together: what common servers take. */
 const MAX_HEADER_LENGTH = 8192;
 
-const NAME = /^[A-Za-z0-9-]{1,64}$/;
+/** Letters first: `__proto__` is a member of every object, and no field of any API. */
+const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 const VALUE = /^[\t\x20-\x7e]*$/;
 const RESPONSE_DATA_AT = "x-pinc-response-data-at";
 const PAYLOAD_TYPE = "x-payload-type";
@@ -61,7 +62,7 @@ const DROPPED_PREFIX = /^(?:proxy|x-forwarded|x-original|x-envoy|cf|sec)-/;
 /**
  * Decides which of a caller's headers go to the provider.
  *
- * Throws CALL_FORMAT_ERROR for a name that is not letters, digits and `-`, a value with a control character or one
+ * Throws CALL_FORMAT_ERROR for a name that is not letters, digits, `-` and `_`, a value with a control character or one
  * outside ASCII, a name given twice in different case, more than 64 headers or 8 KiB in all.
  */
 export function decideHeaders(pairs: HeaderPairs): DecidedHeaders {
@@ -73,13 +74,22 @@ export function decideHeaders(pairs: HeaderPairs): DecidedHeaders {
     checkField(name, value);
     length += name.length + value.length;
     const key = name.toLowerCase();
-    if (isDroppedHeader(key)) continue;
-    if (seen.has(key)) throw formatError(`headers names ${name} twice; send it once.`);
-    seen.set(key, value.trim());
+    const meant = headerMeant(key);
+    if (isDroppedHeader(meant)) continue;
+    if (seen.has(meant)) throw formatError(`headers names ${name} twice; send it once.`);
+    seen.set(meant, value.trim());
     if (key !== RESPONSE_DATA_AT && key !== PAYLOAD_TYPE) forwarded.push([name, value.trim()]);
   }
   if (length > MAX_HEADER_LENGTH) throw formatError("headers is longer than 8 KiB in all; send less.");
   return { forwarded, responseDataAt: seen.get(RESPONSE_DATA_AT), payloadType: seen.get(PAYLOAD_TYPE) };
+}
+
+/**
+ * The header, lower-case, that servers may take a name for: CGI (RFC 3875 section 4.1.18) and all that follow it read
+ * `content_length` as they read `content-length`.
+ */
+export function headerMeant(name: string): string {
+  return name.includes("_") ? name.replaceAll("_", "-") : name;
 }
 
 /** Whether a header, lower-case, is never a caller's to set. */
@@ -89,7 +99,9 @@ export function isDroppedHeader(name: string): boolean {
 
 function checkField(name: string, value: string): void {
   if (!NAME.test(name)) {
-    throw formatError("headers holds a name that is not 1 to 64 letters, digits and '-'; correct it.");
+    throw formatError(
+      "headers holds a name that is not 1 to 64 letters, digits, '-' and '_', a letter or digit first; correct it.",
+    );
   }
   if (!VALUE.test(value)) {
     throw formatError(`headers.${name} holds a character that is not printable ASCII; encode or remove it.`);

@@ -16,12 +16,14 @@ export type ResponseMode = "data" | "body";
 export interface CallDescription {
   readonly url: string;
   readonly method: string;
-  /** UTF-8 JSON text of a non-empty object, exactly as the caller wrote it; undefined for missing, null and `{}`. */
+  /** UTF-8 JSON text of an object, `{}` included, exactly as the caller wrote it; undefined for missing and null. */
   readonly payload: Uint8Array | undefined;
   /** In the order written; names as written. */
   readonly headers: ReadonlyArray<readonly [name: string, value: string]>;
   /** UTF-8 JSON text of a non-empty object; undefined for missing, null and `{}`. */
   readonly queryString: Uint8Array | undefined;
+  /** Whether arrays of `payload` and `queryString` become one pair or part for each of their elements. */
+  readonly explodeArrays: boolean;
   /** Exact bytes to send instead of a payload. */
   readonly body: Uint8Array | undefined;
 }

@@ -36,6 +36,7 @@ export function* checkCall(
   const body = yield* bodyFromCall({
     method: description.method,
     payload: payloadOf(description),
+    explodeArrays: description.explodeArrays,
     body: description.body,
     contentType: contentType?.[1],
     payloadTypeFile: decided.payloadType === "file",
@@ -43,7 +44,9 @@ export function* checkCall(
     memory,
   });
   const query =
-    description.queryString === undefined ? [] : queryFromJson(short(description.queryString, "queryString"));
+    description.queryString === undefined
+      ? []
+      : queryFromJson(short(description.queryString, "queryString"), description.explodeArrays);
   return {
     method: body.method,
     headers: withContentType(decided.forwarded, body.contentType),

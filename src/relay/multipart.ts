@@ -49,23 +49,21 @@ const MAX_HEADS_LENGTH = 8 * 1024 * 1024;
  * fields with their JSON text as written. `boundary`: 1 to 70 letters and digits that nobody can guess.
  *
  * Fails with CALL_FORMAT_ERROR that names the field.
+ *
+ * @param explodeArrays makes a part of each element of an array, whatever it is.
  */
-export function* formDataFromJson(json: Uint8Array, boundary: string): Steps<MultipartBody> {
-  const parts: Part[] = [];
+export function* formDataFromJson(json: Uint8Array, boundary: string, explodeArrays = false): Steps<MultipartBody> {
+  const parts = new FormParts();
   const mayPause = createPace();
-  let headsLength = 0;
   for (const [index, member] of (yield* membersInSteps(json)).entries()) {
     const field = fieldOf(member.key, index);
     requireShortName(member.key, field);
-    for (const part of yield* formParts(json, member, field)) {
-      headsLength += part.head.length;
-      if (headsLength > MAX_HEADS_LENGTH)
-        throw formatError(`${field} is one of too many parts for names so long. Shorten the names.`);
-      parts.push(part);
-    }
+    const isArray = kindAt(json, member.start) === "array";
+    if (isArray && explodeArrays) yield* addElements(parts, json, member, field);
+    else yield* addMember(parts, json, member, field, isArray);
     if (mayPause(member.end)) yield;
   }
-  return { body: yield* joinParts(parts, boundary), contentType: `multipart/form-data; boundary=${boundary}` };
+  return { body: yield* joinParts(parts.list, boundary), contentType: `multipart/form-data; boundary=${boundary}` };
 }
 
 /**
@@ -110,21 +108,59 @@ export function* fileFromMembers(json: Uint8Array, members: JsonMembers, field: 
   return { bytes, type: mediaTypeOf(json, members, "type", field), name };
 }
 
-function* formParts(json: Uint8Array, member: JsonMember, field: string): Steps<Part[]> {
-  const isArray = kindAt(json, member.start) === "array";
+/** Parts of multipart/form-data, and how much stands in front of their contents. */
+class FormParts {
+  readonly list: Part[] = [];
+  #headsLength = 0;
+
+  /** Fails with CALL_FORMAT_ERROR that names the field. */
+  add(part: Part, field: string): void {
+    this.#headsLength += part.head.length;
+    if (this.#headsLength > MAX_HEADS_LENGTH)
+      throw formatError(`${field} is one of too many parts for names so long. Shorten the names.`);
+    this.list.push(part);
+  }
+}
+
+function* addMember(
+  parts: FormParts,
+  json: Uint8Array,
+  member: JsonMember,
+  field: string,
+  isArray: boolean,
+): Steps<void> {
   const files = isArray ? yield* filesFrom(json, member) : [yield* membersByName(json, member)];
-  const parts: Part[] = [];
   // Once: it may be long, and the files many.
   const escaped = escapeName(member.key);
+  let isText = true;
   for (const [index, file] of files.entries()) {
     if (!isFile(json, file)) break;
+    isText = false;
     const place = isArray ? `${field}[${index}]` : field;
-    parts.push(filePart(escaped, yield* fileFromMembers(json, file, place)));
+    parts.add(filePart(escaped, yield* fileFromMembers(json, file, place)), field);
     yield;
   }
-  if (parts.length > 0) return parts;
-  const head = `Content-Disposition: form-data; name="${escaped}"`;
-  return [{ head, content: yield* textBytes(json, member) }];
+  if (isText) parts.add(fieldPart(escaped, yield* textBytes(json, member)), field);
+}
+
+function* addElements(parts: FormParts, json: Uint8Array, member: JsonMember, field: string): Steps<void> {
+  const escaped = escapeName(member.key);
+  let index = 0;
+  for (const element of elementsInSteps(json, member)) {
+    if (element === undefined) {
+      yield;
+      continue;
+    }
+    const file = yield* membersByName(json, element);
+    const isFilePart = isFile(json, file);
+    parts.add(
+      isFilePart
+        ? filePart(escaped, yield* fileFromMembers(json, file, `${field}[${index}]`))
+        : fieldPart(escaped, yield* textBytes(json, element)),
+      field,
+    );
+    index += 1;
+  }
 }
 
 /** The elements of an array of files; none when any of them is something else. */
@@ -156,6 +192,11 @@ function* textBytes(json: Uint8Array, value: JsonRange): Steps<Bytes> {
 function isFile(json: Uint8Array, members: JsonMembers): boolean {
   const content = members.get("content");
   return content !== undefined && kindAt(json, content.start) === "string";
+}
+
+/** @param field name of its member, escaped. */
+function fieldPart(field: string, content: Bytes): Part {
+  return { head: `Content-Disposition: form-data; name="${field}"`, content };
 }
 
 /** @param field name of its member, escaped. */

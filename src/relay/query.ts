@@ -1,5 +1,9 @@
+import { formatError } from "../errors.js";
 import type { JsonRange } from "../json/json-scan.js";
 import { type JsonMember, kindAt, sliceElements, sliceMembers, textAt } from "../json/json-slice.js";
+
+/** Characters of names that arrays repeat; no server takes a longer request line. */
+const MAX_REPEATED_LENGTH = 32 * 1024;
 
 /** A name and its text, not yet encoded. */
 export type QueryPair = readonly [name: string, text: string];
@@ -10,9 +14,19 @@ export type QueryPair = readonly [name: string, text: string];
  * Strings as they are, numbers as their own literal (`1.0` stays `1.0`), booleans as `true` and `false`, null as the
  * empty text. An array of such scalars becomes one text, joined with commas (commas inside are not escaped). Any other
  * array and every object becomes its JSON text, exactly as written. The urlencoded body follows the same rule.
+ *
+ * @param explodeArrays makes a pair of each element of an array instead; none of an empty one.
  */
-export function queryFromJson(json: Uint8Array): QueryPair[] {
-  return sliceMembers(json).map((member) => [member.key, textFromMember(json, member)]);
+export function queryFromJson(json: Uint8Array, explodeArrays = false): QueryPair[] {
+  let repeatedLength = 0;
+  return sliceMembers(json).flatMap((member): QueryPair[] => {
+    if (kindAt(json, member.start) !== "array") return [[member.key, textFromValue(json, member)]];
+    const elements = sliceElements(json, member.start, member.end);
+    if (!explodeArrays) return [[member.key, textFromArray(json, member, elements)]];
+    repeatedLength += member.key.length * elements.length;
+    if (repeatedLength > MAX_REPEATED_LENGTH) throw formatError("An array repeats its name too often for a query.");
+    return elements.map((element) => [member.key, textFromValue(json, element)]);
+  });
 }
 
 /**
@@ -36,9 +50,7 @@ function encode(text: string): string {
   return encodeURIComponent(Buffer.from(text).toString());
 }
 
-function textFromMember(json: Uint8Array, member: JsonMember): string {
-  if (kindAt(json, member.start) !== "array") return textFromValue(json, member);
-  const elements = sliceElements(json, member.start, member.end);
+function textFromArray(json: Uint8Array, member: JsonMember, elements: readonly JsonRange[]): string {
   return elements.every((element) => isScalar(json, element))
     ? elements.map((element) => textFromValue(json, element)).join(",")
     : textAt(json, member);

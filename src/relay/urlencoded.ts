@@ -1,4 +1,5 @@
 import { type Chunks, createChunks } from "../chunks.js";
+import { formatError } from "../errors.js";
 import type { JsonRange } from "../json/json-scan.js";
 import { type JsonMember, kindAt } from "../json/json-slice.js";
 import { elementsInSteps, membersInSteps } from "../json/members-in-steps.js";
@@ -19,16 +20,24 @@ export const URLENCODED = "application/x-www-form-urlencoded";
  *
  * Fails with CALL_FORMAT_ERROR for a name that is too long, with OVERLOADED where there is no room.
  *
- * @param memory for the bytes, as they are written: three times as many as the JSON has at the most.
+ * @param memory for the bytes, as they are written: three times as many as the JSON has at the most, but for names that
+ *   are repeated.
+ * @param explodeArrays makes a pair of each element of an array.
  */
-export function* formFromJson(json: Uint8Array, memory: Room): Steps<Buffer> {
+export function* formFromJson(json: Uint8Array, memory: Room, explodeArrays = false): Steps<Buffer> {
   const form = new FormWriter(memory);
   const mayPause = createPace();
   for (const [index, member] of (yield* membersInSteps(json)).entries()) {
-    form.begin(requireShortName(member.key, fieldOf(member.key, index)));
-    if (kindAt(json, member.start) === "array") yield* writeArray(form, json, member);
-    else if (isLong(member)) yield* writeLong(form, json, member);
-    else form.add(textFromValue(json, member));
+    const isArray = kindAt(json, member.start) === "array";
+    const field = fieldOf(member.key, index);
+    const name = encode(requireShortName(member.key, field));
+    if (isArray && explodeArrays) {
+      yield* writeElements(form, json, member, name, field);
+      continue;
+    }
+    form.begin(name);
+    if (isArray) yield* writeArray(form, json, member);
+    else yield* writeValue(form, json, member);
     if (mayPause(member.end)) yield;
   }
   return yield* joinedInSteps(form.end());
@@ -37,6 +46,34 @@ export function* formFromJson(json: Uint8Array, memory: Room): Steps<Buffer> {
 /** Whether a content-type header says urlencoded, with whatever parameters. */
 export function isUrlencoded(contentType: string | undefined): boolean {
   return contentType !== undefined && parseMediaType(contentType).essence === URLENCODED;
+}
+
+/** A pair for each. */
+function* writeElements(
+  form: FormWriter,
+  json: Uint8Array,
+  array: JsonRange,
+  name: string,
+  field: string,
+): Steps<void> {
+  const mayPause = createPace(form.length);
+  let namesLength = 0;
+  for (const element of elementsInSteps(json, array)) {
+    if (element === undefined) {
+      yield;
+      continue;
+    }
+    namesLength += name.length;
+    if (namesLength > MAX_REPEATED_LENGTH) throw formatError(`${field} repeats its name too often. Shorten the name.`);
+    form.begin(name);
+    yield* writeValue(form, json, element);
+    if (mayPause(form.length)) yield;
+  }
+}
+
+function* writeValue(form: FormWriter, json: Uint8Array, value: JsonRange): Steps<void> {
+  if (isLong(value)) yield* writeLong(form, json, value);
+  else form.add(textFromValue(json, value));
 }
 
 function* writeArray(form: FormWriter, json: Uint8Array, member: JsonMember): Steps<void> {
@@ -51,8 +88,7 @@ function* writeArray(form: FormWriter, json: Uint8Array, member: JsonMember): St
       continue;
     }
     form.add(separator);
-    if (isLong(element)) yield* writeLong(form, json, element);
-    else form.add(textFromValue(json, element));
+    yield* writeValue(form, json, element);
     separator = ",";
   }
 }
@@ -87,10 +123,16 @@ class FormWriter {
     this.#memory = memory;
   }
 
+  /** Bytes written so far, and characters that wait. */
+  get length(): number {
+    return this.#form.length + this.#encoded.length;
+  }
+
+  /** A pair; the name is encoded. */
   begin(name: string): void {
     this.#encodeText();
-    const mark = this.#form.length + this.#encoded.length === 0 ? "" : "&";
-    this.#encoded += `${mark}${encode(name)}=`;
+    const mark = this.length === 0 ? "" : "&";
+    this.#encoded += `${mark}${name}=`;
     this.#flush();
   }
 
@@ -123,6 +165,9 @@ class FormWriter {
     this.#encoded = "";
   }
 }
+
+/** Most characters of one name again and again: without a limit, ten mebibytes of payload become fifty gigabytes. */
+const MAX_REPEATED_LENGTH = 8 * 1024 * 1024;
 
 /** Characters that are encoded together, so that a million short ones are not encoded one by one. */
 const MAX_WAITING = 16 * 1024;

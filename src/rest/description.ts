@@ -15,6 +15,8 @@ const FIELDS: ReadonlyMap<string, string> = new Map([
   ["headers", "headers"],
   ["queryString", "queryString"],
   ["query_string", "queryString"],
+  ["explodeArrays", "explodeArrays"],
+  ["explode_arrays", "explodeArrays"],
   ["body", "body"],
 ]);
 
@@ -45,12 +47,14 @@ export function* descriptionFromBody(body: Buffer): Steps<CallDescription> {
   requireJsonObject(bytes, isLong ? yield* validateJsonInSteps(bytes, LIMITS) : validateJson(bytes, LIMITS));
   const fields = fieldsFrom(isLong ? yield* membersInSteps(bytes) : sliceMembers(bytes, 0, bytes.length, latin1));
   const exact = fields.get("body");
+  const queryText = objectText(text, fields.get("queryString"), "queryString");
   return {
     url: requiredString(text, fields.get("url"), "url"),
     method: requiredString(text, fields.get("method"), "method"),
     payload: objectText(text, fields.get("payload"), "payload"),
     headers: headersFrom(text, fields.get("headers")),
-    queryString: objectText(text, fields.get("queryString"), "queryString"),
+    queryString: queryText && isEmptyAt(queryText, 0) ? undefined : queryText,
+    explodeArrays: isTrue(text, fields.get("explodeArrays"), "explodeArrays"),
     body: exact && (yield* bytesFrom(text, exact)),
   };
 }
@@ -70,8 +74,9 @@ export function descriptionFromDotted(
   return descriptionFromBody(Buffer.from(`{${members.join(",")}}`));
 }
 
-/** `body.payload={"a":1}` carries a whole object as text; everything else is a string. */
+/** `body.payload={"a":1}` carries a whole object as text; everything else is a string, but for what is true or false. */
 function flatValue(path: string, value: string): string {
+  if (FIELDS.get(path) === "explodeArrays" && /^(?:true|false)$/.test(value)) return value;
   const isObject = value.startsWith("{") && validateJson(Buffer.from(value), LIMITS) === "valid";
   return isObject && path !== "url" && path !== "method" ? value : JSON.stringify(value);
 }
@@ -123,11 +128,16 @@ function stringFrom(text: CallText, range: Range, field: string): string {
   return textAt(text.bytes, range, text.latin1);
 }
 
-/** The member's own bytes; missing, null and an object without members are no information. */
+/** The member's own bytes; missing and null are no information. */
 function objectText(text: CallText, range: Range | undefined, field: string): Uint8Array | undefined {
   const object = objectRange(text, range, field);
-  if (object === undefined || isEmptyAt(text.bytes, object.start)) return undefined;
-  return text.bytes.subarray(object.start, object.end);
+  return object && text.bytes.subarray(object.start, object.end);
+}
+
+function isTrue(text: CallText, range: Range | undefined, field: string): boolean {
+  const kind = range === undefined ? "null" : kindAt(text.bytes, range.start);
+  if (kind !== "true" && kind !== "false" && kind !== "null") throw formatError(`${field} must be true or false.`);
+  return kind === "true";
 }
 
 function objectRange(text: CallText, range: Range | undefined, field: string): Range | undefined {

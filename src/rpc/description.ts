@@ -13,8 +13,9 @@ export function descriptionFromMessage(message: CallDescriptionMessage | undefin
     url: required(message?.url, "url"),
     method: required(message?.method, "method"),
     payload: jsonText(message?.payload, "payload"),
+    explodeArrays: message?.explodeArrays ?? false,
     headers: Object.entries(message?.headers ?? {}),
-    queryString: jsonText(message?.queryString, "queryString"),
+    queryString: isEmpty(message?.queryString) ? undefined : jsonText(message?.queryString, "queryString"),
     body: message?.body.length ? message.body : undefined,
   };
 }
@@ -25,9 +26,13 @@ function required(value: string | undefined, field: string): string {
   return value;
 }
 
-/** A Struct as JSON text; undefined when it has no members. */
+function isEmpty(struct: JsonObject | undefined): boolean {
+  return struct !== undefined && Object.keys(struct).length === 0;
+}
+
+/** A Struct as JSON text. */
 function jsonText(struct: JsonObject | undefined, field: string): Uint8Array | undefined {
-  if (struct === undefined || Object.keys(struct).length === 0) return undefined;
+  if (struct === undefined) return undefined;
   // Before it is written: of ten mebibytes of control characters sixty are.
   if (keysOf(struct, field, 1) > LIMITS.maxKeys) throw tooLarge(field);
   return Buffer.from(JSON.stringify(struct));

@@ -20,7 +20,13 @@ const SENT_AS: ReadonlyMap<string, string> = new Map([
   ["MULTIFORM-PATCH", "PATCH"],
   ["MULTIPART-FORM", "POST"],
   ["GETFILE", "GET"],
+  ...["PROPFIND", "MKCALENDAR", "REPORT", "SEARCH", "QUERY", "VERSION-CONTROL", "PURGE"].map(
+    (name) => [name, name] as const,
+  ),
 ]);
+/** Others of the IANA HTTP Method Registry, which inputs have by chance alone. */
+const REGISTERED =
+  /^(?:PROPPATCH|MKCOL|COPY|MOVE|LOCK|UNLOCK|ACL|BIND|UNBIND|REBIND|UPDATE|LABEL|MERGE|LINK|UNLINK|CHECKIN|CHECKOUT)$/i;
 
 /** The HTTP method of a call; undefined when it has none. */
 export function methodOf({ method }: CallInput): string | undefined {
@@ -29,26 +35,39 @@ export function methodOf({ method }: CallInput): string | undefined {
 
 /** Judges a call by the rules of design.md section 4, in other words than the relay's own. */
 export function expectationOf(input: CallInput): Expectation {
+  if (REGISTERED.test(input.method)) return "either";
   if (methodOf(input) === undefined || !areHeadersGood(input)) return "refused";
   if (!isObjectText(input.payload) || !isObjectText(input.queryString)) return "refused";
-  const isPlainMethod = /^(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|GETFILE|FORM)$/i.test(input.method);
+  const isPlainMethod =
+    /^(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|GETFILE|FORM|PROPFIND|MKCALENDAR|REPORT|SEARCH|QUERY|VERSION-CONTROL|PURGE)$/i.test(
+      input.method,
+    );
   const mayBeFile = /files/.test(input.payload ?? "") || input.headers.some(([name]) => /^x-payload-type$/i.test(name));
-  return isPlainMethod && !mayBeFile && isWithinLimits(input) ? "performed" : "either";
+  // What is no JSON and no form is refused where there is a body.
+  const mayBeNoJson = input.headers.some(
+    ([name, value]) => /^content-type$/i.test(name) && !/json|urlenc/i.test(value),
+  );
+  return isPlainMethod && !mayBeFile && !mayBeNoJson && isWithinLimits(input) ? "performed" : "either";
 }
 
 function areHeadersGood({ headers }: CallInput): boolean {
   const names = headers.map(([name]) => name);
-  const kept = names.map((name) => name.toLowerCase()).filter((name) => !NOT_FORWARDED.test(name));
+  const kept = names.map(meant).filter((name) => !NOT_FORWARDED.test(name));
   const values = headers.map(([, value]) => textOf(value));
   const length = headers.reduce((sum, [name], at) => sum + name.length + (values[at]?.length ?? 0), 0);
   return (
     new Set(names).size === names.length &&
     new Set(kept).size === kept.length &&
-    names.every((name) => /^[A-Za-z0-9-]{1,64}$/.test(name)) &&
+    names.every((name) => /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/.test(name)) &&
     values.every((value) => value !== undefined && /^[\t\x20-\x7e]*$/.test(value)) &&
     headers.length <= 64 &&
     length <= 8_192
   );
+}
+
+/** The field that a server may take a name for, CGI above all. */
+function meant(name: string): string {
+  return name.toLowerCase().replaceAll("_", "-");
 }
 
 /** What a header value in JSON stands for; undefined for what is none. */
@@ -86,7 +105,7 @@ export function wireFaultOf(input: CallInput, request: WireRequest): string | un
     if (!OWN_FIELDS.has(key) && asked.get(key) !== value) return `sent a field that nobody asked for: ${name}`;
   }
   for (const [key, value] of asked) {
-    if (NOT_FORWARDED.test(key) || CONSUMED.test(key) || key === "content-type") continue;
+    if (NOT_FORWARDED.test(meant(key)) || CONSUMED.test(key) || key === "content-type") continue;
     if (fieldValue(request.fields, key) !== value) return `lost or changed the field ${key}`;
   }
   return isSentAsJson(input, request) && request.body.toString() !== input.payload

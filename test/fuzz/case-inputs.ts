@@ -23,10 +23,12 @@ export function textFromCall(origin: string, { method, tail, headers, payload, q
 }
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+/** Of the IANA HTTP Method Registry and beside it. */
+const FURTHER_METHODS = ["PROPFIND", "MKCALENDAR", "REPORT", "SEARCH", "QUERY", "VERSION-CONTROL", "PURGE"];
 const PSEUDO_METHODS = ["FORM", "MULTIFORM-POST", "MULTIFORM-PUT", "MULTIFORM-PATCH", "MULTIPART-FORM", "GETFILE"];
 /** Threats H23 and H24. */
 const WRONG_METHODS = [
-  ..."TRACE CONNECT PRI SOURCE PROPFIND CONSTRUCTOR __proto__ toString".split(" "),
+  ..."TRACE CONNECT PRI SOURCE PROPFINDS CONSTRUCTOR __proto__ toString".split(" "),
   " GET",
   "GET ",
   "GET\r\n",
@@ -44,14 +46,18 @@ const HOSTILE_NAMES = [
     " ",
   ),
   ..."upgrade http2-settings expect max-forwards cookie cookie2 set-cookie forwarded via x-forwarded-for".split(" "),
-  ..."x-forwarded-host x-forwarded-proto x-real-ip x-client-ip x-original-url x-rewrite-url x-envoy-a".split(" "),
+  ..."x_forwarded_for content_length x-forwarded-host x-forwarded-proto x-real-ip x-client-ip x-original-url x-rewrite-url x-envoy-a".split(
+    " ",
+  ),
   ..."cf-connecting-ip x-http-method-override x-method-override sec-fetch-site origin referer".split(" "),
   ..."accept-encoding x-partner-key proxy-connection true-client-ip x-payload-type".split(" "),
 ];
-const ORDINARY_NAMES = "x-a x-b accept content-type user-agent if-match range accept-language x-request-id".split(" ");
+const ORDINARY_NAMES = "x-a x-b x_c accept content-type user-agent if-match range accept-language x-request-id".split(
+  " ",
+);
 /** Names that are none. */
 const WRONG_NAMES = [
-  ..."__proto__ x_a toString".split(" "),
+  ..."__proto__ _a toString".split(" "),
   ...["x a", "x:a", "", "x\r\nEvil", "x\0", "Authorization ", " authorization", "\u00e4", "\ud800", "a".repeat(65)],
 ];
 const HOSTILE_VALUES = [
@@ -114,7 +120,7 @@ const ODD_JSON = [
 
 const anyMethod = fc.oneof(
   { weight: 10, arbitrary: fc.constantFrom(...METHODS) },
-  { weight: 5, arbitrary: fc.mixedCase(fc.constantFrom(...METHODS, ...PSEUDO_METHODS)) },
+  { weight: 5, arbitrary: fc.mixedCase(fc.constantFrom(...METHODS, ...PSEUDO_METHODS, ...FURTHER_METHODS)) },
   { weight: 1, arbitrary: fc.constantFrom(...WRONG_METHODS) },
   { weight: 1, arbitrary: fc.string({ unit: "binary", maxLength: 8 }) },
 );
@@ -183,7 +189,7 @@ export function listCalls(): CallInput[] {
   const text = (value: string) => JSON.stringify(value);
   const names = [...HOSTILE_NAMES, ...WRONG_NAMES, ...HOSTILE_NAMES.map((name) => name.toUpperCase())];
   return [
-    ...[...METHODS, ...PSEUDO_METHODS, ...WRONG_METHODS].map((method) => ({ ...good, method })),
+    ...[...METHODS, ...FURTHER_METHODS, ...PSEUDO_METHODS, ...WRONG_METHODS].map((method) => ({ ...good, method })),
     ...names.flatMap((name) =>
       ["1", "chunked", "Bearer ATTACKER"].map((value) => ({ ...good, headers: [[name, text(value)] as const] })),
     ),

@@ -10,7 +10,7 @@ export interface WireRequest {
 /** What the first bytes of a socket are: a whole request and where it ends, a fault, or undefined while more must come. */
 export type ReadRequest = { readonly request: WireRequest; readonly end: number } | { readonly fault: string };
 
-const REQUEST_LINE = /^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) (\/[\x21-\x7e]*) HTTP\/1\.1$/;
+const REQUEST_LINE = /^([A-Z]{3,12}|VERSION-CONTROL) (\/[\x21-\x7e]*) HTTP\/1\.1$/;
 /** RFC 9112 section 5, with the one space that everybody writes. */
 const FIELD_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+): ?((?:[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?)?)$/;
 const END_OF_HEAD = "\r\n\r\n";

@@ -21,6 +21,11 @@ const attempts: HeaderPairs = [
   ["Cookie", "a=b"],
   ["x-api-KEY", "ATT"],
 ];
+/** What CGI takes for the same. */
+const ALIKE: HeaderPairs = [
+  ["x_api_key", "ATT"],
+  ["X-API_Key", "ATT"],
+];
 
 describe("placeCredential() in a header", () => {
   it("places exactly one, last, and keeps the rest as written", () => {
@@ -37,7 +42,7 @@ describe("placeCredential() in a header", () => {
   });
 
   it("drops the caller's Authorization also where the credential is another header", () => {
-    expect(place(apiKey, attempts).headers).toEqual(["x-api-key", TOKEN]);
+    expect(place(apiKey, [...attempts, ...ALIKE]).headers).toEqual(["x-api-key", TOKEN]);
   });
 
   it("prefers the caller's headers to the definition's, and those to the relay's", () => {

@@ -13,6 +13,7 @@ interface Given {
   readonly body?: string;
   readonly contentType?: string;
   readonly payloadTypeFile?: boolean;
+  readonly explodeArrays?: boolean;
 }
 
 describe("bodyFromCall() method", () => {
@@ -31,8 +32,8 @@ describe("bodyFromCall() method", () => {
     "CONNECT",
     "PRI",
     "SOURCE",
-    "QUERY",
-    "PROPFIND",
+    "PROPFINDS",
+    "M-SEARCH",
     "GETFILES",
     "FORM-POST",
     "MULTIFORM",
@@ -44,10 +45,21 @@ describe("bodyFromCall() method", () => {
     "G".repeat(1000),
   ])("refuses %j without repeating it", (method) => {
     const message = messageOf(method, {});
-    expect(message).toMatch(/^method is not supported\. Use one of GET, HEAD, /);
+    expect(message).toMatch(/^method is not supported\. Use GET, HEAD, /);
     if (method.trim() !== "" && method.length > 4) expect(message).not.toContain(`${method}.`);
     expect(message.length).toBeLessThan(250);
   });
+
+  it.each(["PROPFIND", "report", "MKCALENDAR", "Copy", "LOCK", "SEARCH", "QUERY", "PURGE", "VERSION-CONTROL"])(
+    "sends %s in upper case, with a body or without one",
+    (method) => {
+      const real = method.toUpperCase();
+      expect(decide(method, {})).toMatchObject({ method: real, body: undefined, contentType: undefined });
+      const xml = { body: "<propfind/>", contentType: "application/xml" };
+      expect([decide(method, xml).method, ...sent(method, xml)]).toEqual([real, "application/xml", "<propfind/>"]);
+      expect(sent(method, { payload: '{"a":1}' })).toEqual(["application/json", '{"a":1}']);
+    },
+  );
 
   it.each([
     ["GET", "GET"],
@@ -98,12 +110,81 @@ describe("bodyFromCall() payload", () => {
     expect(decided).toMatchObject({ method, contentType: "application/json", query: [], answerAs: "auto" });
   });
 
-  it.each(["application/vnd.api+json", "text/plain", "application/json; charset=utf-8", "nonsense"])(
-    "keeps the caller's content-type %s",
-    (contentType) => {
-      expect(sent("POST", { payload: '{"a":1}', contentType })).toEqual([contentType, '{"a":1}']);
-    },
-  );
+  it.each([
+    "application/vnd.api+json",
+    "application/json; charset=utf-8",
+    "text/json",
+    "text/javascript",
+    "text/x-json",
+    "application/x-amz-json-1.1",
+    "application/octet-stream",
+    "nonsense",
+  ])("keeps the caller's content-type %s", (contentType) => {
+    expect(sent("POST", { payload: '{"a":1}', contentType })).toEqual([contentType, '{"a":1}']);
+  });
+
+  it.each([
+    "text/plain",
+    "Text/Plain; charset=utf-8",
+    "text/csv",
+    "text/xml",
+    "application/xml",
+    "application/soap+xml",
+    "image/png",
+    "audio/mpeg",
+    "multipart/related; boundary=x",
+    "multipart/mixed",
+  ])("does not send JSON as %s, and says what to do", (contentType) => {
+    for (const method of ["POST", "PUT", "PATCH", "DELETE", "PROPFIND"]) {
+      const message = messageOf(method, { payload: '{"a":1}', contentType });
+      expect(message).toMatch(
+        contentType.startsWith("multipart/") ? /^payload .*MULTIPART-FORM/ : /^payload .* as body/,
+      );
+      expect(sent(method, { body: "a", contentType })).toEqual([contentType, "a"]);
+    }
+    // A file says its own type.
+    expect(sent("POST", { payload: FILE, contentType })).toEqual(["image/png", FILE_BYTES]);
+  });
+
+  it.each(["POST", "PUT", "PATCH"])("%s sends a form with parts when the caller's content-type says so", (method) => {
+    for (const contentType of ["multipart/form-data", "Multipart/Form-Data; boundary=theirs"]) {
+      expect(sent(method, { payload: '{"a":1}', contentType })).toEqual([
+        "multipart/form-data; boundary=BOUNDARY1",
+        '--BOUNDARY1\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--BOUNDARY1--\r\n',
+      ]);
+    }
+  });
+
+  it("sends an object without members where the content-type says JSON, and nothing elsewhere (compat C10)", () => {
+    for (const contentType of ["application/json", "application/vnd.api+json; charset=utf-8"]) {
+      for (const method of ["POST", "PUT", "PATCH", "DELETE", "QUERY"])
+        expect(sent(method, { payload: "{ }", contentType })).toEqual([contentType, "{ }"]);
+      for (const method of ["GET", "HEAD", "FORM", "MULTIFORM-POST"])
+        expect(decide(method, { payload: "{}", contentType }).body).toBeUndefined();
+      expect(sent("POST", { payload: "{}", body: "x", contentType })).toEqual([contentType, "x"]);
+      expect(decide("POST", { contentType }).body).toBeUndefined();
+    }
+    for (const contentType of [undefined, FORM_TYPE, "text/plain", "multipart/form-data"]) {
+      const given = contentType === undefined ? { payload: "{}" } : { payload: "{}", contentType };
+      expect(decide("POST", given)).toMatchObject({ body: undefined, contentType });
+    }
+  });
+
+  it("explodes arrays in the query and in forms, and nowhere else", () => {
+    const payload = '{"a":[1,2]}';
+    const explodeArrays = true;
+    expect(decide("GET", { payload, explodeArrays }).query).toEqual([
+      ["a", "1"],
+      ["a", "2"],
+    ]);
+    expect(sent("FORM", { payload, explodeArrays })[1]).toBe("a=1&a=2");
+    expect(sent("POST", { payload, explodeArrays, contentType: FORM_TYPE })[1]).toBe("a=1&a=2");
+    for (const given of [{}, { contentType: "multipart/form-data" }]) {
+      const method = "contentType" in given ? "POST" : "MULTIFORM-POST";
+      expect(sent(method, { payload, explodeArrays, ...given })[1].match(/name="a"/g)).toHaveLength(2);
+    }
+    expect(sent("POST", { payload, explodeArrays })).toEqual(["application/json", payload]);
+  });
 
   it.each([FORM_TYPE, `${FORM_TYPE}; charset=UTF-8`, "APPLICATION/x-www-form-urlencoded"])(
     "sends a form when the caller's content-type is %s",
@@ -247,6 +328,12 @@ describe("bodyFromCall() exact bytes", () => {
     expect(sent(method, { body: "a=1", contentType: FORM_TYPE })).toEqual([FORM_TYPE, "a=1"]);
   });
 
+  it.each(["GET", "GETFILE"])("%s sends them too", (method) => {
+    const given = { body: '{"query":{}}', contentType: "application/json" };
+    expect(decide(method, given).method).toBe("GET");
+    expect(sent(method, given)).toEqual(["application/json", '{"query":{}}']);
+  });
+
   it("treats no bytes as no body", () => {
     expect(decide("GET", { body: "" }).body).toBeUndefined();
     expect(sent("POST", { body: "", payload: '{"a":1}' })).toEqual(["application/json", '{"a":1}']);
@@ -255,9 +342,7 @@ describe("bodyFromCall() exact bytes", () => {
   it.each<[string, Given]>([
     ["POST", { body: "x", payload: '{"a":1}' }],
     ["GET", { body: "x", payload: '{"a":1}' }],
-    ["GET", { body: "x" }],
     ["HEAD", { body: "x" }],
-    ["GETFILE", { body: "x" }],
     ["FORM", { body: "x" }],
     ["MULTIFORM-POST", { body: "x" }],
     ["MULTIPART-FORM", { body: "x" }],
@@ -270,7 +355,10 @@ describe("bodyFromCall() exact bytes", () => {
   });
 });
 
-function input(method: string, { payload, body, contentType, payloadTypeFile = false }: Given): BodyInput {
+function input(
+  method: string,
+  { payload, body, contentType, payloadTypeFile = false, explodeArrays = false }: Given,
+): BodyInput {
   let boundaries = 0;
   return {
     method,
@@ -278,6 +366,7 @@ function input(method: string, { payload, body, contentType, payloadTypeFile = f
     body: body === undefined ? undefined : Buffer.from(body, "latin1"),
     contentType,
     payloadTypeFile,
+    explodeArrays,
     newBoundary: () => `BOUNDARY${++boundaries}`,
     memory: ROOMY,
   };

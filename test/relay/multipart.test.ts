@@ -33,6 +33,24 @@ describe("formDataFromJson()", () => {
     );
   });
 
+  it("makes a part of each element of an array where the caller asks for it, files among them", () => {
+    const json = '{"tag":["x",1.0,null,{"b":1}],"none":[],"file":[{"content":"QQ=="},"text"]}';
+    const { body } = atOnce(formDataFromJson(Buffer.from(json), "B", true));
+    expect(body.toString().split("--B\r\n").slice(1)).toEqual([
+      'Content-Disposition: form-data; name="tag"\r\n\r\nx\r\n',
+      'Content-Disposition: form-data; name="tag"\r\n\r\n1.0\r\n',
+      'Content-Disposition: form-data; name="tag"\r\n\r\n\r\n',
+      'Content-Disposition: form-data; name="tag"\r\n\r\n{"b":1}\r\n',
+      'Content-Disposition: form-data; name="file"; filename="file"\r\nContent-Type: application/octet-stream\r\n\r\nA\r\n',
+      'Content-Disposition: form-data; name="file"\r\n\r\ntext\r\n--B--\r\n',
+    ]);
+  });
+
+  it("refuses a name that is repeated beyond what may stand in front of parts", () => {
+    const json = Buffer.from(JSON.stringify({ ["n".repeat(10_000)]: Array(1_000_000).fill(1) }));
+    expect(() => atOnce(formDataFromJson(json, "B", true))).toThrow("too many parts for names so long");
+  });
+
   it.each<[string, string[][]]>([
     [
       '{"a":null,"b":"","c":1.0,"d":true}',

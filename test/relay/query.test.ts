@@ -67,6 +67,26 @@ describe("queryFromJson()", () => {
   ])("of %s", (json, pairs) => {
     expect(queryFromJson(Buffer.from(json))).toEqual(pairs);
   });
+
+  it("makes a pair of each element of an array where the caller asks for it", () => {
+    const json = '{"a":[1.0,"x,y",null,{ "b":1},[2]],"c":[],"d[]":["1"],"e":{"f":[1]},"a":2}';
+    expect(queryFromJson(Buffer.from(json), true)).toEqual([
+      ["a", "1.0"],
+      ["a", "x,y"],
+      ["a", ""],
+      ["a", '{ "b":1}'],
+      ["a", "[2]"],
+      ["d[]", "1"],
+      ["e", '{"f":[1]}'],
+      ["a", "2"],
+    ]);
+  });
+
+  it("refuses a name that would be repeated beyond any request line", () => {
+    const named = (length: number) => Buffer.from(JSON.stringify({ ["n".repeat(length)]: Array(1024).fill(1) }));
+    expect(queryFromJson(named(32), true)).toHaveLength(1024);
+    expect(() => queryFromJson(named(33), true)).toThrow("repeats its name too often");
+  });
 });
 
 describe("appendQuery()", () => {

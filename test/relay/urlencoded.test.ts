@@ -17,6 +17,27 @@ describe("formFromJson()", () => {
     expect(atOnce(formFromJson(Buffer.from(json), ROOMY)).toString("latin1")).toBe(form);
   });
 
+  it("makes a pair of each element of an array where the caller asks for it", () => {
+    const json = Buffer.from('{"a b":[1.0,"x,y",null,{ "b":1},[2]],"c":[],"d":1,"e":["z"]}');
+    expect(atOnce(formFromJson(json, ROOMY, true)).toString("latin1")).toBe(
+      "a+b=1.0&a+b=x%2Cy&a+b=&a+b=%7B+%22b%22%3A1%7D&a+b=%5B2%5D&d=1&e=z",
+    );
+  });
+
+  it("refuses a name that is repeated until it fills the memory, long before it does", () => {
+    const named = (length: number) => Buffer.from(JSON.stringify({ ["n".repeat(length)]: Array(100_000).fill(1) }));
+    expect(atOnce(formFromJson(named(80), ROOMY, true))).toHaveLength(100_000 * 83 - 1);
+    let held = 0;
+    const memory = {
+      reserve(bytes: number) {
+        held += bytes;
+        return true;
+      },
+    };
+    expect(() => atOnce(formFromJson(named(16_000), memory, true))).toThrow("repeats its name too often");
+    expect(held).toBeLessThan(9_000_000);
+  });
+
   it("is read back by a form parser", async () => {
     const texts = fc.dictionary(fc.string({ unit: "binary" }), fc.string({ unit: "binary" }));
     const run = fc.asyncProperty(texts, async (object) => {

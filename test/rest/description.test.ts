@@ -64,8 +64,8 @@ describe("descriptionFromBody()", () => {
 
   it.each([
     "",
-    ',"payload":null,"headers":null,"queryString":null,"body":null',
-    ',"payload":{},"headers":{},"queryString":{ },"body":""',
+    ',"payload":null,"headers":null,"queryString":null,"body":null,"explodeArrays":null',
+    ',"headers":{},"queryString":{ },"body":"","explode_arrays":false',
   ])("takes missing, null and empty members for no information: %s", (members) => {
     expect(read(call(members))).toEqual({
       url: "https://a/",
@@ -73,8 +73,28 @@ describe("descriptionFromBody()", () => {
       payload: undefined,
       headers: [],
       queryString: undefined,
+      explodeArrays: false,
       body: undefined,
     });
+  });
+
+  it("keeps a payload without members, which may be a body", () => {
+    expect(text(read(call(',"payload":{ }')).payload)).toBe("{ }");
+  });
+
+  it("reads whether arrays are to be exploded, in JSON and in the query", () => {
+    for (const name of ["explodeArrays", "explode_arrays"]) {
+      expect(read(call(`,"${name}":true`)).explodeArrays).toBe(true);
+      const dotted = [
+        ["url", "https://a/"],
+        ["method", "GET"],
+        [name, "true"],
+      ] as const;
+      expect(atOnce(descriptionFromDotted(dotted)).explodeArrays).toBe(true);
+      for (const wrong of ['"true"', "1", "{}"]) {
+        expect(() => read(call(`,"${name}":${wrong}`))).toThrow("explodeArrays must be true or false.");
+      }
+    }
   });
 
   it("keeps payload and queryString as they were written", () => {

@@ -160,6 +160,58 @@ export const SCENARIOS: readonly Scenario[] = [
     row: json(expect.objectContaining({ target: "/echo/a%2Fb//c?q=~'()*+%20&&x=&x=" })),
   },
   {
+    name: "arrays that are exploded",
+    to: "/echo?a=1",
+    call: { queryString: { b: ["x", "y"], "c[]": [1] }, payload: { d: [true, false] }, explodeArrays: true },
+    row: json(expect.objectContaining({ target: "/echo?a=1&b=x&b=y&c%5B%5D=1&d=true&d=false" })),
+  },
+  {
+    name: "arrays of a form that are exploded",
+    to: "/echo",
+    call: { method: "FORM", payload: { a: [1, 2], b: "c" }, explodeArrays: true },
+    row: json(expect.objectContaining({ method: "POST", body: "a=1&a=2&b=c" })),
+  },
+  {
+    name: "an empty payload that is JSON",
+    to: "/echo",
+    call: { method: "POST", payload: {}, headers: { "content-type": "application/json" } },
+    row: json(expect.objectContaining({ body: "{}" })),
+  },
+  {
+    name: "a payload as plain text",
+    to: "/echo",
+    call: { method: "POST", payload: { a: "b" }, headers: { "content-type": "text/plain" } },
+    row: { ...error("CALL_FORMAT_ERROR", 400), inernalError: expect.stringContaining("as body") },
+  },
+  {
+    name: "a method of WebDAV",
+    to: "/echo",
+    call: { method: "propfind", body: "PHgvPg==", headers: { "content-type": "application/xml", Depth: "1" } },
+    row: json(
+      expect.objectContaining({
+        method: "PROPFIND",
+        body: "<x/>",
+        headers: expect.arrayContaining([["Depth", "1"]]),
+      }),
+    ),
+  },
+  {
+    name: "GET with a body",
+    to: "/echo",
+    call: { body: "e30=", headers: { "content-type": "application/json" } },
+    row: json(expect.objectContaining({ method: "GET", body: "{}" })),
+  },
+  {
+    name: "a header name with an underscore",
+    to: "/echo",
+    call: { headers: { x_api_version: "2", content_length: "99" } },
+    row: json(
+      expect.objectContaining({
+        headers: expect.not.arrayContaining([["content_length", "99"]]),
+      }),
+    ),
+  },
+  {
     name: "the bytes of the body",
     to: "/image",
     outer: { responseMode: "RESPONSE_MODE_BODY" },

@@ -16,7 +16,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file relay/v1/relay.proto.
  */
 export const file_relay_v1_relay: GenFile = /*@__PURE__*/
-  fileDesc("ChRyZWxheS92MS9yZWxheS5wcm90bxIIcmVsYXkudjEiagoWTGlzdENvbm5lY3Rpb25zUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEhIKCnB1YmxpY19rZXkYAiABKAkSFgoOdXNlcl9zaWduYXR1cmUYAyABKAkSEwoLcHJpdmF0ZV9rZXkYBCABKAkiRAoXTGlzdENvbm5lY3Rpb25zUmVzcG9uc2USKQoLY29ubmVjdGlvbnMYASADKAsyFC5yZWxheS52MS5Db25uZWN0aW9uIsgDCgpDb25uZWN0aW9uEhUKDXByb3ZpZGVyX25hbWUYASABKAkSDQoFc3RhdGUYAiABKAkSFAoMc3RhdGVfcmVhc29uGAMgASgJEg0KBXNjb3BlGAQgASgJEkUKEW9yaWdpbl9wYXJhbWV0ZXJzGAUgAygLMioucmVsYXkudjEuQ29ubmVjdGlvbi5PcmlnaW5QYXJhbWV0ZXJzRW50cnkSLwoLY3JlYXRlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3VwZGF0ZV90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtleHBpcmVfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHQoVcmVmcmVzaF9mYWlsdXJlX2NvdW50GAkgASgFEj0KGWxhc3RfcmVmcmVzaF9mYWlsdXJlX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wGjcKFU9yaWdpblBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIoIBChdEZWxldGVDb25uZWN0aW9uUmVxdWVzdBIVCg1wcm92aWRlcl9uYW1lGAEgASgJEg8KB3VzZXJfaWQYAiABKAkSEgoKcHVibGljX2tleRgDIAEoCRIWCg51c2VyX3NpZ25hdHVyZRgEIAEoCRITCgtwcml2YXRlX2tleRgFIAEoCSIuChhEZWxldGVDb25uZWN0aW9uUmVzcG9uc2USEgoKcmV2b2NhdGlvbhgBIAEoCSKxAgoYQ3JlYXRlQ29ubmVjdExpbmtSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSEgoKcHVibGljX2tleRgCIAEoCRITCgtwcml2YXRlX2tleRgDIAEoCRIVCg1wcm92aWRlcl9uYW1lGAQgASgJEhEKCXByb3ZpZGVycxgFIAMoCRIUCgxyZWRpcmVjdF91cmkYBiABKAkSDQoFc2NvcGUYByABKAkSUwoRb3JpZ2luX3BhcmFtZXRlcnMYCCADKAsyOC5yZWxheS52MS5DcmVhdGVDb25uZWN0TGlua1JlcXVlc3QuT3JpZ2luUGFyYW1ldGVyc0VudHJ5GjcKFU9yaWdpblBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBImEKGUNyZWF0ZUNvbm5lY3RMaW5rUmVzcG9uc2USEwoLY29ubmVjdF91cmkYASABKAkSLwoLZXhwaXJlX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIiEKC0Vycm9yRGV0YWlsEhIKCmVycm9yX3R5cGUYASABKAkizgEKC0NhbGxSZXF1ZXN0EhUKDXByb3ZpZGVyX25hbWUYASABKAkSDwoHdXNlcl9pZBgCIAEoCRISCgpwdWJsaWNfa2V5GAMgASgJEicKBGNhbGwYBCABKAsyGS5yZWxheS52MS5DYWxsRGVzY3JpcHRpb24SFgoOdXNlcl9zaWduYXR1cmUYBSABKAkSEwoLcHJpdmF0ZV9rZXkYBiABKAkSLQoNcmVzcG9uc2VfbW9kZRgHIAEoDjIWLnJlbGF5LnYxLlJlc3BvbnNlTW9kZSL+AQoPQ2FsbERlc2NyaXB0aW9uEgsKA3VybBgBIAEoCRIOCgZtZXRob2QYAiABKAkSKAoHcGF5bG9hZBgDIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSNwoHaGVhZGVycxgEIAMoCzImLnJlbGF5LnYxLkNhbGxEZXNjcmlwdGlvbi5IZWFkZXJzRW50cnkSLQoMcXVlcnlfc3RyaW5nGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIMCgRib2R5GAYgASgMGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIjEKDENhbGxSZXNwb25zZRIhCgRyb3dzGAEgAygLMhMucmVsYXkudjEuUmVzdWx0Um93InsKEkNhbGxTdHJlYW1SZXNwb25zZRIoCgRoZWFkGAEgASgLMhgucmVsYXkudjEuQ2FsbFN0cmVhbUhlYWRIABIPCgVjaHVuaxgCIAEoDEgAEiIKA3JvdxgDIAEoCzITLnJlbGF5LnYxLlJlc3VsdFJvd0gAQgYKBHBhcnQitAEKDkNhbGxTdHJlYW1IZWFkEhMKC3N0YXR1c19jb2RlGAEgASgFEhQKDGNvbnRlbnRfdHlwZRgCIAEoCRI2CgdoZWFkZXJzGAMgAygLMiUucmVsYXkudjEuQ2FsbFN0cmVhbUhlYWQuSGVhZGVyc0VudHJ5Eg8KB2NhbGxfaWQYBCABKAkaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi2QIKCVJlc3VsdFJvdxITCgtwaW5jX3N0YXR1cxgBIAEoCRITCgtzdGF0dXNfY29kZRgCIAEoBRIUCgxjb250ZW50X3R5cGUYAyABKAkSJAoEZGF0YRgEIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRISCgplcnJvcl90eXBlGAUgASgJEhUKDWluZXJuYWxfZXJyb3IYBiABKAkSMQoHaGVhZGVycxgHIAMoCzIgLnJlbGF5LnYxLlJlc3VsdFJvdy5IZWFkZXJzRW50cnkSDwoHY2FsbF9pZBgIIAEoCRIVCg1kYXRhX2VuY29kaW5nGAkgASgJEhEKBGJvZHkYCiABKAxIAIgBARIUCgxkYXRhX3JvdW5kZWQYCyABKAgaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCBwoFX2JvZHkqXQoMUmVzcG9uc2VNb2RlEh0KGVJFU1BPTlNFX01PREVfVU5TUEVDSUZJRUQQABIWChJSRVNQT05TRV9NT0RFX0RBVEEQARIWChJSRVNQT05TRV9NT0RFX0JPRFkQAjLrBAoMUmVsYXlTZXJ2aWNlEmcKBENhbGwSFS5yZWxheS52MS5DYWxsUmVxdWVzdBoWLnJlbGF5LnYxLkNhbGxSZXNwb25zZSIwgtPkkwIqOgRjYWxsIiIvb2F1dGgvbWV0aG9kL3twcm92aWRlcl9uYW1lfS9jYWxsEncKCkNhbGxTdHJlYW0SFS5yZWxheS52MS5DYWxsUmVxdWVzdBocLnJlbGF5LnYxLkNhbGxTdHJlYW1SZXNwb25zZSIygtPkkwIsOgRjYWxsIiQvb2F1dGgvbWV0aG9kL3twcm92aWRlcl9uYW1lfS9zdHJlYW0wARJyCg9MaXN0Q29ubmVjdGlvbnMSIC5yZWxheS52MS5MaXN0Q29ubmVjdGlvbnNSZXF1ZXN0GiEucmVsYXkudjEuTGlzdENvbm5lY3Rpb25zUmVzcG9uc2UiGoLT5JMCFBISL29hdXRoL2Nvbm5lY3Rpb25zEoUBChBEZWxldGVDb25uZWN0aW9uEiEucmVsYXkudjEuRGVsZXRlQ29ubmVjdGlvblJlcXVlc3QaIi5yZWxheS52MS5EZWxldGVDb25uZWN0aW9uUmVzcG9uc2UiKoLT5JMCJCoiL29hdXRoL2Nvbm5lY3Rpb25zL3twcm92aWRlcl9uYW1lfRJ9ChFDcmVhdGVDb25uZWN0TGluaxIiLnJlbGF5LnYxLkNyZWF0ZUNvbm5lY3RMaW5rUmVxdWVzdBojLnJlbGF5LnYxLkNyZWF0ZUNvbm5lY3RMaW5rUmVzcG9uc2UiH4LT5JMCGToBKiIUL29hdXRoL2Nvbm5lY3QtbGlua3NCTgoUcHJvdmlkZXJjYWxscmVsYXkudjFCClJlbGF5UHJvdG9QAVoocHJvdmlkZXItY2FsbC1yZWxheS9nZW4vcmVsYXkvdjE7cmVsYXl2MWIGcHJvdG8z", [file_google_api_annotations, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("ChRyZWxheS92MS9yZWxheS5wcm90bxIIcmVsYXkudjEiagoWTGlzdENvbm5lY3Rpb25zUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEhIKCnB1YmxpY19rZXkYAiABKAkSFgoOdXNlcl9zaWduYXR1cmUYAyABKAkSEwoLcHJpdmF0ZV9rZXkYBCABKAkiRAoXTGlzdENvbm5lY3Rpb25zUmVzcG9uc2USKQoLY29ubmVjdGlvbnMYASADKAsyFC5yZWxheS52MS5Db25uZWN0aW9uIsgDCgpDb25uZWN0aW9uEhUKDXByb3ZpZGVyX25hbWUYASABKAkSDQoFc3RhdGUYAiABKAkSFAoMc3RhdGVfcmVhc29uGAMgASgJEg0KBXNjb3BlGAQgASgJEkUKEW9yaWdpbl9wYXJhbWV0ZXJzGAUgAygLMioucmVsYXkudjEuQ29ubmVjdGlvbi5PcmlnaW5QYXJhbWV0ZXJzRW50cnkSLwoLY3JlYXRlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3VwZGF0ZV90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtleHBpcmVfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHQoVcmVmcmVzaF9mYWlsdXJlX2NvdW50GAkgASgFEj0KGWxhc3RfcmVmcmVzaF9mYWlsdXJlX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wGjcKFU9yaWdpblBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIoIBChdEZWxldGVDb25uZWN0aW9uUmVxdWVzdBIVCg1wcm92aWRlcl9uYW1lGAEgASgJEg8KB3VzZXJfaWQYAiABKAkSEgoKcHVibGljX2tleRgDIAEoCRIWCg51c2VyX3NpZ25hdHVyZRgEIAEoCRITCgtwcml2YXRlX2tleRgFIAEoCSIuChhEZWxldGVDb25uZWN0aW9uUmVzcG9uc2USEgoKcmV2b2NhdGlvbhgBIAEoCSKxAgoYQ3JlYXRlQ29ubmVjdExpbmtSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSEgoKcHVibGljX2tleRgCIAEoCRITCgtwcml2YXRlX2tleRgDIAEoCRIVCg1wcm92aWRlcl9uYW1lGAQgASgJEhEKCXByb3ZpZGVycxgFIAMoCRIUCgxyZWRpcmVjdF91cmkYBiABKAkSDQoFc2NvcGUYByABKAkSUwoRb3JpZ2luX3BhcmFtZXRlcnMYCCADKAsyOC5yZWxheS52MS5DcmVhdGVDb25uZWN0TGlua1JlcXVlc3QuT3JpZ2luUGFyYW1ldGVyc0VudHJ5GjcKFU9yaWdpblBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBImEKGUNyZWF0ZUNvbm5lY3RMaW5rUmVzcG9uc2USEwoLY29ubmVjdF91cmkYASABKAkSLwoLZXhwaXJlX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIiEKC0Vycm9yRGV0YWlsEhIKCmVycm9yX3R5cGUYASABKAkizgEKC0NhbGxSZXF1ZXN0EhUKDXByb3ZpZGVyX25hbWUYASABKAkSDwoHdXNlcl9pZBgCIAEoCRISCgpwdWJsaWNfa2V5GAMgASgJEicKBGNhbGwYBCABKAsyGS5yZWxheS52MS5DYWxsRGVzY3JpcHRpb24SFgoOdXNlcl9zaWduYXR1cmUYBSABKAkSEwoLcHJpdmF0ZV9rZXkYBiABKAkSLQoNcmVzcG9uc2VfbW9kZRgHIAEoDjIWLnJlbGF5LnYxLlJlc3BvbnNlTW9kZSKWAgoPQ2FsbERlc2NyaXB0aW9uEgsKA3VybBgBIAEoCRIOCgZtZXRob2QYAiABKAkSKAoHcGF5bG9hZBgDIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSNwoHaGVhZGVycxgEIAMoCzImLnJlbGF5LnYxLkNhbGxEZXNjcmlwdGlvbi5IZWFkZXJzRW50cnkSLQoMcXVlcnlfc3RyaW5nGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIMCgRib2R5GAYgASgMEhYKDmV4cGxvZGVfYXJyYXlzGAcgASgIGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIjEKDENhbGxSZXNwb25zZRIhCgRyb3dzGAEgAygLMhMucmVsYXkudjEuUmVzdWx0Um93InsKEkNhbGxTdHJlYW1SZXNwb25zZRIoCgRoZWFkGAEgASgLMhgucmVsYXkudjEuQ2FsbFN0cmVhbUhlYWRIABIPCgVjaHVuaxgCIAEoDEgAEiIKA3JvdxgDIAEoCzITLnJlbGF5LnYxLlJlc3VsdFJvd0gAQgYKBHBhcnQitAEKDkNhbGxTdHJlYW1IZWFkEhMKC3N0YXR1c19jb2RlGAEgASgFEhQKDGNvbnRlbnRfdHlwZRgCIAEoCRI2CgdoZWFkZXJzGAMgAygLMiUucmVsYXkudjEuQ2FsbFN0cmVhbUhlYWQuSGVhZGVyc0VudHJ5Eg8KB2NhbGxfaWQYBCABKAkaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi2QIKCVJlc3VsdFJvdxITCgtwaW5jX3N0YXR1cxgBIAEoCRITCgtzdGF0dXNfY29kZRgCIAEoBRIUCgxjb250ZW50X3R5cGUYAyABKAkSJAoEZGF0YRgEIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRISCgplcnJvcl90eXBlGAUgASgJEhUKDWluZXJuYWxfZXJyb3IYBiABKAkSMQoHaGVhZGVycxgHIAMoCzIgLnJlbGF5LnYxLlJlc3VsdFJvdy5IZWFkZXJzRW50cnkSDwoHY2FsbF9pZBgIIAEoCRIVCg1kYXRhX2VuY29kaW5nGAkgASgJEhEKBGJvZHkYCiABKAxIAIgBARIUCgxkYXRhX3JvdW5kZWQYCyABKAgaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCBwoFX2JvZHkqXQoMUmVzcG9uc2VNb2RlEh0KGVJFU1BPTlNFX01PREVfVU5TUEVDSUZJRUQQABIWChJSRVNQT05TRV9NT0RFX0RBVEEQARIWChJSRVNQT05TRV9NT0RFX0JPRFkQAjLrBAoMUmVsYXlTZXJ2aWNlEmcKBENhbGwSFS5yZWxheS52MS5DYWxsUmVxdWVzdBoWLnJlbGF5LnYxLkNhbGxSZXNwb25zZSIwgtPkkwIqOgRjYWxsIiIvb2F1dGgvbWV0aG9kL3twcm92aWRlcl9uYW1lfS9jYWxsEncKCkNhbGxTdHJlYW0SFS5yZWxheS52MS5DYWxsUmVxdWVzdBocLnJlbGF5LnYxLkNhbGxTdHJlYW1SZXNwb25zZSIygtPkkwIsOgRjYWxsIiQvb2F1dGgvbWV0aG9kL3twcm92aWRlcl9uYW1lfS9zdHJlYW0wARJyCg9MaXN0Q29ubmVjdGlvbnMSIC5yZWxheS52MS5MaXN0Q29ubmVjdGlvbnNSZXF1ZXN0GiEucmVsYXkudjEuTGlzdENvbm5lY3Rpb25zUmVzcG9uc2UiGoLT5JMCFBISL29hdXRoL2Nvbm5lY3Rpb25zEoUBChBEZWxldGVDb25uZWN0aW9uEiEucmVsYXkudjEuRGVsZXRlQ29ubmVjdGlvblJlcXVlc3QaIi5yZWxheS52MS5EZWxldGVDb25uZWN0aW9uUmVzcG9uc2UiKoLT5JMCJCoiL29hdXRoL2Nvbm5lY3Rpb25zL3twcm92aWRlcl9uYW1lfRJ9ChFDcmVhdGVDb25uZWN0TGluaxIiLnJlbGF5LnYxLkNyZWF0ZUNvbm5lY3RMaW5rUmVxdWVzdBojLnJlbGF5LnYxLkNyZWF0ZUNvbm5lY3RMaW5rUmVzcG9uc2UiH4LT5JMCGToBKiIUL29hdXRoL2Nvbm5lY3QtbGlua3NCTgoUcHJvdmlkZXJjYWxscmVsYXkudjFCClJlbGF5UHJvdG9QAVoocHJvdmlkZXItY2FsbC1yZWxheS9nZW4vcmVsYXkvdjE7cmVsYXl2MWIGcHJvdG8z", [file_google_api_annotations, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * ListConnectionsRequest names the user whose connections are listed.
@@ -701,7 +701,7 @@ export type CallRequest = Message<"relay.v1.CallRequest"> & {
   /**
    * The application's private key: proof for applications with caller_auth
    * PRIVATE_KEY. `Authorization: Bearer` and `x-partner-key: public.private`
-   * headers carry the same.
+   * headers carry the same; where several stand, all of them have to be right.
    *
    * @generated from field: string private_key = 6;
    */
@@ -760,7 +760,7 @@ export type CallRequestJson = {
   /**
    * The application's private key: proof for applications with caller_auth
    * PRIVATE_KEY. `Authorization: Bearer` and `x-partner-key: public.private`
-   * headers carry the same.
+   * headers carry the same; where several stand, all of them have to be right.
    *
    * @generated from field: string private_key = 6;
    */
@@ -795,19 +795,23 @@ export type CallDescription = Message<"relay.v1.CallDescription"> & {
   url: string;
 
   /**
-   * GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS or one of the pseudo-methods
-   * FORM, MULTIFORM-POST, MULTIFORM-PUT, MULTIFORM-PATCH, MULTIPART-FORM,
-   * GETFILE; any case. Required.
+   * GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, any other method of the IANA
+   * HTTP Method Registry but CONNECT, TRACE and PRI (PROPFIND, REPORT,
+   * MKCALENDAR, SEARCH, ...), QUERY, PURGE, or one of the pseudo-methods FORM,
+   * MULTIFORM-POST, MULTIFORM-PUT, MULTIFORM-PATCH, MULTIPART-FORM, GETFILE;
+   * any case. Required.
    *
    * @generated from field: string method = 2;
    */
   method: string;
 
   /**
-   * The body: JSON, or urlencoded when the content-type header says so. For
-   * GET and HEAD its members go to the query. Numbers are doubles here, a lone
-   * surrogate becomes U+FFFD, and a member named `__proto__` may get lost; use
-   * `body` where every byte counts.
+   * The body: JSON, or a form (urlencoded, multipart/form-data) when the
+   * content-type header says so; another type that is no JSON needs `body`. For
+   * GET and HEAD its members go to the query. An object without members is
+   * sent where the content-type header says JSON, and no body otherwise.
+   * Numbers are doubles here, a lone surrogate becomes U+FFFD, and a member
+   * named `__proto__` may get lost; use `body` where every byte counts.
    *
    * @generated from field: google.protobuf.Struct payload = 3;
    */
@@ -830,12 +834,21 @@ export type CallDescription = Message<"relay.v1.CallDescription"> & {
   queryString?: JsonObject | undefined;
 
   /**
-   * Exact request body, instead of `payload`. Its content type is the
-   * content-type header, application/octet-stream without one.
+   * Exact request body, instead of `payload`; also for GET. Its content type is
+   * the content-type header, application/octet-stream without one.
    *
    * @generated from field: bytes body = 6;
    */
   body: Uint8Array;
+
+  /**
+   * Whether an array in the query, in a form or in multipart/form-data becomes
+   * one pair or part for each of its elements, under the same name:
+   * `{"a": [1, 2]}` is `a=1&a=2`. Off by default: `a=1%2C2`.
+   *
+   * @generated from field: bool explode_arrays = 7;
+   */
+  explodeArrays: boolean;
 };
 
 /**
@@ -852,19 +865,23 @@ export type CallDescriptionJson = {
   url?: string;
 
   /**
-   * GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS or one of the pseudo-methods
-   * FORM, MULTIFORM-POST, MULTIFORM-PUT, MULTIFORM-PATCH, MULTIPART-FORM,
-   * GETFILE; any case. Required.
+   * GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, any other method of the IANA
+   * HTTP Method Registry but CONNECT, TRACE and PRI (PROPFIND, REPORT,
+   * MKCALENDAR, SEARCH, ...), QUERY, PURGE, or one of the pseudo-methods FORM,
+   * MULTIFORM-POST, MULTIFORM-PUT, MULTIFORM-PATCH, MULTIPART-FORM, GETFILE;
+   * any case. Required.
    *
    * @generated from field: string method = 2;
    */
   method?: string;
 
   /**
-   * The body: JSON, or urlencoded when the content-type header says so. For
-   * GET and HEAD its members go to the query. Numbers are doubles here, a lone
-   * surrogate becomes U+FFFD, and a member named `__proto__` may get lost; use
-   * `body` where every byte counts.
+   * The body: JSON, or a form (urlencoded, multipart/form-data) when the
+   * content-type header says so; another type that is no JSON needs `body`. For
+   * GET and HEAD its members go to the query. An object without members is
+   * sent where the content-type header says JSON, and no body otherwise.
+   * Numbers are doubles here, a lone surrogate becomes U+FFFD, and a member
+   * named `__proto__` may get lost; use `body` where every byte counts.
    *
    * @generated from field: google.protobuf.Struct payload = 3;
    */
@@ -887,12 +904,21 @@ export type CallDescriptionJson = {
   queryString?: StructJson;
 
   /**
-   * Exact request body, instead of `payload`. Its content type is the
-   * content-type header, application/octet-stream without one.
+   * Exact request body, instead of `payload`; also for GET. Its content type is
+   * the content-type header, application/octet-stream without one.
    *
    * @generated from field: bytes body = 6;
    */
   body?: string;
+
+  /**
+   * Whether an array in the query, in a form or in multipart/form-data becomes
+   * one pair or part for each of its elements, under the same name:
+   * `{"a": [1, 2]}` is `a=1&a=2`. Off by default: `a=1%2C2`.
+   *
+   * @generated from field: bool explode_arrays = 7;
+   */
+  explodeArrays?: boolean;
 };
 
 /**
