@@ -62,13 +62,25 @@ function decidePlace({ application, proof }: CallerInput): CallerDecision | unde
     );
   }
   const { allowedAddresses } = application;
-  if (allowedAddresses.length > 0 && !createAddressMatcher(allowedAddresses)(proof.address)) {
+  if (allowedAddresses.length > 0 && !matcherOf(allowedAddresses)(proof.address)) {
     return deny(
       "address",
       "This client address is not on the application's list. Call from a listed address, or have it added.",
     );
   }
   return undefined;
+}
+
+/** By the list of an application as it was read: building one of a thousand networks takes longer than a call. */
+const matchers = new WeakMap<readonly string[], ReturnType<typeof createAddressMatcher>>();
+
+function matcherOf(cidrs: readonly string[]): ReturnType<typeof createAddressMatcher> {
+  let matcher = matchers.get(cidrs);
+  if (matcher === undefined) {
+    matcher = createAddressMatcher(cidrs);
+    matchers.set(cidrs, matcher);
+  }
+  return matcher;
 }
 
 function decideProof({ application, userId, proof, privateKeyHash }: CallerInput): CallerDecision | undefined {
