@@ -9,6 +9,8 @@ export interface NewestExchange {
   startedMs: number;
   /** How many came on the connection so far. */
   requests: number;
+  /** How many of them wait for the one in front of them to be answered. */
+  queued: number;
 }
 
 /** An HTTP/2 connection below its session. */
@@ -16,6 +18,10 @@ export interface SessionPeer {
   readonly socket: Socket;
   /** When its last request came, or it was last heard of; before the first request, when the connection came. */
   activeMs: number;
+  /** Requests begun in this turn of the event loop. */
+  begun: number;
+  /** Those that wait for another turn. */
+  readonly queue: Array<() => void>;
   /** When it was last asked for a sign of life; undefined before the first time. */
   probedMs?: number;
 }

@@ -38,9 +38,11 @@ export function createHttp1(
   const fault = (error: Error) => onFault("handler", error);
   const begin = (expectation: Expectation, req: IncomingMessage, res: ServerResponse) => {
     const exchange = connections.exchanges.get(req.socket);
+    const previous = exchange?.response;
     if (exchange === undefined || !beginExchange(exchange, res, connections, limits)) return;
     res.on("error", fault);
-    dispatch(expectation, req, res);
+    if (previous === undefined || previous.closed) dispatch(expectation, req, res);
+    else queueBehind(previous, exchange, req.socket, () => dispatch(expectation, req, res));
   };
   server.on("request", begin.bind(undefined, "none"));
   server.on("checkContinue", begin.bind(undefined, "continue"));
@@ -67,6 +69,27 @@ function beginExchange(
   if (connections.draining || exchange.requests >= limits.maxRequestsPerSocket) res.shouldKeepAlive = false;
   return true;
 }
+
+/**
+ * Begins a request when the one in front of it on the connection has been answered, and no sooner than in the next turn of
+ * the event loop: one packet may hold hundreds of them, which would all be begun before anything else is done. Of a client
+ * that sends many ahead no more is read until they are fewer.
+ */
+function queueBehind(previous: ServerResponse, exchange: NewestExchange, socket: Socket, begin: () => void): void {
+  exchange.queued += 1;
+  if (exchange.queued >= MAX_QUEUED) socket.pause();
+  previous.once("close", () =>
+    setImmediate(() => {
+      exchange.queued -= 1;
+      if (socket.destroyed) return;
+      if (exchange.queued < MAX_QUEUED) socket.resume();
+      begin();
+    }),
+  );
+}
+
+/** Requests that may wait on a connection before it is read no further; what is read by then may hold some more. */
+const MAX_QUEUED = 8;
 
 function createServer(tls: TlsMaterial | undefined, limits: ListenerLimits): http.Server | https.Server {
   const options: http.ServerOptions = {
@@ -104,7 +127,10 @@ function tlsOptions(tls: TlsMaterial, options: http.ServerOptions, limits: Liste
 }
 
 function accept(server: object, parse: (socket: Socket) => void, socket: Socket, connections: Connections): void {
-  connections.exchanges.set(socket, { response: undefined, startedMs: connections.nowMs, requests: 0 });
+  const exchange = { response: undefined, startedMs: connections.nowMs, requests: 0, queued: 0 };
+  connections.exchanges.set(socket, exchange);
+  // Reading the body of a request has node:http read on.
+  socket.on("resume", () => exchange.queued >= MAX_QUEUED && socket.pause());
   socket.on("close", () => connections.exchanges.delete(socket));
   parse.call(server, socket);
 }

@@ -5,7 +5,7 @@ import http2, {
   type ServerHttp2Stream,
 } from "node:http2";
 import type { Socket } from "node:net";
-import type { Connections } from "./connections.js";
+import type { Connections, SessionPeer } from "./connections.js";
 import type { Dispatch, Expectation, OnFault } from "./dispatch.js";
 import type { ListenerLimits } from "./limits.js";
 
@@ -29,7 +29,8 @@ export function createHttp2(
     if (peer !== undefined) peer.activeMs = connections.nowMs;
     streams.set(stream, connections.nowMs);
     stream.on("close", forget);
-    dispatch(expectation, req, res);
+    if (peer === undefined || mayBegin(peer)) dispatch(expectation, req, res);
+    else peer.queue.push(() => !stream.destroyed && dispatch(expectation, req, res));
   };
   server.on("request", begin.bind(undefined, "none"));
   server.on("checkContinue", begin.bind(undefined, "continue"));
@@ -41,6 +42,23 @@ export function createHttp2(
     server.once("session", (session) => beginSession(session, socket, limits, connections));
     server.emit("connection", socket);
   };
+}
+
+/** Requests of one connection that are begun in one turn of the event loop: a packet may hold a hundred. */
+const MAX_PER_TURN = 8;
+
+/** Whether a request may begin now; the others wait for the turns that follow. */
+function mayBegin(peer: SessionPeer): boolean {
+  if (peer.begun === 0) setImmediate(beginTurn, peer);
+  peer.begun += 1;
+  return peer.begun <= MAX_PER_TURN;
+}
+
+function beginTurn(peer: SessionPeer): void {
+  const next = peer.queue.splice(0, MAX_PER_TURN);
+  peer.begun = next.length + peer.queue.length;
+  if (peer.begun > 0) setImmediate(beginTurn, peer);
+  for (const begin of next) begin();
 }
 
 function serverOptions(limits: ListenerLimits): http2.ServerOptions {
@@ -65,7 +83,7 @@ function beginSession(
   limits: ListenerLimits,
   { sessions, nowMs }: Connections,
 ): void {
-  sessions.set(session, { socket, activeMs: nowMs });
+  sessions.set(session, { socket, activeMs: nowMs, begun: 0, queue: [] });
   session.on("close", () => sessions.delete(session));
   session.setLocalWindowSize(limits.sessionWindowBytes);
 }

@@ -29,14 +29,19 @@ describe("sweep()", () => {
   ])("judges an old HTTP/1 exchange that %s", (_name, state, calls) => {
     const connections = createConnections();
     const socket = socketWith(state);
-    connections.exchanges.set(socket, { response: undefined, startedMs: LONG_AGO_MS, requests: 1 });
+    connections.exchanges.set(socket, { response: undefined, startedMs: LONG_AGO_MS, requests: 1, queued: 0 });
     sweep(connections, DEFAULT_LIMITS);
     expect(socket.destroy).toHaveBeenCalledTimes(calls);
   });
 
   it.each([true, false])("holds on to a response only while it is not finished: %j", (writableFinished) => {
     const connections = createConnections();
-    const exchange = { response: { writableFinished } as ServerResponse | undefined, startedMs: 0, requests: 1 };
+    const exchange = {
+      response: { writableFinished } as ServerResponse | undefined,
+      startedMs: 0,
+      requests: 1,
+      queued: 0,
+    };
     connections.exchanges.set(socketWith({}), exchange);
     sweep(connections, DEFAULT_LIMITS);
     expect(exchange.response === undefined).toBe(writableFinished);
@@ -64,7 +69,7 @@ describe("sweep()", () => {
     const socket = socketWith({ writableLength: 1 });
     const response = Object.create(ServerResponse.prototype, { writableEnded: { value: false, writable: true } });
     leaveToHandler(response);
-    connections.exchanges.set(socket, { response, startedMs: LONG_AGO_MS, requests: 1 });
+    connections.exchanges.set(socket, { response, startedMs: LONG_AGO_MS, requests: 1, queued: 0 });
     sweep(connections, DEFAULT_LIMITS);
     response.writableEnded = endsBetween;
     sweep(connections, DEFAULT_LIMITS);
@@ -74,7 +79,7 @@ describe("sweep()", () => {
   it("pings a silent peer once per idle time, not at each sweep", () => {
     const connections = createConnections();
     const session = { destroyed: false, ping: vi.fn() } as unknown as Http2Session;
-    connections.sessions.set(session, { socket: socketWith({}), activeMs: LONG_AGO_MS });
+    connections.sessions.set(session, { socket: socketWith({}), activeMs: LONG_AGO_MS, begun: 0, queue: [] });
     connections.streams.set({ session } as ServerHttp2Stream, performance.now());
     sweep(connections, DEFAULT_LIMITS);
     sweep(connections, DEFAULT_LIMITS);
@@ -85,7 +90,7 @@ describe("sweep()", () => {
     const connections = createConnections();
     const session = { destroyed: true, ping: vi.fn() } as unknown as Http2Session;
     const socket = socketWith({});
-    connections.sessions.set(session, { socket, activeMs: LONG_AGO_MS });
+    connections.sessions.set(session, { socket, activeMs: LONG_AGO_MS, begun: 0, queue: [] });
     connections.streams.set({ session } as ServerHttp2Stream, performance.now());
     sweep(connections, DEFAULT_LIMITS);
     expect(session.ping).not.toHaveBeenCalled();

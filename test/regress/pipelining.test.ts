@@ -1,0 +1,90 @@
+import { describe, expect, it, onTestFinished } from "vitest";
+import { connectHttp2, connectRaw, echo, request, start } from "../listener/support.js";
+
+/** Counts the turns of the event loop until the test ends. */
+function countTurns(): { readonly now: number } {
+  let now = 0;
+  let isOver = false;
+  const next = () => {
+    now += 1;
+    if (!isOver) setImmediate(next);
+  };
+  next();
+  onTestFinished(() => {
+    isOver = true;
+  });
+  return {
+    get now() {
+      return now;
+    },
+  };
+}
+
+/** How many of the turns in a list are the same, at most. */
+function mostInOneTurn(turns: readonly number[]): number {
+  const counts = new Map<number, number>();
+  for (const turn of turns) counts.set(turn, (counts.get(turn) ?? 0) + 1);
+  return Math.max(...counts.values());
+}
+
+describe("requests that are sent ahead", () => {
+  it("are begun one by one over HTTP/1.1, one in a turn of the event loop", async () => {
+    const turns = countTurns();
+    const begun: number[] = [];
+    let running = 0;
+    let most = 0;
+    const { port } = await start({
+      handler: async (req, res) => {
+        begun.push(turns.now);
+        most = Math.max(most, ++running);
+        await echo(req, res);
+        running -= 1;
+      },
+    });
+    const client = await connectRaw(port);
+    // More than one packet, and more than may wait; their bodies tell them apart.
+    const count = 2000;
+    const requests = Array.from({ length: count }, (_, at) => {
+      const connection = at === count - 1 ? "close" : "keep-alive";
+      return `POST /${at} HTTP/1.1\r\nHost: relay.test\r\nConnection: ${connection}\r\nContent-Length: 5\r\n\r\n${10_000 + at}`;
+    });
+    client.socket.write(requests.join(""));
+    const answers = (await client.closed).match(/1\.1 POST \/\d+ \d{5}/g);
+    expect(answers).toEqual(requests.map((_, at) => `1.1 POST /${at} ${10_000 + at}`));
+    expect(begun.length).toBe(count);
+    expect(mostInOneTurn(begun)).toBe(1);
+    expect(most).toBe(1);
+  });
+
+  it("are not begun over HTTP/1.1 once their client has gone", async () => {
+    const begun: string[] = [];
+    const { port } = await start({ handler: (req) => void begun.push(req.url ?? "") });
+    const client = await connectRaw(port);
+    client.socket.write("GET /p HTTP/1.1\r\nHost: relay.test\r\n\r\n".repeat(5));
+    while (begun.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    client.socket.destroy();
+    await client.closed;
+    const { port: other } = await start();
+    await (await connectRaw(other)).socket.end();
+    expect(begun).toEqual(["/p"]);
+  });
+
+  it("are begun a few in a turn over HTTP/2, in the order they came", async () => {
+    const turns = countTurns();
+    const begun: number[] = [];
+    const paths: string[] = [];
+    const { port } = await start({
+      handler: (req, res) => {
+        begun.push(turns.now);
+        paths.push(req.url ?? "");
+        return echo(req, res);
+      },
+    });
+    const session = await connectHttp2(port);
+    const sent = Array.from({ length: 100 }, (_, at) => `/${at}`);
+    const answers = await Promise.all(sent.map((path) => request(session, { ":path": path })));
+    expect(answers.map(({ status }) => status)).toEqual(sent.map(() => 200));
+    expect(paths).toEqual(sent);
+    expect(mostInOneTurn(begun)).toBeLessThanOrEqual(8);
+  });
+});
