@@ -16,7 +16,7 @@ export function sweep(connections: Connections, limits: ListenerLimits): void {
   for (const [stream, startedMs] of streams) {
     if (startedMs > youngest) break;
     if (isLeftToHandler(stream)) restart(streams, stream, nowMs);
-    else if (isStalled(stream, nowMs - startedMs, limits)) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    else if (isStalled(stream, nowMs - startedMs, limits)) stream.close(resetCodeOf(stream));
   }
   for (const [session, peer] of sessions) {
     if (nowMs - peer.activeMs > limits.sessionIdleTimeoutMs) sweepSession(session, peer, connections, limits);
@@ -48,6 +48,11 @@ function isStalled(stream: ServerHttp2Stream, ageMs: number, limits: ListenerLim
   // Answered, and the client does not end its side: nothing more can come of it.
   if (ageMs > limits.requestTimeoutMs && stream.writableFinished && stream.state.remoteClose !== 1) return true;
   return ageMs > limits.requestTimeoutMs && !stream.headersSent && stream.state.remoteClose !== 1;
+}
+
+/** Of one that has its answer nothing went wrong; it is only to send no more of its request (RFC 9113 section 8.1). */
+function resetCodeOf({ writableFinished }: ServerHttp2Stream): number {
+  return writableFinished ? constants.NGHTTP2_NO_ERROR : constants.NGHTTP2_ENHANCE_YOUR_CALM;
 }
 
 /** Without a stream the connection is closed; with one, its peer must give a sign of life. */
