@@ -4,7 +4,7 @@ import { type Config, parseConfig, unknownSettings } from "./config.js";
 import { operatorExitCode } from "./exit-codes.js";
 import { type Service, startService } from "./server.js";
 import { stopSignal } from "./stop-signal.js";
-import { createLogger, describeError } from "./telemetry/log.js";
+import { createLog, describeError, type Log } from "./telemetry/log.js";
 import { countForWorkers, shareOf } from "./workers/limits.js";
 import type { ServiceUrls } from "./workers/messages.js";
 import { supervise } from "./workers/supervisor.js";
@@ -33,10 +33,11 @@ export async function runService(
   }
   keepObjectsYoung();
   const { config } = parsed;
-  const logger = createLogger(config.logLevel);
+  const log = createLog(config.logLevel);
+  const { logger } = log;
   endOnFault(logger);
   if (cluster.isWorker) {
-    return serve(shareOf(config), logger, { started: tellStarted, stopped: stopOrder() }).finally(leave);
+    return serve(shareOf(config), log, { started: tellStarted, stopped: stopOrder() }).finally(leave);
   }
   for (const name of unknownSettings(env)) logger.warn({ setting: name }, "unknown setting is ignored");
   const stop = stopSignal();
@@ -47,7 +48,7 @@ export async function runService(
   // It would end the service in the middle of its calls, and whoever sends it means to restart without that.
   process.on("SIGHUP", () => logger.warn(NO_WORKERS));
   const started = ({ url, adminUrl }: ServiceUrls) => logger.info({ adminUrl, url }, "listening");
-  return serve(config, logger, { started, stopped: stop.then(() => 0) });
+  return serve(config, log, { started, stopped: stop.then(() => 0) });
 }
 
 /** What is around one process that serves. */
@@ -57,10 +58,10 @@ interface Surroundings {
   readonly stopped: Promise<number>;
 }
 
-async function serve(config: Config, logger: Logger, { started, stopped }: Surroundings): Promise<number> {
+async function serve(config: Config, log: Log, { started, stopped }: Surroundings): Promise<number> {
   let service: Service;
   try {
-    service = await startService(config, { logger });
+    service = await startService(config, log);
   } catch (error) {
     process.stderr.write(`The relay cannot start: ${startProblem(error)}\n`);
     return operatorExitCode(error) ?? 1;

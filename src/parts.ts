@@ -12,7 +12,13 @@ import { loadProviders } from "./providers/catalog.js";
 import type { ProviderCatalog } from "./providers/provider.js";
 import { type CallRecording, recordCalls } from "./record-calls.js";
 import { createRelayLog, type RelayLog } from "./relay/trace.js";
-import { createServiceMetrics, healthMetrics, recordMetrics, type ServiceMetrics } from "./service-metrics.js";
+import {
+  createServiceMetrics,
+  healthMetrics,
+  logMetrics,
+  recordMetrics,
+  type ServiceMetrics,
+} from "./service-metrics.js";
 import { hasStore, openStore } from "./store/open-store.js";
 import type { Store } from "./store/store.js";
 import { verifyKeys } from "./store/verify-keys.js";
@@ -33,6 +39,8 @@ import type { Upstream } from "./upstream/request.js";
 /** What a caller of `startService()` may replace. */
 export interface ServiceOptions {
   readonly logger: Logger;
+  /** Lines that the logger has dropped since the start; none by default. */
+  readonly droppedLines?: () => number;
   /** Parts of the upstream that tests stand in for: the resolver, further trusted certificates. */
   readonly upstream?: Pick<UpstreamOptions, "resolve" | "ca">;
   /** Whether plain typed calls take the lane in front of connect-node; true by default. Tests hold the two together. */
@@ -105,6 +113,7 @@ export async function openParts(config: Config, options: ServiceOptions, closers
   const recording = recordCalls({ config, store, sealer, logger: options.logger, onFault: fault });
   closers.push(() => recording.close());
   metrics?.addSource(() => recordMetrics(recording.records));
+  metrics?.addSource(() => logMetrics(options.droppedLines?.() ?? 0));
   const log = relayLogFor(config, options.logger, { fault, metrics, recording });
   const made = { store, sealer, catalog, providerFiles, ...ways, metrics, log, logger: options.logger };
   const self = { publicUrl: config.publicUrl };

@@ -68,6 +68,13 @@ export function healthMetrics({ problems }: StoreHealth): readonly Metric[] {
   return [gaugesOf(options, values)];
 }
 
+/** Log lines that nobody has. */
+export function logMetrics(dropped: number): readonly Metric[] {
+  return [
+    countOf({ name: "relay_log_lines_dropped_total", help: "Log lines dropped because nobody read them." }, dropped),
+  ];
+}
+
 /** TCP connections of clients. */
 export function listenerMetrics({ connections: { open, refused } }: Listener): readonly Metric[] {
   const refusals = {

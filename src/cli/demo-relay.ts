@@ -8,7 +8,7 @@ import { type OAuthClientFields, putOAuthClient } from "../administration/put-oa
 import { type Config, parseConfig } from "../config.js";
 import { type Sandbox, startSandbox } from "../sandbox/sandbox.js";
 import { type Service, startService } from "../server.js";
-import { createLogger } from "../telemetry/log.js";
+import { createLog } from "../telemetry/log.js";
 import { Secret } from "../tokens/secret.js";
 import { parseTokenResponse } from "../tokens/token-response.js";
 import { administrationOf } from "./administration.js";
@@ -80,7 +80,7 @@ async function startSandboxNear(port: number): Promise<Sandbox> {
 
 /** With its administration port on a free one when the usual one is taken. */
 async function startServiceNear(config: Config): Promise<Service> {
-  const options = { logger: createLogger(config.logLevel) };
+  const options = createLog(config.logLevel);
   try {
     return await startService(config, options);
   } catch (error) {

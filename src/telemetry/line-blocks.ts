@@ -1,49 +1,115 @@
-/** Where blocks of lines go. */
-export interface BlockOutput {
-  write(text: string): unknown;
-  flushSync(): void;
+/** Where log lines go, which takes what it can without waiting. */
+export interface LineOutput {
+  /** Returns how many octets were taken. Throws when none can be just now, or any more. */
+  write(bytes: Buffer): number;
 }
 
 /** A destination for log lines. */
 export interface LineBlocks {
+  /** Never waits: a line that there is no room for is dropped. */
   write(line: string): void;
-  /** Writes what waits. */
+  /** Writes what waits, for a second at most: a reader that stands still must not keep the process from ending. */
   flushSync(): void;
+  /** Lines that were dropped since the start. */
+  readonly dropped: number;
 }
 
 /** Lines are written at once when they have become so long together: a system call for each costs more than making it. */
 const BLOCK_LENGTH = 16 * 1024;
 /** A line waits no longer than this, in milliseconds. */
 const MAX_WAIT_MS = 100;
+/** What was not taken is offered again after so long, in milliseconds, or with the next block. */
+const RETRY_MS = 20;
+/** What may wait for a reader: the lines of some ten thousand calls. */
+const MAX_WAITING_BYTES = 4 * 1024 * 1024;
+const MAX_FLUSH_MS = 1000;
 
 /**
- * Puts lines together to blocks. SonicBoom, which pino writes through, has an option for that, but it measures the whole
- * block anew with each line.
+ * Puts lines together to blocks, and drops lines instead of waiting for a reader that takes none. SonicBoom, which pino
+ * would write through, can do both, but measures the whole block anew with each line; to drop it has to write in the
+ * thread pool, where a standing reader holds a thread and the last lines before an exit may be lost.
+ *
+ * @param onTaken called when all that waited has been taken after lines were dropped: with how many.
  */
-export function createLineBlocks(output: BlockOutput): LineBlocks {
+export function createLineBlocks(output: LineOutput, onTaken: (dropped: number) => void): LineBlocks {
   let lines: string[] = [];
   let length = 0;
+  let waiting: Buffer[] = [];
+  let waitingBytes = 0;
   let timer: NodeJS.Timeout | undefined;
+  let dropped = 0;
+  let told = 0;
 
-  function writeBlock(): void {
+  function offer(): void {
     clearTimeout(timer);
     timer = undefined;
-    const block = lines.join("");
+    closeBlock();
+    offerWaiting();
+    if (waiting.length > 0) timer = setTimeout(offer, RETRY_MS).unref();
+    else if (dropped > told) {
+      const more = dropped - told;
+      told = dropped;
+      onTaken(more);
+    }
+  }
+
+  function closeBlock(): void {
+    if (lines.length === 0) return;
+    const block = Buffer.from(lines.join(""));
     lines = [];
     length = 0;
-    output.write(block);
+    waiting.push(block);
+    waitingBytes += block.length;
+  }
+
+  function offerWaiting(): void {
+    let at = 0;
+    for (const block of waiting) {
+      const taken = takenOf(output, block);
+      waitingBytes -= taken;
+      if (taken < block.length) {
+        waiting[at] = block.subarray(taken);
+        break;
+      }
+      at += 1;
+    }
+    waiting = waiting.slice(at);
   }
 
   return {
     write(line) {
+      if (waitingBytes + length + line.length > MAX_WAITING_BYTES) {
+        dropped += 1;
+        return;
+      }
       lines.push(line);
       length += line.length;
-      if (length >= BLOCK_LENGTH) writeBlock();
-      else timer ??= setTimeout(writeBlock, MAX_WAIT_MS).unref();
+      if (length >= BLOCK_LENGTH) offer();
+      else timer ??= setTimeout(offer, MAX_WAIT_MS).unref();
     },
     flushSync() {
-      if (lines.length > 0) writeBlock();
-      output.flushSync();
+      offer();
+      const until = performance.now() + MAX_FLUSH_MS;
+      // Once all is taken there may be a line that says how many were dropped.
+      while (waiting.length + lines.length > 0 && performance.now() < until) {
+        if (waiting.length > 0) Atomics.wait(NEVER_WOKEN, 0, 0, RETRY_MS);
+        offer();
+      }
+    },
+    get dropped() {
+      return dropped;
     },
   };
+}
+
+/** Nobody wakes who waits for it. */
+const NEVER_WOKEN = new Int32Array(new SharedArrayBuffer(4));
+
+/** A reader that is gone takes nothing either, and what is meant for it is dropped in the end. */
+function takenOf(output: LineOutput, block: Buffer): number {
+  try {
+    return output.write(block);
+  } catch {
+    return 0;
+  }
 }

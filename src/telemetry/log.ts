@@ -1,16 +1,31 @@
-import { destination, type Logger, pino } from "pino";
+import { writeSync } from "node:fs";
+import { type Logger, pino } from "pino";
 import { createLineBlocks } from "./line-blocks.js";
+
+/** A log, and what became of its lines. */
+export interface Log {
+  readonly logger: Logger;
+  /** Lines since the start that were dropped because nobody read standard output. */
+  droppedLines(): number;
+}
 
 /**
  * JSON lines on standard output. Nothing is logged by deny-list: callers pass names and numbers that are fit to be read.
  *
  * Lines are written in blocks; what waits is written when the process exits, whatever for, and before a fatal line is
- * done. Only a process that is killed loses what was logged in the last tenth of a second.
+ * done. Only a process that is killed loses what was logged in the last tenth of a second. A reader that stands still
+ * loses lines, which are counted, and stops nothing else.
  */
-export function createLogger(level: string): Logger {
-  const blocks = createLineBlocks(destination({ dest: 1, sync: true }));
+export function createLog(level: string): Log {
+  // Node.js makes a pipe non-blocking as soon as its stream is asked for: from then on what cannot be taken is refused.
+  const { fd } = process.stdout;
+  const output = { write: (bytes: Buffer) => writeSync(fd, bytes) };
+  const blocks = createLineBlocks(output, (dropped) =>
+    logger.warn({ dropped }, "log lines were dropped: nobody read them"),
+  );
+  const logger = pino({ level, base: null, timestamp: createIsoTime() }, blocks);
   process.on("exit", () => blocks.flushSync());
-  return pino({ level, base: null, timestamp: createIsoTime() }, blocks);
+  return { logger, droppedLines: () => blocks.dropped };
 }
 
 /** The time member of a line (RFC 3339, UTC): all but the milliseconds is made once a second. */

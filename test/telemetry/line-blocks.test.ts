@@ -5,7 +5,27 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 function blocksInto(written: string[]) {
-  return createLineBlocks({ write: (text) => written.push(text), flushSync: () => written.push("flushed") });
+  const write = (bytes: Buffer) => {
+    written.push(bytes.toString());
+    return bytes.length;
+  };
+  return createLineBlocks({ write }, () => {});
+}
+
+/** A pipe that has so much room. */
+function createPipe(room: number) {
+  const pipe = {
+    room,
+    text: "",
+    write(bytes: Buffer): number {
+      const taken = Math.min(pipe.room, bytes.length);
+      if (taken === 0) throw Object.assign(new Error("full"), { code: "EAGAIN" });
+      pipe.text += bytes.toString("latin1", 0, taken);
+      pipe.room -= taken;
+      return taken;
+    },
+  };
+  return pipe;
 }
 
 describe("createLineBlocks()", () => {
@@ -38,6 +58,47 @@ describe("createLineBlocks()", () => {
     blocks.write("a\n");
     blocks.flushSync();
     vi.advanceTimersByTime(1000);
-    expect(written).toEqual(["a\n", "flushed"]);
+    expect(written).toEqual(["a\n"]);
+  });
+
+  it("loses nothing where the reader is slow", () => {
+    const pipe = createPipe(10);
+    const blocks = createLineBlocks(pipe, () => {});
+    const lines = Array.from({ length: 5000 }, (_, at) => `{"at":${at}}\n`);
+    for (const line of lines) blocks.write(line);
+    for (let at = 0; pipe.text.length < lines.join("").length && at < 10_000; at++) {
+      pipe.room = 7 * 13;
+      vi.advanceTimersByTime(20);
+    }
+    expect(pipe.text).toBe(lines.join(""));
+    expect(blocks.dropped).toBe(0);
+  });
+
+  it("drops whole lines where nobody reads, holds no more than so much, and tells it afterwards", () => {
+    const pipe = createPipe(0);
+    const told: number[] = [];
+    const blocks = createLineBlocks(pipe, (dropped) => told.push(dropped));
+    const line = `${"x".repeat(1023)}\n`;
+    for (let at = 0; at < 5 * 1024; at++) blocks.write(line);
+    expect(blocks.dropped).toBe(1024);
+    vi.advanceTimersByTime(10_000);
+    expect(told).toEqual([]);
+    pipe.room = Number.POSITIVE_INFINITY;
+    vi.advanceTimersByTime(20);
+    expect(pipe.text).toBe(line.repeat(4 * 1024));
+    expect(told).toEqual([1024]);
+    blocks.write("a\n");
+    vi.advanceTimersByTime(100);
+    expect(pipe.text.endsWith("\na\n")).toBe(true);
+    expect(told).toEqual([1024]);
+  });
+
+  it("waits no longer than a second for a reader when it is flushed", () => {
+    vi.useRealTimers();
+    const pipe = createPipe(1);
+    const blocks = createLineBlocks(pipe, () => {});
+    blocks.write("a\n");
+    blocks.flushSync();
+    expect(pipe.text).toBe("a");
   });
 });

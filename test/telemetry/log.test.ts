@@ -34,13 +34,13 @@ describe("describeError()", () => {
   });
 });
 
-describe("createLogger()", () => {
+describe("createLog()", () => {
   it.each(["process.exit(1)", "logger.fatal('fault'); process.kill(process.pid, 'SIGKILL')", ""])(
     "loses no line when the process ends by %j",
     (end) => {
       const script = `
-        import { createLogger } from "./src/telemetry/log.ts";
-        const logger = createLogger("info");
+        import { createLog } from "./src/telemetry/log.ts";
+        const { logger } = createLog("info");
         for (let at = 0; at < 3; at++) logger.info({ at }, "call");
         ${end}`;
       const args = ["--import", "tsx", "--input-type=module", "--eval", script];
