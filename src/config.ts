@@ -25,6 +25,8 @@ export interface Config {
   /** Of PostgreSQL alone. */
   readonly databaseConnections: number;
   readonly databaseTimeoutMs: number;
+  /** Where answers are kept that the database refuses; undefined: beside the SQLite file, or in data/spool. */
+  readonly spool: string | undefined;
   readonly keyFile: string;
   /** In production a missing key file stops the start instead of being created. */
   readonly keyFileMustExist: boolean;
@@ -49,6 +51,7 @@ export interface Config {
   readonly callRecordsPerApplication: number;
   readonly callRecordsDays: number;
   readonly deadlineMs: number;
+  readonly refreshTimeoutMs: number;
   readonly connectTimeoutMs: number;
   readonly maxRequestBytes: number;
   readonly maxResponseBytes: number;
@@ -61,6 +64,8 @@ export interface Config {
 
 const MIB = 1024 * 1024;
 const MAX_WORKERS = 128;
+/** With the time to store an answer, within the longest lease (tokens/connection.ts). */
+const MAX_REFRESH_TIMEOUT_MS = 300_000;
 
 /** Read by `relay call`, which is a client; nothing the service needs to know. */
 const CLIENT_VARIABLES = ["RELAY_PRIVATE_KEY"];
@@ -127,6 +132,7 @@ function configFromEnv(read: Reader, env: Readonly<Record<string, string | undef
     database: read("RELAY_DATABASE", parseDatabaseLocation, DATABASE_FORMAT),
     databaseConnections: integer("RELAY_DATABASE_CONNECTIONS", 1, 1000),
     databaseTimeoutMs: integer("RELAY_DATABASE_TIMEOUT_MS", 100, 60_000),
+    spool: optional("RELAY_SPOOL"),
     keyFile: read("RELAY_KEY_FILE", text, "a path"),
     keyFileMustExist: env["NODE_ENV"] === "production",
     providers: read("RELAY_PROVIDERS", text, "paths").split(":").filter(Boolean),
@@ -151,6 +157,7 @@ function configFromEnv(read: Reader, env: Readonly<Record<string, string | undef
     callRecordsPerApplication: integer("RELAY_CALL_RECORDS_PER_APPLICATION", 100, 1_000_000),
     callRecordsDays: integer("RELAY_CALL_RECORDS_DAYS", 1, 365),
     deadlineMs: integer("RELAY_DEADLINE_MS", 100, 120_000),
+    refreshTimeoutMs: integer("RELAY_REFRESH_TIMEOUT_MS", 1000, MAX_REFRESH_TIMEOUT_MS),
     connectTimeoutMs: integer("RELAY_CONNECT_TIMEOUT_MS", 50, 60_000),
     maxRequestBytes: integer("RELAY_MAX_REQUEST_BYTES", 1024, 1024 * MIB),
     maxResponseBytes: integer("RELAY_MAX_RESPONSE_BYTES", 1024, 1024 * MIB),

@@ -1,4 +1,5 @@
-import { randomUUID } from "node:crypto";
+import { realpathSync } from "node:fs";
+import { dirname, join } from "node:path";
 import type { Logger } from "pino";
 import { openPrivateKeyHash } from "./applications/private-key.js";
 import { createEndpointFor, createTargetFor } from "./authorization/authorization-server.js";
@@ -6,6 +7,7 @@ import type { AuthorizationOptions } from "./authorization/options.js";
 import { createTickets } from "./authorization/tickets.js";
 import { createTokenEndpoint } from "./authorization/token-endpoint.js";
 import type { Config } from "./config.js";
+import { type DatabaseLocation, textFromDatabaseLocation } from "./database-location.js";
 import { packageVersion } from "./package-version.js";
 import { createPending } from "./pending.js";
 import { loadProviders } from "./providers/catalog.js";
@@ -20,6 +22,7 @@ import {
   type ServiceMetrics,
 } from "./service-metrics.js";
 import { hasStore, openStore } from "./store/open-store.js";
+import { openSpool } from "./store/spool.js";
 import type { Store } from "./store/store.js";
 import { verifyKeys } from "./store/verify-keys.js";
 import { createCallLog } from "./telemetry/call-log.js";
@@ -29,6 +32,7 @@ import { isSdkLoaded } from "./telemetry/span-context.js";
 import { createBreaker } from "./tokens/breaker.js";
 import { startExpirySweep } from "./tokens/expiry-sweep.js";
 import { loadKeyring } from "./tokens/keyring.js";
+import type { Peers, Spool } from "./tokens/peers.js";
 import { createRenewer, type Renewer } from "./tokens/renewer.js";
 import { createSealer, type Sealer } from "./tokens/seal.js";
 import { startSweep } from "./tokens/sweep.js";
@@ -69,6 +73,8 @@ export interface Parts {
   readonly upstream: Upstream;
   /** The way out to receivers of webhooks: a large answer of theirs is of no use, and their sockets are not the calls'. */
   readonly webhookUpstream: Upstream;
+  /** The way out to authorization servers: answers that take minutes keep no call from its provider. */
+  readonly tokenUpstream: Upstream;
   readonly renewer: Renewer;
   /** Undefined when they are switched off. */
   readonly metrics: ServiceMetrics | undefined;
@@ -116,10 +122,11 @@ export async function openParts(config: Config, options: ServiceOptions, closers
   metrics?.addSource(() => logMetrics(options.droppedLines?.() ?? 0));
   const log = relayLogFor(config, options.logger, { fault, metrics, recording });
   const made = { store, sealer, catalog, providerFiles, ...ways, metrics, log, logger: options.logger };
+  const spool = openSpoolFor(config, made, closers);
   const self = { publicUrl: config.publicUrl };
   const authorization = authorizationFor(made, () => self.publicUrl);
-  const renewer = renewerFor(made);
-  startSweeps(made, renewer, closers);
+  const renewer = renewerFor(made, spool, config);
+  await startSweeps(made, { renewer, spool }, closers);
   return { ...made, recording, self, authorization, renewer };
 }
 
@@ -135,7 +142,7 @@ function waysOut(
   }: Config,
   options: ServiceOptions,
   closers: Closers,
-): Pick<Parts, "upstream" | "webhookUpstream" | "selfAddresses"> {
+): Pick<Parts, "upstream" | "webhookUpstream" | "tokenUpstream" | "selfAddresses"> {
   const selfAddresses: SelfAddress[] = [];
   const shared = {
     connectTimeoutMs,
@@ -149,14 +156,60 @@ function waysOut(
   const perOrigin = { maxConcurrent: maxOriginCalls, maxWaiting: maxOriginWaiting };
   const upstream = createUpstream({ ...perOrigin, ...shared, maxResponseBytes });
   const webhookUpstream = createUpstream({ ...shared, maxResponseBytes: MAX_RECEIVER_ANSWER_BYTES });
-  closers.push(async () => void (await Promise.all([upstream.close(), webhookUpstream.close()])));
-  return { upstream, webhookUpstream, selfAddresses };
+  const tokenUpstream = createUpstream({ ...shared, maxResponseBytes });
+  const all = [upstream, webhookUpstream, tokenUpstream];
+  closers.push(async () => void (await Promise.all(all.map((each) => each.close()))));
+  return { upstream, webhookUpstream, tokenUpstream, selfAddresses };
 }
 
-/** What is looked after without a call: renewals that nobody ended, and connections that end with their token. */
-function startSweeps({ store: { connections }, log, logger }: Made, renewer: Renewer, closers: Closers): void {
+/** A spool of its own for each process; removed at the end, unless others have to look after what is left. */
+function openSpoolFor(
+  { database, spool: folder = spoolBeside(database) }: Config,
+  { store, log }: Made,
+  closers: Closers,
+): Spool {
+  const spool = openSpool({ folder, store: nameOf(database), onFault: (error) => log.fault("spool", error) });
+  closers.push(async () => {
+    const isFreed = await store.connections.freeLeases(spool.owner).then(
+      () => true,
+      () => false,
+    );
+    spool.close(isFreed);
+  });
+  return spool;
+}
+
+function spoolBeside(database: DatabaseLocation): string {
+  return join(database.kind === "sqlite" ? dirname(database.path) : "data", "spool");
+}
+
+/** The same for all processes that share the database, from whichever folder they were started. */
+function nameOf(database: DatabaseLocation): string {
+  return database.kind === "sqlite" ? realpathSync(database.path) : textFromDatabaseLocation(database);
+}
+
+/** What is looked after without a call: what processes left that are gone, and connections that end with their token. */
+async function startSweeps(
+  { store, sealer, log, logger }: Made,
+  { renewer, spool }: { readonly renewer: Renewer; readonly spool: Spool },
+  closers: Closers,
+): Promise<void> {
+  const { connections } = store;
   const onFault = (error: unknown) => log.fault("sweep", error);
-  const sweep = startSweep({ connections, renewer, onFault });
+  const presence = store.announce?.(spool);
+  const peers: Peers[] = presence === undefined ? [spool] : [spool, presence];
+  const sweep = startSweep({
+    connections,
+    peers,
+    sealer,
+    renewer,
+    now: Date.now,
+    onReplayed: ({ applicationId, providerName: provider }, isNewest) =>
+      logger.warn({ applicationId, provider, isNewest }, "replayed"),
+    onFault,
+  });
+  // What an earlier process could not store is stored before a call can ask for it.
+  await sweep.look();
   const expirySweep = startExpirySweep({
     connections,
     now: Date.now,
@@ -169,10 +222,10 @@ function startSweeps({ store: { connections }, log, logger }: Made, renewer: Ren
   );
 }
 
-type Made = Pick<Parts, "store" | "sealer" | "catalog" | "upstream" | "metrics" | "log" | "logger">;
+type Made = Pick<Parts, "store" | "sealer" | "catalog" | "tokenUpstream" | "metrics" | "log" | "logger">;
 
 function authorizationFor(
-  { store, sealer, catalog, upstream, log, logger }: Made,
+  { store, sealer, catalog, tokenUpstream, log, logger }: Made,
   publicUrl: () => string | undefined,
 ): AuthorizationOptions {
   return {
@@ -184,7 +237,7 @@ function authorizationFor(
     sealer,
     tickets: createTickets({ store: store.tickets, sealer, now: Date.now }),
     pending: createPending(),
-    send: createTokenEndpoint(upstream),
+    send: createTokenEndpoint(tokenUpstream),
     publicUrl,
     now: Date.now,
     onEvent: ({ what, ...event }) => logger.info(event, what),
@@ -192,18 +245,23 @@ function authorizationFor(
   };
 }
 
-function renewerFor({ store, sealer, catalog, upstream, metrics, log, logger }: Made): Renewer {
+function renewerFor(
+  { store, sealer, catalog, tokenUpstream, metrics, log, logger }: Made,
+  spool: Spool,
+  { refreshTimeoutMs }: Config,
+): Renewer {
   return createRenewer({
     connections: store.connections,
     sealer,
     breaker: createBreaker(),
-    owner: randomUUID(),
+    spool,
+    requestTimeoutMs: refreshTimeoutMs,
     now: Date.now,
     random: Math.random,
     onFault: (error) => log.fault("renewal", error),
     targetFor: createTargetFor({ catalog, oauthClients: store.oauthClients, sealer }),
     endpointFor: createEndpointFor({ catalog, oauthClients: store.oauthClients }),
-    send: createTokenEndpoint(upstream),
+    send: createTokenEndpoint(tokenUpstream, refreshTimeoutMs),
     onRenewal: ({ applicationId, providerName: provider }, outcome) => {
       const level = outcome === "renewed" || outcome === "lost" ? "info" : "warn";
       logger[level]({ applicationId, provider, outcome }, "renewal");

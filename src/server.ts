@@ -162,7 +162,7 @@ function closeAll(
     readiness.stop();
     // No renewal or delivery is begun any more; those that have begun end beside the calls.
     const drained = listeners.map((listener) => listener.close(graceMs, quietMs));
-    await Promise.all([...drained, renewer.close(), deliverer.close(graceMs)]);
+    await Promise.all([...drained, renewer.close(graceMs), deliverer.close(graceMs)]);
     // A code that is being redeemed gives tokens that exist nowhere else.
     await authorization.pending.settled();
     for (const close of [...closers].reverse()) await close();

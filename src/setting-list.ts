@@ -48,6 +48,11 @@ export const SETTINGS = [
     "a connection to PostgreSQL, and a statement there; a healthy one needs far less",
   ),
   doc(
+    "RELAY_SPOOL",
+    "",
+    "folder on this machine for answers of providers that the database refuses, and for proof of which relays live; spool beside the SQLite file, or data/spool",
+  ),
+  doc(
     "RELAY_KEY_FILE",
     "data/relay.key",
     "keys that seal tokens; made at first use, must exist with NODE_ENV=production",
@@ -106,6 +111,11 @@ export const SETTINGS = [
   ),
   doc("RELAY_CALL_RECORDS_DAYS", "7", "how long a call stays recorded; a week is enough to look into a complaint"),
   doc("RELAY_DEADLINE_MS", "30000", "a call ends by then; below the 150 s after which clients repeat a call"),
+  doc(
+    "RELAY_REFRESH_TIMEOUT_MS",
+    "120000",
+    "a refresh request is listened to for so long, also when its callers have left: a refresh token is spent when it is sent, and only its answer has the next one",
+  ),
   doc("RELAY_CONNECT_TIMEOUT_MS", "5000", "DNS, TCP and TLS to a provider; a healthy one needs far less"),
   doc("RELAY_MAX_REQUEST_BYTES", String(10 * MIB), "largest request body; room for a file as base64"),
   doc("RELAY_MAX_RESPONSE_BYTES", String(10 * MIB), "largest provider answer after decoding"),

@@ -9,7 +9,7 @@ import { newConnectionFrom } from "../tokens/new-connection.js";
 import { Secret } from "../tokens/secret.js";
 import { decideTokenAnswer, type TokenEndpointAnswer, type TokenVerdict } from "../tokens/token-answer.js";
 import { type CodeGrant, codeRequestFrom } from "../tokens/token-request.js";
-import { untilStored } from "../tokens/until-stored.js";
+import { persistFor, untilStored } from "../tokens/until-stored.js";
 import { type AuthorizationServer, findAuthorizationServer } from "./authorization-server.js";
 import { callbackUrl } from "./callback-url.js";
 import type { AuthorizationOptions } from "./options.js";
@@ -86,9 +86,13 @@ async function connect(
   const { defaultExpiresInS } = server;
   const input = { id, key, response: verdict.tokens, defaultExpiresInS, originParameters, obtainedAt };
   const connection = newConnectionFrom(options.sealer, input);
-  await untilStored(() => options.connections.put(connection, options.now()));
+  const persistence = persistFor(STORE_FOR_MS, (error) => options.onFault("callback", error));
+  await untilStored(persistence, () => options.connections.put(connection, options.now()));
   return { outcome: "success" };
 }
+
+/** Longer than a database takes to be restarted: the tokens exist nowhere else. In milliseconds. */
+const STORE_FOR_MS = 120_000;
 
 /** Once: a code that was shown twice ends the tokens it gave (RFC 6749 section 4.1.2). No answer is an answer too. */
 async function redeem(options: AuthorizationOptions, server: AuthorizationServer, grant: CodeGrant) {

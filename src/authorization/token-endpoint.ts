@@ -5,8 +5,8 @@ import { type TokenRequest, TokenRequestNotSentError } from "../tokens/token-req
 import { headerValue } from "../upstream/fields.js";
 import type { RequestProgress, Upstream, UpstreamRequest } from "../upstream/request.js";
 
-/** Below the lease of a renewal and below the grace that providers give a rotated token (threats 3.1). Milliseconds. */
-const TOKEN_DEADLINE_MS = 8000;
+/** A browser, or an operator, waits for a code that is redeemed, or a token that is revoked. Milliseconds. */
+const DEFAULT_TIMEOUT_MS = 8000;
 /** A process that stood still may have the answer waiting; timers come before sockets. Milliseconds. */
 const LAST_READ_MS = 250;
 
@@ -17,9 +17,15 @@ export type TokenEndpoint = Pick<RenewalTarget, "tokenEndpoint" | "connectionId"
  * Asks a token endpoint, or another one of an authorization server that is asked alike, through the same guarded way
  * out as every call. Not tied to any caller: a refresh that has begun is finished. Rejects with RelayError,
  * TokenRequestNotSentError when nothing left the relay.
+ *
+ * @param timeoutMs for the whole request. `signal` ends it before.
  */
-export function createTokenEndpoint(upstream: Upstream) {
-  return async (target: TokenEndpoint, { headers, body }: TokenRequest): Promise<TokenEndpointAnswer> => {
+export function createTokenEndpoint(upstream: Upstream, timeoutMs = DEFAULT_TIMEOUT_MS) {
+  return async (
+    target: TokenEndpoint,
+    { headers, body }: TokenRequest,
+    signal?: AbortSignal,
+  ): Promise<TokenEndpointAnswer> => {
     const url = new URL(target.tokenEndpoint);
     const request: UpstreamRequest = {
       origin: url.origin,
@@ -30,7 +36,7 @@ export function createTokenEndpoint(upstream: Upstream) {
       connectionId: target.connectionId,
       allowPrivateNetwork: target.allowPrivateNetwork,
     };
-    const limit = startLimit();
+    const limit = startLimit(timeoutMs, signal);
     const progress: RequestProgress = { queueMs: undefined };
     try {
       const limits = { deadline: Number.POSITIVE_INFINITY, signal: limit.signal };
@@ -50,12 +56,22 @@ export function createTokenEndpoint(upstream: Upstream) {
  * The deadline. After a halt of the process (SIGSTOP, a suspended machine) it has passed while the answer lies in the
  * socket, and with it a rotation that the provider has performed: so the sockets are read once more before the end.
  */
-function startLimit(): { readonly signal: AbortSignal; clear(): void } {
+function startLimit(
+  timeoutMs: number,
+  ending: AbortSignal | undefined,
+): { readonly signal: AbortSignal; clear(): void } {
   const controller = new AbortController();
   const abort = () =>
     controller.abort(new RelayError("PROVIDER_TIMEOUT", "The token endpoint did not answer in time."));
   let timer = setTimeout(() => {
     timer = setTimeout(abort, LAST_READ_MS);
-  }, TOKEN_DEADLINE_MS);
-  return { signal: controller.signal, clear: () => clearTimeout(timer) };
+  }, timeoutMs);
+  ending?.addEventListener("abort", abort);
+  return {
+    signal: controller.signal,
+    clear() {
+      clearTimeout(timer);
+      ending?.removeEventListener("abort", abort);
+    },
+  };
 }

@@ -3,6 +3,7 @@ import {
   type Lease,
   MAX_BACKOFF_MS,
   MAX_LEASE_MS,
+  NOTICE_MS,
   type RenewalFailure,
   type RenewedTokens,
 } from "../tokens/connection.js";
@@ -16,12 +17,6 @@ import { boundsOf, type EvidenceBounds, OTHERS_REFRESHED, OTHERS_REFRESHED_AT, R
 import type { RenewalStore } from "./renewals.js";
 
 /**
- * After an outage, leases that ended during it are left to their owners for so long, in milliseconds: they hold answers
- * of providers that they could not store, and try again every half second (tokens/until-stored.ts).
- */
-const OWNERS_FIRST_MS = 2500;
-
-/**
  * The lease row of threats 3.3 in PostgreSQL: every statement is a compare-and-swap on version or owner, by the
  * database's clock, so no lock and no transaction is held while the provider is asked.
  */
@@ -32,12 +27,7 @@ export function createPostgresRenewalStore(
   return {
     takeLease: (connection, owner, leaseMs, skipsWait = false) =>
       session.write(async (queries) => {
-        const row = await take(queries, connection, {
-          owner,
-          leaseMs,
-          skipsWait,
-          lostForMs: session.lostForMs(),
-        });
+        const row = await take(queries, connection, { owner, leaseMs, skipsWait });
         if (row === undefined) return undefined;
         return { connection: read(row), owner, previousRefreshToken: row.previous_refresh_token ?? undefined };
       }),
@@ -46,7 +36,8 @@ export function createPostgresRenewalStore(
       session.write(async ({ run }) => void (await run(KEEP_PREVIOUS, { id, token }))),
     recordFailure: (lease, failure, now) => session.write((queries) => fail(queries, lease, failure, now)),
     extendLease: ({ connection: { id }, owner }, leaseMs) =>
-      session.write(async ({ run }) => void (await run(EXTEND, { id, owner, lease_ms: leaseMs }))),
+      session.write(async ({ run }) => (await run(EXTEND, { id, owner, lease_ms: leaseMs })) > 0),
+    freeLeases: (owner) => session.write(async ({ run }) => void (await run(FREE, { owner }))),
     releaseLease: ({ connection: { id, unansweredSince }, owner }) =>
       session.write(
         async ({ run }) => void (await run(RELEASE, { id, owner, unanswered_since: unansweredSince ?? null })),
@@ -71,6 +62,7 @@ function isAheadSql(column: string, maxMs: number): string {
 
 type LeaseRow = PostgresConnectionRead & {
   readonly previous_refresh_token: Uint8Array | null;
+  readonly lease_owner: string | null;
   readonly is_leased: boolean;
   readonly is_waiting: boolean;
 };
@@ -78,7 +70,7 @@ type LeaseRow = PostgresConnectionRead & {
 /** The row stays locked for the few statements of the transaction, so that what is judged is what is changed. */
 const SELECT_FREE = createStatement<{ id: string; version: number }, LeaseRow>(
   "select_free",
-  `SELECT ${CONNECTION_READ}, previous_refresh_token,
+  `SELECT ${CONNECTION_READ}, previous_refresh_token, lease_owner,
      coalesce(${isAheadSql("lease_until", MAX_LEASE_MS)}, false) AS is_leased,
      coalesce(${isAheadSql("next_try_at", MAX_BACKOFF_MS)}, false) AS is_waiting
    FROM connections WHERE id = :id AND version = :version AND state = 'ACTIVE' FOR UPDATE`,
@@ -95,17 +87,26 @@ interface TakeOptions {
   readonly owner: string;
   readonly leaseMs: number;
   readonly skipsWait: boolean;
-  readonly lostForMs: number;
 }
+
+const NOTICE = createStatement<{ id: string; notice_ms: number }>(
+  "give_notice",
+  `UPDATE connections SET lease_owner = NULL, lease_until = ${CLOCK} + :notice_ms::bigint WHERE id = :id`,
+);
 
 async function take(
   { first, run }: Queries,
   { id, version }: Connection,
-  { owner, leaseMs, skipsWait, lostForMs }: TakeOptions,
+  { owner, leaseMs, skipsWait }: TakeOptions,
 ): Promise<LeaseRow | undefined> {
   const row = await first(SELECT_FREE, { id, version });
-  if (row === undefined || row.is_leased || (row.is_waiting && !skipsWait)) return undefined;
-  if (row.lease_until !== null && lostForMs < OWNERS_FIRST_MS) return undefined;
+  if (row === undefined || (row.is_waiting && !skipsWait)) return undefined;
+  const isOthers = row.lease_owner !== owner;
+  if (isOthers && row.is_leased) return undefined;
+  if (isOthers && row.lease_owner !== null) {
+    await run(NOTICE, { id, notice_ms: NOTICE_MS });
+    return undefined;
+  }
   await run(TAKE, { id, owner, lease_ms: leaseMs });
   return row;
 }
@@ -230,6 +231,12 @@ const RELEASE = createStatement<{ id: string; owner: string; unanswered_since: n
 const EXTEND = createStatement<{ id: string; owner: string; lease_ms: number }>(
   "extend_lease",
   `UPDATE connections SET lease_until = ${CLOCK} + :lease_ms::bigint WHERE id = :id AND lease_owner = :owner`,
+);
+
+const FREE = createStatement<{ owner: string }>(
+  "free_leases",
+  `UPDATE connections SET lease_owner = NULL, lease_until = ${CLOCK}
+   WHERE lease_until IS NOT NULL AND lease_owner = :owner`,
 );
 
 const END = createStatement<{ id: string; version: number; reason: string; now: number } & TroubleColumns>(

@@ -31,8 +31,6 @@ export interface Session {
    * by a statement that notices (threats A06).
    */
   write<T>(work: (queries: Queries) => Promise<T>): Promise<T>;
-  /** How long ago the database was last seen to go away, in milliseconds; Infinity when it never was. */
-  lostForMs(): number;
 }
 
 /** Pauses before a transaction is run again that was undone for another one's sake, in milliseconds. */
@@ -42,11 +40,6 @@ const WAITS_MS = [5, 20, 80];
 export function createSession(pool: pg.Pool, onOperation: OnOperation = () => {}): Session {
   /** Connections that have worked before: one of those may have ended while nobody looked. */
   const known = new WeakSet<pg.PoolClient>();
-  let lostAt = Number.NEGATIVE_INFINITY;
-  const noteLoss = () => {
-    lostAt = performance.now();
-  };
-  pool.on("error", noteLoss);
 
   /** Runs `begin` on a connection; on another one where the first had ended before, when nothing can have been done. */
   async function use<T>(begin: (client: pg.PoolClient) => Promise<T>): Promise<T> {
@@ -58,7 +51,6 @@ export function createSession(pool: pg.Pool, onOperation: OnOperation = () => {}
         return await begin(client);
       } catch (error) {
         if (!wasKnown || !isLoss(error)) throw error;
-        noteLoss();
       }
     }
   }
@@ -80,7 +72,6 @@ export function createSession(pool: pg.Pool, onOperation: OnOperation = () => {}
       try {
         return await run();
       } catch (error) {
-        if (isLoss(error)) noteLoss();
         const waitMs = error instanceof PostgresError && isConflict(error) ? WAITS_MS[tries] : undefined;
         if (waitMs === undefined) throw pool.ending ? stopping(error) : storeErrorFrom(error);
         await delay(waitMs);
@@ -95,7 +86,6 @@ export function createSession(pool: pg.Pool, onOperation: OnOperation = () => {}
         const client = await use((each) => begun(each));
         return transact(client, work);
       }),
-    lostForMs: () => performance.now() - lostAt,
   };
 }
 

@@ -14,6 +14,7 @@ import { createPostgresKeyCheckStore } from "./postgres-key-checks.js";
 import { inspectPostgresVersion, migratePostgres, postgresVersion } from "./postgres-migrate.js";
 import { createPostgresOAuthClientStore } from "./postgres-oauth-clients.js";
 import { createPool, type PostgresLimits } from "./postgres-pool.js";
+import { createPresence, type Presence } from "./postgres-presence.js";
 import { createPostgresSealedRows } from "./postgres-sealed-rows.js";
 import { createSession, type Session } from "./postgres-session.js";
 import { createStatement } from "./postgres-statement.js";
@@ -70,7 +71,20 @@ export async function openPostgresStore(
     throw openErrorFrom(textFromDatabaseLocation(location), causeOf(error));
   }
   if (onHealth !== undefined) health = watchStore({ write: writeCheck(createSession(pool)) }, onHealth);
-  return storeOver(session, health, now, () => pool.end());
+  const store = storeOver(session, health, now);
+  let presence: Presence | undefined;
+  return {
+    ...store,
+    announce(spool) {
+      presence = createPresence({ pool: createPool(location, { ...limits, maxConnections: 1 }), ...spool });
+      return presence;
+    },
+    async close() {
+      store.close();
+      await presence?.close();
+      await pool.end();
+    },
+  };
 }
 
 /** Nothing of it is counted as an operation of the store. */
@@ -123,8 +137,7 @@ function storeOver(
   session: Session,
   health: StoreHealth,
   now: () => number,
-  close: () => Promise<void>,
-): PostgresStore {
+): Omit<PostgresStore, "announce" | "close"> & { close(): void } {
   const applications = cachedApplications(createPostgresApplicationStore(session));
   const connections = cachedConnections(createPostgresConnectionStore(session, now));
   return {
@@ -150,7 +163,6 @@ function storeOver(
       health.close();
       applications.close();
       connections.close();
-      return close();
     },
   };
 }

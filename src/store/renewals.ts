@@ -7,6 +7,7 @@ import {
   type Lease,
   MAX_BACKOFF_MS,
   MAX_LEASE_MS,
+  NOTICE_MS,
   type RenewalFailure,
   type RenewedTokens,
 } from "../tokens/connection.js";
@@ -24,6 +25,7 @@ export type RenewalStore = Pick<
   | "keepPreviousRefreshToken"
   | "recordFailure"
   | "extendLease"
+  | "freeLeases"
   | "releaseLease"
   | "requireReauthorization"
   | "noteTrouble"
@@ -64,6 +66,10 @@ export function createRenewalStore(
   const extend = db.prepare<[number, string, string]>(
     "UPDATE connections SET lease_until = ? WHERE id = ? AND lease_owner = ?",
   );
+  const free = db.prepare<[number, string]>(
+    `UPDATE connections SET lease_owner = NULL, lease_until = ?
+     WHERE lease_until IS NOT NULL AND lease_owner = ?`,
+  );
   const end = prepareEnd(db, enqueue);
   const abandoned = prepareAbandoned(db);
   const expired = prepareExpired(db);
@@ -75,7 +81,8 @@ export function createRenewalStore(
       attempt.write(() => void keepPrevious.run(refreshToken, connection.id), forget(connection)),
     recordFailure: (lease, failure, at) => attempt.write(() => fail(lease, failure, at), forget(lease.connection)),
     extendLease: ({ connection, owner }, leaseMs) =>
-      attempt.write(() => void extend.run(now() + leaseMs, connection.id, owner), forget(connection)),
+      attempt.write(() => extend.run(now() + leaseMs, connection.id, owner).changes > 0, forget(connection)),
+    freeLeases: (owner) => attempt.write(() => void free.run(now(), owner)),
     releaseLease: ({ connection, owner }) =>
       attempt.write(
         () => void release.run(connection.unansweredSince ?? null, connection.id, owner),
@@ -90,16 +97,22 @@ export function createRenewalStore(
   };
 }
 
-type LeaseRow = ConnectionRow & { readonly previous_refresh_token: Uint8Array | null };
+type LeaseRow = ConnectionRow & {
+  readonly previous_refresh_token: Uint8Array | null;
+  readonly lease_owner: string | null;
+};
 
 function prepareTake(db: Database.Database) {
   const select = db.prepare<[string, number], LeaseRow>(
-    `SELECT ${CONNECTION_COLUMNS}, previous_refresh_token FROM connections
+    `SELECT ${CONNECTION_COLUMNS}, previous_refresh_token, lease_owner FROM connections
      WHERE id = ? AND version = ? AND state = 'ACTIVE'`,
   );
   const update = db.prepare<[string, number, number, string]>(
     `UPDATE connections SET lease_owner = ?, lease_until = ?, unanswered_since = coalesce(unanswered_since, ?)
      WHERE id = ?`,
+  );
+  const notice = db.prepare<[number, string]>(
+    "UPDATE connections SET lease_owner = NULL, lease_until = ? WHERE id = ?",
   );
   return (
     { id, version }: Connection,
@@ -109,8 +122,13 @@ function prepareTake(db: Database.Database) {
     const row = select.get(id, version);
     if (row === undefined) return undefined;
     const connection = connectionFromRow(row);
-    const isWaiting = !skipsWait && isAhead(connection.nextTryAt, now, MAX_BACKOFF_MS);
-    if (isWaiting || isAhead(connection.leaseUntil, now, MAX_LEASE_MS)) return undefined;
+    const isOthers = row.lease_owner !== owner;
+    if (isOthers && isAhead(connection.leaseUntil, now, MAX_LEASE_MS)) return undefined;
+    if (!skipsWait && isAhead(connection.nextTryAt, now, MAX_BACKOFF_MS)) return undefined;
+    if (isOthers && row.lease_owner !== null) {
+      notice.run(now + NOTICE_MS, id);
+      return undefined;
+    }
     update.run(owner, now + leaseMs, now, id);
     return { connection, owner, previousRefreshToken: row.previous_refresh_token ?? undefined };
   };
@@ -128,6 +146,7 @@ function prepareCommit(db: Database.Database, enqueue: EnqueueEvent) {
       fail_count = 0, next_try_at = NULL, last_error_class = NULL, last_failed_at = NULL,
       trouble = NULL, refusal = NULL, refused_at = NULL, refreshed_at = :now, updated_at = :now
     WHERE id = :id AND version = :version`);
+  const stored = db.prepare<[string], Uint8Array>("SELECT access_token FROM connections WHERE id = ?").pluck();
   return ({ connection }: Lease, tokens: RenewedTokens, now: number): boolean => {
     const { changes } = statement.run({
       id: connection.id,
@@ -140,7 +159,8 @@ function prepareCommit(db: Database.Database, enqueue: EnqueueEvent) {
       expires_at: tokens.expiresAt ?? null,
       now,
     });
-    if (changes === 0) return false;
+    // One that a spool kept may have been stored by its owner. No sealed value is made twice.
+    if (changes === 0) return Buffer.from(stored.get(connection.id) ?? []).equals(tokens.accessToken);
     if (connection.state !== "ACTIVE") enqueue("connection.created", connection, now);
     else if (connection.trouble?.toldAt !== undefined) enqueue("connection.refresh_recovered", connection, now);
     return true;

@@ -5,6 +5,7 @@ import type { CallStore } from "../records/call-store.js";
 import type { CaptureStore } from "../records/capture-store.js";
 import type { ConnectionStore } from "../tokens/connection.js";
 import type { OAuthClientStore } from "../tokens/oauth-client.js";
+import type { Peers, Spool } from "../tokens/peers.js";
 import type { WebhookStore } from "../webhooks/webhook-store.js";
 import type { ConnectionCounts } from "./connection-counts.js";
 import type { KeyCheckStore } from "./key-checks.js";
@@ -34,6 +35,11 @@ export interface Store {
   readonly sealedRows: readonly SealedRows[];
   /** Counts all connections, from an index alone: for a figure, not for a decision. Not cheap: once a minute at most. */
   countConnections(): Promise<ConnectionCounts>;
+  /**
+   * Proves to relays on other machines that this process lives, until the store is closed, and finds those of them that
+   * do not; undefined where no other machine can share the store.
+   */
+  readonly announce?: (spool: Pick<Spool, "owner" | "knows">) => Peers;
   /** How it stands; without anything that is looked at where nobody listens. */
   readonly health: StoreHealth;
   /** Rejects when the database cannot be read, or when a look at it found something wrong; cheap. */

@@ -104,6 +104,8 @@ export interface RenewalFailure {
 
 /** No lease is longer, in milliseconds. One that ends later was taken by a clock that stood ahead, and is over. */
 export const MAX_LEASE_MS = 8 * 60_000;
+/** How long a lease that has ended is left to an owner of whom nothing is known, in milliseconds: that tries every 500. */
+export const NOTICE_MS = 30_000;
 /** No wait after a failure is longer, in milliseconds; the same holds for one that ends later. */
 export const MAX_BACKOFF_MS = 5 * 60_000;
 
@@ -160,6 +162,10 @@ export interface ConnectionStore {
    * may be tried yet, and notes in the same write that the refresh token may be spent from now on. A failed write here
    * means that no renewal is begun: what the provider would answer could not be stored either.
    *
+   * A lease that has ended is no proof that its owner is gone: it may hold an answer that the store refused until now.
+   * So whoever meets one only takes the owner's name away, with the first write that the store accepts, and leaves the
+   * row to it for NOTICE_MS more: an owner that lives stores its answer by then, since that asks for no lease.
+   *
    * @param skipsWait whether it may be tried although the time to wait is not over.
    */
   takeLease(connection: Connection, owner: string, leaseMs: number, skipsWait?: boolean): Promise<Lease | undefined>;
@@ -173,8 +179,10 @@ export interface ConnectionStore {
   keepPreviousRefreshToken(lease: Lease, refreshToken: Uint8Array): Promise<void>;
   /** Gives the lease back after a failure; tells the application of a trouble that it has to be told of, once. */
   recordFailure(lease: Lease, failure: RenewalFailure, now: number): Promise<void>;
-  /** Lets a lease that is still ours end `leaseMs` from now. */
-  extendLease(lease: Lease, leaseMs: number): Promise<void>;
+  /** Lets a lease that is still ours end `leaseMs` from now. Resolves to false when it is not. */
+  extendLease(lease: Lease, leaseMs: number): Promise<boolean>;
+  /** Ends every lease of an owner that is gone for certain, or that will not use it any more. */
+  freeLeases(owner: string): Promise<void>;
   /** Gives the lease back when no refresh token was sent, or the provider has answered that it did nothing. */
   releaseLease(lease: Lease): Promise<void>;
   /**
@@ -187,8 +195,8 @@ export interface ConnectionStore {
   /** The user must connect again. Resolves to false when the row changed or is gone. @param trouble as it is now. */
   requireReauthorization(connection: Connection, reason: string, now: number, trouble?: Trouble): Promise<boolean>;
   /**
-   * At most `limit` connections whose lease ended without being given back: their owner is gone (threats 3.4). Ordered
-   * by id, from behind `afterId` on; the empty text for the first ones.
+   * At most `limit` connections whose lease has ended without being given back (threats 3.4). Ordered by id, from behind
+   * `afterId` on; the empty text for the first ones.
    */
   findAbandoned(afterId: string, limit: number): Promise<Connection[]>;
   /**

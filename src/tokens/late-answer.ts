@@ -2,12 +2,13 @@ import type { Connection, ConnectionStore, Lease } from "./connection.js";
 import { connectionBinding } from "./connection-binding.js";
 import type { Sealer } from "./seal.js";
 import type { Secret } from "./secret.js";
-import { untilStored } from "./until-stored.js";
+import { type Persistence, untilStored } from "./until-stored.js";
 
 /** What keeping a late answer needs. */
 export interface LateAnswerOptions {
   readonly connections: Pick<ConnectionStore, "find" | "keepPreviousRefreshToken">;
   readonly sealer: Sealer;
+  readonly persistence: Persistence;
 }
 
 /**
@@ -30,16 +31,16 @@ export type LateAnswer = "kept" | "orphaned" | Lease;
  * @param refreshToken undefined when none came.
  */
 export async function keepLateAnswer(
-  { connections, sealer }: LateAnswerOptions,
+  { connections, sealer, persistence }: LateAnswerOptions,
   lease: Lease,
   refreshToken: Secret | undefined,
 ): Promise<LateAnswer> {
   const { connection } = lease;
   if (refreshToken !== undefined) {
     const sealed = sealer.seal(refreshToken.reveal(), connectionBinding(connection, "previous_refresh_token"));
-    await untilStored(() => connections.keepPreviousRefreshToken(lease, sealed));
+    await untilStored(persistence, () => connections.keepPreviousRefreshToken(lease, sealed));
   }
-  const current = await untilStored(() => connections.find(connection));
+  const current = await untilStored(persistence, () => connections.find(connection));
   if (current === undefined) return "orphaned";
   if (!isGivenUpOver(connection, current)) return "kept";
   return { ...lease, connection: current, previousRefreshToken: undefined };

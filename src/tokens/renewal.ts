@@ -12,6 +12,7 @@ import { connectionBinding } from "./connection-binding.js";
 import { expiresAtFrom } from "./expires-at.js";
 import { keepLateAnswer } from "./late-answer.js";
 import { openToken } from "./open-token.js";
+import type { Spool, UnstoredAnswer } from "./peers.js";
 import { type Revocation, revokeOrphans } from "./revoke.js";
 import type { Sealer } from "./seal.js";
 import type { Secret } from "./secret.js";
@@ -24,7 +25,7 @@ import {
   TokenRequestNotSentError,
 } from "./token-request.js";
 import type { TokenResponse } from "./token-response.js";
-import { untilStored } from "./until-stored.js";
+import { type Persistence, untilStored } from "./until-stored.js";
 
 /** Where and how the token of one connection is renewed. */
 export interface RenewalTarget extends RefreshHabits {
@@ -55,7 +56,14 @@ export interface RenewalOptions {
    * Asks a token endpoint; rejects when there is no answer, with TokenRequestNotSentError when nothing was asked. Has a
    * deadline of its own.
    */
-  readonly send: (target: RenewalTarget, request: TokenRequest) => Promise<TokenEndpointAnswer>;
+  readonly send: (target: RenewalTarget, request: TokenRequest, signal?: AbortSignal) => Promise<TokenEndpointAnswer>;
+  /** Takes the tokens that the store refuses. */
+  readonly spool: Pick<Spool, "keep" | "drop">;
+  readonly persistence: Persistence;
+  /** Longer than a token request and the storing of its answer, in milliseconds. */
+  readonly leaseMs: number;
+  /** Aborts when the process cannot wait for answers any more. */
+  readonly ending: AbortSignal;
   /** Hears how each renewal ended; for logs and counters. */
   readonly onRenewal: (connection: Connection, outcome: RenewalOutcome) => void;
   /** Hears what became of tokens that came for a connection which is gone. */
@@ -123,7 +131,7 @@ interface Asked {
 async function ask(options: RenewalOptions, target: RenewalTarget, refreshToken: Secret): Promise<Asked> {
   let answer: TokenEndpointAnswer;
   try {
-    answer = await options.send(target, refreshRequestFrom(target.client, refreshToken, target));
+    answer = await options.send(target, refreshRequestFrom(target.client, refreshToken, target), options.ending);
   } catch (error) {
     // No answer is an answer too: the refresh token stays, and may have been spent if it was sent.
     const verdict = { kind: "failed", retryAfterMs: 0, refreshToken: undefined } as const;
@@ -157,20 +165,47 @@ async function commit(
     obtainedAt: sentAt,
     expiresAt: expiresAtFrom(tokens, target.defaultExpiresInS, sentAt),
   };
-  if (await untilStored(() => connections.commitRenewal(lease, renewed, now()))) return "renewed";
+  if (await stored(options, { connection, tokens: renewed }, () => connections.commitRenewal(lease, renewed, now())))
+    return "renewed";
   const late = await keepLateAnswer(options, lease, tokens.refreshToken);
   if (late === "orphaned") options.track(revokeOrphans(options, connection, tokens, target));
   if (typeof late === "string" || tokens.refreshToken === undefined) return "lost";
   return attempt(options, late, target, tokens.refreshToken);
 }
 
+/** Writes tokens that exist nowhere else: into the spool when the store refuses them, and into the store when it can. */
+async function stored<T>(
+  { spool, persistence }: RenewalOptions,
+  answer: UnstoredAnswer,
+  write: () => Promise<T>,
+): Promise<T> {
+  let isKept = false;
+  const writeOrKeep = async () => {
+    try {
+      return await write();
+    } catch (error) {
+      isKept ||= spool.keep(answer);
+      throw error;
+    }
+  };
+  const result = await untilStored(persistence, writeOrKeep, () => isKept);
+  if (isKept) spool.drop(answer);
+  return result;
+}
+
 /** Another renewal may have been first; then its tokens count. Else one that lost against it may be the good one. */
 async function endOrFallBack(options: RenewalOptions, lease: Lease, target: RenewalTarget): Promise<RenewalOutcome> {
-  const { connections, sealer, now } = options;
-  const current = await connections.find(lease.connection);
+  const { connections, sealer, now, persistence } = options;
+  const current = await untilStored(
+    persistence,
+    () => connections.find(lease.connection),
+    () => true,
+  );
   if (current === undefined || current.version !== lease.connection.version) return "lost";
   if (lease.previousRefreshToken !== undefined) {
     const previous = openToken(sealer, lease.connection, "previous_refresh_token", lease.previousRefreshToken);
+    // Prepared as the first one was: the store takes writes, and the lease is ours for as long as an answer may take.
+    if (!(await connections.extendLease(lease, options.leaseMs))) return "lost";
     return attempt(options, { ...lease, previousRefreshToken: undefined }, target, previous);
   }
   const reason = lease.connection.unansweredSince === undefined ? "invalid_grant" : "rotation_lost_suspected";
@@ -194,10 +229,11 @@ interface Failure extends Pick<RenewalFailure, "errorClass" | "isUnspent"> {
 }
 
 async function recordFailure(
-  { connections, sealer, now, random }: RenewalOptions,
+  options: RenewalOptions,
   lease: Lease,
   { errorClass, retryAfterMs, refreshToken, isUnspent }: Failure,
 ): Promise<void> {
+  const { connections, sealer, now, random } = options;
   const { connection } = lease;
   const firstMs = errorClass === "refused" ? FIRST_REFUSED_BACKOFF_MS : FIRST_BACKOFF_MS;
   const backoffMs = Math.min(firstMs * 2 ** Math.min(connection.failCount, 16), MAX_BACKOFF_MS);
@@ -209,7 +245,9 @@ async function recordFailure(
     refreshToken: refreshToken && sealer.seal(refreshToken.reveal(), connectionBinding(connection, "refresh_token")),
   };
   const write = () => connections.recordFailure(lease, failure, now());
-  await (refreshToken === undefined ? write() : untilStored(write));
+  if (failure.refreshToken === undefined) return write();
+  const tokens = { ...connection, refreshToken: failure.refreshToken };
+  await stored(options, { connection, tokens }, write);
 }
 
 async function openRefreshToken({ sealer, connections }: RenewalOptions, lease: Lease): Promise<Secret> {

@@ -1,14 +1,22 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { RelayError } from "../errors.js";
 import { createPending } from "../pending.js";
-import { type Connection, isAhead, type Lease, MAX_LEASE_MS } from "./connection.js";
+import { type Connection, isAhead, MAX_LEASE_MS } from "./connection.js";
+import type { Spool } from "./peers.js";
 import { type RenewableOptions, requireDue, requireNoWait, requireRenewable } from "./renewable.js";
 import { misconfigured, type RenewalOptions, type RenewalTarget, refreshUnavailable, renewLeased } from "./renewal.js";
+import { type Persistence, persistentStore } from "./until-stored.js";
 
 /** What renewing needs beside one renewal's own. */
-export interface RenewerOptions extends Omit<RenewalOptions, "track">, Pick<RenewableOptions, "endpointFor"> {
-  /** This process, different from every other one that shares the store. */
-  readonly owner: string;
+export interface RenewerOptions
+  extends Omit<RenewalOptions, "track" | "persistence" | "leaseMs" | "ending">,
+    Pick<RenewableOptions, "endpointFor"> {
+  /** Names this process in leases. */
+  readonly spool: Spool;
+  /** How long `send` waits for an answer at most, in milliseconds. */
+  readonly requestTimeoutMs: number;
+  /** Resolves after so many milliseconds; tests replace it. */
+  readonly pause?: (ms: number) => Promise<void>;
   /** Hears of what no renewal should end with: a store that cannot be used, a value that does not open, a fault. */
   readonly onFault: (error: unknown) => void;
   /** Where a connection is renewed. Rejects with RelayError when there is nowhere. */
@@ -24,32 +32,51 @@ export interface Renewer {
   renew(connection: Connection): Promise<void>;
   /** Rejects as `renew()` would before the provider is asked; renews nothing, opens nothing. */
   requireRenewable(connection: Connection): Promise<void>;
-  /** Begins no more; resolves when what has begun is stored, or revoked. */
-  close(): Promise<void>;
+  /**
+   * Begins no more. Resolves when what has begun is stored, or revoked; after `graceMs` milliseconds answers that have
+   * not come are given up, and those that are kept in the spool are left to it. One that is nowhere is still waited for.
+   */
+  close(graceMs: number): Promise<void>;
 }
 
-/**
- * How long a lease outlives its owner. The owner extends it while the token request is on its way, so it may be shorter
- * than one; short, since the next owner, and the one after it, must come within the 30 s of a provider's grace window.
- */
-const LEASE_MS = 5000;
-/** Several may fail before the lease ends, in milliseconds. */
-const EXTEND_EVERY_MS = 1000;
-/** Longer than a token request may take (8 s) and the lease of an owner that is gone. */
-const WAIT_MS = 24_000;
-/** How often the row is looked at while another process has the lease, in milliseconds. */
-const POLL_MS = 100;
+/** For storing an answer, in milliseconds: longer than a database takes to be restarted, or replaced by its standby. */
+const STORE_FOR_MS = 180_000;
+/** As long as a caller may wait; one of another process waits no shorter than those of this one. Milliseconds. */
+const WAIT_MS = 120_000;
+/** How soon, and how seldom, the row is looked at while another process has the lease, in milliseconds. */
+const POLL_MS = { first: 100, last: 1000 };
 /** How long a client that the provider refused is not shown to it again, in milliseconds. */
 const MISCONFIGURED_HOLD_MS = 30_000;
 
 /** One flight per connection; whoever comes meanwhile waits for it. */
 export function createRenewer(options: RenewerOptions): Renewer {
+  const { pause = (ms) => delay(ms) } = options;
   const pending = createPending();
-  const flying = { ...options, track: pending.track };
   const flights = new Map<string, Promise<void>>();
   /** Application and provider → until when. */
   const holds = new Map<string, number>();
+  /** Connections whose lease was to be given back, and is not yet. */
+  const unsettled = new Set<string>();
   const closing = new AbortController();
+  const ending = new AbortController();
+  let endingSince = Number.POSITIVE_INFINITY;
+  const persistence: Persistence = {
+    pause,
+    mustGiveUp: (isKept) => ending.signal.aborted && (isKept || performance.now() - endingSince > STORE_FOR_MS),
+    onRefused: options.onFault,
+  };
+  const flying: FlightOptions = {
+    ...options,
+    pause,
+    persistence,
+    leaseMs: options.requestTimeoutMs + STORE_FOR_MS,
+    ending: ending.signal,
+    track: pending.track,
+    connections: persistentStore(options.connections, persistence, (id, work) => {
+      unsettled.add(id);
+      void pending.track(work).then(() => unsettled.delete(id));
+    }),
+  };
 
   function requireNotHeld(hold: string): void {
     if (isAhead(holds.get(hold), options.now(), MISCONFIGURED_HOLD_MS)) throw misconfigured();
@@ -58,6 +85,7 @@ export function createRenewer(options: RenewerOptions): Renewer {
   async function fly(connection: Connection): Promise<void> {
     const hold = holdOf(connection);
     requireNotHeld(hold);
+    if (unsettled.has(connection.id)) throw refreshUnavailable();
     holds.delete(hold);
     try {
       await renewOnce(flying, connection, closing.signal);
@@ -81,10 +109,15 @@ export function createRenewer(options: RenewerOptions): Renewer {
       requireNotHeld(holdOf(connection));
       await requireRenewable(options, connection);
     },
-    async close() {
+    async close(graceMs) {
       closing.abort();
-      await Promise.allSettled(flights.values());
-      await pending.settled();
+      const ended = Promise.allSettled(flights.values()).then(() => pending.settled());
+      const timer = setTimeout(() => {
+        endingSince = performance.now();
+        ending.abort();
+      }, graceMs);
+      await ended;
+      clearTimeout(timer);
     },
   };
 }
@@ -94,37 +127,25 @@ function holdOf({ applicationId, providerName }: Connection): string {
 }
 
 /** A renewer's options, with what it adds. */
-type FlightOptions = RenewerOptions & RenewalOptions;
+type FlightOptions = RenewerOptions & RenewalOptions & Required<Pick<RenewerOptions, "pause">>;
 
 async function renewOnce(options: FlightOptions, connection: Connection, closing: AbortSignal): Promise<void> {
   requireDue(connection, options.now());
   const target = await options.targetFor(connection);
-  const leaveAt = options.now() + WAIT_MS;
+  const leaveAt = performance.now() + WAIT_MS;
+  let pollMs = POLL_MS.first;
   for (let current: Connection | undefined = connection; isSame(current, connection); ) {
     const now = options.now();
-    if (now >= leaveAt || closing.aborted) throw refreshUnavailable();
+    if (performance.now() >= leaveAt || closing.aborted) throw refreshUnavailable();
     if (!isAhead(current.leaseUntil, now, MAX_LEASE_MS)) {
       requireDue(current, now);
       requireNoWait(options.breaker.waitMs(target.tokenEndpoint, now));
-      const lease = await options.connections.takeLease(current, options.owner, LEASE_MS);
-      if (lease !== undefined) return renewExtended(options, lease, target);
+      const lease = await options.connections.takeLease(current, options.spool.owner, options.leaseMs);
+      if (lease !== undefined) return renewLeased(options, lease, target);
     }
-    await delay(POLL_MS, undefined, { ref: false });
+    await options.pause(pollMs);
+    pollMs = Math.min(pollMs * 1.25, POLL_MS.last);
     current = await options.connections.find(connection);
-  }
-}
-
-/** Renews while the lease is kept: only an owner that is gone, or stands still, loses it. */
-async function renewExtended(options: RenewalOptions, lease: Lease, target: RenewalTarget): Promise<void> {
-  const { connections } = options;
-  const timer = setInterval(() => {
-    // The next one is a second away; when none can be written, the lease ends as if the owner were gone.
-    connections.extendLease(lease, LEASE_MS).catch(() => {});
-  }, EXTEND_EVERY_MS);
-  try {
-    await renewLeased(options, lease, target);
-  } finally {
-    clearInterval(timer);
   }
 }
 

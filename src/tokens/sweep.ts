@@ -1,31 +1,92 @@
-import type { ConnectionStore } from "./connection.js";
+import type { Connection, ConnectionStore, Lease } from "./connection.js";
+import { keepLateAnswer } from "./late-answer.js";
+import { openToken } from "./open-token.js";
+import type { Peers, UnstoredAnswer } from "./peers.js";
 import type { Renewer } from "./renewer.js";
+import type { Sealer } from "./seal.js";
 
-/** What looking after abandoned renewals needs. */
+/** What looking after what other processes left needs. */
 export interface SweepOptions {
-  readonly connections: Pick<ConnectionStore, "findAbandoned">;
+  readonly connections: Pick<
+    ConnectionStore,
+    "findAbandoned" | "freeLeases" | "commitRenewal" | "keepPreviousRefreshToken" | "find"
+  >;
+  readonly peers: readonly Peers[];
+  readonly sealer: Sealer;
   readonly renewer: Pick<Renewer, "renew">;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Called for each answer of a process that is gone which the store has now; false: it had newer tokens. */
+  readonly onReplayed: (connection: UnstoredAnswer["connection"], isNewest: boolean) => void;
   readonly onFault: (error: unknown) => void;
 }
 
-/** The next owner must come within the 30 s of a provider's grace window, after a lease of 5 s. Milliseconds. */
-const EVERY_MS = 5000;
-/** Renewed at a time: a process that ended had no more on their way to one provider. */
+/** Looks after what other processes left. */
+export interface Sweep {
+  /** One look, as the timer begins them; never rejects. */
+  look(): Promise<void>;
+  /** Begins no more looks; resolves when the last one has ended. */
+  close(): Promise<void>;
+}
+
+/** A process that is gone is followed by the next owner well within the 30 s of a provider's grace window. Milliseconds. */
+const EVERY_MS = 2000;
+/** Refreshed at a time: a process that ended had no more on their way to one provider. */
 const BATCH = 50;
 
 /**
- * Renews what a process that is gone was renewing, also when nobody calls: its answer may be lost, and the provider may
- * take the same refresh token again only for a while (threats 3.4). Every process looks; the lease lets one act.
+ * Takes over from processes that are gone, also when nobody calls: stores the answers that they could not store, ends
+ * their leases, and refreshes what they were refreshing: the provider may take the same refresh token again only for a
+ * while (threats 3.4). Every process looks; locks and leases let one act.
  */
-export function startSweep({ connections, renewer, onFault }: SweepOptions): { close(): void } {
+export function startSweep(options: SweepOptions): Sweep {
+  const { connections, peers, renewer, onFault } = options;
   let afterId = "";
-  const sweep = async () => {
+  let looking: Promise<void> | undefined;
+
+  const refreshAbandoned = async () => {
     const found = await connections.findAbandoned(afterId, BATCH);
-    // What cannot be renewed stays, so the next look begins behind it.
+    // What cannot be refreshed stays, so the next look begins behind it.
     afterId = found.length < BATCH ? "" : (found.at(-1)?.id ?? "");
     // How each ends is for the log, and the renewer has told it.
     for (const connection of found) renewer.renew(connection).catch(() => {});
   };
-  const timer = setInterval(() => void sweep().catch(onFault), EVERY_MS).unref();
-  return { close: () => clearInterval(timer) };
+  const sweep = async () => {
+    for (const each of peers) {
+      await each.settleGone((owner, answers) => settle(options, owner, answers)).catch(onFault);
+    }
+    await refreshAbandoned().catch(onFault);
+  };
+  const look = () => {
+    looking ??= sweep().finally(() => {
+      looking = undefined;
+    });
+    return looking;
+  };
+  const timer = setInterval(() => void look(), EVERY_MS).unref();
+  return {
+    look,
+    async close() {
+      clearInterval(timer);
+      await looking;
+    },
+  };
+}
+
+async function settle(options: SweepOptions, owner: string, answers: readonly UnstoredAnswer[]): Promise<void> {
+  for (const answer of answers) await replay(options, owner, answer);
+  // Only now: until then nobody may send a refresh token whose successor is here.
+  await options.connections.freeLeases(owner);
+}
+
+async function replay(options: SweepOptions, owner: string, { connection, tokens }: UnstoredAnswer): Promise<void> {
+  const { connections, sealer, now, onReplayed } = options;
+  // Of the rest of the row nothing is asked.
+  const lease: Lease = { connection: connection as Connection, owner, previousRefreshToken: undefined };
+  const isNewest = await connections.commitRenewal(lease, tokens, now());
+  onReplayed(connection, isNewest);
+  if (isNewest || tokens.refreshToken === undefined) return;
+  const refreshToken = openToken(sealer, connection, "refresh_token", tokens.refreshToken);
+  const persistence = { pause: async () => {}, mustGiveUp: () => true, onRefused: () => {} };
+  await keepLateAnswer({ connections, sealer, persistence }, lease, refreshToken);
 }

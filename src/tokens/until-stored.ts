@@ -1,20 +1,86 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { RelayError } from "../errors.js";
+import type { ConnectionStore } from "./connection.js";
+
+/** How often, and for how long, what the store refuses is written again. */
+export interface Persistence {
+  /** Resolves after so many milliseconds. */
+  readonly pause: (ms: number) => Promise<void>;
+  /** Whether the process is to end. @param isKept whether what was refused is safe elsewhere, or worth little. */
+  readonly mustGiveUp: (isKept: boolean) => boolean;
+  /** Called once for what the store refuses, with how it did. */
+  readonly onRefused: (error: unknown) => void;
+}
+
+/** Writes again for so many milliseconds, whatever becomes of the process. */
+export function persistFor(ms: number, onRefused: Persistence["onRefused"]): Persistence {
+  const until = performance.now() + ms;
+  return { pause: (pauseMs) => delay(pauseMs), mustGiveUp: () => performance.now() > until, onRefused };
+}
 
 /** A store that is locked or full may take the tokens a moment later. Milliseconds between tries. */
 const STORE_AGAIN_MS = 500;
-/** Longer than a database takes to be restarted, or to be replaced by its standby. In milliseconds. */
-const STORE_FOR_MS = 120_000;
 
-/** Tries a write again while the store cannot be used; for what exists nowhere else. Rejects as the last try did. */
-export async function untilStored<T>(write: () => Promise<T>): Promise<T> {
-  for (const until = performance.now() + STORE_FOR_MS; ; ) {
+/**
+ * Writes again until the store takes it, while the process lives; also after a fault, since what it is for exists nowhere
+ * else. Rejects as the last try did, and at once when the store says that it never will.
+ *
+ * @param isKept asked after a failure, before the process is to end.
+ */
+export async function untilStored<T>(
+  { pause, mustGiveUp, onRefused }: Persistence,
+  write: () => Promise<T>,
+  isKept: () => boolean = () => false,
+): Promise<T> {
+  for (let isFirst = true; ; isFirst = false) {
     try {
       return await write();
     } catch (error) {
-      const isUnavailable = error instanceof RelayError && error.reason === "STORE_UNAVAILABLE";
-      if (!isUnavailable || performance.now() > until) throw error;
+      const isFinal = error instanceof RelayError && !isRefusedByStore(error);
+      if (isFinal || mustGiveUp(isKept())) throw error;
+      if (isFirst) onRefused(error);
     }
-    await delay(STORE_AGAIN_MS);
+    await pause(STORE_AGAIN_MS);
   }
 }
+
+/** Whether the store refused for now; any other error would be the same the next time. */
+export function isRefusedByStore(error: unknown): boolean {
+  return error instanceof RelayError && error.reason === "STORE_UNAVAILABLE";
+}
+
+/**
+ * A store whose writes that end a lease without new tokens are tried once more behind the callers' backs when it refuses
+ * them: who has the lease waits for nobody, but others wait for its end.
+ *
+ * @param holdBack given the connection's id and what is not written yet; that never rejects.
+ */
+export function persistentStore(
+  connections: ConnectionStore,
+  persistence: Persistence,
+  holdBack: (connectionId: string, work: Promise<void>) => void,
+): ConnectionStore {
+  async function finish<T>(connectionId: string, write: () => Promise<T>): Promise<T> {
+    try {
+      return await write();
+    } catch (error) {
+      if (isRefusedByStore(error)) {
+        const again = () => write().catch((later) => (isRefusedByStore(later) ? Promise.reject(later) : undefined));
+        // A lease that stays is ended with its owner, so it does not keep the process.
+        const settled = untilStored(persistence, again, () => true).then(noted, noted);
+        holdBack(connectionId, settled);
+      }
+      throw error;
+    }
+  }
+  return {
+    ...connections,
+    releaseLease: (lease) => finish(lease.connection.id, () => connections.releaseLease(lease)),
+    recordFailure: (lease, failure, now) =>
+      finish(lease.connection.id, () => connections.recordFailure(lease, failure, now)),
+    requireReauthorization: (connection, reason, now) =>
+      finish(connection.id, () => connections.requireReauthorization(connection, reason, now)),
+  };
+}
+
+function noted(): void {}

@@ -15,7 +15,7 @@ export const POSTGRES_GUARDS: readonly Guard[] = [
     ["WHERE id = :id AND version = :version::bigint`", "WHERE id = :id AND :version::bigint > 0`"],
     "store/lease",
   ),
-  guard("postgres: one owner", RENEWALS, ["row === undefined || row.is_held", "row === undefined"], "store/lease"),
+  guard("postgres: one owner", RENEWALS, ["if (isOthers && row.is_leased)", "if (false)"], "store/lease"),
   guard(
     "postgres: own commit",
     RENEWALS,
@@ -23,10 +23,10 @@ export const POSTGRES_GUARDS: readonly Guard[] = [
     "store/postgres-session",
   ),
   guard(
-    "postgres: owners first after an outage",
+    "postgres: an ended lease is left to its owner for a while",
     RENEWALS,
-    ["lostForMs < OWNERS_FIRST_MS", "lostForMs < 0"],
-    "store/postgres-session",
+    ["if (isOthers && row.lease_owner !== null)", "if (false)"],
+    "store/lease",
   ),
   guard("postgres: another connection", SESSION, ["!wasKnown || !isLoss(error)", "true"], "store/postgres-session"),
   guard("postgres: conflicts", SESSION, ["isConflict(error) ? WAITS_MS[tries]", "false ? 0"], "store/postgres-session"),

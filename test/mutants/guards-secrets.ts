@@ -71,6 +71,18 @@ export const SECRET_GUARDS: readonly Guard[] = [
     "store/lease",
   ),
   guard(
+    "refresh: an ended lease is left to its owner for a while",
+    "store/renewals.ts",
+    ["if (isOthers && row.lease_owner !== null) {", "if (false) {"],
+    "store/lease",
+  ),
+  guard(
+    "refresh: a process that lives is not taken for one that is gone",
+    "store/spool.ts",
+    ['db.exec("BEGIN EXCLUSIVE; COMMIT");', ""],
+    "store/spool",
+  ),
+  guard(
     "renewal: compare and swap",
     "store/renewals.ts",
     ["WHERE id = :id AND version = :version`);", "WHERE id = :id AND :version > 0`);"],

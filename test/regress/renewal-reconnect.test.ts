@@ -57,11 +57,12 @@ it("an owner keeps its lease for as long as it extends it, and nobody else's", a
   const lease = await leased(row, "first", 0);
   await connections.extendLease(lease, 60_000);
   expect(await connections.takeLease(row, "second", 60_000)).toBeUndefined();
-  await connections.extendLease(lease, 0);
+  expect(await connections.extendLease(lease, 60_000)).toBe(true);
+  await connections.freeLeases("first");
   expect(await leased(row, "second", 60_000)).toMatchObject({
     connection: { unansweredSince: expect.any(Number) },
   });
-  await connections.extendLease(lease, 999_000);
+  expect(await connections.extendLease(lease, 999_000)).toBe(false);
   const { leaseUntil = 0 } = present(await connections.find(keyOf("extends")));
   expect(leaseUntil).toBeLessThan(Date.now() + 100_000);
 });
@@ -69,7 +70,8 @@ it("an owner keeps its lease for as long as it extends it, and nobody else's", a
 it("a late answer never overwrites the newer one of another process", async () => {
   const { connections } = harness.store;
   const row = await connected("late", "r");
-  const late = await leased(row, "late", 0);
+  const late = await leased(row, "late", 60_000);
+  await connections.freeLeases("late");
   const next = await leased(row, "next", 60_000);
   const tokens = (mark: number) => ({
     accessToken: Buffer.from([mark]),

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Store } from "../../src/store/store.js";
-import type { Connection, Lease, RenewedTokens } from "../../src/tokens/connection.js";
+import { type Connection, type Lease, NOTICE_MS, type RenewedTokens } from "../../src/tokens/connection.js";
 import { sealerForTest } from "../tokens/sealer-for-test.js";
 import { STORES, type StoreBed } from "./store-beds.js";
 import { applicationForTest, connectionForTest, NOW } from "./store-for-test.js";
@@ -31,11 +31,37 @@ describe.each(STORES)("$name", ({ createBed }) => {
       expect(await peer.connections.takeLease(read, "second", LEASE_MS)).toBeUndefined();
     });
 
-    it("gives it to another one when its time is over, and says so", async () => {
+    it("gives it to another one only some time after its end was seen, and says so", async () => {
       await store.connections.takeLease(read, "first", LEASE_MS);
       await at.elapse(LEASE_MS);
+      expect(await peer.connections.takeLease(read, "second", LEASE_MS)).toBeUndefined();
+      expect(await peer.connections.takeLease(read, "second", LEASE_MS)).toBeUndefined();
+      await at.elapse(NOTICE_MS);
       const second = await peer.connections.takeLease(read, "second", LEASE_MS);
       expect(second).toMatchObject({ owner: "second", connection: { unansweredSince: expect.any(Number) } });
+    });
+
+    it("stores what an owner that lives was given, after the end of its lease was seen", async () => {
+      const first = (await store.connections.takeLease(read, "first", LEASE_MS)) as Lease;
+      await at.elapse(LEASE_MS);
+      await peer.connections.takeLease(read, "second", LEASE_MS);
+      expect(await store.connections.commitRenewal(first, tokens("first"), NOW)).toBe(true);
+      expect(await peer.connections.find(read)).toMatchObject({ version: 2, leaseUntil: undefined });
+    });
+
+    it("gives it to another one at once when the owner is known to be gone", async () => {
+      await store.connections.takeLease(read, "first", LEASE_MS);
+      await peer.connections.freeLeases("another");
+      expect(await peer.connections.takeLease(read, "second", LEASE_MS)).toBeUndefined();
+      await peer.connections.freeLeases("first");
+      expect(await peer.connections.takeLease(read, "second", LEASE_MS)).toMatchObject({
+        connection: { unansweredSince: expect.any(Number) },
+      });
+    });
+
+    it("gives its owner what it could not give back", async () => {
+      await store.connections.takeLease(read, "first", LEASE_MS);
+      expect(await store.connections.takeLease(read, "first", LEASE_MS)).toMatchObject({ owner: "first" });
     });
 
     it.each([
@@ -69,11 +95,20 @@ describe.each(STORES)("$name", ({ createBed }) => {
     const later = NOW + LEASE_MS;
     const slow = (await store.connections.takeLease(read, "slow", LEASE_MS)) as Lease;
     await at.elapse(LEASE_MS);
+    await peer.connections.freeLeases("slow");
     const quick = (await peer.connections.takeLease(read, "quick", LEASE_MS)) as Lease;
     return { slow, quick, later };
   }
 
   describe("commitRenewal()", () => {
+    it("knows tokens that it has stored already, as a spool may give them twice", async () => {
+      const lease = (await store.connections.takeLease(read, "first", LEASE_MS)) as Lease;
+      expect(await store.connections.commitRenewal(lease, tokens("first"), NOW)).toBe(true);
+      expect(await peer.connections.commitRenewal(lease, tokens("first"), NOW)).toBe(true);
+      expect(await peer.connections.commitRenewal(lease, tokens("other"), NOW)).toBe(false);
+      expect(await store.connections.find(read)).toMatchObject({ version: 2 });
+    });
+
     it("writes nothing for a process that comes late: another one has renewed the row meanwhile", async () => {
       const { slow, quick, later } = await takeTwice();
       expect(await peer.connections.commitRenewal(quick, tokens("quick"), later)).toBe(true);

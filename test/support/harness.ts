@@ -176,6 +176,7 @@ function settingsFor(folder: string, sandbox: Sandbox, options: HarnessOptions):
     RELAY_ADMIN_LISTEN: "127.0.0.1:0",
     RELAY_ADMIN_TOKEN_FILE: join(folder, "admin.tokens"),
     RELAY_KEY_FILE: join(folder, "relay.key"),
+    RELAY_SPOOL: join(folder, "spool"),
     RELAY_PROVIDERS: files.join(":"),
     RELAY_ALLOW_LOOPBACK: "true",
     RELAY_LOG_LEVEL: "trace",

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { SqliteStore } from "../../src/store/sqlite.js";
 import type { Connection } from "../../src/tokens/connection.js";
-import { startSweep } from "../../src/tokens/sweep.js";
+import { type Sweep, startSweep } from "../../src/tokens/sweep.js";
 import {
   applicationForTest,
   connectionForTest,
@@ -14,7 +14,7 @@ import { sealerForTest } from "./sealer-for-test.js";
 const sealer = sealerForTest();
 let at: StoreFolder;
 let store: SqliteStore;
-let sweep: { close(): void } | undefined;
+let sweep: Sweep | undefined;
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
@@ -22,7 +22,7 @@ beforeEach(() => {
   store = at.open();
 });
 afterEach(() => {
-  sweep?.close();
+  void sweep?.close();
   vi.useRealTimers();
   at.remove();
 });
@@ -49,22 +49,25 @@ function startRecorded() {
     throw new Error("no client is stored");
   };
   const onFault = (error: unknown) => expect.fail(String(error));
-  sweep = startSweep({ connections: store.connections, renewer: { renew }, onFault });
+  const { connections } = store;
+  const peers = [{ settleGone: async () => {} }];
+  const onReplayed = () => expect.fail("nobody left an answer");
+  sweep = startSweep({ connections, peers, sealer, renewer: { renew }, now: () => NOW, onReplayed, onFault });
   return renewed;
 }
 
 it("renews what a process that is gone was renewing, without a caller", async () => {
   const [abandoned] = await abandon(1);
   const renewed = startRecorded();
-  await vi.advanceTimersByTimeAsync(5000);
+  await vi.advanceTimersByTimeAsync(2000);
   expect(renewed).toEqual([abandoned?.id]);
 });
 
 it("comes to each one, also when those before it cannot be renewed", async () => {
   const ids = (await abandon(120)).map(({ id }) => id);
   const renewed = startRecorded();
-  await vi.advanceTimersByTimeAsync(15_000);
+  await vi.advanceTimersByTimeAsync(6_000);
   expect(renewed).toEqual(ids);
-  await vi.advanceTimersByTimeAsync(5000);
+  await vi.advanceTimersByTimeAsync(2000);
   expect(renewed.slice(ids.length)).toEqual(ids.slice(0, 50));
 });

@@ -1,0 +1,90 @@
+import type pg from "pg";
+import type { Peers } from "../tokens/peers.js";
+import { takeConnection } from "./postgres-pool.js";
+
+/** What proving that a process lives needs. */
+export interface PresenceOptions {
+  /** Of one connection, which is held for as long as the process lives. */
+  readonly pool: pg.Pool;
+  /** 16 hexadecimal digits: the key of the lock. */
+  readonly owner: string;
+  /** Whether the owner is of this machine, where its spool tells more surely whether it lives. */
+  readonly knows: (owner: string) => boolean;
+}
+
+/** How a process is seen by those on other machines. */
+export interface Presence extends Peers {
+  close(): Promise<void>;
+}
+
+/**
+ * An owner must be missing for so long, in milliseconds: one whose session was ended takes its lock again at its next
+ * look, and one that is gone is replayed by those on its own machine before. Within the 30 s of a provider's grace.
+ */
+const MISSING_MS = 10_000;
+/** A machine that is gone is noticed by the server within 11 s. A server without these settings decides by its own. */
+const KEEP_ALIVE = { tcp_keepalives_idle: "5", tcp_keepalives_interval: "2", tcp_keepalives_count: "3" };
+
+const SESSION = `SELECT ${Object.keys(KEEP_ALIVE)
+  .map((name, at) => `set_config('${name}', $${at + 1}, false)`)
+  .join(", ")}`;
+/** Locks of this database whose key is one number of 64 bits. */
+const PRESENT = `SELECT lpad(to_hex(classid::bigint), 8, '0') || lpad(to_hex(objid::bigint), 8, '0') AS owner
+  FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+/** Taken once; a pooler may have given us another session meanwhile. */
+const LOCK = `SELECT pg_try_advisory_lock($1::bigint) WHERE $2 NOT IN (${PRESENT})`;
+/** Who has leases and no lock; nobody while our own lock is not seen, since then others may not be, either. */
+const MISSING = `WITH present AS (${PRESENT})
+  SELECT DISTINCT lease_owner AS owner FROM connections
+  WHERE lease_until IS NOT NULL AND lease_owner ~ '^[0-9a-f]{16}$'
+    AND lease_owner NOT IN (SELECT owner FROM present) AND $1 IN (SELECT owner FROM present)`;
+
+/**
+ * Proves to relays on other machines that this process lives: an advisory lock of one session, which the server frees
+ * when the session ends. It is never waited for, and nothing but this looks at it.
+ */
+export function createPresence({ pool, owner, knows }: PresenceOptions): Presence {
+  const missingSince = new Map<string, number>();
+  let client: pg.PoolClient | undefined;
+  let isSupported = true;
+
+  async function announce(): Promise<pg.PoolClient> {
+    const made = client ?? (await takeConnection(pool));
+    if (client === undefined) await made.query(SESSION, Object.values(KEEP_ALIVE));
+    client = made;
+    await made.query(LOCK, [String(BigInt.asIntN(64, BigInt(`0x${owner}`))), owner]);
+    return made;
+  }
+
+  /** Owners that have been missing in each look for long enough. */
+  async function findMissing(): Promise<string[]> {
+    const { rows } = await (await announce()).query<{ owner: string }>(MISSING, [owner]);
+    const missing = rows.map((row) => row.owner).filter((each) => !knows(each));
+    for (const known of missingSince.keys()) if (!missing.includes(known)) missingSince.delete(known);
+    const now = performance.now();
+    for (const each of missing) if (!missingSince.has(each)) missingSince.set(each, now);
+    return missing.filter((each) => now - (missingSince.get(each) ?? now) >= MISSING_MS);
+  }
+
+  return {
+    async settleGone(settle) {
+      if (!isSupported) return;
+      try {
+        for (const gone of await findMissing()) await settle(gone, []);
+      } catch (error) {
+        // A database that only speaks like PostgreSQL: leases of other machines then end by time alone.
+        isSupported = !/^(0A|42)/.test((error as { code?: string }).code ?? "");
+        client?.release(true);
+        client = undefined;
+        missingSince.clear();
+        throw error;
+      }
+    },
+    async close() {
+      client?.release(true);
+      client = undefined;
+      await pool.end();
+    },
+  };
+}

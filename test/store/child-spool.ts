@@ -1,0 +1,9 @@
+import { openSpool } from "../../src/store/spool.js";
+import { ANSWER } from "./spool-for-test.js";
+
+/** Keeps an answer in a spool of its own, and lives until it is killed. */
+const [folder = "", store = ""] = process.argv.slice(2);
+const spool = openSpool({ folder, store, onFault: () => process.exit(1) });
+spool.keep(ANSWER);
+process.stdout.write(`owner ${spool.owner}\n`);
+setInterval(() => {}, 60_000);

@@ -1,0 +1,21 @@
+import type { UnstoredAnswer } from "../../src/tokens/peers.js";
+
+/** An answer with everything that one can have. */
+export const ANSWER: UnstoredAnswer = {
+  connection: {
+    id: "c1",
+    applicationId: "a1",
+    userId: "a\0user\u{1f600}",
+    providerName: "github",
+    state: "ACTIVE",
+    version: 7,
+  },
+  tokens: {
+    accessToken: Buffer.from([0, 255, 1]),
+    refreshToken: Buffer.from([2, 254]),
+    idToken: undefined,
+    scope: "read",
+    obtainedAt: 1000,
+    expiresAt: undefined,
+  },
+};
