@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { isLoopbackHost } from "./address-list.js";
 import { type Admit, createAdmit } from "./admin/admit.js";
 import { type Authenticate, createAuthenticate } from "./admin/authenticate.js";
 import { createConsoleHandler } from "./admin/console-handler.js";
@@ -13,9 +12,6 @@ import { createMetricsHandler } from "./metrics-handler.js";
 import type { Parts } from "./parts.js";
 import type { Wiring } from "./wiring.js";
 
-const CLEARTEXT =
-  "RELAY_ADMIN_LISTEN can be reached without TLS: set RELAY_TLS_CERT and RELAY_TLS_KEY, or let only a proxy with TLS reach it";
-
 /** Operators, scrapers and open pages, and no client all of it; the rest of the descriptors is for calls. */
 const LIMITS = { maxConnections: 200, maxClientConnections: 150 };
 
@@ -27,7 +23,6 @@ export async function listenForOperators(wiring: Wiring): Promise<Listener | und
   const { config, parts, readiness, tls, isTrustedProxy } = wiring;
   const { adminListen } = config;
   if (adminListen === "off") return undefined;
-  if (tls === undefined && !isLoopbackHost(adminListen.host)) parts.logger.warn(CLEARTEXT);
   const handlers = await handlersFor(wiring);
   return listen({
     host: adminListen.host,

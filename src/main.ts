@@ -1,6 +1,7 @@
 import cluster from "node:cluster";
 import type { Logger } from "pino";
-import { type Config, parseConfig, unknownSettings } from "./config.js";
+import { configWarnings, exposureProblems } from "./config/warnings.js";
+import { type Config, parseConfig } from "./config.js";
 import { operatorExitCode } from "./exit-codes.js";
 import { type Service, startService } from "./server.js";
 import { stopSignal } from "./stop-signal.js";
@@ -27,10 +28,9 @@ export async function runService(
   execArgv: readonly string[],
 ): Promise<number> {
   const parsed = parseConfig(env, execArgv);
-  if ("problems" in parsed) {
-    for (const problem of parsed.problems) process.stderr.write(`${problem}\n`);
-    return 2;
-  }
+  const problems = "problems" in parsed ? parsed.problems : exposureProblems(parsed.config);
+  for (const problem of problems) process.stderr.write(`${problem}\n`);
+  if ("problems" in parsed || problems.length > 0) return 2;
   keepObjectsYoung();
   const { config } = parsed;
   const log = createLog(config.logLevel);
@@ -39,7 +39,7 @@ export async function runService(
   if (cluster.isWorker) {
     return serve(shareOf(config), log, { started: tellStarted, stopped: stopOrder() }).finally(leave);
   }
-  for (const name of unknownSettings(env)) logger.warn({ setting: name }, "unknown setting is ignored");
+  for (const { setting, text } of configWarnings(config, env)) logger.warn({ setting }, text);
   const stop = stopSignal();
   if (config.workers > 1) {
     countForWorkers();

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
-import { readConfig, unknownSettings } from "../config.js";
+import { configWarnings, exposureProblems } from "../config/warnings.js";
+import { readConfig } from "../config.js";
 import { parseDatabaseLocation, textFromDatabaseLocation } from "../database-location.js";
 import { SETTINGS } from "../setting-list.js";
 import { fileProblems } from "./check-files.js";
@@ -22,11 +23,11 @@ export function addConfigCheck(group: Command): void {
 
 async function checkConfig(options: { readonly json?: boolean }): Promise<void> {
   const read = readConfig(process.env, process.execArgv);
-  const warnings = unknownSettings(process.env)
-    .filter((name) => name !== PRIVATE_KEY_VARIABLE)
-    .map((name) => `${name}: is no setting of this version and is ignored`);
+  const warnings = configWarnings(read.config, process.env)
+    .filter(({ setting }) => setting !== PRIVATE_KEY_VARIABLE)
+    .map(({ setting, text }) => `${setting}: ${text}`);
   const found = await fileProblems(read.config, read.wrong, (text) => warnings.push(text));
-  const problems = [...read.problems, ...found];
+  const problems = [...read.problems, ...exposureProblems(read.config), ...found];
   for (const warning of warnings) writeNote(`warning: ${warning}`);
   const settings = SETTINGS.map(
     ({ name, fallback }) => [name, shownSetting(name, process.env[name] || fallback)] as const,

@@ -56,7 +56,7 @@ export function createWriteCheck(db: Database.Database, requireInPlace: () => vo
     }
   };
   const look = async () => {
-    for (const until = performance.now() + MAX_BUSY_MS; !isWritten(); await delay(50, undefined, { ref: false })) {
+    for (const until = performance.now() + MAX_BUSY_MS; !isWritten(); await delay(50)) {
       if (performance.now() > until) throw new RelayError("STORE_UNAVAILABLE", LOCKED);
     }
   };
@@ -108,7 +108,7 @@ interface Walk {
 }
 
 async function walkOn(walk: Walk, maxMs: number): Promise<boolean> {
-  for (const until = performance.now() + maxMs; walk.step(); await delay(PAUSE_MS, undefined, { ref: false })) {
+  for (const until = performance.now() + maxMs; walk.step(); await delay(PAUSE_MS)) {
     if (performance.now() > until) return false;
   }
   return true;
@@ -116,7 +116,9 @@ async function walkOn(walk: Walk, maxMs: number): Promise<boolean> {
 
 /** `quick_check` cannot be interrupted; a walk over `dbstat` reads and decodes the same pages one by one. */
 function openWalk(file: string): Walk {
-  const db = new Database(file, { readonly: true, fileMustExist: true });
+  // Not readonly: the last such connection would leave a log behind that it may not delete.
+  const db = new Database(file, { fileMustExist: true });
+  db.pragma("query_only = ON");
   const pages = db.prepare<[], string>("SELECT pagetype FROM dbstat").pluck().iterate();
   let isOpen = true;
   return {

@@ -2,6 +2,7 @@ import { createBuild } from "./build.js";
 import { runDisconnects } from "./disconnects.js";
 import { runExpiries } from "./expiries.js";
 import { runKills } from "./kills.js";
+import { runOperations } from "./operations.js";
 import { type ChaosOptions, type PartName, parseChaosOptions, USAGE } from "./options.js";
 import type { PartOptions, PartReport } from "./part.js";
 import { runPostgres } from "./postgres.js";
@@ -15,6 +16,7 @@ const PARTS: Readonly<Record<PartName, (script: string, options: PartOptions) =>
   disconnects: runDisconnects,
   terminations: runTerminations,
   postgres: runPostgres,
+  operations: runOperations,
 };
 
 /** Enough findings to see what they have in common. */

@@ -8,6 +8,7 @@ export const DEFAULT_COUNTS = {
   disconnects: 500,
   terminations: 1,
   postgres: 200,
+  operations: 20,
 } as const;
 
 /** The name of a part: what it counts. */
@@ -22,7 +23,7 @@ export interface ChaosOptions {
 
 /** How to call it, for a wrong command line. */
 export const USAGE =
-  "usage: npm run chaos -- [--expiries N] [--kills N] [--stops N] [--disconnects N] [--terminations N] [--postgres N] [--seed N] [--only NAME,NAME]\n";
+  "usage: npm run chaos -- [--expiries N] [--kills N] [--stops N] [--disconnects N] [--terminations N] [--postgres N] [--operations N] [--seed N] [--only NAME,NAME]\n";
 
 /** Reads the command line. Throws an Error with what is wrong. */
 export function parseChaosOptions(args: readonly string[]): ChaosOptions {
@@ -36,6 +37,7 @@ export function parseChaosOptions(args: readonly string[]): ChaosOptions {
       disconnects: text,
       terminations: text,
       postgres: text,
+      operations: text,
       seed: text,
       only: text,
     },

@@ -12,6 +12,10 @@ export interface World {
   readonly tokens: TokenLog;
   /** Lines that relays logged as errors. */
   readonly faults: readonly string[];
+  /** The folder of a database in SQLite. */
+  readonly folder: string;
+  /** Settings of the relays, for commands beside them. */
+  readonly env: Readonly<Record<string, string>>;
   startRelay(): RelayProcess;
   /** Connects a user whose access token has ended; again, when there is a connection. Resolves to the user's id. */
   connect(userId?: string): Promise<string>;
@@ -47,6 +51,8 @@ export interface WorldOptions {
   readonly endsReusedGrants?: boolean;
   /** A file of its own in SQLite by default. */
   readonly database?: WorldDatabase;
+  /** Where that file is; a folder of its own by default. */
+  readonly folder?: string;
 }
 
 /** Starts one, with nothing connected. */
@@ -54,17 +60,21 @@ export async function startWorld(script: string, options: WorldOptions = {}): Pr
   const { graceMs = 0, endsReusedGrants = true, database } = options;
   const tokens = createTokenLog();
   const sandbox = { refreshGraceMs: graceMs, endsReusedGrants, holdTokenAnswer: tokens.hold, maxRequests: 1 };
-  const env = database === undefined ? {} : { RELAY_DATABASE: database.url };
+  const url = database?.url ?? (options.folder && `sqlite:${join(options.folder, "relay.db")}`);
+  const env = url === undefined ? {} : { RELAY_DATABASE: url };
   const harness = await startHarness({ sandbox, env, onLogLine: () => {} });
   const application = await harness.createApplication();
   await harness.putClient(application);
-  const db = database ?? openSqliteFile(join(harness.folder, "relay.db"));
+  const folder = options.folder ?? harness.folder;
+  const db = database ?? openSqliteFile(join(folder, "relay.db"));
   const agent = new Agent({ headersTimeout: 60_000, keepAliveTimeout: 1000 });
   const faults: string[] = [];
   const relays: RelayProcess[] = [];
   return {
     tokens,
     faults,
+    folder,
+    env: environmentOf(harness, db),
     startRelay() {
       const relay = startRelayProcess(script, environmentOf(harness, db), (line) => faults.push(line));
       relays.push(relay);

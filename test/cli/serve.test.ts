@@ -48,7 +48,7 @@ describe("relay serve", () => {
   ])("does not start with a token file that is %s", async (_what, text, env, problem) => {
     const folder = createFolder();
     await folder.json(["app", "create", "A"]);
-    if (text !== undefined) writeFileSync(join(folder.path, "admin.tokens"), text);
+    if (text !== undefined) writeFileSync(join(folder.path, "admin.tokens"), text, { mode: 0o600 });
     const settings = { ...env, RELAY_LISTEN: "127.0.0.1:0", RELAY_ADMIN_LISTEN: "127.0.0.1:0" };
     for (const command of [["serve"], ["config", "check"]]) {
       const { exitCode, stderr } = await folder.run(command, { env: settings });
