@@ -29,7 +29,14 @@ export function decideTransferCoding(rawHeaders: readonly string[]): TransferPro
     codings = codings === undefined ? rawHeaders[index + 1] : `${codings},${rawHeaders[index + 1]}`;
   }
   if (codings === undefined || codings === "chunked") return undefined;
-  const names = codings.split(",").map((each) => each.replace(/^[ \t]+|[ \t]+$/g, "").toLowerCase());
+  const names = codings.split(",").map((each) => unpadded(each).toLowerCase());
   if (names.indexOf("chunked") !== names.length - 1) return UNFRAMED;
   return names.length === 1 ? undefined : UNKNOWN;
+}
+
+/** Without the white space of RFC 9110 section 5.6.3 around it. No pattern for its end: within the text it costs the square. */
+function unpadded(text: string): string {
+  let end = text.length;
+  while (end > 0 && (text[end - 1] === " " || text[end - 1] === "\t")) end--;
+  return text.slice(0, end).replace(/^[ \t]+/, "");
 }

@@ -1,4 +1,4 @@
-import { createRedactor, type Redactor } from "../telemetry/redact.js";
+import { createRedactor, type Redactor } from "../redaction/redact.js";
 import type { Secret } from "../tokens/secret.js";
 import type { CaptureContent, CapturedRequest, CapturedResponse, HeaderPairs } from "./capture-content.js";
 import { captureBody } from "./captured-body.js";

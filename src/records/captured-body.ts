@@ -1,4 +1,4 @@
-import type { StreamRedactor } from "../telemetry/redact-stream.js";
+import type { StreamRedactor } from "../redaction/redact-stream.js";
 import type { CapturedBody } from "./capture-content.js";
 import { maskText } from "./mask-text.js";
 
@@ -20,9 +20,9 @@ export function captureBody(
 ): CapturedBody | undefined {
   if (bytes === 0) return undefined;
   const isWhole = body.length === bytes && bytes <= LOOK_AT_BYTES;
-  const redacted = [redactor.push(body.subarray(0, LOOK_AT_BYTES))];
+  const redacted = [...redactor.push(body.subarray(0, LOOK_AT_BYTES))];
   // At a cut, what could be the beginning of a secret stays in the redactor.
-  if (isWhole) redacted.push(redactor.end());
+  if (isWhole) redacted.push(...redactor.end());
   const text = textFrom(Buffer.concat(redacted), isWhole);
   if (text === undefined) return { bytes, text, isCut: true };
   const masked = maskText(text, contentType);

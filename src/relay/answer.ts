@@ -1,7 +1,7 @@
 import { type Bytes, bytesOf } from "../chunks.js";
 import { isJson } from "../json/json-checker.js";
+import type { Redactor } from "../redaction/redact.js";
 import { LARGE_BYTES, SLICE_BYTES } from "../slices.js";
-import type { Redactor } from "../telemetry/redact.js";
 import { atOnce, type Turns, type WorkLimits } from "../turns.js";
 import { headerValue } from "../upstream/fields.js";
 import type { UpstreamAnswer } from "../upstream/request.js";
@@ -70,6 +70,21 @@ export function headFromUpstream(upstream: Omit<UpstreamAnswer, "body">, redacto
 
 function asItIs(value: string): string {
   return value;
+}
+
+/**
+ * Whether an answer is a part of a text that the caller's `Range` asked for (RFC 9110 section 14). A caller could put a
+ * token together of such parts, none of which holds it. To mask what may be a part of it would be worse: a caller who has
+ * text of his own cut so would learn of each guess whether it is a part of the token.
+ */
+export function isPartOfText(
+  asked: ReadonlyArray<readonly [name: string, value: string]>,
+  { statusCode, rawHeaders }: Omit<UpstreamAnswer, "body">,
+): boolean {
+  if (!asked.some(([name, value]) => name.toLowerCase() === "range" && /^bytes\b/i.test(value))) return false;
+  if (statusCode !== 206 && (statusCode > 299 || headerValue(rawHeaders, "content-range") === "")) return false;
+  const mediaType = parseMediaType(headerValue(rawHeaders, "content-type"));
+  return mayBeJson(mediaType) || isTextType(mediaType) || /^(?:multipart|message)\//.test(mediaType.essence);
 }
 
 function headFrom(
@@ -143,12 +158,13 @@ function headersFromRaw(
     const field = fields[keys.indexOf(key)];
     if (field === undefined) {
       keys.push(key);
-      fields.push([redactor.text(name), redactor.text(value)]);
+      fields.push([name, value]);
     } else {
-      field[1] = redactor.text(`${field[1]}, ${value}`);
+      field[1] += `, ${value}`;
     }
   }
-  return fields;
+  // Once all are joined: a value that repeats would be searched again for each.
+  return fields.map(([name, value]) => [redactor.text(name), redactor.text(value)]);
 }
 
 /** Fields that the Connection field declares hop-by-hop; undefined in the ordinary case of none. */

@@ -1,8 +1,8 @@
 import { type Bytes, createChunks } from "../chunks.js";
 import { escapeGrowth } from "../json/escape-growth.js";
-import { createJsonChecker } from "../json/json-checker.js";
+import { createJsonChecker, type JsonChecker } from "../json/json-checker.js";
+import type { Redactor } from "../redaction/redact.js";
 import { slicesOf } from "../slices.js";
-import type { Redactor } from "../telemetry/redact.js";
 import type { Steps } from "../turns.js";
 import { type Room, requireRoom } from "./budget.js";
 import type { AnswerData } from "./outcome.js";
@@ -59,67 +59,40 @@ function* dataInSteps(
 /** JSON stays the provider's bytes; what only claims to be JSON becomes a string, and what claims nothing is binary. */
 function* jsonOrOther(body: Bytes, { essence, charset }: MediaType, redactor: Redactor): Steps<AnswerData> {
   if (isUtf8Charset(charset)) {
-    const judged = yield* judgedOnce(body, redactor);
-    if (judged.isJson) return { kind: "json", text: judged.bytes };
-    if (essence === "") return { kind: "binary", bytes: judged.bytes };
+    const { bytes, isJson } = yield* judged(body, redactor);
+    if (isJson) return { kind: "json", text: bytes };
+    if (essence === "") return { kind: "binary", bytes };
   }
-  const bytes = yield* redacted(yield* utf8InSteps(body, charset), redactor);
-  return (yield* isJsonInSteps(bytes)) ? { kind: "json", text: bytes } : { kind: "utf8", bytes };
-}
-
-/** Both ways of looking in one pass over the bytes; only where a secret is found they are gone through again. */
-function* judgedOnce(body: Bytes, redactor: Redactor): Steps<{ bytes: Bytes; isJson: boolean }> {
-  const checker = createJsonChecker();
-  const hasSecret = createSearch(redactor);
-  for (const slice of slicesOf(body)) {
-    if (hasSecret(slice)) {
-      checker.end();
-      const bytes = yield* withoutSecrets(body, redactor);
-      return { bytes, isJson: yield* isJsonInSteps(bytes) };
-    }
-    checker.push(slice);
-    yield;
-  }
-  return { bytes: body, isJson: checker.end() };
-}
-
-function* isJsonInSteps(bytes: Bytes): Steps<boolean> {
-  const checker = createJsonChecker();
-  for (const slice of slicesOf(bytes)) {
-    if (!checker.push(slice)) break;
-    yield;
-  }
-  return checker.end();
+  const { bytes, isJson } = yield* judged(yield* utf8InSteps(body, charset), redactor);
+  return isJson ? { kind: "json", text: bytes } : { kind: "utf8", bytes };
 }
 
 /** The same bytes when there is no secret in them. */
 function* redacted(bytes: Bytes, redactor: Redactor): Steps<Bytes> {
-  const hasSecret = createSearch(redactor);
-  for (const slice of slicesOf(bytes)) {
-    if (hasSecret(slice)) return yield* withoutSecrets(bytes, redactor);
-    yield;
-  }
-  return bytes;
+  return (yield* judged(bytes, redactor, NEVER_JSON)).bytes;
 }
 
-function* withoutSecrets(bytes: Bytes, redactor: Redactor): Steps<Bytes> {
+const NEVER_JSON = { push: () => false, end: () => false };
+
+/** Without secrets, and whether that is JSON: both in one pass over the bytes. */
+function* judged(
+  body: Bytes,
+  redactor: Redactor,
+  checker: JsonChecker = createJsonChecker(),
+): Steps<{ bytes: Bytes; isJson: boolean }> {
   const clean = createChunks();
   const stream = redactor.stream();
-  for (const slice of slicesOf(bytes)) {
-    clean.push(stream.push(slice));
+  const take = (parts: readonly Buffer[]) => {
+    for (const part of parts) {
+      checker.push(part);
+      clean.push(part);
+    }
+  };
+  for (const slice of slicesOf(body)) {
+    take(stream.push(slice));
     yield;
   }
-  clean.push(stream.end());
-  return clean;
-}
-
-/** Asked for one slice after the other, tells whether a secret may be in it, or across its beginning. */
-function createSearch({ overlap: overlapOf, mayOccurIn }: Redactor): (slice: Buffer) => boolean {
-  const overlap = overlapOf();
-  let tail: Buffer | undefined;
-  return (slice) => {
-    const seam = tail === undefined ? undefined : Buffer.concat([tail, slice.subarray(0, overlap)]);
-    tail = slice.length >= overlap ? slice.subarray(slice.length - overlap) : (seam ?? slice).subarray(-overlap);
-    return mayOccurIn(slice) || (seam !== undefined && mayOccurIn(seam));
-  };
+  take(stream.end());
+  const isJson = checker.end();
+  return { bytes: stream.hasFound ? clean : body, isJson };
 }

@@ -1,5 +1,5 @@
 import { createAttachments } from "../attachments.js";
-import { createRedactor, type Redactor } from "../telemetry/redact.js";
+import { createRedactor, type Redactor } from "../redaction/redact.js";
 import type { Secret } from "../tokens/secret.js";
 
 /** Gives the redactor for the secrets that were sent with a call. */

@@ -1,9 +1,11 @@
+import { formatError } from "../errors.js";
 import type { Provider } from "../providers/provider.js";
 import type { CallCapture } from "../records/call-capture.js";
 import type { Secret } from "../tokens/secret.js";
 import type { CurrentToken, TokenSource } from "../tokens/token-source.js";
 import type { UpstreamAnswer, UpstreamRequest } from "../upstream/request.js";
 import type { AllowedCall } from "./allowed-call.js";
+import { isPartOfText } from "./answer.js";
 import { isTokenRefused } from "./refusal.js";
 import { noteAnswered, noteSent, noteUnanswered, notingToken } from "./trace.js";
 import { upstreamRequestFrom } from "./upstream-request.js";
@@ -75,14 +77,17 @@ async function send<Answer extends UpstreamAnswer>(
   const secrets = idToken === undefined ? [current.token] : [current.token, idToken];
   noteSent(trace, request);
   if (trace.capture !== undefined) captureRequest(trace.capture, request, secrets, provider);
+  let answer: Answer;
   try {
-    const answer = await sender.send(request, allowed);
-    noteAnswered(trace, answer.statusCode);
-    return { answer, secrets };
+    answer = await sender.send(request, allowed);
   } catch (error) {
     noteUnanswered(trace, error);
     throw error;
   }
+  noteAnswered(trace, answer.statusCode);
+  if (!isPartOfText(checked.headers, answer)) return { answer, secrets };
+  sender.discard(answer);
+  throw formatError("headers.Range asks for a part of a text, which cannot be searched for the token; leave it out.");
 }
 
 /** As it is sent; whatever holds the token is masked. */

@@ -1,5 +1,5 @@
+import type { Redactor } from "../redaction/redact.js";
 import { causeOf } from "../telemetry/log.js";
-import type { Redactor } from "../telemetry/redact.js";
 import { requireAllowedCall } from "./allowed-call.js";
 import { headFromUpstream } from "./answer.js";
 import { requireRoom } from "./budget.js";
@@ -92,16 +92,19 @@ async function* partsFrom(
     stream.begin();
     yield { kind: "head", head };
     for await (const piece of startedWith(body.concat(), stream.body)) {
-      const bytes = redacting.push(piece);
-      noteStreamed(trace, bytes);
       garbage.add(piece.length);
-      if (bytes.length > 0) yield { kind: "chunk", bytes };
+      yield* chunksOf(redacting.push(piece), trace);
     }
-    const bytes = redacting.end();
-    noteStreamed(trace, bytes);
-    if (bytes.length > 0) yield { kind: "chunk", bytes };
+    yield* chunksOf(redacting.end(), trace);
   } finally {
     stream.close();
+  }
+}
+
+function* chunksOf(parts: readonly Buffer[], trace: CallTrace): Generator<StreamPart, void, undefined> {
+  for (const bytes of parts) {
+    noteStreamed(trace, bytes);
+    yield { kind: "chunk", bytes };
   }
 }
 

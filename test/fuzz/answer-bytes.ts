@@ -1,5 +1,6 @@
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import type { AnswerInput, Coding, Edit, Framing } from "./answer-inputs.js";
+import { spelledToken } from "./token-spellings.js";
 
 /** An answer ready to be written. */
 export interface AnswerBytes {
@@ -45,6 +46,11 @@ function filled(text: string, token: string): string {
 }
 
 function formOf(form: string, token: string): string {
+  const [, kind, seed] = /^(spelled|spelledJson)_(\d+)$/.exec(form) ?? [];
+  if (kind !== undefined) {
+    const { text } = spelledToken(token, Number(seed));
+    return kind === "spelled" ? text : JSON.stringify(text).slice(1, -1);
+  }
   const base64 = (lead: string) => Buffer.from(lead + token).toString("base64");
   switch (form) {
     case "base64":

@@ -7,6 +7,7 @@ import {
   ODD_STATUS_LINES,
   SOUND_FIELDS,
   SOUND_STATUS_LINES,
+  SPELLED_BODIES,
 } from "./answer-values.js";
 import type { SurfaceName } from "./surfaces.js";
 
@@ -63,6 +64,7 @@ const anyBytes = fc.uint8Array({ maxLength: 60 });
 const anyBody = fc.oneof(
   { weight: 4, arbitrary: fc.json({ stringUnit: "binary" }) },
   { weight: 3, arbitrary: fc.constantFrom(...ECHO_BODIES) },
+  { weight: 2, arbitrary: fc.constantFrom(...SPELLED_BODIES) },
   { weight: 2, arbitrary: fc.constantFrom(...ODD_BODIES) },
   { weight: 1, arbitrary: fc.string({ unit: "binary", maxLength: 40 }) },
   { weight: 1, arbitrary: anyBytes },

@@ -145,6 +145,10 @@ export const ECHO_BODIES = [
   ],
   ...['{"t":"<<jsonDotNet>>"}', '{"t":"<<jsonGson>>"}', '{"t":"<<jsonAll>>"}'],
 ];
+/** The same in spellings by seed, of which a reader has to undo some: see `spelledToken()`. */
+export const SPELLED_BODIES: readonly string[] = Array.from({ length: 400 }, (_, seed) =>
+  seed % 2 === 0 ? `t=<<spelled_${seed}>>` : `{"t":"<<spelledJson_${seed}>>"}`,
+);
 /** Bodies at the edges of JSON and of the limits. */
 export const ODD_BODIES = [
   ...[

@@ -8,6 +8,7 @@ import { type Campaign, mustHold } from "./campaign.js";
 import { ENDLESS_ANSWERS, type EndlessAnswer } from "./endless-answers.js";
 import { explore, exploreList, joined } from "./explore.js";
 import { rowFrom, type SurfaceAnswer, type SurfaceName } from "./surfaces.js";
+import { undoJson, undoPercent, viewsOf } from "./token-spellings.js";
 import type { Play } from "./wire-provider.js";
 
 const WORKERS = 12;
@@ -44,11 +45,25 @@ async function checkAnswer(bench: Bench, url: string, input: AnswerInput, worker
   const findLeak = isSound(input) ? bench.canaries.findPart : bench.canaries.findWhole;
   const answer = await bench.send(surface, { providerName: "wire", userId: worker.userId, call, ...mode }, findLeak);
   const row = rowFrom(surface, answer);
+  mustHold(
+    !isSound(input) || !holdsSpelled(answer.text, worker.token),
+    `${surface} answered with a token to be undone`,
+  );
   const fault = rowFaultOf(input, row) ?? bodyFaultOf(input, bytes, row, answer.text);
   mustHold(fault === undefined, `${surface}: ${fault}`);
   mustHold(!isSound(input) || !answer.text.includes("STRAY"), `${surface} answered with stray bytes`);
   mustHaveNoForeignFields(surface, answer);
   await checkNormal(bench, url, worker);
+}
+
+/** Whether a reader who undoes JSON and forms, in turn, comes to the token. */
+function holdsSpelled(text: string, token: string): boolean {
+  const orders = [
+    [undoJson, undoJson, undoPercent, undoPercent],
+    [undoJson, undoPercent, undoJson, undoPercent],
+    [undoJson, undoPercent, undoPercent, undoJson],
+  ];
+  return orders.some((steps) => viewsOf(text, steps).some((view) => view.includes(token)));
 }
 
 async function checkEndlessAnswer(bench: Bench, url: string, { play, errorType }: EndlessAnswer, worker: Worker) {

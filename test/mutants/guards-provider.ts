@@ -5,7 +5,10 @@ const EXCHANGE = "upstream/exchange.ts";
 const WHOLE = "upstream/whole-exchange.ts";
 const DIAL = "upstream/dial";
 const ANSWERS = "upstream/answers";
-const REDACT = "telemetry/redact.ts";
+const REDACT = "redaction/redact.ts";
+const FILTER = "redaction/piece-filter.ts";
+const READING = "redaction/reading.ts";
+const UNESCAPE = "redaction/unescape.ts";
 
 /** Where a request may go, and what may come back. */
 export const PROVIDER_GUARDS: readonly Guard[] = [
@@ -152,39 +155,99 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   guard(
     "redaction, body",
     REDACT,
-    ['groups.filter(({ anchor }) => input.includes(anchor, 0, "latin1"))', "NONE"],
-    "telemetry/redact",
+    ["if (!filter.mayBeInBytes(input)) return input;", "return input;"],
+    "redaction/redact",
+  ),
+  guard("redaction, filter", FILTER, ["shortest - GRAM + 1)));", "shortest - GRAM + 9)));"], "redaction/piece-filter"),
+  guard(
+    "redaction, filter: parts overlap",
+    FILTER,
+    ["PART_BYTES - step - GRAM) {", "PART_BYTES) {"],
+    "redaction/piece-filter",
   ),
   guard(
-    "redaction, filter",
-    "telemetry/anchor-filter.ts",
-    ["Math.min(MAX_STEP, shortest - GRAM + 1)", "Math.min(MAX_STEP, shortest - GRAM + 2)"],
-    "telemetry/anchor-filter",
+    "redaction, filter: both alphabets",
+    FILTER,
+    ["if (byte === 0x2b) keepFrom", "if (byte === 0) keepFrom"],
+    "redaction/piece-filter",
   ),
   guard(
-    "redaction, filter: parts of whole steps",
-    "telemetry/anchor-search.ts",
-    ["INPUT_BYTES - (INPUT_BYTES % step)", "INPUT_BYTES"],
-    "telemetry/anchor-filter",
+    "redaction, base64",
+    "redaction/spellings.ts",
+    ["const encoded = [...base64, ...twice].filter(", "const encoded = base64.slice(0, 0).filter("],
+    "redaction/redact",
   ),
   guard(
-    "redaction, filter: only tables that fit",
-    "telemetry/anchor-filter.ts",
-    ["4 * (bitWords + places) > MAX_TABLE_BYTES", "false"],
-    "telemetry/anchor-filter",
+    "redaction, base64 of base64",
+    "redaction/spellings.ts",
+    ["[...base64, ...twice].filter(", "[...base64].filter("],
+    "redaction/spellings",
   ),
-  guard("redaction, base64", REDACT, ["}, ...base64];", "}];"], "telemetry/redact"),
   guard(
-    "redaction, URL-encoded",
+    "redaction, base64 of what JSON and URLs escape",
+    "redaction/spellings.ts",
+    ["return [...new Set([secret, json,", "return [...new Set([secret]), ...[json,].slice(1), ...[json,"],
+    "redaction/spellings",
+  ),
+  guard(
+    "redaction, base64 in lines",
+    READING,
+    ["if (byte === LF || byte === CR) {", "if (byte === LF - 9) {"],
+    "redaction/spellings",
+  ),
+  guard(
+    "redaction, base64 whose line ends behind its first letter",
     REDACT,
-    ["const url = encodeURIComponent(secret);", "const url = secret;"],
-    "telemetry/redact",
+    ["[...texts, ...spellings.flatMap(({ rests }) => rests)]", "texts"],
+    "redaction/spellings",
   ),
   guard(
-    "redaction, between two pieces",
-    REDACT,
-    ["Math.max(0, ...groups.map(({ anchor }) => anchor.length - 1))", "0"],
-    "relay/large-answer",
+    "redaction, percent-encoded",
+    UNESCAPE,
+    ["if (pending[from] === PERCENT) value =", "if (false) value ="],
+    "redaction/spellings",
+  ),
+  guard(
+    "redaction, escaped in JSON",
+    UNESCAPE,
+    ["if (pending[from] === BACKSLASH && pending[from + 1] === LETTER_U) {", "if (false) {"],
+    "redaction/spellings",
+  ),
+  guard(
+    "redaction, escapes of escapes",
+    UNESCAPE,
+    ["while (this.#undoLast(start + 1));", "this.#undoLast(start + 1);"],
+    "redaction/spellings",
+  ),
+  guard(
+    "redaction, a backslash behind one that was escaped",
+    UNESCAPE,
+    ["(this.#levels[from + 1] as number) < (this.#levels[from] as number)", "false"],
+    "redaction/spellings",
+  ),
+  guard(
+    "redaction, a token that begins within an escape",
+    READING,
+    ["if (this.#otherState !== 0 && start >= this.#otherFrom)", "if (false)"],
+    "redaction/spellings",
+  ),
+  guard(
+    "redaction, work of one step",
+    "redaction/automaton.ts",
+    ["from = fail[from] as number;", "from = fail[from] as number; looked += from >> 8;"],
+    "redaction/work",
+  ),
+  guard(
+    "redaction, what is kept back is bounded",
+    "redaction/redact-stream.ts",
+    ["if (came - begun > maxKept) {", "if (false) {"],
+    "redaction/work",
+  ),
+  guard(
+    "redaction: no part of a text by Range",
+    "relay/send-with-token.ts",
+    ["if (!isPartOfText(checked.headers, answer)) return", "return"],
+    "relay/range",
   ),
   guard(
     "redaction of small JSON is made",
@@ -195,19 +258,7 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   guard(
     "redaction of large JSON is made",
     "relay/large-answer.ts",
-    ["if (hasSecret(slice)) {", "if (false) {"],
-    "relay/large-answer",
-  ),
-  guard(
-    "redaction looks across the border of two pieces",
-    "relay/large-answer.ts",
-    ["mayOccurIn(slice) || (seam !== undefined && mayOccurIn(seam))", "mayOccurIn(slice)"],
-    "relay/large-answer",
-  ),
-  guard(
-    "redacted JSON is judged again",
-    "relay/large-answer.ts",
-    ["isJson: yield* isJsonInSteps(bytes)", "isJson: true"],
+    ["stream.hasFound ? clean : body", "body"],
     "relay/large-answer",
   ),
   guard(
@@ -243,14 +294,8 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   guard(
     "redaction of a header is made",
     "relay/answer.ts",
-    ["fields.push([redactor.text(name), redactor.text(value)])", "fields.push([name, value])"],
+    ["=> [redactor.text(name), redactor.text(value)]", "=> [redactor.text(name), value]"],
     "relay/answer",
-  ),
-  guard(
-    "redaction of joined headers",
-    "relay/answer.ts",
-    ["field[1] = redactor.text(`${field[1]}, ${value}`)", "field[1] = `${field[1]}, ${value}`"],
-    "relay/answer-echo",
   ),
   guard(
     "redaction of the id token",

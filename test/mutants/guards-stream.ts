@@ -1,6 +1,6 @@
 import { type Guard, guard } from "./guard.js";
 
-const REDACT_STREAM = "telemetry/redact-stream.ts";
+const REDACT_STREAM = "redaction/redact-stream.ts";
 const STREAMED = "upstream/streamed-exchange.ts";
 const FIELDS = "rest/stream-fields.ts";
 const STREAM = "relay/stream.ts";
@@ -10,26 +10,26 @@ export const STREAM_GUARDS: readonly Guard[] = [
   guard(
     "stream: redaction is made",
     STREAM,
-    ["const bytes = redacting.push(piece);", "const bytes = piece;"],
+    ["yield* chunksOf(redacting.push(piece), trace);", "yield* chunksOf([piece], trace);"],
     "rest/stream",
   ),
   guard(
     "stream: redaction across pieces",
     REDACT_STREAM,
-    ["const cut = undecidedFrom(input, groups);", "const cut = input.length;"],
-    "telemetry/redact-stream",
+    ["let begun = reading.begunAt(came);", "let begun = came;"],
+    "redaction/redact-stream",
   ),
   guard(
     "stream: redaction of what overlaps a cut",
     REDACT_STREAM,
-    ["covered = Math.max(0, (last?.end ?? 0) - cut);", "covered = 0;"],
-    "telemetry/redact-stream",
+    ["run.isMarked = true;", ""],
+    "redaction/redact-stream",
   ),
   guard(
     "stream: what is kept back is little",
     REDACT_STREAM,
-    ["const cut = undecidedFrom(input, groups);", "const cut = Math.min(0, input.length);"],
-    "telemetry/redact-stream",
+    ["let begun = reading.begunAt(came);", "let begun = Math.max(left, came - maxKept);"],
+    "redaction/redact-stream",
   ),
   guard("stream: back-pressure", STREAMED, ["if (!this.#isWanted) this.lane?.hold();", ""], "upstream/stream"),
   guard("stream: silence ends it", STREAMED, ['if (this.#isWanted) this.failAs("silent");', ""], "upstream/stream"),

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { bytesOf } from "../../src/chunks.js";
+import { createRedactor } from "../../src/redaction/redact.js";
+import { REDACTED } from "../../src/redaction/redact-stream.js";
 import { answerFromUpstream } from "../../src/relay/answer.js";
-import { createRedactor } from "../../src/telemetry/redact.js";
-import { REDACTED } from "../../src/telemetry/redact-stream.js";
 import { createTurns } from "../../src/turns.js";
 import { ENDLESS, ROOMY } from "../support/roomy.js";
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { bytesOf } from "../../src/chunks.js";
+import { createRedactor } from "../../src/redaction/redact.js";
 import { answerFromUpstream } from "../../src/relay/answer.js";
 import type { AnswerData } from "../../src/relay/outcome.js";
-import { createRedactor } from "../../src/telemetry/redact.js";
 import { createTurns } from "../../src/turns.js";
 import { ENDLESS, ROOMY } from "../support/roomy.js";
 

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { type Bytes, bytesOf, createChunks } from "../../src/chunks.js";
 import { isJson } from "../../src/json/json-checker.js";
+import { createRedactor } from "../../src/redaction/redact.js";
 import { answerFromUpstream } from "../../src/relay/answer.js";
 import type { AnswerData, Outcome } from "../../src/relay/outcome.js";
 import { decodeText } from "../../src/relay/text.js";
 import { bodyFromOutcome, bytesFromBody, largeBodyOf } from "../../src/rest/envelope.js";
-import { createRedactor } from "../../src/telemetry/redact.js";
 import { atOnce, createTurns } from "../../src/turns.js";
 import { ENDLESS, ROOMY } from "../support/roomy.js";
 

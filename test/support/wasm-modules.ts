@@ -14,9 +14,9 @@ interface WasmModule {
 export const WASM_MODULES: readonly WasmModule[] = [
   { source: "src/json/wasm/json-blocks.ts", compiled: "src/json/json-blocks-wasm.ts", name: "JSON_BLOCKS_WASM" },
   {
-    source: "src/telemetry/wasm/anchor-search.ts",
-    compiled: "src/telemetry/anchor-search-wasm.ts",
-    name: "ANCHOR_SEARCH_WASM",
+    source: "src/redaction/wasm/piece-search.ts",
+    compiled: "src/redaction/piece-search-wasm.ts",
+    name: "PIECE_SEARCH_WASM",
   },
 ];
 

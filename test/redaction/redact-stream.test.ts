@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createRedactor } from "../../src/telemetry/redact.js";
+import { createRedactor } from "../../src/redaction/redact.js";
 
 const TOKEN = 'ya29.a0/AfB_by+C"eQ==';
 
@@ -8,8 +8,8 @@ const TOKEN = 'ya29.a0/AfB_by+C"eQ==';
 function streamed(secrets: readonly string[], text: Buffer, cuts: readonly number[]): string {
   const stream = createRedactor(secrets).stream();
   const places = [0, ...cuts, text.length].map((at) => Math.min(at, text.length)).sort((a, b) => a - b);
-  const pieces = places.slice(1).map((end, index) => stream.push(text.subarray(places[index], end)));
-  return Buffer.concat([...pieces, stream.end()]).toString("latin1");
+  const pieces = places.slice(1).flatMap((end, index) => stream.push(text.subarray(places[index], end)));
+  return Buffer.concat([...pieces, ...stream.end()]).toString("latin1");
 }
 
 describe("stream() of a redactor", () => {
@@ -34,17 +34,17 @@ describe("stream() of a redactor", () => {
 
   it("does not hold back an event that no token begins in", () => {
     const stream = createRedactor([TOKEN]).stream();
-    expect(stream.push(Buffer.from("data: 1\n\n")).toString()).toBe("data: 1\n\n");
-    expect(stream.push(Buffer.from("data: ya2")).toString()).toBe("data: ");
-    expect(stream.push(Buffer.from("n\n\n")).toString()).toBe("ya2n\n\n");
+    expect(stream.push(Buffer.from("data: 1\n\n")).join("")).toBe("data: 1\n\n");
+    expect(stream.push(Buffer.from("data: ya2")).join("")).toBe("data: ");
+    expect(stream.push(Buffer.from("n\n\n")).join("")).toBe("ya2n\n\n");
   });
 
   it("never holds back as much as a whole token, though it consists of the same letter", () => {
     const secret = "a".repeat(20);
     const stream = createRedactor([secret]).stream();
     let given = "";
-    for (let at = 0; at < 1000; at += 1) given += stream.push(Buffer.from("a")).toString();
-    expect(given + stream.end().toString()).toBe("[redacted]");
+    for (let at = 0; at < 1000; at += 1) given += stream.push(Buffer.from("a")).join("");
+    expect(given + stream.end().join("")).toBe("[redacted]");
     expect(given).toBe("[redacted]");
   });
 
@@ -70,7 +70,7 @@ describe("stream() of a redactor", () => {
         expect(streamed(known, text, cuts)).toBe(whole);
         for (const one of known) expect(whole).not.toContain(one);
       }),
-      { numRuns: 2_000 },
+      { numRuns: 600 },
     );
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createRedactor } from "../../src/telemetry/redact.js";
+import { createRedactor } from "../../src/redaction/redact.js";
 
 const TOKEN = 'ya29.a0/AfB_by+C"eQ==';
 const redactor = createRedactor([TOKEN]);

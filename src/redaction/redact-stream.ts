@@ -1,0 +1,171 @@
+import { bufferOf } from "../buffer-of.js";
+import type { Automaton } from "./automaton.js";
+import { PART_BYTES, type PieceFilter } from "./piece-filter.js";
+import { Reading } from "./reading.js";
+
+/** What stands in an answer where a token was. */
+export const REDACTED = "[redacted]";
+
+const REPLACEMENT = Buffer.from(REDACTED, "latin1");
+const NOTHING = Buffer.alloc(0);
+
+/** Takes secrets out of a body that comes in pieces, however it is cut. */
+export interface StreamRedactor {
+  /**
+   * What may leave now, none of it empty. Only bytes with which a secret could begin are kept back, so that an event is not
+   * delayed.
+   */
+  push(piece: Uint8Array): readonly Buffer[];
+  /** What was kept back, and turned out to be no secret. */
+  end(): readonly Buffer[];
+  /** Whether anything was taken out so far. */
+  readonly hasFound: boolean;
+}
+
+/** From the first byte to the one behind the last, in the whole body. */
+interface Run {
+  start: number;
+  end: number;
+  /** Whether its mark has left already, and what is in front of the run with it. */
+  isMarked: boolean;
+}
+
+/** At least so much is read at once, so that a place to read from costs little where there are many of them. */
+const MIN_READ_BYTES = 16;
+/** Below, one part is cheaper than several; a copy of more costs much, and one byte that is kept back would make it. */
+const MIN_APART_BYTES = 16 * 1024;
+/** Kept back for each byte of the longest text that is searched for, and more: a longer spelling is none of a writer. */
+const MAX_KEPT_PER_BYTE = 16;
+const MORE_KEPT_BYTES = 4096;
+
+/**
+ * Replaces each run of bytes that spelled secrets cover by one mark. What comes out is the same whatever the pieces are.
+ * Linear in the bytes, whatever they and the secrets are, and however they are cut.
+ */
+export function createStreamRedactor(automaton: Automaton, filter: PieceFilter): StreamRedactor {
+  const maxKept = MAX_KEPT_PER_BYTE * automaton.longest + MORE_KEPT_BYTES;
+  const kept = new KeptBytes();
+  let runs: Run[] = [];
+  /** How much has come, and how much of it has left or is taken out. */
+  let came = 0;
+  let left = 0;
+  let hasFound = false;
+  const reading = new Reading(automaton, (start, end) => {
+    hasFound = true;
+    addRun(runs, { start, end, isMarked: false });
+  });
+
+  function readPart(part: Uint8Array): void {
+    let at = reading.isIdle ? 0 : reading.read(part, 0, 0, came);
+    if (at < part.length) filter.load(part);
+    // What begins in the end of the part may have nothing in it that the filter sees.
+    const last = Math.max(0, part.length - filter.reach);
+    while (at < part.length) {
+      const next = at < last ? filter.next(at) : last;
+      const from = next === -1 ? last : Math.max(at, Math.min(next - filter.reach, last));
+      const most = next === -1 || from >= last ? part.length : Math.min(part.length, next + MIN_READ_BYTES);
+      at = reading.read(part, from, most, came);
+    }
+    came += part.length;
+  }
+
+  /** What is in front of a place of the body, whose last piece is not kept yet. */
+  function outputTo(to: number, piece: Buffer): readonly Buffer[] {
+    const parts: Buffer[] = [];
+    const keptTo = left + kept.length;
+    const give = (from: number, end: number) => {
+      // A copy: what is kept is written to again.
+      if (from < Math.min(end, keptTo)) parts.push(Buffer.from(kept.bytes.subarray(from - left, end - left)));
+      if (Math.max(from, keptTo) < end) parts.push(piece.subarray(Math.max(from - keptTo, 0), end - keptTo));
+    };
+    let from = left;
+    let done = 0;
+    for (const run of runs) {
+      if (run.start >= to) break;
+      give(from, run.start);
+      if (!run.isMarked) parts.push(REPLACEMENT);
+      from = Math.min(run.end, to);
+      if (run.end > to) {
+        run.start = to;
+        run.isMarked = true;
+        break;
+      }
+      done++;
+    }
+    if (done > 0) runs = runs.slice(done);
+    give(from, to);
+    const fromPiece = Math.max(0, to - keptTo);
+    kept.drop(Math.min(kept.length, to - left));
+    kept.add(piece.subarray(fromPiece));
+    left = to;
+    return parts.length > 1 && piece.length < MIN_APART_BYTES ? [Buffer.concat(parts)] : parts;
+  }
+
+  return {
+    push(piece) {
+      for (let at = 0; at < piece.length; at += PART_BYTES) readPart(piece.subarray(at, at + PART_BYTES));
+      let begun = reading.begunAt(came);
+      if (came - begun > maxKept) {
+        reading.flush(came);
+        reading.forget();
+        begun = came;
+      }
+      return outputTo(begun, bufferOf(piece));
+    },
+    end() {
+      reading.flush(came);
+      return outputTo(came, NOTHING);
+    },
+    get hasFound() {
+      return hasFound;
+    },
+  };
+}
+
+/** Those that overlap become one; those that only touch are two. */
+function addRun(runs: Run[], run: Run): void {
+  for (let last = runs.at(-1); last !== undefined && run.start < last.end; last = runs.at(-1)) {
+    run.start = Math.min(run.start, last.start);
+    run.end = Math.max(run.end, last.end);
+    run.isMarked ||= last.isMarked;
+    runs.pop();
+  }
+  runs.push(run);
+}
+
+/** Bytes that come at one end and go at the other, each moved a few times at most. */
+class KeptBytes {
+  #room = NOTHING;
+  #start = 0;
+  #end = 0;
+
+  get length(): number {
+    return this.#end - this.#start;
+  }
+
+  /** Valid until more are added. */
+  get bytes(): Buffer {
+    return this.#room.subarray(this.#start, this.#end);
+  }
+
+  add(bytes: Uint8Array): void {
+    if (bytes.length === 0) return;
+    if (this.#end + bytes.length > this.#room.length) {
+      const needed = this.length + bytes.length;
+      const room = 2 * needed > this.#room.length ? Buffer.allocUnsafeSlow(2 * needed) : this.#room;
+      this.bytes.copy(room);
+      this.#end = this.length;
+      this.#start = 0;
+      this.#room = room;
+    }
+    this.#room.set(bytes, this.#end);
+    this.#end += bytes.length;
+  }
+
+  drop(count: number): void {
+    this.#start += count;
+    if (this.#start !== this.#end) return;
+    this.#start = 0;
+    this.#end = 0;
+  }
+}

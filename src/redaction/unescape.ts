@@ -1,0 +1,149 @@
+/**
+ * Undoes escapes of JSON (RFC 8259 section 7) and of URLs and forms (RFC 3986 section 2.1) in bytes that come one by one:
+ * both kinds at once, and again what undoing them makes, since nobody knows what its reader undoes.
+ */
+export abstract class Unescape {
+  /** What may become an escape: it begins with a backslash or a percent sign. From `#low` on, below `#high`. */
+  readonly #pending = new Int32Array(ROOM);
+  /** Where each of them was written, from its first byte on. */
+  readonly #starts = new Float64Array(ROOM);
+  /** How many escapes of JSON, one within the other, were undone for each of them. */
+  readonly #levels = new Uint8Array(ROOM);
+  #low = 0;
+  #high = 0;
+
+  /** Takes a byte that is none of an escape, or what one stands for, with where it was written: first byte, one behind the last. */
+  protected abstract take(byte: number, start: number, end: number): void;
+
+  /** Is told of an escape what can also be read as it stands, one by one, before what the escape stands for is taken. */
+  protected abstract unless(values: Int32Array, from: number, to: number, starts: Float64Array, end: number): void;
+
+  /** Where what may become an escape begins; undefined when nothing does. */
+  protected get pendingFrom(): number | undefined {
+    return this.#low === this.#high ? undefined : this.#starts[this.#low];
+  }
+
+  /** Reads the byte at a place. */
+  push(byte: number, start: number): void {
+    if (this.#low === this.#high && !isLead(byte)) {
+      this.take(byte, start, start + 1);
+      return;
+    }
+    if (this.#high === ROOM) this.#moveDown();
+    this.#pending[this.#high] = byte;
+    this.#levels[this.#high] = 0;
+    this.#starts[this.#high++] = start;
+    while (this.#undoLast(start + 1));
+    if (!this.#isPending()) this.flush(start + 1);
+    else if (this.#high - this.#low > MAX_PENDING) this.#takeFirst(start + 1);
+  }
+
+  /** No more comes of what is pending. */
+  flush(end: number): void {
+    while (this.#low < this.#high) this.#takeFirst(end);
+  }
+
+  /** Whether the last ones were an escape. What it stands for may end another one. */
+  #undoLast(end: number): boolean {
+    const pending = this.#pending;
+    let from = this.#high - SHORT;
+    let value =
+      from >= this.#low && pending[from] === BACKSLASH ? (SHORT_ONES[pending[from + 1] as number] ?? NONE) : NONE;
+    // A backslash that was not undone as often as the one before begins an escape of its own.
+    if (value === BACKSLASH && (this.#levels[from + 1] as number) < (this.#levels[from] as number)) value = NONE;
+    if (value === NONE && this.#high - TRIPLET >= this.#low) {
+      from = this.#high - TRIPLET;
+      if (pending[from] === PERCENT) value = numberIn(pending, from + 1, this.#high);
+    }
+    if (value === NONE && this.#high - LONG >= this.#low) {
+      from = this.#high - LONG;
+      if (pending[from] === BACKSLASH && pending[from + 1] === LETTER_U) {
+        value = numberIn(pending, from + 2, this.#high);
+        if (value > 0x7f) value += WIDE;
+      }
+    }
+    if (value === NONE) return false;
+    this.unless(pending, from + 1, this.#high, this.#starts, end);
+    let level = 0;
+    for (let at = from; at < this.#high; at++) level = Math.max(level, this.#levels[at] as number);
+    this.#levels[from] = pending[from] === BACKSLASH ? level + 1 : level;
+    pending[from] = value;
+    this.#high = from + 1;
+    return true;
+  }
+
+  /** Whether more may make an escape of the last ones, and then perhaps another one of those before, and so on. */
+  #isPending(): boolean {
+    let lead = this.#high - 1;
+    while (lead > this.#low && lead > this.#high - LONG && !isLead(this.#pending[lead] as number)) lead--;
+    const isLong = this.#pending[lead + 1] === LETTER_U;
+    const digitsAt = this.#pending[lead] === PERCENT ? lead + 1 : lead + 2;
+    if (lead + 1 < this.#high && digitsAt === lead + 2 && !isLong) return false;
+    return isLead(this.#pending[lead] as number) && numberIn(this.#pending, digitsAt, this.#high) !== NONE;
+  }
+
+  #takeFirst(end: number): void {
+    const at = this.#low++;
+    const value = this.#pending[at] as number;
+    const start = this.#starts[at] as number;
+    const ends = this.#low === this.#high ? end : (this.#starts[this.#low] as number);
+    const character = value - WIDE;
+    // UTF-8 (RFC 3629 section 3).
+    if (character >= 0x800) this.take(0xe0 | (character >> 12), start, ends);
+    if (character >= 0) {
+      this.take(character < 0x800 ? 0xc0 | (character >> 6) : 0x80 | ((character >> 6) & 0x3f), start, ends);
+    }
+    this.take(character < 0 ? value : 0x80 | (character & 0x3f), start, ends);
+  }
+
+  #moveDown(): void {
+    this.#pending.copyWithin(0, this.#low, this.#high);
+    this.#starts.copyWithin(0, this.#low, this.#high);
+    this.#levels.copyWithin(0, this.#low, this.#high);
+    this.#high -= this.#low;
+    this.#low = 0;
+  }
+}
+
+const BACKSLASH = 0x5c;
+const PERCENT = 0x25;
+const LETTER_U = 0x75;
+const ROOM = 256;
+/** Deeper ones, escapes within an escape within an escape, are not undone. */
+const MAX_PENDING = 64;
+const NONE = -1;
+/** Added to a character that JSON escapes and that is no ASCII: it is more than one byte. */
+const WIDE = 0x10000;
+/** Lengths of the escapes `\\n`, `%0A` and `\\u000a`. */
+const [SHORT, TRIPLET, LONG] = [2, 3, 6] as const;
+
+/** What stands behind the backslash of a short escape, to what it means; NONE for what does not. */
+const SHORT_ONES = new Int32Array(0x80).fill(NONE);
+for (const short of ['""', "\\\\", "//", "b\b", "f\f", "n\n", "r\r", "t\t"]) {
+  SHORT_ONES[short.charCodeAt(0)] = short.charCodeAt(1);
+}
+
+/** Of hexadecimal digits; NONE for what is none. */
+const DIGITS = new Int32Array(0x80).fill(NONE);
+for (const digit of "0123456789abcdefABCDEF") DIGITS[digit.charCodeAt(0)] = Number.parseInt(digit, 16);
+
+/** NONE when they are not all digits. */
+function numberIn(values: Int32Array, from: number, to: number): number {
+  let number = 0;
+  for (let at = from; at < to; at++) {
+    const digit = DIGITS[values[at] as number] ?? NONE;
+    if (digit === NONE) return NONE;
+    number = number * 16 + digit;
+  }
+  return number;
+}
+
+/** Whether an escape begins with it. */
+export function isLead(value: number): boolean {
+  return value === BACKSLASH || value === PERCENT;
+}
+
+/** Both alphabets of base64 as the first one (RFC 4648 sections 4 and 5): texts are searched for as if they were in it. */
+export function canonical(byte: number): number {
+  return byte === 0x2d ? 0x2b : byte === 0x5f ? 0x2f : byte;
+}

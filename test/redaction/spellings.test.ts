@@ -1,0 +1,111 @@
+import { describe, expect, it } from "vitest";
+import { createRedactor } from "../../src/redaction/redact.js";
+import { spelledToken, viewsOf } from "../fuzz/token-spellings.js";
+
+const TOKENS = [
+  "gho_16C7e42F292c6912E7710c838347Ae178B4a",
+  "ya29.a0/AfB_by+C~x-eQ==",
+  "5f4dcc3b5aa765d61d8327deb882cf99",
+  "u0041tnbf_41bc",
+];
+
+function unicode(text: string): string {
+  return text.replace(/./gs, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+function percent(text: string): string {
+  return text.replace(/./gs, (one) => `%${one.charCodeAt(0).toString(16)}`);
+}
+
+function base64(text: string): string {
+  return Buffer.from(text).toString("base64");
+}
+
+describe("createRedactor()", () => {
+  it.each([
+    ["one letter escaped in JSON", (token: string) => `\\u00${token.charCodeAt(0).toString(16)}${token.slice(1)}`],
+    ["all letters escaped in JSON", unicode],
+    [
+      "all letters escaped in JSON, in upper case",
+      (token: string) => unicode(token).toUpperCase().replaceAll("U", "u"),
+    ],
+    ["escaped in JSON that is text in JSON", (token: string) => JSON.stringify(unicode(token)).slice(1, -1)],
+    ["all letters percent-encoded", percent],
+    ["percent-encoded twice", (token: string) => percent(percent(token))],
+    ["percent-encoded in JSON that escapes all", (token: string) => unicode(percent(token))],
+    ["escaped in JSON that is percent-encoded", (token: string) => percent(unicode(token))],
+    ["half of it one, half of it the other", (token: string) => unicode(token.slice(0, 9)) + percent(token.slice(9))],
+    ["behind what could be the beginning of an escape", (token: string) => `%4\\u00${token}`],
+  ])("takes out a token with %s", (_what, spell) => {
+    const redactor = createRedactor([TOKENS[0] as string]);
+    const text = `{"a":"b ${spell(TOKENS[0] as string)}"}`;
+    expect(redactor.text(text)).toMatch(/^\{"a":"b (?:%4\\u00)?\[redacted\]"\}$/);
+  });
+
+  it.each([
+    ["as a member's name", (token: string) => `{"${unicode(token)}":1}`, '{"[redacted]":1}'],
+    ["in a form", (token: string) => `a=1&t=${percent(token)}&b=2`, "a=1&t=[redacted]&b=2"],
+    ["with a sign of a form for a space", (token: string) => token.replaceAll(" ", "+"), "[redacted]"],
+  ])("takes out a token %s", (_what, spell, expected) => {
+    const token = "a secret of words";
+    expect(createRedactor([token]).text(spell(token))).toBe(expected);
+  });
+
+  it.each(["\n", "\r\n", "\n    ", "\\n", "\\r\\n", "%0D%0A"])("takes out base64 that %j breaks", (end) => {
+    const redactor = createRedactor([TOKENS[0] as string]);
+    for (let lead = 0; lead < 80; lead++) {
+      for (const encoding of ["base64", "base64url"] as const) {
+        const lines = Buffer.from(`${"x".repeat(lead)}${TOKENS[0]}${"y".repeat(40)}`)
+          .toString(encoding)
+          .match(/.{1,76}/g);
+        const text = redactor.text((lines ?? []).join(end));
+        expect(text).toContain("[redacted]");
+        // No more than the letters that also hold what is beside the token are left of it.
+        const [before = ""] = text.split("[redacted]");
+        expect(Buffer.from(before.replaceAll(end, ""), encoding).length).toBeLessThanOrEqual(lead + 1);
+      }
+    }
+  });
+
+  it("takes out base64 with escaped letters, and base64 of base64", () => {
+    const redactor = createRedactor([TOKENS[0] as string]);
+    expect(redactor.text(unicode(base64(`abc${TOKENS[0]}abc`)))).toContain("[redacted]");
+    expect(redactor.text(percent(base64(`ab${TOKENS[0]}abc`)))).toContain("[redacted]");
+    expect(redactor.text(base64(base64(`a${TOKENS[0]}abc`)))).toContain("[redacted]");
+  });
+
+  it("leaves what only resembles a token", () => {
+    const redactor = createRedactor(TOKENS);
+    for (const text of [
+      `${TOKENS[0]?.slice(1)}`,
+      `${TOKENS[0]?.slice(0, -1)}\\u0062`,
+      `${TOKENS[0]?.slice(0, 20)}\n\n${TOKENS[0]?.slice(20)}`,
+      "1234 5678",
+      "[1,2,3,4,5,6,7,8]",
+      "\\u0031\\u0032\\u4e2d\\u6587",
+      "%",
+      "\\",
+      "%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%",
+      "\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\",
+    ]) {
+      expect(redactor.text(text)).toBe(text);
+      const stream = redactor.stream();
+      expect(Buffer.concat([...stream.push(Buffer.from(text)), ...stream.end()]).toString()).toBe(text);
+    }
+  });
+
+  it("leaves nothing that a reader could undo to a token, however it is spelled", () => {
+    for (const token of TOKENS) {
+      const redactor = createRedactor([token]);
+      for (let seed = 0; seed < 500; seed++) {
+        const { text, steps } = spelledToken(token, seed);
+        const redacted = redactor.text(text);
+        for (const view of viewsOf(redacted, steps)) {
+          expect(view.includes(token), `${token}, seed ${seed}: ${JSON.stringify(text)} became ${redacted}`).toBe(
+            false,
+          );
+        }
+      }
+    }
+  });
+});

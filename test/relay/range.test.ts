@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createCallers } from "../support/callers.js";
+import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
+import { type RawProvider, startRawProvider } from "../support/raw-provider.js";
+import { createStreamCallers } from "../support/stream-callers.js";
+
+const TOKEN = "CANARY_0123456789abcdefghijklmnopqrstuvwxyz";
+
+let harness: Harness;
+let provider: RawProvider;
+let application: TestApplication;
+
+/** Echoes the token, or the part of it that is asked for, under the type that the path names. */
+beforeAll(async () => {
+  provider = await startRawProvider((socket, { head }) => {
+    const [, first, last] = /^range: bytes=(\d+)-(\d*)/im.exec(head) ?? [];
+    const type = decodeURIComponent(/\?type=(\S*)/.exec(head)?.[1] ?? "");
+    const body = `{"authorization":"Bearer ${TOKEN}"}`;
+    const part = first === undefined ? body : body.slice(Number(first), last ? Number(last) + 1 : undefined);
+    socket.write(
+      [
+        first === undefined ? "HTTP/1.1 200 OK" : "HTTP/1.1 206 Partial Content",
+        ...(first === undefined
+          ? []
+          : [`Content-Range: bytes ${first}-${Number(first) + part.length - 1}/${body.length}`]),
+        ...(type === "" ? [] : [`Content-Type: ${type}`]),
+        `Content-Length: ${part.length}`,
+        "",
+        part,
+      ].join("\r\n"),
+    );
+  });
+  harness = await startHarness({ providers: [{ name: "raw", apiOrigins: [provider.origin] }] });
+  application = await harness.createApplication();
+  await harness.connect(application, "u", { providerName: "raw", accessToken: TOKEN });
+});
+
+afterAll(async () => {
+  await harness.close();
+  await provider.close();
+});
+
+function callOf(type: string, range?: string) {
+  const url = `${provider.origin}/?type=${encodeURIComponent(type)}`;
+  const headers = range === undefined ? {} : { rAnge: range };
+  return { providerName: "raw", userId: "u", publicKey: application.publicKey, call: { url, method: "GET", headers } };
+}
+
+describe("a caller's Range", () => {
+  it.each([
+    "application/json",
+    "text/plain",
+    "application/problem+json",
+    "application/xml",
+    "",
+    "multipart/byteranges; boundary=x",
+  ])("gets no part of a text of type %j, on any surface", async (type) => {
+    for (const range of ["bytes=0-40", "bytes=41-", "bytes=30-30"]) {
+      for (const [protocol, call] of createCallers(harness.url)) {
+        const row = await call(callOf(type, range));
+        expect(row, protocol).toMatchObject({ statusCode: 400, errorType: "CALL_FORMAT_ERROR" });
+        expect(row["inernalError"], protocol).toContain("headers.Range");
+        expect(row["data"], protocol).toBeUndefined();
+      }
+      for (const [protocol, call] of createStreamCallers(harness.url)) {
+        expect(JSON.stringify(await call(callOf(type, range))), protocol).toContain("CALL_FORMAT_ERROR");
+      }
+    }
+  });
+
+  it("gets a part of what is no text, and all of a text as any call does", async () => {
+    const [[, rest]] = createCallers(harness.url) as [ReturnType<typeof createCallers>[0]];
+    const part = await rest(callOf("image/png", "bytes=0-3"));
+    expect(part).toMatchObject({ statusCode: 206, data: Buffer.from('{"au').toString("base64") });
+    expect((await rest(callOf("application/json")))["data"]).toEqual({ authorization: "Bearer [redacted]" });
+    // Of other units a provider makes what it likes: lists, mostly.
+    expect((await rest(callOf("application/json", "items=0-24")))["statusCode"]).toBe(200);
+  });
+
+  it("leaves the provider's socket in order when its answer is refused", async () => {
+    const [[, rest]] = createCallers(harness.url) as [ReturnType<typeof createCallers>[0]];
+    const [, raw] = createStreamCallers(harness.url)[0] as ReturnType<typeof createStreamCallers>[0];
+    for (let turn = 0; turn < 5; turn++) {
+      await raw(callOf("text/plain", "bytes=0-20"));
+      expect((await rest(callOf("application/json")))["data"]).toEqual({ authorization: "Bearer [redacted]" });
+    }
+  });
+});
