@@ -122,9 +122,9 @@ export const SETTINGS = [
   doc(
     "RELAY_MAX_BUFFERED_BYTES",
     String(256 * MIB),
-    "bodies held over all calls in flight; beyond it calls answer OVERLOADED",
+    "bodies held over all calls in flight, shared out among applications; beyond it calls answer OVERLOADED",
   ),
-  doc("RELAY_MAX_IN_FLIGHT", "1000", "calls at once; beyond it calls answer OVERLOADED"),
+  doc("RELAY_MAX_IN_FLIGHT", "1000", "calls at once, shared out among applications; beyond it calls answer OVERLOADED"),
   doc(
     "RELAY_MAX_ORIGIN_CALLS",
     String(ORIGIN_LIMITS.maxConcurrent),

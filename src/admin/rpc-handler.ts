@@ -72,6 +72,7 @@ export function createAdminRpcHandler(options: AdminOptions, admit: Admit): Path
     routes: (router) => addServices(router, options),
     interceptors: [translateErrors(onFault), requireRole(options)],
     budget: createBudget(BUDGET),
+    clientAddress: options.clientAddress,
     contextValues: (request, memory) =>
       createContextValues()
         .set(operatorContextKey, operators.get(request))

@@ -50,6 +50,8 @@ function callFrom(request: CallRequestText, privateKey: string | undefined, dead
   const { providerName, publicKey, userId, userSignature } = request;
   const startedAt = performance.now();
   const callId = randomUUID();
+  const memory = createBudget({ maxInFlight: 1, maxBufferedBytes: Number.POSITIVE_INFINITY }).open("");
+  memory.begin();
   return {
     callId,
     requestId: callId,
@@ -62,7 +64,7 @@ function callFrom(request: CallRequestText, privateKey: string | undefined, dead
     proof: callerFrom(withoutCallerFields("127.0.0.1"), { publicKey, privateKey, userSignature }).proof,
     description: atOnce(descriptionFromBody(Buffer.from(jsonBodyFrom(request)))),
     responseMode: "data",
-    memory: createBudget({ maxInFlight: 1, maxBufferedBytes: Number.POSITIVE_INFINITY }).open(),
+    memory,
     signal: undefined,
     deadline: startedAt + deadlineMs,
   };

@@ -1,6 +1,8 @@
 import { type CallRequest, RelayService } from "../../gen/relay/v1/relay_pb.js";
+import { isGone } from "../caller-signal.js";
 import type { Bytes } from "../chunks.js";
 import { RelayError } from "../errors.js";
+import { clientNetworkOf } from "../listener/client-network.js";
 import type { HttpRequest, HttpResponse } from "../listener/exchange.js";
 import { type ResponseSignal, watchCaller } from "../listener/response-signal.js";
 import type { PathHandler } from "../listener/router.js";
@@ -68,21 +70,23 @@ async function answerCall(
 ): Promise<void> {
   const { form } = head;
   const startedAt = performance.now();
-  const memory = options.budget.open();
-  memory.whenEvicted(() => response.destroy());
+  const memory = options.budget.open(clientNetworkOf(options.clientAddress(request)));
   const signal = watchCaller(response, memory);
   const { origin } = request.headers;
   if (origin !== undefined) await allowPage(options.listsOrigin, origin, response);
   if (signal.aborted) return;
   const reading = await readMessage(request, isPrefixed(form), options.maxRequestBytes, memory, signal);
-  if (reading === undefined) return;
+  if (reading === undefined) {
+    if (!isGone(signal)) response.destroy();
+    return;
+  }
   const timesOutAt = startedAt + (head.timeoutMs ?? Number.POSITIVE_INFINITY);
   const isLate = performance.now() >= timesOutAt;
   const isReadable = reading.isPlain && !isLate;
   const isLarge = isReadable && form === "json" && reading.bytes.length > LARGE_BYTES;
   const limits = { signal, deadline: deadlineOf(options, { startedAt, timesOutAt }) };
   const large = isLarge ? await largeRequest(options, reading, limits) : undefined;
-  if (isLarge && signal.aborted) return;
+  if (isLarge && isGone(signal)) return;
   const message = large ?? (isReadable ? decodeRequest(form, reading.bytes) : undefined);
   if (message === undefined) {
     memory.release();
@@ -96,7 +100,7 @@ async function answerCall(
     data = answer && decideRowData(answer.data);
     return largeValueOf(form, data);
   });
-  if (!signal.aborted) answerRow(response, form, { outcome, data: outcome.answer && data, value });
+  if (!isGone(signal)) answerRow(response, form, { outcome, data: outcome.answer && data, value });
 }
 
 /** A refusal is given, not thrown: it is answered like that of a call. */
@@ -105,7 +109,7 @@ async function largeRequest({ turns }: LaneOptions, { bytes }: Reading, limits: 
     return await turns.take(requestFromLargeJson(bytes), limits);
   } catch (error) {
     if (error instanceof RelayError) return error;
-    if (limits.signal?.aborted === true) return undefined;
+    if (isGone(limits.signal)) return undefined;
     throw error;
   }
 }

@@ -5,13 +5,20 @@ import type { HttpResponse } from "./exchange.js";
  * Tells whether the caller is still there until its answer is written, and gives back what is held for the two together
  * when the response is closed, whatever closed it.
  */
-export function watchCaller(response: HttpResponse, held: { release(): void }): ResponseSignal {
+export function watchCaller(response: HttpResponse, held: Held): ResponseSignal {
   const signal = new ResponseSignal(response);
+  held.whenEvicted((reason) => signal.giveWay(reason));
   response.on("close", () => {
     held.release();
     signal.onClose();
   });
   return signal;
+}
+
+/** What is held for a call. */
+interface Held {
+  release(): void;
+  whenEvicted(listener: (reason: unknown) => void): void;
 }
 
 /**
@@ -43,9 +50,23 @@ export class ResponseSignal implements CallerSignal {
   /** To be called when the response is closed. */
   onClose(): void {
     // Over HTTP/2 a cancelled stream counts as finished, so what matters is whether we had written the answer.
-    if (this.#response.writableEnded) return;
+    if (!this.#response.writableEnded) this.#abort(new Error("The caller is gone."));
+  }
+
+  /** To be called when what is held for the call is wanted for others: it ends with the reason, or in its answer. */
+  giveWay(reason: unknown): void {
+    if (this.#response.headersSent) this.#response.destroy();
+    else this.#abort(reason);
+  }
+
+  #abort(reason: unknown): void {
+    if (this.aborted) {
+      // The caller of a call that gave way may go before it has its answer.
+      this.reason = reason;
+      return;
+    }
     this.aborted = true;
-    this.reason = new Error("The caller is gone.");
+    this.reason = reason;
     this.#listener?.handleEvent();
     for (const listener of this.#others) listener.handleEvent();
   }

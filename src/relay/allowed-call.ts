@@ -9,6 +9,7 @@ import type { Capturing } from "../records/capturing.js";
 import { LARGE_BYTES } from "../slices.js";
 import type { Connection, ConnectionStore } from "../tokens/connection.js";
 import { atOnce, type Turns } from "../turns.js";
+import { overloaded } from "./budget.js";
 import type { Call } from "./call.js";
 import { type CheckedCall, checkCall } from "./checked-call.js";
 import type { RateLimiter } from "./rate-limiter.js";
@@ -48,6 +49,7 @@ export async function requireAllowedCall(
   trace.applicationId = application.id;
   if (application.captureUntil > 0) beginCapture(options, application, call, trace);
   requireAllowedCaller(options, application, call, trace);
+  if (!call.memory.belongTo(application.id)) throw overloaded();
   if (application.callsPerMinute > 0) await requireRate(options, application.id, application.callsPerMinute);
   const provider = requireProvider(options, call, trace);
   const steps = checkCall(call.description, { newBoundary: options.newBoundary, memory: call.memory });

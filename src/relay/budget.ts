@@ -1,4 +1,5 @@
 import { RelayError } from "../errors.js";
+import { Shares } from "../lib/shares.js";
 import { LinkedList, type Links } from "../linked-list.js";
 
 /** What all calls together may hold. */
@@ -21,14 +22,16 @@ export interface Reservation {
    * among the old objects: all that it can reach, the whole request, would be copied there and kept until the next full
    * collection.
    */
-  whenEvicted(listener: () => void): void;
+  whenEvicted(listener: (reason: RelayError) => void): void;
   /** Counts bytes that the call holds from now on. False, with nothing counted, when the budget has no room for them. */
   reserve(bytes: number): boolean;
   /** Takes bytes back that turned out not to be held. */
   giveBack(bytes: number): void;
   /** Makes it a call in flight, now that its request is read. False when there are too many. */
   begin(): boolean;
-  /** Ends it: a request that is still being read gives way to others, an answer is not taken by its caller. */
+  /** Counts it to the application whose call it has proved to be. False when that has more than its share of the places. */
+  belongTo(applicationId: string): boolean;
+  /** Ends it: it gives way to others, or its caller does not take the answer. */
   evict(): void;
   /** Gives everything back; further calls of it do nothing. */
   release(): void;
@@ -36,8 +39,12 @@ export interface Reservation {
 
 /** Answers OVERLOADED instead of running out of memory. */
 export interface Budget {
-  /** A share for one more request, whose body is still to be read. */
-  open(): Reservation;
+  /**
+   * A share for one more request, whose body is still to be read.
+   *
+   * @param network where it comes from, see client-network.ts: who calls is not known yet.
+   */
+  open(network: string): Reservation;
   readonly inFlight: number;
   readonly bufferedBytes: number;
   /** How often it said no, since the start. */
@@ -48,7 +55,7 @@ export interface Budget {
 export interface BudgetRefusals {
   /** Too many calls at once. */
   readonly inFlight: number;
-  /** No room for the bytes of a body. */
+  /** No room for the bytes of a body; also for those of a call that had to give way to one of another application. */
   readonly bytes: number;
   /** A request that was being read had to give way to another one. */
   readonly reading: number;
@@ -61,68 +68,138 @@ export interface BudgetRefusals {
  * keep everybody else out (threats I15). What a request that is being read holds is not its own for good: an honest
  * client's is read in no time, so the oldest one gives way when there are too many, or when a younger one or a call
  * needs room.
+ *
+ * Both are shared out: every application is a party, and all callers together whose application is not known are one. An
+ * application with less than its share finds a place even when all are taken, since a call that was sent cannot be taken
+ * back: so there may be more calls than allowed, by the number of times the logarithm of the number of applications.
+ * Bytes are never more: there the call gives way that holds most of the application that has most.
  */
 export function createBudget(limits: BudgetLimits): Budget {
   const account = new Account(limits);
   return {
-    open: () => account.open(),
+    open: (network) => account.open(network),
     get inFlight() {
-      return account.inFlight;
+      return account.places.total;
     },
     get bufferedBytes() {
-      return account.bufferedBytes;
+      return account.bytes.total;
     },
     refusals: account.refusals,
   };
 }
 
+/** Who holds something: an application, the callers of one network, or all callers that are not known. */
+interface Holder {
+  bytes: number;
+  places: number;
+}
+
+/** Holders that have nothing are forgotten when there are so many: a Map that always changes is slow. */
+const MAX_HOLDERS = 256;
+
 /** What all reservations hold. */
 class Account {
   /** Being read, oldest first. */
   readonly reading = new LinkedList<Share>();
+  readonly running = new LinkedList<Share>();
   readonly refusals = { inFlight: 0, bytes: 0, reading: 0 };
-  inFlight = 0;
-  bufferedBytes = 0;
-  readonly #limits: BudgetLimits;
+  readonly bytes: Shares;
+  readonly places: Shares;
+  /** All callers whose application is not known. */
+  readonly strangers: Holder = { bytes: 0, places: 0 };
+  readonly #applications = new Map<string, Holder>();
+  readonly #networks = new Map<string, Holder>();
+  readonly #maxReading: number;
 
-  constructor(limits: BudgetLimits) {
-    this.#limits = limits;
+  constructor({ maxBufferedBytes, maxInFlight }: BudgetLimits) {
+    this.bytes = new Shares(maxBufferedBytes);
+    this.places = new Shares(maxInFlight);
+    this.#maxReading = READING_PER_CALL * maxInFlight;
   }
 
-  open(): Share {
+  open(network: string): Share {
     const { reading } = this;
-    if (reading.size >= READING_PER_CALL * this.#limits.maxInFlight && reading.first !== undefined) {
-      this.#giveWay(reading.first);
-    }
-    const share = new Share(this);
+    if (reading.size >= this.#maxReading && reading.first !== undefined) this.#giveWay(reading.first);
+    const share = new Share(this, this.strangers, holderOf(this.#networks, network));
     reading.add(share);
     return share;
   }
 
-  /** Whether there is room, if need be after requests that are being read have given way. */
-  makeRoom(bytes: number, wanted: Share): boolean {
-    const { maxBufferedBytes } = this.#limits;
-    let share = this.reading.first;
-    while (share !== undefined && share !== wanted && this.bufferedBytes + bytes > maxBufferedBytes) {
-      const { next } = share;
-      if (share.held > 0) this.#giveWay(share);
-      share = next;
-    }
-    const hasRoom = this.bufferedBytes + bytes <= maxBufferedBytes;
-    if (!hasRoom) this.refusals.bytes += 1;
-    return hasRoom;
+  applicationOf(id: string): Holder {
+    return holderOf(this.#applications, id);
   }
 
-  hasPlace(): boolean {
-    const hasPlace = this.inFlight < this.#limits.maxInFlight;
+  /** Whether there is room, if need be after others have given way. */
+  makeRoom(bytes: number, wanted: Share): boolean {
+    while (!this.bytes.hasRoom(bytes)) {
+      const isWithin = this.bytes.isWithinShare(wanted.party.bytes, bytes);
+      const request = this.#readingVictim(wanted, isWithin);
+      const victim = request ?? (isWithin ? this.#runningVictim(wanted) : undefined);
+      if (victim === undefined) {
+        this.refusals.bytes += 1;
+        return false;
+      }
+      this.#giveWay(victim);
+    }
+    return true;
+  }
+
+  hasPlace(party: Holder): boolean {
+    const hasPlace = this.places.hasRoom(1) || this.places.isWithinShare(party.places, 1);
     if (!hasPlace) this.refusals.inFlight += 1;
     return hasPlace;
   }
 
+  /**
+   * The oldest request of the network that holds most: for a call, unless it is its own application that has too much; for
+   * a request of a network that holds less, or a younger one of the same.
+   */
+  #readingVictim(wanted: Share, isWithin: boolean): Share | undefined {
+    const isForCall = wanted.network === undefined;
+    if (isForCall && !isWithin && this.bytes.isWithinShare(this.strangers.bytes, 0)) return undefined;
+    let victim: Share | undefined;
+    let isOlder = true;
+    for (let share = this.reading.first; share !== undefined; share = share.next) {
+      if (share === wanted) isOlder = false;
+      if (share === wanted || share.held === 0) continue;
+      const isOwn = share.network === wanted.network;
+      const mayGo = isForCall || (isOwn ? isOlder : share.networkBytes > wanted.networkBytes);
+      if (mayGo && share.networkBytes > (victim?.networkBytes ?? 0)) victim = share;
+    }
+    return victim;
+  }
+
+  /** The call that holds most, of the party that holds most. */
+  #runningVictim(wanted: Share): Share | undefined {
+    let victim: Share | undefined;
+    for (let share = this.running.first; share !== undefined; share = share.next) {
+      if (share.party === wanted.party || share.held === 0) continue;
+      if (this.bytes.isWithinShare(share.party.bytes, 0)) continue;
+      const more = share.party.bytes - (victim?.party.bytes ?? 0) || share.held - (victim?.held ?? 0);
+      if (more > 0) victim = share;
+    }
+    return victim;
+  }
+
   #giveWay(share: Share): void {
-    this.refusals.reading += 1;
+    if (share.isReading) this.refusals.reading += 1;
+    else this.refusals.bytes += 1;
     share.evict();
   }
+}
+
+function holderOf(holders: Map<string, Holder>, key: string): Holder {
+  let holder = holders.get(key);
+  if (holder === undefined) {
+    if (holders.size >= MAX_HOLDERS) forgetIdle(holders);
+    holder = { bytes: 0, places: 0 };
+    holders.set(key, holder);
+  }
+  return holder;
+}
+
+function forgetIdle(holders: Map<string, Holder>): void {
+  for (const [key, { bytes, places }] of holders) if (bytes === 0 && places === 0) holders.delete(key);
 }
 
 /** A reservation. A class, since every call has one: one object, no closures. */
@@ -130,50 +207,95 @@ class Share implements Reservation, Links<Share> {
   previous: Share | undefined;
   next: Share | undefined;
   held = 0;
+  party: Holder;
+  /** Undefined once its application is known. */
+  network: Holder | undefined;
   readonly #account: Account;
   #state: "reading" | "inFlight" | "released" = "reading";
-  #onEvicted: (() => void) | undefined;
+  #onEvicted: ((reason: RelayError) => void) | undefined;
 
-  constructor(account: Account) {
+  constructor(account: Account, party: Holder, network: Holder) {
     this.#account = account;
+    this.party = party;
+    this.network = network;
   }
 
-  whenEvicted(listener: () => void): void {
+  get isReading(): boolean {
+    return this.#state === "reading";
+  }
+
+  get networkBytes(): number {
+    return this.network?.bytes ?? 0;
+  }
+
+  whenEvicted(listener: (reason: RelayError) => void): void {
     this.#onEvicted = listener;
   }
 
   reserve(bytes: number): boolean {
     if (this.#state === "released" || !this.#account.makeRoom(bytes, this)) return false;
-    this.held += bytes;
-    this.#account.bufferedBytes += bytes;
+    this.#take(bytes);
     return true;
   }
 
   giveBack(bytes: number): void {
     if (this.#state === "released") return;
+    const { party, network } = this;
     this.held -= bytes;
-    this.#account.bufferedBytes -= bytes;
+    party.bytes = this.#account.bytes.giveBack(party.bytes, bytes);
+    if (network !== undefined) network.bytes -= bytes;
   }
 
   begin(): boolean {
-    if (this.#state !== "reading" || !this.#account.hasPlace()) return false;
-    this.#account.reading.remove(this);
+    const { party } = this;
+    const account = this.#account;
+    if (this.#state !== "reading" || !account.hasPlace(party)) return false;
+    account.reading.remove(this);
+    account.running.add(this);
     this.#state = "inFlight";
-    this.#account.inFlight++;
+    party.places = account.places.take(party.places, 1);
     return true;
+  }
+
+  belongTo(applicationId: string): boolean {
+    if (this.#state !== "inFlight") return false;
+    const { held } = this;
+    const account = this.#account;
+    this.giveBack(held);
+    this.party.places = account.places.giveBack(this.party.places, 1);
+    this.party = account.applicationOf(applicationId);
+    this.network = undefined;
+    const hasPlace = account.hasPlace(this.party);
+    this.party.places = account.places.take(this.party.places, 1);
+    this.#take(held);
+    return hasPlace;
   }
 
   release(): void {
     if (this.#state === "released") return;
-    if (this.#state === "inFlight") this.#account.inFlight--;
-    else this.#account.reading.remove(this);
+    const { party } = this;
+    const account = this.#account;
+    this.giveBack(this.held);
+    if (this.#state === "inFlight") {
+      party.places = account.places.giveBack(party.places, 1);
+      account.running.remove(this);
+    } else {
+      account.reading.remove(this);
+    }
     this.#state = "released";
-    this.#account.bufferedBytes -= this.held;
   }
 
   evict(): void {
+    const { isReading } = this;
     this.release();
-    this.#onEvicted?.();
+    this.#onEvicted?.(isReading ? overloaded() : evicted());
+  }
+
+  #take(bytes: number): void {
+    const { party, network } = this;
+    this.held += bytes;
+    party.bytes = this.#account.bytes.take(party.bytes, bytes);
+    if (network !== undefined) network.bytes += bytes;
   }
 }
 
@@ -183,6 +305,14 @@ export type Room = Pick<Reservation, "reserve">;
 /** Counts bytes that a call holds from now on. Fails with OVERLOADED when there is no room for them. */
 export function requireRoom(memory: Room, bytes: number): void {
   if (!memory.reserve(bytes)) throw overloaded();
+}
+
+/** The row of a call that had to give way. */
+function evicted(): RelayError {
+  return new RelayError(
+    "OVERLOADED",
+    "The relay had to end this call to make room for others; if it was to change something, check whether that was done before sending it again.",
+  );
 }
 
 /** The row of a call that the budget has no room for. */

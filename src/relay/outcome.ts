@@ -1,3 +1,4 @@
+import { isGone } from "../caller-signal.js";
 import type { Bytes } from "../chunks.js";
 import { type ErrorType, RelayError } from "../errors.js";
 import type { Call } from "./call.js";
@@ -60,7 +61,9 @@ export function outcomeFromFailure(
   error: unknown,
   onFault: (where: string, error: unknown) => void,
 ): ErrorOutcome {
-  return outcomeFromError(callId, signal?.aborted === true ? callerGone() : error, onFault);
+  if (isGone(signal)) return outcomeFromError(callId, callerGone(), onFault);
+  // A call that had to give way ends in whatever way it was just then.
+  return outcomeFromError(callId, signal?.aborted === true ? signal.reason : error, onFault);
 }
 
 /** Nobody reads this row; the log line tells the story. */

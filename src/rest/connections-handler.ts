@@ -122,7 +122,7 @@ function serve<Input extends DescMessage, Output extends DescMessage>(
   return {
     route,
     async answer(exchange) {
-      const message = await messageFrom(options.budget, method.input, route, exchange);
+      const message = await messageFrom(options, method.input, route, exchange);
       const { request } = exchange;
       const answered = await operate(message, callerFieldsOf(request, options.clientAddress(request)));
       return toJsonString(method.output, answered, { alwaysEmitImplicit: true });

@@ -1,4 +1,5 @@
 import type { OutgoingHttpHeaders } from "node:http";
+import { isGone } from "../caller-signal.js";
 import { endWith } from "../listener/end-with.js";
 import type { PathHandler } from "../listener/router.js";
 import type { Call, CallDescription } from "../relay/call.js";
@@ -37,7 +38,7 @@ async function answerCall(options: RestOptions, exchange: Exchange): Promise<voi
   // Only browsers send it, and only their answers wait for the list.
   const isBrowser = request.headers.origin !== undefined;
   const cors = isBrowser ? await corsFieldsFor(options.allowedOrigins, options.route, request, queryText) : undefined;
-  if (response.destroyed || call?.signal?.aborted === true) return;
+  if (response.destroyed || isGone(call?.signal)) return;
   answerOutcome(options, exchange, large ?? bodyFromOutcome(outcome, dataAt), outcome, cors);
 }
 

@@ -2,6 +2,7 @@ import { create, type DescMessage, fromJsonString, type MessageShape } from "@bu
 import { reflect } from "@bufbuild/protobuf/reflect";
 import { formatError } from "../errors.js";
 import { messageFaultFrom } from "../json/message-fault.js";
+import { clientNetworkOf } from "../listener/client-network.js";
 import type { HttpRequest, HttpResponse } from "../listener/exchange.js";
 import { watchCaller } from "../listener/response-signal.js";
 import { type Budget, overloaded } from "../relay/budget.js";
@@ -21,17 +22,23 @@ export interface MessageExchange {
 /** Of a connect link's request, many times over. */
 const MAX_BODY_BYTES = 64 * 1024;
 
+/** What reading a message needs from the rest of the service. */
+export interface MessageReaderOptions {
+  readonly budget: Budget;
+  readonly clientAddress: (request: HttpRequest) => string;
+}
+
 /**
  * Reads the message of a request: the body of a POST; of other methods the path's variables and the query. Rejects with
  * RelayError CALL_FORMAT_ERROR, REQUEST_TOO_LARGE or OVERLOADED.
  */
 export async function messageFrom<Input extends DescMessage>(
-  budget: Budget,
+  { budget, clientAddress }: MessageReaderOptions,
   schema: Input,
   route: Route,
   { request, response, variables, queryText }: MessageExchange,
 ): Promise<MessageShape<Input>> {
-  const memory = budget.open();
+  const memory = budget.open(clientNetworkOf(clientAddress(request)));
   const signal = watchCaller(response, memory);
   const body = await readBody(request, MAX_BODY_BYTES, memory, signal);
   if (!memory.begin()) throw overloaded();

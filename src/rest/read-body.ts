@@ -1,4 +1,4 @@
-import type { CallerSignal } from "../caller-signal.js";
+import { type CallerSignal, isGone } from "../caller-signal.js";
 import { type Bytes, createChunks } from "../chunks.js";
 import { RelayError } from "../errors.js";
 import { DRAIN_FACTOR, type HttpRequest } from "../listener/exchange.js";
@@ -22,8 +22,7 @@ export function readBody(
   return new Promise((resolve, reject) => {
     let chunks = createChunks();
     let length = 0;
-    const left = { handleEvent: () => reject(cutShort(signal.reason)) };
-    memory.whenEvicted(() => refuse(overloaded()));
+    const left = { handleEvent: () => (isGone(signal) ? reject(cutShort(signal.reason)) : refuse(signal.reason)) };
     signal.addEventListener("abort", left);
     request.on("data", (chunk: Buffer) => {
       length += chunk.length;
@@ -38,7 +37,7 @@ export function readBody(
       else resolve(chunks);
     });
 
-    function refuse(error: RelayError): void {
+    function refuse(error: unknown): void {
       request.pause();
       reject(error);
     }

@@ -1,6 +1,8 @@
 import { callerFieldsOf, callerFrom } from "../applications/caller-keys.js";
+import { isGone } from "../caller-signal.js";
 import type { Bytes } from "../chunks.js";
 import { formatError } from "../errors.js";
+import { clientNetworkOf } from "../listener/client-network.js";
 import type { HttpRequest, HttpResponse } from "../listener/exchange.js";
 import { identityOf } from "../listener/identity.js";
 import { type ResponseSignal, watchCaller } from "../listener/response-signal.js";
@@ -41,7 +43,7 @@ export interface Exchange {
  * Rejects with RelayError CALL_FORMAT_ERROR, REQUEST_TOO_LARGE or OVERLOADED.
  */
 export async function readCall(options: CallReaderOptions, exchange: Exchange): Promise<Call> {
-  const memory = options.budget.open();
+  const memory = options.budget.open(clientNetworkOf(options.clientAddress(exchange.request)));
   const signal = watchCaller(exchange.response, memory);
   requirePlainBody(exchange.request);
   const query = parseCallQuery(exchange.queryText, options.route.queryFields);
@@ -62,7 +64,7 @@ async function readInTurns(
   try {
     return await turns.take(readInSteps(body), limits);
   } catch (error) {
-    throw limits.signal.aborted ? callerGone() : error;
+    throw isGone(limits.signal) ? callerGone() : error;
   }
 }
 

@@ -9,6 +9,7 @@ import {
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
 import { RelayService } from "../../gen/relay/v1/relay_pb.js";
+import { clientNetworkOf } from "../listener/client-network.js";
 import { DRAIN_FACTOR, type HttpRequest, type HttpResponse } from "../listener/exchange.js";
 import { leaveToHandler } from "../listener/self-limited.js";
 import { type Budget, overloaded, type Reservation } from "../relay/budget.js";
@@ -31,6 +32,7 @@ export interface RpcAdapterOptions extends ConnectRouterOptions {
   readonly budget: Budget;
   readonly contextValues: (request: HttpRequest, memory: Reservation) => ContextValues;
   readonly listsOrigin: ListsOrigin;
+  readonly clientAddress: (request: HttpRequest) => string;
   /** Faults while a response is written. */
   readonly onFault: (where: string, error: unknown) => void;
 }
@@ -79,7 +81,7 @@ async function answer(
   response: HttpResponse,
   readAhead: Uint8Array | undefined,
 ): Promise<void> {
-  const memory = options.budget.open();
+  const memory = options.budget.open(clientNetworkOf(options.clientAddress(request)));
   response.on("close", () => {
     memory.release();
     // connect-node waits for it before it writes on, and over HTTP/2 nothing else tells it that the caller is gone.

@@ -56,6 +56,7 @@ export function createRpcHandler(options: RpcOptions): RpcHandler {
       router.service(ServerReflection, createReflectionService(services), NAMES_ONLY);
     },
     budget: options.budget,
+    clientAddress: options.clientAddress,
     contextValues: (request, memory) =>
       createContextValues().set(requestContextKey, requestContextOf(request, options.clientAddress, memory)),
     listsOrigin: options.listsOrigin,

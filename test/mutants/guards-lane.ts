@@ -17,8 +17,8 @@ export const LANE_GUARDS: readonly Guard[] = [
   guard("lane: size that comes", READ, ["chunks.length <= most && ", ""], AGAINST),
   guard("lane: one whole message", READ, ["!isPrefixed || chunks.length === most", "true"], AGAINST),
   guard("lane: memory", READ, [" && memory.reserve(chunk.length)", ""], "lane/lane"),
-  guard("lane: gives way", LANE, ["memory.whenEvicted(() => response.destroy());", ""], "lane/lane"),
-  guard("lane: late messages", LANE, ["timeoutMs !== undefined && timeoutMs <= 0", "false"], AGAINST),
+  guard("lane: gives way", LANE, ["if (!isGone(signal)) response.destroy();", ""], "lane/lane"),
+  guard("lane: late messages", LANE, ["performance.now() >= timesOutAt", "false"], AGAINST),
   guard("lane: late messages are told so", LANE, ["if (isLate) endTimeout(request, form);", ""], AGAINST),
   guard(
     "lane: UTF-8",

@@ -86,7 +86,7 @@ export const LARGE_GUARDS: readonly Guard[] = [
   guard(
     "large requests: a caller that goes is no fault",
     "rest/read-call.ts",
-    ["signal.aborted ? callerGone() : error", "error"],
+    ["isGone(limits.signal) ? callerGone() : error", "error"],
     TESTS,
   ),
   guard(

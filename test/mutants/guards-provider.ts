@@ -61,7 +61,7 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   guard(
     "caller gone",
     "listener/response-signal.ts",
-    ["if (this.#response.writableEnded) return;", "if (true) return;"],
+    ["if (!this.#response.writableEnded) this.#abort(", "if (false) this.#abort("],
     "rest/request-limits",
   ),
   guard(

@@ -139,12 +139,7 @@ export const REQUEST_GUARDS: readonly Guard[] = [
     ["!application.allowedOrigins.includes(proof.origin)", "false"],
     "applications/caller",
   ),
-  guard(
-    "allowed addresses",
-    CALLER,
-    ["!createAddressMatcher(allowedAddresses)(proof.address)", "false"],
-    "applications/caller",
-  ),
+  guard("allowed addresses", CALLER, ["!matcherOf(allowedAddresses)(proof.address)", "false"], "applications/caller"),
   guard(
     "caller check is made",
     "relay/allowed-call.ts",

@@ -223,18 +223,31 @@ export const SECRET_GUARDS: readonly Guard[] = [
     "tokens/secret",
   ),
 
-  guard(
-    "budget: bytes",
-    BUDGET,
-    ["const hasRoom = this.bufferedBytes + bytes <= maxBufferedBytes;", "const hasRoom = true;"],
-    "relay/budget",
-  ),
-  guard("budget: calls", BUDGET, [" || !this.#account.hasPlace()) return false;", ") return false;"], "relay/budget"),
+  guard("budget: bytes", BUDGET, ["while (!this.bytes.hasRoom(bytes)) {", "while (false) {"], "relay/budget"),
+  guard("budget: calls", BUDGET, [" || !account.hasPlace(party)) return false;", ") return false;"], "relay/budget"),
   guard(
     "budget: slow requests give way",
     BUDGET,
-    ["if (reading.size >= READING_PER_CALL * this.#limits.maxInFlight &&", "if (false &&"],
+    ["if (reading.size >= this.#maxReading &&", "if (false &&"],
     "relay/budget",
+  ),
+  guard(
+    "budget: a share of the memory",
+    BUDGET,
+    ["(isWithin ? this.#runningVictim(wanted) : undefined)", "undefined"],
+    "regress/unread-answers",
+  ),
+  guard(
+    "budget: a share of the places",
+    BUDGET,
+    ["this.places.hasRoom(1) || this.places.isWithinShare(party.places, 1)", "this.places.hasRoom(1)"],
+    "regress/unread-answers",
+  ),
+  guard(
+    "budget: no more than a share of the places",
+    "relay/allowed-call.ts",
+    ["if (!call.memory.belongTo(application.id)) throw overloaded();", "call.memory.belongTo(application.id);"],
+    "regress/unread-answers",
   ),
   guard("budget: stalled requests give way", BUDGET, ["    share.evict();", ""], "relay/budget"),
   guard(

@@ -4,18 +4,18 @@ import { createBudget } from "../../src/relay/budget.js";
 describe("createBudget()", () => {
   it("lets no more calls begin than allowed, until one is given back", () => {
     const budget = createBudget({ maxInFlight: 1, maxBufferedBytes: 10 });
-    const [first, second] = [budget.open(), budget.open()];
+    const [first, second] = [budget.open("n"), budget.open("n")];
     expect([first.begin(), first.begin(), second.begin()]).toEqual([true, false, false]);
     first.release();
     first.release();
     expect(budget.inFlight).toBe(0);
-    expect([second.begin(), budget.open().begin()]).toEqual([true, false]);
+    expect([second.begin(), budget.open("n").begin()]).toEqual([true, false]);
   });
 
   it("does not count a request as a call before it is read", () => {
     const budget = createBudget({ maxInFlight: 2, maxBufferedBytes: 10 });
-    const slow = Array.from({ length: 100 }, () => budget.open());
-    const honest = budget.open();
+    const slow = Array.from({ length: 100 }, () => budget.open("n"));
+    const honest = budget.open("n");
     expect([budget.inFlight, honest.reserve(1), honest.begin()]).toEqual([0, true, true]);
     // Of the others, the youngest that there may be.
     expect(slow.map((each) => each.reserve(1))).toEqual([...Array(93).fill(false), ...Array(7).fill(true)]);
@@ -23,10 +23,10 @@ describe("createBudget()", () => {
 
   it("never lets a call that is in flight give way", () => {
     const budget = createBudget({ maxInFlight: 2, maxBufferedBytes: 10 });
-    const call = budget.open();
+    const call = budget.open("n");
     call.begin();
     call.reserve(10);
-    for (let at = 0; at < 10; at++) expect(budget.open().reserve(1)).toBe(false);
+    for (let at = 0; at < 10; at++) expect(budget.open("n").reserve(1)).toBe(false);
     expect(budget.bufferedBytes).toBe(10);
   });
 
@@ -34,7 +34,7 @@ describe("createBudget()", () => {
     const budget = createBudget({ maxInFlight: 9, maxBufferedBytes: 10 });
     const gone: string[] = [];
     const open = (name: string, bytes: number) => {
-      const reservation = budget.open();
+      const reservation = budget.open("n");
       reservation.whenEvicted(() => void gone.push(name));
       expect(reservation.reserve(bytes)).toBe(true);
       return reservation;
@@ -56,7 +56,7 @@ describe("createBudget()", () => {
 
   it("counts bytes over all calls, and nothing of what it refused", () => {
     const budget = createBudget({ maxInFlight: 9, maxBufferedBytes: 10 });
-    const [one, two] = [budget.open(), budget.open()];
+    const [one, two] = [budget.open("n"), budget.open("n")];
     expect([one.begin(), two.begin()]).toEqual([true, true]);
     expect(one.reserve(6)).toBe(true);
     expect(two.reserve(5)).toBe(false);
