@@ -2,7 +2,7 @@ import { realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Logger } from "pino";
 import { openPrivateKeyHash } from "./applications/private-key.js";
-import { createEndpointFor, createTargetFor } from "./authorization/authorization-server.js";
+import { createPlaceFor, createTargetFor } from "./authorization/authorization-server.js";
 import type { AuthorizationOptions } from "./authorization/options.js";
 import { createTickets } from "./authorization/tickets.js";
 import { createTokenEndpoint } from "./authorization/token-endpoint.js";
@@ -30,6 +30,7 @@ import { createTracing } from "./telemetry/call-spans.js";
 import { describeError } from "./telemetry/log.js";
 import { isSdkLoaded } from "./telemetry/span-context.js";
 import { createBreaker } from "./tokens/breaker.js";
+import { createClientHolds } from "./tokens/client-holds.js";
 import { startExpirySweep } from "./tokens/expiry-sweep.js";
 import { loadKeyring } from "./tokens/keyring.js";
 import type { Peers, Spool } from "./tokens/peers.js";
@@ -256,11 +257,13 @@ function renewerFor(
     breaker: createBreaker(),
     spool,
     requestTimeoutMs: refreshTimeoutMs,
+    clients: createClientHolds(),
+    noteClientRefused: store.oauthClients.noteRefused,
     now: Date.now,
     random: Math.random,
     onFault: (error) => log.fault("renewal", error),
     targetFor: createTargetFor({ catalog, oauthClients: store.oauthClients, sealer }),
-    endpointFor: createEndpointFor({ catalog, oauthClients: store.oauthClients }),
+    placeFor: createPlaceFor({ catalog, oauthClients: store.oauthClients }),
     send: createTokenEndpoint(tokenUpstream, refreshTimeoutMs),
     onRenewal: ({ applicationId, providerName: provider }, outcome) => {
       const level = outcome === "renewed" || outcome === "lost" ? "info" : "warn";

@@ -4,6 +4,7 @@ import type { OAuth2, Provider, ProviderCatalog } from "../providers/provider.js
 import { openOAuthClient } from "../tokens/client-secret.js";
 import type { Connection } from "../tokens/connection.js";
 import type { OAuthClientStore } from "../tokens/oauth-client.js";
+import type { RefreshPlace } from "../tokens/renewable.js";
 import type { RenewalTarget } from "../tokens/renewal.js";
 import type { Sealer } from "../tokens/seal.js";
 import type { CodeHabits } from "../tokens/token-request.js";
@@ -39,12 +40,12 @@ export function createTargetFor(options: AuthorizationServerOptions) {
   };
 }
 
-/** Finds only where a connection is renewed, opening no secret. Rejects as {@link createTargetFor} does. */
-export function createEndpointFor(options: Omit<AuthorizationServerOptions, "sealer">) {
-  return async (connection: Connection): Promise<string> => {
+/** Finds only where and as whom a connection is renewed, opening no secret. Rejects as {@link createTargetFor} does. */
+export function createPlaceFor(options: Omit<AuthorizationServerOptions, "sealer">) {
+  return async (connection: Connection): Promise<RefreshPlace> => {
     const known = await findKnownServer(options, connection);
     if (known === undefined) throw nowhereToRenew();
-    return known.refreshEndpoint;
+    return { endpoint: known.refreshEndpoint, client: known.stored };
   };
 }
 
@@ -59,7 +60,8 @@ export async function findAuthorizationServer(
   const known = await findKnownServer(options, connection);
   if (known === undefined) return undefined;
   const { stored, ...server } = known;
-  return { ...server, connectionId: connection.id, client: openOAuthClient(options.sealer, stored) };
+  const client = openOAuthClient(options.sealer, stored);
+  return { ...server, connectionId: connection.id, client, registration: stored };
 }
 
 async function findKnownServer(
@@ -102,6 +104,8 @@ function habitsOf({ allowPrivateNetwork }: Provider, oauth2: OAuth2) {
     codeParameters: oauth2.codeParameters,
     refreshParameters: oauth2.refreshParameters,
     tokenResponseMember: oauth2.tokenResponseMember,
+    tokenErrorMember: oauth2.tokenErrorMember,
+    refreshEndedErrors: oauth2.refreshEndedErrors,
     defaultExpiresInS: oauth2.defaultExpiresIn,
     allowPrivateNetwork,
   };

@@ -102,7 +102,7 @@ async function redeem(options: AuthorizationOptions, server: AuthorizationServer
   } catch {
     return { kind: "failed" } as const;
   }
-  return decideTokenAnswer(answer, options.now(), server.tokenResponseMember);
+  return decideTokenAnswer(answer, options.now(), server);
 }
 
 /** What the provider or the user said no with; undefined when there is a code. */

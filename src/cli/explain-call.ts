@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { callerFrom, withoutCallerFields } from "../applications/caller-keys.js";
 import { openPrivateKeyHash } from "../applications/private-key.js";
-import { createEndpointFor } from "../authorization/authorization-server.js";
+import { createPlaceFor } from "../authorization/authorization-server.js";
 import { createBoundary } from "../relay/boundary.js";
 import { createBudget } from "../relay/budget.js";
 import type { Call } from "../relay/call.js";
@@ -10,6 +10,7 @@ import type { Explanation } from "../relay/explanation.js";
 import { createRateLimiter } from "../relay/rate-limiter.js";
 import { descriptionFromBody } from "../rest/description.js";
 import { createBreaker } from "../tokens/breaker.js";
+import { createClientHolds } from "../tokens/client-holds.js";
 import { requireRenewable } from "../tokens/renewable.js";
 import { atOnce, createTurns } from "../turns.js";
 import { type CallRequestText, jsonBodyFrom } from "./call-request.js";
@@ -26,8 +27,8 @@ export async function explainFromStore(
   privateKey: string | undefined,
 ): Promise<Explanation> {
   const catalog = await loadCatalog(config);
-  const endpointFor = createEndpointFor({ catalog, oauthClients: store.oauthClients });
-  const renewable = { breaker: createBreaker(), now: Date.now, endpointFor };
+  const placeFor = createPlaceFor({ catalog, oauthClients: store.oauthClients });
+  const renewable = { breaker: createBreaker(), clients: createClientHolds(), now: Date.now, placeFor };
   const options = {
     now: Date.now,
     applications: store.applications,

@@ -45,6 +45,8 @@ function fieldsFromOAuth2(oauth2: OAuth2): Fields {
     ["code parameters", textFromParameters(oauth2.codeParameters)],
     ["refresh parameters", textFromParameters(oauth2.refreshParameters)],
     ["token response in", oauth2.tokenResponseMember],
+    ["token error in", oauth2.tokenErrorMember],
+    ["refresh tokens end with", [...oauth2.refreshEndedErrors].join(", ")],
     ["access tokens last", lifetimeFrom(oauth2)],
     ["refresh tokens", oauth2.refreshTokenRotation ? "rotate" : ""],
   ];

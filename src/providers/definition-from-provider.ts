@@ -15,7 +15,7 @@ export function definitionFromProvider(provider: Provider) {
         : { queryParameter: credential.parameter },
     defaultHeaders: Object.fromEntries(provider.defaultHeaders),
     // Its members have the names of the schema.
-    ...(oauth2 === undefined ? undefined : { oauth2 }),
+    ...(oauth2 && { oauth2: { ...oauth2, refreshEndedErrors: [...oauth2.refreshEndedErrors] } }),
     allowPrivateNetwork: provider.allowPrivateNetwork,
     urlPlaceholders: [...provider.urlPlaceholders],
     passTraceContext: provider.passTraceContext,

@@ -9,6 +9,7 @@ const CLIENT_AUTHENTICATIONS = ["client_secret_basic", "client_secret_post", "no
 const TOKEN_REQUEST_FORMATS = ["form", "json"] as const;
 /** A scope-token of RFC 6749 section 3.3. */
 const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/;
+const MAX_ERROR_LENGTH = 256;
 /** A year: what longer lifetimes in token responses are cut to. */
 const MAX_EXPIRES_IN = 31_536_000;
 
@@ -25,7 +26,9 @@ export function parseOAuth2(definition: Definition, policy: EndpointPolicy, repo
     clientAuthentication: parseClientAuthentication(definition.clientAuthentication, report),
     ...parseOAuth2Parameters(definition, report),
     tokenRequestFormat: parseTokenRequestFormat(definition.tokenRequestFormat, report),
-    tokenResponseMember: parseTokenResponseMember(definition.tokenResponseMember, report),
+    tokenResponseMember: parseMember(definition, "tokenResponseMember", report),
+    tokenErrorMember: parseMember(definition, "tokenErrorMember", report),
+    refreshEndedErrors: parseRefreshEndedErrors(definition, report),
     nonExpiringAccessTokens,
     defaultExpiresIn: parseDefaultExpiresIn(definition, report),
     refreshTokenRotation,
@@ -98,10 +101,24 @@ function parseTokenRequestFormat(text: string, report: Report): OAuth2["tokenReq
   return "form";
 }
 
-function parseTokenResponseMember(text: string, report: Report): string | undefined {
+function parseMember(
+  definition: Definition,
+  field: "tokenResponseMember" | "tokenErrorMember",
+  report: Report,
+): string | undefined {
+  const text = definition[field];
   if (text === "") return undefined;
-  if (!isMemberPath(text)) report("oauth2.tokenResponseMember", MEMBER_PATH_HINT);
+  if (!isMemberPath(text)) report(`oauth2.${field}`, MEMBER_PATH_HINT);
   return text;
+}
+
+function parseRefreshEndedErrors({ refreshEndedErrors }: Definition, report: Report): ReadonlySet<string> {
+  refreshEndedErrors.forEach((code, at) => {
+    const field = `oauth2.refreshEndedErrors[${at}]`;
+    if (code === "" || code.length > MAX_ERROR_LENGTH) report(field, `must be 1 to ${MAX_ERROR_LENGTH} characters`);
+    else if (refreshEndedErrors.indexOf(code) !== at) report(field, "stands twice");
+  });
+  return new Set(refreshEndedErrors);
 }
 
 function parseDefaultExpiresIn(

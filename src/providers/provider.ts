@@ -75,6 +75,10 @@ export interface OAuth2 {
   readonly refreshParameters: Readonly<Record<string, string>>;
   /** Dotted path of the object that holds a token response; undefined: the whole answer. */
   readonly tokenResponseMember: string | undefined;
+  /** Dotted path of the error code in answers of the token endpoint; undefined: `error`. */
+  readonly tokenErrorMember: string | undefined;
+  /** Error codes with which a refresh token has ended, beside `invalid_grant`. */
+  readonly refreshEndedErrors: ReadonlySet<string>;
   /** Access tokens last until they are revoked, unless a token response says otherwise; off by default. */
   readonly nonExpiringAccessTokens: boolean;
   /** Lifetime in seconds when a token response has no expires_in; undefined: not known. */

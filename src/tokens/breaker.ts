@@ -1,22 +1,27 @@
+import { isAhead } from "./connection.js";
+
 /** Keeps a token endpoint that is in trouble from being asked by every connection at once (threats 3.8). */
 export interface Breaker {
   /** Milliseconds until the endpoint may be asked again; 0 when it may be asked now. Counts as a probe when open. */
   waitMs(endpoint: string, now: number): number;
   /** The same for those who only want to know: no probe. */
   peekMs(endpoint: string, now: number): number;
+  /** Whether the trouble is the endpoint's, and no connection's own. */
+  isOpen(endpoint: string): boolean;
   recordFailure(endpoint: string, now: number): void;
   recordSuccess(endpoint: string): void;
 }
 
-/** This many failures within the window open it. */
+/** This many failures within the window open it, and only a success closes it. */
 const MAX_FAILURES = 10;
 const WINDOW_MS = 30_000;
-/** While it is open, one renewal in this time finds out whether the endpoint is back. */
+/** While it is open, one refresh in this time finds out whether the endpoint is back. */
 const PROBE_EVERY_MS = 5000;
 
 interface Trouble {
-  /** Times of the last failures, oldest first. */
+  /** Times of the last failures, oldest first, until it opens. */
   readonly failures: number[];
+  isOpen: boolean;
   nextProbeAt: number;
 }
 
@@ -25,11 +30,15 @@ export function createBreaker(): Breaker {
   const troubles = new Map<string, Trouble>();
   const openOf = (endpoint: string): Trouble | undefined => {
     const trouble = troubles.get(endpoint);
-    return trouble !== undefined && trouble.failures.length >= MAX_FAILURES ? trouble : undefined;
+    return trouble?.isOpen ? trouble : undefined;
   };
-  const peekMs = (endpoint: string, now: number) => Math.max(0, (openOf(endpoint)?.nextProbeAt ?? 0) - now);
+  const peekMs = (endpoint: string, now: number) => {
+    const nextProbeAt = openOf(endpoint)?.nextProbeAt;
+    return nextProbeAt !== undefined && isAhead(nextProbeAt, now, PROBE_EVERY_MS) ? nextProbeAt - now : 0;
+  };
   return {
     peekMs,
+    isOpen: (endpoint) => openOf(endpoint) !== undefined,
     waitMs(endpoint, now) {
       const waitMs = peekMs(endpoint, now);
       const trouble = openOf(endpoint);
@@ -37,13 +46,15 @@ export function createBreaker(): Breaker {
       return waitMs;
     },
     recordFailure(endpoint, now) {
-      const trouble = troubles.get(endpoint) ?? { failures: [], nextProbeAt: 0 };
+      const trouble = troubles.get(endpoint) ?? { failures: [], isOpen: false, nextProbeAt: 0 };
       troubles.set(endpoint, trouble);
       trouble.failures.push(now);
       while (trouble.failures.length > MAX_FAILURES || (trouble.failures[0] ?? now) < now - WINDOW_MS) {
         trouble.failures.shift();
       }
-      if (trouble.failures.length === MAX_FAILURES) trouble.nextProbeAt = now + PROBE_EVERY_MS;
+      if (trouble.isOpen || trouble.failures.length < MAX_FAILURES) return;
+      trouble.isOpen = true;
+      trouble.nextProbeAt = now + PROBE_EVERY_MS;
     },
     recordSuccess: (endpoint) => void troubles.delete(endpoint),
   };

@@ -1,34 +1,52 @@
 import type { Breaker } from "./breaker.js";
+import type { ClientHolds, RegisteredClient } from "./client-holds.js";
 import { type Connection, isAhead, MAX_BACKOFF_MS } from "./connection.js";
-import { refreshUnavailable } from "./renewal.js";
+import { misconfigured, refreshUnavailable } from "./renewal.js";
+
+/** Where a connection is refreshed, and as whom; no secret. */
+export interface RefreshPlace {
+  readonly endpoint: string;
+  readonly client: RegisteredClient;
+}
 
 /** What tells whether a renewal could begin. */
 export interface RenewableOptions {
   readonly breaker: Pick<Breaker, "peekMs">;
+  readonly clients: Pick<ClientHolds, "peekMs">;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** Where a connection is renewed; opens no secret. Rejects with RelayError when there is nowhere. */
-  readonly endpointFor: (connection: Connection) => Promise<string>;
+  readonly placeFor: (connection: Connection) => Promise<RefreshPlace>;
 }
 
 /**
- * Rejects as a renewal would before the provider is asked, with RelayError REFRESH_UNAVAILABLE; begins none, and opens
- * no secret.
+ * Rejects as a renewal would before the provider is asked, with RelayError REFRESH_UNAVAILABLE or
+ * PROVIDER_MISCONFIGURED; begins none, and opens no secret.
  */
 export async function requireRenewable(
-  { breaker, now, endpointFor }: RenewableOptions,
+  { breaker, clients, now, placeFor }: RenewableOptions,
   connection: Connection,
 ): Promise<void> {
-  requireDue(connection, now());
-  requireNoWait(breaker.peekMs(await endpointFor(connection), now()));
+  const { endpoint, client } = await placeFor(connection);
+  requireDue(connection, client, now());
+  if (clients.peekMs(client, now()) > 0) throw misconfigured();
+  requireNoWait(breaker.peekMs(endpoint, now()));
 }
 
 /**
- * A renewal that has failed is not tried again before its time; a time further ahead than any was set by a clock that
- * stood wrong. Throws RelayError REFRESH_UNAVAILABLE.
+ * A renewal that has failed is not tried again before its time, unless the operator has changed the client since; a time
+ * further ahead than any was set by a clock that stood wrong. Throws RelayError REFRESH_UNAVAILABLE, or
+ * PROVIDER_MISCONFIGURED where that was the failure.
  */
-export function requireDue({ nextTryAt }: Pick<Connection, "nextTryAt">, now: number): void {
-  if (isAhead(nextTryAt, now, MAX_BACKOFF_MS)) requireNoWait((nextTryAt ?? 0) - now);
+export function requireDue(connection: Connection, client: RegisteredClient, now: number): void {
+  if (isOfChangedClient(connection, client) || !isAhead(connection.nextTryAt, now, MAX_BACKOFF_MS)) return;
+  if (connection.lastErrorClass === "invalid_client") throw misconfigured();
+  requireNoWait((connection.nextTryAt ?? 0) - now);
+}
+
+/** Whether the last try was made with a client that has been changed since. */
+export function isOfChangedClient({ trouble }: Pick<Connection, "trouble">, { updatedAt }: RegisteredClient): boolean {
+  return trouble?.clientUpdatedAt !== undefined && trouble.clientUpdatedAt !== updatedAt;
 }
 
 /** Throws RelayError REFRESH_UNAVAILABLE unless the time to wait, in milliseconds, is over. */

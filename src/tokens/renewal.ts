@@ -1,5 +1,6 @@
 import { RelayError } from "../errors.js";
 import type { Breaker } from "./breaker.js";
+import type { ClientHolds, RegisteredClient } from "./client-holds.js";
 import {
   type Connection,
   type ConnectionStore,
@@ -16,7 +17,12 @@ import type { Spool, UnstoredAnswer } from "./peers.js";
 import { type Revocation, revokeOrphans } from "./revoke.js";
 import type { Sealer } from "./seal.js";
 import type { Secret } from "./secret.js";
-import { decideTokenAnswer, type TokenEndpointAnswer, type TokenVerdict } from "./token-answer.js";
+import {
+  decideTokenAnswer,
+  type TokenAnswerHabits,
+  type TokenEndpointAnswer,
+  type TokenVerdict,
+} from "./token-answer.js";
 import {
   type OAuthClient,
   type RefreshHabits,
@@ -25,10 +31,12 @@ import {
   TokenRequestNotSentError,
 } from "./token-request.js";
 import type { TokenResponse } from "./token-response.js";
+import type { Refusal } from "./trouble.js";
 import { type Persistence, untilStored } from "./until-stored.js";
+import { decideRefusal, type RefusalDecision, troubleAfter } from "./verdict.js";
 
 /** Where and how the token of one connection is renewed. */
-export interface RenewalTarget extends RefreshHabits {
+export interface RenewalTarget extends RefreshHabits, TokenAnswerHabits {
   /** Where refresh requests go; the endpoint that the breaker counts. */
   readonly tokenEndpoint: string;
   /** RFC 7009; undefined: tokens cannot be revoked. */
@@ -36,10 +44,10 @@ export interface RenewalTarget extends RefreshHabits {
   /** Whose tokens these are: sockets are kept apart by it where the operator wants that. */
   readonly connectionId: string;
   readonly client: OAuthClient;
+  /** Which client that is in the store. */
+  readonly registration: RegisteredClient;
   /** Seconds to assume when the answer has no expires_in; undefined: unknown. */
   readonly defaultExpiresInS: number | undefined;
-  /** Dotted path of the object that holds a token response; undefined: the whole answer. */
-  readonly tokenResponseMember: string | undefined;
   readonly allowPrivateNetwork: boolean;
 }
 
@@ -48,6 +56,9 @@ export interface RenewalOptions {
   readonly connections: ConnectionStore;
   readonly sealer: Sealer;
   readonly breaker: Breaker;
+  readonly clients: ClientHolds;
+  /** Writes down, for operators, since when the provider refuses a client, undefined when it takes it again. */
+  readonly noteClientRefused: (client: RegisteredClient, since: number | undefined) => Promise<void>;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** From 0 to 1. */
@@ -77,11 +88,12 @@ export type RenewalOutcome = "renewed" | "lost" | "ended" | "misconfigured" | "r
 
 /** Backoff of one connection: doubled with each failure, at most MAX_BACKOFF_MS (threats 3.8). */
 const FIRST_BACKOFF_MS = 1000;
-/** A refusal in words that nobody knows may pass: it must come again over minutes before it ends the connection. */
+/** What passes by itself is tried again after a twentieth of the time it has lasted, but within this. Milliseconds. */
+const MIN_MAX_BACKOFF_MS = 30_000;
+const BACKOFF_SHARE = 1 / 20;
+/** A refusal seldom passes within minutes. */
 const FIRST_REFUSED_BACKOFF_MS = 2 * 60_000;
-const DAY_MS = 24 * 60 * 60 * 1000;
-/** A provider that refuses this often, each time within a day of the last, means it. */
-const MAX_REFUSALS = 5;
+
 /**
  * Renews the token of a connection whose lease we have: asks the provider once, and stores what it said before anything
  * else can fail. Rejects with RelayError REAUTHORIZATION_REQUIRED, REFRESH_UNAVAILABLE or PROVIDER_MISCONFIGURED.
@@ -104,21 +116,30 @@ async function attempt(
   const { verdict, isUnspent } = await ask(options, target, refreshToken);
   switch (verdict.kind) {
     case "granted":
-      options.breaker.recordSuccess(target.tokenEndpoint);
+      noteTaken(options, target);
       return commit(options, lease, verdict.tokens, target, sentAt);
     case "ended":
-      options.breaker.recordSuccess(target.tokenEndpoint);
-      return endOrFallBack(options, lease, target);
+      noteTaken(options, target);
+      return endOrFallBack(options, lease, target, verdict);
     case "misconfigured":
-      await options.connections.releaseLease(lease);
-      return "misconfigured";
+      return refuseClient(options, lease, target, verdict);
     case "refused":
-      return refuse(options, lease);
+      options.breaker.recordSuccess(target.tokenEndpoint);
+      return refuse(options, lease, target, verdict);
     case "failed":
       options.breaker.recordFailure(target.tokenEndpoint, options.now());
-      await recordFailure(options, lease, { ...verdict, errorClass: "failed", isUnspent });
+      await recordFailure(options, lease, target, { ...verdict, isUnspent, refusal: undefined });
       return "failed";
   }
+}
+
+/** The endpoint works, and the client is the one that it knows. */
+function noteTaken({ breaker, clients, noteClientRefused, track }: RenewalOptions, target: RenewalTarget): void {
+  const { registration } = target;
+  breaker.recordSuccess(target.tokenEndpoint);
+  clients.recordTaken(registration);
+  // For operators alone: what cannot be written now is written with the next refresh.
+  if (registration.refusedSince !== undefined) track(noteClientRefused(registration, undefined).catch(() => {}));
 }
 
 /** What the provider said, and whether a failure leaves the refresh token as good as it was. */
@@ -134,11 +155,11 @@ async function ask(options: RenewalOptions, target: RenewalTarget, refreshToken:
     answer = await options.send(target, refreshRequestFrom(target.client, refreshToken, target), options.ending);
   } catch (error) {
     // No answer is an answer too: the refresh token stays, and may have been spent if it was sent.
-    const verdict = { kind: "failed", retryAfterMs: 0, refreshToken: undefined } as const;
+    const verdict = { kind: "failed", answer: "no_answer", retryAfterMs: 0, refreshToken: undefined } as const;
     return { verdict, isUnspent: error instanceof TokenRequestNotSentError };
   }
   const { statusCode } = answer;
-  const verdict = decideTokenAnswer(answer, options.now(), target.tokenResponseMember);
+  const verdict = decideTokenAnswer(answer, options.now(), target);
   return { verdict, isUnspent: statusCode >= 300 && statusCode < 500 };
 }
 
@@ -194,8 +215,13 @@ async function stored<T>(
 }
 
 /** Another renewal may have been first; then its tokens count. Else one that lost against it may be the good one. */
-async function endOrFallBack(options: RenewalOptions, lease: Lease, target: RenewalTarget): Promise<RenewalOutcome> {
-  const { connections, sealer, now, persistence } = options;
+async function endOrFallBack(
+  options: RenewalOptions,
+  lease: Lease,
+  target: RenewalTarget,
+  verdict: RefusedVerdict,
+): Promise<RenewalOutcome> {
+  const { connections, sealer, persistence } = options;
   const current = await untilStored(
     persistence,
     () => connections.find(lease.connection),
@@ -208,39 +234,104 @@ async function endOrFallBack(options: RenewalOptions, lease: Lease, target: Rene
     if (!(await connections.extendLease(lease, options.leaseMs))) return "lost";
     return attempt(options, { ...lease, previousRefreshToken: undefined }, target, previous);
   }
-  const reason = lease.connection.unansweredSince === undefined ? "invalid_grant" : "rotation_lost_suspected";
-  return (await connections.requireReauthorization(lease.connection, reason, now())) ? "ended" : "lost";
+  return refuse(options, lease, target, verdict);
 }
 
-async function refuse(options: RenewalOptions, lease: Lease): Promise<RenewalOutcome> {
-  const { lastErrorClass, lastFailedAt = 0, failCount } = lease.connection;
-  const isSameTrouble = lastErrorClass === "refused" && lastFailedAt > options.now() - DAY_MS;
-  const isFinal = isSameTrouble && failCount + 1 >= MAX_REFUSALS;
-  if (isFinal && (await options.connections.requireReauthorization(lease.connection, "refused", options.now())))
-    return "ended";
-  const refused = { errorClass: "refused", retryAfterMs: 0, refreshToken: undefined, isUnspent: true };
-  await recordFailure(options, lease, refused);
-  return "refused";
+type RefusedVerdict = Extract<TokenVerdict, { readonly words: string }>;
+
+/** Whether it ends the connection, the other ones of its application and provider help to tell (verdict.ts). */
+async function refuse(
+  options: RenewalOptions,
+  lease: Lease,
+  target: RenewalTarget,
+  verdict: RefusedVerdict,
+): Promise<RenewalOutcome> {
+  const { connections, now } = options;
+  const { connection } = lease;
+  const { isOver, refusal } = await judge(options, lease, target, verdict);
+  if (!isOver) {
+    const { answer } = verdict;
+    await recordFailure(options, lease, target, { answer, refusal, isUnspent: true, retryAfterMs: 0 });
+    return "refused";
+  }
+  const trouble = troubleAfter(connection.trouble, { refusal, clientUpdatedAt: target.registration.updatedAt }, now());
+  const reason = reasonOf(verdict, connection);
+  return (await connections.requireReauthorization(connection, reason, now(), trouble)) ? "ended" : "lost";
 }
 
-interface Failure extends Pick<RenewalFailure, "errorClass" | "isUnspent"> {
+function reasonOf({ kind }: RefusedVerdict, { unansweredSince }: Connection): string {
+  if (kind !== "ended") return "refused";
+  return unansweredSince === undefined ? "invalid_grant" : "rotation_lost_suspected";
+}
+
+async function judge(
+  { connections, now, persistence }: RenewalOptions,
+  { connection }: Lease,
+  { registration }: RenewalTarget,
+  { kind, words }: RefusedVerdict,
+): Promise<RefusalDecision> {
+  const at = now();
+  const before = connection.trouble?.refusal;
+  const since = before?.words === words ? before.since : at;
+  const evidence = await untilStored(
+    persistence,
+    () => connections.findEvidence(connection, words, since, at),
+    () => true,
+  );
+  const { updatedAt: clientUpdatedAt } = registration;
+  return decideRefusal({ isKnown: kind === "ended", words, before, evidence, clientUpdatedAt, now: at });
+}
+
+/** Of one connection that is refused where others are not, the words may speak all the same. */
+async function refuseClient(
+  options: RenewalOptions,
+  lease: Lease,
+  target: RenewalTarget,
+  verdict: RefusedVerdict,
+): Promise<RenewalOutcome> {
+  const { breaker, clients, noteClientRefused, now } = options;
+  breaker.recordSuccess(target.tokenEndpoint);
+  const isOfAll = clients.recordRefused(target.registration, lease.connection.id, now());
+  const outcome = await refuse(options, lease, target, verdict);
+  if (outcome !== "refused") return outcome;
+  if (isOfAll) await noteClientRefused(target.registration, now());
+  return "misconfigured";
+}
+
+/** What is known of a failure. */
+interface Failure extends Pick<RenewalFailure, "isUnspent"> {
+  readonly answer: string;
+  /** Undefined: the provider did not refuse anything. */
+  readonly refusal: Refusal | undefined;
   readonly retryAfterMs: number;
-  readonly refreshToken: Secret | undefined;
+  /** One that came all the same. */
+  readonly refreshToken?: Secret | undefined;
 }
 
 async function recordFailure(
   options: RenewalOptions,
   lease: Lease,
-  { errorClass, retryAfterMs, refreshToken, isUnspent }: Failure,
+  target: RenewalTarget,
+  { answer, refusal, retryAfterMs, refreshToken, isUnspent }: Failure,
 ): Promise<void> {
-  const { connections, sealer, now, random } = options;
+  const { connections, sealer, now, random, breaker } = options;
   const { connection } = lease;
-  const firstMs = errorClass === "refused" ? FIRST_REFUSED_BACKOFF_MS : FIRST_BACKOFF_MS;
-  const backoffMs = Math.min(firstMs * 2 ** Math.min(connection.failCount, 16), MAX_BACKOFF_MS);
+  const trouble = troubleAfter(
+    connection.trouble,
+    { ...(refusal && { refusal }), clientUpdatedAt: target.registration.updatedAt },
+    now(),
+  );
+  const backoffMs =
+    refusal === undefined
+      ? Math.min(
+          doubledMs(FIRST_BACKOFF_MS, connection),
+          maxBackoffMs(breaker.isOpen(target.tokenEndpoint), now() - trouble.since),
+        )
+      : Math.min(doubledMs(FIRST_REFUSED_BACKOFF_MS, connection), MAX_BACKOFF_MS);
   const failure = {
-    errorClass,
+    errorClass: answer,
     isUnspent,
-    trouble: { ...connection.trouble, since: connection.trouble?.since ?? now() },
+    trouble,
     waitMs: Math.max(retryAfterMs, Math.ceil(backoffMs * (0.5 + random() / 2))),
     refreshToken: refreshToken && sealer.seal(refreshToken.reveal(), connectionBinding(connection, "refresh_token")),
   };
@@ -248,6 +339,16 @@ async function recordFailure(
   if (failure.refreshToken === undefined) return write();
   const tokens = { ...connection, refreshToken: failure.refreshToken };
   await stored(options, { connection, tokens }, write);
+}
+
+function doubledMs(firstMs: number, { failCount }: Connection): number {
+  return firstMs * 2 ** Math.min(failCount, 16);
+}
+
+/** What is the endpoint's trouble says nothing of the connection: it must be soon when the endpoint is back. */
+function maxBackoffMs(isEndpointDown: boolean, lastedMs: number): number {
+  if (isEndpointDown) return MIN_MAX_BACKOFF_MS;
+  return Math.min(MAX_BACKOFF_MS, Math.max(MIN_MAX_BACKOFF_MS, lastedMs * BACKOFF_SHARE));
 }
 
 async function openRefreshToken({ sealer, connections }: RenewalOptions, lease: Lease): Promise<Secret> {

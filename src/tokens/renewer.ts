@@ -3,14 +3,14 @@ import { RelayError } from "../errors.js";
 import { createPending } from "../pending.js";
 import { type Connection, isAhead, MAX_LEASE_MS } from "./connection.js";
 import type { Spool } from "./peers.js";
-import { type RenewableOptions, requireDue, requireNoWait, requireRenewable } from "./renewable.js";
+import { isOfChangedClient, type RenewableOptions, requireDue, requireNoWait, requireRenewable } from "./renewable.js";
 import { misconfigured, type RenewalOptions, type RenewalTarget, refreshUnavailable, renewLeased } from "./renewal.js";
 import { type Persistence, persistentStore } from "./until-stored.js";
 
 /** What renewing needs beside one renewal's own. */
 export interface RenewerOptions
   extends Omit<RenewalOptions, "track" | "persistence" | "leaseMs" | "ending">,
-    Pick<RenewableOptions, "endpointFor"> {
+    Pick<RenewableOptions, "placeFor"> {
   /** Names this process in leases. */
   readonly spool: Spool;
   /** How long `send` waits for an answer at most, in milliseconds. */
@@ -45,16 +45,12 @@ const STORE_FOR_MS = 180_000;
 const WAIT_MS = 120_000;
 /** How soon, and how seldom, the row is looked at while another process has the lease, in milliseconds. */
 const POLL_MS = { first: 100, last: 1000 };
-/** How long a client that the provider refused is not shown to it again, in milliseconds. */
-const MISCONFIGURED_HOLD_MS = 30_000;
 
 /** One flight per connection; whoever comes meanwhile waits for it. */
 export function createRenewer(options: RenewerOptions): Renewer {
   const { pause = (ms) => delay(ms) } = options;
   const pending = createPending();
   const flights = new Map<string, Promise<void>>();
-  /** Application and provider → until when. */
-  const holds = new Map<string, number>();
   /** Connections whose lease was to be given back, and is not yet. */
   const unsettled = new Set<string>();
   const closing = new AbortController();
@@ -78,21 +74,12 @@ export function createRenewer(options: RenewerOptions): Renewer {
     }),
   };
 
-  function requireNotHeld(hold: string): void {
-    if (isAhead(holds.get(hold), options.now(), MISCONFIGURED_HOLD_MS)) throw misconfigured();
-  }
-
   async function fly(connection: Connection): Promise<void> {
-    const hold = holdOf(connection);
-    requireNotHeld(hold);
     if (unsettled.has(connection.id)) throw refreshUnavailable();
-    holds.delete(hold);
     try {
       await renewOnce(flying, connection, closing.signal);
     } catch (error) {
       if (!(error instanceof RelayError) || error.cause !== undefined) options.onFault(error);
-      const isHeld = error instanceof RelayError && error.reason === "PROVIDER_MISCONFIGURED";
-      if (isHeld) holds.set(hold, options.now() + MISCONFIGURED_HOLD_MS);
       throw error;
     }
   }
@@ -105,10 +92,7 @@ export function createRenewer(options: RenewerOptions): Renewer {
       flights.set(connection.id, flight);
       return flight;
     },
-    async requireRenewable(connection) {
-      requireNotHeld(holdOf(connection));
-      await requireRenewable(options, connection);
-    },
+    requireRenewable: (connection) => requireRenewable(options, connection),
     async close(graceMs) {
       closing.abort();
       const ended = Promise.allSettled(flights.values()).then(() => pending.settled());
@@ -122,15 +106,13 @@ export function createRenewer(options: RenewerOptions): Renewer {
   };
 }
 
-function holdOf({ applicationId, providerName }: Connection): string {
-  return `${applicationId} ${providerName}`;
-}
-
 /** A renewer's options, with what it adds. */
 type FlightOptions = RenewerOptions & RenewalOptions & Required<Pick<RenewerOptions, "pause">>;
 
 async function renewOnce(options: FlightOptions, connection: Connection, closing: AbortSignal): Promise<void> {
-  requireDue(connection, options.now());
+  const { client } = await options.placeFor(connection);
+  requireDue(connection, client, options.now());
+  if (options.clients.peekMs(client, options.now()) > 0) throw misconfigured();
   const target = await options.targetFor(connection);
   const leaveAt = performance.now() + WAIT_MS;
   let pollMs = POLL_MS.first;
@@ -138,9 +120,11 @@ async function renewOnce(options: FlightOptions, connection: Connection, closing
     const now = options.now();
     if (performance.now() >= leaveAt || closing.aborted) throw refreshUnavailable();
     if (!isAhead(current.leaseUntil, now, MAX_LEASE_MS)) {
-      requireDue(current, now);
+      requireDue(current, target.registration, now);
+      if (options.clients.waitMs(target.registration, now) > 0) throw misconfigured();
       requireNoWait(options.breaker.waitMs(target.tokenEndpoint, now));
-      const lease = await options.connections.takeLease(current, options.spool.owner, options.leaseMs);
+      const skipsWait = isOfChangedClient(current, target.registration);
+      const lease = await options.connections.takeLease(current, options.spool.owner, options.leaseMs, skipsWait);
       if (lease !== undefined) return renewLeased(options, lease, target);
     }
     await options.pause(pollMs);

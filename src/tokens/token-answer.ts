@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { bufferOf } from "../buffer-of.js";
 import { Secret } from "./secret.js";
 import { type TokenResponse, TokenResponseError, tokenResponseFrom } from "./token-response.js";
@@ -12,59 +13,110 @@ export interface TokenEndpointAnswer {
   readonly retryAfter: string;
 }
 
+/** How a provider's definition lets its answers be read. */
+export interface TokenAnswerHabits {
+  /** Dotted path of the object that holds a token response; undefined: the whole answer. */
+  readonly tokenResponseMember: string | undefined;
+  /** Dotted path of the error code, where it is not `error`; an answer without it is read as RFC 6749 has it. */
+  readonly tokenErrorMember: string | undefined;
+  /** Error codes with which this provider says that a refresh token is of no more use, beside `invalid_grant`. */
+  readonly refreshEndedErrors: ReadonlySet<string>;
+}
+
 /**
  * What an answer to a token request means (threats 3.5):
  *
  * - `granted`: new tokens;
- * - `ended`: the provider no longer takes the code or refresh token (`invalid_grant` and its relatives);
+ * - `ended`: the provider no longer takes the code or refresh token, in the words of RFC 6749 or of its definition;
  * - `misconfigured`: the provider refuses the client, which is the operator's to mend;
  * - `refused`: it refuses this request in another way, which may pass or not;
  * - `failed`: it could not do it now. A refresh token that came along all the same is never thrown away.
+ *
+ * `answer` is a word for people, never provider text; `words` is a fingerprint of what the provider said.
  */
 export type TokenVerdict =
   | { readonly kind: "granted"; readonly tokens: TokenResponse }
-  | { readonly kind: "ended" }
-  | { readonly kind: "misconfigured" }
-  | { readonly kind: "refused" }
-  | { readonly kind: "failed"; readonly retryAfterMs: number; readonly refreshToken: Secret | undefined };
+  | { readonly kind: "ended" | "misconfigured" | "refused"; readonly answer: string; readonly words: string }
+  | {
+      readonly kind: "failed";
+      readonly answer: FailedAnswer;
+      readonly retryAfterMs: number;
+      readonly refreshToken: Secret | undefined;
+    };
 
-/** Error codes that mean that the code or refresh token is of no more use: RFC 6749 section 5.2, and GitHub's own. */
-const ENDED = new Set(["invalid_grant", "bad_refresh_token", "token_expired", "invalid_refresh_token"]);
+/** Why no verdict on the request could be had; `unreadable`: the answer is none of a token endpoint. */
+export type FailedAnswer = "no_answer" | "server_error" | "rate_limited" | "unreadable";
+
 /** The client, not the user (RFC 6749 section 5.2), and what GitHub and Slack say instead. */
 const MISCONFIGURED = new Set([
   "invalid_client",
-  "unauthorized_client",
   "incorrect_client_credentials",
   "invalid_client_id",
   "bad_client_secret",
 ]);
-const TRANSIENT = new Set(["temporarily_unavailable", "server_error", "slow_down"]);
+/** Codes that are shown as they are: those of RFC 6749 section 5.2 and of OpenID Connect Core section 3.1.2.6. */
+const KNOWN = new Set([
+  "invalid_request",
+  "unauthorized_client",
+  "unsupported_grant_type",
+  "invalid_scope",
+  "access_denied",
+  "interaction_required",
+  "login_required",
+  "account_selection_required",
+  "consent_required",
+]);
+const TRANSIENT = /^(?:temporarily_unavailable|server_error|service_unavailable|internal_(?:server_)?error)$/i;
+const RATE_LIMITED = /^slow_down$|rate.?limit|too.?many|throttl|quota/i;
 /** A larger answer is no token response (threats 3.5). */
 const MAX_ANSWER_BYTES = 1024 * 1024;
 /** Longest time a provider's Retry-After is followed, in milliseconds. */
 const MAX_RETRY_AFTER_MS = 5 * 60_000;
 
-/**
- * Judges the answer to a token request. Pure; never throws. `now` is milliseconds since the epoch, `member` the dotted
- * path of the object that holds the token response, undefined for the whole answer.
- */
-export function decideTokenAnswer(answer: TokenEndpointAnswer, now: number, member: string | undefined): TokenVerdict {
+/** Judges the answer to a token request. Pure; never throws. `now` is milliseconds since the epoch. */
+export function decideTokenAnswer(answer: TokenEndpointAnswer, now: number, habits: TokenAnswerHabits): TokenVerdict {
   const { statusCode, body } = answer;
-  const failed = (refreshToken?: Secret): TokenVerdict => {
-    return { kind: "failed", retryAfterMs: parseRetryAfter(answer.retryAfter, now), refreshToken };
+  const failed = (why: FailedAnswer, refreshToken?: Secret): TokenVerdict => {
+    return { kind: "failed", answer: why, retryAfterMs: parseRetryAfter(answer.retryAfter, now), refreshToken };
   };
-  const isTransientStatus = statusCode >= 500 || statusCode === 429 || statusCode === 408;
-  if (body.length > MAX_ANSWER_BYTES || (statusCode >= 300 && statusCode < 400)) return failed();
-  const whole = membersFrom(bufferOf(body).toString("utf8"));
-  const members = tokenResponseMember(whole, member);
-  const code = errorCodeFrom(whole) || errorCodeFrom(members);
+  if (body.length > MAX_ANSWER_BYTES || (statusCode >= 300 && statusCode < 400)) return failed("unreadable");
+  const text = bufferOf(body)
+    .toString("utf8")
+    .replace(/^\ufeff/, "")
+    .trim();
+  const whole = membersFrom(text);
+  const members = tokenResponseMember(whole ?? {}, habits.tokenResponseMember);
+  const code = ownCodeFrom(whole ?? {}, habits) || errorCodeFrom(whole ?? {}) || errorCodeFrom(members);
   if (statusCode < 300 && code === "") {
-    return decideTokens(members, () => failed(refreshTokenFrom(members) ?? refreshTokenFrom(whole)));
+    return decideTokens(members, () =>
+      failed("unreadable", refreshTokenFrom(members) ?? refreshTokenFrom(whole ?? {})),
+    );
   }
-  if (isTransientStatus || TRANSIENT.has(code)) return failed();
-  if (ENDED.has(code)) return { kind: "ended" };
-  if (MISCONFIGURED.has(code) || (statusCode === 401 && code === "")) return { kind: "misconfigured" };
-  return code !== "" || statusCode === 400 ? { kind: "refused" } : failed();
+  if (statusCode === 429 || RATE_LIMITED.test(code)) return failed("rate_limited");
+  if (statusCode >= 500 || statusCode === 408 || TRANSIENT.test(code)) return failed("server_error");
+  if (code !== "") return decideCode(code, habits);
+  // A page of a proxy on the way says nothing; nor does a status that RFC 6749 section 5.2 does not know.
+  const isBare = whole !== undefined || text === "";
+  return isBare && (statusCode === 400 || statusCode === 401)
+    ? refusedWith(`status_${statusCode}`)
+    : failed("unreadable");
+}
+
+function decideCode(code: string, { refreshEndedErrors }: TokenAnswerHabits): TokenVerdict {
+  if (code === "invalid_grant" || refreshEndedErrors.has(code))
+    return { kind: "ended", answer: "invalid_grant", words: fingerprintOf("invalid_grant") };
+  if (MISCONFIGURED.has(code))
+    return { kind: "misconfigured", answer: "invalid_client", words: fingerprintOf("invalid_client") };
+  return { ...refusedWith(code), answer: KNOWN.has(code) ? code : "unknown_error" };
+}
+
+function refusedWith(said: string) {
+  return { kind: "refused", answer: said, words: fingerprintOf(said) } as const;
+}
+
+/** Tells whether the same was said again; what was said is not kept. */
+export function fingerprintOf(said: string): string {
+  return createHash("sha256").update(said.slice(0, 256)).digest("hex").slice(0, 16);
 }
 
 /** RFC 9110 section 10.2.3: seconds or a date; 0 for anything else. */
@@ -89,20 +141,30 @@ function tokensFrom(members: Members): TokenResponse | undefined {
   }
 }
 
-/** JSON whatever its media type, or the form encoding that GitHub answers with; no members for anything else. */
-function membersFrom(text: string): Members {
-  const trimmed = text.replace(/^\ufeff/, "").trim();
-  if (trimmed.startsWith("{")) return objectFrom(trimmed);
-  return /^[\w.~-]+=/.test(trimmed) ? Object.fromEntries(new URLSearchParams(trimmed)) : {};
+/** JSON whatever its media type, or the form encoding that GitHub answers with; undefined for anything else. */
+function membersFrom(text: string): Members | undefined {
+  if (text.startsWith("{")) return objectFrom(text);
+  return /^[\w.~-]+=/.test(text) ? Object.fromEntries(new URLSearchParams(text)) : undefined;
 }
 
-function objectFrom(text: string): Members {
+function objectFrom(text: string): Members | undefined {
   try {
     return JSON.parse(text) as Members;
   } catch {
     // Not JSON, so no token response; the parser's words quote it.
-    return {};
+    return undefined;
   }
+}
+
+/** The error code where this provider has it; only a text or a number is one. */
+function ownCodeFrom(members: Members, { tokenErrorMember }: TokenAnswerHabits): string {
+  if (tokenErrorMember === undefined) return "";
+  let value: unknown = members;
+  for (const name of tokenErrorMember.split(".")) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return "";
+    value = (value as Members)[name];
+  }
+  return typeof value === "string" || typeof value === "number" ? String(value) : "";
 }
 
 /** `error` is a code in RFC 6749, and an object with a code or type elsewhere. */

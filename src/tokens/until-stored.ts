@@ -78,8 +78,8 @@ export function persistentStore(
     releaseLease: (lease) => finish(lease.connection.id, () => connections.releaseLease(lease)),
     recordFailure: (lease, failure, now) =>
       finish(lease.connection.id, () => connections.recordFailure(lease, failure, now)),
-    requireReauthorization: (connection, reason, now) =>
-      finish(connection.id, () => connections.requireReauthorization(connection, reason, now)),
+    requireReauthorization: (connection, reason, now, trouble) =>
+      finish(connection.id, () => connections.requireReauthorization(connection, reason, now, trouble)),
   };
 }
 

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
 import { createBreaker } from "../../src/tokens/breaker.js";
+import { createClientHolds } from "../../src/tokens/client-holds.js";
 import type { Connection, ConnectionKey, Lease } from "../../src/tokens/connection.js";
 import { type RenewalOptions, type RenewalOutcome, renewLeased } from "../../src/tokens/renewal.js";
 import { persistFor } from "../../src/tokens/until-stored.js";
@@ -60,6 +61,8 @@ async function renewHalted({ lease }: { lease: Lease }, meanwhile: () => Promise
     ...harness,
     connections: harness.store.connections,
     breaker: createBreaker(),
+    clients: createClientHolds(),
+    noteClientRefused: async () => {},
     now: Date.now,
     random: Math.random,
     async send(_target, request) {

@@ -205,6 +205,19 @@ describe("the habits in the shipped catalogue", () => {
   });
 
   it.each([
+    ["github", undefined, ["bad_refresh_token"]],
+    ["hubspot", "status", ["BAD_REFRESH_TOKEN"]],
+    ["msgraphmail", undefined, ["interaction_required", "consent_required", "login_required"]],
+    ["slack", undefined, ["invalid_refresh_token", "token_expired", "token_revoked"]],
+    ["twitch", "message", ["Invalid refresh token"]],
+    ["zohocrm", undefined, ["invalid_code"]],
+    ["okta", undefined, []],
+  ])("know in which words a refresh token of %s has ended", (name, tokenErrorMember, codes) => {
+    expect(catalog.find(name)?.oauth2).toMatchObject({ tokenErrorMember });
+    expect([...(catalog.find(name)?.oauth2?.refreshEndedErrors ?? [])]).toEqual(codes);
+  });
+
+  it.each([
     ["youtube", "https://accounts.google.com"],
     ["quickbooks", "https://oauth.platform.intuit.com/op/v1"],
     ["msteams", undefined],

@@ -34,6 +34,8 @@ describe("parseProvider()", () => {
         codeParameters: {},
         refreshParameters: {},
         tokenResponseMember: undefined,
+        tokenErrorMember: undefined,
+        refreshEndedErrors: new Set(),
         nonExpiringAccessTokens: false,
         defaultExpiresIn: undefined,
         refreshTokenRotation: false,
@@ -71,6 +73,7 @@ describe("parseProvider()", () => {
       codeParameters: { type: "web_server", grant_type: "" },
       refreshParameters: { grant_type: "renew", scope: "offline", redirect_uri: "https://example.com/callback" },
       tokenResponseMember: "body.tokens",
+      tokenErrorMember: "errors.0.code",
       refreshEndpoint: "https://example.com/oauth/token?refresh",
       issuer: "https://example.com",
       authorizationResponseIssParameterSupported: true,
@@ -78,6 +81,8 @@ describe("parseProvider()", () => {
       refreshTokenRotation: true,
     };
     expect(providerFrom({ oauth2: habits }).oauth2).toMatchObject(habits);
+    const ended = providerFrom({ oauth2: { refreshEndedErrors: ["bad", "gone"] } }).oauth2?.refreshEndedErrors;
+    expect(ended).toEqual(new Set(["bad", "gone"]));
     expect(providerFrom({ oauth2: { nonExpiringAccessTokens: true } }).oauth2?.nonExpiringAccessTokens).toBe(true);
   });
 
@@ -198,6 +203,8 @@ describe("parseProvider() problems of content", () => {
         codeParameters: { code: "x", grant_type: "x" },
         refreshParameters: { refresh_token: "", client_id: "x" },
         tokenResponseMember: "a..b",
+        tokenErrorMember: "a b",
+        refreshEndedErrors: ["", "a", "a"],
         defaultScopes: ["a", "b c", "a"],
         defaultExpiresIn: -1,
       },
@@ -236,6 +243,9 @@ describe("parseProvider() problems of content", () => {
       "oauth2.refreshParameters.client_id",
       "oauth2.tokenRequestFormat",
       "oauth2.tokenResponseMember",
+      "oauth2.tokenErrorMember",
+      "oauth2.refreshEndedErrors[0]",
+      "oauth2.refreshEndedErrors[2]",
       "oauth2.defaultExpiresIn",
       "urlPlaceholders[1]",
       "expirySignals[0].member",

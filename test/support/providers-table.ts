@@ -81,6 +81,10 @@ function oauth2Habits(oauth2: OAuth2): string[] {
     ...(oauth2.tokenRequestFormat === "form" ? [] : ["JSON token requests"]),
     ...(oauth2.refreshEndpoint === undefined ? [] : ["refresh endpoint of its own"]),
     ...(oauth2.tokenResponseMember === undefined ? [] : [`token response in \`${oauth2.tokenResponseMember}\``]),
+    ...(oauth2.tokenErrorMember === undefined ? [] : [`error code in \`${oauth2.tokenErrorMember}\``]),
+    ...(oauth2.refreshEndedErrors.size === 0
+      ? []
+      : [`ended refresh token: ${[...oauth2.refreshEndedErrors].map((code) => `\`${code}\``).join(", ")}`]),
     ...(oauth2.nonExpiringAccessTokens ? ["tokens do not expire"] : []),
     ...(oauth2.defaultExpiresIn === undefined ? [] : [`tokens taken to last ${oauth2.defaultExpiresIn} s`]),
     ...(oauth2.refreshTokenRotation ? ["refresh tokens rotate"] : []),

@@ -45,6 +45,24 @@ describe("createBreaker()", () => {
     expect(breaker.waitMs("e", 14_002)).toBe(0);
   });
 
+  it("stays open while its probes fail, and no longer than that", () => {
+    const breaker = createBreaker();
+    for (let n = 0; n < 10; n++) breaker.recordFailure("e", n);
+    for (let at = 5010; at < 600_000; at += 5000) {
+      expect([breaker.waitMs("e", at), breaker.isOpen("e")]).toEqual([0, true]);
+      breaker.recordFailure("e", at + 1);
+      expect(breaker.peekMs("e", at + 2)).toBeGreaterThan(4900);
+    }
+    breaker.recordSuccess("e");
+    expect(breaker.isOpen("e")).toBe(false);
+  });
+
+  it("does not wait longer because the clock was set back", () => {
+    const breaker = createBreaker();
+    for (let n = 0; n < 10; n++) breaker.recordFailure("e", 3_600_000);
+    expect(breaker.waitMs("e", 0)).toBe(0);
+  });
+
   it("forgets failures that are long past", () => {
     const breaker = createBreaker();
     for (let n = 0; n < 30; n++) breaker.recordFailure("e", n * 10_000);

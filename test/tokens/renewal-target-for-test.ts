@@ -13,6 +13,9 @@ export function renewalTargetForTest(
     tokenParameters: {},
     refreshParameters: {},
     tokenResponseMember: undefined,
+    tokenErrorMember: undefined,
+    refreshEndedErrors: new Set(),
+    registration: { applicationId: "a", providerName: "p", updatedAt: 1 },
     defaultExpiresInS: undefined,
     allowPrivateNetwork: false,
   };

@@ -133,35 +133,43 @@ describe("a token that has ended", () => {
     }
     expect(endpoint.received).toHaveLength(1);
     const row = await harness.store.connections.find({ applicationId: other.id, userId: "u", providerName: PROVIDER });
-    expect(row).toMatchObject({ state: "ACTIVE", version: 1, failCount: 0, leaseUntil: undefined });
+    expect(row).toMatchObject({ state: "ACTIVE", version: 1, lastErrorClass: "invalid_client", leaseUntil: undefined });
+    expect(await harness.store.oauthClients.find(other.id, PROVIDER)).toHaveProperty(
+      "refusedSince",
+      expect.any(Number),
+    );
   });
 
   it.each([
-    ["500", (response: never) => answerJson(response, 500, {})],
-    ["a reset", (response: { destroy(): void }) => response.destroy()],
-    ["HTML", (response: { end(text: string): void }) => response.end("<html>")],
+    ["500", "server_error", (response: never) => answerJson(response, 500, {})],
+    ["a reset", "no_answer", (response: { destroy(): void }) => response.destroy()],
+    ["HTML", "unreadable", (response: { end(text: string): void }) => response.end("<html>")],
     [
       "a redirect",
+      "unreadable",
       (response: { writeHead(status: number, fields: object): { end(): void } }) =>
         response.writeHead(307, { location: "http://127.0.0.1:1/" }).end(),
     ],
-  ])("answers REFRESH_UNAVAILABLE at once after %s, without asking again before its time", async (_what, play) => {
-    const user = await connectUser();
-    endpoint.play = (_body, response) => play(response as never);
-    expect(await call(user.userId)).toMatchObject({ errorType: "REFRESH_UNAVAILABLE", statusCode: 503 });
-    expect(await call(user.userId)).toMatchObject({
-      errorType: "REFRESH_UNAVAILABLE",
-      inernalError: expect.stringMatching(/in \d seconds?/),
-    });
-    expect(endpoint.received).toHaveLength(1);
-    expect(await user.row()).toMatchObject({
-      state: "ACTIVE",
-      version: 1,
-      failCount: 1,
-      lastErrorClass: "failed",
-      leaseUntil: undefined,
-    });
-  });
+  ])(
+    "answers REFRESH_UNAVAILABLE at once after %s, without asking again before its time",
+    async (_what, answer, play) => {
+      const user = await connectUser();
+      endpoint.play = (_body, response) => play(response as never);
+      expect(await call(user.userId)).toMatchObject({ errorType: "REFRESH_UNAVAILABLE", statusCode: 503 });
+      expect(await call(user.userId)).toMatchObject({
+        errorType: "REFRESH_UNAVAILABLE",
+        inernalError: expect.stringMatching(/in \d seconds?/),
+      });
+      expect(endpoint.received).toHaveLength(1);
+      expect(await user.row()).toMatchObject({
+        state: "ACTIVE",
+        version: 1,
+        failCount: 1,
+        lastErrorClass: answer,
+        leaseUntil: undefined,
+      });
+    },
+  );
 
   it("goes on being renewed when the caller leaves, and the next caller has the new token", async () => {
     const user = await connectUser();

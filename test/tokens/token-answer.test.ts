@@ -1,27 +1,41 @@
 import { describe, expect, it } from "vitest";
-import { decideTokenAnswer, parseRetryAfter } from "../../src/tokens/token-answer.js";
+import { decideTokenAnswer, parseRetryAfter, type TokenAnswerHabits } from "../../src/tokens/token-answer.js";
 
 const NOW = Date.parse("2026-11-27T00:00:00Z");
-const decide = (statusCode: number, body: string | Buffer, member?: string) =>
-  decideTokenAnswer({ statusCode, body: Buffer.from(body as string), retryAfter: "" }, NOW, member);
+const decideWith = (habits: Partial<TokenAnswerHabits>, statusCode: number, body: string | Buffer) =>
+  decideTokenAnswer({ statusCode, body: Buffer.from(body as string), retryAfter: "" }, NOW, {
+    tokenResponseMember: undefined,
+    tokenErrorMember: undefined,
+    refreshEndedErrors: new Set(),
+    ...habits,
+  });
+const decide = (statusCode: number, body: string | Buffer, tokenResponseMember?: string) =>
+  decideWith({ tokenResponseMember }, statusCode, body);
 const error = (code: string) => JSON.stringify({ error: code, error_description: "CANARY refresh token" });
 const tokens = (members: object) => JSON.stringify({ access_token: "new-access", ...members });
 
 describe("decideTokenAnswer()", () => {
   it.each([
     ["invalid_grant", 400, error("invalid_grant"), "ended"],
-    ["GitHub's bad_refresh_token with status 200", 200, error("bad_refresh_token"), "ended"],
+    ["bad_refresh_token of a provider that does not list it", 200, error("bad_refresh_token"), "refused"],
     ["invalid_grant with status 401", 401, error("invalid_grant"), "ended"],
     ["invalid_grant as a form", 400, "error=invalid_grant&error_description=x", "ended"],
     ["invalid_client", 401, error("invalid_client"), "misconfigured"],
-    ["unauthorized_client", 400, error("unauthorized_client"), "misconfigured"],
-    ["401 without a body", 401, "", "misconfigured"],
+    ["unauthorized_client", 400, error("unauthorized_client"), "refused"],
+    ["401 without a body", 401, "", "refused"],
+    ["401 with JSON that is no error", 401, '{"message":"Unauthorized"}', "refused"],
+    ["401 with HTML", 401, "<html>", "failed"],
     ["GitHub's incorrect_client_credentials", 200, error("incorrect_client_credentials"), "misconfigured"],
     ["Slack's bad_client_secret", 200, error("bad_client_secret"), "misconfigured"],
     ["an unknown code", 400, error("something_new"), "refused"],
     ["an error that is an object", 400, JSON.stringify({ error: { code: 190, type: "OAuthException" } }), "refused"],
     ["400 without a body", 400, "", "refused"],
-    ["400 with HTML", 400, "<html>", "refused"],
+    ["400 with HTML", 400, "<html>", "failed"],
+    ["400 with words", 400, "blocked", "failed"],
+    ["400 with broken JSON", 400, '{"error":"inv', "failed"],
+    ["403 without a body", 403, "", "failed"],
+    ["rate_limit_exceeded with status 403", 403, error("rate_limit_exceeded"), "failed"],
+    ["slow_down", 400, error("slow_down"), "failed"],
     ["invalid_request", 400, error("invalid_request"), "refused"],
     ["invalid_scope", 400, error("invalid_scope"), "refused"],
     ["temporarily_unavailable", 400, error("temporarily_unavailable"), "failed"],
@@ -49,6 +63,44 @@ describe("decideTokenAnswer()", () => {
     ["tokens beside an empty error", 200, tokens({ error: "" }), "granted"],
   ])("takes %s for what it is", (_what, status, body, kind) => {
     expect(decide(status, body)).toHaveProperty("kind", kind);
+  });
+
+  it.each([
+    [400, '{"status":"BAD_REFRESH_TOKEN","message":"CANARY"}', "status", "ended"],
+    [400, '{"error":"invalid_grant"}', "status", "ended"],
+    [400, '{"status":"OTHER"}', "status", "refused"],
+    [400, '{"status":{"BAD_REFRESH_TOKEN":1}}', "status", "refused"],
+    [400, '{"errors":[{"code":"gone"}]}', "errors.0.code", "ended"],
+    [400, '{"errors":[]}', "errors.0.code", "refused"],
+    [200, '{"error":"gone"}', undefined, "ended"],
+    [200, "error=gone", undefined, "ended"],
+    [500, '{"error":"gone"}', undefined, "failed"],
+    [400, "<html>gone", undefined, "failed"],
+    [200, tokens({ status: "" }), "status", "granted"],
+    [200, tokens({}), "constructor.name", "granted"],
+  ])("knows the words of a definition: %s %s by %s", (status, body, tokenErrorMember, kind) => {
+    const refreshEndedErrors = new Set(["BAD_REFRESH_TOKEN", "gone"]);
+    expect(decideWith({ tokenErrorMember, refreshEndedErrors }, status, body)).toHaveProperty("kind", kind);
+  });
+
+  it.each([
+    [400, error("unauthorized_client"), "unauthorized_client"],
+    [400, error("consent_required"), "consent_required"],
+    [400, error("CANARY"), "unknown_error"],
+    [401, "", "status_401"],
+    [401, error("invalid_client_id"), "invalid_client"],
+    [403, error("too_many_requests"), "rate_limited"],
+    [503, "", "server_error"],
+    [400, "<html>", "unreadable"],
+  ])("has a word of its own for %s %s", (status, body, word) => {
+    expect(decide(status, body)).toHaveProperty("answer", word);
+  });
+
+  it("tells the same words from others, and keeps none", () => {
+    const words = (code: string) => (decide(400, error(code)) as { words: string }).words;
+    expect(words("CANARY")).toBe(words("CANARY"));
+    expect(words("CANARY")).not.toBe(words("CANARY2"));
+    expect(words("CANARY")).toMatch(/^[0-9a-f]{16}$/);
   });
 
   it.each([
@@ -103,7 +155,7 @@ describe("decideTokenAnswer() of an answer that wraps the token response", () =>
     ["tokens as a form", "access_token=a", "granted"],
     ["a wrapper without tokens", wrapped({}), "failed"],
     ["a wrapper without tokens beside other tokens", wrapped({ id: "U1" }, { access_token: "a" }), "failed"],
-    ["an error beside an empty wrapper", wrapped({}, { error: "invalid_refresh_token" }), "ended"],
+    ["an error beside an empty wrapper", wrapped({}, { error: "invalid_grant" }), "ended"],
     ["an error in the wrapper", wrapped({ error: "invalid_grant" }), "ended"],
     ["an error in words", wrapped({}, { status: 503, error: "Invalid Params: CANARY" }), "refused"],
     ["broken JSON", '{"body":{"access_token":"a"', "failed"],

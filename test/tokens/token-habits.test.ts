@@ -133,7 +133,7 @@ describe("an answer that is malformed", () => {
     endpoint.play = (_body, response) => answerJson(response, 200, answer);
     expect(await user.call()).toMatchObject({ errorType: "REFRESH_UNAVAILABLE" });
     expect(await storedRefreshToken(user)).toBe("rotated");
-    expect(await user.row()).toMatchObject({ state: "ACTIVE", lastErrorClass: "failed" });
+    expect(await user.row()).toMatchObject({ state: "ACTIVE", lastErrorClass: "unreadable" });
   });
 });
 

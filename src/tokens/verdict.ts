@@ -1,0 +1,97 @@
+import type { Refusal, RefusalEvidence, Trouble } from "./trouble.js";
+
+/** What the provider said, and what else is known, when it refused a connection's tokens. */
+export interface RefusalCase {
+  /**
+   * Whether the words mean that the tokens are of no more use: `invalid_grant` of RFC 6749 section 5.2, or what the
+   * provider's definition lists. Others may pass, or speak of something else.
+   */
+  readonly isKnown: boolean;
+  /** A fingerprint of what was said. */
+  readonly words: string;
+  readonly before: Refusal | undefined;
+  readonly evidence: RefusalEvidence;
+  /** When the operator changed the OAuth client last, milliseconds since the epoch. */
+  readonly clientUpdatedAt: number;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** What follows: whether the connection has ended, and what is remembered of it. */
+export interface RefusalDecision {
+  readonly isOver: boolean;
+  readonly refusal: Refusal;
+}
+
+const HOUR_MS = 60 * 60 * 1000;
+const DAY_MS = 24 * HOUR_MS;
+/** Words that nobody knows must come so often, and over so long, in milliseconds. */
+const MIN_COUNT = 3;
+const MIN_UNKNOWN_MS = DAY_MS;
+/** Known words that many connections get at once are taken after so long: a weekend for the operator to look. */
+const MIN_DOUBTED_MS = 3 * DAY_MS;
+/** So many connections that are refused alike are still a coincidence. */
+const MAX_ALIKE = 2;
+/** More than that are one, too, while so many times more were refreshed. */
+const MIN_WELL_SHARE = 5;
+/** A trouble is told after so long, in milliseconds: what passes by itself has passed. */
+const TOLD_AFTER_MS = HOUR_MS;
+
+/**
+ * Decides whether a refusal ends a connection. Pure. What ends is for the user to mend, so it must be this connection's
+ * own trouble:
+ *
+ * - Known words end it at once, unless they speak of the client: others got the same since one was refreshed last, or
+ *   the client was changed since.
+ * - Other words end it when they came three times over a day or more, each time another connection of the same
+ *   application and provider having been refreshed in between, and not many are refused alike.
+ */
+export function decideRefusal(given: RefusalCase): RefusalDecision {
+  return given.isKnown ? decideKnown(given) : decideUnknown(given);
+}
+
+function decideKnown(given: RefusalCase): RefusalDecision {
+  const { evidence, clientUpdatedAt, now } = given;
+  const { othersRefused, othersRefreshedAt } = evidence;
+  const refusal = refusalAfter(given, true);
+  const isDoubted =
+    othersRefused > MAX_ALIKE || (othersRefreshedAt !== undefined && othersRefreshedAt < clientUpdatedAt);
+  const isLong = refusal.count >= MIN_COUNT && now - refusal.since >= MIN_DOUBTED_MS;
+  return { isOver: !isDoubted || isLong, refusal };
+}
+
+function decideUnknown(given: RefusalCase): RefusalDecision {
+  const { evidence, now } = given;
+  const { othersRefreshedAt, othersRefreshed, allRefused } = evidence;
+  const before = sameBefore(given);
+  const counts = before === undefined || (othersRefreshedAt ?? 0) > before.countedAt;
+  const refusal = refusalAfter(given, counts);
+  const isLong = refusal.count >= MIN_COUNT && now - refusal.since >= MIN_UNKNOWN_MS;
+  const isOwn = allRefused <= MAX_ALIKE || allRefused * MIN_WELL_SHARE <= othersRefreshed;
+  return { isOver: counts && isLong && isOwn, refusal };
+}
+
+function refusalAfter(given: RefusalCase, counts: boolean): Refusal {
+  const { words, now } = given;
+  const before = sameBefore(given) ?? { words, since: now, lastAt: now, countedAt: now, count: 0 };
+  return counts ? { ...before, lastAt: now, countedAt: now, count: before.count + 1 } : { ...before, lastAt: now };
+}
+
+function sameBefore({ before, words }: RefusalCase): Refusal | undefined {
+  return before?.words === words ? before : undefined;
+}
+
+/** What is known of a trouble after one more failure; after a while it is to be told. Pure. */
+export function troubleAfter(
+  before: Trouble | undefined,
+  { refusal = before?.refusal, clientUpdatedAt }: Pick<Trouble, "refusal" | "clientUpdatedAt">,
+  now: number,
+): Trouble {
+  const since = Math.min(before?.since ?? now, now);
+  return {
+    since,
+    toldAt: before?.toldAt ?? (now - since >= TOLD_AFTER_MS ? now : undefined),
+    clientUpdatedAt,
+    refusal,
+  };
+}
