@@ -43,7 +43,7 @@ async function killCommands(script: string, { count, seed }: PartOptions): Promi
         ["db", "backup", copy],
         ["key", "rotate"],
       ]) {
-        if ((await run(args, random() * MAX_LIFE_MS)) === null) killed += 1;
+        if ((await run(args, 1 + Math.floor(random() * MAX_LIFE_MS))) === null) killed += 1;
       }
       if (existsSync(copy) && !isWhole(copy))
         findings.push(`round ${round}: a backup that is not whole has its final name`);

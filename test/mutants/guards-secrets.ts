@@ -209,6 +209,25 @@ export const SECRET_GUARDS: readonly Guard[] = [
     ['open(draft, "wx", 0o600)', 'open(draft, "wx", 0o644)'],
     "tokens/keyring",
   ),
+  guard("key file: one at a time adds a key", "tokens/key-file-write.ts", ["await take(lock);", ""], "tokens/keyring"),
+  guard(
+    "key file: none that everybody reads in production",
+    "config/warnings.ts",
+    ["if (!config.keyFileMustExist) return [];", "return [];"],
+    "cli/config",
+  ),
+  guard(
+    "database: nothing is written into a file without a name",
+    "store/sqlite-checks.ts",
+    ["identity !== undefined && identityOf(name) !== identity", "identity === null"],
+    "regress/store-health",
+  ),
+  guard(
+    "database: no store behind a dangling link",
+    "store/open-database.ts",
+    ["if (isDanglingLink(file)) throw", "if (file === null) throw"],
+    "store/open-database",
+  ),
   guard("database: mode 0600", "store/open-database.ts", ["chmodSync(file, 0o600);", ""], "store/open-database"),
   guard(
     "database: deleted rows overwritten",
