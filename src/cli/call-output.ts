@@ -21,6 +21,7 @@ export function writeAnswer(row: ResultRow, { include }: RowOutputOptions): void
   write("");
   if (isTerminal()) writeForPerson(row.contentType, row.body);
   else writeOutput(row.body);
+  if (row.possiblyTruncated) writeNote("The provider gave this answer no length: its end may be missing.");
 }
 
 /** What is neither JSON nor text would only disturb the terminal, and so would what moves its cursor. */

@@ -2,7 +2,7 @@ import { type JsonObject, type MessageInitShape, toJsonString } from "@bufbuild/
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { type CallRequestSchema, RelayService, ResponseMode, ResultRowSchema } from "../../gen/relay/v1/relay_pb.js";
-import { hasInexactNumber } from "../json/inexact-number.js";
+import { surveyJson } from "../json/json-survey.js";
 import type { CallRequestText } from "./call-request.js";
 import {
   CALL_TIMEOUT_MS,
@@ -65,7 +65,7 @@ function messageFrom(call: CallRequestText, { responseMode }: CallTarget): Messa
 /** A google.protobuf.Struct holds doubles: what would be rounded is refused, since nobody would see it. */
 function payloadFrom(text: string | undefined): { payload?: JsonObject } {
   if (text === undefined) return {};
-  if (!hasInexactNumber(Buffer.from(text))) return { payload: JSON.parse(text) as JsonObject };
+  if (!surveyJson(Buffer.from(text)).hasInexactNumber) return { payload: JSON.parse(text) as JsonObject };
   throw usageError("-d has a number that a typed message cannot hold exactly; send it with --protocol rest.");
 }
 

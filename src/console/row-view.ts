@@ -20,11 +20,16 @@ export function rowView(row: ResultRowJson): TemplateResult {
   </section>`;
 }
 
-function dataView({ data, dataEncoding = "" }: ResultRowJson): TemplateResult | typeof nothing {
+function dataView({
+  data,
+  dataEncoding = "",
+  possiblyTruncated = false,
+}: ResultRowJson): TemplateResult | typeof nothing {
   if (data === undefined) return nothing;
   const text = typeof data === "string" ? data : JSON.stringify(data, undefined, 2);
   const shown = visibleLines(text.slice(0, MAX_SHOWN));
   return html`<pre tabindex="0" role="region" aria-label="Answer of the provider">${shown}</pre>
+    ${possiblyTruncated ? html`<p class="hint">Its end may be missing: the provider gave it no length.</p>` : nothing}
     ${dataEncoding === "" ? nothing : html`<p class="hint">As ${visibleText(dataEncoding)}.</p>`}
     ${text.length > MAX_SHOWN ? html`<p class="hint">The first ${MAX_SHOWN} of ${text.length} characters.</p>` : nothing}`;
 }

@@ -22,6 +22,7 @@ const CALL_ID = tagOf(ROW.callId, "lengthDelimited");
 const DATA_ENCODING = tagOf(ROW.dataEncoding, "lengthDelimited");
 const BODY = tagOf(ROW.body, "lengthDelimited");
 const DATA_ROUNDED = tagOf(ROW.dataRounded, "varint");
+const POSSIBLY_TRUNCATED = tagOf(ROW.possiblyTruncated, "varint");
 const STRING_VALUE = tagOf(ValueSchema.field.stringValue, "lengthDelimited");
 /** An entry of a map is a message of two fields, whatever the map. */
 const KEY = tagOf({ number: 1 }, "lengthDelimited");
@@ -69,7 +70,11 @@ function piecesOf(outcome: Outcome, data: RowData | undefined, value: Bytes | un
     outcome.result === "success" ? "" : string(ERROR_TYPE, outcome.errorType) + string(INERNAL_ERROR, outcome.message);
   const callId = string(CALL_ID, outcome.callId);
   if (answer === undefined || data === undefined) return { before: head + failure + callId, bytes: NONE, after: "" };
-  return withData(head + string(CONTENT_TYPE, answer.contentType), data, value, failure + headersOf(answer) + callId);
+  const start = head + string(CONTENT_TYPE, answer.contentType);
+  const pieces = withData(start, data, value, failure + headersOf(answer) + callId);
+  return answer.isPossiblyTruncated === true
+    ? { ...pieces, after: `${pieces.after}${POSSIBLY_TRUNCATED}\x01` }
+    : pieces;
 }
 
 /** The fields that hold the body stand where their numbers belong: `data` between the two, the others at the end. */

@@ -22,28 +22,27 @@ export function encodeJson(outcome: Outcome, data: RowData | undefined, value: B
     end += string("errorType", outcome.errorType) + string("inernalError", outcome.message);
   if (answer !== undefined) end += headersJson(answer);
   end += `,"callId":"${outcome.callId}"`;
-  return data === undefined ? bytesOf(Buffer.from(`${start}${end}}]}`)) : withData(start, data, value, end);
+  if (data === undefined) return bytesOf(Buffer.from(`${start}${end}}]}`));
+  const last = answer?.isPossiblyTruncated === true ? ',"possiblyTruncated":true}]}' : "}]}";
+  return withData(start, data, value, end, last);
 }
 
-/** `data` in the middle, all else of it at the end. */
-function withData(start: string, data: RowData, value: Bytes | undefined, end: string): Bytes {
+/** `data` in the middle, all else of it behind `end`, before what comes last. */
+function withData(start: string, data: RowData, value: Bytes | undefined, end: string, last: string): Bytes {
+  const before = `${start},"data":`;
   switch (data.kind) {
     case "value":
-      return around(
-        `${start},"data":`,
-        JSON.stringify(data.json),
-        `${end}${data.isRounded ? ',"dataRounded":true' : ""}}]}`,
-      );
+      return around(before, JSON.stringify(data.json), `${end}${data.isRounded ? ',"dataRounded":true' : ""}${last}`);
     case "string":
-      return around(`${start},"data":`, JSON.stringify(data.text), `${end}${string("dataEncoding", data.encoding)}}]}`);
+      return around(before, JSON.stringify(data.text), `${end}${string("dataEncoding", data.encoding)}${last}`);
     case "utf8": {
       const text = value ?? atOnce(stringInSteps(data.bytes));
-      return around(`${start},"data":`, text, `${end}${string("dataEncoding", data.encoding)}}]}`);
+      return around(before, text, `${end}${string("dataEncoding", data.encoding)}${last}`);
     }
     case "binary":
-      return around(`${start},"data":`, value ?? base64Json(data.bytes), `${end},"dataEncoding":"base64"}]}`);
+      return around(before, value ?? base64Json(data.bytes), `${end},"dataEncoding":"base64"${last}`);
     case "body":
-      return around(`${start}${end},"body":`, value ?? base64Json(data.bytes), "}]}");
+      return around(`${start}${end},"body":`, value ?? base64Json(data.bytes), last);
   }
 }
 

@@ -95,13 +95,23 @@ function headFrom(
 ): AnswerHead {
   return {
     statusCode: upstream.statusCode,
+    isPossiblyTruncated: upstream.isPossiblyTruncated === true,
     contentType: essence,
     headers: headersFromRaw(upstream.rawHeaders, redactor, textOf),
   };
 }
 
-function withData({ statusCode, contentType, headers }: AnswerHead, data: AnswerData): Answer {
-  return { statusCode, contentType, headers, data };
+function withData(head: AnswerHead, data: AnswerData): Answer {
+  const { statusCode, contentType, headers } = head;
+  const isPossiblyTruncated = head.isPossiblyTruncated === true && !isKnownWhole(data);
+  return { statusCode, isPossiblyTruncated, contentType, headers, data };
+}
+
+/** No JSON is still JSON without its end, but a number. */
+function isKnownWhole(data: AnswerData): boolean {
+  if (data.kind !== "json") return false;
+  const last = data.text.pieces.at(-1)?.at(-1) ?? 0;
+  return last < 0x30 || last > 0x39;
 }
 
 /** Redacted before it is read: a media type is put in lower case, and a token with it. */

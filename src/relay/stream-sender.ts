@@ -28,9 +28,9 @@ export function createStreamSender(upstream: Upstream): Sender<StreamedAnswer> {
     async send(request, allowed) {
       const stream = await upstream.stream(request, allowed.call, allowed.trace);
       try {
-        const { statusCode, rawHeaders } = stream;
+        const { statusCode, rawHeaders, isPossiblyTruncated = false } = stream;
         const body = speaksOfToken(allowed, stream) ? await startOf(stream.body) : NOTHING;
-        return { statusCode, rawHeaders, body: bytesOf(body), stream };
+        return { statusCode, rawHeaders, isPossiblyTruncated, body: bytesOf(body), stream };
       } catch (error) {
         stream.close();
         throw error;

@@ -86,7 +86,8 @@ function spliced(head: string, answer: Answer | undefined, callId: string, long:
   if (answer === undefined) return utf8Body(head + tail);
   const { name, value, encoding } = memberFrom(answer.data, long);
   const before = `${head},"contentType":${JSON.stringify(answer.contentType)},"${name}":`;
-  const after = `${encoding},"headers":${headersJson(answer.headers)}${tail}`;
+  const truncated = answer.isPossiblyTruncated === true ? ',"possiblyTruncated":true' : "";
+  const after = `${encoding}${truncated},"headers":${headersJson(answer.headers)}${tail}`;
   if (typeof value === "string") return utf8Body(before + value + after);
   if (value.length > MAX_TEXT_BYTES || !ASCII.test(before) || !ASCII.test(after)) {
     return between(Buffer.from(before), value, Buffer.from(after));

@@ -67,6 +67,7 @@ export function fieldsFromHead(
     fields[isKept(name, value) ? name : `x-provider-${name}`] = value;
   }
   fields["x-call-id"] = callId;
+  if (head.isPossiblyTruncated === true) fields["x-possibly-truncated"] = "true";
   const exposed = [...Object.keys(fields), "x-request-id"].join(", ");
   if (!hasContent(head.statusCode)) delete fields["content-type"];
   return {

@@ -28,9 +28,9 @@ export function createCallStream(options: RelayServiceOptions): ServiceImpl<type
 function messageFromPart({ callId }: Call, part: StreamPart): CallStreamResponse {
   switch (part.kind) {
     case "head": {
-      const { statusCode, contentType, headers } = part.head;
+      const { statusCode, contentType, headers, isPossiblyTruncated: possiblyTruncated = false } = part.head;
       const texts = headers.map(([name, value]) => [name, textFromField(value)]);
-      const value = { statusCode, contentType, headers: Object.fromEntries(texts), callId };
+      const value = { statusCode, contentType, headers: Object.fromEntries(texts), callId, possiblyTruncated };
       return create(CallStreamResponseSchema, { part: { case: "head", value } });
     }
     case "chunk":

@@ -1,6 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import type { Bytes } from "../chunks.js";
-import { hasInexactNumber } from "../json/inexact-number.js";
+import { surveyJson } from "../json/json-survey.js";
 import { validateJson } from "../json/json-validator.js";
 import type { AnswerData } from "../relay/outcome.js";
 import { SLICE_BYTES } from "../slices.js";
@@ -50,14 +50,35 @@ export function decideRowData(data: AnswerData): RowData {
   }
 }
 
-/** JSON as a Value; as its own text where a Value cannot hold it for every client. */
+/** JSON as a Value; as its own text where a Value cannot hold it for every client, or would lose some of it. */
 function decideJson(bytes: Buffer): RowData {
   const text = bytes.toString("utf8");
   if (!fitsValue(bytes, text)) return { kind: "string", text, encoding: "json" };
   const json: JsonValue = JSON.parse(text);
-  const isRounded = hasInexactNumber(bytes);
-  if (isRounded && !fitsDouble(json)) return { kind: "string", text, encoding: "json" };
+  const { hasInexactNumber: isRounded, memberCount } = surveyJson(bytes);
+  const isWhole = memberCount === 0 || memberCountOf(json) === memberCount;
+  if (!isWhole || (isRounded && !fitsDouble(json)) || (SURROGATE.test(text) && !isWellFormed(json))) {
+    return { kind: "string", text, encoding: "json" };
+  }
   return { kind: "value", json, isRounded };
+}
+
+/** Members of the same name are one in an object. */
+function memberCountOf(json: JsonValue): number {
+  if (typeof json !== "object" || json === null) return 0;
+  const values = Array.isArray(json) ? json : Object.values(json);
+  let count = Array.isArray(json) ? 0 : values.length;
+  for (const value of values) if (typeof value === "object") count += memberCountOf(value);
+  return count;
+}
+
+/** An escaped half of a pair of surrogates; protobuf holds no half without the other one. */
+const SURROGATE = /\\ud[89a-f]/i;
+
+function isWellFormed(json: JsonValue): boolean {
+  if (typeof json === "string") return json.isWellFormed();
+  if (typeof json !== "object" || json === null) return true;
+  return Object.entries(json).every(([name, value]) => name.isWellFormed() && isWellFormed(value));
 }
 
 function fitsValue(bytes: Uint8Array, text: string): boolean {

@@ -26,6 +26,7 @@ export function rowFromOutcome(outcome: Outcome): ResultRow {
   if (answer !== undefined) {
     row.contentType = answer.contentType;
     row.headers = Object.fromEntries(answer.headers);
+    row.possiblyTruncated = answer.isPossiblyTruncated === true;
     Object.assign(row, membersFrom(decideRowData(answer.data)));
   }
   return row;

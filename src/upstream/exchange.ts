@@ -1,5 +1,6 @@
 import type { Dispatcher } from "undici";
 import type { CallerListener, CallerSignal } from "../caller-signal.js";
+import { parseContentCodings } from "./decode.js";
 import { deadlineError, type Failure, isSilentEnd, type Progress, relayError, relayErrorFrom } from "./failure.js";
 import { type AnswerFields, fieldsFromRaw } from "./fields.js";
 import type { Lane } from "./lane.js";
@@ -158,6 +159,14 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
    * @param isSocketClean whether it may carry another call.
    */
   protected abstract finish(isSocketClean: boolean): true;
+
+  /**
+   * Whether a body ends with the connection, so that nothing tells its end from one that was lost. A coding tells it.
+   */
+  protected isOpenEnded(statusCode: number, { isDelimited, contentEncoding }: AnswerFields): boolean {
+    if (isDelimited || this.request.method === "HEAD" || statusCode === 204 || statusCode === 304) return false;
+    return contentEncoding === undefined || parseContentCodings(contentEncoding)?.length === 0;
+  }
 
   /** Whether undici has nothing more to say to it, or nobody would listen. */
   protected get isOver(): boolean {

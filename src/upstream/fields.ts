@@ -8,6 +8,8 @@ export interface AnswerFields {
   readonly contentEncoding: string | undefined;
   /** RFC 9112 section 6.1; undefined without any. */
   readonly transferEncoding: string | undefined;
+  /** Whether a body ends with its length or its last chunk, and not with the connection (RFC 9112 section 6.3). */
+  readonly isDelimited: boolean;
   /** Whether the provider closes the connection after it (RFC 9112 section 9.6). */
   readonly isLast: boolean;
 }
@@ -15,7 +17,7 @@ export interface AnswerFields {
 /** Reads the parser's raw field lines. Pure; names are compared only where their length fits, since most do not. */
 export function fieldsFromRaw(raw: readonly Buffer[]): AnswerFields {
   const lines = textsOf(raw);
-  let contentLength = 0;
+  let contentLength: number | undefined;
   let contentEncoding: string | undefined;
   let transferEncoding: string | undefined;
   let isLast = false;
@@ -27,7 +29,8 @@ export function fieldsFromRaw(raw: readonly Buffer[]): AnswerFields {
     else if (is(name, "transfer-encoding")) transferEncoding = joined(transferEncoding, value);
     else if (is(name, "connection")) isLast ||= is(value.trim(), "close");
   }
-  return { lines, contentLength, contentEncoding, transferEncoding, isLast };
+  const isDelimited = contentLength !== undefined || transferEncoding !== undefined;
+  return { lines, contentLength: contentLength ?? 0, contentEncoding, transferEncoding, isDelimited, isLast };
 }
 
 /** The first value of a field, empty without one. `name` is lower-case. */

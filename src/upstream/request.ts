@@ -23,6 +23,8 @@ export interface UpstreamRequest {
 /** A provider's answer: decoded body, raw field lines. */
 export interface UpstreamAnswer {
   readonly statusCode: number;
+  /** Whether the body has no length and ends with the connection (RFC 9112 section 8). */
+  readonly isPossiblyTruncated?: boolean;
   /**
    * Field lines as received: name, value, name, value, … (latin1 text). Content-Encoding and Content-Length still
    * speak of the body as it was sent.

@@ -26,6 +26,7 @@ export class StreamedExchange extends Exchange<UpstreamStream> {
     this.succeed({
       statusCode,
       rawHeaders: fields.lines,
+      isPossiblyTruncated: this.isOpenEnded(statusCode, fields),
       body: decodeStream(body, codings ?? [], this.answerLimits.maxResponseBytes),
       begin: () => this.#begin(),
       close: () => void body.destroy(),

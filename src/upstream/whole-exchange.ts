@@ -70,7 +70,9 @@ export class WholeExchange extends Exchange<UpstreamAnswer> {
   }
 
   #give(body: Bytes): void {
-    this.succeed({ statusCode: this.#statusCode, rawHeaders: this.#fields?.lines ?? [], body });
+    const [statusCode, fields] = [this.#statusCode, this.#fields];
+    const isPossiblyTruncated = fields !== undefined && this.isOpenEnded(statusCode, fields);
+    this.succeed({ statusCode, rawHeaders: fields?.lines ?? [], isPossiblyTruncated, body });
     this.end();
   }
 }

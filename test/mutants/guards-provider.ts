@@ -101,6 +101,7 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
     ["|| this.wasReadded) return false;", ") return false;"],
     "regress/kept-socket-ends",
   ),
+  guard("open-ended answer", EXCHANGE, ["if (isDelimited ||", "if (true ||"], "regress/open-ended-answer"),
   guard("status 600 and above", EXCHANGE, ['if (statusCode > 599) return this.failAs("protocol");', ""], ANSWERS),
   guard(
     "version of an answer",

@@ -54,7 +54,7 @@ function errorRow(fields: Record<string, Schema>): Schema {
   const properties = {
     ...fields,
     pincStatus: { ...fields["pincStatus"], const: "error" },
-    statusCode: { ...fields["statusCode"], minimum: 400, maximum: 999 },
+    statusCode: { ...fields["statusCode"], minimum: 400, maximum: 599 },
     errorType: reference("ErrorType"),
   };
   return {

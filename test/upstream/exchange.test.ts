@@ -64,7 +64,7 @@ describe("WholeExchange", () => {
     exchange.onData(Buffer.from("b"));
     exchange.onHeaders(500, []);
     const { body, ...head } = (await sent) as UpstreamAnswer;
-    expect(head).toEqual({ statusCode: 200, rawHeaders: [] });
+    expect(head).toEqual({ statusCode: 200, rawHeaders: [], isPossiblyTruncated: true });
     expect(body.concat().toString()).toBe("a");
   });
 });

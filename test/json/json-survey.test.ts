@@ -1,6 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { hasInexactNumber } from "../../src/json/inexact-number.js";
+import { surveyJson } from "../../src/json/json-survey.js";
+
+const hasInexactNumber = (bytes: Uint8Array) => surveyJson(bytes).hasInexactNumber;
 
 const EXACT = [
   "0",
@@ -56,6 +58,17 @@ const INEXACT = [
   `1${"0".repeat(1000)}`,
   `0.${"0".repeat(1000)}1`,
 ];
+
+describe("surveyJson()", () => {
+  it.each([
+    ["[1,2]", 0],
+    ['{"a:":"b:","c":[{"d":1}]}', 3],
+    ['{"a":1,"a":2,"\\u0061":3}', 3],
+    ['{"a\\":":1}', 1],
+  ])("counts the members of %s", (text, count) => {
+    expect(surveyJson(Buffer.from(text)).memberCount).toBe(count);
+  });
+});
 
 describe("hasInexactNumber()", () => {
   it.each(EXACT)("%s keeps its value", (number) => {

@@ -1,19 +1,30 @@
 import { createJsonText, stringEnd } from "./json-scan.js";
 
 const QUOTE = 0x22;
+const COLON = 0x3a;
 const POINT = 0x2e;
 const MINUS = 0x2d;
 
 /** Every decimal of so many digits survives a double, away from its smallest and largest values (IEEE 754). */
 const SAFE_DIGITS = 15;
 
-/**
- * Whether valid JSON holds a number whose value changes when it is read as a double and printed again:
- * `9007199254740993`, `1e400`, `0.1e-400`. The spelling does not count: `1.0` and `1e2` are exact, and so is `0.1`.
- */
-export function hasInexactNumber(bytes: Uint8Array): boolean {
+/** What tells whether a JSON value is the same after it was parsed. */
+export interface JsonSurvey {
+  /**
+   * Whether the value of a number changes when it is read as a double and printed again: `9007199254740993`, `1e400`,
+   * `0.1e-400`. The spelling does not count: `1.0` and `1e2` are exact, and so is `0.1`.
+   */
+  readonly hasInexactNumber: boolean;
+  /** Members of all objects, those that repeat a name included. */
+  readonly memberCount: number;
+}
+
+/** Reads valid JSON once. Pure. */
+export function surveyJson(bytes: Uint8Array): JsonSurvey {
   const text = createJsonText(bytes, bytes.length);
   const end = bytes.length;
+  let hasInexactNumber = false;
+  let memberCount = 0;
   let at = 0;
   while (at < end) {
     const byte = bytes[at] as number;
@@ -22,12 +33,13 @@ export function hasInexactNumber(bytes: Uint8Array): boolean {
     } else if (isDigit(byte) || byte === MINUS) {
       const start = at;
       at = numberEnd(bytes, start, end);
-      if (!isShort(bytes, start, at) && isInexact(textOf(bytes, start, at))) return true;
+      hasInexactNumber ||= !isShort(bytes, start, at) && isInexact(textOf(bytes, start, at));
     } else {
+      if (byte === COLON) memberCount++;
       at++;
     }
   }
-  return false;
+  return { hasInexactNumber, memberCount };
 }
 
 function isDigit(byte: number): boolean {
