@@ -63,19 +63,33 @@ async function serve(config: Config, log: Log, { started, stopped }: Surrounding
   try {
     service = await startService(config, log);
   } catch (error) {
-    process.stderr.write(`The relay cannot start: ${startProblem(error)}\n`);
+    process.stderr.write(`The relay cannot start: ${startProblem(error, config)}\n`);
     return operatorExitCode(error) ?? 1;
   }
   started(service);
-  await service.close(GRACE_MS, await stopped);
+  const quietMs = await stopped;
+  logger.info("stopping");
+  await service.close(GRACE_MS, quietMs);
+  logger.info("stopped");
   return 0;
 }
 
 /** Errors of ours, and those of the system about files and ports, say what is wrong; others only what they are. */
-function startProblem(error: unknown): string {
+function startProblem(error: unknown, config: Config): string {
   if (!(error instanceof Error)) return "unknown error";
+  const { code, syscall, port } = error as NodeJS.ErrnoException & { readonly port?: number };
+  if (syscall === "listen") return listenProblem(error.message, code, port, config);
   const isForOperator = operatorExitCode(error) !== undefined || "syscall" in error;
   return isForOperator ? error.message : Object.values(describeError(error)).filter(Boolean).join(" ");
+}
+
+/** The port tells which of the two addresses it is. */
+function listenProblem(message: string, code: string | undefined, port: number | undefined, config: Config): string {
+  const { adminListen } = config;
+  const isAdmin = adminListen !== "off" && adminListen.port === port && config.listen.port !== port;
+  const setting = isAdmin ? "RELAY_ADMIN_LISTEN" : "RELAY_LISTEN";
+  if (code !== "EADDRINUSE") return `${message}. ${setting} names the address.`;
+  return `${message}. Another relay may run there, or 'relay demo': end it, or set ${setting} to another address.`;
 }
 
 /** What nobody caught ends the process, told by class and place only: Node.js would print the whole error (threats L09). */

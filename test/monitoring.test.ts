@@ -19,7 +19,7 @@ const VALUES: Readonly<Record<string, readonly string[]>> = {
   outcome: ["renewed", "lost", "ended", "misconfigured", "refused", "failed", "delivered", "retry", "given_up"],
   status_class: ["2xx", "3xx", "4xx", "5xx"],
   where: ["client", "session"],
-  quantile: ["0.5", "0.99", "1"],
+  stat: ["p50", "p99", "max"],
 };
 
 interface Query {

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from "node:http";
 import type { ResultRow } from "../../gen/relay/v1/relay_pb.js";
 import { isTerminal, writeLine, writeNote, writeOutput } from "./output.js";
-import { printable, printableLines } from "./text-table.js";
+import { printable, printableLines } from "./terminal-text.js";
 
 /** How a row is printed. */
 export interface RowOutputOptions {

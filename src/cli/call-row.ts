@@ -28,7 +28,19 @@ export const CALL_TIMEOUT_MS = 130_000;
 /** Largest answer that is read: far over the relay's default limit, far below what memory and strings hold. */
 export const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
 
-/** Text for a relay that cannot be reached. */
+/** Text for a relay that cannot be reached, or with which no trusted connection can be made. */
 export function unreachable(relayUrl: string, code: string): string {
+  if (code === "ERR_TLS_CERT_ALTNAME_INVALID") {
+    return `The certificate of ${relayUrl} is for another name (${code}). Name the relay with --relay as its certificate does.`;
+  }
+  if (code === "CERT_HAS_EXPIRED" || code === "CERT_NOT_YET_VALID") {
+    return `The certificate of ${relayUrl} is not valid at this time (${code}). Replace it, or set the clock.`;
+  }
+  if (/CERT|^UNABLE_TO_|^INVALID_(?:CA|PURPOSE)$/.test(code)) {
+    return `The certificate of ${relayUrl} is not trusted here (${code}). For a private one set NODE_EXTRA_CA_CERTS to a file with the certificate of whoever signed it, or with itself where nobody else did.`;
+  }
+  if (code === "EPROTO" || code.startsWith("ERR_SSL_") || code.startsWith("ERR_TLS_")) {
+    return `${relayUrl} does not speak TLS as asked (${code}). Is it http rather than https? --relay names the address.`;
+  }
   return `No relay answers at ${relayUrl} (${code}). Start it with 'relay serve', or name another one with --relay.`;
 }

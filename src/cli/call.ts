@@ -6,7 +6,7 @@ import { type CallRow, type CallTarget, PROTOCOLS, type Protocol } from "./call-
 import { addCommand, collect } from "./command.js";
 import { failure, usageError } from "./exit-error.js";
 import { withStore } from "./open-store.js";
-import { writeLine } from "./output.js";
+import { writeJsonText } from "./output.js";
 import { PRIVATE_KEY_VARIABLE, readPrivateKey } from "./private-key.js";
 import { readInputFile, readStandardInput } from "./read-input.js";
 
@@ -71,7 +71,7 @@ async function call(provider: string, url: string, options: CallOptions): Promis
     responseMode: options.json ? "data" : "body",
   };
   const { row, json } = await perform(request, target, options.protocol);
-  if (options.json) writeLine(json);
+  if (options.json) writeJsonText(json);
   else (await import("./call-output.js")).writeAnswer(row, { include: options.include ?? false });
   if (row.pincStatus !== "success") throw failure(`${row.errorType}: ${row.inernalError}`);
 }

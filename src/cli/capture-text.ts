@@ -1,5 +1,5 @@
 import type { CaptureContent, CapturedBody, HeaderPairs } from "../records/capture-content.js";
-import { printable } from "./text-table.js";
+import { printable } from "./terminal-text.js";
 
 /** What was captured of a call, for a person: like the two messages themselves. */
 export function textFromCapture({ request, response, message }: CaptureContent): string {

@@ -1,8 +1,7 @@
 import type { OAuthClientKey } from "../administration/put-oauth-client.js";
 import type { Provider } from "../providers/provider.js";
 import { noApplication } from "./application-text.js";
-import { loadCatalog } from "./environment.js";
-import { failure } from "./exit-error.js";
+import { loadCatalog, noProvider } from "./environment.js";
 import type { OpenStore } from "./open-store.js";
 
 /** Which client a command is about. */
@@ -19,7 +18,7 @@ export async function clientKeyFrom(
 ): Promise<OAuthClientKey & { readonly provider: Provider }> {
   const provider = (await loadCatalog(config)).find(name);
   if (provider === undefined) {
-    throw failure("There is no provider of this name. 'relay provider list' shows those there are.");
+    throw noProvider();
   }
   const application = await store.applications.findByPublicKey(app);
   if (application === undefined) throw noApplication();

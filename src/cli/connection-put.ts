@@ -9,8 +9,8 @@ import { noApplication } from "./application-text.js";
 import { addCommand, collect } from "./command.js";
 import type { ConnectionOptions } from "./connection-key.js";
 import { jsonFromConnection, textFromConnection } from "./connection-text.js";
-import { loadCatalog } from "./environment.js";
-import { failure, usageError } from "./exit-error.js";
+import { loadCatalog, noProvider } from "./environment.js";
+import { usageError } from "./exit-error.js";
 import { type OpenStore, withStore } from "./open-store.js";
 import { originParametersFrom } from "./origin-parameters.js";
 import { writeJson, writeLine, writeNote } from "./output.js";
@@ -54,7 +54,7 @@ async function put(options: PutOptions): Promise<void> {
 async function putNamed(open: OpenStore, options: PutOptions, input: string): Promise<Connection> {
   const provider = (await loadCatalog(open.config)).find(options.provider);
   if (provider === undefined) {
-    throw failure("There is no provider of this name. 'relay provider list' shows those there are.");
+    throw noProvider();
   }
   const response = responseFrom(input, provider);
   const originParameters = originParametersFrom(options.param ?? [], provider);

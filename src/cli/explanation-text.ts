@@ -1,7 +1,8 @@
 import type { Explanation } from "../relay/explanation.js";
 import { toldStateOf } from "../tokens/connection-state.js";
 import type { RenewalNeed } from "../tokens/renewal-need.js";
-import { printable, textFields } from "./text-table.js";
+import { printable } from "./terminal-text.js";
+import { textFields } from "./text-table.js";
 
 const RENEWALS: Readonly<Record<RenewalNeed, string>> = {
   none: "none: the token is sent as it is",

@@ -1,3 +1,5 @@
+import { printableJson, printableLines } from "./terminal-text.js";
+
 /** Writes text or bytes, the result of a command, as they are. */
 export function writeOutput(output: string | Uint8Array): void {
   const { stdout } = process;
@@ -6,19 +8,24 @@ export function writeOutput(output: string | Uint8Array): void {
   stdout.write(output);
 }
 
-/** Writes one line of text for a person, or for a program that reads lines. */
+/** Writes lines of text for a person, or for a program that reads lines. */
 export function writeLine(text: string): void {
-  writeOutput(`${text}\n`);
+  writeOutput(`${printableLines(text)}\n`);
 }
 
 /** Writes one line that is no result: an error, a note, the fields of an answer. */
 export function writeNote(text: string): void {
-  process.stderr.write(`${text}\n`);
+  process.stderr.write(`${printableLines(text)}\n`);
 }
 
 /** Writes one JSON value: on one line for programs, indented for a person at a terminal. */
 export function writeJson(value: unknown): void {
-  writeLine(JSON.stringify(value, undefined, isTerminal() ? 2 : undefined));
+  writeJsonText(JSON.stringify(value, undefined, isTerminal() ? 2 : undefined));
+}
+
+/** Writes JSON that somebody else wrote; what would act on a terminal is escaped, whoever reads it. */
+export function writeJsonText(json: string): void {
+  writeOutput(`${printableJson(json)}\n`);
 }
 
 /** Whether a person sees standard output. */

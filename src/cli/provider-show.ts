@@ -1,8 +1,7 @@
 import type { Command } from "commander";
 import { definitionFromProvider } from "../providers/definition-from-provider.js";
 import { addCommand } from "./command.js";
-import { configFromEnvironment, loadCatalog } from "./environment.js";
-import { failure } from "./exit-error.js";
+import { configFromEnvironment, loadCatalog, noProvider } from "./environment.js";
 import { writeJson, writeLine } from "./output.js";
 import { textFromProvider } from "./provider-text.js";
 
@@ -18,7 +17,7 @@ export function addProviderShow(group: Command): void {
 async function showProvider(name: string, options: { readonly json?: boolean }): Promise<void> {
   const provider = (await loadCatalog(configFromEnvironment())).find(name);
   if (provider === undefined) {
-    throw failure("There is no provider of this name. 'relay provider list' shows those there are.");
+    throw noProvider();
   }
   if (options.json) writeJson(definitionFromProvider(provider));
   else writeLine(textFromProvider(provider));

@@ -1,3 +1,5 @@
+import { printable } from "./terminal-text.js";
+
 /** Columns under their headings, two spaces apart, without spaces at the end of a line. */
 export function textTable(headings: readonly string[], rows: ReadonlyArray<readonly string[]>): string {
   const lines = [headings, ...rows].map((row) => row.map(printable));
@@ -9,18 +11,6 @@ export function textTable(headings: readonly string[], rows: ReadonlyArray<reado
 export function textFields(fields: ReadonlyArray<readonly [name: string, value: string]>): string {
   const width = Math.max(0, ...fields.map(([name]) => name.length));
   return fields.map(([name, value]) => padded([name, printable(value)], [width, 0])).join("\n");
-}
-
-/** Stored text may hold anything, also what moves a terminal's cursor: control characters are shown as their code. */
-export function printable(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => {
-    return `\\u{${character.codePointAt(0)?.toString(16)}}`;
-  });
-}
-
-/** The same of a text of several lines, which may be indented with tabs. */
-export function printableLines(text: string): string {
-  return text.replace(/[^\t\r\n]+/g, printable);
 }
 
 function padded(cells: readonly string[], widths: readonly number[]): string {

@@ -1,4 +1,5 @@
 import { createApi } from "./api.js";
+import { ApiError } from "./api-error.js";
 import { render, type TemplateResult } from "./lit-html.js";
 import { openSession } from "./session.js";
 import { createShell } from "./shell.js";
@@ -42,7 +43,9 @@ export function createConsole(root: HTMLElement): void {
   async function signIn(token: string): Promise<void> {
     let isOpen = false;
     const api = createApi(token, () => isOpen && signOut("This admin token is not taken any more. Sign in again."));
-    const session = await openSession(api);
+    const session = await openSession(api).catch((error: unknown) => {
+      throw refusedToken(error);
+    });
     isOpen = true;
     tokenStorage.write(token);
     show(createShell({ api, session, update }, () => signOut()));
@@ -52,4 +55,13 @@ export function createConsole(root: HTMLElement): void {
   const token = tokenStorage.read();
   if (token === undefined) signOut();
   else signIn(token).catch((error: Error) => signOut(error.message));
+}
+
+/** What the API says of a wrong token is for those who write requests. */
+function refusedToken(error: unknown): unknown {
+  if (!(error instanceof ApiError) || error.code !== "unauthenticated") return error;
+  return new ApiError(
+    error.code,
+    "The relay does not know this token. Check that you copied the whole last word of a line; tokens that were added to the file count after a restart.",
+  );
 }

@@ -50,12 +50,19 @@ function storedCallFrom(told: CallRecord, applicationId: string, trace: CallTrac
     totalMs: told.totalMs,
     tokenMs: trace.tokenMs,
     queueMs,
-    // Which is counted from when the request was handed to the queue.
-    providerMs: told.providerMs && told.providerMs - (queueMs ?? 0),
+    providerMs: told.providerMs && providerMsFrom(told, told.providerMs, queueMs ?? 0),
     requestBytes: told.requestBytes,
     responseBytes: told.responseBytes,
     isCaptured: trace.capture !== undefined,
   };
+}
+
+/**
+ * The wait for a turn, which is counted from when the request was handed to the queue, is no part of it. The body of a
+ * stream is: from the head on the relay hands on what comes, as fast as the provider sends and the caller reads.
+ */
+function providerMsFrom({ totalMs, headMs = totalMs }: CallRecord, providerMs: number, queueMs: number): number {
+  return providerMs - queueMs + totalMs - headMs;
 }
 
 function endFrom(outcome: Outcome) {

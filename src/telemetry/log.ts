@@ -1,3 +1,4 @@
+import cluster from "node:cluster";
 import { writeSync } from "node:fs";
 import { type Logger, pino } from "pino";
 import { createLineBlocks } from "./line-blocks.js";
@@ -23,7 +24,9 @@ export function createLog(level: string): Log {
   const blocks = createLineBlocks(output, (dropped) =>
     logger.warn({ dropped }, "log lines were dropped: nobody read them"),
   );
-  const logger = pino({ level, base: null, timestamp: createIsoTime() }, blocks);
+  // With workers each line says whose it is; a single process has nobody to be told from.
+  const base = cluster.isWorker ? { worker: process.pid } : null;
+  const logger = pino({ level, base, timestamp: createIsoTime() }, blocks);
   process.on("exit", () => blocks.flushSync());
   return { logger, droppedLines: () => blocks.dropped };
 }

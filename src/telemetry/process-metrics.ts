@@ -26,13 +26,14 @@ export function createProcessMetrics(): ProcessMetrics {
         help: "How late the event loop came to its timers since the last scrape; of several processes the worst.",
         aggregator: "max",
       } as const;
-      const delays = [0.5, 0.99].map((quantile) => ({
-        labels: { quantile: String(quantile) },
-        value: seconds(delay.percentile(quantile * 100)),
-      }));
-      const worst = { labels: { quantile: "1" }, value: seconds(delay.max) };
+      // No label `quantile`, which is a summary's (promtool check metrics); a summary has no maximum.
+      const values = [
+        { labels: { stat: "p50" }, value: seconds(delay.percentile(50)) },
+        { labels: { stat: "p99" }, value: seconds(delay.percentile(99)) },
+        { labels: { stat: "max" }, value: seconds(delay.max) },
+      ];
       delay.reset();
-      return [gaugesOf(loop, [...delays, worst]), ...usage(startedAt)];
+      return [gaugesOf(loop, values), ...usage(startedAt)];
     },
     close: () => void delay.disable(),
   };

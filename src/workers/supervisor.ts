@@ -49,6 +49,7 @@ export async function supervise(options: SupervisorOptions): Promise<number> {
   await supervisor.fill();
   logger.info({ adminUrl: first.adminUrl, url: first.url, workers: count }, "listening");
   await options.stop;
+  logger.info({ workers: count }, "stopping");
   return supervisor.stop();
 }
 
@@ -113,7 +114,7 @@ class Supervisor {
     this.#metrics.add(worker);
     worker.once("exit", () => this.#onExit(worker));
     watchPulse(worker, () => {
-      this.#options.logger.error("a worker does not answer and is ended");
+      this.#options.logger.error({ worker: worker.process.pid }, "a worker does not answer and is ended");
       worker.process.kill("SIGKILL");
     });
     return { worker, url: urls.url, adminUrl: urls.adminUrl };
@@ -183,7 +184,7 @@ class Supervisor {
     this.#serving.delete(worker);
     const { signalCode } = worker.process;
     this.#options.logger.error(
-      { exitCode: exitCodeOf(worker), signal: signalCode ?? undefined },
+      { worker: worker.process.pid, exitCode: exitCodeOf(worker), signal: signalCode ?? undefined },
       "a worker ended by itself and is replaced",
     );
     this.#noteEnd(worker, performance.now() - life.startedAt);

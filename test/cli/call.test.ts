@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { type Sandbox, startSandbox } from "../../src/sandbox/sandbox.js";
+import { createAuthority } from "../support/certificates.js";
 import { type CleanUp, type CliFolder, createFolder, type OnEnd, prepareOnce, startServe } from "./run-relay.js";
 
 /** Of the relay that makes the calls. */
@@ -48,6 +49,51 @@ beforeAll(async () => {
     for (const cleanUp of cleanUps) await cleanUp();
     await sandbox.close();
   };
+});
+
+describe("relay call to a relay with a certificate", () => {
+  it.each(["connect", "grpc", "rest"])(
+    "says over %s what is wrong with it, and takes it when told to",
+    async (protocol) => {
+      const folder = createFolder();
+      const authority = createAuthority("private");
+      const write = (name: string, text: string) => {
+        writeFileSync(join(folder.path, name), text);
+        return name;
+      };
+      const { cert, key } = authority.issue({ names: ["localhost"] });
+      const { url } = await startServe(folder, {
+        RELAY_TLS_CERT: write("cert.pem", cert),
+        RELAY_TLS_KEY: write("key.pem", key),
+      });
+      const named = url.replace("127.0.0.1", "localhost");
+      const call = (relayUrl: string, env: Record<string, string> = {}) =>
+        folder.run(
+          [
+            "call",
+            "github",
+            "https://api.github.com/",
+            "--app",
+            "some-key",
+            "--user",
+            "ada",
+            "--relay",
+            relayUrl,
+            "--protocol",
+            protocol,
+          ],
+          { env },
+        );
+      const untrusted = await call(named);
+      expect([untrusted.exitCode, untrusted.stderr]).toEqual([
+        1,
+        expect.stringMatching(/is not trusted here \(\w+\).*NODE_EXTRA_CA_CERTS/),
+      ]);
+      const trusted = { NODE_EXTRA_CA_CERTS: join(folder.path, write("ca.pem", authority.ca)) };
+      expect((await call(named, trusted)).stderr).toContain("INVALID_PUBLIC_KEY");
+      expect((await call(url, trusted)).stderr).toContain("is for another name (ERR_TLS_CERT_ALTNAME_INVALID)");
+    },
+  );
 });
 
 describe("relay call", () => {

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { request } from "undici";
 import { describe, expect, it } from "vitest";
@@ -11,8 +12,31 @@ describe("relay serve", () => {
     const answer = await request(`${url}/healthz`);
     expect(answer.statusCode).toBe(200);
     await answer.body.dump();
+    const ended = finished(child);
     child.kill(signal);
-    expect(await once(child, "close")).toEqual([0, null]);
+    const { exitCode, stdout } = await ended;
+    expect(exitCode).toBe(0);
+    const messages = stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line).msg);
+    expect(messages.slice(-2)).toEqual(["stopping", "stopped"]);
+  });
+
+  it.each([
+    ["RELAY_LISTEN", { RELAY_ADMIN_LISTEN: "off" }],
+    ["RELAY_ADMIN_LISTEN", { RELAY_LISTEN: "127.0.0.1:0" }],
+  ])("names %s where its port is taken, and who may have it", async (setting, others) => {
+    const taken = createServer().listen(0, "127.0.0.1");
+    await once(taken, "listening");
+    const { port } = taken.address() as AddressInfo;
+    const env = { ...others, [setting]: `127.0.0.1:${port}` };
+    const { exitCode, stderr } = await createFolder().run(["serve"], { env });
+    taken.close();
+    expect({ exitCode, stderr }).toEqual({
+      exitCode: 1,
+      stderr: `The relay cannot start: listen EADDRINUSE: address already in use 127.0.0.1:${port}. Another relay may run there, or 'relay demo': end it, or set ${setting} to another address.\n`,
+    });
   });
 
   it("goes on after SIGHUP, which is for workers, and says so", async () => {

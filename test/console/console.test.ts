@@ -37,7 +37,7 @@ describe("the console", NEEDS_CHROMIUM, () => {
     page.on("request", (request) => asked.push(request.url()));
     await page.getByLabel("Admin token").fill("relay_admin_wrong_and_long_enough_to_be_one");
     await page.getByRole("button", { name: "Sign in" }).click();
-    await page.getByText("Send an admin token").waitFor();
+    await page.getByText("The relay does not know this token.").waitFor();
     expect(asked.map((url) => new URL(url).pathname)).toEqual(["/relay.admin.v1.SessionService/GetSession"]);
     await signIn(page, ADMIN_TOKENS.readOnly);
     await page.getByText("bob (read-only)").waitFor();

@@ -3,7 +3,7 @@ import net from "node:net";
 import { request } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createCallers, postRest } from "../support/callers.js";
-import { totalOf } from "../support/exposition.js";
+import { lintExposition, totalOf } from "../support/exposition.js";
 import { ADMIN_TOKENS, type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { answer, type RawProvider, startRawProvider } from "../support/raw-provider.js";
 import { scrape, scrapeText } from "../support/scrape.js";
@@ -208,6 +208,17 @@ describe("what else is measured", () => {
     expect(met("relay_faults_total", { where: "client" })).toBe(1);
   });
 
+  it("nothing that promtool check metrics objects to", async () => {
+    expect(lintExposition(await scrapeText(harness.adminUrl))).toEqual([]);
+    const wrong = [
+      "# HELP a_ms x\n# TYPE a_ms gauge\na_ms 1",
+      '# HELP b x\n# TYPE b gauge\nb{quantile="1"} 1',
+      "# HELP c x\n# TYPE c counter\nc 1",
+      '# HELP d_total x\n# TYPE d_total gauge\nd_total{aB="1"} 1',
+    ];
+    expect(wrong.map((each) => lintExposition(`${each}\n`).length)).toEqual([1, 1, 1, 2]);
+  });
+
   it("the process, its event loop and its sockets", async () => {
     const samples = await scrape(harness.adminUrl);
     const above = (name: string) => totalOf(samples, name) > 0;
@@ -223,7 +234,7 @@ describe("what else is measured", () => {
     }
     expect(totalOf(samples, "relay_processes")).toBe(1);
     const delays = samples.filter(({ name }) => name === "relay_event_loop_delay_seconds");
-    expect(delays.map(({ labels }) => labels["quantile"])).toEqual(["0.5", "0.99", "1"]);
+    expect(delays.map(({ labels }) => labels["stat"])).toEqual(["p50", "p99", "max"]);
     expect(delays.every(({ value }) => value >= 0)).toBe(true);
   });
 });

@@ -59,3 +59,36 @@ function parseLabels(text: string, line: string): Record<string, string> {
   }
   return labels;
 }
+
+/** Units that are no base units, and abbreviations of those that are. */
+const NO_BASE_UNIT =
+  /_(?:milliseconds?|microseconds?|nanoseconds?|minutes?|hours?|days?|kilobytes?|megabytes?|kibibytes?|mebibytes?|bits?|percent|ms|us|ns|sec|secs|s|min|h|b|kb|mb|kib|mib)(?:_|$)/;
+
+/**
+ * What `promtool check metrics` finds wrong with an exposition, by its rules; none where it would say nothing.
+ *
+ * @see https://prometheus.io/docs/practices/naming/
+ */
+export function lintExposition(text: string): string[] {
+  const samples = parseExposition(text);
+  const types = new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = "", type = ""]) => [name, type]));
+  const helped = new Set([...text.matchAll(/^# HELP (\S+) \S/gm)].map(([, name]) => name));
+  return [...types].flatMap(([name, type]) => {
+    const own = samples.filter(
+      (sample) => sample.name.replace(/_(?:bucket|sum|count)$/, "") === name || sample.name === name,
+    );
+    const labels = [...new Set(own.flatMap((sample) => Object.keys(sample.labels)))];
+    const rules: Array<readonly [isBroken: boolean, problem: string]> = [
+      [!helped.has(name), "no help text"],
+      [(type === "counter") !== name.endsWith("_total"), 'a counter, and nothing else, has the suffix "_total"'],
+      [/_(?:bucket|count|sum)$/.test(name), "the suffix is that of a part of a histogram or summary"],
+      [type !== "histogram" && labels.includes("le"), 'the label "le" is a histogram\'s'],
+      [labels.includes("quantile"), 'the label "quantile" is a summary\'s'],
+      [NO_BASE_UNIT.test(name), "the unit is no base unit, or abbreviated"],
+      [name.includes(":"), "colons are for recording rules"],
+      [[name, ...labels].some((word) => /[a-z][A-Z]/.test(word)), "names are in snake_case"],
+      [/_(?:counter|gauge|histogram|summary)(?:_|$)/.test(name), "the name has the type in it"],
+    ];
+    return rules.flatMap(([isBroken, problem]) => (isBroken ? [`${name}: ${problem}`] : []));
+  });
+}

@@ -1,0 +1,33 @@
+// For `npm start` and `npm run demo`: compiles, and says so, unless dist/ is newer than all that it is made from.
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, statSync } from "node:fs";
+
+const SOURCES = [
+  "src",
+  "gen",
+  "client",
+  "package.json",
+  "package-lock.json",
+  "tsconfig.json",
+  "tsconfig.build.json",
+  "tsconfig.console.json",
+];
+
+const builtAt = existsSync("dist/built") ? statSync("dist/built").mtimeMs : 0;
+if (SOURCES.some((path) => changedAt(path) > builtAt)) {
+  process.stderr.write(
+    "Compiling the service. This takes some seconds, and is done again only when the sources change.\n",
+  );
+  const { status } = spawnSync("npm", ["run", "--silent", "build"], { stdio: "inherit" });
+  process.exitCode = status ?? 1;
+}
+
+/** When a file, or anything in a folder, was last changed; a folder's own time tells of files that were removed. */
+function changedAt(path) {
+  const { mtimeMs } = statSync(path);
+  if (!path.includes(".")) {
+    const within = readdirSync(path, { recursive: true, withFileTypes: true });
+    return Math.max(mtimeMs, ...within.map(({ parentPath, name }) => statSync(`${parentPath}/${name}`).mtimeMs));
+  }
+  return mtimeMs;
+}
