@@ -68,9 +68,9 @@ async function serve(config: Config, log: Log, { started, stopped }: Surrounding
   }
   started(service);
   const quietMs = await stopped;
-  logger.info("stopping");
+  log.logger.info("stopping");
   await service.close(GRACE_MS, quietMs);
-  logger.info("stopped");
+  log.logger.info("stopped");
   return 0;
 }
 
