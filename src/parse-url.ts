@@ -1,13 +1,22 @@
+import { domainToUnicode } from "node:url";
+
 /**
- * The URL that a text is by the URL standard; undefined when it is none.
+ * The URL that a text is by the URL standard; undefined when it is none, or when a label of its host only looks like
+ * Punycode (RFC 5890 section 2.3.2.1): Node.js 24 and later take such a name as it stands, earlier ones refuse it.
  *
  * `URL.canParse()` of Node.js 20 answers wrongly for letters of Latin-1 once it has been called some thousand times.
  */
 export function parseUrl(text: string): URL | undefined {
   try {
-    return new URL(text);
+    const url = new URL(text);
+    return url.hostname.includes("xn--") && !url.hostname.split(".").every(isLabel) ? undefined : url;
   } catch {
     // The error holds the text, and goes no further.
     return undefined;
   }
+}
+
+/** What cannot be decoded comes back empty, or as it was. */
+function isLabel(label: string): boolean {
+  return !label.startsWith("xn--") || /[^\0-\x7f]/.test(domainToUnicode(label));
 }

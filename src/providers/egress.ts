@@ -83,11 +83,13 @@ const NORMALISED_IN_QUERY = /[ "<>\u0080-\u{10ffff}]/u;
 
 /** Path and query to send; undefined when our reading of the query is not the parser's. */
 function pathFrom({ query }: UrlText, parsed: URL): string | undefined {
-  if (query === undefined) return parsed.search === "" ? parsed.pathname : undefined;
+  // The path percent-encode set has `^` since 2023, and Node.js since 24, https://url.spec.whatwg.org/#path-percent-encode-set
+  const path = parsed.pathname.replaceAll("^", "%5E");
+  if (query === undefined) return parsed.search === "" ? path : undefined;
   const sent = NORMALISED_IN_QUERY.test(query) ? encodeQuery(query) : query;
   // The query percent-encode set of special URLs has `'`, https://url.spec.whatwg.org/#special-query-percent-encode-set
   const asParsed = sent.includes("'") ? sent.replaceAll("'", "%27") : sent;
-  return parsed.search === (asParsed === "" ? "" : `?${asParsed}`) ? `${parsed.pathname}?${sent}` : undefined;
+  return parsed.search === (asParsed === "" ? "" : `?${asParsed}`) ? `${path}?${sent}` : undefined;
 }
 
 function encodeQuery(query: string): string {

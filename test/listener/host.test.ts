@@ -40,6 +40,8 @@ describe("isHost()", () => {
     "09.1.1.1",
     "xn--",
     "a.xn--.b",
+    "xn--a",
+    "xn--55555577",
     ":80",
     "a".repeat(256),
   ])("refuses %j", (value) => {
