@@ -10,6 +10,8 @@ export interface WorkLimits {
   readonly signal: CallerSignal | undefined;
   /** When the call must have ended, in milliseconds of `performance.now()`. */
   readonly deadline: number;
+  /** Whose work it is: owners take turns, however much work each of them has. */
+  readonly memory: { readonly owner: unknown };
 }
 
 /** Shares the event loop between large work and everything else. */
@@ -26,14 +28,16 @@ const TURN_MS = 2;
 
 /**
  * Creates the turns of one process. However much large work there is, it takes so much of one turn of the event loop and
- * no more, so that other calls are held up as little by ten of it as by one; each gets its turn after the others.
+ * no more, so that other calls are held up as little by ten of it as by one; each owner gets its turn after the others,
+ * and each work of an owner after the others of that owner.
  */
 export function createTurns(): Turns {
-  const line: Job[] = [];
+  /** The owner that comes next stands first. */
+  const lines = new Map<unknown, Job[]>();
   let isArmed = false;
 
   function arm(): void {
-    if (isArmed || line.length === 0) return;
+    if (isArmed || lines.size === 0) return;
     isArmed = true;
     setImmediate(onCheckPhase);
   }
@@ -41,16 +45,29 @@ export function createTurns(): Turns {
   function onCheckPhase(): void {
     isArmed = false;
     const until = performance.now() + TURN_MS;
-    for (let job = line.shift(); job !== undefined; job = performance.now() < until ? line.shift() : undefined) {
-      if (job.goOn(until)) line.push(job);
-    }
+    do goOnWithNext(until);
+    while (lines.size > 0 && performance.now() < until);
     arm();
+  }
+
+  function goOnWithNext(until: number): void {
+    for (const [owner, line] of lines) {
+      lines.delete(owner);
+      const job = line.shift();
+      if (job?.goOn(until) === true) line.push(job);
+      if (line.length > 0) lines.set(owner, line);
+      return;
+    }
   }
 
   return {
     take(steps, limits) {
       return new Promise((resolve, reject) => {
-        line.push({ goOn: (until) => goOn(steps, limits, until, resolve, reject) });
+        const { owner } = limits.memory;
+        const job = { goOn: (until: number) => goOn(steps, limits, until, resolve, reject) };
+        const line = lines.get(owner);
+        if (line === undefined) lines.set(owner, [job]);
+        else line.push(job);
         arm();
       });
     },

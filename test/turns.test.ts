@@ -96,6 +96,19 @@ describe("createTurns()", () => {
   });
 });
 
+describe("an owner", () => {
+  it("gets as many turns with one work as another with many", async () => {
+    const turns = createTurns();
+    const seen: string[] = [];
+    const greedy = { ...ENDLESS, memory: { owner: "greedy" } };
+    const many = Array.from({ length: 20 }, () => turns.take(work("g", 20, 1, seen), greedy));
+    await turns.take(work("o", 20, 1, seen), { ...ENDLESS, memory: { owner: "other" } });
+    expect(seen.filter((name) => name === "g").length).toBeLessThanOrEqual(26);
+    await Promise.all(many);
+    expect(seen.length).toBe(21 * 20);
+  });
+});
+
 describe("a deadline", () => {
   it("ends work that is not done by then, and no other", async () => {
     const turns = createTurns();

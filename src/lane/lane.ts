@@ -84,7 +84,7 @@ async function answerCall(
   const isLate = performance.now() >= timesOutAt;
   const isReadable = reading.isPlain && !isLate;
   const isLarge = isReadable && form === "json" && reading.bytes.length > LARGE_BYTES;
-  const limits = { signal, deadline: deadlineOf(options, { startedAt, timesOutAt }) };
+  const limits = { signal, deadline: deadlineOf(options, { startedAt, timesOutAt }), memory };
   const large = isLarge ? await largeRequest(options, reading, limits) : undefined;
   if (isLarge && isGone(signal)) return;
   const message = large ?? (isReadable ? decodeRequest(form, reading.bytes) : undefined);

@@ -24,7 +24,7 @@ export type AnswerForm = "auto" | "base64" | "body";
 /** What a large body needs besides. */
 export interface LargeAnswerOptions extends WorkLimits {
   readonly turns: Turns;
-  readonly memory: Room;
+  readonly memory: Room & WorkLimits["memory"];
 }
 
 /** Fields that belong to the connection, not to the answer (RFC 9110 section 7.6.1), and cookies, which are nobody's. */

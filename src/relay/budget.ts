@@ -15,6 +15,8 @@ const READING_PER_CALL = 4;
 
 /** One call's share of the budget, from its first byte until its answer has left. */
 export interface Reservation {
+  /** Who it is counted to: one object for all calls of an application, or of a network while that is not known. */
+  readonly owner: unknown;
   /**
    * Has a function called, in place of the one before, when it has to end before its end: it holds nothing any more.
    *
@@ -218,6 +220,10 @@ class Share implements Reservation, Links<Share> {
     this.#account = account;
     this.party = party;
     this.network = network;
+  }
+
+  get owner(): unknown {
+    return this.network ?? this.party;
   }
 
   get isReading(): boolean {

@@ -50,7 +50,7 @@ export async function readCall(options: CallReaderOptions, exchange: Exchange): 
   const body = await readBody(exchange.request, options.maxRequestBytes, memory, signal);
   if (!memory.begin()) throw overloaded();
   const isLarge = body.length > LARGE_BYTES;
-  const limits = { signal, deadline: deadlineOf(options, exchange.origin) };
+  const limits = { signal, deadline: deadlineOf(options, exchange.origin), memory };
   const description = isLarge ? await readInTurns(options, body, limits) : descriptionFrom(body.concat(), query);
   return callFrom(options, exchange, query, description, memory, signal);
 }

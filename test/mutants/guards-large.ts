@@ -13,7 +13,13 @@ export const LARGE_GUARDS: readonly Guard[] = [
   guard(
     "turns: end of a turn",
     TURNS,
-    ["job = performance.now() < until ? line.shift() : undefined", "job = line.shift()"],
+    ["while (lines.size > 0 && performance.now() < until);", "while (lines.size > 0);"],
+    "turns",
+  ),
+  guard(
+    "turns: one owner after the other",
+    TURNS,
+    ["lines.get(owner);", "lines.get(owner) ?? lines.values().next().value;"],
     "turns",
   ),
   guard(
@@ -24,7 +30,7 @@ export const LARGE_GUARDS: readonly Guard[] = [
   ),
   guard("turns: callers that are gone", TURNS, ["if (signal?.aborted === true) {", "if (false) {"], "turns"),
   guard("turns: the deadline", TURNS, ["if (performance.now() >= deadline) {", "if (false) {"], "turns"),
-  guard("turns: one after the other", TURNS, ["line.push(job);", "line.unshift(job);"], "turns"),
+  guard("turns: one after the other", TURNS, ["=== true) line.push(job);", "=== true) line.unshift(job);"], "turns"),
   guard(
     "large answers: secrets in text that was decoded",
     LARGE_ANSWER,
