@@ -22,6 +22,7 @@ interface PieceSearch {
   inputBytes(): number;
   tableAt(): number;
   tableBytes(): number;
+  lettersAt(): number;
   next(from: number, length: number, step: number, bits: number): number;
 }
 
@@ -30,6 +31,7 @@ const SEARCH = createWasmModule<PieceSearch>(PIECE_SEARCH_WASM).createInstance()
 const MEMORY = Buffer.from(SEARCH.memory.buffer);
 const INPUT_AT = SEARCH.inputAt();
 const TABLE_AT = SEARCH.tableAt();
+const LETTERS_AT = SEARCH.lettersAt();
 const MAX_TABLE_BITS = 8 * SEARCH.tableBytes();
 
 /** Most bytes that are looked at together. */
@@ -56,13 +58,25 @@ export function createPieceFilter(texts: readonly Uint8Array[]): PieceFilter {
   const step = Math.min(MAX_STEP, 2 ** Math.floor(Math.log2(shortest - GRAM + 1)));
   const bits = Math.min(MAX_TABLE_BITS, 2 ** Math.ceil(Math.log2(BITS_PER_GRAM * step * texts.length)));
   const table = new Uint8Array(bits / 8);
-  for (const text of texts) for (let at = 0; at < step; at++) keep(table, bits - 1, text, at);
+  const letters = new Uint8Array(256);
+  for (const text of texts) {
+    for (let at = 0; at < step; at++) keep(table, bits - 1, text, at);
+    for (const byte of text) letters[byte] = 1;
+  }
+  for (const [one, other] of OTHERS) letters[other] = letters[one] as number;
+  // A character of two bytes and more stands for any of them.
+  letters[0xff] = Number(letters.subarray(0x80).includes(1));
+  for (let byte = 0x80; byte < 0xff; byte++) letters[byte] = letters[0xff];
+  const begin = () => {
+    MEMORY.set(table, TABLE_AT);
+    MEMORY.set(letters, LETTERS_AT);
+  };
   let length = 0;
   const mayBeInPart = () => SEARCH.next(0, length, step, bits) !== -1;
   const filter: PieceFilter = {
     reach: step + GRAM,
     load(part) {
-      MEMORY.set(table, TABLE_AT);
+      begin();
       MEMORY.set(part, INPUT_AT);
       length = part.length;
     },
@@ -78,7 +92,7 @@ export function createPieceFilter(texts: readonly Uint8Array[]): PieceFilter {
     mayBeInText(input) {
       if (input.length < shortest) return false;
       if (input.length > PART_BYTES / MAX_UTF8_BYTES) return filter.mayBeInBytes(Buffer.from(input));
-      MEMORY.set(table, TABLE_AT);
+      begin();
       length = MEMORY.write(input, INPUT_AT);
       return mayBeInPart();
     },
@@ -105,3 +119,9 @@ function keepFrom(table: Uint8Array, mask: number, gram: number, from: number): 
   const hash = (Math.imul(gram, 0x9e3779b1) >>> 12) & mask;
   table[hash >>> 3] = (table[hash >>> 3] as number) | (1 << (hash & 7));
 }
+
+/** What also stands for a letter of the alphabet that texts are in: the others of base64url. */
+const OTHERS: ReadonlyMap<number, number> = new Map([
+  [0x2b, 0x2d],
+  [0x2f, 0x5f],
+]);

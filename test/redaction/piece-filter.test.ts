@@ -99,17 +99,23 @@ describe("createPieceFilter()", () => {
     expect(filter.mayBeInText("ab..cd..efgh")).toBe(false);
   });
 
-  it.each(["\\", "%", "a\n", "a\r", "+\n", "_\r\n"])("gives the place of %j, wherever it stands", (text) => {
-    const filter = filterFor(LONG);
-    for (let lead = 1; lead < 50; lead++) {
-      const place = lead + text.search(/[\\%\r\n]/);
-      filter.load(Buffer.from(`${".".repeat(lead)}${text}......`));
-      for (const from of [0, lead, place]) expect(filter.next(from)).toBe(place);
-      expect(filter.next(place + 1)).toBe(-1);
-    }
-  });
+  it.each(["\\u0065", "%62", "\\\\", "%5C", "%%", "a\nb", "a\rb", "+\n  b", "_\r\nb", "a\\nb", "a%0Ab"])(
+    "gives the place of %j, wherever it stands",
+    (text) => {
+      const filter = filterFor(LONG);
+      for (let lead = 1; lead < 50; lead++) {
+        const place = lead + text.search(/[\\%\r\n]/);
+        filter.load(Buffer.from(`${".".repeat(lead)}${text}......`));
+        for (const from of [0, lead, place]) expect(filter.next(from)).toBe(place);
+        expect(filter.next(place + 2)).toBe(-1);
+      }
+    },
+  );
 
-  it("passes over the ends of lines that do not break base64", () => {
+  it("passes over what is no letter of a text, and the ends of lines that do not break base64", () => {
+    expect(filterFor(LONG).mayBeInText('"<a href=\\"x\\">\\u00e9\\u4e2d\\t.\\n.%20%3A. %zz \\u00zz ......"')).toBe(
+      false,
+    );
     expect(filterFor(LONG).mayBeInText('{\n  "a": "b",\r\n  "c": [\n  ]\n}\n\n')).toBe(false);
   });
 });
