@@ -29,6 +29,7 @@ export function messageFromConnection(connection: ConnectionSummary, now: number
     lastRefreshFailureTime: time(connection.lastFailedAt),
     lastRefreshFailure: connection.lastErrorClass ?? "",
     nextRefreshTime: time(connection.nextTryAt),
+    refreshFailingTime: time(connection.trouble?.since),
   });
 }
 

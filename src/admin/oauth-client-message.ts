@@ -26,6 +26,7 @@ export function messageFromClient(client: StoredOAuthClient, publicKey: string):
     scope: client.scope,
     originParameters: { ...client.originParameters },
     updateTime: timestampFromMs(client.updatedAt),
+    ...(client.refusedSince !== undefined && { refusedTime: timestampFromMs(client.refusedSince) }),
     etag: clientEtag(client),
   });
 }

@@ -14,6 +14,7 @@ export function jsonFromConnection(connection: Connection) {
     lastFailedAt: timeFrom(connection.lastFailedAt),
     lastFailure: connection.lastErrorClass ?? null,
     nextTryAt: timeFrom(connection.nextTryAt),
+    failingSince: timeFrom(connection.trouble?.since),
     expiresAt: timeFrom(connection.expiresAt),
     hasRefreshToken: connection.refreshToken !== undefined,
     scope: connection.scope,
@@ -30,19 +31,30 @@ export function textFromConnection(connection: Connection): string {
   const { user, provider, state, stateReason, expiresAt, scope, originParameters, updatedAt } =
     jsonFromConnection(connection);
   const parameters = Object.entries(originParameters).map(([name, value]) => `${name}=${value}`);
-  const { failCount, lastErrorClass, lastFailedAt } = connection;
-  const failure = `${failCount}, last ${timeFrom(lastFailedAt) ?? ""} (${lastErrorClass ?? ""})`;
   return textFields([
     ["user", user],
     ["provider", provider],
     ["state", stateReason === null ? state : `${state} (${stateReason})`],
-    ...(failCount > 0 ? [["failed renewals", failure] as const] : []),
+    ...troubleFields(connection),
     ["token expires", expiresAt ?? "unknown"],
-    ["can be renewed", connection.refreshToken === undefined ? "no" : "yes"],
+    ["can be refreshed", connection.refreshToken === undefined || state !== "ACTIVE" ? "no" : "yes"],
     ["scope", scope || "unknown"],
     ...(parameters.length > 0 ? [["parameters", parameters.join(", ")] as const] : []),
     ["updated", updatedAt ?? ""],
   ]);
+}
+
+/** Since when refreshing fails, how it failed last, and when it is tried next. */
+function troubleFields(connection: Connection): ReadonlyArray<readonly [string, string]> {
+  const { trouble, lastErrorClass, lastFailedAt, nextTryAt, failCount } = connection;
+  if (failCount === 0) return [];
+  const since = timeFrom(trouble?.since ?? lastFailedAt) ?? "";
+  const last = `${lastErrorClass ?? "unknown"} at ${timeFrom(lastFailedAt) ?? ""}, failed ${failCount} times`;
+  return [
+    ["refresh failing since", since],
+    ["last answer", last],
+    ...(nextTryAt === undefined ? [] : [["next try", `${timeFrom(nextTryAt)}, when it is called`] as const]),
+  ];
 }
 
 function timeFrom(time: number | undefined): string | null {

@@ -142,10 +142,14 @@ function stateOf({ state, stateReason = "" }: ConnectionJson): TemplateResult {
   return stateMark(false, `Must connect again (${visibleText(stateReason)})`);
 }
 
-function renewalOf({ hasRefreshToken, refreshFailureCount = 0, lastRefreshFailure = "" }: ConnectionJson) {
+function renewalOf(connection: ConnectionJson) {
+  const { state, hasRefreshToken, refreshFailureCount = 0, lastRefreshFailure = "" } = connection;
+  if (state !== "STATE_ACTIVE") return "No more";
   if (!hasRefreshToken) return "No refresh token";
   if (refreshFailureCount === 0) return "By itself";
-  return stateMark(false, `Failed ${refreshFailureCount} times (${visibleText(lastRefreshFailure)})`);
+  const { refreshFailingTime, nextRefreshTime } = connection;
+  return html`${stateMark(false, `Failed ${refreshFailureCount} times (${visibleText(lastRefreshFailure)})`)} since
+  ${moment(refreshFailingTime, "not known")}, next try ${moment(nextRefreshTime, "at the next call")}`;
 }
 
 function tryLink({ publicKey = "", userId = "", providerName = "" }: ConnectionJson): TemplateResult {

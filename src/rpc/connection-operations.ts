@@ -110,5 +110,8 @@ function messageFromConnection(connection: Connection, now: number): ConnectionM
     expireTime: time(connection.expiresAt),
     refreshFailureCount: connection.failCount,
     lastRefreshFailureTime: time(connection.lastFailedAt),
+    refreshFailingTime: time(connection.trouble?.since),
+    lastRefreshFailure: connection.lastErrorClass ?? "",
+    nextRefreshTime: time(connection.nextTryAt),
   });
 }

@@ -34,6 +34,7 @@ describe("relay connection put", () => {
       lastFailedAt: null,
       lastFailure: null,
       nextTryAt: null,
+      failingSince: null,
       expiresAt: expect.any(String),
       hasRefreshToken: true,
       scope: "a b",

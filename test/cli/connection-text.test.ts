@@ -1,0 +1,59 @@
+import { describe, expect, it } from "vitest";
+import { jsonFromConnection, textFromConnection } from "../../src/cli/connection-text.js";
+import type { Connection } from "../../src/tokens/connection.js";
+import { connectionForTest, NOW } from "../store/store-for-test.js";
+import { sealerForTest } from "../tokens/sealer-for-test.js";
+
+const HOUR_MS = 3_600_000;
+
+function shown(patch: Partial<Connection>) {
+  const key = { applicationId: "a", userId: "ada", providerName: "github" };
+  const made = connectionForTest(sealerForTest(), key, { refresh_token: "r" });
+  const connection: Connection = {
+    ...made,
+    stateReason: undefined,
+    failCount: 0,
+    lastFailedAt: undefined,
+    lastErrorClass: undefined,
+    nextTryAt: undefined,
+    leaseUntil: undefined,
+    unansweredSince: undefined,
+    trouble: undefined,
+    version: 1,
+    createdAt: NOW,
+    updatedAt: NOW,
+    ...patch,
+  };
+  const lines = textFromConnection(connection).split("\n");
+  const field = (name: string) =>
+    lines
+      .find((line) => line.startsWith(name))
+      ?.slice(name.length)
+      .trim();
+  return { field, json: jsonFromConnection(connection) };
+}
+
+describe("a connection for a person", () => {
+  it("is told to fail since when, with the last answer and the next try", () => {
+    const trouble = { since: NOW - HOUR_MS };
+    const failing = { failCount: 7, lastFailedAt: NOW, lastErrorClass: "server_error", nextTryAt: NOW + 1000, trouble };
+    const { field, json } = shown(failing);
+    expect(field("refresh failing since")).toBe(new Date(NOW - HOUR_MS).toISOString());
+    expect(field("last answer")).toBe(`server_error at ${new Date(NOW).toISOString()}, failed 7 times`);
+    expect(field("next try")).toBe(`${new Date(NOW + 1000).toISOString()}, when it is called`);
+    expect(field("can be refreshed")).toBe("yes");
+    expect(json).toMatchObject({ failingSince: field("refresh failing since"), lastFailure: "server_error" });
+  });
+
+  it("cannot be refreshed when the user must connect again", () => {
+    const { field } = shown({ state: "REAUTHORIZATION_REQUIRED", stateReason: "invalid_grant" });
+    expect(field("state")).toBe("REAUTHORIZATION_REQUIRED (invalid_grant)");
+    expect(field("can be refreshed")).toBe("no");
+  });
+
+  it("says nothing of failures while there are none", () => {
+    const { field } = shown({});
+    expect([field("refresh failing since"), field("last answer"), field("next try")]).toEqual(Array(3).fill(undefined));
+    expect(field("can be refreshed")).toBe("yes");
+  });
+});
