@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import { RelayError } from "../errors.js";
 import { createPending } from "../pending.js";
@@ -55,6 +56,8 @@ export function createRenewer(options: RenewerOptions): Renewer {
   const unsettled = new Set<string>();
   const closing = new AbortController();
   const ending = new AbortController();
+  // Each request that is on its way listens: they are as many as connections that are refreshed.
+  setMaxListeners(0, ending.signal);
   let endingSince = Number.POSITIVE_INFINITY;
   const persistence: Persistence = {
     pause,

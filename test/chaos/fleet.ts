@@ -10,6 +10,8 @@ export interface Fleet {
   startingKills(): number;
   /** SIGKILL for the process at this place; the next one starts when it is gone. */
   kill(at: number): void;
+  /** Resolves when a process is at this place that lives: at once, or when the one that was killed is gone. */
+  started(at: number): Promise<void>;
   /** Where one listens that lives, or lived a moment ago. */
   url(random: () => number): string;
   /** Resolves when all listen. */
@@ -21,6 +23,7 @@ export interface Fleet {
 /** Starts `size` of them. */
 export function createFleet(world: World, size: number): Fleet {
   const kills: number[] = [];
+  const killed = new WeakSet<RelayProcess>();
   let startingKills = 0;
   let isClosed = false;
   const relays = Array.from({ length: size }, (_, at) => start(at));
@@ -40,7 +43,11 @@ export function createFleet(world: World, size: number): Fleet {
       const relay = relays[at] as RelayProcess;
       if (relay.url === undefined) startingKills += 1;
       kills.push(Date.now());
+      killed.add(relay);
       relay.kill("SIGKILL");
+    },
+    async started(at) {
+      for (let relay = relays[at]; relay !== undefined && killed.has(relay); relay = relays[at]) await relay.exited;
     },
     url(random) {
       const urls = relays.flatMap(({ url }) => url ?? []);

@@ -14,8 +14,10 @@ const GRACE_MS = 30_000;
 const MAX_ANSWER_MS = 400;
 /** Between two kills, at most. */
 const MAX_PAUSE_MS = 2000;
-/** A lease (5 s), the token request of the next owner (8 s at most), and room for two busy cores. */
-const MAX_STUCK_MS = 5_000 + 8_000 + 2_000;
+/** The look for processes that are gone (every 2 s), a backoff, and room for two busy cores. */
+const MAX_STUCK_MS = 15_000;
+/** How long a process lives that is one of the short-lived, in milliseconds, from its start on. */
+const SHORT_LIFE_MS = { from: 200, to: 3000 };
 
 /** What a run shares. */
 interface Run {
@@ -28,14 +30,46 @@ interface Run {
   isOver: boolean;
 }
 
+/** Ends processes. Resolves when it has ended so many. */
+type Killer = (fleet: Fleet, count: number, random: () => number) => Promise<void>;
+
 /** Kills processes at random moments: first with a provider that forgives a repeated refresh for 30 s, then without. */
 export async function runKills(script: string, options: PartOptions): Promise<PartReport> {
-  const forgiving = await runAgainst(script, options, GRACE_MS);
-  const strict = await runAgainst(script, options, 0);
+  const forgiving = await runAgainst(script, options, GRACE_MS, killAnyone);
+  const strict = await runAgainst(script, options, 0, killAnyone);
   return { lines: [...forgiving.lines, ...strict.lines], findings: [...forgiving.findings, ...strict.findings] };
 }
 
-async function runAgainst(script: string, { count, seed }: PartOptions, graceMs: number): Promise<PartReport> {
+/** Kills every process within seconds of its start, half of them before they listen. */
+export async function runShortLives(script: string, options: PartOptions): Promise<PartReport> {
+  return runAgainst(script, options, GRACE_MS, killEveryone);
+}
+
+const killAnyone: Killer = async (fleet, count, random) => {
+  for (let killed = 0; killed < count; killed += 1) {
+    await delay(random() * MAX_PAUSE_MS);
+    fleet.kill(Math.floor(random() * PROCESSES));
+  }
+};
+
+const killEveryone: Killer = async (fleet, count, random) => {
+  const { from, to } = SHORT_LIFE_MS;
+  const killAt = async (at: number) => {
+    while (fleet.kills.length < count) {
+      await fleet.started(at);
+      await delay(from + random() * (to - from));
+      fleet.kill(at);
+    }
+  };
+  await Promise.all(Array.from({ length: PROCESSES }, (_, at) => killAt(at)));
+};
+
+async function runAgainst(
+  script: string,
+  { count, seed }: PartOptions,
+  graceMs: number,
+  killer: Killer,
+): Promise<PartReport> {
   const random = createRandom(seed);
   const world = await startWorld(script, { graceMs });
   const fleet = createFleet(world, PROCESSES);
@@ -45,10 +79,7 @@ async function runAgainst(script: string, { count, seed }: PartOptions, graceMs:
     world.tokens.play = () => delay(random() * MAX_ANSWER_MS);
     const run = { world, fleet, users, random, losses: createLosses(world, fleet), results: new Map(), isOver: false };
     const callers = Array.from({ length: CALLERS }, () => callOn(run));
-    for (let killed = 0; killed < count; killed += 1) {
-      await delay(random() * MAX_PAUSE_MS);
-      fleet.kill(Math.floor(random() * PROCESSES));
-    }
+    await killer(fleet, count, random);
     run.isOver = true;
     await Promise.all(callers);
     await fleet.ready();
@@ -120,7 +151,7 @@ async function reportOf(
     ...world.faults,
     ...unexpected.map((result) => `${results.get(result)} calls ended with ${result}`),
     ...(integrity === "ok" ? [] : [`integrity_check: ${integrity}`]),
-    ...(graceMs > 0 ? losses.lost.map((text) => `lost: ${text}`) : []),
+    ...(graceMs > 0 ? losses.avoidable(graceMs).map((text) => `lost: ${text}`) : []),
   ];
   const what = graceMs > 0 ? `with ${graceMs / 1000} s of grace` : "strict";
   return {

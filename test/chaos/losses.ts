@@ -7,6 +7,8 @@ import type { World } from "./world.js";
 export interface Losses {
   /** One text per lost connection: what happened to its last refresh token. */
   readonly lost: readonly string[];
+  /** Those of them whose refresh token was refused within a grace of so long: the others came too late, as is inevitable. */
+  avoidable(graceMs: number): readonly string[];
   /** Judges a connection that has to be made again, and makes it again. */
   reconnect(userId: string): Promise<void>;
   /** What is wrong: a connection flagged without a cause, or one that the provider ended and nobody flagged. */
@@ -23,6 +25,7 @@ const STORED_WITHIN_MS = 5000;
 /** Follows the connections of a world. */
 export function createLosses(world: World, fleet: Fleet): Losses {
   const lost: string[] = [];
+  const delays = new Map<string, number>();
   const problems: string[] = [];
   const reasons = new Map<string, number>();
   const reconnecting = new Map<string, Promise<void>>();
@@ -37,13 +40,16 @@ export function createLosses(world: World, fleet: Fleet): Losses {
     for (const { refreshToken } of uses) flaggedTokens.add(refreshToken);
     const text = describe(uses);
     if (!uses.some((use) => wasCutOff(use, fleet.kills))) problems.push(`${userId} was lost without a kill: ${text}`);
-    lost.push(`${userId} ${stateReason}: ${text}`);
+    const line = `${userId} ${stateReason}: ${text}`;
+    lost.push(line);
+    delays.set(line, (uses.at(-1)?.receivedAt ?? 0) - (uses[0]?.receivedAt ?? 0));
     reasons.set(stateReason, (reasons.get(stateReason) ?? 0) + 1);
     await world.connect(userId);
   }
 
   return {
     lost,
+    avoidable: (graceMs) => lost.filter((line) => (delays.get(line) ?? 0) < graceMs),
     reconnect(userId) {
       const known = reconnecting.get(userId);
       if (known !== undefined) return known;

@@ -1,9 +1,10 @@
 import { createBuild } from "./build.js";
 import { runDisconnects } from "./disconnects.js";
 import { runExpiries } from "./expiries.js";
-import { runKills } from "./kills.js";
+import { runKills, runShortLives } from "./kills.js";
 import { runOperations } from "./operations.js";
 import { type ChaosOptions, type PartName, parseChaosOptions, USAGE } from "./options.js";
+import { runOutages, runPostgresOutages } from "./outages.js";
 import type { PartOptions, PartReport } from "./part.js";
 import { runPostgres } from "./postgres.js";
 import { runStops } from "./stops.js";
@@ -12,11 +13,14 @@ import { runTerminations } from "./terminations.js";
 const PARTS: Readonly<Record<PartName, (script: string, options: PartOptions) => Promise<PartReport>>> = {
   expiries: runExpiries,
   kills: runKills,
+  "short-lives": runShortLives,
   stops: runStops,
   disconnects: runDisconnects,
   terminations: runTerminations,
   postgres: runPostgres,
   operations: runOperations,
+  outages: runOutages,
+  "outages-postgres": runPostgresOutages,
 };
 
 /** Enough findings to see what they have in common. */

@@ -4,11 +4,14 @@ import { parseArgs } from "node:util";
 export const DEFAULT_COUNTS = {
   expiries: 40,
   kills: 300,
+  "short-lives": 150,
   stops: 3,
   disconnects: 500,
   terminations: 1,
   postgres: 200,
   operations: 20,
+  outages: 200,
+  "outages-postgres": 200,
 } as const;
 
 /** The name of a part: what it counts. */
@@ -23,7 +26,7 @@ export interface ChaosOptions {
 
 /** How to call it, for a wrong command line. */
 export const USAGE =
-  "usage: npm run chaos -- [--expiries N] [--kills N] [--stops N] [--disconnects N] [--terminations N] [--postgres N] [--operations N] [--seed N] [--only NAME,NAME]\n";
+  "usage: npm run chaos -- [--expiries N] [--kills N] [--short-lives N] [--stops N] [--disconnects N] [--terminations N] [--postgres N] [--operations N] [--outages N] [--outages-postgres N] [--seed N] [--only NAME,NAME]\n";
 
 /** Reads the command line. Throws an Error with what is wrong. */
 export function parseChaosOptions(args: readonly string[]): ChaosOptions {
@@ -33,11 +36,14 @@ export function parseChaosOptions(args: readonly string[]): ChaosOptions {
     options: {
       expiries: text,
       kills: text,
+      "short-lives": text,
       stops: text,
       disconnects: text,
       terminations: text,
       postgres: text,
       operations: text,
+      outages: text,
+      "outages-postgres": text,
       seed: text,
       only: text,
     },

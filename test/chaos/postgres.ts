@@ -133,7 +133,8 @@ async function reportOf({ world, users, results, kills }: Run, count: number): P
   };
 }
 
-function databaseOf({ url }: PostgresServer, admin: pg.Pool): WorldDatabase {
+/** A database on a server of its own, as a world uses it. */
+export function databaseOf({ url }: PostgresServer, admin: pg.Pool): WorldDatabase {
   return {
     url,
     expire: async (userId) => {

@@ -10,6 +10,8 @@ import { openSqliteFile, type WorldDatabase } from "./world-database.js";
 /** A provider with its token endpoint, a store, and as many relay processes on it as a part starts. */
 export interface World {
   readonly tokens: TokenLog;
+  /** Where the database is, if it is a file. */
+  readonly databaseFile: string | undefined;
   /** Lines that relays logged as errors. */
   readonly faults: readonly string[];
   /** The folder of a database in SQLite. */
@@ -72,6 +74,7 @@ export async function startWorld(script: string, options: WorldOptions = {}): Pr
   const relays: RelayProcess[] = [];
   return {
     tokens,
+    databaseFile: database === undefined ? join(harness.folder, "relay.db") : undefined,
     faults,
     folder,
     env: environmentOf(harness, db),
@@ -118,6 +121,7 @@ function environmentOf({ folder }: Harness, { url }: WorldDatabase): Record<stri
     RELAY_ADMIN_LISTEN: "off",
     RELAY_DATABASE: url,
     RELAY_KEY_FILE: join(folder, "relay.key"),
+    RELAY_SPOOL: join(folder, "spool"),
     RELAY_PROVIDERS: join(folder, "provider-0.json"),
     RELAY_ALLOW_LOOPBACK: "true",
   };

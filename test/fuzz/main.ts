@@ -7,6 +7,7 @@ const CAMPAIGNS: Readonly<Record<CampaignName, () => Promise<Campaign>>> = {
   cases: async () => (await import("./cases.js")).fuzzCases,
   answers: async () => (await import("./answers.js")).fuzzAnswers,
   raw: async () => (await import("./raw.js")).fuzzRaw,
+  refresh: async () => (await import("./refresh.js")).fuzzRefresh,
 };
 
 /** Enough of an input to see what is wrong with it. */

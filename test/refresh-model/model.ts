@@ -1,0 +1,43 @@
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openSqliteStore } from "../../src/store/sqlite.js";
+import { applicationForTest, NOW } from "../store/store-for-test.js";
+import { sealerForTest } from "../tokens/sealer-for-test.js";
+import { type Exploration, explore } from "./explore.js";
+import { type ModelOptions, runModel } from "./world.js";
+
+/** How far to look, and at what. */
+export type ModelBounds = Partial<Pick<ModelOptions, "processes" | "tokens" | "graceMs" | "overtakesAtEnd">> & {
+  /** How many things may go wrong in one run. */
+  readonly deviations: number;
+  readonly maxRuns?: number;
+};
+
+/** The relay's refreshing over one store. */
+export interface Model {
+  explore(bounds: ModelBounds): Promise<Exploration>;
+  close(): void;
+}
+
+/** In memory where there is a folder for that: nothing here is about disks, and each run writes dozens of times. */
+const PARENT = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
+
+/** Makes the store that all runs share, each with connections of its own. */
+export async function createModel(): Promise<Model> {
+  const folder = mkdtempSync(join(PARENT, "relay-model-"));
+  const clock = { now: NOW };
+  const sealer = sealerForTest();
+  const store = openSqliteStore(join(folder, "relay.db"), { now: () => clock.now });
+  const application = applicationForTest(sealer);
+  await store.applications.create(application);
+  const shared = { store, sealer, clock, applicationId: application.id };
+  return {
+    explore: ({ processes = 3, tokens = 2, graceMs = 0, overtakesAtEnd = false, ...bounds }) =>
+      explore((choose) => runModel({ ...shared, processes, tokens, graceMs, overtakesAtEnd }, choose), bounds),
+    close() {
+      store.close();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
