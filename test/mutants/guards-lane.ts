@@ -7,7 +7,12 @@ const AGAINST = "lane/against-connect";
 
 /** What the lane in front of connect-node must not take, and must not lose. */
 export const LANE_GUARDS: readonly Guard[] = [
-  guard("lane: pages that may not call", LANE, ["    origin,\n", "    origin: undefined,\n"], AGAINST),
+  guard(
+    "lane: pages that may not call",
+    LANE,
+    ["    caller,\n", "    caller: { ...caller, origin: undefined },\n"],
+    AGAINST,
+  ),
   guard("lane: pages that may read", LANE, ["if (origin !== undefined) await", "if (false) await"], AGAINST),
   guard("lane: other methods", HEAD, [' || method !== "POST"', ""], AGAINST),
   guard("lane: compressed requests", HEAD, ['encoding === undefined || encoding === "identity"', "true"], AGAINST),

@@ -78,8 +78,8 @@ export const LARGE_GUARDS: readonly Guard[] = [
     "multipart: pauses among files of nothing",
     "relay/multipart.ts",
     [
-      "escaped, yield* fileFromMembers(json, file, place)));\n    yield;",
-      "escaped, yield* fileFromMembers(json, file, place)));",
+      "escaped, yield* fileFromMembers(json, file, place)), field);\n    yield;",
+      "escaped, yield* fileFromMembers(json, file, place)), field);",
     ],
     "relay/multipart",
   ),

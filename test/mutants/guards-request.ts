@@ -153,10 +153,10 @@ export const REQUEST_GUARDS: readonly Guard[] = [
     "protocols",
   ),
 
-  guard("dropped headers", HEADERS, ["if (isDroppedHeader(key)) continue;", ""], "providers/headers"),
+  guard("dropped headers", HEADERS, ["if (isDroppedHeader(meant)) continue;", ""], "providers/headers"),
   guard("header name", HEADERS, ["if (!NAME.test(name))", "if (false)"], "providers/headers"),
   guard("header value", HEADERS, ["if (!VALUE.test(value))", "if (false)"], "providers/headers"),
-  guard("header given twice", HEADERS, ["if (seen.has(key))", "if (false)"], "providers/headers"),
+  guard("header given twice", HEADERS, ["if (seen.has(meant))", "if (false)"], "providers/headers"),
   guard("headers, count", HEADERS, ["if (pairs.length > MAX_HEADERS)", "if (false)"], "providers/headers"),
   guard("headers, length", HEADERS, ["if (length > MAX_HEADER_LENGTH)", "if (false)"], "providers/headers"),
 

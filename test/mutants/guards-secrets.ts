@@ -85,7 +85,10 @@ export const SECRET_GUARDS: readonly Guard[] = [
   guard(
     "renewal: compare and swap",
     "store/renewals.ts",
-    ["WHERE id = :id AND version = :version`);", "WHERE id = :id AND :version > 0`);"],
+    [
+      "updated_at = :now\n    WHERE id = :id AND version = :version`);",
+      "updated_at = :now\n    WHERE id = :id AND :version > 0`);",
+    ],
     "store/lease",
   ),
   guard(
@@ -136,7 +139,7 @@ export const SECRET_GUARDS: readonly Guard[] = [
   guard(
     "renewal: a refresh token of a malformed answer",
     "tokens/token-answer.ts",
-    ["failed(refreshTokenFrom(members) ?? refreshTokenFrom(whole))", "failed()"],
+    ['failed("unreadable", refreshTokenFrom(members) ?? refreshTokenFrom(whole ?? {}))', 'failed("unreadable")'],
     "tokens/token-answer",
   ),
   guard(
