@@ -69,7 +69,7 @@ describe("a token endpoint that", () => {
   it.each<[string, string, PlayToken]>([
     ["says invalid_grant", "invalid_grant", (_, response) => answerJson(response, 400, { error: "invalid_grant" })],
     ["says invalid_client", "invalid_client", (_, response) => answerJson(response, 401, { error: "invalid_client" })],
-    ["answers 401 without a word", "invalid_client", (_, response) => void response.writeHead(401).end()],
+    ["answers 401 without a word", "server_error", (_, response) => void response.writeHead(401).end()],
     ["says something else", "server_error", (_, response) => answerJson(response, 400, { error: "<b>" })],
     ["answers 500", "temporarily_unavailable", (_, response) => void response.writeHead(500).end("<html>")],
     ["answers 429", "temporarily_unavailable", (_, response) => answerJson(response, 429, {})],

@@ -129,7 +129,7 @@ describe("an event stream", () => {
 describe("fields that belong to a connection", () => {
   it.each(["raw HTTP/1.1", "raw HTTP/2"])("stay behind over %s", async (protocol) => {
     const { head } = await (callers.get(protocol) as StreamCaller)(callTo("/connection-fields"));
-    expect(head).toMatchObject({ statusCode: 200, headers: { "x-fine": "1" } });
+    expect(head).toMatchObject({ statusCode: 200, headers: { "x-provider-x-fine": "1" } });
     const provided = Object.entries(head?.headers ?? {}).filter(
       ([name, value]) => (CONNECTION_FIELDS as Record<string, string>)[name] === value,
     );
