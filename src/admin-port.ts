@@ -31,7 +31,7 @@ export async function listenForOperators(wiring: Wiring): Promise<Listener | und
     handler: createRouter(handlers, readiness),
     onFault: parts.log.fault,
     isTrustedProxy,
-    limits: LIMITS,
+    limits: { ...LIMITS, writeTimeoutMs: config.writeTimeoutMs },
   });
 }
 

@@ -41,6 +41,7 @@ export interface Config {
   readonly maxConnections: number;
   /** Of one client address, in each process. */
   readonly maxClientConnections: number;
+  readonly writeTimeoutMs: number;
   /** Processes that serve; 1: this one alone. */
   readonly workers: number;
   readonly httpStatus: "envelope" | "mirror";
@@ -148,6 +149,7 @@ function configFromEnv(read: Reader, env: Readonly<Record<string, string | undef
     trustedProxies: read("RELAY_TRUSTED_PROXIES", parseCidrList, "CIDRs separated by ','"),
     maxConnections: integer("RELAY_MAX_CONNECTIONS", 1, 1_000_000),
     maxClientConnections: integer("RELAY_MAX_CLIENT_CONNECTIONS", 1, 100_000),
+    writeTimeoutMs: integer("RELAY_WRITE_TIMEOUT_MS", 1000, 600_000),
     workers: read("RELAY_WORKERS", parseWorkers, `auto or a whole number from 1 to ${MAX_WORKERS}`),
     httpStatus: read("RELAY_HTTP_STATUS", parseOneOf("envelope", "mirror"), "envelope or mirror"),
     metrics: read("RELAY_METRICS", parseOneOf("on", "off"), "on or off"),

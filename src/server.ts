@@ -95,6 +95,7 @@ function probeFor({ store, sealer }: Parts): () => Promise<string | undefined> {
 
 function listenForClients(wiring: Wiring, options: ServiceOptions): Promise<Listener> {
   const { config, parts, readiness, tls, isTrustedProxy } = wiring;
+  const { maxConnections, maxClientConnections, writeTimeoutMs } = config;
   return listen({
     host: config.listen.host,
     port: config.listen.port,
@@ -102,7 +103,7 @@ function listenForClients(wiring: Wiring, options: ServiceOptions): Promise<List
     handler: createRouter(handlersFor(wiring, options), readiness),
     onFault: parts.log.fault,
     isTrustedProxy,
-    limits: { maxConnections: config.maxConnections, maxClientConnections: config.maxClientConnections },
+    limits: { maxConnections, maxClientConnections, writeTimeoutMs },
   });
 }
 

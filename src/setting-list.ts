@@ -87,6 +87,11 @@ export const SETTINGS = [
     "TCP connections of all clients to each process; below the usual 4,096 descriptors, with room for sockets to providers",
   ),
   doc(
+    "RELAY_WRITE_TIMEOUT_MS",
+    String(DEFAULT_LIMITS.writeTimeoutMs),
+    "a client that takes nothing of its answer for so long is cut off, streams included; one that reads slowly is not. What waits for it is memory that others need",
+  ),
+  doc(
     "RELAY_WORKERS",
     "1",
     "processes on the one port: a number, or auto for one per core; SIGHUP replaces them one by one, and one alone ignores it",

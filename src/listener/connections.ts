@@ -5,8 +5,6 @@ import type { Socket } from "node:net";
 /** The newest request of an HTTP/1 connection; one object per connection, so that a call allocates nothing. */
 export interface NewestExchange {
   response: ServerResponse | undefined;
-  /** When it came; before the first request, when the connection did. */
-  startedMs: number;
   /** How many came on the connection so far. */
   requests: number;
   /** How many of them wait for the one in front of them to be answered. */
@@ -26,6 +24,14 @@ export interface SessionPeer {
   probedMs?: number;
 }
 
+/** What waits for a client to take it. */
+export interface Untaken {
+  /** Bytes; undefined when nothing waits, or the client has taken something since the last sweep. */
+  bytes: number | undefined;
+  /** Since when there are so many. */
+  sinceMs: number;
+}
+
 /** What is open on one listener, each kept up to date by whoever opens it. */
 export interface Connections {
   /** Every TCP connection. */
@@ -38,6 +44,8 @@ export interface Connections {
   readonly sessions: Map<Http2Session, SessionPeer>;
   /** HTTP/2 requests and when they came, oldest first. */
   readonly streams: Map<ServerHttp2Stream, number>;
+  /** What clients that are behind had left to take, for those whom the sweep found behind. */
+  readonly untaken: WeakMap<Socket | ServerHttp2Stream, Untaken>;
   /** A clock that the sweep moves: reading it costs a call nothing, and limits are as coarse as the sweep anyway. */
   nowMs: number;
   /** Set once, when the listener begins to close: each answer is the last on its connection. */
@@ -54,6 +62,7 @@ export function createConnections(): Connections {
     exchanges: new Map(),
     sessions: new Map(),
     streams: new Map(),
+    untaken: new WeakMap(),
     nowMs: performance.now(),
     draining: false,
     refusing: false,

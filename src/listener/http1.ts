@@ -64,7 +64,6 @@ function beginExchange(
 ): boolean {
   if (exchange.response?.shouldKeepAlive === false) return false;
   exchange.response = res;
-  exchange.startedMs = connections.nowMs;
   exchange.requests += 1;
   if (connections.draining || exchange.requests >= limits.maxRequestsPerSocket) res.shouldKeepAlive = false;
   return true;
@@ -127,7 +126,7 @@ function tlsOptions(tls: TlsMaterial, options: http.ServerOptions, limits: Liste
 }
 
 function accept(server: object, parse: (socket: Socket) => void, socket: Socket, connections: Connections): void {
-  const exchange = { response: undefined, startedMs: connections.nowMs, requests: 0, queued: 0 };
+  const exchange = { response: undefined, requests: 0, queued: 0 };
   connections.exchanges.set(socket, exchange);
   // Reading the body of a request has node:http read on.
   socket.on("resume", () => exchange.queued >= MAX_QUEUED && socket.pause());

@@ -4,11 +4,8 @@ export interface ListenerLimits {
   readonly headersTimeoutMs: number;
   /** From the first byte of a request to the last of its body. */
   readonly requestTimeoutMs: number;
-  /**
-   * How old an exchange may grow whose answer the client does not take. Must be longer than the longest call, since
-   * it counts from the request.
-   */
-  readonly answerTimeoutMs: number;
+  /** How long a client may take nothing of an answer that is being sent to it; streams are no exception. */
+  readonly writeTimeoutMs: number;
   /** How often the timeouts above are looked at, and so how far off they may strike. */
   readonly checkIntervalMs: number;
   /** How long an HTTP/1.1 connection may rest between two requests. */
@@ -55,8 +52,8 @@ export const DEFAULT_LIMITS: ListenerLimits = {
   headersTimeoutMs: 10_000,
   /** 10 MiB at 3 Mbit/s. */
   requestTimeoutMs: 30_000,
-  /** The largest RELAY_DEADLINE_MS (120 s) and a minute to take 10 MiB at 1.5 Mbit/s. */
-  answerTimeoutMs: 180_000,
+  /** As long as a whole request may take to come; who reads at all takes a slice of 64 KiB in that time. */
+  writeTimeoutMs: 30_000,
   /** Off by a fifth of the shortest timeout at most, and 4,000 connections are walked in well under a millisecond. */
   checkIntervalMs: 2_000,
   /** Longer than the 60 s for which load balancers keep a backend connection, so that they close first, not we. */

@@ -1,8 +1,7 @@
-import { constants, type Http2Session, type ServerHttp2Stream } from "node:http2";
+import { constants, type Http2Session, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
-import type { Connections, NewestExchange, SessionPeer } from "./connections.js";
+import type { Connections, NewestExchange, SessionPeer, Untaken } from "./connections.js";
 import type { ListenerLimits } from "./limits.js";
-import { isLeftToHandler } from "./self-limited.js";
 
 /**
  * Cuts what node:http and node:http2 have no timeout for, or one that costs every call: one walk over all connections
@@ -11,12 +10,9 @@ import { isLeftToHandler } from "./self-limited.js";
 export function sweep(connections: Connections, limits: ListenerLimits): void {
   connections.nowMs = performance.now();
   const { exchanges, nowMs, sessions, streams } = connections;
-  for (const [socket, exchange] of exchanges) sweepExchange(socket, exchange, nowMs, limits);
-  const youngest = nowMs - Math.min(limits.requestTimeoutMs, limits.answerTimeoutMs);
+  for (const [socket, exchange] of exchanges) sweepExchange(socket, exchange, connections, limits);
   for (const [stream, startedMs] of streams) {
-    if (startedMs > youngest) break;
-    if (isLeftToHandler(stream)) restart(streams, stream, nowMs);
-    else if (isStalled(stream, nowMs - startedMs, limits)) stream.close(resetCodeOf(stream));
+    if (isStalled(stream, nowMs - startedMs, connections, limits)) cut(stream, sessions);
   }
   for (const [session, peer] of sessions) {
     if (nowMs - peer.activeMs > limits.sessionIdleTimeoutMs) sweepSession(session, peer, connections, limits);
@@ -25,29 +21,64 @@ export function sweep(connections: Connections, limits: ListenerLimits): void {
   }
 }
 
-/** Counts an answer that is not ended from now on; the oldest stay first. */
-function restart(streams: Connections["streams"], stream: ServerHttp2Stream, nowMs: number): void {
-  streams.delete(stream);
-  streams.set(stream, nowMs);
-}
-
-function sweepExchange(socket: Socket, exchange: NewestExchange, nowMs: number, limits: ListenerLimits): void {
-  if (exchange.response !== undefined && isLeftToHandler(exchange.response)) exchange.startedMs = nowMs;
-  const isSending = socket.writableLength > 0 || socket.writableEnded;
-  if (isSending && nowMs - exchange.startedMs > limits.answerTimeoutMs) socket.destroy();
+function sweepExchange(
+  socket: Socket,
+  exchange: NewestExchange,
+  connections: Connections,
+  limits: ListenerLimits,
+): void {
+  if (takesNothing(socket, socket.writableLength > 0 || socket.writableEnded, connections, limits)) socket.destroy();
   // Let go of a finished request and of whatever the handler hung on it.
   else if (exchange.response?.writableFinished) exchange.response = undefined;
+}
+
+/**
+ * Whether the client takes nothing of what waits for it. Whoever answers writes in slices and waits in between, so that
+ * a client which reads slowly is seen to read: by an empty queue (`drain`), or by one of another length.
+ */
+function takesNothing(
+  out: Socket | ServerHttp2Stream,
+  isSending: boolean,
+  { nowMs, untaken }: Connections,
+  limits: ListenerLimits,
+): boolean {
+  const known = untaken.get(out);
+  if (!isSending && known === undefined) return false;
+  const waiting = known ?? watchDrain(out, untaken);
+  const bytes = isSending ? out.writableLength : undefined;
+  if (bytes !== waiting.bytes) Object.assign(waiting, { bytes, sinceMs: nowMs });
+  return isSending && nowMs - waiting.sinceMs > limits.writeTimeoutMs;
+}
+
+function watchDrain(out: Socket | ServerHttp2Stream, untaken: Connections["untaken"]): Untaken {
+  const waiting: Untaken = { bytes: undefined, sinceMs: 0 };
+  untaken.set(out, waiting);
+  out.on("drain", () => {
+    waiting.bytes = undefined;
+  });
+  return waiting;
 }
 
 /**
  * The client sends no end of its request while it has no answer, or does not take the answer. A stream that is open
  * in both directions, such as server reflection or Watch of the health service, is neither.
  */
-function isStalled(stream: ServerHttp2Stream, ageMs: number, limits: ListenerLimits): boolean {
-  if (ageMs > limits.answerTimeoutMs && stream.writableLength > 0) return true;
+function isStalled(
+  stream: ServerHttp2Stream,
+  ageMs: number,
+  connections: Connections,
+  limits: ListenerLimits,
+): boolean {
+  if (takesNothing(stream, stream.writableLength > 0, connections, limits)) return true;
+  if (ageMs <= limits.requestTimeoutMs || stream.state.remoteClose === 1) return false;
   // Answered, and the client does not end its side: nothing more can come of it.
-  if (ageMs > limits.requestTimeoutMs && stream.writableFinished && stream.state.remoteClose !== 1) return true;
-  return ageMs > limits.requestTimeoutMs && !stream.headersSent && stream.state.remoteClose !== 1;
+  return stream.writableFinished || !stream.headersSent;
+}
+
+/** Resets a stream; a client that does not take the reset either loses its connection. */
+function cut(stream: ServerHttp2Stream, sessions: Connections["sessions"]): void {
+  if (stream.closed) sessions.get(stream.session as ServerHttp2Session)?.socket.destroy();
+  else stream.close(resetCodeOf(stream));
 }
 
 /** Of one that has its answer nothing went wrong; it is only to send no more of its request (RFC 9113 section 8.1). */

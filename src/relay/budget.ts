@@ -33,8 +33,6 @@ export interface Reservation {
   begin(): boolean;
   /** Counts it to the application whose call it has proved to be. False when that has more than its share of the places. */
   belongTo(applicationId: string): boolean;
-  /** Ends it: it gives way to others, or its caller does not take the answer. */
-  evict(): void;
   /** Gives everything back; further calls of it do nothing. */
   release(): void;
 }
@@ -291,6 +289,7 @@ class Share implements Reservation, Links<Share> {
     this.#state = "released";
   }
 
+  /** Ends it: it gives way to others. */
   evict(): void {
     const { isReading } = this;
     this.release();

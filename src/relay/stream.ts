@@ -29,9 +29,6 @@ export type StreamPart =
 /** What one stream holds at a time: bytes that wait for the caller, here and in its socket. */
 const STREAM_BYTES = 128 * 1024;
 
-/** How long a caller may leave a part untaken, in milliseconds: as long as a provider may send nothing. */
-const CALLER_TIMEOUT_MS = 120_000;
-
 /** One call whose answer is handed on as it comes, top to bottom. */
 export async function* streamCall(options: RelayOptions, call: Call): AsyncGenerator<StreamPart, void, undefined> {
   const trace = options.log.begin(call, "CallStream");
@@ -43,7 +40,7 @@ export async function* streamCall(options: RelayOptions, call: Call): AsyncGener
     const redactor = options.redactorFor(secrets);
     const head = headFromUpstream(answer, redactor);
     trace.headMs = performance.now() - call.startedAt;
-    yield* untilLeft(call, partsFrom(head, answer, { redactor, trace, garbage: options.streamGarbage }));
+    yield* partsFrom(head, answer, { redactor, trace, garbage: options.streamGarbage });
     outcome = outcomeFromAnswer(call.callId, { ...head, data: { kind: "empty" } });
   } catch (error) {
     trace.cause = causeOf(error);
@@ -52,27 +49,6 @@ export async function* streamCall(options: RelayOptions, call: Call): AsyncGener
     yield { kind: "failure", outcome: failed };
   } finally {
     options.log.call(trace, outcome);
-  }
-}
-
-/**
- * Cuts a caller off that takes nothing for too long: its place is given back, and whoever holds its connection ends it.
- * One timer for all parts, since there may be millions.
- */
-async function* untilLeft(call: Call, parts: AsyncIterable<StreamPart>): AsyncGenerator<StreamPart, void, undefined> {
-  let isWaiting = false;
-  const timer = setTimeout(() => {
-    if (isWaiting) call.memory.evict();
-  }, CALLER_TIMEOUT_MS);
-  try {
-    for await (const part of parts) {
-      isWaiting = true;
-      timer.refresh();
-      yield part;
-      isWaiting = false;
-    }
-  } finally {
-    clearTimeout(timer);
   }
 }
 

@@ -2,7 +2,6 @@ import { ServerResponse } from "node:http";
 import { constants } from "node:http2";
 import type { HttpResponse } from "../listener/exchange.js";
 import type { PathHandler } from "../listener/router.js";
-import { leaveToHandler } from "../listener/self-limited.js";
 import type { Call } from "../relay/call.js";
 import type { ErrorOutcome } from "../relay/outcome.js";
 import type { Relay } from "../relay/relay.js";
@@ -36,7 +35,6 @@ async function answerStream(options: StreamHandlerOptions, exchange: Exchange): 
     return;
   }
   call.memory.whenEvicted(() => cut(response));
-  leaveToHandler(response);
   for await (const part of options.relay.stream(call)) {
     // Leaving the loop lets the provider's socket go.
     if (call.signal?.aborted === true || !(await answerPart(options, exchange, part))) break;

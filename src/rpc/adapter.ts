@@ -11,9 +11,9 @@ import {
 import { RelayService } from "../../gen/relay/v1/relay_pb.js";
 import { clientNetworkOf } from "../listener/client-network.js";
 import { DRAIN_FACTOR, type HttpRequest, type HttpResponse } from "../listener/exchange.js";
-import { leaveToHandler } from "../listener/self-limited.js";
 import { type Budget, overloaded, type Reservation } from "../relay/budget.js";
 import { isUtf8Charset, parseMediaType } from "../relay/text.js";
+import { slicesOf } from "../slices.js";
 import { type BinaryParts, createBinaryParts } from "./binary-parts.js";
 import { answeredAsPreflight, type ListsOrigin } from "./cors.js";
 import { withDecodeError } from "./invalid-argument.js";
@@ -90,7 +90,6 @@ async function answer(
   memory.whenEvicted(() => response.destroy());
   // Watch of the health service and reflection last, and hold nothing worth counting.
   if (parts === undefined) memory.release();
-  else if (handler.method.methodKind !== "unary") leaveToHandler(response);
   try {
     if (await answeredAsPreflight(options.listsOrigin, request, response)) return;
     const values = options.contextValues(request, memory);
@@ -102,7 +101,8 @@ async function answer(
     // A stream of messages is handed on as it comes.
     const universal = await handler({ ...asked, body: message ? inOnePiece(counted(body, memory), message) : body });
     await settleRequest(options, handler, request, response, body);
-    await universalResponseToNodeResponse(await withDecodeError(withAllow(universal, handler)), response);
+    const answered = await withDecodeError(withAllow(universal, handler));
+    await universalResponseToNodeResponse(isUnary(handler) ? inSlices(answered) : answered, response);
   } catch (error) {
     if (!isCallerGone(error, response)) options.onFault("rpc", error);
     response.destroy();
@@ -116,8 +116,8 @@ function leaveUtf8Out(header: Headers): void {
 }
 
 /** A method that performs something for one message, and may answer with many. */
-function takesOneMessage({ method, service }: UniversalHandler): boolean {
-  return method.methodKind === "unary" || service.typeName === RelayService.typeName;
+function takesOneMessage(handler: UniversalHandler): boolean {
+  return isUnary(handler) || handler.service.typeName === RelayService.typeName;
 }
 
 /** @param header fields of its request; changed in place to those of what connect is going to read. */
@@ -149,6 +149,19 @@ async function settleRequest(
   if (request.complete || method.methodKind === "bidi_streaming") return;
   await body.drain(readMaxBytes * DRAIN_FACTOR);
   if (response instanceof ServerResponse && !request.complete) response.shouldKeepAlive = false;
+}
+
+function isUnary({ method }: UniversalHandler): boolean {
+  return method.methodKind === "unary";
+}
+
+/** A large message is written slice by slice, see `endWith()`; the messages of a stream are small. */
+function inSlices({ body, ...rest }: UniversalServerResponse): UniversalServerResponse {
+  return body === undefined ? rest : { ...rest, body: slicesFrom(body) };
+}
+
+async function* slicesFrom(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for await (const piece of body) yield* slicesOf({ pieces: [piece] });
 }
 
 /** RFC 9110 section 15.5.6: a 405 names the methods that are allowed. */

@@ -1,9 +1,22 @@
 import { once } from "node:events";
+import type { ClientHttp2Stream } from "node:http2";
 import net from "node:net";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Handler } from "../../src/listener/dispatch.js";
+import { endWith } from "../../src/listener/end-with.js";
+import { DEFAULT_LIMITS } from "../../src/listener/limits.js";
 import { END_HEADERS, frame, getBlock, HEADERS, HELLO, PING, SETTINGS, uint32 } from "./frames.js";
-import { connectHttp2, connectRaw, gate, request, sendGood, sendRaw, start, writePart } from "./support.js";
+import {
+  connectHttp2,
+  connectRaw,
+  gate,
+  type Response,
+  request,
+  sendGood,
+  sendRaw,
+  start,
+  writePart,
+} from "./support.js";
 
 const SHORT = { headersTimeoutMs: 300, requestTimeoutMs: 300, checkIntervalMs: 20 };
 const HEAD = "POST / HTTP/1.1\r\nHost: x\r\n";
@@ -62,7 +75,7 @@ describe("timeouts of HTTP/1", () => {
 
   it("cuts a client that does not take its answer", async () => {
     const closed = gate();
-    const { port } = await start({ limits: { ...SHORT, answerTimeoutMs: 300 }, handler: large(closed.open) });
+    const { port } = await start({ limits: { ...SHORT, writeTimeoutMs: 300 }, handler: large(closed.open) });
     const { socket } = await connectRaw(port);
     socket.pause();
     socket.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -107,7 +120,7 @@ describe("timeouts of HTTP/2", () => {
 
   it("resets a stream whose client does not take the answer, though the connection is alive", async () => {
     const closed = gate();
-    const { port } = await start({ limits: { ...SHORT, answerTimeoutMs: 300 }, handler: large(closed.open) });
+    const { port } = await start({ limits: { ...SHORT, writeTimeoutMs: 300 }, handler: large(closed.open) });
     const { socket } = await connectRaw(port);
     socket.write(Buffer.concat([HELLO, NO_WINDOW, frame(HEADERS, END_HEADERS | 1, 1, getBlock("x"))]));
     const alive = setInterval(() => socket.write(frame(PING, 0, 0, Buffer.alloc(8))), 10);
@@ -174,6 +187,50 @@ describe("timeouts of HTTP/2", () => {
     expect(session.closed).toBe(false);
   });
 });
+
+describe("an answer that is larger than what waits for a client", () => {
+  it.each([
+    ["HTTP/1.1", pausedHttp1],
+    ["HTTP/2", pausedHttp2],
+  ])("goes over %s as slowly as it is read, and is cut when nothing of it is taken any more", async (_name, ask) => {
+    vi.useFakeTimers({ toFake: ["performance", "setInterval", "clearInterval"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const answered = gate();
+    const closed = gate();
+    let response: Response | undefined;
+    const { port } = await start({
+      handler: (_req, res) => {
+        response = res.on("close", closed.open);
+        endWith(res, [Buffer.alloc(64 * 1024 * 1024)]);
+        answered.open();
+      },
+    });
+    const client = await ask(port);
+    await answered.opened;
+    const { writeTimeoutMs } = DEFAULT_LIMITS;
+    for (let round = 0; round < 6; round++) {
+      vi.advanceTimersByTime(0.9 * writeTimeoutMs);
+      const taken = once(response as Response, "drain");
+      client.resume();
+      await Promise.race([taken, closed.opened.then(() => Promise.reject(new Error(`cut in round ${round}`)))]);
+      client.pause();
+    }
+    vi.advanceTimersByTime(1.2 * writeTimeoutMs);
+    await closed.opened;
+  });
+});
+
+async function pausedHttp1(port: number): Promise<Pick<net.Socket, "pause" | "resume">> {
+  const { socket } = await connectRaw(port);
+  socket.pause().write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  return socket;
+}
+
+async function pausedHttp2(port: number): Promise<Pick<ClientHttp2Stream, "pause" | "resume">> {
+  const stream = (await connectHttp2(port)).request({ ":path": "/" });
+  stream.on("error", () => {}); // It is reset at last.
+  return stream.pause();
+}
 
 /** Answers `/` with more than the kernel takes without a reader. */
 function large(onClose: () => void): Handler {

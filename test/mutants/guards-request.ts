@@ -15,6 +15,24 @@ const CLIENT_CONNECTIONS = "server/client-connections";
 
 /** What a client may send, and who may send it. */
 export const REQUEST_GUARDS: readonly Guard[] = [
+  guard(
+    "answers: nobody reads",
+    "listener/sweep.ts",
+    ["isSending && nowMs - waiting.sinceMs > limits.writeTimeoutMs", "false"],
+    "listener/sweep",
+  ),
+  guard(
+    "answers: a slow reader stays",
+    "listener/sweep.ts",
+    ["waiting.bytes = undefined;", "// Not seen."],
+    "listener/sweep",
+  ),
+  guard(
+    "answers: no reset is taken",
+    "listener/sweep.ts",
+    ["if (stream.closed) sessions.get(stream.session as ServerHttp2Session)?.socket.destroy();\n  else ", ""],
+    "listener/sweep",
+  ),
   guard("host check", "listener/request.ts", ["if (problem !== undefined) return {", "if (false) return {"], HTTP1),
   guard("header count", "listener/request.ts", ["if (rawHeaders.length > maxHeaders * 2) return TOO_MANY;", ""], HTTP1),
   guard("http version", "listener/request.ts", ["if (httpVersionMajor !== spoken) return VERSION;", ""], HTTP1),
