@@ -31,6 +31,8 @@ export function createHttp1(
 ): Http1 {
   const server = createServer(tls, limits);
   const readyEvent = tls === undefined ? "connection" : "secureConnection";
+  // The public way, `emit("connection")` on a server without a port, leaves out its header and request timeouts: up to
+  // Node.js 26 only "listening" starts them. So the server has the port, and its own listener is called by hand.
   const parse = server.listeners(readyEvent)[0] as (socket: Socket) => void;
   server.removeAllListeners(readyEvent);
 

@@ -141,7 +141,8 @@ export class Lane implements Links<Lane> {
     // library for nothing, since the listener holds on to it anyway.
     socket.ref = itself;
     socket.unref = itself;
-    // undici takes bytes from a socket by this alone.
+    // undici takes bytes from a socket by this alone. Neither undici 7 nor a line of Node.js up to 26 has a public way to
+    // look at them first: `onread` of node:net replaces reading, and only for sockets that are made with it.
     socket.read = (size) => this.#read(socket, size);
     socket.on("error", () => {
       this.#isBroken = true;
