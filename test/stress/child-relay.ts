@@ -27,8 +27,10 @@ const STOP_TIMEOUT_MS = 15_000;
 export interface ChildRelay {
   readonly url: string;
   readonly port: number;
-  /** The one application's key. */
+  /** The application's key. */
   readonly publicKey: string;
+  /** Another application's key; its user `u` is connected to the same providers. */
+  readonly otherKey: string;
   /** Resident memory in MiB, and open sockets; undefined where there is no /proc. */
   rssMib(): number | undefined;
   sockets(): number | undefined;
@@ -48,21 +50,32 @@ export interface ChildRelayOptions {
   readonly providers: Readonly<Record<string, string>>;
   /** The most file descriptors it may have open. */
   readonly maxDescriptors?: number;
+  /** Nobody reads its log from when it listens: a pipe that fills up. */
+  readonly hasStalledLog?: boolean;
+  /** The access token of the user of the first application; by default each user has one of its own. */
+  readonly accessToken?: string;
 }
 
 /** Starts a relay from the source, on a free port of 127.0.0.1. */
 export async function startChildRelay(options: ChildRelayOptions): Promise<ChildRelay> {
   const folder = mkdtempSync(join(tmpdir(), "relay-stress-"));
   const logFile = join(folder, "log");
-  const log = () => readFileSync(logFile, "utf8");
   const child = spawnRelay(folder, logFile, options);
+  // Of a pipe only what came before it was left.
+  let piped = "";
+  child.stdout?.on("data", (chunk) => {
+    piped += chunk;
+  });
+  const log = () => (child.stdout === null ? readFileSync(logFile, "utf8") : piped);
   try {
     const url = await listeningUrl(child, log);
-    const publicKey = await connectUser(folder, Object.keys(options.providers));
+    child.stdout?.pause();
+    const [publicKey, otherKey] = await connectUsers(folder, options);
     return {
       url,
       port: Number(new URL(url).port),
       publicKey,
+      otherKey,
       rssMib: () => rssMibOf(child),
       sockets: () => socketsOf(child),
       cpuSeconds: () => cpuSecondsOf(child),
@@ -91,7 +104,8 @@ function spawnRelay(folder: string, logFile: string, options: ChildRelayOptions)
   const limited = ["sh", "-c", `ulimit -n ${options.maxDescriptors}; exec "$@"`, "sh", ...command];
   const [program = "", ...args] = options.maxDescriptors === undefined ? command : limited;
   const output = openSync(logFile, "a");
-  const child = spawn(program, args, { env, stdio: ["ignore", output, output] });
+  const stdout = options.hasStalledLog === true ? "pipe" : output;
+  const child = spawn(program, args, { env, stdio: ["ignore", stdout, output] });
   closeSync(output);
   return child;
 }
@@ -113,16 +127,22 @@ async function listeningUrl(child: ChildProcess, log: () => string): Promise<str
   throw new Error(`the relay did not start: ${log()}`);
 }
 
-async function connectUser(folder: string, providerNames: readonly string[]): Promise<string> {
+async function connectUsers(
+  folder: string,
+  { providers, accessToken }: ChildRelayOptions,
+): Promise<readonly [publicKey: string, otherKey: string]> {
   const store = openSqliteStore(join(folder, "relay.db"));
   try {
     const sealer = createSealer(await loadKeyring(join(folder, "relay.key"), { mustExist: true }));
-    const application = await createApplication(store, sealer, {});
     const anyToken = { acceptToken: () => {} };
-    for (const providerName of providerNames) {
-      await connect(store, sealer, anyToken, { application, userId: "u", providerName });
-    }
-    return application.publicKey;
+    const connected = async (token: { readonly accessToken?: string }) => {
+      const application = await createApplication(store, sealer, {});
+      for (const providerName of Object.keys(providers)) {
+        await connect(store, sealer, anyToken, { application, userId: "u", providerName, ...token });
+      }
+      return application.publicKey;
+    };
+    return [await connected(accessToken === undefined ? {} : { accessToken }), await connected({})];
   } finally {
     store.close();
   }

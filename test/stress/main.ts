@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 import { runDescriptors } from "./descriptors.js";
 import { runDisconnects } from "./disconnects.js";
+import { runFairness } from "./fairness.js";
 import { runLoad } from "./load.js";
 import { runMemoryBudget } from "./memory-budget.js";
 import { held, type Row, tableFrom, told } from "./report.js";
@@ -30,6 +31,7 @@ const SCENARIOS: Readonly<Record<string, (counts: Counts) => Promise<Row[]>>> = 
   memory: runMemoryBudget,
   streams: runStreamMemory,
   descriptors: runDescriptors,
+  fairness: runFairness,
 };
 
 /**
