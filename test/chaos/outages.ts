@@ -1,11 +1,11 @@
 import { setTimeout as delay } from "node:timers/promises";
-import Database from "better-sqlite3";
 import pg from "pg";
 import { type PostgresServer, startPostgresServer } from "../support/postgres-server.js";
 import { textOf } from "./expiries.js";
 import type { PartOptions, PartReport } from "./part.js";
 import { databaseOf } from "./postgres.js";
 import { createRandom } from "./random.js";
+import { refusalsOfFile, refusalsOfServer } from "./refusals.js";
 import { requireListening } from "./require-listening.js";
 import { startWorld, type World } from "./world.js";
 
@@ -131,48 +131,29 @@ async function callUntilDone(world: World, url: string, userId: string, results:
   }
 }
 
-/** Another program has the write lock. */
 async function createSqliteBed(script: string, graceMs: number): Promise<Bed> {
   const world = await startWorld(script, { graceMs });
-  const other = new Database(world.databaseFile ?? "");
+  const refusals = refusalsOfFile(world.databaseFile ?? "");
   return {
     name: "SQLite",
     world,
-    async refuse() {
-      while (!begin(other)) await delay(1);
-      return async () => void other.exec("COMMIT");
-    },
+    refuse: () => refusals.refuse(),
     async close() {
-      other.close();
+      refusals.close();
       await world.close();
     },
   };
 }
 
-function begin(db: Database.Database): boolean {
-  try {
-    db.exec("BEGIN IMMEDIATE");
-    return true;
-  } catch {
-    // A relay writes just now.
-    return false;
-  }
-}
-
-/** Every write of a connection says disk_full (53100), as a full disk does. */
 async function createPostgresBed(script: string, graceMs: number): Promise<Bed> {
   const server: PostgresServer = await startPostgresServer();
   const admin = new pg.Pool({ connectionString: server.url, max: 2 });
   const world = await startWorld(script, { graceMs, database: databaseOf(server, admin) });
-  await admin.query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
-    $$ BEGIN RAISE EXCEPTION 'No space left on device' USING ERRCODE = '53100'; END $$`);
+  const refusals = await refusalsOfServer(admin);
   return {
     name: "PostgreSQL",
     world,
-    async refuse() {
-      await admin.query("CREATE TRIGGER full_disk BEFORE UPDATE ON connections EXECUTE FUNCTION refuse()");
-      return async () => void (await admin.query("DROP TRIGGER full_disk ON connections"));
-    },
+    refuse: () => refusals.refuse(),
     async close() {
       await world.close();
       await admin.end();

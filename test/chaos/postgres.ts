@@ -134,7 +134,10 @@ async function reportOf({ world, users, results, kills }: Run, count: number): P
 }
 
 /** A database on a server of its own, as a world uses it. */
-export function databaseOf({ url }: PostgresServer, admin: pg.Pool): WorldDatabase {
+export function databaseOf(
+  { url }: Pick<PostgresServer, "url">,
+  admin: { query(sql: string, values: unknown[]): Promise<unknown> },
+): WorldDatabase {
   return {
     url,
     expire: async (userId) => {

@@ -55,6 +55,8 @@ export interface WorldOptions {
   readonly database?: WorldDatabase;
   /** Where that file is; a folder of its own by default. */
   readonly folder?: string;
+  /** Further settings of the relays. */
+  readonly settings?: Readonly<Record<string, string>>;
 }
 
 /** Starts one, with nothing connected. */
@@ -69,6 +71,7 @@ export async function startWorld(script: string, options: WorldOptions = {}): Pr
   await harness.putClient(application);
   const folder = options.folder ?? harness.folder;
   const db = database ?? openSqliteFile(join(folder, "relay.db"));
+  const relayEnv = { ...environmentOf(harness, db), ...options.settings };
   const agent = new Agent({ headersTimeout: 60_000, keepAliveTimeout: 1000 });
   const faults: string[] = [];
   const relays: RelayProcess[] = [];
@@ -77,9 +80,9 @@ export async function startWorld(script: string, options: WorldOptions = {}): Pr
     databaseFile: database === undefined ? join(harness.folder, "relay.db") : undefined,
     faults,
     folder,
-    env: environmentOf(harness, db),
+    env: relayEnv,
     startRelay() {
-      const relay = startRelayProcess(script, environmentOf(harness, db), (line) => faults.push(line));
+      const relay = startRelayProcess(script, relayEnv, (line) => faults.push(line));
       relays.push(relay);
       return relay;
     },
