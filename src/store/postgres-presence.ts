@@ -1,5 +1,6 @@
 import type pg from "pg";
 import type { Peers } from "../tokens/peers.js";
+import { postgresErrorFrom } from "./postgres-error.js";
 import { takeConnection } from "./postgres-pool.js";
 
 /** What proving that a process lives needs. */
@@ -57,29 +58,34 @@ export function createPresence({ pool, owner, knows }: PresenceOptions): Presenc
     return made;
   }
 
-  /** Owners that have been missing in each look for long enough. */
+  /** Owners that have been missing in each look for long enough. Rejects with PostgresError. */
   async function findMissing(): Promise<string[]> {
-    const { rows } = await (await announce()).query<{ owner: string }>(MISSING, [owner]);
-    const missing = rows.map((row) => row.owner).filter((each) => !knows(each));
+    const missing = (await askForMissing()).filter((each) => !knows(each));
     for (const known of missingSince.keys()) if (!missing.includes(known)) missingSince.delete(known);
     const now = performance.now();
     for (const each of missing) if (!missingSince.has(each)) missingSince.set(each, now);
     return missing.filter((each) => now - (missingSince.get(each) ?? now) >= MISSING_MS);
   }
 
+  async function askForMissing(): Promise<string[]> {
+    try {
+      const { rows } = await (await announce()).query<{ owner: string }>(MISSING, [owner]);
+      return rows.map((row) => row.owner);
+    } catch (thrown) {
+      const error = postgresErrorFrom(thrown);
+      // A database that only speaks like PostgreSQL: leases of other machines then end by time alone.
+      isSupported = !/^(0A|42)/.test(error.code);
+      client?.release(true);
+      client = undefined;
+      missingSince.clear();
+      throw error;
+    }
+  }
+
   return {
     async settleGone(settle) {
       if (!isSupported) return;
-      try {
-        for (const gone of await findMissing()) await settle(gone, []);
-      } catch (error) {
-        // A database that only speaks like PostgreSQL: leases of other machines then end by time alone.
-        isSupported = !/^(0A|42)/.test((error as { code?: string }).code ?? "");
-        client?.release(true);
-        client = undefined;
-        missingSince.clear();
-        throw error;
-      }
+      for (const gone of await findMissing()) await settle(gone, []);
     },
     async close() {
       client?.release(true);
