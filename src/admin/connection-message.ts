@@ -29,7 +29,7 @@ export function messageFromConnection(connection: ConnectionSummary, now: number
     lastRefreshFailureTime: time(connection.lastFailedAt),
     lastRefreshFailure: connection.lastErrorClass ?? "",
     nextRefreshTime: time(connection.nextTryAt),
-    refreshFailingTime: time(connection.trouble?.since),
+    refreshFailingTime: time(connection.failCount > 0 ? connection.trouble?.since : undefined),
   });
 }
 

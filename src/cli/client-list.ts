@@ -30,18 +30,20 @@ async function list({ app, json }: ListOptions): Promise<void> {
     originParameters: client.originParameters,
     hasSecret: client.clientSecret !== undefined,
     updatedAt: new Date(client.updatedAt).toISOString(),
+    refusedSince: client.refusedSince === undefined ? null : new Date(client.refusedSince).toISOString(),
   }));
   if (json) writeJson(clients);
   else
     writeLine(
       textTable(
-        ["PROVIDER", "CLIENT ID", "SECRET", "SCOPE", "PARAMETERS"],
+        ["PROVIDER", "CLIENT ID", "SECRET", "SCOPE", "PARAMETERS", "REFUSED SINCE"],
         clients.map((client) => [
           client.provider,
           client.clientId,
           client.hasSecret ? "yes" : "no",
           client.scope || "default",
           parametersText(client.originParameters),
+          client.refusedSince ?? "no",
         ]),
       ),
     );

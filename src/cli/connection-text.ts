@@ -14,7 +14,8 @@ export function jsonFromConnection(connection: Connection) {
     lastFailedAt: timeFrom(connection.lastFailedAt),
     lastFailure: connection.lastErrorClass ?? null,
     nextTryAt: timeFrom(connection.nextTryAt),
-    failingSince: timeFrom(connection.trouble?.since),
+    failingSince: timeFrom(connection.failCount > 0 ? connection.trouble?.since : undefined),
+    tokenRefusedSince: timeFrom(connection.refreshToken === undefined ? connection.trouble?.since : undefined),
     expiresAt: timeFrom(connection.expiresAt),
     hasRefreshToken: connection.refreshToken !== undefined,
     scope: connection.scope,
@@ -44,9 +45,11 @@ export function textFromConnection(connection: Connection): string {
   ]);
 }
 
-/** Since when refreshing fails, how it failed last, and when it is tried next. */
+/** Since when refreshing fails, how it failed last, and when it is tried next; or since when a token is refused. */
 function troubleFields(connection: Connection): ReadonlyArray<readonly [string, string]> {
-  const { trouble, lastErrorClass, lastFailedAt, nextTryAt, failCount } = connection;
+  const { trouble, lastErrorClass, lastFailedAt, nextTryAt, failCount, refreshToken } = connection;
+  if (trouble !== undefined && refreshToken === undefined)
+    return [["token refused since", timeFrom(trouble.since) ?? ""]];
   if (failCount === 0) return [];
   const since = timeFrom(trouble?.since ?? lastFailedAt) ?? "";
   const last = `${lastErrorClass ?? "unknown"} at ${timeFrom(lastFailedAt) ?? ""}, failed ${failCount} times`;

@@ -1,3 +1,4 @@
+import type { OAuthClientJson } from "../../gen/relay/admin/v1/oauth_client_pb.js";
 import type { Api } from "./api.js";
 
 /** Names of the providers at which applications have OAuth clients, as far as they were asked for. */
@@ -18,7 +19,7 @@ export function createApplicationProviders(api: Api, onChange: () => void): Appl
   async function ask(publicKey: string): Promise<string> {
     const request = { publicKey, pageSize: MAX_PROVIDERS };
     const { oauthClients = [], nextPageToken } = await api.call("OAuthClientService/ListOAuthClients", request);
-    const names = oauthClients.map(({ providerName = "" }) => providerName).join(", ");
+    const names = oauthClients.map(nameOf).join(", ");
     return names === "" ? "none" : `${names}${nextPageToken ? ", and others" : ""}`;
   }
 
@@ -31,4 +32,8 @@ export function createApplicationProviders(api: Api, onChange: () => void): Appl
     },
     of: (publicKey) => known.get(publicKey) ?? "…",
   };
+}
+
+function nameOf({ providerName = "", refusedTime }: OAuthClientJson): string {
+  return refusedTime === undefined ? providerName : `${providerName} (refuses the client since ${refusedTime})`;
 }

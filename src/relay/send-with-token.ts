@@ -6,7 +6,7 @@ import type { CurrentToken, TokenSource } from "../tokens/token-source.js";
 import type { UpstreamAnswer, UpstreamRequest } from "../upstream/request.js";
 import type { AllowedCall } from "./allowed-call.js";
 import { isPartOfText } from "./answer.js";
-import { isTokenRefused } from "./refusal.js";
+import { type TokenRefusal, tokenRefusalOf } from "./refusal.js";
 import { noteAnswered, noteSent, noteUnanswered, notingToken } from "./trace.js";
 import { upstreamRequestFrom } from "./upstream-request.js";
 
@@ -41,22 +41,32 @@ export async function sendWithToken<Answer extends UpstreamAnswer>(
   const ready = notingToken(trace, () => tokens.accessToken(allowed.connection, call));
   const used = ready instanceof Promise ? await ready : ready;
   const sent = await send(options, allowed, used, sender);
-  const isRefused = ({ answer }: Sent<Answer>, { connection: { obtainedAt } }: CurrentToken) =>
-    isTokenRefused(allowed.provider, answer, now() - obtainedAt);
-  if (!isRefused(sent, used)) return sent;
-  const other = await otherToken(options, allowed, used).catch((error: unknown) => {
+  const refusalOf = ({ answer }: Sent<Answer>, { connection: { obtainedAt } }: CurrentToken) =>
+    tokenRefusalOf(allowed.provider, answer, now() - obtainedAt);
+  const refusal = refusalOf(sent, used);
+  if (refusal === undefined) {
+    const noted = sent.answer.statusCode < 400 ? tokens.noteTaken(used.connection) : undefined;
+    if (noted !== undefined) await noted;
+    return sent;
+  }
+  const other = await otherToken(options, allowed, used, refusal).catch((error: unknown) => {
     sender.discard(sent.answer);
     throw error;
   });
   if (other === undefined) return sent;
   sender.discard(sent.answer);
   const again = await send(options, allowed, other, sender);
-  if (isRefused(again, other)) tokens.noteRefusedAgain(other.connection);
+  if (refusalOf(again, other) !== undefined) tokens.noteRefusedAgain(other.connection);
   return { answer: again.answer, secrets: [...sent.secrets, ...again.secrets] };
 }
 
-async function otherToken({ tokens }: TokenOptions, { call, trace }: AllowedCall, { connection }: CurrentToken) {
-  return notingToken(trace, () => tokens.tokenAfterRefusal(connection, call));
+async function otherToken(
+  { tokens }: TokenOptions,
+  { call, trace }: AllowedCall,
+  { connection }: CurrentToken,
+  refusal: TokenRefusal,
+) {
+  return notingToken(trace, () => tokens.tokenAfterRefusal(connection, call, refusal === "named"));
 }
 
 async function send<Answer extends UpstreamAnswer>(

@@ -110,7 +110,7 @@ function messageFromConnection(connection: Connection, now: number): ConnectionM
     expireTime: time(connection.expiresAt),
     refreshFailureCount: connection.failCount,
     lastRefreshFailureTime: time(connection.lastFailedAt),
-    refreshFailingTime: time(connection.trouble?.since),
+    refreshFailingTime: time(connection.failCount > 0 ? connection.trouble?.since : undefined),
     lastRefreshFailure: connection.lastErrorClass ?? "",
     nextRefreshTime: time(connection.nextTryAt),
   });

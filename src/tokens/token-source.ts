@@ -4,6 +4,7 @@ import { RelayError } from "../errors.js";
 import { type Connection, type ConnectionStore, isAhead } from "./connection.js";
 import { decideFreshness } from "./freshness.js";
 import { openToken } from "./open-token.js";
+import { createRefusedTokens, type RefusedTokensOptions } from "./refused-tokens.js";
 import { refreshUnavailable } from "./renewal.js";
 import { decideRenewalNeed } from "./renewal-need.js";
 import type { Renewer } from "./renewer.js";
@@ -37,8 +38,12 @@ export interface TokenSource {
    * Another token after the provider refused this connection's (threats 3.6): the one that is stored meanwhile, or a
    * renewed one. Undefined when there is none to be had. Rejects with REAUTHORIZATION_REQUIRED when the provider ends
    * the connection over it.
+   *
+   * @param isNamed whether the provider said that it is the token.
    */
-  tokenAfterRefusal(connection: Connection, wait: Wait): Promise<CurrentToken | undefined>;
+  tokenAfterRefusal(connection: Connection, wait: Wait, isNamed: boolean): Promise<CurrentToken | undefined>;
+  /** The provider took the token. A promise where that has to be written down; never rejects. */
+  noteTaken(connection: Connection): Promise<void> | undefined;
   /** The renewed token was refused as well: no renewal is forced for a while, since it would not help. */
   noteRefusedAgain(connection: Connection): void;
   /** The ID token (OpenID Connect Core section 2); undefined when the provider gave none. */
@@ -48,7 +53,7 @@ export interface TokenSource {
 /** What a token source needs. */
 export interface TokenSourceOptions {
   readonly sealer: Sealer;
-  readonly connections: Pick<ConnectionStore, "find">;
+  readonly connections: Pick<ConnectionStore, "find"> & RefusedTokensOptions["connections"];
   readonly renewer: Renewer;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -64,6 +69,7 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
   const { sealer, connections, renewer, now } = options;
   /** Connection id → until when. */
   const holds = new Map<string, number>();
+  const refusedTokens = createRefusedTokens(options);
 
   /** Opened tokens, as long as the store keeps the very row: one that changes, or is deleted, is another or none. */
   const opened = createAttachments<Connection, CurrentToken>();
@@ -84,10 +90,12 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
       if (need === "beside") renewBeside(renewer, connection);
       return current(connection);
     },
-    async tokenAfterRefusal(connection, wait) {
+    noteTaken: refusedTokens.noteTaken,
+    async tokenAfterRefusal(connection, wait, isNamed) {
       const stored = await connections.find(connection);
       if (stored === undefined || stored.state !== "ACTIVE") return undefined;
       if (stored.version !== connection.version) return current(stored);
+      if (stored.refreshToken === undefined && isNamed) await refusedTokens.noteRefused(stored);
       if (stored.refreshToken === undefined || isAhead(holds.get(stored.id), now(), HOLD_MS)) return undefined;
       const renewed = await forcedRow(options, stored, wait);
       return renewed && current(renewed);

@@ -71,13 +71,37 @@ function decideUnknown(given: RefusalCase): RefusalDecision {
   return { isOver: counts && isLong && isOwn, refusal };
 }
 
-function refusalAfter(given: RefusalCase, counts: boolean): Refusal {
+/** What is known when a provider's API refused an access token that cannot be refreshed. */
+export interface RefusedTokenCase extends Pick<RefusalCase, "words" | "before" | "now"> {
+  readonly evidence: Pick<RefusalEvidence, "allRefused">;
+  /** When the provider took the token of another connection last, as far as is known; milliseconds since the epoch. */
+  readonly othersTakenAt: number | undefined;
+}
+
+/** A refusal of an access token counts no sooner after the last one that counted, in milliseconds. */
+export const REFUSED_TOKEN_APART_MS = 5 * 60_000;
+
+/**
+ * Decides whether refusals of an access token end a connection that has no refresh token; to be asked of those that
+ * count. Pure. The words speak of the token (RFC 6750 section 3.1), but a confused provider says them to everybody:
+ * three times end it when another connection was answered since the second; without that it takes a day, and three days
+ * while many are refused.
+ */
+export function decideRefusedToken(given: RefusedTokenCase): RefusalDecision {
+  const { before, evidence, othersTakenAt, now } = given;
+  const refusal = refusalAfter(given, true);
+  const isOwn = before !== undefined && othersTakenAt !== undefined && othersTakenAt > before.countedAt;
+  const minMs = evidence.allRefused > MAX_ALIKE ? MIN_DOUBTED_MS : MIN_UNKNOWN_MS;
+  return { isOver: refusal.count >= MIN_COUNT && (isOwn || now - refusal.since >= minMs), refusal };
+}
+
+function refusalAfter(given: Pick<RefusalCase, "words" | "before" | "now">, counts: boolean): Refusal {
   const { words, now } = given;
   const before = sameBefore(given) ?? { words, since: now, lastAt: now, countedAt: now, count: 0 };
   return counts ? { ...before, lastAt: now, countedAt: now, count: before.count + 1 } : { ...before, lastAt: now };
 }
 
-function sameBefore({ before, words }: RefusalCase): Refusal | undefined {
+function sameBefore({ before, words }: Pick<RefusalCase, "words" | "before">): Refusal | undefined {
   return before?.words === words ? before : undefined;
 }
 

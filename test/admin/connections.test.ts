@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import {
   type Connection,
@@ -7,6 +8,7 @@ import {
 } from "../../gen/relay/admin/v1/connection_pb.js";
 import { postRest } from "../support/callers.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
+import { FAILING, failRefresh } from "../support/refresh-failure.js";
 import { type AdminClients, createAdminClients } from "./admin-bed.js";
 import { failure } from "./failure.js";
 
@@ -73,6 +75,21 @@ describe.each(["connect", "grpc"] as const)("ConnectionService over %s", (protoc
     const key = { publicKey: application.publicKey, userId: "eve", providerName: "sandbox", ...patch };
     const call = connections.putConnection({ ...key, tokenResponse: '{"access_token":"a"}' });
     expect(await failure(call)).toMatchObject({ code: "NotFound" });
+  });
+
+  it("tells since when refreshing fails, with the last answer and the next try", async () => {
+    const key = { publicKey: application.publicKey, userId: `failing/${protocol}`, providerName: "sandbox" };
+    await connections.putConnection({ ...key, tokenResponse: JSON.stringify(harness.sandbox.issueToken()) });
+    await failRefresh(harness.store, { ...key, applicationId: application.id });
+    expect(await connections.getConnection(key)).toMatchObject({
+      state: ACTIVE,
+      refreshFailureCount: 1,
+      refreshFailingTime: timestampFromMs(FAILING.since),
+      lastRefreshFailureTime: timestampFromMs(FAILING.lastAt),
+      lastRefreshFailure: "server_error",
+      nextRefreshTime: expect.anything(),
+    });
+    await connections.deleteConnection({ ...key, skipRevocation: true });
   });
 
   it("still deletes what is stored for a provider that is gone", async () => {

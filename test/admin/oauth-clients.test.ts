@@ -1,3 +1,4 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openOAuthClient } from "../../src/tokens/client-secret.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
@@ -55,6 +56,21 @@ describe.each(["connect", "grpc"] as const)("OAuthClientService over %s", (proto
     await clients.deleteOAuthClient({ ...key, etag: (await clients.getOAuthClient(key)).etag });
     for (const told of await Promise.all([clients.getOAuthClient(key), clients.deleteOAuthClient(key)].map(failure)))
       expect(told).toMatchObject({ code: "NotFound" });
+  });
+
+  it("says since when the provider refuses a client, until it is changed", async () => {
+    await clients.createOAuthClient({ oauthClient: { ...key, clientId: "id" } });
+    const stored = await harness.store.oauthClients.find(application.id, key.providerName);
+    if (stored === undefined) throw new Error("the client is not stored");
+    await harness.store.oauthClients.noteRefused(stored, 1_800_000_000_000);
+    const refusedTime = timestampFromMs(1_800_000_000_000);
+    expect(await clients.getOAuthClient(key)).toMatchObject({ refusedTime });
+    expect(await clients.listOAuthClients({ publicKey: application.publicKey })).toMatchObject({
+      oauthClients: [{ providerName: key.providerName, refusedTime }],
+    });
+    const changed = await clients.updateOAuthClient({ oauthClient: { ...key, clientSecret: "CANARY_3" } });
+    expect(changed.refusedTime).toBeUndefined();
+    await clients.deleteOAuthClient(key);
   });
 
   it("makes one that is missing only when asked to", async () => {

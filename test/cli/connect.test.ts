@@ -2,7 +2,10 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { request } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Application } from "../../src/applications/application.js";
 import { type Sandbox, startSandbox } from "../../src/sandbox/sandbox.js";
+import { openSqliteStore } from "../../src/store/sqlite.js";
+import type { StoredOAuthClient } from "../../src/tokens/oauth-client.js";
 import { type CliFolder, type Env, prepareOnce, startServe } from "./run-relay.js";
 
 const BACK = "https://app.example.com/connected";
@@ -204,15 +207,20 @@ describe("relay client put", () => {
 });
 
 describe("relay client list", () => {
-  it("tells a person scope and parameters, too", async () => {
+  it("tells a person scope and parameters, and since when the provider refuses the client", async () => {
     const { folder, app, env } = await prepare();
     const input = JSON.stringify({ client_id: "id", scope: "read write" });
     await folder.json(["client", "put", "--app", app, "--provider", "shop", "--param", "shop=acme"], { env, input });
+    const store = openSqliteStore(join(folder.path, "relay.db"));
+    const { id } = (await store.applications.findByPublicKey(app)) as Application;
+    const client = (await store.oauthClients.find(id, "shop")) as StoredOAuthClient;
+    await store.oauthClients.noteRefused(client, Date.UTC(2027, 0, 15, 8));
+    await store.close();
     const { stdout } = await folder.run(["client", "list", "--app", app], { env });
     expect(stdout.split("\n").map((line) => line.split(/ {2,}/))).toEqual([
-      ["PROVIDER", "CLIENT ID", "SECRET", "SCOPE", "PARAMETERS"],
-      ["sandbox", "sandbox-client", "yes", "default", "any"],
-      ["shop", "id", "no", "read write", "shop=acme"],
+      ["PROVIDER", "CLIENT ID", "SECRET", "SCOPE", "PARAMETERS", "REFUSED SINCE"],
+      ["sandbox", "sandbox-client", "yes", "default", "any", "no"],
+      ["shop", "id", "no", "read write", "shop=acme", "2027-01-15T08:00:00.000Z"],
       [""],
     ]);
   });

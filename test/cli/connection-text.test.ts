@@ -51,6 +51,12 @@ describe("a connection for a person", () => {
     expect(field("can be refreshed")).toBe("no");
   });
 
+  it("is told to be refused since when, where there is no refresh token", () => {
+    const { field, json } = shown({ refreshToken: undefined, trouble: { since: NOW - HOUR_MS } });
+    expect(field("token refused since")).toBe(new Date(NOW - HOUR_MS).toISOString());
+    expect(json).toMatchObject({ tokenRefusedSince: field("token refused since"), failingSince: null });
+  });
+
   it("says nothing of failures while there are none", () => {
     const { field } = shown({});
     expect([field("refresh failing since"), field("last answer"), field("next try")]).toEqual(Array(3).fill(undefined));

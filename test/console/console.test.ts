@@ -2,6 +2,7 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { NEEDS_CHROMIUM } from "../support/chromium.js";
 import { ADMIN_TOKENS } from "../support/harness.js";
+import { FAILING, failRefresh } from "../support/refresh-failure.js";
 import type { WatchedPage } from "../support/watched-page.js";
 import { addUsers, type ConsoleWorld, MARKUP, showView, signIn, startConsoleWorld, VIEWS } from "./world.js";
 
@@ -79,6 +80,26 @@ describe("the console", NEEDS_CHROMIUM, () => {
     await page.getByLabel("User id begins with").fill("nobody");
     await page.getByRole("button", { name: "Search" }).click();
     await page.getByText("There is no such connection.").waitFor();
+  });
+
+  it("says since when refreshing fails, and since when a provider refuses a client", async () => {
+    const { harness, application } = world;
+    const key = { applicationId: application.id, userId: "failing", providerName: "sandbox" };
+    await harness.connect(application, key.userId, { refreshToken: "r" });
+    await failRefresh(harness.store, key);
+    const client = await harness.store.oauthClients.find(application.id, "sandbox");
+    if (client === undefined) throw new Error("the client is not stored");
+    await harness.store.oauthClients.noteRefused(client, FAILING.since);
+    const page = await world.openView("Connections");
+    const row = rowsOf(page, "Connections").filter({ hasText: "failing" });
+    const renewal = row.filter({ hasText: /Failed 1 times \(server_error\)\s+since\s+[^,]+, next try/ });
+    await renewal.waitFor();
+    const since = new Date(FAILING.since).toISOString();
+    await renewal.locator(`time[datetime^="${since.slice(0, 19)}"]`).waitFor();
+    await showView(page, "Applications");
+    await page.getByText("sandbox (refuses the client since 2027-01-15T08:00:00Z)").waitFor();
+    await harness.store.connections.delete(key, Date.now());
+    await harness.store.oauthClients.noteRefused(client, undefined);
   });
 
   it("says that the url of a call that was refused is not recorded", async () => {

@@ -8,6 +8,7 @@ import {
   RPC_CODES,
 } from "./connection-callers.js";
 import type { Harness, TestApplication } from "./harness.js";
+import { FAILING, failRefresh } from "./refresh-failure.js";
 
 /** Address on the list of the scenarios' applications. */
 const BACK = "https://app.example.com/connected";
@@ -83,6 +84,27 @@ export function describeConnections(bed: () => ConnectionBed): void {
     await bed().harness.connect(own, "ada", { expiresAt: 1 });
     expect(await bed().caller("listConnections", named(own, "ada"))).toMatchObject({
       answer: { connections: [{ state: "REAUTHORIZATION_REQUIRED", stateReason: "expired" }] },
+    });
+  });
+
+  it("tells since when refreshing fails, with the last answer and the next try", async () => {
+    const { harness, caller } = bed();
+    const own = await newApplication();
+    await harness.connect(own, "ada", { refreshToken: "r" });
+    await failRefresh(harness.store, { applicationId: own.id, userId: "ada", providerName: "sandbox" });
+    expect(await caller("listConnections", named(own, "ada"))).toMatchObject({
+      answer: {
+        connections: [
+          {
+            state: "ACTIVE",
+            refreshFailureCount: 1,
+            refreshFailingTime: new Date(FAILING.since).toISOString().replace(".000", ""),
+            lastRefreshFailureTime: new Date(FAILING.lastAt).toISOString().replace(".000", ""),
+            lastRefreshFailure: "server_error",
+            nextRefreshTime: expect.stringMatching(/^\d{4}-/),
+          },
+        ],
+      },
     });
   });
 

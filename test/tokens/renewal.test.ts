@@ -1,24 +1,37 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { ConnectionKey } from "../../src/tokens/connection.js";
+import type { Connection, ConnectionKey } from "../../src/tokens/connection.js";
+import { Secret } from "../../src/tokens/secret.js";
+import { sealWebhookSecret } from "../../src/webhooks/secret.js";
 import { postRest } from "../support/callers.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { answerJson, startTokenEndpoint, type TestTokenEndpoint } from "../support/token-endpoint.js";
+import { startWebhookReceiver, type WebhookReceiver } from "../support/webhook-receiver.js";
 
 const PROVIDER = "renewed";
+/** Nobody is connected there but whom a test connects. */
+const QUIET_PROVIDER = "quiet";
 let harness: Harness;
 let endpoint: TestTokenEndpoint;
 let application: TestApplication;
 let peerUrl: string;
+let receiver: WebhookReceiver;
 
 beforeAll(async () => {
   endpoint = await startTokenEndpoint(() => harness.sandbox.origin);
   harness = await startHarness({
     env: { RELAY_DEADLINE_MS: "10000" },
-    definitionsFor: (sandbox) => [definition(sandbox)],
+    definitionsFor: (sandbox) => [definition(sandbox), { ...definition(sandbox), name: QUIET_PROVIDER }],
   });
   application = await harness.createApplication();
   await harness.putClient(application, PROVIDER);
+  receiver = await startWebhookReceiver();
+  await harness.store.webhooks.putEndpoint({
+    applicationId: application.id,
+    uri: receiver.url,
+    secret: sealWebhookSecret(harness.sealer, application.id, new Secret("whsec_AAAA")),
+    updatedAt: 1,
+  });
   peerUrl = await harness.startPeer();
 });
 
@@ -30,6 +43,7 @@ beforeEach(() => {
 afterAll(async () => {
   await harness.close();
   await endpoint.close();
+  await receiver.close();
 });
 
 function definition(sandboxOrigin: string) {
@@ -50,9 +64,32 @@ async function connectUser({ isEnded = true, refreshToken = harness.sandbox.issu
   return { userId, accessToken, key, row: () => harness.store.connections.find(key) };
 }
 
-async function call(userId: string, path = "/me", url = harness.url, method = "GET") {
+/** A user without a refresh token. */
+async function connectWithoutRefresh(providerName = PROVIDER) {
+  const userId = randomUUID();
+  const accessToken = await harness.connect(application, userId, { providerName });
+  const key: ConnectionKey = { applicationId: application.id, userId, providerName };
+  const row = async () => (await harness.store.connections.find(key)) as Connection;
+  return {
+    userId,
+    accessToken,
+    row,
+    call: (path?: string) => call(userId, path, harness.url, "GET", providerName),
+    /** Lets what was noted of refusals be so many milliseconds older. */
+    async age(ms: number) {
+      const { trouble, ...rest } = await row();
+      const refusal = trouble?.refusal;
+      if (trouble === undefined || refusal === undefined) throw new Error("no refusal was noted");
+      const { since, lastAt, countedAt } = refusal;
+      const older = { ...refusal, since: since - ms, lastAt: lastAt - ms, countedAt: countedAt - ms };
+      await harness.store.connections.noteTrouble({ trouble, ...rest }, { since: trouble.since - ms, refusal: older });
+    },
+  };
+}
+
+async function call(userId: string, path = "/me", url = harness.url, method = "GET", providerName = PROVIDER) {
   const call = { url: harness.sandbox.origin + path, method };
-  const { text } = await postRest(url, { providerName: PROVIDER, userId, publicKey: application.publicKey, call });
+  const { text } = await postRest(url, { providerName, userId, publicKey: application.publicKey, call });
   expect(text).not.toMatch(/sandbox_[ar]t_|CANARY/);
   return JSON.parse(text).rows[0] as {
     pincStatus: string;
@@ -60,6 +97,17 @@ async function call(userId: string, path = "/me", url = harness.url, method = "G
     statusCode: number;
     inernalError?: string;
   };
+}
+
+/** Why the user must connect again, as the application was told. */
+async function toldReasonOf(userId: string): Promise<string> {
+  for (let count = 1; ; count++) {
+    const told = (await receiver.arrived(count)).map(({ body }) => JSON.parse(body));
+    const found = told.find(
+      ({ type, data }) => type === "connection.reauthorization_required" && data.user_id === userId,
+    );
+    if (found !== undefined) return found.data.reason;
+  }
 }
 
 describe("a token that has ended", () => {
@@ -257,8 +305,76 @@ describe("a token that the provider refuses", () => {
     endpoint.play = (_body, response) => answerJson(response, 503, {});
     expect(await call(user.userId)).toMatchObject({ errorType: "API_ERROR", statusCode: 401 });
   });
+});
 
-  it("never lets a secret into a log line", () => {
+describe("a token that the provider refuses and that cannot be refreshed", () => {
+  const MINUTES_MS = 60_000;
+  const DAY_MS = 24 * 60 * MINUTES_MS;
+  const REFUSED = { errorType: "API_ERROR", statusCode: 401 };
+
+  it("ends its connection the third time in ten minutes, when another connection is answered", async () => {
+    const user = await connectWithoutRefresh();
+    const other = await connectWithoutRefresh();
+    harness.sandbox.revoke(user.accessToken);
+    for (const _ of [1, 2]) {
+      for (const __ of [1, 2, 3]) expect(await user.call()).toMatchObject(REFUSED);
+      await user.age(5 * MINUTES_MS);
+      expect(await other.call()).toMatchObject({ pincStatus: "success" });
+    }
+    expect(await user.row()).toMatchObject({ state: "ACTIVE", trouble: { refusal: { count: 2 } } });
+    expect(await user.call()).toMatchObject({ errorType: "REAUTHORIZATION_REQUIRED" });
+    expect(await user.row()).toMatchObject({ state: "REAUTHORIZATION_REQUIRED", stateReason: "token_refused" });
+    expect(await toldReasonOf(user.userId)).toBe("token_refused");
+    expect(await other.row()).toMatchObject({ state: "ACTIVE", trouble: undefined });
+  });
+
+  it("counts no sooner than five minutes after the last time", async () => {
+    const user = await connectWithoutRefresh();
+    harness.sandbox.revoke(user.accessToken);
+    await user.call();
+    await user.age(5 * MINUTES_MS - 5000);
+    await user.call();
+    expect(await user.row()).toHaveProperty("trouble.refusal.count", 1);
+  });
+
+  it("counts the definition's own signal, and anew after the provider has taken the token", async () => {
+    const user = await connectWithoutRefresh();
+    const other = await connectWithoutRefresh();
+    for (const _ of [1, 2]) {
+      expect(await user.call("/status/403")).toMatchObject({ errorType: "API_ERROR", statusCode: 403 });
+      await user.age(5 * MINUTES_MS);
+      await other.call();
+    }
+    expect(await user.row()).toHaveProperty("trouble.refusal.count", 2);
+    expect(await user.call()).toMatchObject({ pincStatus: "success" });
+    expect(await user.row()).toHaveProperty("trouble", undefined);
+    expect(await user.call("/status/403")).toMatchObject({ errorType: "API_ERROR", statusCode: 403 });
+    expect(await user.row()).toMatchObject({ state: "ACTIVE", trouble: { refusal: { count: 1 } } });
+  });
+
+  it("is not said to be refused by a 401 that does not name it", async () => {
+    const user = await connectWithoutRefresh();
+    for (const _ of [1, 2, 3]) expect(await user.call("/status/401")).toMatchObject(REFUSED);
+    expect(await user.row()).toMatchObject({ state: "ACTIVE", trouble: undefined });
+  });
+
+  it("ends its connection after a day where no other is answered", async () => {
+    const user = await connectWithoutRefresh(QUIET_PROVIDER);
+    expect(await user.call()).toMatchObject({ pincStatus: "success" });
+    harness.sandbox.revoke(user.accessToken);
+    for (const _ of [1, 2, 3]) {
+      expect(await user.call()).toMatchObject(REFUSED);
+      await user.age(5 * MINUTES_MS);
+    }
+    await user.age(DAY_MS - 15 * MINUTES_MS - 5000);
+    expect(await user.call()).toMatchObject(REFUSED);
+    await user.age(5 * MINUTES_MS);
+    expect(await user.call()).toMatchObject({ errorType: "REAUTHORIZATION_REQUIRED" });
+  });
+});
+
+describe("what is logged", () => {
+  it("never holds a secret", () => {
     expect(harness.logLines.some((line) => line.includes("renewal"))).toBe(true);
     expect(harness.logLines.join("")).not.toMatch(/sandbox_[ar]t_|CANARY|unknown-refresh-token/);
     expect(harness.logLines.join("")).not.toContain(harness.sandbox.client.client_secret);

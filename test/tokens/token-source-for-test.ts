@@ -9,7 +9,14 @@ import { createTokenSource } from "../../src/tokens/token-source.js";
 export function tokenSourceForTest({ sealer, now }: { readonly sealer: Sealer; readonly now: () => number }) {
   const refuse = () => Promise.reject(refreshUnavailable());
   const renewer: Renewer = { renew: refuse, requireRenewable: refuse, close: async () => {} };
-  const source = createTokenSource({ sealer, now, renewer, connections: { find: async () => undefined } });
+  const unused = () => Promise.reject(new Error("not in this test"));
+  const connections = {
+    find: async () => undefined,
+    noteTrouble: unused,
+    findEvidence: unused,
+    requireReauthorization: unused,
+  };
+  const source = createTokenSource({ sealer, now, renewer, connections });
   return {
     ...source,
     accessToken: async (connection: Connection): Promise<Secret> => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Refusal, RefusalEvidence } from "../../src/tokens/trouble.js";
-import { decideRefusal, type RefusalCase, troubleAfter } from "../../src/tokens/verdict.js";
+import { decideRefusal, decideRefusedToken, type RefusalCase, troubleAfter } from "../../src/tokens/verdict.js";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -84,6 +84,28 @@ describe("decideRefusal() of other words", () => {
   it("begins anew with other words", () => {
     const { refusal } = decide({ before: refusalOf(DAY_MS, 2, { words: "v" }) });
     expect(refusal).toEqual({ words: "w", since: NOW, lastAt: NOW, countedAt: NOW, count: 1 });
+  });
+});
+
+describe("decideRefusedToken()", () => {
+  const AFTER = NOW - HOUR_MS + 1;
+  it.each([
+    ["the first time", undefined, AFTER, 0, false],
+    ["the second time", refusalOf(DAY_MS * 9, 1), AFTER, 0, false],
+    ["the third time", refusalOf(HOUR_MS, 2), AFTER, 9, true],
+    ["the third time, others answered before the second", refusalOf(HOUR_MS, 2), AFTER - 1, 0, false],
+    ["the third time, no other answered", refusalOf(HOUR_MS, 2), undefined, 0, false],
+    ["a day of it, no other answered", refusalOf(DAY_MS, 2), undefined, 2, true],
+    ["less than a day of it, no other answered", refusalOf(DAY_MS - 1, 2), undefined, 2, false],
+    ["a day of it while many are refused", refusalOf(DAY_MS, 2), undefined, 3, false],
+    ["three days of it while many are refused", refusalOf(3 * DAY_MS, 2), undefined, 3, true],
+  ] as const)("takes %s for what it is", (_what, before, othersTakenAt, allRefused, isOver) => {
+    expect(decideRefusedToken({ words: "w", before, othersTakenAt, evidence: { allRefused }, now: NOW })).toMatchObject(
+      {
+        isOver,
+        refusal: { count: (before?.count ?? 0) + 1, countedAt: NOW },
+      },
+    );
   });
 });
 

@@ -154,7 +154,8 @@ export type Connection = Message<"relay.v1.Connection"> & {
    * Why the user must connect again: `invalid_grant` (the provider ended the
    * connection), `rotation_lost_suspected` (a renewed token may have been
    * lost), `refused` (the provider keeps refusing to renew it), `expired`
-   * (the token has ended and cannot be renewed).
+   * (the token has ended and cannot be renewed), `token_refused` (the provider
+   * keeps refusing a token that cannot be renewed).
    *
    * @generated from field: string state_reason = 3;
    */
@@ -258,7 +259,8 @@ export type ConnectionJson = {
    * Why the user must connect again: `invalid_grant` (the provider ended the
    * connection), `rotation_lost_suspected` (a renewed token may have been
    * lost), `refused` (the provider keeps refusing to renew it), `expired`
-   * (the token has ended and cannot be renewed).
+   * (the token has ended and cannot be renewed), `token_refused` (the provider
+   * keeps refusing a token that cannot be renewed).
    *
    * @generated from field: string state_reason = 3;
    */

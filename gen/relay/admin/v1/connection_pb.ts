@@ -50,7 +50,7 @@ export type Connection = Message<"relay.admin.v1.Connection"> & {
 
   /**
    * Why the user must connect again: `invalid_grant`, `refused`, `expired`,
-   * `rotation_lost_suspected`. Empty while the state is ACTIVE.
+   * `rotation_lost_suspected`, `token_refused`. Empty while the state is ACTIVE.
    *
    * @generated from field: string state_reason = 5;
    */
@@ -178,7 +178,7 @@ export type ConnectionJson = {
 
   /**
    * Why the user must connect again: `invalid_grant`, `refused`, `expired`,
-   * `rotation_lost_suspected`. Empty while the state is ACTIVE.
+   * `rotation_lost_suspected`, `token_refused`. Empty while the state is ACTIVE.
    *
    * @generated from field: string state_reason = 5;
    */
