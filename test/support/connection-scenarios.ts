@@ -67,6 +67,7 @@ export function describeConnections(bed: () => ConnectionBed): void {
       createTime: time,
       updateTime: time,
       refreshFailureCount: 0,
+      lastRefreshFailure: "",
     };
     expect(outcome).toEqual({
       answer: {
