@@ -1,15 +1,14 @@
 import { createWasmModule } from "../wasm-module.js";
 import { PIECE_SEARCH_WASM } from "./piece-search-wasm.js";
+import { isLead } from "./unescape.js";
 
 /** Tells where none of some texts can be, in far less time than it takes to read for them. */
 export interface PieceFilter {
-  /** A text that begins in so many bytes before a place that `next()` gives, or later, is found by reading from there. */
-  readonly reach: number;
   /** The bytes that `next()` looks at, until others are loaded into this or another filter; at most {@link PART_BYTES}. */
   load(part: Uint8Array): void;
-  /** Where to read closely, from a place on at which no text is begun; -1 when there is no such place. */
-  next(from: number): number;
-  /** Whether there is any such place; false is certain. */
+  /** Which bytes to read closely, from a place on at which no text is begun: up to the end when nothing else is to be read. */
+  next(from: number): { readonly from: number; readonly to: number };
+  /** Whether any may be there; false is certain. */
   mayBeInBytes(input: Uint8Array): boolean;
   /** The same of a text. */
   mayBeInText(input: string): boolean;
@@ -23,7 +22,9 @@ interface PieceSearch {
   tableAt(): number;
   tableBytes(): number;
   lettersAt(): number;
-  next(from: number, length: number, step: number, bits: number): number;
+  readFrom(): number;
+  readTo(): number;
+  next(from: number, length: number, step: number, reach: number, bits: number, isStrict: boolean): number;
 }
 
 /** One for all: nothing is left in it from one search that another one would read. Its memory never grows. */
@@ -41,60 +42,73 @@ export const PART_BYTES: number = SEARCH.inputBytes();
 const GRAM = 4;
 /** Larger steps would make the table larger, too: it holds that many pieces of each text. */
 const MAX_STEP = 16;
-/** One in as many pieces of other texts is taken for one of these. */
+/** With three bits set for each piece, few of a hundred thousand others are taken for one of these. */
 const BITS_PER_GRAM = 128;
+/** As in wasm/piece-search.ts. */
+const HASH_FACTORS = [0x9e3779b1, 0x85ebca6b, 0xc2b2ae35] as const;
 /** Of one character of UTF-16. */
 const MAX_UTF8_BYTES = 3;
+/** A text may begin behind the first letter of an escape, which is then read as it stands. */
+const ESCAPE_LETTERS = 5;
+/** Of shorter texts too little would be left behind an escape. */
+const MIN_ESCAPED_LENGTH = 12;
+/** The first letter of base64 may stand alone at the end of a line. */
+const LINE_LETTERS = 1;
 
 /**
- * Creates a filter for texts of at least seven bytes, in which `+` also stands for `-` and `/` for `_`.
+ * Creates a filter for texts of at least eight bytes, in which `+` also stands for `-` and `/` for `_`.
  *
- * It looks only at every `step`th place: a text that is longer than a step has one of its four-byte pieces there wherever
- * it stands, unless an escape or the end of a line is in it, and these are places to read closely anyway. A kilobyte takes
- * 64 looks.
+ * It undoes what is escaped once, or in one way again and again, and leaves out the ends of lines. In what this makes it
+ * looks only at every `step`th place: a text that is longer than a step has one of its four-byte pieces there wherever it
+ * stands. Other escapes within escapes are places to read closely.
  */
 export function createPieceFilter(texts: readonly Uint8Array[]): PieceFilter {
   const shortest = Math.min(...texts.map((text) => text.length));
-  const step = Math.min(MAX_STEP, 2 ** Math.floor(Math.log2(shortest - GRAM + 1)));
+  const isStrict =
+    shortest < MIN_ESCAPED_LENGTH || texts.some((text) => text.some((byte) => isLead(byte) || byte > 0x7f));
+  const lost = isStrict ? LINE_LETTERS : ESCAPE_LETTERS;
+  const step = Math.min(MAX_STEP, 2 ** Math.floor(Math.log2(shortest - lost - GRAM + 1)));
+  const reach = step + lost + GRAM;
   const bits = Math.min(MAX_TABLE_BITS, 2 ** Math.ceil(Math.log2(BITS_PER_GRAM * step * texts.length)));
   const table = new Uint8Array(bits / 8);
   const letters = new Uint8Array(256);
   for (const text of texts) {
-    for (let at = 0; at < step; at++) keep(table, bits - 1, text, at);
+    for (let at = 0; at < step + lost && at + GRAM <= text.length; at++) keep(table, bits - 1, text, at);
     for (const byte of text) letters[byte] = 1;
   }
   for (const [one, other] of OTHERS) letters[other] = letters[one] as number;
-  // A character of two bytes and more stands for any of them.
-  letters[0xff] = Number(letters.subarray(0x80).includes(1));
-  for (let byte = 0x80; byte < 0xff; byte++) letters[byte] = letters[0xff];
+  let length = 0;
+  const isIn = (from: number) => SEARCH.next(from, length, step, reach, bits, isStrict) !== 0;
   const begin = () => {
     MEMORY.set(table, TABLE_AT);
     MEMORY.set(letters, LETTERS_AT);
   };
-  let length = 0;
-  const mayBeInPart = () => SEARCH.next(0, length, step, bits) !== -1;
   const filter: PieceFilter = {
-    reach: step + GRAM,
     load(part) {
       begin();
       MEMORY.set(part, INPUT_AT);
       length = part.length;
     },
-    next: (from) => SEARCH.next(from, length, step, bits),
+    next(from) {
+      isIn(from);
+      return { from: SEARCH.readFrom(), to: SEARCH.readTo() };
+    },
     mayBeInBytes(input) {
-      // Parts overlap, so that no text is cut by the border of two.
-      for (let at = 0; at === 0 || at + shortest <= input.length; at += PART_BYTES - step - GRAM) {
+      if (input.length === 0) return false;
+      for (let at = 0; ; at += SEARCH.readFrom()) {
         filter.load(input.length <= PART_BYTES ? input : input.subarray(at, at + PART_BYTES));
-        if (mayBeInPart()) return true;
+        if (isIn(0)) return true;
+        if (at + length >= input.length) return false;
+        // Of a part in which nearly all is the end of a line, little is done.
+        if (SEARCH.readFrom() < PART_BYTES / 2) return true;
       }
-      return false;
     },
     mayBeInText(input) {
       if (input.length < shortest) return false;
       if (input.length > PART_BYTES / MAX_UTF8_BYTES) return filter.mayBeInBytes(Buffer.from(input));
       begin();
       length = MEMORY.write(input, INPUT_AT);
-      return mayBeInPart();
+      return isIn(0);
     },
   };
   return filter;
@@ -116,8 +130,10 @@ function keepFrom(table: Uint8Array, mask: number, gram: number, from: number): 
     if (byte === 0x2b) keepFrom(table, mask, gram ^ ((0x2b ^ 0x2d) << shift), shift + 8);
     else if (byte === 0x2f) keepFrom(table, mask, gram ^ ((0x2f ^ 0x5f) << shift), shift + 8);
   }
-  const hash = (Math.imul(gram, 0x9e3779b1) >>> 12) & mask;
-  table[hash >>> 3] = (table[hash >>> 3] as number) | (1 << (hash & 7));
+  for (const factor of HASH_FACTORS) {
+    const hash = (Math.imul(gram, factor) >>> 12) & mask;
+    table[hash >>> 3] = (table[hash >>> 3] as number) | (1 << (hash & 7));
+  }
 }
 
 /** What also stands for a letter of the alphabet that texts are in: the others of base64url. */

@@ -30,8 +30,6 @@ interface Run {
   isMarked: boolean;
 }
 
-/** At least so much is read at once, so that a place to read from costs little where there are many of them. */
-const MIN_READ_BYTES = 16;
 /** Below, one part is cheaper than several; a copy of more costs much, and one byte that is kept back would make it. */
 const MIN_APART_BYTES = 16 * 1024;
 /** Kept back for each byte of the longest text that is searched for, and more: a longer spelling is none of a writer. */
@@ -58,13 +56,9 @@ export function createStreamRedactor(automaton: Automaton, filter: PieceFilter):
   function readPart(part: Uint8Array): void {
     let at = reading.isIdle ? 0 : reading.read(part, 0, 0, came);
     if (at < part.length) filter.load(part);
-    // What begins in the end of the part may have nothing in it that the filter sees.
-    const last = Math.max(0, part.length - filter.reach);
     while (at < part.length) {
-      const next = at < last ? filter.next(at) : last;
-      const from = next === -1 ? last : Math.max(at, Math.min(next - filter.reach, last));
-      const most = next === -1 || from >= last ? part.length : Math.min(part.length, next + MIN_READ_BYTES);
-      at = reading.read(part, from, most, came);
+      const next = filter.next(at);
+      at = reading.read(part, next.from, next.to, came);
     }
     came += part.length;
   }

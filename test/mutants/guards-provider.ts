@@ -159,11 +159,16 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
     ["if (!filter.mayBeInBytes(input)) return input;", "return input;"],
     "redaction/redact",
   ),
-  guard("redaction, filter", FILTER, ["shortest - GRAM + 1)));", "shortest - GRAM + 9)));"], "redaction/piece-filter"),
+  guard(
+    "redaction, filter",
+    FILTER,
+    ["shortest - lost - GRAM + 1)));", "shortest + GRAM)));"],
+    "redaction/piece-filter",
+  ),
   guard(
     "redaction, filter: parts overlap",
     FILTER,
-    ["PART_BYTES - step - GRAM) {", "PART_BYTES) {"],
+    ["at += SEARCH.readFrom()) {", "at += PART_BYTES) {"],
     "redaction/piece-filter",
   ),
   guard(
