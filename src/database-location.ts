@@ -1,3 +1,4 @@
+import { dirname, join } from "node:path";
 import { isLoopbackHost } from "./address-list.js";
 import { parseUrl } from "./parse-url.js";
 import { Secret } from "./tokens/secret.js";
@@ -93,4 +94,9 @@ function decode(text: string): string | undefined {
     // A `%` that stands for itself: whatever was meant, it is no URL.
     return undefined;
   }
+}
+
+/** The folder of the spool where RELAY_SPOOL names none: beside the SQLite file, or data/spool. */
+export function defaultSpool(database: DatabaseLocation): string {
+  return join(database.kind === "sqlite" ? dirname(database.path) : "data", "spool");
 }

@@ -1,5 +1,4 @@
 import { realpathSync } from "node:fs";
-import { dirname, join } from "node:path";
 import type { Logger } from "pino";
 import { openPrivateKeyHash } from "./applications/private-key.js";
 import { createPlaceFor, createTargetFor } from "./authorization/authorization-server.js";
@@ -7,7 +6,7 @@ import type { AuthorizationOptions } from "./authorization/options.js";
 import { createTickets } from "./authorization/tickets.js";
 import { createTokenEndpoint } from "./authorization/token-endpoint.js";
 import type { Config } from "./config.js";
-import { type DatabaseLocation, textFromDatabaseLocation } from "./database-location.js";
+import { type DatabaseLocation, defaultSpool, textFromDatabaseLocation } from "./database-location.js";
 import { packageVersion } from "./package-version.js";
 import { createPending } from "./pending.js";
 import { loadProviders } from "./providers/catalog.js";
@@ -165,7 +164,7 @@ function waysOut(
 
 /** A spool of its own for each process; removed at the end, unless others have to look after what is left. */
 function openSpoolFor(
-  { database, spool: folder = spoolBeside(database) }: Config,
+  { database, spool: folder = defaultSpool(database) }: Config,
   { store, log }: Made,
   closers: Closers,
 ): Spool {
@@ -178,10 +177,6 @@ function openSpoolFor(
     spool.close(isFreed);
   });
   return spool;
-}
-
-function spoolBeside(database: DatabaseLocation): string {
-  return join(database.kind === "sqlite" ? dirname(database.path) : "data", "spool");
 }
 
 /** The same for all processes that share the database, from whichever folder they were started. */

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { access, constants, stat } from "node:fs/promises";
-import { dirname, isAbsolute, resolve } from "node:path";
+import { dirname, isAbsolute, join, resolve } from "node:path";
 import type { Config } from "../config.js";
-import { textFromDatabaseLocation } from "../database-location.js";
+import { defaultSpool, textFromDatabaseLocation } from "../database-location.js";
 import type { Sealer } from "../tokens/seal.js";
 import { adminTokenProblems } from "./check-admin-tokens.js";
 import { tlsProblems } from "./check-tls.js";
@@ -25,6 +25,7 @@ export async function fileProblems(
     ...(await storeProblems(config, wrong.has("RELAY_DATABASE"), warn)),
     ...(wrong.has("RELAY_ADMIN_LISTEN") ? [] : await adminTokenProblems(config)),
     ...(await definitionProblems(config)),
+    ...(wrong.has("RELAY_DATABASE") ? [] : await spoolProblems(config)),
   ];
   return [...new Set(problems)];
 }
@@ -92,6 +93,13 @@ async function folderProblems(setting: string, path: string): Promise<string[]> 
   } catch (error) {
     return [`${setting}: ${path} cannot be made in ${folder} (${(error as NodeJS.ErrnoException).code})`];
   }
+}
+
+/** A default one that is not there is made beside the database, of which the check has told. */
+async function spoolProblems({ spool, database }: Config): Promise<string[]> {
+  const folder = spool ?? defaultSpool(database);
+  if (existsSync(folder)) return folderProblems("RELAY_SPOOL", join(folder, "owner.spool"));
+  return spool === undefined ? [] : folderProblems("RELAY_SPOOL", spool);
 }
 
 async function definitionProblems({ providers, allowLoopback }: Config): Promise<string[]> {

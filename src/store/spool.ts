@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { closeSync, existsSync, mkdirSync, openSync, readdirSync, rmSync } from "node:fs";
-import { basename, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import Database from "better-sqlite3";
+import { makeFolder } from "../secret-file.js";
 import type { Spool, UnstoredAnswer } from "../tokens/peers.js";
 import { isBusy } from "./sqlite-error.js";
 import { StoreOpenError } from "./store-open-error.js";
@@ -33,7 +34,9 @@ const SCHEMA = `
 export function openSpool(options: SpoolOptions): Spool {
   const folder = resolve(options.folder);
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(options.folder);
+    // As for other files: a folder around it that is not there is a typing error, or a volume that is not mounted.
+    if (existsSync(dirname(folder))) mkdirSync(folder, { recursive: true, mode: 0o700 });
     // Another process may take a file that is not locked yet for one that was left behind.
     let own = createOwn(folder, options.store);
     while (own === undefined) own = createOwn(folder, options.store);

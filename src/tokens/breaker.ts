@@ -19,8 +19,8 @@ const WINDOW_MS = 30_000;
 const PROBE_EVERY_MS = 5000;
 
 interface Trouble {
-  /** Times of the last failures, oldest first, until it opens. */
-  readonly failures: number[];
+  /** Times of the failures within the window, until it opens. */
+  failures: number[];
   isOpen: boolean;
   nextProbeAt: number;
 }
@@ -48,11 +48,10 @@ export function createBreaker(): Breaker {
     recordFailure(endpoint, now) {
       const trouble = troubles.get(endpoint) ?? { failures: [], isOpen: false, nextProbeAt: 0 };
       troubles.set(endpoint, trouble);
-      trouble.failures.push(now);
-      while (trouble.failures.length > MAX_FAILURES || (trouble.failures[0] ?? now) < now - WINDOW_MS) {
-        trouble.failures.shift();
-      }
-      if (trouble.isOpen || trouble.failures.length < MAX_FAILURES) return;
+      if (trouble.isOpen) return;
+      // One of a clock that stood ahead is over as well.
+      trouble.failures = trouble.failures.filter((at) => isAhead(at + WINDOW_MS, now, WINDOW_MS)).concat(now);
+      if (trouble.failures.length < MAX_FAILURES) return;
       trouble.isOpen = true;
       trouble.nextProbeAt = now + PROBE_EVERY_MS;
     },

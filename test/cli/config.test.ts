@@ -120,6 +120,16 @@ describe("relay config check", () => {
       /^RELAY_DATABASE: the folder of \/proc\/x\/y\.db does not exist; make or mount it$/,
     ],
     [
+      "a spool on a volume that is not mounted",
+      () => ({ RELAY_SPOOL: "/nope/spool" }),
+      /^RELAY_SPOOL: the folder of \/nope\/spool does not exist; make or mount it$/,
+    ],
+    [
+      "a spool that is no folder",
+      () => ({ RELAY_SPOOL: "relay.key" }),
+      /^RELAY_SPOOL: .*relay\.key\/owner\.spool cannot be made; .*relay\.key is no folder$/,
+    ],
+    [
       "a server that is not there",
       () => ({ RELAY_DATABASE: "postgres://relay:CANARY@127.0.0.1:1/relay" }),
       /^RELAY_DATABASE: Database postgres:\/\/127\.0\.0\.1:1\/relay: /,

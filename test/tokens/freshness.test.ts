@@ -63,6 +63,15 @@ describe("createBreaker()", () => {
     expect(breaker.waitMs("e", 0)).toBe(0);
   });
 
+  it("does not count failures of a clock that stood ahead and was set back", () => {
+    const breaker = createBreaker();
+    for (let n = 0; n < 9; n++) breaker.recordFailure("e", 3_600_000);
+    breaker.recordFailure("e", 0);
+    expect(breaker.isOpen("e")).toBe(false);
+    for (let n = 1; n < 10; n++) breaker.recordFailure("e", n);
+    expect(breaker.isOpen("e")).toBe(true);
+  });
+
   it("forgets failures that are long past", () => {
     const breaker = createBreaker();
     for (let n = 0; n < 30; n++) breaker.recordFailure("e", n * 10_000);
