@@ -14,7 +14,8 @@ export default defineConfig({
     projects: [
       // No module has state of its own, so that files share what is loaded: that takes as long as many of them run.
       project({ name: "tests", include: ["test/**/*.test.ts"], exclude: AGAIN, isolate: false }),
-      project({ name: "in a process of their own", include: AGAIN }),
+      // Many of them start relays of their own at once.
+      project({ name: "in a process of their own", include: AGAIN, testTimeout: 60_000, hookTimeout: 60_000 }),
     ],
   },
 });

@@ -417,7 +417,7 @@ describe("trying a call in the console", NEEDS_CHROMIUM, () => {
     for (const [name, begin] of [
       ["curl", `curl '${world.harness.url}/oauth/method/sandbox/call?`],
       ["buf curl", "npx buf curl --protocol grpc --http2-prior-knowledge"],
-      ["TypeScript", 'import { createClient } from "@connectrpc/connect";'],
+      ["TypeScript", 'import { toJson } from "@bufbuild/protobuf";'],
     ] as const) {
       await page.getByRole("radio", { name, exact: true }).check();
       await page.getByRole("button", { name: `Copy as ${name}` }).click();

@@ -92,13 +92,13 @@ async function freeAddress(): Promise<string> {
   return `127.0.0.1:${port}`;
 }
 
-const POLLING = { timeout: 15_000 };
+const POLLING = { timeout: 60_000 };
 
 const workersOf = (pid: number | undefined) =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").map(Number);
 
 // Each has a folder and ports of its own, and most of what they take is waiting for workers to start and to end.
-describe.concurrent("workers", { timeout: 60_000 }, () => {
+describe.concurrent("workers", { timeout: 180_000 }, () => {
   it("serves with all workers on one port, over every protocol, operators on another, and ends with 0", async ({
     expect,
     onTestFinished,
@@ -153,7 +153,7 @@ describe.concurrent("workers", { timeout: 60_000 }, () => {
       const fresh = () => workersOf(child.pid).filter((pid) => pid > 0 && !before.includes(pid)).length;
       await expect.poll(fresh, POLLING).toBe(2);
     }
-    await expect.poll(() => call().catch(() => "refused"), { timeout: 30_000 }).toBe("success");
+    await expect.poll(() => call().catch(() => "refused"), POLLING).toBe("success");
     for (const pid of workersOf(child.pid)) process.kill(pid, "SIGKILL");
     child.kill("SIGTERM");
     // 1 where it comes before the workers have ended: they did not end well.
