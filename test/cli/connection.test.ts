@@ -35,6 +35,7 @@ describe("relay connection put", () => {
       lastFailure: null,
       nextTryAt: null,
       failingSince: null,
+      tokenRefusedSince: null,
       expiresAt: expect.any(String),
       hasRefreshToken: true,
       scope: "a b",
