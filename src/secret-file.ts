@@ -19,7 +19,8 @@ const DRAFT = /^\.[0-9a-f]{12}\.draft(?:-journal|-wal|-shm)?$/;
  */
 export async function createSecretFile(path: string, text: string): Promise<boolean> {
   makeFolder(path);
-  return createWhole(path, (draft) => writeFile(draft, text));
+  // Not made anew when it was removed: it would be readable by others.
+  return createWhole(path, (draft) => writeFile(draft, text, { flag: "r+" }));
 }
 
 /**
@@ -30,7 +31,11 @@ export async function createSecretFile(path: string, text: string): Promise<bool
  * @param fill writes the draft of the given name, which exists and is empty.
  */
 export async function createWhole(path: string, fill: (draft: string) => Promise<void>): Promise<boolean> {
-  return withDraft(path, fill, (draft) => linked(draft, path));
+  return withDraft(path, fill, (draft) => linked(draft, path)).catch(async (error: NodeJS.ErrnoException) => {
+    // Whoever gave the file its name first has removed the drafts of the others.
+    if (error.code === "ENOENT" && (await isTaken(path))) return false;
+    throw error;
+  });
 }
 
 /** Replaces a file as a whole, likewise; the new one has the owner and mode that are given. */

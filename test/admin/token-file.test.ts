@@ -12,7 +12,7 @@ const B = "CANARY_b_token_of_more_than_32_characters";
 function createPath(): string {
   const folder = mkdtempSync(join(tmpdir(), "relay-tokens-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return join(folder, "new", "admin.tokens");
+  return join(folder, "admin.tokens");
 }
 
 describe("parseTokenFile()", () => {
