@@ -7,11 +7,7 @@ import { loadSync } from "@grpc/proto-loader";
 const env = (name, fallback) => process.env[name] || fallback;
 
 const folder = (url) => fileURLToPath(new URL(".", url));
-// google/api/annotations.proto, which the schema imports, is in protobufjs.
-const includeDirs = [
-  folder(new URL("../../../proto/", import.meta.url)),
-  folder(import.meta.resolve("protobufjs/package.json")),
-];
+const includeDirs = [folder(new URL("../../../proto/", import.meta.url))];
 const { relay } = loadPackageDefinition(loadSync("relay/v1/relay.proto", { includeDirs, keepCase: true }));
 
 const target = env("RELAY_URL", "http://127.0.0.1:8080").replace(/^https?:\/\//, "");
