@@ -77,7 +77,7 @@ describe("visitQueryFrom()", () => {
     expect(visitQueryFrom(query, "192.0.2.1", false)).toMatchObject({
       publicKey: "p",
       userId: "u",
-      proof: { privateKey: undefined, userSignature: "s", origin: undefined, address: "192.0.2.1" },
+      proof: { userSignature: "s", origin: undefined, address: "192.0.2.1" },
       isPage: false,
     });
   });
