@@ -22,7 +22,7 @@ export interface RawOutcome {
 /** Broken input may never be answered: the client then goes on after this. */
 const PATIENCE_MS = 40;
 /** An answer that has begun is over when nothing has come for so long. */
-const QUIET_MS = 20;
+const QUIET_MS = 250;
 /** The relay may stop reading, and what is to be sent then stays here. */
 const WRITE_MS = 3_000;
 
