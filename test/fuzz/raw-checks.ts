@@ -58,8 +58,8 @@ export function createRawChecks(relay: RelayProcess): RawChecks {
       await room;
       await exchange(sendFrom(input), input.bytes);
     },
-    async row({ name, bytes, expect }) {
-      const text = await exchange({ writes: [bytes], end: "endLater", patienceMs: ROW_PATIENCE_MS }, bytes);
+    async row({ name, bytes, expect, quietMs }) {
+      const text = await exchange({ writes: [bytes], end: "endLater", patienceMs: ROW_PATIENCE_MS, quietMs }, bytes);
       mustHold(expect.test(text), `${name}: ${JSON.stringify(text.slice(0, 300))}`);
     },
   };

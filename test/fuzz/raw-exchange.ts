@@ -8,6 +8,8 @@ export interface RawSend {
   readonly end: "end" | "reset" | "endLater" | "resetLater";
   /** How long it waits for an answer. */
   readonly patienceMs?: number;
+  /** An answer that has begun is over when nothing has come for so long. */
+  readonly quietMs?: number | undefined;
   /** How long the relay may take to close the connection when the client has ended its side, by what it sent. */
   readonly closeMs: (received: Buffer) => number;
 }
@@ -21,8 +23,7 @@ export interface RawOutcome {
 
 /** Broken input may never be answered: the client then goes on after this. */
 const PATIENCE_MS = 40;
-/** An answer that has begun is over when nothing has come for so long. */
-const QUIET_MS = 250;
+const QUIET_MS = 20;
 /** The relay may stop reading, and what is to be sent then stays here. */
 const WRITE_MS = 3_000;
 
@@ -65,14 +66,18 @@ function waitForAnswer(exchange: Exchange): void {
   const { send, chunks } = exchange;
   exchange.stage = "waiting";
   if (send.end.endsWith("Later")) {
-    wait(exchange, leave, chunks.length > 0 ? QUIET_MS : (send.patienceMs ?? PATIENCE_MS));
+    wait(exchange, leave, chunks.length > 0 ? quietMs(send) : (send.patienceMs ?? PATIENCE_MS));
   } else leave(exchange);
 }
 
 function receive(exchange: Exchange, chunk: Buffer): void {
   exchange.chunks.push(chunk);
-  if (exchange.stage === "waiting") wait(exchange, leave, QUIET_MS);
+  if (exchange.stage === "waiting") wait(exchange, leave, quietMs(exchange.send));
   else if (exchange.stage === "leaving") waitForClose(exchange);
+}
+
+function quietMs(send: RawSend): number {
+  return send.quietMs ?? QUIET_MS;
 }
 
 function leave(exchange: Exchange): void {
