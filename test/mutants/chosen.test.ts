@@ -3,7 +3,7 @@ import { chosenFrom } from "./chosen.js";
 import { guard } from "./guard.js";
 
 const GUARDS = ["admin: roles", "admin: etag", "state: single use", "links: no empty page"].map((name) =>
-  guard(name, "main.ts", ["a", "b"], "readme"),
+  guard(name, ["a", "b"], "readme"),
 );
 const namesOf = (chosen: ReturnType<typeof chosenFrom>) =>
   "problem" in chosen ? chosen.problem : chosen.map(({ name }) => name);

@@ -1,9 +1,10 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
 /** One guard of the source, and how to take it out. */
 export interface Guard {
   readonly name: string;
-  /** File below src/. */
-  readonly file: string;
-  /** Text that stands in the file exactly once. */
+  /** Text that stands exactly once in all of src/, wherever it has moved to; any white space matches any other. */
   readonly find: string;
   /** What stands there when the guard is gone. */
   readonly replace: string;
@@ -11,19 +12,43 @@ export interface Guard {
   readonly tests: readonly string[];
 }
 
-/** A guard in one line: name, file, text → text, tests. */
+/** A file below src/. */
+export interface Source {
+  readonly path: string;
+  readonly text: string;
+}
+
+/** A guard in one line: name, text → text, tests. */
 export function guard(
   name: string,
-  file: string,
   [find, replace]: readonly [find: string, replace: string],
   ...tests: readonly string[]
 ): Guard {
-  return { name, file, find, replace, tests };
+  return { name, find, replace, tests };
 }
 
-/** The file's text without the guard; undefined when the text to find does not stand in it exactly once. */
-export function withoutGuard(text: string, { find, replace }: Pick<Guard, "find" | "replace">): string | undefined {
-  const at = text.indexOf(find);
-  if (at === -1 || text.indexOf(find, at + 1) !== -1) return undefined;
-  return text.slice(0, at) + replace + text.slice(at + find.length);
+/** All source files of a working tree. */
+export function readSources(folder: string): readonly Source[] {
+  return readdirSync(join(folder, "src"), { recursive: true, encoding: "utf8" })
+    .filter((path) => /\.(?:ts|js|css|html)$/.test(path))
+    .map((path) => ({ path, text: readFileSync(join(folder, "src", path), "utf8") }));
+}
+
+/** The file with the guard, without it; undefined when the text to find does not stand in the source exactly once. */
+export function withoutGuard(
+  sources: readonly Source[],
+  { find, replace }: Pick<Guard, "find" | "replace">,
+): Source | undefined {
+  const pattern = new RegExp(find.trim().split(/\s+/).map(escaped).join("\\s+"), "g");
+  const places = sources.flatMap(({ path, text }) =>
+    [...text.matchAll(pattern)].map((match) => ({ path, text, match })),
+  );
+  const [place] = places;
+  if (place === undefined || places.length > 1) return undefined;
+  const { path, text, match } = place;
+  return { path, text: text.slice(0, match.index) + replace + text.slice(match.index + match[0].length) };
+}
+
+function escaped(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 }

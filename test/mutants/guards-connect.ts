@@ -1,14 +1,9 @@
 import { type Guard, guard } from "./guard.js";
 
-const CALLBACK = "authorization/callback.ts";
-const VISIT = "authorization/visit.ts";
-const TICKETS = "store/tickets.ts";
-
 /** Who connects whose account: state, links, pages, redirect addresses, hosts that get the client's secret. */
 export const CONNECT_GUARDS: readonly Guard[] = [
   guard(
     "state: single use",
-    TICKETS,
     [
       "DELETE FROM tickets WHERE id = ? AND kind = ? AND browser = ? AND expires_at > ? RETURNING *",
       "SELECT * FROM tickets WHERE id = ? AND kind = ? AND browser = ? AND expires_at > ?",
@@ -17,31 +12,22 @@ export const CONNECT_GUARDS: readonly Guard[] = [
   ),
   guard(
     "links: none that lead nowhere",
-    "authorization/connect-link.ts",
     ["  await requireConnectable(options, application, providers);\n", ""],
     "rest/connections",
   ),
   guard(
     "links: no empty page",
-    "authorization/connect-link.ts",
     ["  if (providers.length === 0) await requireOffers(options, input);\n", ""],
     "rest/connections",
   ),
   guard(
     "state: taken, not looked at",
-    CALLBACK,
     ['options.tickets.take("STATE", state, browser)', 'options.tickets.find("STATE", state, browser)'],
     "pages/state",
   ),
-  guard(
-    "state: browser binding",
-    "authorization/tickets.ts",
-    ['browser: kind === "LINK" ? "" : hashOf(browser)', 'browser: ""'],
-    "pages/state",
-  ),
+  guard("state: browser binding", ['browser: kind === "LINK" ? "" : hashOf(browser)', 'browser: ""'], "pages/state"),
   guard(
     "state: kind",
-    TICKETS,
     [
       "SELECT * FROM tickets WHERE id = ? AND kind = ? AND browser = ? AND expires_at > ?",
       "SELECT * FROM tickets WHERE id = ? AND ? <> '' AND browser = ? AND expires_at > ?",
@@ -50,7 +36,6 @@ export const CONNECT_GUARDS: readonly Guard[] = [
   ),
   guard(
     "state: its end",
-    TICKETS,
     [
       "DELETE FROM tickets WHERE id = ? AND kind = ? AND browser = ? AND expires_at > ? RETURNING *",
       "DELETE FROM tickets WHERE id = ? AND kind = ? AND browser = ? AND 0 < ? RETURNING *",
@@ -59,44 +44,29 @@ export const CONNECT_GUARDS: readonly Guard[] = [
   ),
   guard(
     "state: application of the same key",
-    CALLBACK,
     ["application.id !== ticket.applicationId || ", ""],
     "pages/application-twin",
   ),
   guard(
     "state: sealed for its owner",
-    "authorization/tickets.ts",
     ['column: "payload", applicationId, userId,', 'column: "payload", applicationId, userId: "",'],
     "authorization/tickets",
   ),
-  guard(
-    "second cookie",
-    "pages/browser-cookie.ts",
-    ["values.length === 1 ? values : []", "values"],
-    "pages/browser-cookie",
-  ),
-  guard("iss of the response", CALLBACK, ["return isOwn ? iss", "return true ? iss"], "pages/state"),
+  guard("second cookie", ["values.length === 1 ? values : []", "values"], "pages/browser-cookie"),
+  guard("iss of the response", ["return isOwn ? iss", "return true ? iss"], "pages/state"),
   guard(
     "iss that is promised",
-    CALLBACK,
     ["oauth2?.authorizationResponseIssParameterSupported ?? false", "false"],
     "pages/state",
   ),
   guard(
     "code that stands twice",
-    CALLBACK,
     ['return values.length === 1 ? (values[0] ?? "") : "";', 'return values[0] ?? "";'],
     "pages/state",
   ),
-  guard(
-    "error code's form",
-    CALLBACK,
-    ["ERROR_CODE.test(error.error) ? error.error :", "error.error ||"],
-    "pages/state",
-  ),
+  guard("error code's form", ["ERROR_CODE.test(error.error) ? error.error :", "error.error ||"], "pages/state"),
   guard(
     "method as an object's key",
-    "pages/handler.ts",
     [
       'const answer = answers.get(request.method ?? "");',
       'const answer = (Object.fromEntries(answers) as Record<string, Answer>)[request.method ?? ""];',
@@ -106,68 +76,53 @@ export const CONNECT_GUARDS: readonly Guard[] = [
 
   guard(
     "redirect list",
-    "authorization/redirect.ts",
     ["allowed.includes(redirectUri)", "allowed.some((each) => redirectUri.startsWith(each))"],
     "pages/redirects",
   ),
   guard(
     "redirect list of an address with a proof",
-    VISIT,
     ["  requireRedirectUri(query.redirectUri, application.allowedRedirectUris);\n", ""],
     "pages/redirects",
   ),
   guard(
     "redirect list of a link",
-    "authorization/connect-link.ts",
     ["  requireRedirectUri(redirectUri, application.allowedRedirectUris);\n", ""],
     "rest/connections",
   ),
   guard(
     "redirect list that became shorter, pages",
-    VISIT,
     ["  requireRedirectUri(payload.redirectUri, application.allowedRedirectUris);\n", ""],
     "pages/links",
   ),
   guard(
     "redirect list that became shorter, callback",
-    CALLBACK,
     ["redirectUri !== undefined && application.allowedRedirectUris.includes(redirectUri)", "redirectUri !== undefined"],
     "pages/state",
   ),
   guard(
     "redirect address: scheme of its own",
-    "applications/redirect-uri.ts",
     ["(?:\\.[a-z0-9+-]+)+:", "(?:\\.[a-z0-9+-]+)*:"],
     "applications/redirect-uri",
   ),
   guard(
     "redirect address: as the parser spells it",
-    "applications/redirect-uri.ts",
     ["return url.href === text ? { value: text } :", 'return url.href !== "" ? { value: text } :'],
     "applications/redirect-uri",
   ),
 
-  guard(
-    "whole host, to begin",
-    "authorization/start.ts",
-    ["  requireBoundHost(oauth2, client);\n", ""],
-    "pages/parameters",
-  ),
+  guard("whole host, to begin", ["  requireBoundHost(oauth2, client);\n", ""], "pages/parameters"),
   guard(
     "whole host, for every token request",
-    "authorization/authorization-server.ts",
     ["  if (freeHostParameter(provider.oauth2, stored) !== undefined) return undefined;\n", ""],
     "authorization/client-secret",
   ),
   guard(
     "client of another host",
-    "authorization/authorization-server.ts",
     ["const endpoints = isBoundElsewhere ? undefined :", "const endpoints ="],
     "authorization/client-secret",
   ),
   guard(
     "bound parameter before what a user says",
-    "authorization/start.ts",
     ["new Map([...originParameters, ...bound])", "new Map([...bound, ...originParameters])"],
     "pages/parameters",
   ),
