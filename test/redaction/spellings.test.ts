@@ -67,6 +67,21 @@ describe("createRedactor()", () => {
     }
   });
 
+  it.each([
+    ["in JSON", (token: string) => JSON.stringify(token)],
+    ["in JSON with its slashes escaped", (token: string) => JSON.stringify(token).replaceAll("/", "\\/")],
+    ["percent-encoded", (token: string) => encodeURIComponent(token)],
+    [
+      "percent-encoded in lower case",
+      (token: string) => encodeURIComponent(token).replaceAll(/%../g, (triplet) => triplet.toLowerCase()),
+    ],
+  ])("takes out base64 of a token that is written %s", (_what, write) => {
+    const token = 'ya29.a0/AfB_by+C~x-"eQ/Zs0"==';
+    expect(createRedactor([token]).text(`a ${base64(write(token))} b`)).toMatch(
+      /^a [\w+/]{0,4}\[redacted\][\w+/]{0,4}={0,2} b$/,
+    );
+  });
+
   it("takes out base64 with escaped letters, and base64 of base64", () => {
     const redactor = createRedactor([TOKENS[0] as string]);
     expect(redactor.text(unicode(base64(`abc${TOKENS[0]}abc`)))).toContain("[redacted]");
