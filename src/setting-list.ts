@@ -129,11 +129,15 @@ export const SETTINGS = [
     String(256 * MIB),
     "bodies held over all calls in flight, shared out among applications; beyond it calls answer OVERLOADED",
   ),
-  doc("RELAY_MAX_IN_FLIGHT", "1000", "calls at once, shared out among applications; beyond it calls answer OVERLOADED"),
+  doc(
+    "RELAY_MAX_IN_FLIGHT",
+    "1000",
+    "calls at once, shared out among applications: one alone gets 8/9 of them; beyond it calls answer OVERLOADED",
+  ),
   doc(
     "RELAY_MAX_ORIGIN_CALLS",
     String(ORIGIN_LIMITS.maxConcurrent),
-    "calls at once to one origin of a provider, in each process, streams at most half of them; a slow provider must not take every socket",
+    "calls at once to one origin of a provider, in each process, shared out like RELAY_MAX_IN_FLIGHT, streams at most half of them; a slow provider must not take every socket",
   ),
   doc(
     "RELAY_MAX_ORIGIN_WAITING",

@@ -11,7 +11,10 @@ const DEFAULT_TIMEOUT_MS = 8000;
 const LAST_READ_MS = 250;
 
 /** What of a connection's authorization server one request needs. */
-export type TokenEndpoint = Pick<RenewalTarget, "tokenEndpoint" | "connectionId" | "allowPrivateNetwork">;
+export type TokenEndpoint = Pick<
+  RenewalTarget,
+  "tokenEndpoint" | "registration" | "connectionId" | "allowPrivateNetwork"
+>;
 
 /**
  * Asks a token endpoint, or another one of an authorization server that is asked alike, through the same guarded way
@@ -33,6 +36,7 @@ export function createTokenEndpoint(upstream: Upstream, timeoutMs = DEFAULT_TIME
       method: "POST",
       headers,
       body,
+      applicationId: target.registration.applicationId,
       connectionId: target.connectionId,
       allowPrivateNetwork: target.allowPrivateNetwork,
     };

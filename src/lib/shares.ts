@@ -1,6 +1,16 @@
 /**
- * Something limited that is shared out among parties. Whoever is alone may have all of it; of several each may have as
- * much as all others, and what one does not want is for the others.
+ * What is never taken back from a party is given to it only while it holds less than so many times what is free: alone it
+ * may have eight ninths, of two each may have eight seventeenths, and something is left for whoever comes next. These are
+ * the dynamic thresholds of Choudhury and Hahne (1998), https://doi.org/10.1109/90.664262.
+ */
+const TIMES_FREE = 8;
+
+/** As many parties are kept although they hold nothing: a Map that always changes is slow. */
+const MAX_IDLE_PARTIES = 256;
+
+/**
+ * Something limited that is shared out among parties: there is never more of it, and no party gets more than its share
+ * while others want some.
  *
  * What a party holds is kept by the party: this only counts how many hold anything, and how much all of them do.
  */
@@ -19,7 +29,15 @@ export class Shares {
     return this.total + amount <= this.limit;
   }
 
-  /** Whether a party that holds so much stays within its share with more, whatever the others hold. */
+  /** Whether a party that holds so much may take one more and keep it for as long as it likes. */
+  isOpenTo(held: number): boolean {
+    return held < TIMES_FREE * (this.limit - this.total);
+  }
+
+  /**
+   * Whether a party that holds so much stays within its share with more, whatever the others hold: for what can be taken
+   * back from those that have more than theirs.
+   */
   isWithinShare(held: number, more: number): boolean {
     return held + more <= this.limit / (held === 0 ? this.#parties + 1 : this.#parties);
   }
@@ -36,5 +54,30 @@ export class Shares {
     if (held === amount && amount > 0) this.#parties -= 1;
     this.total -= amount;
     return held - amount;
+  }
+}
+
+/** The parties by name. Those that hold nothing are forgotten when there are too many. */
+export class Parties<Party extends { readonly isIdle: boolean }> {
+  readonly #create: () => Party;
+  readonly #parties = new Map<string, Party>();
+
+  constructor(create: () => Party) {
+    this.#create = create;
+  }
+
+  /** The same object for the same name, for as long as it holds anything. */
+  of(name: string): Party {
+    let party = this.#parties.get(name);
+    if (party === undefined) {
+      if (this.#parties.size >= MAX_IDLE_PARTIES) this.#forgetIdle();
+      party = this.#create();
+      this.#parties.set(name, party);
+    }
+    return party;
+  }
+
+  #forgetIdle(): void {
+    for (const [name, { isIdle }] of this.#parties) if (isIdle) this.#parties.delete(name);
   }
 }

@@ -1,5 +1,5 @@
 import { RelayError } from "../errors.js";
-import { Shares } from "../lib/shares.js";
+import { Parties, Shares } from "../lib/shares.js";
 import { LinkedList, type Links } from "../linked-list.js";
 
 /** What all calls together may hold. */
@@ -69,10 +69,9 @@ export interface BudgetRefusals {
  * client's is read in no time, so the oldest one gives way when there are too many, or when a younger one or a call
  * needs room.
  *
- * Both are shared out: every application is a party, and all callers together whose application is not known are one. An
- * application with less than its share finds a place even when all are taken, since a call that was sent cannot be taken
- * back: so there may be more calls than allowed, by the number of times the logarithm of the number of applications.
- * Bytes are never more: there the call gives way that holds most of the application that has most.
+ * Both are shared out: every application is a party, and all callers together whose application is not known are one. A
+ * call that was sent cannot be taken back, so that no party gets the last places while it holds many. Where there are no
+ * bytes left, the call gives way that holds most of the application that has most.
  */
 export function createBudget(limits: BudgetLimits): Budget {
   const account = new Account(limits);
@@ -89,13 +88,14 @@ export function createBudget(limits: BudgetLimits): Budget {
 }
 
 /** Who holds something: an application, the callers of one network, or all callers that are not known. */
-interface Holder {
-  bytes: number;
-  places: number;
-}
+class Holder {
+  bytes = 0;
+  places = 0;
 
-/** Holders that have nothing are forgotten when there are so many: a Map that always changes is slow. */
-const MAX_HOLDERS = 256;
+  get isIdle(): boolean {
+    return this.bytes === 0 && this.places === 0;
+  }
+}
 
 /** What all reservations hold. */
 class Account {
@@ -106,9 +106,9 @@ class Account {
   readonly bytes: Shares;
   readonly places: Shares;
   /** All callers whose application is not known. */
-  readonly strangers: Holder = { bytes: 0, places: 0 };
-  readonly #applications = new Map<string, Holder>();
-  readonly #networks = new Map<string, Holder>();
+  readonly strangers = new Holder();
+  readonly applications = new Parties(() => new Holder());
+  readonly #networks = new Parties(() => new Holder());
   readonly #maxReading: number;
 
   constructor({ maxBufferedBytes, maxInFlight }: BudgetLimits) {
@@ -120,13 +120,9 @@ class Account {
   open(network: string): Share {
     const { reading } = this;
     if (reading.size >= this.#maxReading && reading.first !== undefined) this.#giveWay(reading.first);
-    const share = new Share(this, this.strangers, holderOf(this.#networks, network));
+    const share = new Share(this, this.strangers, this.#networks.of(network));
     reading.add(share);
     return share;
-  }
-
-  applicationOf(id: string): Holder {
-    return holderOf(this.#applications, id);
   }
 
   /** Whether there is room, if need be after others have given way. */
@@ -145,7 +141,7 @@ class Account {
   }
 
   hasPlace(party: Holder): boolean {
-    const hasPlace = this.places.hasRoom(1) || this.places.isWithinShare(party.places, 1);
+    const hasPlace = this.places.isOpenTo(party.places);
     if (!hasPlace) this.refusals.inFlight += 1;
     return hasPlace;
   }
@@ -186,20 +182,6 @@ class Account {
     else this.refusals.bytes += 1;
     share.evict();
   }
-}
-
-function holderOf(holders: Map<string, Holder>, key: string): Holder {
-  let holder = holders.get(key);
-  if (holder === undefined) {
-    if (holders.size >= MAX_HOLDERS) forgetIdle(holders);
-    holder = { bytes: 0, places: 0 };
-    holders.set(key, holder);
-  }
-  return holder;
-}
-
-function forgetIdle(holders: Map<string, Holder>): void {
-  for (const [key, { bytes, places }] of holders) if (bytes === 0 && places === 0) holders.delete(key);
 }
 
 /** A reservation. A class, since every call has one: one object, no closures. */
@@ -267,7 +249,7 @@ class Share implements Reservation, Links<Share> {
     const account = this.#account;
     this.giveBack(held);
     this.party.places = account.places.giveBack(this.party.places, 1);
-    this.party = account.applicationOf(applicationId);
+    this.party = account.applications.of(applicationId);
     this.network = undefined;
     const hasPlace = account.hasPlace(this.party);
     this.party.places = account.places.take(this.party.places, 1);

@@ -107,6 +107,7 @@ function rulesOf({ proof }: Call, { applicationId, provider, rule }: CallTrace, 
 }
 
 function maskedRequestFrom(allowed: AllowedCall) {
-  const { id, idToken } = allowed.connection;
-  return upstreamRequestFrom(allowed, id, { access_token: MASK, id_token: idToken && MASK });
+  const { connection } = allowed;
+  const { idToken } = connection;
+  return upstreamRequestFrom(allowed, connection, { access_token: MASK, id_token: idToken && MASK });
 }

@@ -83,7 +83,7 @@ async function send<Answer extends UpstreamAnswer>(
   const { egress, checked } = allowed;
   trace.spans?.beginRequest({ method: checked.method, origin: egress.origin, path: egress.path });
   const tokens = { access_token: current.token.reveal(), id_token: idToken?.reveal() };
-  const request = upstreamRequestFrom(allowed, current.connection.id, tokens);
+  const request = upstreamRequestFrom(allowed, current.connection, tokens);
   const secrets = idToken === undefined ? [current.token] : [current.token, idToken];
   noteSent(trace, request);
   if (trace.capture !== undefined) captureRequest(trace.capture, request, secrets, provider);

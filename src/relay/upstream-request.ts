@@ -1,6 +1,7 @@
 import { placeCredential } from "../providers/credential.js";
 import { fillPlaceholders, type PlaceholderTokens } from "../providers/placeholder.js";
 import type { HeaderPairs } from "../providers/provider.js";
+import type { Connection } from "../tokens/connection.js";
 import type { UpstreamRequest } from "../upstream/request.js";
 import type { AllowedCall } from "./allowed-call.js";
 import { appendQuery } from "./query.js";
@@ -20,7 +21,7 @@ const DEFAULT_HEADERS: HeaderPairs = [
 /** The request of an allowed call, with the tokens in their places. Pure. */
 export function upstreamRequestFrom(
   allowed: AllowedCall,
-  connectionId: string,
+  connection: Pick<Connection, "id" | "applicationId">,
   tokens: PlaceholderTokens,
 ): UpstreamRequest {
   const { provider, checked, egress } = allowed;
@@ -38,7 +39,8 @@ export function upstreamRequestFrom(
     method: checked.method,
     headers,
     body: checked.body,
-    connectionId,
+    applicationId: connection.applicationId,
+    connectionId: connection.id,
     allowPrivateNetwork: provider.allowPrivateNetwork,
   };
 }

@@ -4,7 +4,7 @@ import { parseContentCodings } from "./decode.js";
 import { deadlineError, type Failure, isSilentEnd, type Progress, relayError, relayErrorFrom } from "./failure.js";
 import { type AnswerFields, fieldsFromRaw } from "./fields.js";
 import type { Lane } from "./lane.js";
-import type { Pool, PooledCall } from "./pool.js";
+import type { Party, Pool, PooledCall } from "./pool.js";
 import type { RequestProgress, UpstreamLimits, UpstreamRequest } from "./request.js";
 
 /** How long an answer may take that is handed on as it comes, in milliseconds. */
@@ -42,6 +42,7 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
   /** The pool's, while the call waits for its turn. */
   previous: PooledCall | undefined;
   next: PooledCall | undefined;
+  party: Party | undefined;
   lane: Lane | undefined;
   wasReadded = false;
   protected readonly request: UpstreamRequest;
@@ -82,6 +83,10 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
       signal?.addEventListener("abort", this);
       if (!this.pool.add(this)) this.failAs(this.isStream ? "streams" : "crowded");
     });
+  }
+
+  get applicationId(): string {
+    return this.request.applicationId;
   }
 
   send(lane: Lane): void {

@@ -1,12 +1,17 @@
+import { Parties, Shares } from "../lib/shares.js";
 import { LinkedList, type Links } from "../linked-list.js";
 import { Lane, type LaneOptions, type LaneOwner } from "./lane.js";
 
 /** A call as its pool sees it. */
 export interface PooledCall extends Links<PooledCall> {
+  /** Whose call it is. */
+  readonly applicationId: string;
   /** Calls with the same value may follow each other on one socket. */
   readonly share: string;
   /** Whether it may last: of such calls only so many are taken in. */
   readonly isStream: boolean;
+  /** Set by the pool while it has this call. */
+  party: Party | undefined;
   /** Set by the pool while it carries this call. */
   lane: Lane | undefined;
   /** Whether a kept socket ended under it: another one may end as well, so it gets a new one. */
@@ -17,7 +22,7 @@ export interface PooledCall extends Links<PooledCall> {
 
 /** What a pool needs to know beyond its lanes. */
 export interface PoolOptions extends LaneOptions {
-  /** Calls at once; more wait in order of arrival. */
+  /** Calls at once; more wait, in order of arrival those of one application. */
   readonly maxConcurrent: number;
   /** Calls that may wait; more are refused, so that one slow provider does not take every place of the relay. */
   readonly maxWaiting: number;
@@ -29,8 +34,26 @@ export interface PoolOptions extends LaneOptions {
   readonly onStray: (origin: string) => void;
 }
 
+/** What one application has of a pool. */
+export class Party implements Links<Party> {
+  previous: Party | undefined;
+  next: Party | undefined;
+  /** Calls that wait or run; of them, those that run, and those that may last. */
+  places = 0;
+  running = 0;
+  streams = 0;
+  readonly waiting = new LinkedList<PooledCall>();
+
+  get isIdle(): boolean {
+    return this.places === 0;
+  }
+}
+
 /**
  * The sockets to one origin and the calls that wait for one.
+ *
+ * The places are shared out among applications, those that wait and those that run each: whose calls take long keeps
+ * nobody else's waiting. It is the turn of the application that has fewest running.
  *
  * HTTP/1.1 knows whose an answer is by its place alone, so a provider that sends a second answer to one request answers
  * the next one with it. What comes on a socket that carries no call closes it. Therefore a socket rests after each answer:
@@ -46,16 +69,19 @@ export interface PoolOptions extends LaneOptions {
 export class Pool implements LaneOwner {
   readonly #origin: string;
   readonly #options: PoolOptions;
-  readonly #waiting = new LinkedList<PooledCall>();
+  readonly #parties = new Parties(() => new Party());
+  /** Of all calls that wait or run; of those that run; and of those that may last. */
+  readonly #places: Shares;
+  readonly #running: Shares;
+  readonly #streams: Shares;
+  /** Those with calls that wait, in the order in which it is their turn. */
+  readonly #line = new LinkedList<Party>();
   /** In the order in which their rests end. */
   readonly #resting = new LinkedList<Lane>();
   /** Those that have rested, in the order of their last use. */
   readonly #idle: Lane[] = [];
-  #running = 0;
   /** In milliseconds of `performance.now()`. */
   #distrustedUntil = 0;
-  /** Of those that wait or run, the ones that may last. */
-  readonly #streams = new Set<PooledCall>();
   #isArmed = false;
   #restTimer: NodeJS.Timeout | undefined;
   #isClosed = false;
@@ -64,27 +90,38 @@ export class Pool implements LaneOwner {
   constructor(origin: string, options: PoolOptions) {
     this.#origin = origin;
     this.#options = options;
+    this.#places = new Shares(options.maxConcurrent + options.maxWaiting);
+    this.#running = new Shares(options.maxConcurrent);
+    this.#streams = new Shares(Math.max(1, options.maxConcurrent >> 1));
   }
 
   /** Whether no call waits or runs. */
   get isIdle(): boolean {
-    return this.#running === 0 && this.#waiting.size === 0;
+    return this.#places.total === 0;
   }
 
   /**
-   * Takes a call in; it is sent when its turn comes. False when too many wait already, and for a stream when streams have
-   * half of the places: they may last for hours, and must not keep the calls out that are over in a moment.
+   * Takes a call in; it is sent when its turn comes. False when too many of its application wait already, and for a stream
+   * when streams have half of the places: they may last for hours, and must not keep the calls out that are over in a
+   * moment.
    */
   add(exchange: PooledCall): boolean {
-    const { maxConcurrent, maxWaiting } = this.#options;
-    if (this.#running + this.#waiting.size >= maxConcurrent + maxWaiting) return false;
+    const party = this.#parties.of(exchange.applicationId);
+    if (!this.#places.isOpenTo(party.places)) return false;
     if (exchange.isStream) {
-      if (this.#streams.size >= Math.max(1, maxConcurrent >> 1)) return false;
-      this.#streams.add(exchange);
+      if (!this.#streams.isOpenTo(party.streams)) return false;
+      party.streams = this.#streams.take(party.streams, 1);
     }
-    this.#waiting.add(exchange);
-    this.#arm();
+    party.places = this.#places.take(party.places, 1);
+    exchange.party = party;
+    this.#enqueue(exchange, party);
     return true;
+  }
+
+  #enqueue(exchange: PooledCall, party: Party): void {
+    if (party.waiting.size === 0) this.#line.add(party);
+    party.waiting.add(exchange);
+    this.#arm();
   }
 
   /**
@@ -93,27 +130,30 @@ export class Pool implements LaneOwner {
    * @param isWhole whether the answer was read to its end, so that the socket may carry another call.
    */
   remove(exchange: PooledCall, isWhole: boolean): void {
-    if (exchange.isStream) this.#streams.delete(exchange);
-    this.#leave(exchange, isWhole);
+    const { lane, party } = exchange;
+    if (party === undefined) return;
+    exchange.party = undefined;
+    if (lane === undefined) party.waiting.remove(exchange);
+    if (party.waiting.size === 0) this.#line.remove(party);
+    if (lane !== undefined) this.#stop(exchange, lane, party, isWhole);
+    if (exchange.isStream) party.streams = this.#streams.giveBack(party.streams, 1);
+    party.places = this.#places.giveBack(party.places, 1);
     if (this.#isClosed && this.isIdle) this.#onDrained?.();
   }
 
-  #leave(exchange: PooledCall, isWhole: boolean): void {
-    const { lane } = exchange;
-    if (lane === undefined) {
-      this.#waiting.remove(exchange);
-    } else {
-      exchange.lane = undefined;
-      this.#running -= 1;
-      this.#release(lane, isWhole);
-      if (this.#waiting.size > 0) this.#arm();
-    }
+  #stop(exchange: PooledCall, lane: Lane, party: Party, isWhole: boolean): void {
+    exchange.lane = undefined;
+    party.running = this.#running.giveBack(party.running, 1);
+    this.#release(lane, isWhole);
+    if (this.#line.size > 0) this.#arm();
   }
 
   /** Puts a call back whose kept socket ended under it. */
   readd(exchange: PooledCall): void {
-    this.#waiting.add(exchange);
-    this.#leave(exchange, false);
+    const { lane, party } = exchange;
+    if (lane === undefined || party === undefined) return;
+    this.#stop(exchange, lane, party, false);
+    this.#enqueue(exchange, party);
   }
 
   /** Ends idle sockets now and the others with their calls; resolves when all are gone. */
@@ -151,15 +191,27 @@ export class Pool implements LaneOwner {
 
   #takeWaiting(): void {
     this.#endRests();
-    for (let exchange = this.#waiting.first; exchange !== undefined; exchange = this.#waiting.first) {
-      if (this.#running >= this.#options.maxConcurrent) return;
+    for (let party = this.#nextParty(); party !== undefined; party = this.#nextParty()) {
+      const exchange = party.waiting.first as PooledCall;
       const lane = (exchange.wasReadded ? undefined : this.#takeIdle(exchange.share)) ?? this.#newLane(exchange.share);
       if (lane === undefined) return;
-      this.#waiting.remove(exchange);
-      this.#running += 1;
+      party.waiting.remove(exchange);
+      this.#line.remove(party);
+      if (party.waiting.size > 0) this.#line.add(party);
+      party.running = this.#running.take(party.running, 1);
       exchange.lane = lane;
       exchange.send(lane);
     }
+  }
+
+  /** Of those that wait, the one with fewest calls under way; of several, the one whose turn was longest ago. */
+  #nextParty(): Party | undefined {
+    let next = this.#line.first;
+    for (let party = next?.next; party !== undefined; party = party.next) {
+      if (party.running < (next as Party).running) next = party;
+    }
+    if (next === undefined || !this.#running.isOpenTo(next.running)) return undefined;
+    return next;
   }
 
   #endRests(): void {
@@ -188,7 +240,7 @@ export class Pool implements LaneOwner {
    * resting one will: its rest is waited for, since making new sockets for all calls costs more than the rests do.
    */
   #newLane(share: string): Lane | undefined {
-    if (this.#running + this.#idle.length + this.#resting.size >= this.#options.maxConcurrent) {
+    if (this.#running.total + this.#idle.length + this.#resting.size >= this.#options.maxConcurrent) {
       const idle = this.#idle.shift();
       if (idle === undefined) return this.#awaitRest();
       void idle.destroy();
@@ -217,7 +269,7 @@ export class Pool implements LaneOwner {
     const at = this.#idle.indexOf(lane);
     if (at !== -1) this.#idle.splice(at, 1);
     this.#resting.remove(lane);
-    if (this.#waiting.size > 0) this.#arm();
+    if (this.#line.size > 0) this.#arm();
   }
 
   /** Called when something came on a lane that carries no call. */

@@ -14,6 +14,8 @@ export interface UpstreamRequest {
   /** Flat list name, value, name, value, …; exactly one credential; no Host, Content-Length or hop-by-hop fields. */
   readonly headers: readonly string[];
   readonly body: Uint8Array | undefined;
+  /** Whose call it is: the places at an origin are shared out among applications. */
+  readonly applicationId: string;
   /** Whose token the request carries; sockets are kept apart by it with reuse policy `connection`. */
   readonly connectionId: string;
   /** Whether addresses in private networks may be dialled for this provider. */

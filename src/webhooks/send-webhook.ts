@@ -41,6 +41,7 @@ export async function sendWebhook(
       method: "POST",
       headers: [...FIELDS, ...signatureFields(event, secret, now())],
       body: Buffer.from(payload),
+      applicationId: endpoint.applicationId,
       connectionId: `webhook ${endpoint.applicationId}`,
       allowPrivateNetwork: false,
     },

@@ -57,7 +57,11 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   guard("status 600 and above", ['if (statusCode > 599) return this.failAs("protocol");', ""], ANSWERS),
   guard("version of an answer", ["if (byte !== VERSION.charCodeAt(this.#versionLength)) return false;", ""], ANSWERS),
   guard("sockets by connection", ["if (lane.share !== share) continue;", ""], "upstream/reuse"),
-  guard("calls at once", ["if (this.#running >= this.#options.maxConcurrent) return;", ""], "upstream/reuse"),
+  guard(
+    "calls at once",
+    ["|| !this.#running.isOpenTo(next.running)) return undefined;", ") return undefined;"],
+    "upstream/reuse",
+  ),
 
   guard("1xx cap", ["return this.#interim <= this.answerLimits.maxInformational ||", "return true ||"], ANSWERS),
   guard("answer header count", ["if (raw.length > 2 * this.answerLimits.maxHeaderCount)", "if (false)"], ANSWERS),

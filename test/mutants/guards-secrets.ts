@@ -206,8 +206,18 @@ export const SECRET_GUARDS: readonly Guard[] = [
   ),
   guard(
     "budget: a share of the places",
-    ["this.places.hasRoom(1) || this.places.isWithinShare(party.places, 1)", "this.places.hasRoom(1)"],
+    ["this.places.isOpenTo(party.places)", "this.places.hasRoom(1)"],
     "regress/unread-answers",
+  ),
+  guard(
+    "origin: a share of the places",
+    ["if (!this.#places.isOpenTo(party.places)) return false;", "if (!this.#places.hasRoom(1)) return false;"],
+    "regress/origin-shares",
+  ),
+  guard(
+    "origin: whose turn it is",
+    ["if (party.running < (next as Party).running) next = party;", ""],
+    "regress/origin-shares",
   ),
   guard(
     "budget: no more than a share of the places",

@@ -32,7 +32,7 @@ export const STREAM_GUARDS: readonly Guard[] = [
   ),
   guard(
     "stream: half of the places",
-    ["if (this.#streams.size >= Math.max(1, maxConcurrent >> 1)) return false;", ""],
+    ["if (!this.#streams.isOpenTo(party.streams)) return false;", ""],
     "upstream/stream",
   ),
   guard("stream: its socket is let go", ["} finally { stream.close();", "} finally {"], "rest/stream", "rpc/stream"),

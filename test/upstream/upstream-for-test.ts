@@ -38,6 +38,7 @@ export function get(origin: string, change: Partial<UpstreamRequest> = {}): Upst
     method: "GET",
     headers: ["authorization", "Bearer canary"],
     body: undefined,
+    applicationId: "app",
     connectionId: "one",
     allowPrivateNetwork: false,
     ...change,
