@@ -20,3 +20,38 @@ export function runtimeProblems(
   }
   return problems;
 }
+
+/**
+ * What is wrong with the version of Node.js, undefined when nothing is. Some versions abort the process when SQLite is
+ * opened (https://github.com/nodejs/node/issues/65446), which nothing later could tell.
+ *
+ * @param version as `process.version`.
+ * @param supported a range of npm: alternatives of `^x.y.z`, `>=x.y.z` and `<x.y.z`.
+ */
+export function nodeProblem(version: string, supported: string): string | undefined {
+  if (
+    supported.split("||").some((bounds) =>
+      bounds
+        .trim()
+        .split(/\s+/)
+        .every((bound) => holds(bound, version)),
+    )
+  ) {
+    return undefined;
+  }
+  return `Node.js ${version.slice(1)} does not run this relay: install one of ${supported}`;
+}
+
+function holds(bound: string, version: string): boolean {
+  const [, operator, least = ""] = /^(\^|>=|<)(.+)$/.exec(bound) ?? [];
+  if (operator === undefined) return bound === "*";
+  const [asked, given] = [ordinal(least), ordinal(version)];
+  if (operator === "<") return given < asked;
+  return given >= asked && (operator === ">=" || Math.floor(given / 1e6) === Math.floor(asked / 1e6));
+}
+
+/** Major, minor and patch as one number. */
+function ordinal(version: string): number {
+  const [, major, minor, patch] = /(\d+)\.(\d+)\.(\d+)/.exec(version) ?? [];
+  return Number(major) * 1e6 + Number(minor) * 1e3 + Number(patch);
+}

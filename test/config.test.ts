@@ -1,6 +1,33 @@
 import { describe, expect, it } from "vitest";
+import manifest from "../package.json" with { type: "json" };
 import { parseConfig, unknownSettings } from "../src/config.js";
+import { nodeProblem } from "../src/runtime-problems.js";
 import { SETTINGS } from "../src/setting-list.js";
+
+describe("nodeProblem()", () => {
+  const supported = manifest.engines.node;
+
+  it.each([
+    "v20.18.0",
+    "v20.99.1",
+    "v22.12.0",
+    "v22.23.1",
+    "v24.0.0",
+    "v24.18.9",
+    "v24.22.0",
+    "v26.1.0",
+    "v27.0.0-nightly2027",
+  ])("lets %s run", (version) => expect(nodeProblem(version, supported)).toBeUndefined());
+
+  it.each(["v18.20.8", "v20.17.9", "v21.7.3", "v22.11.0", "v23.11.1", "v24.19.0", "v24.20.3", "v24.21.0"])(
+    "names the versions that work instead of %s",
+    (version) => {
+      expect(nodeProblem(version, supported)).toBe(
+        `Node.js ${version.slice(1)} does not run this relay: install one of ${supported}`,
+      );
+    },
+  );
+});
 
 describe("parseConfig()", () => {
   it("reports every problem at once, each with its variable", () => {

@@ -1,4 +1,12 @@
 #!/usr/bin/env node
-import { runCommand } from "./program.js";
+import { supportedNode } from "../package-version.js";
+import { nodeProblem } from "../runtime-problems.js";
 
-process.exitCode = await runCommand(process.argv.slice(2));
+const problem = nodeProblem(process.version, supportedNode());
+if (problem === undefined) {
+  const { runCommand } = await import("./program.js");
+  process.exitCode = await runCommand(process.argv.slice(2));
+} else {
+  process.stderr.write(`${problem}\n`);
+  process.exitCode = 1;
+}

@@ -1,3 +1,4 @@
+import { readdirSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
 import { SETTINGS } from "../../src/setting-list.js";
@@ -50,6 +51,18 @@ describe("relay --help", () => {
   it("prints the package's version", async () => {
     expect((await createFolder().run(["--version"])).stdout).toBe(`${manifest.version}\n`);
   });
+
+  it.each([["serve"], ["app", "create", "x"], ["--help"]])(
+    "refuses %s, and opens no store, on a Node.js that aborts",
+    async (...args) => {
+      const folder = createFolder();
+      const preload = `data:text/javascript,Object.defineProperty(process,"version",{value:"v24.20.0"})`;
+      const env = { NODE_OPTIONS: `--import ${preload.replaceAll('"', "'")}` };
+      const stderr = `Node.js 24.20.0 does not run this relay: install one of ${manifest.engines.node}\n`;
+      expect(await folder.run(args, { env })).toEqual({ exitCode: 1, stdout: "", stderr });
+      expect(readdirSync(folder.path)).toEqual([]);
+    },
+  );
 
   it("lists every setting with its default and reason under serve", async () => {
     const { stdout } = await createFolder().run(["serve", "--help"]);
