@@ -9,6 +9,7 @@ import type { PartOptions, PartReport } from "./part.js";
 import { runPostgres } from "./postgres.js";
 import { runStops } from "./stops.js";
 import { runTerminations } from "./terminations.js";
+import { runVerdicts } from "./verdicts.js";
 
 const PARTS: Readonly<Record<PartName, (script: string, options: PartOptions) => Promise<PartReport>>> = {
   expiries: runExpiries,
@@ -21,6 +22,7 @@ const PARTS: Readonly<Record<PartName, (script: string, options: PartOptions) =>
   operations: runOperations,
   outages: runOutages,
   "outages-postgres": runPostgresOutages,
+  verdicts: runVerdicts,
 };
 
 /** Enough findings to see what they have in common. */

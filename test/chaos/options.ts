@@ -12,6 +12,7 @@ export const DEFAULT_COUNTS = {
   operations: 20,
   outages: 200,
   "outages-postgres": 200,
+  verdicts: 40,
 } as const;
 
 /** The name of a part: what it counts. */
@@ -26,7 +27,7 @@ export interface ChaosOptions {
 
 /** How to call it, for a wrong command line. */
 export const USAGE =
-  "usage: npm run chaos -- [--expiries N] [--kills N] [--short-lives N] [--stops N] [--disconnects N] [--terminations N] [--postgres N] [--operations N] [--outages N] [--outages-postgres N] [--seed N] [--only NAME,NAME]\n";
+  "usage: npm run chaos -- [--expiries N] [--kills N] [--short-lives N] [--stops N] [--disconnects N] [--terminations N] [--postgres N] [--operations N] [--outages N] [--outages-postgres N] [--verdicts N] [--seed N] [--only NAME,NAME]\n";
 
 /** Reads the command line. Throws an Error with what is wrong. */
 export function parseChaosOptions(args: readonly string[]): ChaosOptions {
@@ -44,6 +45,7 @@ export function parseChaosOptions(args: readonly string[]): ChaosOptions {
       operations: text,
       outages: text,
       "outages-postgres": text,
+      verdicts: text,
       seed: text,
       only: text,
     },
