@@ -77,6 +77,6 @@ function metricsHandlersFor({ metrics, store, log }: Parts, admit: Admit): reado
     now: () => performance.now(),
     onFault: (error) => log.fault("metrics", error),
   });
-  const read = async () => [...(await metrics.readAll()), await readConnections()];
+  const read = async () => [...(await metrics.readAll()), ...(await readConnections())];
   return [createMetricsHandler({ admit, read, onFault: log.fault })];
 }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { ConnectionCounts } from "./store/connection-counts.js";
-import { gaugesOf, type Metric } from "./telemetry/metric.js";
+import { gaugeOf, gaugesOf, type Metric } from "./telemetry/metric.js";
 
 /** What showing the number of connections needs. */
 export interface ConnectionGaugeOptions {
@@ -16,15 +16,20 @@ const FRESH_MS = 60_000;
 /** How long a scrape waits for a count that is under way; then it has the last one, or none. Milliseconds. */
 const WAIT_MS = 500;
 
-const GAUGE = {
+const STATES = {
   name: "relay_connections",
   help: "Stored connections by state, counted at most once a minute.",
   aggregator: "max",
 } as const;
+const REFRESH_FAILING = {
+  name: "relay_connections_refresh_failing",
+  help: "Active connections whose last refresh failed, counted at most once a minute.",
+  aggregator: "max",
+} as const;
 
-/** Shows how many connections the store has. Never rejects: a figure that is not to be had is left out. */
-export function createConnectionGauge({ count, now, onFault }: ConnectionGaugeOptions): () => Promise<Metric> {
-  let counts: ConnectionCounts = new Map();
+/** Shows how many connections the store has. Never rejects: figures that are not to be had are left out. */
+export function createConnectionGauge({ count, now, onFault }: ConnectionGaugeOptions): () => Promise<Metric[]> {
+  let counts: ConnectionCounts | undefined;
   let startedAt = Number.NEGATIVE_INFINITY;
   let counting = Promise.resolve();
 
@@ -32,7 +37,7 @@ export function createConnectionGauge({ count, now, onFault }: ConnectionGaugeOp
     try {
       counts = await count();
     } catch (error) {
-      counts = new Map();
+      counts = undefined;
       onFault(error);
     }
   }
@@ -43,9 +48,8 @@ export function createConnectionGauge({ count, now, onFault }: ConnectionGaugeOp
       counting = counting.then(recount);
     }
     await Promise.race([counting, delay(WAIT_MS, undefined, { ref: false })]);
-    return gaugesOf(
-      GAUGE,
-      [...counts].map(([state, value]) => ({ labels: { state: state.toLowerCase() }, value })),
-    );
+    if (counts === undefined) return [];
+    const states = [...counts.states].map(([state, value]) => ({ labels: { state: state.toLowerCase() }, value }));
+    return [gaugesOf(STATES, states), gaugeOf(REFRESH_FAILING, counts.refreshFailing)];
   };
 }

@@ -12,7 +12,10 @@ beforeEach(() => {
   faults = [];
 });
 
-const active = (count: number) => async (): Promise<ConnectionCounts> => new Map([["ACTIVE", count]]);
+const active = (count: number) => async (): Promise<ConnectionCounts> => ({
+  states: new Map([["ACTIVE", count]]),
+  refreshFailing: 0,
+});
 const gauge = () =>
   createConnectionGauge({
     count: () => (counts.shift() ?? (() => Promise.reject(new Error("counted too often"))))(),
@@ -20,7 +23,7 @@ const gauge = () =>
     onFault: (error) => faults.push(error),
   });
 const shown = async (read: ReturnType<typeof gauge>) =>
-  (await read()).values.map(({ labels, value }) => [labels, value]);
+  (await read())[0]?.values.map(({ labels, value }) => [labels, value]);
 
 describe("createConnectionGauge()", () => {
   it("counts once a minute, whoever asks how often", async () => {
@@ -47,10 +50,14 @@ describe("createConnectionGauge()", () => {
     await read();
     nowMs = 60_000;
     expect(await shown(read)).toEqual([[{ state: "active" }, 1]]);
-    end(new Map([["ACTIVE", 3]]));
+    end({ states: new Map([["ACTIVE", 3]]), refreshFailing: 2 });
     expect(await shown(read)).toEqual([[{ state: "active" }, 3]]);
+    expect(await read()).toMatchObject([
+      { name: "relay_connections" },
+      { name: "relay_connections_refresh_failing", values: [{ labels: {}, value: 2 }] },
+    ]);
     nowMs = 120_000;
-    expect(await shown(read)).toEqual([]);
+    expect(await read()).toEqual([]);
     expect(faults).toEqual([expect.objectContaining({ message: "counted too often" })]);
   });
 });

@@ -20,6 +20,7 @@ const VALUES: Readonly<Record<string, readonly string[]>> = {
   status_class: ["2xx", "3xx", "4xx", "5xx"],
   where: ["client", "session"],
   stat: ["p50", "p99", "max"],
+  state: ["active", "reauthorization_required"],
 };
 
 interface Query {

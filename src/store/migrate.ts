@@ -9,6 +9,7 @@ import { MIGRATION_7 } from "./migration-7.js";
 import { MIGRATION_8 } from "./migration-8.js";
 import { MIGRATION_9 } from "./migration-9.js";
 import { MIGRATION_10 } from "./migration-10.js";
+import { MIGRATION_11 } from "./migration-11.js";
 import { StoreOpenError } from "./store-open-error.js";
 
 /** In order; number n brings a database from version n-1 to n. One that was released is never changed. */
@@ -23,6 +24,7 @@ export const MIGRATIONS: readonly string[] = [
   MIGRATION_8,
   MIGRATION_9,
   MIGRATION_10,
+  MIGRATION_11,
 ];
 
 /**

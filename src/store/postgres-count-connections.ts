@@ -8,10 +8,19 @@ const COUNT = createStatement<object, { state: ConnectionState; count: number }>
   "count_connections",
   "SELECT state, count(*) AS count FROM connections GROUP BY state",
 );
+const COUNT_FAILING = createStatement<object, { count: number }>(
+  "count_failing_connections",
+  "SELECT count(*) AS count FROM connections WHERE fail_count > 0 AND state = 'ACTIVE'",
+);
 
 /** Counts connections; rejects, as any read does, when that takes longer than a statement may. */
 export async function countConnections(session: Session): Promise<ConnectionCounts> {
-  const rows = await session.read(({ all }) => all(COUNT, {}));
-  const counts = new Map(rows.map(({ state, count }) => [state, Number(count)]));
-  return new Map(CONNECTION_STATES.map((state) => [state, counts.get(state) ?? 0]));
+  return session.read(async ({ all }) => {
+    const counts = new Map((await all(COUNT, {})).map(({ state, count }) => [state, Number(count)]));
+    const [failing] = await all(COUNT_FAILING, {});
+    return {
+      states: new Map(CONNECTION_STATES.map((state) => [state, counts.get(state) ?? 0])),
+      refreshFailing: Number(failing?.count),
+    };
+  });
 }

@@ -7,6 +7,7 @@ import { POSTGRES_MIGRATION_5 } from "./postgres-migration-5.js";
 import { POSTGRES_MIGRATION_6 } from "./postgres-migration-6.js";
 import { POSTGRES_MIGRATION_7 } from "./postgres-migration-7.js";
 import { POSTGRES_MIGRATION_8 } from "./postgres-migration-8.js";
+import { POSTGRES_MIGRATION_9 } from "./postgres-migration-9.js";
 import type { Queries, Session } from "./postgres-session.js";
 import { createStatement } from "./postgres-statement.js";
 import { StoreOpenError } from "./store-open-error.js";
@@ -21,6 +22,7 @@ const MIGRATIONS: readonly string[] = [
   POSTGRES_MIGRATION_6,
   POSTGRES_MIGRATION_7,
   POSTGRES_MIGRATION_8,
+  POSTGRES_MIGRATION_9,
 ];
 
 const ENCODING = createStatement<object, { encoding: string }>(

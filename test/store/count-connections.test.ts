@@ -6,14 +6,18 @@ import { applicationForTest, connectionForTest, NOW } from "./store-for-test.js"
 
 const sealer = sealerForTest();
 
-/** Copies the one connection there is, so often that SQLite needs several slices, and ends every tenth of the copies. */
+/**
+ * Copies the one connection there is, so often that SQLite needs several slices, ends every tenth of the copies, and
+ * lets every fifth fail: half of those that fail have ended.
+ */
 const COPY = `
   WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20500)
   INSERT INTO connections (id, application_id, user_id, provider_name, state, access_token, token_type, scope,
-    origin_parameters, obtained_at, version, created_at, updated_at)
+    origin_parameters, obtained_at, version, created_at, updated_at, fail_count)
   SELECT id || i, application_id, user_id, provider_name || i,
     CASE WHEN i % 10 = 0 THEN 'REAUTHORIZATION_REQUIRED' ELSE state END,
-    access_token, token_type, scope, origin_parameters, obtained_at, version, created_at, updated_at
+    access_token, token_type, scope, origin_parameters, obtained_at, version, created_at, updated_at,
+    CASE WHEN i % 5 = 0 THEN i ELSE 0 END
   FROM connections, n`;
 
 describe.each(STORES)("countConnections() in $name", ({ createBed }) => {
@@ -25,19 +29,25 @@ describe.each(STORES)("countConnections() in $name", ({ createBed }) => {
   });
   afterEach(() => at.remove());
 
-  it("counts each state, also one in which no connection is", async () => {
+  it("counts each state, also one in which no connection is, and the active ones whose refresh fails", async () => {
     const store = await at.open();
-    expect([...(await store.countConnections())]).toEqual([
+    const counted = async () => {
+      const { states, refreshFailing } = await store.countConnections();
+      return [...states, ["failing", refreshFailing]];
+    };
+    expect(await counted()).toEqual([
       ["ACTIVE", 0],
       ["REAUTHORIZATION_REQUIRED", 0],
+      ["failing", 0],
     ]);
     await store.applications.create(application);
     const key = { applicationId: application.id, userId: "ada", providerName: "github" };
     await store.connections.put(connectionForTest(sealer, key), NOW);
     await at.run(COPY);
-    expect([...(await store.countConnections())]).toEqual([
+    expect(await counted()).toEqual([
       ["ACTIVE", 18_451],
       ["REAUTHORIZATION_REQUIRED", 2050],
+      ["failing", 2050],
     ]);
   });
 });
