@@ -1,8 +1,7 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { openSqliteStore } from "../../src/store/sqlite.js";
-import { applicationForTest, NOW } from "../store/store-for-test.js";
+import { applicationForTest, MEMORY, NOW } from "../store/store-for-test.js";
 import { sealerForTest } from "../tokens/sealer-for-test.js";
 import { type Exploration, explore } from "./explore.js";
 import { type ModelOptions, runModel } from "./world.js";
@@ -20,12 +19,9 @@ export interface Model {
   close(): void;
 }
 
-/** In memory where there is a folder for that: nothing here is about disks, and each run writes dozens of times. */
-const PARENT = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
-
 /** Makes the store that all runs share, each with connections of its own. */
 export async function createModel(): Promise<Model> {
-  const folder = mkdtempSync(join(PARENT, "relay-model-"));
+  const folder = mkdtempSync(join(MEMORY, "relay-model-"));
   const clock = { now: NOW };
   const sealer = sealerForTest();
   const store = openSqliteStore(join(folder, "relay.db"), { now: () => clock.now });

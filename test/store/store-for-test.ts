@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -30,8 +30,11 @@ export interface StoreFolder {
   remove(): void;
 }
 
-export function createStoreFolder(): StoreFolder {
-  const folder = mkdtempSync(join(tmpdir(), "relay-store-"));
+/** In memory where there is a folder for that: for tests that are not about disks and write thousands of times. */
+export const MEMORY = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
+
+export function createStoreFolder(parent = tmpdir()): StoreFolder {
+  const folder = mkdtempSync(join(parent, "relay-store-"));
   const path = join(folder, "relay.db");
   const closers: (() => void)[] = [];
   return {

@@ -10,6 +10,7 @@ import {
   applicationForTest,
   connectionForTest,
   createStoreFolder,
+  MEMORY,
   NOW,
   type StoreFolder,
 } from "../store/store-for-test.js";
@@ -34,7 +35,7 @@ async function createWorld(
   answer: (userId: string, now: number) => Answer,
   { hasEndpointEach = false }: { readonly hasEndpointEach?: boolean } = {},
 ) {
-  const folder = createStoreFolder();
+  const folder = createStoreFolder(MEMORY);
   folders.push(folder);
   let now = NOW;
   const clock = () => now;
@@ -310,23 +311,24 @@ describe("a client that the provider refuses", () => {
 });
 
 describe("a token endpoint that answers 500 for ten minutes", () => {
-  const STEP_MS = 100;
-
   // Few connections fail often each, and wait long; many seldom.
-  it.each([10, 100])(
-    "is asked at most 200 times, and %i connections are refreshed in a minute afterwards",
-    async (count) => {
+  it.each([
+    [10, 100],
+    [1000, 20],
+  ])(
+    "is asked at most 200 times, and %i connections are refreshed in a minute afterwards, with a call each %i ms",
+    async (count, stepMs) => {
       const users = Array.from({ length: count }, (_, at) => `u${at}`);
       let recoversAt = 0;
       const world = await createWorld((_userId, now) => (now < recoversAt ? { statusCode: 500 } : GRANTED));
       for (const userId of users) await world.connect(userId);
       recoversAt = world.now() + 10 * MINUTE_MS;
       const waiting = new Set(users);
-      /** One call, as ten a second of them come: those of users whose token is good by then ask for no refresh. */
+      /** One call: those of users whose token is good by then ask for no refresh. */
       const step = async (at: number) => {
         const userId = users[at % users.length] ?? "";
         if (waiting.has(userId) && (await world.use(userId)) === "granted") waiting.delete(userId);
-        world.advance(STEP_MS);
+        world.advance(stepMs);
       };
       let at = 0;
       while (world.now() < recoversAt) await step(at++);
