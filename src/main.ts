@@ -1,16 +1,16 @@
 import cluster from "node:cluster";
 import type { Logger } from "pino";
+import { type Service, startService } from "./app/server.js";
+import { type Config, parseConfig } from "./config/config.js";
 import { configWarnings, exposureProblems } from "./config/warnings.js";
-import { type Config, parseConfig } from "./config.js";
-import { operatorExitCode } from "./exit-codes.js";
-import { type Service, startService } from "./server.js";
-import { stopSignal } from "./stop-signal.js";
+import { operatorExitCode } from "./lib/exit-codes.js";
+import { stopSignal } from "./lib/stop-signal.js";
+import { keepObjectsYoung } from "./lib/young-objects.js";
 import { createLog, describeError, type Log } from "./telemetry/log.js";
 import { countForWorkers, shareOf } from "./workers/limits.js";
 import type { ServiceUrls } from "./workers/messages.js";
 import { supervise } from "./workers/supervisor.js";
 import { leave, stopOrder, tellStarted } from "./workers/worker.js";
-import { keepObjectsYoung } from "./young-objects.js";
 
 /** Calls and refreshes in flight may take this long to finish after SIGTERM, in milliseconds. */
 const GRACE_MS = 10_000;

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { REASONS } from "../src/errors.js";
-import { SETTINGS } from "../src/setting-list.js";
+import { SETTINGS } from "../src/config/setting-list.js";
+import { REASONS } from "../src/model/errors.js";
 
 const readme = readFileSync("README.md", "utf8");
 const proto = readFileSync("proto/relay/v1/relay.proto", "utf8");

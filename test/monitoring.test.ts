@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import net from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { REASONS } from "../src/errors.js";
+import { REASONS } from "../src/model/errors.js";
 import { createCallers, postRest } from "./support/callers.js";
 import { parseExposition, type Sample } from "./support/exposition.js";
 import { type Harness, startHarness } from "./support/harness.js";

@@ -1,8 +1,8 @@
-import type { Operator } from "../administration/operator.js";
-import { clientNetworkOf } from "../listener/client-network.js";
-import type { HttpRequest } from "../listener/exchange.js";
+import { clientNetworkOf } from "../http/client-network.js";
+import type { HttpRequest } from "../http/exchange.js";
 import { createAttempts } from "./attempts.js";
 import type { Authenticate } from "./authenticate.js";
+import type { Operator } from "./operator.js";
 
 /** Who may go on; nobody otherwise, and how many seconds from now the next try is looked at: 0 for at once. */
 export type Admission =

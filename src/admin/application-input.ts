@@ -3,6 +3,9 @@ import {
   CallerAuth as CallerAuthMessage,
   Application_State as State,
 } from "../../gen/relay/admin/v1/application_pb.js";
+import type { Application, ApplicationSettings } from "../applications/application.js";
+import type { Parsed } from "../applications/parsed.js";
+import { parsePublicKey } from "../applications/public-key.js";
 import {
   MAX_CALLS_PER_MINUTE,
   type ParsedList,
@@ -10,11 +13,8 @@ import {
   parseDisplayName,
   parseOrigins,
   parseRedirectUris,
-} from "../administration/application-fields.js";
-import type { CreateApplicationInput } from "../administration/create-application.js";
-import type { Application, ApplicationSettings } from "../applications/application.js";
-import type { Parsed } from "../applications/parsed.js";
-import { parsePublicKey } from "../applications/public-key.js";
+} from "./application-fields.js";
+import type { CreateApplicationInput } from "./create-application.js";
 import { invalidArgument } from "./invalid-argument.js";
 
 /** What can be written, in the schema's spelling, and how each field is read. */

@@ -1,17 +1,17 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import { ApplicationSchema, type ApplicationService } from "../../gen/relay/admin/v1/application_pb.js";
-import { createApplication } from "../administration/create-application.js";
-import { deleteApplication } from "../administration/delete-application.js";
-import { rotateApplicationKey } from "../administration/rotate-application-key.js";
-import { updateApplication } from "../administration/update-application.js";
 import { APPLICATION_FIELDS, newApplicationFrom, patchFrom } from "./application-input.js";
 import { applicationEtag, messageFromApplication } from "./application-message.js";
+import { createApplication } from "./create-application.js";
+import { deleteApplication } from "./delete-application.js";
 import { isCurrentFrom } from "./etag.js";
 import { maskedFields } from "./field-mask.js";
 import { requiredMessage } from "./invalid-argument.js";
 import { namedApplication, noApplication, requiredId } from "./named.js";
 import { type AdminOptions, administrationFor } from "./options.js";
 import { NAME_PART, pageFrom, pageOfRest } from "./page.js";
+import { rotateApplicationKey } from "./rotate-application-key.js";
+import { updateApplication } from "./update-application.js";
 
 /** relay.admin.v1.ApplicationService: message → use case → message. */
 export function createApplicationService(options: AdminOptions): ServiceImpl<typeof ApplicationService> {

@@ -7,8 +7,8 @@ import {
   type AuditService,
   AuditRecord_Outcome as Outcome,
 } from "../../gen/relay/admin/v1/audit_pb.js";
-import { auditIdBefore } from "../administration/audit-stamp.js";
-import type { AuditRecord } from "../audit.js";
+import type { AuditRecord } from "../model/audit.js";
+import { auditIdBefore } from "./audit-stamp.js";
 import type { AdminOptions } from "./options.js";
 import { NAME_PART, pageFrom, pageOfRest } from "./page.js";
 

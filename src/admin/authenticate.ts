@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
-import type { Operator } from "../administration/operator.js";
-import type { HttpRequest } from "../listener/exchange.js";
+import type { HttpRequest } from "../http/exchange.js";
+import type { Operator } from "./operator.js";
 import { type AdminToken, hashAdminToken } from "./token-file.js";
 
 /** Who sent a request to the administration port; undefined without a token, or with one that is not on file. */

@@ -6,12 +6,12 @@ import {
   ListCallRecordsResponseSchema,
   StartCallCaptureResponseSchema,
 } from "../../gen/relay/admin/v1/call_record_pb.js";
-import { captureCalls, DEFAULT_CAPTURE_MINUTES, MAX_CAPTURE_MINUTES } from "../administration/capture-calls.js";
 import { createCallWatch } from "../records/call-watch.js";
 import { findCall } from "../records/find-call.js";
 import { type CallFilter, type CallPosition, isWantedCall, listCalls } from "../records/list-calls.js";
 import { openCapture } from "../records/seal-capture.js";
 import { messageFromCall, messageFromCapture } from "./call-record-message.js";
+import { captureCalls, DEFAULT_CAPTURE_MINUTES, MAX_CAPTURE_MINUTES } from "./capture-calls.js";
 import { invalidArgument, required } from "./invalid-argument.js";
 import { namedApplication, noApplication, notFound, requiredId } from "./named.js";
 import { operatorContextKey } from "./operator-context.js";

@@ -2,27 +2,17 @@ import { create } from "@bufbuild/protobuf";
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { CallService } from "../../gen/relay/admin/v1/call_pb.js";
 import { type CallRequest, CallRequestSchema, ResponseMode } from "../../gen/relay/v1/relay_pb.js";
-import { auditEntryFrom } from "../administration/audit-entry.js";
+import { descriptionFromMessage } from "../api/rpc/description.js";
+import { requestContextKey } from "../api/rpc/request-context.js";
+import { rowFromOutcome } from "../api/rpc/row.js";
 import { type CallerFields, callerFrom } from "../applications/caller-keys.js";
-import { overloaded } from "../relay/budget.js";
-import type { Call, CallOrigin } from "../relay/call.js";
-import type { Explanation } from "../relay/explanation.js";
-import type { Relay } from "../relay/relay.js";
-import { descriptionFromMessage } from "../rpc/description.js";
-import { requestContextKey } from "../rpc/request-context.js";
-import { rowFromOutcome } from "../rpc/row.js";
+import { overloaded } from "../call/budget.js";
+import type { Call, CallOrigin } from "../call/call.js";
+import { auditEntryFrom } from "./audit-entry.js";
 import { messageFromExplanation } from "./explanation-message.js";
 import { operatorContextKey } from "./operator-context.js";
-import { type AdminOptions, administrationFor } from "./options.js";
+import { type AdminOptions, administrationFor, type CallServiceOptions } from "./options.js";
 import { refusedResource } from "./refused-resource.js";
-
-/** What explaining and performing calls needs from the rest of the service. */
-export interface CallServiceOptions {
-  readonly relay: Relay;
-  /** See `explainCall()`. */
-  readonly explain: (read: () => Call) => Promise<Explanation>;
-  readonly deadlineMs: number;
-}
 
 type Place = Partial<Pick<CallerFields, "origin" | "address">>;
 

@@ -4,16 +4,16 @@ import {
   type PutConnectionRequest,
   DeleteConnectionResponse_Revocation as Revocation,
 } from "../../gen/relay/admin/v1/connection_pb.js";
-import { deleteConnection } from "../administration/delete-connection.js";
-import { type PutConnectionInput, putConnection } from "../administration/put-connection.js";
 import type { Provider } from "../providers/provider.js";
 import { parseTokenResponse, type TokenResponse, TokenResponseError } from "../tokens/token-response.js";
 import { listConnections } from "./connection-list.js";
 import { messageFromConnection, summaryFrom } from "./connection-message.js";
+import { deleteConnection } from "./delete-connection.js";
 import { invalidArgument, required } from "./invalid-argument.js";
 import { namedApplication, namedProvider, notFound, providerNameFrom, requiredId } from "./named.js";
 import { originParametersFrom } from "./oauth-client-message.js";
 import { type AdminOptions, administrationFor } from "./options.js";
+import { type PutConnectionInput, putConnection } from "./put-connection.js";
 
 /** Four times the longest tokens together, as the command takes. In characters. */
 const MAX_TOKEN_RESPONSE = 64 * 1024;

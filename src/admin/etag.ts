@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { ChangeOptions } from "../change-options.js";
+import type { ChangeOptions } from "../model/change-options.js";
 
 /** An etag of what a resource says (AIP-154). */
 export function etagFrom(values: readonly unknown[]): string {

@@ -6,11 +6,11 @@ import {
   ExplainCallResponse_Renewal as Renewal,
   type RuleVerdictSchema,
 } from "../../gen/relay/admin/v1/call_pb.js";
-import type { Role } from "../administration/operator.js";
-import { type ExplainedRule, type Explanation, MASK } from "../relay/explanation.js";
+import { type ExplainedRule, type Explanation, MASK } from "../call/explanation.js";
 import type { RenewalNeed } from "../tokens/renewal-need.js";
 import { messageFromApplication } from "./application-message.js";
 import { messageFromConnection, summaryFrom } from "./connection-message.js";
+import type { Role } from "./operator.js";
 import { hiddenFieldsFor, type IsHidden } from "./shown-provider.js";
 
 /** Enough of a body to see what it is. In bytes. */

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { createSecretFile } from "../secret-file.js";
+import { createSecretFile } from "../lib/secret-file.js";
 import { type AdminToken, AdminTokenFileError, createTokenFileText, parseTokenFile } from "./token-file.js";
 
 /** How to load a token file. */

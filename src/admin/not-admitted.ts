@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import type { HttpRequest, HttpResponse } from "../listener/exchange.js";
+import type { HttpRequest, HttpResponse } from "../http/exchange.js";
 
 /** How a refusal is said over gRPC, over HTTP, and to a person. */
 interface Refusal {

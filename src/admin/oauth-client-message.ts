@@ -1,13 +1,13 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type OAuthClient as OAuthClientMessage, OAuthClientSchema } from "../../gen/relay/admin/v1/oauth_client_pb.js";
-import type { OAuthClientFields } from "../administration/put-oauth-client.js";
 import { parseOriginParameters } from "../providers/origin-parameters.js";
 import type { Provider } from "../providers/provider.js";
 import type { StoredOAuthClient } from "../tokens/oauth-client.js";
 import { Secret } from "../tokens/secret.js";
 import { etagFrom } from "./etag.js";
 import { invalidArgument } from "./invalid-argument.js";
+import type { OAuthClientFields } from "./put-oauth-client.js";
 
 /** VSCHAR of RFC 6749 appendix A.1 and A.2. */
 const CREDENTIAL = /^[\x20-\x7e]{1,4096}$/;

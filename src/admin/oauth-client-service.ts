@@ -4,10 +4,8 @@ import {
   type OAuthClientService,
   type UpdateOAuthClientRequest,
 } from "../../gen/relay/admin/v1/oauth_client_pb.js";
-import { deleteOAuthClient } from "../administration/delete-oauth-client.js";
-import { oauthClientProblem } from "../administration/oauth-client-problem.js";
-import { createOAuthClient, putOAuthClient, updateOAuthClient } from "../administration/put-oauth-client.js";
 import type { StoredOAuthClient } from "../tokens/oauth-client.js";
+import { deleteOAuthClient } from "./delete-oauth-client.js";
 import { isCurrentFrom } from "./etag.js";
 import { maskedFields } from "./field-mask.js";
 import { invalidArgument, requiredMessage } from "./invalid-argument.js";
@@ -19,8 +17,10 @@ import {
   clientPatchFrom,
   messageFromClient,
 } from "./oauth-client-message.js";
+import { oauthClientProblem } from "./oauth-client-problem.js";
 import { type AdminOptions, administrationFor } from "./options.js";
 import { NAME_PART, pageFrom, pageOf } from "./page.js";
+import { createOAuthClient, putOAuthClient, updateOAuthClient } from "./put-oauth-client.js";
 
 /** relay.admin.v1.OAuthClientService: message → use case → message. */
 export function createOAuthClientService(options: AdminOptions): ServiceImpl<typeof OAuthClientService> {

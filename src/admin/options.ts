@@ -1,16 +1,26 @@
 import type { HandlerContext } from "@connectrpc/connect";
-import type { AdministeredStore, Administration } from "../administration/administration.js";
-import type { AuditStamp } from "../administration/audit-stamp.js";
-import type { AuditStore } from "../audit.js";
 import type { DisconnectOptions } from "../authorization/disconnect.js";
-import type { HttpRequest } from "../listener/exchange.js";
-import type { Pending } from "../pending.js";
+import type { Call } from "../call/call.js";
+import type { Explanation } from "../call/explanation.js";
+import type { Relay } from "../call/relay.js";
+import type { HttpRequest } from "../http/exchange.js";
+import type { Pending } from "../lib/pending.js";
+import type { AuditStore } from "../model/audit.js";
 import type { ProviderCatalog } from "../providers/provider.js";
 import type { CallStore } from "../records/call-store.js";
 import type { CaptureStore } from "../records/capture-store.js";
 import type { Sealer } from "../tokens/seal.js";
-import type { CallServiceOptions } from "./call-service.js";
+import type { AdministeredStore, Administration } from "./administration.js";
+import type { AuditStamp } from "./audit-stamp.js";
 import { operatorContextKey } from "./operator-context.js";
+
+/** What explaining and performing calls needs from the rest of the service. */
+export interface CallServiceOptions {
+  readonly relay: Relay;
+  /** See `explainCall()`. */
+  readonly explain: (read: () => Call) => Promise<Explanation>;
+  readonly deadlineMs: number;
+}
 
 /** What the services of the administration port work on; everything is a value or an interface. */
 export interface AdminOptions {

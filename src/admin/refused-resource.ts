@@ -1,10 +1,5 @@
-import {
-  applicationResource,
-  connectionResource,
-  oauthClientResource,
-  type Resource,
-} from "../administration/resource.js";
 import { MAX_ID_LENGTH } from "../applications/caller-ids.js";
+import { applicationResource, connectionResource, oauthClientResource, type Resource } from "./resource.js";
 
 /** What a message that nobody has checked says it is about, as far as it goes; each part cut where an id ends. */
 export function refusedResource(message: object): Resource {

@@ -1,6 +1,6 @@
 import { Code, ConnectError, type Interceptor, type StreamRequest, type UnaryRequest } from "@connectrpc/connect";
-import type { Operator } from "../administration/operator.js";
 import { createAttempts } from "./attempts.js";
+import type { Operator } from "./operator.js";
 import { operatorContextKey } from "./operator-context.js";
 import type { AdminOptions } from "./options.js";
 import { refusedResource } from "./refused-resource.js";

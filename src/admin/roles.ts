@@ -8,7 +8,7 @@ import { OAuthClientService } from "../../gen/relay/admin/v1/oauth_client_pb.js"
 import { ProviderService } from "../../gen/relay/admin/v1/provider_service_pb.js";
 import { SessionService } from "../../gen/relay/admin/v1/session_pb.js";
 import { WebhookService } from "../../gen/relay/admin/v1/webhook_pb.js";
-import type { Role } from "../administration/operator.js";
+import type { Role } from "./operator.js";
 
 type RolesOf<Service extends DescService> = Readonly<Record<keyof Service["method"], Role>>;
 

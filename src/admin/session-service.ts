@@ -1,6 +1,6 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import { Session_Role as SessionRole, type SessionService } from "../../gen/relay/admin/v1/session_pb.js";
-import type { Role } from "../administration/operator.js";
+import type { Role } from "./operator.js";
 import { operatorContextKey } from "./operator-context.js";
 import type { AdminOptions } from "./options.js";
 

@@ -1,8 +1,8 @@
-import type { Role } from "../administration/operator.js";
+import { MASK } from "../call/explanation.js";
 import { isKeyField, mayHoldKey } from "../providers/key-header.js";
 import type { OAuth2, Provider } from "../providers/provider.js";
 import { isSensitiveField } from "../records/sensitive-name.js";
-import { MASK } from "../relay/explanation.js";
+import type { Role } from "./operator.js";
 
 /** Whether a field with this value is hidden. */
 export type IsHidden = (name: string, value: string) => boolean;

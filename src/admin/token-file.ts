@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import type { Operator, Role } from "../administration/operator.js";
+import type { Operator, Role } from "./operator.js";
 
 /** One admin token: whose it is, and its SHA-256. The token itself is kept nowhere. */
 export interface AdminToken extends Operator {

@@ -1,8 +1,8 @@
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
-import { OAuthClientExistsError } from "../administration/put-oauth-client.js";
 import { ApplicationExistsError } from "../applications/application.js";
-import { ChangedMeanwhileError } from "../change-options.js";
-import { type Reason, RelayError } from "../errors.js";
+import { ChangedMeanwhileError } from "../model/change-options.js";
+import { type Reason, RelayError } from "../model/errors.js";
+import { OAuthClientExistsError } from "./put-oauth-client.js";
 
 /** RPC code of each reason that a store or a use case fails with; others are faults of ours. */
 const CODES: Partial<Record<Reason, Code>> = {

@@ -1,5 +1,5 @@
-import type { AuditEntry } from "../audit.js";
-import type { ChangeOptions } from "../change-options.js";
+import type { AuditEntry } from "../model/audit.js";
+import type { ChangeOptions } from "../model/change-options.js";
 
 /** What a call must carry, weakest first; stronger proof is always accepted. */
 export type CallerAuth = "PUBLIC_KEY" | "SIGNED_USER" | "PRIVATE_KEY";

@@ -1,4 +1,4 @@
-import { parseUrl } from "../parse-url.js";
+import { parseUrl } from "../lib/parse-url.js";
 import type { Parsed } from "./parsed.js";
 
 const OUTSIDE = /[?#@\\*,\s]/;

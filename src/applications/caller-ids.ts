@@ -1,4 +1,4 @@
-import { formatError } from "../errors.js";
+import { formatError } from "../model/errors.js";
 
 /** Ids and keys; nothing longer is one (threats I19, T02). In UTF-16 code units. */
 export const MAX_ID_LENGTH = 256;

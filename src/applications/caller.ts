@@ -1,5 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
-import { createAddressMatcher } from "../address-list.js";
+import { createAddressMatcher } from "../lib/address-list.js";
 import type { Application } from "./application.js";
 import { hashPrivateKey, signUserId } from "./private-key.js";
 

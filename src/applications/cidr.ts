@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { parseCidrList } from "../address-list.js";
+import { parseCidrList } from "../lib/address-list.js";
 import type { Parsed } from "./parsed.js";
 
 /**

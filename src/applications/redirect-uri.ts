@@ -1,4 +1,4 @@
-import { parseUrl } from "../parse-url.js";
+import { parseUrl } from "../lib/parse-url.js";
 import type { Parsed } from "./parsed.js";
 
 /** Of private-use schemes (RFC 8252 section 7.1): a domain name in reverse, so that nobody else's scheme is taken. */

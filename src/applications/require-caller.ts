@@ -1,4 +1,4 @@
-import { RelayError } from "../errors.js";
+import { RelayError } from "../model/errors.js";
 import type { Application, ApplicationStore } from "./application.js";
 import { type CallerProof, decideCaller } from "./caller.js";
 

@@ -1,4 +1,4 @@
-import { RelayError } from "../errors.js";
+import { RelayError } from "../model/errors.js";
 import { fillEndpoint } from "../providers/endpoint.js";
 import type { OAuth2, Provider, ProviderCatalog } from "../providers/provider.js";
 import { openOAuthClient } from "../tokens/client-secret.js";

@@ -1,4 +1,4 @@
-import { RelayError } from "../errors.js";
+import { RelayError } from "../model/errors.js";
 
 /** Path of the redirection endpoint (RFC 6749 section 3.1.2), the same for every provider. */
 export const CALLBACK_PATH = "/oauth/callback";

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { AuthorizationResponseError, validateAuthResponse } from "oauth4webapi";
 import { requireApplication } from "../applications/require-caller.js";
-import { RelayError } from "../errors.js";
-import { parseUrl } from "../parse-url.js";
+import { parseUrl } from "../lib/parse-url.js";
+import { RelayError } from "../model/errors.js";
 import { fillEndpoint } from "../providers/endpoint.js";
 import type { Provider } from "../providers/provider.js";
 import { newConnectionFrom } from "../tokens/new-connection.js";

@@ -1,5 +1,5 @@
 import type { Application } from "../applications/application.js";
-import { formatError, RelayError } from "../errors.js";
+import { formatError, RelayError } from "../model/errors.js";
 import { parseOriginAnswers } from "../providers/origin-parameters.js";
 import type { Provider } from "../providers/provider.js";
 import { requirePublicUrl } from "./callback-url.js";

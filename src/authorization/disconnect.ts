@@ -1,4 +1,4 @@
-import type { AuditEntry } from "../audit.js";
+import type { AuditEntry } from "../model/audit.js";
 import { isProviderName } from "../providers/provider-name.js";
 import type { Connection, ConnectionKey } from "../tokens/connection.js";
 import { openToken } from "../tokens/open-token.js";

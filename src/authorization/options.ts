@@ -1,5 +1,5 @@
 import type { CallerOptions } from "../applications/require-caller.js";
-import type { Pending } from "../pending.js";
+import type { Pending } from "../lib/pending.js";
 import type { ProviderCatalog } from "../providers/provider.js";
 import type { ConnectionStore } from "../tokens/connection.js";
 import type { OAuthClientStore } from "../tokens/oauth-client.js";

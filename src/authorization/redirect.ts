@@ -1,4 +1,4 @@
-import { RelayError } from "../errors.js";
+import { RelayError } from "../model/errors.js";
 
 /** How connecting ended, as the application's page hears it. */
 export type ConnectOutcome =

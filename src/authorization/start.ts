@@ -1,6 +1,6 @@
 import { calculatePKCECodeChallenge, generateRandomCodeVerifier } from "oauth4webapi";
 import type { Application } from "../applications/application.js";
-import { RelayError } from "../errors.js";
+import { RelayError } from "../model/errors.js";
 import { fillEndpoint } from "../providers/endpoint.js";
 import { originParameterNames, parseOriginAnswers } from "../providers/origin-parameters.js";
 import type { OAuth2, Provider } from "../providers/provider.js";

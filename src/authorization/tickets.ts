@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { generateRandomState } from "oauth4webapi";
-import { RelayError } from "../errors.js";
+import { RelayError } from "../model/errors.js";
 import { openSealed } from "../tokens/open-sealed.js";
 import type { Sealer } from "../tokens/seal.js";
 import type { SealBinding } from "../tokens/seal-blob.js";

@@ -1,4 +1,4 @@
-import { RelayError } from "../errors.js";
+import { RelayError } from "../model/errors.js";
 import type { RenewalTarget } from "../tokens/renewal.js";
 import type { TokenEndpointAnswer } from "../tokens/token-answer.js";
 import { type TokenRequest, TokenRequestNotSentError } from "../tokens/token-request.js";

@@ -2,7 +2,7 @@ import type { Application } from "../applications/application.js";
 import type { CallerProof } from "../applications/caller.js";
 import { requireCallerIds } from "../applications/caller-ids.js";
 import { requireAllowedCaller, requireApplication } from "../applications/require-caller.js";
-import { RelayError } from "../errors.js";
+import { RelayError } from "../model/errors.js";
 import type { AuthorizationOptions } from "./options.js";
 import { requireRedirectUri } from "./redirect.js";
 import type { LinkPayload, OpenTicket, SessionPayload } from "./tickets.js";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { userInfo } from "node:os";
-import type { Administration } from "../administration/administration.js";
-import { createAuditStamps } from "../administration/audit-stamp.js";
+import type { Administration } from "../admin/administration.js";
+import { createAuditStamps } from "../admin/audit-stamp.js";
 import type { OpenStore } from "./open-store.js";
 
 /** What a command changes things with; the audit trail has the operating system's user. */

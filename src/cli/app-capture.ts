@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { captureCalls, DEFAULT_CAPTURE_MINUTES, MAX_CAPTURE_MINUTES } from "../administration/capture-calls.js";
+import { captureCalls, DEFAULT_CAPTURE_MINUTES, MAX_CAPTURE_MINUTES } from "../admin/capture-calls.js";
 import type { Application } from "../applications/application.js";
-import { parseInteger } from "../settings.js";
+import { parseInteger } from "../config/settings.js";
 import { administrationOf } from "./administration.js";
 import { noApplication } from "./application-text.js";
 import { addCommand } from "./command.js";

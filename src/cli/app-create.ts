@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { createApplication } from "../administration/create-application.js";
+import { createApplication } from "../admin/create-application.js";
 import { administrationOf } from "./administration.js";
 import {
   addressesFrom,

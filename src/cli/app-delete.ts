@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { deleteApplication } from "../administration/delete-application.js";
+import { deleteApplication } from "../admin/delete-application.js";
 import { administrationOf } from "./administration.js";
 import { noApplication } from "./application-text.js";
 import { addCommand } from "./command.js";

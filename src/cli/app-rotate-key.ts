@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { rotateApplicationKey } from "../administration/rotate-application-key.js";
+import { rotateApplicationKey } from "../admin/rotate-application-key.js";
 import { administrationOf } from "./administration.js";
 import { noApplication } from "./application-text.js";
 import { addCommand } from "./command.js";

@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { updateApplication } from "../administration/update-application.js";
+import { updateApplication } from "../admin/update-application.js";
 import type { ApplicationPatch } from "../applications/application.js";
 import { administrationOf } from "./administration.js";
 import { addressesFrom, callsFrom, nameFrom, originsFrom, redirectUrisFrom } from "./application-arguments.js";

@@ -5,9 +5,9 @@ import {
   parseDisplayName,
   parseOrigins,
   parseRedirectUris,
-} from "../administration/application-fields.js";
+} from "../admin/application-fields.js";
 import { parsePublicKey } from "../applications/public-key.js";
-import { parseInteger } from "../settings.js";
+import { parseInteger } from "../config/settings.js";
 import { usageError } from "./exit-error.js";
 
 /** Reads an application's name. */

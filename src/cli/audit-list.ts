@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { auditIdBefore } from "../administration/audit-stamp.js";
-import type { AuditRecord } from "../audit.js";
-import { parseInteger } from "../settings.js";
+import { auditIdBefore } from "../admin/audit-stamp.js";
+import { parseInteger } from "../config/settings.js";
+import type { AuditRecord } from "../model/audit.js";
 import { addCommand } from "./command.js";
 import { withStore } from "./open-store.js";
 import { writeJson, writeLine, writeNote } from "./output.js";

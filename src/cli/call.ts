@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
-import { parseConfig } from "../config.js";
-import { parseUrl } from "../parse-url.js";
+import { parseConfig } from "../config/config.js";
+import { parseUrl } from "../lib/parse-url.js";
 import { type CallRequestText, parseCallArguments } from "./call-request.js";
 import { type CallRow, type CallTarget, PROTOCOLS, type Protocol } from "./call-row.js";
 import { addCommand, collect } from "./command.js";

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from "commander";
+import { parseInteger } from "../config/settings.js";
 import { type CallFilter, type CallPosition, listCalls } from "../records/list-calls.js";
 import type { StoredCall } from "../records/stored-call.js";
-import { parseInteger } from "../settings.js";
 import { jsonFromCall, tableFromCalls } from "./call-text.js";
 import { addCommand } from "./command.js";
 import { type OpenStore, withStore } from "./open-store.js";

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import type { Config } from "../config.js";
+import type { Config } from "../config/config.js";
 
 /** What is wrong with the file of admin tokens; one that is still to be made is fine. Nothing is made. */
 export async function adminTokenProblems(config: Config): Promise<string[]> {

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { access, constants, stat } from "node:fs/promises";
 import { dirname, isAbsolute, join, resolve } from "node:path";
-import type { Config } from "../config.js";
-import { defaultSpool, textFromDatabaseLocation } from "../database-location.js";
+import type { Config } from "../config/config.js";
+import { defaultSpool, textFromDatabaseLocation } from "../config/database-location.js";
 import type { Sealer } from "../tokens/seal.js";
 import { adminTokenProblems } from "./check-admin-tokens.js";
 import { tlsProblems } from "./check-tls.js";

@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import type { Config } from "../config.js";
+import type { Config } from "../config/config.js";
 
 /** What is wrong with the certificate and the key of the public port, alone and together. */
 export async function tlsProblems({ tlsCertFile, tlsKeyFile }: Config): Promise<string[]> {

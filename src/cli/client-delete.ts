@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { deleteOAuthClient } from "../administration/delete-oauth-client.js";
+import { deleteOAuthClient } from "../admin/delete-oauth-client.js";
 import { administrationOf } from "./administration.js";
 import { type ClientOptions, clientKeyFrom } from "./client-key.js";
 import { addCommand } from "./command.js";

@@ -1,4 +1,4 @@
-import type { OAuthClientKey } from "../administration/put-oauth-client.js";
+import type { OAuthClientKey } from "../admin/put-oauth-client.js";
 import type { Provider } from "../providers/provider.js";
 import { noApplication } from "./application-text.js";
 import { loadCatalog, noProvider } from "./environment.js";

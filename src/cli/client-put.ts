@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { oauthClientProblem } from "../administration/oauth-client-problem.js";
-import { type OAuthClientFields, putOAuthClient } from "../administration/put-oauth-client.js";
+import { oauthClientProblem } from "../admin/oauth-client-problem.js";
+import { type OAuthClientFields, putOAuthClient } from "../admin/put-oauth-client.js";
 import { Secret } from "../tokens/secret.js";
 import { administrationOf } from "./administration.js";
 import { type ClientOptions, clientKeyFrom } from "./client-key.js";

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
+import { readConfig } from "../config/config.js";
+import { parseDatabaseLocation, textFromDatabaseLocation } from "../config/database-location.js";
+import { SETTINGS } from "../config/setting-list.js";
 import { configWarnings, exposureProblems } from "../config/warnings.js";
-import { readConfig } from "../config.js";
-import { parseDatabaseLocation, textFromDatabaseLocation } from "../database-location.js";
-import { SETTINGS } from "../setting-list.js";
 import { fileProblems } from "./check-files.js";
 import { addCommand } from "./command.js";
 import { usageError } from "./exit-error.js";

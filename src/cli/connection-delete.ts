@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { DeleteConnectionInput, ToldRevocation } from "../administration/delete-connection.js";
+import type { DeleteConnectionInput, ToldRevocation } from "../admin/delete-connection.js";
 import { administrationOf } from "./administration.js";
 import { addCommand } from "./command.js";
 import { type ConnectionOptions, connectionKeyFrom, noConnection } from "./connection-key.js";
@@ -52,7 +52,7 @@ async function end(
   key: DeleteConnectionInput,
   { revoke }: DeleteOptions,
 ): Promise<ToldRevocation | undefined> {
-  const { deleteConnection } = await import("../administration/delete-connection.js");
+  const { deleteConnection } = await import("../admin/delete-connection.js");
   const administration = administrationOf(open);
   if (!revoke) return deleteConnection(administration, key, "untold");
   return withWayOut(open, (options) => deleteConnection(administration, key, options));

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { parseInteger } from "../settings.js";
+import { parseInteger } from "../config/settings.js";
 import type { Connection } from "../tokens/connection.js";
 import { noApplication } from "./application-text.js";
 import { addCommand } from "./command.js";

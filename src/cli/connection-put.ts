@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { putConnection } from "../administration/put-connection.js";
+import { putConnection } from "../admin/put-connection.js";
 import { MAX_ID_LENGTH } from "../applications/caller-ids.js";
 import type { Provider } from "../providers/provider.js";
 import type { Connection } from "../tokens/connection.js";

@@ -1,6 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import type { Command } from "commander";
-import { textFromDatabaseLocation } from "../database-location.js";
+import { textFromDatabaseLocation } from "../config/database-location.js";
 import { addCommand } from "./command.js";
 import { configFromEnvironment } from "./environment.js";
 import { usageError } from "./exit-error.js";

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import type { Command } from "commander";
-import type { Config } from "../config.js";
-import { type PostgresLocation, parseDatabaseLocation, type SqliteLocation } from "../database-location.js";
+import type { Config } from "../config/config.js";
+import { type PostgresLocation, parseDatabaseLocation, type SqliteLocation } from "../config/database-location.js";
 import type { CopyCounts } from "../store/copy-store.js";
 import { addCommand } from "./command.js";
 import { configFromEnvironment } from "./environment.js";

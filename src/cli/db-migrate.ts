@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { textFromDatabaseLocation } from "../database-location.js";
+import { textFromDatabaseLocation } from "../config/database-location.js";
 import { addCommand } from "./command.js";
 import { configFromEnvironment } from "./environment.js";
 import { noDatabase } from "./open-store.js";

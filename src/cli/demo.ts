@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { parseInteger } from "../settings.js";
-import { stopSignal } from "../stop-signal.js";
+import { parseInteger } from "../config/settings.js";
+import { stopSignal } from "../lib/stop-signal.js";
 import { addCommand } from "./command.js";
 import type { DemoRelay } from "./demo-relay.js";
 import { ExitError } from "./exit-error.js";

@@ -1,4 +1,4 @@
-import { type Config, parseConfig } from "../config.js";
+import { type Config, parseConfig } from "../config/config.js";
 import type { ProviderCatalog } from "../providers/provider.js";
 import { type ExitError, failure, usageError } from "./exit-error.js";
 

@@ -1,4 +1,4 @@
-import { type FailureCode, operatorExitCode } from "../exit-codes.js";
+import { type FailureCode, operatorExitCode } from "../lib/exit-codes.js";
 import { ExitError } from "./exit-error.js";
 import { writeNote } from "./output.js";
 

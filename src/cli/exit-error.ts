@@ -1,4 +1,4 @@
-import type { FailureCode } from "../exit-codes.js";
+import type { FailureCode } from "../lib/exit-codes.js";
 
 /** A failure of a command. `message` is for the person at the terminal; empty when everything has been said. */
 export class ExitError extends Error {

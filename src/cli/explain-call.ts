@@ -1,18 +1,19 @@
 import { randomUUID } from "node:crypto";
+import { descriptionFromBody } from "../api/rest/description.js";
 import { callerFrom, withoutCallerFields } from "../applications/caller-keys.js";
 import { openPrivateKeyHash } from "../applications/private-key.js";
 import { createPlaceFor } from "../authorization/authorization-server.js";
-import { createBoundary } from "../relay/boundary.js";
-import { createBudget } from "../relay/budget.js";
-import type { Call } from "../relay/call.js";
-import { explainCall } from "../relay/explain.js";
-import type { Explanation } from "../relay/explanation.js";
-import { createRateLimiter } from "../relay/rate-limiter.js";
-import { descriptionFromBody } from "../rest/description.js";
+import { createBoundary } from "../call/boundary.js";
+import { createBudget } from "../call/budget.js";
+import type { Call } from "../call/call.js";
+import { explainCall } from "../call/explain.js";
+import type { Explanation } from "../call/explanation.js";
+import { createRateLimiter } from "../call/rate-limiter.js";
+import { atOnce, createTurns } from "../lib/turns.js";
+import { lateWork } from "../model/errors.js";
 import { createBreaker } from "../tokens/breaker.js";
 import { createClientHolds } from "../tokens/client-holds.js";
 import { requireRenewable } from "../tokens/renewable.js";
-import { atOnce, createTurns } from "../turns.js";
 import { type CallRequestText, jsonBodyFrom } from "./call-request.js";
 import { loadCatalog } from "./environment.js";
 import type { OpenStore } from "./open-store.js";
@@ -38,7 +39,7 @@ export async function explainFromStore(
     connections: store.connections,
     rateLimiter: createRateLimiter(),
     newBoundary: createBoundary,
-    turns: createTurns(),
+    turns: createTurns(lateWork),
     requireRenewable: (connection: Parameters<typeof requireRenewable>[1]) => requireRenewable(renewable, connection),
     // The refusal that it becomes is printed.
     onFault: () => {},

@@ -1,7 +1,7 @@
 import { toJson } from "@bufbuild/protobuf";
 import { ExplainCallResponseSchema } from "../../gen/relay/admin/v1/call_pb.js";
 import { messageFromExplanation } from "../admin/explanation-message.js";
-import type { Explanation } from "../relay/explanation.js";
+import type { Explanation } from "../call/explanation.js";
 import { textFromExplanation } from "./explanation-text.js";
 import { writeJson, writeLine } from "./output.js";
 

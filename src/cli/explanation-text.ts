@@ -1,4 +1,4 @@
-import type { Explanation } from "../relay/explanation.js";
+import type { Explanation } from "../call/explanation.js";
 import { toldStateOf } from "../tokens/connection-state.js";
 import type { RenewalNeed } from "../tokens/renewal-need.js";
 import { printable } from "./terminal-text.js";

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { auditEntryFrom } from "../administration/audit-entry.js";
+import { auditEntryFrom } from "../admin/audit-entry.js";
 import { administrationOf } from "./administration.js";
 import { addCommand } from "./command.js";
 import { failure } from "./exit-error.js";

@@ -1,5 +1,5 @@
-import type { Config } from "../config.js";
-import { type DatabaseLocation, textFromDatabaseLocation } from "../database-location.js";
+import type { Config } from "../config/config.js";
+import { type DatabaseLocation, textFromDatabaseLocation } from "../config/database-location.js";
 import type { Store } from "../store/store.js";
 import type { Sealer } from "../tokens/seal.js";
 import { configFromEnvironment } from "./environment.js";

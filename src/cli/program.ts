@@ -1,5 +1,5 @@
 import { Command, CommanderError } from "commander";
-import { packageVersion } from "../package-version.js";
+import { packageVersion } from "../lib/package-version.js";
 import { exitCodeFrom } from "./exit-code.js";
 import { writeOutput } from "./output.js";
 

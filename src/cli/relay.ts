@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-import { supportedNode } from "../package-version.js";
-import { nodeProblem } from "../runtime-problems.js";
+import { nodeProblem } from "../config/runtime-problems.js";
+import { supportedNode } from "../lib/package-version.js";
 
 const problem = nodeProblem(process.version, supportedNode());
 if (problem === undefined) {

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { SETTINGS } from "../setting-list.js";
+import { SETTINGS } from "../config/setting-list.js";
 import { addCommand } from "./command.js";
 import { ExitError } from "./exit-error.js";
 

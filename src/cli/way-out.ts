@@ -1,5 +1,5 @@
 import type { DisconnectOptions } from "../authorization/disconnect.js";
-import type { Config } from "../config.js";
+import type { Config } from "../config/config.js";
 import type { SelfAddress } from "../upstream/dial.js";
 import { loadCatalog } from "./environment.js";
 import type { OpenStore } from "./open-store.js";

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { deleteWebhook } from "../administration/delete-webhook.js";
+import { deleteWebhook } from "../admin/delete-webhook.js";
 import { administrationOf } from "./administration.js";
 import { addCommand } from "./command.js";
 import { withStore } from "./open-store.js";

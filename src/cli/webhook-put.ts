@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { putWebhook } from "../administration/put-webhook.js";
+import { putWebhook } from "../admin/put-webhook.js";
 import type { Secret } from "../tokens/secret.js";
 import { parseWebhookUri } from "../webhooks/webhook-uri.js";
 import { administrationOf } from "./administration.js";

@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
-import { isLoopbackHost } from "../address-list.js";
-import { type Config, unknownSettings } from "../config.js";
+import { isLoopbackHost } from "../lib/address-list.js";
+import { type Config, unknownSettings } from "./config.js";
 
 /** Something about a setting that the operator should know, and why. */
 export interface SettingRemark {

@@ -1,7 +1,6 @@
 import { createApplicationsView } from "./applications-view.js";
 import { createCallView } from "./call-view.js";
 import { createConnectionsView } from "./connections-view.js";
-import type { Screen } from "./console.js";
 import { html, type TemplateResult } from "./lit-html.js";
 import { createLiveView } from "./live-view.js";
 import { createProvidersView } from "./providers-view.js";
@@ -10,7 +9,7 @@ import type { View, ViewContext } from "./view.js";
 import { visibleText } from "./visible-text.js";
 
 /** Everything behind the sign-in: navigation, and the view that the address names. */
-export function createShell(context: ViewContext, signOut: () => void): Screen {
+export function createShell(context: ViewContext, signOut: () => void) {
   const views: ReadonlyMap<string, View> = new Map([
     ["live", createLiveView(context)],
     ["connections", createConnectionsView(context)],

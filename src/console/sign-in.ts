@@ -1,4 +1,3 @@
-import type { Screen } from "./console.js";
 import { html } from "./lit-html.js";
 import { createLoader } from "./loading.js";
 import { busyNotice, problemNotice } from "./notices.js";
@@ -13,7 +12,7 @@ export interface SignInOptions {
 }
 
 /** The form for an admin token. What is typed goes to the relay alone, and not into the page. */
-export function createSignIn({ update, signIn, problem }: SignInOptions): Screen {
+export function createSignIn({ update, signIn, problem }: SignInOptions) {
   const attempt = createLoader<void>(update);
   document.title = "Sign in – Relay console";
 

@@ -1,5 +1,5 @@
-import { type Bytes, createChunks } from "../chunks.js";
-import type { Steps } from "../turns.js";
+import { type Bytes, createChunks } from "../lib/chunks.js";
+import type { Steps } from "../lib/turns.js";
 import { bytesFromBase64, withoutDataUrlPrefix } from "./base64.js";
 import type { JsonRange } from "./json-scan.js";
 import { textSlices } from "./text-slices.js";

@@ -1,6 +1,6 @@
-import type { Bytes } from "../chunks.js";
-import { slicesOf } from "../slices.js";
-import type { Steps } from "../turns.js";
+import type { Bytes } from "../lib/chunks.js";
+import { slicesOf } from "../lib/slices.js";
+import type { Steps } from "../lib/turns.js";
 import { plainRunEnd, viewOf } from "./plain-run.js";
 
 /** A control character is written as `\u0001`, in six bytes; RFC 8259 section 7 has short ones for some. */

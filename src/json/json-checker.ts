@@ -1,4 +1,4 @@
-import { createWasmModule } from "../wasm-module.js";
+import { createWasmModule } from "../lib/wasm-module.js";
 import { JSON_BLOCKS_WASM } from "./json-blocks-wasm.js";
 import { createUtf8Checker } from "./utf8-checker.js";
 

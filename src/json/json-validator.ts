@@ -1,5 +1,5 @@
-import { slicesOf } from "../slices.js";
-import type { Steps } from "../turns.js";
+import { slicesOf } from "../lib/slices.js";
+import type { Steps } from "../lib/turns.js";
 import { JSON_GRAMMAR } from "./json-grammar.js";
 import { plainRunEnd, spacesEnd, viewOf } from "./plain-run.js";
 import { createUtf8Checker } from "./utf8-checker.js";

@@ -1,5 +1,5 @@
-import { createPace, SLICE_BYTES } from "../slices.js";
-import type { Steps } from "../turns.js";
+import { createPace, SLICE_BYTES } from "../lib/slices.js";
+import type { Steps } from "../lib/turns.js";
 import { createJsonText, type JsonRange, spaceEnd } from "./json-scan.js";
 import { type JsonMember, kindAt, textAt } from "./json-slice.js";
 import { endInSteps, ValueScan } from "./value-scan.js";

@@ -1,5 +1,5 @@
-import { createPace } from "../slices.js";
-import type { Steps } from "../turns.js";
+import { createPace } from "../lib/slices.js";
+import type { Steps } from "../lib/turns.js";
 import { isNamed, MAX_SEGMENTS, parseIndex } from "./json-path.js";
 import { createJsonText, type JsonRange, type JsonText, spaceEnd, stringEnd } from "./json-scan.js";
 import { kindAt } from "./json-slice.js";

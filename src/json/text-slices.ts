@@ -1,5 +1,5 @@
-import { bufferOf } from "../buffer-of.js";
-import { SLICE_BYTES } from "../slices.js";
+import { bufferOf } from "../lib/buffer-of.js";
+import { SLICE_BYTES } from "../lib/slices.js";
 import type { JsonRange } from "./json-scan.js";
 
 const QUOTE = 0x22;

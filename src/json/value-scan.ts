@@ -1,5 +1,5 @@
-import { SLICE_BYTES } from "../slices.js";
-import type { Steps } from "../turns.js";
+import { SLICE_BYTES } from "../lib/slices.js";
+import type { Steps } from "../lib/turns.js";
 import type { JsonText } from "./json-scan.js";
 import { plainRunEnd } from "./plain-run.js";
 

@@ -1,10 +1,10 @@
 import { finishAuthorization } from "../authorization/callback.js";
 import { redirectUriWith } from "../authorization/redirect.js";
 import { pageUri } from "./connect.js";
-import type { PageExchange } from "./handler.js";
 import { messagePage } from "./message-page.js";
 import { messageFromOutcome } from "./outcome-text.js";
 import { sendPage, sendRedirect } from "./send.js";
+import type { PageExchange } from "./visit.js";
 
 /** `GET /oauth/callback`: where providers send the browser back to. It goes on to where it came from. */
 export async function answerCallback({ options, response, browser, queryText }: PageExchange): Promise<void> {

@@ -2,13 +2,13 @@ import { CONNECT_PATH, requireProvider } from "../authorization/connect-link.js"
 import { disconnect } from "../authorization/disconnect.js";
 import { offersFor } from "../authorization/offers.js";
 import { visitFromSession, withSession } from "../authorization/visit.js";
-import { formatError } from "../errors.js";
+import { formatError } from "../model/errors.js";
 import { connectPage } from "./connect-page.js";
-import type { PageExchange } from "./handler.js";
 import { noticeFrom } from "./notice.js";
 import { parsePageQuery } from "./page-query.js";
 import { readForm } from "./read-form.js";
 import { sendPage, sendRedirect } from "./send.js";
+import type { PageExchange } from "./visit.js";
 import { requireListed, requirePage, visitFor } from "./visit.js";
 
 /** `GET /oauth/connect`: the page. A link is used up by opening it, so its page moves to an address that can be reloaded. */

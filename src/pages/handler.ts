@@ -2,15 +2,16 @@ import { randomBytes } from "node:crypto";
 import { CALLBACK_PATH } from "../authorization/callback-url.js";
 import { CONNECT_PATH } from "../authorization/connect-link.js";
 import type { AuthorizationOptions } from "../authorization/options.js";
-import { RelayError } from "../errors.js";
-import { answerPlain, type HttpRequest, type HttpResponse } from "../listener/exchange.js";
-import type { PathHandler } from "../listener/router.js";
+import { answerPlain, type HttpRequest, type HttpResponse } from "../http/exchange.js";
+import type { PathHandler } from "../http/router.js";
+import { RelayError } from "../model/errors.js";
 import { createBrowserCookie } from "./browser-cookie.js";
 import { answerCallback } from "./callback.js";
 import { answerConnectPage, answerDisconnect } from "./connect.js";
 import { messageFromError, messagePage } from "./message-page.js";
 import { sendPage } from "./send.js";
 import { answerStart } from "./start.js";
+import type { PageExchange } from "./visit.js";
 import { visitorFrom } from "./visitor.js";
 
 /** What the pages need from the rest of the service. */
@@ -19,20 +20,6 @@ export interface PagesOptions {
   readonly clientAddress: (request: HttpRequest) => string;
   /** Counts one visit of a visitor, see `visitorFrom()`. Resolves to the whole seconds to wait, 0 when it is within the limit. */
   readonly takeVisit: (visitor: string) => Promise<number>;
-}
-
-/** One request of a browser. */
-export interface PageExchange {
-  readonly options: AuthorizationOptions;
-  readonly request: HttpRequest;
-  readonly response: HttpResponse;
-  /** What stands behind the question mark. */
-  readonly queryText: string;
-  readonly address: string;
-  /** The browser's cookie. */
-  readonly browser: string;
-  /** The field that gives it to the browser; undefined when the browser has it. */
-  readonly cookie: string | undefined;
 }
 
 type Answer = (exchange: PageExchange, rest: string) => Promise<void>;

@@ -1,4 +1,4 @@
-import { type Reason, RelayError } from "../errors.js";
+import { type Reason, RelayError } from "../model/errors.js";
 import type { Page } from "./document.js";
 import { html } from "./html.js";
 

@@ -1,6 +1,6 @@
 import { MAX_PROVIDERS } from "../authorization/connect-link.js";
 import type { VisitQuery } from "../authorization/visit.js";
-import { formatError, RelayError } from "../errors.js";
+import { formatError, RelayError } from "../model/errors.js";
 
 const MAX_VALUE_LENGTH = 4096;
 

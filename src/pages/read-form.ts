@@ -1,6 +1,6 @@
-import { createChunks } from "../chunks.js";
-import { formatError, RelayError } from "../errors.js";
-import { DRAIN_FACTOR, type HttpRequest } from "../listener/exchange.js";
+import { DRAIN_FACTOR, type HttpRequest } from "../http/exchange.js";
+import { createChunks } from "../lib/chunks.js";
+import { formatError, RelayError } from "../model/errors.js";
 
 /** Of the connect page's form, many times over. */
 const MAX_FORM_BYTES = 16 * 1024;

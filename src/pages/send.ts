@@ -1,4 +1,4 @@
-import type { HttpResponse } from "../listener/exchange.js";
+import type { HttpResponse } from "../http/exchange.js";
 import { documentFrom, PAGE_FIELDS, type Page, PRIVATE_FIELDS } from "./document.js";
 
 /** What else an answer of a page carries. */

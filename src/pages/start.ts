@@ -4,10 +4,10 @@ import { type LinkVisit, type Visit, withSession } from "../authorization/visit.
 import { originParameterNames } from "../providers/origin-parameters.js";
 import type { Provider } from "../providers/provider.js";
 import { forwardPage } from "./forward-page.js";
-import type { PageExchange } from "./handler.js";
 import { type PageQuery, parsePageQuery } from "./page-query.js";
 import { parameterPage } from "./parameter-page.js";
 import { sendPage, sendRedirect } from "./send.js";
+import type { PageExchange } from "./visit.js";
 import { requireListed, visitFor } from "./visit.js";
 
 /** `GET /oauth/connect/{provider}`: sends the browser to the provider, or asks for what its address takes first. */

@@ -1,7 +1,22 @@
+import type { AuthorizationOptions } from "../authorization/options.js";
 import { type LinkVisit, type Visit, visitFromLink, visitFromQuery, visitFromSession } from "../authorization/visit.js";
-import { RelayError } from "../errors.js";
-import type { PageExchange } from "./handler.js";
+import type { HttpRequest, HttpResponse } from "../http/exchange.js";
+import { RelayError } from "../model/errors.js";
 import { type PageQuery, visitQueryFrom } from "./page-query.js";
+
+/** One request of a browser. */
+export interface PageExchange {
+  readonly options: AuthorizationOptions;
+  readonly request: HttpRequest;
+  readonly response: HttpResponse;
+  /** What stands behind the question mark. */
+  readonly queryText: string;
+  readonly address: string;
+  /** The browser's cookie. */
+  readonly browser: string;
+  /** The field that gives it to the browser; undefined when the browser has it. */
+  readonly cookie: string | undefined;
+}
 
 /**
  * Whose browser this is, by what its address carries: an open page's session, a link, or the proof of a call.

@@ -1,4 +1,4 @@
-import { parseUrl } from "../parse-url.js";
+import { parseUrl } from "../lib/parse-url.js";
 import { type DenyRule, decideDenial, type EgressDenied } from "./egress-denial.js";
 import { parsePlainUrl } from "./plain-url.js";
 import type { Provider } from "./provider.js";

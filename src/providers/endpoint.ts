@@ -1,4 +1,4 @@
-import { parseUrl } from "../parse-url.js";
+import { parseUrl } from "../lib/parse-url.js";
 import { isCanonical, isLoopback, parseOrigin } from "./origin.js";
 
 const SHAPE = /^(https:\/\/[^/?#]*)([/?][^#{}]*)?$/;

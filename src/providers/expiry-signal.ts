@@ -1,7 +1,7 @@
-import type { Bytes } from "../chunks.js";
 import { isJson } from "../json/json-checker.js";
 import { slicePath } from "../json/json-path.js";
 import { kindAt, textAt } from "../json/json-slice.js";
+import type { Bytes } from "../lib/chunks.js";
 
 import type { ExpirySignal, Provider } from "./provider.js";
 

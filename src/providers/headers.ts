@@ -1,4 +1,4 @@
-import { formatError } from "../errors.js";
+import { formatError } from "../model/errors.js";
 import type { HeaderPairs } from "./provider.js";
 
 /** A caller's headers, judged. */

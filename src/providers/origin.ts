@@ -1,5 +1,5 @@
 import { isIPv4 } from "node:net";
-import { parseUrl } from "../parse-url.js";
+import { parseUrl } from "../lib/parse-url.js";
 import type { OriginRule } from "./provider.js";
 
 /** Which origins that are not public https a definition may name. */

@@ -1,4 +1,4 @@
-import { formatError } from "../errors.js";
+import { formatError } from "../model/errors.js";
 import type { Provider } from "./provider.js";
 
 /** Tokens that a placeholder can stand for. */

@@ -1,4 +1,4 @@
-import { timeOfCallId } from "../call-id.js";
+import { timeOfCallId } from "../model/call-id.js";
 import { callsFromBlock } from "./call-block.js";
 import type { CallStore } from "./call-store.js";
 import type { StoredCall } from "./stored-call.js";

@@ -1,4 +1,4 @@
-import { createWasmModule } from "../wasm-module.js";
+import { createWasmModule } from "../lib/wasm-module.js";
 import { PIECE_SEARCH_WASM } from "./piece-search-wasm.js";
 import { isLead } from "./unescape.js";
 

@@ -1,4 +1,4 @@
-import { parseUrl } from "../parse-url.js";
+import { parseUrl } from "../lib/parse-url.js";
 import { createAccount } from "./account.js";
 import type { Answer } from "./answer.js";
 import { emptyAnswer, errorAnswer } from "./answer.js";

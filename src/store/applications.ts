@@ -6,8 +6,8 @@ import {
   type ApplicationPatch,
   type ApplicationStore,
 } from "../applications/application.js";
-import type { AuditEntry } from "../audit.js";
-import { type ChangeOptions, requireCurrent } from "../change-options.js";
+import type { AuditEntry } from "../model/audit.js";
+import { type ChangeOptions, requireCurrent } from "../model/change-options.js";
 import { type ApplicationOrigins, prepareApplicationOrigins } from "./application-origins.js";
 import { type ApplicationRow, applicationFromRow, columnsFromPatch, rowFromApplication } from "./application-row.js";
 import type { Attempt } from "./attempt.js";

@@ -1,8 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type Database from "better-sqlite3";
-import type { RowCaches } from "./row-cache.js";
+import type { OnOperation, RowCaches } from "./row-cache.js";
 import { isBusy, storeErrorFrom } from "./sqlite-error.js";
-import type { OnOperation } from "./store.js";
 
 /** Pauses before the second, third and fourth try, in milliseconds: the event loop serves other calls meanwhile. */
 const WAITS_MS = [10, 25, 50];

@@ -1,5 +1,5 @@
 import type Database from "better-sqlite3";
-import type { AuditEntry, AuditFilter, AuditRecord, AuditStore } from "../audit.js";
+import type { AuditEntry, AuditFilter, AuditRecord, AuditStore } from "../model/audit.js";
 import type { Attempt } from "./attempt.js";
 
 /** A row of `audit_records`. */

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import Database from "better-sqlite3";
-import { createWhole } from "../secret-file.js";
+import { createWhole } from "../lib/secret-file.js";
 import { isDamage } from "./damaged-file.js";
 import { databaseFile } from "./open-database.js";
 import { openErrorFrom } from "./sqlite-error.js";

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type Database from "better-sqlite3";
 import type { Application } from "../applications/application.js";
-import { type ChangeOptions, requireCurrent } from "../change-options.js";
+import { type ChangeOptions, requireCurrent } from "../model/change-options.js";
 import type { Attempt } from "./attempt.js";
 import type { WriteAudit } from "./audit-records.js";
 import type { CallsFile } from "./calls-file.js";

@@ -9,11 +9,9 @@ import { databaseFile } from "./open-database.js";
 import { limitsFrom, type StoreConfig } from "./open-store.js";
 import { createSealedRows } from "./sealed-rows.js";
 import { openErrorFrom } from "./sqlite-error.js";
+import type { StoreState } from "./store.js";
 import { StoreOpenError } from "./store-open-error.js";
 import { judgeKeys, type KeyedStore, KeyMismatchError } from "./verify-keys.js";
-
-/** What is there: no store yet, one of an older version that a start brings up to date, or one of this version. */
-export type StoreState = "missing" | "older" | "current";
 
 /** What was found; `note` is for the operator. */
 export interface Inspection {

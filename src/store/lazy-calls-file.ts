@@ -1,5 +1,5 @@
 import type Database from "better-sqlite3";
-import { RelayError } from "../errors.js";
+import { RelayError } from "../model/errors.js";
 import { type Attempt, createAttempt } from "./attempt.js";
 import { type CallBlocks, prepareCallBlocks } from "./call-blocks.js";
 import { CALLS_MIGRATION_1 } from "./calls-migration-1.js";

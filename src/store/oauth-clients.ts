@@ -1,6 +1,6 @@
 import type Database from "better-sqlite3";
-import type { AuditEntry } from "../audit.js";
-import { type ChangeOptions, requireCurrent } from "../change-options.js";
+import type { AuditEntry } from "../model/audit.js";
+import { type ChangeOptions, requireCurrent } from "../model/change-options.js";
 import type { OAuthClientStore, StoredOAuthClient } from "../tokens/oauth-client.js";
 import type { Attempt } from "./attempt.js";
 import { prepareWriteAudit } from "./audit-records.js";

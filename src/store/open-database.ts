@@ -1,7 +1,7 @@
 import { chmodSync, closeSync, existsSync, lstatSync, openSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import Database from "better-sqlite3";
-import { makeFolder } from "../secret-file.js";
+import { makeFolder } from "../lib/secret-file.js";
 import { assertKnownVersion, MIGRATIONS, migrate } from "./migrate.js";
 import { isBusy, openErrorFrom } from "./sqlite-error.js";
 import { StoreOpenError } from "./store-open-error.js";

@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
-import type { DatabaseLocation } from "../database-location.js";
+import type { DatabaseLocation } from "../config/database-location.js";
 import type { PostgresLimits } from "./postgres-pool.js";
-import type { OnOperation, Store } from "./store.js";
+import type { OnOperation } from "./row-cache.js";
+import type { Store } from "./store.js";
 import type { OnHealth } from "./store-health.js";
 
 /** Where the store is, and what it may take. */

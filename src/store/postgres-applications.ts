@@ -5,8 +5,8 @@ import {
   type ApplicationPatch,
   type ApplicationStore,
 } from "../applications/application.js";
-import type { AuditEntry } from "../audit.js";
-import type { ChangeOptions } from "../change-options.js";
+import type { AuditEntry } from "../model/audit.js";
+import type { ChangeOptions } from "../model/change-options.js";
 import { rangeOfPrefix } from "./key-range.js";
 import { LISTS_ORIGIN, writeOrigins } from "./postgres-application-origins.js";
 import {

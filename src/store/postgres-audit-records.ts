@@ -1,4 +1,4 @@
-import type { AuditEntry, AuditRecord, AuditStore } from "../audit.js";
+import type { AuditEntry, AuditRecord, AuditStore } from "../model/audit.js";
 import { type AuditRow, auditFromRow, LAST_ID, rowFromAudit } from "./audit-records.js";
 import type { Queries, Session } from "./postgres-session.js";
 import { createStatement } from "./postgres-statement.js";

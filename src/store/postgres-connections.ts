@@ -1,4 +1,4 @@
-import type { AuditEntry } from "../audit.js";
+import type { AuditEntry } from "../model/audit.js";
 import type {
   Connection,
   ConnectionFilter,

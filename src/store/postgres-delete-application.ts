@@ -1,5 +1,5 @@
 import type { Application } from "../applications/application.js";
-import type { ChangeOptions } from "../change-options.js";
+import type { ChangeOptions } from "../model/change-options.js";
 import { writeAudit } from "./postgres-audit-records.js";
 import { requireCurrentApplication } from "./postgres-lock-application.js";
 import type { Queries, Session } from "./postgres-session.js";

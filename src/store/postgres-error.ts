@@ -1,5 +1,5 @@
 import pg from "pg";
-import { RelayError } from "../errors.js";
+import { RelayError } from "../model/errors.js";
 import { StoreOpenError } from "./store-open-error.js";
 
 /**

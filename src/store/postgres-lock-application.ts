@@ -1,5 +1,5 @@
 import type { Application } from "../applications/application.js";
-import { type ChangeOptions, requireCurrent } from "../change-options.js";
+import { type ChangeOptions, requireCurrent } from "../model/change-options.js";
 import {
   APPLICATION_COLUMNS,
   applicationFromPostgres,

@@ -1,5 +1,5 @@
-import type { AuditEntry } from "../audit.js";
-import { type ChangeOptions, requireCurrent } from "../change-options.js";
+import type { AuditEntry } from "../model/audit.js";
+import { type ChangeOptions, requireCurrent } from "../model/change-options.js";
 import type { OAuthClientStore, StoredOAuthClient } from "../tokens/oauth-client.js";
 import { writeAudit } from "./postgres-audit-records.js";
 import { isUniqueViolation } from "./postgres-error.js";

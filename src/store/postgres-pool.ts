@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { ConnectionOptions } from "node:tls";
 import pg from "pg";
-import { type PostgresLocation, textFromDatabaseLocation } from "../database-location.js";
+import { type PostgresLocation, textFromDatabaseLocation } from "../config/database-location.js";
 import { PostgresError, postgresErrorFrom } from "./postgres-error.js";
 import { StoreOpenError } from "./store-open-error.js";
 

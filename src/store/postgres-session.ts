@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type pg from "pg";
-import { RelayError } from "../errors.js";
+import { RelayError } from "../model/errors.js";
 import {
   isConflict,
   isConnectionLost,
@@ -11,7 +11,7 @@ import {
 } from "./postgres-error.js";
 import { takeConnection } from "./postgres-pool.js";
 import type { Statement } from "./postgres-statement.js";
-import type { OnOperation } from "./store.js";
+import type { OnOperation } from "./row-cache.js";
 
 /** Statements over one connection. */
 export interface Queries {

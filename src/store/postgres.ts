@@ -1,7 +1,6 @@
-import { type PostgresLocation, textFromDatabaseLocation } from "../database-location.js";
-import { RelayError } from "../errors.js";
+import { type PostgresLocation, textFromDatabaseLocation } from "../config/database-location.js";
+import { RelayError } from "../model/errors.js";
 import { cachedApplications, cachedConnections } from "./cached-lookups.js";
-import type { StoreState } from "./inspect-store.js";
 import { createPostgresApplicationStore } from "./postgres-applications.js";
 import { createPostgresAuditStore } from "./postgres-audit-records.js";
 import { createPostgresCallStore } from "./postgres-call-blocks.js";
@@ -20,7 +19,8 @@ import { createSession, type Session } from "./postgres-session.js";
 import { createStatement } from "./postgres-statement.js";
 import { createPostgresTicketStore } from "./postgres-tickets.js";
 import { createPostgresWebhookStore } from "./postgres-webhooks.js";
-import type { OnOperation, Store } from "./store.js";
+import type { OnOperation } from "./row-cache.js";
+import type { Store, StoreState } from "./store.js";
 import {
   type OnHealth,
   requireWell,

@@ -1,5 +1,11 @@
 import type Database from "better-sqlite3";
-import type { OnOperation } from "./store.js";
+
+/**
+ * Hears of each read and write of the database, with the wait for it; of those that found their row kept in memory, nothing.
+ *
+ * @param ms how long it took.
+ */
+export type OnOperation = (operation: "read" | "write", ms: number, isFailed: boolean) => void;
 
 /** Rows of one kind that were read more than once, each until something may have changed it. */
 export interface RowCache<Row> {

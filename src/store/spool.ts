@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { closeSync, existsSync, mkdirSync, openSync, readdirSync, rmSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import Database from "better-sqlite3";
-import { makeFolder } from "../secret-file.js";
+import { makeFolder } from "../lib/secret-file.js";
 import type { Spool, UnstoredAnswer } from "../tokens/peers.js";
 import { isBusy } from "./sqlite-error.js";
 import { StoreOpenError } from "./store-open-error.js";

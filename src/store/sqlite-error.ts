@@ -1,5 +1,5 @@
 import Database from "better-sqlite3";
-import { RelayError } from "../errors.js";
+import { RelayError } from "../model/errors.js";
 import { StoreOpenError } from "./store-open-error.js";
 
 /** SQLite's primary codes that mean: the store cannot be used, whatever was asked of it. */

@@ -1,4 +1,4 @@
-import { RelayError } from "../errors.js";
+import { RelayError } from "../model/errors.js";
 
 /** What is looked at beside calls; `file` and `pages` of SQLite alone. */
 export type StoreCheckName = "file" | "write" | "pages";

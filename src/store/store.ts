@@ -1,6 +1,6 @@
 import type { ApplicationStore } from "../applications/application.js";
-import type { AuditStore } from "../audit.js";
 import type { TicketStore } from "../authorization/ticket.js";
+import type { AuditStore } from "../model/audit.js";
 import type { CallStore } from "../records/call-store.js";
 import type { CaptureStore } from "../records/capture-store.js";
 import type { ConnectionStore } from "../tokens/connection.js";
@@ -11,13 +11,6 @@ import type { ConnectionCounts } from "./connection-counts.js";
 import type { KeyCheckStore } from "./key-checks.js";
 import type { SealedRows } from "./sealed-rows.js";
 import type { StoreHealth } from "./store-health.js";
-
-/**
- * Hears of each read and write of the database, with the wait for it; of those that found their row kept in memory, nothing.
- *
- * @param ms how long it took.
- */
-export type OnOperation = (operation: "read" | "write", ms: number, isFailed: boolean) => void;
 
 /** Everything that is kept, in SQLite or in PostgreSQL. Several processes may share it. */
 export interface Store {
@@ -56,3 +49,6 @@ export interface Lookups {
   readonly applications: Pick<ApplicationStore, "findByPublicKey">;
   readonly connections: Pick<ConnectionStore, "find">;
 }
+
+/** What is there: no store yet, one of an older version that a start brings up to date, or one of this version. */
+export type StoreState = "missing" | "older" | "current";

@@ -1,5 +1,5 @@
 import type Database from "better-sqlite3";
-import type { AuditEntry } from "../audit.js";
+import type { AuditEntry } from "../model/audit.js";
 import type { WebhookBacklog, WebhookEndpoint, WebhookStore } from "../webhooks/webhook-store.js";
 import type { Attempt } from "./attempt.js";
 import { prepareWriteAudit } from "./audit-records.js";

@@ -7,9 +7,9 @@ import {
   type Tracer,
   trace,
 } from "@opentelemetry/api";
-import type { TraceContext } from "../trace-context.js";
 import type { CallRecord } from "./call-log.js";
 import { contextFrom, traceContextOf } from "./span-context.js";
+import type { TraceContext } from "./trace-context.js";
 
 /** What a call's span is begun with. */
 export interface SpanOrigin {

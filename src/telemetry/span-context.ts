@@ -7,7 +7,7 @@ import {
   type Span,
   trace,
 } from "@opentelemetry/api";
-import type { TraceContext } from "../trace-context.js";
+import type { TraceContext } from "./trace-context.js";
 
 /** What a span that goes on with a caller's trace is begun in. */
 export function contextFrom(context: TraceContext | undefined): Context {

@@ -1,4 +1,4 @@
-import type { AuditEntry } from "../audit.js";
+import type { AuditEntry } from "../model/audit.js";
 import type { RefusalEvidence, Trouble } from "./trouble.js";
 
 /** A connection's life cycle; only stored states, the rest is derived from the times. */

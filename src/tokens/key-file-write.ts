@@ -1,7 +1,7 @@
 import { open, readFile, realpath, stat } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Database } from "better-sqlite3";
-import { createSecretFile, replaceWhole } from "../secret-file.js";
+import { createSecretFile, replaceWhole } from "../lib/secret-file.js";
 import { createKeyLine, KeyFileError, parseKeyFile } from "./key-file.js";
 
 /** How long another process may take to add its key, in milliseconds: it writes two small files. */

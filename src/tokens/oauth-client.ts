@@ -1,5 +1,5 @@
-import type { AuditEntry } from "../audit.js";
-import type { ChangeOptions } from "../change-options.js";
+import type { AuditEntry } from "../model/audit.js";
+import type { ChangeOptions } from "../model/change-options.js";
 
 /** An application's OAuth client at one provider, as it is stored. */
 export interface StoredOAuthClient {

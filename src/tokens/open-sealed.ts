@@ -1,4 +1,4 @@
-import { RelayError } from "../errors.js";
+import { RelayError } from "../model/errors.js";
 import type { Sealer } from "./seal.js";
 import { type SealBinding, SealError } from "./seal-blob.js";
 

@@ -1,4 +1,4 @@
-import { RelayError } from "../errors.js";
+import { RelayError } from "../model/errors.js";
 import { type Connection, type ConnectionStore, isAhead } from "./connection.js";
 import { reauthorizationRequired } from "./renewal.js";
 import { fingerprintOf } from "./token-answer.js";

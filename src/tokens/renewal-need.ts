@@ -1,4 +1,4 @@
-import { RelayError } from "../errors.js";
+import { RelayError } from "../model/errors.js";
 import type { Connection } from "./connection.js";
 import { decideFreshness } from "./freshness.js";
 import { requireUsable } from "./usable.js";

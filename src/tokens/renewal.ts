@@ -1,4 +1,4 @@
-import { RelayError } from "../errors.js";
+import { RelayError } from "../model/errors.js";
 import type { Breaker } from "./breaker.js";
 import type { ClientHolds, RegisteredClient } from "./client-holds.js";
 import {

@@ -1,7 +1,7 @@
 import { setMaxListeners } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
-import { RelayError } from "../errors.js";
-import { createPending } from "../pending.js";
+import { createPending } from "../lib/pending.js";
+import { RelayError } from "../model/errors.js";
 import { type Connection, isAhead, MAX_LEASE_MS } from "./connection.js";
 import type { Spool } from "./peers.js";
 import { isOfChangedClient, type RenewableOptions, requireDue, requireNoWait, requireRenewable } from "./renewable.js";

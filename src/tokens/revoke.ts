@@ -1,7 +1,6 @@
 import type { Connection } from "./connection.js";
-import type { RenewalOptions, RenewalTarget } from "./renewal.js";
 import type { Secret } from "./secret.js";
-import { tokenRequestFrom } from "./token-request.js";
+import { type OAuthClient, type RefreshHabits, type TokenRequest, tokenRequestFrom } from "./token-request.js";
 
 /** What became of a token at the provider that nobody needs any more. */
 export type Revocation = "REVOKED" | "NOT_SUPPORTED" | "FAILED";
@@ -12,13 +11,24 @@ export interface TokenPair {
   readonly refreshToken: Secret | undefined;
 }
 
+/** Where and how the tokens of one connection are revoked. */
+interface RevocationTarget extends RefreshHabits {
+  readonly tokenEndpoint: string;
+  /** RFC 7009; undefined: tokens cannot be revoked. */
+  readonly revocationEndpoint: string | undefined;
+  readonly client: OAuthClient;
+}
+
+/** Asks the token endpoint of the target; rejects when there is no answer. */
+type Send<Target> = (target: Target, request: TokenRequest) => Promise<{ readonly statusCode: number }>;
+
 /**
  * Asks an authorization server once to revoke the tokens of a grant (RFC 7009 section 2.1): by the refresh token where
  * there is one, since the access tokens that it gave end with it. Rejects when there is no answer.
  */
-export async function revoke(
-  send: RenewalOptions["send"],
-  target: RenewalTarget,
+export async function revoke<Target extends RevocationTarget>(
+  send: Send<Target>,
+  target: Target,
   { accessToken, refreshToken }: TokenPair,
 ): Promise<Revocation> {
   if (target.revocationEndpoint === undefined) return "NOT_SUPPORTED";
@@ -36,11 +46,17 @@ export async function revoke(
  * Revokes tokens that came for a connection which is gone: nobody could use or disconnect them, and they would be good
  * for as long as the provider lets them. Once, if it can be; never rejects.
  */
-export async function revokeOrphans(
-  { send, onRevocation }: Pick<RenewalOptions, "send" | "onRevocation">,
+export async function revokeOrphans<Target extends RevocationTarget>(
+  {
+    send,
+    onRevocation,
+  }: {
+    readonly send: Send<Target>;
+    readonly onRevocation: (connection: Connection, revocation: Revocation) => void;
+  },
   connection: Connection,
   tokens: TokenPair,
-  target: RenewalTarget,
+  target: Target,
 ): Promise<void> {
   onRevocation(connection, await revoke(send, target, tokens).catch(() => "FAILED" as const));
 }

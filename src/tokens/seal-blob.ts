@@ -1,4 +1,4 @@
-import { bufferOf } from "../buffer-of.js";
+import { bufferOf } from "../lib/buffer-of.js";
 
 /** What a sealed value belongs to. It opens only for the same binding: the same row, column, user and provider. */
 export interface SealBinding {

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { bufferOf } from "../buffer-of.js";
+import { bufferOf } from "../lib/buffer-of.js";
 import { Secret } from "./secret.js";
 import { type TokenResponse, TokenResponseError, tokenResponseFrom } from "./token-response.js";
 import { type Members, tokenResponseMember } from "./token-response-member.js";

@@ -1,4 +1,4 @@
-import { RelayError } from "../errors.js";
+import { RelayError } from "../model/errors.js";
 import type { Secret } from "./secret.js";
 
 /** The application's registration at a provider (RFC 6749 section 2). */

@@ -1,6 +1,6 @@
-import { createAttachments } from "../attachments.js";
-import type { CallerSignal } from "../caller-signal.js";
-import { RelayError } from "../errors.js";
+import { createAttachments } from "../lib/attachments.js";
+import type { CallerSignal } from "../model/caller-signal.js";
+import { RelayError } from "../model/errors.js";
 import { type Connection, type ConnectionStore, isAhead } from "./connection.js";
 import { decideFreshness } from "./freshness.js";
 import { openToken } from "./open-token.js";

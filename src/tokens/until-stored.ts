@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { RelayError } from "../errors.js";
+import { RelayError } from "../model/errors.js";
 import type { ConnectionStore } from "./connection.js";
 
 /** How often, and for how long, what the store refuses is written again. */

@@ -1,5 +1,5 @@
 import { pipeline, type Readable } from "node:stream";
-import { RelayError } from "../errors.js";
+import { RelayError } from "../model/errors.js";
 import { type ContentCoding, createDecoder } from "./decode.js";
 import { relayError } from "./failure.js";
 

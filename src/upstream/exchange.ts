@@ -1,5 +1,5 @@
 import type { Dispatcher } from "undici";
-import type { CallerListener, CallerSignal } from "../caller-signal.js";
+import type { CallerListener, CallerSignal } from "../model/caller-signal.js";
 import { parseContentCodings } from "./decode.js";
 import { deadlineError, type Failure, isSilentEnd, type Progress, relayError, relayErrorFrom } from "./failure.js";
 import { type AnswerFields, fieldsFromRaw } from "./fields.js";

@@ -1,5 +1,5 @@
-import type { CallerSignal } from "../caller-signal.js";
-import type { Bytes } from "../chunks.js";
+import type { Bytes } from "../lib/chunks.js";
+import type { CallerSignal } from "../model/caller-signal.js";
 
 /** Calls to one origin, of a process: a slow provider has well below RELAY_MAX_IN_FLIGHT of them. */
 export const ORIGIN_LIMITS = { maxConcurrent: 200, maxWaiting: 400 } as const;

@@ -1,4 +1,4 @@
-import { type Bytes, bytesOf, type Chunks, createChunks } from "../chunks.js";
+import { type Bytes, bytesOf, type Chunks, createChunks } from "../lib/chunks.js";
 import { type ContentCoding, decodeBody, parseContentCodings } from "./decode.js";
 import { Exchange, isChunkedOrNone } from "./exchange.js";
 import type { AnswerFields } from "./fields.js";

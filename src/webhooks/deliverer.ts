@@ -1,4 +1,4 @@
-import { RelayError } from "../errors.js";
+import { RelayError } from "../model/errors.js";
 import { type DeliveryDecision, decideDelivery, type ReceiverAnswer } from "./retry.js";
 import { DELIVERY_DEADLINE_MS, type SendWebhookOptions, sendWebhook } from "./send-webhook.js";
 import { createSlots } from "./slots.js";

@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import type { Parsed } from "../applications/parsed.js";
-import { parseUrl } from "../parse-url.js";
+import { parseUrl } from "../lib/parse-url.js";
 import { decideAddress } from "../upstream/address.js";
 
 const MAX_LENGTH = 2048;

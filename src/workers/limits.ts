@@ -1,6 +1,6 @@
 import cluster from "node:cluster";
 import { type RateLimiterAbstract, RateLimiterCluster, RateLimiterClusterMaster } from "rate-limiter-flexible";
-import type { Config } from "../config.js";
+import type { Config } from "../config/config.js";
 
 /** The supervisor answers in a fraction of this, in milliseconds. */
 const LIMITER_TIMEOUT_MS = 3000;

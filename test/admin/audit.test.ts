@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AuditRecord, AuditRecord_Outcome as Outcome } from "../../gen/relay/admin/v1/audit_pb.js";
+import { auditIdBefore, createAuditStamps } from "../../src/admin/audit-stamp.js";
 import { ADMIN_SERVICES } from "../../src/admin/rpc-handler.js";
-import { auditIdBefore, createAuditStamps } from "../../src/administration/audit-stamp.js";
 import { type Harness, startHarness } from "../support/harness.js";
 import { type AdminClients, createAdminClients } from "./admin-bed.js";
 import { failure } from "./failure.js";

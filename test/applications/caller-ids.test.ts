@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { requireCallerIds } from "../../src/applications/caller-ids.js";
-import type { Call } from "../../src/relay/call.js";
+import type { Call } from "../../src/call/call.js";
 
 const check = (fields: Partial<Call>) => () => requireCallerIds({ publicKey: "k", userId: "u", ...fields } as Call);
 

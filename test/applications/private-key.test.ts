@@ -8,7 +8,7 @@ import {
   signUserId,
 } from "../../src/applications/private-key.js";
 import { createPublicKey, parsePublicKey } from "../../src/applications/public-key.js";
-import { RelayError } from "../../src/errors.js";
+import { RelayError } from "../../src/model/errors.js";
 import { sealerForTest } from "../tokens/sealer-for-test.js";
 
 describe("createPrivateKey()", () => {

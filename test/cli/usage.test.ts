@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
-import { SETTINGS } from "../../src/setting-list.js";
+import { SETTINGS } from "../../src/config/setting-list.js";
 import { createFolder } from "./run-relay.js";
 
 const COMMANDS = [

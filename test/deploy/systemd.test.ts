@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { parseConfig, unknownSettings } from "../../src/config.js";
+import { parseConfig, unknownSettings } from "../../src/config/config.js";
 
 const UNIT = readFileSync("docs/deploy/relay.service", "utf8");
 /** What `systemd-analyze security` says; it may become less, and more only with a reason. */

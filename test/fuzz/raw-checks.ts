@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { PREFACE } from "../listener/frames.js";
+import { PREFACE } from "../http/frames.js";
 import { mustHold } from "./campaign.js";
 import { createLeakFinder, PART_LENGTH } from "./canary.js";
 import { makeGoodCalls } from "./good-call.js";

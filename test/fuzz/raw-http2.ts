@@ -11,7 +11,7 @@ import {
   SETTINGS,
   uint32,
   WINDOW_UPDATE,
-} from "../listener/frames.js";
+} from "../http/frames.js";
 import type { RelayPlace } from "./relay-process.js";
 
 const PRIORITY = 2;

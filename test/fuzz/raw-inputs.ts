@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { HELLO, PREFACE } from "../listener/frames.js";
+import { HELLO, PREFACE } from "../http/frames.js";
 import type { RawSend } from "./raw-exchange.js";
 import { createHttp1Requests } from "./raw-http1.js";
 import { generatedFrames } from "./raw-http2.js";

@@ -11,7 +11,7 @@ import {
   SETTINGS,
   uint32,
   WINDOW_UPDATE,
-} from "../listener/frames.js";
+} from "../http/frames.js";
 import { head, post } from "./raw-http1.js";
 import { blockFrom, callFrames, requestBlock } from "./raw-http2.js";
 import type { RelayPlace } from "./relay-process.js";

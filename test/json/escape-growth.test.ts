@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { bytesOf } from "../../src/chunks.js";
 import { escapeGrowth } from "../../src/json/escape-growth.js";
-import { atOnce } from "../../src/turns.js";
+import { bytesOf } from "../../src/lib/chunks.js";
+import { atOnce } from "../../src/lib/turns.js";
 
 const growthOf = (text: string) => atOnce(escapeGrowth(bytesOf(Buffer.from(text))));
 const writtenGrowth = (text: string) => Buffer.byteLength(JSON.stringify(text)) - 2 - Buffer.byteLength(text);

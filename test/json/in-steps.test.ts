@@ -9,7 +9,7 @@ import { elementsInSteps, membersInSteps } from "../../src/json/members-in-steps
 import { pathInSteps } from "../../src/json/path-in-steps.js";
 import { textSlices } from "../../src/json/text-slices.js";
 import { ValueScan } from "../../src/json/value-scan.js";
-import { atOnce } from "../../src/turns.js";
+import { atOnce } from "../../src/lib/turns.js";
 
 const whole = (json: Buffer) => ({ start: 0, end: json.length });
 

@@ -140,6 +140,6 @@ export const ADMIN_GUARDS: readonly Guard[] = [
   guard(
     "relay: never its own administration",
     ["adminListener === undefined ? [listener] : [listener, adminListener]", "[listener]"],
-    "relay/self-call",
+    "call/self-call",
   ),
 ];

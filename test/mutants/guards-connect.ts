@@ -13,12 +13,12 @@ export const CONNECT_GUARDS: readonly Guard[] = [
   guard(
     "links: none that lead nowhere",
     ["  await requireConnectable(options, application, providers);\n", ""],
-    "rest/connections",
+    "api/rest/connections",
   ),
   guard(
     "links: no empty page",
     ["  if (providers.length === 0) await requireOffers(options, input);\n", ""],
-    "rest/connections",
+    "api/rest/connections",
   ),
   guard(
     "state: taken, not looked at",
@@ -87,7 +87,7 @@ export const CONNECT_GUARDS: readonly Guard[] = [
   guard(
     "redirect list of a link",
     ["  requireRedirectUri(redirectUri, application.allowedRedirectUris);\n", ""],
-    "rest/connections",
+    "api/rest/connections",
   ),
   guard(
     "redirect list that became shorter, pages",

@@ -1,6 +1,6 @@
 import { type Guard, guard } from "./guard.js";
 
-const AGAINST = "lane/against-connect";
+const AGAINST = "api/fast/against-connect";
 
 /** What the lane in front of connect-node must not take, and must not lose. */
 export const LANE_GUARDS: readonly Guard[] = [
@@ -20,10 +20,10 @@ export const LANE_GUARDS: readonly Guard[] = [
   guard("lane: size that is told", [" || length > maxBytes", ""], AGAINST),
   guard("lane: size that comes", ["chunks.length <= most && ", ""], AGAINST),
   guard("lane: one whole message", ["!isPrefixed || chunks.length === most", "true"], AGAINST),
-  guard("lane: memory", [" && memory.reserve(chunk.length)", ""], "lane/lane"),
-  guard("lane: gives way", ["if (!isGone(signal)) response.destroy();", ""], "lane/lane"),
+  guard("lane: memory", [" && memory.reserve(chunk.length)", ""], "api/fast/lane"),
+  guard("lane: gives way", ["if (!isGone(signal)) response.destroy();", ""], "api/fast/lane"),
   guard("lane: late messages", ["performance.now() >= timesOutAt", "false"], AGAINST),
   guard("lane: late messages are told so", ["if (isLate) endTimeout(request, form);", ""], AGAINST),
-  guard("lane: UTF-8", [">= 0x80) this.giveUp();", ">= 0x100) this.giveUp();"], "lane/decode-plain"),
-  guard("lane: lengths", ["stop <= end ? stop : this.giveUp()", "stop"], "lane/decode-plain"),
+  guard("lane: UTF-8", [">= 0x80) this.giveUp();", ">= 0x100) this.giveUp();"], "api/fast/decode-plain"),
+  guard("lane: lengths", ["stop <= end ? stop : this.giveUp()", "stop"], "api/fast/decode-plain"),
 ];

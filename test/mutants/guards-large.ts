@@ -1,30 +1,30 @@
 import { type Guard, guard } from "./guard.js";
 
-const TESTS = "rest/large-bodies";
+const TESTS = "api/rest/large-bodies";
 const IN_STEPS = "json/in-steps";
-const ANSWERS = "relay/large-answer";
-const PARTS = "rpc/message-limit";
+const ANSWERS = "call/large-answer";
+const PARTS = "api/rpc/message-limit";
 
 /** What must hold of a large body as of a small one, though it is worked on in steps. */
 export const LARGE_GUARDS: readonly Guard[] = [
   guard(
     "turns: end of a turn",
     ["while (lines.size > 0 && performance.now() < until);", "while (lines.size > 0);"],
-    "turns",
+    "lib/turns",
   ),
   guard(
     "turns: one owner after the other",
     ["lines.get(owner);", "lines.get(owner) ?? lines.values().next().value;"],
-    "turns",
+    "lib/turns",
   ),
   guard(
     "turns: end of a turn within one piece of work",
     ["while (performance.now() < until);", "while (true);"],
-    "turns",
+    "lib/turns",
   ),
-  guard("turns: callers that are gone", ["if (signal?.aborted === true) {", "if (false) {"], "turns"),
-  guard("turns: the deadline", ["if (performance.now() >= deadline) {", "if (false) {"], "turns"),
-  guard("turns: one after the other", ["=== true) line.push(job);", "=== true) line.unshift(job);"], "turns"),
+  guard("turns: callers that are gone", ["if (signal?.aborted === true) {", "if (false) {"], "lib/turns"),
+  guard("turns: the deadline", ["if (performance.now() >= deadline) {", "if (false) {"], "lib/turns"),
+  guard("turns: one after the other", ["=== true) line.push(job);", "=== true) line.unshift(job);"], "lib/turns"),
   guard(
     "large answers: secrets in text that was decoded",
     [
@@ -39,24 +39,24 @@ export const LARGE_GUARDS: readonly Guard[] = [
     ["if (!memory.reserve(bytes)) throw overloaded();", "memory.reserve(bytes);"],
     TESTS,
   ),
-  guard("large bodies: held once when joined", ["  bytes.becomeOne(joined);\n", ""], "slices"),
+  guard("large bodies: held once when joined", ["  bytes.becomeOne(joined);\n", ""], "lib/slices"),
   guard(
     "forms: memory while they are written",
     ["    requireRoom(this.#memory, this.#encoded.length);\n", ""],
-    "relay/urlencoded",
+    "call/urlencoded",
   ),
   guard(
     "names: so long that to encode them holds everybody up",
     ["name.length <= MAX_LENGTH", "true"],
-    "relay/urlencoded",
-    "relay/multipart",
+    "call/urlencoded",
+    "call/multipart",
   ),
-  guard("typed payload: keys", ["> LIMITS.maxKeys", "> Infinity"], "rpc/payload-edges"),
-  guard("typed payload: depth", ["depth > LIMITS.maxDepth", "false"], "rpc/payload-edges"),
+  guard("typed payload: keys", ["> LIMITS.maxKeys", "> Infinity"], "api/rpc/payload-edges"),
+  guard("typed payload: depth", ["depth > LIMITS.maxDepth", "false"], "api/rpc/payload-edges"),
   guard(
     "multipart: a long name in front of each of many files",
     ["this.#headsLength += part.head.length;", ""],
-    "relay/multipart",
+    "call/multipart",
   ),
   guard(
     "multipart: pauses among files of nothing",
@@ -64,9 +64,9 @@ export const LARGE_GUARDS: readonly Guard[] = [
       "escaped, yield* fileFromMembers(json, file, place)), field);\n    yield;",
       "escaped, yield* fileFromMembers(json, file, place)), field);",
     ],
-    "relay/multipart",
+    "call/multipart",
   ),
-  guard("arrays: pauses among short elements", [" || untilPause <= 0", ""], "relay/urlencoded"),
+  guard("arrays: pauses among short elements", [" || untilPause <= 0", ""], "call/urlencoded"),
   guard(
     "large requests: a caller that goes is no fault",
     ["isGone(limits.signal) ? callerGone() : error", "error"],
@@ -83,17 +83,17 @@ export const LARGE_GUARDS: readonly Guard[] = [
   guard(
     "large typed JSON: JSON",
     ["(yield* isJsonInSteps(text)) ? yield* bodyOf(text) : undefined", "yield* bodyOf(text)"],
-    "rpc/large-json",
+    "api/rpc/large-json",
   ),
   guard(
     "large typed JSON: lists of millions of members",
     ["validateJsonInSteps(text, LIMITS)", "validateJsonInSteps(text)"],
-    "rpc/large-json",
+    "api/rpc/large-json",
   ),
   guard(
     "large typed JSON: data URLs",
     ["base64FromJson(text, body, false)", "base64FromJson(text, body)"],
-    "rpc/large-json",
+    "api/rpc/large-json",
   ),
   guard("parts of a message: in the lane", ["requireFewParts(PARTS, bytes);", ""], PARTS),
   guard("parts of a message: JSON", ["requireFewPartsOfJson(message);", ""], PARTS),
@@ -120,13 +120,13 @@ export const LARGE_GUARDS: readonly Guard[] = [
   guard(
     "parts of a message: wire types of what the schema has",
     ["reader.skip(step)", "reader.skip(wireType)"],
-    "rpc/message-parts",
+    "api/rpc/message-parts",
   ),
-  guard("parts of a message: groups", ["if (wireType === WireType.StartGroup)", "if (false)"], "rpc/message-parts"),
+  guard("parts of a message: groups", ["if (wireType === WireType.StartGroup)", "if (false)"], "api/rpc/message-parts"),
   guard(
     "parts of a message in JSON: strings",
     ["if (byte === QUOTE) at = stringEnd(text, at) - 1;\n    else if", "if"],
-    "rpc/message-parts",
+    "api/rpc/message-parts",
   ),
   guard("large answers: room for text of another charset", ["return data.text.length;", "return 0;"], TESTS),
   guard(
@@ -134,5 +134,5 @@ export const LARGE_GUARDS: readonly Guard[] = [
     ["data.bytes.length + (yield* escapeGrowth(data.bytes))", "data.bytes.length"],
     TESTS,
   ),
-  guard("keys of a message in JSON", ["++keys > MAX_MESSAGE_KEYS", "false"], "rpc/message-parts"),
+  guard("keys of a message in JSON", ["++keys > MAX_MESSAGE_KEYS", "false"], "api/rpc/message-parts"),
 ];

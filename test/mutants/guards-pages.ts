@@ -10,7 +10,7 @@ export const PAGE_GUARDS: readonly Guard[] = [
   guard("link to one provider opens no other", [": [provider];", ": [];"], "pages/links"),
   guard("link to one provider opens no page", ["  requirePage(begun);\n", ""], "pages/links"),
   guard("page of a parameter ends no connection", ["  requirePage(visit);\n", ""], "pages/parameters"),
-  guard("link: private key", ['asserted, caller, "PRIVATE_KEY"', "asserted, caller"], "rest/connections"),
+  guard("link: private key", ['asserted, caller, "PRIVATE_KEY"', "asserted, caller"], "api/rest/connections"),
   guard(
     "link: ends with the private key",
     ["if (patch.privateKeyHash !== undefined) deleteTickets.run(row.id);", "void deleteTickets;"],
@@ -73,7 +73,7 @@ export const PAGE_GUARDS: readonly Guard[] = [
       "parsePublicUrl(new URL(listenUrlFrom(config, address)).origin)",
       "(parsePublicUrl, new URL(listenUrlFrom(config, address)).origin)",
     ],
-    "public-url",
+    "config/public-url",
   ),
-  guard("refusal over Connect", [" || details !== undefined", ""], "rpc/connections"),
+  guard("refusal over Connect", [" || details !== undefined", ""], "api/rpc/connections"),
 ];

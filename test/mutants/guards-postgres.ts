@@ -47,5 +47,9 @@ export const POSTGRES_GUARDS: readonly Guard[] = [
     "store/rereader",
   ),
   guard("postgres: own changes at once", ["void entries.delete(key),", "void key,"], "store/lookup-cache"),
-  guard("postgres: verified TLS", ['? "disable" : "verify-full"', '? "disable" : "require"'], "database-location"),
+  guard(
+    "postgres: verified TLS",
+    ['? "disable" : "verify-full"', '? "disable" : "require"'],
+    "config/database-location",
+  ),
 ];

@@ -29,14 +29,14 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
     ["return isSelf(address, target.port, policy.selfAddresses()) ?", "return false ?"],
     DIAL,
   ),
-  guard("relay is told where it listens", ["parts.selfAddresses.push(", "[].concat("], "relay/self-call"),
+  guard("relay is told where it listens", ["parts.selfAddresses.push(", "[].concat("], "call/self-call"),
   guard("certificate check", ["rejectUnauthorized: true", "rejectUnauthorized: false"], "upstream/tls"),
 
   guard("deadline", ["exchange.expire();", ""], "upstream/abort"),
   guard(
     "caller gone",
     ["if (!this.#response.writableEnded) this.#abort(", "if (false) this.#abort("],
-    "rest/request-limits",
+    "api/rest/request-limits",
   ),
   guard(
     "poll phase before reuse (P22)",
@@ -80,7 +80,7 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
     ANSWERS,
     "upstream/tls",
   ),
-  guard("cookies and hop-by-hop fields", ["if (DROPPED.has(key) || named?.has(key)) continue;", ""], "relay/answer"),
+  guard("cookies and hop-by-hop fields", ["if (DROPPED.has(key) || named?.has(key)) continue;", ""], "call/answer"),
 
   guard("redaction, body", ["if (!filter.mayBeInBytes(input)) return input;", "return input;"], "redaction/redact"),
   guard("redaction, filter", ["shortest - lost - GRAM + 1)));", "shortest + GRAM)));"], "redaction/piece-filter"),
@@ -149,21 +149,21 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   guard(
     "redaction: no part of a text by Range",
     ["if (!isPartOfText(checked.headers, answer)) return", "return"],
-    "relay/range",
+    "call/range",
   ),
   guard(
     "redaction of small JSON is made",
     ["const text = redacted(body, redactor);", "const text = body;"],
-    "relay/answer",
+    "call/answer",
   ),
-  guard("redaction of large JSON is made", ["stream.hasFound ? clean : body", "body"], "relay/large-answer"),
+  guard("redaction of large JSON is made", ["stream.hasFound ? clean : body", "body"], "call/large-answer"),
   guard(
     "redaction of recoded JSON is made",
     [
       "const text = redactor.text(decodeText(body.concat(), charset));",
       "const text = decodeText(body.concat(), charset);",
     ],
-    "relay/answer",
+    "call/answer",
   ),
   guard(
     "redaction of text is made",
@@ -171,26 +171,26 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
       "text: redactor.text(decodeText(body.concat(), mediaType.charset))",
       "text: decodeText(body.concat(), mediaType.charset)",
     ],
-    "relay/answer",
+    "call/answer",
   ),
   guard(
     "redaction of bytes is made",
     ['kind: "binary", bytes: redacted(body, redactor)', 'kind: "binary", bytes: body'],
-    "relay/answer",
+    "call/answer",
   ),
   guard(
     "redaction of body mode is made",
     ['kind: "body", bytes: redacted(body, redactor)', 'kind: "body", bytes: body'],
-    "relay/answer",
+    "call/answer",
   ),
   guard(
     "redaction of a header is made",
     ["=> [redactor.text(name), redactor.text(value)]", "=> [redactor.text(name), value]"],
-    "relay/answer",
+    "call/answer",
   ),
   guard(
     "redaction of the id token",
     ["[current.token] : [current.token, idToken]", "[current.token] : [current.token]"],
-    "relay/id-token",
+    "call/id-token",
   ),
 ];

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is text of the source
 import { type Guard, guard } from "./guard.js";
 
-const HTTP1 = "listener/hostile-http1";
+const HTTP1 = "http/hostile-http1";
 const TRANSFER_CODING = "regress/transfer-coding";
 const CLIENT_CONNECTIONS = "server/client-connections";
 
@@ -10,13 +10,13 @@ export const REQUEST_GUARDS: readonly Guard[] = [
   guard(
     "answers: nobody reads",
     ["isSending && nowMs - waiting.sinceMs > limits.writeTimeoutMs", "false"],
-    "listener/sweep",
+    "http/sweep",
   ),
-  guard("answers: a slow reader stays", ["waiting.bytes = undefined;", "// Not seen."], "listener/sweep"),
+  guard("answers: a slow reader stays", ["waiting.bytes = undefined;", "// Not seen."], "http/sweep"),
   guard(
     "answers: no reset is taken",
     ["if (stream.closed) sessions.get(stream.session as ServerHttp2Session)?.socket.destroy();\n  else ", ""],
-    "listener/sweep",
+    "http/sweep",
   ),
   guard("host check", ["if (problem !== undefined) return {", "if (false) return {"], HTTP1),
   guard("header count", ["if (rawHeaders.length > maxHeaders * 2) return TOO_MANY;", ""], HTTP1),
@@ -56,35 +56,39 @@ export const REQUEST_GUARDS: readonly Guard[] = [
   guard(
     "connections of one client: an IPv6 network is one",
     ["groups.slice(0, NETWORK_GROUPS)", "groups"],
-    "listener/client-network",
+    "http/client-network",
   ),
-  guard("headers timeout", ["setTimeout(cut, timeoutMs)", "setTimeout(cut, 2 ** 30)"], "listener/timeouts"),
+  guard("headers timeout", ["setTimeout(cut, timeoutMs)", "setTimeout(cut, 2 ** 30)"], "http/timeouts"),
   guard(
     "trusted proxies",
     ["forwarded === undefined || !isTrustedProxy(peer)", "forwarded === undefined"],
-    "listener/client-address",
+    "http/client-address",
   ),
 
   guard(
     "request size, JSON route",
     ["readBody(exchange.request, options.maxRequestBytes,", "readBody(exchange.request, 2 ** 40,"],
-    "rest/request-limits",
+    "api/rest/request-limits",
   ),
   guard(
     "request size, end of body",
     ["if (length > maxBytes) reject(tooLarge(maxBytes));\n      else", ""],
-    "rest/request-limits",
+    "api/rest/request-limits",
   ),
-  guard("request size, typed", ["readMaxBytes: options.maxRequestBytes,", "readMaxBytes: 0xffffffff,"], "rpc/grpc-js"),
-  guard("JSON depth and keys", ["validateJson(bytes, LIMITS)", "validateJson(bytes)"], "rest/description"),
-  guard("UTF-8 check", ['if (verdict === "syntax" && !isUtf8(text))', "if (false)"], "rest/description"),
+  guard(
+    "request size, typed",
+    ["readMaxBytes: options.maxRequestBytes,", "readMaxBytes: 0xffffffff,"],
+    "api/rpc/grpc-js",
+  ),
+  guard("JSON depth and keys", ["validateJson(bytes, LIMITS)", "validateJson(bytes)"], "api/rest/description"),
+  guard("UTF-8 check", ['if (verdict === "syntax" && !isUtf8(text))', "if (false)"], "api/rest/description"),
   guard(
     "duplicate url key",
     [
       "if (field === undefined) throw formatError(`${quoted(member.key)} is not a field of a call. Remove it.`); if (fields.has(field))",
       "if (field === undefined) throw formatError(`${quoted(member.key)} is not a field of a call. Remove it.`); if (false)",
     ],
-    "rest/description",
+    "api/rest/description",
   ),
   guard(
     "unknown field",
@@ -92,12 +96,12 @@ export const REQUEST_GUARDS: readonly Guard[] = [
       "if (field === undefined) throw formatError(`${quoted(member.key)}",
       "if (field === undefined) continue;\n    if (false) throw formatError(`${quoted(member.key)}",
     ],
-    "rest/description",
+    "api/rest/description",
   ),
   guard(
     "duplicate query parameter",
     ["if (field === undefined) continue; if (fields.has(field))", "if (field === undefined) continue; if (false)"],
-    "rest/query",
+    "api/rest/query",
   ),
   guard(
     "length of ids",
@@ -105,7 +109,7 @@ export const REQUEST_GUARDS: readonly Guard[] = [
       "function checkedValue(value: string, field: string): string { if (value.length > MAX_ID_LENGTH)",
       "function checkedValue(value: string, field: string): string { if (false)",
     ],
-    "rest/query",
+    "api/rest/query",
   ),
   guard("lone surrogates in ids", ["if (!value.isWellFormed())", "if (false)"], "applications/caller-ids"),
 
@@ -163,7 +167,7 @@ export const REQUEST_GUARDS: readonly Guard[] = [
     ["if (stored === undefined || asciiLowerCase(stored) !== value)", "if (false)"],
     "providers/egress-template",
   ),
-  guard("template binding is asked for", ["requireBoundOrigin(egress, connection, trace);", ""], "relay/bound-origin"),
+  guard("template binding is asked for", ["requireBoundOrigin(egress, connection, trace);", ""], "call/bound-origin"),
   guard(
     "http only for loopback",
     ['if (scheme === "http" && !(loopback && policy.allowLoopback))', "if (false)"],

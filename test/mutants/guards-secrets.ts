@@ -164,12 +164,12 @@ export const SECRET_GUARDS: readonly Guard[] = [
       "metrics?.addSource(() => healthMetrics(store.health)); await verifyKeys(store, sealer);",
       "metrics?.addSource(() => healthMetrics(store.health));",
     ],
-    "server-start",
+    "app/server-start",
   ),
   guard(
     "no new key beside an old store",
     ["config.keyFileMustExist || (await hasStore(config))", "config.keyFileMustExist"],
-    "server-start",
+    "app/server-start",
   ),
   guard("key file: mode 0600", ['open(draft, "wx", 0o600)', 'open(draft, "wx", 0o644)'], "tokens/keyring"),
   guard("key file: one at a time adds a key", ["await take(lock);", ""], "tokens/keyring"),
@@ -196,9 +196,9 @@ export const SECRET_GUARDS: readonly Guard[] = [
     "tokens/secret",
   ),
 
-  guard("budget: bytes", ["while (!this.bytes.hasRoom(bytes)) {", "while (false) {"], "relay/budget"),
-  guard("budget: calls", [" || !account.hasPlace(party)) return false;", ") return false;"], "relay/budget"),
-  guard("budget: slow requests give way", ["if (reading.size >= this.#maxReading &&", "if (false &&"], "relay/budget"),
+  guard("budget: bytes", ["while (!this.bytes.hasRoom(bytes)) {", "while (false) {"], "call/budget"),
+  guard("budget: calls", [" || !account.hasPlace(party)) return false;", ") return false;"], "call/budget"),
+  guard("budget: slow requests give way", ["if (reading.size >= this.#maxReading &&", "if (false &&"], "call/budget"),
   guard(
     "budget: a share of the memory",
     ["(isWithin ? this.#runningVictim(wanted) : undefined)", "undefined"],
@@ -224,25 +224,25 @@ export const SECRET_GUARDS: readonly Guard[] = [
     ["if (!call.memory.belongTo(application.id)) throw overloaded();", "call.memory.belongTo(application.id);"],
     "regress/unread-answers",
   ),
-  guard("budget: stalled requests give way", ["    share.evict();", ""], "relay/budget"),
+  guard("budget: stalled requests give way", ["    share.evict();", ""], "call/budget"),
   guard(
     "budget: a call is asked for its place",
     [
       "const body = await readBody(exchange.request, options.maxRequestBytes, memory, signal); if (!memory.begin()) throw overloaded();",
       "const body = await readBody(exchange.request, options.maxRequestBytes, memory, signal);",
     ],
-    "relay/overload",
+    "call/overload",
   ),
   guard(
     "budget: request bytes are counted",
     ["else if (memory.reserve(chunk.length))", "else if (true)"],
-    "relay/overload",
+    "call/overload",
   ),
-  guard("budget: given back", ["    held.release();", ""], "relay/overload"),
+  guard("budget: given back", ["    held.release();", ""], "call/overload"),
   guard(
     "budget: answer bytes are counted",
     ["if (this.#memory?.reserve(COPIES * chunk.length) === false)", "if (false)"],
-    "relay/overload",
+    "call/overload",
   ),
   guard(
     "chunks are put together",
@@ -263,18 +263,18 @@ export const SECRET_GUARDS: readonly Guard[] = [
       "const waitSeconds = await rateLimiter.take(key, callsPerMinute); if (waitSeconds === 0) return;",
       "const waitSeconds = await rateLimiter.take(key, callsPerMinute); if (true) return;",
     ],
-    "relay/rate-limit",
+    "call/rate-limit",
   ),
 
   guard(
     "error text of a fault",
     ['"The relay failed. Try again, and give the operator this call\'s callId."', "String(error)"],
-    "relay/outcome",
+    "call/outcome",
   ),
   guard(
     "error text of the JSON parser",
     ["await withDecodeError(withAllow(universal, handler))", "withAllow(universal, handler)"],
-    "rpc/protocol-edges",
+    "api/rpc/protocol-edges",
   ),
   guard(
     "error text of the JSON parser, at the end of a stream",
@@ -308,12 +308,16 @@ export const SECRET_GUARDS: readonly Guard[] = [
       "traceId: trace.spans?.traceId ?? origin.traceContext?.traceId, surface: origin.surface,",
       "traceId: trace.spans?.traceId ?? origin.traceContext?.traceId, ...origin,",
     ],
-    "relay/trace",
+    "call/trace",
   ),
   guard(
     "settings: loopback only on loopback",
     ["if (!allowLoopback || isLoopbackHost(host)) return [];", "return [];"],
-    "config",
+    "config/config",
   ),
-  guard("settings: dangerous flags", ['if (env["NODE_TLS_REJECT_UNAUTHORIZED"] === "0")', "if (false)"], "config"),
+  guard(
+    "settings: dangerous flags",
+    ['if (env["NODE_TLS_REJECT_UNAUTHORIZED"] === "0")', "if (false)"],
+    "config/config",
+  ),
 ];

@@ -5,7 +5,7 @@ export const STREAM_GUARDS: readonly Guard[] = [
   guard(
     "stream: redaction is made",
     ["yield* chunksOf(redacting.push(piece), trace);", "yield* chunksOf([piece], trace);"],
-    "rest/stream",
+    "api/rest/stream",
   ),
   guard(
     "stream: redaction across pieces",
@@ -35,23 +35,28 @@ export const STREAM_GUARDS: readonly Guard[] = [
     ["if (!this.#streams.isOpenTo(party.streams)) return false;", ""],
     "upstream/stream",
   ),
-  guard("stream: its socket is let go", ["} finally { stream.close();", "} finally {"], "rest/stream", "rpc/stream"),
-  guard("stream: a cut answer of HTTP/1.0 can be told", ["response.socket?.resetAndDestroy();", ""], "rest/stream"),
+  guard(
+    "stream: its socket is let go",
+    ["} finally { stream.close();", "} finally {"],
+    "api/rest/stream",
+    "api/rpc/stream",
+  ),
+  guard("stream: a cut answer of HTTP/1.0 can be told", ["response.socket?.resetAndDestroy();", ""], "api/rest/stream"),
   guard(
     "stream: a cut answer can be told",
     ["if (exchange.response.headersSent) cut(exchange.response);", "if (exchange.response.headersSent) return;"],
-    "rest/stream",
+    "api/rest/stream",
   ),
   guard(
     "stream: fields that somebody may act on",
     ["[isKept(name, value) ? name :", "[true ? name :"],
-    "rest/stream-fields",
+    "api/rest/stream-fields",
   ),
   guard("stream: fields are bytes", ["response.write(NOTHING)", "response.flushHeaders()"], "regress/field-bytes"),
   guard(
     "stream: a provider's page is sandboxed",
     ['"content-security-policy": "sandbox; default-src \'none\'",', ""],
-    "rest/stream-fields",
+    "api/rest/stream-fields",
   ),
   guard(
     "stream: caller's place, typed",
@@ -59,7 +64,7 @@ export const STREAM_GUARDS: readonly Guard[] = [
       "const { memory } = context; if (memory === undefined || !memory.begin()) throw overloaded();",
       "const { memory } = context; if (memory === undefined) throw overloaded();",
     ],
-    "rpc/stream",
+    "api/rpc/stream",
   ),
-  guard("stream: connect-node hears of the end", ['response.emit("drain");', ""], "rpc/stream"),
+  guard("stream: connect-node hears of the end", ['response.emit("drain");', ""], "api/rpc/stream"),
 ];

@@ -4,9 +4,13 @@ import { type Guard, guard } from "./guard.js";
 export const TELEMETRY_GUARDS: readonly Guard[] = [
   guard("request id: sane", [" && SANE_ID.test(given)", ""], "server/request-id"),
   guard("request id: provider's own", ["(?!x-request-id$)", ""], "server/request-id"),
-  guard("trace context: length of traceparent", [" || traceparent.length > MAX_PARENT_LENGTH", ""], "trace-context"),
-  guard("trace context: length of tracestate", [" || text.length > MAX_STATE_LENGTH", ""], "trace-context"),
-  guard("trace context: members", ["members.length <= MAX_STATE_MEMBERS && ", ""], "trace-context"),
+  guard(
+    "trace context: length of traceparent",
+    [" || traceparent.length > MAX_PARENT_LENGTH", ""],
+    "telemetry/trace-context",
+  ),
+  guard("trace context: length of tracestate", [" || text.length > MAX_STATE_LENGTH", ""], "telemetry/trace-context"),
+  guard("trace context: members", ["members.length <= MAX_STATE_MEMBERS && ", ""], "telemetry/trace-context"),
   guard(
     "trace context: only to providers that ask for it",
     ["if (!provider.passTraceContext) return headers;", ""],
@@ -29,6 +33,6 @@ export const TELEMETRY_GUARDS: readonly Guard[] = [
   ),
   guard("metrics: bounded providers", ["providers.size < MAX_PROVIDERS || ", "true || "], "telemetry/metrics"),
   guard("metrics: bounded series", ["series.size < MAX_SERIES || ", "true || "], "telemetry/metrics"),
-  guard("metrics: one count a minute", ["now() - startedAt >= FRESH_MS", "true"], "connection-gauge"),
+  guard("metrics: one count a minute", ["now() - startedAt >= FRESH_MS", "true"], "app/connection-gauge"),
   guard("metrics: connections in slices", ["after = last;", "return total;"], "store/count-connections"),
 ];

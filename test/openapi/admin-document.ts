@@ -1,8 +1,8 @@
 import type { FileRegistry } from "@bufbuild/protobuf";
 import manifest from "../../package.json" with { type: "json" };
 import { ADMIN_SERVICES } from "../../src/admin/rpc-handler.js";
-import { METRICS_PATH } from "../../src/metrics-handler.js";
-import { SETTINGS } from "../../src/setting-list.js";
+import { METRICS_PATH } from "../../src/app/metrics-handler.js";
+import { SETTINGS } from "../../src/config/setting-list.js";
 import { CONNECT_ERROR, operationOf, pathOf, UNAUTHENTICATED } from "./admin-operation.js";
 import { descriptionOf } from "./comment.js";
 import { HEALTH_ROUTES, HEALTH_TAG } from "./health.js";

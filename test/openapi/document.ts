@@ -1,7 +1,7 @@
 import { type DescMessage, type DescService, type FileRegistry, hasOption } from "@bufbuild/protobuf";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import manifest from "../../package.json" with { type: "json" };
-import { SETTINGS } from "../../src/setting-list.js";
+import { SETTINGS } from "../../src/config/setting-list.js";
 import { DETAILS } from "./details.js";
 import { HEALTH_ROUTES, HEALTH_TAG } from "./health.js";
 import { isRequired, operationFromMethod } from "./operation.js";
@@ -98,7 +98,7 @@ function messageSchema(message: DescMessage, refer: Refer): Schema {
   return isCall ? lenientCall(request) : request;
 }
 
-/** src/rest/description.ts takes a little more than ProtoJSON: null for nothing, and plain values in headers. */
+/** src/api/rest/description.ts takes a little more than ProtoJSON: null for nothing, and plain values in headers. */
 function lenientCall(schema: Schema): Schema {
   const properties = { ...(schema["properties"] as Record<string, Schema>) };
   for (const name of ["payload", "queryString"]) properties[name] = { ...properties[name], type: ["object", "null"] };

@@ -1,4 +1,4 @@
-import { HEALTH_PATHS } from "../../src/listener/router.js";
+import { HEALTH_PATHS } from "../../src/http/router.js";
 
 /** Tag of the health routes. */
 export const HEALTH_TAG = { name: "Health", description: "For load balancers and orchestrators." };

@@ -7,7 +7,7 @@ import { request } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import { RelayService } from "../../gen/relay/v1/relay_pb.js";
-import { REASONS } from "../../src/errors.js";
+import { REASONS } from "../../src/model/errors.js";
 import { PAGE_ROUTES } from "../../src/pages/handler.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { createDocument } from "./document.js";

@@ -1,5 +1,5 @@
 import type { DescMessage } from "@bufbuild/protobuf";
-import { REASONS } from "../../src/errors.js";
+import { REASONS } from "../../src/model/errors.js";
 import { descriptionOf } from "./comment.js";
 import { type Schema, schemaFromField } from "./schema.js";
 
@@ -9,7 +9,7 @@ const NOT_ON_THE_ROUTE = new Set(["dataRounded"]);
 const WITHOUT_ANSWER = ["pincStatus", "statusCode", "errorType", "inernalError", "callId"];
 
 /**
- * The envelope of the JSON route (src/rest/envelope.ts), which is narrower than the message's ProtoJSON: exactly one row,
+ * The envelope of the JSON route (src/api/rest/envelope.ts), which is narrower than the message's ProtoJSON: exactly one row,
  * members only where they mean something.
  */
 export function envelopeSchemas(row: DescMessage): Readonly<Record<string, Schema>> {

@@ -110,7 +110,7 @@ describe("the service's package", () => {
         expect([name, Number(sizes.get(name))]).toEqual([name, expect.any(Number)]);
         expect(Number(sizes.get(name))).toBeGreaterThan(50);
       }
-      for (const path of ["provider-call-relay", "provider-call-relay/dist/src/server.js"]) {
+      for (const path of ["provider-call-relay", "provider-call-relay/dist/src/app/server.js"]) {
         const attempt = run("node", ["--input-type=module", "-e", `await import(${JSON.stringify(path)})`], { cwd });
         await expect(attempt).rejects.toThrow(/ERR_PACKAGE_PATH_NOT_EXPORTED/);
       }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { RelayError } from "../../src/errors.js";
+import { RelayError } from "../../src/model/errors.js";
 import { parsePageQuery, visitQueryFrom } from "../../src/pages/page-query.js";
 
 const reasonOf = (work: () => unknown): string => {

@@ -1,3 +1,3 @@
 import { runOnPostgres } from "./run-on-postgres.js";
 
-await runOnPostgres(() => import("../rest/connections.test.js"));
+await runOnPostgres(() => import("../api/rest/connections.test.js"));

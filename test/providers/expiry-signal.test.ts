@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { bytesOf } from "../../src/chunks.js";
+import { bytesOf } from "../../src/lib/chunks.js";
 import { isExpirySignal } from "../../src/providers/expiry-signal.js";
 import { providerFrom } from "./provider-for-test.js";
 

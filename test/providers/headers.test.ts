@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { RelayError } from "../../src/errors.js";
+import { RelayError } from "../../src/model/errors.js";
 import { decideHeaders, headerMeant, isDroppedHeader } from "../../src/providers/headers.js";
 
 function namesOf(...names: string[]): string[] {

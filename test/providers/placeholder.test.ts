@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { RelayError } from "../../src/errors.js";
+import { RelayError } from "../../src/model/errors.js";
 import { fillPlaceholders } from "../../src/providers/placeholder.js";
 import { providerFrom } from "./provider-for-test.js";
 

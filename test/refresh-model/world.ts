@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { RelayError } from "../../src/errors.js";
+import { RelayError } from "../../src/model/errors.js";
 import type { SqliteStore } from "../../src/store/sqlite.js";
 import { createBreaker } from "../../src/tokens/breaker.js";
 import { createClientHolds } from "../../src/tokens/client-holds.js";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { exchangeRaw } from "../fuzz/raw-exchange.js";
 import { requestBlock } from "../fuzz/raw-http2.js";
 import { isGivenUp } from "../fuzz/raw-judge.js";
-import { END_HEADERS, frame, HEADERS, HELLO, RST_STREAM, uint32 } from "../listener/frames.js";
+import { END_HEADERS, frame, HEADERS, HELLO, RST_STREAM, uint32 } from "../http/frames.js";
 import { type Harness, startHarness } from "../support/harness.js";
 
 // Found by `npm run fuzz -- --only raw`: a caller that resets a stream in the middle of its typed message was logged as a

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import net from "node:net";
 import { describe, expect, it } from "vitest";
 import { isGivenUp } from "../fuzz/raw-judge.js";
-import { DATA, frame, HELLO } from "../listener/frames.js";
-import { connectHttp2, request, start } from "../listener/support.js";
+import { DATA, frame, HELLO } from "../http/frames.js";
+import { connectHttp2, request, start } from "../http/support.js";
 
 // Found by `npm run fuzz -- --only raw`: after a protocol error node:http2 reads no more, so that it does not see the
 // client go. Each such connection held its place, and memory, for the idle timeout of two minutes: 34 of them a second,

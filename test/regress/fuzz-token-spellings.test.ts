@@ -1,12 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { bytesOf } from "../../src/chunks.js";
+import { answerFromUpstream } from "../../src/call/answer.js";
+import { bytesOf } from "../../src/lib/chunks.js";
+import { createTurns } from "../../src/lib/turns.js";
+import { lateWork } from "../../src/model/errors.js";
 import { createRedactor } from "../../src/redaction/redact.js";
 import { REDACTED } from "../../src/redaction/redact-stream.js";
-import { answerFromUpstream } from "../../src/relay/answer.js";
-import { createTurns } from "../../src/turns.js";
 import { ENDLESS, ROOMY } from "../support/roomy.js";
 
-const LARGE = { turns: createTurns(), ...ENDLESS, memory: ROOMY };
+const LARGE = { turns: createTurns(lateWork), ...ENDLESS, memory: ROOMY };
 // Found by `npm run fuzz -- --only answers`: spellings of a token that real software makes went through.
 
 const TOKEN = "CANARY_abcdefgh+/ij.kl-mn==";

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import { connectHttp2, connectRaw, echo, request, start } from "../listener/support.js";
+import { connectHttp2, connectRaw, echo, request, start } from "../http/support.js";
 
 /** Counts the turns of the event loop until the test ends. */
 function countTurns(): { readonly now: number } {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createTokenEndpoint } from "../../src/authorization/token-endpoint.js";
-import { bytesOf } from "../../src/chunks.js";
+import { bytesOf } from "../../src/lib/chunks.js";
 import type { Upstream, UpstreamAnswer } from "../../src/upstream/request.js";
 import { renewalTargetForTest } from "../tokens/renewal-target-for-test.js";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createChunks } from "../../src/chunks.js";
-import { sendRaw } from "../listener/support.js";
+import { createChunks } from "../../src/lib/chunks.js";
+import { sendRaw } from "../http/support.js";
 import { ADMIN_TOKENS, type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { type RawProvider, startRawProvider } from "../support/raw-provider.js";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { decideTransferCoding } from "../../src/listener/transfer-coding.js";
-import { sendRaw, start } from "../listener/support.js";
+import { decideTransferCoding } from "../../src/http/transfer-coding.js";
+import { sendRaw, start } from "../http/support.js";
 
 /**
  * A handler that needs no body answered before the parser saw that nobody could tell where the body ends: 405 came

@@ -3,7 +3,7 @@ import { connect as connectHttp2 } from "node:http2";
 import { connect, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { createCertificate, start } from "../listener/support.js";
+import { createCertificate, start } from "../http/support.js";
 import { type Harness, startHarness } from "../support/harness.js";
 
 const GOOD = "GET /healthz HTTP/1.1\r\nHost: relay.test\r\n\r\n";

@@ -4,13 +4,13 @@ import { gzipSync } from "node:zlib";
 import Database from "better-sqlite3";
 import { type Dispatcher, request } from "undici";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { listen } from "../../src/listener/listener.js";
-import { createReadiness } from "../../src/listener/readiness.js";
-import { createRouter } from "../../src/listener/router.js";
+import { listen } from "../../src/http/listener.js";
+import { createReadiness } from "../../src/http/readiness.js";
+import { createRouter } from "../../src/http/router.js";
 import { createKeyCheck } from "../../src/store/key-check.js";
 import { loadKeyring } from "../../src/tokens/keyring.js";
 import { createSealer } from "../../src/tokens/seal.js";
-import { connectHttp2, request as requestOverHttp2 } from "../listener/support.js";
+import { connectHttp2, request as requestOverHttp2 } from "../http/support.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { startSecondRelay } from "./second-relay.js";
 

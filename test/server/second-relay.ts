@@ -2,8 +2,8 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { pino } from "pino";
 import { onTestFinished } from "vitest";
-import { type Config, parseConfig } from "../../src/config.js";
-import { type Service, startService } from "../../src/server.js";
+import { type Service, startService } from "../../src/app/server.js";
+import { type Config, parseConfig } from "../../src/config/config.js";
 import type { Harness } from "../support/harness.js";
 
 const SILENT = { logger: pino({ level: "silent" }) };

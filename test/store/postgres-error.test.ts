@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
 import pg from "pg";
 import { describe, expect, it } from "vitest";
-import { RelayError } from "../../src/errors.js";
+import { RelayError } from "../../src/model/errors.js";
 import {
   isConflict,
   isConnectionLost,

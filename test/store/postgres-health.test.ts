@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { type PostgresLocation, parseDatabaseLocation } from "../../src/database-location.js";
+import { type PostgresLocation, parseDatabaseLocation } from "../../src/config/database-location.js";
 import { openPostgresStore } from "../../src/store/postgres.js";
 import { createTestDatabase, POSTGRES_URL, type TestDatabase } from "../support/postgres.js";
 

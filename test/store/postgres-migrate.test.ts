@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type PostgresLocation, parseDatabaseLocation } from "../../src/database-location.js";
+import { type PostgresLocation, parseDatabaseLocation } from "../../src/config/database-location.js";
 import { hasPostgresStore, openPostgresStore } from "../../src/store/postgres.js";
 import { migratePostgres } from "../../src/store/postgres-migrate.js";
 import { createPool } from "../../src/store/postgres-pool.js";

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type PostgresLocation, parseDatabaseLocation } from "../../src/database-location.js";
+import { type PostgresLocation, parseDatabaseLocation } from "../../src/config/database-location.js";
 import { openPostgresStore, type PostgresStore } from "../../src/store/postgres.js";
 import type { Peers } from "../../src/tokens/peers.js";
 import { createTestDatabase, POSTGRES_URL, type TestDatabase } from "../support/postgres.js";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
-import { type PostgresLocation, parseDatabaseLocation } from "../../src/database-location.js";
+import { type PostgresLocation, parseDatabaseLocation } from "../../src/config/database-location.js";
 import { openPostgresStore, type PostgresStore } from "../../src/store/postgres.js";
 import { createStatement } from "../../src/store/postgres-statement.js";
 import type { Connection, Lease, RenewedTokens } from "../../src/tokens/connection.js";

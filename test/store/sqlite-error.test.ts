@@ -1,6 +1,6 @@
 import Database from "better-sqlite3";
 import { describe, expect, it } from "vitest";
-import { RelayError } from "../../src/errors.js";
+import { RelayError } from "../../src/model/errors.js";
 import { isBusy, openErrorFrom, storeErrorFrom } from "../../src/store/sqlite-error.js";
 
 const sqliteError = (code: string) => new Database.SqliteError("CANARY text of SQLite", code);

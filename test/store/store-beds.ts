@@ -1,4 +1,4 @@
-import { type PostgresLocation, parseDatabaseLocation } from "../../src/database-location.js";
+import { type PostgresLocation, parseDatabaseLocation } from "../../src/config/database-location.js";
 import { openPostgresStore } from "../../src/store/postgres.js";
 import { openSqliteStore } from "../../src/store/sqlite.js";
 import type { Store } from "../../src/store/store.js";

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { hashPrivateKey, signUserId } from "../../src/applications/private-key.js";
-import { REASONS, type Reason } from "../../src/errors.js";
+import { REASONS, type Reason } from "../../src/model/errors.js";
 import {
   type ConnectionCaller,
   type ConnectionMethod,

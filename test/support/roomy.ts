@@ -1,5 +1,5 @@
-import type { Room } from "../../src/relay/budget.js";
-import type { WorkLimits } from "../../src/turns.js";
+import type { Room } from "../../src/call/budget.js";
+import type { WorkLimits } from "../../src/lib/turns.js";
 
 /** Room for everything. */
 export const ROOMY: Room & WorkLimits["memory"] = { reserve: () => true, owner: "somebody" };

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import type { Service } from "../../src/server.js";
+import type { Service } from "../../src/app/server.js";
 
 const RELAY = fileURLToPath(new URL("../../dist/src/cli/relay.js", import.meta.url));
 

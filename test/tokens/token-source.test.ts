@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { RelayError } from "../../src/errors.js";
+import { RelayError } from "../../src/model/errors.js";
 import type { Connection } from "../../src/tokens/connection.js";
 import { newConnectionFrom } from "../../src/tokens/new-connection.js";
 import type { Sealer } from "../../src/tokens/seal.js";

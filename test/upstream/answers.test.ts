@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { brotliCompressSync, constants, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import type { Reason } from "../../src/errors.js";
+import type { Reason } from "../../src/model/errors.js";
 import { answer, type Play } from "../support/raw-provider.js";
 import { failureOf, get, provider, textOf, upstream, within } from "./upstream-for-test.js";
 

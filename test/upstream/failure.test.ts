@@ -1,6 +1,6 @@
 import { errors } from "undici";
 import { describe, expect, it } from "vitest";
-import { RelayError } from "../../src/errors.js";
+import { RelayError } from "../../src/model/errors.js";
 import {
   AddressRefusedError,
   deadlineError,

@@ -1,6 +1,6 @@
 import { stat } from "node:fs";
 import { afterEach, expect } from "vitest";
-import type { Reason, RelayError } from "../../src/errors.js";
+import type { Reason, RelayError } from "../../src/model/errors.js";
 import { createUpstream, type UpstreamOptions } from "../../src/upstream/client.js";
 import type { Upstream, UpstreamAnswer, UpstreamLimits, UpstreamRequest } from "../../src/upstream/request.js";
 import { type Play, type RawProvider, type RawProviderOptions, startRawProvider } from "../support/raw-provider.js";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { RelayError } from "../../src/errors.js";
+import { RelayError } from "../../src/model/errors.js";
 import { NOW } from "../store/store-for-test.js";
 import { createBed } from "./webhook-bed.js";
 

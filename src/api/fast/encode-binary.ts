@@ -1,0 +1,117 @@
+import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import { CallResponseSchema, ResultRowSchema } from "../../../gen/relay/v1/relay_pb.js";
+import type { Answer, Outcome } from "../../call/outcome.js";
+import { type Bytes, between, bytesOf } from "../../lib/chunks.js";
+import { base64InSteps } from "../../lib/encode-in-steps.js";
+import { SLICE_BYTES } from "../../lib/slices.js";
+import { atOnce } from "../../lib/turns.js";
+import type { RowData } from "../rpc/row-data.js";
+import { encodeValue } from "./encode-value.js";
+import { lengthDelimited, tagOf, utf8, varint, type WireText } from "./wire-text.js";
+
+const { field: ROW } = ResultRowSchema;
+const ROWS = tagOf(CallResponseSchema.field.rows, "lengthDelimited");
+const PINC_STATUS = tagOf(ROW.pincStatus, "lengthDelimited");
+const STATUS_CODE = tagOf(ROW.statusCode, "varint");
+const CONTENT_TYPE = tagOf(ROW.contentType, "lengthDelimited");
+const DATA = tagOf(ROW.data, "lengthDelimited");
+const ERROR_TYPE = tagOf(ROW.errorType, "lengthDelimited");
+const INERNAL_ERROR = tagOf(ROW.inernalError, "lengthDelimited");
+const HEADERS = tagOf(ROW.headers, "lengthDelimited");
+const CALL_ID = tagOf(ROW.callId, "lengthDelimited");
+const DATA_ENCODING = tagOf(ROW.dataEncoding, "lengthDelimited");
+const BODY = tagOf(ROW.body, "lengthDelimited");
+const DATA_ROUNDED = tagOf(ROW.dataRounded, "varint");
+const POSSIBLY_TRUNCATED = tagOf(ROW.possiblyTruncated, "varint");
+const STRING_VALUE = tagOf(ValueSchema.field.stringValue, "lengthDelimited");
+/** An entry of a map is a message of two fields, whatever the map. */
+const KEY = tagOf({ number: 1 }, "lengthDelimited");
+const ENTRY_VALUE = tagOf({ number: 2 }, "lengthDelimited");
+
+/** A row in three pieces; what may be large is not made text of. */
+interface Pieces {
+  readonly before: WireText;
+  readonly bytes: Bytes;
+  readonly after: WireText;
+}
+
+const NONE = bytesOf(new Uint8Array());
+
+/** What is written besides an outcome. */
+export interface BinaryRow {
+  /** Undefined where no provider answered. */
+  readonly data: RowData | undefined;
+  /** The data in base64, where that was made in steps. */
+  readonly value: Bytes | undefined;
+  /** What stands in front of a message of so many bytes, if anything. */
+  readonly prefixFor?: (bytes: number) => WireText;
+}
+
+/**
+ * The envelope of an outcome as a CallResponse in protobuf: what protobuf-es makes of api/rpc/row.ts, byte for byte. One
+ * piece, but for a large row, of which the body is not copied.
+ */
+export function encodeBinary(outcome: Outcome, { data, value, prefixFor }: BinaryRow): Bytes {
+  const { before, bytes, after } = piecesOf(outcome, data, value);
+  const row = ROWS + varint(before.length + bytes.length + after.length) + before;
+  const head = (prefixFor?.(row.length + bytes.length + after.length) ?? "") + row;
+  if (bytes.length > SLICE_BYTES) return between(Buffer.from(head, "latin1"), bytes, Buffer.from(after, "latin1"));
+  const result = Buffer.allocUnsafe(head.length + bytes.length + after.length);
+  result.write(head, "latin1");
+  result.set(bytes.concat(), head.length);
+  if (after !== "") result.write(after, head.length + bytes.length, "latin1");
+  return bytesOf(result);
+}
+
+function piecesOf(outcome: Outcome, data: RowData | undefined, value: Bytes | undefined): Pieces {
+  const { answer } = outcome;
+  const head = PINC_STATUS + utf8(outcome.result) + STATUS_CODE + varint(statusOf(outcome));
+  const failure =
+    outcome.result === "success" ? "" : string(ERROR_TYPE, outcome.errorType) + string(INERNAL_ERROR, outcome.message);
+  const callId = string(CALL_ID, outcome.callId);
+  if (answer === undefined || data === undefined) return { before: head + failure + callId, bytes: NONE, after: "" };
+  const start = head + string(CONTENT_TYPE, answer.contentType);
+  const pieces = withData(start, data, value, failure + headersOf(answer) + callId);
+  return answer.isPossiblyTruncated === true
+    ? { ...pieces, after: `${pieces.after}${POSSIBLY_TRUNCATED}\x01` }
+    : pieces;
+}
+
+/** The fields that hold the body stand where their numbers belong: `data` between the two, the others at the end. */
+function withData(start: WireText, data: RowData, value: Bytes | undefined, end: WireText): Pieces {
+  switch (data.kind) {
+    case "value": {
+      const rounded = data.isRounded ? `${DATA_ROUNDED}\x01` : "";
+      return { before: start + DATA + lengthDelimited(encodeValue(data.json)) + end + rounded, bytes: NONE, after: "" };
+    }
+    case "string":
+      return withString(start, bytesOf(Buffer.from(data.text)), end + string(DATA_ENCODING, data.encoding));
+    case "utf8":
+      return withString(start, data.bytes, end + string(DATA_ENCODING, data.encoding));
+    case "binary":
+      return withString(start, value ?? atOnce(base64InSteps(data.bytes)), end + string(DATA_ENCODING, "base64"));
+    case "body":
+      return { before: start + end + BODY + varint(data.bytes.length), bytes: data.bytes, after: "" };
+  }
+}
+
+function withString(start: WireText, bytes: Bytes, after: WireText): Pieces {
+  const inner = STRING_VALUE + varint(bytes.length);
+  return { before: start + DATA + varint(inner.length + bytes.length) + inner, bytes, after };
+}
+
+function statusOf(outcome: Outcome): number {
+  return outcome.result === "success" ? outcome.answer.statusCode : outcome.statusCode;
+}
+
+/** proto3 leaves an empty string out. */
+function string(tag: WireText, text: string): WireText {
+  return text === "" ? "" : tag + utf8(text);
+}
+
+function headersOf({ headers }: Answer): WireText {
+  let entries = "";
+  for (const [name, value] of headers)
+    entries += HEADERS + lengthDelimited(KEY + utf8(name) + ENTRY_VALUE + utf8(value));
+  return entries;
+}

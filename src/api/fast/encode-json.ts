@@ -1,0 +1,64 @@
+import type { Answer, Outcome } from "../../call/outcome.js";
+import { type Bytes, between, bytesOf } from "../../lib/chunks.js";
+import { base64Json, stringInSteps } from "../../lib/encode-in-steps.js";
+import { atOnce } from "../../lib/turns.js";
+import type { RowData } from "../rpc/row-data.js";
+
+/**
+ * The envelope of an outcome as a CallResponse in ProtoJSON: what protobuf-es makes of api/rpc/row.ts, byte for byte. Unlike
+ * the envelope of the JSON route its `data` is what a Value holds, and what is empty is left out.
+ *
+ * @param data of the answer; undefined where no provider answered.
+ * @param value what is long of it as JSON, where that was made in steps.
+ */
+export function encodeJson(outcome: Outcome, data: RowData | undefined, value: Bytes | undefined): Bytes {
+  const { answer } = outcome;
+  const status = outcome.result === "success" ? outcome.answer.statusCode : outcome.statusCode;
+  const start =
+    `{"rows":[{"pincStatus":"${outcome.result}","statusCode":${status}` +
+    (answer === undefined ? "" : string("contentType", answer.contentType));
+  let end = "";
+  if (outcome.result === "error")
+    end += string("errorType", outcome.errorType) + string("inernalError", outcome.message);
+  if (answer !== undefined) end += headersJson(answer);
+  end += `,"callId":"${outcome.callId}"`;
+  if (data === undefined) return bytesOf(Buffer.from(`${start}${end}}]}`));
+  const last = answer?.isPossiblyTruncated === true ? ',"possiblyTruncated":true}]}' : "}]}";
+  return withData(start, data, value, end, last);
+}
+
+/** `data` in the middle, all else of it behind `end`, before what comes last. */
+function withData(start: string, data: RowData, value: Bytes | undefined, end: string, last: string): Bytes {
+  const before = `${start},"data":`;
+  switch (data.kind) {
+    case "value":
+      return around(before, JSON.stringify(data.json), `${end}${data.isRounded ? ',"dataRounded":true' : ""}${last}`);
+    case "string":
+      return around(before, JSON.stringify(data.text), `${end}${string("dataEncoding", data.encoding)}${last}`);
+    case "utf8": {
+      const text = value ?? atOnce(stringInSteps(data.bytes));
+      return around(before, text, `${end}${string("dataEncoding", data.encoding)}${last}`);
+    }
+    case "binary":
+      return around(before, value ?? base64Json(data.bytes), `${end},"dataEncoding":"base64"${last}`);
+    case "body":
+      return around(`${start}${end},"body":`, value ?? base64Json(data.bytes), last);
+  }
+}
+
+/** What is long is not copied. */
+function around(before: string, value: string | Bytes, after: string): Bytes {
+  if (typeof value === "string") return bytesOf(Buffer.from(before + value + after));
+  return between(Buffer.from(before), value, Buffer.from(after));
+}
+
+function string(member: string, text: string): string {
+  return text === "" ? "" : `,"${member}":${JSON.stringify(text)}`;
+}
+
+function headersJson({ headers }: Answer): string {
+  let members = "";
+  for (const [name, value] of headers)
+    members += `${members === "" ? "" : ","}${JSON.stringify(name)}:${JSON.stringify(value)}`;
+  return members === "" ? "" : `,"headers":{${members}}`;
+}

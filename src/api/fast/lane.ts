@@ -1,0 +1,145 @@
+import { type CallRequest, RelayService } from "../../../gen/relay/v1/relay_pb.js";
+import type { Budget, Reservation } from "../../call/budget.js";
+import type { LargePart } from "../../call/relay.js";
+import { clientNetworkOf } from "../../http/client-network.js";
+import type { HttpRequest, HttpResponse } from "../../http/exchange.js";
+import { type ResponseSignal, watchCaller } from "../../http/response-signal.js";
+import type { PathHandler } from "../../http/router.js";
+import type { Bytes } from "../../lib/chunks.js";
+import { LARGE_BYTES } from "../../lib/slices.js";
+import type { Turns, WorkLimits } from "../../lib/turns.js";
+import { isGone } from "../../model/caller-signal.js";
+import { RelayError } from "../../model/errors.js";
+import type { RpcHandler } from "../rpc/adapter.js";
+import type { CallContext } from "../rpc/call-context.js";
+import { allowPage, type ListsOrigin } from "../rpc/cors.js";
+import { requestFromLargeJson } from "../rpc/large-json.js";
+import { deadlineOf, originOf, performCall, type RelayServiceOptions } from "../rpc/relay-service.js";
+import { requestContextOf } from "../rpc/request-context.js";
+import { decideRowData, type RowData } from "../rpc/row-data.js";
+import { answerRow } from "./answer.js";
+import { decodeRequest } from "./decode.js";
+import { decideHead, endTimeout, isPrefixed, type LaneForm, type LaneHead } from "./head.js";
+import { largeValueOf } from "./large-value.js";
+import { type Reading, readMessage } from "./read-message.js";
+
+/** What the lane needs from the rest of the service. */
+export interface LaneOptions extends RelayServiceOptions {
+  readonly budget: Budget;
+  readonly clientAddress: (request: HttpRequest) => string;
+  readonly listsOrigin: ListsOrigin;
+  /** Largest request message. */
+  readonly maxRequestBytes: number;
+  /** Answers whatever the lane leaves. */
+  readonly otherwise: RpcHandler;
+  /** For rows too large to be written in one go. */
+  readonly turns: Turns;
+}
+
+const PATH = `/${RelayService.typeName}/${RelayService.method.call.name}`;
+
+/**
+ * A lean lane for plain calls of relay.v1.RelayService/Call, in front of connect-node.
+ *
+ * Why it exists: connect-node serves every protocol and every kind of method with one machinery of async generators,
+ * abort controllers, timers and copies of header lists, which costs a call four times as much as the rest of the relay;
+ * and protobuf-es writes a row by reflection. Nearly all calls need none of that: one message in, one message out,
+ * nothing compressed. Those are read, performed and answered here, as connect-node would answer them, with
+ * the decoding, the checks and the call itself shared with it (api/rpc/relay-service.ts).
+ *
+ * It judges a request by its head; what it does not know is connect-node's, and so is a body that turns out not to be
+ * one plain message, with what was read of it so far. So every error of the protocols has one author. Three answers
+ * differ: the lane never compresses, which no client may count on; a call that ends with its caller's own timeout says
+ * that the deadline passed instead of that its caller left; and a large JSON that has more members than a call may have
+ * is refused as a call, whatever these members are.
+ */
+export function createLane(options: LaneOptions): PathHandler {
+  return (request, response, path) => {
+    const head = path === PATH ? decideHead(request, options.maxRequestBytes) : undefined;
+    if (head === undefined) return options.otherwise(request, response, path);
+    return answerCall(options, head, request, response);
+  };
+}
+
+async function answerCall(
+  options: LaneOptions,
+  head: LaneHead,
+  request: HttpRequest,
+  response: HttpResponse,
+): Promise<void> {
+  const { form } = head;
+  const startedAt = performance.now();
+  const memory = options.budget.open(clientNetworkOf(options.clientAddress(request)));
+  const signal = watchCaller(response, memory);
+  const { origin } = request.headers;
+  if (origin !== undefined) await allowPage(options.listsOrigin, origin, response);
+  if (signal.aborted) return;
+  const reading = await readMessage(request, isPrefixed(form), options.maxRequestBytes, memory, signal);
+  if (reading === undefined) {
+    if (!isGone(signal)) response.destroy();
+    return;
+  }
+  const timesOutAt = startedAt + (head.timeoutMs ?? Number.POSITIVE_INFINITY);
+  const isLate = performance.now() >= timesOutAt;
+  const isReadable = reading.isPlain && !isLate;
+  const isLarge = isReadable && form === "json" && reading.bytes.length > LARGE_BYTES;
+  const limits = { signal, deadline: deadlineOf(options, { startedAt, timesOutAt }), memory };
+  const large = isLarge ? await largeRequest(options, reading, limits) : undefined;
+  if (isLarge && isGone(signal)) return;
+  const message = large ?? (isReadable ? decodeRequest(form, reading.bytes) : undefined);
+  if (message === undefined) {
+    memory.release();
+    if (isLate) endTimeout(request, form);
+    return options.otherwise(request, response, PATH, reading.bytes);
+  }
+  const times = { startedAt, timesOutAt };
+  let data: RowData | undefined;
+  const context = contextFrom(options, request, form, times, memory, signal);
+  const { outcome, large: value } = await performed(options, message, context, ({ answer }) => {
+    data = answer && decideRowData(answer.data);
+    return largeValueOf(form, data);
+  });
+  if (!isGone(signal)) answerRow(response, form, { outcome, data: outcome.answer && data, value });
+}
+
+/** A refusal is given, not thrown: it is answered like that of a call. */
+async function largeRequest({ turns }: LaneOptions, { bytes }: Reading, limits: WorkLimits) {
+  try {
+    return await turns.take(requestFromLargeJson(bytes), limits);
+  } catch (error) {
+    if (error instanceof RelayError) return error;
+    if (isGone(limits.signal)) return undefined;
+    throw error;
+  }
+}
+
+/** Of a call that was refused before it was read nothing is known. */
+function performed(
+  options: LaneOptions,
+  message: CallRequest | RelayError,
+  context: CallContext,
+  largePart: LargePart<Bytes>,
+) {
+  if (!(message instanceof RelayError)) return performCall(options, message, context, largePart);
+  return { outcome: options.relay.refuse(originOf({ providerName: "" }, context), message), large: undefined };
+}
+
+function contextFrom(
+  { clientAddress }: LaneOptions,
+  request: HttpRequest,
+  form: LaneForm,
+  { startedAt, timesOutAt }: Pick<CallContext, "startedAt" | "timesOutAt">,
+  memory: Reservation,
+  signal: ResponseSignal,
+): CallContext {
+  const { caller, identity } = requestContextOf(request, clientAddress, memory);
+  return {
+    identity,
+    surface: isPrefixed(form) ? form : "connect",
+    caller,
+    memory,
+    signal,
+    startedAt,
+    timesOutAt,
+  };
+}

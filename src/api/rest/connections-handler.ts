@@ -1,0 +1,131 @@
+import { type DescMessage, type DescMethod, type MessageShape, toJsonString } from "@bufbuild/protobuf";
+import {
+  type CreateConnectLinkRequestSchema,
+  type CreateConnectLinkResponseSchema,
+  type DeleteConnectionRequestSchema,
+  type DeleteConnectionResponseSchema,
+  type ListConnectionsRequestSchema,
+  type ListConnectionsResponseSchema,
+  RelayService,
+} from "../../../gen/relay/v1/relay_pb.js";
+import { type CallerFields, callerFieldsOf } from "../../applications/caller-keys.js";
+import type { Budget } from "../../call/budget.js";
+import { outcomeFromError } from "../../call/outcome.js";
+import { answerPlain, type HttpRequest, type HttpResponse } from "../../http/exchange.js";
+import { identityOf } from "../../http/identity.js";
+import type { PathHandler } from "../../http/router.js";
+import { RelayError } from "../../model/errors.js";
+import { bodyFromOutcome, bytesFromBody } from "./envelope.js";
+import { type MessageExchange, messageFrom } from "./message.js";
+import { type AllowedOrigins, answerPreflight, corsFieldsFor } from "./preflight.js";
+import { type Route, routeFromMethod } from "./route.js";
+
+/** Message → message; rejects with RelayError. */
+type Operation<Input extends DescMessage, Output extends DescMessage> = (
+  request: MessageShape<Input>,
+  caller: CallerFields,
+) => Promise<MessageShape<Output>>;
+
+/** The methods that are served. */
+export interface Operations {
+  readonly listConnections: Operation<typeof ListConnectionsRequestSchema, typeof ListConnectionsResponseSchema>;
+  readonly deleteConnection: Operation<typeof DeleteConnectionRequestSchema, typeof DeleteConnectionResponseSchema>;
+  readonly createConnectLink: Operation<typeof CreateConnectLinkRequestSchema, typeof CreateConnectLinkResponseSchema>;
+}
+
+/** What these routes need from the rest of the service. */
+export interface ConnectionsHandlerOptions {
+  readonly operations: Operations;
+  readonly budget: Budget;
+  readonly allowedOrigins: AllowedOrigins;
+  readonly clientAddress: (request: HttpRequest) => string;
+  readonly onFault: (where: string, error: unknown) => void;
+}
+
+/** A method with its route and with what it does. */
+interface Served {
+  readonly route: Route;
+  readonly answer: (exchange: MessageExchange) => Promise<string>;
+}
+
+/**
+ * The methods about connections in front of JSON over HTTP, as the schema annotates them. An answer is the ProtoJSON of
+ * the response message; a refusal is an error row with the HTTP status of its reason.
+ */
+export function createConnectionsHandler(options: ConnectionsHandlerOptions): PathHandler {
+  const { operations } = options;
+  const { listConnections, deleteConnection, createConnectLink } = RelayService.method;
+  const served = [
+    serve(options, listConnections, operations.listConnections),
+    serve(options, deleteConnection, operations.deleteConnection),
+    serve(options, createConnectLink, operations.createConnectLink),
+  ];
+  return (request, response, path) => {
+    const matching = served.flatMap((method) => {
+      const variables = method.route.match(path);
+      return variables === undefined ? [] : [{ ...method, variables }];
+    });
+    if (matching.length === 0) return undefined;
+    const queryText = (request.url ?? "").slice(path.length + 1);
+    return dispatch(options, matching, request, response, queryText);
+  };
+}
+
+async function dispatch(
+  options: ConnectionsHandlerOptions,
+  matching: ReadonlyArray<Served & Pick<MessageExchange, "variables">>,
+  request: HttpRequest,
+  response: HttpResponse,
+  queryText: string,
+): Promise<void> {
+  const [first] = matching;
+  if (request.method === "OPTIONS" && first !== undefined) {
+    return answerPreflight(options.allowedOrigins, first.route, request, response, queryText);
+  }
+  const method = matching.find(({ route }) => route.method === request.method);
+  if (method === undefined) {
+    const allow = [...matching.map(({ route }) => route.method), "OPTIONS"].join(", ");
+    answerPlain(response, 405, `Send a ${first?.route.method} request.`, { allow });
+    return;
+  }
+  const { route, variables } = method;
+  const { status, body } = await outcomeOf(options, method, { request, response, variables, queryText });
+  const cors = await corsFieldsFor(options.allowedOrigins, route, request, queryText);
+  if (response.destroyed) return;
+  response.writeHead(status, {
+    "content-type": "application/json",
+    "content-length": String(body.length),
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+    ...cors,
+    ...(request.httpVersionMajor === 1 && !request.complete ? { connection: "close" } : undefined),
+  });
+  response.end(body);
+}
+
+async function outcomeOf(options: ConnectionsHandlerOptions, method: Served, exchange: MessageExchange) {
+  try {
+    return { status: 200, body: Buffer.from(await method.answer(exchange)) };
+  } catch (error) {
+    const outcome = outcomeFromError(identityOf(exchange.request).callId, error, options.onFault);
+    const status = error instanceof RelayError ? error.statusCode : 500;
+    return { status, body: bytesFromBody(bodyFromOutcome(outcome, undefined)) };
+  }
+}
+
+function serve<Input extends DescMessage, Output extends DescMessage>(
+  options: ConnectionsHandlerOptions,
+  method: DescMethod & { readonly input: Input; readonly output: Output },
+  operate: Operation<Input, Output>,
+): Served {
+  const route = routeFromMethod(method);
+  return {
+    route,
+    async answer(exchange) {
+      const message = await messageFrom(options, method.input, route, exchange);
+      const { request } = exchange;
+      const answered = await operate(message, callerFieldsOf(request, options.clientAddress(request)));
+      return toJsonString(method.output, answered, { alwaysEmitImplicit: true });
+    },
+  };
+}

@@ -1,0 +1,181 @@
+import { isUtf8 } from "node:buffer";
+import { type CallDescription, CALL_JSON_LIMITS as LIMITS } from "../../call/call.js";
+import { base64FromJson } from "../../json/base64-from-json.js";
+import { isEmptyAt, type JsonMember, kindAt, sliceMembers, textAt } from "../../json/json-slice.js";
+import { type JsonVerdict, validateJson, validateJsonInSteps } from "../../json/json-validator.js";
+import { membersInSteps } from "../../json/members-in-steps.js";
+import { joinedInSteps, SLICE_BYTES } from "../../lib/slices.js";
+import type { Steps } from "../../lib/turns.js";
+import { formatError } from "../../model/errors.js";
+
+const FIELDS: ReadonlyMap<string, string> = new Map([
+  ["url", "url"],
+  ["method", "method"],
+  ["payload", "payload"],
+  ["headers", "headers"],
+  ["queryString", "queryString"],
+  ["query_string", "queryString"],
+  ["explodeArrays", "explodeArrays"],
+  ["explode_arrays", "explodeArrays"],
+  ["body", "body"],
+]);
+
+interface Range {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The text of a call. */
+interface CallText {
+  readonly bytes: Buffer;
+  /** The same as latin1 text, of which names and strings are cut; undefined for a long one, most of which is payload. */
+  readonly latin1: string | undefined;
+}
+
+const MAX_LATIN1_BYTES = 4096;
+
+/**
+ * Reads the call from the text of the request body, whatever content type it came with. `payload` and `queryString`
+ * stay slices of the caller's own bytes. In steps, of which a short one takes none.
+ *
+ * Fails with CALL_FORMAT_ERROR that names the field.
+ */
+export function* descriptionFromBody(body: Buffer): Steps<CallDescription> {
+  const text = createCallText(withoutByteOrderMark(body));
+  const { bytes, latin1 } = text;
+  const isLong = bytes.length > SLICE_BYTES;
+  requireJsonObject(bytes, isLong ? yield* validateJsonInSteps(bytes, LIMITS) : validateJson(bytes, LIMITS));
+  const fields = fieldsFrom(isLong ? yield* membersInSteps(bytes) : sliceMembers(bytes, 0, bytes.length, latin1));
+  const exact = fields.get("body");
+  const queryText = objectText(text, fields.get("queryString"), "queryString");
+  return {
+    url: requiredString(text, fields.get("url"), "url"),
+    method: requiredString(text, fields.get("method"), "method"),
+    payload: objectText(text, fields.get("payload"), "payload"),
+    headers: headersFrom(text, fields.get("headers")),
+    queryString: queryText && isEmptyAt(queryText, 0) ? undefined : queryText,
+    explodeArrays: isTrue(text, fields.get("explodeArrays"), "explodeArrays"),
+    body: exact && (yield* bytesFrom(text, exact)),
+  };
+}
+
+/** Reads the call from `body.*` query parameters, for clients that send an empty body (compat C11). */
+export function descriptionFromDotted(
+  dotted: ReadonlyArray<readonly [path: string, value: string]>,
+): Steps<CallDescription> {
+  const members: string[] = [];
+  const nested = new Map<string, string[]>();
+  for (const [path, value] of dotted) {
+    const dot = path.indexOf(".");
+    if (dot === -1) members.push(`${JSON.stringify(path)}:${flatValue(path, value)}`);
+    else groupOf(nested, path.slice(0, dot)).push(`${JSON.stringify(path.slice(dot + 1))}:${JSON.stringify(value)}`);
+  }
+  for (const [name, inner] of nested) members.push(`${JSON.stringify(name)}:{${inner.join(",")}}`);
+  return descriptionFromBody(Buffer.from(`{${members.join(",")}}`));
+}
+
+/** `body.payload={"a":1}` carries a whole object as text; everything else is a string, but for what is true or false. */
+function flatValue(path: string, value: string): string {
+  if (FIELDS.get(path) === "explodeArrays" && /^(?:true|false)$/.test(value)) return value;
+  const isObject = value.startsWith("{") && validateJson(Buffer.from(value), LIMITS) === "valid";
+  return isObject && path !== "url" && path !== "method" ? value : JSON.stringify(value);
+}
+
+function createCallText(bytes: Buffer): CallText {
+  return { bytes, latin1: bytes.length <= MAX_LATIN1_BYTES ? bytes.toString("latin1") : undefined };
+}
+
+function groupOf(groups: Map<string, string[]>, name: string): string[] {
+  const group = groups.get(name) ?? [];
+  groups.set(name, group);
+  return group;
+}
+
+function withoutByteOrderMark(body: Buffer): Buffer {
+  return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? body.subarray(3) : body;
+}
+
+function requireJsonObject(text: Buffer, verdict: JsonVerdict): void {
+  if (verdict === "syntax" && !isUtf8(text)) {
+    throw formatError("The request body is not UTF-8 text. Send one JSON object.");
+  }
+  if (verdict === "depth") throw formatError(`The request body is nested deeper than ${LIMITS.maxDepth} levels.`);
+  if (verdict === "keys") throw formatError(`The request body has more than ${LIMITS.maxKeys} keys.`);
+  if (verdict !== "valid" || kindAt(text) !== "object") {
+    throw formatError('The request body is not a JSON object. Send {"url": …, "method": …}.');
+  }
+}
+
+function fieldsFrom(members: readonly JsonMember[]): Map<string, Range> {
+  const fields = new Map<string, Range>();
+  for (const member of members) {
+    const field = FIELDS.get(member.key);
+    if (field === undefined) throw formatError(`${quoted(member.key)} is not a field of a call. Remove it.`);
+    if (fields.has(field)) throw formatError(`${field} is given more than once. Send it once.`);
+    fields.set(field, member);
+  }
+  return fields;
+}
+
+function requiredString(text: CallText, range: Range | undefined, field: string): string {
+  const value = range === undefined ? "" : stringFrom(text, range, field);
+  if (value === "") throw formatError(`${field} is missing.`);
+  return value;
+}
+
+function stringFrom(text: CallText, range: Range, field: string): string {
+  if (kindAt(text.bytes, range.start) !== "string") throw formatError(`${field} must be a string.`);
+  return textAt(text.bytes, range, text.latin1);
+}
+
+/** The member's own bytes; missing and null are no information. */
+function objectText(text: CallText, range: Range | undefined, field: string): Uint8Array | undefined {
+  const object = objectRange(text, range, field);
+  return object && text.bytes.subarray(object.start, object.end);
+}
+
+function isTrue(text: CallText, range: Range | undefined, field: string): boolean {
+  const kind = range === undefined ? "null" : kindAt(text.bytes, range.start);
+  if (kind !== "true" && kind !== "false" && kind !== "null") throw formatError(`${field} must be true or false.`);
+  return kind === "true";
+}
+
+function objectRange(text: CallText, range: Range | undefined, field: string): Range | undefined {
+  if (range === undefined || kindAt(text.bytes, range.start) === "null") return undefined;
+  if (kindAt(text.bytes, range.start) === "object") return range;
+  throw formatError(`${field} must be an object.`);
+}
+
+function headersFrom(text: CallText, range: Range | undefined): Array<readonly [string, string]> {
+  const object = objectRange(text, range, "headers");
+  if (object === undefined) return [];
+  if (object.end - object.start > SLICE_BYTES) throw formatError("headers is longer than 8 KiB in all; send less.");
+  const seen = new Set<string>();
+  return sliceMembers(text.bytes, object.start, object.end, text.latin1).map((member) => {
+    if (seen.has(member.key)) throw formatError("headers has the same name twice. Send each header once.");
+    seen.add(member.key);
+    return [member.key, headerValue(text, member)] as const;
+  });
+}
+
+function headerValue(text: CallText, range: Range): string {
+  const kind = kindAt(text.bytes, range.start);
+  if (kind === "string") return stringFrom(text, range, "headers");
+  if (kind === "number" || kind === "true" || kind === "false")
+    return text.bytes.toString("latin1", range.start, range.end);
+  throw formatError("headers must have strings, numbers or booleans as values.");
+}
+
+/** ProtoJSON of bytes: base64, standard or URL-safe. */
+function* bytesFrom(text: CallText, range: Range): Steps<Uint8Array | undefined> {
+  if (kindAt(text.bytes, range.start) === "null") return undefined;
+  if (kindAt(text.bytes, range.start) !== "string") throw formatError("body must be a string.");
+  const bytes = yield* base64FromJson(text.bytes, range);
+  if (bytes === undefined) throw formatError("body must be base64.");
+  return bytes.length === 0 ? undefined : yield* joinedInSteps(bytes);
+}
+
+/** A caller's own key, safe to repeat to it: short and without control characters. */
+function quoted(key: string): string {
+  return /^[\w.$-]{1,64}$/.test(key) ? key : "A key of the request body";
+}

@@ -1,0 +1,73 @@
+import type { OutgoingHttpHeaders } from "node:http";
+import type { Call, CallDescription } from "../../call/call.js";
+import type { Outcome } from "../../call/outcome.js";
+import type { Performed, Relay } from "../../call/relay.js";
+import { endWith } from "../../http/end-with.js";
+import type { PathHandler } from "../../http/router.js";
+import { isGone } from "../../model/caller-signal.js";
+import { type CallRouteOptions, createCallRoute } from "./call-route.js";
+import { type Body, bodyFromOutcome, largeBodyOf } from "./envelope.js";
+import { corsFieldsFor } from "./preflight.js";
+import { type Exchange, mustClose, readCall } from "./read-call.js";
+
+/** What the JSON route needs from the rest of the service. */
+export interface RestOptions extends CallRouteOptions {
+  readonly relay: Relay;
+  /** `mirror` makes the HTTP status the row's statusCode instead of 200. */
+  readonly httpStatus: "envelope" | "mirror";
+}
+
+/** The JSON route: HTTP → relay → HTTP. Every answer on it is an envelope, but 405 and preflights. */
+export function createRestHandler(options: RestOptions): PathHandler {
+  return createCallRoute(options, (exchange) => answerCall(options, exchange));
+}
+
+async function answerCall(options: RestOptions, exchange: Exchange): Promise<void> {
+  let call: Call | undefined;
+  let dataAt: string | undefined;
+  let performed: Performed<Body>;
+  try {
+    call = await readCall(options, exchange);
+    dataAt = dataAtFrom(call.description);
+    performed = await options.relay.perform(call, (outcome) => largeBodyOf(outcome, dataAt));
+  } catch (error) {
+    performed = { outcome: options.relay.refuse(exchange.origin, error), large: undefined };
+  }
+  const { request, response, queryText } = exchange;
+  const { outcome, large } = performed;
+  // Only browsers send it, and only their answers wait for the list.
+  const isBrowser = request.headers.origin !== undefined;
+  const cors = isBrowser ? await corsFieldsFor(options.allowedOrigins, options.route, request, queryText) : undefined;
+  if (response.destroyed || isGone(call?.signal)) return;
+  answerOutcome(options, exchange, large ?? bodyFromOutcome(outcome, dataAt), outcome, cors);
+}
+
+function dataAtFrom({ headers }: CallDescription): string | undefined {
+  return headers.find(([name]) => name.toLowerCase() === "x-pinc-response-data-at")?.[1].trim();
+}
+
+function answerOutcome(
+  options: RestOptions,
+  { request, response }: Exchange,
+  body: Body,
+  outcome: Outcome,
+  cors: Readonly<Record<string, string>> | undefined,
+): void {
+  const fields: OutgoingHttpHeaders = {
+    "content-type": "application/json",
+    "content-length": body.length,
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+  };
+  if (cors !== undefined) Object.assign(fields, cors);
+  if (mustClose(request)) fields.connection = "close";
+  response.writeHead(options.httpStatus === "mirror" ? mirroredStatus(outcome) : 200, fields);
+  if (typeof body === "string") response.end(body, "latin1");
+  else endWith(response, body.pieces);
+}
+
+/** A status that an HTTP response with a body cannot have stays in the row alone. */
+function mirroredStatus(outcome: Outcome): number {
+  const status = outcome.result === "success" ? outcome.answer.statusCode : outcome.statusCode;
+  return status === 204 || status === 205 || status === 304 ? 200 : status;
+}

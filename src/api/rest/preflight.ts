@@ -1,0 +1,70 @@
+import { callerFieldsOf, callerFrom } from "../../applications/caller-keys.js";
+import { corsHeaders, decideCors, preflightHeaders } from "../../http/cors.js";
+import { answerPlain, type HttpRequest, type HttpResponse } from "../../http/exchange.js";
+import { namedKeysOf, parseCallQuery } from "./query.js";
+import type { Route } from "./route.js";
+
+/** Browser origins on the list of the application with this public key; none when there is no such application. */
+export type AllowedOrigins = (publicKey: string) => Promise<readonly string[]>;
+
+/** Answers a preflight (Fetch standard, CORS-preflight): the query names the application, its list decides. */
+export async function answerPreflight(
+  allowedOrigins: AllowedOrigins,
+  route: Route,
+  request: HttpRequest,
+  response: HttpResponse,
+  queryText: string,
+): Promise<void> {
+  const { origin } = request.headers;
+  const allowed = await originsOrNone(allowedOrigins, publicKeyOf(request, route, queryText) ?? "");
+  if (origin === undefined || !decideCors(origin, allowed)) {
+    answerPlain(response, 403, "This origin is not on the application's list of allowed origins.", { vary: "Origin" });
+    return;
+  }
+  const requested = request.headers["access-control-request-headers"];
+  const headers = typeof requested === "string" && /^[\w, -]{1,2048}$/.test(requested) ? requested : "content-type";
+  response.writeHead(204, { vary: "Origin", ...preflightHeaders(origin, { methods: route.method, headers }) });
+  response.end();
+}
+
+/** CORS fields of a call's own answer. */
+export async function corsFieldsFor(
+  allowedOrigins: AllowedOrigins,
+  route: Route,
+  request: HttpRequest,
+  queryText: string,
+): Promise<Record<string, string> | undefined> {
+  const { origin } = request.headers;
+  if (origin === undefined) return undefined;
+  const allowed = await originsOrNone(
+    allowedOrigins,
+    publicKeyOf(request, route, queryText) ?? onlyPublicKeyIn(queryText),
+  );
+  if (!decideCors(origin, allowed)) return { vary: "Origin" };
+  return { vary: "Origin", ...corsHeaders(origin), "access-control-expose-headers": "x-request-id" };
+}
+
+/** The application whose list counts; undefined when the query is malformed. */
+function publicKeyOf(request: HttpRequest, route: Route, queryText: string): string | undefined {
+  try {
+    const named = namedKeysOf(parseCallQuery(queryText, route.queryFields));
+    return callerFrom(callerFieldsOf(request, ""), named).publicKey;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What is wrong with a query stands in the call's row, and a page that names one application must be able to read it. */
+function onlyPublicKeyIn(queryText: string): string {
+  const keys = new URLSearchParams(queryText).getAll("public_key");
+  return keys.length === 1 ? (keys[0] ?? "") : "";
+}
+
+/** When the store cannot be read nothing is allowed to browsers; the row of the call itself says why. */
+async function originsOrNone(allowedOrigins: AllowedOrigins, publicKey: string): Promise<readonly string[]> {
+  try {
+    return publicKey === "" ? [] : await allowedOrigins(publicKey);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,177 @@
+import { ServerResponse } from "node:http";
+import type { ConnectRouter, ConnectRouterOptions, ContextValues } from "@connectrpc/connect";
+import { Code, ConnectError, createConnectRouter } from "@connectrpc/connect";
+import type { UniversalHandler, UniversalServerResponse } from "@connectrpc/connect/protocol";
+import {
+  compressionBrotli,
+  compressionGzip,
+  universalRequestFromNodeRequest,
+  universalResponseToNodeResponse,
+} from "@connectrpc/connect-node";
+import { RelayService } from "../../../gen/relay/v1/relay_pb.js";
+import { type Budget, overloaded, type Reservation } from "../../call/budget.js";
+import { isUtf8Charset, parseMediaType } from "../../call/text.js";
+import { clientNetworkOf } from "../../http/client-network.js";
+import { DRAIN_FACTOR, type HttpRequest, type HttpResponse } from "../../http/exchange.js";
+import { slicesOf } from "../../lib/slices.js";
+import { type BinaryParts, createBinaryParts } from "./binary-parts.js";
+import { answeredAsPreflight, type ListsOrigin } from "./cors.js";
+import { withDecodeError } from "./invalid-argument.js";
+import { describeAsPlain, inOnePiece, type MessageOptions, messageFormFrom } from "./one-message.js";
+import { createRequestBody, type RequestBody } from "./request-body.js";
+import { shortenTimeout } from "./timeout.js";
+
+/** What requests may be compressed with. */
+const COMPRESSIONS = [compressionGzip, compressionBrotli];
+
+/** What the adapter needs besides the router's own options. */
+export interface RpcAdapterOptions extends ConnectRouterOptions {
+  /** Largest request message in bytes, after decompression. */
+  readonly readMaxBytes: number;
+  readonly routes: (router: ConnectRouter) => void;
+  readonly budget: Budget;
+  readonly contextValues: (request: HttpRequest, memory: Reservation) => ContextValues;
+  readonly listsOrigin: ListsOrigin;
+  readonly clientAddress: (request: HttpRequest) => string;
+  /** Faults while a response is written. */
+  readonly onFault: (where: string, error: unknown) => void;
+}
+
+/**
+ * Answers requests to its paths, as a PathHandler does. `readAhead` is the beginning of the body, or all of it, when
+ * somebody has read that far already.
+ */
+export type RpcHandler = (
+  request: HttpRequest,
+  response: HttpResponse,
+  path: string,
+  readAhead?: Uint8Array,
+) => Promise<void> | undefined;
+
+/**
+ * connect-node's own adapter, but for what it does not do: it prints whole error objects to the console when a response
+ * cannot be written (threats 6.3), its fallback cannot be asked whether a path is an RPC's, it knows no CORS, names no
+ * methods with a 405 (RFC 9110 section 15.5.6), quotes requests in errors, and leaves unread bodies on connections.
+ */
+export function createRpcAdapter(options: RpcAdapterOptions): RpcHandler {
+  const router = createConnectRouter({ ...options, acceptCompression: COMPRESSIONS });
+  options.routes(router);
+  const methods = new Map<string, Method>(router.handlers.map((handler) => [handler.requestPath, methodOf(handler)]));
+  return (request, response, path, readAhead) => {
+    const method = methods.get(path);
+    return method === undefined ? undefined : answer(options, method, request, response, readAhead);
+  };
+}
+
+/** A method that is served. */
+interface Method {
+  readonly handler: UniversalHandler;
+  /** Of its message, where it takes one; undefined for a stream of them. */
+  readonly parts: BinaryParts | undefined;
+}
+
+function methodOf(handler: UniversalHandler): Method {
+  return { handler, parts: takesOneMessage(handler) ? createBinaryParts(handler.method.input) : undefined };
+}
+
+async function answer(
+  options: RpcAdapterOptions,
+  { handler, parts }: Method,
+  request: HttpRequest,
+  response: HttpResponse,
+  readAhead: Uint8Array | undefined,
+): Promise<void> {
+  const memory = options.budget.open(clientNetworkOf(options.clientAddress(request)));
+  response.on("close", () => {
+    memory.release();
+    // connect-node waits for it before it writes on, and over HTTP/2 nothing else tells it that the caller is gone.
+    response.emit("drain");
+  });
+  memory.whenEvicted(() => response.destroy());
+  // Watch of the health service and reflection last, and hold nothing worth counting.
+  if (parts === undefined) memory.release();
+  try {
+    if (await answeredAsPreflight(options.listsOrigin, request, response)) return;
+    const values = options.contextValues(request, memory);
+    const body = createRequestBody(request, readAhead);
+    const asked = universalRequestFromNodeRequest(request, response, undefined, values);
+    shortenTimeout(asked.header);
+    leaveUtf8Out(asked.header);
+    const message = parts && messageFrom(options, parts, asked.header);
+    // A stream of messages is handed on as it comes.
+    const universal = await handler({ ...asked, body: message ? inOnePiece(counted(body, memory), message) : body });
+    await settleRequest(options, handler, request, response, body);
+    const answered = await withDecodeError(withAllow(universal, handler));
+    await universalResponseToNodeResponse(isUnary(handler) ? inSlices(answered) : answered, response);
+  } catch (error) {
+    if (!isCallerGone(error, response)) options.onFault("rpc", error);
+    response.destroy();
+  }
+}
+
+/** connect knows few spellings of a charset, of which UTF-8 is the only one that may be named (RFC 9110 section 5.6.6). */
+function leaveUtf8Out(header: Headers): void {
+  const { essence, charset } = parseMediaType(header.get("content-type") ?? "");
+  if (charset !== undefined && isUtf8Charset(charset)) header.set("content-type", essence);
+}
+
+/** A method that performs something for one message, and may answer with many. */
+function takesOneMessage(handler: UniversalHandler): boolean {
+  return isUnary(handler) || handler.service.typeName === RelayService.typeName;
+}
+
+/** @param header fields of its request; changed in place to those of what connect is going to read. */
+function messageFrom({ readMaxBytes }: RpcAdapterOptions, parts: BinaryParts, header: Headers): MessageOptions {
+  const form = messageFormFrom(header, COMPRESSIONS);
+  describeAsPlain(header, form);
+  return { form, parts, maxBytes: readMaxBytes };
+}
+
+/** The body of a request, refused when the memory budget has no room for it. */
+async function* counted(body: AsyncIterable<Uint8Array>, memory: Reservation): AsyncIterable<Uint8Array> {
+  for await (const chunk of body) {
+    if (!memory.reserve(chunk.length)) throw new ConnectError(overloaded().message, Code.ResourceExhausted);
+    yield chunk;
+  }
+}
+
+/**
+ * Reads the rest of a request that was refused half-way: on HTTP/1.1 it stands before the next request, and many clients
+ * of HTTP/2 hold it, with their connection, until we take it. A stream of messages is the handler's to read.
+ */
+async function settleRequest(
+  { readMaxBytes }: RpcAdapterOptions,
+  { method }: UniversalHandler,
+  request: HttpRequest,
+  response: HttpResponse,
+  body: RequestBody,
+): Promise<void> {
+  if (request.complete || method.methodKind === "bidi_streaming") return;
+  await body.drain(readMaxBytes * DRAIN_FACTOR);
+  if (response instanceof ServerResponse && !request.complete) response.shouldKeepAlive = false;
+}
+
+function isUnary({ method }: UniversalHandler): boolean {
+  return method.methodKind === "unary";
+}
+
+/** A large message is written slice by slice, see `endWith()`; the messages of a stream are small. */
+function inSlices({ body, ...rest }: UniversalServerResponse): UniversalServerResponse {
+  return body === undefined ? rest : { ...rest, body: slicesFrom(body) };
+}
+
+async function* slicesFrom(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for await (const piece of body) yield* slicesOf({ pieces: [piece] });
+}
+
+/** RFC 9110 section 15.5.6: a 405 names the methods that are allowed. */
+function withAllow(universal: UniversalServerResponse, { allowedMethods }: UniversalHandler): UniversalServerResponse {
+  if (universal.status !== 405) return universal;
+  return { ...universal, header: new Headers({ allow: allowedMethods.join(", ") }) };
+}
+
+function isCallerGone(error: unknown, response: HttpResponse): boolean {
+  // A response of HTTP/2 does not know that its stream was reset.
+  const { destroyed } = response instanceof ServerResponse ? response : response.stream;
+  return destroyed || ConnectError.from(error).code === Code.Aborted;
+}

@@ -1,0 +1,117 @@
+import type { Compression } from "@connectrpc/connect/protocol";
+import { createChunks } from "../../lib/chunks.js";
+import type { BinaryParts } from "./binary-parts.js";
+import { COMPRESSED_FLAG, PREFIX_BYTES, prefixOf } from "./envelope.js";
+import { requireFewParts } from "./message-parts.js";
+
+/** What connect needs to see of further messages, to refuse them: one that it decodes in no time. */
+const EXTRA = { json: Buffer.concat([prefixOf(0, 2), Buffer.from("{}")]), binary: prefixOf(0, 0) };
+
+/** How a body is written, by the fields of its request. */
+export interface MessageForm {
+  readonly isJson: boolean;
+  /** Its messages stand behind prefixes. */
+  readonly isEnveloped: boolean;
+  /** What the body, or a message in it, may be compressed with; undefined for nothing and for what nobody knows. */
+  readonly compression: Compression | undefined;
+}
+
+/** The form of a body, by the spellings that connect takes; what is spelled otherwise it refuses. */
+export function messageFormFrom(header: Headers, compressions: readonly Compression[]): MessageForm {
+  const type = header.get("content-type") ?? "";
+  const [, protocol = "", codec] = /^application\/(grpc|connect|)(?:-web)?\+?(json|proto|)/i.exec(type) ?? [];
+  const field = `${ENCODING_PREFIXES.get(protocol.toLowerCase()) ?? ""}encoding`;
+  return {
+    isJson: codec?.toLowerCase() === "json",
+    isEnveloped: protocol !== "",
+    compression: compressions.find(({ name }) => name === header.get(field)),
+  };
+}
+
+const ENCODING_PREFIXES: ReadonlyMap<string, string> = new Map([
+  ["", "content-"],
+  ["connect", "connect-content-"],
+  ["grpc", "grpc-"],
+]);
+
+/**
+ * Makes the fields of a request those of its body as `inOnePiece()` gives it: one that was compressed as a whole is not
+ * any more. The answer may be compressed as before.
+ */
+export function describeAsPlain(header: Headers, { isEnveloped, compression }: MessageForm): void {
+  if (isEnveloped || compression === undefined) return;
+  header.delete("content-encoding");
+  header.delete("content-length");
+  if (!header.has("accept-encoding")) header.set("accept-encoding", compression.name);
+}
+
+/** How a message is read. */
+export interface MessageOptions {
+  readonly form: MessageForm;
+  /** Of messages of its kind. */
+  readonly parts: BinaryParts;
+  /** Largest message in bytes, compressed or not. */
+  readonly maxBytes: number;
+}
+
+/**
+ * The body of a request with one message, in one piece: connect waits for all of it anyway, and its own way to put chunks
+ * together takes time with the square of their number: 50,000 chunks of one byte would hold the event loop for seconds
+ * (threats I15). What is compressed comes decompressed. Of what is too long, connect sees enough to refuse it.
+ *
+ * @throws ConnectError INVALID_ARGUMENT for a message that would take long to decode.
+ */
+export async function* inOnePiece(
+  body: AsyncIterable<Uint8Array>,
+  options: MessageOptions,
+): AsyncGenerator<Uint8Array, void> {
+  const chunks = createChunks();
+  for await (const chunk of body) {
+    chunks.push(chunk);
+    if (isTooLong(chunks, options)) break;
+  }
+  if (chunks.length === 0) return;
+  const bytes = chunks.concat();
+  if (options.form.isEnveloped) yield* firstMessage(bytes, options);
+  else yield bytes.length > options.maxBytes ? bytes : await plainMessage(bytes, options, options.form.compression);
+}
+
+/** The first message of a body; of all others together one: connect takes them all apart before it refuses the second. */
+async function* firstMessage(bytes: Buffer, options: MessageOptions): AsyncGenerator<Uint8Array, void> {
+  const { form } = options;
+  const end = endOfMessage(bytes);
+  if (end > bytes.length) {
+    yield bytes;
+    return;
+  }
+  const flags = bytes[0] as number;
+  const compression = (flags & COMPRESSED_FLAG) === 0 ? undefined : form.compression;
+  const message = await plainMessage(bytes.subarray(PREFIX_BYTES, end), options, compression);
+  yield prefixOf(compression === undefined ? flags : flags & ~COMPRESSED_FLAG, message.length);
+  yield message;
+  const rest = bytes.subarray(end);
+  if (rest.length === 0) return;
+  const isMessage = endOfMessage(rest) <= rest.length || isTooLong(bytes, options);
+  yield isMessage ? EXTRA[form.isJson ? "json" : "binary"] : rest;
+}
+
+/** JSON is judged where it is read. */
+async function plainMessage(
+  bytes: Buffer,
+  { form, parts, maxBytes }: MessageOptions,
+  compression: Compression | undefined,
+): Promise<Uint8Array> {
+  const message = compression === undefined ? bytes : await compression.decompress(bytes, maxBytes);
+  if (!form.isJson) requireFewParts(parts, message);
+  return message;
+}
+
+/** Whether one message cannot be all of it. */
+function isTooLong({ length }: { readonly length: number }, { maxBytes }: MessageOptions): boolean {
+  return length > maxBytes + PREFIX_BYTES;
+}
+
+/** Of the message at the beginning, with its prefix; beyond the bytes where not all of it is there. */
+function endOfMessage(bytes: Buffer): number {
+  return PREFIX_BYTES + (bytes.length < PREFIX_BYTES ? 0 : bytes.readUInt32BE(1));
+}

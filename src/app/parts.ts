@@ -1,0 +1,298 @@
+import { realpathSync } from "node:fs";
+import type { Logger } from "pino";
+import { openPrivateKeyHash } from "../applications/private-key.js";
+import { createPlaceFor, createTargetFor } from "../authorization/authorization-server.js";
+import type { AuthorizationOptions } from "../authorization/options.js";
+import { createTickets } from "../authorization/tickets.js";
+import { createTokenEndpoint } from "../authorization/token-endpoint.js";
+import { createRelayLog, type RelayLog } from "../call/trace.js";
+import type { Config } from "../config/config.js";
+import { type DatabaseLocation, defaultSpool, textFromDatabaseLocation } from "../config/database-location.js";
+import { packageVersion } from "../lib/package-version.js";
+import { createPending } from "../lib/pending.js";
+import { loadProviders } from "../providers/catalog.js";
+import type { ProviderCatalog } from "../providers/provider.js";
+import { hasStore, openStore } from "../store/open-store.js";
+import { openSpool } from "../store/spool.js";
+import type { Store } from "../store/store.js";
+import { verifyKeys } from "../store/verify-keys.js";
+import { createCallLog } from "../telemetry/call-log.js";
+import { createTracing } from "../telemetry/call-spans.js";
+import { describeError } from "../telemetry/log.js";
+import { isSdkLoaded } from "../telemetry/span-context.js";
+import { createBreaker } from "../tokens/breaker.js";
+import { createClientHolds } from "../tokens/client-holds.js";
+import { startExpirySweep } from "../tokens/expiry-sweep.js";
+import { loadKeyring } from "../tokens/keyring.js";
+import type { Peers, Spool } from "../tokens/peers.js";
+import { createRenewer, type Renewer } from "../tokens/renewer.js";
+import { createSealer, type Sealer } from "../tokens/seal.js";
+import { startSweep } from "../tokens/sweep.js";
+import { createUpstream, type UpstreamOptions } from "../upstream/client.js";
+import type { SelfAddress } from "../upstream/dial.js";
+import type { Upstream } from "../upstream/request.js";
+import { type CallRecording, recordCalls } from "./record-calls.js";
+import {
+  createServiceMetrics,
+  healthMetrics,
+  logMetrics,
+  recordMetrics,
+  type ServiceMetrics,
+} from "./service-metrics.js";
+
+/** What a caller of `startService()` may replace. */
+export interface ServiceOptions {
+  readonly logger: Logger;
+  /** Lines that the logger has dropped since the start; none by default. */
+  readonly droppedLines?: () => number;
+  /** Parts of the upstream that tests stand in for: the resolver, further trusted certificates. */
+  readonly upstream?: Pick<UpstreamOptions, "resolve" | "ca">;
+  /** Whether plain typed calls take the lane in front of connect-node; true by default. Tests hold the two together. */
+  readonly lane?: boolean;
+}
+
+/** Where the listener meets what a client did: malformed requests, broken sessions. */
+const CLIENT_FAULTS: ReadonlySet<string> = new Set(["client", "session"]);
+
+const NO_SDK =
+  "RELAY_TRACES is on, but no OpenTelemetry SDK is loaded, so no spans are made: docs/monitoring.md says how to load one";
+
+/** Of what a receiver of webhooks answers, in octets: nobody reads more of it than the status. */
+const MAX_RECEIVER_ANSWER_BYTES = 256 * 1024;
+
+/** What has to be closed again, to be done in reverse order. */
+export type Closers = Array<() => Promise<void> | void>;
+
+/** What every part of the service works with; made once. */
+export interface Parts {
+  readonly store: Store;
+  readonly sealer: Sealer;
+  readonly catalog: ProviderCatalog;
+  /** Files of the operator's own definitions, by provider name. */
+  readonly providerFiles: ReadonlyMap<string, string>;
+  readonly upstream: Upstream;
+  /** The way out to receivers of webhooks: a large answer of theirs is of no use, and their sockets are not the calls'. */
+  readonly webhookUpstream: Upstream;
+  /** The way out to authorization servers: answers that take minutes keep no call from its provider. */
+  readonly tokenUpstream: Upstream;
+  readonly renewer: Renewer;
+  /** Undefined when they are switched off. */
+  readonly metrics: ServiceMetrics | undefined;
+  readonly recording: CallRecording;
+  readonly authorization: AuthorizationOptions;
+  /** Where this process listens, once it does: no call may go there. */
+  readonly selfAddresses: SelfAddress[];
+  /** The origin at which browsers reach this process; set once it listens. */
+  readonly self: { publicUrl: string | undefined };
+  readonly log: RelayLog;
+  readonly logger: Logger;
+}
+
+/**
+ * Opens store and keys, and makes the way out. What has to be closed again, in reverse order, is added to `closers`, also
+ * when this rejects half-way.
+ */
+export async function openParts(config: Config, options: ServiceOptions, closers: Closers): Promise<Parts> {
+  const { catalog, files: providerFiles } = await loadProviders({
+    paths: config.providers,
+    allowLoopback: config.allowLoopback,
+  });
+  // Beside an existing database a new key would open nothing.
+  const mustExist = config.keyFileMustExist || (await hasStore(config));
+  const keyring = await loadKeyring(config.keyFile, { mustExist });
+  const sealer = createSealer(keyring);
+  const metrics = createServiceMetrics(config, closers);
+  const store = await openStore(config, {
+    onOperation: metrics?.store,
+    onDamagedCalls: (file) => options.logger.warn({ file }, "call records were damaged and are begun anew"),
+    onHealth: (check, problem) => {
+      if (problem === undefined) options.logger.info({ check }, "the store is well again");
+      else
+        options.logger.error({ check, problem: problem.message, ...describeError(problem) }, "the store is not well");
+    },
+  });
+  closers.push(() => store.close());
+  metrics?.addSource(() => healthMetrics(store.health));
+  await verifyKeys(store, sealer);
+  const ways = waysOut(config, options, closers);
+  const fault = faultLog(options.logger, metrics);
+  const recording = recordCalls({ config, store, sealer, logger: options.logger, onFault: fault });
+  closers.push(() => recording.close());
+  metrics?.addSource(() => recordMetrics(recording.records));
+  metrics?.addSource(() => logMetrics(options.droppedLines?.() ?? 0));
+  const log = relayLogFor(config, options.logger, { fault, metrics, recording });
+  const made = { store, sealer, catalog, providerFiles, ...ways, metrics, log, logger: options.logger };
+  const spool = openSpoolFor(config, made, closers);
+  const self = { publicUrl: config.publicUrl };
+  const authorization = authorizationFor(made, () => self.publicUrl);
+  const renewer = renewerFor(made, spool, config);
+  await startSweeps(made, { renewer, spool }, closers);
+  return { ...made, recording, self, authorization, renewer };
+}
+
+function waysOut(
+  {
+    connectTimeoutMs,
+    upstreamReuse,
+    upstreamQuietMs,
+    allowLoopback,
+    maxResponseBytes,
+    maxOriginCalls,
+    maxOriginWaiting,
+  }: Config,
+  options: ServiceOptions,
+  closers: Closers,
+): Pick<Parts, "upstream" | "webhookUpstream" | "tokenUpstream" | "selfAddresses"> {
+  const selfAddresses: SelfAddress[] = [];
+  const shared = {
+    connectTimeoutMs,
+    reuse: upstreamReuse,
+    quietMs: upstreamQuietMs,
+    onStray: (origin: string) => options.logger.warn({ origin }, "stray answer"),
+    allowLoopback,
+    selfAddresses: () => selfAddresses,
+    ...options.upstream,
+  };
+  const perOrigin = { maxConcurrent: maxOriginCalls, maxWaiting: maxOriginWaiting };
+  const upstream = createUpstream({ ...perOrigin, ...shared, maxResponseBytes });
+  const webhookUpstream = createUpstream({ ...shared, maxResponseBytes: MAX_RECEIVER_ANSWER_BYTES });
+  const tokenUpstream = createUpstream({ ...shared, maxResponseBytes });
+  const all = [upstream, webhookUpstream, tokenUpstream];
+  closers.push(async () => void (await Promise.all(all.map((each) => each.close()))));
+  return { upstream, webhookUpstream, tokenUpstream, selfAddresses };
+}
+
+/** A spool of its own for each process; removed at the end, unless others have to look after what is left. */
+function openSpoolFor(
+  { database, spool: folder = defaultSpool(database) }: Config,
+  { store, log }: Made,
+  closers: Closers,
+): Spool {
+  const spool = openSpool({ folder, store: nameOf(database), onFault: (error) => log.fault("spool", error) });
+  closers.push(async () => {
+    const isFreed = await store.connections.freeLeases(spool.owner).then(
+      () => true,
+      () => false,
+    );
+    spool.close(isFreed);
+  });
+  return spool;
+}
+
+/** The same for all processes that share the database, from whichever folder they were started. */
+function nameOf(database: DatabaseLocation): string {
+  return database.kind === "sqlite" ? realpathSync(database.path) : textFromDatabaseLocation(database);
+}
+
+/** What is looked after without a call: what processes left that are gone, and connections that end with their token. */
+async function startSweeps(
+  { store, sealer, log, logger }: Made,
+  { renewer, spool }: { readonly renewer: Renewer; readonly spool: Spool },
+  closers: Closers,
+): Promise<void> {
+  const { connections } = store;
+  const onFault = (error: unknown) => log.fault("sweep", error);
+  const presence = store.announce?.(spool);
+  const peers: Peers[] = presence === undefined ? [spool] : [spool, presence];
+  const sweep = startSweep({
+    connections,
+    peers,
+    sealer,
+    renewer,
+    now: Date.now,
+    onReplayed: ({ applicationId, providerName: provider }, isNewest) =>
+      logger.warn({ applicationId, provider, isNewest }, "replayed"),
+    onFault,
+  });
+  // What an earlier process could not store is stored before a call can ask for it.
+  await sweep.look();
+  const expirySweep = startExpirySweep({
+    connections,
+    now: Date.now,
+    onEnded: ({ applicationId, providerName: provider }) => logger.info({ applicationId, provider }, "expired"),
+    onFault,
+  });
+  closers.push(
+    () => sweep.close(),
+    () => expirySweep.close(),
+  );
+}
+
+type Made = Pick<Parts, "store" | "sealer" | "catalog" | "tokenUpstream" | "metrics" | "log" | "logger">;
+
+function authorizationFor(
+  { store, sealer, catalog, tokenUpstream, log, logger }: Made,
+  publicUrl: () => string | undefined,
+): AuthorizationOptions {
+  return {
+    applications: store.applications,
+    openPrivateKeyHash: (application) => openPrivateKeyHash(sealer, application),
+    catalog,
+    connections: store.connections,
+    oauthClients: store.oauthClients,
+    sealer,
+    tickets: createTickets({ store: store.tickets, sealer, now: Date.now }),
+    pending: createPending(),
+    send: createTokenEndpoint(tokenUpstream),
+    publicUrl,
+    now: Date.now,
+    onEvent: ({ what, ...event }) => logger.info(event, what),
+    onFault: log.fault,
+  };
+}
+
+function renewerFor(
+  { store, sealer, catalog, tokenUpstream, metrics, log, logger }: Made,
+  spool: Spool,
+  { refreshTimeoutMs }: Config,
+): Renewer {
+  return createRenewer({
+    connections: store.connections,
+    sealer,
+    breaker: createBreaker(),
+    spool,
+    requestTimeoutMs: refreshTimeoutMs,
+    clients: createClientHolds(),
+    noteClientRefused: store.oauthClients.noteRefused,
+    now: Date.now,
+    random: Math.random,
+    onFault: (error) => log.fault("renewal", error),
+    targetFor: createTargetFor({ catalog, oauthClients: store.oauthClients, sealer }),
+    placeFor: createPlaceFor({ catalog, oauthClients: store.oauthClients }),
+    send: createTokenEndpoint(tokenUpstream, refreshTimeoutMs),
+    onRenewal: ({ applicationId, providerName: provider }, outcome) => {
+      const level = outcome === "renewed" || outcome === "lost" ? "info" : "warn";
+      logger[level]({ applicationId, provider, outcome }, "renewal");
+      metrics?.renewal(provider, outcome);
+    },
+    onRevocation: ({ applicationId, providerName: provider }, revocation) =>
+      logger.info({ applicationId, provider, outcome: revocation.toLowerCase() }, "revocation"),
+  });
+}
+
+function relayLogFor(
+  { traces }: Config,
+  logger: Logger,
+  to: {
+    readonly fault: RelayLog["fault"];
+    readonly metrics: ServiceMetrics | undefined;
+    readonly recording: CallRecording;
+  },
+): RelayLog {
+  // Spans that nobody takes would cost each call as much as its record.
+  const isTracing = traces === "on" && isSdkLoaded();
+  if (traces === "on" && !isTracing) logger.warn(NO_SDK);
+  return createRelayLog({
+    sinks: [createCallLog(logger), to.metrics?.call, to.recording.sink].filter((sink) => sink !== undefined),
+    fault: to.fault,
+    startSpans: isTracing ? createTracing(packageVersion()) : undefined,
+  });
+}
+
+function faultLog(logger: Logger, metrics: ServiceMetrics | undefined): RelayLog["fault"] {
+  return (where, error) => {
+    // What single clients send is theirs: it must not flood the log.
+    logger[CLIENT_FAULTS.has(where) ? "debug" : "error"]({ where, ...describeError(error) }, "fault");
+    metrics?.fault(where);
+  };
+}

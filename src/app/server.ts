@@ -1,0 +1,171 @@
+import { readFile } from "node:fs/promises";
+import { RelayService } from "../../gen/relay/v1/relay_pb.js";
+import { createLane } from "../api/fast/lane.js";
+import { createConnectionsHandler } from "../api/rest/connections-handler.js";
+import { createRestHandler } from "../api/rest/handler.js";
+import { routeFromMethod } from "../api/rest/route.js";
+import { createStreamHandler } from "../api/rest/stream-handler.js";
+import { createConnectionOperations } from "../api/rpc/connection-operations.js";
+import { createRpcHandler } from "../api/rpc/handler.js";
+import { createBudget } from "../call/budget.js";
+import type { Config } from "../config/config.js";
+import { listenUrlFrom, publicUrlFrom } from "../config/public-url.js";
+import { createClientAddress } from "../http/client-address.js";
+import type { TlsMaterial } from "../http/http1.js";
+import { type Listener, listen } from "../http/listener.js";
+import { createReadiness } from "../http/readiness.js";
+import { createRouter, type PathHandler } from "../http/router.js";
+import { createAddressMatcher } from "../lib/address-list.js";
+import { RelayError } from "../model/errors.js";
+import { createPagesHandler } from "../pages/handler.js";
+import { probeKeys } from "../store/verify-keys.js";
+import type { Deliverer } from "../webhooks/deliverer.js";
+import { listenForOperators } from "./admin-port.js";
+import { createCallParts } from "./call-parts.js";
+import { deliverWebhooks } from "./deliver-webhooks.js";
+import { type Closers, openParts, type Parts, type ServiceOptions } from "./parts.js";
+import { budgetMetrics, listenerMetrics } from "./service-metrics.js";
+import type { Wiring } from "./wiring.js";
+
+/** A running service. */
+export interface Service {
+  /** `http://host:port`, or https with a certificate. */
+  readonly url: string;
+  /** Where operators are served, written as `url`; undefined where that is switched off. */
+  readonly adminUrl: string | undefined;
+  /**
+   * Stops accepting, lets calls finish for at most `graceMs` milliseconds, then closes everything. Connections that rest
+   * are kept for `quietMs` before that, so that whoever uses one is told to open another.
+   */
+  close(graceMs: number, quietMs?: number): Promise<void>;
+}
+
+/** Of one client address at the pages: an office behind one address, not a script. */
+const VISITS_PER_MINUTE = 300;
+
+/**
+ * Constructs and wires everything, and listens. Rejects, with nothing left open and nothing changed, when a key does
+ * not open the store, a definition is malformed or the port is taken.
+ */
+export async function startService(config: Config, options: ServiceOptions): Promise<Service> {
+  const closers: Closers = [];
+  try {
+    const parts = await openParts(config, options, closers);
+    const readiness = createReadiness(probeFor(parts));
+    const tls = await tlsFrom(config);
+    const calls = createCallParts(parts);
+    const isTrustedProxy = createAddressMatcher(config.trustedProxies);
+    const clientAddress = createClientAddress(isTrustedProxy);
+    const wiring = { config, parts, calls, readiness, tls, isTrustedProxy, clientAddress };
+    const listener = await listenForClients(wiring, options);
+    closers.push(() => listener.close(0));
+    parts.metrics?.addSource(() => listenerMetrics(listener));
+    // Always after the public port: workers that let the system choose share their ports by order (node:cluster).
+    const adminListener = await listenForOperators(wiring);
+    const listeners = adminListener === undefined ? [listener] : [listener, adminListener];
+    parts.selfAddresses.push(...listeners.map(({ address: { host, port } }) => ({ address: host, port })));
+    parts.self.publicUrl = publicUrlFrom(config, { host: config.listen.host, port: listener.address.port });
+    const deliverer = deliverWebhooks(parts);
+    return {
+      url: listenUrlFrom(config, listener.address),
+      adminUrl: adminListener && listenUrlFrom(config, adminListener.address),
+      close: closeAll(wiring, listeners, deliverer, closers),
+    };
+  } catch (error) {
+    for (const close of closers.reverse()) await close();
+    throw error;
+  }
+}
+
+/** Resolves to why calls cannot be served: the store does not answer, or the keys do not open it. */
+function probeFor({ store, sealer }: Parts): () => Promise<string | undefined> {
+  return async () => {
+    try {
+      await store.ready();
+      await probeKeys(store, sealer);
+      return undefined;
+    } catch (error) {
+      // Others name keys and files; `relay config check` tells the operator.
+      return error instanceof RelayError
+        ? error.message
+        : "The relay cannot use its store, or its keys do not open it.";
+    }
+  };
+}
+
+function listenForClients(wiring: Wiring, options: ServiceOptions): Promise<Listener> {
+  const { config, parts, readiness, tls, isTrustedProxy } = wiring;
+  const { maxConnections, maxClientConnections, writeTimeoutMs } = config;
+  return listen({
+    host: config.listen.host,
+    port: config.listen.port,
+    tls,
+    handler: createRouter(handlersFor(wiring, options), readiness),
+    onFault: parts.log.fault,
+    isTrustedProxy,
+    limits: { maxConnections, maxClientConnections, writeTimeoutMs },
+  });
+}
+
+function handlersFor(
+  { config, parts, calls: { relay, rateLimiter, turns }, readiness, clientAddress }: Wiring,
+  { lane = true }: ServiceOptions,
+): readonly PathHandler[] {
+  const { applications, lookups } = parts.store;
+  const { authorization } = parts;
+  const budget = createBudget(config);
+  parts.metrics?.addSource(() => budgetMetrics(budget, config));
+  const connections = createConnectionOperations(authorization);
+  const shared = {
+    relay,
+    onFault: parts.log.fault,
+    allowedOrigins: async (publicKey: string) =>
+      (await lookups.applications.findByPublicKey(publicKey))?.allowedOrigins ?? [],
+    listsOrigin: (origin: string) => applications.listsOrigin(origin),
+    clientAddress,
+    maxRequestBytes: config.maxRequestBytes,
+    deadlineMs: config.deadlineMs,
+    budget,
+    turns,
+  };
+  const rpcs = createRpcHandler({ ...shared, readiness, connections });
+  return [
+    createRestHandler({
+      ...shared,
+      surface: "rest",
+      route: routeFromMethod(RelayService.method.call),
+      httpStatus: config.httpStatus,
+    }),
+    createStreamHandler({ ...shared, surface: "stream", route: routeFromMethod(RelayService.method.callStream) }),
+    lane ? createLane({ ...shared, otherwise: rpcs }) : rpcs,
+    createConnectionsHandler({ ...shared, operations: connections }),
+    createPagesHandler({
+      authorization,
+      clientAddress,
+      takeVisit: (address) => rateLimiter.take(`visit ${address}`, VISITS_PER_MINUTE),
+    }),
+  ];
+}
+
+async function tlsFrom({ tlsCertFile, tlsKeyFile }: Config): Promise<TlsMaterial | undefined> {
+  if (tlsCertFile === undefined || tlsKeyFile === undefined) return undefined;
+  const [cert, key] = await Promise.all([readFile(tlsCertFile), readFile(tlsKeyFile)]);
+  return { cert, key };
+}
+
+function closeAll(
+  { parts: { renewer, authorization }, readiness }: Wiring,
+  listeners: readonly Listener[],
+  deliverer: Deliverer,
+  closers: Closers,
+) {
+  return async (graceMs: number, quietMs = 0) => {
+    readiness.stop();
+    // No renewal or delivery is begun any more; those that have begun end beside the calls.
+    const drained = listeners.map((listener) => listener.close(graceMs, quietMs));
+    await Promise.all([...drained, renewer.close(graceMs), deliverer.close(graceMs)]);
+    // A code that is being redeemed gives tokens that exist nowhere else.
+    await authorization.pending.settled();
+    for (const close of [...closers].reverse()) await close();
+  };
+}

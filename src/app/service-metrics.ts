@@ -1,0 +1,88 @@
+import type { Budget } from "../call/budget.js";
+import type { Config } from "../config/config.js";
+import type { Listener } from "../http/listener.js";
+import { packageVersion } from "../lib/package-version.js";
+import type { StoreHealth } from "../store/store-health.js";
+import { countOf, countsOf, gaugeOf, gaugesOf, type Metric } from "../telemetry/metric.js";
+import { createMetrics, type Metrics } from "../telemetry/metrics.js";
+import { metricsOverWorkers } from "../workers/worker-metrics.js";
+import type { CallRecording } from "./record-calls.js";
+
+/** What this process counts, and what all processes of its service have counted. */
+export interface ServiceMetrics extends Metrics {
+  /** Rejects when not all processes can be asked. */
+  readAll(): Promise<readonly Metric[]>;
+}
+
+/** Undefined when metrics are switched off. What has to be closed again is added to `closers`. */
+export function createServiceMetrics(
+  { metrics }: Pick<Config, "metrics">,
+  closers: Array<() => Promise<void> | void>,
+): ServiceMetrics | undefined {
+  if (metrics === "off") return undefined;
+  const own = createMetrics(packageVersion());
+  const all = metricsOverWorkers(own.read);
+  closers.push(own.close, all.close);
+  return { ...own, readAll: all.read };
+}
+
+/** What a service holds just now, and its limits; those of several processes add up. */
+export function budgetMetrics(
+  budget: Budget,
+  limits: Pick<Config, "maxInFlight" | "maxBufferedBytes">,
+): readonly Metric[] {
+  const { inFlight, bytes, reading } = budget.refusals;
+  const refusals = { in_flight: inFlight, bytes, reading };
+  return [
+    gaugeOf({ name: "relay_calls_in_flight", help: "Calls that are under way." }, budget.inFlight),
+    gaugeOf({ name: "relay_max_calls_in_flight", help: "RELAY_MAX_IN_FLIGHT." }, limits.maxInFlight),
+    gaugeOf({ name: "relay_buffered_bytes", help: "Bodies that are held." }, budget.bufferedBytes),
+    gaugeOf({ name: "relay_max_buffered_bytes", help: "RELAY_MAX_BUFFERED_BYTES." }, limits.maxBufferedBytes),
+    countsOf(
+      {
+        name: "relay_rejected_total",
+        help: "Requests that there was no room for: calls in flight, bytes, or being read for too long while others came.",
+      },
+      Object.entries(refusals).map(([reason, value]) => ({ labels: { reason }, value })),
+    ),
+  ];
+}
+
+/** Calls that no record was kept of; 0 where records are switched off. */
+export function recordMetrics(records: CallRecording["records"]): readonly Metric[] {
+  const dropped = {
+    name: "relay_call_records_dropped_total",
+    help: "Calls that were not recorded, the store being slow or away.",
+  };
+  return [countOf(dropped, records?.dropped ?? 0)];
+}
+
+/** What looks at the store found last; of several processes the worst. */
+export function healthMetrics({ problems }: StoreHealth): readonly Metric[] {
+  const options = {
+    name: "relay_store_check_ok",
+    help: "1, or 0 when the last look found something wrong: the file is not the one at its path, nothing can be written, pages are damaged.",
+    aggregator: "min",
+  } as const;
+  const values = [...problems].map(([check, problem]) => ({ labels: { check }, value: problem === undefined ? 1 : 0 }));
+  return [gaugesOf(options, values)];
+}
+
+/** Log lines that nobody has. */
+export function logMetrics(dropped: number): readonly Metric[] {
+  return [
+    countOf({ name: "relay_log_lines_dropped_total", help: "Log lines dropped because nobody read them." }, dropped),
+  ];
+}
+
+/** TCP connections of clients. */
+export function listenerMetrics({ connections: { open, refused } }: Listener): readonly Metric[] {
+  const refusals = {
+    name: "relay_client_connections_refused_total",
+    help: "TCP connections over the limit of all or of one client.",
+  };
+  return [
+    gaugeOf({ name: "relay_client_connections", help: "Open TCP connections at the public port." }, open),
+    countsOf(refusals, [{ labels: {}, value: refused }]),
+  ];
+}

@@ -1,0 +1,71 @@
+import type { ErrorType } from "../model/errors.js";
+import type { Explanation } from "./explanation.js";
+
+type Found = Omit<Explanation, "request" | "refusal">;
+
+/** What an operator can do about a refusal of a call; empty where the caller's own message says it all. Pure. */
+export function adviceOn(errorType: ErrorType, found: Found): string {
+  switch (errorType) {
+    case "INVALID_PUBLIC_KEY":
+      return found.application === undefined
+        ? "'relay app list' shows the public keys that there are, 'relay app create' makes one."
+        : "The application is disabled; 'relay app update PUBLIC_KEY --enable' takes its calls again.";
+    case "CALLER_NOT_ALLOWED":
+      return CALLER_ADVICE.get(found.caller?.rule ?? "") ?? "";
+    case "INVALID_PROVIDER":
+      return "'relay provider list' shows the providers that there are; RELAY_PROVIDERS adds more.";
+    case "URL_NOT_ALLOWED":
+      return urlAdvice(found);
+    case "INVALID_OAUTHID":
+      return `'relay connection list --app PUBLIC_KEY' shows who is connected. ${linkAdvice(found)}`;
+    case "REAUTHORIZATION_REQUIRED":
+      return linkAdvice(found);
+    case "RATE_LIMITED":
+      return "'relay app update PUBLIC_KEY' with --calls-per-minute or --connection-calls-per-minute sets another limit.";
+    case "REFRESH_UNAVAILABLE":
+      return `'relay connection show' tells how renewals failed. ${clientAdvice(found)}`;
+    case "PROVIDER_MISCONFIGURED":
+      return clientAdvice(found);
+    case "STORE_UNAVAILABLE":
+      return "'relay config check' looks at the settings, the database and the key file.";
+    default:
+      return "";
+  }
+}
+
+const CALLER_ADVICE: ReadonlyMap<string, string> = new Map([
+  ["origin", "'relay app update PUBLIC_KEY --allow-origin ORIGIN' lists browser origins."],
+  ["address", "'relay app update PUBLIC_KEY --allow-address CIDR' lists client addresses."],
+  [
+    "private-key",
+    "Who has lost the key gets a new one with 'relay app rotate-key PUBLIC_KEY', which ends the old one.",
+  ],
+  [
+    "user-signature",
+    'The right one, made with the whole private key: printf %s "$USER_ID" | openssl dgst -sha256 -hmac "$RELAY_PRIVATE_KEY".',
+  ],
+  [
+    "proof-missing",
+    "Send it: 'relay call' reads the key from RELAY_PRIVATE_KEY. What a call must carry is set by 'relay app update PUBLIC_KEY --caller-auth PROOF'.",
+  ],
+]);
+
+function urlAdvice({ provider, connection, egress }: Found): string {
+  if (egress?.rule === "origin_not_listed" && provider !== undefined) {
+    return `'relay provider show ${provider.name}' lists the origins; a definition in RELAY_PROVIDERS may list others.`;
+  }
+  if (egress?.rule !== "origin_not_bound" || connection === undefined) return "";
+  const bound = Object.entries(connection.originParameters).map(([name, value]) => `${name}=${value}`);
+  return bound.length === 0
+    ? "This connection is bound to no host: the user must connect again, naming the host."
+    : `This connection is bound to ${bound.join(", ")}.`;
+}
+
+function linkAdvice({ provider }: Found): string {
+  const name = provider?.name ?? "PROVIDER";
+  return `'relay connection link --app PUBLIC_KEY --user USER --provider ${name}' makes a link with which the user connects.`;
+}
+
+function clientAdvice({ provider }: Found): string {
+  return `'relay client put --app PUBLIC_KEY --provider ${provider?.name ?? "PROVIDER"}' stores the OAuth client that renews tokens.`;
+}

@@ -1,0 +1,117 @@
+import type { Application } from "../applications/application.js";
+import { requireCallerIds } from "../applications/caller-ids.js";
+import { type CallerOptions, requireActive, requireAllowedCaller } from "../applications/require-caller.js";
+import { LARGE_BYTES } from "../lib/slices.js";
+import { atOnce, type Turns } from "../lib/turns.js";
+import { RelayError } from "../model/errors.js";
+import { decideBoundOrigin, decideEgress, type EgressAllowed } from "../providers/egress.js";
+import { requirePlaceholders } from "../providers/placeholder.js";
+import type { Provider, ProviderCatalog } from "../providers/provider.js";
+import type { Capturing } from "../records/capturing.js";
+import type { Connection, ConnectionStore } from "../tokens/connection.js";
+import { overloaded } from "./budget.js";
+import type { Call } from "./call.js";
+import { type CheckedCall, checkCall } from "./checked-call.js";
+import type { RateLimiter } from "./rate-limiter.js";
+import type { CallTrace } from "./trace.js";
+
+/** What the checks need. */
+export interface AllowanceOptions extends CallerOptions {
+  readonly catalog: ProviderCatalog;
+  readonly connections: Pick<ConnectionStore, "find">;
+  readonly rateLimiter: RateLimiter;
+  /** Undefined: no call is captured. */
+  readonly capturing: Capturing | undefined;
+  /** A fresh multipart boundary (RFC 2046 section 5.1.1). */
+  readonly newBoundary: () => string;
+  /** For payloads too large to be worked on in one go. */
+  readonly turns: Turns;
+}
+
+/** A call that every check has let through. */
+export interface AllowedCall {
+  readonly call: Call;
+  readonly trace: CallTrace;
+  readonly provider: Provider;
+  readonly checked: CheckedCall;
+  readonly egress: EgressAllowed;
+  readonly connection: Connection;
+}
+
+/** Every check of a call, top to bottom: all refusals come before a token is opened. Fails with the refusal. */
+export async function requireAllowedCall(
+  options: AllowanceOptions,
+  call: Call,
+  trace: CallTrace,
+): Promise<AllowedCall> {
+  requireCallerIds(call);
+  const application = requireActive(await options.applications.findByPublicKey(call.publicKey));
+  trace.applicationId = application.id;
+  if (application.captureUntil > 0) beginCapture(options, application, call, trace);
+  requireAllowedCaller(options, application, call, trace);
+  if (!call.memory.belongTo(application.id)) throw overloaded();
+  if (application.callsPerMinute > 0) await requireRate(options, application.id, application.callsPerMinute);
+  const provider = requireProvider(options, call, trace);
+  const steps = checkCall(call.description, { newBoundary: options.newBoundary, memory: call.memory });
+  const checked = isLarge(call) ? await options.turns.take(steps, call) : atOnce(steps);
+  trace.checked = checked;
+  const egress = requireEgress(call.description.url, provider, trace);
+  const key = { applicationId: application.id, userId: call.userId, providerName: provider.name };
+  const connection = requireConnection(await options.connections.find(key));
+  requireBoundOrigin(egress, connection, trace);
+  requirePlaceholders(egress.path, provider, { id_token: connection.idToken !== undefined });
+  const { connectionCallsPerMinute } = application;
+  if (connectionCallsPerMinute > 0) await requireRate(options, connection.id, connectionCallsPerMinute);
+  return { call, trace, provider, checked, egress, connection };
+}
+
+function isLarge({ description: { payload } }: Call): boolean {
+  return payload !== undefined && payload.length > LARGE_BYTES;
+}
+
+function beginCapture({ capturing }: AllowanceOptions, application: Application, call: Call, trace: CallTrace): void {
+  const { method, url, headers, body, payload } = call.description;
+  trace.capture = capturing?.begin(application, () => ({ method, url, headers, body: body ?? payload }));
+}
+
+async function requireRate({ rateLimiter }: AllowanceOptions, key: string, callsPerMinute: number): Promise<void> {
+  const waitSeconds = await rateLimiter.take(key, callsPerMinute);
+  if (waitSeconds === 0) return;
+  const limit = `${callsPerMinute} calls a minute`;
+  throw new RelayError("RATE_LIMITED", `The limit of ${limit} is reached. Try again in ${waitSeconds} seconds.`);
+}
+
+function requireProvider({ catalog }: AllowanceOptions, call: Call, trace: CallTrace): Provider {
+  const provider = catalog.find(call.providerName);
+  if (provider === undefined) {
+    throw new RelayError(
+      "INVALID_PROVIDER",
+      "There is no provider of this name. Check the provider's name in the path.",
+    );
+  }
+  trace.provider = provider.name;
+  return provider;
+}
+
+function requireEgress(url: string, provider: Provider, trace: CallTrace): EgressAllowed {
+  const decision = decideEgress(url, provider);
+  trace.rule = decision.rule;
+  if (decision.result === "deny") throw new RelayError("URL_NOT_ALLOWED", decision.message);
+  trace.egress = decision;
+  return decision;
+}
+
+function requireConnection(connection: Connection | undefined): Connection {
+  if (connection !== undefined) return connection;
+  throw new RelayError(
+    "INVALID_OAUTHID",
+    "This user has no connection at this provider. Connect the user first; user ids match exactly, and a raw + in a query is a space.",
+  );
+}
+
+function requireBoundOrigin(egress: EgressAllowed, connection: Connection, trace: CallTrace): void {
+  const decision = decideBoundOrigin(egress, connection.originParameters);
+  if (decision.result === "allow") return;
+  trace.rule = decision.rule;
+  throw new RelayError("URL_NOT_ALLOWED", decision.message);
+}

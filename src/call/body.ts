@@ -1,0 +1,274 @@
+import type { JsonRange } from "../json/json-scan.js";
+import { isEmptyAt, kindAt } from "../json/json-slice.js";
+import { elementsInSteps, membersInSteps } from "../json/members-in-steps.js";
+import { joinedInSteps } from "../lib/slices.js";
+import type { Steps } from "../lib/turns.js";
+import { formatError, type RelayError } from "../model/errors.js";
+import { type Room, requireRoom } from "./budget.js";
+import { fileFromMembers, formDataFromJson, membersByName, relatedFromJson } from "./multipart.js";
+import { type QueryPair, queryFromJson } from "./query.js";
+import { isJsonType, parseMediaType } from "./text.js";
+import { formFromJson, isUrlencoded, URLENCODED } from "./urlencoded.js";
+
+/** The parts of a call that decide method and body. */
+export interface BodyInput {
+  /** Untrusted text: a method or a pseudo-method, in any case. */
+  readonly method: string;
+  /** Valid JSON of an object; undefined for no information. */
+  readonly payload: Uint8Array | undefined;
+  /** Whether arrays become a pair or part for each of their elements, where there are pairs or parts. */
+  readonly explodeArrays: boolean;
+  /** Exact bytes instead of a payload; no bytes are the same as undefined. */
+  readonly body: Uint8Array | undefined;
+  /** The caller's content-type header. */
+  readonly contentType: string | undefined;
+  /** Whether the caller sent `x-payload-type: file`. */
+  readonly payloadTypeFile: boolean;
+  /** Makes a multipart boundary: 1 to 70 letters and digits that nobody can guess. Called at most once. */
+  readonly newBoundary: () => string;
+  /** For the bytes that are written anew. */
+  readonly memory: Room;
+}
+
+/** What is sent, as far as method and payload decide it. */
+export interface DecidedBody extends Content {
+  /** Upper-case; one of {@link METHODS}. */
+  readonly method: string;
+  /** `base64`: the answer is wanted as base64 whatever its type. */
+  readonly answerAs: "auto" | "base64";
+}
+
+interface Content {
+  /** Undefined: the request has no body. */
+  readonly body: Uint8Array | undefined;
+  /** The content-type to send; without a body it is the caller's own. */
+  readonly contentType: string | undefined;
+  /** To append to the url's query, in order. */
+  readonly query: readonly QueryPair[];
+}
+
+type Format = "query" | "json" | "urlencoded" | "form-data" | "related";
+type Method = Pick<DecidedBody, "method" | "answerAs"> & { readonly format: Format };
+
+/**
+ * What else the IANA HTTP Method Registry has, but CONNECT (a tunnel), TRACE (echoes the token) and PRI (no request);
+ * QUERY, which is on its way there, and PURGE of caches. A list, and not every token: a misspelled method is found
+ * before a token leaves, and what stands in log lines and records is one of few words. WebDAV (RFC 4918, 3253, 3648,
+ * 3744, 4437, 4791, 5323, 5842), RFC 2068.
+ */
+const FURTHER_METHODS =
+  "PROPFIND PROPPATCH MKCOL COPY MOVE LOCK UNLOCK REPORT SEARCH QUERY MKCALENDAR ACL BIND UNBIND REBIND ORDERPATCH VERSION-CONTROL CHECKOUT CHECKIN UNCHECKOUT UPDATE LABEL MERGE BASELINE-CONTROL MKWORKSPACE MKACTIVITY MKREDIRECTREF UPDATEREDIRECTREF LINK UNLINK PURGE".split(
+    " ",
+  );
+
+/** By the name that a caller gives, in upper case. */
+const METHODS: ReadonlyMap<string, Method> = new Map([
+  ["GET", { method: "GET", format: "query", answerAs: "auto" }],
+  ["HEAD", { method: "HEAD", format: "query", answerAs: "auto" }],
+  ["GETFILE", { method: "GET", format: "query", answerAs: "base64" }],
+  ["POST", { method: "POST", format: "json", answerAs: "auto" }],
+  ["PUT", { method: "PUT", format: "json", answerAs: "auto" }],
+  ["PATCH", { method: "PATCH", format: "json", answerAs: "auto" }],
+  ["DELETE", { method: "DELETE", format: "json", answerAs: "auto" }],
+  ["OPTIONS", { method: "OPTIONS", format: "json", answerAs: "auto" }],
+  ["FORM", { method: "POST", format: "urlencoded", answerAs: "auto" }],
+  ["MULTIFORM-POST", { method: "POST", format: "form-data", answerAs: "auto" }],
+  ["MULTIFORM-PUT", { method: "PUT", format: "form-data", answerAs: "auto" }],
+  ["MULTIFORM-PATCH", { method: "PATCH", format: "form-data", answerAs: "auto" }],
+  ["MULTIPART-FORM", { method: "POST", format: "related", answerAs: "auto" }],
+  ...FURTHER_METHODS.map((method): [string, Method] => [method, { method, format: "json", answerAs: "auto" }]),
+] satisfies ReadonlyArray<[string, Method]>);
+
+/** The ones that most calls have, for the text of a refusal. */
+const NAMED = [...METHODS.keys()].slice(0, METHODS.size - FURTHER_METHODS.length).join(", ");
+
+const NOTHING = new Uint8Array();
+
+/** Methods whose payload may be one file that is sent as its raw bytes. */
+const UPLOADS: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"]);
+const FILE_MEMBERS: ReadonlySet<string> = new Set(["content", "type", "name"]);
+/** How an upload begins, within its first 256 bytes; other payloads are not looked through. */
+const UPLOAD_START = /^\s*\{\s*"files"\s*:\s*\[/;
+/** The way out for an API whose JSON looks like an upload. */
+const AS_JSON = "To send the payload as JSON, leave out x-payload-type and set content-type: application/json.";
+
+/**
+ * Decides the HTTP method, the body with its content-type, and what goes to the query.
+ *
+ * Fails with CALL_FORMAT_ERROR that names the field.
+ */
+export function* bodyFromCall(input: BodyInput): Steps<DecidedBody> {
+  const method = parseMethod(input.method);
+  const given = isNoInformation(input, method) ? { ...input, payload: undefined } : input;
+  const { payload = NOTHING } = given;
+  const content = contentWithoutPayload(given, method) ?? (yield* payloadContent(given, payload, method));
+  return { method: method.method, answerAs: method.answerAs, ...content };
+}
+
+function parseMethod(text: string): Method {
+  // ASCII only: `ſ` (U+017F) is `S` in upper case.
+  const method = METHODS.get(text) ?? (/^[A-Za-z-]{1,20}$/.test(text) ? METHODS.get(text.toUpperCase()) : undefined);
+  if (method !== undefined) return method;
+  throw formatError(`method is not supported. Use ${NAMED}, or a method of WebDAV or the IANA registry.`);
+}
+
+/** An object without members is a body only where the caller says that the body is JSON (compat C10). */
+function isNoInformation({ payload, body, contentType }: BodyInput, { format }: Method): boolean {
+  if (payload === undefined || !isEmptyAt(payload, 0)) return false;
+  return format !== "json" || (body?.length ?? 0) > 0 || !isJson(contentType);
+}
+
+function isJson(contentType: string | undefined): boolean {
+  return contentType !== undefined && isJsonType(parseMediaType(contentType).essence);
+}
+
+/** Undefined when a payload has to be looked at. */
+function contentWithoutPayload(input: BodyInput, method: Method): Content | undefined {
+  const { payload, contentType } = input;
+  if (input.body !== undefined && input.body.length > 0) return exactContent(input, input.body, method);
+  if (method.format === "query") {
+    const query = payload === undefined ? [] : queryFromJson(payload, input.explodeArrays);
+    return { body: undefined, contentType, query };
+  }
+  if (input.payloadTypeFile) requireUpload(method);
+  return payload === undefined ? withoutPayload(input, method) : undefined;
+}
+
+function* payloadContent(input: BodyInput, payload: Uint8Array, method: Method): Steps<Content> {
+  const { contentType, memory, explodeArrays } = input;
+  switch (method.format) {
+    case "urlencoded":
+      return {
+        body: yield* formFromJson(payload, memory, explodeArrays),
+        contentType: isUrlencoded(contentType) ? contentType : URLENCODED,
+        query: [],
+      };
+    case "form-data":
+      return held(memory, yield* formDataFromJson(payload, input.newBoundary(), explodeArrays));
+    case "related":
+      return held(memory, yield* relatedFromJson(payload, input.newBoundary()));
+    default:
+      return yield* jsonContent(input, payload, method);
+  }
+}
+
+/** Counted at the end, since it is about as long as the payload. */
+function held(memory: Room, { body, contentType }: Omit<Content, "query">): Content {
+  requireRoom(memory, body?.length ?? 0);
+  return { body, contentType, query: [] };
+}
+
+function exactContent({ payload, contentType }: BodyInput, body: Uint8Array, method: Method): Content {
+  if (payload !== undefined) throw formatError("body and payload are both given. Send one of them.");
+  // With GET undici ends the connection after the answer: a server that takes such content for the next request (RFC
+  // 9110 section 9.3.1) answers it to nobody.
+  if (method.format !== "json" && method.method !== "GET")
+    throw formatError("body needs a method that is none of HEAD, FORM, MULTIFORM-… and MULTIPART-FORM.");
+  return { body, contentType: contentType ?? "application/octet-stream", query: [] };
+}
+
+/** An empty body is a form without fields; multipart/related without a part means nothing. */
+function withoutPayload({ contentType, payloadTypeFile }: BodyInput, { format }: Method): Content {
+  if (payloadTypeFile) throw formatError("payload.files is missing: x-payload-type: file needs one file.");
+  if (format === "related") throw formatError("payload is missing: MULTIPART-FORM needs the member contentPart0.");
+  return { body: undefined, contentType, query: [] };
+}
+
+function requireUpload({ method, format }: Method): void {
+  if (format === "form-data" || (format === "json" && UPLOADS.has(method))) return;
+  throw formatError("method must be POST, PUT, PATCH or MULTIFORM-… with the header x-payload-type: file.");
+}
+
+function* jsonContent(input: BodyInput, payload: Uint8Array, { method }: Method): Steps<Content> {
+  const { contentType, memory, explodeArrays } = input;
+  const mayBeUpload = UPLOADS.has(method) && startsAsUpload(payload, contentType);
+  if (input.payloadTypeFile || (mayBeUpload && (yield* isUpload(payload)))) {
+    return held(memory, yield* fileContent(payload, contentType));
+  }
+  if (isUrlencoded(contentType)) {
+    return { body: yield* formFromJson(payload, memory, explodeArrays), contentType, query: [] };
+  }
+  const { essence } = parseMediaType(contentType ?? "application/json");
+  if (essence === "multipart/form-data") {
+    return held(memory, yield* formDataFromJson(payload, input.newBoundary(), explodeArrays));
+  }
+  if (NO_JSON.test(essence)) throw noJson(essence);
+  return { body: payload, contentType: contentType ?? "application/json", query: [] };
+}
+
+/** Types whose readers find nothing in JSON. Others may have JSON behind a name of their own, and keep it. */
+const NO_JSON =
+  /^(?:multipart\/|text\/(?!(?:x-)?(?:json|javascript)$|.*\+json$)|(?:image|audio|video|font)\/|application\/xml$)|\+xml$/;
+
+function noJson(essence: string): RelayError {
+  const isMultipart = essence.startsWith("multipart/");
+  return formatError(
+    `payload is a JSON object, and content-type is ${isMultipart ? "multipart/…" : "no JSON"}. ` +
+      (isMultipart
+        ? "Use the method MULTIPART-FORM (multipart/related), multipart/form-data, or body with the exact bytes."
+        : "Send the exact bytes as body instead, or leave out content-type."),
+  );
+}
+
+/** A content-type of JSON or urlencoded says that it is none. */
+function startsAsUpload(payload: Uint8Array, contentType: string | undefined): boolean {
+  if (!UPLOAD_START.test(Buffer.from(payload.subarray(0, 256)).toString("latin1"))) return false;
+  return !(isUrlencoded(contentType) || isJson(contentType));
+}
+
+/**
+ * Whether a payload is an upload without saying so: its one member is `files`, an array of objects with `content` and
+ * nothing but texts for `content`, `type` and `name`.
+ */
+function* isUpload(payload: Uint8Array): Steps<boolean> {
+  const [files, ...others] = yield* membersInSteps(payload);
+  if (files?.key !== "files" || others.length > 0) return false;
+  let isShaped = false;
+  for (const element of elementsInSteps(payload, files)) {
+    if (element === undefined) {
+      yield;
+      continue;
+    }
+    isShaped = yield* isFileShaped(payload, element);
+    if (!isShaped) return false;
+  }
+  return isShaped;
+}
+
+function* isFileShaped(payload: Uint8Array, value: JsonRange): Steps<boolean> {
+  const members = yield* membersInSteps(payload, value.start, value.end);
+  return (
+    members.some(({ key }) => key === "content") &&
+    members.every(({ key, start }) => FILE_MEMBERS.has(key) && kindAt(payload, start) === "string")
+  );
+}
+
+/** One file as the whole body (compat C6). */
+function* fileContent(payload: Uint8Array, contentType: string | undefined): Steps<Omit<Content, "query">> {
+  const members = yield* membersByName(payload, { start: 0, end: payload.length });
+  const files = members.get("files");
+  if (files === undefined || members.size > 1) throw formatError(`payload.files must be the only member. ${AS_JSON}`);
+  const element = yield* onlyElement(payload, files);
+  if (element === undefined) {
+    throw formatError(`payload.files must be an array of one file; send several with MULTIFORM-POST. ${AS_JSON}`);
+  }
+  const file = yield* membersByName(payload, element);
+  if ([...file.keys()].some((key) => !FILE_MEMBERS.has(key))) {
+    throw formatError("payload.files[0] may have the members content, type and name only.");
+  }
+  const { bytes, type } = yield* fileFromMembers(payload, file, "payload.files[0]");
+  const body = yield* joinedInSteps(bytes);
+  return { body, contentType: type ?? contentType ?? "application/octet-stream" };
+}
+
+/** Undefined for an array of any other length, and for what is none. */
+function* onlyElement(payload: Uint8Array, array: JsonRange): Steps<JsonRange | undefined> {
+  if (kindAt(payload, array.start) !== "array") return undefined;
+  let only: JsonRange | undefined;
+  for (const element of elementsInSteps(payload, array)) {
+    if (element === undefined) yield;
+    else if (only !== undefined) return undefined;
+    else only = { ...element };
+  }
+  return only;
+}

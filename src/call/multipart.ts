@@ -1,0 +1,279 @@
+import { base64FromJson } from "../json/base64-from-json.js";
+import type { JsonRange } from "../json/json-scan.js";
+import { type JsonMember, kindAt, textAt } from "../json/json-slice.js";
+import { elementsInSteps, membersInSteps } from "../json/members-in-steps.js";
+import { textSlices } from "../json/text-slices.js";
+import { type Bytes, bytesOf, createChunks } from "../lib/chunks.js";
+import { createPace, joinedInSteps } from "../lib/slices.js";
+import type { Steps } from "../lib/turns.js";
+import { formatError } from "../model/errors.js";
+import { fieldOf, requireShortName } from "./member-name.js";
+import { isTextType, parseMediaType } from "./text.js";
+
+/** A body and the content-type that goes with it. */
+export interface MultipartBody {
+  readonly body: Buffer;
+  readonly contentType: string;
+}
+
+/** A file as callers write it: `{"content": "<base64>", "type": "image/png", "name": "p.png"}`. */
+export interface JsonFile {
+  readonly bytes: Bytes;
+  readonly type: string | undefined;
+  readonly name: string | undefined;
+}
+
+/** Values by name. */
+export type JsonMembers = ReadonlyMap<string, JsonRange>;
+
+interface Part {
+  /** Header lines, without the line break after the last one. */
+  readonly head: string;
+  readonly content: Bytes;
+}
+
+/** A media type with parameters, in printable ASCII: nothing that could end a header line. */
+const MEDIA_TYPE = /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(?: ?;[\x20-\x7e]{0,255})?$/;
+
+/**
+ * Most characters that stand in front of the parts' contents: 40,000 files with names as people give them. A member's name
+ * stands twice in front of each of its files: without a limit, 80 KB of payload become a gigabyte, in ten seconds.
+ */
+const MAX_HEADS_LENGTH = 8 * 1024 * 1024;
+
+/**
+ * The members of a JSON object as multipart/form-data (RFC 7578), in the order written.
+ *
+ * An object whose `content` is a string is a file, and so is each element of an array of such objects (under one name);
+ * a file without a name gets the member's. Scalars are fields as in {@link queryFromJson}, other arrays and objects are
+ * fields with their JSON text as written. `boundary`: 1 to 70 letters and digits that nobody can guess.
+ *
+ * Fails with CALL_FORMAT_ERROR that names the field.
+ *
+ * @param explodeArrays makes a part of each element of an array, whatever it is.
+ */
+export function* formDataFromJson(json: Uint8Array, boundary: string, explodeArrays = false): Steps<MultipartBody> {
+  const parts = new FormParts();
+  const mayPause = createPace();
+  for (const [index, member] of (yield* membersInSteps(json)).entries()) {
+    const field = fieldOf(member.key, index);
+    requireShortName(member.key, field);
+    const isArray = kindAt(json, member.start) === "array";
+    if (isArray && explodeArrays) yield* addElements(parts, json, member, field);
+    else yield* addMember(parts, json, member, field, isArray);
+    if (mayPause(member.end)) yield;
+  }
+  return { body: yield* joinParts(parts.list, boundary), contentType: `multipart/form-data; boundary=${boundary}` };
+}
+
+/**
+ * The members `contentPart0`, `contentPart1`, … of a JSON object as multipart/related (RFC 2387), in the order written.
+ *
+ * Each is `{"content": …, "contentType": …}`. A string is text when its type is (JSON, text, XML), else base64; anything
+ * else is JSON text as written, `application/json` when it names no type. `boundary` as for {@link formDataFromJson}.
+ *
+ * Fails with CALL_FORMAT_ERROR that names the field.
+ */
+export function* relatedFromJson(json: Uint8Array, boundary: string): Steps<MultipartBody> {
+  const parts: Part[] = [];
+  const mayPause = createPace();
+  for (const [index, member] of (yield* membersInSteps(json)).entries()) {
+    parts.push(yield* relatedPart(json, member, fieldOf(member.key, index)));
+    if (mayPause(member.end)) yield;
+  }
+  return { body: yield* joinParts(parts, boundary), contentType: `multipart/related; boundary=${boundary}` };
+}
+
+/** The members of an object by name: the last of each, as in JSON.parse; null counts as missing. */
+export function* membersByName(json: Uint8Array, object: JsonRange): Steps<JsonMembers> {
+  const members = new Map<string, JsonRange>();
+  for (const member of yield* membersInSteps(json, object.start, object.end)) {
+    if (kindAt(json, member.start) === "null") members.delete(member.key);
+    else members.set(member.key, member);
+  }
+  return members;
+}
+
+/**
+ * Reads a file from its members. `field` is its place in the call, for example `payload.files[0]`.
+ *
+ * Fails with CALL_FORMAT_ERROR that names the field: `content` is missing or not base64, `type` is not a media type.
+ */
+export function* fileFromMembers(json: Uint8Array, members: JsonMembers, field: string): Steps<JsonFile> {
+  const content = stringAt(json, members, "content", field);
+  if (content === undefined) throw formatError(`${field}.content is missing.`);
+  const bytes = yield* requireBase64(json, content, field);
+  const name = stringOf(json, members, "name", field);
+  if (name !== undefined) requireShortName(name, field);
+  return { bytes, type: mediaTypeOf(json, members, "type", field), name };
+}
+
+/** Parts of multipart/form-data, and how much stands in front of their contents. */
+class FormParts {
+  readonly list: Part[] = [];
+  #headsLength = 0;
+
+  /** Fails with CALL_FORMAT_ERROR that names the field. */
+  add(part: Part, field: string): void {
+    this.#headsLength += part.head.length;
+    if (this.#headsLength > MAX_HEADS_LENGTH)
+      throw formatError(`${field} is one of too many parts for names so long. Shorten the names.`);
+    this.list.push(part);
+  }
+}
+
+function* addMember(
+  parts: FormParts,
+  json: Uint8Array,
+  member: JsonMember,
+  field: string,
+  isArray: boolean,
+): Steps<void> {
+  const files = isArray ? yield* filesFrom(json, member) : [yield* membersByName(json, member)];
+  // Once: it may be long, and the files many.
+  const escaped = escapeName(member.key);
+  let isText = true;
+  for (const [index, file] of files.entries()) {
+    if (!isFile(json, file)) break;
+    isText = false;
+    const place = isArray ? `${field}[${index}]` : field;
+    parts.add(filePart(escaped, yield* fileFromMembers(json, file, place)), field);
+    yield;
+  }
+  if (isText) parts.add(fieldPart(escaped, yield* textBytes(json, member)), field);
+}
+
+function* addElements(parts: FormParts, json: Uint8Array, member: JsonMember, field: string): Steps<void> {
+  const escaped = escapeName(member.key);
+  let index = 0;
+  for (const element of elementsInSteps(json, member)) {
+    if (element === undefined) {
+      yield;
+      continue;
+    }
+    const file = yield* membersByName(json, element);
+    const isFilePart = isFile(json, file);
+    parts.add(
+      isFilePart
+        ? filePart(escaped, yield* fileFromMembers(json, file, `${field}[${index}]`))
+        : fieldPart(escaped, yield* textBytes(json, element)),
+      field,
+    );
+    index += 1;
+  }
+}
+
+/** The elements of an array of files; none when any of them is something else. */
+function* filesFrom(json: Uint8Array, array: JsonRange): Steps<JsonMembers[]> {
+  const files: JsonMembers[] = [];
+  for (const element of elementsInSteps(json, array)) {
+    if (element === undefined) {
+      yield;
+      continue;
+    }
+    const members = yield* membersByName(json, element);
+    if (!isFile(json, members)) return [];
+    files.push(members);
+  }
+  return files;
+}
+
+/** Scalars as text, null as the empty text, all else as written. */
+function* textBytes(json: Uint8Array, value: JsonRange): Steps<Bytes> {
+  const bytes = createChunks();
+  if (kindAt(json, value.start) === "null") return bytes;
+  for (const slice of textSlices(json, value)) {
+    bytes.push(Buffer.from(slice));
+    yield;
+  }
+  return bytes;
+}
+
+function isFile(json: Uint8Array, members: JsonMembers): boolean {
+  const content = members.get("content");
+  return content !== undefined && kindAt(json, content.start) === "string";
+}
+
+/** @param field name of its member, escaped. */
+function fieldPart(field: string, content: Bytes): Part {
+  return { head: `Content-Disposition: form-data; name="${field}"`, content };
+}
+
+/** @param field name of its member, escaped. */
+function filePart(field: string, { bytes, type, name }: JsonFile): Part {
+  const names = `name="${field}"; filename="${name === undefined ? field : escapeName(name)}"`;
+  const head = `Content-Disposition: form-data; ${names}\r\nContent-Type: ${type ?? "application/octet-stream"}`;
+  return { head, content: bytes };
+}
+
+/**
+ * As the HTML standard escapes names in form data (`"`, CR, LF), and also every other control character and a backslash
+ * at the end, which some servers read as escaping the quote after it.
+ */
+function escapeName(name: string): string {
+  return name.replace(/["\p{Cc}]|\\$/gu, encodeURIComponent);
+}
+
+function* relatedPart(json: Uint8Array, member: JsonMember, field: string): Steps<Part> {
+  if (!/^contentPart\d{1,9}$/.test(member.key)) {
+    throw formatError(`${field} is not a part: name the parts contentPart0, contentPart1 and so on.`);
+  }
+  const members = yield* membersByName(json, member);
+  const content = members.get("content");
+  if (content === undefined) throw formatError(`${field}.content is missing.`);
+  const type = mediaTypeOf(json, members, "contentType", field);
+  if (kindAt(json, content.start) !== "string") {
+    const written = bytesOf(json.subarray(content.start, content.end));
+    return { head: `Content-Type: ${type ?? "application/json"}`, content: written };
+  }
+  if (type === undefined) throw formatError(`${field}.contentType is missing: it says whether content is base64.`);
+  return {
+    head: `Content-Type: ${type}`,
+    content: isWrittenAsText(type) ? yield* textBytes(json, content) : yield* requireBase64(json, content, field),
+  };
+}
+
+/** An image is base64 also where its format is text (image/svg+xml). */
+function isWrittenAsText(type: string): boolean {
+  const media = parseMediaType(type);
+  return !media.essence.startsWith("image/") && isTextType(media);
+}
+
+function* joinParts(parts: readonly Part[], boundary: string): Steps<Buffer> {
+  const body = createChunks();
+  const mayPause = createPace();
+  for (const { head, content } of parts) {
+    body.push(Buffer.from(`--${boundary}\r\n${head}\r\n\r\n`));
+    for (const piece of content.pieces) body.push(piece);
+    body.push(Buffer.from("\r\n"));
+    if (mayPause(body.length)) yield;
+  }
+  body.push(Buffer.from(`--${boundary}--\r\n`));
+  return yield* joinedInSteps(body);
+}
+
+function* requireBase64(json: Uint8Array, string: JsonRange, field: string): Steps<Bytes> {
+  const bytes = yield* base64FromJson(json, string);
+  if (bytes === undefined) throw formatError(`${field}.content is not base64.`);
+  return bytes;
+}
+
+function stringOf(json: Uint8Array, members: JsonMembers, key: string, field: string): string | undefined {
+  const string = stringAt(json, members, key, field);
+  return string && textAt(json, string);
+}
+
+function stringAt(json: Uint8Array, members: JsonMembers, key: string, field: string): JsonRange | undefined {
+  const value = members.get(key);
+  if (value === undefined) return undefined;
+  if (kindAt(json, value.start) !== "string") throw formatError(`${field}.${key} must be a string.`);
+  return value;
+}
+
+/** The empty text is what browsers give for a file of unknown type. */
+function mediaTypeOf(json: Uint8Array, members: JsonMembers, key: string, field: string): string | undefined {
+  const type = stringOf(json, members, key, field);
+  if (type === undefined || type === "") return undefined;
+  if (!MEDIA_TYPE.test(type)) throw formatError(`${field}.${key} is not a media type such as image/png.`);
+  return type;
+}

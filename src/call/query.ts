@@ -1,0 +1,68 @@
+import type { JsonRange } from "../json/json-scan.js";
+import { type JsonMember, kindAt, sliceElements, sliceMembers, textAt } from "../json/json-slice.js";
+import { formatError } from "../model/errors.js";
+
+/** Characters of names that arrays repeat; no server takes a longer request line. */
+const MAX_REPEATED_LENGTH = 32 * 1024;
+
+/** A name and its text, not yet encoded. */
+export type QueryPair = readonly [name: string, text: string];
+
+/**
+ * The members of a JSON object as pairs, in the order written; a repeated name comes as often.
+ *
+ * Strings as they are, numbers as their own literal (`1.0` stays `1.0`), booleans as `true` and `false`, null as the
+ * empty text. An array of such scalars becomes one text, joined with commas (commas inside are not escaped). Any other
+ * array and every object becomes its JSON text, exactly as written. The urlencoded body follows the same rule.
+ *
+ * @param explodeArrays makes a pair of each element of an array instead; none of an empty one.
+ */
+export function queryFromJson(json: Uint8Array, explodeArrays = false): QueryPair[] {
+  let repeatedLength = 0;
+  return sliceMembers(json).flatMap((member): QueryPair[] => {
+    if (kindAt(json, member.start) !== "array") return [[member.key, textFromValue(json, member)]];
+    const elements = sliceElements(json, member.start, member.end);
+    if (!explodeArrays) return [[member.key, textFromArray(json, member, elements)]];
+    repeatedLength += member.key.length * elements.length;
+    if (repeatedLength > MAX_REPEATED_LENGTH) throw formatError("An array repeats its name too often for a query.");
+    return elements.map((element) => [member.key, textFromValue(json, element)]);
+  });
+}
+
+/**
+ * Appends pairs to a path that may have a query (and has no fragment), after what is there. Percent-encoded as UTF-8
+ * (RFC 3986 section 2.1), a space as `%20`; a lone surrogate becomes U+FFFD, as in the URL standard.
+ */
+export function appendQuery(pathAndQuery: string, pairs: ReadonlyArray<QueryPair>): string {
+  if (pairs.length === 0) return pathAndQuery;
+  const added = pairs.map(([name, text]) => `${encode(name)}=${encode(text)}`).join("&");
+  return pathAndQuery + separatorAfter(pathAndQuery) + added;
+}
+
+function separatorAfter(pathAndQuery: string): "" | "?" | "&" {
+  const mark = pathAndQuery.indexOf("?");
+  if (mark === -1) return "?";
+  return mark === pathAndQuery.length - 1 || pathAndQuery.endsWith("&") ? "" : "&";
+}
+
+/** encodeURIComponent throws on a lone surrogate; the way through UTF-8 replaces it. */
+function encode(text: string): string {
+  return encodeURIComponent(Buffer.from(text).toString());
+}
+
+function textFromArray(json: Uint8Array, member: JsonMember, elements: readonly JsonRange[]): string {
+  return elements.every((element) => isScalar(json, element))
+    ? elements.map((element) => textFromValue(json, element)).join(",")
+    : textAt(json, member);
+}
+
+/** A scalar as text, null as the empty text; an array or object as its JSON text. */
+export function textFromValue(json: Uint8Array, value: JsonRange): string {
+  return kindAt(json, value.start) === "null" ? "" : textAt(json, value);
+}
+
+/** Whether a value is neither an array nor an object. */
+export function isScalar(json: Uint8Array, value: JsonRange): boolean {
+  const kind = kindAt(json, value.start);
+  return kind !== "object" && kind !== "array";
+}

@@ -1,0 +1,171 @@
+import type { Steps } from "../lib/turns.js";
+import type { Redactor } from "../redaction/redact.js";
+import { causeOf } from "../telemetry/log.js";
+import type { Upstream, UpstreamAnswer } from "../upstream/request.js";
+import { type AllowanceOptions, requireAllowedCall } from "./allowed-call.js";
+import { answerFromUpstream, headFromUpstream } from "./answer.js";
+import { requireRoom } from "./budget.js";
+import type { Call, CallOrigin } from "./call.js";
+import {
+  type AnswerHead,
+  callerGone,
+  type ErrorOutcome,
+  type Outcome,
+  outcomeFromAnswer,
+  outcomeFromError,
+  outcomeFromFailure,
+} from "./outcome.js";
+import type { RedactorFor } from "./redactors.js";
+import { type Sender, sendWithToken, type TokenOptions } from "./send-with-token.js";
+import type { StreamGarbage } from "./stream-garbage.js";
+import { createStreamSender, type StreamedAnswer } from "./stream-sender.js";
+import { type CallTrace, noteStreamed, type RelayLog } from "./trace.js";
+
+/** One piece of an answer: the head, then chunks; a failure is the last one, with or without a head before it. */
+export type StreamPart =
+  | { readonly kind: "head"; readonly head: AnswerHead }
+  /** Never empty. */
+  | { readonly kind: "chunk"; readonly bytes: Buffer }
+  | { readonly kind: "failure"; readonly outcome: ErrorOutcome };
+
+/** What a call needs; everything is a value or an interface, so that the use case knows no protocol and no store. */
+export interface RelayOptions extends AllowanceOptions, TokenOptions {
+  readonly upstream: Upstream;
+  readonly redactorFor: RedactorFor;
+  readonly streamGarbage: StreamGarbage;
+  readonly log: RelayLog;
+}
+
+/** What of an outcome has to be written anew before it can leave, where that is large. */
+export type LargePart<Large> = (outcome: Outcome) => Steps<Large> | undefined;
+
+/** How a call ended. */
+export interface Performed<Large> {
+  readonly outcome: Outcome;
+  /** What the steps of the large part gave; undefined where there were none. */
+  readonly large: Large | undefined;
+}
+
+/** The use case: one call at a provider, for one user of one application. */
+export interface Relay {
+  /**
+   * Never rejects: whatever happens becomes an outcome, and one log line. The large part is worked on within the deadline
+   * of the call, too.
+   */
+  perform<Large = never>(call: Call, largePart?: LargePart<Large>): Promise<Performed<Large>>;
+  /**
+   * The same call, whose answer is handed on as it comes. Never throws: a failure is the last part. To be read to its end
+   * or left by `return()`, so that the log line is written and the provider's socket let go.
+   */
+  stream(call: Call): AsyncGenerator<StreamPart, void, undefined>;
+  /** The outcome of what could not even be read as a call. */
+  refuse(origin: CallOrigin, error: unknown): ErrorOutcome;
+}
+
+/** Every protocol calls this, and nothing else, to perform a call. */
+export function createRelay(options: RelayOptions): Relay {
+  const sender: Sender<UpstreamAnswer> = {
+    send: (request, { call, trace }) => options.upstream.send(request, call, trace),
+    discard: () => {},
+  };
+  return {
+    async perform<Large>(call: Call, largePart?: LargePart<Large>) {
+      const trace = options.log.begin(call, "Call");
+      let performed: Performed<Large>;
+      try {
+        const outcome = await relay(options, sender, call, trace);
+        const steps = largePart?.(outcome);
+        performed = { outcome, large: steps && (await options.turns.take(steps, call)) };
+      } catch (error) {
+        trace.cause = causeOf(error);
+        performed = { outcome: outcomeFromFailure(call, error, options.log.fault), large: undefined };
+      }
+      options.log.call(trace, performed.outcome);
+      return performed;
+    },
+    stream: (call) => streamCall(options, call),
+    refuse(origin, error) {
+      const outcome = outcomeFromError(origin.callId, error, options.log.fault);
+      options.log.call(options.log.begin(origin, origin.surface === "stream" ? "CallStream" : "Call"), outcome);
+      return outcome;
+    },
+  };
+}
+
+/** One call, top to bottom. */
+async function relay(
+  options: RelayOptions,
+  sender: Sender<UpstreamAnswer>,
+  call: Call,
+  trace: CallTrace,
+): Promise<Outcome> {
+  const allowed = await requireAllowedCall(options, call, trace);
+  const { answer, secrets } = await sendWithToken(options, allowed, sender);
+  const form = call.responseMode === "body" ? "body" : allowed.checked.answerAs;
+  const large = { turns: options.turns, signal: call.signal, deadline: call.deadline, memory: call.memory };
+  const mapped = answerFromUpstream(answer, form, options.redactorFor(secrets), large);
+  return outcomeFromAnswer(call.callId, mapped instanceof Promise ? await mapped : mapped);
+}
+
+/** What one stream holds at a time: bytes that wait for the caller, here and in its socket. */
+const STREAM_BYTES = 128 * 1024;
+
+/** One call whose answer is handed on as it comes, top to bottom. */
+async function* streamCall(options: RelayOptions, call: Call): AsyncGenerator<StreamPart, void, undefined> {
+  const trace = options.log.begin(call, "CallStream");
+  let outcome: Outcome = outcomeFromError(call.callId, callerGone(), options.log.fault);
+  try {
+    requireRoom(call.memory, STREAM_BYTES);
+    const allowed = await requireAllowedCall(options, call, trace);
+    const { answer, secrets } = await sendWithToken(options, allowed, createStreamSender(options.upstream));
+    const redactor = options.redactorFor(secrets);
+    const head = headFromUpstream(answer, redactor);
+    trace.headMs = performance.now() - call.startedAt;
+    yield* partsFrom(head, answer, { redactor, trace, garbage: options.streamGarbage });
+    outcome = outcomeFromAnswer(call.callId, { ...head, data: { kind: "empty" } });
+  } catch (error) {
+    trace.cause = causeOf(error);
+    const failed = outcomeFromFailure(call, error, options.log.fault);
+    outcome = failed;
+    yield { kind: "failure", outcome: failed };
+  } finally {
+    options.log.call(trace, outcome);
+  }
+}
+
+interface PartsOptions {
+  readonly redactor: Redactor;
+  readonly trace: CallTrace;
+  readonly garbage: StreamGarbage;
+}
+
+async function* partsFrom(
+  head: AnswerHead,
+  { body, stream }: StreamedAnswer,
+  { redactor, trace, garbage }: PartsOptions,
+): AsyncGenerator<StreamPart, void, undefined> {
+  const redacting = redactor.stream();
+  try {
+    stream.begin();
+    yield { kind: "head", head };
+    for await (const piece of startedWith(body.concat(), stream.body)) {
+      garbage.add(piece.length);
+      yield* chunksOf(redacting.push(piece), trace);
+    }
+    yield* chunksOf(redacting.end(), trace);
+  } finally {
+    stream.close();
+  }
+}
+
+function* chunksOf(parts: readonly Buffer[], trace: CallTrace): Generator<StreamPart, void, undefined> {
+  for (const bytes of parts) {
+    noteStreamed(trace, bytes);
+    yield { kind: "chunk", bytes };
+  }
+}
+
+async function* startedWith(start: Buffer, rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
+  if (start.length > 0) yield start;
+  yield* rest;
+}

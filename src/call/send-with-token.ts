@@ -1,0 +1,114 @@
+import { formatError } from "../model/errors.js";
+import type { Provider } from "../providers/provider.js";
+import type { CallCapture } from "../records/call-capture.js";
+import type { Secret } from "../tokens/secret.js";
+import type { CurrentToken, TokenSource } from "../tokens/token-source.js";
+import type { UpstreamAnswer, UpstreamRequest } from "../upstream/request.js";
+import type { AllowedCall } from "./allowed-call.js";
+import { isPartOfText } from "./answer.js";
+import { type TokenRefusal, tokenRefusalOf } from "./refusal.js";
+import { noteAnswered, noteSent, noteUnanswered, notingToken } from "./trace.js";
+import { upstreamRequestFrom } from "./upstream-request.js";
+
+/** What sending with a token needs. */
+export interface TokenOptions {
+  readonly tokens: TokenSource;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** How a request is sent, and what is done with an answer that another one takes the place of. */
+export interface Sender<Answer extends UpstreamAnswer> {
+  /** The body of the answer is as much of it as is needed to know whether it speaks of the token. */
+  send(request: UpstreamRequest, allowed: AllowedCall): Promise<Answer>;
+  discard(answer: Answer): void;
+}
+
+/** An answer, and the secrets that were sent for it: none of them may leave in it. */
+export interface Sent<Answer> {
+  readonly answer: Answer;
+  readonly secrets: readonly Secret[];
+}
+
+/** Sends the call; once more, with another token, when the provider says that the token has ended (threats 3.6). */
+export async function sendWithToken<Answer extends UpstreamAnswer>(
+  options: TokenOptions,
+  allowed: AllowedCall,
+  sender: Sender<Answer>,
+): Promise<Sent<Answer>> {
+  const { tokens, now } = options;
+  const { call, trace } = allowed;
+  const ready = notingToken(trace, () => tokens.accessToken(allowed.connection, call));
+  const used = ready instanceof Promise ? await ready : ready;
+  const sent = await send(options, allowed, used, sender);
+  const refusalOf = ({ answer }: Sent<Answer>, { connection: { obtainedAt } }: CurrentToken) =>
+    tokenRefusalOf(allowed.provider, answer, now() - obtainedAt);
+  const refusal = refusalOf(sent, used);
+  if (refusal === undefined) {
+    const noted = sent.answer.statusCode < 400 ? tokens.noteTaken(used.connection) : undefined;
+    if (noted !== undefined) await noted;
+    return sent;
+  }
+  const other = await otherToken(options, allowed, used, refusal).catch((error: unknown) => {
+    sender.discard(sent.answer);
+    throw error;
+  });
+  if (other === undefined) return sent;
+  sender.discard(sent.answer);
+  const again = await send(options, allowed, other, sender);
+  if (refusalOf(again, other) !== undefined) tokens.noteRefusedAgain(other.connection);
+  return { answer: again.answer, secrets: [...sent.secrets, ...again.secrets] };
+}
+
+async function otherToken(
+  { tokens }: TokenOptions,
+  { call, trace }: AllowedCall,
+  { connection }: CurrentToken,
+  refusal: TokenRefusal,
+) {
+  return notingToken(trace, () => tokens.tokenAfterRefusal(connection, call, refusal === "named"));
+}
+
+async function send<Answer extends UpstreamAnswer>(
+  options: TokenOptions,
+  allowed: AllowedCall,
+  current: CurrentToken,
+  sender: Sender<Answer>,
+): Promise<Sent<Answer>> {
+  const { trace, provider } = allowed;
+  // Opened only where the provider's definition lets a url name it.
+  const idToken = provider.urlPlaceholders.has("id_token")
+    ? await options.tokens.idToken(current.connection)
+    : undefined;
+  const { egress, checked } = allowed;
+  trace.spans?.beginRequest({ method: checked.method, origin: egress.origin, path: egress.path });
+  const tokens = { access_token: current.token.reveal(), id_token: idToken?.reveal() };
+  const request = upstreamRequestFrom(allowed, current.connection, tokens);
+  const secrets = idToken === undefined ? [current.token] : [current.token, idToken];
+  noteSent(trace, request);
+  if (trace.capture !== undefined) captureRequest(trace.capture, request, secrets, provider);
+  let answer: Answer;
+  try {
+    answer = await sender.send(request, allowed);
+  } catch (error) {
+    noteUnanswered(trace, error);
+    throw error;
+  }
+  noteAnswered(trace, answer.statusCode);
+  if (!isPartOfText(checked.headers, answer)) return { answer, secrets };
+  sender.discard(answer);
+  throw formatError("headers.Range asks for a part of a text, which cannot be searched for the token; leave it out.");
+}
+
+/** As it is sent; whatever holds the token is masked. */
+function captureRequest(
+  capture: CallCapture,
+  { method, origin, path, headers, body }: UpstreamRequest,
+  secrets: readonly Secret[],
+  { credential }: Provider,
+): void {
+  const pairs: Array<readonly [string, string]> = [];
+  for (let at = 0; at + 1 < headers.length; at += 2) pairs.push([headers[at] as string, headers[at + 1] as string]);
+  const credentialField = credential.kind === "header" ? credential.name : undefined;
+  capture.noteSent({ method, url: origin + path, headers: pairs, body }, secrets, credentialField);
+}

@@ -1,0 +1,191 @@
+import { RelayError } from "../model/errors.js";
+import type { EgressAllowed } from "../providers/egress.js";
+import type { CallCapture } from "../records/call-capture.js";
+import type { CallRecord } from "../telemetry/call-log.js";
+import type { CallSpans, SpanMethod, StartSpans } from "../telemetry/call-spans.js";
+import type { UpstreamRequest } from "../upstream/request.js";
+import type { CallOrigin } from "./call.js";
+import type { CheckedCall } from "./checked-call.js";
+import type { AnswerData, Outcome } from "./outcome.js";
+
+/** What is learned of a call on its way; becomes its log line, its counts, its spans and its record. */
+export interface CallTrace {
+  readonly origin: CallOrigin;
+  /** Undefined unless traces are on. */
+  readonly spans: CallSpans | undefined;
+  applicationId: string | undefined;
+  provider: string | undefined;
+  /** Name of the egress rule that allowed or refused the url. */
+  rule: string | undefined;
+  /** Code or class of the error behind a failure. */
+  cause: string | undefined;
+  method: string | undefined;
+  upstreamOrigin: string | undefined;
+  requestBytes: number;
+  /** What is sent, and where to, as far as that was allowed. */
+  checked: CheckedCall | undefined;
+  egress: EgressAllowed | undefined;
+  /** Undefined unless the call is being captured. */
+  capture: CallCapture | undefined;
+  /** Milliseconds that the call waited for tokens, and for its turn among the calls to an origin. */
+  tokenMs: number | undefined;
+  queueMs: number | undefined;
+  providerMs: number | undefined;
+  /** Milliseconds until the head of a streamed answer. */
+  headMs: number | undefined;
+  /** Bytes of the body that were handed on as they came. */
+  streamedBytes: number;
+  /** When the request that is under way was sent, in milliseconds of `performance.now()`. */
+  sentAt: number;
+}
+
+/** Where the relay reports to. */
+export interface RelayLog {
+  /** Starts the trace of one call. */
+  begin(origin: CallOrigin, method: SpanMethod): CallTrace;
+  call(trace: CallTrace, outcome: Outcome): void;
+  /** A fault of ours, by place; described by class and code only. */
+  fault(where: string, error: unknown): void;
+}
+
+/** Hears of calls that have ended; must not throw. */
+export type CallSink = (record: CallRecord, trace: CallTrace, outcome: Outcome) => void;
+
+/** Who hears of calls. */
+export interface RelayLogOptions {
+  /** Each is told of every call that has ended. */
+  readonly sinks: readonly CallSink[];
+  readonly fault: RelayLog["fault"];
+  /** Undefined: no spans are made. */
+  readonly startSpans: StartSpans | undefined;
+}
+
+/** Turns traces into what is told of calls: an allow-list of names and numbers. */
+export function createRelayLog({ sinks, fault, startSpans }: RelayLogOptions): RelayLog {
+  return {
+    fault,
+    begin: (origin, method) => createCallTrace(origin, startSpans?.(origin, method)),
+    call(trace, outcome) {
+      const record = recordFrom(trace, outcome);
+      for (const sink of sinks) sink(record, trace, outcome);
+      trace.spans?.end(record);
+    },
+  };
+}
+
+/** The trace of one call; no spans are made of what is not sent. */
+export function createCallTrace(origin: CallOrigin, spans?: CallSpans): CallTrace {
+  return {
+    origin,
+    spans,
+    applicationId: undefined,
+    provider: undefined,
+    rule: undefined,
+    cause: undefined,
+    method: undefined,
+    upstreamOrigin: undefined,
+    requestBytes: 0,
+    checked: undefined,
+    egress: undefined,
+    capture: undefined,
+    tokenMs: undefined,
+    queueMs: undefined,
+    providerMs: undefined,
+    headMs: undefined,
+    streamedBytes: 0,
+    sentAt: 0,
+  };
+}
+
+/**
+ * The time that passes until what `token` gives settles is the wait for a token; the time of a second wait is added. It is
+ * 0 when that is no promise.
+ */
+export function notingToken<T>(trace: CallTrace, token: () => T | Promise<T>): T | Promise<T> {
+  trace.spans?.beginToken();
+  try {
+    const given = token();
+    if (given instanceof Promise) return notingWait(trace, given);
+    trace.tokenMs ??= 0;
+    trace.spans?.endToken(undefined);
+    return given;
+  } catch (error) {
+    trace.spans?.endToken(reasonOf(error));
+    throw error;
+  }
+}
+
+async function notingWait<T>(trace: CallTrace, token: Promise<T>): Promise<T> {
+  const startedAt = performance.now();
+  try {
+    const value = await token;
+    trace.spans?.endToken(undefined);
+    return value;
+  } catch (error) {
+    trace.spans?.endToken(reasonOf(error));
+    throw error;
+  } finally {
+    trace.tokenMs = (trace.tokenMs ?? 0) + performance.now() - startedAt;
+  }
+}
+
+/** A request is sent to the provider. */
+export function noteSent(trace: CallTrace, { method, origin, body }: UpstreamRequest): void {
+  trace.method = method;
+  trace.upstreamOrigin = origin;
+  trace.requestBytes = body?.length ?? 0;
+  trace.sentAt = performance.now();
+}
+
+/** The provider has answered; the time of a second request is added. */
+export function noteAnswered(trace: CallTrace, statusCode: number): void {
+  trace.providerMs = (trace.providerMs ?? 0) + performance.now() - trace.sentAt;
+  trace.spans?.endRequest(statusCode, undefined);
+}
+
+/** No answer came. */
+export function noteUnanswered(trace: CallTrace, error: unknown): void {
+  trace.providerMs = (trace.providerMs ?? 0) + performance.now() - trace.sentAt;
+  trace.spans?.endRequest(undefined, reasonOf(error));
+}
+
+/** Class of what is no error of ours: its text may quote anything. */
+function reasonOf(error: unknown): string {
+  if (error instanceof RelayError) return error.reason;
+  return error instanceof Error ? error.name : typeof error;
+}
+
+/** Bytes of the body are handed on. */
+export function noteStreamed(trace: CallTrace, bytes: Uint8Array): void {
+  trace.streamedBytes += bytes.length;
+  trace.capture?.noteChunk(bytes);
+}
+
+function recordFrom(trace: CallTrace, outcome: Outcome): CallRecord {
+  const { origin } = trace;
+  return {
+    callId: origin.callId,
+    requestId: origin.requestId === origin.callId ? undefined : origin.requestId,
+    traceId: trace.spans?.traceId ?? origin.traceContext?.traceId,
+    surface: origin.surface,
+    applicationId: trace.applicationId,
+    provider: trace.provider,
+    method: trace.method,
+    origin: trace.upstreamOrigin,
+    status: outcome.result === "success" ? outcome.answer.statusCode : outcome.statusCode,
+    errorType: outcome.result === "error" ? outcome.errorType : undefined,
+    rule: trace.rule,
+    cause: trace.cause,
+    totalMs: performance.now() - origin.startedAt,
+    headMs: trace.headMs,
+    tokenMs: trace.tokenMs,
+    providerMs: trace.providerMs,
+    requestBytes: trace.requestBytes,
+    responseBytes: trace.streamedBytes + sizeOf(outcome.answer?.data),
+  };
+}
+
+function sizeOf(data: AnswerData | undefined): number {
+  if (data === undefined || data.kind === "empty") return 0;
+  return data.kind === "json" || data.kind === "text" ? data.text.length : data.bytes.length;
+}

@@ -1,0 +1,177 @@
+import type { JsonRange } from "../json/json-scan.js";
+import { type JsonMember, kindAt } from "../json/json-slice.js";
+import { elementsInSteps, membersInSteps } from "../json/members-in-steps.js";
+import { textSlices } from "../json/text-slices.js";
+import { type Chunks, createChunks } from "../lib/chunks.js";
+import { createPace, joinedInSteps, SLICE_BYTES } from "../lib/slices.js";
+import type { Steps } from "../lib/turns.js";
+import { formatError } from "../model/errors.js";
+import { type Room, requireRoom } from "./budget.js";
+import { fieldOf, requireShortName } from "./member-name.js";
+import { isScalar, textFromValue } from "./query.js";
+import { parseMediaType } from "./text.js";
+
+/** Media type of a form (URL standard, section 5). */
+export const URLENCODED = "application/x-www-form-urlencoded";
+
+/**
+ * The members of a JSON object as a urlencoded body, in the order written, by the rule of `queryFromJson()`: arrays of
+ * scalars joined with commas, other arrays and objects as JSON text. A space is `+`, as in forms.
+ *
+ * Fails with CALL_FORMAT_ERROR for a name that is too long, with OVERLOADED where there is no room.
+ *
+ * @param memory for the bytes, as they are written: three times as many as the JSON has at the most, but for names that
+ *   are repeated.
+ * @param explodeArrays makes a pair of each element of an array.
+ */
+export function* formFromJson(json: Uint8Array, memory: Room, explodeArrays = false): Steps<Buffer> {
+  const form = new FormWriter(memory);
+  const mayPause = createPace();
+  for (const [index, member] of (yield* membersInSteps(json)).entries()) {
+    const isArray = kindAt(json, member.start) === "array";
+    const field = fieldOf(member.key, index);
+    const name = encode(requireShortName(member.key, field));
+    if (isArray && explodeArrays) {
+      yield* writeElements(form, json, member, name, field);
+      continue;
+    }
+    form.begin(name);
+    if (isArray) yield* writeArray(form, json, member);
+    else yield* writeValue(form, json, member);
+    if (mayPause(member.end)) yield;
+  }
+  return yield* joinedInSteps(form.end());
+}
+
+/** Whether a content-type header says urlencoded, with whatever parameters. */
+export function isUrlencoded(contentType: string | undefined): boolean {
+  return contentType !== undefined && parseMediaType(contentType).essence === URLENCODED;
+}
+
+/** A pair for each. */
+function* writeElements(
+  form: FormWriter,
+  json: Uint8Array,
+  array: JsonRange,
+  name: string,
+  field: string,
+): Steps<void> {
+  const mayPause = createPace(form.length);
+  let namesLength = 0;
+  for (const element of elementsInSteps(json, array)) {
+    if (element === undefined) {
+      yield;
+      continue;
+    }
+    namesLength += name.length;
+    if (namesLength > MAX_REPEATED_LENGTH) throw formatError(`${field} repeats its name too often. Shorten the name.`);
+    form.begin(name);
+    yield* writeValue(form, json, element);
+    if (mayPause(form.length)) yield;
+  }
+}
+
+function* writeValue(form: FormWriter, json: Uint8Array, value: JsonRange): Steps<void> {
+  if (isLong(value)) yield* writeLong(form, json, value);
+  else form.add(textFromValue(json, value));
+}
+
+function* writeArray(form: FormWriter, json: Uint8Array, member: JsonMember): Steps<void> {
+  if (!(yield* hasScalarsOnly(json, member))) {
+    yield* writeLong(form, json, member);
+    return;
+  }
+  let separator = "";
+  for (const element of elementsInSteps(json, member)) {
+    if (element === undefined) {
+      yield;
+      continue;
+    }
+    form.add(separator);
+    yield* writeValue(form, json, element);
+    separator = ",";
+  }
+}
+
+function* hasScalarsOnly(json: Uint8Array, array: JsonRange): Steps<boolean> {
+  for (const element of elementsInSteps(json, array)) {
+    if (element === undefined) yield;
+    else if (!isScalar(json, element)) return false;
+  }
+  return true;
+}
+
+function isLong({ start, end }: JsonRange): boolean {
+  return end - start > SLICE_BYTES;
+}
+
+function* writeLong(form: FormWriter, json: Uint8Array, value: JsonRange): Steps<void> {
+  for (const slice of textSlices(json, value)) {
+    form.add(slice);
+    yield;
+  }
+}
+
+/** Encodes text by text; none of them ends between the halves of a pair of surrogates. */
+class FormWriter {
+  readonly #form: Chunks = createChunks();
+  readonly #memory: Room;
+  #encoded = "";
+  #text = "";
+
+  constructor(memory: Room) {
+    this.#memory = memory;
+  }
+
+  /** Bytes written so far, and characters that wait. */
+  get length(): number {
+    return this.#form.length + this.#encoded.length;
+  }
+
+  /** A pair; the name is encoded. */
+  begin(name: string): void {
+    this.#encodeText();
+    const mark = this.length === 0 ? "" : "&";
+    this.#encoded += `${mark}${name}=`;
+    this.#flush();
+  }
+
+  /** More of the value. */
+  add(text: string): void {
+    this.#text += text;
+    if (this.#text.length < MAX_WAITING) return;
+    this.#encodeText();
+    this.#flush();
+  }
+
+  end(): Chunks {
+    this.#encodeText();
+    this.#push();
+    return this.#form;
+  }
+
+  #encodeText(): void {
+    if (this.#text !== "") this.#encoded += encode(this.#text);
+    this.#text = "";
+  }
+
+  #flush(): void {
+    if (this.#encoded.length >= MAX_WAITING) this.#push();
+  }
+
+  #push(): void {
+    requireRoom(this.#memory, this.#encoded.length);
+    this.#form.push(Buffer.from(this.#encoded, "latin1"));
+    this.#encoded = "";
+  }
+}
+
+/** Most characters of one name again and again: without a limit, ten mebibytes of payload become fifty gigabytes. */
+const MAX_REPEATED_LENGTH = 8 * 1024 * 1024;
+
+/** Characters that are encoded together, so that a million short ones are not encoded one by one. */
+const MAX_WAITING = 16 * 1024;
+
+function encode(text: string): string {
+  return new URLSearchParams([["", text]]).toString().slice(1);
+}

@@ -1,0 +1,66 @@
+/**
+ * The one table of failure reasons: errorType on the wire → statusCode of the row.
+ * The README and the comments of relay.proto repeat it for readers; a test holds the three together.
+ */
+export const REASONS = {
+  CALL_FORMAT_ERROR: 400,
+  INVALID_PUBLIC_KEY: 401,
+  CALLER_NOT_ALLOWED: 403,
+  INVALID_PROVIDER: 404,
+  URL_NOT_ALLOWED: 403,
+  INVALID_OAUTHID: 401,
+  REAUTHORIZATION_REQUIRED: 401,
+  PROVIDER_UNREACHABLE: 502,
+  PROVIDER_TIMEOUT: 504,
+  PROVIDER_RESPONSE_INVALID: 502,
+  RESPONSE_TOO_LARGE: 502,
+  REQUEST_TOO_LARGE: 413,
+  RATE_LIMITED: 429,
+  REFRESH_UNAVAILABLE: 503,
+  PROVIDER_MISCONFIGURED: 500,
+  STORE_UNAVAILABLE: 503,
+  OVERLOADED: 503,
+  INTERNAL_ERROR: 500,
+} as const;
+
+/** Why a call failed inside the relay; the value on the wire is the same text. */
+export type Reason = keyof typeof REASONS;
+
+/** errorType of a row: a reason of ours, or the provider's own answer of 400 and above. */
+export type ErrorType = Reason | "API_ERROR";
+
+/** A call that is not well formed; the message names the field. */
+export function formatError(message: string): RelayError {
+  return new RelayError("CALL_FORMAT_ERROR", message);
+}
+
+/**
+ * The only error the relay answers with.
+ *
+ * `message` is sent to the caller: one sentence that says what happened and what to do. It never holds a token, a
+ * header value, a stack, an internal name or provider text. `cause` is for the code that logs a class and code of it;
+ * it is never printed whole.
+ */
+export class RelayError extends Error {
+  readonly reason: Reason;
+
+  constructor(reason: Reason, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = "RelayError";
+    this.reason = reason;
+  }
+
+  /** The row's statusCode for this reason. */
+  get statusCode(): number {
+    return REASONS[this.reason];
+  }
+}
+
+/** The deadline passed during work of the relay itself. */
+export function lateWork(): RelayError {
+  const what = "The deadline passed while the relay was at work on this large call";
+  return new RelayError(
+    "PROVIDER_TIMEOUT",
+    `${what}; if it was to change something, check whether that was done before sending it again.`,
+  );
+}

@@ -1,0 +1,20 @@
+import { describe, expect, it } from "vitest";
+import { clientNetworkOf } from "../../src/http/client-network.js";
+
+describe("clientNetworkOf()", () => {
+  it.each([
+    ["192.0.2.7", "192.0.2.7"],
+    ["::ffff:192.0.2.7", "192.0.2.7"],
+    ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"],
+    ["2001:db8:1:2::", "2001:db8:1:2::/64"],
+    ["2001:db8:1:2::9", "2001:db8:1:2::/64"],
+    ["2001:db8::9", "2001:db8:0:0::/64"],
+    ["2001:db8::3:4:5:6", "2001:db8:0:0::/64"],
+    ["2001:db8::2:3:4:5:6", "2001:db8:0:2::/64"],
+    ["::1", "0:0:0:0::/64"],
+    ["::", "0:0:0:0::/64"],
+    ["fe80::1%eth0", "fe80:0:0:0::/64"],
+  ])("takes %s for one of %s", (address, client) => {
+    expect(clientNetworkOf(address)).toBe(client);
+  });
+});
