@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createRandom } from "../chaos/random.js";
 import { createModel, type Model } from "./model.js";
 
 let model: Model;
@@ -10,16 +11,17 @@ afterAll(() => model.close());
 const MODELS = [
   { deviations: 1, processes: 3, tokens: 2, graceMs: 0 },
   { deviations: 1, processes: 3, tokens: 2, graceMs: 30_000 },
-  { deviations: 2, processes: 2, tokens: 1, graceMs: 0, maxRuns: 250 },
+  { deviations: 2, processes: 2, tokens: 1, graceMs: 0, maxRuns: 250, random: createRandom(1) },
 ];
 
 describe("the refresh protocol", () => {
   it.each(MODELS)(
     "loses no token that somebody could know, whatever goes wrong $deviations times: $processes processes, $tokens tokens, $graceMs ms of grace",
     async (options) => {
-      const { runs, found } = await model.explore(options);
+      const { levels, found } = await model.explore(options);
       expect(found).toBeUndefined();
-      expect(runs).toBeGreaterThan(50);
+      expect(levels.map(({ runs }) => runs)).toEqual(levels.map(({ all }) => Math.min(all, options.maxRuns ?? all)));
+      expect(levels[1]?.all).toBeGreaterThan(50);
     },
     60_000,
   );

@@ -3,15 +3,12 @@ import { join } from "node:path";
 import { openSqliteStore } from "../../src/store/sqlite.js";
 import { applicationForTest, MEMORY, NOW } from "../store/store-for-test.js";
 import { sealerForTest } from "../tokens/sealer-for-test.js";
-import { type Exploration, explore } from "./explore.js";
+import { type Exploration, type ExplorationBounds, explore } from "./explore.js";
 import { type ModelOptions, runModel } from "./world.js";
 
 /** How far to look, and at what. */
-export type ModelBounds = Partial<Pick<ModelOptions, "processes" | "tokens" | "graceMs" | "overtakesAtEnd">> & {
-  /** How many things may go wrong in one run. */
-  readonly deviations: number;
-  readonly maxRuns?: number;
-};
+export type ModelBounds = Partial<Pick<ModelOptions, "processes" | "tokens" | "graceMs" | "overtakesAtEnd">> &
+  ExplorationBounds;
 
 /** The relay's refreshing over one store. */
 export interface Model {

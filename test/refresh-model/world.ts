@@ -245,10 +245,17 @@ export async function runModel(options: ModelOptions, choose: Choose): Promise<s
 
   async function step(): Promise<boolean> {
     const readyAt = (event: Event) => Math.max(event.at, event.process?.haltedUntil ?? 0);
-    const [next] = [...events].sort((one, other) => readyAt(one) - readyAt(other) || one.order - other.order);
-    if (next === undefined || readyAt(next) > start + END_MS || finding !== undefined) return false;
+    const waiting = [...events].sort((one, other) => readyAt(one) - readyAt(other) || one.order - other.order);
+    const [first] = waiting;
+    if (first === undefined || readyAt(first) > start + END_MS || finding !== undefined) return false;
+    clock.now = Math.max(clock.now, readyAt(first));
+    // What each process does next, if it does it in this very moment: any may be the first.
+    const ready = waiting.filter(
+      (event, at) =>
+        readyAt(event) <= clock.now && waiting.findIndex(({ process }) => process === event.process) === at,
+    );
+    const next = ready[ready.length > 1 ? choose(ready.length) : 0] ?? first;
     events.delete(next);
-    clock.now = Math.max(clock.now, readyAt(next));
     const faults = isOver ? FAULTS.time : FAULTS[next.kind];
     const fault = faults[choose(faults.length)] ?? "none";
     hasFailed ||= fault !== "none";
