@@ -5,7 +5,7 @@ import type { Authenticate } from "./authenticate.js";
 import type { Operator } from "./operator.js";
 
 /** Who may go on; nobody otherwise, and how many seconds from now the next try is looked at: 0 for at once. */
-export type Admission =
+type Admission =
   | { readonly isAdmitted: true; readonly operator: Operator }
   | { readonly isAdmitted: false; readonly waitSeconds: number };
 

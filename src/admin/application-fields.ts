@@ -5,7 +5,7 @@ import type { Parsed } from "../applications/parsed.js";
 import { parseRedirectUri } from "../applications/redirect-uri.js";
 
 /** Most entries of one list of an application: each call may have to look at all of them. */
-export const MAX_LIST_LENGTH = 1000;
+const MAX_LIST_LENGTH = 1000;
 /** The greatest limit of calls a minute; more is none. */
 export const MAX_CALLS_PER_MINUTE = 1_000_000;
 const MAX_NAME_LENGTH = 200;

@@ -34,7 +34,7 @@ export interface CallerInput {
 }
 
 /** Which rule refused a caller; a label for logs. */
-export type CallerRule = "origin" | "address" | "private-key" | "user-signature" | "proof-missing";
+type CallerRule = "origin" | "address" | "private-key" | "user-signature" | "proof-missing";
 
 /** Whether the caller may call for this user. `message` is for the caller: it says what to send. */
 export type CallerDecision =

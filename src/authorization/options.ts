@@ -10,7 +10,7 @@ import type { Tickets } from "./tickets.js";
 import type { TokenEndpoint } from "./token-endpoint.js";
 
 /** What became of an attempt to connect or disconnect; for the log. */
-export interface ConnectEvent {
+interface ConnectEvent {
   readonly what: "connect" | "disconnect";
   readonly applicationId: string;
   readonly provider: string;

@@ -7,10 +7,10 @@ import type { SealBinding } from "../tokens/seal-blob.js";
 import type { Ticket, TicketKind, TicketStore } from "./ticket.js";
 
 /** Whose ticket it is. */
-export type TicketOwner = Pick<Ticket, "applicationId" | "userId">;
+type TicketOwner = Pick<Ticket, "applicationId" | "userId">;
 
 /** What each kind of ticket carries. */
-export interface TicketPayloads {
+interface TicketPayloads {
   readonly LINK: LinkPayload;
   readonly SESSION: SessionPayload;
   readonly STATE: StatePayload;

@@ -52,7 +52,7 @@ export interface Budget {
 }
 
 /** How often there was no room. */
-export interface BudgetRefusals {
+interface BudgetRefusals {
   /** Too many calls at once. */
   readonly inFlight: number;
   /** No room for the bytes of a body; also for those of a call that had to give way to one of another application. */

@@ -34,7 +34,7 @@ export interface ExplainedRule {
 }
 
 /** How the call's row would end it. */
-export interface ExplainedRefusal {
+interface ExplainedRefusal {
   readonly errorType: ErrorType;
   readonly statusCode: number;
   /** What the caller is told. */

@@ -32,7 +32,7 @@ export interface PostgresLocation {
 }
 
 /** How TLS is used; what falls back to cleartext by itself (`prefer`, `allow`) is left out. */
-export type SslMode = "disable" | "require" | "verify-ca" | "verify-full";
+type SslMode = "disable" | "require" | "verify-ca" | "verify-full";
 
 const SSL_MODES: readonly string[] = ["disable", "require", "verify-ca", "verify-full"] satisfies SslMode[];
 const PARAMETERS: ReadonlySet<string> = new Set(["host", "sslmode", "sslrootcert", "sslcert", "sslkey", "options"]);

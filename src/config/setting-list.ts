@@ -7,7 +7,7 @@ export const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "
 const MIB = 1024 * 1024;
 
 /** One setting as `relay serve --help` and the README print it. */
-export interface SettingDoc {
+interface SettingDoc {
   readonly name: string;
   /** Text of the default; empty when there is none. */
   readonly fallback: string;

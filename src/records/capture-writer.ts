@@ -16,7 +16,7 @@ export interface CaptureWriterOptions {
 }
 
 /** One captured call. */
-export interface CapturedCall {
+interface CapturedCall {
   readonly callId: string;
   readonly applicationId: string;
   readonly captureUntil: number;

@@ -4,7 +4,7 @@ import type { Grant } from "./grants.js";
 import { OAuthError } from "./oauth-error.js";
 
 /** What an authorization code stands for. */
-export interface AuthorizationRequest {
+interface AuthorizationRequest {
   readonly account: Account;
   readonly client_id: string;
   readonly redirect_uri: string;
@@ -14,7 +14,7 @@ export interface AuthorizationRequest {
 }
 
 /** The token request that redeems a code (RFC 6749 section 4.1.3). */
-export interface CodeRedemption {
+interface CodeRedemption {
   readonly code: string;
   readonly client_id: string;
   readonly redirect_uri: string | undefined;

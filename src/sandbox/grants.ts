@@ -20,7 +20,7 @@ export interface TokenResponse {
 }
 
 /** What may differ from the grant's usual tokens. */
-export interface IssueOptions {
+interface IssueOptions {
   readonly expiresInSeconds?: number;
   readonly scope?: string;
 }

@@ -15,7 +15,7 @@ import { createRespond } from "./respond.js";
 import type { SandboxRequest } from "./sandbox-request.js";
 
 /** An access token that the sandbox takes from the start. */
-export interface TokenRule {
+interface TokenRule {
   readonly accessToken: string;
   readonly account?: Partial<Account>;
 }
@@ -65,7 +65,7 @@ export interface Sandbox {
 }
 
 /** What tests may choose about a token. */
-export interface IssueTokenOptions {
+interface IssueTokenOptions {
   readonly account?: Partial<Account>;
   readonly scope?: string;
   readonly expiresInSeconds?: number;

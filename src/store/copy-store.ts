@@ -18,7 +18,7 @@ const TABLES = [
 export type CopyCounts = Readonly<Record<(typeof TABLES)[number], number>>;
 
 /** The database that was to be copied into holds something. */
-export class StoreNotEmptyError extends Error {
+class StoreNotEmptyError extends Error {
   constructor() {
     super("The database to copy to holds a store with contents already. Copy to an empty one. Nothing was changed.");
     this.name = "StoreNotEmptyError";

@@ -29,7 +29,7 @@ const RETRY_MS = 30_000;
 const UNUSABLE = "The records of calls cannot be opened. The operator must check the relay's database folder.";
 
 /** The open file. */
-export interface OpenCalls {
+interface OpenCalls {
   readonly attempt: Attempt;
   readonly blocks: CallBlocks;
 }

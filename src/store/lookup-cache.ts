@@ -62,7 +62,7 @@ export function createLookupCache<Value extends { readonly id: string }>({
 }
 
 /** A value that is kept, with its last reading. */
-export class Entry<Value> {
+class Entry<Value> {
   askedAt: number;
   value: Promise<Value | undefined>;
   /** What `value` was settled with, once it is. */

@@ -1,7 +1,7 @@
 import { RelayError } from "../model/errors.js";
 
 /** What is looked at beside calls; `file` and `pages` of SQLite alone. */
-export type StoreCheckName = "file" | "write" | "pages";
+type StoreCheckName = "file" | "write" | "pages";
 
 /** One thing that is looked at again and again. */
 export interface StoreCheck {

@@ -3,7 +3,7 @@ import { createObservations, type HistogramOptions, histogramOf, observe } from 
 import type { Metric } from "./metric.js";
 
 /** What is done with the store. */
-export type StoreOperation = "read" | "write";
+type StoreOperation = "read" | "write";
 
 /** Times and failures of the store. */
 export interface StoreMetrics {

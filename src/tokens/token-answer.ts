@@ -45,7 +45,7 @@ export type TokenVerdict =
     };
 
 /** Why no verdict on the request could be had; `unreadable`: the answer is none of a token endpoint. */
-export type FailedAnswer = "no_answer" | "server_error" | "rate_limited" | "unreadable";
+type FailedAnswer = "no_answer" | "server_error" | "rate_limited" | "unreadable";
 
 /** The client, not the user (RFC 6749 section 5.2), and what GitHub and Slack say instead. */
 const MISCONFIGURED = new Set([

@@ -19,7 +19,7 @@ export interface CurrentToken {
 }
 
 /** How long a caller waits for a renewal; the renewal itself goes on. */
-export interface Wait {
+interface Wait {
   /** In milliseconds of `performance.now()`. */
   readonly deadline: number;
   readonly signal: CallerSignal | undefined;

@@ -45,7 +45,7 @@ export async function untilStored<T>(
 }
 
 /** Whether the store refused for now; any other error would be the same the next time. */
-export function isRefusedByStore(error: unknown): boolean {
+function isRefusedByStore(error: unknown): boolean {
   return error instanceof RelayError && error.reason === "STORE_UNAVAILABLE";
 }
 

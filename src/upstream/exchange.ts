@@ -8,7 +8,7 @@ import type { Party, Pool, PooledCall } from "./pool.js";
 import type { RequestProgress, UpstreamLimits, UpstreamRequest } from "./request.js";
 
 /** How long an answer may take that is handed on as it comes, in milliseconds. */
-export interface StreamLimits {
+interface StreamLimits {
   /** Without a byte from the provider while one is wanted. */
   readonly streamIdleTimeoutMs: number;
   /** All in all. */

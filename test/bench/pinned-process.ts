@@ -4,7 +4,7 @@ import { availableParallelism } from "node:os";
 import { REPOSITORY } from "./build.js";
 
 /** Where a process runs: what is measured on one core, everything else on another. */
-export type Core = "measured" | "other";
+type Core = "measured" | "other";
 
 /** How to start a process. */
 export interface PinnedOptions {

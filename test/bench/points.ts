@@ -1,7 +1,7 @@
 import type { ContentKind } from "./processes/content.js";
 
 /** How a point's calls are made. */
-export type Wire = "json" | "grpc" | "connect" | "connect-json";
+type Wire = "json" | "grpc" | "connect" | "connect-json";
 
 /** Who can be measured: the relay, with a store of either size or kind, and what it is compared with. */
 export type SubjectName =

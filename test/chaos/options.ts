@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 
 /** Parts in the order they run, with the count that each has of its own. */
-export const DEFAULT_COUNTS = {
+const DEFAULT_COUNTS = {
   expiries: 40,
   kills: 300,
   "short-lives": 150,

@@ -36,14 +36,14 @@ export interface World {
 }
 
 /** What a part may choose about a call. */
-export interface CallOptions {
+interface CallOptions {
   /** Path at the provider; `/me` by default. */
   readonly path?: string;
   readonly signal?: AbortSignal;
 }
 
 /** `success`, the error type of the envelope, or `unreachable` when there was no answer of a relay. */
-export type CallResult = string;
+type CallResult = string;
 
 /** What a part may choose about its world. */
 export interface WorldOptions {

@@ -29,7 +29,7 @@ const REGISTERED =
   /^(?:PROPPATCH|MKCOL|COPY|MOVE|LOCK|UNLOCK|ACL|BIND|UNBIND|REBIND|UPDATE|LABEL|MERGE|LINK|UNLINK|CHECKIN|CHECKOUT)$/i;
 
 /** The HTTP method of a call; undefined when it has none. */
-export function methodOf({ method }: CallInput): string | undefined {
+function methodOf({ method }: CallInput): string | undefined {
   return /^[A-Za-z-]+$/.test(method) ? SENT_AS.get(method.toUpperCase()) : undefined;
 }
 

@@ -25,7 +25,7 @@ const OK_HEAD = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Le
 const OK_BODY = '{"ok":true}';
 
 /** The answer of a provider that does nothing special. */
-export function playOk(socket: Socket, { method }: WireRequest): void {
+function playOk(socket: Socket, { method }: WireRequest): void {
   socket.write(method === "HEAD" ? OK_HEAD : OK_HEAD + OK_BODY);
 }
 

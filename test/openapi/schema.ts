@@ -66,7 +66,7 @@ export function schemaFromField(field: DescField, refer: Refer): Schema {
 }
 
 /** The names of an enum's values. */
-export function schemaFromEnum(desc: DescEnum): Schema {
+function schemaFromEnum(desc: DescEnum): Schema {
   const values = desc.values.map((value) => `- \`${value.name}\`: ${descriptionOf(value)}`);
   const description = `${descriptionOf(desc)}\n\n${values.join("\n")}`;
   return { type: "string", description, enum: desc.values.map(({ name }) => name) };

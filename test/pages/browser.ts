@@ -14,7 +14,7 @@ export interface Seen {
 }
 
 /** What a test may choose about one request. */
-export interface Visiting {
+interface Visiting {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;

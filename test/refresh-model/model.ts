@@ -7,7 +7,7 @@ import { type Exploration, type ExplorationBounds, explore } from "./explore.js"
 import { type ModelOptions, runModel } from "./world.js";
 
 /** How far to look, and at what. */
-export type ModelBounds = Partial<Pick<ModelOptions, "processes" | "tokens" | "graceMs" | "overtakesAtEnd">> &
+type ModelBounds = Partial<Pick<ModelOptions, "processes" | "tokens" | "graceMs" | "overtakesAtEnd">> &
   ExplorationBounds;
 
 /** The relay's refreshing over one store. */

@@ -10,10 +10,10 @@ import { startWebhookReceiver, type WebhookReceiver } from "../support/webhook-r
 import { sealerForTest } from "../tokens/sealer-for-test.js";
 
 /** What a test may choose about a deliverer; its upstream is made of the options given. */
-export type DelivererChoice = Partial<DelivererOptions> & { readonly upstreamOptions?: Partial<UpstreamOptions> };
+type DelivererChoice = Partial<DelivererOptions> & { readonly upstreamOptions?: Partial<UpstreamOptions> };
 
 /** A deliverer and what it told. */
-export interface TestDeliverer extends Deliverer {
+interface TestDeliverer extends Deliverer {
   readonly deliveries: Delivery[];
   readonly faults: unknown[];
 }

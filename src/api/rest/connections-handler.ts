@@ -27,7 +27,7 @@ type Operation<Input extends DescMessage, Output extends DescMessage> = (
 ) => Promise<MessageShape<Output>>;
 
 /** The methods that are served. */
-export interface Operations {
+interface Operations {
   readonly listConnections: Operation<typeof ListConnectionsRequestSchema, typeof ListConnectionsResponseSchema>;
   readonly deleteConnection: Operation<typeof DeleteConnectionRequestSchema, typeof DeleteConnectionResponseSchema>;
   readonly createConnectLink: Operation<typeof CreateConnectLinkRequestSchema, typeof CreateConnectLinkResponseSchema>;

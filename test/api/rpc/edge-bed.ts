@@ -9,7 +9,7 @@ export const PATH = "/relay.v1.RelayService/Call";
 export const MAX_REQUEST_BYTES = 1_000_000;
 
 /** What a test of HTTP looks at. */
-export interface Answer {
+interface Answer {
   readonly status: number;
   readonly headers: Dispatcher.ResponseData["headers"];
   readonly text: string;
