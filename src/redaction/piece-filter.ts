@@ -8,6 +8,8 @@ export interface PieceFilter {
   load(part: Uint8Array): void;
   /** Which bytes to read closely, from a place on at which no text is begun: up to the end when nothing else is to be read. */
   next(from: number): { readonly from: number; readonly to: number };
+  /** A place in front of which no text begins, if one may be there; -1 when there is certainly none. */
+  firstIn(input: Uint8Array): number;
   /** Whether any may be there; false is certain. */
   mayBeInBytes(input: Uint8Array): boolean;
   /** The same of a text. */
@@ -24,16 +26,18 @@ interface PieceSearch {
   lettersAt(): number;
   readFrom(): number;
   readTo(): number;
-  next(from: number, length: number, step: number, reach: number, bits: number, isStrict: boolean): number;
+  next(from: number, length: number, step: number, reach: number, tableBytes: number, isStrict: boolean): number;
 }
 
-/** One for all: nothing is left in it from one search that another one would read. Its memory never grows. */
+/** One for all. Its memory never grows. */
 const SEARCH = createWasmModule<PieceSearch>(PIECE_SEARCH_WASM).createInstance();
 const MEMORY = Buffer.from(SEARCH.memory.buffer);
 const INPUT_AT = SEARCH.inputAt();
 const TABLE_AT = SEARCH.tableAt();
 const LETTERS_AT = SEARCH.lettersAt();
 const MAX_TABLE_BITS = 8 * SEARCH.tableBytes();
+/** The table that is in it: to put one there takes as long as to search a kilobyte. */
+let tableInside: Uint8Array | undefined;
 
 /** Most bytes that are looked at together. */
 export const PART_BYTES: number = SEARCH.inputBytes();
@@ -42,10 +46,12 @@ export const PART_BYTES: number = SEARCH.inputBytes();
 const GRAM = 4;
 /** Larger steps would make the table larger, too: it holds that many pieces of each text. */
 const MAX_STEP = 16;
-/** With three bits set for each piece, few of a hundred thousand others are taken for one of these. */
+/** With two bits set for each piece, one of a few thousand others is taken for one of these. */
 const BITS_PER_GRAM = 128;
 /** As in wasm/piece-search.ts. */
-const HASH_FACTORS = [0x9e3779b1, 0x85ebca6b, 0xc2b2ae35] as const;
+const [IN_TEXTS, OF_BASE64] = [1, 2] as const;
+/** As in wasm/piece-search.ts. */
+const HASH_FACTORS = [0x9e3779b1, 0x85ebca6b] as const;
 /** Of one character of UTF-16. */
 const MAX_UTF8_BYTES = 3;
 /** A text may begin behind the first letter of an escape, which is then read as it stands. */
@@ -58,30 +64,37 @@ const LINE_LETTERS = 1;
 /**
  * Creates a filter for texts of at least eight bytes, in which `+` also stands for `-` and `/` for `_`.
  *
- * It undoes what is escaped once, or in one way again and again, and leaves out the ends of lines. In what this makes it
- * looks only at every `step`th place: a text that is longer than a step has one of its four-byte pieces there wherever it
- * stands. Other escapes within escapes are places to read closely.
+ * It looks only at every `step`th place: a run that is longer than a step has one of its four-byte pieces there wherever
+ * it stands, and a text that is interrupted only once, by an escape or the end of a line, has such a run before or behind
+ * it. Elsewhere escapes are undone, once or in one way again and again, ends of lines are left out, and in what this makes
+ * every `step`th place is looked at. Other escapes within escapes are places to read closely.
  */
 export function createPieceFilter(texts: readonly Uint8Array[]): PieceFilter {
   const shortest = Math.min(...texts.map((text) => text.length));
   const isStrict =
     shortest < MIN_ESCAPED_LENGTH || texts.some((text) => text.some((byte) => isLead(byte) || byte > 0x7f));
   const lost = isStrict ? LINE_LETTERS : ESCAPE_LETTERS;
-  const step = Math.min(MAX_STEP, 2 ** Math.floor(Math.log2(shortest - lost - GRAM + 1)));
+  const longestStep = (shortest - LINE_LETTERS) / 2 - GRAM + 1;
+  const step = Math.max(1, Math.min(MAX_STEP, 2 ** Math.floor(Math.log2(longestStep))));
   const reach = step + lost + GRAM;
-  const bits = Math.min(MAX_TABLE_BITS, 2 ** Math.ceil(Math.log2(BITS_PER_GRAM * step * texts.length)));
+  /** Of a text, those that may be met first: in the run that it begins with, or in the next one. */
+  const pieces = 2 * step + GRAM + LINE_LETTERS;
+  const bits = Math.min(MAX_TABLE_BITS, 2 ** Math.ceil(Math.log2(BITS_PER_GRAM * pieces * texts.length)));
   const table = new Uint8Array(bits / 8);
   const letters = new Uint8Array(256);
   for (const text of texts) {
-    for (let at = 0; at < step + lost && at + GRAM <= text.length; at++) keep(table, bits - 1, text, at);
-    for (const byte of text) letters[byte] = 1;
+    for (let at = 0; at < pieces && at + GRAM <= text.length; at++) keep(table, table.length - 4, text, at);
+    for (const byte of text) letters[byte] = IN_TEXTS;
   }
   for (const [one, other] of OTHERS) letters[other] = letters[one] as number;
+  for (const byte of BASE64) letters[byte] = (letters[byte] as number) | OF_BASE64;
   let length = 0;
-  const isIn = (from: number) => SEARCH.next(from, length, step, reach, bits, isStrict) !== 0;
+  const isIn = (from: number) => SEARCH.next(from, length, step, reach, table.length, isStrict) !== 0;
   const begin = () => {
+    if (tableInside === table) return;
     MEMORY.set(table, TABLE_AT);
     MEMORY.set(letters, LETTERS_AT);
+    tableInside = table;
   };
   const filter: PieceFilter = {
     load(part) {
@@ -93,16 +106,17 @@ export function createPieceFilter(texts: readonly Uint8Array[]): PieceFilter {
       isIn(from);
       return { from: SEARCH.readFrom(), to: SEARCH.readTo() };
     },
-    mayBeInBytes(input) {
-      if (input.length === 0) return false;
+    firstIn(input) {
+      if (input.length === 0) return -1;
       for (let at = 0; ; at += SEARCH.readFrom()) {
         filter.load(input.length <= PART_BYTES ? input : input.subarray(at, at + PART_BYTES));
-        if (isIn(0)) return true;
-        if (at + length >= input.length) return false;
+        if (isIn(0)) return at + SEARCH.readFrom();
+        if (at + length >= input.length) return -1;
         // Of a part in which nearly all is the end of a line, little is done.
-        if (SEARCH.readFrom() < PART_BYTES / 2) return true;
+        if (SEARCH.readFrom() < PART_BYTES / 2) return at + SEARCH.readFrom();
       }
     },
+    mayBeInBytes: (input) => filter.firstIn(input) !== -1,
     mayBeInText(input) {
       if (input.length < shortest) return false;
       if (input.length > PART_BYTES / MAX_UTF8_BYTES) return filter.mayBeInBytes(Buffer.from(input));
@@ -131,10 +145,14 @@ function keepFrom(table: Uint8Array, mask: number, gram: number, from: number): 
     else if (byte === 0x2f) keepFrom(table, mask, gram ^ ((0x2f ^ 0x5f) << shift), shift + 8);
   }
   for (const factor of HASH_FACTORS) {
-    const hash = (Math.imul(gram, factor) >>> 12) & mask;
-    table[hash >>> 3] = (table[hash >>> 3] as number) | (1 << (hash & 7));
+    const hash = Math.imul(gram, factor);
+    const at = ((hash >>> 11) & mask) + (hash >>> 30);
+    table[at] = (table[at] as number) | (1 << ((hash >>> 27) & 7));
   }
 }
+
+/** Both alphabets (RFC 4648 sections 4 and 5). */
+const BASE64 = Buffer.from("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_");
 
 /** What also stands for a letter of the alphabet that texts are in: the others of base64url. */
 const OTHERS: ReadonlyMap<number, number> = new Map([

@@ -16,7 +16,7 @@ export class Reading extends Unescape {
   /** Where the last bytes that were taken begin, in a ring. */
   readonly #starts: Float64Array;
   #taken = 0;
-  /** The end of a line, when nothing but spaces has come behind it. */
+  /** The end of a line within a text, when nothing but spaces has come behind it. */
   #lineEnd = 0;
   /** A text that begins within what was undone, if what is there stands as it is: it goes on so, or it is none. */
   #otherState = 0;
@@ -111,7 +111,7 @@ export class Reading extends Unescape {
     const isEmpty = this.#lineEnd === LF || this.#lineEnd === byte;
     if (isEmpty || (this.#automaton.depth[this.#state] as number) < 2) this.#state = 0;
     if (isEmpty) this.#otherState = 0;
-    this.#lineEnd = byte;
+    this.#lineEnd = this.#state === 0 && this.#otherState === 0 ? 0 : byte;
   }
 
   #goOn(letter: number, end: number): void {

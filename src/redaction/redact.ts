@@ -36,9 +36,10 @@ export function createRedactor(secrets: readonly string[]): Redactor {
   };
   const redactor: Redactor = {
     bytes(input) {
-      if (!filter.mayBeInBytes(input)) return input;
+      const first = filter.firstIn(input);
+      if (first === -1) return input;
       const stream = redactor.stream();
-      const parts = [...stream.push(input), ...stream.end()];
+      const parts = [input.subarray(0, first), ...stream.push(input.subarray(first)), ...stream.end()];
       return stream.hasFound ? Buffer.concat(parts) : input;
     },
     text(input) {

@@ -82,8 +82,12 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   ),
   guard("cookies and hop-by-hop fields", ["if (DROPPED.has(key) || named?.has(key)) continue;", ""], "call/answer"),
 
-  guard("redaction, body", ["if (!filter.mayBeInBytes(input)) return input;", "return input;"], "redaction/redact"),
-  guard("redaction, filter", ["shortest - lost - GRAM + 1)));", "shortest + GRAM)));"], "redaction/piece-filter"),
+  guard("redaction, body", ["if (first === -1) return input;", "return input;"], "redaction/redact"),
+  guard(
+    "redaction, filter",
+    ["(shortest - LINE_LETTERS) / 2 - GRAM + 1;", "shortest + GRAM;"],
+    "redaction/piece-filter",
+  ),
   guard(
     "redaction, filter: parts overlap",
     ["at += SEARCH.readFrom()) {", "at += PART_BYTES) {"],

@@ -113,7 +113,26 @@ describe("createPieceFilter()", () => {
     }
   });
 
-  it.each(["\\\\u005cn", "%5C", "%\\u0034", "\\u00\\u0034"])(
+  it.each([12, 16, 24, 39, 40, 60])(
+    "finds a text of %i characters with any two of them escaped, or lines broken",
+    (length) => {
+      const text = `${LONG}${LONG}${LONG}`.replaceAll("_", "x").slice(0, length);
+      const filter = filterFor(text);
+      const unicode = (one: string) => `\\u00${one.charCodeAt(0).toString(16)}`;
+      const percent = (one: string) => `%${one.charCodeAt(0).toString(16)}`;
+      const broken = (one: string) => `\r\n   ${one}`;
+      for (const spell of [unicode, percent, broken]) {
+        for (let first = 0; first < length; first++) {
+          for (let second = first; second < length; second++) {
+            const spelled = Array.from(text, (one, at) => (at === first || at === second ? spell(one) : one)).join("");
+            expect(filter.mayBeInText(`. a ${spelled} .`), spelled).toBe(true);
+          }
+        }
+      }
+    },
+  );
+
+  it.each(["\\\\u005cn", "%5C", "%\\u0034", "\\u00\\u0034", "\\\\\\u00750041"])(
     "gives %j to be read closely, wherever it stands",
     (text) => {
       const filter = filterFor(LONG);

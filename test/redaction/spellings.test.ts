@@ -82,6 +82,21 @@ describe("createRedactor()", () => {
     );
   });
 
+  it("takes out a token behind the end of a line that ends no part of it", () => {
+    expect(createRedactor([" 2JCbL6t4x"]).text("%%\n lsthat 2JCbL6\\u00744x")).toBe("%%\n lsthat[redacted]");
+    expect(createRedactor(["rn4%5uu05511rr04100"]).text("%\n248\n  }\\rn4%5uu05511rr04100")).toBe(
+      "%\n248\n  }\\[redacted]",
+    );
+  });
+
+  it("takes out a token in short lines that end behind any of its letters", () => {
+    const token = "ya29.a0.AfB.by.C~x.eQ.Zm.9v.Ym.Fy.Lm.Jh.eg";
+    for (let width = 3; width < token.length; width++) {
+      const lines = (token.match(new RegExp(`.{1,${width}}`, "g")) ?? []).join("\r\n");
+      expect(createRedactor([token]).text(`a ${lines} b`)).toBe("a [redacted] b");
+    }
+  });
+
   it("takes out base64 with escaped letters, and base64 of base64", () => {
     const redactor = createRedactor([TOKENS[0] as string]);
     expect(redactor.text(unicode(base64(`abc${TOKENS[0]}abc`)))).toContain("[redacted]");
