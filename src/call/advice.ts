@@ -13,7 +13,7 @@ export function adviceOn(errorType: ErrorType, found: Found): string {
     case "CALLER_NOT_ALLOWED":
       return CALLER_ADVICE.get(found.caller?.rule ?? "") ?? "";
     case "INVALID_PROVIDER":
-      return "'relay provider list' shows the providers that there are; RELAY_PROVIDERS adds more.";
+      return "'relay provider list' shows the providers that a command knows; RELAY_PROVIDERS adds more, and each command reads that of its own terminal, the service its own.";
     case "URL_NOT_ALLOWED":
       return urlAdvice(found);
     case "INVALID_OAUTHID":

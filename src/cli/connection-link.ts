@@ -7,7 +7,7 @@ import { publicUrlFrom } from "../config/public-url.js";
 import type { ProviderCatalog } from "../providers/provider.js";
 import { noApplication } from "./application-text.js";
 import { addCommand, collect } from "./command.js";
-import { loadCatalog } from "./environment.js";
+import { loadCatalog, noProvider } from "./environment.js";
 import { failure, usageError } from "./exit-error.js";
 import { type OpenStore, withStore } from "./open-store.js";
 import { originParametersFrom } from "./origin-parameters.js";
@@ -70,6 +70,9 @@ async function createLink({ config, store, sealer }: OpenStore, options: LinkOpt
   const { createTickets } = await import("../authorization/tickets.js");
   const publicUrl = requirePublicUrl(config);
   const catalog = await loadCatalog(config);
+  const providers = (options.providers ?? "").split(",").flatMap((name) => name.trim() || []);
+  const named = options.provider === undefined ? providers : [options.provider];
+  if (named.some((name) => catalog.find(name) === undefined)) throw noProvider();
   const application = activeApplication(await store.applications.findByPublicKey(options.app));
   const tickets = createTickets({ store: store.tickets, sealer, now: Date.now });
   return createConnectLink(
@@ -78,7 +81,7 @@ async function createLink({ config, store, sealer }: OpenStore, options: LinkOpt
       application,
       userId: options.user,
       providerName: options.provider ?? "",
-      providers: (options.providers ?? "").split(",").flatMap((name) => name.trim() || []),
+      providers,
       redirectUri: options.redirectUri,
       scope: options.scope,
       originParameters: originParametersOf(catalog, options),

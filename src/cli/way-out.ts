@@ -13,9 +13,9 @@ export async function withWayOut<Result>(
     import("../authorization/token-endpoint.js"),
     import("../upstream/client.js"),
   ]);
-  const { connectTimeoutMs, maxResponseBytes, upstreamReuse: reuse, allowLoopback } = config;
+  const { connectTimeoutMs, maxResponseBytes, upstreamReuse: reuse, upstreamQuietMs: quietMs, allowLoopback } = config;
   const selfAddresses = () => selfAddressesFrom(config);
-  const upstream = createUpstream({ connectTimeoutMs, maxResponseBytes, reuse, allowLoopback, selfAddresses });
+  const upstream = createUpstream({ connectTimeoutMs, maxResponseBytes, reuse, quietMs, allowLoopback, selfAddresses });
   try {
     return await use({
       catalog: await loadCatalog(config),

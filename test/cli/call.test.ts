@@ -301,6 +301,16 @@ describe("relay call --explain", () => {
   });
 });
 
+it("relay call says of an unknown provider whose definitions a command reads", async () => {
+  const { folder, open } = relay;
+  const args = ["call", "nobody", "https://api.example/", "--app", open.publicKey, "--user", "ada", "--explain"];
+  const { exitCode, stderr } = await folder.run(args, { env: ENV });
+  expect(exitCode).toBe(1);
+  expect(stderr).toMatch(
+    /^INVALID_PROVIDER: There is no provider of this name\. .*\n'relay provider list' .*; RELAY_PROVIDERS adds more, and each command reads that of its own terminal, the service its own\.\n$/,
+  );
+});
+
 describe("a running relay", () => {
   it("sees at once what the commands change, and follows a rotated key without a failed call", async () => {
     const { folder, call, open } = await startRelay();

@@ -113,7 +113,9 @@ describe("relay connection put", () => {
     const put = (...args: string[]) => folder.run(["connection", "put", ...args], { input: INPUT });
     const noProvider = await put("--app", app, "--user", "ada", "--provider", "nobody");
     expect(noProvider).toMatchObject({ exitCode: 1, stdout: "" });
-    expect(noProvider.stderr).toMatch(/no provider/);
+    expect(noProvider.stderr).toMatch(
+      /no provider of this name\. Commands read RELAY_PROVIDERS of their own terminal, which is not set here;/,
+    );
     const noApp = await put("--app", "nobody-at-all", "--user", "ada", "--provider", "github");
     expect(noApp).toMatchObject({ exitCode: 1, stdout: "" });
     expect(noApp.stderr).toMatch(/no application/);
