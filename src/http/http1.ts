@@ -36,15 +36,17 @@ export function createHttp1(
   const parse = server.listeners(readyEvent)[0] as (socket: Socket) => void;
   server.removeAllListeners(readyEvent);
 
+  const queue = createQueue();
   // A handler wrote after the end; without a listener that would end the process.
   const fault = (error: Error) => onFault("handler", error);
   const begin = (expectation: Expectation, req: IncomingMessage, res: ServerResponse) => {
     const exchange = connections.exchanges.get(req.socket);
     const previous = exchange?.response;
-    if (exchange === undefined || !beginExchange(exchange, res, connections, limits)) return;
+    if (exchange === undefined) return;
+    if (!beginExchange(exchange, res, connections, limits)) return discardRest(req.socket);
     res.on("error", fault);
     if (previous === undefined || previous.closed) dispatch(expectation, req, res);
-    else queueBehind(previous, exchange, req.socket, () => dispatch(expectation, req, res));
+    else queueBehind(previous, { exchange, socket: req.socket, queue }, () => dispatch(expectation, req, res));
   };
   server.on("request", begin.bind(undefined, "none"));
   server.on("checkContinue", begin.bind(undefined, "continue"));
@@ -72,21 +74,57 @@ function beginExchange(
 }
 
 /**
- * Begins a request when the one in front of it on the connection has been answered, and no sooner than in the next turn of
- * the event loop: one packet may hold hundreds of them, which would all be begun before anything else is done. Of a client
+ * Throws away what comes behind the last request of a connection. Parsed, each of thousands of requests would be kept
+ * until the connection ends, and then be aborted, while nothing else is done.
+ */
+function discardRest(socket: Socket): void {
+  socket.removeAllListeners("data");
+  socket.on("data", () => {});
+}
+
+/**
+ * Begins a request when the one in front of it on the connection has been answered, and when it is its turn. Of a client
  * that sends many ahead no more is read until they are fewer.
  */
-function queueBehind(previous: ServerResponse, exchange: NewestExchange, socket: Socket, begin: () => void): void {
+function queueBehind(
+  previous: ServerResponse,
+  { exchange, socket, queue }: { exchange: NewestExchange; socket: Socket; queue: Queue },
+  begin: () => void,
+): void {
   exchange.queued += 1;
   if (exchange.queued >= MAX_QUEUED) socket.pause();
   previous.once("close", () =>
-    setImmediate(() => {
+    queue(() => {
       exchange.queued -= 1;
       if (socket.destroyed) return;
       if (exchange.queued < MAX_QUEUED) socket.resume();
       begin();
     }),
   );
+}
+
+type Queue = (begin: () => void) => void;
+
+/**
+ * Begins one request that was sent ahead in each turn of the event loop, of all connections: one packet may hold hundreds
+ * of them, which would all be begun before anything else is done.
+ */
+function createQueue(): Queue {
+  const waiting: Array<() => void> = [];
+  let isArmed = false;
+  const arm = () => {
+    if (isArmed || waiting.length === 0) return;
+    isArmed = true;
+    setImmediate(() => {
+      isArmed = false;
+      waiting.shift()?.();
+      arm();
+    });
+  };
+  return (begin) => {
+    waiting.push(begin);
+    arm();
+  };
 }
 
 /** Requests that may wait on a connection before it is read no further; what is read by then may hold some more. */
@@ -132,8 +170,17 @@ function accept(server: object, parse: (socket: Socket) => void, socket: Socket,
   connections.exchanges.set(socket, exchange);
   // Reading the body of a request has node:http read on.
   socket.on("resume", () => exchange.queued >= MAX_QUEUED && socket.pause());
-  socket.on("close", () => connections.exchanges.delete(socket));
+  const { stackTraceLimit } = Error;
+  socket.on("close", () => {
+    connections.exchanges.delete(socket);
+    Error.stackTraceLimit = 0;
+  });
+  // It listens for the end of the connection, too, and makes an error for each request that still waits there: of hundreds
+  // that were sent ahead the stacks, which nobody reads, cost nine tenths of the time.
   parse.call(server, socket);
+  socket.on("close", () => {
+    Error.stackTraceLimit = stackTraceLimit;
+  });
 }
 
 /** CONNECT asks for a tunnel, which we are not (RFC 9110 section 9.3.6). */

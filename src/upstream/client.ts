@@ -2,6 +2,7 @@ import { type ConnectorOptions, createConnector, createTrust } from "./connector
 import type { SelfAddress } from "./dial.js";
 import type { AnswerLimits } from "./exchange.js";
 import { relayError } from "./failure.js";
+import { ReadPace } from "./lane.js";
 import { Pool, type PoolOptions } from "./pool.js";
 import { ORIGIN_LIMITS, type Upstream, type UpstreamRequest } from "./request.js";
 import { createResolver, type Resolve } from "./resolver.js";
@@ -139,6 +140,7 @@ function settingsFrom(options: UpstreamOptions): Settings {
     streamIdleTimeoutMs: options.streamIdleTimeoutMs ?? 120_000,
     streamTimeoutMs: options.streamTimeoutMs ?? 86_400_000,
     once: reuse === "never",
+    pace: new ReadPace(),
     sharesByConnection: reuse === "connection",
   };
 }

@@ -11,6 +11,8 @@ export interface LaneOptions {
   readonly keepAliveTimeoutMs: number;
   /** Whether a socket carries one call only, and the request says so (`connection: close`). */
   readonly once: boolean;
+  /** Of all sockets of the process. */
+  readonly pace: ReadPace;
 }
 
 /** Whoever keeps a lane. */
@@ -23,6 +25,43 @@ export interface LaneOwner {
 
 /** How every answer begins (RFC 9112 section 2.3). The parser takes HTTP/2.0 and RTSP/1.0 as well. */
 const VERSION = "HTTP/1.";
+
+/** Of one answer, so much is read as it comes: most are smaller, and wait for no larger one. */
+const AT_ONCE_BYTES = 64 * 1024;
+/** Of large answers, so much is read in one turn of the event loop: otherwise it would be 2 MiB of each socket. */
+const TURN_BYTES = 256 * 1024;
+
+/** Shares out among sockets what is read of large answers in one turn of the event loop. */
+export class ReadPace {
+  #left = TURN_BYTES;
+  #isArmed = false;
+  readonly #waiting = new Set<Lane>();
+
+  /** Whether a lane may read now; if not, it is told to when its turn comes. */
+  mayRead(lane: Lane): boolean {
+    if (this.#left > 0) return true;
+    this.#waiting.add(lane);
+    return false;
+  }
+
+  /** Counts what was read. */
+  count(bytes: number): void {
+    this.#left -= bytes;
+    if (this.#isArmed) return;
+    this.#isArmed = true;
+    setImmediate(() => this.#onTurn());
+  }
+
+  #onTurn(): void {
+    this.#isArmed = false;
+    this.#left = TURN_BYTES;
+    for (const lane of this.#waiting) {
+      if (this.#left <= 0) return;
+      this.#waiting.delete(lane);
+      lane.readMore();
+    }
+  }
+}
 
 /** What the provider may send next: nothing, since no request was written; the head of an answer; the rest of it. */
 type Expected = "nothing" | "head" | "rest";
@@ -40,18 +79,22 @@ export class Lane implements Links<Lane> {
   readonly share: string;
   readonly #client: Client;
   readonly #owner: LaneOwner;
+  readonly #pace: ReadPace;
   #socket: Socket | undefined;
   #isBroken = false;
   #isUsed = false;
   #restsUntil = 0;
   #isHeld = false;
   #expected: Expected = "nothing";
+  /** Bytes read of the answer. */
+  #taken = 0;
   /** Characters of the version that have come. */
   #versionLength = 0;
 
   constructor(origin: string, share: string, options: LaneOptions, owner: LaneOwner) {
     this.share = share;
     this.#owner = owner;
+    this.#pace = options.pace;
     this.#client = new Client(origin, {
       connect: (dial, callback) => this.#watch(options.connect(dial, callback)),
       pipelining: options.once ? 0 : 1,
@@ -95,6 +138,7 @@ export class Lane implements Links<Lane> {
   expectAnswer(): void {
     this.#expected = "head";
     this.#versionLength = 0;
+    this.#taken = 0;
   }
 
   /** The answer is whole: whatever comes before the next request closes the socket. */
@@ -121,6 +165,11 @@ export class Lane implements Links<Lane> {
   /** What is waiting is read now; not to be called by a handler of undici, which reads on by itself. */
   readOn(): void {
     this.unhold();
+    this.readMore();
+  }
+
+  /** What is waiting is read now, unless it is held. */
+  readMore(): void {
     this.#socket?.emit("readable");
   }
 
@@ -154,7 +203,13 @@ export class Lane implements Links<Lane> {
   #read(socket: Socket, size: number | undefined): Buffer | null {
     // Node.js itself asks without taking anything.
     if (this.#isHeld && size !== 0) return null;
+    const isPaced = this.#taken >= AT_ONCE_BYTES && size !== 0;
+    if (isPaced && !this.#pace.mayRead(this)) return null;
     const chunk: Buffer | null = Socket.prototype.read.call(socket, size);
+    if (chunk !== null) {
+      this.#taken += chunk.length;
+      if (isPaced) this.#pace.count(chunk.length);
+    }
     if (chunk === null || this.#expected === "rest") return chunk;
     if (this.#expected === "head" && this.#beginsAnswer(chunk)) return chunk;
     if (this.#expected === "nothing" && !isClosingNotice(chunk)) this.#owner.onStray();

@@ -215,6 +215,17 @@ export const SECRET_GUARDS: readonly Guard[] = [
     "regress/origin-shares",
   ),
   guard(
+    "origin: large answers in one turn",
+    ["if (this.#left > 0) return true;", "return true;"],
+    "regress/origin-shares",
+  ),
+  guard(
+    "pipelining: one in a turn",
+    ["waiting.shift()?.();", "for (const each of waiting.splice(0)) each();"],
+    "regress/pipelining",
+  ),
+  guard("pipelining: behind the last request", ["return discardRest(req.socket);", "return;"], "regress/pipelining"),
+  guard(
     "origin: whose turn it is",
     ["if (party.running < (next as Party).running) next = party;", ""],
     "regress/origin-shares",

@@ -1,9 +1,13 @@
 import type { Socket } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { createUpstream } from "../../src/upstream/client.js";
 import { createCallers, postRest } from "../support/callers.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { answer, type RawProvider, startRawProvider } from "../support/raw-provider.js";
 import { createStreamCallers } from "../support/stream-callers.js";
+import { get } from "../upstream/upstream-for-test.js";
+
+const KIB = 1024;
 
 let provider: RawProvider;
 let harness: Harness;
@@ -64,6 +68,42 @@ function sendSlow(application: TestApplication, path: string, { count, refused }
     if (refused === 0) resolve();
   });
 }
+
+describe("large answers", () => {
+  it("are read so much of in one turn of the event loop, however many come, and small ones are not held up", async () => {
+    const size = 4 * 1024 * 1024;
+    const large = answer(Buffer.alloc(size));
+    const peer = await startRawProvider((socket, { head }) => {
+      socket.write(head.includes("/large") ? large : answer("small"));
+    });
+    const client = createUpstream({ allowLoopback: true });
+    const readIn = new Map<number, number>();
+    let turn = 0;
+    let isOver = false;
+    const next = () => {
+      turn += 1;
+      if (!isOver) setImmediate(next);
+    };
+    next();
+    const memory = {
+      reserve(bytes: number) {
+        readIn.set(turn, (readIn.get(turn) ?? 0) + bytes / 2);
+        return true;
+      },
+      giveBack: () => {},
+    };
+    const limits = { deadline: performance.now() + 30_000, signal: undefined, memory };
+    const sent = Array.from({ length: 6 }, () => client.send(get(peer.origin, { path: "/large" }), limits));
+    const small = await client.send(get(peer.origin, { path: "/small" }), { ...limits, memory: undefined });
+    expect(small.body.concat().toString()).toBe("small");
+    for (const { body } of await Promise.all(sent)) expect(body.length).toBe(size);
+    isOver = true;
+    // What each of them has at once, and one piece more than may be.
+    expect(Math.max(...readIn.values())).toBeLessThanOrEqual(6 * 64 * KIB + 256 * KIB + 64 * KIB);
+    await client.close();
+    await peer.close();
+  });
+});
 
 describe("an application whose calls to an origin take long", () => {
   it("leaves another one some of the calls at once, whichever way they come", async () => {

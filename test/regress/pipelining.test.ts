@@ -1,5 +1,17 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { connectHttp2, connectRaw, echo, request, start } from "../http/support.js";
+
+/** Resolves when something is told on a channel. */
+function subscribedOnce(channel: string): Promise<void> {
+  return new Promise((resolve) => {
+    const listener = () => {
+      unsubscribe(channel, listener);
+      resolve();
+    };
+    subscribe(channel, listener);
+  });
+}
 
 /** Counts the turns of the event loop until the test ends. */
 function countTurns(): { readonly now: number } {
@@ -54,6 +66,68 @@ describe("requests that are sent ahead", () => {
     expect(begun.length).toBe(count);
     expect(mostInOneTurn(begun)).toBe(1);
     expect(most).toBe(1);
+  });
+
+  it("are begun over HTTP/1.1 one in a turn of the event loop, of all connections together", async () => {
+    const turns = countTurns();
+    const begun: number[] = [];
+    const { port } = await start({
+      handler: (req, res) => {
+        if (req.url !== "/first") begun.push(turns.now);
+        return echo(req, res);
+      },
+    });
+    const ahead = "GET /ahead HTTP/1.1\r\nHost: relay.test\r\n\r\n".repeat(50);
+    const clients = await Promise.all(Array.from({ length: 8 }, () => connectRaw(port)));
+    for (const { socket } of clients) {
+      socket.write(`GET /first HTTP/1.1\r\nHost: relay.test\r\n\r\n${ahead}`);
+      socket.write("GET /last HTTP/1.1\r\nHost: relay.test\r\nConnection: close\r\n\r\n");
+    }
+    await Promise.all(clients.map(({ closed }) => closed));
+    expect(begun).toHaveLength(8 * 51);
+    expect(mostInOneTurn(begun)).toBe(1);
+  });
+
+  it("are not even parsed over HTTP/1.1 behind the last request of a connection", async () => {
+    let parsed = 0;
+    const count = () => {
+      parsed += 1;
+    };
+    subscribe("http.server.request.start", count);
+    onTestFinished(() => void unsubscribe("http.server.request.start", count));
+    let written: (() => void) | undefined;
+    const allWritten = new Promise<void>((resolve) => {
+      written = resolve;
+    });
+    const { port } = await start({
+      limits: { maxRequestsPerSocket: 3 },
+      // The last one is answered when all that stands behind it has been read.
+      handler: (req, res) =>
+        void (Reflect.get(res, "shouldKeepAlive") === false ? allWritten : Promise.resolve()).then(() =>
+          echo(req, res),
+        ),
+    });
+    const client = await connectRaw(port);
+    const post = `POST / HTTP/1.1\r\nHost: relay.test\r\nContent-Length: 1000\r\n\r\n${"x".repeat(1000)}`;
+    client.socket.write(post.repeat(8000), () => written?.());
+    expect((await client.closed).match(/HTTP\/1\.1 200/g)).toHaveLength(3);
+    // Of 8 MB those in the first packets have been by then.
+    expect(parsed).toBeGreaterThanOrEqual(3);
+    expect(parsed).toBeLessThan(1000);
+  });
+
+  it("are given up over HTTP/1.1 without a stack for each when their client has gone", async () => {
+    const { stackTraceLimit } = Error;
+    const errors: Error[] = [];
+    const { port } = await start({ handler: (req) => void req.on("error", (error) => errors.push(error)) });
+    const client = await connectRaw(port);
+    client.socket.write("POST / HTTP/1.1\r\nHost: relay.test\r\nContent-Length: 9\r\n\r\n12345");
+    await subscribedOnce("http.server.request.start");
+    client.socket.destroy();
+    await client.closed;
+    while (errors.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    expect(errors.map(({ stack }) => stack)).toEqual(["Error: aborted"]);
+    expect(Error.stackTraceLimit).toBe(stackTraceLimit);
   });
 
   it("are not begun over HTTP/1.1 once their client has gone", async () => {

@@ -1,5 +1,5 @@
 import { connect } from "node:net";
-import { setPriority } from "node:os";
+import { getPriority, setPriority } from "node:os";
 import { answer, type Play, type RawProvider, startRawProvider } from "../support/raw-provider.js";
 import { startHostileCallers } from "./hostile-providers.js";
 
@@ -39,7 +39,7 @@ const AGAIN_MS = 1000;
 /** A process of its own, so that what it does costs the measured calls nothing but what it costs the relay. */
 async function main(): Promise<void> {
   // As if it were another machine: it may have what the relay and the measured calls leave of this one.
-  setPriority(10);
+  setPriority(getPriority() + 10);
   const providers: Record<string, RawProvider> = {};
   for (const [name, play] of Object.entries(PLAYS)) providers[name] = await startRawProvider(play);
   const origins = Object.fromEntries(Object.entries(providers).map(([name, { origin }]) => [name, origin]));

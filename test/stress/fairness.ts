@@ -26,31 +26,41 @@ const AT_MOST_MS = 60_000;
 /**
  * One application's calls while another one has a hostile provider, 40 callers that do not read, and a flood of
  * pipelined requests, and nobody reads the log.
+ *
+ * They are compared with calls of a second relay meanwhile, which is quiet: the attack and its relay take of a small
+ * machine what they can get, so that calls of every process wait for a processor.
  */
 export async function runFairness(): Promise<Row[]> {
   const normal = await startLabelProvider(new Map());
   const adversary = fork(ADVERSARY, { execArgv: ["--import", "tsx"], env: { PATH: process.env["PATH"] } });
-  let relay: ChildRelay | undefined;
+  const relays: ChildRelay[] = [];
   try {
     const [hostile] = (await once(adversary, "message")) as [Record<string, string>];
     const providers = { normal: normal.origin, ...hostile };
-    relay = await startChildRelay({ providers, hasStalledLog: true, accessToken: HOSTILE_TOKEN });
-    const { url, port, publicKey, otherKey } = relay;
-    const measure = (calls: number, atLeastMs: number) => {
+    const start = async () => {
+      const relay = await startChildRelay({ providers, hasStalledLog: true, accessToken: HOSTILE_TOKEN });
+      relays.push(relay);
+      return relay;
+    };
+    const [relay, other] = [await start(), await start()];
+    const measure = ({ url, otherKey }: ChildRelay, calls: number, atLeastMs: number) => {
       const client = { url, publicKey: otherKey };
       return performNormalCalls(client, normal.origin, { calls, concurrency: CONCURRENCY, atLeastMs });
     };
-    await measure(CALLS, 0);
-    const quiet = await measure(CALLS, AT_LEAST_MS / 3);
+    for (const each of relays) await measure(each, CALLS, 0);
+    const alone = await measure(other, CALLS, AT_LEAST_MS / 3);
+    const { url, port, publicKey } = relay;
     adversary.send({ url, port, publicKey } satisfies Target);
     await delay(ONSET_MS);
-    const besieged = await Promise.race([measure(1, AT_LEAST_MS), delay(AT_MOST_MS, undefined, { ref: false })]);
+    const quiet = await measure(other, 1, AT_LEAST_MS);
+    const besieged = await Promise.race([measure(relay, 1, AT_LEAST_MS), delay(AT_MOST_MS, undefined, { ref: false })]);
     const rows =
       besieged === undefined ? [held("besieged", `no end after ${AT_MOST_MS} ms`, false)] : judge(quiet, besieged);
-    return [...rows, held("the relay runs", relay.isRunning() ? "yes" : "no", relay.isRunning())];
+    const running = held("the relay runs", relay.isRunning() ? "yes" : "no", relay.isRunning());
+    return [...rowsOf("nothing else", alone), ...rows, running];
   } finally {
     await stop(adversary);
-    await relay?.close();
+    for (const relay of relays) await relay.close();
     await normal.close();
   }
 }
