@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { NEEDS_CHROMIUM } from "../support/chromium.js";
 import { ADMIN_TOKENS } from "../support/harness.js";
 import { FAILING, failRefresh } from "../support/refresh-failure.js";
+import { createStreamCallers } from "../support/stream-callers.js";
 import type { WatchedPage } from "../support/watched-page.js";
 import { addUsers, type ConsoleWorld, MARKUP, showView, signIn, startConsoleWorld, VIEWS } from "./world.js";
 
@@ -19,6 +20,12 @@ const isOwnComplaint = (text: string) => !/the server responded with a status of
 
 /** Rows of the table that a view is about. */
 const rowsOf = (page: Page, caption: string) => page.getByRole("table", { name: caption }).locator("tbody tr");
+
+/** Milliseconds of what a cell says. */
+function msOf(text: string | null): number {
+  const [, value = "", unit] = /([\d.]+) (ms|s)/.exec(text ?? "") ?? [];
+  return Number(value) * (unit === "s" ? 1000 : 1);
+}
 
 async function fillCall(page: Page, fields: Readonly<Record<string, string>>): Promise<void> {
   const given = {
@@ -100,6 +107,24 @@ describe("the console", NEEDS_CHROMIUM, () => {
     await page.getByText("sandbox (refuses the client since 2027-01-15T08:00:00Z)").waitFor();
     await harness.store.connections.delete(key, Date.now());
     await harness.store.oauthClients.noteRefused(client, undefined);
+  });
+
+  it("counts of a stream only the way to its head as the relay's time, and its body as the provider's", async () => {
+    const { harness, application } = world;
+    const page = await world.openView("Live calls");
+    const [, [, stream]] = createStreamCallers(harness.url) as [unknown, ReturnType<typeof createStreamCallers>[0]];
+    const url = `${harness.sandbox.origin}/drip?bytes=4&ms=500`;
+    const call = { url, method: "GET" };
+    await stream({ providerName: "sandbox", userId: "ada", publicKey: application.publicKey, call });
+    const row = rowsOf(page, "Last calls").filter({ hasText: "/drip" });
+    const [whole, relay, provider] = await Promise.all(
+      [4, 5, 6].map(async (at) => msOf(await row.locator("th, td").nth(at).textContent())),
+    );
+    expect(whole).toBeGreaterThanOrEqual(1400);
+    expect(provider).toBeGreaterThanOrEqual(1400);
+    expect(relay).toBeLessThan((whole as number) / 2);
+    const height = await page.locator("svg .relay").first().getAttribute("height");
+    expect(Number(height)).toBeLessThan(50);
   });
 
   it("says that the url of a call that was refused is not recorded", async () => {
