@@ -12,6 +12,8 @@ export interface Fleet {
   kill(at: number): void;
   /** Resolves when a process is at this place that lives: at once, or when the one that was killed is gone. */
   started(at: number): Promise<void>;
+  /** Resolves when the process at this place listens, or has ended. */
+  listening(at: number): Promise<unknown>;
   /** Where one listens that lives, or lived a moment ago. */
   url(random: () => number): string;
   /** Resolves when all listen. */
@@ -49,6 +51,7 @@ export function createFleet(world: World, size: number): Fleet {
     async started(at) {
       for (let relay = relays[at]; relay !== undefined && killed.has(relay); relay = relays[at]) await relay.exited;
     },
+    listening: async (at) => relays[at]?.listening,
     url(random) {
       const urls = relays.flatMap(({ url }) => url ?? []);
       return urls.length === 0 ? "http://127.0.0.1:1" : pick(random, urls);

@@ -10,6 +10,7 @@ import { runPostgres } from "./postgres.js";
 import { runStops } from "./stops.js";
 import { runTerminations } from "./terminations.js";
 import { runVerdicts } from "./verdicts.js";
+import { runWorkers } from "./workers.js";
 
 const PARTS: Readonly<Record<PartName, (script: string, options: PartOptions) => Promise<PartReport>>> = {
   expiries: runExpiries,
@@ -23,6 +24,7 @@ const PARTS: Readonly<Record<PartName, (script: string, options: PartOptions) =>
   outages: runOutages,
   "outages-postgres": runPostgresOutages,
   verdicts: runVerdicts,
+  workers: runWorkers,
 };
 
 /** Enough findings to see what they have in common. */

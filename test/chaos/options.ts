@@ -13,6 +13,7 @@ const DEFAULT_COUNTS = {
   outages: 200,
   "outages-postgres": 200,
   verdicts: 40,
+  workers: 10,
 } as const;
 
 /** The name of a part: what it counts. */
@@ -27,7 +28,7 @@ export interface ChaosOptions {
 
 /** How to call it, for a wrong command line. */
 export const USAGE =
-  "usage: npm run chaos -- [--expiries N] [--kills N] [--short-lives N] [--stops N] [--disconnects N] [--terminations N] [--postgres N] [--operations N] [--outages N] [--outages-postgres N] [--verdicts N] [--seed N] [--only NAME,NAME]\n";
+  "usage: npm run chaos -- [--expiries N] [--kills N] [--short-lives N] [--stops N] [--disconnects N] [--terminations N] [--postgres N] [--operations N] [--outages N] [--outages-postgres N] [--verdicts N] [--workers N] [--seed N] [--only NAME,NAME]\n";
 
 /** Reads the command line. Throws an Error with what is wrong. */
 export function parseChaosOptions(args: readonly string[]): ChaosOptions {
@@ -46,6 +47,7 @@ export function parseChaosOptions(args: readonly string[]): ChaosOptions {
       outages: text,
       "outages-postgres": text,
       verdicts: text,
+      workers: text,
       seed: text,
       only: text,
     },

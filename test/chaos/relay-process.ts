@@ -12,6 +12,7 @@ interface Exit {
 
 /** `relay serve` in a process of its own. */
 export interface RelayProcess {
+  readonly pid: number;
   /** Resolves to where it listens; to undefined when it ended before it did. */
   readonly listening: Promise<string | undefined>;
   /** Where it listens, once it does and while it lives. */
@@ -49,6 +50,7 @@ export function startRelayProcess(
   });
   createInterface(child.stderr).on("line", onFault);
   return {
+    pid: child.pid as number,
     listening,
     exited,
     get url() {

@@ -42,7 +42,10 @@ interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
-/** `success`, the error type of the envelope, or `unreachable` when there was no answer of a relay. */
+/**
+ * `success`, the error type of the envelope, `refused` when there was no connection to a relay, or `unreachable` when
+ * there was no answer.
+ */
 type CallResult = string;
 
 /** What a part may choose about its world. */
@@ -143,8 +146,8 @@ async function call(
     return row.pincStatus === "success"
       ? "success"
       : `${row.errorType}${row.errorType === "API_ERROR" ? ` ${row.statusCode}` : ""}`;
-  } catch {
+  } catch (error) {
     // A relay that was killed, or a caller that left: both are what a run is about.
-    return "unreachable";
+    return error instanceof Error && "code" in error && error.code === "ECONNREFUSED" ? "refused" : "unreachable";
   }
 }
