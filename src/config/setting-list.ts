@@ -70,7 +70,7 @@ export const SETTINGS = [
   doc("RELAY_UPSTREAM_REUSE", "origin", "who may share a kept-alive provider socket: origin, connection, or never"),
   doc(
     "RELAY_UPSTREAM_QUIET_MS",
-    "20",
+    "10",
     "how long a kept provider socket must have been quiet before the next call; a provider's stray second answers are 1 to 5 ms late",
   ),
   doc("RELAY_TLS_CERT", "", "PEM certificate chain; with RELAY_TLS_KEY the public port speaks TLS"),

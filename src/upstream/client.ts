@@ -19,8 +19,9 @@ export interface UpstreamOptions {
    */
   readonly reuse?: "origin" | "connection" | "never";
   /**
-   * How long nothing must have come on a kept socket before it carries another call, in milliseconds. Default 20: stray
-   * answers of real servers are 1 to 5 ms late.
+   * How long nothing must have come on a kept socket before it carries another call, in milliseconds. Default 10: stray
+   * answers of real servers are 1 to 5 ms late. Of 32 callers at once, a call takes 45 µs of this process without a rest,
+   * 61 with one of 10 ms and 66 to 73 with one of 20: more sockets are in use, whose memory is in no cache.
    */
   readonly quietMs?: number;
   /**
@@ -125,7 +126,7 @@ function settingsFrom(options: UpstreamOptions): Settings {
     resolve: options.resolve ?? createResolver(dnsTimeoutMs),
     secureContext: createTrust(options.ca),
     dnsTimeoutMs,
-    quietMs: options.quietMs ?? 20,
+    quietMs: options.quietMs ?? 10,
     distrustMs: options.distrustMs ?? 600_000,
     onStray: options.onStray ?? (() => {}),
     connectTimeoutMs: options.connectTimeoutMs ?? 5000,

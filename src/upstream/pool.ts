@@ -249,9 +249,16 @@ export class Pool implements LaneOwner {
   }
 
   #awaitRest(): undefined {
+    // The others end later.
+    if (this.#restTimer !== undefined) return;
     const restsUntil = this.#resting.first?.restsUntil ?? 0;
-    clearTimeout(this.#restTimer);
-    this.#restTimer = setTimeout(() => this.#arm(), Math.ceil(restsUntil - performance.now()));
+    this.#restTimer = setTimeout(
+      () => {
+        this.#restTimer = undefined;
+        this.#arm();
+      },
+      Math.ceil(restsUntil - performance.now()),
+    );
   }
 
   #release(lane: Lane, isWhole: boolean): void {
