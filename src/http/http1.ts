@@ -168,8 +168,6 @@ function tlsOptions(tls: TlsMaterial, options: http.ServerOptions, limits: Liste
 function accept(server: object, parse: (socket: Socket) => void, socket: Socket, connections: Connections): void {
   const exchange = { response: undefined, requests: 0, queued: 0 };
   connections.exchanges.set(socket, exchange);
-  // Reading the body of a request has node:http read on.
-  socket.on("resume", () => exchange.queued >= MAX_QUEUED && socket.pause());
   const { stackTraceLimit } = Error;
   socket.on("close", () => {
     connections.exchanges.delete(socket);
@@ -178,6 +176,13 @@ function accept(server: object, parse: (socket: Socket) => void, socket: Socket,
   // It listens for the end of the connection, too, and makes an error for each request that still waits there: of hundreds
   // that were sent ahead the stacks, which nobody reads, cost nine tenths of the time.
   parse.call(server, socket);
+  // With the end of each request node:http reads on, also of a socket that was paused meanwhile, which does not tell so a
+  // second time. This hears of it behind the listener of node:http, and has the other one stop again.
+  socket.on("resume", () => {
+    if (exchange.queued < MAX_QUEUED) return;
+    socket.pause();
+    socket.emit("pause");
+  });
   socket.on("close", () => {
     Error.stackTraceLimit = stackTraceLimit;
   });

@@ -224,6 +224,7 @@ export const SECRET_GUARDS: readonly Guard[] = [
     ["waiting.shift()?.();", "for (const each of waiting.splice(0)) each();"],
     "regress/pipelining",
   ),
+  guard("pipelining: read no further", ['socket.emit("pause");', ""], "regress/pipelining"),
   guard("pipelining: behind the last request", ["return discardRest(req.socket);", "return;"], "regress/pipelining"),
   guard(
     "origin: whose turn it is",

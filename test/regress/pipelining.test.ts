@@ -88,6 +88,31 @@ describe("requests that are sent ahead", () => {
     expect(mostInOneTurn(begun)).toBe(1);
   });
 
+  it("are read no further over HTTP/1.1 while many of them wait", async () => {
+    let parsed = 0;
+    const count = () => {
+      parsed += 1;
+    };
+    subscribe("http.server.request.start", count);
+    onTestFinished(() => void unsubscribe("http.server.request.start", count));
+    let begun = 0;
+    let mostAhead = 0;
+    const { port } = await start({
+      handler: (req, res) => {
+        begun += 1;
+        mostAhead = Math.max(mostAhead, parsed - begun);
+        return echo(req, res);
+      },
+    });
+    const client = await connectRaw(port);
+    const post = (connection: string) =>
+      `POST / HTTP/1.1\r\nHost: relay.test\r\nConnection: ${connection}\r\nContent-Length: 1000\r\n\r\n${"x".repeat(1000)}`;
+    client.socket.write(post("keep-alive").repeat(3000) + post("close"));
+    expect((await client.closed).match(/HTTP\/1\.1 200/g)).toHaveLength(3001);
+    // What two reads of 64 KiB hold.
+    expect(mostAhead).toBeLessThan(130);
+  });
+
   it("are not even parsed over HTTP/1.1 behind the last request of a connection", async () => {
     let parsed = 0;
     const count = () => {
