@@ -4,10 +4,9 @@
 const FOLDERS = [
   "lib",
   "model",
-  ["json", "redaction", "telemetry", "sandbox"],
-  ["http", "upstream", "tokens", "providers"],
-  "applications",
-  "authorization",
+  ["json", "redaction", "sealing", "telemetry", "sandbox"],
+  ["http", "upstream", "providers", "applications"],
+  "oauth",
   "webhooks",
   "records",
   "config",

@@ -7,8 +7,7 @@ import { operatorExitCode } from "./lib/exit-codes.js";
 import { stopSignal } from "./lib/stop-signal.js";
 import { keepObjectsYoung } from "./lib/young-objects.js";
 import { createLog, describeError, type Log } from "./telemetry/log.js";
-import { countForWorkers, shareOf } from "./workers/limits.js";
-import type { ServiceUrls } from "./workers/messages.js";
+import { countForWorkers, type ServiceUrls, shareOf } from "./workers/messages.js";
 import { supervise } from "./workers/supervisor.js";
 import { leave, stopOrder, tellStarted } from "./workers/worker.js";
 

@@ -1,9 +1,9 @@
 import type { ApplicationStore } from "../applications/application.js";
-import type { ConnectionStore } from "../tokens/connection.js";
-import type { OAuthClientStore } from "../tokens/oauth-client.js";
-import type { Sealer } from "../tokens/seal.js";
+import type { AuditEntry } from "../model/audit.js";
+import type { ConnectionStore } from "../oauth/connection.js";
+import type { OAuthClientStore } from "../oauth/oauth-client.js";
+import type { Sealer } from "../sealing/seal.js";
 import type { WebhookStore } from "../webhooks/webhook-store.js";
-import type { AuditStamp } from "./audit-stamp.js";
 
 /** What the stored things of operators are changed with, by the administration port and by commands alike. */
 export interface Administration {
@@ -22,4 +22,112 @@ export interface AdministeredStore {
   readonly connections: ConnectionStore;
   readonly oauthClients: OAuthClientStore;
   readonly webhooks: WebhookStore;
+}
+
+/** A method that changes something, without its package. */
+type ChangingMethod =
+  | `ApplicationService.${"Create" | "Update" | "Delete"}Application`
+  | "ApplicationService.RotateApplicationKey"
+  | `OAuthClientService.${"Create" | "Update" | "Delete"}OAuthClient`
+  | `ConnectionService.${"Put" | "Delete"}Connection`
+  | `WebhookService.${"Put" | "Delete"}Webhook`
+  | `CallRecordService.${"Start" | "Stop"}CallCapture`
+  | "CallService.PerformCall";
+
+/** A command that no method does the same as. */
+type ChangingCommand = "relay key rotate";
+
+/** The entry that is written with a change. */
+export function auditEntryFrom(
+  { actor, newAuditStamp }: Pick<Administration, "actor" | "newAuditStamp">,
+  method: ChangingMethod | ChangingCommand,
+  { name, publicKey }: Resource,
+  changedFields: readonly string[] = [],
+): AuditEntry {
+  return {
+    ...newAuditStamp(),
+    actor,
+    method: method.startsWith("relay ") ? method : `relay.admin.v1.${method}`,
+    resource: name,
+    publicKey,
+    changedFields,
+  };
+}
+
+/** How many ids of one millisecond come one after another: 12 bits. */
+const MAX_COUNT = 0xfff;
+
+/** When something was written down, and its id, which begins with that. */
+export type AuditStamp = Pick<AuditEntry, "id" | "at">;
+
+/**
+ * Creates the maker of stamps for the audit trail. Ids are UUIDs of version 7 with a counter (RFC 9562 sections 5.7 and
+ * 6.2, method 1). Each is greater than the one before, also when the clock goes back; of two processes, as their clocks
+ * are. The time is the id's: who asks for what was before it does not get the record itself.
+ *
+ * @param now milliseconds since the epoch.
+ * @param random 8 random bytes.
+ */
+export function createAuditStamps(now: () => number, random: () => Uint8Array): () => AuditStamp {
+  let lastMs = 0;
+  let count = 0;
+  return () => {
+    const ms = Math.max(now(), lastMs);
+    count = ms === lastMs ? count + 1 : 0;
+    lastMs = count > MAX_COUNT ? ms + 1 : ms;
+    count = count > MAX_COUNT ? 0 : count;
+    return { id: uuidFrom(lastMs, count, random()), at: lastMs };
+  };
+}
+
+/** Smaller than every id of this moment on, greater than every one before it. @param at milliseconds since the epoch. */
+export function auditIdBefore(at: number): string {
+  return `${timeText(at)}-`;
+}
+
+function uuidFrom(ms: number, count: number, random: Uint8Array): string {
+  const bytes = Buffer.from(random.subarray(0, 8));
+  // The variant: binary 10.
+  bytes[0] = ((bytes[0] as number) & 0x3f) | 0x80;
+  const tail = bytes.toString("hex");
+  return `${timeText(ms)}-7${count.toString(16).padStart(3, "0")}-${tail.slice(0, 4)}-${tail.slice(4)}`;
+}
+
+/** The first two groups: 48 bits of milliseconds. */
+function timeText(ms: number): string {
+  const text = Math.max(0, Math.floor(ms)).toString(16).padStart(12, "0");
+  return `${text.slice(0, 8)}-${text.slice(8)}`;
+}
+
+/** What an operator's action is about. */
+export interface Resource {
+  /** Such as `applications/KEY/webhook`. */
+  readonly name: string;
+  /** Of the application that it belongs to; empty for none. */
+  readonly publicKey: string;
+}
+
+/** An application. */
+export function applicationResource(publicKey: string): Resource {
+  return resource(publicKey);
+}
+
+/** An application's OAuth client at a provider. */
+export function oauthClientResource(publicKey: string, providerName: string): Resource {
+  return resource(publicKey, "oauthClients", providerName);
+}
+
+/** A user's connection at a provider. */
+export function connectionResource(publicKey: string, userId: string, providerName: string): Resource {
+  return resource(publicKey, "users", userId, "connections", providerName);
+}
+
+/** An application's webhook. */
+export function webhookResource(publicKey: string): Resource {
+  return resource(publicKey, "webhook");
+}
+
+/** Each part percent-encoded, so that an id with a slash in it looks like no other resource. */
+function resource(publicKey: string, ...parts: readonly string[]): Resource {
+  return { publicKey, name: ["applications", publicKey, ...parts].map(encodeURIComponent).join("/") };
 }

@@ -1,17 +1,46 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
-import { ApplicationSchema, type ApplicationService } from "../../gen/relay/admin/v1/application_pb.js";
-import { APPLICATION_FIELDS, newApplicationFrom, patchFrom } from "./application-input.js";
-import { applicationEtag, messageFromApplication } from "./application-message.js";
-import { createApplication } from "./create-application.js";
-import { deleteApplication } from "./delete-application.js";
-import { isCurrentFrom } from "./etag.js";
-import { maskedFields } from "./field-mask.js";
-import { requiredMessage } from "./invalid-argument.js";
-import { namedApplication, noApplication, requiredId } from "./named.js";
+import {
+  type Application as ApplicationMessage,
+  ApplicationSchema,
+  type ApplicationService,
+  CallerAuth as CallerAuthMessage,
+  Application_State as State,
+} from "../../gen/relay/admin/v1/application_pb.js";
+import {
+  type Application,
+  type ApplicationSettings,
+  type Parsed,
+  parsePublicKey,
+} from "../applications/application.js";
+import {
+  type CreateApplicationInput,
+  createApplication,
+  deleteApplication,
+  MAX_CALLS_PER_MINUTE,
+  type ParsedList,
+  parseAddresses,
+  parseDisplayName,
+  parseOrigins,
+  parseRedirectUris,
+  rotateApplicationKey,
+  updateApplication,
+} from "./applications.js";
 import { type AdminOptions, administrationFor } from "./options.js";
-import { NAME_PART, pageFrom, pageOfRest } from "./page.js";
-import { rotateApplicationKey } from "./rotate-application-key.js";
-import { updateApplication } from "./update-application.js";
+import {
+  etagFrom,
+  invalidArgument,
+  isCurrentFrom,
+  maskedFields,
+  NAME_PART,
+  namedApplication,
+  noApplication,
+  pageFrom,
+  pageOfRest,
+  requiredId,
+  requiredMessage,
+} from "./standard-methods.js";
 
 /** relay.admin.v1.ApplicationService: message → use case → message. */
 export function createApplicationService(options: AdminOptions): ServiceImpl<typeof ApplicationService> {
@@ -56,4 +85,96 @@ export function createApplicationService(options: AdminOptions): ServiceImpl<typ
       return { privateKey };
     },
   };
+}
+
+/** What can be written, in the schema's spelling, and how each field is read. */
+const READERS = {
+  display_name: ({ displayName }) => ({ name: value(parseDisplayName(displayName), "display_name") }),
+  caller_auth: ({ callerAuth }) => ({ callerAuth: callerAuthFrom(callerAuth) }),
+  allowed_origins: ({ allowedOrigins }) => ({
+    allowedOrigins: values(parseOrigins(allowedOrigins), "allowed_origins"),
+  }),
+  allowed_addresses: ({ allowedAddresses }) => ({
+    allowedAddresses: values(parseAddresses(allowedAddresses), "allowed_addresses"),
+  }),
+  allowed_redirect_uris: ({ allowedRedirectUris }) => ({
+    allowedRedirectUris: values(parseRedirectUris(allowedRedirectUris), "allowed_redirect_uris"),
+  }),
+  calls_per_minute: ({ callsPerMinute }) => ({ callsPerMinute: calls(callsPerMinute, "calls_per_minute") }),
+  connection_calls_per_minute: ({ connectionCallsPerMinute }) => ({
+    connectionCallsPerMinute: calls(connectionCallsPerMinute, "connection_calls_per_minute"),
+  }),
+  state: ({ state }) => ({ state: stateFrom(state) }),
+} as const satisfies Record<string, (message: ApplicationMessage) => Partial<ApplicationSettings>>;
+
+/** Fields of an application that an operator can write. */
+const APPLICATION_FIELDS = Object.keys(READERS) as ReadonlyArray<keyof typeof READERS>;
+
+/** Reads fields of a message. Throws INVALID_ARGUMENT that names the field. */
+function patchFrom(message: ApplicationMessage, fields: typeof APPLICATION_FIELDS): Partial<ApplicationSettings> {
+  return Object.assign({}, ...fields.map((field) => READERS[field](message))) as Partial<ApplicationSettings>;
+}
+
+/** Reads a new application. Throws INVALID_ARGUMENT that names the field. */
+function newApplicationFrom(message: ApplicationMessage): CreateApplicationInput {
+  const publicKey = message.publicKey === "" ? undefined : value(parsePublicKey(message.publicKey), "public_key");
+  return { ...(patchFrom(message, APPLICATION_FIELDS) as ApplicationSettings), publicKey };
+}
+
+function value(parsed: Parsed, field: string): string {
+  if ("value" in parsed) return parsed.value;
+  throw invalidArgument(`application.${field}`, parsed.problem);
+}
+
+function values(parsed: ParsedList, field: string): readonly string[] {
+  if ("values" in parsed) return parsed.values;
+  const which = parsed.entry === undefined ? "" : `has ${JSON.stringify(parsed.entry)}, which `;
+  throw invalidArgument(`application.${field}`, which + parsed.problem);
+}
+
+function calls(count: number, field: string): number {
+  if (count >= 0 && count <= MAX_CALLS_PER_MINUTE) return count;
+  throw invalidArgument(`application.${field}`, `must be from 0 (no limit) to ${MAX_CALLS_PER_MINUTE}`);
+}
+
+function callerAuthFrom(callerAuth: CallerAuthMessage): Application["callerAuth"] {
+  if (callerAuth === CallerAuthMessage.UNSPECIFIED) return "PUBLIC_KEY";
+  return known(CallerAuthMessage[callerAuth], "caller_auth") as Application["callerAuth"];
+}
+
+function stateFrom(state: State): Application["state"] {
+  return state === State.UNSPECIFIED ? "ACTIVE" : (known(State[state], "state") as Application["state"]);
+}
+
+/** proto3 takes any number for an enum. */
+function known(name: string | undefined, field: string): string {
+  if (name === undefined) throw invalidArgument(`application.${field}`, "has a value that this version does not know");
+  return name;
+}
+
+/** An application as operators see it: an allow-list of members, so that no key hash is ever among them. */
+export function messageFromApplication(application: Application): ApplicationMessage {
+  return create(ApplicationSchema, {
+    publicKey: application.publicKey,
+    displayName: application.name,
+    callerAuth: CallerAuthMessage[application.callerAuth],
+    allowedOrigins: [...application.allowedOrigins],
+    allowedAddresses: [...application.allowedAddresses],
+    allowedRedirectUris: [...application.allowedRedirectUris],
+    callsPerMinute: application.callsPerMinute,
+    connectionCallsPerMinute: application.connectionCallsPerMinute,
+    state: State[application.state],
+    ...(application.captureUntil === 0 ? {} : { captureEndTime: timestampFromMs(application.captureUntil) }),
+    createTime: timestampFromMs(application.createdAt),
+    updateTime: timestampFromMs(application.updatedAt),
+    etag: applicationEtag(application),
+  });
+}
+
+/** Of everything that an operator can change, and of when that was done last: a new key counts, too. */
+function applicationEtag(application: Application): string {
+  const { id, name, callerAuth, allowedOrigins, allowedAddresses, allowedRedirectUris, state, updatedAt } = application;
+  const { callsPerMinute, connectionCallsPerMinute } = application;
+  const lists = [allowedOrigins, allowedAddresses, allowedRedirectUris];
+  return etagFrom([id, name, callerAuth, lists, callsPerMinute, connectionCallsPerMinute, state, updatedAt]);
 }

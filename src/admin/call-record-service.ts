@@ -1,24 +1,38 @@
-import { create } from "@bufbuild/protobuf";
-import { type Duration, timestampFromMs } from "@bufbuild/protobuf/wkt";
-import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { type Duration, DurationSchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
 import {
+  type CallCapture,
+  CallCaptureSchema,
+  type CallRecord,
+  CallRecordSchema,
   type CallRecordService,
+  type CapturedBodySchema,
   ListCallRecordsResponseSchema,
   StartCallCaptureResponseSchema,
+  type WatchCallRecordsResponse,
+  WatchCallRecordsResponseSchema,
 } from "../../gen/relay/admin/v1/call_record_pb.js";
-import { createCallWatch } from "../records/call-watch.js";
-import { findCall } from "../records/find-call.js";
-import { type CallFilter, type CallPosition, isWantedCall, listCalls } from "../records/list-calls.js";
-import { openCapture } from "../records/seal-capture.js";
-import { messageFromCall, messageFromCapture } from "./call-record-message.js";
-import { captureCalls, DEFAULT_CAPTURE_MINUTES, MAX_CAPTURE_MINUTES } from "./capture-calls.js";
-import { invalidArgument, required } from "./invalid-argument.js";
-import { namedApplication, noApplication, notFound, requiredId } from "./named.js";
-import { operatorContextKey } from "./operator-context.js";
+import type { CaptureContent, CapturedBody, HeaderPairs } from "../records/call-capture.js";
+import { type CallWatch, createCallWatch } from "../records/call-watch.js";
+import { openCapture } from "../records/capture-store.js";
+import { type CallFilter, type CallPosition, findCall, isWantedCall, listCalls } from "../records/list-calls.js";
+import type { StoredCall } from "../records/stored-call.js";
+import { captureCalls, DEFAULT_CAPTURE_MINUTES, MAX_CAPTURE_MINUTES } from "./applications.js";
+import { operatorContextKey } from "./operator.js";
 import { type AdminOptions, administrationFor } from "./options.js";
-import { NUMBER_PART, pageFrom } from "./page.js";
-import { createPublicKeys } from "./public-keys.js";
-import { watchCalls } from "./watch-calls.js";
+import {
+  createPublicKeys,
+  invalidArgument,
+  NUMBER_PART,
+  namedApplication,
+  noApplication,
+  notFound,
+  type PublicKeyOf,
+  pageFrom,
+  required,
+  requiredId,
+} from "./standard-methods.js";
 
 /** relay.admin.v1.CallRecordService: message → records → message. */
 export function createCallRecordService(options: AdminOptions): ServiceImpl<typeof CallRecordService> {
@@ -100,4 +114,110 @@ function minutesFrom(duration: Duration | undefined): number {
   const isWhole = Number.isInteger(minutes) && duration.nanos === 0;
   if (isWhole && minutes >= 1 && minutes <= MAX_CAPTURE_MINUTES) return minutes;
   throw invalidArgument("duration", `must be whole minutes from 1 to ${MAX_CAPTURE_MINUTES}`);
+}
+
+/**
+ * A recorded call as operators see it.
+ *
+ * @param publicKey the application's; undefined when it was deleted since.
+ */
+function messageFromCall(call: StoredCall, publicKey: string | undefined): CallRecord {
+  return create(CallRecordSchema, {
+    callId: call.callId,
+    publicKey: publicKey ?? "",
+    startTime: timestampFromMs(call.startedAt),
+    surface: call.surface,
+    providerName: call.provider ?? "",
+    method: call.method ?? "",
+    origin: call.origin ?? "",
+    path: call.path ?? "",
+    queryKeys: [...call.queryKeys],
+    statusCode: call.status,
+    errorType: call.errorType ?? "",
+    rule: call.rule ?? "",
+    cause: call.cause ?? "",
+    totalDuration: durationFromMs(call.totalMs),
+    ...(call.tokenMs === undefined ? {} : { tokenDuration: durationFromMs(call.tokenMs) }),
+    ...(call.queueMs === undefined ? {} : { queueDuration: durationFromMs(call.queueMs) }),
+    ...(call.providerMs === undefined ? {} : { providerDuration: durationFromMs(call.providerMs) }),
+    requestBytes: BigInt(call.requestBytes),
+    responseBytes: BigInt(call.responseBytes),
+    captured: call.isCaptured,
+  });
+}
+
+/** What was captured of a call as operators see it. */
+function messageFromCapture({ request, response, message }: CaptureContent): CallCapture {
+  return create(CallCaptureSchema, {
+    request: {
+      sent: request.isSent,
+      method: request.method,
+      url: request.url,
+      headers: headersFrom(request.headers),
+      ...bodyFrom(request.body),
+    },
+    ...(response === undefined
+      ? {}
+      : {
+          response: {
+            statusCode: response.statusCode,
+            headers: headersFrom(response.headers),
+            ...bodyFrom(response.body),
+          },
+        }),
+    message: message ?? "",
+  });
+}
+
+function headersFrom(pairs: HeaderPairs) {
+  return pairs.map(([name, value]) => ({ name, value }));
+}
+
+function bodyFrom(body: CapturedBody | undefined): { body?: MessageInitShape<typeof CapturedBodySchema> } {
+  if (body === undefined) return {};
+  return { body: { sizeBytes: BigInt(body.bytes), text: body.text ?? "", truncated: body.isCut } };
+}
+
+function durationFromMs(ms: number): Duration {
+  const seconds = Math.floor(ms / 1000);
+  return create(DurationSchema, { seconds: BigInt(seconds), nanos: Math.round((ms - seconds * 1000) * 1e6) });
+}
+
+/** What watching needs. */
+interface WatchCallsOptions {
+  readonly watch: CallWatch;
+  /** Name of the operator. */
+  readonly whose: string;
+  readonly publicKeyOf: PublicKeyOf;
+  /** Resolves when the service begins to stop, or when the signal aborts. */
+  readonly stopped: (signal: AbortSignal) => Promise<void>;
+}
+
+/** How long somebody may watch, in milliseconds; whoever wants to see more begins again. */
+export const MAX_WATCH_MS = 3_600_000;
+/** An answer without a call, so that proxies keep the stream, and a client that is gone is noticed. Milliseconds. */
+const HEARTBEAT_MS = 15_000;
+
+/** Answers with the calls that are wanted, as they end. */
+async function* watchCalls(
+  { watch, whose, publicKeyOf, stopped }: WatchCallsOptions,
+  isWanted: (call: StoredCall) => boolean,
+  signal: AbortSignal,
+): AsyncGenerator<WatchCallRecordsResponse, void, undefined> {
+  const watcher = await watch.open(whose, isWanted);
+  if (watcher === undefined) {
+    throw new ConnectError("Too many are watching. Try again when one has ended.", Code.ResourceExhausted);
+  }
+  const ended = AbortSignal.any([signal, AbortSignal.timeout(MAX_WATCH_MS)]);
+  void stopped(ended).then(() => watcher.close());
+  try {
+    yield create(WatchCallRecordsResponseSchema);
+    for (let seen = await watcher.take(HEARTBEAT_MS); seen; seen = await watcher.take(HEARTBEAT_MS)) {
+      const callRecords = [];
+      for (const call of seen.calls) callRecords.push(messageFromCall(call, await publicKeyOf(call.applicationId)));
+      yield create(WatchCallRecordsResponseSchema, { callRecords, skippedCount: BigInt(seen.skipped) });
+    }
+  } finally {
+    watcher.close();
+  }
 }

@@ -1,19 +1,36 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
 import {
+  type Connection as ConnectionMessage,
+  ConnectionSchema,
   type ConnectionService,
+  type ListConnectionsRequest,
   type PutConnectionRequest,
   DeleteConnectionResponse_Revocation as Revocation,
+  Connection_State as State,
 } from "../../gen/relay/admin/v1/connection_pb.js";
+import type { Connection, ConnectionKey, ConnectionRange, ConnectionSummary } from "../oauth/connection.js";
+import { toldStateOf } from "../oauth/freshness.js";
+import { parseTokenResponse, type TokenResponse, TokenResponseError } from "../oauth/token-response.js";
 import type { Provider } from "../providers/provider.js";
-import { parseTokenResponse, type TokenResponse, TokenResponseError } from "../tokens/token-response.js";
-import { listConnections } from "./connection-list.js";
-import { messageFromConnection, summaryFrom } from "./connection-message.js";
-import { deleteConnection } from "./delete-connection.js";
-import { invalidArgument, required } from "./invalid-argument.js";
-import { namedApplication, namedProvider, notFound, providerNameFrom, requiredId } from "./named.js";
-import { originParametersFrom } from "./oauth-client-message.js";
+import { deleteConnection, type PutConnectionInput, putConnection } from "./connections.js";
+import { originParametersFrom } from "./oauth-client-service.js";
 import { type AdminOptions, administrationFor } from "./options.js";
-import { type PutConnectionInput, putConnection } from "./put-connection.js";
+import {
+  invalidArgument,
+  NAME_PART,
+  namedApplication,
+  namedProvider,
+  notFound,
+  pageFrom,
+  pageOfRest,
+  providerNameFrom,
+  required,
+  requiredId,
+  USER_PART,
+} from "./standard-methods.js";
 
 /** Four times the longest tokens together, as the command takes. In characters. */
 const MAX_TOKEN_RESPONSE = 64 * 1024;
@@ -84,4 +101,113 @@ function responseFrom(text: string, { oauth2 }: Provider): TokenResponse {
 
 function noConnection() {
   return notFound("connection of this user at this provider");
+}
+
+/** Rows that are read at a time: a few milliseconds of the event loop. */
+const SCAN_ROWS = 200;
+/** Rows that are looked at for one page; what is found by then is the page, and its token goes on from there. */
+const MAX_SCANNED_ROWS = 50_000;
+/** Application, user, provider. */
+const KEY_PARTS = [NAME_PART, USER_PART, NAME_PART];
+
+/** One page of connections. */
+interface ConnectionPage {
+  readonly rows: readonly ConnectionSummary[];
+  readonly nextPageToken: string;
+}
+
+/** Which of the rows are wanted. */
+type Wanted = (connection: ConnectionSummary) => boolean;
+
+/**
+ * Lists connections by key. Provider and state have no index of their own: rows are looked through, the calls of others
+ * served in between, and a page ends early rather than taking long (AIP-158).
+ */
+async function listConnections(options: AdminOptions, request: ListConnectionsRequest): Promise<ConnectionPage> {
+  const { publicKey, userId, userIdPrefix, providerName, state } = request;
+  const page = pageFrom(request, [publicKey, userId, userIdPrefix, providerName, state], KEY_PARTS);
+  const applicationId = await applicationIdFrom(options, request);
+  const wanted = wantedFrom(options, request);
+  const range = { applicationId, user: userId === "" ? { prefix: userIdPrefix } : { id: userId } };
+  const rows: ConnectionSummary[] = [];
+  let after = pageKeyFrom(page.after);
+  for (let scanned = 0; scanned < MAX_SCANNED_ROWS; scanned += SCAN_ROWS) {
+    const limit = wanted === undefined ? Math.min(page.size + 1 - rows.length, SCAN_ROWS) : SCAN_ROWS;
+    const read = await options.store.connections.scan({ ...range, after, limit } satisfies ConnectionRange);
+    rows.push(...(wanted === undefined ? read : read.filter(wanted)));
+    if (rows.length > page.size || read.length < limit) return pageOfRest(page, rows, textsOf);
+    after = read.at(-1);
+    await nextTurn();
+  }
+  return { rows, nextPageToken: after === undefined ? "" : page.tokenAfter(textsOf(after)) };
+}
+
+async function applicationIdFrom(
+  { store }: AdminOptions,
+  { publicKey, userId, userIdPrefix }: ListConnectionsRequest,
+): Promise<string | undefined> {
+  if (userId !== "" && userIdPrefix !== "") throw invalidArgument("user_id_prefix", "goes without user_id");
+  if (publicKey !== "") return (await namedApplication(store.applications, publicKey)).id;
+  if (userId !== "" || userIdPrefix !== "")
+    throw invalidArgument("public_key", "is missing: users are an application's");
+  return undefined;
+}
+
+/** Undefined where every row is. */
+function wantedFrom(
+  { catalog, now }: AdminOptions,
+  { providerName, state }: ListConnectionsRequest,
+): Wanted | undefined {
+  if (providerName === "" && state === State.UNSPECIFIED) return undefined;
+  const name = providerName === "" ? undefined : providerNameFrom(catalog, providerName);
+  const at = now();
+  return (connection) =>
+    (name === undefined || connection.providerName === name) &&
+    (state === State.UNSPECIFIED || State[shownStateOf(connection, at).state] === state);
+}
+
+function pageKeyFrom(texts: readonly string[] | undefined): ConnectionKey | undefined {
+  if (texts === undefined) return undefined;
+  const [applicationId = "", userId = "", providerName = ""] = texts;
+  return { applicationId, userId, providerName };
+}
+
+function textsOf({ applicationId, userId, providerName }: ConnectionKey): readonly string[] {
+  return [applicationId, userId, providerName];
+}
+
+/** A connection as operators see it at `now` (milliseconds since the epoch). */
+export function messageFromConnection(connection: ConnectionSummary, now: number): ConnectionMessage {
+  const { state, reason } = shownStateOf(connection, now);
+  const time = (ms: number | undefined) => (ms === undefined ? undefined : timestampFromMs(ms));
+  return create(ConnectionSchema, {
+    publicKey: connection.publicKey,
+    userId: connection.userId,
+    providerName: connection.providerName,
+    state: State[state],
+    stateReason: reason ?? "",
+    scope: connection.scope,
+    tokenType: connection.tokenType,
+    hasRefreshToken: connection.hasRefreshToken,
+    originParameters: { ...connection.originParameters },
+    createTime: time(connection.createdAt),
+    updateTime: time(connection.updatedAt),
+    expireTime: time(connection.expiresAt),
+    refreshFailureCount: connection.failCount,
+    lastRefreshFailureTime: time(connection.lastFailedAt),
+    lastRefreshFailure: connection.lastErrorClass ?? "",
+    nextRefreshTime: time(connection.nextTryAt),
+    refreshFailingTime: time(connection.failCount > 0 ? connection.trouble?.since : undefined),
+  });
+}
+
+/** The state that a connection is shown in, and filtered by. */
+function shownStateOf(connection: ConnectionSummary, now: number) {
+  return toldStateOf({ ...connection, refreshToken: connection.hasRefreshToken || undefined }, now);
+}
+
+/** Leaves the tokens out. */
+export function summaryFrom(connection: Connection, publicKey: string): ConnectionSummary {
+  const { accessToken: _accessToken, refreshToken, idToken: _idToken, ...shown } = connection;
+  return { ...shown, publicKey, hasRefreshToken: refreshToken !== undefined };
 }

@@ -1,5 +1,5 @@
+import type { PathHandler } from "../http/dispatch.js";
 import { answerPlain, type HttpRequest, type HttpResponse } from "../http/exchange.js";
-import type { PathHandler } from "../http/router.js";
 import { type ConsoleFile, loadConsoleFiles } from "./console-files.js";
 
 const PATH = "/console/";

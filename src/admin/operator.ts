@@ -1,3 +1,5 @@
+import { createContextKey } from "@connectrpc/connect";
+
 /** What an operator may do: see everything, or also change it. */
 export type Role = "read-only" | "operator";
 
@@ -7,3 +9,6 @@ export interface Operator {
   readonly name: string;
   readonly role: Role;
 }
+
+/** Where the services of the administration port find who is calling; undefined only where nobody was put. */
+export const operatorContextKey = createContextKey<Operator | undefined>(undefined);

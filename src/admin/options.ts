@@ -1,18 +1,17 @@
 import type { HandlerContext } from "@connectrpc/connect";
-import type { DisconnectOptions } from "../authorization/disconnect.js";
 import type { Call } from "../call/call.js";
 import type { Explanation } from "../call/explanation.js";
 import type { Relay } from "../call/relay.js";
 import type { HttpRequest } from "../http/exchange.js";
 import type { Pending } from "../lib/pending.js";
 import type { AuditStore } from "../model/audit.js";
+import type { DisconnectOptions } from "../oauth/disconnect.js";
 import type { ProviderCatalog } from "../providers/provider.js";
 import type { CallStore } from "../records/call-store.js";
 import type { CaptureStore } from "../records/capture-store.js";
-import type { Sealer } from "../tokens/seal.js";
-import type { AdministeredStore, Administration } from "./administration.js";
-import type { AuditStamp } from "./audit-stamp.js";
-import { operatorContextKey } from "./operator-context.js";
+import type { Sealer } from "../sealing/seal.js";
+import type { AdministeredStore, Administration, AuditStamp } from "./administration.js";
+import { operatorContextKey } from "./operator.js";
 
 /** What explaining and performing calls needs from the rest of the service. */
 export interface CallServiceOptions {

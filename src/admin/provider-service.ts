@@ -7,13 +7,14 @@ import {
   type ProviderService,
   ProviderEntry_Source as Source,
 } from "../../gen/relay/admin/v1/provider_service_pb.js";
+import { MASK } from "../call/explanation.js";
 import { definitionFromProvider } from "../providers/definition-from-provider.js";
-import type { Provider } from "../providers/provider.js";
-import { namedProvider } from "./named.js";
-import { operatorContextKey } from "./operator-context.js";
+import { isKeyField, mayHoldKey } from "../providers/headers.js";
+import type { OAuth2, Provider } from "../providers/provider.js";
+import { isSensitiveField } from "../records/mask-json.js";
+import { operatorContextKey, type Role } from "./operator.js";
 import type { AdminOptions } from "./options.js";
-import { NAME_PART, pageFrom, pageOf } from "./page.js";
-import { providerShownTo } from "./shown-provider.js";
+import { NAME_PART, namedProvider, pageFrom, pageOf } from "./standard-methods.js";
 
 /** relay.admin.v1.ProviderService, over what was read at start. */
 export function createProviderService(options: AdminOptions): ServiceImpl<typeof ProviderService> {
@@ -41,4 +42,40 @@ function entryFrom(
     source: file === undefined ? Source.CATALOG : Source.FILE,
     file: file ?? "",
   });
+}
+
+/** Whether a field with this value is hidden. */
+export type IsHidden = (name: string, value: string) => boolean;
+
+/**
+ * A provider as a role may see it: whoever only reads sees {@link MASK} for default headers and parameters of token
+ * requests that may hold a key of the operator's own. Pure.
+ */
+function providerShownTo(role: Role | undefined, provider: Provider): Provider {
+  if (role === "operator") return provider;
+  const { defaultHeaders, oauth2 } = provider;
+  const headers = defaultHeaders.map(([name, value]) => [name, mayHoldKey(name) ? MASK : value] as const);
+  return { ...provider, defaultHeaders: headers, oauth2: oauth2 && withMaskedParameters(oauth2) };
+}
+
+/** Whether a field of an explained request is one of the definition's that the role may not see. Pure. */
+export function hiddenFieldsFor(role: Role | undefined, provider: Provider | undefined): IsHidden {
+  if (role === "operator" || provider === undefined) return () => false;
+  return (name, value) => isKeyField(provider, name, value);
+}
+
+/** Those of the authorization request are in every browser's address. */
+function withMaskedParameters(oauth2: OAuth2): OAuth2 {
+  const { tokenParameters, codeParameters, refreshParameters } = oauth2;
+  return {
+    ...oauth2,
+    tokenParameters: masked(tokenParameters),
+    codeParameters: masked(codeParameters),
+    refreshParameters: masked(refreshParameters),
+  };
+}
+
+function masked(parameters: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const pairs = Object.entries(parameters);
+  return Object.fromEntries(pairs.map(([name, value]) => [name, isSensitiveField(name) && value ? MASK : value]));
 }

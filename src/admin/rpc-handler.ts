@@ -1,5 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { type ConnectRouter, createContextValues } from "@connectrpc/connect";
+import { Code, ConnectError, type ConnectRouter, createContextValues, type Interceptor } from "@connectrpc/connect";
 import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ApplicationService } from "../../gen/relay/admin/v1/application_pb.js";
 import { AuditService } from "../../gen/relay/admin/v1/audit_pb.js";
@@ -11,30 +11,29 @@ import { ProviderService } from "../../gen/relay/admin/v1/provider_service_pb.js
 import { SessionService } from "../../gen/relay/admin/v1/session_pb.js";
 import { WebhookService } from "../../gen/relay/admin/v1/webhook_pb.js";
 import { createRpcAdapter } from "../api/rpc/adapter.js";
-import { JSON_OPTIONS } from "../api/rpc/json-options.js";
 import { createReflectionService } from "../api/rpc/reflection.js";
-import { requestContextKey } from "../api/rpc/request-context.js";
+import { requestContextKey } from "../api/rpc/relay-service.js";
+import { JSON_OPTIONS } from "../api/rpc/row.js";
+import { ApplicationExistsError } from "../applications/application.js";
 import { withoutCallerFields } from "../applications/caller-keys.js";
 import { createBudget } from "../call/budget.js";
-import type { HttpRequest } from "../http/exchange.js";
+import type { PathHandler } from "../http/dispatch.js";
+import type { HttpRequest, HttpResponse } from "../http/exchange.js";
 import { identityOf } from "../http/identity.js";
-import type { PathHandler } from "../http/router.js";
+import { ChangedMeanwhileError } from "../model/change-options.js";
+import { type Reason, RelayError } from "../model/errors.js";
 import type { Admit } from "./admit.js";
 import { createApplicationService } from "./application-service.js";
-import { createAuditService } from "./audit-service.js";
-import { createCallRecordService } from "./call-record-service.js";
+import { createAuditService, createSessionService } from "./audit-service.js";
+import { createCallRecordService, MAX_WATCH_MS } from "./call-record-service.js";
 import { createCallService } from "./call-service.js";
 import { createConnectionService } from "./connection-service.js";
-import { answerNotAdmitted } from "./not-admitted.js";
 import { createOAuthClientService } from "./oauth-client-service.js";
-import type { Operator } from "./operator.js";
-import { operatorContextKey } from "./operator-context.js";
+import { OAuthClientExistsError } from "./oauth-clients.js";
+import { type Operator, operatorContextKey } from "./operator.js";
 import type { AdminOptions } from "./options.js";
 import { createProviderService } from "./provider-service.js";
-import { requireRole } from "./require-role.js";
-import { createSessionService } from "./session-service.js";
-import { translateErrors } from "./translate-errors.js";
-import { MAX_WATCH_MS } from "./watch-calls.js";
+import { requireRole } from "./roles.js";
 import { createWebhookService } from "./webhook-service.js";
 
 /** The largest message holds a token response of 64 KiB, or an application's lists. In bytes. */
@@ -115,4 +114,108 @@ function addServices(router: ConnectRouter, options: AdminOptions): void {
   router.service(CallService, createCallService(options));
   router.service(SessionService, createSessionService(options));
   router.service(ServerReflection, createReflectionService([...ADMIN_SERVICES, ServerReflection]), NAMES_ONLY);
+}
+
+/** How a refusal is said over gRPC, over HTTP, and to a person. */
+interface Refusal {
+  readonly code: Code;
+  /** Name of the code over Connect. */
+  readonly name: string;
+  readonly status: number;
+  readonly text: string;
+}
+
+const UNAUTHENTICATED: Refusal = {
+  code: Code.Unauthenticated,
+  name: "unauthenticated",
+  status: 401,
+  text: "Send an admin token: Authorization: Bearer TOKEN, with one of RELAY_ADMIN_TOKEN_FILE as it was when the relay started.",
+};
+
+/**
+ * Answers a request that was not admitted, in the words of its protocol: 401 with `WWW-Authenticate: Bearer` (RFC 6750
+ * section 3), or 429 with `Retry-After` (RFC 6585 section 4), which over Connect have an error as their body; over gRPC
+ * and gRPC-Web, whose HTTP status is always 200, a status of UNAUTHENTICATED or RESOURCE_EXHAUSTED in place of any
+ * message.
+ *
+ * @param waitSeconds until the next try is looked at; 0 for at once.
+ */
+export function answerNotAdmitted({ headers }: HttpRequest, response: HttpResponse, waitSeconds: number): void {
+  if (waitSeconds > 0) response.setHeader("retry-after", String(waitSeconds));
+  else response.setHeader("www-authenticate", challenge(headers.authorization !== undefined));
+  response.setHeader("cache-control", "no-store");
+  const refusal = waitSeconds > 0 ? tooMany(waitSeconds) : UNAUTHENTICATED;
+  const contentType = headers["content-type"] ?? "";
+  if (contentType.startsWith("application/grpc")) answerGrpc(response, contentType, refusal);
+  else answerConnect(response, refusal);
+}
+
+function challenge(hasToken: boolean): string {
+  return `Bearer realm="relay administration"${hasToken ? ', error="invalid_token"' : ""}`;
+}
+
+function tooMany(waitSeconds: number): Refusal {
+  const text = `Too many wrong admin tokens from this address. Try again in ${waitSeconds} seconds.`;
+  return { code: Code.ResourceExhausted, name: "resource_exhausted", status: 429, text };
+}
+
+function answerConnect(response: HttpResponse, { name, status, text }: Refusal): void {
+  const body = Buffer.from(JSON.stringify({ code: name, message: text }));
+  response.writeHead(status, { "content-type": "application/json", "content-length": String(body.length) });
+  response.end(body);
+}
+
+/** A response without messages has its status in the header fields: Trailers-Only of the gRPC protocol over HTTP/2. */
+function answerGrpc(response: HttpResponse, contentType: string, { code, text }: Refusal): void {
+  response.writeHead(200, {
+    "content-type": contentType,
+    "grpc-status": String(code),
+    "grpc-message": encodeURIComponent(text).replaceAll("%20", " "),
+  });
+  response.end();
+}
+
+/** RPC code of each reason that a store or a use case fails with; others are faults of ours. */
+const CODES: Partial<Record<Reason, Code>> = {
+  // An application that was deleted in the middle of the request.
+  INVALID_PUBLIC_KEY: Code.NotFound,
+  STORE_UNAVAILABLE: Code.Unavailable,
+  OVERLOADED: Code.ResourceExhausted,
+};
+
+/** Translates whatever a service of the administration port fails with; what nobody foresaw is told to the log alone. */
+function translateErrors(onFault: (where: string, error: unknown) => void): Interceptor {
+  const translated = (error: unknown): ConnectError => {
+    if (error instanceof ConnectError) return error;
+    const code = codeOf(error);
+    if (code !== undefined) return new ConnectError((error as Error).message, code);
+    onFault("administration", error);
+    return new ConnectError("internal error", Code.Internal);
+  };
+  return (next) => async (request) => {
+    try {
+      const response = await next(request);
+      return response.stream ? { ...response, message: translating(response.message, translated) } : response;
+    } catch (error) {
+      throw translated(error);
+    }
+  };
+}
+
+/** A stream may fail at its first message, or at any later one. */
+async function* translating<Message>(
+  messages: AsyncIterable<Message>,
+  translated: (error: unknown) => ConnectError,
+): AsyncGenerator<Message, void, undefined> {
+  try {
+    yield* messages;
+  } catch (error) {
+    throw translated(error);
+  }
+}
+
+function codeOf(error: unknown): Code | undefined {
+  if (error instanceof ApplicationExistsError || error instanceof OAuthClientExistsError) return Code.AlreadyExists;
+  if (error instanceof ChangedMeanwhileError) return Code.Aborted;
+  return error instanceof RelayError ? CODES[error.reason] : undefined;
 }

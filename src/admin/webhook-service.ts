@@ -4,11 +4,9 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import { WebhookSchema, type WebhookService } from "../../gen/relay/admin/v1/webhook_pb.js";
 import type { Application } from "../applications/application.js";
 import { parseWebhookUri } from "../webhooks/webhook-uri.js";
-import { deleteWebhook } from "./delete-webhook.js";
-import { invalidArgument, requiredMessage } from "./invalid-argument.js";
-import { namedApplication, notFound } from "./named.js";
 import { type AdminOptions, administrationFor } from "./options.js";
-import { putWebhook } from "./put-webhook.js";
+import { invalidArgument, namedApplication, notFound, requiredMessage } from "./standard-methods.js";
+import { deleteWebhook, putWebhook } from "./webhooks.js";
 
 /** relay.admin.v1.WebhookService: message → use case → message. */
 export function createWebhookService(options: AdminOptions): ServiceImpl<typeof WebhookService> {

@@ -1,14 +1,16 @@
 import { randomBytes } from "node:crypto";
-import { type Admit, createAdmit } from "../admin/admit.js";
-import { createAuditStamps } from "../admin/audit-stamp.js";
-import { type Authenticate, createAuthenticate } from "../admin/authenticate.js";
+import { setTimeout as delay } from "node:timers/promises";
+import { createAuditStamps } from "../admin/administration.js";
+import { type Admit, type Authenticate, createAdmit, createAuthenticate } from "../admin/admit.js";
 import { createConsoleHandler } from "../admin/console-handler.js";
-import { loadAdminTokens } from "../admin/load-tokens.js";
-import { createAdminRpcHandler } from "../admin/rpc-handler.js";
+import { answerNotAdmitted, createAdminRpcHandler } from "../admin/rpc-handler.js";
+import { loadAdminTokens } from "../admin/token-file.js";
+import { createRouter, type PathHandler } from "../http/dispatch.js";
+import { answerPlain, type HttpRequest, type HttpResponse } from "../http/exchange.js";
 import { type Listener, listen } from "../http/listener.js";
-import { createRouter, type PathHandler } from "../http/router.js";
-import { createConnectionGauge } from "./connection-gauge.js";
-import { createMetricsHandler } from "./metrics-handler.js";
+import type { ConnectionCounts } from "../store/count-connections.js";
+import { gaugeOf, gaugesOf, type Metric } from "../telemetry/metric.js";
+import { EXPOSITION_TYPE, expositionOf } from "../telemetry/metrics.js";
 import type { Parts } from "./parts.js";
 import type { Wiring } from "./wiring.js";
 
@@ -79,4 +81,99 @@ function metricsHandlersFor({ metrics, store, log }: Parts, admit: Admit): reado
   });
   const read = async () => [...(await metrics.readAll()), ...(await readConnections())];
   return [createMetricsHandler({ admit, read, onFault: log.fault })];
+}
+
+/** What showing metrics needs. */
+interface MetricsHandlerOptions {
+  readonly admit: Admit;
+  /** How everything stands. Rejects when not all processes can be asked. */
+  readonly read: () => Promise<readonly Metric[]>;
+  readonly onFault: (where: string, error: unknown) => void;
+}
+
+/** Where a scraper asks. */
+export const METRICS_PATH = "/metrics";
+
+/** `GET /metrics` in the text format of Prometheus, for the holder of any admin token. */
+function createMetricsHandler(options: MetricsHandlerOptions): PathHandler {
+  return (request, response, path) => (path === METRICS_PATH ? answer(options, request, response) : undefined);
+}
+
+async function answer(
+  { admit, read, onFault }: MetricsHandlerOptions,
+  request: HttpRequest,
+  response: HttpResponse,
+): Promise<void> {
+  const admission = admit(request);
+  if (!admission.isAdmitted) return answerNotAdmitted(request, response, admission.waitSeconds);
+  const { method } = request;
+  if (method !== "GET" && method !== "HEAD") {
+    return answerPlain(response, 405, "Send a GET request.", { allow: "GET, HEAD" });
+  }
+  let text: string;
+  try {
+    text = await expositionOf([await read()]);
+  } catch (error) {
+    onFault("metrics", error);
+    return answerPlain(response, 503, "The metrics of the other processes cannot be had right now.");
+  }
+  const body = Buffer.from(text);
+  response.writeHead(200, {
+    "content-type": EXPOSITION_TYPE,
+    "content-length": String(body.length),
+    "cache-control": "no-store",
+  });
+  response.end(body);
+}
+
+/** What showing the number of connections needs. */
+interface ConnectionGaugeOptions {
+  readonly count: () => Promise<ConnectionCounts>;
+  /** Milliseconds of a clock that never goes back. */
+  readonly now: () => number;
+  /** Hears why they cannot be counted. */
+  readonly onFault: (error: unknown) => void;
+}
+
+/** Counting walks over an index entry of every connection: once a minute is often enough for a figure that moves slowly. */
+const FRESH_MS = 60_000;
+/** How long a scrape waits for a count that is under way; then it has the last one, or none. Milliseconds. */
+const WAIT_MS = 500;
+
+const STATES = {
+  name: "relay_connections",
+  help: "Stored connections by state, counted at most once a minute.",
+  aggregator: "max",
+} as const;
+const REFRESH_FAILING = {
+  name: "relay_connections_refresh_failing",
+  help: "Active connections whose last refresh failed, counted at most once a minute.",
+  aggregator: "max",
+} as const;
+
+/** Shows how many connections the store has. Never rejects: figures that are not to be had are left out. */
+export function createConnectionGauge({ count, now, onFault }: ConnectionGaugeOptions): () => Promise<Metric[]> {
+  let counts: ConnectionCounts | undefined;
+  let startedAt = Number.NEGATIVE_INFINITY;
+  let counting = Promise.resolve();
+
+  async function recount(): Promise<void> {
+    try {
+      counts = await count();
+    } catch (error) {
+      counts = undefined;
+      onFault(error);
+    }
+  }
+
+  return async () => {
+    if (now() - startedAt >= FRESH_MS) {
+      startedAt = now();
+      counting = counting.then(recount);
+    }
+    await Promise.race([counting, delay(WAIT_MS, undefined, { ref: false })]);
+    if (counts === undefined) return [];
+    const states = [...counts.states].map(([state, value]) => ({ labels: { state: state.toLowerCase() }, value }));
+    return [gaugesOf(STATES, states), gaugeOf(REFRESH_FAILING, counts.refreshFailing)];
+  };
 }

@@ -1,7 +1,7 @@
-import { createBoundary } from "../call/boundary.js";
 import type { Call } from "../call/call.js";
 import { explainCall } from "../call/explain.js";
 import type { Explanation } from "../call/explanation.js";
+import { createBoundary } from "../call/multipart.js";
 import { createRateLimiter, type RateLimiter } from "../call/rate-limiter.js";
 import { createRedactors } from "../call/redactors.js";
 import { createRelay, type Relay } from "../call/relay.js";
@@ -9,8 +9,8 @@ import { createStreamGarbage } from "../call/stream-garbage.js";
 import { createTurns, type Turns } from "../lib/turns.js";
 import { createYoungCollection } from "../lib/young-objects.js";
 import { lateWork } from "../model/errors.js";
-import { createTokenSource } from "../tokens/token-source.js";
-import { limiterOverWorkers } from "../workers/limits.js";
+import { createTokenSource } from "../oauth/token-source.js";
+import { limiterOverWorkers } from "../workers/messages.js";
 import type { Parts } from "./parts.js";
 
 /** What performs and explains calls, the same for every surface. */

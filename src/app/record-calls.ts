@@ -2,13 +2,13 @@ import type { Logger } from "pino";
 import { createCallRecorder } from "../call/record-calls.js";
 import type { CallSink } from "../call/trace.js";
 import type { Config } from "../config/config.js";
-import { createCaptureWriter } from "../records/capture-writer.js";
-import { type Capturing, createCapturing } from "../records/capturing.js";
+import { type Capturing, createCapturing } from "../records/call-capture.js";
+import { createCaptureWriter } from "../records/capture-store.js";
 import { createRecordWriter, type RecordWriter } from "../records/record-writer.js";
 import { startRetention } from "../records/retention.js";
+import type { Sealer } from "../sealing/seal.js";
 import type { Store } from "../store/store.js";
 import { describeError } from "../telemetry/log.js";
-import type { Sealer } from "../tokens/seal.js";
 
 /** What recording calls needs. */
 export interface RecordCallsOptions {

@@ -11,18 +11,17 @@ import { createBudget } from "../call/budget.js";
 import type { Config } from "../config/config.js";
 import { listenUrlFrom, publicUrlFrom } from "../config/public-url.js";
 import { createClientAddress } from "../http/client-address.js";
+import { createReadiness, createRouter, type PathHandler } from "../http/dispatch.js";
 import type { TlsMaterial } from "../http/http1.js";
 import { type Listener, listen } from "../http/listener.js";
-import { createReadiness } from "../http/readiness.js";
-import { createRouter, type PathHandler } from "../http/router.js";
 import { createAddressMatcher } from "../lib/address-list.js";
 import { RelayError } from "../model/errors.js";
 import { createPagesHandler } from "../pages/handler.js";
 import { probeKeys } from "../store/verify-keys.js";
-import type { Deliverer } from "../webhooks/deliverer.js";
+import { causeOf, describeError } from "../telemetry/log.js";
+import { createDeliverer, type Deliverer, type Delivery } from "../webhooks/deliverer.js";
 import { listenForOperators } from "./admin-port.js";
 import { createCallParts } from "./call-parts.js";
-import { deliverWebhooks } from "./deliver-webhooks.js";
 import { type Closers, openParts, type Parts, type ServiceOptions } from "./parts.js";
 import { budgetMetrics, listenerMetrics } from "./service-metrics.js";
 import type { Wiring } from "./wiring.js";
@@ -168,4 +167,43 @@ function closeAll(
     await authorization.pending.settled();
     for (const close of [...closers].reverse()) await close();
   };
+}
+
+/** As labels of metrics are written. */
+const OUTCOMES = { delivered: "delivered", retry: "retry", givenUp: "given_up" } as const;
+
+const LEVELS = { delivered: "info", retry: "warn", givenUp: "error" } as const;
+
+/** Begins to deliver events to applications; one line is logged for each attempt. */
+function deliverWebhooks({ store, sealer, webhookUpstream, metrics, log, logger }: Parts): Deliverer {
+  return createDeliverer({
+    webhooks: store.webhooks,
+    sealer,
+    upstream: webhookUpstream,
+    now: Date.now,
+    random: Math.random,
+    onDelivery(delivery) {
+      logger[LEVELS[delivery.outcome]](fieldsFrom(delivery), "webhook");
+      metrics?.delivery(OUTCOMES[delivery.outcome]);
+    },
+    onFault: (error) => log.fault("webhooks", error),
+  });
+}
+
+/** Names and numbers: neither address nor secret nor payload. */
+function fieldsFrom({ event, outcome, statusCode, error }: Delivery) {
+  const { id, type, endpoint, attempts } = event;
+  return {
+    eventId: id,
+    type,
+    applicationId: endpoint.applicationId,
+    attempt: attempts,
+    outcome,
+    statusCode,
+    ...(error === undefined ? {} : { error: reasonOf(error), cause: causeOf(error) }),
+  };
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof RelayError ? error.reason : describeError(error).class;
 }

@@ -5,7 +5,7 @@ import { packageVersion } from "../lib/package-version.js";
 import type { StoreHealth } from "../store/store-health.js";
 import { countOf, countsOf, gaugeOf, gaugesOf, type Metric } from "../telemetry/metric.js";
 import { createMetrics, type Metrics } from "../telemetry/metrics.js";
-import { metricsOverWorkers } from "../workers/worker-metrics.js";
+import { metricsOverWorkers } from "../workers/worker.js";
 import type { CallRecording } from "./record-calls.js";
 
 /** What this process counts, and what all processes of its service have counted. */

@@ -1,7 +1,7 @@
 import type { Config } from "../config/config.js";
+import type { Readiness } from "../http/dispatch.js";
 import type { HttpRequest } from "../http/exchange.js";
 import type { TlsMaterial } from "../http/http1.js";
-import type { Readiness } from "../http/readiness.js";
 import type { CallParts } from "./call-parts.js";
 import type { Parts } from "./parts.js";
 

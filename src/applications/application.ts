@@ -1,5 +1,7 @@
+import { createHash, createHmac, randomBytes } from "node:crypto";
 import type { AuditEntry } from "../model/audit.js";
 import type { ChangeOptions } from "../model/change-options.js";
+import { openSealed, type SealBinding, type Sealer } from "../sealing/seal.js";
 
 /** What a call must carry, weakest first; stronger proof is always accepted. */
 export type CallerAuth = "PUBLIC_KEY" | "SIGNED_USER" | "PRIVATE_KEY";
@@ -94,3 +96,58 @@ export class ApplicationExistsError extends Error {
     this.name = "ApplicationExistsError";
   }
 }
+
+/** A new public key: `relay_pk_` and 32 random characters. It names the application and opens nothing by itself. */
+export function createPublicKey(): string {
+  return `relay_pk_${randomBytes(24).toString("base64url")}`;
+}
+
+/** Reads a public key an operator brings from another service: 8 to 256 characters of visible ASCII. */
+export function parsePublicKey(text: string): Parsed {
+  if (text.length < 8 || text.length > 256) return { problem: "must have 8 to 256 characters" };
+  return /^[\x21-\x7E]+$/.test(text) ? { value: text } : { problem: "must be visible ASCII, without spaces" };
+}
+
+const DOES_NOT_OPEN =
+  "This application's stored key cannot be opened. The operator must restore the store or its key file, or give the application a new private key.";
+
+/**
+ * A new private key, to be shown once: `relay_sk_` and 48 random bytes in base64url, 73 characters.
+ *
+ * It is longer than 64 bytes on purpose. HMAC-SHA256 replaces a key longer than its 64-byte block by the key's SHA-256
+ * (RFC 2104 section 2), so HMAC(private key, user id) equals HMAC(SHA-256(private key), user id): the hash that the
+ * store keeps verifies user signatures, and the key itself is kept nowhere. A shorter key would have to be stored.
+ */
+export function createPrivateKey(): string {
+  return `relay_sk_${randomBytes(48).toString("base64url")}`;
+}
+
+/** SHA-256 of a private key. It can sign for any user, so it is a secret too and stored only sealed. */
+export function hashPrivateKey(privateKey: string): Buffer {
+  return createHash("sha256").update(privateKey).digest();
+}
+
+/** HMAC-SHA256 of a user id, made from the private key's hash; the same as from the key itself. */
+export function signUserId(privateKeyHash: Uint8Array, userId: string): Buffer {
+  return createHmac("sha256", privateKeyHash).update(userId).digest();
+}
+
+/** The hash of a private key as an application row keeps it. */
+export function sealPrivateKeyHash(sealer: Sealer, applicationId: string, privateKey: string): Uint8Array {
+  return sealer.seal(hashPrivateKey(privateKey), bindingOf(applicationId));
+}
+
+/** Opens the stored hash. Throws RelayError STORE_UNAVAILABLE when it does not open. */
+export function openPrivateKeyHash(
+  sealer: Sealer,
+  { id, privateKeyHash }: Pick<Application, "id" | "privateKeyHash">,
+): Buffer {
+  return openSealed(sealer, privateKeyHash, bindingOf(id), DOES_NOT_OPEN);
+}
+
+function bindingOf(applicationId: string): SealBinding {
+  return { table: "applications", column: "private_key_hash", applicationId, userId: "", providerName: "" };
+}
+
+/** What a parser of one setting answers: the value as it is stored, or what is wrong with the text. */
+export type Parsed = { readonly value: string } | { readonly problem: string };

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
 import { createAddressMatcher } from "../lib/address-list.js";
-import type { Application } from "./application.js";
-import { hashPrivateKey, signUserId } from "./private-key.js";
+import { formatError, RelayError } from "../model/errors.js";
+import { type Application, type ApplicationStore, hashPrivateKey, signUserId } from "./application.js";
 
 /** What a caller shows to prove who it is; everything is untrusted text. Empty text is no proof. */
 export interface CallerProof {
@@ -37,7 +37,7 @@ export interface CallerInput {
 type CallerRule = "origin" | "address" | "private-key" | "user-signature" | "proof-missing";
 
 /** Whether the caller may call for this user. `message` is for the caller: it says what to send. */
-export type CallerDecision =
+type CallerDecision =
   | { readonly result: "allow" }
   | { readonly result: "deny"; readonly rule: CallerRule; readonly message: string };
 
@@ -132,4 +132,68 @@ function isSignature(text: string, privateKeyHash: Buffer, userId: string): bool
 
 function deny(rule: CallerRule, message: string): CallerDecision {
   return { result: "deny", rule, message };
+}
+
+/** Ids and keys; nothing longer is one (threats I19, T02). In UTF-16 code units. */
+export const MAX_ID_LENGTH = 256;
+
+/** What everything done for a user must name. Throws RelayError CALL_FORMAT_ERROR that names the field. */
+export function requireCallerIds({ publicKey, userId }: { readonly publicKey: string; readonly userId: string }): void {
+  requireId(publicKey, "public_key");
+  requireId(userId, "user_id");
+}
+
+function requireId(value: string, field: string): void {
+  if (value === "") throw formatError(`${field} is missing.`);
+  if (value.length > MAX_ID_LENGTH) {
+    throw formatError(`${field} is longer than ${MAX_ID_LENGTH} characters.`);
+  }
+  // UTF-8 cannot hold a lone surrogate: two different ids would become the same bytes in the store.
+  if (!value.isWellFormed()) throw formatError(`${field} is not well-formed Unicode.`);
+}
+
+/** What finding and judging a caller needs. */
+export interface CallerOptions {
+  readonly applications: Pick<ApplicationStore, "findByPublicKey">;
+  /** Opens the sealed SHA-256 of an application's private key. */
+  readonly openPrivateKeyHash: (application: Application) => Buffer;
+}
+
+/** Who calls, for which user, and how they prove it; all of it untrusted text. */
+interface Caller {
+  readonly publicKey: string;
+  readonly userId: string;
+  readonly proof: CallerProof;
+}
+
+/** What the log line tells of the caller. */
+interface CallerTrace {
+  rule: string | undefined;
+}
+
+/** The active application of a public key. Rejects with RelayError INVALID_PUBLIC_KEY. */
+export async function requireApplication(
+  { applications }: Pick<CallerOptions, "applications">,
+  { publicKey }: Pick<Caller, "publicKey">,
+): Promise<Application> {
+  return requireActive(await applications.findByPublicKey(publicKey));
+}
+
+/** Judges what was found under a public key. Throws RelayError INVALID_PUBLIC_KEY. */
+export function requireActive(application: Application | undefined): Application {
+  if (application?.state === "ACTIVE") return application;
+  throw new RelayError("INVALID_PUBLIC_KEY", "No active application has this public key. Check public_key.");
+}
+
+/** Throws RelayError CALLER_NOT_ALLOWED, which says what to send, unless the caller may act for this user. */
+export function requireAllowedCaller(
+  { openPrivateKeyHash }: Pick<CallerOptions, "openPrivateKeyHash">,
+  application: Application,
+  { userId, proof }: Pick<Caller, "userId" | "proof">,
+  trace?: CallerTrace,
+): void {
+  const decision = decideCaller({ application, userId, proof, privateKeyHash: () => openPrivateKeyHash(application) });
+  if (decision.result === "allow") return;
+  if (trace !== undefined) trace.rule = decision.rule;
+  throw new RelayError("CALLER_NOT_ALLOWED", decision.message);
 }

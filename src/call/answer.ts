@@ -1,6 +1,5 @@
 import { isJson } from "../json/json-checker.js";
-import { type Bytes, bytesOf } from "../lib/chunks.js";
-import { LARGE_BYTES, SLICE_BYTES } from "../lib/slices.js";
+import { type Bytes, bytesOf, LARGE_BYTES, SLICE_BYTES } from "../lib/chunks.js";
 import { atOnce, type Turns, type WorkLimits } from "../lib/turns.js";
 import type { Redactor } from "../redaction/redact.js";
 import { headerValue } from "../upstream/fields.js";

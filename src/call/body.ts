@@ -1,7 +1,7 @@
 import type { JsonRange } from "../json/json-scan.js";
 import { isEmptyAt, kindAt } from "../json/json-slice.js";
 import { elementsInSteps, membersInSteps } from "../json/members-in-steps.js";
-import { joinedInSteps } from "../lib/slices.js";
+import { joinedInSteps } from "../lib/chunks.js";
 import type { Steps } from "../lib/turns.js";
 import { formatError, type RelayError } from "../model/errors.js";
 import { type Room, requireRoom } from "./budget.js";

@@ -1,8 +1,8 @@
 import type { Application } from "../applications/application.js";
 import type { ErrorType } from "../model/errors.js";
+import type { Connection } from "../oauth/connection.js";
+import type { RenewalNeed } from "../oauth/token-source.js";
 import type { Provider } from "../providers/provider.js";
-import type { Connection } from "../tokens/connection.js";
-import type { RenewalNeed } from "../tokens/renewal-need.js";
 import type { UpstreamRequest } from "../upstream/request.js";
 
 /** What would become of one call. What was not reached before a refusal is undefined. */

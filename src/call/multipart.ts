@@ -1,30 +1,30 @@
+import { randomBytes } from "node:crypto";
 import { base64FromJson } from "../json/base64-from-json.js";
 import type { JsonRange } from "../json/json-scan.js";
 import { type JsonMember, kindAt, textAt } from "../json/json-slice.js";
 import { elementsInSteps, membersInSteps } from "../json/members-in-steps.js";
 import { textSlices } from "../json/text-slices.js";
-import { type Bytes, bytesOf, createChunks } from "../lib/chunks.js";
-import { createPace, joinedInSteps } from "../lib/slices.js";
+import { type Bytes, bytesOf, createChunks, createPace, joinedInSteps } from "../lib/chunks.js";
 import type { Steps } from "../lib/turns.js";
 import { formatError } from "../model/errors.js";
-import { fieldOf, requireShortName } from "./member-name.js";
+import { fieldOf, requireShortName } from "./query.js";
 import { isTextType, parseMediaType } from "./text.js";
 
 /** A body and the content-type that goes with it. */
-export interface MultipartBody {
+interface MultipartBody {
   readonly body: Buffer;
   readonly contentType: string;
 }
 
 /** A file as callers write it: `{"content": "<base64>", "type": "image/png", "name": "p.png"}`. */
-export interface JsonFile {
+interface JsonFile {
   readonly bytes: Bytes;
   readonly type: string | undefined;
   readonly name: string | undefined;
 }
 
 /** Values by name. */
-export type JsonMembers = ReadonlyMap<string, JsonRange>;
+type JsonMembers = ReadonlyMap<string, JsonRange>;
 
 interface Part {
   /** Header lines, without the line break after the last one. */
@@ -276,4 +276,9 @@ function mediaTypeOf(json: Uint8Array, members: JsonMembers, key: string, field:
   if (type === undefined || type === "") return undefined;
   if (!MEDIA_TYPE.test(type)) throw formatError(`${field}.${key} is not a media type such as image/png.`);
   return type;
+}
+
+/** A multipart boundary that nobody can guess (RFC 2046 section 5.1.1): 41 letters and digits. */
+export function createBoundary(): string {
+  return `relay${randomBytes(18).toString("hex")}`;
 }

@@ -1,9 +1,8 @@
 import { createCallTimes } from "../model/call-id.js";
 import type { ResponseToCapture } from "../records/call-capture.js";
-import { describeTarget } from "../records/call-target.js";
-import type { CaptureWriter } from "../records/capture-writer.js";
+import type { CaptureWriter } from "../records/capture-store.js";
 import type { RecordWriter } from "../records/record-writer.js";
-import type { StoredCall } from "../records/stored-call.js";
+import { describeTarget, type StoredCall } from "../records/stored-call.js";
 import type { CallRecord } from "../telemetry/call-log.js";
 import type { Answer, AnswerData, Outcome } from "./outcome.js";
 import type { CallSink, CallTrace } from "./trace.js";

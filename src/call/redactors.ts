@@ -1,6 +1,6 @@
 import { createAttachments } from "../lib/attachments.js";
 import { createRedactor, type Redactor } from "../redaction/redact.js";
-import type { Secret } from "../tokens/secret.js";
+import type { Secret } from "../sealing/secret.js";
 
 /** Gives the redactor for the secrets that were sent with a call. */
 export type RedactorFor = (secrets: readonly Secret[]) => Redactor;

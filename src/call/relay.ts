@@ -1,8 +1,11 @@
+import { type Bytes, bytesOf } from "../lib/chunks.js";
 import type { Steps } from "../lib/turns.js";
+import { asksForBody } from "../providers/provider.js";
 import type { Redactor } from "../redaction/redact.js";
 import { causeOf } from "../telemetry/log.js";
-import type { Upstream, UpstreamAnswer } from "../upstream/request.js";
-import { type AllowanceOptions, requireAllowedCall } from "./allowed-call.js";
+import { headerValue } from "../upstream/fields.js";
+import type { Upstream, UpstreamAnswer, UpstreamStream } from "../upstream/request.js";
+import { type AllowanceOptions, type AllowedCall, requireAllowedCall } from "./allowed-call.js";
 import { answerFromUpstream, headFromUpstream } from "./answer.js";
 import { requireRoom } from "./budget.js";
 import type { Call, CallOrigin } from "./call.js";
@@ -18,7 +21,7 @@ import {
 import type { RedactorFor } from "./redactors.js";
 import { type Sender, sendWithToken, type TokenOptions } from "./send-with-token.js";
 import type { StreamGarbage } from "./stream-garbage.js";
-import { createStreamSender, type StreamedAnswer } from "./stream-sender.js";
+import { isJsonType, parseMediaType } from "./text.js";
 import { type CallTrace, noteStreamed, type RelayLog } from "./trace.js";
 
 /** One piece of an answer: the head, then chunks; a failure is the last one, with or without a head before it. */
@@ -29,7 +32,7 @@ export type StreamPart =
   | { readonly kind: "failure"; readonly outcome: ErrorOutcome };
 
 /** What a call needs; everything is a value or an interface, so that the use case knows no protocol and no store. */
-export interface RelayOptions extends AllowanceOptions, TokenOptions {
+interface RelayOptions extends AllowanceOptions, TokenOptions {
   readonly upstream: Upstream;
   readonly redactorFor: RedactorFor;
   readonly streamGarbage: StreamGarbage;
@@ -168,4 +171,55 @@ function* chunksOf(parts: readonly Buffer[], trace: CallTrace): Generator<Stream
 async function* startedWith(start: Buffer, rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
   if (start.length > 0) yield start;
   yield* rest;
+}
+
+/** An answer of which only the beginning is here. */
+interface StreamedAnswer extends UpstreamAnswer {
+  /** What was looked at already; comes before the rest. */
+  readonly body: Bytes;
+  readonly stream: UpstreamStream;
+}
+
+/** Errors are shorter; an answer that is longer does not say that the token has ended. */
+const MAX_START_BYTES = 64 * 1024;
+
+const NOTHING = Buffer.alloc(0);
+
+/**
+ * Sends requests whose answers are handed on as they come. The body is waited for only where the provider's definition
+ * names a member of it as the sign of an ended token, and only when it is JSON; then its first 64 KiB, at most, are read
+ * before the head leaves, within the deadline of the call. Every other sign stands in status and fields.
+ */
+function createStreamSender(upstream: Upstream): Sender<StreamedAnswer> {
+  return {
+    async send(request, allowed) {
+      const stream = await upstream.stream(request, allowed.call, allowed.trace);
+      try {
+        const { statusCode, rawHeaders, isPossiblyTruncated = false } = stream;
+        const body = speaksOfToken(allowed, stream) ? await startOf(stream.body) : NOTHING;
+        return { statusCode, rawHeaders, isPossiblyTruncated, body: bytesOf(body), stream };
+      } catch (error) {
+        stream.close();
+        throw error;
+      }
+    },
+    discard: ({ stream }) => stream.close(),
+  };
+}
+
+function speaksOfToken({ provider }: AllowedCall, { statusCode, rawHeaders }: UpstreamStream): boolean {
+  if (!asksForBody(provider, statusCode)) return false;
+  return isJsonType(parseMediaType(headerValue(rawHeaders, "content-type")).essence);
+}
+
+async function startOf(chunks: AsyncIterator<Buffer>): Promise<Buffer> {
+  const start: Buffer[] = [];
+  let length = 0;
+  while (length < MAX_START_BYTES) {
+    const chunk = await chunks.next();
+    if (chunk.done === true) break;
+    start.push(chunk.value);
+    length += chunk.value.length;
+  }
+  return Buffer.concat(start, length);
 }

@@ -1,12 +1,12 @@
 import { formatError } from "../model/errors.js";
-import type { Provider } from "../providers/provider.js";
+import type { CurrentToken, TokenSource } from "../oauth/token-source.js";
+import { isExpirySignal, type Provider } from "../providers/provider.js";
 import type { CallCapture } from "../records/call-capture.js";
-import type { Secret } from "../tokens/secret.js";
-import type { CurrentToken, TokenSource } from "../tokens/token-source.js";
+import type { Secret } from "../sealing/secret.js";
+import { headerValue } from "../upstream/fields.js";
 import type { UpstreamAnswer, UpstreamRequest } from "../upstream/request.js";
 import type { AllowedCall } from "./allowed-call.js";
 import { isPartOfText } from "./answer.js";
-import { type TokenRefusal, tokenRefusalOf } from "./refusal.js";
 import { noteAnswered, noteSent, noteUnanswered, notingToken } from "./trace.js";
 import { upstreamRequestFrom } from "./upstream-request.js";
 
@@ -25,7 +25,7 @@ export interface Sender<Answer extends UpstreamAnswer> {
 }
 
 /** An answer, and the secrets that were sent for it: none of them may leave in it. */
-export interface Sent<Answer> {
+interface Sent<Answer> {
   readonly answer: Answer;
   readonly secrets: readonly Secret[];
 }
@@ -111,4 +111,26 @@ function captureRequest(
   for (let at = 0; at + 1 < headers.length; at += 2) pairs.push([headers[at] as string, headers[at + 1] as string]);
   const credentialField = credential.kind === "header" ? credential.name : undefined;
   capture.noteSent({ method, url: origin + path, headers: pairs, body }, secrets, credentialField);
+}
+
+/** A page of a proxy on the way is no word of the provider about a token that is younger than this. Milliseconds. */
+const MIN_AGE_MS = 30_000;
+
+/** How an answer refuses the access token: it says that it is the token, or it is likely. */
+type TokenRefusal = "named" | "likely";
+
+/**
+ * Whether an answer means that the access token has ended (threats 3.6): 401, unless it says that only the scope is
+ * too small (RFC 6750 section 3.1), or what the provider's definition names.
+ *
+ * @param tokenAgeMs since when the token is stored.
+ */
+function tokenRefusalOf(provider: Provider, answer: UpstreamAnswer, tokenAgeMs: number): TokenRefusal | undefined {
+  if (isExpirySignal(provider, answer.statusCode, answer.body)) return "named";
+  if (answer.statusCode !== 401) return undefined;
+  const challenge = headerValue(answer.rawHeaders, "www-authenticate");
+  if (/error="?invalid_token/i.test(challenge)) return "named";
+  if (challenge !== "") return /error="?insufficient_scope/i.test(challenge) ? undefined : "likely";
+  const isPage = headerValue(answer.rawHeaders, "content-type").startsWith("text/html");
+  return tokenAgeMs >= MIN_AGE_MS || !isPage ? "likely" : undefined;
 }

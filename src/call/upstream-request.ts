@@ -1,7 +1,7 @@
+import type { Connection } from "../oauth/connection.js";
 import { placeCredential } from "../providers/credential.js";
-import { fillPlaceholders, type PlaceholderTokens } from "../providers/placeholder.js";
+import { fillPlaceholders, type PlaceholderTokens } from "../providers/origin.js";
 import type { HeaderPairs } from "../providers/provider.js";
-import type { Connection } from "../tokens/connection.js";
 import type { UpstreamRequest } from "../upstream/request.js";
 import type { AllowedCall } from "./allowed-call.js";
 import { appendQuery } from "./query.js";

@@ -2,13 +2,11 @@ import type { JsonRange } from "../json/json-scan.js";
 import { type JsonMember, kindAt } from "../json/json-slice.js";
 import { elementsInSteps, membersInSteps } from "../json/members-in-steps.js";
 import { textSlices } from "../json/text-slices.js";
-import { type Chunks, createChunks } from "../lib/chunks.js";
-import { createPace, joinedInSteps, SLICE_BYTES } from "../lib/slices.js";
+import { type Chunks, createChunks, createPace, joinedInSteps, SLICE_BYTES } from "../lib/chunks.js";
 import type { Steps } from "../lib/turns.js";
 import { formatError } from "../model/errors.js";
 import { type Room, requireRoom } from "./budget.js";
-import { fieldOf, requireShortName } from "./member-name.js";
-import { isScalar, textFromValue } from "./query.js";
+import { fieldOf, isScalar, requireShortName, textFromValue } from "./query.js";
 import { parseMediaType } from "./text.js";
 
 /** Media type of a form (URL standard, section 5). */

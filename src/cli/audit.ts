@@ -1,6 +1,10 @@
-import type { Command } from "commander";
-import { addAuditList } from "./audit-list.js";
-import { addGroup } from "./command.js";
+import { type Command, InvalidArgumentError } from "commander";
+import { auditIdBefore } from "../admin/administration.js";
+import { parseInteger } from "../config/settings.js";
+import type { AuditRecord } from "../model/audit.js";
+import { addCommand, addGroup } from "./command.js";
+import { withStore } from "./open-store.js";
+import { textTable, writeJson, writeLine, writeNote } from "./output.js";
 
 /** `relay audit`: what operators have changed. */
 export function addAudit(program: Command): void {
@@ -10,4 +14,58 @@ export function addAudit(program: Command): void {
     examples: ["relay audit list"],
   });
   addAuditList(group);
+}
+
+interface ListOptions {
+  readonly app?: string;
+  readonly before?: number;
+  readonly limit: number;
+  readonly json?: boolean;
+}
+
+/** `relay audit list` */
+function addAuditList(group: Command): void {
+  addCommand(group, {
+    usage: "list",
+    about: "List the audit trail, the newest first: who did what to what. It never holds a secret.",
+    examples: ["relay audit list", "relay audit list --app PUBLIC_KEY --before 2026-03-01T00:00:00Z --json"],
+    more: `Records are written with the change itself and are never changed or deleted. Methods are those of
+the administration API; a command is recorded as the method that does the same.`,
+  })
+    .option("--app <public-key>", "only those about this application")
+    .option("--before <time>", "only those written before, such as 2026-03-01T00:00:00Z", parseTime)
+    .option("--limit <count>", "at most this many", parseLimit, 100)
+    .action(list);
+}
+
+async function list({ app, before, limit, json }: ListOptions): Promise<void> {
+  const beforeId = before === undefined ? undefined : auditIdBefore(before);
+  // One more than asked for tells whether there are more.
+  const filter = { beforeId, publicKey: app, limit: limit + 1 };
+  const found = await withStore(({ store }) => store.audit.list(filter));
+  const records = found.slice(0, limit).map(jsonFromRecord);
+  if (json) writeJson(records);
+  else {
+    const rows = records.map(({ time, actor, method, resource, changedFields, outcome }) => {
+      return [time, actor, outcome, method.split(".").at(-1) ?? method, resource, changedFields.join(" ")];
+    });
+    writeLine(textTable(["TIME", "WHO", "OUTCOME", "METHOD", "RESOURCE", "FIELDS"], rows));
+  }
+  if (found.length > limit) writeNote(`There are more than ${limit}; see them with --before or --limit.`);
+}
+
+function jsonFromRecord({ id, at, actor, method, resource, changedFields, outcome }: AuditRecord) {
+  return { id, time: new Date(at).toISOString(), actor, method, resource, changedFields, outcome };
+}
+
+function parseTime(text: string): number {
+  const time = /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(time)) throw new InvalidArgumentError("It must be a date, or a time such as 2026-03-01T00:00:00Z.");
+  return time;
+}
+
+function parseLimit(text: string): number {
+  const limit = parseInteger(text, 1, 1_000_000);
+  if (limit === undefined) throw new InvalidArgumentError("It must be a whole number from 1 to 1000000.");
+  return limit;
 }

@@ -1,7 +1,21 @@
 import { STATUS_CODES } from "node:http";
+import { toJson } from "@bufbuild/protobuf";
+import { ExplainCallResponseSchema } from "../../gen/relay/admin/v1/call_pb.js";
 import type { ResultRow } from "../../gen/relay/v1/relay_pb.js";
-import { isTerminal, writeLine, writeNote, writeOutput } from "./output.js";
-import { printable, printableLines } from "./terminal-text.js";
+import { messageFromExplanation } from "../admin/call-service.js";
+import type { Explanation } from "../call/explanation.js";
+import { toldStateOf } from "../oauth/freshness.js";
+import type { RenewalNeed } from "../oauth/token-source.js";
+import {
+  isTerminal,
+  printable,
+  printableLines,
+  textFields,
+  writeJson,
+  writeLine,
+  writeNote,
+  writeOutput,
+} from "./output.js";
 
 /** How a row is printed. */
 export interface RowOutputOptions {
@@ -40,4 +54,55 @@ function indented(text: string): string {
     // Announced as JSON but not valid: as it is.
     return text;
   }
+}
+
+/** Prints an explanation: for programs as the administration API answers it. */
+export function writeExplanation(explanation: Explanation, { json }: { readonly json: boolean }): void {
+  const text = textFromExplanation(explanation);
+  if (json) writeJson(toJson(ExplainCallResponseSchema, messageFromExplanation(explanation, "operator", Date.now())));
+  else if (text !== "") writeLine(text);
+}
+
+const RENEWALS: Readonly<Record<RenewalNeed, string>> = {
+  none: "none: the token is sent as it is",
+  beside: "beside the call: the token is sent as it is",
+  before: "before the call: the token has ended, and a new one is sent",
+};
+
+/** An explanation for a person: what was decided, then the request as it would be written. */
+function textFromExplanation(explanation: Explanation): string {
+  const decided = textFields(fieldsOf(explanation));
+  const request = requestText(explanation);
+  return request === undefined ? decided : `${decided}\n\n${request}`;
+}
+
+function fieldsOf({ application, caller, provider, egress, connection, renewal }: Explanation) {
+  const fields: Array<readonly [name: string, value: string]> = [];
+  if (application) fields.push(["application", `${application.name}, ${application.callerAuth}, ${application.state}`]);
+  if (caller) fields.push(["caller", verdictText(caller)]);
+  if (provider) fields.push(["provider", provider.name]);
+  if (egress) fields.push(["url", verdictText(egress)]);
+  if (connection) fields.push(["connection", connectionText(connection)]);
+  if (renewal) fields.push(["renewal", RENEWALS[renewal]]);
+  return fields;
+}
+
+function verdictText({ isAllowed, rule }: NonNullable<Explanation["egress"]>): string {
+  return `${isAllowed ? "allowed by" : "refused by"} ${rule}`;
+}
+
+function connectionText(connection: NonNullable<Explanation["connection"]>): string {
+  const { state, reason } = toldStateOf(connection, Date.now());
+  const { expiresAt } = connection;
+  const end = expiresAt === undefined ? "token expires: unknown" : `token expires ${new Date(expiresAt).toISOString()}`;
+  return `${reason === undefined ? state : `${state} (${reason})`}, ${end}`;
+}
+
+function requestText({ request }: Explanation): string | undefined {
+  if (request === undefined) return undefined;
+  const { method, origin, path, headers, body } = request;
+  const lines = [`${method} ${origin}${path}`];
+  for (let at = 0; at + 1 < headers.length; at += 2) lines.push(`${headers[at]}: ${headers[at + 1]}`);
+  lines.push(body === undefined ? "(no body)" : `(${body.length} bytes of body)`);
+  return lines.map(printable).join("\n");
 }

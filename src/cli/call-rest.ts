@@ -3,9 +3,16 @@ import { request } from "undici";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import { CallResponseSchema, RelayService } from "../../gen/relay/v1/relay_pb.js";
 import { slicePath } from "../json/json-path.js";
-import { type CallRequestText, jsonBodyFrom } from "./call-request.js";
-import { CALL_TIMEOUT_MS, type CallRow, type CallTarget, MAX_ANSWER_BYTES, unreachable } from "./call-row.js";
-import { failure } from "./exit-error.js";
+import {
+  CALL_TIMEOUT_MS,
+  type CallRequestText,
+  type CallRow,
+  type CallTarget,
+  jsonBodyFrom,
+  MAX_ANSWER_BYTES,
+  unreachable,
+} from "./call-row.js";
+import { failure } from "./command.js";
 
 /** Performs a call over the JSON route. */
 export async function callOverRest(call: CallRequestText, target: CallTarget): Promise<CallRow> {

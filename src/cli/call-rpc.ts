@@ -3,16 +3,16 @@ import { Code, ConnectError, createClient, type Transport } from "@connectrpc/co
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { type CallRequestSchema, RelayService, ResponseMode, ResultRowSchema } from "../../gen/relay/v1/relay_pb.js";
 import { surveyJson } from "../json/json-survey.js";
-import type { CallRequestText } from "./call-request.js";
 import {
   CALL_TIMEOUT_MS,
+  type CallRequestText,
   type CallRow,
   type CallTarget,
   MAX_ANSWER_BYTES,
   type Protocol,
   unreachable,
 } from "./call-row.js";
-import { failure, usageError } from "./exit-error.js";
+import { failure, usageError } from "./command.js";
 
 /** Protocols of the typed client. */
 export type RpcProtocol = Exclude<Protocol, "rest">;

@@ -1,14 +1,18 @@
 import { type Command, Option } from "commander";
 import { parseConfig } from "../config/config.js";
 import { parseUrl } from "../lib/parse-url.js";
-import { type CallRequestText, parseCallArguments } from "./call-request.js";
-import { type CallRow, type CallTarget, PROTOCOLS, type Protocol } from "./call-row.js";
-import { addCommand, collect } from "./command.js";
-import { failure, usageError } from "./exit-error.js";
+import {
+  type CallRequestText,
+  type CallRow,
+  type CallTarget,
+  PROTOCOLS,
+  type Protocol,
+  parseCallArguments,
+} from "./call-row.js";
+import { addCommand, collect, failure, usageError } from "./command.js";
 import { withStore } from "./open-store.js";
 import { writeJsonText } from "./output.js";
-import { PRIVATE_KEY_VARIABLE, readPrivateKey } from "./private-key.js";
-import { readInputFile, readStandardInput } from "./read-input.js";
+import { PRIVATE_KEY_VARIABLE, readInputFile, readPrivateKey, readStandardInput } from "./read-input.js";
 
 /** Largest payload; the relay's own limit is lower unless an operator raised it. */
 const MAX_PAYLOAD_BYTES = 64 * 1024 * 1024;
@@ -79,7 +83,7 @@ async function call(provider: string, url: string, options: CallOptions): Promis
 async function explain(request: CallRequestText, { privateKeyFile, json }: CallOptions): Promise<void> {
   const [{ explainFromStore }, { writeExplanation }] = await Promise.all([
     import("./explain-call.js"),
-    import("./explanation-output.js"),
+    import("./call-output.js"),
   ]);
   const privateKey = await readPrivateKey(privateKeyFile);
   const explanation = await withStore((open) => explainFromStore(open, request, privateKey));

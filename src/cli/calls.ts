@@ -1,7 +1,12 @@
-import type { Command } from "commander";
-import { addCallsList } from "./calls-list.js";
-import { addCallsShow } from "./calls-show.js";
-import { addGroup } from "./command.js";
+import { type Command, InvalidArgumentError } from "commander";
+import { parseInteger } from "../config/settings.js";
+import type { CaptureContent, CapturedBody, HeaderPairs } from "../records/call-capture.js";
+import { type CallFilter, type CallPosition, findCall, listCalls } from "../records/list-calls.js";
+import type { StoredCall } from "../records/stored-call.js";
+import { addCommand, addGroup, failure } from "./command.js";
+import { type OpenStore, withStore } from "./open-store.js";
+import { printable, textFields, textTable, writeJson, writeLine } from "./output.js";
+import { applicationFrom } from "./webhook.js";
 
 /** `relay calls`: the calls that were made last. */
 export function addCalls(program: Command): void {
@@ -11,4 +16,190 @@ export function addCalls(program: Command): void {
     examples: ["relay calls list --app PUBLIC_KEY", "relay calls show CALL_ID"],
   });
   for (const add of [addCallsList, addCallsShow]) add(group);
+}
+
+interface ListOptions {
+  readonly app: string;
+  readonly errorType?: string;
+  readonly provider?: string;
+  readonly limit: number;
+  readonly json?: boolean;
+}
+
+const MAX_LIMIT = 100_000;
+
+/** `relay calls list` */
+function addCallsList(group: Command): void {
+  addCommand(group, {
+    usage: "list",
+    about:
+      "List an application's last calls, the newest first. Values of queries, headers and bodies are not recorded.",
+    examples: [
+      "relay calls list --app PUBLIC_KEY",
+      "relay calls list --app PUBLIC_KEY --error-type API_ERROR --provider github --limit 20 --json",
+    ],
+  })
+    .requiredOption("--app <public-key>", "the application's public key")
+    .option("--error-type <type>", "only calls that ended so, such as PROVIDER_TIMEOUT")
+    .option("--provider <name>", "only calls to this provider")
+    .option("--limit <count>", "at most this many", parseLimit, 50)
+    .action(list);
+}
+
+async function list(options: ListOptions): Promise<void> {
+  const calls = await withStore((open) => findCalls(open, options));
+  if (options.json) writeJson(calls.map(jsonFromCall));
+  else writeLine(tableFromCalls(calls));
+}
+
+/** A page may have fewer than asked for although there are more. */
+async function findCalls(open: OpenStore, options: ListOptions): Promise<StoredCall[]> {
+  const filter: CallFilter = {
+    applicationId: (await applicationFrom(open, options)).id,
+    provider: options.provider,
+    errorType: options.errorType,
+  };
+  const calls: StoredCall[] = [];
+  let from: CallPosition | undefined;
+  do {
+    const page = await listCalls(open.store.calls, filter, { pageSize: options.limit - calls.length, from });
+    calls.push(...page.calls);
+    from = page.next;
+  } while (from !== undefined && calls.length < options.limit);
+  return calls;
+}
+
+function parseLimit(text: string): number {
+  const limit = parseInteger(text, 1, MAX_LIMIT);
+  if (limit === undefined) throw new InvalidArgumentError(`It must be a whole number from 1 to ${MAX_LIMIT}.`);
+  return limit;
+}
+
+/** `relay calls show` */
+function addCallsShow(group: Command): void {
+  addCommand(group, {
+    usage: "show <call-id>",
+    about: "Show one call by the callId of its answer, with its headers and bodies if they were captured.",
+    examples: ["relay calls show CALL_ID"],
+    more: "Headers and bodies are captured while 'relay app capture' says so. Credentials in them are masked.",
+  }).action(show);
+}
+
+async function show(callId: string, options: { readonly json?: boolean }): Promise<void> {
+  const { call, capture } = await withStore((open) => findAll(open, callId));
+  if (options.json) {
+    writeJson({ ...jsonFromCall(call), capture: capture ?? null });
+    return;
+  }
+  writeLine(textFromCall(call));
+  if (capture !== undefined) writeLine(`\n${textFromCapture(capture)}`);
+}
+
+async function findAll({ store, sealer }: OpenStore, callId: string) {
+  const call = await findCall(store.calls, callId);
+  if (call === undefined) {
+    throw failure("There is no record of this call. Check the id; calls are recorded some days, and up to a number.");
+  }
+  return { call, capture: await captureOf({ store, sealer }, callId) };
+}
+
+async function captureOf(
+  { store, sealer }: Pick<OpenStore, "store" | "sealer">,
+  callId: string,
+): Promise<CaptureContent | undefined> {
+  const sealed = await store.captures.find(callId);
+  if (sealed === undefined) return undefined;
+  const { openCapture } = await import("../records/capture-store.js");
+  return openCapture(sealer, sealed);
+}
+
+/** A recorded call for programs. */
+function jsonFromCall(call: StoredCall) {
+  return {
+    callId: call.callId,
+    time: new Date(call.startedAt).toISOString(),
+    surface: call.surface,
+    provider: call.provider ?? null,
+    method: call.method ?? null,
+    origin: call.origin ?? null,
+    path: call.path ?? null,
+    queryKeys: call.queryKeys,
+    status: call.status,
+    errorType: call.errorType ?? null,
+    rule: call.rule ?? null,
+    cause: call.cause ?? null,
+    totalMs: call.totalMs,
+    queueMs: call.queueMs ?? null,
+    tokenMs: call.tokenMs ?? null,
+    providerMs: call.providerMs ?? null,
+    requestBytes: call.requestBytes,
+    responseBytes: call.responseBytes,
+    captured: call.isCaptured,
+  };
+}
+
+/** Recorded calls for a person, a line each. */
+function tableFromCalls(calls: readonly StoredCall[]): string {
+  const rows = calls.map((call) => [
+    new Date(call.startedAt).toISOString(),
+    call.provider ?? "-",
+    call.method ?? "-",
+    placeOf(call),
+    String(call.status),
+    call.errorType ?? "-",
+    String(call.totalMs),
+    String(call.providerMs ?? "-"),
+    call.callId,
+  ]);
+  return textTable(["TIME", "PROVIDER", "METHOD", "URL", "STATUS", "ERROR", "MS", "PROVIDER MS", "CALL ID"], rows);
+}
+
+/** One recorded call for a person. */
+function textFromCall(call: StoredCall): string {
+  const ms = (value: number | undefined) => (value === undefined ? "-" : `${value} ms`);
+  return textFields([
+    ["call id", call.callId],
+    ["time", new Date(call.startedAt).toISOString()],
+    ["surface", call.surface],
+    ["provider", call.provider ?? "-"],
+    ["request", `${call.method ?? "-"} ${placeOf(call)}`],
+    ["query keys", call.queryKeys.join(", ") || "none"],
+    ["status", call.errorType === undefined ? String(call.status) : `${call.status} ${call.errorType}`],
+    ["rule", call.rule ?? "-"],
+    ["cause", call.cause ?? "-"],
+    ["total", ms(call.totalMs)],
+    ["  token", ms(call.tokenMs)],
+    ["  queue", ms(call.queueMs)],
+    ["  provider", ms(call.providerMs)],
+    ["bytes sent", String(call.requestBytes)],
+    ["bytes received", String(call.responseBytes)],
+  ]);
+}
+
+/** What was refused is not told. */
+function placeOf({ origin, path }: StoredCall): string {
+  return origin === undefined ? "-" : `${origin}${path ?? ""}`;
+}
+
+/** What was captured of a call, for a person: like the two messages themselves. */
+function textFromCapture({ request, response, message }: CaptureContent): string {
+  const sent = request.isSent ? "Sent to the provider:" : "Described by the caller, and not sent:";
+  const lines = [sent, ...messageLines(`${request.method} ${request.url}`, request.headers, request.body)];
+  if (response !== undefined) {
+    lines.push("", "Answered by the provider:");
+    lines.push(...messageLines(String(response.statusCode), response.headers, response.body));
+  }
+  if (message !== undefined) lines.push("", `The caller was told: ${printable(message)}`);
+  return lines.join("\n");
+}
+
+function messageLines(first: string, headers: HeaderPairs, body: CapturedBody | undefined): string[] {
+  const fields = headers.map(([name, value]) => printable(`${name}: ${value}`));
+  return [printable(first), ...fields, ...(body === undefined ? [] : ["", ...bodyLines(body)])];
+}
+
+function bodyLines({ bytes, text, isCut }: CapturedBody): string[] {
+  if (text === undefined) return [`(${bytes} bytes that are no text)`];
+  const lines = text.split(/\r?\n/).map(printable);
+  return isCut ? [...lines, `(the beginning of ${bytes} bytes)`] : lines;
 }

@@ -1,8 +1,20 @@
 import type { Command } from "commander";
-import { addClientDelete } from "./client-delete.js";
-import { addClientList } from "./client-list.js";
-import { addClientPut } from "./client-put.js";
-import { addGroup } from "./command.js";
+import {
+  deleteOAuthClient,
+  type OAuthClientFields,
+  type OAuthClientKey,
+  oauthClientProblem,
+  putOAuthClient,
+} from "../admin/oauth-clients.js";
+import type { StoredOAuthClient } from "../oauth/oauth-client.js";
+import type { Provider } from "../providers/provider.js";
+import { Secret } from "../sealing/secret.js";
+import { noApplication } from "./application.js";
+import { addCommand, addGroup, collect, failure, usageError } from "./command.js";
+import { administrationOf, loadCatalog, noProvider, type OpenStore, withStore } from "./open-store.js";
+import { originParametersFrom } from "./origin-parameters.js";
+import { textTable, writeJson, writeLine, writeNote } from "./output.js";
+import { readStandardInput } from "./read-input.js";
 
 /** `relay client`: an application's OAuth clients, with which its users' tokens are renewed. */
 export function addClient(program: Command): void {
@@ -13,4 +25,171 @@ export function addClient(program: Command): void {
     examples: ["relay client list --app PUBLIC_KEY"],
   });
   for (const add of [addClientPut, addClientList, addClientDelete]) add(group);
+}
+
+interface ListOptions {
+  readonly app: string;
+  readonly json?: boolean;
+}
+
+/** `relay client list` */
+function addClientList(group: Command): void {
+  addCommand(group, {
+    usage: "list",
+    about: "List an application's OAuth clients. Secrets are never printed.",
+    examples: ["relay client list --app PUBLIC_KEY --json"],
+  })
+    .requiredOption("--app <public-key>", "the application's public key")
+    .action(list);
+}
+
+async function list({ app, json }: ListOptions): Promise<void> {
+  const clients = (await withStore((open) => findClients(open, app))).map((client) => ({
+    provider: client.providerName,
+    clientId: client.clientId,
+    scope: client.scope,
+    originParameters: client.originParameters,
+    hasSecret: client.clientSecret !== undefined,
+    updatedAt: new Date(client.updatedAt).toISOString(),
+    refusedSince: client.refusedSince === undefined ? null : new Date(client.refusedSince).toISOString(),
+  }));
+  if (json) writeJson(clients);
+  else
+    writeLine(
+      textTable(
+        ["PROVIDER", "CLIENT ID", "SECRET", "SCOPE", "PARAMETERS", "REFUSED SINCE"],
+        clients.map((client) => [
+          client.provider,
+          client.clientId,
+          client.hasSecret ? "yes" : "no",
+          client.scope || "default",
+          parametersText(client.originParameters),
+          client.refusedSince ?? "no",
+        ]),
+      ),
+    );
+}
+
+function parametersText(parameters: Readonly<Record<string, string>>): string {
+  const pairs = Object.entries(parameters).map(([name, value]) => `${name}=${value}`);
+  return pairs.length === 0 ? "any" : pairs.join(", ");
+}
+
+async function findClients({ store }: OpenStore, publicKey: string): Promise<StoredOAuthClient[]> {
+  const application = await store.applications.findByPublicKey(publicKey);
+  if (application === undefined) throw noApplication();
+  return store.oauthClients.list(application.id);
+}
+
+const MAX_BYTES = 64 * 1024;
+
+interface PutOptions extends ClientOptions {
+  readonly param?: readonly string[];
+}
+
+type Credentials = Omit<OAuthClientFields, "originParameters">;
+
+/** `relay client put` */
+function addClientPut(group: Command): void {
+  addCommand(group, {
+    usage: "put",
+    about: "Store an application's OAuth client at a provider; the secret is sealed. One that exists is replaced.",
+    examples: ["relay client put --app PUBLIC_KEY --provider github < client.json"],
+    more: `Standard input holds {"client_id": "…", "client_secret": "…"}; a public client has no
+client_secret. The secret is no argument, since those stand in the shell's history. A further
+member "scope" is what users are asked to allow, instead of the definition's default.`,
+  })
+    .requiredOption("--app <public-key>", "the application's public key")
+    .requiredOption("--provider <name>", "the provider's name or alias")
+    .option("--param <name=value>", "parameter of the provider's origin that the client is for", collect)
+    .action(put);
+}
+
+async function put(options: PutOptions): Promise<void> {
+  if (process.stdin.isTTY) writeNote("Paste the client as JSON, then press Ctrl-D.");
+  const credentials = credentialsFrom((await readStandardInput(MAX_BYTES)).toString());
+  const providerName = await withStore((open) => putNamed(open, options, credentials));
+  if (options.json) writeJson({ provider: providerName, clientId: credentials.clientId });
+  else writeLine(`Stored the client ${credentials.clientId} for ${providerName}.`);
+}
+
+async function putNamed(open: OpenStore, options: PutOptions, credentials: Credentials): Promise<string> {
+  const key = await clientKeyFrom(open, options);
+  const problem = oauthClientProblem(key.provider);
+  if (problem !== undefined) throw failure(`${key.providerName} ${problem}.`);
+  const originParameters = options.param === undefined ? {} : originParametersFrom(options.param, key.provider);
+  await putOAuthClient(administrationOf(open), key, { ...credentials, originParameters });
+  return key.providerName;
+}
+
+function credentialsFrom(text: string): Credentials {
+  const { client_id: clientId, client_secret: clientSecret, scope = "" } = membersFrom(text);
+  if (typeof scope !== "string" || !/^[\x20-\x7e]{0,4096}$/.test(scope)) {
+    throw usageError("scope must be a string of printable ASCII.");
+  }
+  if (!isCredential(clientId)) throw usageError("client_id must be a string of printable ASCII.");
+  if (clientSecret === undefined || clientSecret === null || clientSecret === "") {
+    return { clientId, clientSecret: undefined, scope };
+  }
+  if (!isCredential(clientSecret)) throw usageError("client_secret must be a string of printable ASCII.");
+  return { clientId, clientSecret: new Secret(clientSecret), scope };
+}
+
+/** The parser's own words quote the text. */
+function membersFrom(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null) return { ...value };
+  } catch {
+    // Said below.
+  }
+  throw usageError('Standard input must be JSON: {"client_id": "…", "client_secret": "…"}.');
+}
+
+/** VSCHAR of RFC 6749 appendix A.1 and A.2. */
+function isCredential(value: unknown): value is string {
+  return typeof value === "string" && /^[\x20-\x7e]{1,4096}$/.test(value);
+}
+
+/** `relay client delete` */
+function addClientDelete(group: Command): void {
+  addCommand(group, {
+    usage: "delete",
+    about: "Delete an application's OAuth client here. Tokens that end can then no longer be renewed.",
+    examples: ["relay client delete --app PUBLIC_KEY --provider github"],
+  })
+    .requiredOption("--app <public-key>", "the application's public key")
+    .requiredOption("--provider <name>", "the provider's name or alias")
+    .action(deleteClient);
+}
+
+async function deleteClient(options: ClientOptions): Promise<void> {
+  const deleted = await withStore(async (open) => {
+    const key = await clientKeyFrom(open, options);
+    return (await deleteOAuthClient(administrationOf(open), key)) ? key : undefined;
+  });
+  if (deleted === undefined) throw failure("The application has no OAuth client at this provider.");
+  if (options.json) writeJson({ provider: deleted.providerName, deleted: true });
+  else writeLine("Deleted the client.");
+}
+
+/** Which client a command is about. */
+interface ClientOptions {
+  readonly app: string;
+  readonly provider: string;
+  readonly json?: boolean;
+}
+
+/** Finds application and provider by what the command names. */
+async function clientKeyFrom(
+  { store, config }: OpenStore,
+  { app, provider: name }: ClientOptions,
+): Promise<OAuthClientKey & { readonly provider: Provider }> {
+  const provider = (await loadCatalog(config)).find(name);
+  if (provider === undefined) {
+    throw noProvider();
+  }
+  const application = await store.applications.findByPublicKey(app);
+  if (application === undefined) throw noApplication();
+  return { provider, application, providerName: provider.name };
 }

@@ -1,7 +1,9 @@
 import type { Command } from "commander";
+import { type FailureCode, operatorExitCode } from "../lib/exit-codes.js";
+import { writeNote } from "./output.js";
 
 /** What the help of a command says. */
-export interface CommandHelp {
+interface CommandHelp {
   /** `create <name>`: the word and its arguments. */
   readonly usage: string;
   /** One sentence: what the command does. */
@@ -40,4 +42,42 @@ function firstClause(text: string): string {
 
 function pathOf(command: Command): string {
   return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
+}
+
+/** A failure of a command. `message` is for the person at the terminal; empty when everything has been said. */
+export class ExitError extends Error {
+  readonly exitCode: FailureCode;
+
+  constructor(exitCode: FailureCode, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = "ExitError";
+    this.exitCode = exitCode;
+  }
+}
+
+/** The operation failed: not found, refused, an error row. */
+export function failure(message: string, cause?: unknown): ExitError {
+  return new ExitError(1, message, { cause });
+}
+
+/** The command line, what was piped in, or the configuration is wrong. */
+export function usageError(message: string, cause?: unknown): ExitError {
+  return new ExitError(2, message, { cause });
+}
+
+/** Tells the person at the terminal what failed, and answers with the exit code. */
+export function exitCodeFrom(error: unknown): FailureCode {
+  if (error instanceof ExitError) {
+    if (error.message !== "") writeNote(error.message);
+    return error.exitCode;
+  }
+  const exitCode = operatorExitCode(error);
+  writeNote(exitCode === undefined ? faultText(error) : (error as Error).message);
+  return exitCode ?? 1;
+}
+
+/** A fault of ours or of the system. Its text may quote input, so only class and code are told. */
+function faultText(error: unknown): string {
+  const { name, code } = error instanceof Error ? (error as NodeJS.ErrnoException) : { name: typeof error, code: "" };
+  return `The command failed (${[name, code].filter(Boolean).join(" ")}). Please report this.`;
 }

@@ -1,6 +1,17 @@
+import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
+import { existsSync } from "node:fs";
+import { access, constants, readFile, stat } from "node:fs/promises";
+import { dirname, isAbsolute, join, resolve } from "node:path";
 import type { Command } from "commander";
-import { addGroup } from "./command.js";
-import { addConfigCheck } from "./config-check.js";
+import { type Config, readConfig } from "../config/config.js";
+import { defaultSpool, parseDatabaseLocation, textFromDatabaseLocation } from "../config/database-location.js";
+import { SETTINGS } from "../config/setting-list.js";
+import { configWarnings, exposureProblems } from "../config/warnings.js";
+import type { Sealer } from "../sealing/seal.js";
+import { addCommand, addGroup, usageError } from "./command.js";
+import { loadSealer } from "./open-store.js";
+import { textFields, writeJson, writeLine, writeNote } from "./output.js";
+import { PRIVATE_KEY_VARIABLE } from "./read-input.js";
 
 /** `relay config`: the settings of the environment. */
 export function addConfig(program: Command): void {
@@ -10,4 +21,206 @@ export function addConfig(program: Command): void {
     examples: ["relay config check"],
   });
   addConfigCheck(group);
+}
+
+/** `relay config check`: every problem of the environment, or the values in effect. */
+function addConfigCheck(group: Command): void {
+  addCommand(group, {
+    usage: "check",
+    about:
+      "Check the settings, the files and the database they name; print every problem at once, or the values in effect.",
+    examples: ["RELAY_DEADLINE_MS=10000 relay config check"],
+    more: "Nothing is made or changed, so it may run beside the service and before it. Exit code 2 with any problem.",
+  }).action(checkConfig);
+}
+
+async function checkConfig(options: { readonly json?: boolean }): Promise<void> {
+  const read = readConfig(process.env, process.execArgv);
+  const warnings = configWarnings(read.config, process.env)
+    .filter(({ setting }) => setting !== PRIVATE_KEY_VARIABLE)
+    .map(({ setting, text }) => `${setting}: ${text}`);
+  const found = await fileProblems(read.config, read.wrong, (text) => warnings.push(text));
+  const problems = [...read.problems, ...exposureProblems(read.config), ...found];
+  for (const warning of warnings) writeNote(`warning: ${warning}`);
+  const settings = SETTINGS.map(
+    ({ name, fallback }) => [name, shownSetting(name, process.env[name] || fallback)] as const,
+  );
+  const isOk = problems.length === 0;
+  if (options.json) {
+    writeJson({ ok: isOk, problems, warnings, ...(isOk ? { settings: Object.fromEntries(settings) } : undefined) });
+  } else if (isOk) {
+    writeLine(`ok\n${textFields(settings)}`);
+  }
+  if (!isOk) throw usageError(problems.join("\n"));
+}
+
+/** The address of a database may hold a password. */
+function shownSetting(name: string, value: string): string {
+  const location = name === "RELAY_DATABASE" ? parseDatabaseLocation(value) : undefined;
+  return location === undefined ? value : textFromDatabaseLocation(location);
+}
+
+/**
+ * What is wrong with the files and the database that the settings name, each problem with its setting. Nothing is made
+ * or changed.
+ *
+ * @param wrong settings whose value is none, so that there is nothing to look at.
+ * @param warn hears of what is no problem and worth knowing.
+ */
+async function fileProblems(
+  config: Config,
+  wrong: ReadonlySet<string>,
+  warn: (text: string) => void,
+): Promise<string[]> {
+  const problems = [
+    ...(await tlsProblems(config)),
+    ...(await storeProblems(config, wrong.has("RELAY_DATABASE"), warn)),
+    ...(wrong.has("RELAY_ADMIN_LISTEN") ? [] : await adminTokenProblems(config)),
+    ...(await definitionProblems(config)),
+    ...(wrong.has("RELAY_DATABASE") ? [] : await spoolProblems(config)),
+  ];
+  return [...new Set(problems)];
+}
+
+/** Key file and database are judged together: the one must open what is in the other. */
+async function storeProblems(
+  config: Config,
+  isDatabaseWrong: boolean,
+  warn: (text: string) => void,
+): Promise<string[]> {
+  const { keyFile, keyFileMustExist } = config;
+  const problems: string[] = [];
+  const hasKeyFile = existsSync(keyFile);
+  const sealer = hasKeyFile ? await sealerOrProblem(keyFile, problems) : undefined;
+  const hasStore = !isDatabaseWrong && (await hasStoreOrProblem(config, sealer, { problems, warn }));
+  if (hasKeyFile) return problems;
+  if (keyFileMustExist || hasStore) await sealerOrProblem(keyFile, problems);
+  else problems.push(...(await folderProblems("RELAY_KEY_FILE", keyFile)));
+  return problems;
+}
+
+async function sealerOrProblem(keyFile: string, problems: string[]): Promise<Sealer | undefined> {
+  try {
+    return await loadSealer(keyFile, true);
+  } catch (error) {
+    problems.push(`RELAY_KEY_FILE: ${operatorText(error, "KeyFileError")}`);
+    return undefined;
+  }
+}
+
+/** Whether there is a store that needs its key file; a server that cannot be asked does not tell. */
+async function hasStoreOrProblem(
+  config: Config,
+  sealer: Sealer | undefined,
+  { problems, warn }: { readonly problems: string[]; readonly warn: (text: string) => void },
+): Promise<boolean> {
+  const { inspectStore } = await import("../store/inspect-store.js");
+  const { database } = config;
+  try {
+    const { state, note } = await inspectStore(config, sealer);
+    if (note !== undefined) warn(`RELAY_DATABASE: ${textFromDatabaseLocation(database)} ${note}`);
+    const isMissing = state === "missing";
+    if (isMissing && database.kind === "sqlite")
+      problems.push(...(await folderProblems("RELAY_DATABASE", database.path)));
+    return !isMissing;
+  } catch (error) {
+    problems.push(`RELAY_DATABASE: ${operatorText(error, "StoreOpenError", "KeyMismatchError")}`);
+    return database.kind === "sqlite";
+  }
+}
+
+/** Why a file that is not there yet could not be made, as `makeFolder()` decides. */
+async function folderProblems(setting: string, path: string): Promise<string[]> {
+  const { isDanglingLink } = await import("../store/open-database.js");
+  let folder = dirname(resolve(path));
+  let missing = 0;
+  for (; !existsSync(folder); missing += 1) folder = dirname(folder);
+  try {
+    if (!(await stat(folder)).isDirectory()) return [`${setting}: ${path} cannot be made; ${folder} is no folder`];
+    if (missing > (isAbsolute(path) ? 0 : 1))
+      return [`${setting}: the folder of ${path} does not exist; make or mount it`];
+    if (isDanglingLink(path)) return [`${setting}: ${path} is a link to a file that does not exist`];
+    await access(folder, constants.W_OK);
+    return [];
+  } catch (error) {
+    return [`${setting}: ${path} cannot be made in ${folder} (${(error as NodeJS.ErrnoException).code})`];
+  }
+}
+
+/** A default one that is not there is made beside the database, of which the check has told. */
+async function spoolProblems({ spool, database }: Config): Promise<string[]> {
+  const folder = spool ?? defaultSpool(database);
+  if (existsSync(folder)) return folderProblems("RELAY_SPOOL", join(folder, "owner.spool"));
+  return spool === undefined ? [] : folderProblems("RELAY_SPOOL", spool);
+}
+
+async function definitionProblems({ providers, allowLoopback }: Config): Promise<string[]> {
+  const { loadProviders } = await import("../providers/catalog.js");
+  const { ProviderDefinitionError, textFromProblem } = await import("../providers/provider.js");
+  try {
+    await loadProviders({ paths: providers, allowLoopback });
+    return [];
+  } catch (error) {
+    if (!(error instanceof ProviderDefinitionError)) throw error;
+    return error.problems.map((problem) => `RELAY_PROVIDERS: ${textFromProblem(problem)}`);
+  }
+}
+
+/** The message of an error that is written for the operator; every other one is a fault. */
+function operatorText(error: unknown, ...names: readonly string[]): string {
+  if (error instanceof Error && names.includes(error.name)) return error.message;
+  throw error;
+}
+
+/** What is wrong with the certificate and the key of the public port, alone and together. */
+async function tlsProblems({ tlsCertFile, tlsKeyFile }: Config): Promise<string[]> {
+  const problems: string[] = [];
+  const cert = await parsed("RELAY_TLS_CERT", tlsCertFile, (pem) => new X509Certificate(pem), problems);
+  const key = await parsed("RELAY_TLS_KEY", tlsKeyFile, createPrivateKey, problems);
+  if (cert === undefined || key === undefined) return problems;
+  return [...problems, ...pairProblems(cert, key)];
+}
+
+async function parsed<Made>(
+  setting: string,
+  path: string | undefined,
+  parse: (pem: Buffer) => Made,
+  problems: string[],
+): Promise<Made | undefined> {
+  if (path === undefined) return undefined;
+  const pem = await readFile(path).catch((error: NodeJS.ErrnoException) => {
+    problems.push(`${setting}: ${path} cannot be read (${error.code})`);
+  });
+  if (pem === undefined) return undefined;
+  try {
+    return parse(pem);
+  } catch (error) {
+    // The code alone: a text of OpenSSL is for nobody, and may quote what it read.
+    problems.push(`${setting}: ${path} cannot be used (${(error as NodeJS.ErrnoException).code ?? "not PEM"})`);
+    return undefined;
+  }
+}
+
+function pairProblems(cert: X509Certificate, key: KeyObject): string[] {
+  const problems: string[] = [];
+  if (!cert.checkPrivateKey(key)) problems.push("RELAY_TLS_KEY: is not the key of RELAY_TLS_CERT");
+  if (Date.parse(cert.validTo) < Date.now()) problems.push(`RELAY_TLS_CERT: has ended (${cert.validTo})`);
+  return problems;
+}
+
+/** What is wrong with the file of admin tokens; one that is still to be made is fine. Nothing is made. */
+async function adminTokenProblems(config: Config): Promise<string[]> {
+  const { adminListen, adminTokenFile, keyFileMustExist } = config;
+  if (adminListen === "off" || (!keyFileMustExist && !existsSync(adminTokenFile))) return [];
+  const [{ loadAdminTokens }, { AdminTokenFileError }] = await Promise.all([
+    import("../admin/token-file.js"),
+    import("../admin/token-file.js"),
+  ]);
+  try {
+    await loadAdminTokens(adminTokenFile, { mustExist: true, onCreated: () => {} });
+    return [];
+  } catch (error) {
+    if (!(error instanceof AdminTokenFileError)) throw error;
+    return [`RELAY_ADMIN_TOKEN_FILE: ${error.message}`];
+  }
 }

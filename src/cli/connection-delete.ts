@@ -1,9 +1,8 @@
 import type { Command } from "commander";
-import type { DeleteConnectionInput, ToldRevocation } from "../admin/delete-connection.js";
-import { administrationOf } from "./administration.js";
+import type { DeleteConnectionInput, ToldRevocation } from "../admin/connections.js";
 import { addCommand } from "./command.js";
 import { type ConnectionOptions, connectionKeyFrom, noConnection } from "./connection-key.js";
-import { type OpenStore, withStore } from "./open-store.js";
+import { administrationOf, type OpenStore, withStore } from "./open-store.js";
 import { writeJson, writeLine } from "./output.js";
 import { withWayOut } from "./way-out.js";
 
@@ -52,7 +51,7 @@ async function end(
   key: DeleteConnectionInput,
   { revoke }: DeleteOptions,
 ): Promise<ToldRevocation | undefined> {
-  const { deleteConnection } = await import("../admin/delete-connection.js");
+  const { deleteConnection } = await import("../admin/connections.js");
   const administration = administrationOf(open);
   if (!revoke) return deleteConnection(administration, key, "untold");
   return withWayOut(open, (options) => deleteConnection(administration, key, options));

@@ -1,15 +1,13 @@
 import type { Command } from "commander";
 import type { Application } from "../applications/application.js";
-import { requireCallerIds } from "../applications/caller-ids.js";
-import { type ConnectLink, createConnectLink } from "../authorization/connect-link.js";
+import { requireCallerIds } from "../applications/caller.js";
 import type { Config } from "../config/config.js";
 import { publicUrlFrom } from "../config/public-url.js";
+import { type ConnectLink, createConnectLink } from "../oauth/connect-link.js";
 import type { ProviderCatalog } from "../providers/provider.js";
-import { noApplication } from "./application-text.js";
-import { addCommand, collect } from "./command.js";
-import { loadCatalog, noProvider } from "./environment.js";
-import { failure, usageError } from "./exit-error.js";
-import { type OpenStore, withStore } from "./open-store.js";
+import { noApplication } from "./application.js";
+import { addCommand, collect, failure, usageError } from "./command.js";
+import { loadCatalog, noProvider, type OpenStore, withStore } from "./open-store.js";
 import { originParametersFrom } from "./origin-parameters.js";
 import { writeJson, writeLine, writeNote } from "./output.js";
 
@@ -67,7 +65,7 @@ function requireFit({ app, user, provider, providers, param }: LinkOptions): voi
 }
 
 async function createLink({ config, store, sealer }: OpenStore, options: LinkOptions): Promise<ConnectLink> {
-  const { createTickets } = await import("../authorization/tickets.js");
+  const { createTickets } = await import("../oauth/tickets.js");
   const publicUrl = requirePublicUrl(config);
   const catalog = await loadCatalog(config);
   const providers = (options.providers ?? "").split(",").flatMap((name) => name.trim() || []);

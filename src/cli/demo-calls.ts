@@ -1,6 +1,5 @@
-import { type CallRequestText, jsonBodyFrom, messageJsonFrom } from "./call-request.js";
 import { callOverRest, restUrl } from "./call-rest.js";
-import type { CallRow, CallTarget } from "./call-row.js";
+import { type CallRequestText, type CallRow, type CallTarget, jsonBodyFrom, messageJsonFrom } from "./call-row.js";
 import { callOverRpc, type RpcProtocol, rpcUrl } from "./call-rpc.js";
 import type { DemoRelay } from "./demo-relay.js";
 import { writeJson, writeLine } from "./output.js";

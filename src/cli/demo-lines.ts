@@ -1,5 +1,5 @@
-import { jsonBodyFrom, messageJsonFrom } from "./call-request.js";
 import { restUrl } from "./call-rest.js";
+import { jsonBodyFrom, messageJsonFrom } from "./call-row.js";
 import { rpcUrl } from "./call-rpc.js";
 import type { DemoRelay } from "./demo-relay.js";
 

@@ -2,19 +2,17 @@ import { rmSync } from "node:fs";
 import { mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createApplication } from "../admin/create-application.js";
-import { putConnection } from "../admin/put-connection.js";
-import { type OAuthClientFields, putOAuthClient } from "../admin/put-oauth-client.js";
+import { createApplication } from "../admin/applications.js";
+import { putConnection } from "../admin/connections.js";
+import { type OAuthClientFields, putOAuthClient } from "../admin/oauth-clients.js";
 import { type Service, startService } from "../app/server.js";
 import { type Config, parseConfig } from "../config/config.js";
+import { parseTokenResponse } from "../oauth/token-response.js";
 import { type Sandbox, startSandbox } from "../sandbox/sandbox.js";
+import { Secret } from "../sealing/secret.js";
 import { createLog } from "../telemetry/log.js";
-import { Secret } from "../tokens/secret.js";
-import { parseTokenResponse } from "../tokens/token-response.js";
-import { administrationOf } from "./administration.js";
-import { loadCatalog } from "./environment.js";
-import { usageError } from "./exit-error.js";
-import { withStoreOf } from "./open-store.js";
+import { usageError } from "./command.js";
+import { administrationOf, loadCatalog, withStoreOf } from "./open-store.js";
 
 /** A relay with one application, one user and one connection. */
 export interface DemoRelay {

@@ -1,9 +1,8 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { parseInteger } from "../config/settings.js";
 import { stopSignal } from "../lib/stop-signal.js";
-import { addCommand } from "./command.js";
+import { addCommand, ExitError } from "./command.js";
 import type { DemoRelay } from "./demo-relay.js";
-import { ExitError } from "./exit-error.js";
 import { writeLine, writeNote } from "./output.js";
 
 interface DemoOptions {

@@ -1,22 +1,21 @@
 import { randomUUID } from "node:crypto";
 import { descriptionFromBody } from "../api/rest/description.js";
+import { openPrivateKeyHash } from "../applications/application.js";
 import { callerFrom, withoutCallerFields } from "../applications/caller-keys.js";
-import { openPrivateKeyHash } from "../applications/private-key.js";
-import { createPlaceFor } from "../authorization/authorization-server.js";
-import { createBoundary } from "../call/boundary.js";
 import { createBudget } from "../call/budget.js";
 import type { Call } from "../call/call.js";
 import { explainCall } from "../call/explain.js";
 import type { Explanation } from "../call/explanation.js";
+import { createBoundary } from "../call/multipart.js";
 import { createRateLimiter } from "../call/rate-limiter.js";
 import { atOnce, createTurns } from "../lib/turns.js";
 import { lateWork } from "../model/errors.js";
-import { createBreaker } from "../tokens/breaker.js";
-import { createClientHolds } from "../tokens/client-holds.js";
-import { requireRenewable } from "../tokens/renewable.js";
-import { type CallRequestText, jsonBodyFrom } from "./call-request.js";
-import { loadCatalog } from "./environment.js";
-import type { OpenStore } from "./open-store.js";
+import { createPlaceFor } from "../oauth/authorization-server.js";
+import { createBreaker } from "../oauth/breaker.js";
+import { createClientHolds } from "../oauth/client-holds.js";
+import { requireRenewable } from "../oauth/renewable.js";
+import { type CallRequestText, jsonBodyFrom } from "./call-row.js";
+import { loadCatalog, type OpenStore } from "./open-store.js";
 
 /**
  * Says what would become of a call from this machine, by the code of the service. What a running service knows beside

@@ -1,6 +1,8 @@
 import type { Command } from "commander";
-import { addGroup } from "./command.js";
-import { addKeyRotate } from "./key-rotate.js";
+import { auditEntryFrom } from "../admin/administration.js";
+import { addCommand, addGroup, failure } from "./command.js";
+import { administrationOf, loadSealer, type OpenStore, withStore } from "./open-store.js";
+import { textFields, writeJson, writeLine } from "./output.js";
 
 /** `relay key`: the keys that seal tokens. */
 export function addKey(program: Command): void {
@@ -10,4 +12,50 @@ export function addKey(program: Command): void {
     examples: ["relay key rotate"],
   });
   addKeyRotate(group);
+}
+
+/** `relay key rotate` */
+function addKeyRotate(group: Command): void {
+  addCommand(group, {
+    usage: "rotate",
+    about: "Add a new key to the key file and seal everything with it; a running relay goes on working.",
+    examples: ["relay key rotate", "relay key rotate --no-add"],
+    more: `The old keys stay in the file, below the new one, since backups of the database need them.
+After an interruption, run the command again. With --no-add the first key of the file is taken: where relays of
+several machines have the file, or where it is a secret that is mounted, and you put the new key in front.`,
+  })
+    .option("--no-add", "add no key; seal everything with the first one of the file")
+    .action(rotate);
+}
+
+interface RotateOptions {
+  readonly add: boolean;
+  readonly json?: boolean;
+}
+
+async function rotate(options: RotateOptions): Promise<void> {
+  const { keyId, resealed, left } = await withStore((open) => rotateKey(open, options.add));
+  if (options.json) writeJson({ keyId, resealed, left });
+  else {
+    writeLine(
+      textFields([
+        [options.add ? "new key" : "key", keyId],
+        ["rows sealed again", String(resealed)],
+        ["rows left", String(left)],
+      ]),
+    );
+  }
+  if (left > 0) throw failure("Rows are left under an older key; keep every key in the file and run this again.");
+}
+
+/** The old key has been seen to open the store before a new one is made. */
+async function rotateKey(open: OpenStore, isAdded: boolean) {
+  const { config, store } = open;
+  const { addKey } = await import("../sealing/key-file.js");
+  const { resealAll } = await import("../store/reseal.js");
+  const keyId = isAdded ? await addKey(config.keyFile) : open.sealer.currentKeyId;
+  const resource = { name: `keys/${keyId}`, publicKey: "" };
+  const entry = auditEntryFrom(administrationOf(open), "relay key rotate", resource);
+  await store.audit.add({ ...entry, outcome: "DONE" });
+  return { keyId, ...(await resealAll(store, await loadSealer(config.keyFile, true))) };
 }

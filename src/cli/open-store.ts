@@ -1,9 +1,12 @@
-import type { Config } from "../config/config.js";
+import { randomBytes } from "node:crypto";
+import { userInfo } from "node:os";
+import { type Administration, createAuditStamps } from "../admin/administration.js";
+import { type Config, parseConfig } from "../config/config.js";
 import { type DatabaseLocation, textFromDatabaseLocation } from "../config/database-location.js";
+import type { ProviderCatalog } from "../providers/provider.js";
+import type { Sealer } from "../sealing/seal.js";
 import type { Store } from "../store/store.js";
-import type { Sealer } from "../tokens/seal.js";
-import { configFromEnvironment } from "./environment.js";
-import { usageError } from "./exit-error.js";
+import { type ExitError, failure, usageError } from "./command.js";
 import { writeNote } from "./output.js";
 
 /** What commands work on: the same files as a running relay, safe beside it. */
@@ -14,7 +17,7 @@ export interface OpenStore {
 }
 
 /** What a command may do beside its own work. */
-export interface OpenOptions {
+interface OpenOptions {
   /** Make key file and database when there is neither, as the first command of a new relay does; not in production. */
   readonly mayCreate?: boolean;
 }
@@ -59,8 +62,8 @@ export async function withStoreOf<Result>(
 /** Loads the key file. Rejects with KeyFileError. */
 export async function loadSealer(keyFile: string, mustExist: boolean): Promise<Sealer> {
   const [{ createSealer }, { loadKeyring }] = await Promise.all([
-    import("../tokens/seal.js"),
-    import("../tokens/keyring.js"),
+    import("../sealing/seal.js"),
+    import("../sealing/keyring.js"),
   ]);
   return createSealer(await loadKeyring(keyFile, { mustExist }));
 }
@@ -72,4 +75,41 @@ export function noDatabase(database: DatabaseLocation): Error {
       ? `${database.path} does not exist. Check the path`
       : `${textFromDatabaseLocation(database)} holds no store. Check the address`;
   return usageError(`RELAY_DATABASE: ${problem}, or start 'relay serve' once to make it.`);
+}
+
+/** What a command changes things with; the audit trail has the operating system's user. */
+export function administrationOf({ store, sealer }: Pick<OpenStore, "store" | "sealer">): Administration {
+  const newAuditStamp = createAuditStamps(Date.now, () => randomBytes(8));
+  return { actor: `cli:${userName()}`, store, sealer, now: Date.now, newAuditStamp };
+}
+
+/** In a container the user may be a number that has no name. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return String(process.getuid?.() ?? "unknown");
+  }
+}
+
+/** The configuration of this process; a usage error with every problem when the environment is wrong. */
+export function configFromEnvironment(): Config {
+  const parsed = parseConfig(process.env, process.execArgv);
+  if ("problems" in parsed) throw usageError(parsed.problems.join("\n"));
+  return parsed.config;
+}
+
+/** The shipped and the operator's definitions. Rejects with ProviderDefinitionError. */
+export async function loadCatalog({ providers, allowLoopback }: Config): Promise<ProviderCatalog> {
+  const { loadProviders } = await import("../providers/catalog.js");
+  return (await loadProviders({ paths: providers, allowLoopback })).catalog;
+}
+
+/** There is no such provider where a command looks, which need not be where the service does. */
+export function noProvider(): ExitError {
+  const { RELAY_PROVIDERS: paths = "" } = process.env;
+  const read = paths === "" ? "is not set here" : `is ${paths} here`;
+  return failure(
+    `There is no provider of this name. Commands read RELAY_PROVIDERS of their own terminal, which ${read}; the service's may differ. 'relay provider list' shows those there are.`,
+  );
 }

@@ -1,6 +1,6 @@
-import { parseOriginParameters } from "../providers/origin-parameters.js";
+import { parseOriginParameters } from "../providers/origin.js";
 import type { Provider } from "../providers/provider.js";
-import { usageError } from "./exit-error.js";
+import { usageError } from "./command.js";
 
 /** Reads all `--param name=value`. Throws a usage error that names the parameter. */
 export function originParametersFrom(given: readonly string[], provider: Provider): Readonly<Record<string, string>> {

@@ -1,6 +1,6 @@
 import { Command, CommanderError } from "commander";
 import { packageVersion } from "../lib/package-version.js";
-import { exitCodeFrom } from "./exit-code.js";
+import { exitCodeFrom } from "./command.js";
 import { writeOutput } from "./output.js";
 
 /**

@@ -1,8 +1,10 @@
 import type { Command } from "commander";
-import { addGroup } from "./command.js";
-import { addProviderCheck } from "./provider-check.js";
-import { addProviderList } from "./provider-list.js";
-import { addProviderShow } from "./provider-show.js";
+import { definitionFromProvider, originTextsOf } from "../providers/definition-from-provider.js";
+import type { Credential, ExpirySignal, OAuth2, Provider, ProviderProblem } from "../providers/provider.js";
+import { addCommand, addGroup, failure } from "./command.js";
+import { configFromEnvironment, loadCatalog, noProvider } from "./open-store.js";
+import { textFields, textTable, writeJson, writeLine } from "./output.js";
+import { readInputFile } from "./read-input.js";
 
 /** `relay provider`: the definitions, shipped and the operator's. */
 export function addProvider(program: Command): void {
@@ -12,4 +14,165 @@ export function addProvider(program: Command): void {
     examples: ["relay provider list", "relay provider check my-provider.json"],
   });
   for (const add of [addProviderList, addProviderShow, addProviderCheck]) add(group);
+}
+
+/** `relay provider list` */
+function addProviderList(group: Command): void {
+  addCommand(group, {
+    usage: "list",
+    about: "List the providers that calls may name.",
+    examples: ["relay provider list"],
+  }).action(listProviders);
+}
+
+async function listProviders(options: { readonly json?: boolean }): Promise<void> {
+  const providers = [...(await loadCatalog(configFromEnvironment())).list()];
+  providers.sort((a, b) => (a.name < b.name ? -1 : 1));
+  const definitions = providers.map(definitionFromProvider);
+  if (options.json) return writeJson(definitions);
+  const rows = definitions.map((each) => [
+    each.name,
+    each.displayName,
+    each.aliases.join(", "),
+    each.apiOrigins.join(", "),
+  ]);
+  writeLine(textTable(["NAME", "DISPLAY NAME", "ALIASES", "API ORIGINS"], rows));
+}
+
+/** `relay provider show` */
+function addProviderShow(group: Command): void {
+  addCommand(group, {
+    usage: "show <name>",
+    about: "Show one provider, by name or alias. With --json it is a definition to start your own from.",
+    examples: ["relay provider show github", "relay provider show github --json > providers/github.json"],
+  }).action(showProvider);
+}
+
+async function showProvider(name: string, options: { readonly json?: boolean }): Promise<void> {
+  const provider = (await loadCatalog(configFromEnvironment())).find(name);
+  if (provider === undefined) {
+    throw noProvider();
+  }
+  if (options.json) writeJson(definitionFromProvider(provider));
+  else writeLine(textFromProvider(provider));
+}
+
+/** A hundred times the largest shipped definition. */
+const MAX_DEFINITION_BYTES = 256 * 1024;
+
+type Checked = { readonly file: string; readonly provider: string } | { readonly problems: readonly ProviderProblem[] };
+
+/** `relay provider check` */
+function addProviderCheck(group: Command): void {
+  addCommand(group, {
+    usage: "check <file...>",
+    about: "Check definition files and print every problem with its file and field.",
+    examples: ["relay provider check my-provider.json", "relay provider check providers/*.json --json"],
+    more: "Definitions with http or loopback origins pass only with RELAY_ALLOW_LOOPBACK=true.",
+  }).action(checkFiles);
+}
+
+async function checkFiles(files: readonly string[], options: { readonly json?: boolean }): Promise<void> {
+  const config = configFromEnvironment();
+  const results: Checked[] = [];
+  for (const file of files) results.push(await checkFile(file, config.allowLoopback));
+  const providers = results.flatMap((result) => ("provider" in result ? [result] : []));
+  const problems = results.flatMap((result) => ("problems" in result ? result.problems : []));
+  if (problems.length === 0) problems.push(...(await clashes([...config.providers, ...files], config.allowLoopback)));
+  const { textFromProblem } = await import("../providers/provider.js");
+  if (options.json) writeJson({ ok: problems.length === 0, providers, problems });
+  else for (const { file, provider } of providers) writeLine(`${file}: ok (${provider})`);
+  if (problems.length > 0) throw failure(problems.map(textFromProblem).join("\n"));
+}
+
+async function checkFile(file: string, allowLoopback: boolean): Promise<Checked> {
+  const { parseProvider } = await import("../providers/definition.js");
+  const text = (await readInputFile(file, MAX_DEFINITION_BYTES)).toString();
+  const parsed = parseProvider(text, file, { allowLoopback });
+  return "problems" in parsed ? parsed : { file, provider: parsed.provider.name };
+}
+
+/** What is wrong only together with the other definitions: an alias that is taken. */
+async function clashes(paths: readonly string[], allowLoopback: boolean): Promise<readonly ProviderProblem[]> {
+  const { loadProviders } = await import("../providers/catalog.js");
+  const { ProviderDefinitionError } = await import("../providers/provider.js");
+  try {
+    await loadProviders({ paths, allowLoopback });
+    return [];
+  } catch (error) {
+    if (error instanceof ProviderDefinitionError) return error.problems;
+    throw error;
+  }
+}
+
+type Fields = ReadonlyArray<readonly [name: string, value: string | undefined]>;
+
+/** A provider for a person; what is empty, and what is as the RFCs have it, is left out. */
+export function textFromProvider(provider: Provider): string {
+  const fields: Fields = [
+    ["name", provider.name],
+    ["aliases", provider.aliases.join(", ")],
+    ["display name", provider.displayName],
+    ["documentation", provider.documentationUri],
+    ["api origins", originTextsOf(provider).join(", ")],
+    ["token placed in", textFromCredential(provider.credential)],
+    ["default headers", provider.defaultHeaders.map(([field, value]) => `${field}: ${value}`).join(", ")],
+    ["url placeholders", [...provider.urlPlaceholders].join(", ")],
+    ["ended token", provider.expirySignals.map(textFromSignal).join("; ")],
+    ...(provider.oauth2 === undefined ? [] : fieldsFromOAuth2(provider.oauth2)),
+    ["private network", provider.allowPrivateNetwork ? "allowed" : ""],
+    ["trace context", provider.passTraceContext ? "passed on" : ""],
+    ["notes", provider.notes],
+  ];
+  return textFields(fields.flatMap(([name, value]) => (value ? [[name, value] as const] : [])));
+}
+
+function fieldsFromOAuth2(oauth2: OAuth2): Fields {
+  return [
+    ["authorization", oauth2.authorizationEndpoint],
+    [
+      "issuer",
+      oauth2.issuer && oauth2.issuer + (oauth2.authorizationResponseIssParameterSupported ? " (always named)" : ""),
+    ],
+    ["PKCE", oauth2.pkce ? "yes" : ""],
+    ["default scopes", oauth2.defaultScopes.join(", ")],
+    ["scope separator", oauth2.scopeSeparator === " " ? "" : oauth2.scopeSeparator],
+    ["authorization parameters", textFromParameters(oauth2.authorizationParameters)],
+    ["token endpoint", oauth2.tokenEndpoint],
+    ["refresh endpoint", oauth2.refreshEndpoint],
+    ["revocation", oauth2.revocationEndpoint],
+    ["client authentication", oauth2.clientAuthentication],
+    ["client id parameter", oauth2.clientIdParameter === "client_id" ? "" : oauth2.clientIdParameter],
+    ["token request format", oauth2.tokenRequestFormat === "form" ? "" : oauth2.tokenRequestFormat],
+    ["token parameters", textFromParameters(oauth2.tokenParameters)],
+    ["code parameters", textFromParameters(oauth2.codeParameters)],
+    ["refresh parameters", textFromParameters(oauth2.refreshParameters)],
+    ["token response in", oauth2.tokenResponseMember],
+    ["token error in", oauth2.tokenErrorMember],
+    ["refresh tokens end with", [...oauth2.refreshEndedErrors].join(", ")],
+    ["access tokens last", lifetimeFrom(oauth2)],
+    ["refresh tokens", oauth2.refreshTokenRotation ? "rotate" : ""],
+  ];
+}
+
+function textFromCredential(credential: Credential): string {
+  if (credential.kind === "query") return `?${credential.parameter}=`;
+  return `${credential.name}: ${credential.scheme}`.trimEnd();
+}
+
+function textFromSignal({ statusCode, ...body }: ExpirySignal): string {
+  return body.member === undefined
+    ? `${statusCode}`
+    : `${statusCode} with ${body.member}=${[...body.values].join("|")}`;
+}
+
+function textFromParameters(parameters: Readonly<Record<string, string>>): string {
+  return Object.entries(parameters)
+    .map(([name, value]) => (value === "" ? `no ${name}` : `${name}=${value}`))
+    .join(", ");
+}
+
+function lifetimeFrom({ nonExpiringAccessTokens, defaultExpiresIn }: OAuth2): string {
+  if (nonExpiringAccessTokens) return "until they are revoked";
+  return defaultExpiresIn === undefined ? "" : `${defaultExpiresIn} seconds unless the token response says otherwise`;
 }

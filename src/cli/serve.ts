@@ -1,7 +1,6 @@
 import type { Command } from "commander";
 import { SETTINGS } from "../config/setting-list.js";
-import { addCommand } from "./command.js";
-import { ExitError } from "./exit-error.js";
+import { addCommand, ExitError } from "./command.js";
 
 /** `relay serve`: runs the service until SIGTERM or SIGINT. */
 export function addServe(program: Command): void {

@@ -1,8 +1,7 @@
-import type { DisconnectOptions } from "../authorization/disconnect.js";
 import type { Config } from "../config/config.js";
+import type { DisconnectOptions } from "../oauth/disconnect.js";
 import type { SelfAddress } from "../upstream/dial.js";
-import { loadCatalog } from "./environment.js";
-import type { OpenStore } from "./open-store.js";
+import { loadCatalog, type OpenStore } from "./open-store.js";
 
 /** Gives `use` what ending a connection needs, with a way to providers of its own that is closed afterwards. */
 export async function withWayOut<Result>(
@@ -10,7 +9,7 @@ export async function withWayOut<Result>(
   use: (options: DisconnectOptions) => Promise<Result>,
 ): Promise<Result> {
   const [{ createTokenEndpoint }, { createUpstream }] = await Promise.all([
-    import("../authorization/token-endpoint.js"),
+    import("../oauth/token-endpoint.js"),
     import("../upstream/client.js"),
   ]);
   const { connectTimeoutMs, maxResponseBytes, upstreamReuse: reuse, upstreamQuietMs: quietMs, allowLoopback } = config;

@@ -1,8 +1,12 @@
 import type { Command } from "commander";
-import { addGroup } from "./command.js";
-import { addWebhookDelete } from "./webhook-delete.js";
-import { addWebhookPut } from "./webhook-put.js";
-import { addWebhookShow } from "./webhook-show.js";
+import { deleteWebhook, putWebhook } from "../admin/webhooks.js";
+import type { Application } from "../applications/application.js";
+import type { Secret } from "../sealing/secret.js";
+import { parseWebhookUri } from "../webhooks/webhook-uri.js";
+import { noApplication } from "./application.js";
+import { addCommand, addGroup, failure, usageError } from "./command.js";
+import { administrationOf, configFromEnvironment, type OpenStore, withStore, withStoreOf } from "./open-store.js";
+import { textFields, writeJson, writeLine, writeNote } from "./output.js";
 
 /** `relay webhook`: where an application is told of its connections. */
 export function addWebhook(program: Command): void {
@@ -12,4 +16,121 @@ export function addWebhook(program: Command): void {
     examples: ["relay webhook show --app PUBLIC_KEY"],
   });
   for (const add of [addWebhookPut, addWebhookShow, addWebhookDelete]) add(group);
+}
+
+/** `relay webhook show` */
+function addWebhookShow(group: Command): void {
+  addCommand(group, {
+    usage: "show",
+    about: "Show where an application is told of its connections, and what it was not told yet. Never the secret.",
+    examples: ["relay webhook show --app PUBLIC_KEY --json"],
+  })
+    .requiredOption("--app <public-key>", "the application's public key")
+    .action(show);
+}
+
+async function show(options: WebhookOptions): Promise<void> {
+  const webhook = await withStore((open) => findWebhook(open, options));
+  if (options.json) {
+    writeJson(webhook);
+    return;
+  }
+  const { uri, updatedAt, waiting, waitingSince } = webhook;
+  writeLine(
+    textFields([
+      ["uri", uri],
+      ["set", updatedAt],
+      ["waiting", waitingSince === null ? "nothing" : `${waiting}, the oldest since ${waitingSince}`],
+    ]),
+  );
+}
+
+/** An allow-list of members, so that the secret is never among them. */
+async function findWebhook(open: OpenStore, options: WebhookOptions) {
+  const { webhooks } = open.store;
+  const { id: applicationId } = await applicationFrom(open, options);
+  const endpoint = await webhooks.findEndpoint(applicationId);
+  if (endpoint === undefined) throw noWebhook();
+  const { waiting, oldestAt } = await webhooks.backlog(applicationId);
+  return {
+    uri: endpoint.uri,
+    updatedAt: new Date(endpoint.updatedAt).toISOString(),
+    waiting,
+    waitingSince: oldestAt === undefined ? null : new Date(oldestAt).toISOString(),
+  };
+}
+
+/** `relay webhook put` */
+function addWebhookPut(group: Command): void {
+  addCommand(group, {
+    usage: "put <uri>",
+    about:
+      "Tell an application of its connections from now on. Prints the secret that signs, this once. One that exists is replaced.",
+    examples: ["relay webhook put --app PUBLIC_KEY https://app.example.com/webhooks/relay"],
+    more: `Events are sent to the address with POST, signed as the Standard Webhooks specification says.
+Those that wait already go to the new address, too, signed with the new secret.`,
+  })
+    .requiredOption("--app <public-key>", "the application's public key")
+    .action(put);
+}
+
+async function put(text: string, options: WebhookOptions): Promise<void> {
+  const config = configFromEnvironment();
+  const parsed = parseWebhookUri(text, config);
+  if ("problem" in parsed) throw usageError(`The address ${parsed.problem}.`);
+  const uri = parsed.value;
+  const secret = await withStoreOf(config, (open) => putEndpoint(open, options, uri));
+  if (options.json) {
+    writeJson({ uri, secret: secret.reveal() });
+    return;
+  }
+  writeLine(
+    textFields([
+      ["uri", uri],
+      ["secret", secret.reveal()],
+    ]),
+  );
+  writeNote("Keep the secret now; it cannot be shown again.");
+}
+
+async function putEndpoint(open: OpenStore, options: WebhookOptions, uri: string): Promise<Secret> {
+  return putWebhook(administrationOf(open), await applicationFrom(open, options), uri);
+}
+
+/** `relay webhook delete` */
+function addWebhookDelete(group: Command): void {
+  addCommand(group, {
+    usage: "delete",
+    about: "Tell an application no more of its connections. What it was not told yet is forgotten.",
+    examples: ["relay webhook delete --app PUBLIC_KEY"],
+  })
+    .requiredOption("--app <public-key>", "the application's public key")
+    .action(deleteNamed);
+}
+
+async function deleteNamed(options: WebhookOptions): Promise<void> {
+  const isDeleted = await withStore(async (open) =>
+    deleteWebhook(administrationOf(open), await applicationFrom(open, options)),
+  );
+  if (!isDeleted) throw noWebhook();
+  if (options.json) writeJson({ deleted: true });
+  else writeLine("Deleted the webhook.");
+}
+
+/** Whose webhook a command is about. */
+interface WebhookOptions {
+  readonly app: string;
+  readonly json?: boolean;
+}
+
+/** Finds the application that a command names. */
+export async function applicationFrom({ store }: OpenStore, { app }: WebhookOptions): Promise<Application> {
+  const application = await store.applications.findByPublicKey(app);
+  if (application === undefined) throw noApplication();
+  return application;
+}
+
+/** What a command says when the application has none. */
+function noWebhook(): Error {
+  return failure("The application has no webhook. 'relay webhook put' sets one.");
 }

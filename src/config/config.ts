@@ -65,7 +65,7 @@ export interface Config {
 
 const MIB = 1024 * 1024;
 const MAX_WORKERS = 128;
-/** With the time to store an answer, within the longest lease (tokens/connection.ts). */
+/** With the time to store an answer, within the longest lease (oauth/connection.ts). */
 const MAX_REFRESH_TIMEOUT_MS = 300_000;
 
 /** Read by `relay call`, which is a client; nothing the service needs to know. */

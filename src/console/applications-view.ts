@@ -3,16 +3,22 @@ import type {
   CallerAuthJson,
   ListApplicationsResponseJson,
 } from "../../gen/relay/admin/v1/application_pb.js";
-import { createApplicationProviders } from "./application-providers.js";
-import { type Column, dataTable } from "./data-table.js";
+import type { OAuthClientJson } from "../../gen/relay/admin/v1/oauth_client_pb.js";
+import type { Api } from "./api.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader } from "./loading.js";
-import { busyNotice, problemNotice } from "./notices.js";
-import { pager } from "./pager.js";
 import { createPages } from "./pages.js";
-import { stateMark } from "./state-mark.js";
 import { tryAddress } from "./try-address.js";
-import type { View, ViewContext } from "./view.js";
+import {
+  busyNotice,
+  type Column,
+  dataTable,
+  pager,
+  problemNotice,
+  stateMark,
+  type View,
+  type ViewContext,
+} from "./view.js";
 import { visibleText } from "./visible-text.js";
 
 const PAGE_SIZE = 25;
@@ -84,4 +90,41 @@ function links({ publicKey = "", displayName = "" }: ApplicationJson): TemplateR
   const connections = `#/connections?${new URLSearchParams({ publicKey })}`;
   return html`<a href=${connections} aria-label="Connections of ${name}">Connections</a>
     <a href=${tryAddress({ publicKey })} aria-label="Try a call of ${name}">Try</a>`;
+}
+
+/** Names of the providers at which applications have OAuth clients, as far as they were asked for. */
+interface ApplicationProviders {
+  /** Asks for those of each application, some at a time. Never rejects. */
+  load(publicKeys: readonly string[]): Promise<void>;
+  /** Of one application, in words. */
+  readonly of: (publicKey: string) => string;
+}
+
+/** More than are shown of one application. */
+const MAX_PROVIDERS = 20;
+
+/** @param onChange hears of each answer. */
+function createApplicationProviders(api: Api, onChange: () => void): ApplicationProviders {
+  const known = new Map<string, string>();
+
+  async function ask(publicKey: string): Promise<string> {
+    const request = { publicKey, pageSize: MAX_PROVIDERS };
+    const { oauthClients = [], nextPageToken } = await api.call("OAuthClientService/ListOAuthClients", request);
+    const names = oauthClients.map(nameOf).join(", ");
+    return names === "" ? "none" : `${names}${nextPageToken ? ", and others" : ""}`;
+  }
+
+  return {
+    async load(publicKeys) {
+      for (const publicKey of publicKeys) {
+        known.set(publicKey, await ask(publicKey).catch(() => "not known"));
+        onChange();
+      }
+    },
+    of: (publicKey) => known.get(publicKey) ?? "…",
+  };
+}
+
+function nameOf({ providerName = "", refusedTime }: OAuthClientJson): string {
+  return refusedTime === undefined ? providerName : `${providerName} (refuses the client since ${refusedTime})`;
 }

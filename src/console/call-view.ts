@@ -1,11 +1,22 @@
-import type { CallRecordJson } from "../../gen/relay/admin/v1/call_record_pb.js";
+import type {
+  CallCaptureJson,
+  CallRecordJson,
+  CapturedBodyJson,
+  CapturedHeaderJson,
+  CapturedRequestJson,
+  CapturedResponseJson,
+} from "../../gen/relay/admin/v1/call_record_pb.js";
 import type { Api } from "./api.js";
 import { ApiError } from "./api-error.js";
+import { outcomeOf, targetOf } from "./call-list.js";
+import { msText } from "./figures.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
+import { liveCallFrom } from "./live-call.js";
 import { createLoader, type Loader } from "./loading.js";
-import { busyNotice, problemNotice } from "./notices.js";
-import { recordView } from "./record-view.js";
-import type { View, ViewContext } from "./view.js";
+import { messageText } from "./message-text.js";
+import { moment } from "./moments.js";
+import { busyNotice, problemNotice, step, type View, type ViewContext } from "./view.js";
+import { visibleText } from "./visible-text.js";
 
 /** A call is seen before its record is written, which takes half a second, and two when much is to write. */
 const ASK_AGAIN_MS = 1000;
@@ -62,4 +73,93 @@ function contentOf(found: Loader<CallRecordJson | undefined>, asks: number): Tem
       ? "This call is not written down yet. Its record is shown here as soon as it is."
       : "There is no record of this call: it was left out, has made room for newer ones, or its application was deleted."
   }</p>`;
+}
+
+/** Everything that is written down of a call. */
+function recordView(record: CallRecordJson): TemplateResult {
+  const { callId = "", publicKey = "", startTime, surface = "", providerName = "", rule = "" } = record;
+  return html`<section aria-label="Record">
+    <dl class="steps">
+      ${step("Call", targetOf(record))} ${step("Outcome", outcomeOf(record))}
+      ${step("Began", html`${moment(startTime, "")} <span class="hint">${startTime}</span>`)}
+      ${step("Provider", visibleText(providerName) || "none of this name")}
+      ${step("Application", idOf(publicKey) ?? "deleted since")} ${step("Came in by", visibleText(surface))}
+      ${rule === "" ? nothing : step("Decided by", visibleText(rule))} ${step("Call id", idOf(callId))}
+    </dl>
+    <h2>Where its time went</h2>
+    <dl class="steps">${timesOf(record)}</dl>
+    <h2>What it carried</h2>
+    <dl class="steps">
+      ${step("Sent to the provider", bytesText(record.requestBytes))}
+      ${step("Handed to the caller", bytesText(record.responseBytes))}
+    </dl>
+    ${captureOf(record)}
+  </section>`;
+}
+
+/** A capture ends before its record, and is for operators alone. */
+function captureOf({ captured = false, capture }: CallRecordJson): TemplateResult | typeof nothing {
+  if (capture !== undefined) return captureView(capture);
+  if (!captured) return nothing;
+  return html`<p>Headers and bodies were captured. They are kept for a day, and shown to tokens with the role operator.</p>`;
+}
+
+/** What a call came not so far as to wait for is left out. */
+function timesOf(record: CallRecordJson): TemplateResult {
+  const { totalMs, relayMs } = liveCallFrom(record);
+  const wait = (name: string, duration: string | undefined) =>
+    duration === undefined ? nothing : step(name, msText(Number.parseFloat(duration) * 1000));
+  return html`${step("Whole call", msText(totalMs))} ${step("Relay", msText(relayMs))}
+    ${wait("Wait for a token", record.tokenDuration)} ${wait("Wait for a turn", record.queueDuration)}
+    ${wait("Provider", record.providerDuration)}`;
+}
+
+function idOf(id: string): TemplateResult | undefined {
+  return id === "" ? undefined : html`<span class="id">${visibleText(id)}</span>`;
+}
+
+/** @param count ProtoJSON of an int64; left out when it is 0. */
+function bytesText(count: string | undefined): string {
+  return `${Number(count ?? 0).toLocaleString("en")} bytes`;
+}
+
+/** Headers and bodies of one call. The relay has taken the credentials out of them. */
+function captureView({ request = {}, response, message = "" }: CallCaptureJson): TemplateResult {
+  return html`<section aria-label="Capture">
+    <h2>${request.sent === true ? "What was sent" : "What was asked for, and not sent"}</h2>
+    ${requestView(request)}
+    <h2>What came back</h2>
+    ${message === "" ? nothing : html`<p>${visibleText(message)}</p>`}
+    ${response === undefined ? html`<p>The provider did not answer.</p>` : responseView(response)}
+    <p class="hint">
+      Credentials are shown as <code>[masked]</code>, the token inside of texts as <code>[redacted]</code>. A capture is
+      kept for a day.
+    </p>
+  </section>`;
+}
+
+function requestView({ method = "", url = "", headers = [], body }: CapturedRequestJson): TemplateResult {
+  return messageView("Request to the provider", `${method} ${url}`, headers, body);
+}
+
+function responseView({ statusCode = 0, headers = [], body }: CapturedResponseJson): TemplateResult {
+  return messageView("Answer of the provider", `Status ${statusCode}`, headers, body);
+}
+
+function messageView(
+  label: string,
+  first: string,
+  headers: readonly CapturedHeaderJson[],
+  body: CapturedBodyJson | undefined,
+): TemplateResult {
+  return html`<pre tabindex="0" role="region" aria-label=${label}>${messageText(first, headers, body?.text ?? "")}</pre>
+    <p class="hint">${bodyHint(body)}</p>`;
+}
+
+function bodyHint(body: CapturedBodyJson | undefined): string {
+  if (body === undefined) return "No body.";
+  const { sizeBytes = "0", text = "", truncated = false } = body;
+  const size = `${Number(sizeBytes).toLocaleString("en")} bytes of body`;
+  if (text === "" && sizeBytes !== "0") return `${size}, no text.`;
+  return truncated ? `${size}, of which the beginning is shown.` : `${size}.`;
 }

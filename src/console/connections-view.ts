@@ -4,17 +4,22 @@ import type {
   ListConnectionsResponseJson,
 } from "../../gen/relay/admin/v1/connection_pb.js";
 import { ApiError } from "./api-error.js";
-import { type Column, dataTable } from "./data-table.js";
 import { type KnownNames, loadKnownNames, suggestionLists } from "./known-names.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader, type Loading } from "./loading.js";
 import { moment } from "./moments.js";
-import { busyNotice, problemNotice } from "./notices.js";
-import { pager } from "./pager.js";
 import { createPages } from "./pages.js";
-import { stateMark } from "./state-mark.js";
 import { tryAddress } from "./try-address.js";
-import type { View, ViewContext } from "./view.js";
+import {
+  busyNotice,
+  type Column,
+  dataTable,
+  pager,
+  problemNotice,
+  stateMark,
+  type View,
+  type ViewContext,
+} from "./view.js";
 import { visibleText } from "./visible-text.js";
 
 /** Rows of one page: what a person looks through, and what a browser lays out in no time. */

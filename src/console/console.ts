@@ -1,13 +1,13 @@
 import { createApi } from "./api.js";
 import { ApiError } from "./api-error.js";
-import { render, type TemplateResult } from "./lit-html.js";
-import { openSession } from "./session.js";
+import { html, render, type TemplateResult } from "./lit-html.js";
+import { createLoader } from "./loading.js";
+import { openSession, tokenStorage } from "./session.js";
 import { createShell } from "./shell.js";
-import { createSignIn } from "./sign-in.js";
-import { tokenStorage } from "./token-storage.js";
+import { busyNotice, problemNotice } from "./view.js";
 
 /** What fills the window: the form for the token, or everything behind it. */
-export interface Screen {
+interface Screen {
   render(): TemplateResult;
   /** Lets go of timers and listeners. */
   close(): void;
@@ -64,4 +64,44 @@ function refusedToken(error: unknown): unknown {
     error.code,
     "The relay does not know this token. Check that you copied the whole last word of a line; tokens that were added to the file count after a restart.",
   );
+}
+
+/** What signing in needs. */
+interface SignInOptions {
+  readonly update: () => void;
+  /** Rejects with ApiError when the token is not taken. */
+  readonly signIn: (token: string) => Promise<void>;
+  /** Why the form is shown again. */
+  readonly problem: string | undefined;
+}
+
+/** The form for an admin token. What is typed goes to the relay alone, and not into the page. */
+function createSignIn({ update, signIn, problem }: SignInOptions) {
+  const attempt = createLoader<void>(update);
+  document.title = "Sign in – Relay console";
+
+  function submit(event: SubmitEvent): void {
+    event.preventDefault();
+    const input = (event.currentTarget as HTMLFormElement).querySelector("input");
+    const token = input?.value.trim() ?? "";
+    if (token === "") input?.focus();
+    else void attempt.load(() => signIn(token));
+  }
+
+  return {
+    render: () => html`<main class="narrow">
+      <h1>Relay console</h1>
+      <form @submit=${submit}>
+        <label for="token">Admin token</label>
+        <input id="token" type="password" autocomplete="off" spellcheck="false" required aria-describedby="token-hint" />
+        <p class="hint" id="token-hint">
+          One of the file that <code>RELAY_ADMIN_TOKEN_FILE</code> names (<code>data/admin.tokens</code>): the last word
+          of a line. It stays in this tab and is forgotten with it.
+        </p>
+        <button type="submit" class="main" ?disabled=${attempt.isBusy}>Sign in</button>
+      </form>
+      ${busyNotice(attempt)} ${problemNotice({ problem: attempt.problem ?? (attempt.isBusy ? undefined : problem) })}
+    </main>`,
+    close() {},
+  };
 }

@@ -9,8 +9,7 @@ import type { ConnectionJson } from "../../gen/relay/admin/v1/connection_pb.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { messageText } from "./message-text.js";
 import { moment } from "./moments.js";
-import { stateMark } from "./state-mark.js";
-import { step } from "./step.js";
+import { stateMark, step } from "./view.js";
 import { visibleText } from "./visible-text.js";
 
 /**

@@ -1,7 +1,7 @@
-import { dataTable } from "./data-table.js";
 import { type Figures, figuresOf, msText } from "./figures.js";
 import { html, type TemplateResult } from "./lit-html.js";
 import type { LiveCall } from "./live-call.js";
+import { dataTable } from "./view.js";
 
 interface Row {
   readonly name: string;

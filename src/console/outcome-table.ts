@@ -1,6 +1,6 @@
-import { dataTable } from "./data-table.js";
 import { html, svg, type TemplateResult } from "./lit-html.js";
 import type { LiveCall } from "./live-call.js";
+import { dataTable } from "./view.js";
 import { visibleText } from "./visible-text.js";
 
 interface Row {

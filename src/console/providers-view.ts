@@ -1,10 +1,8 @@
 import type { ProviderEntryJson } from "../../gen/relay/admin/v1/provider_service_pb.js";
 import type { Api } from "./api.js";
-import { type Column, dataTable } from "./data-table.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader } from "./loading.js";
-import { busyNotice, problemNotice } from "./notices.js";
-import type { View, ViewContext } from "./view.js";
+import { busyNotice, type Column, dataTable, problemNotice, type View, type ViewContext } from "./view.js";
 import { visibleText } from "./visible-text.js";
 
 /** A page of the API; the catalogue is smaller. */

@@ -15,3 +15,18 @@ export async function openSession(api: Api): Promise<Session> {
   const { operatorName = "", role, relayUri }: SessionJson = await api.call("SessionService/GetSession", {});
   return { operatorName, mayPerform: role === "ROLE_OPERATOR", relayUrl: relayUri || "https://RELAY_PUBLIC_URL" };
 }
+
+const KEY = "relay-admin-token";
+
+/** The admin token of this tab: gone with it, and in no other one. */
+export const tokenStorage = {
+  read(): string | undefined {
+    return sessionStorage.getItem(KEY) ?? undefined;
+  },
+  write(token: string): void {
+    sessionStorage.setItem(KEY, token);
+  },
+  clear(): void {
+    sessionStorage.removeItem(KEY);
+  },
+} as const;

@@ -1,6 +1,9 @@
 import type { Api } from "./api.js";
-import type { TemplateResult } from "./lit-html.js";
+import { html, nothing, type TemplateResult } from "./lit-html.js";
+import type { Loading } from "./loading.js";
+import type { Pages } from "./pages.js";
 import type { Session } from "./session.js";
+import { visibleText } from "./visible-text.js";
 
 /** One page of the console, shown under an address of its own. */
 export interface View {
@@ -18,4 +21,82 @@ export interface ViewContext {
   readonly session: Session;
   /** Something has changed: everything that is shown is rendered again. */
   readonly update: () => void;
+}
+
+/** What went wrong, said at once to those who listen. */
+export function problemNotice({ problem }: Pick<Loading<unknown>, "problem">): TemplateResult {
+  return html`<div role="alert">${problem === undefined ? nothing : html`<p class="notice bad">${visibleText(problem)}</p>`}</div>`;
+}
+
+/** Says that an answer is on its way. */
+export function busyNotice({ isBusy }: Pick<Loading<unknown>, "isBusy">): TemplateResult {
+  return html`<p class="hint" role="status">${isBusy ? "Loading…" : ""}</p>`;
+}
+
+/** Buttons to the pages before and after. @param onTurn is to load the page that `pages` leads to then. */
+export function pager(pages: Pages, isBusy: boolean, onTurn: () => void): TemplateResult {
+  const turn = (way: "back" | "forward") => () => {
+    pages[way]();
+    onTurn();
+  };
+  return html`<nav class="pager" aria-label="Pages of the list">
+    <button type="button" ?disabled=${isBusy || pages.number === 1} @click=${turn("back")}>Previous page</button>
+    <span role="status">Page ${pages.number}</span>
+    <button type="button" ?disabled=${isBusy || !pages.hasNext} @click=${turn("forward")}>Next page</button>
+  </nav>`;
+}
+
+/** One line of a list of steps: its name, and what there is to say. */
+export function step(name: string, what: unknown): TemplateResult {
+  return html`<div><dt>${name}</dt><dd>${what}</dd></div>`;
+}
+
+/** A state in words, with a mark in front that does not depend on colour. */
+export function stateMark(isGood: boolean, text: string): TemplateResult {
+  return html`<span class=${isGood ? "state good" : "state care"}>${text}</span>`;
+}
+
+/** One column of a table. */
+export interface Column<Row> {
+  readonly label: string;
+  readonly cell: (row: Row) => unknown;
+  /** Numbers stand right, under each other. */
+  readonly isNumeric?: boolean;
+  /** Left out where it is narrow. */
+  readonly isDetail?: boolean;
+}
+
+/**
+ * A table that becomes a list of cards where it is narrow. The roles are written out, since a browser forgets them when
+ * a table is no longer laid out as one.
+ *
+ * @param caption for those who do not see it.
+ */
+export function dataTable<Row>(
+  caption: string,
+  columns: ReadonlyArray<Column<Row>>,
+  rows: readonly Row[],
+): TemplateResult {
+  return html`<table role="table">
+    <caption class="unseen">${caption}</caption>
+    <thead role="rowgroup">
+      <tr role="row">
+        ${columns.map((column) => html`<th role="columnheader" scope="col" class=${kindOf(column)}>${column.label}</th>`)}
+      </tr>
+    </thead>
+    <tbody role="rowgroup">
+      ${rows.map(
+        (row) => html`<tr role="row">
+          ${columns.map(
+            (column) =>
+              html`<td role="cell" data-label=${column.label} class=${kindOf(column)}><div>${column.cell(row)}</div></td>`,
+          )}
+        </tr>`,
+      )}
+    </tbody>
+  </table>`;
+}
+
+function kindOf<Row>({ isNumeric, isDetail }: Column<Row>): string {
+  return [isNumeric === true ? "number" : "", isDetail === true ? "detail" : ""].join(" ").trim();
 }

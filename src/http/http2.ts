@@ -5,9 +5,9 @@ import http2, {
   type ServerHttp2Stream,
 } from "node:http2";
 import type { Socket } from "node:net";
-import type { Connections, SessionPeer } from "./connections.js";
 import type { Dispatch, Expectation, OnFault } from "./dispatch.js";
 import type { ListenerLimits } from "./limits.js";
+import type { Connections, SessionPeer } from "./sweep.js";
 
 /** Makes the function that speaks HTTP/2 on a connection, with an HTTP/2 server that never listens itself. */
 export function createHttp2(

@@ -1,6 +1,5 @@
 import { parseTraceContext, type TraceContext } from "../telemetry/trace-context.js";
-import type { HttpRequest, HttpResponse } from "./exchange.js";
-import { NamedResponse, REQUEST_ID } from "./named-response.js";
+import { type HttpRequest, type HttpResponse, NamedResponse, REQUEST_ID } from "./exchange.js";
 
 /** What a request is called in answers, logs and traces. */
 export interface Identity {

@@ -1,15 +1,13 @@
-import type { Server as HttpServer } from "node:http";
+import type { Server as HttpServer, Server } from "node:http";
 import type { Server as HttpsServer } from "node:https";
-import type { AddressInfo, Socket } from "node:net";
-import { awaitProtocol } from "./await-protocol.js";
-import { type ClientPlaces, createClientPlaces } from "./client-places.js";
-import { type Connections, createConnections } from "./connections.js";
+import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
+import { type ClientPlaces, createClientPlaces } from "./client-address.js";
 import { createDispatch, type Handler, type OnFault } from "./dispatch.js";
-import { drain } from "./drain.js";
 import { createHttp1, type Http1, type TlsMaterial } from "./http1.js";
 import { createHttp2 } from "./http2.js";
 import { DEFAULT_LIMITS, type ListenerLimits } from "./limits.js";
-import { sweep } from "./sweep.js";
+import { type Connections, createConnections, sweep } from "./sweep.js";
 
 /** What to listen on and whom to give the requests to. */
 export interface ListenerOptions {
@@ -128,3 +126,103 @@ function watch(
 
 /** A network failure on one connection; whoever uses it learns of it from 'close'. */
 function ignore(): void {}
+
+/**
+ * Reads just enough of a new connection to know its protocol, puts the bytes back and calls `accept` in the same tick.
+ * A connection that ends, or has not said what it is after `timeoutMs`, is destroyed.
+ *
+ * @param waiting holds the connection until it is decided, so that a drain can cut those that have asked for nothing.
+ */
+function awaitProtocol(
+  socket: Socket,
+  waiting: Set<Socket>,
+  timeoutMs: number,
+  accept: (socket: Socket, protocol: Protocol) => void,
+): void {
+  const alpnProtocol = alpnProtocolOf(socket);
+  let seen: Buffer = Buffer.alloc(0);
+  const cut = () => socket.destroy();
+  const timer = setTimeout(cut, timeoutMs);
+  const settle = () => {
+    clearTimeout(timer);
+    waiting.delete(socket);
+    socket.off("readable", read).off("end", cut).off("close", settle);
+  };
+  const read = () => {
+    const chunk: Buffer | null = socket.read();
+    if (chunk === null) return;
+    seen = seen.length === 0 ? chunk : Buffer.concat([seen, chunk]);
+    const protocol = decideProtocol(seen, alpnProtocol);
+    if (protocol === undefined) return;
+    settle();
+    // One chunk, one unshift: both protocols then read the rest from the handle, behind the stream's back.
+    socket.unshift(seen);
+    accept(socket, protocol);
+  };
+  waiting.add(socket);
+  socket.on("readable", read).on("end", cut).on("close", settle);
+}
+
+function alpnProtocolOf(socket: Socket): string | false | undefined {
+  return "alpnProtocol" in socket ? (socket.alpnProtocol as string | false) : undefined;
+}
+
+/** Stands in a first GOAWAY for no stream at all (RFC 9113 section 6.8). */
+const MAX_STREAM_ID = 2 ** 31 - 1;
+
+/**
+ * Stops accepting, closes what rests, lets requests in flight finish with the last word on their connection, and
+ * destroys what is left after `graceMs`. Resolves when every socket is gone.
+ *
+ * @param quietMs how long connections that rest are kept before that: requests that come on them are still answered.
+ */
+async function drain(server: Server, connections: Connections, graceMs: number, quietMs: number): Promise<void> {
+  connections.draining = true;
+  // Not that of the HTTP server, which also closes HTTP/1 connections that rest between two requests.
+  const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
+  if (quietMs > 0) {
+    // The client opens another connection for what it begins from here on.
+    for (const session of connections.sessions.keys()) session.goaway(0, MAX_STREAM_ID);
+    await Promise.race([closed, delay(quietMs)]);
+  }
+  connections.refusing = true;
+  for (const socket of connections.waiting) socket.destroy();
+  // This one closes what rests.
+  server.close();
+  for (const { response } of connections.exchanges.values()) {
+    if (response === undefined || response.writableFinished) continue;
+    if (!response.headersSent) response.shouldKeepAlive = false;
+    // Its head may have promised to keep the connection.
+    response.once("close", () => server.closeIdleConnections());
+  }
+  // GOAWAY, RFC 9113 section 6.8
+  for (const session of connections.sessions.keys()) session.close();
+  const timer = setTimeout(() => destroyAll(connections), graceMs);
+  await closed;
+  clearTimeout(timer);
+}
+
+function destroyAll(connections: Connections): void {
+  for (const socket of connections.sockets) socket.destroy();
+}
+
+/** A protocol that the port serves: HTTP/1.0 and 1.1, or HTTP/2. */
+type Protocol = "http1" | "http2";
+
+/** What a client with prior knowledge of HTTP/2 sends first, RFC 9113 section 3.4. */
+const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
+
+/**
+ * Judges the first bytes of a connection. Pure.
+ *
+ * @param alpnProtocol outcome of ALPN (RFC 7301): `false` for TLS without it, undefined for cleartext, where only the
+ *   preface tells.
+ * @returns the protocol, or undefined while the bytes may become either.
+ */
+export function decideProtocol(first: Buffer, alpnProtocol: string | false | undefined): Protocol | undefined {
+  if (first.length === 0) return undefined;
+  if (alpnProtocol !== undefined) return alpnProtocol === "h2" ? "http2" : "http1";
+  const length = Math.min(first.length, PREFACE.length);
+  if (first.compare(PREFACE, 0, length, 0, length) !== 0) return "http1";
+  return length === PREFACE.length ? "http2" : undefined;
+}

@@ -1,4 +1,4 @@
-import { slicesOf } from "../lib/slices.js";
+import { slicesOf } from "../lib/chunks.js";
 import type { Steps } from "../lib/turns.js";
 import { JSON_GRAMMAR } from "./json-grammar.js";
 import { plainRunEnd, spacesEnd, viewOf } from "./plain-run.js";

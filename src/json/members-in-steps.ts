@@ -1,4 +1,4 @@
-import { createPace, SLICE_BYTES } from "../lib/slices.js";
+import { createPace, SLICE_BYTES } from "../lib/chunks.js";
 import type { Steps } from "../lib/turns.js";
 import { createJsonText, type JsonRange, spaceEnd } from "./json-scan.js";
 import { type JsonMember, kindAt, textAt } from "./json-slice.js";

@@ -1,4 +1,4 @@
-import { createPace } from "../lib/slices.js";
+import { createPace } from "../lib/chunks.js";
 import type { Steps } from "../lib/turns.js";
 import { isNamed, MAX_SEGMENTS, parseIndex } from "./json-path.js";
 import { createJsonText, type JsonRange, type JsonText, spaceEnd, stringEnd } from "./json-scan.js";

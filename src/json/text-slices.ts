@@ -1,6 +1,7 @@
-import { bufferOf } from "../lib/buffer-of.js";
-import { SLICE_BYTES } from "../lib/slices.js";
+import { type Bytes, bufferOf, SLICE_BYTES, slicesOf } from "../lib/chunks.js";
+import type { Steps } from "../lib/turns.js";
 import type { JsonRange } from "./json-scan.js";
+import { plainRunEnd, viewOf } from "./plain-run.js";
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -60,3 +61,27 @@ function escapeAt(json: Uint8Array, at: number): string {
 /** The two halves of a pair of surrogates. */
 const HIGH = /^\\u[dD][89abAB]/;
 const LOW = /^\\u[dD][c-fC-F]/;
+
+/** A control character is written as `\u0001`, in six bytes; RFC 8259 section 7 has short ones for some. */
+const CONTROL = 5;
+const SHORT = 1;
+const SHORT_ONES: ReadonlySet<number> = new Set(Buffer.from('\b\t\n\f\r"\\'));
+
+/** How many bytes longer text in UTF-8 becomes when it is written as a string of JSON, in steps. */
+export function* escapeGrowth(utf8: Bytes): Steps<number> {
+  let growth = 0;
+  for (const slice of slicesOf(utf8)) {
+    growth += growthOf(slice);
+    yield;
+  }
+  return growth;
+}
+
+function growthOf(utf8: Uint8Array): number {
+  const view = viewOf(utf8);
+  let growth = 0;
+  for (let at = plainRunEnd(view, 0, utf8.length); at < utf8.length; at = plainRunEnd(view, at + 1, utf8.length)) {
+    growth += SHORT_ONES.has(utf8[at] as number) ? SHORT : CONTROL;
+  }
+  return growth;
+}

@@ -1,4 +1,4 @@
-import { SLICE_BYTES } from "../lib/slices.js";
+import { SLICE_BYTES } from "../lib/chunks.js";
 import type { Steps } from "../lib/turns.js";
 import type { JsonText } from "./json-scan.js";
 import { plainRunEnd } from "./plain-run.js";

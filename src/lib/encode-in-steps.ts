@@ -1,5 +1,4 @@
-import { type Bytes, between, createChunks } from "./chunks.js";
-import { slicesOf } from "./slices.js";
+import { type Bytes, between, createChunks, slicesOf } from "./chunks.js";
 import type { Steps } from "./turns.js";
 
 const QUOTE = Buffer.from('"');

@@ -1,11 +1,11 @@
-import type { Offer } from "../authorization/offers.js";
-import type { Visit } from "../authorization/visit.js";
-import type { Page } from "./document.js";
-import { type Html, html } from "./html.js";
-import type { Notice } from "./notice.js";
+import type { AuthorizationOptions } from "../oauth/options.js";
+import type { Offer, Visit } from "../oauth/visit.js";
+import { type Html, html, type Page } from "./document.js";
+import { messageFromOutcome } from "./message-page.js";
+import type { PageQuery } from "./page-query.js";
 
 /** What the connect page shows. */
-export interface ConnectPageInput {
+interface ConnectPageInput {
   readonly visit: Visit & { readonly session: string };
   readonly offers: readonly Offer[];
   /** What has just happened; undefined when nothing has. */
@@ -69,4 +69,37 @@ function stateOf({ state, canConnect }: Offer): Html {
   if (state === undefined) return html`<p class="state">Not connected</p>`;
   if (state === "ACTIVE") return html`<p class="state good">Connected</p>`;
   return html`<p class="state care">No longer connected${canConnect && html`: connect again to go on using it`}</p>`;
+}
+
+/** What has just happened on the connect page, for a person. */
+interface Notice {
+  /** One sentence without its full stop. */
+  readonly title: string;
+  /** What it means, or what to do; may be empty. */
+  readonly advice: string;
+  /** Whether it is what the person wanted. */
+  readonly isGood: boolean;
+}
+
+/** Reads it from the page's own address; undefined when that says nothing that is known. */
+export function noticeFrom({ catalog }: Pick<AuthorizationOptions, "catalog">, query: PageQuery): Notice | undefined {
+  const provider = catalog.find(query.get("provider") ?? "");
+  if (provider === undefined) return undefined;
+  const { displayName } = provider;
+  switch (query.get("outcome")) {
+    case "success":
+      return { title: `${displayName} is connected`, advice: "", isGood: true };
+    case "error": {
+      const { title, advice } = messageFromOutcome(provider, { outcome: "error", error: query.get("error") ?? "" });
+      return { title, advice, isGood: false };
+    }
+    case "disconnected":
+      return { title: `${displayName} is disconnected`, advice: "", isGood: true };
+    case "disconnected_here": {
+      const advice = `${displayName} may still list the access that you gave. To end it there too, remove it in your ${displayName} account.`;
+      return { title: `${displayName} is disconnected here`, advice, isGood: true };
+    }
+    default:
+      return undefined;
+  }
 }

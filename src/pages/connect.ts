@@ -1,15 +1,15 @@
-import { CONNECT_PATH, requireProvider } from "../authorization/connect-link.js";
-import { disconnect } from "../authorization/disconnect.js";
-import { offersFor } from "../authorization/offers.js";
-import { visitFromSession, withSession } from "../authorization/visit.js";
-import { formatError } from "../model/errors.js";
-import { connectPage } from "./connect-page.js";
-import { noticeFrom } from "./notice.js";
+import { DRAIN_FACTOR, type HttpRequest } from "../http/exchange.js";
+import { createChunks } from "../lib/chunks.js";
+import { formatError, RelayError } from "../model/errors.js";
+import { finishAuthorization, redirectUriWith } from "../oauth/callback.js";
+import { CONNECT_PATH, requireProvider } from "../oauth/connect-link.js";
+import { disconnect } from "../oauth/disconnect.js";
+import { offersFor, visitFromSession, withSession } from "../oauth/visit.js";
+import { connectPage, noticeFrom } from "./connect-page.js";
+import { messageFromOutcome, messagePage } from "./message-page.js";
 import { parsePageQuery } from "./page-query.js";
-import { readForm } from "./read-form.js";
 import { sendPage, sendRedirect } from "./send.js";
-import type { PageExchange } from "./visit.js";
-import { requireListed, requirePage, visitFor } from "./visit.js";
+import { type PageExchange, requireListed, requirePage, visitFor } from "./visit.js";
 
 /** `GET /oauth/connect`: the page. A link is used up by opening it, so its page moves to an address that can be reloaded. */
 export async function answerConnectPage(exchange: PageExchange): Promise<void> {
@@ -41,6 +41,45 @@ export async function answerDisconnect(exchange: PageExchange): Promise<void> {
 }
 
 /** Address of an open page, with what has just happened. */
-export function pageUri(session: string, happened: Readonly<Record<string, string>> = {}): string {
+function pageUri(session: string, happened: Readonly<Record<string, string>> = {}): string {
   return `${CONNECT_PATH}?${new URLSearchParams({ session, ...happened })}`;
+}
+
+/** Of the connect page's form, many times over. */
+const MAX_FORM_BYTES = 16 * 1024;
+
+/** Reads a urlencoded form. Rejects with RelayError REQUEST_TOO_LARGE, or CALL_FORMAT_ERROR when it is none or cut short. */
+async function readForm(request: HttpRequest): Promise<string> {
+  if (/^application\/x-www-form-urlencoded\b/i.test(request.headers["content-type"] ?? "")) return readText(request);
+  throw formatError("The request is not a form. Use the page's own buttons.");
+}
+
+/** What is too much is read on for a while and thrown away, so that the browser gets to see the answer. */
+function readText(request: HttpRequest): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const chunks = createChunks();
+    let length = 0;
+    request.on("data", (chunk: Buffer) => {
+      length += chunk.length;
+      if (length <= MAX_FORM_BYTES) chunks.push(chunk);
+      else if (length > MAX_FORM_BYTES * DRAIN_FACTOR) request.destroy();
+    });
+    request.on("end", () => {
+      if (length <= MAX_FORM_BYTES) resolve(chunks.concat().toString());
+      else reject(new RelayError("REQUEST_TOO_LARGE", "The form is too large."));
+    });
+    const cutShort = () => reject(formatError("The form ended before it was complete. Send it again."));
+    request.on("error", cutShort);
+    request.on("close", cutShort);
+  });
+}
+
+/** `GET /oauth/callback`: where providers send the browser back to. It goes on to where it came from. */
+export async function answerCallback({ options, response, browser, queryText }: PageExchange): Promise<void> {
+  const result = await finishAuthorization(options, new URLSearchParams(queryText), browser);
+  const { provider, outcome, redirectUri, session } = result;
+  if (session !== undefined) return sendRedirect(response, pageUri(session, { provider: provider.name, ...outcome }));
+  if (redirectUri !== undefined) return sendRedirect(response, redirectUriWith(redirectUri, provider.name, outcome));
+  const status = outcome.outcome === "success" ? 200 : 400;
+  sendPage(response, status, messagePage(messageFromOutcome(provider, outcome)));
 }

@@ -1,18 +1,15 @@
 import { randomBytes } from "node:crypto";
-import { CALLBACK_PATH } from "../authorization/callback-url.js";
-import { CONNECT_PATH } from "../authorization/connect-link.js";
-import type { AuthorizationOptions } from "../authorization/options.js";
+import type { PathHandler } from "../http/dispatch.js";
 import { answerPlain, type HttpRequest, type HttpResponse } from "../http/exchange.js";
-import type { PathHandler } from "../http/router.js";
 import { RelayError } from "../model/errors.js";
-import { createBrowserCookie } from "./browser-cookie.js";
-import { answerCallback } from "./callback.js";
-import { answerConnectPage, answerDisconnect } from "./connect.js";
+import { CALLBACK_PATH } from "../oauth/callback.js";
+import { CONNECT_PATH } from "../oauth/connect-link.js";
+import type { AuthorizationOptions } from "../oauth/options.js";
+import { answerCallback, answerConnectPage, answerDisconnect } from "./connect.js";
 import { messageFromError, messagePage } from "./message-page.js";
 import { sendPage } from "./send.js";
 import { answerStart } from "./start.js";
-import type { PageExchange } from "./visit.js";
-import { visitorFrom } from "./visitor.js";
+import { createBrowserCookie, type PageExchange, visitorFrom } from "./visit.js";
 
 /** What the pages need from the rest of the service. */
 export interface PagesOptions {

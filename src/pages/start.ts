@@ -1,14 +1,11 @@
-import { requireProvider } from "../authorization/connect-link.js";
-import { startAuthorization } from "../authorization/start.js";
-import { type LinkVisit, type Visit, withSession } from "../authorization/visit.js";
-import { originParameterNames } from "../providers/origin-parameters.js";
+import { requireProvider } from "../oauth/connect-link.js";
+import { startAuthorization } from "../oauth/start.js";
+import { type LinkVisit, type Visit, withSession } from "../oauth/visit.js";
+import { originParameterNames } from "../providers/origin.js";
 import type { Provider } from "../providers/provider.js";
-import { forwardPage } from "./forward-page.js";
-import { type PageQuery, parsePageQuery } from "./page-query.js";
-import { parameterPage } from "./parameter-page.js";
+import { forwardPage, type PageQuery, parameterPage, parsePageQuery } from "./page-query.js";
 import { sendPage, sendRedirect } from "./send.js";
-import type { PageExchange } from "./visit.js";
-import { requireListed, visitFor } from "./visit.js";
+import { type PageExchange, requireListed, visitFor } from "./visit.js";
 
 /** `GET /oauth/connect/{provider}`: sends the browser to the provider, or asks for what its address takes first. */
 export async function answerStart(exchange: PageExchange, rawName: string): Promise<void> {

@@ -1,7 +1,8 @@
-import type { AuthorizationOptions } from "../authorization/options.js";
-import { type LinkVisit, type Visit, visitFromLink, visitFromQuery, visitFromSession } from "../authorization/visit.js";
+import { isIPv6 } from "node:net";
 import type { HttpRequest, HttpResponse } from "../http/exchange.js";
 import { RelayError } from "../model/errors.js";
+import type { AuthorizationOptions } from "../oauth/options.js";
+import { type LinkVisit, type Visit, visitFromLink, visitFromQuery, visitFromSession } from "../oauth/visit.js";
 import { type PageQuery, visitQueryFrom } from "./page-query.js";
 
 /** One request of a browser. */
@@ -42,4 +43,53 @@ export function requirePage({ isPage }: Pick<Visit, "isPage">): void {
 export function requireListed({ providers }: Pick<Visit, "providers">, name: string): void {
   if (providers.length === 0 || providers.includes(name)) return;
   throw new RelayError("CALLER_NOT_ALLOWED", "This page was not opened for this provider. Start again.");
+}
+
+/**
+ * Who is counted as one visitor: an IPv4 address, or the first 64 bits of an IPv6 address, since one client has all
+ * addresses behind them (RFC 4291 section 2.5.4). Pure.
+ */
+export function visitorFrom(address: string): string {
+  if (!isIPv6(address)) return address;
+  const [head = "", tail = ""] = address.split("::");
+  const left = groupsOf(head);
+  const right = groupsOf(tail);
+  const zeros = Array.from({ length: Math.max(0, 8 - left.length - right.length) }, () => "0");
+  const groups = [...left, ...zeros, ...right].slice(0, 4);
+  return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(":")}::/64`;
+}
+
+function groupsOf(text: string): readonly string[] {
+  return text === "" ? [] : text.split(":");
+}
+
+/** The cookie that tells one browser from another: 256 random bits, which stand for nothing by themselves. */
+interface BrowserCookie {
+  /** The browser's value; undefined when it has none that counts. */
+  read(cookieHeader: string | undefined): string | undefined;
+  /** The `Set-Cookie` field that gives it one. */
+  write(value: string): string;
+}
+
+const VALUE = /^[A-Za-z0-9_-]{43}$/;
+
+/**
+ * Creates the cookie's use. Over https it is one that neither a sibling domain nor plain http can set (RFC 6265bis
+ * section 4.1.3). SameSite is Lax, since the provider's redirect to the callback comes from another site.
+ */
+export function createBrowserCookie(isSecure: boolean): BrowserCookie {
+  const name = isSecure ? "__Host-relay-browser" : "relay-browser";
+  return {
+    read(cookieHeader = "") {
+      const values = cookieHeader
+        .split(";")
+        .map((pair) => pair.trim())
+        .filter((pair) => pair.startsWith(`${name}=`))
+        .map((pair) => pair.slice(name.length + 1));
+      // Two of them: somebody else has set one.
+      const [value = ""] = values.length === 1 ? values : [];
+      return VALUE.test(value) ? value : undefined;
+    },
+    write: (value) => `${name}=${value}; Path=/; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}`,
+  };
 }

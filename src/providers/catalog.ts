@@ -2,8 +2,13 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type DefinitionOptions, parseProvider } from "./definition.js";
-import { ProviderDefinitionError, type ProviderProblem, type Report } from "./problem.js";
-import type { Provider, ProviderCatalog } from "./provider.js";
+import {
+  type Provider,
+  type ProviderCatalog,
+  ProviderDefinitionError,
+  type ProviderProblem,
+  type Report,
+} from "./provider.js";
 
 /** Where definitions are read from, and which are accepted. */
 export interface LoadOptions extends DefinitionOptions {

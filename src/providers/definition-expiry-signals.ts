@@ -1,7 +1,6 @@
 import type { ExpirySignal as Definition } from "../../gen/relay/admin/v1/provider_pb.js";
-import { isMemberPath, MEMBER_PATH_HINT } from "./member-path.js";
-import type { Report } from "./problem.js";
-import type { ExpirySignal } from "./provider.js";
+import { isMemberPath, MEMBER_PATH_HINT } from "./endpoint.js";
+import type { ExpirySignal, Report } from "./provider.js";
 
 const MAX_VALUE_LENGTH = 256;
 

@@ -6,7 +6,7 @@ import {
   type MessageShape,
   ScalarType,
 } from "@bufbuild/protobuf";
-import type { Report } from "./problem.js";
+import type { Report } from "./provider.js";
 
 /**
  * Reads the ProtoJSON of a message. Unknown members, wrong types and members given twice are problems, each reported

@@ -1,9 +1,7 @@
 import type { OAuth2 as Definition } from "../../gen/relay/admin/v1/provider_pb.js";
 import { parseOAuth2Parameters } from "./definition-parameters.js";
-import { type EndpointPolicy, endpointProblem } from "./endpoint.js";
-import { isMemberPath, MEMBER_PATH_HINT } from "./member-path.js";
-import type { Report } from "./problem.js";
-import type { OAuth2 } from "./provider.js";
+import { type EndpointPolicy, endpointProblem, isMemberPath, MEMBER_PATH_HINT } from "./endpoint.js";
+import type { OAuth2, Report } from "./provider.js";
 
 const CLIENT_AUTHENTICATIONS = ["client_secret_basic", "client_secret_post", "none"] as const;
 const TOKEN_REQUEST_FORMATS = ["form", "json"] as const;

@@ -1,6 +1,5 @@
 import type { OAuth2 as Definition } from "../../gen/relay/admin/v1/provider_pb.js";
-import type { Report } from "./problem.js";
-import type { OAuth2 } from "./provider.js";
+import type { OAuth2, Report } from "./provider.js";
 
 const PARAMETER = /^[A-Za-z][A-Za-z0-9._-]{0,63}$/;
 /** Parameters of the authorization request that the relay sets itself (RFC 6749 section 4.1.1, RFC 7636). */

@@ -8,9 +8,16 @@ import { parseDefinitionJson } from "./definition-json.js";
 import { parseOAuth2 } from "./definition-oauth2.js";
 import { isDroppedHeader } from "./headers.js";
 import { isCanonical, parseOrigin } from "./origin.js";
-import type { ProviderProblem, Report } from "./problem.js";
-import type { Credential, HeaderPairs, OriginRule, Provider } from "./provider.js";
-import { isProviderName, PROVIDER_NAME_HINT } from "./provider-name.js";
+import {
+  type Credential,
+  type HeaderPairs,
+  isProviderName,
+  type OriginRule,
+  PROVIDER_NAME_HINT,
+  type Provider,
+  type ProviderProblem,
+  type Report,
+} from "./provider.js";
 
 /** Which definitions are accepted. */
 export interface DefinitionOptions {

@@ -1,8 +1,6 @@
 import { parseUrl } from "../lib/parse-url.js";
-import { type DenyRule, decideDenial, type EgressDenied } from "./egress-denial.js";
-import { parsePlainUrl } from "./plain-url.js";
 import type { Provider } from "./provider.js";
-import { MAX_URL_LENGTH, parseUrlText, type UrlText } from "./url-text.js";
+import { MAX_URL_LENGTH, parseUrlText, type UrlFault, type UrlText } from "./url-text.js";
 
 /** A place the provider's token may go. */
 export interface EgressAllowed {
@@ -18,7 +16,7 @@ export interface EgressAllowed {
 }
 
 /** Whether a url selects a place on the provider's list. */
-export type EgressDecision = EgressAllowed | EgressDenied;
+type EgressDecision = EgressAllowed | EgressDenied;
 
 /**
  * Decides whether the provider's token may go to `url`. The text of the url and what the parser makes of it must both
@@ -99,4 +97,80 @@ function encodeQuery(query: string): string {
 /** Unicode folding would take U+212A for `k`. */
 function asciiLowerCase(text: string): string {
   return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+}
+
+/** Why a url is refused; a label for logs. */
+type DenyRule = UrlFault | "origin_not_listed" | "origin_not_bound" | "parser_disagreement";
+
+/** Origins that a message names at most: it is one sentence. */
+const MAX_NAMED_ORIGINS = 6;
+
+/** A refusal, as the caller is told about it. */
+interface EgressDenied {
+  readonly result: "deny";
+  readonly rule: DenyRule;
+  /** One sentence that says what to do; never holds the url. */
+  readonly message: string;
+}
+
+const MESSAGES: Readonly<Record<DenyRule, string>> = {
+  too_long: "The url is too long; send at most 8192 characters.",
+  control: "The url holds a control character; percent-encode it.",
+  surrogate: "The url is not valid Unicode text; percent-encode it as UTF-8.",
+  space: "The url starts or ends with a space; remove it.",
+  not_absolute: "The url is not absolute; write it as https://host/path.",
+  scheme: "The url must start with https://.",
+  backslash: "The url holds a backslash; write / or percent-encode it as %5C.",
+  userinfo: "The url holds an @ before its path; remove the user name and password.",
+  non_ascii_host: "The host in the url must be written in ASCII letters, digits, '-' and '.'.",
+  host: "The host in the url must be a host name of letters, digits, '-' and '.'.",
+  port: "The port in the url must be a number from 1 to 65535 without leading zeros.",
+  origin_not_listed: "The url is not on this provider's API origins",
+  origin_not_bound: "The host in the url is not the one this user connected; use the host of the user's own account.",
+  parser_disagreement: "The url cannot be read without doubt; write it in its plain form.",
+};
+
+/** Puts a refusal into words. The provider's own list may be named, the caller's url never. */
+function decideDenial(rule: DenyRule, provider: Provider | undefined): EgressDenied {
+  const hint = rule === "origin_not_listed" ? originHint(provider) : "";
+  return { result: "deny", rule, message: MESSAGES[rule] + hint };
+}
+
+/** Names the listed origins; those of a private network are the operator's own business. */
+function originHint(provider: Provider | undefined): string {
+  if (provider === undefined || provider.allowPrivateNetwork) return "; see the provider's documentation.";
+  if (provider.origins.length > MAX_NAMED_ORIGINS) return "; see the provider's documentation.";
+  const named = provider.origins.map((rule) => (rule.kind === "exact" ? rule.origin : rule.template));
+  return `; use one of: ${named.join(", ")}.`;
+}
+
+/** A url taken apart. */
+interface PlainUrl {
+  /** One of the given origins. */
+  readonly origin: string;
+  /** Path and query. */
+  readonly path: string;
+}
+
+/**
+ * Segments that do not begin with a dot, then a query: of characters that are in no percent-encode set of the URL standard
+ * and that no parser of urls gives a meaning there. A percent sign has one in a path, where `%2e` is a dot.
+ */
+const PLAIN = /^(?:\/(?:[\w~!$&()*+,;=:@-][\w.~!$&()*+,;=:@-]*)?)+(?:\?[\w.~!$&()*+,;=:@/?%-]*)?$/;
+
+/**
+ * Takes a url apart that begins with one of the origins, letter for letter, and of which the rest means the same to every
+ * reader: text and parser cannot disagree about it. Undefined for any other, which has to be judged by both.
+ *
+ * Nearly all urls of calls are of this kind, and it takes a tenth of the time.
+ *
+ * @param origins as the URL standard writes them.
+ */
+export function parsePlainUrl(url: string, origins: ReadonlySet<string>): PlainUrl | undefined {
+  if (url.length > MAX_URL_LENGTH) return undefined;
+  const slash = url.indexOf("/", "https://".length);
+  const origin = url.slice(0, Math.max(0, slash));
+  if (!origins.has(origin)) return undefined;
+  const path = url.slice(slash);
+  return PLAIN.test(path) ? { origin, path } : undefined;
 }

@@ -1,3 +1,8 @@
+import { isJson } from "../json/json-checker.js";
+import { slicePath } from "../json/json-path.js";
+import { kindAt, textAt } from "../json/json-slice.js";
+import type { Bytes } from "../lib/chunks.js";
+
 /** Header fields in the order they are written. */
 export type HeaderPairs = ReadonlyArray<readonly [name: string, value: string]>;
 
@@ -116,4 +121,69 @@ export interface Provider {
 export interface ProviderCatalog {
   find(nameOrAlias: string): Provider | undefined;
   list(): readonly Provider[];
+}
+
+/** How a provider may be named, for people. */
+export const PROVIDER_NAME_HINT =
+  "must be 1 to 63 lower-case letters, digits, '-' and '_', and start with a letter or digit";
+
+/** Whether a definition can have this name: none is stored for another one, and no store is asked for it. */
+export function isProviderName(text: string): boolean {
+  return /^[a-z0-9][a-z0-9_-]{0,62}$/.test(text);
+}
+
+/** One thing that is wrong with a provider definition. */
+export interface ProviderProblem {
+  /** The file as the operator named it, or below a folder so named: two folders may have files of one name. */
+  readonly file: string;
+  /** Path of the member in the definition, such as `apiOrigins[0]`; empty for the file as a whole. */
+  readonly field: string;
+  readonly message: string;
+}
+
+/** Notes a problem of one file. */
+export type Report = (field: string, message: string) => void;
+
+/** Definitions that cannot be used: `message` has a line for every problem, for the operator. */
+export class ProviderDefinitionError extends Error {
+  readonly problems: readonly ProviderProblem[];
+
+  constructor(problems: readonly ProviderProblem[]) {
+    super(problems.map(textFromProblem).join("\n"));
+    this.name = "ProviderDefinitionError";
+    this.problems = problems;
+  }
+}
+
+/** The problem as a line for an operator: `github.json: apiOrigins[0]: must use https`. */
+export function textFromProblem({ file, field, message }: ProviderProblem): string {
+  return field === "" ? `${file}: ${message}` : `${file}: ${field}: ${message}`;
+}
+
+type MemberSignal = Extract<ExpirySignal, { readonly member: string }>;
+
+/**
+ * Whether an answer of the provider's API means that the access token has ended, by the provider's `expirySignals`.
+ * A plain 401 needs no signal: it is not judged here. The body, which may be anything, is looked at only where a signal
+ * of that status names a member of it; hardly any answer is.
+ */
+export function isExpirySignal(provider: Provider, statusCode: number, body: Bytes): boolean {
+  const signals = provider.expirySignals.filter((signal) => signal.statusCode === statusCode);
+  const byMember = signals.filter((signal): signal is MemberSignal => signal.member !== undefined);
+  if (byMember.length < signals.length) return true;
+  if (byMember.length === 0) return false;
+  const text = body.concat();
+  return isJson(text) && byMember.some((signal) => isInBody(signal, text));
+}
+
+/** Whether an answer with this status must be read before it is known what it says of the token. */
+export function asksForBody(provider: Provider, statusCode: number): boolean {
+  return provider.expirySignals.some((signal) => signal.statusCode === statusCode && signal.member !== undefined);
+}
+
+function isInBody({ member, values }: MemberSignal, body: Uint8Array): boolean {
+  const range = slicePath(body, member);
+  if (range === undefined) return false;
+  const kind = kindAt(body, range.start);
+  return kind !== "object" && kind !== "array" && values.has(textAt(body, range));
 }

@@ -1,13 +1,81 @@
 import { createRedactor, type Redactor } from "../redaction/redact.js";
-import type { Secret } from "../tokens/secret.js";
-import type { CaptureContent, CapturedRequest, CapturedResponse, HeaderPairs } from "./capture-content.js";
-import { captureBody } from "./captured-body.js";
-import { credentialValues } from "./credential-values.js";
-import { maskField, maskParameters } from "./mask-text.js";
-import { MASKED } from "./sensitive-name.js";
+import type { StreamRedactor } from "../redaction/redact-stream.js";
+import type { Secret } from "../sealing/secret.js";
+import { isSensitiveField, MASKED, maskField, maskParameters, maskText } from "./mask-json.js";
+
+/** What is kept of a body: enough to see what is wrong with it. */
+const MAX_BYTES = 4096;
+/** What is looked at: a credential that begins within the text and ends beyond it is masked, too. */
+const LOOK_AT_BYTES = 16 * 1024;
+
+/**
+ * The beginning of a body, without the secrets that were sent and without what its names call credentials. Pure.
+ * Undefined for an empty one.
+ *
+ * @param body all of it, or at least its first 16 KiB.
+ * @param bytes of the whole.
+ */
+function captureBody(
+  body: Uint8Array,
+  { bytes, contentType, redactor }: { bytes: number; contentType: string; redactor: StreamRedactor },
+): CapturedBody | undefined {
+  if (bytes === 0) return undefined;
+  const isWhole = body.length === bytes && bytes <= LOOK_AT_BYTES;
+  const redacted = [...redactor.push(body.subarray(0, LOOK_AT_BYTES))];
+  // At a cut, what could be the beginning of a secret stays in the redactor.
+  if (isWhole) redacted.push(...redactor.end());
+  const text = textFrom(Buffer.concat(redacted), isWhole);
+  if (text === undefined) return { bytes, text, isCut: true };
+  const masked = maskText(text, contentType);
+  const kept = cut(masked);
+  return { bytes, text: kept, isCut: !isWhole || kept.length < masked.length };
+}
+
+/** Undefined for what is no UTF-8 text. */
+function textFrom(bytes: Uint8Array, isWhole: boolean): string | undefined {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: !isWhole });
+    return text.includes("\0") ? undefined : text;
+  } catch {
+    // Not UTF-8: names cannot be found in it, so nothing of it is kept.
+    return undefined;
+  }
+}
+
+/** Between two characters. */
+function cut(text: string): string {
+  const bytes = Buffer.from(text);
+  return bytes.length <= MAX_BYTES ? text : new TextDecoder().decode(bytes.subarray(0, MAX_BYTES), { stream: true });
+}
+
+/**
+ * The credentials that a request holds by the names of its header fields and parameters: an answer that echoes them
+ * under another name must not show them either. Pure.
+ */
+function credentialValues(headers: ReadonlyArray<readonly [name: string, value: string]>, url: string): string[] {
+  const fields = headers
+    .filter(([name]) => isSensitiveField(name))
+    // The scheme before a credential (RFC 9110 section 11.4) is no part of it.
+    .map(([, value]) => value.replace(/^[A-Za-z]+ +/, ""));
+  const mark = url.indexOf("?");
+  const parameters =
+    mark === -1
+      ? []
+      : url
+          .slice(mark + 1)
+          .split("&")
+          .flatMap(valuesOf);
+  return [...fields, ...parameters];
+}
+
+/** As it is written, in whatever way that is, and as it is meant. */
+function valuesOf(parameter: string): string[] {
+  const [[name, value] = ["", ""]] = new URLSearchParams(parameter);
+  return isSensitiveField(name) ? [value, parameter.slice(parameter.indexOf("=") + 1)] : [];
+}
 
 /** What is to be captured of a request, whether it is described or sent. */
-export interface RequestToCapture {
+interface RequestToCapture {
   readonly method: string;
   readonly url: string;
   readonly headers: HeaderPairs;
@@ -23,7 +91,7 @@ export interface ResponseToCapture {
 }
 
 /** How a call ended. */
-export interface EndToCapture {
+interface EndToCapture {
   readonly response: ResponseToCapture | undefined;
   readonly message: string | undefined;
 }
@@ -114,4 +182,77 @@ function maskUrl(url: string): string {
   const [place = "", ...query] = url.split("?");
   const plain = place.replace(/\/\/[^/@]*@/, `//${MASKED}@`);
   return query.length === 0 ? plain : `${plain}?${maskParameters(query.join("?"))}`;
+}
+
+/** Headers and bodies of one call, redacted and bounded. */
+export interface CaptureContent {
+  /** As it was sent to the provider; as the caller described it when it never was. */
+  readonly request: CapturedRequest;
+  /** As it was handed to the caller; undefined when the provider did not answer. */
+  readonly response: CapturedResponse | undefined;
+  /** What the caller was told of a failure. */
+  readonly message: string | undefined;
+}
+
+/** The request of a captured call. */
+interface CapturedRequest {
+  /** Whether it was sent. */
+  readonly isSent: boolean;
+  readonly method: string;
+  readonly url: string;
+  readonly headers: HeaderPairs;
+  readonly body: CapturedBody | undefined;
+}
+
+/** The provider's answer of a captured call. */
+interface CapturedResponse {
+  readonly statusCode: number;
+  readonly headers: HeaderPairs;
+  readonly body: CapturedBody | undefined;
+}
+
+/** Names and values in order. */
+export type HeaderPairs = ReadonlyArray<readonly [name: string, value: string]>;
+
+/** The beginning of a body. */
+export interface CapturedBody {
+  /** Of the whole body, as far as it is known. */
+  readonly bytes: number;
+  /** Undefined when it is no text. */
+  readonly text: string | undefined;
+  /** Whether there is more than the text shows. */
+  readonly isCut: boolean;
+}
+
+/** Decides which calls are captured. */
+export interface Capturing {
+  /** Begins to capture a call of an application, unless its capture has ended, or has enough calls of this process. */
+  begin(
+    application: { readonly id: string; readonly captureUntil: number },
+    described: () => RequestToCapture,
+  ): CallCapture | undefined;
+}
+
+/** Calls of one capture: enough to find the one in question, little enough to be kept beside the tokens. */
+export const MAX_CAPTURED_CALLS = 100;
+
+/** @param now milliseconds since the epoch. */
+export function createCapturing(now: () => number): Capturing {
+  const counts = new Map<string, { until: number; calls: number }>();
+  return {
+    begin({ id, captureUntil }, described) {
+      if (captureUntil <= now()) {
+        counts.delete(id);
+        return undefined;
+      }
+      let count = counts.get(id);
+      if (count?.until !== captureUntil) {
+        count = { until: captureUntil, calls: 0 };
+        counts.set(id, count);
+      }
+      if (count.calls >= MAX_CAPTURED_CALLS) return undefined;
+      count.calls += 1;
+      return new CallCapture(captureUntil, described());
+    },
+  };
 }

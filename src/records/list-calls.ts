@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { CallStore } from "./call-store.js";
-import { readBlocks } from "./read-blocks.js";
+import { timeOfCallId } from "../model/call-id.js";
+import { callsFromBlock } from "./call-block.js";
+import type { CallStore, StoredBlock } from "./call-store.js";
 import type { StoredCall } from "./stored-call.js";
 
 /** Which calls are wanted; what is undefined does not matter. */
@@ -17,7 +18,7 @@ export interface CallPosition {
 }
 
 /** Some calls, and where the next ones begin. */
-export interface CallPage {
+interface CallPage {
   readonly calls: readonly StoredCall[];
   /** Undefined when there are no more. */
   readonly next: CallPosition | undefined;
@@ -63,4 +64,42 @@ export function isWantedCall(call: StoredCall, { applicationId, provider, errorT
     (provider === undefined || call.provider === provider) &&
     (errorType === undefined || call.errorType === errorType)
   );
+}
+
+/** Finds a call by its id; undefined when it is not kept, or not any more. */
+export async function findCall(store: Pick<CallStore, "findBlock">, callId: string): Promise<StoredCall | undefined> {
+  const startedAt = timeOfCallId(callId);
+  if (startedAt === undefined) return undefined;
+  const block = await store.findBlock(callId, startedAt);
+  return block && callsFromBlock(block).find((call) => call.callId === callId);
+}
+
+/** Characters that are read before others have their turn: some milliseconds. */
+const MAX_CHARACTERS = 256 * 1024;
+
+/**
+ * Reads the calls of blocks one after the other. Callers decide how long a path and how many parameters a record has, and
+ * with them how large a block is: a hundred kilobytes as a rule, two megabytes at most.
+ */
+export async function* readBlocks(
+  blocks: readonly StoredBlock[],
+): AsyncGenerator<readonly [StoredBlock, readonly StoredCall[]], void, undefined> {
+  let characters = 0;
+  for (const block of blocks) {
+    characters += block.calls.length;
+    if (characters > MAX_CHARACTERS) {
+      characters = block.calls.length;
+      await nextTurn();
+    }
+    yield [block, callsFromBlock(block)];
+  }
+}
+
+/** Resolves when the work is done or the time is over; rejects as the work does. */
+export async function within(work: Promise<unknown>, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const over = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([work, over]).finally(() => clearTimeout(timer));
 }

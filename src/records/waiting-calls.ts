@@ -1,10 +1,107 @@
-import { BlockBuilder } from "./block-builder.js";
-import type { CallBlock } from "./call-block.js";
-import { type CallKind, CallKinds } from "./call-kinds.js";
+import { type CallBlock, KIND, OWN } from "./call-block.js";
 import type { StoredCall } from "./stored-call.js";
 
+/** What is a call's own, in the order of `OWN`, as it is written: see {@link BlockBuilder.add}. */
+interface OwnValues {
+  readonly callId: string;
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number;
+  /** Path and keys of the query, as JSON without brackets around them. */
+  readonly target: string;
+  /** What follows, from `totalMs` on; times in whole tenths of a millisecond, NaN for what is absent. */
+  readonly figures: Float64Array;
+}
+
+const HEAD = `{"kind":${JSON.stringify(KIND)},"own":${JSON.stringify(OWN)}`;
+
+/** Becomes a block, call by call. */
+class BlockBuilder {
+  /** UTF-16 code units of the text so far. */
+  length = 0;
+  readonly #applicationId: string;
+  readonly #calls: string[] = [];
+  readonly #kinds = new Map<CallKind, number>();
+  #from = 0;
+  #firstAt = Number.POSITIVE_INFINITY;
+  #lastAt = 0;
+
+  constructor(applicationId: string) {
+    this.#applicationId = applicationId;
+  }
+
+  get count(): number {
+    return this.#calls.length;
+  }
+
+  add(kind: CallKind, { callId, startedAt, target, figures }: OwnValues): void {
+    if (this.count === 0) this.#from = startedAt;
+    this.#firstAt = Math.min(this.#firstAt, startedAt);
+    this.#lastAt = Math.max(this.#lastAt, startedAt);
+    // JSON has null for NaN.
+    const figuresAndEnd = JSON.stringify(Array.from(figures)).slice(1);
+    const text = `[${this.#placeOf(kind)},"${callId}",${startedAt - this.#from},${target},${figuresAndEnd}`;
+    this.#calls.push(text);
+    this.length += text.length;
+  }
+
+  build(): CallBlock {
+    const kinds = [...this.#kinds.keys()];
+    return {
+      applicationId: this.#applicationId,
+      count: this.count,
+      firstAt: this.#firstAt,
+      lastAt: this.#lastAt,
+      calls: `${HEAD},"kinds":[${kinds.join()}],"from":${this.#from},"calls":[${this.#calls.join()}]}`,
+    };
+  }
+
+  #placeOf(kind: CallKind): number {
+    const known = this.#kinds.get(kind);
+    if (known !== undefined) return known;
+    this.length += kind.length;
+    this.#kinds.set(kind, this.#kinds.size);
+    return this.#kinds.size - 1;
+  }
+}
+
+/** What some calls have in common, as it is written in their block: JSON. */
+type CallKind = string;
+
+/** Tells calls of one kind from others. */
+class CallKinds {
+  /** One text for all calls that are alike, by itself. */
+  readonly #known = new Map<CallKind, CallKind>();
+  #last: StoredCall | undefined;
+  #lastKind: CallKind = "";
+
+  /** The kind of a call: mostly that of the one before. */
+  of(call: StoredCall): CallKind {
+    if (this.#last !== undefined && isOfKind(call, this.#last)) return this.#lastKind;
+    const made = JSON.stringify(KIND.map((member) => call[member] ?? null));
+    const kind = this.#known.get(made) ?? made;
+    this.#known.set(kind, kind);
+    this.#last = call;
+    this.#lastKind = kind;
+    return kind;
+  }
+}
+
+/** Written out: it is done for every call. */
+function isOfKind(call: StoredCall, other: StoredCall): boolean {
+  return (
+    call.surface === other.surface &&
+    call.provider === other.provider &&
+    call.method === other.method &&
+    call.origin === other.origin &&
+    call.status === other.status &&
+    call.errorType === other.errorType &&
+    call.rule === other.rule &&
+    call.cause === other.cause
+  );
+}
+
 /** How calls are put into blocks. */
-export interface WaitingOptions {
+interface WaitingOptions {
   readonly applicationId: string;
   /** Most calls that are kept of the application. */
   readonly maxCalls: number;

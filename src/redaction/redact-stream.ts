@@ -1,4 +1,4 @@
-import { bufferOf } from "../lib/buffer-of.js";
+import { bufferOf } from "../lib/chunks.js";
 import type { Automaton } from "./automaton.js";
 import { PART_BYTES, type PieceFilter } from "./piece-filter.js";
 import { Reading } from "./reading.js";

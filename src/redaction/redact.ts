@@ -1,4 +1,4 @@
-import { bufferOf } from "../lib/buffer-of.js";
+import { bufferOf } from "../lib/chunks.js";
 import { type Automaton, createAutomaton } from "./automaton.js";
 import { createPieceFilter } from "./piece-filter.js";
 import { createStreamRedactor, type StreamRedactor } from "./redact-stream.js";

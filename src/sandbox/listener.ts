@@ -1,10 +1,8 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
-import type { Answer } from "./answer.js";
-import { errorAnswer } from "./answer.js";
+import { pipeline } from "node:stream";
+import { type Answer, errorAnswer } from "./answer.js";
 import { InvalidParameter } from "./parameters.js";
-import { BodyTooLarge, hasBody, readBody } from "./read-body.js";
-import type { Respond } from "./respond.js";
-import { sendAnswer } from "./send-answer.js";
+import type { Respond } from "./routes.js";
 
 /** Largest request content; above what a relay lets through by default, so that its own limit is what a test meets. */
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
@@ -80,4 +78,66 @@ function answerFromError(error: unknown): Answer {
 function isFieldError(error: unknown): boolean {
   const code = error instanceof Error ? Reflect.get(error, "code") : undefined;
   return code === "ERR_INVALID_CHAR" || code === "ERR_INVALID_HTTP_TOKEN";
+}
+
+/** The content is larger than the sandbox takes. */
+class BodyTooLarge extends Error {}
+
+/** Whether the framing says that content follows (RFC 9112 section 6.3). */
+function hasBody(message: IncomingMessage): boolean {
+  const length = message.headers["content-length"];
+  return message.headers["transfer-encoding"] !== undefined || (length !== undefined && length !== "0");
+}
+
+/**
+ * Reads the whole content. Rejects with {@link BodyTooLarge} above `maxBytes`, the rest is then discarded; rejects with
+ * the connection's error when the client leaves before the end.
+ */
+function readBody(message: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    message.on("data", (chunk: Buffer) => {
+      length += chunk.length;
+      if (length <= maxBytes) {
+        chunks.push(chunk);
+        return;
+      }
+      chunks.length = 0;
+      reject(new BodyTooLarge());
+    });
+    message.on("end", () => resolve(Buffer.concat(chunks)));
+    message.on("error", reject);
+    message.on("close", () => reject(new Error("connection closed within the content")));
+  });
+}
+
+/**
+ * Writes an answer: buffers in one write with their Content-Length, streams chunked. node:http leaves the content out
+ * for HEAD. Throws, before anything is sent, when a field is not one HTTP can carry.
+ */
+function sendAnswer(response: ServerResponse, answer: Answer): void {
+  const { statusCode, reason, fields, body } = answer;
+  if (typeof body === "function") {
+    response.writeHead(statusCode, reason, [...fields]);
+    sendStream(response, body);
+    return;
+  }
+  response.writeHead(statusCode, reason, [...fields, ...contentLength(statusCode, body)]);
+  response.end(body);
+}
+
+function sendStream(response: ServerResponse, start: () => AsyncIterable<Uint8Array>): void {
+  if (response.req.method === "HEAD") {
+    response.end();
+    return;
+  }
+  // A failed stream has already destroyed the response: the client sees a cut answer, and there is nobody else to tell.
+  pipeline(start(), response, () => {});
+}
+
+/** https://www.rfc-editor.org/rfc/rfc9110#section-8.6: none on 204; on 304 it would describe another answer. */
+function contentLength(statusCode: number, body: Buffer | undefined): string[] {
+  if (statusCode === 204 || statusCode === 304) return [];
+  return ["Content-Length", String(body?.length ?? 0)];
 }

@@ -2,17 +2,18 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type Account, createAccount } from "./account.js";
-import { createAuthorizationCodes } from "./authorization-codes.js";
-import { DEFAULT_SCOPE } from "./authorize.js";
-import type { Client } from "./client-authentication.js";
-import { createGrants, type Grant, type TokenResponse } from "./grants.js";
+import {
+  type Account,
+  createAccount,
+  createAuthorizationCodes,
+  createGrants,
+  type Grant,
+  type TokenResponse,
+} from "./grants.js";
 import { createListener } from "./listener.js";
-import type { HoldTokenAnswer, OAuthServer } from "./oauth-server.js";
-import { type ProviderDefinition, providerDefinitionFromOrigin } from "./provider-definition.js";
-import { createRequestLog } from "./request-log.js";
-import { createRespond } from "./respond.js";
-import type { SandboxRequest } from "./sandbox-request.js";
+import { type Client, DEFAULT_SCOPE, type HoldTokenAnswer, type OAuthServer } from "./oauth-routes.js";
+import { createRespond } from "./routes.js";
+import { createRequestLog, type SandboxRequest } from "./sandbox-request.js";
 
 /** An access token that the sandbox takes from the start. */
 interface TokenRule {
@@ -134,4 +135,34 @@ async function close(server: Server): Promise<void> {
   server.close();
   server.closeAllConnections();
   await closed;
+}
+
+/** The ProtoJSON of `relay.admin.v1.Provider` for a sandbox; members with the default value are left out. */
+interface ProviderDefinition {
+  readonly name: string;
+  readonly displayName: string;
+  readonly apiOrigins: readonly string[];
+  readonly oauth2: {
+    readonly authorizationEndpoint: string;
+    readonly tokenEndpoint: string;
+    readonly revocationEndpoint: string;
+    readonly pkce: boolean;
+    readonly clientAuthentication: string;
+  };
+}
+
+/** Describes the sandbox at `origin` as a provider that the relay can be started with. */
+function providerDefinitionFromOrigin(origin: string, name: string): ProviderDefinition {
+  return {
+    name,
+    displayName: "Sandbox",
+    apiOrigins: [origin],
+    oauth2: {
+      authorizationEndpoint: `${origin}/oauth/authorize`,
+      tokenEndpoint: `${origin}/oauth/token`,
+      revocationEndpoint: `${origin}/oauth/revoke`,
+      pkce: true,
+      clientAuthentication: "client_secret_basic",
+    },
+  };
 }

@@ -1,9 +1,8 @@
 import { existsSync } from "node:fs";
 import Database from "better-sqlite3";
 import { createWhole } from "../lib/secret-file.js";
-import { isDamage } from "./damaged-file.js";
 import { databaseFile } from "./open-database.js";
-import { openErrorFrom } from "./sqlite-error.js";
+import { isDamage, openErrorFrom } from "./sqlite-error.js";
 import { StoreOpenError } from "./store-open-error.js";
 
 /** The wait for a lock, in milliseconds: a commit of the service takes far less. */

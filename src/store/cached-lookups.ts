@@ -1,5 +1,5 @@
 import type { Application, ApplicationStore } from "../applications/application.js";
-import type { Connection, ConnectionKey, ConnectionStore } from "../tokens/connection.js";
+import type { Connection, ConnectionKey, ConnectionStore } from "../oauth/connection.js";
 import { createLookupCache, type LookupCache, type LookupCacheOptions } from "./lookup-cache.js";
 
 /** Applications whose look-up is kept for a moment. */

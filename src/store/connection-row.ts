@@ -1,5 +1,5 @@
-import type { Connection, NewConnection } from "../tokens/connection.js";
-import type { Trouble } from "../tokens/trouble.js";
+import type { Connection, NewConnection } from "../oauth/connection.js";
+import type { Trouble } from "../oauth/verdict.js";
 
 /** The columns of `connections` that a `Connection` is made of. */
 export const CONNECTION_COLUMNS = `id, application_id, user_id, provider_name, state, access_token, refresh_token,

@@ -4,9 +4,11 @@ import type {
   Connection,
   ConnectionFilter,
   ConnectionKey,
+  ConnectionRange,
   ConnectionStore,
+  ConnectionSummary,
   NewConnection,
-} from "../tokens/connection.js";
+} from "../oauth/connection.js";
 import type { Attempt } from "./attempt.js";
 import { prepareWriteAudit, type WriteAudit } from "./audit-records.js";
 import {
@@ -16,11 +18,12 @@ import {
   connectionFromRow,
   rowFromConnection,
   rowFromValues,
+  troubleFrom,
 } from "./connection-row.js";
-import { prepareScan } from "./connection-scan.js";
+import { type KeyRange, rangeOfOne, rangeOfPrefix } from "./key-range.js";
 import { createRenewalStore } from "./renewals.js";
 import type { RowCaches } from "./row-cache.js";
-import { type EnqueueEvent, prepareEnqueueEvent } from "./webhook-events.js";
+import { type EnqueueEvent, prepareEnqueueEvent } from "./webhooks.js";
 
 /** Connections that are kept as they were read, with their opened tokens: some 10 MiB of them. */
 const MAX_KEPT = 4000;
@@ -128,5 +131,83 @@ function prepareDelete(db: Database.Database, enqueue: EnqueueEvent, writeAudit:
     enqueue("connection.deleted", key, now);
     writeAudit(audit);
     return connectionFromRow(row);
+  };
+}
+
+/** The columns that a `ConnectionSummary` is made of: no sealed one is read. */
+export const SUMMARY_COLUMNS = `connections.id, application_id, user_id, provider_name, connections.state, token_type,
+  scope, origin_parameters, obtained_at, expires_at, state_reason, fail_count, last_failed_at, last_error_class,
+  next_try_at, trouble, connections.created_at, connections.updated_at, applications.public_key`;
+
+/** What is read of a connection to show it. */
+export interface SummaryRow
+  extends Omit<
+    ConnectionRow,
+    "access_token" | "refresh_token" | "id_token" | "lease_until" | "unanswered_since" | "version"
+  > {
+  readonly public_key: string;
+  readonly has_refresh_token: boolean | number;
+}
+
+/** Where a range of connections begins, without the connection of that key itself, and where one of users ends. */
+export interface ScanBounds {
+  readonly application_id: string;
+  readonly user_start: string;
+  /** No provider's name is empty. */
+  readonly provider_start: string;
+  readonly user_end: Buffer;
+  readonly limit: number;
+}
+
+/** Prepares the reading of connections in a row: by key alone, so that the last page costs what the first one does. */
+function prepareScan(db: Database.Database) {
+  // CROSS: connections are read in the order of their index, and each brings its application.
+  const from = `SELECT ${SUMMARY_COLUMNS}, refresh_token IS NOT NULL AS has_refresh_token
+    FROM connections CROSS JOIN applications ON applications.id = application_id`;
+  const ofOne = db.prepare<[ScanBounds], SummaryRow>(`${from}
+    WHERE application_id = :application_id AND user_id < CAST(:user_end AS TEXT)
+      AND (user_id, provider_name) > (:user_start, :provider_start)
+    ORDER BY application_id, user_id, provider_name LIMIT :limit`);
+  const ofAll = db.prepare<[ScanBounds], SummaryRow>(`${from}
+    WHERE (application_id, user_id, provider_name) > (:application_id, :user_start, :provider_start)
+    ORDER BY application_id, user_id, provider_name LIMIT :limit`);
+  return (range: ConnectionRange): ConnectionSummary[] =>
+    (range.applicationId === undefined ? ofAll : ofOne).all(boundsOf(range)).map(summaryFromRow);
+}
+
+/** Turns what is to be shown into what is to be read. */
+export function boundsOf({ applicationId, user, after, limit }: ConnectionRange): ScanBounds {
+  const users: KeyRange = "id" in user ? rangeOfOne(user.id) : rangeOfPrefix(user.prefix, undefined);
+  return {
+    application_id: after?.applicationId ?? applicationId ?? "",
+    user_start: after?.userId ?? users.start,
+    provider_start: after?.providerName ?? "",
+    user_end: users.end,
+    limit,
+  };
+}
+
+export function summaryFromRow(row: SummaryRow): ConnectionSummary {
+  return {
+    id: row.id,
+    applicationId: row.application_id,
+    publicKey: row.public_key,
+    userId: row.user_id,
+    providerName: row.provider_name,
+    state: row.state,
+    tokenType: row.token_type,
+    scope: row.scope,
+    originParameters: JSON.parse(row.origin_parameters) as Record<string, string>,
+    obtainedAt: row.obtained_at,
+    expiresAt: row.expires_at ?? undefined,
+    stateReason: row.state_reason ?? undefined,
+    failCount: row.fail_count,
+    lastFailedAt: row.last_failed_at ?? undefined,
+    lastErrorClass: row.last_error_class ?? undefined,
+    nextTryAt: row.next_try_at ?? undefined,
+    trouble: troubleFrom(row.trouble),
+    hasRefreshToken: Boolean(row.has_refresh_token),
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
   };
 }

@@ -1,7 +1,6 @@
 import type Database from "better-sqlite3";
-import { FILL_ORIGINS } from "./postgres-application-origins.js";
-import type { Queries, Session } from "./postgres-session.js";
-import { createStatement, type Statement } from "./postgres-statement.js";
+import { FILL_ORIGINS } from "./postgres-applications.js";
+import { createStatement, type Queries, type Session, type Statement } from "./postgres-session.js";
 
 /** What is copied, in an order in which nothing refers to what is not there yet; tickets end within minutes. */
 const TABLES = [

@@ -1,8 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type Database from "better-sqlite3";
-import type { ConnectionState } from "../tokens/connection.js";
+import type { ConnectionState } from "../oauth/connection.js";
 import type { Attempt } from "./attempt.js";
-import { CONNECTION_STATES, type ConnectionCounts } from "./connection-counts.js";
 
 /**
  * Entries of an index that are counted at a time: about half a millisecond in which the event loop serves nobody else;
@@ -41,3 +40,14 @@ export function prepareCountConnections(db: Database.Database, attempt: Attempt)
     return { states: new Map(states), refreshFailing: await countFailing("ACTIVE") };
   };
 }
+
+/** How many connections there are. */
+export interface ConnectionCounts {
+  /** In each state. */
+  readonly states: ReadonlyMap<ConnectionState, number>;
+  /** Of those that are ACTIVE, the ones whose last refresh failed. */
+  readonly refreshFailing: number;
+}
+
+/** Every state, whether or not a connection is in it. */
+export const CONNECTION_STATES: readonly ConnectionState[] = ["ACTIVE", "REAUTHORIZATION_REQUIRED"];

@@ -1,14 +1,13 @@
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import type { Sealer } from "../tokens/seal.js";
+import type { Sealer } from "../sealing/seal.js";
 import { createAttempt } from "./attempt.js";
-import { isDamage } from "./damaged-file.js";
 import { createKeyCheckStore } from "./key-checks.js";
 import { assertKnownVersion, isCurrent } from "./migrate.js";
 import { databaseFile } from "./open-database.js";
 import { limitsFrom, type StoreConfig } from "./open-store.js";
 import { createSealedRows } from "./sealed-rows.js";
-import { openErrorFrom } from "./sqlite-error.js";
+import { isDamage, openErrorFrom } from "./sqlite-error.js";
 import type { StoreState } from "./store.js";
 import { StoreOpenError } from "./store-open-error.js";
 import { judgeKeys, type KeyedStore, KeyMismatchError } from "./verify-keys.js";

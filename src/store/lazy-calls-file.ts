@@ -3,8 +3,8 @@ import { RelayError } from "../model/errors.js";
 import { type Attempt, createAttempt } from "./attempt.js";
 import { type CallBlocks, prepareCallBlocks } from "./call-blocks.js";
 import { CALLS_MIGRATION_1 } from "./calls-migration-1.js";
-import { identityOf, isDamage, moveAside } from "./damaged-file.js";
 import { type DatabaseKind, openDatabase } from "./open-database.js";
+import { identityOf, isDamage, moveAside } from "./sqlite-error.js";
 
 /**
  * NORMAL: a power loss may cost the last seconds of records and nothing else, and no call waits for a disk. What is

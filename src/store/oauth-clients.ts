@@ -1,7 +1,7 @@
 import type Database from "better-sqlite3";
 import type { AuditEntry } from "../model/audit.js";
 import { type ChangeOptions, requireCurrent } from "../model/change-options.js";
-import type { OAuthClientStore, StoredOAuthClient } from "../tokens/oauth-client.js";
+import type { OAuthClientStore, StoredOAuthClient } from "../oauth/oauth-client.js";
 import type { Attempt } from "./attempt.js";
 import { prepareWriteAudit } from "./audit-records.js";
 

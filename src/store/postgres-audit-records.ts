@@ -1,7 +1,6 @@
 import type { AuditEntry, AuditRecord, AuditStore } from "../model/audit.js";
 import { type AuditRow, auditFromRow, LAST_ID, rowFromAudit } from "./audit-records.js";
-import type { Queries, Session } from "./postgres-session.js";
-import { createStatement } from "./postgres-statement.js";
+import { createStatement, type Queries, type Session } from "./postgres-session.js";
 
 /** A row of `audit_records`: what others write is kept as bytes. */
 type PostgresAuditRow = Omit<AuditRow, "actor" | "public_key"> & {

@@ -1,8 +1,7 @@
 import type { CallBlock } from "../records/call-block.js";
 import type { CallStore } from "../records/call-store.js";
-import { BLOCK_COLUMNS, blockFromRow, CALL_SPANS_MS, type CallBlockRow, rowFromBlock, TRIM } from "./call-block-row.js";
-import type { Queries, Session } from "./postgres-session.js";
-import { createStatement } from "./postgres-statement.js";
+import { BLOCK_COLUMNS, blockFromRow, CALL_SPANS_MS, type CallBlockRow, rowFromBlock, TRIM } from "./call-blocks.js";
+import { createStatement, type Queries, type Session } from "./postgres-session.js";
 
 /** One writer at a time gets here: behind it, the row is free again when what it wrote can be seen. */
 const TAKE_SEQUENCES = createStatement<{ blocks: number }, { last: number }>(

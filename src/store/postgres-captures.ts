@@ -1,7 +1,6 @@
 import type { CaptureStore } from "../records/capture-store.js";
 import { type CaptureRow, captureFromRow, rowFromCapture } from "./captures.js";
-import type { Session } from "./postgres-session.js";
-import { createStatement } from "./postgres-statement.js";
+import { createStatement, type Session } from "./postgres-session.js";
 
 const COLUMNS = "id, application_id, capture_until, content, created_at";
 

@@ -1,6 +1,6 @@
-import type { Connection, NewConnection } from "../tokens/connection.js";
+import type { Connection, NewConnection } from "../oauth/connection.js";
 import { CONNECTION_COLUMNS, type ConnectionRow, connectionFromRow, rowFromConnection } from "./connection-row.js";
-import { CLOCK } from "./postgres-statement.js";
+import { CLOCK } from "./postgres-session.js";
 
 /** What is read of a connection: its columns, and what the database's clock says. */
 export const CONNECTION_READ = `${CONNECTION_COLUMNS}, ${CLOCK} AS clock`;

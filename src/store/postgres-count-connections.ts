@@ -1,7 +1,6 @@
-import type { ConnectionState } from "../tokens/connection.js";
-import { CONNECTION_STATES, type ConnectionCounts } from "./connection-counts.js";
-import type { Session } from "./postgres-session.js";
-import { createStatement } from "./postgres-statement.js";
+import type { ConnectionState } from "../oauth/connection.js";
+import { CONNECTION_STATES, type ConnectionCounts } from "./count-connections.js";
+import { createStatement, type Session } from "./postgres-session.js";
 
 /** Only the index is read, as far as the table is vacuumed. */
 const COUNT = createStatement<object, { state: ConnectionState; count: number }>(

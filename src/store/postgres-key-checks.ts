@@ -1,6 +1,5 @@
 import type { KeyCheck, KeyCheckStore } from "./key-checks.js";
-import type { Session } from "./postgres-session.js";
-import { createStatement } from "./postgres-statement.js";
+import { createStatement, type Session } from "./postgres-session.js";
 
 const LIST = createStatement<object, { key_id: string; sealed: Uint8Array }>(
   "list_key_checks",

@@ -1,10 +1,9 @@
 import type { AuditEntry } from "../model/audit.js";
 import { type ChangeOptions, requireCurrent } from "../model/change-options.js";
-import type { OAuthClientStore, StoredOAuthClient } from "../tokens/oauth-client.js";
+import type { OAuthClientStore, StoredOAuthClient } from "../oauth/oauth-client.js";
 import { writeAudit } from "./postgres-audit-records.js";
 import { isUniqueViolation } from "./postgres-error.js";
-import type { Queries, Session } from "./postgres-session.js";
-import { createStatement } from "./postgres-statement.js";
+import { createStatement, type Queries, type Session } from "./postgres-session.js";
 
 const WRITTEN = "id, application_id, provider_name, client_id, client_secret, scope, origin_parameters, updated_at";
 const COLUMNS = `${WRITTEN}, refused_since`;

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import type { Peers } from "../tokens/peers.js";
+import type { Peers } from "../oauth/peers.js";
 import { postgresErrorFrom } from "./postgres-error.js";
 import { takeConnection } from "./postgres-pool.js";
 

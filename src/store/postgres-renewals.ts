@@ -6,13 +6,12 @@ import {
   NOTICE_MS,
   type RenewalFailure,
   type RenewedTokens,
-} from "../tokens/connection.js";
-import type { RefusalEvidence, Trouble } from "../tokens/trouble.js";
+} from "../oauth/connection.js";
+import type { RefusalEvidence, Trouble } from "../oauth/verdict.js";
 import { columnsFromTrouble, type TroubleColumns } from "./connection-row.js";
 import { CONNECTION_READ, type PostgresConnectionRead } from "./postgres-connection-row.js";
-import type { Queries, Session } from "./postgres-session.js";
-import { CLOCK, createStatement } from "./postgres-statement.js";
-import { enqueueEvent } from "./postgres-webhook-events.js";
+import { CLOCK, createStatement, type Queries, type Session } from "./postgres-session.js";
+import { enqueueEvent } from "./postgres-webhooks.js";
 import { boundsOf, type EvidenceBounds, OTHERS_REFRESHED, OTHERS_REFRESHED_AT, REFUSED } from "./refusal-evidence.js";
 import type { RenewalStore } from "./renewals.js";
 

@@ -1,5 +1,4 @@
-import type { Queries, Session } from "./postgres-session.js";
-import { createStatement, type Statement } from "./postgres-statement.js";
+import { createStatement, type Queries, type Session, type Statement } from "./postgres-session.js";
 import { type Resealed, SEALED_TABLES, type SealedRow, type SealedRows, type SealedTable } from "./sealed-rows.js";
 
 /** All sealed values in PostgreSQL, table by table. */

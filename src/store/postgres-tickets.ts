@@ -1,6 +1,5 @@
-import type { Ticket, TicketKey, TicketKind, TicketStore } from "../authorization/ticket.js";
-import type { Queries, Session } from "./postgres-session.js";
-import { createStatement } from "./postgres-statement.js";
+import type { Ticket, TicketKey, TicketKind, TicketStore } from "../oauth/tickets.js";
+import { createStatement, type Queries, type Session } from "./postgres-session.js";
 
 /** Removed each time one is added: more than come, so that none is left behind for long. */
 const SWEEP = 20;

@@ -1,6 +1,6 @@
 import type Database from "better-sqlite3";
-import type { Connection } from "../tokens/connection.js";
-import type { RefusalEvidence } from "../tokens/trouble.js";
+import type { Connection } from "../oauth/connection.js";
+import type { RefusalEvidence } from "../oauth/verdict.js";
 
 /** What is asked about: other connections of this one's application and provider, and words of a provider. */
 export interface EvidenceBounds {

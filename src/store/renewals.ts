@@ -10,12 +10,12 @@ import {
   NOTICE_MS,
   type RenewalFailure,
   type RenewedTokens,
-} from "../tokens/connection.js";
-import type { Trouble } from "../tokens/trouble.js";
+} from "../oauth/connection.js";
+import type { Trouble } from "../oauth/verdict.js";
 import type { Attempt } from "./attempt.js";
 import { CONNECTION_COLUMNS, type ConnectionRow, columnsFromTrouble, connectionFromRow } from "./connection-row.js";
 import { prepareEvidence } from "./refusal-evidence.js";
-import type { EnqueueEvent } from "./webhook-events.js";
+import type { EnqueueEvent } from "./webhooks.js";
 
 /** The part of the connection store that renewing a token needs. */
 export type RenewalStore = Pick<

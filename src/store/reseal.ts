@@ -1,9 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Sealer } from "../tokens/seal.js";
-import { type SealBinding, SealError } from "../tokens/seal-blob.js";
-import { createKeyCheck } from "./key-check.js";
+import { type SealBinding, SealError, type Sealer } from "../sealing/seal.js";
 import type { Resealed, SealedRow, SealedRows } from "./sealed-rows.js";
 import type { Store } from "./store.js";
+import { createKeyCheck } from "./verify-keys.js";
 
 /** What `resealAll()` did, in rows. */
 export interface ResealReport {

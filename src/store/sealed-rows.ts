@@ -1,5 +1,5 @@
 import type Database from "better-sqlite3";
-import type { ConnectionColumn } from "../tokens/connection-binding.js";
+import type { ConnectionColumn } from "../oauth/connection-binding.js";
 import type { Attempt } from "./attempt.js";
 
 /** A table with sealed columns: what `relay key rotate` has to seal again. */

@@ -3,7 +3,7 @@ import { closeSync, existsSync, mkdirSync, openSync, readdirSync, rmSync } from 
 import { basename, dirname, join, resolve } from "node:path";
 import Database from "better-sqlite3";
 import { makeFolder } from "../lib/secret-file.js";
-import type { Spool, UnstoredAnswer } from "../tokens/peers.js";
+import type { Spool, UnstoredAnswer } from "../oauth/peers.js";
 import { isBusy } from "./sqlite-error.js";
 import { StoreOpenError } from "./store-open-error.js";
 

@@ -2,8 +2,7 @@ import { realpathSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import Database from "better-sqlite3";
 import { RelayError } from "../model/errors.js";
-import { identityOf } from "./damaged-file.js";
-import { isBusy, storeErrorFrom } from "./sqlite-error.js";
+import { identityOf, isBusy, storeErrorFrom } from "./sqlite-error.js";
 import type { StoreCheck } from "./store-health.js";
 
 const REPLACED =

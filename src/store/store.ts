@@ -1,13 +1,13 @@
 import type { ApplicationStore } from "../applications/application.js";
-import type { TicketStore } from "../authorization/ticket.js";
 import type { AuditStore } from "../model/audit.js";
+import type { ConnectionStore } from "../oauth/connection.js";
+import type { OAuthClientStore } from "../oauth/oauth-client.js";
+import type { Peers, Spool } from "../oauth/peers.js";
+import type { TicketStore } from "../oauth/tickets.js";
 import type { CallStore } from "../records/call-store.js";
 import type { CaptureStore } from "../records/capture-store.js";
-import type { ConnectionStore } from "../tokens/connection.js";
-import type { OAuthClientStore } from "../tokens/oauth-client.js";
-import type { Peers, Spool } from "../tokens/peers.js";
 import type { WebhookStore } from "../webhooks/webhook-store.js";
-import type { ConnectionCounts } from "./connection-counts.js";
+import type { ConnectionCounts } from "./count-connections.js";
 import type { KeyCheckStore } from "./key-checks.js";
 import type { SealedRows } from "./sealed-rows.js";
 import type { StoreHealth } from "./store-health.js";

@@ -1,5 +1,5 @@
 import type Database from "better-sqlite3";
-import type { Ticket, TicketKey, TicketKind, TicketStore } from "../authorization/ticket.js";
+import type { Ticket, TicketKey, TicketKind, TicketStore } from "../oauth/tickets.js";
 import type { Attempt } from "./attempt.js";
 
 /** Removed each time one is added: more than come, so that none is left behind for long. */

@@ -1,6 +1,5 @@
-import type { Sealer } from "../tokens/seal.js";
-import { type SealBinding, SealError } from "../tokens/seal-blob.js";
-import { createKeyCheck, decideKeyCheck } from "./key-check.js";
+import { type SealBinding, SealError, type SealErrorReason, type Sealer } from "../sealing/seal.js";
+import type { KeyCheck } from "./key-checks.js";
 import type { SealedRows } from "./sealed-rows.js";
 import type { Store } from "./store.js";
 
@@ -123,4 +122,22 @@ function opens(sealer: Sealer, value: Uint8Array, binding: SealBinding): boolean
 /** A damaged value may name any bytes as its key. */
 function quote(keyId: string): string {
   return JSON.stringify(keyId.slice(0, 64));
+}
+
+const KNOWN_TEXT = "relay key check";
+const BINDING: SealBinding = { table: "key_checks", column: "sealed", applicationId: "", userId: "", providerName: "" };
+
+/** The check of the sealer's current key. */
+export function createKeyCheck(sealer: Sealer): KeyCheck {
+  return { keyId: sealer.currentKeyId, sealed: sealer.seal(KNOWN_TEXT, BINDING) };
+}
+
+/** Whether a check opens: `opens`, or why it does not. */
+function decideKeyCheck({ sealed }: KeyCheck, sealer: Sealer): "opens" | SealErrorReason {
+  try {
+    return sealer.open(sealed, BINDING).toString() === KNOWN_TEXT ? "opens" : "corrupt";
+  } catch (error) {
+    if (error instanceof SealError) return error.reason;
+    throw error;
+  }
 }

@@ -1,7 +1,14 @@
 import type { CallRecord } from "./call-log.js";
-import { OTHER } from "./counter.js";
-import { createObservations, type HistogramOptions, histogramOf, type Observations, observe } from "./histogram.js";
-import { countsOf, type Metric } from "./metric.js";
+import {
+  countsOf,
+  createObservations,
+  type HistogramOptions,
+  histogramOf,
+  type Metric,
+  type Observations,
+  OTHER,
+  observe,
+} from "./metric.js";
 
 /** Counts and times of calls. */
 export interface CallMetrics {

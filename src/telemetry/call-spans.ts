@@ -1,5 +1,9 @@
 import {
   type Attributes,
+  type Context,
+  createTraceState,
+  isSpanContextValid,
+  ProxyTracerProvider,
   ROOT_CONTEXT,
   type Span,
   SpanKind,
@@ -8,11 +12,31 @@ import {
   trace,
 } from "@opentelemetry/api";
 import type { CallRecord } from "./call-log.js";
-import { contextFrom, traceContextOf } from "./span-context.js";
 import type { TraceContext } from "./trace-context.js";
 
+/** What a span that goes on with a caller's trace is begun in. */
+function contextFrom(context: TraceContext | undefined): Context {
+  if (context === undefined) return ROOT_CONTEXT;
+  const { traceId, parentId: spanId, flags: traceFlags, state } = context;
+  const traceState = state === undefined ? {} : { traceState: createTraceState(state) };
+  return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags, isRemote: true, ...traceState });
+}
+
+/** How to go on with the trace of a span; undefined when it has none, since nobody makes spans. */
+function traceContextOf(span: Span): TraceContext | undefined {
+  const { traceId, spanId, traceFlags, traceState } = span.spanContext();
+  if (!isSpanContextValid({ traceId, spanId, traceFlags })) return undefined;
+  return { traceId, parentId: spanId, flags: traceFlags, state: traceState?.serialize() || undefined };
+}
+
+/** Whether an OpenTelemetry SDK has been registered in this process, by whichever copy of the API. */
+export function isSdkLoaded(): boolean {
+  const provider = trace.getTracerProvider();
+  return !(provider instanceof ProxyTracerProvider) || provider.getDelegateTracer("") !== undefined;
+}
+
 /** What a call's span is begun with. */
-export interface SpanOrigin {
+interface SpanOrigin {
   readonly callId: string;
   readonly surface: string;
   /** When the request came in, in milliseconds of `performance.now()`. */
@@ -21,7 +45,7 @@ export interface SpanOrigin {
 }
 
 /** Which request a span is of. Nothing of it may be a secret: it is the url as it was before a token came into it. */
-export interface SpanRequest {
+interface SpanRequest {
   readonly method: string;
   readonly origin: string;
   /** Path and query, of which the query is left out. */

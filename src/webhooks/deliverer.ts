@@ -1,8 +1,54 @@
 import { RelayError } from "../model/errors.js";
+import type { Sealer } from "../sealing/seal.js";
+import { headerValue } from "../upstream/fields.js";
+import type { Upstream } from "../upstream/request.js";
 import { type DeliveryDecision, decideDelivery, type ReceiverAnswer } from "./retry.js";
-import { DELIVERY_DEADLINE_MS, type SendWebhookOptions, sendWebhook } from "./send-webhook.js";
-import { createSlots } from "./slots.js";
+import { openWebhookSecret, signatureFields } from "./secret.js";
 import type { DueEvent, WebhookStore } from "./webhook-store.js";
+
+/** What sending needs. */
+interface SendWebhookOptions {
+  /** A way out whose answers are small: nothing is read of one but its status and Retry-After. */
+  readonly upstream: Upstream;
+  readonly sealer: Sealer;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Default 15,000 ms: the least that the specification recommends, for receivers that work before they answer. */
+  readonly deadlineMs?: number;
+}
+
+/** How long a receiver has to answer, in milliseconds, when nothing else is said. */
+const DELIVERY_DEADLINE_MS = 15_000;
+
+const FIELDS = ["content-type", "application/json", "user-agent", "provider-call-relay", "accept-encoding", "identity"];
+
+/**
+ * Sends one event to its endpoint, signed now, through the same guarded way out as every call: no private network, no
+ * redirect. Rejects as `Upstream.send`, or with RelayError STORE_UNAVAILABLE when the secret does not open.
+ */
+async function sendWebhook(
+  { upstream, sealer, now, deadlineMs = DELIVERY_DEADLINE_MS }: SendWebhookOptions,
+  event: DueEvent,
+  signal: AbortSignal,
+): Promise<ReceiverAnswer> {
+  const { endpoint, payload } = event;
+  const url = new URL(endpoint.uri);
+  const secret = openWebhookSecret(sealer, endpoint);
+  const answer = await upstream.send(
+    {
+      origin: url.origin,
+      path: url.pathname + url.search,
+      method: "POST",
+      headers: [...FIELDS, ...signatureFields(event, secret, now())],
+      body: Buffer.from(payload),
+      applicationId: endpoint.applicationId,
+      connectionId: `webhook ${endpoint.applicationId}`,
+      allowPrivateNetwork: false,
+    },
+    { deadline: performance.now() + deadlineMs, signal },
+  );
+  return { statusCode: answer.statusCode, retryAfter: headerValue(answer.rawHeaders, "retry-after") };
+}
 
 /** What delivering needs. */
 export interface DelivererOptions extends SendWebhookOptions {
@@ -91,4 +137,70 @@ async function attempt(
 
 function stopping(): RelayError {
   return new RelayError("PROVIDER_UNREACHABLE", "The relay is stopping; the event is delivered by the next one.");
+}
+
+/** What is worked on, and how. */
+interface SlotsOptions<Item> {
+  /** Items at once. */
+  readonly most: number;
+  /** Takes at most so many items that nobody else works on; none when there are none. */
+  readonly take: (count: number) => Promise<readonly Item[]>;
+  readonly run: (item: Item) => Promise<void>;
+  /** Hears of what `take` or `run` rejects with; the item is left to whoever takes it next. */
+  readonly onFault: (error: unknown) => void;
+}
+
+/** Work of which only so much is done at once. */
+interface Slots {
+  /** Takes items until there are none or no slot is free; a slot that becomes free does so by itself. Never throws. */
+  fill(): void;
+  /** Takes no more; resolves when what was taken is done. */
+  close(): Promise<void>;
+}
+
+/** Takes items in one go at a time, so that two never ask for the same free slot. */
+function createSlots<Item>({ most, take, run, onFault }: SlotsOptions<Item>): Slots {
+  const running = new Set<Promise<void>>();
+  let taking = Promise.resolve();
+  let isTaking = false;
+  let isWanted = false;
+  let isClosed = false;
+
+  async function takeAll(): Promise<void> {
+    isTaking = true;
+    try {
+      while (isWanted && !isClosed && running.size < most) {
+        isWanted = false;
+        for (const item of await take(most - running.size)) start(item);
+      }
+    } catch (error) {
+      onFault(error);
+    } finally {
+      isTaking = false;
+    }
+  }
+
+  function start(item: Item): void {
+    const work = run(item)
+      .catch(onFault)
+      .finally(() => {
+        running.delete(work);
+        fill();
+      });
+    running.add(work);
+  }
+
+  function fill(): void {
+    isWanted = true;
+    if (!isTaking) taking = takeAll();
+  }
+
+  return {
+    fill,
+    async close() {
+      isClosed = true;
+      await taking;
+      await Promise.all(running);
+    },
+  };
 }

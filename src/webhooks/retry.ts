@@ -1,4 +1,4 @@
-import { parseRetryAfter } from "../tokens/token-answer.js";
+import { parseRetryAfter } from "../oauth/token-answer.js";
 import type { DueEvent } from "./webhook-store.js";
 
 /** What a receiver answered. */

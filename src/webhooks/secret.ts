@@ -1,9 +1,7 @@
-import { randomBytes } from "node:crypto";
-import { openSealed } from "../tokens/open-sealed.js";
-import type { Sealer } from "../tokens/seal.js";
-import type { SealBinding } from "../tokens/seal-blob.js";
-import { Secret } from "../tokens/secret.js";
-import type { WebhookEndpoint } from "./webhook-store.js";
+import { createHmac, randomBytes } from "node:crypto";
+import { openSealed, type SealBinding, type Sealer } from "../sealing/seal.js";
+import { Secret } from "../sealing/secret.js";
+import type { DueEvent, WebhookEndpoint } from "./webhook-store.js";
 
 /** Of the specification's symmetric secrets; what follows is base64. */
 const PREFIX = "whsec_";
@@ -19,7 +17,7 @@ export function createWebhookSecret(): Secret {
 }
 
 /** The octets that sign. */
-export function keyFromSecret(secret: Secret): Buffer {
+function keyFromSecret(secret: Secret): Buffer {
   return Buffer.from(secret.reveal().slice(PREFIX.length), "base64");
 }
 
@@ -36,4 +34,18 @@ export function openWebhookSecret(sealer: Sealer, endpoint: WebhookEndpoint): Se
 
 function bindingOf(applicationId: string): SealBinding {
   return { table: "webhook_endpoints", column: "secret", applicationId, userId: "", providerName: "" };
+}
+
+/**
+ * The header fields that prove where an event comes from, as the Standard Webhooks specification has them. Pure.
+ *
+ * @param now when it is sent, milliseconds since the epoch: receivers refuse what was signed long ago.
+ * @returns name, value, name, value, …
+ */
+export function signatureFields({ id, payload }: Pick<DueEvent, "id" | "payload">, secret: Secret, now: number) {
+  const timestamp = Math.floor(now / 1000);
+  const signature = createHmac("sha256", keyFromSecret(secret))
+    .update(`${id}.${timestamp}.${payload}`)
+    .digest("base64");
+  return ["webhook-id", id, "webhook-timestamp", String(timestamp), "webhook-signature", `v1,${signature}`];
 }

@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import type { Parsed } from "../applications/parsed.js";
+import type { Parsed } from "../applications/application.js";
 import { parseUrl } from "../lib/parse-url.js";
 import { decideAddress } from "../upstream/address.js";
 

@@ -1,3 +1,6 @@
+import cluster from "node:cluster";
+import { type RateLimiterAbstract, RateLimiterCluster, RateLimiterClusterMaster } from "rate-limiter-flexible";
+import type { Config } from "../config/config.js";
 import type { Metric } from "../telemetry/metric.js";
 
 /** Where a service listens. */
@@ -82,4 +85,24 @@ export function isMetricsSum(message: unknown): message is MetricsSumMessage {
 
 function typeOf(message: unknown): unknown {
   return typeof message === "object" && message !== null && "type" in message ? message.type : undefined;
+}
+
+/** The supervisor answers in a fraction of this, in milliseconds. */
+const LIMITER_TIMEOUT_MS = 3000;
+
+/** Makes the supervisor count for all workers. */
+export function countForWorkers(): void {
+  new RateLimiterClusterMaster();
+}
+
+/** A limiter that counts over all workers; undefined in a process that is alone. */
+export function limiterOverWorkers(points: number, duration: number): RateLimiterAbstract | undefined {
+  if (!cluster.isWorker) return undefined;
+  return new RateLimiterCluster({ keyPrefix: `calls-${points}`, points, duration, timeoutMs: LIMITER_TIMEOUT_MS });
+}
+
+/** One worker's share of what all of them may hold. */
+export function shareOf(config: Config): Config {
+  const share = (all: number) => Math.ceil(all / config.workers);
+  return { ...config, maxInFlight: share(config.maxInFlight), maxBufferedBytes: share(config.maxBufferedBytes) };
 }

@@ -1,7 +1,7 @@
 import type { Worker } from "node:cluster";
 import { setTimeout as delay } from "node:timers/promises";
-import { sumOf } from "../telemetry/exposition.js";
 import type { Metric } from "../telemetry/metric.js";
+import { sumOf } from "../telemetry/metrics.js";
 import { isMetrics, isMetricsWanted, type MetricsAskedMessage, type MetricsSumMessage } from "./messages.js";
 
 /** Adds up the metrics of all workers for whichever of them is asked. */

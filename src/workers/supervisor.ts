@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Logger } from "pino";
 import { isStarted, type ServiceUrls, type StopMessage } from "./messages.js";
-import { watchPulse } from "./pulse.js";
 import { createWorkerMetrics } from "./supervisor-metrics.js";
+import { watchPulse } from "./worker.js";
 
 /** What supervising needs. */
 export interface SupervisorOptions {

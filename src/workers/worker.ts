@@ -1,6 +1,17 @@
+import type { Worker } from "node:cluster";
 import cluster from "node:cluster";
-import { isStop, type ServiceUrls, type StartedMessage } from "./messages.js";
-import { tellPulse } from "./pulse.js";
+import type { Metric } from "../telemetry/metric.js";
+import {
+  isMetricsAsked,
+  isMetricsSum,
+  isPulse,
+  isStop,
+  type MetricsMessage,
+  type MetricsWantedMessage,
+  type PulseMessage,
+  type ServiceUrls,
+  type StartedMessage,
+} from "./messages.js";
 
 /** Tells the supervisor that this worker serves, and from then on that it is alive. */
 export function tellStarted({ url, adminUrl }: ServiceUrls): void {
@@ -31,4 +42,99 @@ export function stopOrder(): Promise<number> {
 /** The channel to the supervisor would keep the process alive. */
 export function leave(): void {
   if (process.connected) process.disconnect();
+}
+
+/** The metrics of all processes of one service. */
+interface MetricsOfAll {
+  /** Rejects when they cannot be had: sums over a part of the processes would go back and forth. */
+  read(): Promise<readonly Metric[]>;
+  /** Leaves what was counted here to the processes that go on. */
+  close(): Promise<void>;
+}
+
+/** The supervisor itself waits for silent workers, and less long, in milliseconds. */
+const WAIT_MS = 3000;
+
+/** @param readOwn how this process's own metrics stand. A process that is alone is the whole service. */
+export function metricsOverWorkers(readOwn: () => readonly Metric[]): MetricsOfAll {
+  if (!cluster.isWorker) return { read: async () => readOwn(), close: async () => {} };
+  const sendOwn = (isLast: boolean) => send({ type: "metrics", metrics: readOwn(), isLast });
+  const onMessage = (message: unknown) => {
+    if (isMetricsAsked(message)) void sendOwn(false);
+  };
+  process.on("message", onMessage);
+  let lastId = 0;
+  let reading: Promise<readonly Metric[]> | undefined;
+  return {
+    read() {
+      lastId += 1;
+      reading ??= askSupervisor(lastId).finally(() => {
+        reading = undefined;
+      });
+      return reading;
+    },
+    async close() {
+      process.off("message", onMessage);
+      await sendOwn(true);
+    },
+  };
+}
+
+function askSupervisor(id: number): Promise<readonly Metric[]> {
+  return new Promise((resolve, reject) => {
+    const settle = () => {
+      clearTimeout(timer);
+      process.off("message", onMessage);
+    };
+    const onMessage = (message: unknown) => {
+      if (!isMetricsSum(message) || message.id !== id) return;
+      settle();
+      resolve(message.metrics);
+    };
+    const timer = setTimeout(() => {
+      settle();
+      reject(new Error("the supervisor does not answer"));
+    }, WAIT_MS);
+    process.on("message", onMessage);
+    void send({ type: "metricsWanted", id });
+  });
+}
+
+/** Resolves when it is written; a supervisor that is gone is told nothing. */
+function send(message: MetricsMessage | MetricsWantedMessage): Promise<void> {
+  return new Promise((resolve) => {
+    if (process.send === undefined || !process.connected) resolve();
+    else process.send(message, undefined, undefined, () => resolve());
+  });
+}
+
+/** How often a worker says that its event loop turns, in milliseconds. */
+const PULSE_MS = 3000;
+/** The event loop is held for milliseconds at a time by design; one that is held for a quarter of a minute hangs. */
+const MAX_MISSED = 5;
+
+/** Tells the supervisor that the event loop of this worker turns, again and again. */
+function tellPulse(): void {
+  const message: PulseMessage = { type: "pulse" };
+  // A supervisor that is gone ends this worker in another way.
+  const timer = setInterval(() => process.connected && process.send?.(message, () => {}), PULSE_MS);
+  timer.unref();
+}
+
+/**
+ * Calls `onSilent` once when a worker that serves was not heard of for too long. Missed pulses are counted, not time: a
+ * machine that was suspended has not missed any.
+ */
+export function watchPulse(worker: Worker, onSilent: () => void): void {
+  let missed = 0;
+  worker.on("message", (message: unknown) => {
+    if (isPulse(message)) missed = 0;
+  });
+  const timer = setInterval(() => {
+    if (++missed < MAX_MISSED) return;
+    clearInterval(timer);
+    onSilent();
+  }, PULSE_MS);
+  timer.unref();
+  worker.once("exit", () => clearInterval(timer));
 }

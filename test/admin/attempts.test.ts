@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createAttempts } from "../../src/admin/attempts.js";
+import { createAttempts } from "../../src/admin/admit.js";
 
 describe("createAttempts()", () => {
   it("counts each by itself, in windows of a minute that begin with the first", () => {

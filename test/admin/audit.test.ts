@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AuditRecord, AuditRecord_Outcome as Outcome } from "../../gen/relay/admin/v1/audit_pb.js";
-import { auditIdBefore, createAuditStamps } from "../../src/admin/audit-stamp.js";
+import { auditIdBefore, createAuditStamps } from "../../src/admin/administration.js";
 import { ADMIN_SERVICES } from "../../src/admin/rpc-handler.js";
 import { type Harness, startHarness } from "../support/harness.js";
 import { type AdminClients, createAdminClients } from "./admin-bed.js";

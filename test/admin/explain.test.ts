@@ -10,8 +10,8 @@ import {
   ExplainCallResponse_Renewal as Renewal,
 } from "../../gen/relay/admin/v1/call_pb.js";
 import { CallRequestSchema } from "../../gen/relay/v1/relay_pb.js";
-import { hashPrivateKey, signUserId } from "../../src/applications/private-key.js";
-import type { Connection } from "../../src/tokens/connection.js";
+import { hashPrivateKey, signUserId } from "../../src/applications/application.js";
+import type { Connection } from "../../src/oauth/connection.js";
 import { type Caller, createCallers, type Row, type ScenarioCall } from "../support/callers.js";
 import { ADMIN_TOKENS, type TestApplication } from "../support/harness.js";
 import { callOf, SCENARIOS, startWorld, USER, type World } from "../support/scenarios.js";

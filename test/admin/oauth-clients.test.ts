@@ -1,6 +1,6 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openOAuthClient } from "../../src/tokens/client-secret.js";
+import { openOAuthClient } from "../../src/oauth/oauth-client.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { type AdminClients, createAdminClients } from "./admin-bed.js";
 import { failure } from "./failure.js";

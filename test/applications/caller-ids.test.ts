@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { requireCallerIds } from "../../src/applications/caller-ids.js";
+import { requireCallerIds } from "../../src/applications/caller.js";
 import type { Call } from "../../src/call/call.js";
 
 const check = (fields: Partial<Call>) => () => requireCallerIds({ publicKey: "k", userId: "u", ...fields } as Call);

@@ -1,8 +1,7 @@
 import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import type { CallerAuth } from "../../src/applications/application.js";
+import { type CallerAuth, createPrivateKey, hashPrivateKey } from "../../src/applications/application.js";
 import { type CallerInput, type CallerProof, decideCaller, type ShownKey } from "../../src/applications/caller.js";
-import { createPrivateKey, hashPrivateKey } from "../../src/applications/private-key.js";
 
 const KEY = createPrivateKey();
 const OTHER_KEY = createPrivateKey();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseCidr } from "../../src/applications/cidr.js";
+import { parseCidr } from "../../src/applications/browser-origin.js";
 
 describe("parseCidr()", () => {
   it.each([

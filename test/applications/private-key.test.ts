@@ -2,14 +2,15 @@ import { createHash, createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import {
   createPrivateKey,
+  createPublicKey,
   hashPrivateKey,
   openPrivateKeyHash,
+  parsePublicKey,
   sealPrivateKeyHash,
   signUserId,
-} from "../../src/applications/private-key.js";
-import { createPublicKey, parsePublicKey } from "../../src/applications/public-key.js";
+} from "../../src/applications/application.js";
 import { RelayError } from "../../src/model/errors.js";
-import { sealerForTest } from "../tokens/sealer-for-test.js";
+import { sealerForTest } from "../oauth/sealer-for-test.js";
 
 describe("createPrivateKey()", () => {
   it("is longer than the block of SHA-256, so that its hash signs as it does", () => {

@@ -1,13 +1,13 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { join } from "node:path";
 import Database from "better-sqlite3";
+import { newConnectionFrom } from "../../src/oauth/new-connection.js";
+import { parseTokenResponse } from "../../src/oauth/token-response.js";
+import { loadKeyring } from "../../src/sealing/keyring.js";
+import { createSealer, type Sealer } from "../../src/sealing/seal.js";
 import { CONNECTION_COLUMNS, rowFromConnection } from "../../src/store/connection-row.js";
 import { openSqliteStore } from "../../src/store/sqlite.js";
 import { verifyKeys } from "../../src/store/verify-keys.js";
-import { loadKeyring } from "../../src/tokens/keyring.js";
-import { newConnectionFrom } from "../../src/tokens/new-connection.js";
-import { createSealer, type Sealer } from "../../src/tokens/seal.js";
-import { parseTokenResponse } from "../../src/tokens/token-response.js";
 import { createApplication } from "../support/harness.js";
 
 /** The provider that all users are connected at. */

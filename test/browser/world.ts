@@ -3,8 +3,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import { request } from "undici";
-import type { Connection } from "../../src/tokens/connection.js";
-import { openToken } from "../../src/tokens/open-token.js";
+import type { Connection } from "../../src/oauth/connection.js";
+import { openToken } from "../../src/oauth/open-token.js";
 import {
   type AuthorizationServer,
   type RegisteredClient,

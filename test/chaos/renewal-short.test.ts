@@ -1,14 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
-import { createBreaker } from "../../src/tokens/breaker.js";
-import { createClientHolds } from "../../src/tokens/client-holds.js";
-import type { Connection, ConnectionKey, Lease } from "../../src/tokens/connection.js";
-import { type RenewalOptions, type RenewalOutcome, renewLeased } from "../../src/tokens/renewal.js";
-import { persistFor } from "../../src/tokens/until-stored.js";
+import { createBreaker } from "../../src/oauth/breaker.js";
+import { createClientHolds } from "../../src/oauth/client-holds.js";
+import type { Connection, ConnectionKey, Lease } from "../../src/oauth/connection.js";
+import { type RenewalOptions, type RenewalOutcome, renewLeased } from "../../src/oauth/renewal.js";
+import { persistFor } from "../../src/oauth/until-stored.js";
+import { renewalTargetForTest } from "../oauth/renewal-target-for-test.js";
 import { postRest } from "../support/callers.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
-import { renewalTargetForTest } from "../tokens/renewal-target-for-test.js";
 
 let harness: Harness;
 afterEach(() => harness.close());

@@ -1,4 +1,4 @@
-import type { HoldTokenAnswer } from "../../src/sandbox/oauth-server.js";
+import type { HoldTokenAnswer } from "../../src/sandbox/oauth-routes.js";
 
 /** One request to the token endpoint. Times are milliseconds since the epoch. */
 export interface TokenExchange {

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
-import type { Connection } from "../../src/tokens/connection.js";
+import type { Connection } from "../../src/oauth/connection.js";
 import { postRest } from "../support/callers.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { startPostgresServer } from "../support/postgres-server.js";

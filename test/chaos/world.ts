@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { Agent, request } from "undici";
-import type { Connection } from "../../src/tokens/connection.js";
+import type { Connection } from "../../src/oauth/connection.js";
 import { type Harness, startHarness } from "../support/harness.js";
 import { type RelayProcess, startRelayProcess } from "./relay-process.js";
 import { createTokenLog, type TokenLog } from "./token-log.js";

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { request } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Application } from "../../src/applications/application.js";
+import type { StoredOAuthClient } from "../../src/oauth/oauth-client.js";
 import { type Sandbox, startSandbox } from "../../src/sandbox/sandbox.js";
 import { openSqliteStore } from "../../src/store/sqlite.js";
-import type { StoredOAuthClient } from "../../src/tokens/oauth-client.js";
 import { type CliFolder, type Env, prepareOnce, startServe } from "./run-relay.js";
 
 const BACK = "https://app.example.com/connected";

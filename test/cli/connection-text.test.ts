@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { jsonFromConnection, textFromConnection } from "../../src/cli/connection-text.js";
-import type { Connection } from "../../src/tokens/connection.js";
+import { jsonFromConnection, textFromConnection } from "../../src/cli/connection-key.js";
+import type { Connection } from "../../src/oauth/connection.js";
+import { sealerForTest } from "../oauth/sealer-for-test.js";
 import { connectionForTest, NOW } from "../store/store-for-test.js";
-import { sealerForTest } from "../tokens/sealer-for-test.js";
 
 const HOUR_MS = 3_600_000;
 

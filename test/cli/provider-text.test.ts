@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { textFromProvider } from "../../src/cli/provider-text.js";
+import { textFromProvider } from "../../src/cli/provider.js";
 import { loadProviders } from "../../src/providers/catalog.js";
 import { definitionFromProvider } from "../../src/providers/definition-from-provider.js";
 import { providerFrom } from "../providers/provider-for-test.js";

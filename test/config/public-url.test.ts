@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { callbackUrl } from "../../src/authorization/callback-url.js";
 import { publicUrlFrom } from "../../src/config/public-url.js";
+import { callbackUrl } from "../../src/oauth/callback.js";
 
 describe("publicUrlFrom()", () => {
   const http = { publicUrl: undefined, tlsCertFile: undefined };

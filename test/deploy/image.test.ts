@@ -20,7 +20,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { createTokenFileText } from "../../src/admin/token-file.js";
 import { parseConfig, unknownSettings } from "../../src/config/config.js";
-import { createKeyLine } from "../../src/tokens/key-file.js";
+import { createKeyLine } from "../../src/sealing/key-file.js";
 import { lineFrom } from "../cli/run-relay.js";
 import { buildImage, type Image } from "./image-steps.js";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { decideProtocol } from "../../src/http/protocol.js";
+import { decideProtocol } from "../../src/http/listener.js";
 
 const PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 

@@ -3,9 +3,8 @@ import type { ServerResponse } from "node:http";
 import type { Http2Session, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { createConnections } from "../../src/http/connections.js";
 import { DEFAULT_LIMITS } from "../../src/http/limits.js";
-import { sweep } from "../../src/http/sweep.js";
+import { createConnections, sweep } from "../../src/http/sweep.js";
 
 /** Longer ago than every limit. */
 const LONG_AGO_MS = -10_000_000;

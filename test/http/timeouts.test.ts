@@ -3,7 +3,7 @@ import type { ClientHttp2Stream } from "node:http2";
 import net from "node:net";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Handler } from "../../src/http/dispatch.js";
-import { endWith } from "../../src/http/end-with.js";
+import { endWith } from "../../src/http/exchange.js";
 import { DEFAULT_LIMITS } from "../../src/http/limits.js";
 import { END_HEADERS, frame, getBlock, HEADERS, HELLO, PING, SETTINGS, uint32 } from "./frames.js";
 import {

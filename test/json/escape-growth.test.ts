@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { escapeGrowth } from "../../src/json/escape-growth.js";
+import { escapeGrowth } from "../../src/json/text-slices.js";
 import { bytesOf } from "../../src/lib/chunks.js";
 import { atOnce } from "../../src/lib/turns.js";
 

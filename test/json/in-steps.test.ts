@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { bytesFromBase64 } from "../../src/json/base64.js";
-import { base64FromJson } from "../../src/json/base64-from-json.js";
+import { base64FromJson, bytesFromBase64 } from "../../src/json/base64-from-json.js";
 import { slicePath } from "../../src/json/json-path.js";
 import { createJsonText, valueEnd } from "../../src/json/json-scan.js";
 import { sliceElements, sliceMembers, textAt } from "../../src/json/json-slice.js";

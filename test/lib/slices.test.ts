@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createChunks } from "../../src/lib/chunks.js";
-import { joinedInSteps } from "../../src/lib/slices.js";
+import { createChunks, joinedInSteps } from "../../src/lib/chunks.js";
 import { atOnce } from "../../src/lib/turns.js";
 
 describe("joinedInSteps()", () => {

@@ -50,7 +50,7 @@ export const CONNECT_GUARDS: readonly Guard[] = [
   guard(
     "state: sealed for its owner",
     ['column: "payload", applicationId, userId,', 'column: "payload", applicationId, userId: "",'],
-    "authorization/tickets",
+    "oauth/tickets",
   ),
   guard("second cookie", ["values.length === 1 ? values : []", "values"], "pages/browser-cookie"),
   guard("iss of the response", ["return isOwn ? iss", "return true ? iss"], "pages/state"),
@@ -114,12 +114,12 @@ export const CONNECT_GUARDS: readonly Guard[] = [
   guard(
     "whole host, for every token request",
     ["  if (freeHostParameter(provider.oauth2, stored) !== undefined) return undefined;\n", ""],
-    "authorization/client-secret",
+    "oauth/client-secret",
   ),
   guard(
     "client of another host",
     ["const endpoints = isBoundElsewhere ? undefined :", "const endpoints ="],
-    "authorization/client-secret",
+    "oauth/client-secret",
   ),
   guard(
     "bound parameter before what a user says",

@@ -51,7 +51,7 @@ export const SECRET_GUARDS: readonly Guard[] = [
   guard(
     "expired token",
     ['if (freshness === "ended") {', 'if (freshness === ("never" as string)) {'],
-    "tokens/token-source",
+    "oauth/token-source",
   ),
   guard("renewal: one at a time", ["isAhead(connection.leaseUntil, now, MAX_LEASE_MS)", "false"], "store/lease"),
   guard(
@@ -91,18 +91,18 @@ export const SECRET_GUARDS: readonly Guard[] = [
   guard(
     "renewal: tokens of a connection that is gone are revoked",
     ["options.track(revokeOrphans(options, connection, tokens, target));", ""],
-    "tokens/late-revocation",
+    "oauth/late-revocation",
   ),
   guard(
     "renewal: no revocation under a connection that was made again",
     ['if (current === undefined) return "orphaned";', 'if (current?.id !== connection.id) return "orphaned";'],
-    "tokens/late-revocation",
+    "oauth/late-revocation",
   ),
-  guard("expiry: a clock that jumps ends nothing", ["if (isJump) steadySince = monotonic;", ""], "tokens/expiry-sweep"),
+  guard("expiry: a clock that jumps ends nothing", ["if (isJump) steadySince = monotonic;", ""], "oauth/expiry-sweep"),
   guard(
     "expiry: a clock that was just looked at first ends nothing",
     ["return monotonic - steadySince >= MARGIN_MS;", "return true;"],
-    "tokens/expiry-sweep",
+    "oauth/expiry-sweep",
   ),
   guard(
     "expiry: what can be renewed is not ended",
@@ -112,18 +112,18 @@ export const SECRET_GUARDS: readonly Guard[] = [
   guard(
     "renewal: a refresh token of a malformed answer",
     ['failed("unreadable", refreshTokenFrom(members) ?? refreshTokenFrom(whole ?? {}))', 'failed("unreadable")'],
-    "tokens/token-answer",
+    "oauth/token-answer",
   ),
   guard(
     "state of the connection",
     ['if (state !== "ACTIVE") throw reauthorizationRequired();', ""],
-    "tokens/token-source",
+    "oauth/token-source",
   ),
 
   guard(
     "associated data: application",
     ["table, column, applicationId, userId, providerName, keyId];", "table, column, userId, providerName, keyId];"],
-    "tokens/seal",
+    "sealing/seal",
   ),
   guard(
     "associated data: user",
@@ -131,7 +131,7 @@ export const SECRET_GUARDS: readonly Guard[] = [
       "table, column, applicationId, userId, providerName, keyId];",
       "table, column, applicationId, providerName, keyId];",
     ],
-    "tokens/seal",
+    "sealing/seal",
   ),
   guard(
     "associated data: column",
@@ -139,12 +139,12 @@ export const SECRET_GUARDS: readonly Guard[] = [
       "table, column, applicationId, userId, providerName, keyId];",
       "table, applicationId, userId, providerName, keyId];",
     ],
-    "tokens/seal",
+    "sealing/seal",
   ),
-  guard("associated data: lengths", ["data.writeUInt32BE(length, at);", "data.writeUInt32BE(0, at);"], "tokens/seal"),
-  guard("tag length", ["export const TAG_BYTES = 16;", "export const TAG_BYTES = 4;"], "tokens/seal"),
-  guard("tag is checked", ['throw new SealError("corrupt");\n      }', "}"], "tokens/seal"),
-  guard("a fresh IV", ["const iv = randomBytes(IV_BYTES);", "const iv = Buffer.alloc(IV_BYTES);"], "tokens/seal"),
+  guard("associated data: lengths", ["data.writeUInt32BE(length, at);", "data.writeUInt32BE(0, at);"], "sealing/seal"),
+  guard("tag length", ["const TAG_BYTES = 16;", "const TAG_BYTES = 4;"], "sealing/seal"),
+  guard("tag is checked", ['throw new SealError("corrupt");\n      }', "}"], "sealing/seal"),
+  guard("a fresh IV", ["const iv = randomBytes(IV_BYTES);", "const iv = Buffer.alloc(IV_BYTES);"], "sealing/seal"),
   guard(
     "key mismatch",
     [
@@ -171,8 +171,8 @@ export const SECRET_GUARDS: readonly Guard[] = [
     ["config.keyFileMustExist || (await hasStore(config))", "config.keyFileMustExist"],
     "app/server-start",
   ),
-  guard("key file: mode 0600", ['open(draft, "wx", 0o600)', 'open(draft, "wx", 0o644)'], "tokens/keyring"),
-  guard("key file: one at a time adds a key", ["await take(lock);", ""], "tokens/keyring"),
+  guard("key file: mode 0600", ['open(draft, "wx", 0o600)', 'open(draft, "wx", 0o644)'], "sealing/keyring"),
+  guard("key file: one at a time adds a key", ["await take(lock);", ""], "sealing/keyring"),
   guard(
     "key file: none that everybody reads in production",
     ["if (!config.keyFileMustExist) return [];", "return [];"],
@@ -193,7 +193,7 @@ export const SECRET_GUARDS: readonly Guard[] = [
   guard(
     "a secret prints itself",
     ["toJSON(): string {\n    return REDACTED;", "toJSON(): string {\n    return this.#value;"],
-    "tokens/secret",
+    "sealing/secret",
   ),
 
   guard("budget: bytes", ["while (!this.bytes.hasRoom(bytes)) {", "while (false) {"], "call/budget"),

@@ -1,7 +1,7 @@
 import type { FileRegistry } from "@bufbuild/protobuf";
 import manifest from "../../package.json" with { type: "json" };
 import { ADMIN_SERVICES } from "../../src/admin/rpc-handler.js";
-import { METRICS_PATH } from "../../src/app/metrics-handler.js";
+import { METRICS_PATH } from "../../src/app/admin-port.js";
 import { SETTINGS } from "../../src/config/setting-list.js";
 import { CONNECT_ERROR, operationOf, pathOf, UNAUTHENTICATED } from "./admin-operation.js";
 import { descriptionOf } from "./comment.js";

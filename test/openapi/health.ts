@@ -1,4 +1,4 @@
-import { HEALTH_PATHS } from "../../src/http/router.js";
+import { HEALTH_PATHS } from "../../src/http/dispatch.js";
 
 /** Tag of the health routes. */
 export const HEALTH_TAG = { name: "Health", description: "For load balancers and orchestrators." };

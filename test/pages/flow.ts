@@ -1,4 +1,4 @@
-import type { Connection } from "../../src/tokens/connection.js";
+import type { Connection } from "../../src/oauth/connection.js";
 import type { Harness, TestApplication } from "../support/harness.js";
 import { type Browser, openBrowser, type Seen } from "./browser.js";
 

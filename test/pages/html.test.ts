@@ -1,9 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { documentFrom } from "../../src/pages/document.js";
-import { forwardPage } from "../../src/pages/forward-page.js";
-import { html } from "../../src/pages/html.js";
+import { documentFrom, html } from "../../src/pages/document.js";
 import { messagePage } from "../../src/pages/message-page.js";
-import { parameterPage } from "../../src/pages/parameter-page.js";
+import { forwardPage, parameterPage } from "../../src/pages/page-query.js";
 import { providerFrom as provider } from "../providers/provider-for-test.js";
 
 const MARKUP = `</title></style><script>alert(1)</script><img src="x" onerror='y'>&lt;`;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { hashPrivateKey, signUserId } from "../../src/applications/private-key.js";
+import { hashPrivateKey, signUserId } from "../../src/applications/application.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { openBrowser } from "./browser.js";
 import { BACK, connectIn, pageAt, startAt, storedOf } from "./flow.js";

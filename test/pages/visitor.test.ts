@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { visitorFrom } from "../../src/pages/visitor.js";
+import { visitorFrom } from "../../src/pages/visit.js";
 import { type Harness, startHarness } from "../support/harness.js";
 import { openBrowser } from "./browser.js";
 

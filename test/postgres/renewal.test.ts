@@ -1,3 +1,3 @@
 import { runOnPostgres } from "./run-on-postgres.js";
 
-await runOnPostgres(() => import("../tokens/renewal.test.js"));
+await runOnPostgres(() => import("../oauth/renewal.test.js"));

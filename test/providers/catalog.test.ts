@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createCatalog, loadProviders } from "../../src/providers/catalog.js";
-import { ProviderDefinitionError } from "../../src/providers/problem.js";
+import { ProviderDefinitionError } from "../../src/providers/provider.js";
 import { providerFrom } from "./provider-for-test.js";
 
 describe("createCatalog()", () => {

@@ -1,9 +1,5 @@
 import { describe, expect, it } from "vitest";
-import {
-  originParameterNames,
-  parseOriginAnswers,
-  parseOriginParameters,
-} from "../../src/providers/origin-parameters.js";
+import { originParameterNames, parseOriginAnswers, parseOriginParameters } from "../../src/providers/origin.js";
 import { providerFrom as provider } from "./provider-for-test.js";
 
 const shop = provider({ apiOrigins: ["https://{shop}.shop.example"] });

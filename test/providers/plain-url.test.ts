@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { decideEgress } from "../../src/providers/egress.js";
-import { parsePlainUrl } from "../../src/providers/plain-url.js";
+import { decideEgress, parsePlainUrl } from "../../src/providers/egress.js";
 import { providerFrom } from "./provider-for-test.js";
 
 const ORIGINS = ["https://api.example.com", "https://api.example.com:8443", "http://127.0.0.1:8000"];

@@ -1,6 +1,5 @@
 import { parseProvider } from "../../src/providers/definition.js";
-import { textFromProblem } from "../../src/providers/problem.js";
-import type { Provider } from "../../src/providers/provider.js";
+import { type Provider, textFromProblem } from "../../src/providers/provider.js";
 
 /** A provider from the members of a definition; fails on any problem. */
 export function providerFrom(members: Readonly<Record<string, unknown>>, allowLoopback = false): Provider {

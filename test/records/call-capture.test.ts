@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { CallCapture } from "../../src/records/call-capture.js";
-import { createCapturing, MAX_CAPTURED_CALLS } from "../../src/records/capturing.js";
-import { openCapture, sealCapture } from "../../src/records/seal-capture.js";
-import { Secret } from "../../src/tokens/secret.js";
-import { sealerForTest } from "../tokens/sealer-for-test.js";
+import { CallCapture, createCapturing, MAX_CAPTURED_CALLS } from "../../src/records/call-capture.js";
+import { openCapture, sealCapture } from "../../src/records/capture-store.js";
+import { Secret } from "../../src/sealing/secret.js";
+import { sealerForTest } from "../oauth/sealer-for-test.js";
 
 const TOKEN = `CANARY_${"t".repeat(60)}`;
 const NOTHING = { response: undefined, message: undefined };

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { maskField, maskParameters, maskText } from "../../src/records/mask-text.js";
-import { isSensitiveField, isSensitiveName } from "../../src/records/sensitive-name.js";
+import { isSensitiveField, isSensitiveName, maskField, maskParameters, maskText } from "../../src/records/mask-json.js";
 
 const M = '"[masked]"';
 const json = (text: string) => maskText(text, "application/json");

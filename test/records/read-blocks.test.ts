@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { readBlocks } from "../../src/records/read-blocks.js";
+import { readBlocks } from "../../src/records/list-calls.js";
 import { blockForTest, storedCallForTest } from "./call-for-test.js";
 
 it("reads blocks in order, and gives others their turn between large ones", async () => {

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { startRetention } from "../../src/records/retention.js";
 import type { Store } from "../../src/store/store.js";
+import { sealerForTest } from "../oauth/sealer-for-test.js";
 import { STORES, type StoreBed } from "../store/store-beds.js";
 import { applicationForTest, NOW } from "../store/store-for-test.js";
-import { sealerForTest } from "../tokens/sealer-for-test.js";
 import { blockForTest, storedCallForTest } from "./call-for-test.js";
 
 const DAY_MS = 86_400_000;

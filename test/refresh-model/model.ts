@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { openSqliteStore } from "../../src/store/sqlite.js";
+import { sealerForTest } from "../oauth/sealer-for-test.js";
 import { applicationForTest, MEMORY, NOW } from "../store/store-for-test.js";
-import { sealerForTest } from "../tokens/sealer-for-test.js";
 import { type Exploration, type ExplorationBounds, explore } from "./explore.js";
 import { type ModelOptions, runModel } from "./world.js";
 

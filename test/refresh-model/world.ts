@@ -1,16 +1,16 @@
 import { randomUUID } from "node:crypto";
 import { RelayError } from "../../src/model/errors.js";
+import { createBreaker } from "../../src/oauth/breaker.js";
+import { createClientHolds } from "../../src/oauth/client-holds.js";
+import type { Connection, ConnectionStore } from "../../src/oauth/connection.js";
+import type { Spool, UnstoredAnswer } from "../../src/oauth/peers.js";
+import { createRenewer, type Renewer } from "../../src/oauth/renewer.js";
+import { type Sweep, startSweep } from "../../src/oauth/sweep.js";
+import type { TokenEndpointAnswer } from "../../src/oauth/token-answer.js";
+import type { Sealer } from "../../src/sealing/seal.js";
 import type { SqliteStore } from "../../src/store/sqlite.js";
-import { createBreaker } from "../../src/tokens/breaker.js";
-import { createClientHolds } from "../../src/tokens/client-holds.js";
-import type { Connection, ConnectionStore } from "../../src/tokens/connection.js";
-import type { Spool, UnstoredAnswer } from "../../src/tokens/peers.js";
-import { createRenewer, type Renewer } from "../../src/tokens/renewer.js";
-import type { Sealer } from "../../src/tokens/seal.js";
-import { type Sweep, startSweep } from "../../src/tokens/sweep.js";
-import type { TokenEndpointAnswer } from "../../src/tokens/token-answer.js";
+import { renewalTargetForTest } from "../oauth/renewal-target-for-test.js";
 import { connectionForTest } from "../store/store-for-test.js";
-import { renewalTargetForTest } from "../tokens/renewal-target-for-test.js";
 import type { Choose } from "./explore.js";
 
 /** What a run is made of; the store is the relay's own, and shared by all runs. */

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Connection, Lease } from "../../src/oauth/connection.js";
 import { openSqliteStore, type SqliteStore } from "../../src/store/sqlite.js";
-import type { Connection, Lease } from "../../src/tokens/connection.js";
 import { postRest } from "../support/callers.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { createTokenEndpoint } from "../../src/authorization/token-endpoint.js";
 import { bytesOf } from "../../src/lib/chunks.js";
+import { createTokenEndpoint } from "../../src/oauth/token-endpoint.js";
 import type { Upstream, UpstreamAnswer } from "../../src/upstream/request.js";
-import { renewalTargetForTest } from "../tokens/renewal-target-for-test.js";
+import { renewalTargetForTest } from "../oauth/renewal-target-for-test.js";
 
 const TARGET = renewalTargetForTest({
   connectionId: "c",

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { Connection, Lease } from "../../src/tokens/connection.js";
+import type { Connection, Lease } from "../../src/oauth/connection.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 
 let harness: Harness;

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createRequestLog } from "../../src/sandbox/request-log.js";
-import { SandboxRequest } from "../../src/sandbox/sandbox-request.js";
+import { createRequestLog, SandboxRequest } from "../../src/sandbox/sandbox-request.js";
 
 const requestOf = (target: string, bytes: number) =>
   new SandboxRequest({

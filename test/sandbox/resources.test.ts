@@ -1,6 +1,6 @@
 import { brotliDecompressSync, gunzipSync, inflateRawSync, inflateSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { SAMPLE_TEXTS } from "../../src/sandbox/sample-texts.js";
+import { SAMPLE_TEXTS } from "../../src/sandbox/prepared-content.js";
 import { type Sandbox, startSandbox } from "../../src/sandbox/sandbox.js";
 import { call, send } from "./call.js";
 

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import { request } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createPrivateKey, sealPrivateKeyHash } from "../../src/applications/private-key.js";
+import { createPrivateKey, sealPrivateKeyHash } from "../../src/applications/application.js";
 import { type Caller, createCallers, type ScenarioCall } from "../support/callers.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { startSecondRelay } from "./second-relay.js";

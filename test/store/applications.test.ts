@@ -3,7 +3,7 @@ import { inspect } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Application, ApplicationExistsError } from "../../src/applications/application.js";
 import type { Store } from "../../src/store/store.js";
-import { sealerForTest } from "../tokens/sealer-for-test.js";
+import { sealerForTest } from "../oauth/sealer-for-test.js";
 import { STORES, type StoreBed } from "./store-beds.js";
 import { applicationForTest, connectionForTest, NOW } from "./store-for-test.js";
 

@@ -3,11 +3,11 @@ import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { loadKeyring } from "../../src/sealing/keyring.js";
+import { createSealer } from "../../src/sealing/seal.js";
 import { verifyKeys } from "../../src/store/verify-keys.js";
-import { loadKeyring } from "../../src/tokens/keyring.js";
-import { createSealer } from "../../src/tokens/seal.js";
-import { sealerForTest } from "../tokens/sealer-for-test.js";
-import { tokenSourceForTest } from "../tokens/token-source-for-test.js";
+import { sealerForTest } from "../oauth/sealer-for-test.js";
+import { tokenSourceForTest } from "../oauth/token-source-for-test.js";
 import {
   applicationForTest,
   connectionForTest,

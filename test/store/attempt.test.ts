@@ -2,7 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createAttempt } from "../../src/store/attempt.js";
 import type { SqliteStore } from "../../src/store/sqlite.js";
-import { sealerForTest } from "../tokens/sealer-for-test.js";
+import { sealerForTest } from "../oauth/sealer-for-test.js";
 import {
   applicationForTest,
   createStoreFolder,

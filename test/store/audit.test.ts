@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { auditIdBefore, createAuditStamps } from "../../src/admin/audit-stamp.js";
+import { auditIdBefore, createAuditStamps } from "../../src/admin/administration.js";
 import type { Application } from "../../src/applications/application.js";
 import type { AuditEntry, AuditRecord } from "../../src/model/audit.js";
 import { ChangedMeanwhileError } from "../../src/model/change-options.js";
 import type { Store } from "../../src/store/store.js";
-import { sealerForTest } from "../tokens/sealer-for-test.js";
+import { sealerForTest } from "../oauth/sealer-for-test.js";
 import { STORES, type StoreBed } from "./store-beds.js";
 import { applicationForTest, connectionForTest, NOW } from "./store-for-test.js";
 

@@ -15,8 +15,8 @@ import type { Application } from "../../src/applications/application.js";
 import { callsFromBlock } from "../../src/records/call-block.js";
 import type { StoredBlock } from "../../src/records/call-store.js";
 import type { Store } from "../../src/store/store.js";
+import { sealerForTest } from "../oauth/sealer-for-test.js";
 import { blockForTest, storedCallForTest } from "../records/call-for-test.js";
-import { sealerForTest } from "../tokens/sealer-for-test.js";
 import { STORES, type StoreBed } from "./store-beds.js";
 import { applicationForTest, createStoreFolder, NOW, type StoreFolder } from "./store-for-test.js";
 

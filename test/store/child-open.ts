@@ -2,10 +2,10 @@ import { once } from "node:events";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { loadKeyring } from "../../src/sealing/keyring.js";
+import { createSealer } from "../../src/sealing/seal.js";
 import { openSqliteStore } from "../../src/store/sqlite.js";
 import { verifyKeys } from "../../src/store/verify-keys.js";
-import { loadKeyring } from "../../src/tokens/keyring.js";
-import { createSealer } from "../../src/tokens/seal.js";
 
 /**
  * Starts like a relay with nothing there yet, several times, each in a folder of its own. All processes that are given

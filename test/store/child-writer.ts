@@ -1,8 +1,8 @@
 import { join } from "node:path";
+import { loadKeyring } from "../../src/sealing/keyring.js";
+import { createSealer } from "../../src/sealing/seal.js";
 import { openSqliteStore } from "../../src/store/sqlite.js";
 import { verifyKeys } from "../../src/store/verify-keys.js";
-import { loadKeyring } from "../../src/tokens/keyring.js";
-import { createSealer } from "../../src/tokens/seal.js";
 import { applicationForTest, connectionForTest, NOW } from "./store-for-test.js";
 
 /** Stores and deletes connections until it is killed, and says which are stored. Their tokens hold the given canary. */

@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Application } from "../../src/applications/application.js";
+import type { ConnectionKey } from "../../src/oauth/connection.js";
 import type { Store } from "../../src/store/store.js";
-import type { ConnectionKey } from "../../src/tokens/connection.js";
-import { sealerForTest } from "../tokens/sealer-for-test.js";
-import { tokenSourceForTest } from "../tokens/token-source-for-test.js";
+import { sealerForTest } from "../oauth/sealer-for-test.js";
+import { tokenSourceForTest } from "../oauth/token-source-for-test.js";
 import { STORES, type StoreBed } from "./store-beds.js";
 import { applicationForTest, connectionForTest, NOW } from "./store-for-test.js";
 

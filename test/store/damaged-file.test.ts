@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { identityOf, moveAside } from "../../src/store/damaged-file.js";
+import { identityOf, moveAside } from "../../src/store/sqlite-error.js";
 
 it("moves a damaged file aside with what is beside it, and no other that has taken its place", () => {
   const folder = mkdtempSync(join(tmpdir(), "relay-damaged-"));

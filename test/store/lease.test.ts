@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type Connection, type Lease, NOTICE_MS, type RenewedTokens } from "../../src/oauth/connection.js";
 import type { Store } from "../../src/store/store.js";
-import { type Connection, type Lease, NOTICE_MS, type RenewedTokens } from "../../src/tokens/connection.js";
-import { sealerForTest } from "../tokens/sealer-for-test.js";
+import { sealerForTest } from "../oauth/sealer-for-test.js";
 import { STORES, type StoreBed } from "./store-beds.js";
 import { applicationForTest, connectionForTest, NOW } from "./store-for-test.js";
 

@@ -1,6 +1,6 @@
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { prepareApplicationOrigins } from "../../src/store/application-origins.js";
+import { prepareApplicationOrigins } from "../../src/store/applications.js";
 import { assertKnownVersion, MIGRATIONS, migrate } from "../../src/store/migrate.js";
 import { openDatabase } from "../../src/store/open-database.js";
 import { createStoreFolder, type StoreFolder } from "./store-for-test.js";

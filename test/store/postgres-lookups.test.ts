@@ -2,8 +2,8 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { type PostgresLocation, parseDatabaseLocation } from "../../src/config/database-location.js";
 import { openPostgresStore } from "../../src/store/postgres.js";
+import { sealerForTest } from "../oauth/sealer-for-test.js";
 import { createTestDatabase, POSTGRES_URL } from "../support/postgres.js";
-import { sealerForTest } from "../tokens/sealer-for-test.js";
 import { applicationForTest, connectionForTest, NOW } from "./store-for-test.js";
 
 const sealer = sealerForTest();

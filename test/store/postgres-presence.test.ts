@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type PostgresLocation, parseDatabaseLocation } from "../../src/config/database-location.js";
+import type { Peers } from "../../src/oauth/peers.js";
 import { openPostgresStore, type PostgresStore } from "../../src/store/postgres.js";
-import type { Peers } from "../../src/tokens/peers.js";
+import { sealerForTest } from "../oauth/sealer-for-test.js";
 import { createTestDatabase, POSTGRES_URL, type TestDatabase } from "../support/postgres.js";
-import { sealerForTest } from "../tokens/sealer-for-test.js";
 import { applicationForTest, connectionForTest, NOW } from "./store-for-test.js";
 
 /** As long as an owner must be missing in each look, and a little more. */

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { type PostgresLocation, parseDatabaseLocation } from "../../src/config/database-location.js";
+import type { Connection, Lease, RenewedTokens } from "../../src/oauth/connection.js";
 import { openPostgresStore, type PostgresStore } from "../../src/store/postgres.js";
-import { createStatement } from "../../src/store/postgres-statement.js";
-import type { Connection, Lease, RenewedTokens } from "../../src/tokens/connection.js";
+import { createStatement } from "../../src/store/postgres-session.js";
+import { sealerForTest } from "../oauth/sealer-for-test.js";
 import { createTestDatabase, POSTGRES_URL, type TestDatabase } from "../support/postgres.js";
 import { type PostgresProxy, startPostgresProxy } from "../support/postgres-proxy.js";
-import { sealerForTest } from "../tokens/sealer-for-test.js";
 import { applicationForTest, connectionForTest, NOW } from "./store-for-test.js";
 
 const sealer = sealerForTest();

@@ -1,4 +1,4 @@
-import type { UnstoredAnswer } from "../../src/tokens/peers.js";
+import type { UnstoredAnswer } from "../../src/oauth/peers.js";
 
 /** An answer with everything that one can have. */
 export const ANSWER: UnstoredAnswer = {

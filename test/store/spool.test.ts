@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Spool, UnstoredAnswer } from "../../src/oauth/peers.js";
 import { openSpool } from "../../src/store/spool.js";
-import type { Spool, UnstoredAnswer } from "../../src/tokens/peers.js";
 import { ANSWER } from "./spool-for-test.js";
 import { createStoreFolder, exitOf, lineOf, type StoreFolder, startChild } from "./store-for-test.js";
 

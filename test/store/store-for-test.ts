@@ -5,13 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import Database from "better-sqlite3";
-import type { Application } from "../../src/applications/application.js";
-import { createPrivateKey, sealPrivateKeyHash } from "../../src/applications/private-key.js";
+import { type Application, createPrivateKey, sealPrivateKeyHash } from "../../src/applications/application.js";
+import type { ConnectionKey, NewConnection } from "../../src/oauth/connection.js";
+import { newConnectionFrom } from "../../src/oauth/new-connection.js";
+import { parseTokenResponse } from "../../src/oauth/token-response.js";
+import type { Sealer } from "../../src/sealing/seal.js";
 import { openSqliteStore, type SqliteStore, type SqliteStoreOptions } from "../../src/store/sqlite.js";
-import type { ConnectionKey, NewConnection } from "../../src/tokens/connection.js";
-import { newConnectionFrom } from "../../src/tokens/new-connection.js";
-import type { Sealer } from "../../src/tokens/seal.js";
-import { parseTokenResponse } from "../../src/tokens/token-response.js";
 
 export const NOW = 1_800_000_000_000;
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Ticket } from "../../src/authorization/ticket.js";
+import type { Ticket } from "../../src/oauth/tickets.js";
 import type { Store } from "../../src/store/store.js";
-import { sealerForTest } from "../tokens/sealer-for-test.js";
+import { sealerForTest } from "../oauth/sealer-for-test.js";
 import { STORES, type StoreBed } from "./store-beds.js";
 import { applicationForTest, NOW } from "./store-for-test.js";
 

@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Application } from "../../src/applications/application.js";
+import type { Connection, Lease, RenewalFailure } from "../../src/oauth/connection.js";
+import type { Trouble } from "../../src/oauth/verdict.js";
+import { Secret } from "../../src/sealing/secret.js";
 import type { Store } from "../../src/store/store.js";
-import type { Connection, Lease, RenewalFailure } from "../../src/tokens/connection.js";
-import { Secret } from "../../src/tokens/secret.js";
-import type { Trouble } from "../../src/tokens/trouble.js";
 import { sealWebhookSecret } from "../../src/webhooks/secret.js";
-import { sealerForTest } from "../tokens/sealer-for-test.js";
+import { sealerForTest } from "../oauth/sealer-for-test.js";
 import { STORES, type StoreBed } from "./store-beds.js";
 import { applicationForTest, connectionForTest, NOW } from "./store-for-test.js";
 

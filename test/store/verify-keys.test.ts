@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { SealKey } from "../../src/sealing/key-file.js";
+import { createSealer, type Sealer } from "../../src/sealing/seal.js";
 import type { Store } from "../../src/store/store.js";
 import { KeyMismatchError, verifyKeys } from "../../src/store/verify-keys.js";
-import type { SealKey } from "../../src/tokens/key-file.js";
-import { createSealer, type Sealer } from "../../src/tokens/seal.js";
-import { keyForTest, keyringForTest } from "../tokens/sealer-for-test.js";
+import { keyForTest, keyringForTest } from "../oauth/sealer-for-test.js";
 import { STORES, type StoreBed } from "./store-beds.js";
 import { applicationForTest, connectionForTest, NOW } from "./store-for-test.js";
 

@@ -14,9 +14,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { loadKeyring } from "../../src/sealing/keyring.js";
+import { createSealer } from "../../src/sealing/seal.js";
 import { openSqliteStore } from "../../src/store/sqlite.js";
-import { loadKeyring } from "../../src/tokens/keyring.js";
-import { createSealer } from "../../src/tokens/seal.js";
 import { connect, createApplication } from "../support/harness.js";
 
 const RELAY = fileURLToPath(new URL("relay-process.ts", import.meta.url));

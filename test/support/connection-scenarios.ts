@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { hashPrivateKey, signUserId } from "../../src/applications/private-key.js";
+import { hashPrivateKey, signUserId } from "../../src/applications/application.js";
 import { REASONS, type Reason } from "../../src/model/errors.js";
 import {
   type ConnectionCaller,

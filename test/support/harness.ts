@@ -6,19 +6,22 @@ import { Writable } from "node:stream";
 import { pino } from "pino";
 import type { ServiceOptions } from "../../src/app/parts.js";
 import { type Service, startService } from "../../src/app/server.js";
-import type { CallerAuth } from "../../src/applications/application.js";
-import { createPrivateKey, sealPrivateKeyHash } from "../../src/applications/private-key.js";
-import { createPublicKey } from "../../src/applications/public-key.js";
+import {
+  type CallerAuth,
+  createPrivateKey,
+  createPublicKey,
+  sealPrivateKeyHash,
+} from "../../src/applications/application.js";
 import { type Config, parseConfig } from "../../src/config/config.js";
+import { newConnectionFrom } from "../../src/oauth/new-connection.js";
+import { sealClientSecret } from "../../src/oauth/oauth-client.js";
+import { parseTokenResponse } from "../../src/oauth/token-response.js";
 import { type Sandbox, type SandboxOptions, startSandbox } from "../../src/sandbox/sandbox.js";
+import { loadKeyring } from "../../src/sealing/keyring.js";
+import { createSealer, type Sealer } from "../../src/sealing/seal.js";
+import { Secret } from "../../src/sealing/secret.js";
 import { openStore } from "../../src/store/open-store.js";
 import type { Store } from "../../src/store/store.js";
-import { sealClientSecret } from "../../src/tokens/client-secret.js";
-import { loadKeyring } from "../../src/tokens/keyring.js";
-import { newConnectionFrom } from "../../src/tokens/new-connection.js";
-import { createSealer, type Sealer } from "../../src/tokens/seal.js";
-import { Secret } from "../../src/tokens/secret.js";
-import { parseTokenResponse } from "../../src/tokens/token-response.js";
 import { startWorkers } from "./workers.js";
 
 /** What a test may choose about its relay. */

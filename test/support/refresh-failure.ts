@@ -1,5 +1,5 @@
+import type { Connection, ConnectionKey, Lease } from "../../src/oauth/connection.js";
 import type { Store } from "../../src/store/store.js";
-import type { Connection, ConnectionKey, Lease } from "../../src/tokens/connection.js";
 
 /** When refreshing began to fail, and failed last, milliseconds since the epoch. */
 export const FAILING = { since: 1_800_000_000_000, lastAt: 1_800_003_600_000 } as const;

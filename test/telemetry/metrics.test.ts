@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { CallRecord } from "../../src/telemetry/call-log.js";
-import { expositionOf, sumOf } from "../../src/telemetry/exposition.js";
 import { gaugeOf, type Metric } from "../../src/telemetry/metric.js";
-import { createMetrics, type Metrics } from "../../src/telemetry/metrics.js";
+import { createMetrics, expositionOf, type Metrics, sumOf } from "../../src/telemetry/metrics.js";
 import { parseExposition, totalOf } from "../support/exposition.js";
 
 let metrics: Metrics;

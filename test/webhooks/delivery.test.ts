@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { describe, expect, it } from "vitest";
+import { sealerForTest } from "../oauth/sealer-for-test.js";
 import { NOW } from "../store/store-for-test.js";
 import { verified } from "../support/webhook-receiver.js";
-import { sealerForTest } from "../tokens/sealer-for-test.js";
 import { createBed, putEndpoint } from "./webhook-bed.js";
 
 const SECOND_MS = 1000;

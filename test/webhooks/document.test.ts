@@ -78,7 +78,7 @@ describe("docs/webhooks.md", () => {
   });
 
   it("names every event and the shape of its body", () => {
-    const types = readFileSync("src/webhooks/event.ts", "utf8").match(/"connection\.[a-z_]+"/g) ?? [];
+    const types = readFileSync("src/webhooks/webhook-store.ts", "utf8").match(/"connection\.[a-z_]+"/g) ?? [];
     expect(types).toHaveLength(5);
     for (const type of types) expect(document).toContain(`| \`${type.slice(1, -1)}\` |`);
   });

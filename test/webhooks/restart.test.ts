@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { loadKeyring } from "../../src/sealing/keyring.js";
+import { createSealer } from "../../src/sealing/seal.js";
 import { openSqliteStore } from "../../src/store/sqlite.js";
-import { loadKeyring } from "../../src/tokens/keyring.js";
-import { createSealer } from "../../src/tokens/seal.js";
 import { createUpstream } from "../../src/upstream/client.js";
 import { createDeliverer, type Delivery } from "../../src/webhooks/deliverer.js";
 import { type CliFolder, createFolder, startServe } from "../cli/run-relay.js";

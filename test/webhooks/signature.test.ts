@@ -1,8 +1,7 @@
 import { Webhook } from "standardwebhooks";
 import { describe, expect, it } from "vitest";
-import { Secret } from "../../src/tokens/secret.js";
-import { createWebhookSecret } from "../../src/webhooks/secret.js";
-import { signatureFields } from "../../src/webhooks/signature.js";
+import { Secret } from "../../src/sealing/secret.js";
+import { createWebhookSecret, signatureFields } from "../../src/webhooks/secret.js";
 
 const PAYLOAD = '{"type":"connection.created","data":{"user_id":"zoë 🙂"}}';
 

@@ -1,13 +1,13 @@
 import { onTestFinished } from "vitest";
 import type { Application } from "../../src/applications/application.js";
+import type { Sealer } from "../../src/sealing/seal.js";
 import type { SqliteStore } from "../../src/store/sqlite.js";
-import type { Sealer } from "../../src/tokens/seal.js";
 import { createUpstream, type UpstreamOptions } from "../../src/upstream/client.js";
 import { createDeliverer, type Deliverer, type DelivererOptions, type Delivery } from "../../src/webhooks/deliverer.js";
 import { createWebhookSecret, sealWebhookSecret } from "../../src/webhooks/secret.js";
+import { sealerForTest } from "../oauth/sealer-for-test.js";
 import { applicationForTest, connectionForTest, createStoreFolder, NOW } from "../store/store-for-test.js";
 import { startWebhookReceiver, type WebhookReceiver } from "../support/webhook-receiver.js";
-import { sealerForTest } from "../tokens/sealer-for-test.js";
 
 /** What a test may choose about a deliverer; its upstream is made of the options given. */
 type DelivererChoice = Partial<DelivererOptions> & { readonly upstreamOptions?: Partial<UpstreamOptions> };

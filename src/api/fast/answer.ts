@@ -1,12 +1,13 @@
 import type { Outcome } from "../../call/outcome.js";
-import { endWith } from "../../http/end-with.js";
-import type { HttpResponse } from "../../http/exchange.js";
-import type { Bytes } from "../../lib/chunks.js";
-import type { RowData } from "../rpc/row-data.js";
+import { endWith, type HttpResponse } from "../../http/exchange.js";
+import { type Bytes, LARGE_BYTES } from "../../lib/chunks.js";
+import { base64InSteps, base64StringInSteps, stringInSteps } from "../../lib/encode-in-steps.js";
+import type { Steps } from "../../lib/turns.js";
+import type { RowData } from "../rpc/row.js";
 import { encodeBinary } from "./encode-binary.js";
 import { encodeJson } from "./encode-json.js";
-import { grpcPrefix } from "./grpc-prefix.js";
 import type { LaneForm } from "./head.js";
+import { grpcPrefix } from "./read-message.js";
 
 /** Every outcome of a call is a row; status OK says so much. */
 const STATUS_OK = { "grpc-status": "0" } as const;
@@ -18,7 +19,7 @@ const STATUS_OK = { "grpc-status": "0" } as const;
 const WEB_TRAILERS = Buffer.from("\x80\0\0\0\x10grpc-status: 0\r\n", "latin1");
 
 /** A row that is ready to be written. */
-export interface LaneRow {
+interface LaneRow {
   readonly outcome: Outcome;
   /** Undefined where no provider answered. */
   readonly data: RowData | undefined;
@@ -49,4 +50,17 @@ export function answerRow(response: HttpResponse, form: LaneForm, { outcome, dat
 function answerConnect(response: HttpResponse, contentType: string, body: Bytes): void {
   response.writeHead(200, { "content-type": contentType, "content-length": body.length });
   endWith(response, body.pieces);
+}
+
+/** What of a row has to be written anew before it can be sent, where it is large; undefined for all others. */
+export function largeValueOf(form: LaneForm, data: RowData | undefined): Steps<Bytes> | undefined {
+  if (data === undefined || !("bytes" in data) || data.bytes.length <= LARGE_BYTES) return undefined;
+  switch (data.kind) {
+    case "binary":
+      return form === "json" ? base64StringInSteps(data.bytes) : base64InSteps(data.bytes);
+    case "utf8":
+      return form === "json" ? stringInSteps(data.bytes) : undefined;
+    case "body":
+      return form === "json" ? base64StringInSteps(data.bytes) : undefined;
+  }
 }

@@ -1,10 +1,8 @@
 import { fromBinary, fromJsonString } from "@bufbuild/protobuf";
 import { type CallRequest, CallRequestSchema } from "../../../gen/relay/v1/relay_pb.js";
-import { SLICE_BYTES } from "../../lib/slices.js";
-import { createBinaryParts } from "../rpc/binary-parts.js";
-import { PREFIX_BYTES } from "../rpc/envelope.js";
-import { JSON_OPTIONS } from "../rpc/json-options.js";
-import { requireFewParts } from "../rpc/message-parts.js";
+import { SLICE_BYTES } from "../../lib/chunks.js";
+import { createBinaryParts, requireFewParts } from "../rpc/message-parts.js";
+import { JSON_OPTIONS, PREFIX_BYTES } from "../rpc/row.js";
 import { decodePlain } from "./decode-plain.js";
 import type { LaneForm } from "./head.js";
 

@@ -1,11 +1,10 @@
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { CallResponseSchema, ResultRowSchema } from "../../../gen/relay/v1/relay_pb.js";
 import type { Answer, Outcome } from "../../call/outcome.js";
-import { type Bytes, between, bytesOf } from "../../lib/chunks.js";
+import { type Bytes, between, bytesOf, SLICE_BYTES } from "../../lib/chunks.js";
 import { base64InSteps } from "../../lib/encode-in-steps.js";
-import { SLICE_BYTES } from "../../lib/slices.js";
 import { atOnce } from "../../lib/turns.js";
-import type { RowData } from "../rpc/row-data.js";
+import type { RowData } from "../rpc/row.js";
 import { encodeValue } from "./encode-value.js";
 import { lengthDelimited, tagOf, utf8, varint, type WireText } from "./wire-text.js";
 

@@ -2,7 +2,7 @@ import type { Answer, Outcome } from "../../call/outcome.js";
 import { type Bytes, between, bytesOf } from "../../lib/chunks.js";
 import { base64Json, stringInSteps } from "../../lib/encode-in-steps.js";
 import { atOnce } from "../../lib/turns.js";
-import type { RowData } from "../rpc/row-data.js";
+import type { RowData } from "../rpc/row.js";
 
 /**
  * The envelope of an outcome as a CallResponse in ProtoJSON: what protobuf-es makes of api/rpc/row.ts, byte for byte. Unlike

@@ -1,26 +1,29 @@
 import { type CallRequest, RelayService } from "../../../gen/relay/v1/relay_pb.js";
 import type { Budget, Reservation } from "../../call/budget.js";
 import type { LargePart } from "../../call/relay.js";
-import { clientNetworkOf } from "../../http/client-network.js";
+import { clientNetworkOf } from "../../http/client-address.js";
+import type { PathHandler } from "../../http/dispatch.js";
 import type { HttpRequest, HttpResponse } from "../../http/exchange.js";
 import { type ResponseSignal, watchCaller } from "../../http/response-signal.js";
-import type { PathHandler } from "../../http/router.js";
-import type { Bytes } from "../../lib/chunks.js";
-import { LARGE_BYTES } from "../../lib/slices.js";
+import { type Bytes, LARGE_BYTES } from "../../lib/chunks.js";
 import type { Turns, WorkLimits } from "../../lib/turns.js";
 import { isGone } from "../../model/caller-signal.js";
 import { RelayError } from "../../model/errors.js";
 import type { RpcHandler } from "../rpc/adapter.js";
-import type { CallContext } from "../rpc/call-context.js";
 import { allowPage, type ListsOrigin } from "../rpc/cors.js";
 import { requestFromLargeJson } from "../rpc/large-json.js";
-import { deadlineOf, originOf, performCall, type RelayServiceOptions } from "../rpc/relay-service.js";
-import { requestContextOf } from "../rpc/request-context.js";
-import { decideRowData, type RowData } from "../rpc/row-data.js";
-import { answerRow } from "./answer.js";
+import {
+  type CallContext,
+  deadlineOf,
+  originOf,
+  performCall,
+  type RelayServiceOptions,
+  requestContextOf,
+} from "../rpc/relay-service.js";
+import { decideRowData, type RowData } from "../rpc/row.js";
+import { answerRow, largeValueOf } from "./answer.js";
 import { decodeRequest } from "./decode.js";
 import { decideHead, endTimeout, isPrefixed, type LaneForm, type LaneHead } from "./head.js";
-import { largeValueOf } from "./large-value.js";
 import { type Reading, readMessage } from "./read-message.js";
 
 /** What the lane needs from the rest of the service. */

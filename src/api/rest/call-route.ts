@@ -1,5 +1,5 @@
+import type { PathHandler } from "../../http/dispatch.js";
 import { answerPlain } from "../../http/exchange.js";
-import type { PathHandler } from "../../http/router.js";
 import { type AllowedOrigins, answerPreflight } from "./preflight.js";
 import { type CallReaderOptions, type Exchange, originOf } from "./read-call.js";
 

@@ -1,4 +1,4 @@
-import { MAX_ID_LENGTH } from "../../applications/caller-ids.js";
+import { MAX_ID_LENGTH } from "../../applications/caller.js";
 import type { NamedKeys } from "../../applications/caller-keys.js";
 import { formatError } from "../../model/errors.js";
 

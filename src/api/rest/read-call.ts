@@ -2,18 +2,16 @@ import { callerFieldsOf, callerFrom } from "../../applications/caller-keys.js";
 import { type Budget, overloaded, type Reservation } from "../../call/budget.js";
 import type { Call, CallDescription, CallOrigin, ResponseMode, Surface } from "../../call/call.js";
 import { callerGone } from "../../call/outcome.js";
-import { clientNetworkOf } from "../../http/client-network.js";
-import type { HttpRequest, HttpResponse } from "../../http/exchange.js";
+import { clientNetworkOf } from "../../http/client-address.js";
+import { DRAIN_FACTOR, type HttpRequest, type HttpResponse } from "../../http/exchange.js";
 import { identityOf } from "../../http/identity.js";
 import { type ResponseSignal, watchCaller } from "../../http/response-signal.js";
-import type { Bytes } from "../../lib/chunks.js";
-import { joinedInSteps, LARGE_BYTES } from "../../lib/slices.js";
+import { type Bytes, createChunks, joinedInSteps, LARGE_BYTES } from "../../lib/chunks.js";
 import { atOnce, type Steps, type Turns, type WorkLimits } from "../../lib/turns.js";
-import { isGone } from "../../model/caller-signal.js";
-import { formatError } from "../../model/errors.js";
+import { type CallerSignal, isGone } from "../../model/caller-signal.js";
+import { formatError, RelayError } from "../../model/errors.js";
 import { descriptionFromBody, descriptionFromDotted } from "./description.js";
 import { type CallQuery, namedKeysOf, parseCallQuery } from "./query.js";
-import { readBody } from "./read-body.js";
 import type { Route } from "./route.js";
 
 /** What reading a call needs from the rest of the service. */
@@ -149,4 +147,54 @@ function responseModeFrom(text: string | undefined): ResponseMode {
 /** An HTTP/1.1 request that was not read to its end leaves bytes behind that are not the next request. */
 export function mustClose(request: HttpRequest): boolean {
   return request.httpVersionMajor === 1 && !request.complete;
+}
+
+/**
+ * Reads a whole request body, in the chunks that it came in. That the caller is gone is the signal's to
+ * tell: listening for it on the request costs each call more than its body.
+ *
+ * Rejects with RelayError REQUEST_TOO_LARGE above `maxBytes`, OVERLOADED when the memory budget has no room for it, and
+ * CALL_FORMAT_ERROR when the caller goes before its end: nobody reads that row, but it is no fault of ours either.
+ */
+export function readBody(
+  request: HttpRequest,
+  maxBytes: number,
+  memory: Reservation,
+  signal: CallerSignal,
+): Promise<Bytes> {
+  const declared = Number(request.headers["content-length"] ?? 0);
+  if (declared > maxBytes * DRAIN_FACTOR) return Promise.reject(tooLarge(maxBytes));
+  return new Promise((resolve, reject) => {
+    let chunks = createChunks();
+    let length = 0;
+    const left = { handleEvent: () => (isGone(signal) ? reject(cutShort(signal.reason)) : refuse(signal.reason)) };
+    signal.addEventListener("abort", left);
+    request.on("data", (chunk: Buffer) => {
+      length += chunk.length;
+      if (length > maxBytes * DRAIN_FACTOR) refuse(tooLarge(maxBytes));
+      else if (length > maxBytes) chunks = createChunks();
+      else if (memory.reserve(chunk.length)) chunks.push(chunk);
+      else refuse(overloaded());
+    });
+    request.on("end", () => {
+      signal.removeEventListener("abort", left);
+      if (length > maxBytes) reject(tooLarge(maxBytes));
+      else resolve(chunks);
+    });
+
+    function refuse(error: unknown): void {
+      request.pause();
+      reject(error);
+    }
+  });
+}
+
+function tooLarge(maxBytes: number): RelayError {
+  return new RelayError("REQUEST_TOO_LARGE", `The request body is over the limit of ${maxBytes} bytes. Send less.`);
+}
+
+function cutShort(cause: unknown): RelayError {
+  return new RelayError("CALL_FORMAT_ERROR", "The request ended before its body was complete. Send it again.", {
+    cause,
+  });
 }

@@ -1,6 +1,12 @@
 import { ServerResponse } from "node:http";
-import type { ConnectRouter, ConnectRouterOptions, ContextValues } from "@connectrpc/connect";
-import { Code, ConnectError, createConnectRouter } from "@connectrpc/connect";
+import {
+  Code,
+  ConnectError,
+  type ConnectRouter,
+  type ConnectRouterOptions,
+  type ContextValues,
+  createConnectRouter,
+} from "@connectrpc/connect";
 import type { UniversalHandler, UniversalServerResponse } from "@connectrpc/connect/protocol";
 import {
   compressionBrotli,
@@ -11,14 +17,13 @@ import {
 import { RelayService } from "../../../gen/relay/v1/relay_pb.js";
 import { type Budget, overloaded, type Reservation } from "../../call/budget.js";
 import { isUtf8Charset, parseMediaType } from "../../call/text.js";
-import { clientNetworkOf } from "../../http/client-network.js";
+import { clientNetworkOf } from "../../http/client-address.js";
 import { DRAIN_FACTOR, type HttpRequest, type HttpResponse } from "../../http/exchange.js";
-import { slicesOf } from "../../lib/slices.js";
-import { type BinaryParts, createBinaryParts } from "./binary-parts.js";
+import { slicesOf } from "../../lib/chunks.js";
 import { answeredAsPreflight, type ListsOrigin } from "./cors.js";
 import { withDecodeError } from "./invalid-argument.js";
+import { type BinaryParts, createBinaryParts } from "./message-parts.js";
 import { describeAsPlain, inOnePiece, type MessageOptions, messageFormFrom } from "./one-message.js";
-import { createRequestBody, type RequestBody } from "./request-body.js";
 import { shortenTimeout } from "./timeout.js";
 
 /** What requests may be compressed with. */
@@ -174,4 +179,40 @@ function isCallerGone(error: unknown, response: HttpResponse): boolean {
   // A response of HTTP/2 does not know that its stream was reset.
   const { destroyed } = response instanceof ServerResponse ? response : response.stream;
   return destroyed || ConnectError.from(error).code === Code.Aborted;
+}
+
+/** The body of one request, of which the reader may leave a rest. */
+interface RequestBody extends AsyncIterable<Uint8Array> {
+  /** Reads the rest and throws it away. Gives up above `maxBytes`, at once when so many are announced. */
+  drain(maxBytes: number): Promise<void>;
+}
+
+/**
+ * A body that a reader can leave without ending it. connect leaves a message that is over the limit, which ends the
+ * stream of a request; an HTTP/1.1 connection with an ended, unread request answers nothing more and stays open.
+ *
+ * @param readAhead what was read of it before, and comes first.
+ */
+function createRequestBody(request: HttpRequest, readAhead?: Uint8Array): RequestBody {
+  const rest: AsyncIterator<Uint8Array> = request[Symbol.asyncIterator]();
+  const chunks = readAhead === undefined ? rest : after(readAhead, rest);
+  return {
+    // Without a return(): that is what ends the stream.
+    [Symbol.asyncIterator]: () => ({ next: () => chunks.next() }),
+    drain: (maxBytes) => drain(chunks, Number(request.headers["content-length"] ?? 0), maxBytes),
+  };
+}
+
+async function* after(first: Uint8Array, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield first;
+  for (let chunk = await rest.next(); chunk.done !== true; chunk = await rest.next()) yield chunk.value;
+}
+
+async function drain(chunks: AsyncIterator<Uint8Array>, announced: number, maxBytes: number): Promise<void> {
+  let length = 0;
+  while (announced <= maxBytes && length <= maxBytes) {
+    const chunk = await chunks.next();
+    if (chunk.done) return;
+    length += chunk.value.length;
+  }
 }

@@ -14,15 +14,14 @@ import {
   ListConnectionsResponseSchema,
 } from "../../../gen/relay/v1/relay_pb.js";
 import type { Application } from "../../applications/application.js";
-import { requireCallerIds } from "../../applications/caller-ids.js";
+import { requireAllowedCaller, requireApplication, requireCallerIds } from "../../applications/caller.js";
 import { type CallerFields, callerFrom } from "../../applications/caller-keys.js";
-import { requireAllowedCaller, requireApplication } from "../../applications/require-caller.js";
-import { createConnectLink, requireProvider } from "../../authorization/connect-link.js";
-import { disconnect } from "../../authorization/disconnect.js";
-import type { AuthorizationOptions } from "../../authorization/options.js";
 import { RelayError } from "../../model/errors.js";
-import type { Connection } from "../../tokens/connection.js";
-import { toldStateOf } from "../../tokens/connection-state.js";
+import { createConnectLink, requireProvider } from "../../oauth/connect-link.js";
+import type { Connection } from "../../oauth/connection.js";
+import { disconnect } from "../../oauth/disconnect.js";
+import { toldStateOf } from "../../oauth/freshness.js";
+import type { AuthorizationOptions } from "../../oauth/options.js";
 
 /** The methods about connections: message → message. Every one rejects with RelayError, and nothing else. */
 export interface ConnectionOperations {

@@ -5,11 +5,11 @@ import type { JsonRange } from "../../json/json-scan.js";
 import { kindAt } from "../../json/json-slice.js";
 import { validateJsonInSteps } from "../../json/json-validator.js";
 import { membersInSteps } from "../../json/members-in-steps.js";
-import { joinedInSteps } from "../../lib/slices.js";
+import { joinedInSteps } from "../../lib/chunks.js";
 import type { Steps } from "../../lib/turns.js";
 import { formatError } from "../../model/errors.js";
-import { JSON_OPTIONS } from "./json-options.js";
 import { MAX_MESSAGE_KEYS } from "./message-parts.js";
+import { JSON_OPTIONS } from "./row.js";
 
 /**
  * What is nested deeper than protobuf-es reads is for it to refuse, however many keys follow: it has its own words, and is

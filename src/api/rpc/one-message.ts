@@ -1,8 +1,7 @@
 import type { Compression } from "@connectrpc/connect/protocol";
 import { createChunks } from "../../lib/chunks.js";
-import type { BinaryParts } from "./binary-parts.js";
-import { COMPRESSED_FLAG, PREFIX_BYTES, prefixOf } from "./envelope.js";
-import { requireFewParts } from "./message-parts.js";
+import { type BinaryParts, requireFewParts } from "./message-parts.js";
+import { COMPRESSED_FLAG, PREFIX_BYTES, prefixOf } from "./row.js";
 
 /** What connect needs to see of further messages, to refuse them: one that it decodes in no time. */
 const EXTRA = { json: Buffer.concat([prefixOf(0, 2), Buffer.from("{}")]), binary: prefixOf(0, 0) };

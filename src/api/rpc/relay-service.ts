@@ -1,10 +1,12 @@
-import type { ServiceImpl } from "@connectrpc/connect";
+import { Code, ConnectError, createContextKey, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
 import { type CallRequest, type RelayService, ResponseMode } from "../../../gen/relay/v1/relay_pb.js";
-import { callerFrom } from "../../applications/caller-keys.js";
-import { overloaded, requireRoom } from "../../call/budget.js";
-import type { Call, CallDescription, CallOrigin } from "../../call/call.js";
+import { type CallerFields, callerFieldsOf, callerFrom, withoutCallerFields } from "../../applications/caller-keys.js";
+import { overloaded, type Reservation, requireRoom } from "../../call/budget.js";
+import type { Call, CallDescription, CallOrigin, Surface } from "../../call/call.js";
 import type { LargePart, Performed, Relay } from "../../call/relay.js";
-import { type CallContext, callContextFrom } from "./call-context.js";
+import type { HttpRequest } from "../../http/exchange.js";
+import { type Identity, identityOf } from "../../http/identity.js";
+import type { CallerSignal } from "../../model/caller-signal.js";
 import { descriptionFromMessage } from "./description.js";
 import { responseFromOutcome } from "./row.js";
 
@@ -92,3 +94,57 @@ export function deadlineOf(
 function sizeOf({ payload, queryString, body }: CallDescription): number {
   return (payload?.length ?? 0) + (queryString?.length ?? 0) + (body?.length ?? 0);
 }
+
+/** What a typed call carries beside its message, whoever read it from the wire. */
+export interface CallContext extends RequestContext {
+  readonly surface: Surface;
+  /** When the caller's own timeout is over, in milliseconds of `performance.now()`; infinite when it set none. */
+  readonly timesOutAt: number;
+  /** Aborts when the caller is gone. */
+  readonly signal: CallerSignal;
+}
+
+/** As connect knows it. Throws when the request came after its own deadline. */
+export function callContextFrom(context: HandlerContext): CallContext {
+  const timeoutMs = context.timeoutMs() ?? Number.POSITIVE_INFINITY;
+  if (timeoutMs <= 0) throw new ConnectError("the deadline has passed", Code.DeadlineExceeded);
+  return {
+    ...context.values.get(requestContextKey),
+    surface: surfaceOf(context),
+    timesOutAt: performance.now() + timeoutMs,
+    signal: context.signal,
+  };
+}
+
+function surfaceOf({ protocolName }: HandlerContext): Surface {
+  return protocolName === "grpc" || protocolName === "grpc-web" ? protocolName : "connect";
+}
+
+/** What the adapter knows of the HTTP request and connect hides. */
+interface RequestContext {
+  /** What of the request, beside its message, says who calls. */
+  readonly caller: CallerFields;
+  readonly identity: Identity;
+  /** When the request came in, in milliseconds of `performance.now()`. */
+  readonly startedAt: number;
+  /** The call's share of the memory budget; undefined only where the adapter put nothing. */
+  readonly memory: Reservation | undefined;
+}
+
+/** What a caller's request says beside its message. */
+export function requestContextOf(
+  request: HttpRequest,
+  clientAddress: (request: HttpRequest) => string,
+  memory: Reservation,
+): RequestContext {
+  const caller = callerFieldsOf(request, clientAddress(request));
+  return { caller, identity: identityOf(request), startedAt: performance.now(), memory };
+}
+
+/** Where the adapter puts it. */
+export const requestContextKey = createContextKey<RequestContext>({
+  caller: withoutCallerFields(""),
+  identity: { callId: "", requestId: "", traceContext: undefined },
+  startedAt: 0,
+  memory: undefined,
+});

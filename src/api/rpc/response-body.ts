@@ -1,4 +1,4 @@
-import { COMPRESSED_FLAG, PREFIX_BYTES, prefixOf } from "./envelope.js";
+import { COMPRESSED_FLAG, PREFIX_BYTES, prefixOf } from "./row.js";
 
 /** What may be changed of a response while it is written. */
 export interface BodyChanges {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { fieldsFromHead } from "../../../src/api/rest/stream-fields.js";
+import { fieldsFromHead } from "../../../src/api/rest/stream-handler.js";
 import type { AnswerHead } from "../../../src/call/outcome.js";
 
 const head = (headers: AnswerHead["headers"], statusCode = 200): AnswerHead => ({

@@ -3,8 +3,7 @@ import { reflect } from "@bufbuild/protobuf/reflect";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { describe, expect, it } from "vitest";
 import { type CallRequest, CallRequestSchema } from "../../../gen/relay/v1/relay_pb.js";
-import { createBinaryParts } from "../../../src/api/rpc/binary-parts.js";
-import { requireFewPartsOfJson } from "../../../src/api/rpc/message-parts.js";
+import { createBinaryParts, requireFewPartsOfJson } from "../../../src/api/rpc/message-parts.js";
 
 const parts = createBinaryParts(CallRequestSchema);
 const TOO_MANY = "the message has more than 200000 parts";

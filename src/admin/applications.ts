@@ -1,0 +1,179 @@
+import { randomUUID } from "node:crypto";
+import {
+  type Application,
+  type ApplicationPatch,
+  type ApplicationSettings,
+  createPrivateKey,
+  createPublicKey,
+  type Parsed,
+  sealPrivateKeyHash,
+} from "../applications/application.js";
+import { parseCidr, parseOrigin, parseRedirectUri } from "../applications/browser-origin.js";
+import type { ChangeOptions } from "../model/change-options.js";
+import { type Administration, applicationResource, auditEntryFrom } from "./administration.js";
+
+/** Most entries of one list of an application: each call may have to look at all of them. */
+const MAX_LIST_LENGTH = 1000;
+/** The greatest limit of calls a minute; more is none. */
+export const MAX_CALLS_PER_MINUTE = 1_000_000;
+const MAX_NAME_LENGTH = 200;
+
+/** A list as it is stored, or what is wrong with which entry. */
+export type ParsedList =
+  | { readonly values: readonly string[] }
+  | { readonly problem: string; readonly entry: string | undefined };
+
+/** Reads an application's name for people. */
+export function parseDisplayName(text: string): Parsed {
+  const name = text.trim();
+  if (name !== "" && name.length <= MAX_NAME_LENGTH && !/\p{Cc}/u.test(name)) return { value: name };
+  return { problem: `must be one line of 1 to ${MAX_NAME_LENGTH} characters` };
+}
+
+/** Reads browser origins; each is kept once. */
+export function parseOrigins(texts: readonly string[]): ParsedList {
+  return parseList(texts, parseOrigin);
+}
+
+/** Reads client addresses; each is kept once. */
+export function parseAddresses(texts: readonly string[]): ParsedList {
+  return parseList(texts, parseCidr);
+}
+
+/** Reads redirect addresses; each is kept once. */
+export function parseRedirectUris(texts: readonly string[]): ParsedList {
+  return parseList(texts, parseRedirectUri);
+}
+
+/** Names of the schema for the members of a patch. */
+const FIELD_NAMES: Readonly<Record<keyof ApplicationPatch, string>> = {
+  name: "display_name",
+  callerAuth: "caller_auth",
+  allowedOrigins: "allowed_origins",
+  allowedAddresses: "allowed_addresses",
+  allowedRedirectUris: "allowed_redirect_uris",
+  callsPerMinute: "calls_per_minute",
+  connectionCallsPerMinute: "connection_calls_per_minute",
+  state: "state",
+  captureUntil: "capture_end_time",
+  privateKeyHash: "private_key",
+};
+
+function parseList(texts: readonly string[], parse: (text: string) => Parsed): ParsedList {
+  if (texts.length > MAX_LIST_LENGTH) {
+    return { problem: `must have at most ${MAX_LIST_LENGTH} entries`, entry: undefined };
+  }
+  const values = new Set<string>();
+  for (const text of texts) {
+    const parsed = parse(text);
+    if ("problem" in parsed) return { problem: parsed.problem, entry: text };
+    values.add(parsed.value);
+  }
+  return { values: [...values] };
+}
+
+/** What an operator decides about a new application; a public key is made when none is given. */
+export interface CreateApplicationInput extends ApplicationSettings {
+  readonly publicKey: string | undefined;
+}
+
+/**
+ * Stores a new application. The private key is only here: the store has its sealed hash. Rejects with
+ * ApplicationExistsError.
+ */
+export async function createApplication(
+  administration: Administration,
+  { publicKey = createPublicKey(), ...input }: CreateApplicationInput,
+): Promise<{ readonly application: Application; readonly privateKey: string }> {
+  const { store, sealer, now } = administration;
+  const privateKey = createPrivateKey();
+  const id = randomUUID();
+  const at = now();
+  const privateKeyHash = sealPrivateKeyHash(sealer, id, privateKey);
+  const made = { id, publicKey, privateKeyHash, captureUntil: 0, createdAt: at, updatedAt: at };
+  const application: Application = { ...input, ...made };
+  const fields = (Object.keys(input) as Array<keyof typeof input>).map((member) => FIELD_NAMES[member]);
+  const resource = applicationResource(publicKey);
+  await store.applications.create(
+    application,
+    auditEntryFrom(administration, "ApplicationService.CreateApplication", resource, fields),
+  );
+  return { application, privateKey };
+}
+
+/** Changes what the patch names. Undefined when there is no such application. Rejects with ChangedMeanwhileError. */
+export async function updateApplication(
+  administration: Administration,
+  publicKey: string,
+  patch: Omit<ApplicationPatch, "privateKeyHash">,
+  isCurrent?: ChangeOptions<Application>["isCurrent"],
+): Promise<Application | undefined> {
+  const fields = (Object.keys(patch) as Array<keyof typeof patch>).map((member) => FIELD_NAMES[member]);
+  const audit = auditEntryFrom(
+    administration,
+    "ApplicationService.UpdateApplication",
+    applicationResource(publicKey),
+    fields,
+  );
+  const { store, now } = administration;
+  return store.applications.update(publicKey, patch, now(), { audit, isCurrent });
+}
+
+/** Deletes an application with everything of it. False when there was none. Rejects with ChangedMeanwhileError. */
+export function deleteApplication(
+  administration: Administration,
+  publicKey: string,
+  isCurrent?: ChangeOptions<Application>["isCurrent"],
+): Promise<boolean> {
+  const resource = applicationResource(publicKey);
+  const audit = auditEntryFrom(administration, "ApplicationService.DeleteApplication", resource);
+  return administration.store.applications.delete(publicKey, { audit, isCurrent });
+}
+
+/** Replaces the private key of an application, and resolves to the new one. Undefined when there is no such one. */
+export async function rotateApplicationKey(
+  administration: Administration,
+  publicKey: string,
+): Promise<string | undefined> {
+  const { store, sealer, now } = administration;
+  const application = await store.applications.findByPublicKey(publicKey);
+  if (application === undefined) return undefined;
+  const privateKey = createPrivateKey();
+  const privateKeyHash = sealPrivateKeyHash(sealer, application.id, privateKey);
+  const audit = auditEntryFrom(
+    administration,
+    "ApplicationService.RotateApplicationKey",
+    applicationResource(publicKey),
+    [FIELD_NAMES.privateKeyHash],
+  );
+  // An application that was made anew under this key meanwhile has another id, to which the hash is not sealed.
+  const isCurrent = ({ id }: { readonly id: string }) => id === application.id;
+  const updated = await store.applications.update(publicKey, { privateKeyHash }, now(), { audit, isCurrent });
+  return updated === undefined ? undefined : privateKey;
+}
+
+/** How long calls are captured unless told: long enough to make the call in question again. Minutes. */
+export const DEFAULT_CAPTURE_MINUTES = 10;
+/** What is captured may be personal: nobody should forget that it is on. Minutes. */
+export const MAX_CAPTURE_MINUTES = 60;
+
+/**
+ * Captures headers and bodies of an application's calls for some minutes from now, or not any more for 0. Undefined when
+ * there is no such application.
+ */
+export async function captureCalls(
+  administration: Administration,
+  publicKey: string,
+  minutes: number,
+): Promise<Application | undefined> {
+  const method = minutes === 0 ? "StopCallCapture" : "StartCallCapture";
+  const audit = auditEntryFrom(
+    administration,
+    `CallRecordService.${method}`,
+    applicationResource(publicKey),
+    minutes === 0 ? [] : ["duration"],
+  );
+  const now = administration.now();
+  const captureUntil = minutes === 0 ? 0 : now + minutes * 60_000;
+  return administration.store.applications.update(publicKey, { captureUntil }, now, { audit });
+}

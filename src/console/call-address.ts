@@ -1,4 +1,0 @@
-/** Address of the view of one call's record. Pure. */
-export function callAddress(callId: string): string {
-  return `#/call?${new URLSearchParams({ callId })}`;
-}

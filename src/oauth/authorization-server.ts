@@ -1,0 +1,111 @@
+import { RelayError } from "../model/errors.js";
+import { fillEndpoint } from "../providers/endpoint.js";
+import type { OAuth2, Provider, ProviderCatalog } from "../providers/provider.js";
+import type { Sealer } from "../sealing/seal.js";
+import type { Connection } from "./connection.js";
+import { type OAuthClientStore, openOAuthClient } from "./oauth-client.js";
+import type { RefreshPlace } from "./renewable.js";
+import type { RenewalTarget } from "./renewal.js";
+import { freeHostParameter } from "./token-endpoint.js";
+import type { CodeHabits } from "./token-request.js";
+
+/** Where the way to an authorization server is put together from. */
+interface AuthorizationServerOptions {
+  readonly catalog: ProviderCatalog;
+  readonly oauthClients: Pick<OAuthClientStore, "find">;
+  readonly sealer: Sealer;
+}
+
+/** One connection's authorization server, and the client that it knows. */
+export interface AuthorizationServer extends RenewalTarget, CodeHabits {
+  /** RFC 6749 section 3.2; for codes. */
+  readonly tokenEndpoint: string;
+  /** Where refresh requests go; most often the token endpoint. */
+  readonly refreshEndpoint: string;
+}
+
+/** Which connection; it need not be stored yet. */
+type ServedConnection = Pick<Connection, "id" | "applicationId" | "providerName" | "originParameters">;
+
+/**
+ * Finds where and as whom a connection is renewed: the provider's definition and the application's OAuth client there.
+ * Rejects with REFRESH_UNAVAILABLE when the operator has stored no client or the definition names no token endpoint.
+ */
+export function createTargetFor(options: AuthorizationServerOptions) {
+  return async (connection: Connection): Promise<RenewalTarget> => {
+    const server = await findAuthorizationServer(options, connection);
+    if (server === undefined) throw nowhereToRenew();
+    return { ...server, tokenEndpoint: server.refreshEndpoint };
+  };
+}
+
+/** Finds only where and as whom a connection is renewed, opening no secret. Rejects as {@link createTargetFor} does. */
+export function createPlaceFor(options: Omit<AuthorizationServerOptions, "sealer">) {
+  return async (connection: Connection): Promise<RefreshPlace> => {
+    const known = await findKnownServer(options, connection);
+    if (known === undefined) throw nowhereToRenew();
+    return { endpoint: known.refreshEndpoint, client: known.stored };
+  };
+}
+
+/**
+ * The authorization server of a connection; undefined when the application has no client there. A client that is bound
+ * to parameters of the origin is shown to no other origin, and one that is not to no host that is a parameter.
+ */
+export async function findAuthorizationServer(
+  options: AuthorizationServerOptions,
+  connection: ServedConnection,
+): Promise<AuthorizationServer | undefined> {
+  const known = await findKnownServer(options, connection);
+  if (known === undefined) return undefined;
+  const { stored, ...server } = known;
+  const client = openOAuthClient(options.sealer, stored);
+  return { ...server, connectionId: connection.id, client, registration: stored };
+}
+
+async function findKnownServer(
+  { catalog, oauthClients }: Omit<AuthorizationServerOptions, "sealer">,
+  connection: ServedConnection,
+) {
+  const provider = catalog.find(connection.providerName);
+  const stored = await oauthClients.find(connection.applicationId, connection.providerName);
+  if (provider?.oauth2 === undefined || stored === undefined) return undefined;
+  if (freeHostParameter(provider.oauth2, stored) !== undefined) return undefined;
+  const { originParameters } = connection;
+  const isBoundElsewhere = Object.entries(stored.originParameters).some(
+    ([name, value]) => originParameters[name] !== value,
+  );
+  const endpoints = isBoundElsewhere ? undefined : endpointsOf(provider.oauth2, originParameters);
+  return endpoints && { stored, ...endpoints, ...habitsOf(provider, provider.oauth2) };
+}
+
+function nowhereToRenew(): RelayError {
+  return new RelayError(
+    "REFRESH_UNAVAILABLE",
+    "This user's access token has ended, and no OAuth client is stored to renew it there. The operator must add it with 'relay client put'.",
+  );
+}
+
+function endpointsOf(oauth2: OAuth2, originParameters: Connection["originParameters"]) {
+  const fill = (endpoint: string | undefined) => endpoint && fillEndpoint(endpoint, originParameters);
+  const tokenEndpoint = fill(oauth2.tokenEndpoint);
+  const refreshEndpoint = fill(oauth2.refreshEndpoint ?? oauth2.tokenEndpoint);
+  if (!tokenEndpoint || !refreshEndpoint) return undefined;
+  return { tokenEndpoint, refreshEndpoint, revocationEndpoint: fill(oauth2.revocationEndpoint) };
+}
+
+function habitsOf({ allowPrivateNetwork }: Provider, oauth2: OAuth2) {
+  return {
+    clientAuthentication: oauth2.clientAuthentication,
+    clientIdParameter: oauth2.clientIdParameter,
+    tokenRequestFormat: oauth2.tokenRequestFormat,
+    tokenParameters: oauth2.tokenParameters,
+    codeParameters: oauth2.codeParameters,
+    refreshParameters: oauth2.refreshParameters,
+    tokenResponseMember: oauth2.tokenResponseMember,
+    tokenErrorMember: oauth2.tokenErrorMember,
+    refreshEndedErrors: oauth2.refreshEndedErrors,
+    defaultExpiresInS: oauth2.defaultExpiresIn,
+    allowPrivateNetwork,
+  };
+}

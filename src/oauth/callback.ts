@@ -1,0 +1,199 @@
+import { randomUUID } from "node:crypto";
+import { AuthorizationResponseError, validateAuthResponse } from "oauth4webapi";
+import { requireApplication } from "../applications/caller.js";
+import { parseUrl } from "../lib/parse-url.js";
+import { RelayError } from "../model/errors.js";
+import { fillEndpoint } from "../providers/endpoint.js";
+import type { Provider } from "../providers/provider.js";
+import { Secret } from "../sealing/secret.js";
+import { type AuthorizationServer, findAuthorizationServer } from "./authorization-server.js";
+import { newConnectionFrom } from "./new-connection.js";
+import type { AuthorizationOptions } from "./options.js";
+import type { OpenTicket, StatePayload } from "./tickets.js";
+import { decideTokenAnswer, type TokenEndpointAnswer, type TokenVerdict } from "./token-answer.js";
+import { type CodeGrant, codeRequestFrom } from "./token-request.js";
+import { persistFor, untilStored } from "./until-stored.js";
+
+/** How one attempt to connect ended, and where the browser goes from here. */
+interface CallbackResult {
+  readonly provider: Provider;
+  readonly outcome: ConnectOutcome;
+  readonly redirectUri: string | undefined;
+  readonly session: string | undefined;
+}
+
+/** Codes of RFC 6749 section 4.1.2.1 and of OpenID Connect Core section 3.1.2.6 are of this form. */
+const ERROR_CODE = /^[a-z][a-z_]{0,63}$/;
+
+/** How the verdict on a code's redemption is called in the application's page. */
+const ERRORS: Readonly<Record<Exclude<TokenVerdict["kind"], "granted">, string>> = {
+  ended: "invalid_grant",
+  misconfigured: "invalid_client",
+  refused: "server_error",
+  failed: "temporarily_unavailable",
+};
+
+/**
+ * Ends the authorization code flow: judges the authorization response (RFC 6749 section 4.1.2), redeems the code once
+ * and stores the connection. Whoever waits for it may leave: a code that is being redeemed is redeemed to the end.
+ *
+ * Rejects with RelayError CALL_FORMAT_ERROR when the response belongs to no attempt of this browser, INVALID_PUBLIC_KEY
+ * or INVALID_PROVIDER when application or provider are gone meanwhile, STORE_UNAVAILABLE.
+ */
+export async function finishAuthorization(
+  options: AuthorizationOptions,
+  parameters: URLSearchParams,
+  browser: string,
+): Promise<CallbackResult> {
+  const state = onlyValue(parameters, "state");
+  const ticket = await options.tickets.take("STATE", state, browser);
+  if (ticket === undefined) throw unknownAttempt();
+  const { publicKey, providerName, redirectUri, session } = ticket.payload;
+  const application = await requireApplication(options, { publicKey });
+  const provider = options.catalog.find(providerName);
+  if (application.id !== ticket.applicationId || provider === undefined) throw unknownAttempt();
+  const outcome = await options.pending.track(connect(options, ticket, provider, parameters));
+  const told = outcome.outcome === "success" ? outcome.outcome : outcome.error;
+  options.onEvent({ what: "connect", applicationId: application.id, provider: provider.name, outcome: told });
+  // The list may have become shorter since.
+  const isListed = redirectUri !== undefined && application.allowedRedirectUris.includes(redirectUri);
+  return { provider, outcome, redirectUri: isListed ? redirectUri : undefined, session };
+}
+
+async function connect(
+  options: AuthorizationOptions,
+  ticket: OpenTicket<"STATE">,
+  provider: Provider,
+  parameters: URLSearchParams,
+): Promise<ConnectOutcome> {
+  const error = errorFrom(provider, ticket.payload, parameters);
+  if (error !== undefined) return { outcome: "error", error };
+  const { applicationId, userId, payload } = ticket;
+  const id = randomUUID();
+  const { originParameters, codeVerifier } = payload;
+  const key = { applicationId, userId, providerName: provider.name };
+  const server = await findAuthorizationServer(options, { id, ...key, originParameters });
+  if (server === undefined) return { outcome: "error", error: ERRORS.misconfigured };
+  const obtainedAt = options.now();
+  const verdict = await redeem(options, server, {
+    code: new Secret(onlyValue(parameters, "code")),
+    redirectUri: callbackUrl(options.publicUrl()),
+    codeVerifier: codeVerifier === undefined ? undefined : new Secret(codeVerifier),
+  });
+  if (verdict.kind !== "granted") return { outcome: "error", error: ERRORS[verdict.kind] };
+  const { defaultExpiresInS } = server;
+  const input = { id, key, response: verdict.tokens, defaultExpiresInS, originParameters, obtainedAt };
+  const connection = newConnectionFrom(options.sealer, input);
+  const persistence = persistFor(STORE_FOR_MS, (error) => options.onFault("callback", error));
+  await untilStored(persistence, () => options.connections.put(connection, options.now()));
+  return { outcome: "success" };
+}
+
+/** Longer than a database takes to be restarted: the tokens exist nowhere else. In milliseconds. */
+const STORE_FOR_MS = 120_000;
+
+/** Once: a code that was shown twice ends the tokens it gave (RFC 6749 section 4.1.2). No answer is an answer too. */
+async function redeem(options: AuthorizationOptions, server: AuthorizationServer, grant: CodeGrant) {
+  let answer: TokenEndpointAnswer;
+  try {
+    answer = await options.send(server, codeRequestFrom(server.client, grant, server));
+  } catch {
+    return { kind: "failed" } as const;
+  }
+  return decideTokenAnswer(answer, options.now(), server);
+}
+
+/** What the provider or the user said no with; undefined when there is a code. */
+function errorFrom(
+  { oauth2 }: Provider,
+  { originParameters }: StatePayload,
+  parameters: URLSearchParams,
+): string | undefined {
+  const server = {
+    issuer: issuerFrom(oauth2, originParameters, parameters.get("iss")),
+    authorization_response_iss_parameter_supported: oauth2?.authorizationResponseIssParameterSupported ?? false,
+  };
+  try {
+    validateAuthResponse(server, { client_id: "any" }, parameters, parameters.get("state") ?? "");
+  } catch (error) {
+    if (!(error instanceof AuthorizationResponseError)) return "invalid_response";
+    return ERROR_CODE.test(error.error) ? error.error : "server_error";
+  }
+  return onlyValue(parameters, "code") === "" ? "invalid_response" : undefined;
+}
+
+/**
+ * What `iss` of a response must be (RFC 9207 section 2.4). Providers send it without a word of it in their metadata
+ * (Google does), so a definition without an issuer takes one that is at the origin of one of its endpoints; another
+ * server's is a sign of a mix-up.
+ */
+function issuerFrom(
+  oauth2: Provider["oauth2"],
+  originParameters: StatePayload["originParameters"],
+  iss: string | null,
+): string {
+  const fill = (endpoint: string | undefined) => endpoint && fillEndpoint(endpoint, originParameters);
+  const known = fill(oauth2?.issuer);
+  if (known !== undefined || iss === null) return known ?? "unknown";
+  const { authorizationEndpoint, tokenEndpoint, refreshEndpoint, revocationEndpoint } = oauth2 ?? {};
+  const named = parseUrl(iss)?.origin;
+  const isOwn = [authorizationEndpoint, tokenEndpoint, refreshEndpoint, revocationEndpoint].some((endpoint) => {
+    const filled = fill(endpoint);
+    return filled !== undefined && parseUrl(filled)?.origin === named;
+  });
+  return isOwn ? iss : `not ${iss}`;
+}
+
+/** Empty when it is missing or stands more than once. */
+function onlyValue(parameters: URLSearchParams, name: string): string {
+  const values = parameters.getAll(name);
+  return values.length === 1 ? (values[0] ?? "") : "";
+}
+
+function unknownAttempt(): RelayError {
+  return new RelayError(
+    "CALL_FORMAT_ERROR",
+    "This attempt to connect was not begun in this browser, was finished before, or took too long. Start again.",
+  );
+}
+
+/** Path of the redirection endpoint (RFC 6749 section 3.1.2), the same for every provider. */
+export const CALLBACK_PATH = "/oauth/callback";
+
+/**
+ * The redirection endpoint as it is registered at providers. Throws RelayError PROVIDER_MISCONFIGURED when the relay
+ * does not know under which address browsers reach it.
+ */
+export function callbackUrl(publicUrl: string | undefined): string {
+  return requirePublicUrl(publicUrl) + CALLBACK_PATH;
+}
+
+/** Throws RelayError PROVIDER_MISCONFIGURED when there is none. */
+export function requirePublicUrl(publicUrl: string | undefined): string {
+  if (publicUrl !== undefined) return publicUrl;
+  throw new RelayError(
+    "PROVIDER_MISCONFIGURED",
+    "The relay does not know the address at which browsers reach it. The operator must set RELAY_PUBLIC_URL.",
+  );
+}
+
+/** How connecting ended, as the application's page hears it. */
+export type ConnectOutcome =
+  | { readonly outcome: "success" }
+  /** `error` is a code of RFC 6749 sections 4.1.2.1 and 5.2, or one of ours in the same spelling. */
+  | { readonly outcome: "error"; readonly error: string };
+
+/** Throws RelayError CALLER_NOT_ALLOWED when the address is not one of the application's, compared as text (RFC 9700 section 4.1.3). */
+export function requireRedirectUri(redirectUri: string | undefined, allowed: readonly string[]): void {
+  if (redirectUri === undefined || allowed.includes(redirectUri)) return;
+  throw new RelayError(
+    "CALLER_NOT_ALLOWED",
+    "This redirect_uri is not on the application's list. Use a listed one, or have it added with 'relay app update --allow-redirect'.",
+  );
+}
+
+/** The address to send the browser back to; what it has already in its query stays. Pure. */
+export function redirectUriWith(redirectUri: string, provider: string, outcome: ConnectOutcome): string {
+  const added = new URLSearchParams({ provider, ...outcome }).toString();
+  return redirectUri + (redirectUri.includes("?") ? "&" : "?") + added;
+}

@@ -1,0 +1,208 @@
+import type { AuditEntry } from "../model/audit.js";
+import type { RefusalEvidence, Trouble } from "./verdict.js";
+
+/** A connection's life cycle; only stored states, the rest is derived from the times. */
+export type ConnectionState = "ACTIVE" | "REAUTHORIZATION_REQUIRED";
+
+/** Which connection: one per application, user and provider. Compared byte for byte. */
+export interface ConnectionKey {
+  readonly applicationId: string;
+  readonly userId: string;
+  /** The provider's name, never an alias. */
+  readonly providerName: string;
+}
+
+/** A user's connected account at a provider. Tokens are sealed: bytes that only sealing/seal.ts opens. */
+export interface Connection extends ConnectionKey {
+  readonly id: string;
+  readonly state: ConnectionState;
+  readonly accessToken: Uint8Array;
+  readonly refreshToken: Uint8Array | undefined;
+  readonly idToken: Uint8Array | undefined;
+  /** As the provider named it, `Bearer` in most cases. */
+  readonly tokenType: string;
+  /** Granted scope as the provider wrote it (RFC 6749 section 3.3); empty when unknown. */
+  readonly scope: string;
+  /** Values of the placeholders in a templated origin, such as `{"subdomain":"acme"}`. */
+  readonly originParameters: Readonly<Record<string, string>>;
+  /** When the token was obtained, milliseconds since the epoch. */
+  readonly obtainedAt: number;
+  /** When the access token ends, milliseconds since the epoch; undefined when the provider did not say. */
+  readonly expiresAt: number | undefined;
+  /** Why the user must connect again; undefined while the state is ACTIVE. */
+  readonly stateReason: string | undefined;
+  /** Renewals that failed since the last one that succeeded. */
+  readonly failCount: number;
+  /** When the last renewal failed, milliseconds since the epoch. */
+  readonly lastFailedAt: number | undefined;
+  /** How it failed: a word, never provider text. */
+  readonly lastErrorClass: string | undefined;
+  /** No renewal is tried before, milliseconds since the epoch by this process's clock. */
+  readonly nextTryAt: number | undefined;
+  /** Until when whoever renews the token now has it to itself, milliseconds since the epoch by this process's clock. */
+  readonly leaseUntil: number | undefined;
+  /**
+   * Since when the refresh token may be spent: it was about to be sent, and no answer to it was stored. Milliseconds
+   * since the epoch by the store's clock; undefined when every answer is known.
+   */
+  readonly unansweredSince: number | undefined;
+  /** Undefined while nothing is wrong. */
+  readonly trouble: Trouble | undefined;
+  /** Starts at 1, grows with every change of the row. */
+  readonly version: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+/** What is written when a connection is made or made again. */
+export type NewConnection = Omit<
+  Connection,
+  | "version"
+  | "createdAt"
+  | "updatedAt"
+  | "stateReason"
+  | "failCount"
+  | "lastFailedAt"
+  | "lastErrorClass"
+  | "nextTryAt"
+  | "leaseUntil"
+  | "unansweredSince"
+  | "trouble"
+>;
+
+/** The right to renew one connection's token, until the lease ends. */
+export interface Lease {
+  /** As it was before the lease was taken: `unansweredSince` is that of an earlier one. */
+  readonly connection: Connection;
+  readonly owner: string;
+  /** A refresh token that another renewal of the same moment was given; sealed. */
+  readonly previousRefreshToken: Uint8Array | undefined;
+}
+
+/** New tokens as they are stored; what is undefined stays as it is. Sealed. */
+export interface RenewedTokens {
+  readonly accessToken: Uint8Array;
+  readonly refreshToken: Uint8Array | undefined;
+  readonly idToken: Uint8Array | undefined;
+  readonly scope: string | undefined;
+  readonly obtainedAt: number;
+  readonly expiresAt: number | undefined;
+}
+
+/** How a renewal failed, and when it may be tried again. */
+export interface RenewalFailure {
+  readonly errorClass: string;
+  /** Whether the refresh token is known to be as good as before: it was not sent, or the provider refused to use it. */
+  readonly isUnspent: boolean;
+  /** Milliseconds from now. */
+  readonly waitMs: number;
+  /** A refresh token that came with a failed answer; sealed. It replaces the stored one. */
+  readonly refreshToken: Uint8Array | undefined;
+  /** What is known now. Where it says since when the application is told, and the row does not, an event is written. */
+  readonly trouble: Trouble;
+}
+
+/** No lease is longer, in milliseconds. One that ends later was taken by a clock that stood ahead, and is over. */
+export const MAX_LEASE_MS = 8 * 60_000;
+/** How long a lease that has ended is left to an owner of whom nothing is known, in milliseconds: that tries every 500. */
+export const NOTICE_MS = 30_000;
+/** No wait after a failure is longer, in milliseconds; the same holds for one that ends later. */
+export const MAX_BACKOFF_MS = 5 * 60_000;
+
+/** Whether a time is still to come that is never set further ahead than `maxMs`; all in milliseconds. */
+export function isAhead(time: number | undefined, now: number, maxMs: number): boolean {
+  return time !== undefined && time > now && time <= now + maxMs;
+}
+
+/** A page of connections, ordered by user id and provider name. */
+export interface ConnectionFilter {
+  readonly applicationId: string;
+  readonly userId?: string;
+  /** At most this many rows. */
+  readonly limit: number;
+}
+
+/** A connection as it is shown: whose it is, and everything but its tokens. */
+export interface ConnectionSummary
+  extends Omit<Connection, "accessToken" | "refreshToken" | "idToken" | "leaseUntil" | "unansweredSince" | "version"> {
+  /** Of the application. */
+  readonly publicKey: string;
+  readonly hasRefreshToken: boolean;
+}
+
+/** Connections in a row, ordered by application id, user id and provider name, byte for byte. */
+export interface ConnectionRange {
+  /** Only those of this application; undefined: of all. */
+  readonly applicationId: string | undefined;
+  /** Of one application: only those of users whose id is this, or begins so. */
+  readonly user: { readonly id: string } | { readonly prefix: string };
+  /** From behind this one on, which is in the range, too; undefined: from the first one on. */
+  readonly after: ConnectionKey | undefined;
+  /** At most this many rows. */
+  readonly limit: number;
+}
+
+/**
+ * Where connections are kept. Every method rejects with RelayError STORE_UNAVAILABLE when the store cannot be used.
+ * Leases and waits are given as lengths of time and measured by one clock, the store's: processes on machines whose
+ * clocks differ agree on who has a lease.
+ */
+export interface ConnectionStore {
+  find(key: ConnectionKey): Promise<Connection | undefined>;
+  /** Inserts, or replaces the token set of the existing row, whose creation time stays and version grows;
+   * the id is the new one, so that late writes to the old tokens find nothing. */
+  put(connection: NewConnection, now: number, audit?: AuditEntry): Promise<Connection>;
+  list(filter: ConnectionFilter): Promise<Connection[]>;
+  scan(range: ConnectionRange): Promise<ConnectionSummary[]>;
+  /** Resolves to what was deleted, undefined when there was none. */
+  delete(key: ConnectionKey, now: number, audit?: AuditEntry): Promise<Connection | undefined>;
+
+  /**
+   * Takes the lease of a connection that is ACTIVE and still of this version, unless somebody else has it or no renewal
+   * may be tried yet, and notes in the same write that the refresh token may be spent from now on. A failed write here
+   * means that no renewal is begun: what the provider would answer could not be stored either.
+   *
+   * A lease that has ended is no proof that its owner is gone: it may hold an answer that the store refused until now.
+   * So whoever meets one only takes the owner's name away, with the first write that the store accepts, and leaves the
+   * row to it for NOTICE_MS more: an owner that lives stores its answer by then, since that asks for no lease.
+   *
+   * @param skipsWait whether it may be tried although the time to wait is not over.
+   */
+  takeLease(connection: Connection, owner: string, leaseMs: number, skipsWait?: boolean): Promise<Lease | undefined>;
+  /**
+   * Stores new tokens if the connection is still of the leased version, whether or not the lease has ended meanwhile:
+   * then this answer is the newest. A connection that was given up lives again, when that is the version leased.
+   * Resolves to false when the row changed or is gone.
+   */
+  commitRenewal(lease: Lease, tokens: RenewedTokens, now: number): Promise<boolean>;
+  /** Keeps a refresh token that lost against another renewal, for the case that the provider thinks otherwise. */
+  keepPreviousRefreshToken(lease: Lease, refreshToken: Uint8Array): Promise<void>;
+  /** Gives the lease back after a failure; tells the application of a trouble that it has to be told of, once. */
+  recordFailure(lease: Lease, failure: RenewalFailure, now: number): Promise<void>;
+  /** Lets a lease that is still ours end `leaseMs` from now. Resolves to false when it is not. */
+  extendLease(lease: Lease, leaseMs: number): Promise<boolean>;
+  /** Ends every lease of an owner that is gone for certain, or that will not use it any more. */
+  freeLeases(owner: string): Promise<void>;
+  /** Gives the lease back when no refresh token was sent, or the provider has answered that it did nothing. */
+  releaseLease(lease: Lease): Promise<void>;
+  /**
+   * Writes down what is known of tokens that were refused outside of a refresh, undefined when they work again, unless
+   * the row changed.
+   */
+  noteTrouble(connection: Connection, trouble: Trouble | undefined): Promise<void>;
+  /** What other connections show about words that this one was refused with since `since`. */
+  findEvidence(connection: Connection, words: string, since: number, now: number): Promise<RefusalEvidence>;
+  /** The user must connect again. Resolves to false when the row changed or is gone. @param trouble as it is now. */
+  requireReauthorization(connection: Connection, reason: string, now: number, trouble?: Trouble): Promise<boolean>;
+  /**
+   * At most `limit` connections whose lease has ended without being given back (threats 3.4). Ordered by id, from behind
+   * `afterId` on; the empty text for the first ones.
+   */
+  findAbandoned(afterId: string, limit: number): Promise<Connection[]>;
+  /**
+   * At most `limit` connections that are ACTIVE, cannot be renewed, and whose token ended before `endedBefore`, in
+   * milliseconds since the epoch by this process's clock; and by the store's own where it has one. Those that ended
+   * first come first.
+   */
+  findExpired(endedBefore: number, limit: number): Promise<Connection[]>;
+}

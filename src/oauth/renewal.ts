@@ -1,0 +1,385 @@
+import { RelayError } from "../model/errors.js";
+import type { Sealer } from "../sealing/seal.js";
+import type { Secret } from "../sealing/secret.js";
+import type { Breaker } from "./breaker.js";
+import type { ClientHolds, RegisteredClient } from "./client-holds.js";
+import {
+  type Connection,
+  type ConnectionStore,
+  type Lease,
+  MAX_BACKOFF_MS,
+  type RenewalFailure,
+  type RenewedTokens,
+} from "./connection.js";
+import { connectionBinding } from "./connection-binding.js";
+import { openToken } from "./open-token.js";
+import type { Spool, UnstoredAnswer } from "./peers.js";
+import { type Revocation, revokeOrphans } from "./revoke.js";
+import {
+  decideTokenAnswer,
+  type TokenAnswerHabits,
+  type TokenEndpointAnswer,
+  type TokenVerdict,
+} from "./token-answer.js";
+import {
+  type OAuthClient,
+  type RefreshHabits,
+  refreshRequestFrom,
+  type TokenRequest,
+  TokenRequestNotSentError,
+} from "./token-request.js";
+import { expiresAtFrom, type TokenResponse } from "./token-response.js";
+import { keepLateAnswer, type Persistence, untilStored } from "./until-stored.js";
+import { decideRefusal, type Refusal, type RefusalDecision, troubleAfter } from "./verdict.js";
+
+/** Where and how the token of one connection is renewed. */
+export interface RenewalTarget extends RefreshHabits, TokenAnswerHabits {
+  /** Where refresh requests go; the endpoint that the breaker counts. */
+  readonly tokenEndpoint: string;
+  /** RFC 7009; undefined: tokens cannot be revoked. */
+  readonly revocationEndpoint: string | undefined;
+  /** Whose tokens these are: sockets are kept apart by it where the operator wants that. */
+  readonly connectionId: string;
+  readonly client: OAuthClient;
+  /** Which client that is in the store. */
+  readonly registration: RegisteredClient;
+  /** Seconds to assume when the answer has no expires_in; undefined: unknown. */
+  readonly defaultExpiresInS: number | undefined;
+  readonly allowPrivateNetwork: boolean;
+}
+
+/** What one renewal needs. */
+export interface RenewalOptions {
+  readonly connections: ConnectionStore;
+  readonly sealer: Sealer;
+  readonly breaker: Breaker;
+  readonly clients: ClientHolds;
+  /** Writes down, for operators, since when the provider refuses a client, undefined when it takes it again. */
+  readonly noteClientRefused: (client: RegisteredClient, since: number | undefined) => Promise<void>;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** From 0 to 1. */
+  readonly random: () => number;
+  /**
+   * Asks a token endpoint; rejects when there is no answer, with TokenRequestNotSentError when nothing was asked. Has a
+   * deadline of its own.
+   */
+  readonly send: (target: RenewalTarget, request: TokenRequest, signal?: AbortSignal) => Promise<TokenEndpointAnswer>;
+  /** Takes the tokens that the store refuses. */
+  readonly spool: Pick<Spool, "keep" | "drop">;
+  readonly persistence: Persistence;
+  /** Longer than a token request and the storing of its answer, in milliseconds. */
+  readonly leaseMs: number;
+  /** Aborts when the process cannot wait for answers any more. */
+  readonly ending: AbortSignal;
+  /** Hears how each renewal ended; for logs and counters. */
+  readonly onRenewal: (connection: Connection, outcome: RenewalOutcome) => void;
+  /** Hears what became of tokens that came for a connection which is gone. */
+  readonly onRevocation: (connection: Connection, revocation: Revocation) => void;
+  /** Keeps in mind what goes on behind the renewal, and never rejects. */
+  readonly track: (work: Promise<void>) => void;
+}
+
+/** How a renewal ended. `lost`: another one was first, or the connection is gone. */
+export type RenewalOutcome = "renewed" | "lost" | "ended" | "misconfigured" | "refused" | "failed";
+
+/** Backoff of one connection: doubled with each failure, at most MAX_BACKOFF_MS (threats 3.8). */
+const FIRST_BACKOFF_MS = 1000;
+/** What passes by itself is tried again after a twentieth of the time it has lasted, but within this. Milliseconds. */
+const MIN_MAX_BACKOFF_MS = 30_000;
+const BACKOFF_SHARE = 1 / 20;
+/** A refusal seldom passes within minutes. */
+const FIRST_REFUSED_BACKOFF_MS = 2 * 60_000;
+
+/**
+ * Renews the token of a connection whose lease we have: asks the provider once, and stores what it said before anything
+ * else can fail. Rejects with RelayError REAUTHORIZATION_REQUIRED, REFRESH_UNAVAILABLE or PROVIDER_MISCONFIGURED.
+ */
+export async function renewLeased(options: RenewalOptions, lease: Lease, target: RenewalTarget): Promise<void> {
+  const outcome = await attempt(options, lease, target, await openRefreshToken(options, lease));
+  options.onRenewal(lease.connection, outcome);
+  if (outcome === "ended") throw reauthorizationRequired();
+  if (outcome === "misconfigured") throw misconfigured();
+  if (outcome === "refused" || outcome === "failed") throw refreshUnavailable();
+}
+
+async function attempt(
+  options: RenewalOptions,
+  lease: Lease,
+  target: RenewalTarget,
+  refreshToken: Secret,
+): Promise<RenewalOutcome> {
+  const sentAt = options.now();
+  const { verdict, isUnspent } = await ask(options, target, refreshToken);
+  switch (verdict.kind) {
+    case "granted":
+      noteTaken(options, target);
+      return commit(options, lease, verdict.tokens, target, sentAt);
+    case "ended":
+      noteTaken(options, target);
+      return endOrFallBack(options, lease, target, verdict);
+    case "misconfigured":
+      return refuseClient(options, lease, target, verdict);
+    case "refused":
+      options.breaker.recordSuccess(target.tokenEndpoint);
+      return refuse(options, lease, target, verdict);
+    case "failed":
+      options.breaker.recordFailure(target.tokenEndpoint, options.now());
+      await recordFailure(options, lease, target, { ...verdict, isUnspent, refusal: undefined });
+      return "failed";
+  }
+}
+
+/** The endpoint works, and the client is the one that it knows. */
+function noteTaken({ breaker, clients, noteClientRefused, track }: RenewalOptions, target: RenewalTarget): void {
+  const { registration } = target;
+  breaker.recordSuccess(target.tokenEndpoint);
+  clients.recordTaken(registration);
+  // For operators alone: what cannot be written now is written with the next refresh.
+  if (registration.refusedSince !== undefined) track(noteClientRefused(registration, undefined).catch(() => {}));
+}
+
+/** What the provider said, and whether a failure leaves the refresh token as good as it was. */
+interface Asked {
+  readonly verdict: TokenVerdict;
+  /** An answer of 500 and above, as one that was cut, may hide a rotation that the provider performed. */
+  readonly isUnspent: boolean;
+}
+
+async function ask(options: RenewalOptions, target: RenewalTarget, refreshToken: Secret): Promise<Asked> {
+  let answer: TokenEndpointAnswer;
+  try {
+    answer = await options.send(target, refreshRequestFrom(target.client, refreshToken, target), options.ending);
+  } catch (error) {
+    // No answer is an answer too: the refresh token stays, and may have been spent if it was sent.
+    const verdict = { kind: "failed", answer: "no_answer", retryAfterMs: 0, refreshToken: undefined } as const;
+    return { verdict, isUnspent: error instanceof TokenRequestNotSentError };
+  }
+  const { statusCode } = answer;
+  const verdict = decideTokenAnswer(answer, options.now(), target);
+  return { verdict, isUnspent: statusCode >= 300 && statusCode < 500 };
+}
+
+/**
+ * Stored in the turn in which the answer came. A refresh token that came with it is never thrown away, also when the
+ * store cannot take it at once: the provider may give no other.
+ */
+async function commit(
+  options: RenewalOptions,
+  lease: Lease,
+  tokens: TokenResponse,
+  target: RenewalTarget,
+  sentAt: number,
+): Promise<RenewalOutcome> {
+  const { connections, sealer, now } = options;
+  const { connection } = lease;
+  const seal = (token: Secret, column: Parameters<typeof connectionBinding>[1]) =>
+    sealer.seal(token.reveal(), connectionBinding(connection, column));
+  const renewed: RenewedTokens = {
+    accessToken: seal(tokens.accessToken, "access_token"),
+    refreshToken: tokens.refreshToken && seal(tokens.refreshToken, "refresh_token"),
+    idToken: tokens.idToken && seal(tokens.idToken, "id_token"),
+    scope: tokens.scope || undefined,
+    obtainedAt: sentAt,
+    expiresAt: expiresAtFrom(tokens, target.defaultExpiresInS, sentAt),
+  };
+  if (await stored(options, { connection, tokens: renewed }, () => connections.commitRenewal(lease, renewed, now())))
+    return "renewed";
+  const late = await keepLateAnswer(options, lease, tokens.refreshToken);
+  if (late === "orphaned") options.track(revokeOrphans(options, connection, tokens, target));
+  if (typeof late === "string" || tokens.refreshToken === undefined) return "lost";
+  return attempt(options, late, target, tokens.refreshToken);
+}
+
+/** Writes tokens that exist nowhere else: into the spool when the store refuses them, and into the store when it can. */
+async function stored<T>(
+  { spool, persistence }: RenewalOptions,
+  answer: UnstoredAnswer,
+  write: () => Promise<T>,
+): Promise<T> {
+  let isKept = false;
+  const writeOrKeep = async () => {
+    try {
+      return await write();
+    } catch (error) {
+      isKept ||= spool.keep(answer);
+      throw error;
+    }
+  };
+  const result = await untilStored(persistence, writeOrKeep, () => isKept);
+  if (isKept) spool.drop(answer);
+  return result;
+}
+
+/** Another renewal may have been first; then its tokens count. Else one that lost against it may be the good one. */
+async function endOrFallBack(
+  options: RenewalOptions,
+  lease: Lease,
+  target: RenewalTarget,
+  verdict: RefusedVerdict,
+): Promise<RenewalOutcome> {
+  const { connections, sealer, persistence } = options;
+  const current = await untilStored(
+    persistence,
+    () => connections.find(lease.connection),
+    () => true,
+  );
+  if (current === undefined || current.version !== lease.connection.version) return "lost";
+  if (lease.previousRefreshToken !== undefined) {
+    const previous = openToken(sealer, lease.connection, "previous_refresh_token", lease.previousRefreshToken);
+    // Prepared as the first one was: the store takes writes, and the lease is ours for as long as an answer may take.
+    if (!(await connections.extendLease(lease, options.leaseMs))) return "lost";
+    return attempt(options, { ...lease, previousRefreshToken: undefined }, target, previous);
+  }
+  return refuse(options, lease, target, verdict);
+}
+
+type RefusedVerdict = Extract<TokenVerdict, { readonly words: string }>;
+
+/** Whether it ends the connection, the other ones of its application and provider help to tell (verdict.ts). */
+async function refuse(
+  options: RenewalOptions,
+  lease: Lease,
+  target: RenewalTarget,
+  verdict: RefusedVerdict,
+): Promise<RenewalOutcome> {
+  const { connections, now } = options;
+  const { connection } = lease;
+  const { isOver, refusal } = await judge(options, lease, target, verdict);
+  if (!isOver) {
+    const { answer } = verdict;
+    await recordFailure(options, lease, target, { answer, refusal, isUnspent: true, retryAfterMs: 0 });
+    return "refused";
+  }
+  const trouble = troubleAfter(connection.trouble, { refusal, clientUpdatedAt: target.registration.updatedAt }, now());
+  const reason = reasonOf(verdict, connection);
+  return (await connections.requireReauthorization(connection, reason, now(), trouble)) ? "ended" : "lost";
+}
+
+function reasonOf({ kind }: RefusedVerdict, { unansweredSince }: Connection): string {
+  if (kind !== "ended") return "refused";
+  return unansweredSince === undefined ? "invalid_grant" : "rotation_lost_suspected";
+}
+
+async function judge(
+  { connections, now, persistence }: RenewalOptions,
+  { connection }: Lease,
+  { registration }: RenewalTarget,
+  { kind, words }: RefusedVerdict,
+): Promise<RefusalDecision> {
+  const at = now();
+  const before = connection.trouble?.refusal;
+  const since = before?.words === words ? before.since : at;
+  const evidence = await untilStored(
+    persistence,
+    () => connections.findEvidence(connection, words, since, at),
+    () => true,
+  );
+  const { updatedAt: clientUpdatedAt } = registration;
+  return decideRefusal({ isKnown: kind === "ended", words, before, evidence, clientUpdatedAt, now: at });
+}
+
+/** Of one connection that is refused where others are not, the words may speak all the same. */
+async function refuseClient(
+  options: RenewalOptions,
+  lease: Lease,
+  target: RenewalTarget,
+  verdict: RefusedVerdict,
+): Promise<RenewalOutcome> {
+  const { breaker, clients, noteClientRefused, now } = options;
+  breaker.recordSuccess(target.tokenEndpoint);
+  const isOfAll = clients.recordRefused(target.registration, lease.connection.id, now());
+  const outcome = await refuse(options, lease, target, verdict);
+  if (outcome !== "refused") return outcome;
+  if (isOfAll) await noteClientRefused(target.registration, now());
+  return "misconfigured";
+}
+
+/** What is known of a failure. */
+interface Failure extends Pick<RenewalFailure, "isUnspent"> {
+  readonly answer: string;
+  /** Undefined: the provider did not refuse anything. */
+  readonly refusal: Refusal | undefined;
+  readonly retryAfterMs: number;
+  /** One that came all the same. */
+  readonly refreshToken?: Secret | undefined;
+}
+
+async function recordFailure(
+  options: RenewalOptions,
+  lease: Lease,
+  target: RenewalTarget,
+  { answer, refusal, retryAfterMs, refreshToken, isUnspent }: Failure,
+): Promise<void> {
+  const { connections, sealer, now, random, breaker } = options;
+  const { connection } = lease;
+  const trouble = troubleAfter(
+    connection.trouble,
+    { ...(refusal && { refusal }), clientUpdatedAt: target.registration.updatedAt },
+    now(),
+  );
+  const backoffMs =
+    refusal === undefined
+      ? Math.min(
+          doubledMs(FIRST_BACKOFF_MS, connection),
+          maxBackoffMs(breaker.isOpen(target.tokenEndpoint), now() - trouble.since),
+        )
+      : Math.min(doubledMs(FIRST_REFUSED_BACKOFF_MS, connection), MAX_BACKOFF_MS);
+  const failure = {
+    errorClass: answer,
+    isUnspent,
+    trouble,
+    waitMs: Math.max(retryAfterMs, Math.ceil(backoffMs * (0.5 + random() / 2))),
+    refreshToken: refreshToken && sealer.seal(refreshToken.reveal(), connectionBinding(connection, "refresh_token")),
+  };
+  const write = () => connections.recordFailure(lease, failure, now());
+  if (failure.refreshToken === undefined) return write();
+  const tokens = { ...connection, refreshToken: failure.refreshToken };
+  await stored(options, { connection, tokens }, write);
+}
+
+function doubledMs(firstMs: number, { failCount }: Connection): number {
+  return firstMs * 2 ** Math.min(failCount, 16);
+}
+
+/** What is the endpoint's trouble says nothing of the connection: it must be soon when the endpoint is back. */
+function maxBackoffMs(isEndpointDown: boolean, lastedMs: number): number {
+  if (isEndpointDown) return MIN_MAX_BACKOFF_MS;
+  return Math.min(MAX_BACKOFF_MS, Math.max(MIN_MAX_BACKOFF_MS, lastedMs * BACKOFF_SHARE));
+}
+
+async function openRefreshToken({ sealer, connections }: RenewalOptions, lease: Lease): Promise<Secret> {
+  const { connection } = lease;
+  try {
+    if (connection.refreshToken === undefined) throw reauthorizationRequired();
+    return openToken(sealer, connection, "refresh_token", connection.refreshToken);
+  } catch (error) {
+    await connections.releaseLease(lease);
+    throw error;
+  }
+}
+
+/** Only the user can help. */
+export function reauthorizationRequired(): RelayError {
+  return new RelayError(
+    "REAUTHORIZATION_REQUIRED",
+    "The provider no longer accepts this user's connection. The user must connect again.",
+  );
+}
+
+/** Only the operator can help. */
+export function misconfigured(): RelayError {
+  return new RelayError(
+    "PROVIDER_MISCONFIGURED",
+    "The provider refuses the application's OAuth client. The operator must correct its client id and secret.",
+  );
+}
+
+/** Nobody needs to help. @param waitMs until it may be tried again, in milliseconds. */
+export function refreshUnavailable(waitMs = 0): RelayError {
+  const when = waitMs > 0 ? `in ${Math.ceil(waitMs / 1000)} seconds` : "later";
+  return new RelayError(
+    "REFRESH_UNAVAILABLE",
+    `This user's access token has ended and cannot be renewed right now. Try again ${when}.`,
+  );
+}

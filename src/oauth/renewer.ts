@@ -1,0 +1,142 @@
+import { setMaxListeners } from "node:events";
+import { setTimeout as delay } from "node:timers/promises";
+import { createPending } from "../lib/pending.js";
+import { RelayError } from "../model/errors.js";
+import { type Connection, isAhead, MAX_LEASE_MS } from "./connection.js";
+import type { Spool } from "./peers.js";
+import { isOfChangedClient, type RenewableOptions, requireDue, requireNoWait, requireRenewable } from "./renewable.js";
+import { misconfigured, type RenewalOptions, type RenewalTarget, refreshUnavailable, renewLeased } from "./renewal.js";
+import { type Persistence, persistentStore } from "./until-stored.js";
+
+/** What renewing needs beside one renewal's own. */
+interface RenewerOptions
+  extends Omit<RenewalOptions, "track" | "persistence" | "leaseMs" | "ending">,
+    Pick<RenewableOptions, "placeFor"> {
+  /** Names this process in leases. */
+  readonly spool: Spool;
+  /** How long `send` waits for an answer at most, in milliseconds. */
+  readonly requestTimeoutMs: number;
+  /** Resolves after so many milliseconds; tests replace it. */
+  readonly pause?: (ms: number) => Promise<void>;
+  /** Hears of what no renewal should end with: a store that cannot be used, a value that does not open, a fault. */
+  readonly onFault: (error: unknown) => void;
+  /** Where a connection is renewed. Rejects with RelayError when there is nowhere. */
+  readonly targetFor: (connection: Connection) => Promise<RenewalTarget>;
+}
+
+/** Renews tokens, each at most once at a time over all processes (threats 3.2, 3.3). */
+export interface Renewer {
+  /**
+   * Resolves when the connection's row is worth reading again: renewed by us, by another process, or gone. Not tied to
+   * any caller. Rejects with RelayError REAUTHORIZATION_REQUIRED, REFRESH_UNAVAILABLE or PROVIDER_MISCONFIGURED.
+   */
+  renew(connection: Connection): Promise<void>;
+  /** Rejects as `renew()` would before the provider is asked; renews nothing, opens nothing. */
+  requireRenewable(connection: Connection): Promise<void>;
+  /**
+   * Begins no more. Resolves when what has begun is stored, or revoked; after `graceMs` milliseconds answers that have
+   * not come are given up, and those that are kept in the spool are left to it. One that is nowhere is still waited for.
+   */
+  close(graceMs: number): Promise<void>;
+}
+
+/** For storing an answer, in milliseconds: longer than a database takes to be restarted, or replaced by its standby. */
+const STORE_FOR_MS = 180_000;
+/** As long as a caller may wait; one of another process waits no shorter than those of this one. Milliseconds. */
+const WAIT_MS = 120_000;
+/** How soon, and how seldom, the row is looked at while another process has the lease, in milliseconds. */
+const POLL_MS = { first: 100, last: 1000 };
+
+/** One flight per connection; whoever comes meanwhile waits for it. */
+export function createRenewer(options: RenewerOptions): Renewer {
+  const { pause = (ms) => delay(ms) } = options;
+  const pending = createPending();
+  const flights = new Map<string, Promise<void>>();
+  /** Connections whose lease was to be given back, and is not yet. */
+  const unsettled = new Set<string>();
+  const closing = new AbortController();
+  const ending = new AbortController();
+  // Each request that is on its way listens: they are as many as connections that are refreshed.
+  setMaxListeners(0, ending.signal);
+  let endingSince = Number.POSITIVE_INFINITY;
+  const persistence: Persistence = {
+    pause,
+    mustGiveUp: (isKept) => ending.signal.aborted && (isKept || performance.now() - endingSince > STORE_FOR_MS),
+    onRefused: options.onFault,
+  };
+  const flying: FlightOptions = {
+    ...options,
+    pause,
+    persistence,
+    leaseMs: options.requestTimeoutMs + STORE_FOR_MS,
+    ending: ending.signal,
+    track: pending.track,
+    connections: persistentStore(options.connections, persistence, (id, work) => {
+      unsettled.add(id);
+      void pending.track(work).then(() => unsettled.delete(id));
+    }),
+  };
+
+  async function fly(connection: Connection): Promise<void> {
+    if (unsettled.has(connection.id)) throw refreshUnavailable();
+    try {
+      await renewOnce(flying, connection, closing.signal);
+    } catch (error) {
+      if (!(error instanceof RelayError) || error.cause !== undefined) options.onFault(error);
+      throw error;
+    }
+  }
+
+  return {
+    renew(connection) {
+      const known = flights.get(connection.id);
+      if (known !== undefined) return known;
+      const flight = fly(connection).finally(() => flights.delete(connection.id));
+      flights.set(connection.id, flight);
+      return flight;
+    },
+    requireRenewable: (connection) => requireRenewable(options, connection),
+    async close(graceMs) {
+      closing.abort();
+      const ended = Promise.allSettled(flights.values()).then(() => pending.settled());
+      const timer = setTimeout(() => {
+        endingSince = performance.now();
+        ending.abort();
+      }, graceMs);
+      await ended;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** A renewer's options, with what it adds. */
+type FlightOptions = RenewerOptions & RenewalOptions & Required<Pick<RenewerOptions, "pause">>;
+
+async function renewOnce(options: FlightOptions, connection: Connection, closing: AbortSignal): Promise<void> {
+  const { client } = await options.placeFor(connection);
+  requireDue(connection, client, options.now());
+  if (options.clients.peekMs(client, options.now()) > 0) throw misconfigured();
+  const target = await options.targetFor(connection);
+  const leaveAt = performance.now() + WAIT_MS;
+  let pollMs = POLL_MS.first;
+  for (let current: Connection | undefined = connection; isSame(current, connection); ) {
+    const now = options.now();
+    if (performance.now() >= leaveAt || closing.aborted) throw refreshUnavailable();
+    if (!isAhead(current.leaseUntil, now, MAX_LEASE_MS)) {
+      requireDue(current, target.registration, now);
+      if (options.clients.waitMs(target.registration, now) > 0) throw misconfigured();
+      requireNoWait(options.breaker.waitMs(target.tokenEndpoint, now));
+      const skipsWait = isOfChangedClient(current, target.registration);
+      const lease = await options.connections.takeLease(current, options.spool.owner, options.leaseMs, skipsWait);
+      if (lease !== undefined) return renewLeased(options, lease, target);
+    }
+    await options.pause(pollMs);
+    pollMs = Math.min(pollMs * 1.25, POLL_MS.last);
+    current = await options.connections.find(connection);
+  }
+}
+
+/** Whether the row is still the one that has to be renewed. */
+function isSame(current: Connection | undefined, connection: Connection): current is Connection {
+  return current !== undefined && current.id === connection.id && current.version === connection.version;
+}

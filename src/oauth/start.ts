@@ -1,0 +1,177 @@
+import { calculatePKCECodeChallenge, generateRandomCodeVerifier } from "oauth4webapi";
+import type { Application } from "../applications/application.js";
+import { RelayError } from "../model/errors.js";
+import { fillEndpoint } from "../providers/endpoint.js";
+import { originParameterNames, parseOriginAnswers } from "../providers/origin.js";
+import type { OAuth2, Provider } from "../providers/provider.js";
+import { callbackUrl } from "./callback.js";
+import type { StoredOAuthClient } from "./oauth-client.js";
+import type { AuthorizationOptions } from "./options.js";
+import { freeHostParameter } from "./token-endpoint.js";
+
+/** Who connects what, decided and proven. */
+interface ConnectRequest {
+  readonly application: Application;
+  readonly userId: string;
+  readonly provider: Provider;
+  /** Cookie of the browser. */
+  readonly browser: string;
+  /** Parameters of the provider's origin that are known so far, as a person wrote them. */
+  readonly originParameters: ReadonlyMap<string, string>;
+  /** Whether the parameters are an answer to the question for them, so that what is wrong is told. */
+  readonly isAnswer: boolean;
+  readonly scope: string | undefined;
+  readonly redirectUri: string | undefined;
+  /** Secret of the page's session that the browser comes from. */
+  readonly session: string | undefined;
+}
+
+/** Where the browser goes first. */
+type Start =
+  | { readonly kind: "redirect"; readonly uri: string }
+  /** The user has to name the parameters of the provider's origin. */
+  | { readonly kind: "ask"; readonly names: readonly string[]; readonly problem: string | undefined };
+
+/**
+ * Begins the authorization code flow (RFC 6749 section 4.1) with PKCE where the provider knows it (RFC 7636). Rejects
+ * with RelayError INVALID_PROVIDER or PROVIDER_MISCONFIGURED when this provider cannot be connected so, OVERLOADED when
+ * the application has too many attempts on their way, STORE_UNAVAILABLE.
+ */
+export async function startAuthorization(options: AuthorizationOptions, request: ConnectRequest): Promise<Start> {
+  const { application, provider, userId, browser } = request;
+  const oauth2 = requireOAuth2(provider);
+  const client = await requireClient(options, application, provider);
+  requireBoundHost(oauth2, client);
+  const asked = originParametersFor(request, client);
+  if ("kind" in asked) return asked;
+  const endpoint = fillEndpoint(oauth2.authorizationEndpoint, asked.values);
+  if (endpoint === undefined) throw cannotConnect(provider);
+  const redirectUri = callbackUrl(options.publicUrl());
+  const codeVerifier = oauth2.pkce ? generateRandomCodeVerifier() : undefined;
+  const { secret: state } = await options.tickets.issue("STATE", { applicationId: application.id, userId }, browser, {
+    publicKey: application.publicKey,
+    providerName: provider.name,
+    codeVerifier,
+    originParameters: asked.values,
+    redirectUri: request.redirectUri,
+    session: request.session,
+  });
+  const codeChallenge = codeVerifier && (await calculatePKCECodeChallenge(codeVerifier));
+  const scope = scopeFor(request, client, oauth2);
+  const { clientId } = client;
+  return {
+    kind: "redirect",
+    uri: authorizationUrlFrom({ endpoint, clientId, redirectUri, scope, state, codeChallenge }, oauth2),
+  };
+}
+
+/** Whether users can connect the provider in a browser at all. */
+export function hasAuthorizationFlow({ oauth2 }: Provider): boolean {
+  return oauth2?.authorizationEndpoint !== undefined && oauth2.tokenEndpoint !== undefined;
+}
+
+/**
+ * What users need to connect each of the providers for the application. Rejects with RelayError INVALID_PROVIDER (not in a
+ * browser), PROVIDER_MISCONFIGURED (no OAuth client), STORE_UNAVAILABLE.
+ */
+export async function requireConnectable(
+  { oauthClients }: Pick<AuthorizationOptions, "oauthClients">,
+  application: Application,
+  providers: readonly Provider[],
+): Promise<void> {
+  for (const provider of providers) requireOAuth2(provider);
+  const clients = new Set((await oauthClients.list(application.id)).map(({ providerName }) => providerName));
+  const without = providers.find(({ name }) => !clients.has(name));
+  if (without !== undefined) throw noClient(without);
+}
+
+type BrowserOAuth2 = OAuth2 & { readonly authorizationEndpoint: string };
+
+function requireOAuth2(provider: Provider): BrowserOAuth2 {
+  const { oauth2 } = provider;
+  if (oauth2?.authorizationEndpoint === undefined || !hasAuthorizationFlow(provider)) throw cannotConnect(provider);
+  return { ...oauth2, authorizationEndpoint: oauth2.authorizationEndpoint };
+}
+
+async function requireClient(
+  { oauthClients }: Pick<AuthorizationOptions, "oauthClients">,
+  application: Application,
+  provider: Provider,
+): Promise<StoredOAuthClient> {
+  const client = await oauthClients.find(application.id, provider.name);
+  if (client !== undefined) return client;
+  throw noClient(provider);
+}
+
+function noClient({ name }: Provider): RelayError {
+  return new RelayError(
+    "PROVIDER_MISCONFIGURED",
+    `The application has no OAuth client for ${name}. The operator must add it with 'relay client put'.`,
+  );
+}
+
+/** What the client is bound to counts without being asked for. */
+function originParametersFor(
+  { provider, originParameters, isAnswer }: ConnectRequest,
+  client: StoredOAuthClient,
+): { readonly values: Readonly<Record<string, string>> } | Extract<Start, { kind: "ask" }> {
+  const bound = Object.entries(client.originParameters);
+  const parsed = parseOriginAnswers(new Map([...originParameters, ...bound]), provider);
+  if ("values" in parsed) return parsed;
+  const names = originParameterNames(provider).filter((name) => !Object.hasOwn(client.originParameters, name));
+  return { kind: "ask", names, problem: isAnswer ? parsed.problem : undefined };
+}
+
+function requireBoundHost(oauth2: OAuth2, client: StoredOAuthClient): void {
+  const parameter = freeHostParameter(oauth2, client);
+  if (parameter === undefined) return;
+  throw new RelayError(
+    "PROVIDER_MISCONFIGURED",
+    `The host of this provider must be fixed for the application's OAuth client. The operator must store it with 'relay client put --param ${parameter}=HOST'.`,
+  );
+}
+
+function scopeFor({ scope }: ConnectRequest, client: StoredOAuthClient, oauth2: OAuth2): string {
+  return scope || client.scope || oauth2.defaultScopes.join(oauth2.scopeSeparator);
+}
+
+function cannotConnect({ name }: Provider): RelayError {
+  return new RelayError(
+    "INVALID_PROVIDER",
+    `${name} cannot be connected in a browser. The operator stores its tokens with 'relay connection put'.`,
+  );
+}
+
+/** What one authorization request says (RFC 6749 section 4.1.1). */
+interface AuthorizationRequest {
+  /** The authorization endpoint, with the parameters of its host filled in. */
+  readonly endpoint: string;
+  readonly clientId: string;
+  /** Where the provider sends the browser back to: the relay's callback. */
+  readonly redirectUri: string;
+  /** As the provider writes it; empty: the parameter is left out. */
+  readonly scope: string;
+  readonly state: string;
+  /** S256 challenge (RFC 7636 section 4.3); undefined without PKCE. */
+  readonly codeChallenge: string | undefined;
+}
+
+/** Builds the address that the browser is sent to; parameters that the endpoint has already stay. Pure. */
+export function authorizationUrlFrom(
+  request: AuthorizationRequest,
+  habits: Pick<OAuth2, "clientIdParameter" | "authorizationParameters">,
+): string {
+  const url = new URL(request.endpoint);
+  const set = (name: string, value: string) => url.searchParams.set(name, value);
+  set("response_type", "code");
+  set(habits.clientIdParameter, request.clientId);
+  set("redirect_uri", request.redirectUri);
+  if (request.scope !== "") set("scope", request.scope);
+  set("state", request.state);
+  if (request.codeChallenge !== undefined) {
+    set("code_challenge", request.codeChallenge);
+    set("code_challenge_method", "S256");
+  }
+  for (const [name, value] of Object.entries(habits.authorizationParameters)) set(name, value);
+  return url.href;
+}

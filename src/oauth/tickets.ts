@@ -1,0 +1,153 @@
+import { createHash } from "node:crypto";
+import { generateRandomState } from "oauth4webapi";
+import { RelayError } from "../model/errors.js";
+import { openSealed, type SealBinding, type Sealer } from "../sealing/seal.js";
+
+/** Whose ticket it is. */
+type TicketOwner = Pick<Ticket, "applicationId" | "userId">;
+
+/** What each kind of ticket carries. */
+interface TicketPayloads {
+  readonly LINK: LinkPayload;
+  readonly SESSION: SessionPayload;
+  readonly STATE: StatePayload;
+}
+
+/** What a browser may do with a connect page. */
+export interface SessionPayload {
+  readonly publicKey: string;
+  /** Names of the providers that may be connected; all of the application's when empty. */
+  readonly providers: readonly string[];
+  /** Where the browser goes afterwards; one of the application's. */
+  readonly redirectUri: string | undefined;
+  /** Scope to ask for instead of the OAuth client's. */
+  readonly scope: string | undefined;
+  /** Whether there is a connect page, to which the browser comes back first; else it connects one provider. */
+  readonly isPage: boolean;
+}
+
+/** What whoever opens a link may do. */
+export interface LinkPayload extends SessionPayload {
+  readonly originParameters: Readonly<Record<string, string>>;
+}
+
+/** What the callback must know of its authorization request. */
+export interface StatePayload {
+  readonly publicKey: string;
+  readonly providerName: string;
+  /** RFC 7636 section 4.1; undefined without PKCE. */
+  readonly codeVerifier: string | undefined;
+  readonly originParameters: Readonly<Record<string, string>>;
+  readonly redirectUri: string | undefined;
+  /** Secret of the page's session that the browser came from. */
+  readonly session: string | undefined;
+}
+
+/** A ticket that was found, with what it carries. */
+export type OpenTicket<Kind extends TicketKind> = TicketOwner & { readonly payload: TicketPayloads[Kind] };
+
+/** Issues and takes short-lived secrets of browsers. Rejects with RelayError STORE_UNAVAILABLE. */
+export interface Tickets {
+  /**
+   * Resolves to the secret, 43 characters of base64url. Rejects with OVERLOADED when the application has too many.
+   *
+   * @param browser cookie of the browser that alone may use it; undefined for a link.
+   */
+  issue<Kind extends TicketKind>(
+    kind: Kind,
+    owner: TicketOwner,
+    browser: string | undefined,
+    payload: TicketPayloads[Kind],
+  ): Promise<{ readonly secret: string; readonly expiresAt: number }>;
+  /** Undefined when it is unknown, has ended, or is another browser's. */
+  find<Kind extends TicketKind>(kind: Kind, secret: string, browser: string): Promise<OpenTicket<Kind> | undefined>;
+  /** The same, and it is used up. */
+  take<Kind extends TicketKind>(kind: Kind, secret: string, browser: string): Promise<OpenTicket<Kind> | undefined>;
+}
+
+/** Minutes. A link travels through the application's own page or mail; a page is looked at; a consent is read. */
+const LIFETIME_MS = { LINK: 15 * 60_000, SESSION: 30 * 60_000, STATE: 10 * 60_000 } as const;
+/** Of one kind and application at once: as many as 80 people a second begin. Strangers can make some of them. */
+const MOST = 50_000;
+const SECRET = /^[A-Za-z0-9_-]{43}$/;
+const DOES_NOT_OPEN = "What was kept of this connect attempt cannot be opened. Start again.";
+
+/** What tickets need. */
+export interface TicketsOptions {
+  readonly store: TicketStore;
+  readonly sealer: Sealer;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** Creates the use of tickets. A secret is 256 random bits, and the store keeps only its hash. */
+export function createTickets({ store, sealer, now }: TicketsOptions): Tickets {
+  const open = <Kind extends TicketKind>(ticket: Ticket | undefined): OpenTicket<Kind> | undefined => {
+    if (ticket === undefined) return undefined;
+    const text = openSealed(sealer, ticket.payload, bindingOf(ticket), DOES_NOT_OPEN).toString();
+    return { applicationId: ticket.applicationId, userId: ticket.userId, payload: JSON.parse(text) };
+  };
+  return {
+    async issue(kind, owner, browser, payload) {
+      const secret = generateRandomState();
+      const expiresAt = now() + LIFETIME_MS[kind];
+      const sealed = sealer.seal(JSON.stringify(payload), bindingOf(owner));
+      const ticket = { ...owner, ...keyOf(kind, secret, browser ?? ""), payload: sealed, expiresAt };
+      if (await store.add(ticket, MOST, now())) return { secret, expiresAt };
+      throw new RelayError("OVERLOADED", "Too many people are connecting at this moment. Try again in some minutes.");
+    },
+    find: async (kind, secret, browser) =>
+      SECRET.test(secret) ? open(await store.find(keyOf(kind, secret, browser), now())) : undefined,
+    take: async (kind, secret, browser) =>
+      SECRET.test(secret) ? open(await store.take(keyOf(kind, secret, browser), now())) : undefined,
+  };
+}
+
+function keyOf(kind: TicketKind, secret: string, browser: string) {
+  return { id: hashOf(secret), kind, browser: kind === "LINK" ? "" : hashOf(browser) };
+}
+
+function hashOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}
+
+function bindingOf({ applicationId, userId }: TicketOwner): SealBinding {
+  return { table: "tickets", column: "payload", applicationId, userId, providerName: "" };
+}
+
+/**
+ * What a secret in a browser stands for: `LINK`, a connect link that was not opened yet; `SESSION`, an open connect
+ * page; `STATE`, an authorization request on its way (RFC 6749 section 4.1.1).
+ */
+export type TicketKind = "LINK" | "SESSION" | "STATE";
+
+/** A short-lived secret as the store keeps it: by its hash, bound to application, user and browser. */
+export interface Ticket {
+  /** Hex SHA-256 of the secret. */
+  readonly id: string;
+  readonly kind: TicketKind;
+  /** Hex SHA-256 of the browser's cookie; empty for a link, which any browser may open. */
+  readonly browser: string;
+  readonly applicationId: string;
+  readonly userId: string;
+  /** Sealed JSON. */
+  readonly payload: Uint8Array;
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number;
+}
+
+/** Which ticket; all three must be right. */
+export type TicketKey = Pick<Ticket, "id" | "kind" | "browser">;
+
+/** Where tickets are kept. Every method rejects with RelayError STORE_UNAVAILABLE when the store cannot be used. */
+export interface TicketStore {
+  /**
+   * Adds a ticket, and removes some that have ended. Resolves to false, with nothing added, when the application has
+   * `most` tickets of this kind that have not.
+   */
+  add(ticket: Ticket, most: number, now: number): Promise<boolean>;
+  /** The ticket, unless it has ended. */
+  find(key: TicketKey, now: number): Promise<Ticket | undefined>;
+  /** The ticket, unless it has ended; it is gone from then on, so that nobody else gets it. */
+  take(key: TicketKey, now: number): Promise<Ticket | undefined>;
+}

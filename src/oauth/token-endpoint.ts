@@ -1,0 +1,101 @@
+import { RelayError } from "../model/errors.js";
+import type { OAuth2 } from "../providers/provider.js";
+import { headerValue } from "../upstream/fields.js";
+import type { RequestProgress, Upstream, UpstreamRequest } from "../upstream/request.js";
+import type { StoredOAuthClient } from "./oauth-client.js";
+import type { RenewalTarget } from "./renewal.js";
+import type { TokenEndpointAnswer } from "./token-answer.js";
+import { type TokenRequest, TokenRequestNotSentError } from "./token-request.js";
+
+/** A browser, or an operator, waits for a code that is redeemed, or a token that is revoked. Milliseconds. */
+const DEFAULT_TIMEOUT_MS = 8000;
+/** A process that stood still may have the answer waiting; timers come before sockets. Milliseconds. */
+const LAST_READ_MS = 250;
+
+/** What of a connection's authorization server one request needs. */
+export type TokenEndpoint = Pick<
+  RenewalTarget,
+  "tokenEndpoint" | "registration" | "connectionId" | "allowPrivateNetwork"
+>;
+
+/**
+ * Asks a token endpoint, or another one of an authorization server that is asked alike, through the same guarded way
+ * out as every call. Not tied to any caller: a refresh that has begun is finished. Rejects with RelayError,
+ * TokenRequestNotSentError when nothing left the relay.
+ *
+ * @param timeoutMs for the whole request. `signal` ends it before.
+ */
+export function createTokenEndpoint(upstream: Upstream, timeoutMs = DEFAULT_TIMEOUT_MS) {
+  return async (
+    target: TokenEndpoint,
+    { headers, body }: TokenRequest,
+    signal?: AbortSignal,
+  ): Promise<TokenEndpointAnswer> => {
+    const url = new URL(target.tokenEndpoint);
+    const request: UpstreamRequest = {
+      origin: url.origin,
+      path: url.pathname + url.search,
+      method: "POST",
+      headers,
+      body,
+      applicationId: target.registration.applicationId,
+      connectionId: target.connectionId,
+      allowPrivateNetwork: target.allowPrivateNetwork,
+    };
+    const limit = startLimit(timeoutMs, signal);
+    const progress: RequestProgress = { queueMs: undefined };
+    try {
+      const limits = { deadline: Number.POSITIVE_INFINITY, signal: limit.signal };
+      const answer = await upstream.send(request, limits, progress);
+      const { statusCode, rawHeaders } = answer;
+      return { statusCode, body: answer.body.concat(), retryAfter: headerValue(rawHeaders, "retry-after") };
+    } catch (error) {
+      const isUnsent = progress.wasSent !== true && error instanceof RelayError;
+      throw isUnsent ? new TokenRequestNotSentError(error) : error;
+    } finally {
+      limit.clear();
+    }
+  };
+}
+
+/**
+ * The deadline. After a halt of the process (SIGSTOP, a suspended machine) it has passed while the answer lies in the
+ * socket, and with it a rotation that the provider has performed: so the sockets are read once more before the end.
+ */
+function startLimit(
+  timeoutMs: number,
+  ending: AbortSignal | undefined,
+): { readonly signal: AbortSignal; clear(): void } {
+  const controller = new AbortController();
+  const abort = () =>
+    controller.abort(new RelayError("PROVIDER_TIMEOUT", "The token endpoint did not answer in time."));
+  let timer = setTimeout(() => {
+    timer = setTimeout(abort, LAST_READ_MS);
+  }, timeoutMs);
+  ending?.addEventListener("abort", abort);
+  return {
+    signal: controller.signal,
+    clear() {
+      clearTimeout(timer);
+      ending?.removeEventListener("abort", abort);
+    },
+  };
+}
+
+/** An endpoint whose whole host is a parameter: whoever chooses it would be sent the client's secret. */
+const WHOLE_HOST = /^https:\/\/\{([^}]*)\}(?:[:/?]|$)/;
+
+/**
+ * The parameter that is the whole host of an endpoint and that the operator has not fixed for this client; undefined
+ * when there is none, and the client's secret may be sent. A parameter in front of the provider's own domain is fine:
+ * who has the domain has what is below it. Pure.
+ */
+export function freeHostParameter(
+  oauth2: Pick<OAuth2, "authorizationEndpoint" | "tokenEndpoint" | "refreshEndpoint" | "revocationEndpoint">,
+  { originParameters }: Pick<StoredOAuthClient, "originParameters">,
+): string | undefined {
+  const { authorizationEndpoint, tokenEndpoint, refreshEndpoint, revocationEndpoint } = oauth2;
+  return [authorizationEndpoint, tokenEndpoint, refreshEndpoint, revocationEndpoint]
+    .flatMap((endpoint = "") => WHOLE_HOST.exec(endpoint)?.[1] ?? [])
+    .find((parameter) => !Object.hasOwn(originParameters, parameter));
+}

@@ -1,0 +1,122 @@
+import { RelayError } from "../model/errors.js";
+import type { Secret } from "../sealing/secret.js";
+
+/** The application's registration at a provider (RFC 6749 section 2). */
+export interface OAuthClient {
+  readonly clientId: string;
+  /** Undefined for a public client. */
+  readonly clientSecret: Secret | undefined;
+}
+
+/** What of a provider's definition shapes every token request. */
+interface TokenEndpointHabits {
+  readonly clientAuthentication: "client_secret_basic" | "client_secret_post" | "none";
+  /** Name of the client_id parameter. */
+  readonly clientIdParameter: string;
+  readonly tokenRequestFormat: "form" | "json";
+  /** Here and in what is one grant's own, a parameter with an empty value is left out. */
+  readonly tokenParameters: TokenParameters;
+}
+
+/** What of it shapes a request for an authorization code. */
+export interface CodeHabits extends TokenEndpointHabits {
+  readonly codeParameters: TokenParameters;
+}
+
+/** What of it shapes a refresh request. */
+export interface RefreshHabits extends TokenEndpointHabits {
+  readonly refreshParameters: TokenParameters;
+}
+
+/** Parameters by their names. */
+type TokenParameters = Readonly<Record<string, string>>;
+
+/** What an authorization code is redeemed with. */
+export interface CodeGrant {
+  readonly code: Secret;
+  /** That of the authorization request. */
+  readonly redirectUri: string;
+  /** Undefined without PKCE. */
+  readonly codeVerifier: Secret | undefined;
+}
+
+/** A token request as it is sent. Holds secrets: never log it. */
+export interface TokenRequest {
+  /** Flat list name, value, …. */
+  readonly headers: readonly string[];
+  readonly body: Uint8Array;
+}
+
+/** A token request of which nothing left the relay: what it would have spent is as good as before. */
+export class TokenRequestNotSentError extends RelayError {
+  constructor({ reason, message, cause }: RelayError) {
+    super(reason, message, { cause });
+    this.name = "TokenRequestNotSentError";
+  }
+}
+
+/** Builds the request that redeems an authorization code (RFC 6749 section 4.1.3, RFC 7636 section 4.5). */
+export function codeRequestFrom(client: OAuthClient, grant: CodeGrant, habits: CodeHabits): TokenRequest {
+  const { code, redirectUri, codeVerifier } = grant;
+  const parameters: [string, string][] = [
+    ["grant_type", "authorization_code"],
+    ["code", code.reveal()],
+    ["redirect_uri", redirectUri],
+  ];
+  if (codeVerifier !== undefined) parameters.push(["code_verifier", codeVerifier.reveal()]);
+  return tokenRequestFrom(client, habits, parameters, habits.codeParameters);
+}
+
+/** Builds a refresh request (RFC 6749 section 6). The scope stays what was granted, so none is named. */
+export function refreshRequestFrom(client: OAuthClient, refreshToken: Secret, habits: RefreshHabits): TokenRequest {
+  const parameters = [
+    ["grant_type", "refresh_token"],
+    ["refresh_token", refreshToken.reveal()],
+  ] as const;
+  return tokenRequestFrom(client, habits, parameters, habits.refreshParameters);
+}
+
+/**
+ * Builds a token request (RFC 6749 section 3.2). JSON is asked for, since GitHub answers with a form otherwise. The
+ * client authenticates in one way only: trying a second one would use the refresh token twice (threats 3.5). Of
+ * parameters with one name the last counts, in the order `parameters`, those of every token request, `grantParameters`.
+ */
+export function tokenRequestFrom(
+  client: OAuthClient,
+  habits: TokenEndpointHabits,
+  parameters: ReadonlyArray<readonly [string, string]>,
+  grantParameters: TokenParameters = {},
+): TokenRequest {
+  const all = new Map(parameters);
+  for (const [name, value] of [...Object.entries(habits.tokenParameters), ...Object.entries(grantParameters)]) {
+    if (value === "") all.delete(name);
+    else all.set(name, value);
+  }
+  const headers = ["accept", "application/json", "user-agent", "provider-call-relay", "accept-encoding", "identity"];
+  if (habits.clientAuthentication === "client_secret_basic" && client.clientSecret !== undefined) {
+    headers.push("authorization", basicFrom(client.clientId, client.clientSecret));
+  } else {
+    all.set(habits.clientIdParameter, client.clientId);
+    const isPost = habits.clientAuthentication === "client_secret_post" && client.clientSecret !== undefined;
+    if (isPost) all.set("client_secret", client.clientSecret.reveal());
+  }
+  return encodedFrom(all, headers, habits.tokenRequestFormat);
+}
+
+function encodedFrom(
+  parameters: ReadonlyMap<string, string>,
+  headers: readonly string[],
+  format: TokenEndpointHabits["tokenRequestFormat"],
+): TokenRequest {
+  const [mediaType, text] =
+    format === "json"
+      ? ["application/json", JSON.stringify(Object.fromEntries(parameters))]
+      : ["application/x-www-form-urlencoded", new URLSearchParams([...parameters]).toString()];
+  return { headers: ["content-type", mediaType, ...headers], body: Buffer.from(text) };
+}
+
+/** RFC 6749 section 2.3.1: both are form-encoded before they are joined. */
+function basicFrom(clientId: string, clientSecret: Secret): string {
+  const encode = (text: string) => new URLSearchParams([["", text]]).toString().slice(1);
+  return `Basic ${Buffer.from(`${encode(clientId)}:${encode(clientSecret.reveal())}`).toString("base64")}`;
+}

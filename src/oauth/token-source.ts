@@ -1,0 +1,193 @@
+import { createAttachments } from "../lib/attachments.js";
+import type { CallerSignal } from "../model/caller-signal.js";
+import { RelayError } from "../model/errors.js";
+import type { Sealer } from "../sealing/seal.js";
+import type { Secret } from "../sealing/secret.js";
+import { type Connection, type ConnectionStore, isAhead } from "./connection.js";
+import { decideFreshness } from "./freshness.js";
+import { openToken } from "./open-token.js";
+import { createRefusedTokens, type RefusedTokensOptions } from "./refused-tokens.js";
+import { refreshUnavailable } from "./renewal.js";
+import type { Renewer } from "./renewer.js";
+import { requireUsable } from "./usable.js";
+
+/** A token in the clear, and the row it is of. */
+export interface CurrentToken {
+  readonly token: Secret;
+  readonly connection: Connection;
+}
+
+/** How long a caller waits for a renewal; the renewal itself goes on. */
+interface Wait {
+  /** In milliseconds of `performance.now()`. */
+  readonly deadline: number;
+  readonly signal: CallerSignal | undefined;
+}
+
+/** Where a call gets a connection's tokens in the clear. */
+export interface TokenSource {
+  /**
+   * The access token to send now; no promise where there is nothing to wait for. One that is due is renewed beside the
+   * call, one that has ended before it. Fails with RelayError REAUTHORIZATION_REQUIRED when only the user can help,
+   * REFRESH_UNAVAILABLE when the token cannot be renewed now, PROVIDER_MISCONFIGURED when only the operator can help,
+   * STORE_UNAVAILABLE when it does not open.
+   */
+  accessToken(connection: Connection, wait: Wait): CurrentToken | Promise<CurrentToken>;
+  /**
+   * Another token after the provider refused this connection's (threats 3.6): the one that is stored meanwhile, or a
+   * renewed one. Undefined when there is none to be had. Rejects with REAUTHORIZATION_REQUIRED when the provider ends
+   * the connection over it.
+   *
+   * @param isNamed whether the provider said that it is the token.
+   */
+  tokenAfterRefusal(connection: Connection, wait: Wait, isNamed: boolean): Promise<CurrentToken | undefined>;
+  /** The provider took the token. A promise where that has to be written down; never rejects. */
+  noteTaken(connection: Connection): Promise<void> | undefined;
+  /** The renewed token was refused as well: no renewal is forced for a while, since it would not help. */
+  noteRefusedAgain(connection: Connection): void;
+  /** The ID token (OpenID Connect Core section 2); undefined when the provider gave none. */
+  idToken(connection: Connection): Promise<Secret | undefined>;
+}
+
+/** What a token source needs. */
+interface TokenSourceOptions {
+  readonly sealer: Sealer;
+  readonly connections: Pick<ConnectionStore, "find"> & RefusedTokensOptions["connections"];
+  readonly renewer: Renewer;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** How long no renewal is forced after a renewed token was refused, in milliseconds. */
+const HOLD_MS = 60_000;
+/** Holds that are remembered; the oldest makes room. */
+const MAX_HOLDS = 10_000;
+
+/** Opens the stored tokens. A token is opened only when the connection's state and times allow its use. */
+export function createTokenSource(options: TokenSourceOptions): TokenSource {
+  const { sealer, connections, renewer, now } = options;
+  /** Connection id → until when. */
+  const holds = new Map<string, number>();
+  const refusedTokens = createRefusedTokens(options);
+
+  /** Opened tokens, as long as the store keeps the very row: one that changes, or is deleted, is another or none. */
+  const opened = createAttachments<Connection, CurrentToken>();
+
+  function current(connection: Connection): CurrentToken {
+    const known = opened.get(connection);
+    if (known !== undefined) return known;
+    const token = openToken(sealer, connection, "access_token", connection.accessToken);
+    const made = { token, connection };
+    opened.set(connection, made);
+    return made;
+  }
+
+  return {
+    accessToken(connection, wait) {
+      const need = decideRenewalNeed(connection, now());
+      if (need === "before") return renewedRow(options, connection, wait).then(current);
+      if (need === "beside") renewBeside(renewer, connection);
+      return current(connection);
+    },
+    noteTaken: refusedTokens.noteTaken,
+    async tokenAfterRefusal(connection, wait, isNamed) {
+      const stored = await connections.find(connection);
+      if (stored === undefined || stored.state !== "ACTIVE") return undefined;
+      if (stored.version !== connection.version) return current(stored);
+      if (stored.refreshToken === undefined && isNamed) await refusedTokens.noteRefused(stored);
+      if (stored.refreshToken === undefined || isAhead(holds.get(stored.id), now(), HOLD_MS)) return undefined;
+      const renewed = await forcedRow(options, stored, wait);
+      return renewed && current(renewed);
+    },
+    noteRefusedAgain({ id }) {
+      holds.delete(id);
+      holds.set(id, now() + HOLD_MS);
+      const [oldest] = holds.keys();
+      if (holds.size > MAX_HOLDS && oldest !== undefined) holds.delete(oldest);
+    },
+    async idToken(connection) {
+      requireUsable(connection);
+      return connection.idToken && openToken(sealer, connection, "id_token", connection.idToken);
+    },
+  };
+}
+
+/** The row with a token that has not ended; never the result of a flight, which may be of an older version. */
+async function renewedRow(options: TokenSourceOptions, connection: Connection, wait: Wait): Promise<Connection> {
+  await within(options.renewer.renew(connection), wait);
+  const row = await options.connections.find(connection);
+  if (row === undefined) throw disconnected();
+  requireUsable(row);
+  if (decideFreshness(row, options.now()) === "ended") throw refreshUnavailable();
+  return row;
+}
+
+/** When the renewal cannot be made now, the provider's own refusal is what the caller gets to see. */
+async function forcedRow(options: TokenSourceOptions, stored: Connection, wait: Wait): Promise<Connection | undefined> {
+  try {
+    await within(options.renewer.renew(stored), wait);
+  } catch (error) {
+    if (error instanceof RelayError && error.reason !== "REAUTHORIZATION_REQUIRED") return undefined;
+    throw error;
+  }
+  const row = await options.connections.find(stored);
+  return row?.state === "ACTIVE" && row.version !== stored.version ? row : undefined;
+}
+
+/** The token is still good: how the renewal ends is for the log alone, and the renewer has told it. */
+function renewBeside(renewer: Renewer, connection: Connection): void {
+  renewer.renew(connection).catch(() => {});
+}
+
+/** Waits for a renewal no longer than the caller can; the renewal goes on. */
+function within(flight: Promise<void>, { deadline, signal }: Wait): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
+    const timer = setTimeout(() => end(() => reject(refreshUnavailable())), Math.max(0, deadline - performance.now()));
+    const listener = { handleEvent: () => end(() => reject(signal?.reason)) };
+    const end = (settle: () => void) => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", listener);
+      settle();
+    };
+    signal?.addEventListener("abort", listener);
+    flight.then(
+      () => end(resolve),
+      (error: unknown) => end(() => reject(error)),
+    );
+  });
+}
+
+/** The user has ended the connection while the call waited for its token. */
+function disconnected(): RelayError {
+  return new RelayError(
+    "INVALID_OAUTHID",
+    "This user has no connection at this provider any more. Connect the user first.",
+  );
+}
+
+/** Whether a token is renewed for a call: not at all, beside it, or before it. */
+export type RenewalNeed = "none" | "beside" | "before";
+
+/**
+ * Decides from state and times what the token of a connection needs at `now` (milliseconds since the epoch). Pure.
+ *
+ * Throws RelayError REAUTHORIZATION_REQUIRED when only the user can help.
+ */
+export function decideRenewalNeed(connection: Connection, now: number): RenewalNeed {
+  requireUsable(connection);
+  const freshness = decideFreshness(connection, now);
+  if (freshness === "ended") {
+    requireRefreshToken(connection);
+    return "before";
+  }
+  return freshness === "due" && connection.refreshToken !== undefined ? "beside" : "none";
+}
+
+function requireRefreshToken({ refreshToken }: Connection): void {
+  if (refreshToken !== undefined) return;
+  throw new RelayError(
+    "REAUTHORIZATION_REQUIRED",
+    "This user's access token is expired and there is no refresh token. The user must connect again.",
+  );
+}

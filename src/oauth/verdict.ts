@@ -1,0 +1,157 @@
+/** What the provider said, and what else is known, when it refused a connection's tokens. */
+export interface RefusalCase {
+  /**
+   * Whether the words mean that the tokens are of no more use: `invalid_grant` of RFC 6749 section 5.2, or what the
+   * provider's definition lists. Others may pass, or speak of something else.
+   */
+  readonly isKnown: boolean;
+  /** A fingerprint of what was said. */
+  readonly words: string;
+  readonly before: Refusal | undefined;
+  readonly evidence: RefusalEvidence;
+  /** When the operator changed the OAuth client last, milliseconds since the epoch. */
+  readonly clientUpdatedAt: number;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** What follows: whether the connection has ended, and what is remembered of it. */
+export interface RefusalDecision {
+  readonly isOver: boolean;
+  readonly refusal: Refusal;
+}
+
+const HOUR_MS = 60 * 60 * 1000;
+const DAY_MS = 24 * HOUR_MS;
+/** Words that nobody knows must come so often, and over so long, in milliseconds. */
+const MIN_COUNT = 3;
+const MIN_UNKNOWN_MS = DAY_MS;
+/** Known words that many connections get at once are taken after so long: a weekend for the operator to look. */
+const MIN_DOUBTED_MS = 3 * DAY_MS;
+/** So many connections that are refused alike are still a coincidence. */
+const MAX_ALIKE = 2;
+/** More than that are one, too, while so many times more were refreshed. */
+const MIN_WELL_SHARE = 5;
+/** A trouble is told after so long, in milliseconds: what passes by itself has passed. */
+const TOLD_AFTER_MS = HOUR_MS;
+
+/**
+ * Decides whether a refusal ends a connection. Pure. What ends is for the user to mend, so it must be this connection's
+ * own trouble:
+ *
+ * - Known words end it at once, unless they speak of the client: others got the same since one was refreshed last, or
+ *   the client was changed since.
+ * - Other words end it when they came three times over a day or more, each time another connection of the same
+ *   application and provider having been refreshed in between, and not many are refused alike.
+ */
+export function decideRefusal(given: RefusalCase): RefusalDecision {
+  return given.isKnown ? decideKnown(given) : decideUnknown(given);
+}
+
+function decideKnown(given: RefusalCase): RefusalDecision {
+  const { evidence, clientUpdatedAt, now } = given;
+  const { othersRefused, othersRefreshedAt } = evidence;
+  const refusal = refusalAfter(given, true);
+  const isDoubted =
+    othersRefused > MAX_ALIKE || (othersRefreshedAt !== undefined && othersRefreshedAt < clientUpdatedAt);
+  const isLong = refusal.count >= MIN_COUNT && now - refusal.since >= MIN_DOUBTED_MS;
+  return { isOver: !isDoubted || isLong, refusal };
+}
+
+function decideUnknown(given: RefusalCase): RefusalDecision {
+  const { evidence, now } = given;
+  const { othersRefreshedAt, othersRefreshed, allRefused } = evidence;
+  const before = sameBefore(given);
+  const counts = before === undefined || (othersRefreshedAt ?? 0) > before.countedAt;
+  const refusal = refusalAfter(given, counts);
+  const isLong = refusal.count >= MIN_COUNT && now - refusal.since >= MIN_UNKNOWN_MS;
+  const isOwn = allRefused <= MAX_ALIKE || allRefused * MIN_WELL_SHARE <= othersRefreshed;
+  return { isOver: counts && isLong && isOwn, refusal };
+}
+
+/** What is known when a provider's API refused an access token that cannot be refreshed. */
+interface RefusedTokenCase extends Pick<RefusalCase, "words" | "before" | "now"> {
+  readonly evidence: Pick<RefusalEvidence, "allRefused">;
+  /** When the provider took the token of another connection last, as far as is known; milliseconds since the epoch. */
+  readonly othersTakenAt: number | undefined;
+}
+
+/** A refusal of an access token counts no sooner after the last one that counted, in milliseconds. */
+export const REFUSED_TOKEN_APART_MS = 5 * 60_000;
+
+/**
+ * Decides whether refusals of an access token end a connection that has no refresh token; to be asked of those that
+ * count. Pure. The words speak of the token (RFC 6750 section 3.1), but a confused provider says them to everybody:
+ * three times end it when another connection was answered since the second; without that it takes a day, and three days
+ * while many are refused.
+ */
+export function decideRefusedToken(given: RefusedTokenCase): RefusalDecision {
+  const { before, evidence, othersTakenAt, now } = given;
+  const refusal = refusalAfter(given, true);
+  const isOwn = before !== undefined && othersTakenAt !== undefined && othersTakenAt > before.countedAt;
+  const minMs = evidence.allRefused > MAX_ALIKE ? MIN_DOUBTED_MS : MIN_UNKNOWN_MS;
+  return { isOver: refusal.count >= MIN_COUNT && (isOwn || now - refusal.since >= minMs), refusal };
+}
+
+function refusalAfter(given: Pick<RefusalCase, "words" | "before" | "now">, counts: boolean): Refusal {
+  const { words, now } = given;
+  const before = sameBefore(given) ?? { words, since: now, lastAt: now, countedAt: now, count: 0 };
+  return counts ? { ...before, lastAt: now, countedAt: now, count: before.count + 1 } : { ...before, lastAt: now };
+}
+
+function sameBefore({ before, words }: Pick<RefusalCase, "words" | "before">): Refusal | undefined {
+  return before?.words === words ? before : undefined;
+}
+
+/** What is known of a trouble after one more failure; after a while it is to be told. Pure. */
+export function troubleAfter(
+  before: Trouble | undefined,
+  { refusal = before?.refusal, clientUpdatedAt }: Pick<Trouble, "refusal" | "clientUpdatedAt">,
+  now: number,
+): Trouble {
+  const since = Math.min(before?.since ?? now, now);
+  return {
+    since,
+    toldAt: before?.toldAt ?? (now - since >= TOLD_AFTER_MS ? now : undefined),
+    clientUpdatedAt,
+    refusal,
+  };
+}
+
+/** What is known of a connection whose token is refused, or cannot be refreshed, since it worked last. */
+export interface Trouble {
+  /** When it began, milliseconds since the epoch. */
+  readonly since: number;
+  /** When its application was told by webhook, milliseconds since the epoch. */
+  readonly toldAt?: number | undefined;
+  /** `updatedAt` of the OAuth client of the last try: a client that was changed since may be taken. */
+  readonly clientUpdatedAt?: number | undefined;
+  /** The refusal that the provider repeats. */
+  readonly refusal?: Refusal | undefined;
+}
+
+/** The same words of a provider, again and again. Times are milliseconds since the epoch. */
+export interface Refusal {
+  /** A fingerprint of the words; never the words. */
+  readonly words: string;
+  /** When they came first. */
+  readonly since: number;
+  /** When they came last. */
+  readonly lastAt: number;
+  /** When they came last and counted. */
+  readonly countedAt: number;
+  /** How often they came and counted (verdict.ts). */
+  readonly count: number;
+}
+
+/** What other connections of the same provider show about a refusal. */
+export interface RefusalEvidence {
+  /** When another connection of the application at this provider was refreshed last; undefined: never. */
+  readonly othersRefreshedAt: number | undefined;
+  /** How many of them were refreshed since the refusal began; counted to 1000. */
+  readonly othersRefreshed: number;
+  /** How many of them were refused in the same words since another one was refreshed last, within a day. */
+  readonly othersRefused: number;
+  /** How many connections of any application were refused in the same words within a day; counted to 1000. */
+  readonly allRefused: number;
+}

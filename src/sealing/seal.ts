@@ -1,0 +1,172 @@
+import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
+import { bufferOf } from "../lib/chunks.js";
+import { RelayError } from "../model/errors.js";
+import type { SealKey } from "./key-file.js";
+import type { Keyring } from "./keyring.js";
+
+/** Seals values for the store and opens them again. */
+export interface Sealer {
+  /** The id of the key that `seal()` uses now. */
+  readonly currentKeyId: string;
+  seal(plaintext: string | Uint8Array, binding: SealBinding): Uint8Array;
+  /** Throws SealError when the value is not what was sealed for this binding, or when its key is missing. */
+  open(sealed: Uint8Array, binding: SealBinding): Buffer;
+  /** The id of the key a value is sealed under. Throws SealError "corrupt" when it is no sealed value. */
+  keyIdOf(sealed: Uint8Array): string;
+}
+
+const CIPHER = "aes-256-gcm";
+
+/**
+ * AES-256-GCM under the current key of the ring; values under its other keys still open.
+ *
+ * The IV is random, so one key is good for 2^32 values (NIST SP 800-38D section 8.3): rotate long before.
+ */
+export function createSealer(keyring: Keyring): Sealer {
+  return {
+    get currentKeyId() {
+      return keyring.current.id;
+    },
+    seal: (plaintext, binding) => sealUnder(keyring.current, plaintext, binding),
+    open(sealed, binding) {
+      const { keyId, iv, ciphertext, tag } = parseSealed(sealed);
+      const decipher = createDecipheriv(CIPHER, keyOf(keyring, keyId), iv, { authTagLength: TAG_BYTES });
+      decipher.setAAD(associatedData(binding, keyId)).setAuthTag(tag);
+      const plaintext = decipher.update(ciphertext);
+      try {
+        decipher.final();
+      } catch {
+        // What update() gave is not verified; OpenSSL's error says no more than that.
+        plaintext.fill(0);
+        throw new SealError("corrupt");
+      }
+      return plaintext;
+    },
+    keyIdOf: (sealed) => parseSealed(sealed).keyId,
+  };
+}
+
+function sealUnder({ id, key }: SealKey, plaintext: string | Uint8Array, binding: SealBinding): Uint8Array {
+  const iv = randomBytes(IV_BYTES);
+  const cipher = createCipheriv(CIPHER, key, iv, { authTagLength: TAG_BYTES });
+  cipher.setAAD(associatedData(binding, id));
+  const ciphertext = Buffer.concat([cipher.update(Buffer.from(plaintext)), cipher.final()]);
+  return formatSealed({ keyId: id, iv, ciphertext, tag: cipher.getAuthTag() });
+}
+
+function keyOf(keyring: Keyring, keyId: string): SealKey["key"] {
+  let key: SealKey | undefined;
+  try {
+    key = keyring.find(keyId);
+  } catch (cause) {
+    throw new SealError("unknown_key", { cause });
+  }
+  if (key === undefined) throw new SealError("unknown_key");
+  return key.key;
+}
+
+/** What a sealed value belongs to. It opens only for the same binding: the same row, column, user and provider. */
+export interface SealBinding {
+  /** Table and column the value is stored in. */
+  readonly table: string;
+  readonly column: string;
+  /** Empty where a value belongs to no application, user or provider. */
+  readonly applicationId: string;
+  readonly userId: string;
+  readonly providerName: string;
+}
+
+/** Why a sealed value does not open: it is not what was written, or its key is not in the key file. */
+export type SealErrorReason = "corrupt" | "unknown_key";
+
+/** A sealed value that does not open. The message holds nothing of the value. */
+export class SealError extends Error {
+  readonly reason: SealErrorReason;
+
+  constructor(reason: SealErrorReason, options?: { cause?: unknown }) {
+    super(
+      reason === "corrupt" ? "A sealed value is damaged or misplaced." : "A sealed value's key is missing.",
+      options,
+    );
+    this.name = "SealError";
+    this.reason = reason;
+  }
+}
+
+/** The parts of a sealed value; views of its bytes, not copies. */
+interface SealedParts {
+  readonly keyId: string;
+  readonly iv: Uint8Array;
+  readonly ciphertext: Uint8Array;
+  readonly tag: Uint8Array;
+}
+
+/** 96 random bits (NIST SP 800-38D section 8.2.2). */
+const IV_BYTES = 12;
+/** Node 20 accepts tags of 4 bytes unless it is told otherwise (threats D04). */
+const TAG_BYTES = 16;
+
+const FORMAT_VERSION = 1;
+/** Version byte and length of the key id. */
+const FIXED_BYTES = 2;
+
+/**
+ * Puts a sealed value together: version byte, length of the key id, key id (ASCII), IV, ciphertext, tag.
+ */
+export function formatSealed({ keyId, iv, ciphertext, tag }: SealedParts): Uint8Array {
+  return Buffer.concat([
+    Buffer.from([FORMAT_VERSION, keyId.length]),
+    Buffer.from(keyId, "latin1"),
+    iv,
+    ciphertext,
+    tag,
+  ]);
+}
+
+/** Takes a sealed value apart. Throws SealError "corrupt" when it is too short or of an unknown version. */
+export function parseSealed(sealed: Uint8Array): SealedParts {
+  const bytes = bufferOf(sealed);
+  const ivAt = FIXED_BYTES + (bytes[1] ?? 0);
+  const ciphertextAt = ivAt + IV_BYTES;
+  const tagAt = bytes.length - TAG_BYTES;
+  if (bytes[0] !== FORMAT_VERSION || ivAt === FIXED_BYTES || tagAt < ciphertextAt) throw new SealError("corrupt");
+  return {
+    keyId: bytes.toString("latin1", FIXED_BYTES, ivAt),
+    iv: bytes.subarray(ivAt, ciphertextAt),
+    ciphertext: bytes.subarray(ciphertextAt, tagAt),
+    tag: bytes.subarray(tagAt),
+  };
+}
+
+/**
+ * The associated data: format version, table, column, application, user, provider and key id, each behind its length
+ * as four bytes, so that no two bindings give the same bytes (threats D03).
+ */
+export function associatedData(binding: SealBinding, keyId: string): Buffer {
+  const { table, column, applicationId, userId, providerName } = binding;
+  const fields = [String(FORMAT_VERSION), table, column, applicationId, userId, providerName, keyId];
+  let size = 0;
+  for (const field of fields) size += 4 + Buffer.byteLength(field);
+  const data = Buffer.allocUnsafe(size);
+  let at = 0;
+  for (const field of fields) {
+    const length = data.write(field, at + 4);
+    data.writeUInt32BE(length, at);
+    at += 4 + length;
+  }
+  return data;
+}
+
+/**
+ * Opens a sealed value of the store.
+ *
+ * @param message what the caller is told when it does not open, as RelayError STORE_UNAVAILABLE.
+ */
+export function openSealed(sealer: Sealer, sealed: Uint8Array, binding: SealBinding, message: string): Buffer {
+  try {
+    return sealer.open(sealed, binding);
+  } catch (cause) {
+    if (!(cause instanceof SealError)) throw cause;
+    throw new RelayError("STORE_UNAVAILABLE", message, { cause });
+  }
+}

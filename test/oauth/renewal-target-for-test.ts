@@ -1,0 +1,22 @@
+import type { RenewalTarget } from "../../src/oauth/renewal.js";
+
+/** A token endpoint without any habits, for a public client. */
+export function renewalTargetForTest(
+  own: Pick<RenewalTarget, "connectionId" | "tokenEndpoint" | "client">,
+): RenewalTarget {
+  return {
+    ...own,
+    revocationEndpoint: undefined,
+    clientAuthentication: "none",
+    clientIdParameter: "client_id",
+    tokenRequestFormat: "form",
+    tokenParameters: {},
+    refreshParameters: {},
+    tokenResponseMember: undefined,
+    tokenErrorMember: undefined,
+    refreshEndedErrors: new Set(),
+    registration: { applicationId: "a", providerName: "p", updatedAt: 1 },
+    defaultExpiresInS: undefined,
+    allowPrivateNetwork: false,
+  };
+}

@@ -1,0 +1,27 @@
+import type { Connection } from "../../src/oauth/connection.js";
+import { refreshUnavailable } from "../../src/oauth/renewal.js";
+import type { Renewer } from "../../src/oauth/renewer.js";
+import { createTokenSource } from "../../src/oauth/token-source.js";
+import type { Sealer } from "../../src/sealing/seal.js";
+import type { Secret } from "../../src/sealing/secret.js";
+
+/** Opens tokens by the product's own code, with nobody to renew them. */
+export function tokenSourceForTest({ sealer, now }: { readonly sealer: Sealer; readonly now: () => number }) {
+  const refuse = () => Promise.reject(refreshUnavailable());
+  const renewer: Renewer = { renew: refuse, requireRenewable: refuse, close: async () => {} };
+  const unused = () => Promise.reject(new Error("not in this test"));
+  const connections = {
+    find: async () => undefined,
+    noteTrouble: unused,
+    findEvidence: unused,
+    requireReauthorization: unused,
+  };
+  const source = createTokenSource({ sealer, now, renewer, connections });
+  return {
+    ...source,
+    accessToken: async (connection: Connection): Promise<Secret> => {
+      const wait = { deadline: performance.now() + 1000, signal: undefined };
+      return (await source.accessToken(connection, wait)).token;
+    },
+  };
+}
