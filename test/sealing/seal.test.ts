@@ -1,4 +1,3 @@
-import { createDecipheriv } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
@@ -75,10 +74,8 @@ describe("open()", () => {
     }
   });
 
-  it("refuses a shorter tag, which Node 20 would accept", () => {
+  it("refuses a shorter tag, which Node.js 20 to 25 would accept by itself", () => {
     const parts = parseSealed(sealed);
-    const lenient = createDecipheriv("aes-256-gcm", Buffer.alloc(32), parts.iv);
-    expect(() => lenient.setAuthTag(parts.tag.subarray(0, 4))).not.toThrow();
     for (const length of [4, 8, 12, 13, 14, 15]) {
       expect(refusal(formatSealed({ ...parts, tag: parts.tag.subarray(0, length) }))).toBe("corrupt");
     }

@@ -176,8 +176,9 @@ function withAllow(universal: UniversalServerResponse, { allowedMethods }: Unive
 }
 
 function isCallerGone(error: unknown, response: HttpResponse): boolean {
-  // A response of HTTP/2 does not know that its stream was reset.
-  const { destroyed } = response instanceof ServerResponse ? response : response.stream;
+  // A response of HTTP/2 does not know that its stream was reset, one of HTTP/1.1 learns later than its writes (ECANCELED,
+  // from Node.js 26 on) that its socket is gone.
+  const { destroyed } = response instanceof ServerResponse ? (response.socket ?? response) : response.stream;
   return destroyed || ConnectError.from(error).code === Code.Aborted;
 }
 
