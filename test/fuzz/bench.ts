@@ -37,7 +37,7 @@ export interface BenchOptions extends Pick<HarnessOptions, "env" | "providers" |
 }
 
 /** A call ends by its deadline and this (issue 3). */
-const GRACE_MS = 250;
+const GRACE_MS = 2_000;
 /** Growth of heap and buffers that is noise: caches and compiled code of the tools. */
 const MAX_GROWTH_MIB = 32;
 /** An idle socket to a provider is kept for 4 s; undici counts in seconds. */

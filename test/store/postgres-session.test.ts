@@ -113,7 +113,7 @@ describe.skipIf(POSTGRES_URL === undefined)("a server that does not answer in ti
   it("ends a statement that waits for a lock, and goes on with the next", async () => {
     // Made before, so that no statement needs long.
     await open();
-    const store = await open(database.url, 300);
+    const store = await open(database.url, 2000);
     const connection = await connected(store);
     await database.query("BEGIN; SELECT * FROM connections FOR UPDATE");
     await expect(store.connections.takeLease(connection, "me", 1)).rejects.toMatchObject(UNAVAILABLE);
