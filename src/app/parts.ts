@@ -169,10 +169,13 @@ function openSpoolFor(
 ): Spool {
   const spool = openSpool({ folder, store: nameOf(database), onFault: (error) => log.fault("spool", error) });
   closers.push(async () => {
-    const isFreed = await store.connections.freeLeases(spool.owner).then(
-      () => true,
-      () => false,
-    );
+    // Whoever takes over stores what lies in the spool first, and ends our leases then.
+    const isFreed =
+      spool.isEmpty() &&
+      (await store.connections.freeLeases(spool.owner).then(
+        () => true,
+        () => false,
+      ));
     spool.close(isFreed);
   });
   return spool;

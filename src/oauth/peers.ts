@@ -29,6 +29,8 @@ export interface Spool extends Peers {
   drop(answer: UnstoredAnswer): void;
   /** Whether the owner is, or was, a process of this machine: then its spool tells whether it lives. */
   knows(owner: string): boolean;
+  /** Whether it holds no answer; false also when that cannot be told. */
+  isEmpty(): boolean;
   /** Ends the proof of life. @param isDone whether no lease of ours is left, so that nobody has to look. */
   close(isDone: boolean): void;
 }

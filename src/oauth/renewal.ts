@@ -171,7 +171,7 @@ async function commit(
   target: RenewalTarget,
   sentAt: number,
 ): Promise<RenewalOutcome> {
-  const { connections, sealer, now } = options;
+  const { connections, sealer, spool, now } = options;
   const { connection } = lease;
   const seal = (token: Secret, column: Parameters<typeof connectionBinding>[1]) =>
     sealer.seal(token.reveal(), connectionBinding(connection, column));
@@ -183,9 +183,10 @@ async function commit(
     obtainedAt: sentAt,
     expiresAt: expiresAtFrom(tokens, target.defaultExpiresInS, sentAt),
   };
-  if (await stored(options, { connection, tokens: renewed }, () => connections.commitRenewal(lease, renewed, now())))
-    return "renewed";
+  const answer = { connection, tokens: renewed };
+  if (await stored(options, answer, () => connections.commitRenewal(lease, renewed, now()))) return "renewed";
   const late = await keepLateAnswer(options, lease, tokens.refreshToken);
+  spool.drop(answer);
   if (late === "orphaned") options.track(revokeOrphans(options, connection, tokens, target));
   if (typeof late === "string" || tokens.refreshToken === undefined) return "lost";
   return attempt(options, late, target, tokens.refreshToken);
@@ -207,7 +208,8 @@ async function stored<T>(
     }
   };
   const result = await untilStored(persistence, writeOrKeep, () => isKept);
-  if (isKept) spool.drop(answer);
+  // One that was too late is not kept yet.
+  if (isKept && result !== false) spool.drop(answer);
   return result;
 }
 

@@ -58,7 +58,7 @@ interface LockedSpool {
 function spoolOver(folder: string, { file, db }: LockedSpool, { store, onFault }: SpoolOptions): Spool {
   const insert = db.prepare<[string, string]>("INSERT OR REPLACE INTO answers VALUES (?, ?)");
   const remove = db.prepare<[string]>("DELETE FROM answers WHERE connection_id = ?");
-  const isEmpty = db.prepare<[], number>("SELECT NOT EXISTS (SELECT 1 FROM answers)").pluck();
+  const count = db.prepare<[], number>("SELECT COUNT(*) FROM answers").pluck();
   const guarded = (work: () => void): boolean => {
     try {
       work();
@@ -67,6 +67,13 @@ function spoolOver(folder: string, { file, db }: LockedSpool, { store, onFault }
       onFault(error);
       return false;
     }
+  };
+  const isEmpty = () => {
+    let held: number | undefined;
+    guarded(() => {
+      held = count.get();
+    });
+    return held === 0;
   };
   return {
     owner: ownerOf(file),
@@ -85,8 +92,9 @@ function spoolOver(folder: string, { file, db }: LockedSpool, { store, onFault }
         }
       }
     },
+    isEmpty,
     close(isDone) {
-      if (isDone) guarded(() => void (isEmpty.get() === 1 && removeFile(file)));
+      if (isDone && isEmpty()) guarded(() => removeFile(file));
       db.close();
     },
   };

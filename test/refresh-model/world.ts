@@ -222,6 +222,7 @@ export async function runModel(options: ModelOptions, choose: Choose): Promise<s
       keep: (answer) => Boolean(process.answers.set(answer.connection.id, answer)),
       drop: ({ connection }) => void process.answers.delete(connection.id),
       knows: () => true,
+      isEmpty: () => process.answers.size === 0,
       close: () => {},
       async settleGone(settle) {
         for (const each of processes) {

@@ -101,7 +101,9 @@ describe("a spool of this process", () => {
     const own = openOwn();
     expect(own.keep(ANSWER)).toBe(true);
     expect(own.keep({ ...ANSWER, tokens: { ...ANSWER.tokens, scope: "newer" } })).toBe(true);
+    expect(own.isEmpty()).toBe(false);
     own.drop(ANSWER);
+    expect(own.isEmpty()).toBe(true);
     own.close(true);
     expect(readdirSync(folder)).toEqual([]);
   });
