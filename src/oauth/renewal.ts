@@ -171,7 +171,7 @@ async function commit(
   target: RenewalTarget,
   sentAt: number,
 ): Promise<RenewalOutcome> {
-  const { connections, sealer, spool, now } = options;
+  const { connections, sealer, now } = options;
   const { connection } = lease;
   const seal = (token: Secret, column: Parameters<typeof connectionBinding>[1]) =>
     sealer.seal(token.reveal(), connectionBinding(connection, column));
@@ -183,10 +183,11 @@ async function commit(
     obtainedAt: sentAt,
     expiresAt: expiresAtFrom(tokens, target.defaultExpiresInS, sentAt),
   };
-  const answer = { connection, tokens: renewed };
-  if (await stored(options, answer, () => connections.commitRenewal(lease, renewed, now()))) return "renewed";
-  const late = await keepLateAnswer(options, lease, tokens.refreshToken);
-  spool.drop(answer);
+  const late = await stored(options, { connection, tokens: renewed }, async () => {
+    if (await connections.commitRenewal(lease, renewed, now())) return undefined;
+    return keepLateAnswer(options, lease, tokens.refreshToken);
+  });
+  if (late === undefined) return "renewed";
   if (late === "orphaned") options.track(revokeOrphans(options, connection, tokens, target));
   if (typeof late === "string" || tokens.refreshToken === undefined) return "lost";
   return attempt(options, late, target, tokens.refreshToken);
@@ -208,8 +209,7 @@ async function stored<T>(
     }
   };
   const result = await untilStored(persistence, writeOrKeep, () => isKept);
-  // One that was too late is not kept yet.
-  if (isKept && result !== false) spool.drop(answer);
+  if (isKept) spool.drop(answer);
   return result;
 }
 

@@ -34,11 +34,11 @@ export function readSources(folder: string): readonly Source[] {
     .map((path) => ({ path, text: readFileSync(join(folder, "src", path), "utf8") }));
 }
 
-/** The file with the guard, without it; undefined when the text to find does not stand in the source exactly once. */
+/** The file with the guard, as it is and without it; undefined when the text to find does not stand in the source exactly once. */
 export function withoutGuard(
   sources: readonly Source[],
   { find, replace }: Pick<Guard, "find" | "replace">,
-): Source | undefined {
+): (Source & { readonly mutated: string }) | undefined {
   const pattern = new RegExp(find.trim().split(/\s+/).map(escaped).join("\\s+"), "g");
   const places = sources.flatMap(({ path, text }) =>
     [...text.matchAll(pattern)].map((match) => ({ path, text, match })),
@@ -46,7 +46,7 @@ export function withoutGuard(
   const [place] = places;
   if (place === undefined || places.length > 1) return undefined;
   const { path, text, match } = place;
-  return { path, text: text.slice(0, match.index) + replace + text.slice(match.index + match[0].length) };
+  return { path, text, mutated: text.slice(0, match.index) + replace + text.slice(match.index + match[0].length) };
 }
 
 function escaped(text: string): string {

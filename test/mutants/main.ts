@@ -53,15 +53,14 @@ async function check(guards: readonly Guard[], copies: readonly Copy[]): Promise
 
 /** Breaks the copy, and mends it for the next guard. */
 async function runWithout(guard: Guard, copy: Copy): Promise<Verdict> {
-  const sources = readSources(copy.folder);
-  const mutated = withoutGuard(sources, guard);
-  if (mutated === undefined) return { result: "broken", problem: "its text does not stand in src/ exactly once" };
-  const path = join(copy.folder, "src", mutated.path);
-  writeFileSync(path, mutated.text);
+  const source = withoutGuard(readSources(copy.folder), guard);
+  if (source === undefined) return { result: "broken", problem: "its text does not stand in src/ exactly once" };
+  const path = join(copy.folder, "src", source.path);
+  writeFileSync(path, source.mutated);
   try {
     return await runTests(copy.folder, guard.tests);
   } finally {
-    writeFileSync(path, sources.find((source) => source.path === mutated.path)?.text ?? "");
+    writeFileSync(path, source.text);
   }
 }
 
