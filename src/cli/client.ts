@@ -11,7 +11,7 @@ import type { Provider } from "../providers/provider.js";
 import { Secret } from "../sealing/secret.js";
 import { noApplication } from "./application.js";
 import { addCommand, addGroup, collect, failure, usageError } from "./command.js";
-import { administrationOf, loadCatalog, noProvider, type OpenStore, withStore } from "./open-store.js";
+import { administrationOf, loadCatalog, type OpenStore, requireProvider, withStore } from "./open-store.js";
 import { originParametersFrom } from "./origin-parameters.js";
 import { textTable, writeJson, writeLine, writeNote } from "./output.js";
 import { readStandardInput } from "./read-input.js";
@@ -185,10 +185,7 @@ async function clientKeyFrom(
   { store, config }: OpenStore,
   { app, provider: name }: ClientOptions,
 ): Promise<OAuthClientKey & { readonly provider: Provider }> {
-  const provider = (await loadCatalog(config)).find(name);
-  if (provider === undefined) {
-    throw noProvider();
-  }
+  const provider = requireProvider(await loadCatalog(config), name);
   const application = await store.applications.findByPublicKey(app);
   if (application === undefined) throw noApplication();
   return { provider, application, providerName: provider.name };

@@ -7,7 +7,7 @@ import { type ConnectLink, createConnectLink } from "../oauth/connect-link.js";
 import type { ProviderCatalog } from "../providers/provider.js";
 import { noApplication } from "./application.js";
 import { addCommand, collect, failure, usageError } from "./command.js";
-import { loadCatalog, noProvider, type OpenStore, withStore } from "./open-store.js";
+import { loadCatalog, type OpenStore, requireProvider, withStore } from "./open-store.js";
 import { originParametersFrom } from "./origin-parameters.js";
 import { writeJson, writeLine, writeNote } from "./output.js";
 
@@ -70,7 +70,7 @@ async function createLink({ config, store, sealer }: OpenStore, options: LinkOpt
   const catalog = await loadCatalog(config);
   const providers = (options.providers ?? "").split(",").flatMap((name) => name.trim() || []);
   const named = options.provider === undefined ? providers : [options.provider];
-  if (named.some((name) => catalog.find(name) === undefined)) throw noProvider();
+  for (const name of named) requireProvider(catalog, name);
   const application = activeApplication(await store.applications.findByPublicKey(options.app));
   const tickets = createTickets({ store: store.tickets, sealer, now: Date.now });
   return createConnectLink(

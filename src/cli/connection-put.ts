@@ -7,7 +7,7 @@ import type { Provider } from "../providers/provider.js";
 import { noApplication } from "./application.js";
 import { addCommand, collect, usageError } from "./command.js";
 import { type ConnectionOptions, jsonFromConnection, textFromConnection } from "./connection-key.js";
-import { administrationOf, loadCatalog, noProvider, type OpenStore, withStore } from "./open-store.js";
+import { administrationOf, loadCatalog, type OpenStore, requireProvider, withStore } from "./open-store.js";
 import { originParametersFrom } from "./origin-parameters.js";
 import { writeJson, writeLine, writeNote } from "./output.js";
 import { readStandardInput } from "./read-input.js";
@@ -48,10 +48,7 @@ async function put(options: PutOptions): Promise<void> {
 }
 
 async function putNamed(open: OpenStore, options: PutOptions, input: string): Promise<Connection> {
-  const provider = (await loadCatalog(open.config)).find(options.provider);
-  if (provider === undefined) {
-    throw noProvider();
-  }
+  const provider = requireProvider(await loadCatalog(open.config), options.provider);
   const response = responseFrom(input, provider);
   const originParameters = originParametersFrom(options.param ?? [], provider);
   const application = await open.store.applications.findByPublicKey(options.app);

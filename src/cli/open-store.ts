@@ -3,10 +3,10 @@ import { userInfo } from "node:os";
 import { type Administration, createAuditStamps } from "../admin/administration.js";
 import { type Config, parseConfig } from "../config/config.js";
 import { type DatabaseLocation, textFromDatabaseLocation } from "../config/database-location.js";
-import type { ProviderCatalog } from "../providers/provider.js";
+import type { Provider, ProviderCatalog } from "../providers/provider.js";
 import type { Sealer } from "../sealing/seal.js";
 import type { Store } from "../store/store.js";
-import { type ExitError, failure, usageError } from "./command.js";
+import { failure, usageError } from "./command.js";
 import { writeNote } from "./output.js";
 
 /** What commands work on: the same files as a running relay, safe beside it. */
@@ -105,11 +105,13 @@ export async function loadCatalog({ providers, allowLoopback }: Config): Promise
   return (await loadProviders({ paths: providers, allowLoopback })).catalog;
 }
 
-/** There is no such provider where a command looks, which need not be where the service does. */
-export function noProvider(): ExitError {
+/** The provider of this name or alias. Throws when there is none where a command looks, which need not be where the service does. */
+export function requireProvider(catalog: ProviderCatalog, name: string): Provider {
+  const provider = catalog.find(name);
+  if (provider !== undefined) return provider;
   const { RELAY_PROVIDERS: paths = "" } = process.env;
   const read = paths === "" ? "is not set here" : `is ${paths} here`;
-  return failure(
+  throw failure(
     `There is no provider of this name. Commands read RELAY_PROVIDERS of their own terminal, which ${read}; the service's may differ. 'relay provider list' shows those there are.`,
   );
 }

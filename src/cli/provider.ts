@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { definitionFromProvider, originTextsOf } from "../providers/definition-from-provider.js";
 import type { Credential, ExpirySignal, OAuth2, Provider, ProviderProblem } from "../providers/provider.js";
 import { addCommand, addGroup, failure } from "./command.js";
-import { configFromEnvironment, loadCatalog, noProvider } from "./open-store.js";
+import { configFromEnvironment, loadCatalog, requireProvider } from "./open-store.js";
 import { textFields, textTable, writeJson, writeLine } from "./output.js";
 import { readInputFile } from "./read-input.js";
 
@@ -49,10 +49,7 @@ function addProviderShow(group: Command): void {
 }
 
 async function showProvider(name: string, options: { readonly json?: boolean }): Promise<void> {
-  const provider = (await loadCatalog(configFromEnvironment())).find(name);
-  if (provider === undefined) {
-    throw noProvider();
-  }
+  const provider = requireProvider(await loadCatalog(configFromEnvironment()), name);
   if (options.json) writeJson(definitionFromProvider(provider));
   else writeLine(textFromProvider(provider));
 }
