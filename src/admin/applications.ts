@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { parseCidr, parseOrigin, parseRedirectUri } from "../applications/allow-lists.js";
 import {
   type Application,
   type ApplicationPatch,
@@ -8,7 +9,6 @@ import {
   type Parsed,
   sealPrivateKeyHash,
 } from "../applications/application.js";
-import { parseCidr, parseOrigin, parseRedirectUri } from "../applications/browser-origin.js";
 import type { ChangeOptions } from "../model/change-options.js";
 import { type Administration, applicationResource, auditEntryFrom } from "./administration.js";
 

@@ -7,10 +7,8 @@ import {
   type AuditService,
   AuditRecord_Outcome as Outcome,
 } from "../../gen/relay/admin/v1/audit_pb.js";
-import { Session_Role as SessionRole, type SessionService } from "../../gen/relay/admin/v1/session_pb.js";
 import type { AuditRecord } from "../model/audit.js";
 import { auditIdBefore } from "./administration.js";
-import { operatorContextKey, type Role } from "./operator.js";
 import type { AdminOptions } from "./options.js";
 import { NAME_PART, pageFrom, pageOfRest } from "./standard-methods.js";
 
@@ -47,22 +45,4 @@ function messageFromRecord({
     changedFields: [...changedFields],
     outcome: Outcome[outcome],
   });
-}
-
-const ROLES: Readonly<Record<Role, SessionRole>> = {
-  "read-only": SessionRole.READ_ONLY,
-  operator: SessionRole.OPERATOR,
-};
-
-/** relay.admin.v1.SessionService: who asks, as the request was authenticated. */
-export function createSessionService({
-  publicUrl,
-}: Pick<AdminOptions, "publicUrl">): ServiceImpl<typeof SessionService> {
-  return {
-    getSession(_request, { values }) {
-      const operator = values.get(operatorContextKey);
-      const role = operator === undefined ? SessionRole.UNSPECIFIED : ROLES[operator.role];
-      return { operatorName: operator?.name ?? "", role, relayUri: publicUrl() ?? "" };
-    },
-  };
 }

@@ -24,7 +24,7 @@ import { ChangedMeanwhileError } from "../model/change-options.js";
 import { type Reason, RelayError } from "../model/errors.js";
 import type { Admit } from "./admit.js";
 import { createApplicationService } from "./application-service.js";
-import { createAuditService, createSessionService } from "./audit-service.js";
+import { createAuditService } from "./audit-service.js";
 import { createCallRecordService, MAX_WATCH_MS } from "./call-record-service.js";
 import { createCallService } from "./call-service.js";
 import { createConnectionService } from "./connection-service.js";
@@ -34,6 +34,7 @@ import { type Operator, operatorContextKey } from "./operator.js";
 import type { AdminOptions } from "./options.js";
 import { createProviderService } from "./provider-service.js";
 import { requireRole } from "./roles.js";
+import { createSessionService } from "./session-service.js";
 import { createWebhookService } from "./webhook-service.js";
 
 /** The largest message holds a token response of 64 KiB, or an application's lists. In bytes. */

@@ -3,7 +3,8 @@ import { startAuthorization } from "../oauth/start.js";
 import { type LinkVisit, type Visit, withSession } from "../oauth/visit.js";
 import { originParameterNames } from "../providers/origin.js";
 import type { Provider } from "../providers/provider.js";
-import { forwardPage, type PageQuery, parameterPage, parsePageQuery } from "./page-query.js";
+import { type PageQuery, parsePageQuery } from "./page-query.js";
+import { forwardPage, parameterPage } from "./parameter-page.js";
 import { sendPage, sendRedirect } from "./send.js";
 import { type PageExchange, requireListed, visitFor } from "./visit.js";
 

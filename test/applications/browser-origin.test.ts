@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseOrigin } from "../../src/applications/browser-origin.js";
+import { parseOrigin } from "../../src/applications/allow-lists.js";
 
 describe("parseOrigin()", () => {
   it.each([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseCidr } from "../../src/applications/browser-origin.js";
+import { parseCidr } from "../../src/applications/allow-lists.js";
 
 describe("parseCidr()", () => {
   it.each([

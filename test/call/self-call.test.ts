@@ -1,17 +1,7 @@
-import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
 import { expect, it } from "vitest";
 import { postRest } from "../support/callers.js";
+import { freePort } from "../support/free-port.js";
 import { startHarness } from "../support/harness.js";
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}
 
 it("never calls the relay itself, though a definition lists it (N15)", async () => {
   const [port, adminPort] = [await freePort(), await freePort()];

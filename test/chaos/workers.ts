@@ -1,7 +1,6 @@
-import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
+import { freePort } from "../support/free-port.js";
 import { textOf } from "./expiries.js";
 import type { PartOptions, PartReport } from "./part.js";
 import { createRandom } from "./random.js";
@@ -21,7 +20,7 @@ const MAX_ABSENT_MS = 20_000;
 /** Kills workers under callers, one and all at once. */
 export async function runWorkers(script: string, { count, seed }: PartOptions): Promise<PartReport> {
   const world = await startWorld(script, {
-    settings: { RELAY_WORKERS: String(WORKERS), RELAY_LISTEN: await freeAddress() },
+    settings: { RELAY_WORKERS: String(WORKERS), RELAY_LISTEN: `127.0.0.1:${await freePort()}` },
   });
   try {
     const relay = world.startRelay();
@@ -101,14 +100,4 @@ async function killOften(
 function workersOf(supervisor: number): number[] {
   const children = readFileSync(`/proc/${supervisor}/task/${supervisor}/children`, "utf8");
   return children.split(" ").filter(Boolean).map(Number);
-}
-
-/** A port that those who come after all have ended listen on as well. */
-async function freeAddress(): Promise<string> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return `127.0.0.1:${port}`;
 }

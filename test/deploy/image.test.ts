@@ -10,7 +10,6 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -22,6 +21,7 @@ import { createTokenFileText } from "../../src/admin/token-file.js";
 import { parseConfig, unknownSettings } from "../../src/config/config.js";
 import { createKeyLine } from "../../src/sealing/key-file.js";
 import { lineFrom } from "../cli/run-relay.js";
+import { freePort } from "../support/free-port.js";
 import { buildImage, type Image } from "./image-steps.js";
 
 const run = promisify(execFile);
@@ -39,8 +39,8 @@ beforeAll(async () => {
   const dockerfile = IS_ROOT ? DOCKERFILE : DOCKERFILE.replaceAll("-o 1000 -g 1000", "");
   image = await buildImage(dockerfile, root);
   ports = new Map([
-    ["8080", await freePort()],
-    ["8081", await freePort()],
+    ["8080", String(await freePort())],
+    ["8081", String(await freePort())],
   ]);
   const secrets = { relay_key: createKeyLine().line, relay_admin_tokens: createTokenFileText() };
   for (const [name, text] of Object.entries(secrets)) {
@@ -66,14 +66,6 @@ const processOptions = () => ({
 
 /** The image's own ports are taken on many machines. */
 const onFreePorts = (text: string) => text.replace(/\b808[01]\b/g, (port) => ports.get(port) ?? port);
-
-async function freePort(): Promise<string> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return String(port);
-}
 
 async function healthcheck(): Promise<number> {
   const [, command = "", ...args] = ["", ...image.healthcheck];

@@ -1,12 +1,11 @@
 import { execFile } from "node:child_process";
-import { once } from "node:events";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { documentPaths, readBlocks } from "../support/document-blocks.js";
+import { freePort } from "../support/free-port.js";
 import { createTestDatabase, POSTGRES_URL } from "../support/postgres.js";
 import { NPX, SERVICE_MARKS, scriptFromBlocks } from "./service-script.js";
 
@@ -48,14 +47,6 @@ async function postgresUrl(): Promise<string> {
   const database = await createTestDatabase();
   onTestFinished(() => database.remove());
   return database.url;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
 }
 
 /** What a document's commands must have printed, block by block. */

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { createServer } from "node:net";
 import { createInterface } from "node:readline";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { launchChromium, NEEDS_CHROMIUM } from "../support/chromium.js";
+import { freePort } from "../support/free-port.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 
 describe("docs/examples/browser", NEEDS_CHROMIUM, () => {
@@ -61,14 +61,6 @@ describe("docs/examples/browser", NEEDS_CHROMIUM, () => {
     expect((await show(application, await freePort())).outcome).toBe("failed");
   });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  return typeof address === "object" && address !== null ? address.port : 0;
-}
 
 async function end(child: ChildProcess): Promise<void> {
   const ended = once(child, "exit");

@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { chownSync, cpSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { freePort } from "./free-port.js";
 
 /** A PostgreSQL server of our own on 127.0.0.1, with its data in a folder of its own. */
 export interface PostgresServer {
@@ -121,14 +121,4 @@ async function startServer(
   const timer = setTimeout(() => child.kill("SIGKILL"), START_TIMEOUT_MS);
   await ready.finally(() => clearTimeout(timer));
   return child;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }

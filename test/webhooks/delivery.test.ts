@@ -1,22 +1,11 @@
-import { once } from "node:events";
-import { createServer } from "node:net";
 import { describe, expect, it } from "vitest";
 import { sealerForTest } from "../oauth/sealer-for-test.js";
 import { NOW } from "../store/store-for-test.js";
+import { freePort } from "../support/free-port.js";
 import { verified } from "../support/webhook-receiver.js";
 import { createBed, putEndpoint } from "./webhook-bed.js";
 
 const SECOND_MS = 1000;
-
-/** A port of 127.0.0.1 on which nobody listens. */
-async function closedPort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  return typeof address === "object" && address !== null ? address.port : 0;
-}
 
 describe("an event", () => {
   it("is sent with POST as JSON, signed, and is gone from the store", async () => {
@@ -98,7 +87,7 @@ describe("a delivery that fails", () => {
 
   it("is repeated when nobody listens", async () => {
     const bed = createBed();
-    const { application } = await bed.application(`http://127.0.0.1:${await closedPort()}/hook`);
+    const { application } = await bed.application(`http://127.0.0.1:${await freePort()}/hook`);
     await bed.connect(application, "ada");
     const [delivery] = await bed.round();
     expect(delivery).toMatchObject({ outcome: "retry", error: { reason: "PROVIDER_UNREACHABLE" } });

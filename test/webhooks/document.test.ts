@@ -1,12 +1,11 @@
 import { execFile, spawn } from "node:child_process";
-import { once } from "node:events";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { createFolder, startServe } from "../cli/run-relay.js";
+import { freePort } from "../support/free-port.js";
 
 const run = promisify(execFile);
 const RELAY = resolve("dist/src/cli/relay.js");
@@ -17,16 +16,6 @@ function block(language: string): string {
   const found = new RegExp(`<!-- run with a webhook -->\n\`\`\`${language}\n([\\s\\S]+?)\`\`\``).exec(document)?.[1];
   if (found === undefined) throw new Error(`docs/webhooks.md has no ${language} block`);
   return found;
-}
-
-/** Free a moment ago; its receiver listens on a port of its choice. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  return typeof address === "object" && address !== null ? address.port : 0;
 }
 
 /** Starts the receiver of the document; its lines come one by one. */

@@ -1,6 +1,5 @@
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import Database from "better-sqlite3";
@@ -9,6 +8,7 @@ import { afterAll, beforeAll, describe, it } from "vitest";
 import { type Sandbox, startSandbox } from "../../src/sandbox/sandbox.js";
 import { type CliFolder, createFolder, type Env, type OnEnd, prepareOnce, startServe } from "../cli/run-relay.js";
 import { createCallers } from "../support/callers.js";
+import { freePort } from "../support/free-port.js";
 
 let sandbox: Sandbox;
 beforeAll(async () => {
@@ -83,15 +83,6 @@ async function statusOnce(url: string): Promise<number> {
   return statusCode;
 }
 
-async function freeAddress(): Promise<string> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return `127.0.0.1:${port}`;
-}
-
 const POLLING = { timeout: 60_000 };
 
 const workersOf = (pid: number | undefined) =>
@@ -145,7 +136,9 @@ describe.concurrent("workers", { timeout: 180_000 }, () => {
     onTestFinished,
   }) => {
     // The system would choose another port for those that come after all have ended.
-    const { child, call } = await startWorkers(onTestFinished, { env: { RELAY_LISTEN: await freeAddress() } });
+    const { child, call } = await startWorkers(onTestFinished, {
+      env: { RELAY_LISTEN: `127.0.0.1:${await freePort()}` },
+    });
     // More often than without a pause, if whoever kills them were a sign that they cannot live.
     for (let round = 0; round < 2; round++) {
       const before = workersOf(child.pid);
