@@ -19,23 +19,32 @@ export interface Automaton {
 }
 
 /**
- * Makes the automaton of texts. Each byte of a text is a state, with a list of those that may follow: a state has one, or
- * two where texts part, but for the first, which has a table.
+ * Makes the automaton of texts. Each byte of a text is a state, with the one behind it as the next state, but for the first
+ * bytes that an earlier text begins with, too.
+ *
+ * Where a state falls back to is found out when it is first reached. A token of 16 KiB has 150,000 states: all of them at
+ * once would hold up everybody else, and most are never reached.
  */
 export function createAutomaton(texts: readonly Uint8Array[]): Automaton {
-  const most = texts.reduce((sum, { length }) => sum + length, 1);
+  const most = texts.reduce((sum, { length }) => sum + length + 1, 1);
   const [child, sibling, fail, depth, ends] = [0, 0, 0, 0, 0].map(() => new Int32Array(most)) as FiveLists;
   const label = new Uint8Array(most);
   const first = new Int32Array(256);
-  let count = 1;
   let looked = 0;
 
-  function follow(state: number, byte: number): number {
+  function childOf(state: number, byte: number): number {
     looked++;
-    if (state === 0) return first[byte] ?? 0;
+    if (state === 0) return first[byte] as number;
+    if (label[state + 1] === byte) return state + 1;
     let at = child[state] as number;
     while (at !== 0 && label[at] !== byte) at = sibling[at] as number;
     return at;
+  }
+
+  function follow(state: number, byte: number): number {
+    const to = childOf(state, byte);
+    if (to !== 0 && depth[to] === 0) reach(to, state);
+    return to;
   }
 
   function next(state: number, byte: number): number {
@@ -48,35 +57,39 @@ export function createAutomaton(texts: readonly Uint8Array[]): Automaton {
     return to;
   }
 
-  function added(state: number, byte: number): number {
-    const to = count++;
-    label[to] = byte;
-    depth[to] = (depth[state] as number) + 1;
-    if (state === 0) first[byte] = to;
-    else {
-      sibling[to] = child[state] as number;
-      child[state] = to;
-    }
-    return to;
+  /** What it falls back to is less deep, so it may be in another text, but never in all of them in turn. */
+  function reach(state: number, parent: number): void {
+    depth[state] = (depth[parent] as number) + 1;
+    if (parent !== 0) fail[state] = next(fail[parent] as number, label[state] as number);
+    ends[state] ||= ends[fail[state] as number] as number;
   }
 
-  for (const text of texts) {
+  /** Gives back where the states of the next text begin. */
+  function add(text: Uint8Array, from: number): number {
     let state = 0;
-    for (const byte of text) state = follow(state, byte) || added(state, byte);
-    ends[state] = text.length;
-  }
-  // In order of their depth: where a state falls back to is always known before it.
-  const begun = first.filter((state) => state !== 0);
-  const queue = new Int32Array(count);
-  queue.set(begun);
-  for (let at = 0, known = begun.length; at < known; at++) {
-    const state = queue[at] as number;
-    for (let to = child[state] as number; to !== 0; to = sibling[to] as number) {
-      fail[to] = next(fail[state] as number, label[to] as number);
-      ends[to] ||= ends[fail[to] as number] as number;
-      queue[known++] = to;
+    let shared = 0;
+    for (; shared < text.length; shared++) {
+      const to = childOf(state, text[shared] as number);
+      if (to === 0) break;
+      state = to;
     }
+    if (shared === text.length) {
+      ends[state] = text.length;
+      return from;
+    }
+    if (state === 0) first[text[0] as number] = from;
+    else {
+      sibling[from] = child[state] as number;
+      child[state] = from;
+    }
+    label.set(text.subarray(shared), from);
+    const end = from + text.length - shared;
+    label[end] = NO_LETTER;
+    ends[end - 1] = text.length;
+    return end + 1;
   }
+
+  texts.reduce((from, text) => add(text, from), 1);
   return {
     longest: Math.max(0, ...texts.map(({ length }) => length)),
     isFirst: Uint8Array.from(first, (_, byte) => Number(isLead(byte) || first[canonical(byte)] !== 0)),
@@ -87,5 +100,8 @@ export function createAutomaton(texts: readonly Uint8Array[]): Automaton {
     looks: () => looked,
   };
 }
+
+/** Behind the last state of a text: one that `canonical()` makes another of. */
+const NO_LETTER = 0x2d;
 
 type FiveLists = [Int32Array, Int32Array, Int32Array, Int32Array, Int32Array];

@@ -71,8 +71,10 @@ const LINE_LETTERS = 1;
  */
 export function createPieceFilter(texts: readonly Uint8Array[]): PieceFilter {
   const shortest = Math.min(...texts.map((text) => text.length));
+  const letters = new Uint8Array(256);
+  for (const text of texts) for (const byte of text) letters[byte] = IN_TEXTS;
   const isStrict =
-    shortest < MIN_ESCAPED_LENGTH || texts.some((text) => text.some((byte) => isLead(byte) || byte > 0x7f));
+    shortest < MIN_ESCAPED_LENGTH || letters.some((is, byte) => is !== 0 && (isLead(byte) || byte > 0x7f));
   const lost = isStrict ? LINE_LETTERS : ESCAPE_LETTERS;
   const longestStep = (shortest - LINE_LETTERS) / 2 - GRAM + 1;
   const step = Math.max(1, Math.min(MAX_STEP, 2 ** Math.floor(Math.log2(longestStep))));
@@ -81,10 +83,8 @@ export function createPieceFilter(texts: readonly Uint8Array[]): PieceFilter {
   const pieces = 2 * step + GRAM + LINE_LETTERS;
   const bits = Math.min(MAX_TABLE_BITS, 2 ** Math.ceil(Math.log2(BITS_PER_GRAM * pieces * texts.length)));
   const table = new Uint8Array(bits / 8);
-  const letters = new Uint8Array(256);
   for (const text of texts) {
     for (let at = 0; at < pieces && at + GRAM <= text.length; at++) keep(table, table.length - 4, text, at);
-    for (const byte of text) letters[byte] = IN_TEXTS;
   }
   for (const [one, other] of OTHERS) letters[other] = letters[one] as number;
   for (const byte of BASE64) letters[byte] = (letters[byte] as number) | OF_BASE64;

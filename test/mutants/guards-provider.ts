@@ -149,6 +149,11 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
     ["from = fail[from] as number;", "from = fail[from] as number; looked += from >> 8;"],
     "redaction/work",
   ),
+  guard(
+    "redaction, of a long token no more is worked out than is read",
+    ["reach(to, state);", "{ reach(to, state); for (let at = to; label[at] !== NO_LETTER; at++) looked++; }"],
+    "redaction/work",
+  ),
   guard("redaction, what is kept back is bounded", ["if (came - begun > maxKept) {", "if (false) {"], "redaction/work"),
   guard(
     "redaction: no part of a text by Range",
