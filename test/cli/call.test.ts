@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { type Sandbox, startSandbox } from "../../src/sandbox/sandbox.js";
 import { createAuthority } from "../support/certificates.js";
-import { type CleanUp, type CliFolder, createFolder, type OnEnd, prepareOnce, startServe } from "./run-relay.js";
+import { type CleanUp, type CliFolder, createFolder, type OnEnd, prepareOnce, startServiceHere } from "./run-relay.js";
 
 /** Of the relay that makes the calls. */
 const ENV = { RELAY_PROVIDERS: "sandbox.json", RELAY_ALLOW_LOOPBACK: "true" };
@@ -28,7 +28,7 @@ async function createConnected(folder: CliFolder, proof: string): Promise<{ publ
 /** A running relay; `call` runs `relay call` against it, for the application that wants no proof unless told. */
 async function startRelay(onEnd?: OnEnd) {
   const { folder, ...applications } = await prepared(onEnd);
-  const { url } = await startServe(folder, ENV);
+  const { url } = await startServiceHere(folder, ENV, onEnd);
   const call = (path: string, options: readonly string[] = [], run: Parameters<CliFolder["run"]>[1] = {}) =>
     folder.run(["call", ...argumentsOf(path, applications.open), "--relay", url, ...options], run);
   return { folder, url, call, ...applications };
@@ -62,7 +62,7 @@ describe("relay call to a relay with a certificate", () => {
         return name;
       };
       const { cert, key } = authority.issue({ names: ["localhost"] });
-      const { url } = await startServe(folder, {
+      const { url } = await startServiceHere(folder, {
         RELAY_TLS_CERT: write("cert.pem", cert),
         RELAY_TLS_KEY: write("key.pem", key),
       });
@@ -100,8 +100,9 @@ describe("relay call", () => {
   it.each(["connect", "grpc", "grpc-web", "rest"])(
     "prints the answer's own bytes over %s, status and headers beside them",
     async (protocol) => {
-      const { call } = relay;
-      const result = await call("/bigint", ["--protocol", protocol]);
+      const { folder, url, call, open } = relay;
+      const args = ["call", ...argumentsOf("/bigint", open), "--relay", url, "--protocol", protocol];
+      const result = await folder.runProcess(args);
       expect(result).toMatchObject({ exitCode: 0, stdout: '{"id":9007199254740993,"v":1.0,"b":1,"a":2}' });
       expect(result.stderr).toMatch(/^HTTP 200 OK\n(?:.+: .+\n)*Content-Type: application\/json\n(?:.+: .+\n)*\n$/);
       const row = JSON.parse((await call("/me", ["--protocol", protocol, "--json"])).stdout);

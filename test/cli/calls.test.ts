@@ -1,12 +1,11 @@
 import { execFile } from "node:child_process";
-import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Sandbox, startSandbox } from "../../src/sandbox/sandbox.js";
 import { postRest } from "../support/callers.js";
-import { type CliFolder, createFolder, prepareOnce, startServe } from "./run-relay.js";
+import { type CliFolder, createFolder, prepareOnce, startServiceHere } from "./run-relay.js";
 
 let sandbox: Sandbox;
 beforeAll(async () => {
@@ -24,7 +23,7 @@ async function makeCall(folder: CliFolder, { isCaptured = false } = {}) {
   const settings = { RELAY_PROVIDERS: definition, RELAY_ALLOW_LOOPBACK: "true" };
   const { publicKey } = await folder.json(["app", "create", "Shop"]);
   if (isCaptured) await folder.run(["app", "capture", "Shop", "--minutes", "1"]);
-  const { url, child } = await startServe(folder, settings);
+  const { url, close } = await startServiceHere(folder, settings);
   const call = async (path: string) => {
     const headers = { authorization: "Bearer CANARY-0123456789" };
     const description = { url: `${sandbox.origin}${path}`, method: "GET", headers };
@@ -32,9 +31,7 @@ async function makeCall(folder: CliFolder, { isCaptured = false } = {}) {
     return String(JSON.parse(text).rows[0].callId);
   };
   const callId = await call("/me?access_token=CANARY&page=2");
-  const ended = once(child, "close");
-  child.kill("SIGTERM");
-  expect(await ended).toEqual([0, null]);
+  await close();
   return { publicKey: publicKey as string, callId };
 }
 

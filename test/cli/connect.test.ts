@@ -6,7 +6,7 @@ import type { Application } from "../../src/applications/application.js";
 import type { StoredOAuthClient } from "../../src/oauth/oauth-client.js";
 import { type Sandbox, startSandbox } from "../../src/sandbox/sandbox.js";
 import { openSqliteStore } from "../../src/store/sqlite.js";
-import { type CliFolder, type Env, prepareOnce, startServe } from "./run-relay.js";
+import { type CliFolder, type Env, prepareOnce, startServiceHere } from "./run-relay.js";
 
 const BACK = "https://app.example.com/connected";
 const SHOP = {
@@ -60,7 +60,7 @@ async function prepare(): Promise<Bed> {
 describe("relay connection link", () => {
   it("prints an address that connects the user at the running relay", async () => {
     const { folder, app, env, asked } = await prepare();
-    const { url } = await startServe(folder, env);
+    const { url } = await startServiceHere(folder, env);
     const args = ["connection", "link", "--app", app, "--user", "ada", "--provider", "sandbox", "--redirect-uri", BACK];
     const before = Date.now();
     const { connectUri, expireTime } = await folder.json(args, { env: { ...env, RELAY_PUBLIC_URL: url } });

@@ -4,8 +4,14 @@ import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { Readable, Writable } from "node:stream";
+import { StringDecoder } from "node:string_decoder";
 import { fileURLToPath } from "node:url";
+import { pino } from "pino";
 import { afterAll, onTestFinished } from "vitest";
+import { startService } from "../../src/app/server.js";
+import { runCommand } from "../../src/cli/program.js";
+import { parseConfig } from "../../src/config/config.js";
 
 const RELAY = fileURLToPath(new URL("../../dist/src/cli/relay.js", import.meta.url));
 
@@ -19,15 +25,27 @@ export interface Finished {
 /** Settings on top of the folder's own. */
 export type Env = Readonly<Record<string, string>>;
 
+/** What a command gets beside its arguments. */
+interface RunOptions {
+  /** Standard input. */
+  readonly input?: string;
+  readonly env?: Env;
+}
+
 /** A relay of one's own: key file, database and whatever a test puts into the folder. */
 export interface CliFolder {
   readonly path: string;
   readonly env: Env;
-  /** Runs one command line to its end. */
-  run(args: readonly string[], options?: { readonly input?: string; readonly env?: Env }): Promise<Finished>;
+  /**
+   * Runs one command line to its end, in the process of the test unless it needs one of its own: loading Node.js and
+   * the commands takes ten times as long as most of them run.
+   */
+  run(args: readonly string[], options?: RunOptions): Promise<Finished>;
+  /** The same in a process of its own, on the built files: shows also that the command ends by itself. */
+  runProcess(args: readonly string[], options?: RunOptions): Promise<Finished>;
   /** The same with --json; the JSON of standard output. Throws when the command fails. */
   // biome-ignore lint/suspicious/noExplicitAny: tests look at JSON of any shape.
-  json(args: readonly string[], options?: { readonly input?: string; readonly env?: Env }): Promise<any>;
+  json(args: readonly string[], options?: RunOptions): Promise<any>;
   /** Starts a command that goes on running; it is killed when the test ends. */
   start(args: readonly string[], env?: Env): ChildProcessWithoutNullStreams;
 }
@@ -51,20 +69,26 @@ export function createFolder(onEnd: OnEnd = onTestFinished): CliFolder {
     RELAY_DATABASE: `sqlite:${join(path, "relay.db")}`,
     RELAY_KEY_FILE: join(path, "relay.key"),
   };
-  const spawnRelay = (args: readonly string[], more: Env = {}) =>
-    // Nothing of the machine's own RELAY_ settings comes through.
-    spawn(process.execPath, [RELAY, ...args], { cwd: path, env: { PATH: process.env["PATH"] ?? "", ...env, ...more } });
-  const run: CliFolder["run"] = async (args, options = {}) => {
+  // Nothing of the machine's own RELAY_ settings comes through.
+  const envWith = (more: Env = {}) => ({ PATH: process.env["PATH"] ?? "", ...env, ...more });
+  const spawnRelay = (args: readonly string[], more?: Env) =>
+    spawn(process.execPath, [RELAY, ...args], { cwd: path, env: envWith(more) });
+  const runProcess: CliFolder["runProcess"] = async (args, options = {}) => {
     const child = spawnRelay(args, options.env);
     // A command that does not read its input may end before all is written.
     child.stdin.on("error", () => {});
     child.stdin.end(options.input ?? "");
     return finished(child);
   };
+  const run: CliFolder["run"] = (args, options = {}) =>
+    needsProcess(args, options.env)
+      ? runProcess(args, options)
+      : inTurn(() => runHere(path, args, { ...options, env: envWith(options.env) }));
   return {
     path,
     env,
     run,
+    runProcess,
     async json(args, options) {
       const result = await run([...args, "--json"], options);
       if (result.exitCode !== 0) throw new Error(`${args.join(" ")}: ${result.exitCode} ${result.stderr}`);
@@ -81,6 +105,63 @@ export function createFolder(onEnd: OnEnd = onTestFinished): CliFolder {
       return child;
     },
   };
+}
+
+/** `serve` and `demo` take signals and write to the descriptor; Node.js itself reads the rest when it starts. */
+function needsProcess([command = "", ...rest]: readonly string[], env: Env = {}): boolean {
+  const isService = ["serve", "demo"].includes(command) && !rest.includes("--help");
+  return isService || "NODE_OPTIONS" in env || "NODE_EXTRA_CA_CERTS" in env;
+}
+
+/** Commands that run here come one after the other: environment and standard streams are the process's own. */
+let running: Promise<unknown> = Promise.resolve();
+
+function inTurn<Result>(run: () => Promise<Result>): Promise<Result> {
+  const result = running.then(run);
+  running = result.catch(() => {});
+  return result;
+}
+
+async function runHere(
+  cwd: string,
+  args: readonly string[],
+  { input = "", env }: RunOptions & { readonly env: Env },
+): Promise<Finished> {
+  const output = { stdout: "", stderr: "" };
+  const own = { env: process.env, cwd: process.cwd() };
+  const streams = {
+    stdin: Readable.from(input === "" ? [] : [Buffer.from(input)]),
+    stdout: collector((text) => (output.stdout += text)),
+    stderr: collector((text) => (output.stderr += text)),
+  };
+  const descriptors = Object.keys(streams).map(
+    (name) => [name, Object.getOwnPropertyDescriptor(process, name)] as const,
+  );
+  process.chdir(cwd);
+  process.env = { ...env };
+  for (const [name, value] of Object.entries(streams))
+    Object.defineProperty(process, name, { value, configurable: true });
+  try {
+    const exitCode = await runCommand(args);
+    return { exitCode, ...output };
+  } finally {
+    for (const [name, descriptor] of descriptors)
+      Object.defineProperty(process, name, descriptor as PropertyDescriptor);
+    process.env = own.env;
+    process.chdir(own.cwd);
+  }
+}
+
+/** Standard output as a process without a terminal has it. */
+function collector(add: (text: string) => void): Writable {
+  const decoder = new StringDecoder("utf8");
+  return new Writable({
+    decodeStrings: true,
+    write(chunk: Buffer, _encoding, done) {
+      add(decoder.write(chunk));
+      done();
+    },
+  });
 }
 
 /**
@@ -148,4 +229,28 @@ export async function startServe(
     return entry.msg === "listening" ? (entry as { url: string; adminUrl?: string }) : undefined;
   });
   return { url, adminUrl, child };
+}
+
+/**
+ * Starts the service in the process of the test, on a free port, for tests of what commands see of a running one. It
+ * ends with the test, or before it by `close()`.
+ */
+export function startServiceHere(
+  folder: CliFolder,
+  env: Env = {},
+  onEnd: OnEnd = onTestFinished,
+): Promise<{ url: string; close(): Promise<void> }> {
+  return inTurn(async () => {
+    const parsed = parseConfig({ ...folder.env, RELAY_LISTEN: "127.0.0.1:0", ...env });
+    if ("problems" in parsed) throw new Error(parsed.problems.join("\n"));
+    const cwd = process.cwd();
+    process.chdir(folder.path);
+    const service = await startService(parsed.config, { logger: pino({ level: "silent" }) }).finally(() =>
+      process.chdir(cwd),
+    );
+    let closing: Promise<void> | undefined;
+    const close = () => (closing ??= service.close(1000));
+    onEnd(close);
+    return { url: service.url, close };
+  });
 }

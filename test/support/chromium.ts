@@ -9,7 +9,9 @@ declare module "vitest" {
   }
 }
 
-const PATH = process.env["CHROMIUM_PATH"] ?? "/usr/bin/chromium";
+/** Debian's packages; the first is Chromium without windows, whose pages take a third of the work. */
+const PATHS = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"];
+const PATH = process.env["CHROMIUM_PATH"] ?? PATHS.find(isThere) ?? "/usr/bin/chromium";
 const ARGS = [
   "--headless",
   "--no-sandbox",
@@ -22,7 +24,7 @@ const ARGS = [
 ];
 
 /** Options of a `describe()` whose tests need Chromium: without one they are skipped, and the run says so. */
-export const NEEDS_CHROMIUM: TestOptions = isThere()
+export const NEEDS_CHROMIUM: TestOptions = isThere(PATH)
   ? {}
   : { skip: true, meta: { skippedBecause: `there is no Chromium at ${PATH} (CHROMIUM_PATH names another)` } };
 
@@ -31,9 +33,9 @@ export function launchChromium(args: readonly string[] = []): Promise<Browser> {
   return chromium.launch({ executablePath: PATH, args: [...ARGS, ...args] });
 }
 
-function isThere(): boolean {
+function isThere(path: string): boolean {
   try {
-    accessSync(PATH, constants.X_OK);
+    accessSync(path, constants.X_OK);
     return true;
   } catch {
     return false;
