@@ -1,9 +1,8 @@
-import { realpathSync } from "node:fs";
 import type { Logger } from "pino";
 import { openPrivateKeyHash } from "../applications/application.js";
 import { createRelayLog, type RelayLog } from "../call/trace.js";
 import type { Config } from "../config/config.js";
-import { type DatabaseLocation, defaultSpool, textFromDatabaseLocation } from "../config/database-location.js";
+import { defaultSpool } from "../config/database-location.js";
 import { packageVersion } from "../lib/package-version.js";
 import { createPending } from "../lib/pending.js";
 import { createPlaceFor, createTargetFor } from "../oauth/authorization-server.js";
@@ -167,28 +166,14 @@ function openSpoolFor(
   { store, log }: Made,
   closers: Closers,
 ): Spool {
-  const spool = openSpool({ folder, store: nameOf(database), onFault: (error) => log.fault("spool", error) });
-  closers.push(async () => {
-    // Whoever takes over stores what lies in the spool first, and ends our leases then.
-    const isFreed =
-      spool.isEmpty() &&
-      (await store.connections.freeLeases(spool.owner).then(
-        () => true,
-        () => false,
-      ));
-    spool.close(isFreed);
-  });
+  const spool = openSpool({ folder, store: store.id, onFault: (error) => log.fault("spool", error) });
+  closers.push(() => spool.close(store.connections.freeLeases));
   return spool;
-}
-
-/** The same for all processes that share the database, from whichever folder they were started. */
-function nameOf(database: DatabaseLocation): string {
-  return database.kind === "sqlite" ? realpathSync(database.path) : textFromDatabaseLocation(database);
 }
 
 /** What is looked after without a call: what processes left that are gone, and connections that end with their token. */
 async function startSweeps(
-  { store, sealer, log, logger }: Made,
+  { store, log, logger }: Made,
   { renewer, spool }: { readonly renewer: Renewer; readonly spool: Spool },
   closers: Closers,
 ): Promise<void> {
@@ -199,11 +184,9 @@ async function startSweeps(
   const sweep = startSweep({
     connections,
     peers,
-    sealer,
     renewer,
-    now: Date.now,
-    onReplayed: ({ applicationId, providerName: provider }, isNewest) =>
-      logger.warn({ applicationId, provider, isNewest }, "replayed"),
+    onReplayed: ({ applicationId, providerName: provider }, outcome) =>
+      logger.warn({ applicationId, provider, outcome }, "replayed"),
     onFault,
   });
   // What an earlier process could not store is stored before a call can ask for it.

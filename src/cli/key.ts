@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { auditEntryFrom } from "../admin/administration.js";
+import { defaultSpool } from "../config/database-location.js";
 import { addCommand, addGroup, failure } from "./command.js";
 import { administrationOf, loadSealer, type OpenStore, withStore } from "./open-store.js";
 import { textFields, writeJson, writeLine } from "./output.js";
@@ -34,7 +35,7 @@ interface RotateOptions {
 }
 
 async function rotate(options: RotateOptions): Promise<void> {
-  const { keyId, resealed, left } = await withStore((open) => rotateKey(open, options.add));
+  const { waiting, keyId, resealed, left } = await withStore((open) => rotateKey(open, options.add));
   if (options.json) writeJson({ keyId, resealed, left });
   else {
     writeLine(
@@ -45,6 +46,10 @@ async function rotate(options: RotateOptions): Promise<void> {
       ]),
     );
   }
+  if (waiting > 0)
+    throw failure(
+      `Answers of token endpoints wait in the spool, under an older key: ${waiting}. Keep every key in the file, start the relay, which stores them, and run this again.`,
+    );
   if (left > 0) throw failure("Rows are left under an older key; keep every key in the file and run this again.");
 }
 
@@ -53,9 +58,11 @@ async function rotateKey(open: OpenStore, isAdded: boolean) {
   const { config, store } = open;
   const { addKey } = await import("../sealing/key-file.js");
   const { resealAll } = await import("../store/reseal.js");
+  const { countLeftAnswers } = await import("../store/spool.js");
   const keyId = isAdded ? await addKey(config.keyFile) : open.sealer.currentKeyId;
   const resource = { name: `keys/${keyId}`, publicKey: "" };
   const entry = auditEntryFrom(administrationOf(open), "relay key rotate", resource);
   await store.audit.add({ ...entry, outcome: "DONE" });
-  return { keyId, ...(await resealAll(store, await loadSealer(config.keyFile, true))) };
+  const report = await resealAll(store, await loadSealer(config.keyFile, true));
+  return { waiting: countLeftAnswers(config.spool ?? defaultSpool(config.database), store.id), keyId, ...report };
 }

@@ -56,6 +56,11 @@ export class RelayError extends Error {
   }
 }
 
+/** Whether the store refused for now; any other error would be the same the next time. */
+export function isRefusedByStore(error: unknown): boolean {
+  return error instanceof RelayError && error.reason === "STORE_UNAVAILABLE";
+}
+
 /** The deadline passed during work of the relay itself. */
 export function lateWork(): RelayError {
   const what = "The deadline passed while the relay was at work on this large call";

@@ -5,7 +5,7 @@ import type { Sealer } from "../sealing/seal.js";
 import type { Connection } from "./connection.js";
 import { type OAuthClientStore, openOAuthClient } from "./oauth-client.js";
 import type { RefreshPlace } from "./renewable.js";
-import type { RenewalTarget } from "./renewal.js";
+import type { RenewalTarget, ServedConnection } from "./renewal.js";
 import { freeHostParameter } from "./token-endpoint.js";
 import type { CodeHabits } from "./token-request.js";
 
@@ -24,15 +24,12 @@ export interface AuthorizationServer extends RenewalTarget, CodeHabits {
   readonly refreshEndpoint: string;
 }
 
-/** Which connection; it need not be stored yet. */
-type ServedConnection = Pick<Connection, "id" | "applicationId" | "providerName" | "originParameters">;
-
 /**
  * Finds where and as whom a connection is renewed: the provider's definition and the application's OAuth client there.
  * Rejects with REFRESH_UNAVAILABLE when the operator has stored no client or the definition names no token endpoint.
  */
 export function createTargetFor(options: AuthorizationServerOptions) {
-  return async (connection: Connection): Promise<RenewalTarget> => {
+  return async (connection: ServedConnection): Promise<RenewalTarget> => {
     const server = await findAuthorizationServer(options, connection);
     if (server === undefined) throw nowhereToRenew();
     return { ...server, tokenEndpoint: server.refreshEndpoint };

@@ -9,10 +9,10 @@ import { Secret } from "../sealing/secret.js";
 import { type AuthorizationServer, findAuthorizationServer } from "./authorization-server.js";
 import { newConnectionFrom } from "./new-connection.js";
 import type { AuthorizationOptions } from "./options.js";
+import { persistFor, untilStored } from "./store-answer.js";
 import type { OpenTicket, StatePayload } from "./tickets.js";
 import { decideTokenAnswer, type TokenEndpointAnswer, type TokenVerdict } from "./token-answer.js";
 import { type CodeGrant, codeRequestFrom } from "./token-request.js";
-import { persistFor, untilStored } from "./until-stored.js";
 
 /** How one attempt to connect ended, and where the browser goes from here. */
 interface CallbackResult {

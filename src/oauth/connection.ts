@@ -79,15 +79,30 @@ export interface Lease {
   readonly previousRefreshToken: Uint8Array | undefined;
 }
 
+/** What of a connection the storing of new tokens needs. */
+export type LeasedConnection = ConnectionKey &
+  Pick<Connection, "id" | "originParameters" | "state" | "trouble" | "version">;
+
 /** New tokens as they are stored; what is undefined stays as it is. Sealed. */
 export interface RenewedTokens {
-  readonly accessToken: Uint8Array;
+  /** Undefined where only a refresh token came, with an answer that is of no use: then no other time is stored either. */
+  readonly accessToken: Uint8Array | undefined;
   readonly refreshToken: Uint8Array | undefined;
+  /** The refresh token once more, sealed as the row's previous one: it is kept as that when it comes too late. */
+  readonly lateRefreshToken: Uint8Array | undefined;
   readonly idToken: Uint8Array | undefined;
   readonly scope: string | undefined;
   readonly obtainedAt: number;
   readonly expiresAt: number | undefined;
 }
+
+/**
+ * What became of new tokens: `stored`; `superseded`, since another refresh was first or the connection was given up: a
+ * refresh token among them is kept beside the row's own; or `gone`, since there is no connection any more. Of one that
+ * was made again they are superseded, and nobody's to revoke: at many providers that would end its tokens as well, being
+ * of the same user's grant.
+ */
+export type CommitOutcome = "stored" | "superseded" | "gone";
 
 /** How a renewal failed, and when it may be tried again. */
 export interface RenewalFailure {
@@ -96,22 +111,26 @@ export interface RenewalFailure {
   readonly isUnspent: boolean;
   /** Milliseconds from now. */
   readonly waitMs: number;
-  /** A refresh token that came with a failed answer; sealed. It replaces the stored one. */
-  readonly refreshToken: Uint8Array | undefined;
   /** What is known now. Where it says since when the application is told, and the row does not, an event is written. */
   readonly trouble: Trouble;
 }
 
 /** No lease is longer, in milliseconds. One that ends later was taken by a clock that stood ahead, and is over. */
 export const MAX_LEASE_MS = 8 * 60_000;
-/** How long a lease that has ended is left to an owner of whom nothing is known, in milliseconds: that tries every 500. */
-export const NOTICE_MS = 30_000;
 /** No wait after a failure is longer, in milliseconds; the same holds for one that ends later. */
 export const MAX_BACKOFF_MS = 5 * 60_000;
 
 /** Whether a time is still to come that is never set further ahead than `maxMs`; all in milliseconds. */
 export function isAhead(time: number | undefined, now: number, maxMs: number): boolean {
   return time !== undefined && time > now && time <= now + maxMs;
+}
+
+/** What else is known when a connection ends. */
+export interface EndOptions {
+  /** As it is now; undefined: as it was. */
+  readonly trouble?: Trouble | undefined;
+  /** Who must have the lease; undefined: nobody. */
+  readonly owner?: string | undefined;
 }
 
 /** A page of connections, ordered by user id and provider name. */
@@ -162,21 +181,28 @@ export interface ConnectionStore {
    * may be tried yet, and notes in the same write that the refresh token may be spent from now on. A failed write here
    * means that no renewal is begun: what the provider would answer could not be stored either.
    *
-   * A lease that has ended is no proof that its owner is gone: it may hold an answer that the store refused until now.
-   * So whoever meets one only takes the owner's name away, with the first write that the store accepts, and leaves the
-   * row to it for NOTICE_MS more: an owner that lives stores its answer by then, since that asks for no lease.
+   * A lease that has ended is no proof that its owner is gone: it may hold an answer that the store refused until now, or
+   * the clock was set ahead. So whoever meets one only takes the owner's name away, with the first write that the store
+   * accepts, and leaves the row to it for `leaseMs` more: an owner that lives stores its answer by then, since that asks
+   * for no lease.
+   *
+   * A connection that was given up is leased as well where it has a refresh token that came too late.
    *
    * @param skipsWait whether it may be tried although the time to wait is not over.
    */
   takeLease(connection: Connection, owner: string, leaseMs: number, skipsWait?: boolean): Promise<Lease | undefined>;
   /**
    * Stores new tokens if the connection is still of the leased version, whether or not the lease has ended meanwhile:
-   * then this answer is the newest. A connection that was given up lives again, when that is the version leased.
-   * Resolves to false when the row changed or is gone.
+   * then this answer is the newest. A connection that was given up lives again, when that is the version leased. Where
+   * only a refresh token came, the lease stays.
+   *
+   * Tokens that come too late never overwrite newer ones. Their refresh token is kept beside the very row that was first
+   * (threats 3.1): the provider may think that this one is the successor. Where that row says that the connection was given
+   * up, this is the rotation that seemed lost: the row is left to be refreshed with it by whoever looks for abandoned
+   * ones first. Whether the provider ended it over the repeated refresh token only the provider knows, so the row says
+   * ACTIVE again after it was refreshed once more.
    */
-  commitRenewal(lease: Lease, tokens: RenewedTokens, now: number): Promise<boolean>;
-  /** Keeps a refresh token that lost against another renewal, for the case that the provider thinks otherwise. */
-  keepPreviousRefreshToken(lease: Lease, refreshToken: Uint8Array): Promise<void>;
+  commitRenewal(connection: LeasedConnection, tokens: RenewedTokens, now: number): Promise<CommitOutcome>;
   /** Gives the lease back after a failure; tells the application of a trouble that it has to be told of, once. */
   recordFailure(lease: Lease, failure: RenewalFailure, now: number): Promise<void>;
   /** Lets a lease that is still ours end `leaseMs` from now. Resolves to false when it is not. */
@@ -192,11 +218,14 @@ export interface ConnectionStore {
   noteTrouble(connection: Connection, trouble: Trouble | undefined): Promise<void>;
   /** What other connections show about words that this one was refused with since `since`. */
   findEvidence(connection: Connection, words: string, since: number, now: number): Promise<RefusalEvidence>;
-  /** The user must connect again. Resolves to false when the row changed or is gone. @param trouble as it is now. */
-  requireReauthorization(connection: Connection, reason: string, now: number, trouble?: Trouble): Promise<boolean>;
   /**
-   * At most `limit` connections whose lease has ended without being given back (threats 3.4). Ordered by id, from behind
-   * `afterId` on; the empty text for the first ones.
+   * The user must connect again, and is told so once. Resolves to false when the row changed or is gone, or another
+   * process has the lease that `options.owner` has lost: its answer counts.
+   */
+  requireReauthorization(connection: Connection, reason: string, now: number, options?: EndOptions): Promise<boolean>;
+  /**
+   * At most `limit` connections whose lease has ended without being given back (threats 3.4), or that were given up and
+   * may be refreshed after all. Ordered by id, from behind `afterId` on; the empty text for the first ones.
    */
   findAbandoned(afterId: string, limit: number): Promise<Connection[]>;
   /**

@@ -1,9 +1,17 @@
-import type { Connection, RenewedTokens } from "./connection.js";
+import type { LeasedConnection, RenewedTokens } from "./connection.js";
 
 /** A provider's answer that the store has not taken yet: sealed as the row keeps it, for that version of the row. */
 export interface UnstoredAnswer {
-  readonly connection: Pick<Connection, "id" | "applicationId" | "userId" | "providerName" | "state" | "version">;
+  readonly connection: LeasedConnection;
   readonly tokens: RenewedTokens;
+}
+
+/** What is to be done for a process that is gone. */
+export interface Settlement {
+  /** Stores an answer that it could not store. Rejects with RelayError STORE_UNAVAILABLE when the store refuses it now. */
+  store(answer: UnstoredAnswer): Promise<void>;
+  /** Ends its leases: from then on others may send the refresh tokens that it had. */
+  free(owner: string): Promise<void>;
 }
 
 /**
@@ -13,10 +21,10 @@ export interface UnstoredAnswer {
  */
 export interface Peers {
   /**
-   * Calls `settle` for each owner that is gone for certain, with the answers that it could not store. What it left is
-   * forgotten when that resolves, and stays when it rejects.
+   * For each owner that is gone for certain, has the answers stored that it left, and then its leases ended. What the
+   * store refuses stays, with the leases, until it takes it. An answer that cannot be stored stays by itself.
    */
-  settleGone(settle: (owner: string, answers: readonly UnstoredAnswer[]) => Promise<void>): Promise<void>;
+  settleGone(settlement: Settlement): Promise<void>;
 }
 
 /** Where this process keeps what the store refuses; that it is held open is the proof that this process lives. */
@@ -29,8 +37,9 @@ export interface Spool extends Peers {
   drop(answer: UnstoredAnswer): void;
   /** Whether the owner is, or was, a process of this machine: then its spool tells whether it lives. */
   knows(owner: string): boolean;
-  /** Whether it holds no answer; false also when that cannot be told. */
-  isEmpty(): boolean;
-  /** Ends the proof of life. @param isDone whether no lease of ours is left, so that nobody has to look. */
-  close(isDone: boolean): void;
+  /**
+   * Ends this process's leases, and the proof that it lives. An answer that is here keeps both the leases and the spool:
+   * whoever takes over stores it first. Never rejects.
+   */
+  close(free: Settlement["free"]): Promise<void>;
 }

@@ -66,7 +66,7 @@ export function createRefusedTokens({ connections, now }: RefusedTokensOptions):
     const others = othersTakenAt(connection);
     const { isOver, refusal } = decideRefusedToken({ words: WORDS, before, evidence, othersTakenAt: others, now: at });
     const trouble = { since: refusal.since, refusal };
-    if (isOver) return connections.requireReauthorization(connection, "token_refused", at, trouble);
+    if (isOver) return connections.requireReauthorization(connection, "token_refused", at, { trouble });
     await connections.noteTrouble(connection, trouble);
     return false;
   }

@@ -3,18 +3,10 @@ import type { Sealer } from "../sealing/seal.js";
 import type { Secret } from "../sealing/secret.js";
 import type { Breaker } from "./breaker.js";
 import type { ClientHolds, RegisteredClient } from "./client-holds.js";
-import {
-  type Connection,
-  type ConnectionStore,
-  type Lease,
-  MAX_BACKOFF_MS,
-  type RenewalFailure,
-  type RenewedTokens,
-} from "./connection.js";
-import { connectionBinding } from "./connection-binding.js";
+import { type Connection, type ConnectionKey, type Lease, MAX_BACKOFF_MS, type RenewalFailure } from "./connection.js";
 import { openToken } from "./open-token.js";
-import type { Spool, UnstoredAnswer } from "./peers.js";
 import { type Revocation, revokeOrphans } from "./revoke.js";
+import { type StoringOptions, sealTokens, storeAnswer, untilStored } from "./store-answer.js";
 import {
   decideTokenAnswer,
   type TokenAnswerHabits,
@@ -29,7 +21,6 @@ import {
   TokenRequestNotSentError,
 } from "./token-request.js";
 import { expiresAtFrom, type TokenResponse } from "./token-response.js";
-import { keepLateAnswer, type Persistence, untilStored } from "./until-stored.js";
 import { decideRefusal, type Refusal, type RefusalDecision, troubleAfter } from "./verdict.js";
 
 /** Where and how the token of one connection is renewed. */
@@ -48,37 +39,55 @@ export interface RenewalTarget extends RefreshHabits, TokenAnswerHabits {
   readonly allowPrivateNetwork: boolean;
 }
 
+/** Which connection; it need not be stored yet. */
+export type ServedConnection = Pick<Connection, "id" | "applicationId" | "providerName" | "originParameters">;
+
 /** What one renewal needs. */
-export interface RenewalOptions {
-  readonly connections: ConnectionStore;
+export interface RenewalOptions extends StoringOptions {
   readonly sealer: Sealer;
   readonly breaker: Breaker;
   readonly clients: ClientHolds;
   /** Writes down, for operators, since when the provider refuses a client, undefined when it takes it again. */
   readonly noteClientRefused: (client: RegisteredClient, since: number | undefined) => Promise<void>;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
   /** From 0 to 1. */
   readonly random: () => number;
   /**
    * Asks a token endpoint; rejects when there is no answer, with TokenRequestNotSentError when nothing was asked. Has a
    * deadline of its own.
+   *
+   * @param mayBegin asked in the moment before the first byte is written; false: nothing is.
    */
-  readonly send: (target: RenewalTarget, request: TokenRequest, signal?: AbortSignal) => Promise<TokenEndpointAnswer>;
-  /** Takes the tokens that the store refuses. */
-  readonly spool: Pick<Spool, "keep" | "drop">;
-  readonly persistence: Persistence;
-  /** Longer than a token request and the storing of its answer, in milliseconds. */
-  readonly leaseMs: number;
+  readonly send: (
+    target: RenewalTarget,
+    request: TokenRequest,
+    signal?: AbortSignal,
+    mayBegin?: () => boolean,
+  ) => Promise<TokenEndpointAnswer>;
+  /** Takes the lease as the store does. */
+  readonly hold: HoldLease;
   /** Aborts when the process cannot wait for answers any more. */
   readonly ending: AbortSignal;
+  /** Where a connection is renewed. Rejects with RelayError when there is nowhere. */
+  readonly targetFor: (connection: ServedConnection) => Promise<RenewalTarget>;
   /** Hears how each renewal ended; for logs and counters. */
   readonly onRenewal: (connection: Connection, outcome: RenewalOutcome) => void;
   /** Hears what became of tokens that came for a connection which is gone. */
-  readonly onRevocation: (connection: Connection, revocation: Revocation) => void;
+  readonly onRevocation: (connection: ConnectionKey, revocation: Revocation) => void;
   /** Keeps in mind what goes on behind the renewal, and never rejects. */
   readonly track: (work: Promise<void>) => void;
 }
+
+/** A lease whose age is known. */
+export interface HeldLease extends Lease {
+  /**
+   * Whether there is time left for a whole token request. A process that stood still since may have been overtaken, and
+   * must not send the refresh token that another one has sent.
+   */
+  readonly isFresh: () => boolean;
+}
+
+/** Knows the age of the lease that `take` resolves to, from before it was asked for. */
+export type HoldLease = (take: (leaseMs: number) => Promise<Lease | undefined>) => Promise<HeldLease | undefined>;
 
 /** How a renewal ended. `lost`: another one was first, or the connection is gone. */
 export type RenewalOutcome = "renewed" | "lost" | "ended" | "misconfigured" | "refused" | "failed";
@@ -95,8 +104,12 @@ const FIRST_REFUSED_BACKOFF_MS = 2 * 60_000;
  * Renews the token of a connection whose lease we have: asks the provider once, and stores what it said before anything
  * else can fail. Rejects with RelayError REAUTHORIZATION_REQUIRED, REFRESH_UNAVAILABLE or PROVIDER_MISCONFIGURED.
  */
-export async function renewLeased(options: RenewalOptions, lease: Lease, target: RenewalTarget): Promise<void> {
-  const outcome = await attempt(options, lease, target, await openRefreshToken(options, lease));
+export async function renewLeased(options: RenewalOptions, lease: HeldLease, target: RenewalTarget): Promise<void> {
+  const refreshToken = await openRefreshToken(options, lease);
+  // The previous one of a connection that was given up is the one that is tried.
+  const isGivenUp = lease.connection.state !== "ACTIVE";
+  const held = isGivenUp ? { ...lease, previousRefreshToken: undefined } : lease;
+  const outcome = await attempt(options, held, target, refreshToken);
   options.onRenewal(lease.connection, outcome);
   if (outcome === "ended") throw reauthorizationRequired();
   if (outcome === "misconfigured") throw misconfigured();
@@ -105,12 +118,12 @@ export async function renewLeased(options: RenewalOptions, lease: Lease, target:
 
 async function attempt(
   options: RenewalOptions,
-  lease: Lease,
+  lease: HeldLease,
   target: RenewalTarget,
   refreshToken: Secret,
 ): Promise<RenewalOutcome> {
   const sentAt = options.now();
-  const { verdict, isUnspent } = await ask(options, target, refreshToken);
+  const { verdict, isUnspent } = await ask(options, lease, target, refreshToken);
   switch (verdict.kind) {
     case "granted":
       noteTaken(options, target);
@@ -125,8 +138,7 @@ async function attempt(
       return refuse(options, lease, target, verdict);
     case "failed":
       options.breaker.recordFailure(target.tokenEndpoint, options.now());
-      await recordFailure(options, lease, target, { ...verdict, isUnspent, refusal: undefined });
-      return "failed";
+      return fail(options, lease, target, { ...verdict, isUnspent });
   }
 }
 
@@ -146,17 +158,22 @@ interface Asked {
   readonly isUnspent: boolean;
 }
 
-async function ask(options: RenewalOptions, target: RenewalTarget, refreshToken: Secret): Promise<Asked> {
+async function ask(
+  { send, ending, now }: RenewalOptions,
+  { isFresh }: HeldLease,
+  target: RenewalTarget,
+  refreshToken: Secret,
+): Promise<Asked> {
   let answer: TokenEndpointAnswer;
   try {
-    answer = await options.send(target, refreshRequestFrom(target.client, refreshToken, target), options.ending);
+    answer = await send(target, refreshRequestFrom(target.client, refreshToken, target), ending, isFresh);
   } catch (error) {
     // No answer is an answer too: the refresh token stays, and may have been spent if it was sent.
     const verdict = { kind: "failed", answer: "no_answer", retryAfterMs: 0, refreshToken: undefined } as const;
     return { verdict, isUnspent: error instanceof TokenRequestNotSentError };
   }
   const { statusCode } = answer;
-  const verdict = decideTokenAnswer(answer, options.now(), target);
+  const verdict = decideTokenAnswer(answer, now(), target);
   return { verdict, isUnspent: statusCode >= 300 && statusCode < 500 };
 }
 
@@ -166,74 +183,73 @@ async function ask(options: RenewalOptions, target: RenewalTarget, refreshToken:
  */
 async function commit(
   options: RenewalOptions,
-  lease: Lease,
+  { connection }: Lease,
   tokens: TokenResponse,
   target: RenewalTarget,
   sentAt: number,
 ): Promise<RenewalOutcome> {
-  const { connections, sealer, now } = options;
-  const { connection } = lease;
-  const seal = (token: Secret, column: Parameters<typeof connectionBinding>[1]) =>
-    sealer.seal(token.reveal(), connectionBinding(connection, column));
-  const renewed: RenewedTokens = {
-    accessToken: seal(tokens.accessToken, "access_token"),
-    refreshToken: tokens.refreshToken && seal(tokens.refreshToken, "refresh_token"),
-    idToken: tokens.idToken && seal(tokens.idToken, "id_token"),
-    scope: tokens.scope || undefined,
-    obtainedAt: sentAt,
-    expiresAt: expiresAtFrom(tokens, target.defaultExpiresInS, sentAt),
-  };
-  const late = await stored(options, { connection, tokens: renewed }, async () => {
-    if (await connections.commitRenewal(lease, renewed, now())) return undefined;
-    return keepLateAnswer(options, lease, tokens.refreshToken);
+  const { sealer } = options;
+  const outcome = await storeAnswer(options, {
+    connection,
+    tokens: {
+      ...sealTokens(sealer, connection, tokens),
+      scope: tokens.scope || undefined,
+      obtainedAt: sentAt,
+      expiresAt: expiresAtFrom(tokens, target.defaultExpiresInS, sentAt),
+    },
   });
-  if (late === undefined) return "renewed";
-  if (late === "orphaned") options.track(revokeOrphans(options, connection, tokens, target));
-  if (typeof late === "string" || tokens.refreshToken === undefined) return "lost";
-  return attempt(options, late, target, tokens.refreshToken);
+  if (outcome === "gone") options.track(revokeOrphans(options, connection, tokens, target));
+  return outcome === "stored" ? "renewed" : "lost";
 }
 
-/** Writes tokens that exist nowhere else: into the spool when the store refuses them, and into the store when it can. */
-async function stored<T>(
-  { spool, persistence }: RenewalOptions,
-  answer: UnstoredAnswer,
-  write: () => Promise<T>,
-): Promise<T> {
-  let isKept = false;
-  const writeOrKeep = async () => {
-    try {
-      return await write();
-    } catch (error) {
-      isKept ||= spool.keep(answer);
-      throw error;
-    }
-  };
-  const result = await untilStored(persistence, writeOrKeep, () => isKept);
-  if (isKept) spool.drop(answer);
-  return result;
+/** A failure may bring a refresh token all the same: that replaces the one that was sent. */
+async function fail(
+  options: RenewalOptions,
+  lease: HeldLease,
+  target: RenewalTarget,
+  { refreshToken, ...failure }: Extract<TokenVerdict, { kind: "failed" }> & Pick<Asked, "isUnspent">,
+): Promise<RenewalOutcome> {
+  if (refreshToken === undefined) {
+    await recordFailure(options, lease, target, { ...failure, refusal: undefined });
+    return "failed";
+  }
+  const { connection } = lease;
+  const came = { accessToken: undefined, refreshToken, idToken: undefined };
+  const { obtainedAt } = connection;
+  const sealed = sealTokens(options.sealer, connection, came);
+  const tokens = { ...sealed, scope: undefined, obtainedAt, expiresAt: undefined };
+  const outcome = await storeAnswer(options, { connection, tokens });
+  if (outcome === "gone") options.track(revokeOrphans(options, connection, came, target));
+  if (outcome !== "stored") return "lost";
+  const { refreshToken: stored } = sealed;
+  const replaced = { ...connection, refreshToken: stored, version: connection.version + 1, unansweredSince: undefined };
+  await recordFailure(options, { ...lease, connection: replaced }, target, {
+    ...failure,
+    isUnspent: true,
+    refusal: undefined,
+  });
+  return "failed";
 }
 
 /** Another renewal may have been first; then its tokens count. Else one that lost against it may be the good one. */
 async function endOrFallBack(
   options: RenewalOptions,
-  lease: Lease,
+  lease: HeldLease,
   target: RenewalTarget,
   verdict: RefusedVerdict,
 ): Promise<RenewalOutcome> {
-  const { connections, sealer, persistence } = options;
+  const { connections, sealer, persistence, hold } = options;
   const current = await untilStored(
     persistence,
     () => connections.find(lease.connection),
     () => true,
   );
   if (current === undefined || current.version !== lease.connection.version) return "lost";
-  if (lease.previousRefreshToken !== undefined) {
-    const previous = openToken(sealer, lease.connection, "previous_refresh_token", lease.previousRefreshToken);
-    // Prepared as the first one was: the store takes writes, and the lease is ours for as long as an answer may take.
-    if (!(await connections.extendLease(lease, options.leaseMs))) return "lost";
-    return attempt(options, { ...lease, previousRefreshToken: undefined }, target, previous);
-  }
-  return refuse(options, lease, target, verdict);
+  if (lease.previousRefreshToken === undefined) return refuse(options, lease, target, verdict);
+  const previous = openToken(sealer, lease.connection, "previous_refresh_token", lease.previousRefreshToken);
+  // Prepared as the first one was: the store takes writes, and the lease is ours for as long as an answer may take.
+  const held = await hold(async (leaseMs) => ((await connections.extendLease(lease, leaseMs)) ? lease : undefined));
+  return held === undefined ? "lost" : attempt(options, { ...held, previousRefreshToken: undefined }, target, previous);
 }
 
 type RefusedVerdict = Extract<TokenVerdict, { readonly words: string }>;
@@ -241,7 +257,7 @@ type RefusedVerdict = Extract<TokenVerdict, { readonly words: string }>;
 /** Whether it ends the connection, the other ones of its application and provider help to tell (verdict.ts). */
 async function refuse(
   options: RenewalOptions,
-  lease: Lease,
+  lease: HeldLease,
   target: RenewalTarget,
   verdict: RefusedVerdict,
 ): Promise<RenewalOutcome> {
@@ -255,7 +271,8 @@ async function refuse(
   }
   const trouble = troubleAfter(connection.trouble, { refusal, clientUpdatedAt: target.registration.updatedAt }, now());
   const reason = reasonOf(verdict, connection);
-  return (await connections.requireReauthorization(connection, reason, now(), trouble)) ? "ended" : "lost";
+  const { owner } = lease;
+  return (await connections.requireReauthorization(connection, reason, now(), { trouble, owner })) ? "ended" : "lost";
 }
 
 function reasonOf({ kind }: RefusedVerdict, { unansweredSince }: Connection): string {
@@ -284,7 +301,7 @@ async function judge(
 /** Of one connection that is refused where others are not, the words may speak all the same. */
 async function refuseClient(
   options: RenewalOptions,
-  lease: Lease,
+  lease: HeldLease,
   target: RenewalTarget,
   verdict: RefusedVerdict,
 ): Promise<RenewalOutcome> {
@@ -303,17 +320,15 @@ interface Failure extends Pick<RenewalFailure, "isUnspent"> {
   /** Undefined: the provider did not refuse anything. */
   readonly refusal: Refusal | undefined;
   readonly retryAfterMs: number;
-  /** One that came all the same. */
-  readonly refreshToken?: Secret | undefined;
 }
 
 async function recordFailure(
   options: RenewalOptions,
-  lease: Lease,
+  lease: HeldLease,
   target: RenewalTarget,
-  { answer, refusal, retryAfterMs, refreshToken, isUnspent }: Failure,
+  { answer, refusal, retryAfterMs, isUnspent }: Failure,
 ): Promise<void> {
-  const { connections, sealer, now, random, breaker } = options;
+  const { connections, now, random, breaker } = options;
   const { connection } = lease;
   const trouble = troubleAfter(
     connection.trouble,
@@ -332,12 +347,8 @@ async function recordFailure(
     isUnspent,
     trouble,
     waitMs: Math.max(retryAfterMs, Math.ceil(backoffMs * (0.5 + random() / 2))),
-    refreshToken: refreshToken && sealer.seal(refreshToken.reveal(), connectionBinding(connection, "refresh_token")),
   };
-  const write = () => connections.recordFailure(lease, failure, now());
-  if (failure.refreshToken === undefined) return write();
-  const tokens = { ...connection, refreshToken: failure.refreshToken };
-  await stored(options, { connection, tokens }, write);
+  await connections.recordFailure(lease, failure, now());
 }
 
 function doubledMs(firstMs: number, { failCount }: Connection): number {
@@ -350,9 +361,12 @@ function maxBackoffMs(isEndpointDown: boolean, lastedMs: number): number {
   return Math.min(MAX_BACKOFF_MS, Math.max(MIN_MAX_BACKOFF_MS, lastedMs * BACKOFF_SHARE));
 }
 
+/** Of a connection that was given up the stored one is spent: what is left is the one that came too late. */
 async function openRefreshToken({ sealer, connections }: RenewalOptions, lease: Lease): Promise<Secret> {
-  const { connection } = lease;
+  const { connection, previousRefreshToken } = lease;
   try {
+    if (connection.state !== "ACTIVE" && previousRefreshToken !== undefined)
+      return openToken(sealer, connection, "previous_refresh_token", previousRefreshToken);
     if (connection.refreshToken === undefined) throw reauthorizationRequired();
     return openToken(sealer, connection, "refresh_token", connection.refreshToken);
   } catch (error) {

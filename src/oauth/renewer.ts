@@ -2,15 +2,16 @@ import { setMaxListeners } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import { createPending } from "../lib/pending.js";
 import { RelayError } from "../model/errors.js";
-import { type Connection, isAhead, MAX_LEASE_MS } from "./connection.js";
-import type { Spool } from "./peers.js";
+import { type CommitOutcome, type Connection, isAhead, MAX_LEASE_MS } from "./connection.js";
+import type { Spool, UnstoredAnswer } from "./peers.js";
 import { isOfChangedClient, type RenewableOptions, requireDue, requireNoWait, requireRenewable } from "./renewable.js";
-import { misconfigured, type RenewalOptions, type RenewalTarget, refreshUnavailable, renewLeased } from "./renewal.js";
-import { type Persistence, persistentStore } from "./until-stored.js";
+import { type HoldLease, misconfigured, type RenewalOptions, refreshUnavailable, renewLeased } from "./renewal.js";
+import { revokeOrphans } from "./revoke.js";
+import { openPair, type Persistence, persistentStore, storeLeftAnswer } from "./store-answer.js";
 
 /** What renewing needs beside one renewal's own. */
 interface RenewerOptions
-  extends Omit<RenewalOptions, "track" | "persistence" | "leaseMs" | "ending">,
+  extends Omit<RenewalOptions, "track" | "persistence" | "hold" | "ending">,
     Pick<RenewableOptions, "placeFor"> {
   /** Names this process in leases. */
   readonly spool: Spool;
@@ -20,8 +21,6 @@ interface RenewerOptions
   readonly pause?: (ms: number) => Promise<void>;
   /** Hears of what no renewal should end with: a store that cannot be used, a value that does not open, a fault. */
   readonly onFault: (error: unknown) => void;
-  /** Where a connection is renewed. Rejects with RelayError when there is nowhere. */
-  readonly targetFor: (connection: Connection) => Promise<RenewalTarget>;
 }
 
 /** Renews tokens, each at most once at a time over all processes (threats 3.2, 3.3). */
@@ -31,6 +30,8 @@ export interface Renewer {
    * any caller. Rejects with RelayError REAUTHORIZATION_REQUIRED, REFRESH_UNAVAILABLE or PROVIDER_MISCONFIGURED.
    */
   renew(connection: Connection): Promise<void>;
+  /** Stores an answer that a process which is gone could not store. Rejects as `storeLeftAnswer()` does. */
+  storeLeft(answer: UnstoredAnswer): Promise<CommitOutcome>;
   /** Rejects as `renew()` would before the provider is asked; renews nothing, opens nothing. */
   requireRenewable(connection: Connection): Promise<void>;
   /**
@@ -40,6 +41,8 @@ export interface Renewer {
   close(graceMs: number): Promise<void>;
 }
 
+/** From the asking for a lease to the first byte of the request, at most, in milliseconds. */
+const BEGIN_WITHIN_MS = 60_000;
 /** For storing an answer, in milliseconds: longer than a database takes to be restarted, or replaced by its standby. */
 const STORE_FOR_MS = 180_000;
 /** As long as a caller may wait; one of another process waits no shorter than those of this one. Milliseconds. */
@@ -68,7 +71,7 @@ export function createRenewer(options: RenewerOptions): Renewer {
     ...options,
     pause,
     persistence,
-    leaseMs: options.requestTimeoutMs + STORE_FOR_MS,
+    hold: holdFor(options.requestTimeoutMs + BEGIN_WITHIN_MS, options.now),
     ending: ending.signal,
     track: pending.track,
     connections: persistentStore(options.connections, persistence, (id, work) => {
@@ -94,6 +97,11 @@ export function createRenewer(options: RenewerOptions): Renewer {
       const flight = fly(connection).finally(() => flights.delete(connection.id));
       flights.set(connection.id, flight);
       return flight;
+    },
+    async storeLeft(answer) {
+      const outcome = await storeLeftAnswer(flying, answer);
+      if (outcome === "gone") pending.track(revokeLeft(options, answer));
+      return outcome;
     },
     requireRenewable: (connection) => requireRenewable(options, connection),
     async close(graceMs) {
@@ -127,7 +135,10 @@ async function renewOnce(options: FlightOptions, connection: Connection, closing
       if (options.clients.waitMs(target.registration, now) > 0) throw misconfigured();
       requireNoWait(options.breaker.waitMs(target.tokenEndpoint, now));
       const skipsWait = isOfChangedClient(current, target.registration);
-      const lease = await options.connections.takeLease(current, options.spool.owner, options.leaseMs, skipsWait);
+      const due = current;
+      const lease = await options.hold((leaseMs) =>
+        options.connections.takeLease(due, options.spool.owner, leaseMs, skipsWait),
+      );
       if (lease !== undefined) return renewLeased(options, lease, target);
     }
     await options.pause(pollMs);
@@ -139,4 +150,26 @@ async function renewOnce(options: FlightOptions, connection: Connection, closing
 /** Whether the row is still the one that has to be renewed. */
 function isSame(current: Connection | undefined, connection: Connection): current is Connection {
   return current !== undefined && current.id === connection.id && current.version === connection.version;
+}
+
+/** By the clock, which a suspended machine sets ahead, and by the one that is never set. */
+function holdFor(leaseMs: number, now: () => number): HoldLease {
+  return async (take) => {
+    const [since, monotonicSince] = [now(), performance.now()];
+    const isFresh = () => now() - since < BEGIN_WITHIN_MS && performance.now() - monotonicSince < BEGIN_WITHIN_MS;
+    const lease = await take(leaseMs);
+    return lease && { ...lease, isFresh };
+  };
+}
+
+/** Of what an answer brought whose connection is gone; its client may be gone, too. */
+async function revokeLeft(options: RenewerOptions, answer: UnstoredAnswer): Promise<void> {
+  const { sealer, targetFor, onRevocation, onFault } = options;
+  try {
+    const pair = openPair(sealer, answer);
+    await revokeOrphans(options, answer.connection, pair, await targetFor(answer.connection));
+  } catch (error) {
+    onFault(error);
+    onRevocation(answer.connection, "FAILED");
+  }
 }

@@ -1,5 +1,5 @@
 import type { Secret } from "../sealing/secret.js";
-import type { Connection } from "./connection.js";
+import type { ConnectionKey } from "./connection.js";
 import { type OAuthClient, type RefreshHabits, type TokenRequest, tokenRequestFrom } from "./token-request.js";
 
 /** What became of a token at the provider that nobody needs any more. */
@@ -7,7 +7,7 @@ export type Revocation = "REVOKED" | "NOT_SUPPORTED" | "FAILED";
 
 /** Tokens of one grant, in the clear. */
 export interface TokenPair {
-  readonly accessToken: Secret;
+  readonly accessToken: Secret | undefined;
   readonly refreshToken: Secret | undefined;
 }
 
@@ -32,8 +32,10 @@ export async function revoke<Target extends RevocationTarget>(
   { accessToken, refreshToken }: TokenPair,
 ): Promise<Revocation> {
   if (target.revocationEndpoint === undefined) return "NOT_SUPPORTED";
+  const token = refreshToken ?? accessToken;
+  if (token === undefined) return "NOT_SUPPORTED";
   const parameters = [
-    ["token", (refreshToken ?? accessToken).reveal()],
+    ["token", token.reveal()],
     ["token_type_hint", refreshToken === undefined ? "access_token" : "refresh_token"],
   ] as const;
   // What a definition adds to token requests means nothing here.
@@ -52,9 +54,9 @@ export async function revokeOrphans<Target extends RevocationTarget>(
     onRevocation,
   }: {
     readonly send: Send<Target>;
-    readonly onRevocation: (connection: Connection, revocation: Revocation) => void;
+    readonly onRevocation: (connection: ConnectionKey, revocation: Revocation) => void;
   },
-  connection: Connection,
+  connection: ConnectionKey,
   tokens: TokenPair,
   target: Target,
 ): Promise<void> {

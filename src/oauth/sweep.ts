@@ -1,23 +1,14 @@
-import type { Sealer } from "../sealing/seal.js";
-import type { Connection, ConnectionStore, Lease } from "./connection.js";
-import { openToken } from "./open-token.js";
-import type { Peers, UnstoredAnswer } from "./peers.js";
+import type { CommitOutcome, ConnectionStore } from "./connection.js";
+import type { Peers, Settlement, UnstoredAnswer } from "./peers.js";
 import type { Renewer } from "./renewer.js";
-import { keepLateAnswer } from "./until-stored.js";
 
 /** What looking after what other processes left needs. */
 interface SweepOptions {
-  readonly connections: Pick<
-    ConnectionStore,
-    "findAbandoned" | "freeLeases" | "commitRenewal" | "keepPreviousRefreshToken" | "find"
-  >;
+  readonly connections: Pick<ConnectionStore, "findAbandoned" | "freeLeases">;
   readonly peers: readonly Peers[];
-  readonly sealer: Sealer;
-  readonly renewer: Pick<Renewer, "renew">;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
-  /** Called for each answer of a process that is gone which the store has now; false: it had newer tokens. */
-  readonly onReplayed: (connection: UnstoredAnswer["connection"], isNewest: boolean) => void;
+  readonly renewer: Pick<Renewer, "renew" | "storeLeft">;
+  /** Called for each answer of a process that is gone, with what became of it. */
+  readonly onReplayed: (connection: UnstoredAnswer["connection"], outcome: CommitOutcome) => void;
   readonly onFault: (error: unknown) => void;
 }
 
@@ -40,7 +31,11 @@ const BATCH = 50;
  * while (threats 3.4). Every process looks; locks and leases let one act.
  */
 export function startSweep(options: SweepOptions): Sweep {
-  const { connections, peers, renewer, onFault } = options;
+  const { connections, peers, renewer, onReplayed, onFault } = options;
+  const settlement: Settlement = {
+    store: async (answer) => onReplayed(answer.connection, await renewer.storeLeft(answer)),
+    free: connections.freeLeases,
+  };
   let afterId = "";
   let looking: Promise<void> | undefined;
 
@@ -53,7 +48,7 @@ export function startSweep(options: SweepOptions): Sweep {
   };
   const sweep = async () => {
     for (const each of peers) {
-      await each.settleGone((owner, answers) => settle(options, owner, answers)).catch(onFault);
+      await each.settleGone(settlement).catch(onFault);
     }
     await refreshAbandoned().catch(onFault);
   };
@@ -71,22 +66,4 @@ export function startSweep(options: SweepOptions): Sweep {
       await looking;
     },
   };
-}
-
-async function settle(options: SweepOptions, owner: string, answers: readonly UnstoredAnswer[]): Promise<void> {
-  for (const answer of answers) await replay(options, owner, answer);
-  // Only now: until then nobody may send a refresh token whose successor is here.
-  await options.connections.freeLeases(owner);
-}
-
-async function replay(options: SweepOptions, owner: string, { connection, tokens }: UnstoredAnswer): Promise<void> {
-  const { connections, sealer, now, onReplayed } = options;
-  // Of the rest of the row nothing is asked.
-  const lease: Lease = { connection: connection as Connection, owner, previousRefreshToken: undefined };
-  const isNewest = await connections.commitRenewal(lease, tokens, now());
-  onReplayed(connection, isNewest);
-  if (isNewest || tokens.refreshToken === undefined) return;
-  const refreshToken = openToken(sealer, connection, "refresh_token", tokens.refreshToken);
-  const persistence = { pause: async () => {}, mustGiveUp: () => true, onRefused: () => {} };
-  await keepLateAnswer({ connections, sealer, persistence }, lease, refreshToken);
 }

@@ -23,13 +23,14 @@ export type TokenEndpoint = Pick<
  * out as every call. Not tied to any caller: a refresh that has begun is finished. Rejects with RelayError,
  * TokenRequestNotSentError when nothing left the relay.
  *
- * @param timeoutMs for the whole request. `signal` ends it before.
+ * @param timeoutMs for the whole request. `signal` ends it before; `mayBegin` is asked before its first byte.
  */
 export function createTokenEndpoint(upstream: Upstream, timeoutMs = DEFAULT_TIMEOUT_MS) {
   return async (
     target: TokenEndpoint,
     { headers, body }: TokenRequest,
     signal?: AbortSignal,
+    mayBegin?: () => boolean,
   ): Promise<TokenEndpointAnswer> => {
     const url = new URL(target.tokenEndpoint);
     const request: UpstreamRequest = {
@@ -45,7 +46,7 @@ export function createTokenEndpoint(upstream: Upstream, timeoutMs = DEFAULT_TIME
     const limit = startLimit(timeoutMs, signal);
     const progress: RequestProgress = { queueMs: undefined };
     try {
-      const limits = { deadline: Number.POSITIVE_INFINITY, signal: limit.signal };
+      const limits = { deadline: Number.POSITIVE_INFINITY, signal: limit.signal, mayBegin };
       const answer = await upstream.send(request, limits, progress);
       const { statusCode, rawHeaders } = answer;
       return { statusCode, body: answer.body.concat(), retryAfter: headerValue(rawHeaders, "retry-after") };

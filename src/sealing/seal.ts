@@ -11,6 +11,8 @@ export interface Sealer {
   seal(plaintext: string | Uint8Array, binding: SealBinding): Uint8Array;
   /** Throws SealError when the value is not what was sealed for this binding, or when its key is missing. */
   open(sealed: Uint8Array, binding: SealBinding): Buffer;
+  /** The value under the current key; the same object where it is so already. Throws as `open()` does. */
+  reseal(sealed: Uint8Array, binding: SealBinding): Uint8Array;
   /** The id of the key a value is sealed under. Throws SealError "corrupt" when it is no sealed value. */
   keyIdOf(sealed: Uint8Array): string;
 }
@@ -23,7 +25,7 @@ const CIPHER = "aes-256-gcm";
  * The IV is random, so one key is good for 2^32 values (NIST SP 800-38D section 8.3): rotate long before.
  */
 export function createSealer(keyring: Keyring): Sealer {
-  return {
+  const sealer: Sealer = {
     get currentKeyId() {
       return keyring.current.id;
     },
@@ -42,8 +44,11 @@ export function createSealer(keyring: Keyring): Sealer {
       }
       return plaintext;
     },
+    reseal: (sealed, binding) =>
+      parseSealed(sealed).keyId === keyring.current.id ? sealed : sealer.seal(sealer.open(sealed, binding), binding),
     keyIdOf: (sealed) => parseSealed(sealed).keyId,
   };
+  return sealer;
 }
 
 function sealUnder({ id, key }: SealKey, plaintext: string | Uint8Array, binding: SealBinding): Uint8Array {

@@ -29,13 +29,13 @@ export function cachedConnections(connections: ConnectionStore & LookupCacheOpti
       ...connections,
       put: (connection, now, audit) => changed(connection, () => connections.put(connection, now, audit)),
       delete: (key, now, audit) => changed(key, () => connections.delete(key, now, audit)),
-      commitRenewal: (lease, tokens, now) =>
-        changed(lease.connection, () => connections.commitRenewal(lease, tokens, now)),
+      commitRenewal: (connection, tokens, now) =>
+        changed(connection, () => connections.commitRenewal(connection, tokens, now)),
       recordFailure: (lease, failure, now) =>
         changed(lease.connection, () => connections.recordFailure(lease, failure, now)),
       noteTrouble: (connection, trouble) => changed(connection, () => connections.noteTrouble(connection, trouble)),
-      requireReauthorization: (connection, reason, now, trouble) =>
-        changed(connection, () => connections.requireReauthorization(connection, reason, now, trouble)),
+      requireReauthorization: (connection, reason, now, options) =>
+        changed(connection, () => connections.requireReauthorization(connection, reason, now, options)),
     } satisfies ConnectionStore,
     lookup: { find: (key: ConnectionKey) => cache.find(textOf(key), () => connections.find(key)) },
     close: cache.close,

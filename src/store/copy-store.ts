@@ -39,6 +39,9 @@ export async function copyStore(from: Database.Database, to: Session): Promise<C
     const counts: Array<readonly [string, number]> = [];
     for (const table of TABLES) counts.push([table, await copyTable(from, queries, table)]);
     await queries.run(FILL_ORIGINS, {});
+    // What waits in spools for the one is for the other.
+    await queries.run(once("DELETE FROM store_identity"), []);
+    await copyTable(from, queries, "store_identity");
     return Object.fromEntries(counts) as CopyCounts;
   });
 }

@@ -236,6 +236,12 @@ const MIGRATION_11 = `
 CREATE INDEX connections_failing ON connections (state) WHERE fail_count > 0;
 `;
 
+/** Tells a store from others, wherever it is moved to. */
+const MIGRATION_12 = `
+CREATE TABLE store_identity (id TEXT NOT NULL PRIMARY KEY) STRICT;
+INSERT INTO store_identity (id) VALUES (lower(hex(randomblob(16))));
+`;
+
 /** In order; number n brings a database from version n-1 to n. One that was released is never changed. */
 export const MIGRATIONS: readonly string[] = [
   MIGRATION_1,
@@ -249,6 +255,7 @@ export const MIGRATIONS: readonly string[] = [
   MIGRATION_9,
   MIGRATION_10,
   MIGRATION_11,
+  MIGRATION_12,
 ];
 
 /**

@@ -211,6 +211,12 @@ const POSTGRES_MIGRATION_9 = `
 CREATE INDEX connections_failing ON connections (state) WHERE fail_count > 0;
 `;
 
+/** As SQLite has it after its twelfth migration. */
+const POSTGRES_MIGRATION_10 = `
+CREATE TABLE store_identity (id TEXT COLLATE "C" NOT NULL PRIMARY KEY);
+INSERT INTO store_identity (id) VALUES (replace(gen_random_uuid()::text, '-', ''));
+`;
+
 /** In order; number n brings a database from version n-1 to n. One that was released is never changed. */
 const MIGRATIONS: readonly string[] = [
   POSTGRES_MIGRATION_1,
@@ -222,6 +228,7 @@ const MIGRATIONS: readonly string[] = [
   POSTGRES_MIGRATION_7,
   POSTGRES_MIGRATION_8,
   POSTGRES_MIGRATION_9,
+  POSTGRES_MIGRATION_10,
 ];
 
 const ENCODING = createStatement<object, { encoding: string }>(

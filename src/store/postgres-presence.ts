@@ -23,6 +23,8 @@ export interface Presence extends Peers {
  * look, and one that is gone is replayed by those on its own machine before. Within the 30 s of a provider's grace.
  */
 const MISSING_MS = 10_000;
+/** What the database does not know is asked for so seldom; it may have been a rare error. Milliseconds. */
+const AGAIN_MS = 10 * 60_000;
 /** A machine that is gone is noticed by the server within 11 s. A server without these settings decides by its own. */
 const KEEP_ALIVE = { tcp_keepalives_idle: "5", tcp_keepalives_interval: "2", tcp_keepalives_count: "3" };
 
@@ -48,7 +50,7 @@ const MISSING = `WITH present AS (${PRESENT})
 export function createPresence({ pool, owner, knows }: PresenceOptions): Presence {
   const missingSince = new Map<string, number>();
   let client: pg.PoolClient | undefined;
-  let isSupported = true;
+  let unsupportedUntil = 0;
 
   async function announce(): Promise<pg.PoolClient> {
     const made = client ?? (await takeConnection(pool));
@@ -74,7 +76,7 @@ export function createPresence({ pool, owner, knows }: PresenceOptions): Presenc
     } catch (thrown) {
       const error = postgresErrorFrom(thrown);
       // A database that only speaks like PostgreSQL: leases of other machines then end by time alone.
-      isSupported = !/^(0A|42)/.test(error.code);
+      if (/^(0A|42)/.test(error.code)) unsupportedUntil = performance.now() + AGAIN_MS;
       client?.release(true);
       client = undefined;
       missingSince.clear();
@@ -83,9 +85,9 @@ export function createPresence({ pool, owner, knows }: PresenceOptions): Presenc
   }
 
   return {
-    async settleGone(settle) {
-      if (!isSupported) return;
-      for (const gone of await findMissing()) await settle(gone, []);
+    async settleGone({ free }) {
+      if (performance.now() < unsupportedUntil) return;
+      for (const gone of await findMissing()) await free(gone);
     },
     async close() {
       client?.release(true);

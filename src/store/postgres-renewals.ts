@@ -1,19 +1,21 @@
 import {
+  type CommitOutcome,
   type Connection,
+  type EndOptions,
   type Lease,
+  type LeasedConnection,
   MAX_BACKOFF_MS,
   MAX_LEASE_MS,
-  NOTICE_MS,
   type RenewalFailure,
   type RenewedTokens,
 } from "../oauth/connection.js";
-import type { RefusalEvidence, Trouble } from "../oauth/verdict.js";
+import type { RefusalEvidence } from "../oauth/verdict.js";
 import { columnsFromTrouble, type TroubleColumns } from "./connection-row.js";
 import { CONNECTION_READ, type PostgresConnectionRead } from "./postgres-connection-row.js";
 import { CLOCK, createStatement, type Queries, type Session } from "./postgres-session.js";
 import { enqueueEvent } from "./postgres-webhooks.js";
 import { boundsOf, type EvidenceBounds, OTHERS_REFRESHED, OTHERS_REFRESHED_AT, REFUSED } from "./refusal-evidence.js";
-import type { RenewalStore } from "./renewals.js";
+import { holds, type RenewalStore, type StoredTokens } from "./renewals.js";
 
 /**
  * The lease row of threats 3.3 in PostgreSQL: every statement is a compare-and-swap on version or owner, by the
@@ -30,9 +32,7 @@ export function createPostgresRenewalStore(
         if (row === undefined) return undefined;
         return { connection: read(row), owner, previousRefreshToken: row.previous_refresh_token ?? undefined };
       }),
-    commitRenewal: (lease, tokens, now) => session.write((queries) => commit(queries, lease, tokens, now)),
-    keepPreviousRefreshToken: ({ connection: { id } }, token) =>
-      session.write(async ({ run }) => void (await run(KEEP_PREVIOUS, { id, token }))),
+    commitRenewal: (connection, tokens, now) => session.write((queries) => commit(queries, connection, tokens, now)),
     recordFailure: (lease, failure, now) => session.write((queries) => fail(queries, lease, failure, now)),
     extendLease: ({ connection: { id }, owner }, leaseMs) =>
       session.write(async ({ run }) => (await run(EXTEND, { id, owner, lease_ms: leaseMs })) > 0),
@@ -45,8 +45,8 @@ export function createPostgresRenewalStore(
       session.write(async ({ run }) => void (await run(NOTE, { id, version, ...columnsFromTrouble(trouble) }))),
     findEvidence: (connection, words, since, now) =>
       session.read((queries) => findEvidence(queries, boundsOf(connection, words, since, now))),
-    requireReauthorization: (connection, reason, now, trouble) =>
-      session.write((queries) => end(queries, connection, { reason, now, trouble })),
+    requireReauthorization: (connection, reason, now, options = {}) =>
+      session.write((queries) => end(queries, connection, { ...options, reason, now })),
     findAbandoned: async (afterId, limit) =>
       (await session.read(({ all }) => all(ABANDONED, { after_id: afterId, limit }))).map(read),
     findExpired: async (endedBefore, limit) =>
@@ -72,7 +72,8 @@ const SELECT_FREE = createStatement<{ id: string; version: number }, LeaseRow>(
   `SELECT ${CONNECTION_READ}, previous_refresh_token, lease_owner,
      coalesce(${isAheadSql("lease_until", MAX_LEASE_MS)}, false) AS is_leased,
      coalesce(${isAheadSql("next_try_at", MAX_BACKOFF_MS)}, false) AS is_waiting
-   FROM connections WHERE id = :id AND version = :version AND state = 'ACTIVE' FOR UPDATE`,
+   FROM connections
+   WHERE id = :id AND version = :version AND (state = 'ACTIVE' OR previous_refresh_token IS NOT NULL) FOR UPDATE`,
 );
 
 const TAKE = createStatement<{ id: string; owner: string; lease_ms: number }>(
@@ -88,9 +89,9 @@ interface TakeOptions {
   readonly skipsWait: boolean;
 }
 
-const NOTICE = createStatement<{ id: string; notice_ms: number }>(
+const NOTICE = createStatement<{ id: string; lease_ms: number }>(
   "give_notice",
-  `UPDATE connections SET lease_owner = NULL, lease_until = ${CLOCK} + :notice_ms::bigint WHERE id = :id`,
+  `UPDATE connections SET lease_owner = NULL, lease_until = ${CLOCK} + :lease_ms::bigint WHERE id = :id`,
 );
 
 async function take(
@@ -103,7 +104,7 @@ async function take(
   const isOthers = row.lease_owner !== owner;
   if (isOthers && row.is_leased) return undefined;
   if (isOthers && row.lease_owner !== null) {
-    await run(NOTICE, { id, notice_ms: NOTICE_MS });
+    await run(NOTICE, { id, lease_ms: leaseMs });
     return undefined;
   }
   await run(TAKE, { id, owner, lease_ms: leaseMs });
@@ -123,51 +124,73 @@ const COMMIT = createStatement<object>(
    WHERE id = :id AND version = :version::bigint`,
 );
 
-const STORED = createStatement<{ id: string }, { access_token: Buffer }>(
-  "stored_token",
-  "SELECT access_token FROM connections WHERE id = :id",
+const REPLACE_REFRESH_TOKEN = createStatement<object>(
+  "replace_refresh_token",
+  `UPDATE connections SET refresh_token = :refresh_token,
+     previous_refresh_token = CASE WHEN state = 'ACTIVE' THEN NULL ELSE :late_refresh_token::bytea END,
+     version = version + 1, unanswered_since = NULL, updated_at = :now
+   WHERE id = :id AND version = :version::bigint`,
 );
 
-/**
- * When the row has changed it may be our own doing: a commit whose answer was lost (threats A06). A sealed value is
- * unique by its random IV, so the row that holds ours was written by us.
- */
-async function commit(queries: Queries, { connection }: Lease, tokens: RenewedTokens, now: number): Promise<boolean> {
-  const changed = await queries.run(COMMIT, {
-    id: connection.id,
-    version: connection.version,
-    access_token: tokens.accessToken,
+const KEEP_LATE = createStatement<object>(
+  "keep_late",
+  `UPDATE connections SET previous_refresh_token = :late_refresh_token,
+     lease_until = CASE WHEN state = 'ACTIVE' OR lease_owner IS NOT NULL THEN lease_until ELSE ${CLOCK} END
+   WHERE id = :id AND version = :version::bigint + 1`,
+);
+
+const STORED = createStatement<object, StoredTokens>(
+  "stored_tokens",
+  `SELECT id, access_token, refresh_token FROM connections
+   WHERE application_id = :application_id AND user_id = :user_id AND provider_name = :provider_name`,
+);
+
+async function commit(
+  queries: Queries,
+  connection: LeasedConnection,
+  tokens: RenewedTokens,
+  now: number,
+): Promise<CommitOutcome> {
+  const { id, version, state, trouble } = connection;
+  const values = {
+    id,
+    version,
+    access_token: tokens.accessToken ?? null,
     refresh_token: tokens.refreshToken ?? null,
+    late_refresh_token: tokens.lateRefreshToken ?? null,
     id_token: tokens.idToken ?? null,
     scope: tokens.scope === undefined ? null : Buffer.from(tokens.scope),
     obtained_at: tokens.obtainedAt,
     expires_at: tokens.expiresAt ?? null,
     now,
+  };
+  const isWhole = tokens.accessToken !== undefined;
+  if ((await queries.run(isWhole ? COMMIT : REPLACE_REFRESH_TOKEN, values)) > 0) {
+    // Applications are told of a connection that lives again, since they were told that it did not.
+    if (isWhole && state !== "ACTIVE") await enqueueEvent(queries, "connection.created", connection, now);
+    else if (isWhole && trouble?.toldAt !== undefined)
+      await enqueueEvent(queries, "connection.refresh_recovered", connection, now);
+    return "stored";
+  }
+  const current = await queries.first(STORED, {
+    application_id: connection.applicationId,
+    user_id: Buffer.from(connection.userId),
+    provider_name: connection.providerName,
   });
-  // Applications are told of a connection that lives again, since they were told that it did not.
-  if (changed > 0 && connection.state !== "ACTIVE") await enqueueEvent(queries, "connection.created", connection, now);
-  else if (changed > 0 && connection.trouble?.toldAt !== undefined)
-    await enqueueEvent(queries, "connection.refresh_recovered", connection, now);
-  if (changed > 0) return true;
-  const stored = (await queries.first(STORED, { id: connection.id }))?.access_token;
-  return stored?.equals(tokens.accessToken) ?? false;
+  if (current === undefined) return "gone";
+  if (current.id === id && holds(current, tokens)) return "stored";
+  if (tokens.lateRefreshToken !== undefined) await queries.run(KEEP_LATE, values);
+  return "superseded";
 }
-
-const KEEP_PREVIOUS = createStatement<{ id: string; token: Uint8Array }>(
-  "keep_previous",
-  "UPDATE connections SET previous_refresh_token = :token WHERE id = :id",
-);
 
 const FAIL = createStatement<object>(
   "record_failure",
   `UPDATE connections SET
      fail_count = fail_count + 1, trouble = :trouble, refusal = :refusal, refused_at = :refused_at,
      last_failed_at = :now::bigint, last_error_class = :error_class, next_try_at = ${CLOCK} + :wait_ms::bigint,
-     refresh_token = coalesce(:refresh_token::bytea, refresh_token),
-     version = CASE WHEN :refresh_token::bytea IS NULL THEN version ELSE version + 1 END,
-     lease_owner = NULL, lease_until = NULL,
-     unanswered_since = CASE WHEN :refresh_token::bytea IS NOT NULL THEN NULL
-       WHEN :is_unspent::boolean THEN :unanswered_since::bigint ELSE unanswered_since END,
+     lease_owner = NULL,
+     lease_until = CASE WHEN state = 'ACTIVE' THEN NULL ELSE ${CLOCK} + :wait_ms::bigint END,
+     unanswered_since = CASE WHEN :is_unspent::boolean THEN :unanswered_since::bigint ELSE unanswered_since END,
      updated_at = :now::bigint
    WHERE id = :id AND lease_owner = :owner`,
 );
@@ -175,7 +198,7 @@ const FAIL = createStatement<object>(
 async function fail(
   queries: Queries,
   { connection, owner }: Lease,
-  { errorClass, isUnspent, waitMs, refreshToken, trouble }: RenewalFailure,
+  { errorClass, isUnspent, waitMs, trouble }: RenewalFailure,
   now: number,
 ): Promise<void> {
   const changed = await queries.run(FAIL, {
@@ -183,7 +206,6 @@ async function fail(
     owner,
     error_class: errorClass,
     wait_ms: waitMs,
-    refresh_token: refreshToken ?? null,
     is_unspent: isUnspent,
     unanswered_since: connection.unansweredSince ?? null,
     ...columnsFromTrouble(trouble),
@@ -223,7 +245,10 @@ async function findEvidence({ first }: Queries, bounds: EvidenceBounds): Promise
 
 const RELEASE = createStatement<{ id: string; owner: string; unanswered_since: number | null }>(
   "release_lease",
-  `UPDATE connections SET lease_owner = NULL, lease_until = NULL, unanswered_since = :unanswered_since::bigint
+  // What was given up and may be refreshed after all is looked at again.
+  `UPDATE connections SET lease_owner = NULL,
+     lease_until = CASE WHEN state = 'ACTIVE' THEN NULL ELSE ${CLOCK} + ${MAX_BACKOFF_MS} END,
+     unanswered_since = :unanswered_since::bigint
    WHERE id = :id AND lease_owner = :owner`,
 );
 
@@ -238,25 +263,29 @@ const FREE = createStatement<{ owner: string }>(
    WHERE lease_until IS NOT NULL AND lease_owner = :owner`,
 );
 
-const END = createStatement<{ id: string; version: number; reason: string; now: number } & TroubleColumns>(
+const END = createStatement<
+  { id: string; version: number; reason: string; now: number; owner: string | null } & TroubleColumns
+>(
   "require_reauthorization",
-  `UPDATE connections SET state = 'REAUTHORIZATION_REQUIRED', state_reason = :reason, lease_owner = NULL,
-     lease_until = NULL, next_try_at = NULL, trouble = coalesce(:trouble, trouble),
+  `UPDATE connections SET state = 'REAUTHORIZATION_REQUIRED',
+     state_reason = CASE WHEN state = 'ACTIVE' THEN :reason ELSE state_reason END,
+     previous_refresh_token = NULL, lease_owner = NULL, lease_until = NULL, next_try_at = NULL,
+     trouble = coalesce(:trouble, trouble),
      refusal = coalesce(:refusal, refusal), refused_at = coalesce(:refused_at, refused_at),
      version = version + 1, updated_at = :now
-   WHERE id = :id AND version = :version AND state = 'ACTIVE'`,
+   WHERE id = :id AND version = :version AND (state = 'ACTIVE' OR previous_refresh_token IS NOT NULL)
+     AND (:owner::text IS NULL OR lease_owner = :owner::text)`,
 );
 
-interface EndOptions {
-  readonly reason: string;
-  readonly now: number;
-  readonly trouble: Trouble | undefined;
-}
-
-async function end(queries: Queries, connection: Connection, { reason, now, trouble }: EndOptions): Promise<boolean> {
-  const { id, version } = connection;
-  if ((await queries.run(END, { id, version, reason, now, ...columnsFromTrouble(trouble) })) === 0) return false;
-  await enqueueEvent(queries, "connection.reauthorization_required", connection, now, reason);
+async function end(
+  queries: Queries,
+  connection: Connection,
+  { reason, now, trouble, owner }: EndOptions & { readonly reason: string; readonly now: number },
+): Promise<boolean> {
+  const { id, version, state } = connection;
+  const values = { id, version, reason, now, owner: owner ?? null, ...columnsFromTrouble(trouble) };
+  if ((await queries.run(END, values)) === 0) return false;
+  if (state === "ACTIVE") await enqueueEvent(queries, "connection.reauthorization_required", connection, now, reason);
   return true;
 }
 

@@ -44,6 +44,7 @@ export interface PostgresStoreOptions {
   readonly onHealth?: OnHealth | undefined;
 }
 
+const IDENTITY = createStatement<object, { id: string }>("store_identity", "SELECT id FROM store_identity");
 const PROBE = createStatement<object>("probe", "SELECT 1 FROM applications LIMIT 1");
 /** Makes a row anew and waits for the disk, changing nothing. */
 const TOUCH = createStatement<object>("touch", "UPDATE relay_schema SET version = version WHERE id = 1");
@@ -70,7 +71,8 @@ export async function openPostgresStore(
     throw openErrorFrom(textFromDatabaseLocation(location), causeOf(error));
   }
   if (onHealth !== undefined) health = watchStore({ write: writeCheck(createSession(pool)) }, onHealth);
-  const store = storeOver(session, health, now);
+  const { id = "" } = (await session.read(({ first }) => first(IDENTITY, {}))) ?? {};
+  const store = { id, ...storeOver(session, health, now) };
   let presence: Presence | undefined;
   return {
     ...store,
@@ -136,7 +138,7 @@ function storeOver(
   session: Session,
   health: StoreHealth,
   now: () => number,
-): Omit<PostgresStore, "announce" | "close"> & { close(): void } {
+): Omit<PostgresStore, "id" | "announce" | "close"> & { close(): void } {
   const applications = cachedApplications(createPostgresApplicationStore(session));
   const connections = cachedConnections(createPostgresConnectionStore(session, now));
   return {

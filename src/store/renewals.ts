@@ -1,13 +1,15 @@
 import type Database from "better-sqlite3";
 import {
+  type CommitOutcome,
   type Connection,
   type ConnectionKey,
   type ConnectionStore,
+  type EndOptions,
   isAhead,
   type Lease,
+  type LeasedConnection,
   MAX_BACKOFF_MS,
   MAX_LEASE_MS,
-  NOTICE_MS,
   type RenewalFailure,
   type RenewedTokens,
 } from "../oauth/connection.js";
@@ -22,7 +24,6 @@ export type RenewalStore = Pick<
   ConnectionStore,
   | "takeLease"
   | "commitRenewal"
-  | "keepPreviousRefreshToken"
   | "recordFailure"
   | "extendLease"
   | "freeLeases"
@@ -54,14 +55,14 @@ export function createRenewalStore(
 ): RenewalStore {
   const take = prepareTake(db);
   const commit = prepareCommit(db, enqueue);
-  const keepPrevious = db.prepare<[Uint8Array, string]>(
-    "UPDATE connections SET previous_refresh_token = ? WHERE id = ?",
-  );
   const fail = prepareFail(db, enqueue);
   const note = prepareNote(db);
   const evidence = prepareEvidence(db);
-  const release = db.prepare<[number | null, string, string]>(
-    "UPDATE connections SET lease_owner = NULL, lease_until = NULL, unanswered_since = ? WHERE id = ? AND lease_owner = ?",
+  // What was given up and may be refreshed after all is looked at again.
+  const release = db.prepare<[number, number | null, string, string]>(
+    `UPDATE connections SET lease_owner = NULL, lease_until = CASE WHEN state = 'ACTIVE' THEN NULL ELSE ? END,
+       unanswered_since = ?
+     WHERE id = ? AND lease_owner = ?`,
   );
   const extend = db.prepare<[number, string, string]>(
     "UPDATE connections SET lease_until = ? WHERE id = ? AND lease_owner = ?",
@@ -76,22 +77,21 @@ export function createRenewalStore(
   return {
     takeLease: (connection, owner, leaseMs, skipsWait = false) =>
       attempt.write(() => take(connection, { owner, leaseMs, skipsWait }, now()), forget(connection)),
-    commitRenewal: (lease, tokens, at) => attempt.write(() => commit(lease, tokens, at), forget(lease.connection)),
-    keepPreviousRefreshToken: ({ connection }, refreshToken) =>
-      attempt.write(() => void keepPrevious.run(refreshToken, connection.id), forget(connection)),
+    commitRenewal: (connection, tokens, at) =>
+      attempt.write(() => commit(connection, tokens, { at, now: now() }), forget(connection)),
     recordFailure: (lease, failure, at) => attempt.write(() => fail(lease, failure, at), forget(lease.connection)),
     extendLease: ({ connection, owner }, leaseMs) =>
       attempt.write(() => extend.run(now() + leaseMs, connection.id, owner).changes > 0, forget(connection)),
     freeLeases: (owner) => attempt.write(() => void free.run(now(), owner)),
     releaseLease: ({ connection, owner }) =>
       attempt.write(
-        () => void release.run(connection.unansweredSince ?? null, connection.id, owner),
+        () => void release.run(now() + MAX_BACKOFF_MS, connection.unansweredSince ?? null, connection.id, owner),
         forget(connection),
       ),
     noteTrouble: (connection, trouble) => attempt.write(() => note(connection, trouble), forget(connection)),
     findEvidence: (connection, words, since, at) => attempt.read(() => evidence(connection, words, since, at)),
-    requireReauthorization: (connection, reason, at, trouble) =>
-      attempt.write(() => end(connection, reason, at, trouble), forget(connection)),
+    requireReauthorization: (connection, reason, at, options = {}) =>
+      attempt.write(() => end(connection, reason, at, options), forget(connection)),
     findAbandoned: (afterId, limit) => attempt.read(() => abandoned(afterId, limit, now())),
     findExpired: (endedBefore, limit) => attempt.read(() => expired(endedBefore, limit)),
   };
@@ -105,7 +105,7 @@ type LeaseRow = ConnectionRow & {
 function prepareTake(db: Database.Database) {
   const select = db.prepare<[string, number], LeaseRow>(
     `SELECT ${CONNECTION_COLUMNS}, previous_refresh_token, lease_owner FROM connections
-     WHERE id = ? AND version = ? AND state = 'ACTIVE'`,
+     WHERE id = ? AND version = ? AND (state = 'ACTIVE' OR previous_refresh_token IS NOT NULL)`,
   );
   const update = db.prepare<[string, number, number, string]>(
     `UPDATE connections SET lease_owner = ?, lease_until = ?, unanswered_since = coalesce(unanswered_since, ?)
@@ -126,7 +126,7 @@ function prepareTake(db: Database.Database) {
     if (isOthers && isAhead(connection.leaseUntil, now, MAX_LEASE_MS)) return undefined;
     if (!skipsWait && isAhead(connection.nextTryAt, now, MAX_BACKOFF_MS)) return undefined;
     if (isOthers && row.lease_owner !== null) {
-      notice.run(now + NOTICE_MS, id);
+      notice.run(now + leaseMs, id);
       return undefined;
     }
     update.run(owner, now + leaseMs, now, id);
@@ -136,7 +136,7 @@ function prepareTake(db: Database.Database) {
 
 /** Applications are told of a connection that lives again, since they were told that it did not. */
 function prepareCommit(db: Database.Database, enqueue: EnqueueEvent) {
-  const statement = db.prepare<[Record<string, unknown>]>(`
+  const store = db.prepare<[Record<string, unknown>]>(`
     UPDATE connections SET state = 'ACTIVE', state_reason = NULL,
       access_token = :access_token,
       refresh_token = coalesce(:refresh_token, refresh_token), previous_refresh_token = NULL,
@@ -144,37 +144,78 @@ function prepareCommit(db: Database.Database, enqueue: EnqueueEvent) {
       obtained_at = :obtained_at, expires_at = :expires_at,
       version = version + 1, lease_owner = NULL, lease_until = NULL, unanswered_since = NULL,
       fail_count = 0, next_try_at = NULL, last_error_class = NULL, last_failed_at = NULL,
-      trouble = NULL, refusal = NULL, refused_at = NULL, refreshed_at = :now, updated_at = :now
+      trouble = NULL, refusal = NULL, refused_at = NULL, refreshed_at = :at, updated_at = :at
     WHERE id = :id AND version = :version`);
-  const stored = db.prepare<[string], Uint8Array>("SELECT access_token FROM connections WHERE id = ?").pluck();
-  return ({ connection }: Lease, tokens: RenewedTokens, now: number): boolean => {
-    const { changes } = statement.run({
-      id: connection.id,
-      version: connection.version,
-      access_token: tokens.accessToken,
+  const replaceRefreshToken = db.prepare<[Record<string, unknown>]>(`
+    UPDATE connections SET refresh_token = :refresh_token,
+      previous_refresh_token = CASE WHEN state = 'ACTIVE' THEN NULL ELSE :late_refresh_token END,
+      version = version + 1, unanswered_since = NULL, updated_at = :at
+    WHERE id = :id AND version = :version`);
+  const keepLate = db.prepare<[Record<string, unknown>]>(`
+    UPDATE connections SET previous_refresh_token = :late_refresh_token,
+      lease_until = CASE WHEN state = 'ACTIVE' OR lease_owner IS NOT NULL THEN lease_until ELSE :now END
+    WHERE id = :id AND version = :version + 1`);
+  const select = db.prepare<[string, string, string], StoredTokens>(
+    `SELECT id, access_token, refresh_token FROM connections
+     WHERE application_id = ? AND user_id = ? AND provider_name = ?`,
+  );
+  return (
+    connection: LeasedConnection,
+    tokens: RenewedTokens,
+    { at, now }: { readonly at: number; readonly now: number },
+  ): CommitOutcome => {
+    const { id, version, state, trouble } = connection;
+    const values = {
+      id,
+      version,
+      access_token: tokens.accessToken ?? null,
       refresh_token: tokens.refreshToken ?? null,
+      late_refresh_token: tokens.lateRefreshToken ?? null,
       id_token: tokens.idToken ?? null,
       scope: tokens.scope ?? null,
       obtained_at: tokens.obtainedAt,
       expires_at: tokens.expiresAt ?? null,
+      at,
       now,
-    });
-    // One that a spool kept may have been stored by its owner. No sealed value is made twice.
-    if (changes === 0) return Buffer.from(stored.get(connection.id) ?? []).equals(tokens.accessToken);
-    if (connection.state !== "ACTIVE") enqueue("connection.created", connection, now);
-    else if (connection.trouble?.toldAt !== undefined) enqueue("connection.refresh_recovered", connection, now);
-    return true;
+    };
+    const isWhole = tokens.accessToken !== undefined;
+    const { changes } = (isWhole ? store : replaceRefreshToken).run(values);
+    if (changes > 0) {
+      if (isWhole && state !== "ACTIVE") enqueue("connection.created", connection, at);
+      else if (isWhole && trouble?.toldAt !== undefined) enqueue("connection.refresh_recovered", connection, at);
+      return "stored";
+    }
+    const current = select.get(connection.applicationId, connection.userId, connection.providerName);
+    if (current === undefined) return "gone";
+    if (current.id === id && holds(current, tokens)) return "stored";
+    if (tokens.lateRefreshToken !== undefined) keepLate.run(values);
+    return "superseded";
   };
+}
+
+/** The sealed tokens of a row. */
+export interface StoredTokens {
+  readonly id: string;
+  readonly access_token: Uint8Array;
+  readonly refresh_token: Uint8Array | null;
+}
+
+/**
+ * Whether a row has these very tokens: a commit whose answer was lost (threats A06), or one that a spool kept and its owner
+ * stored. No sealed value is made twice.
+ */
+export function holds(row: StoredTokens, { accessToken, refreshToken }: RenewedTokens): boolean {
+  return accessToken === undefined
+    ? Buffer.from(row.refresh_token ?? []).equals(refreshToken ?? Buffer.alloc(0))
+    : Buffer.from(row.access_token).equals(accessToken);
 }
 
 function prepareFail(db: Database.Database, enqueue: EnqueueEvent) {
   const statement = db.prepare<[Record<string, unknown>]>(`
     UPDATE connections SET fail_count = fail_count + 1, trouble = :trouble, refusal = :refusal, refused_at = :refused_at,
       last_failed_at = :now, last_error_class = :error_class, next_try_at = :next_try_at,
-      refresh_token = coalesce(:refresh_token, refresh_token),
-      version = version + (:refresh_token IS NOT NULL),
-      lease_owner = NULL, lease_until = NULL, unanswered_since = CASE WHEN :refresh_token IS NOT NULL THEN NULL
-        WHEN :is_unspent THEN :unanswered_since ELSE unanswered_since END,
+      lease_owner = NULL, lease_until = CASE WHEN state = 'ACTIVE' THEN NULL ELSE :next_try_at END,
+      unanswered_since = CASE WHEN :is_unspent THEN :unanswered_since ELSE unanswered_since END,
       updated_at = :now
     WHERE id = :id AND lease_owner = :owner`);
   return ({ connection, owner }: Lease, failure: RenewalFailure, now: number): void => {
@@ -183,7 +224,6 @@ function prepareFail(db: Database.Database, enqueue: EnqueueEvent) {
       owner,
       error_class: failure.errorClass,
       next_try_at: now + failure.waitMs,
-      refresh_token: failure.refreshToken ?? null,
       is_unspent: Number(failure.isUnspent),
       unanswered_since: connection.unansweredSince ?? null,
       ...columnsFromTrouble(failure.trouble),
@@ -205,15 +245,19 @@ function prepareNote(db: Database.Database) {
 
 function prepareEnd(db: Database.Database, enqueue: EnqueueEvent) {
   const statement = db.prepare<[Record<string, unknown>]>(`
-    UPDATE connections SET state = 'REAUTHORIZATION_REQUIRED', state_reason = :reason, lease_owner = NULL,
-      lease_until = NULL, next_try_at = NULL, trouble = coalesce(:trouble, trouble),
+    UPDATE connections SET state = 'REAUTHORIZATION_REQUIRED',
+      state_reason = CASE WHEN state = 'ACTIVE' THEN :reason ELSE state_reason END,
+      previous_refresh_token = NULL, lease_owner = NULL, lease_until = NULL, next_try_at = NULL,
+      trouble = coalesce(:trouble, trouble),
       refusal = coalesce(:refusal, refusal), refused_at = coalesce(:refused_at, refused_at),
       version = version + 1, updated_at = :now
-    WHERE id = :id AND version = :version AND state = 'ACTIVE'`);
-  return (connection: Connection, reason: string, now: number, trouble: Trouble | undefined): boolean => {
-    const { id, version } = connection;
-    if (statement.run({ id, version, reason, now, ...columnsFromTrouble(trouble) }).changes === 0) return false;
-    enqueue("connection.reauthorization_required", connection, now, reason);
+    WHERE id = :id AND version = :version AND (state = 'ACTIVE' OR previous_refresh_token IS NOT NULL)
+      AND (:owner IS NULL OR lease_owner = :owner)`);
+  return (connection: Connection, reason: string, now: number, { trouble, owner }: EndOptions): boolean => {
+    const { id, version, state } = connection;
+    const values = { id, version, reason, now, owner: owner ?? null, ...columnsFromTrouble(trouble) };
+    if (statement.run(values).changes === 0) return false;
+    if (state === "ACTIVE") enqueue("connection.reauthorization_required", connection, now, reason);
     return true;
   };
 }

@@ -73,8 +73,7 @@ function resealRow(rows: SealedRows, row: SealedRow, sealer: Sealer): Resealed &
 
 function resealValue(value: Uint8Array, binding: SealBinding, sealer: Sealer): Uint8Array | undefined {
   try {
-    if (sealer.keyIdOf(value) === sealer.currentKeyId) return value;
-    return sealer.seal(sealer.open(value, binding), binding);
+    return sealer.reseal(value, binding);
   } catch (error) {
     if (error instanceof SealError) return undefined;
     throw error;

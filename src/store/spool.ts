@@ -3,7 +3,8 @@ import { closeSync, existsSync, mkdirSync, openSync, readdirSync, rmSync } from 
 import { basename, dirname, join, resolve } from "node:path";
 import Database from "better-sqlite3";
 import { makeFolder } from "../lib/secret-file.js";
-import type { Spool, UnstoredAnswer } from "../oauth/peers.js";
+import { isRefusedByStore } from "../model/errors.js";
+import type { Settlement, Spool, UnstoredAnswer } from "../oauth/peers.js";
 import { isBusy } from "./sqlite-error.js";
 import { StoreOpenError } from "./store-open-error.js";
 
@@ -11,13 +12,15 @@ import { StoreOpenError } from "./store-open-error.js";
 export interface SpoolOptions {
   /** Made when it is not there; must be on this machine, since its file system's locks prove who lives. */
   readonly folder: string;
-  /** Which database the answers are of: a folder may serve several. */
+  /** The id of the store that the answers are of: a folder may serve several. */
   readonly store: string;
   /** Called with what keeps an answer, or a look at another process's file, from being done. */
   readonly onFault: (error: unknown) => void;
 }
 
 const SUFFIX = ".spool";
+/** What cannot be settled is told, and tried, so seldom. Milliseconds. */
+const AGAIN_MS = 10 * 60_000;
 /** Room for some hundred answers, taken at the start: a disk that is full later still takes them. */
 const RESERVED_BYTES = 1024 * 1024;
 const SCHEMA = `
@@ -68,6 +71,7 @@ function spoolOver(folder: string, { file, db }: LockedSpool, { store, onFault }
       return false;
     }
   };
+  /** False also when that cannot be told. */
   const isEmpty = () => {
     let held: number | undefined;
     guarded(() => {
@@ -75,44 +79,88 @@ function spoolOver(folder: string, { file, db }: LockedSpool, { store, onFault }
     });
     return held === 0;
   };
+  /** When what cannot be settled is looked at again, by the file's name, in milliseconds of `performance.now()`. */
+  const setAside = new Map<string, number>();
   return {
     owner: ownerOf(file),
     keep: (answer) => guarded(() => void insert.run(answer.connection.id, textFrom(answer))),
     // One that stays is found to be stored when it is stored again.
     drop: ({ connection }) => void guarded(() => void remove.run(connection.id)),
     knows: (owner) => existsSync(fileOf(folder, owner)),
-    async settleGone(settle) {
-      for (const name of readdirSync(folder)) {
+    async settleGone(settlement) {
+      const files = readdirSync(folder).filter((name) => name.endsWith(SUFFIX));
+      for (const name of setAside.keys()) if (!files.includes(name)) setAside.delete(name);
+      for (const name of files) {
         const other = join(folder, name);
-        if (!name.endsWith(SUFFIX) || other === file) continue;
+        if (other === file || (setAside.get(name) ?? 0) > performance.now()) continue;
         try {
-          await settleOne(other, store, settle);
+          const faults = await settleOne(other, store, settlement);
+          if (faults.length > 0) setAside.set(name, performance.now() + AGAIN_MS);
+          faults.forEach(onFault);
         } catch (error) {
           onFault(error);
         }
       }
     },
-    isEmpty,
-    close(isDone) {
-      if (isDone && isEmpty()) guarded(() => removeFile(file));
+    async close(free) {
+      const isDone =
+        isEmpty() &&
+        (await free(ownerOf(file)).then(
+          () => true,
+          () => false,
+        ));
+      if (isDone) guarded(() => removeFile(file));
       db.close();
     },
   };
 }
 
-async function settleOne(file: string, store: string, settle: Parameters<Spool["settleGone"]>[0]): Promise<void> {
+/**
+ * Resolves to what keeps its answers from being stored, if anything does; what the store does not refuse by itself must
+ * not keep back the rest. Rejects when the store refuses for now, with everything left as it is.
+ */
+async function settleOne(file: string, store: string, { store: keep, free }: Settlement): Promise<unknown[]> {
   const db = lock(file);
   // Its owner lives, or another process settles it just now.
-  if (db === undefined) return;
+  if (db === undefined) return [];
   try {
     const whose = storeOf(db);
-    if (whose !== undefined && whose !== store) return;
-    const rows = whose === undefined ? [] : db.prepare<[], string>("SELECT answer FROM answers").pluck().all();
-    await settle(ownerOf(file), rows.map(answerFrom));
-    removeFile(file);
+    const texts = whose === undefined ? [] : db.prepare<[], string>("SELECT answer FROM answers").pluck().all();
+    if (whose !== undefined && whose !== store) return texts.length === 0 ? [] : [foreignError(file, texts.length)];
+    const faults: unknown[] = [];
+    for (const text of texts) {
+      try {
+        await keep(answerFrom(text));
+      } catch (error) {
+        if (isRefusedByStore(error)) throw error;
+        faults.push(new Error(`An answer in ${file} cannot be stored; it stays there`, { cause: error }));
+      }
+    }
+    await free(ownerOf(file));
+    if (faults.length === 0) removeFile(file);
+    return faults;
   } finally {
     db.close();
   }
+}
+
+function foreignError(file: string, count: number): Error {
+  return new Error(
+    `${file} holds ${count} answers for another database: start a relay with that one, or remove the file`,
+  );
+}
+
+/** How many answers of this store wait in spools whose owners are gone, for one to store them that starts. */
+export function countLeftAnswers(folder: string, store: string): number {
+  if (!existsSync(folder)) return 0;
+  let count = 0;
+  for (const name of readdirSync(folder)) {
+    const db = name.endsWith(SUFFIX) ? lock(join(folder, name)) : undefined;
+    if (db === undefined) continue;
+    if (storeOf(db) === store) count += db.prepare<[], number>("SELECT COUNT(*) FROM answers").pluck().get() ?? 0;
+    db.close();
+  }
+  return count;
 }
 
 /** Undefined for one whose owner ended before it was made. */
@@ -174,14 +222,15 @@ function ownerOf(file: string): string {
 
 /** Tokens are sealed, so that the file tells no more than the database does. */
 function textFrom({ connection, tokens }: UnstoredAnswer): string {
-  const { id, applicationId, userId, providerName, state, version } = connection;
+  const { id, applicationId, userId, providerName, originParameters, state, trouble, version } = connection;
   const bytes = (value: Uint8Array | undefined) => value && Buffer.from(value).toString("base64");
   return JSON.stringify({
-    connection: { id, applicationId, userId, providerName, state, version },
+    connection: { id, applicationId, userId, providerName, originParameters, state, trouble, version },
     tokens: {
       ...tokens,
       accessToken: bytes(tokens.accessToken),
       refreshToken: bytes(tokens.refreshToken),
+      lateRefreshToken: bytes(tokens.lateRefreshToken),
       idToken: bytes(tokens.idToken),
     },
   });
@@ -191,9 +240,13 @@ function answerFrom(text: string): UnstoredAnswer {
   const { connection, tokens } = JSON.parse(text);
   const bytes = (value: string | undefined) => (value === undefined ? undefined : Buffer.from(value, "base64"));
   const sealed = {
-    accessToken: bytes(tokens.accessToken) as Buffer,
+    accessToken: bytes(tokens.accessToken),
     refreshToken: bytes(tokens.refreshToken),
+    lateRefreshToken: bytes(tokens.lateRefreshToken),
     idToken: bytes(tokens.idToken),
   };
-  return { connection, tokens: { scope: undefined, expiresAt: undefined, ...tokens, ...sealed } };
+  return {
+    connection: { trouble: undefined, ...connection },
+    tokens: { scope: undefined, expiresAt: undefined, ...tokens, ...sealed },
+  };
 }

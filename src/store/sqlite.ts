@@ -58,6 +58,7 @@ export function openSqliteStore(
   const applications = createApplicationStore(db, attempt, { caches, calls });
   const connections = createConnectionStore(db, attempt, { caches, now });
   return {
+    id: db.prepare<[], string>("SELECT id FROM store_identity").pluck().get() ?? "",
     applications,
     connections,
     // The file is read in place: nothing is seen late.

@@ -14,6 +14,8 @@ import type { StoreHealth } from "./store-health.js";
 
 /** Everything that is kept, in SQLite or in PostgreSQL. Several processes may share it. */
 export interface Store {
+  /** Made with the store, and kept by its backups and copies. */
+  readonly id: string;
   readonly applications: ApplicationStore;
   readonly connections: ConnectionStore;
   readonly oauthClients: OAuthClientStore;

@@ -59,6 +59,7 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
   #isOver = false;
   #interim = 0;
   #abort: (() => void) | undefined;
+  #mayBegin: (() => boolean) | undefined;
 
   constructor(request: UpstreamRequest, share: string, pool: Pool, answerLimits: AnswerLimits) {
     this.request = request;
@@ -68,10 +69,11 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
   }
 
   /** Queues the request; settles as `Upstream` says. */
-  start({ deadline, signal }: UpstreamLimits, learned?: RequestProgress): Promise<Answer> {
+  start({ deadline, signal, mayBegin }: UpstreamLimits, learned?: RequestProgress): Promise<Answer> {
     const now = performance.now();
     const remainingMs = deadline - now;
     this.#learned = learned;
+    this.#mayBegin = mayBegin;
     this.#waitsSince = now;
     if (signal?.aborted === true) return Promise.reject(signal.reason);
     if (remainingMs <= 0) return Promise.reject(deadlineError("waiting"));
@@ -111,6 +113,11 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
   /** undici is about to write the request. It must not do so again for a request it wrote once. */
   onConnect(abort: (error?: Error) => void): void {
     if (this.progress !== "dialling" || this.isOver) {
+      abort();
+      return;
+    }
+    if (this.#mayBegin?.() === false) {
+      this.fail(deadlineError(this.progress));
       abort();
       return;
     }

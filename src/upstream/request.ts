@@ -66,6 +66,11 @@ export interface UpstreamLimits {
   readonly deadline: number;
   /** Aborts when the caller is gone. */
   readonly signal: CallerSignal | undefined;
+  /**
+   * Asked in the moment before the first byte is written; false: nothing is, and it fails with PROVIDER_TIMEOUT. By
+   * default it may.
+   */
+  readonly mayBegin?: (() => boolean) | undefined;
 }
 
 /** What is learned of a request on its way. */

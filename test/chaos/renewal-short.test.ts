@@ -5,7 +5,7 @@ import { createBreaker } from "../../src/oauth/breaker.js";
 import { createClientHolds } from "../../src/oauth/client-holds.js";
 import type { Connection, ConnectionKey, Lease } from "../../src/oauth/connection.js";
 import { type RenewalOptions, type RenewalOutcome, renewLeased } from "../../src/oauth/renewal.js";
-import { persistFor } from "../../src/oauth/until-stored.js";
+import { persistFor } from "../../src/oauth/store-answer.js";
 import { renewalTargetForTest } from "../oauth/renewal-target-for-test.js";
 import { postRest } from "../support/callers.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
@@ -77,7 +77,8 @@ async function renewHalted({ lease }: { lease: Lease }, meanwhile: () => Promise
     track: (work) => void work,
     spool: { keep: () => expect.fail("the store takes everything"), drop: () => {} },
     persistence: persistFor(0, (error) => expect.fail(String(error))),
-    leaseMs: 60_000,
+    hold: () => expect.fail("there is one refresh token alone"),
+    targetFor: () => expect.fail("nothing was left"),
     ending: new AbortController().signal,
   };
   const target = renewalTargetForTest({
@@ -85,7 +86,7 @@ async function renewHalted({ lease }: { lease: Lease }, meanwhile: () => Promise
     tokenEndpoint: `${harness.sandbox.origin}/oauth/token`,
     client: { clientId: harness.sandbox.client.client_id, clientSecret: undefined },
   });
-  await renewLeased(options, lease, target);
+  await renewLeased(options, { ...lease, isFresh: () => true }, target);
   return outcome as RenewalOutcome;
 }
 
@@ -94,6 +95,11 @@ async function call({ application, userId }: { application: TestApplication; use
   const call = { url: `${harness.sandbox.origin}/me`, method: "GET" };
   const { text } = await postRest(harness.url, { providerName: "sandbox", userId, publicKey, call });
   return JSON.parse(text).rows[0] as unknown;
+}
+
+/** The row as the service has it after its next look at what was left. */
+async function rowOf({ key }: { readonly key: ConnectionKey }, expected: object): Promise<void> {
+  await expect.poll(() => harness.store.connections.find(key), { timeout: 20_000 }).toMatchObject(expected);
 }
 
 describe("a lease whose owner is gone", () => {
@@ -116,9 +122,8 @@ describe("a lease whose owner is gone", () => {
     const outcome = await renewHalted(abandoned, async () => {
       expect(await call(abandoned)).toMatchObject({ errorType: "REAUTHORIZATION_REQUIRED" });
     });
-    expect(outcome).toBe("renewed");
-    const row = await harness.store.connections.find(abandoned.key);
-    expect(row).toMatchObject({ state: "ACTIVE", stateReason: undefined, version: 3 });
+    expect(outcome).toBe("lost");
+    await rowOf(abandoned, { state: "ACTIVE", stateReason: undefined, version: 3 });
     expect(await call(abandoned)).toMatchObject({ pincStatus: "success" });
   });
 
@@ -128,11 +133,11 @@ describe("a lease whose owner is gone", () => {
       expect(await call(abandoned)).toMatchObject({ errorType: "REAUTHORIZATION_REQUIRED" });
     });
     expect(outcome).toBe("lost");
-    const row = await harness.store.connections.find(abandoned.key);
-    expect(row).toMatchObject({
+    // Tried, and refused.
+    await rowOf(abandoned, {
       state: "REAUTHORIZATION_REQUIRED",
       stateReason: "rotation_lost_suspected",
-      version: 2,
+      version: 3,
     });
   });
 
@@ -169,9 +174,9 @@ describe("a lease whose owner is gone", () => {
     await call(abandoned);
     const { connections } = harness.store;
     const newer = await connections.find(abandoned.key);
-    const late = { ...abandoned.row, refreshToken: abandoned.row.accessToken };
-    const stored = await connections.commitRenewal(abandoned.lease, { ...late, scope: "late" }, Date.now());
-    expect(stored).toBe(false);
+    const { row } = abandoned;
+    const late = { ...row, refreshToken: row.accessToken, lateRefreshToken: row.accessToken, scope: "late" };
+    expect(await connections.commitRenewal(row, late, Date.now())).toBe("superseded");
     expect(await connections.find(abandoned.key)).toEqual(newer);
   });
 });

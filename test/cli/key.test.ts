@@ -2,6 +2,9 @@ import { randomBytes } from "node:crypto";
 import { copyFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { openSpool } from "../../src/store/spool.js";
+import { openSqliteStore } from "../../src/store/sqlite.js";
+import { ANSWER } from "../store/spool-for-test.js";
 import { type CliFolder, prepareOnce } from "./run-relay.js";
 
 const INPUT = JSON.stringify({ access_token: "canary-access", refresh_token: "canary-refresh" });
@@ -36,6 +39,24 @@ describe("relay key rotate", () => {
     writeFileSync(join(folder.path, "relay.key"), `${keyLines(folder)[0]}\n`);
     expect(await folder.json(["connection", "show", ...args])).toMatchObject({ user: "ada", version: 1 });
     expect(await folder.json(["key", "rotate"])).toMatchObject({ resealed: 2, left: 0 });
+  });
+});
+
+describe("relay key rotate beside a spool in which a relay that is gone left an answer", () => {
+  it("says that the old key is needed until a relay has stored it", async () => {
+    const { folder } = await folderWithConnection();
+    const { id, close } = openSqliteStore(join(folder.path, "relay.db"));
+    close();
+    const spool = openSpool({
+      folder: join(folder.path, "spool"),
+      store: id,
+      onFault: (error) => expect.fail(String(error)),
+    });
+    spool.keep(ANSWER);
+    await spool.close(() => expect.fail("the leases stay with the answer"));
+    const { exitCode, stdout, stderr } = await folder.run(["key", "rotate", "--json"]);
+    expect([exitCode, JSON.parse(stdout)]).toMatchObject([1, { resealed: 2, left: 0 }]);
+    expect(stderr).toMatch(/wait in the spool, under an older key: 1\. Keep every key in the file, start the relay/);
   });
 });
 

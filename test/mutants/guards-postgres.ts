@@ -4,13 +4,16 @@ import { type Guard, guard } from "./guard.js";
 export const POSTGRES_GUARDS: readonly Guard[] = [
   guard(
     "postgres: compare and swap",
-    ["WHERE id = :id AND version = :version::bigint`", "WHERE id = :id AND :version::bigint > 0`"],
+    [
+      "refreshed_at = :now, updated_at = :now\n   WHERE id = :id AND version = :version::bigint`",
+      "refreshed_at = :now, updated_at = :now\n   WHERE id = :id AND :version::bigint > 0`",
+    ],
     "store/lease",
   ),
   guard("postgres: one owner", ["if (isOthers && row.is_leased)", "if (false)"], "store/lease"),
   guard(
     "postgres: own commit",
-    ["return stored?.equals(tokens.accessToken) ?? false", "return false"],
+    [": Buffer.from(row.access_token).equals(accessToken);", ": false;"],
     "store/postgres-session",
   ),
   guard(

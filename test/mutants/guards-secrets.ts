@@ -68,34 +68,60 @@ export const SECRET_GUARDS: readonly Guard[] = [
     "store/spool",
   ),
   guard(
-    "renewal: compare and swap",
+    "refresh: a late answer never replaces a newer one",
     [
-      "updated_at = :now\n    WHERE id = :id AND version = :version`);",
-      "updated_at = :now\n    WHERE id = :id AND :version > 0`);",
+      "refreshed_at = :at, updated_at = :at\n    WHERE id = :id AND version = :version`);",
+      "refreshed_at = :at, updated_at = :at\n    WHERE id = :id AND :version > 0`);",
     ],
     "store/lease",
   ),
   guard(
-    "renewal: a late answer never replaces a newer one",
-    [' && stateReason === "rotation_lost_suspected"', ""],
-    "chaos/renewal-short",
+    "refresh: a late refresh token is tried where the connection was given up",
+    [
+      "lease_until = CASE WHEN state = 'ACTIVE' OR lease_owner IS NOT NULL THEN lease_until ELSE :now END",
+      "lease_until = lease_until + 0 * :now",
+    ],
+    "store/lease",
   ),
   guard(
-    "renewal: a late answer is proved before the connection lives again",
+    "refresh: a late answer is kept beside the row that was first alone",
+    ["END\n    WHERE id = :id AND version = :version + 1`);", "END\n    WHERE id = :id AND version > :version`);"],
+    "store/lease",
+  ),
+  guard(
+    "refresh: the spent token of a connection that was given up is not sent",
     [
-      "return attempt(options, late, target, tokens.refreshToken);",
-      'return (await connections.commitRenewal(late, renewed, now())) ? "renewed" : "lost";',
+      'if (connection.state !== "ACTIVE" && previousRefreshToken !== undefined)',
+      "if (false && previousRefreshToken !== undefined)",
     ],
-    "chaos/renewal-short",
+    "refresh-model/model",
+  ),
+  guard(
+    "refresh: a process that stood still does not send what another one has sent",
+    ["if (this.#mayBegin?.() === false) {", "if (false) {"],
+    "upstream/abort",
+  ),
+  guard(
+    "refresh: nobody ends a connection whose lease another process has",
+    ["AND (:owner IS NULL OR lease_owner = :owner)`);", "AND :owner IS :owner`);"],
+    "store/lease",
+  ),
+  guard(
+    "refresh: leases stay with a spool that holds an answer",
+    ["const isDone = isEmpty() &&", "const isDone ="],
+    "store/spool",
   ),
   guard(
     "renewal: tokens of a connection that is gone are revoked",
-    ["options.track(revokeOrphans(options, connection, tokens, target));", ""],
+    ['if (outcome === "gone") options.track(revokeOrphans(options, connection, tokens, target));', ""],
     "oauth/late-revocation",
   ),
   guard(
     "renewal: no revocation under a connection that was made again",
-    ['if (current === undefined) return "orphaned";', 'if (current?.id !== connection.id) return "orphaned";'],
+    [
+      'connection.providerName); if (current === undefined) return "gone";',
+      'connection.providerName); if (current?.id !== id) return "gone";',
+    ],
     "oauth/late-revocation",
   ),
   guard("expiry: a clock that jumps ends nothing", ["if (isJump) steadySince = monotonic;", ""], "oauth/expiry-sweep"),

@@ -52,7 +52,8 @@ function startRecorded() {
   const { connections } = store;
   const peers = [{ settleGone: async () => {} }];
   const onReplayed = () => expect.fail("nobody left an answer");
-  sweep = startSweep({ connections, peers, sealer, renewer: { renew }, now: () => NOW, onReplayed, onFault });
+  const storeLeft = onReplayed;
+  sweep = startSweep({ connections, peers, renewer: { renew, storeLeft }, onReplayed, onFault });
   return renewed;
 }
 

@@ -8,7 +8,7 @@ import type { Secret } from "../../src/sealing/secret.js";
 /** Opens tokens by the product's own code, with nobody to renew them. */
 export function tokenSourceForTest({ sealer, now }: { readonly sealer: Sealer; readonly now: () => number }) {
   const refuse = () => Promise.reject(refreshUnavailable());
-  const renewer: Renewer = { renew: refuse, requireRenewable: refuse, close: async () => {} };
+  const renewer: Renewer = { renew: refuse, storeLeft: refuse, requireRenewable: refuse, close: async () => {} };
   const unused = () => Promise.reject(new Error("not in this test"));
   const connections = {
     find: async () => undefined,

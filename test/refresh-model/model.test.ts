@@ -11,7 +11,18 @@ afterAll(() => model.close());
 const MODELS = [
   { deviations: 1, processes: 3, tokens: 2, graceMs: 0 },
   { deviations: 1, processes: 3, tokens: 2, graceMs: 30_000 },
+  { deviations: 1, processes: 3, tokens: 1, graceMs: 0, stalls: true, endsFamilies: false },
   { deviations: 2, processes: 2, tokens: 1, graceMs: 0, maxRuns: 250, random: createRandom(1) },
+  {
+    deviations: 2,
+    processes: 2,
+    tokens: 1,
+    graceMs: 0,
+    stalls: true,
+    endsFamilies: false,
+    maxRuns: 250,
+    random: createRandom(2),
+  },
 ];
 
 describe("the refresh protocol", () => {

@@ -7,7 +7,9 @@ import { type Exploration, type ExplorationBounds, explore } from "./explore.js"
 import { type ModelOptions, runModel } from "./world.js";
 
 /** How far to look, and at what. */
-type ModelBounds = Partial<Pick<ModelOptions, "processes" | "tokens" | "graceMs" | "overtakesAtEnd">> &
+type ModelBounds = Partial<
+  Pick<ModelOptions, "processes" | "tokens" | "graceMs" | "endsFamilies" | "stalls" | "overtakesAtEnd">
+> &
   ExplorationBounds;
 
 /** The relay's refreshing over one store. */
@@ -26,8 +28,18 @@ export async function createModel(): Promise<Model> {
   await store.applications.create(application);
   const shared = { store, sealer, clock, applicationId: application.id };
   return {
-    explore: ({ processes = 3, tokens = 2, graceMs = 0, overtakesAtEnd = false, ...bounds }) =>
-      explore((choose) => runModel({ ...shared, processes, tokens, graceMs, overtakesAtEnd }, choose), bounds),
+    explore({
+      processes = 3,
+      tokens = 2,
+      graceMs = 0,
+      endsFamilies = true,
+      stalls = false,
+      overtakesAtEnd,
+      ...bounds
+    }) {
+      const options = { ...shared, processes, tokens, graceMs, endsFamilies, stalls };
+      return explore((choose) => runModel({ ...options, ...(overtakesAtEnd && { overtakesAtEnd }) }, choose), bounds);
+    },
     close() {
       store.close();
       rmSync(folder, { recursive: true });

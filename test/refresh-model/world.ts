@@ -7,6 +7,7 @@ import type { Spool, UnstoredAnswer } from "../../src/oauth/peers.js";
 import { createRenewer, type Renewer } from "../../src/oauth/renewer.js";
 import { type Sweep, startSweep } from "../../src/oauth/sweep.js";
 import type { TokenEndpointAnswer } from "../../src/oauth/token-answer.js";
+import { TokenRequestNotSentError } from "../../src/oauth/token-request.js";
 import type { Sealer } from "../../src/sealing/seal.js";
 import type { SqliteStore } from "../../src/store/sqlite.js";
 import { renewalTargetForTest } from "../oauth/renewal-target-for-test.js";
@@ -24,6 +25,10 @@ export interface ModelOptions {
   readonly tokens: number;
   /** How long a repeated refresh token is answered, in milliseconds; 0 for a strict provider. */
   readonly graceMs: number;
+  /** Whether a refresh token that comes twice, behind the grace, costs its successors as well (RFC 9700 section 4.14.2). */
+  readonly endsFamilies: boolean;
+  /** Whether processes also stand still for longer than a lease that nobody ends lasts. */
+  readonly stalls: boolean;
   /** Leases of 5 s that anybody overtakes at their end, as the rule was once. */
   readonly overtakesAtEnd?: boolean;
 }
@@ -38,11 +43,27 @@ interface Event {
   run(fault: Fault): void;
 }
 
-type Fault = "none" | "refused" | "killed before" | "killed after" | "halted" | "cut" | "late";
+type Fault =
+  | "none"
+  | "refused"
+  | "done, and lost"
+  | "killed before"
+  | "killed after"
+  | "halted"
+  | "stalled"
+  | "stalled after"
+  | "cut"
+  | "late";
 const FAULTS: Readonly<Record<Event["kind"], readonly Fault[]>> = {
-  store: ["none", "refused", "killed before", "killed after", "halted"],
+  store: ["none", "refused", "done, and lost", "killed before", "killed after", "halted"],
   answer: ["none", "cut", "late", "killed before", "halted"],
   time: ["none"],
+};
+/** Others overtake one that stands still for so long, as they must. */
+const STALLS: Readonly<Record<Event["kind"], readonly Fault[]>> = {
+  store: ["stalled", "stalled after"],
+  answer: ["stalled"],
+  time: [],
 };
 
 interface Process {
@@ -50,6 +71,7 @@ interface Process {
   readonly answers: Map<string, UnstoredAnswer>;
   isDead: boolean;
   isSettled: boolean;
+  wasStalled: boolean;
   haltedUntil: number;
   renewer: Renewer;
   sweep: Sweep;
@@ -61,15 +83,18 @@ interface Spent {
   readonly at: number;
   readonly successor: string;
   isCut: boolean;
+  /** Whether the answer came to its process. */
+  isRead: boolean;
 }
 
 const ENDPOINT = "https://provider.test/token";
 const OUTAGE_MS = 12_000;
 const HALT_MS = 20_000;
+const STALL_MS = 1_000_000;
 const LATE_MS = 90_000;
 /** When every process looks and calls again. */
-const LOOKS_MS = [2000, 4000, 9000, 15_000, 30_000, 100_000, 400_000, 440_000, 480_000];
-const END_MS = 500_000;
+const LOOKS_MS = [2000, 4000, 9000, 15_000, 30_000, 100_000, 200_000, 400_000, 600_000, 1_010_000, 1_100_000];
+const END_MS = 1_200_000;
 const MAX_STEPS = 2000;
 
 /**
@@ -79,7 +104,7 @@ const MAX_STEPS = 2000;
  */
 export async function runModel(options: ModelOptions, choose: Choose): Promise<string | undefined> {
   const { store, sealer, clock, graceMs } = options;
-  clock.now += 10_000_000;
+  clock.now += 20_000_000;
   const start = clock.now;
   const events = new Set<Event>();
   const processes: Process[] = [];
@@ -97,8 +122,9 @@ export async function runModel(options: ModelOptions, choose: Choose): Promise<s
     process.isDead = true;
     for (const event of events) if (event.process === process) events.delete(event);
   };
-  const halt = (process: Process) => {
-    process.haltedUntil = clock.now + HALT_MS;
+  const halt = (process: Process, ms = HALT_MS) => {
+    process.haltedUntil = clock.now + ms;
+    process.wasStalled ||= ms === STALL_MS;
   };
 
   /** An operation of the store: a step of its own, that may be refused, or be the last of its process. */
@@ -107,12 +133,17 @@ export async function runModel(options: ModelOptions, choose: Choose): Promise<s
       const perform = (fault: Fault) => {
         if (fault === "refused") storeDownUntil = clock.now + OUTAGE_MS;
         if (fault === "killed before") return kill(process);
-        if (fault === "halted") {
-          halt(process);
+        if (fault === "halted" || fault === "stalled") {
+          halt(process, fault === "stalled" ? STALL_MS : HALT_MS);
           return later(0, "time", process, () => perform("none"));
         }
         if (clock.now < storeDownUntil) return reject(new RelayError("STORE_UNAVAILABLE", "down"));
-        work().then(fault === "killed after" ? () => {} : resolve, reject);
+        if (fault === "done, and lost")
+          return void work().then(() => reject(new RelayError("STORE_UNAVAILABLE", "lost")), reject);
+        const isStalled = fault === "stalled after";
+        if (isStalled) halt(process, STALL_MS);
+        const wake = (value: T) => (isStalled ? later(0, "time", process, () => resolve(value)) : resolve(value));
+        work().then(fault === "killed after" ? () => {} : wake, reject);
         if (fault === "killed after") kill(process);
       };
       later(0, "store", process, perform);
@@ -138,28 +169,33 @@ export async function runModel(options: ModelOptions, choose: Choose): Promise<s
   }
 
   /** Rotates when the request arrives; refuses, and ends the family, when a token comes twice behind the grace. */
-  function send(process: Process, refreshToken: string): Promise<TokenEndpointAnswer> {
+  function send(process: Process, refreshToken: string, mayBegin: () => boolean): Promise<TokenEndpointAnswer> {
     return new Promise((resolve, reject) => {
+      if (!mayBegin()) return reject(new TokenRequestNotSentError(new RelayError("PROVIDER_TIMEOUT", "too late")));
       const before = spent.get(refreshToken);
       const family = refreshToken.split(".")[0] as string;
       if (before !== undefined) judgeRepetition(process, refreshToken, before);
       const isGiven = !ended.has(family) && (before === undefined || clock.now < before.at + graceMs);
-      if (!isGiven) ended.add(family);
+      if (!isGiven && options.endsFamilies) ended.add(family);
       const successor = before?.successor ?? `${family}.${order++}`;
-      const own: Spent = { by: process, at: before?.at ?? clock.now, successor, isCut: false };
+      const own: Spent = { by: process, at: before?.at ?? clock.now, successor, isCut: false, isRead: false };
       if (isGiven) spent.set(refreshToken, own);
       const body = Buffer.from(
         JSON.stringify(
           isGiven ? { access_token: "a", refresh_token: successor, expires_in: 3600 } : { error: "invalid_grant" },
         ),
       );
-      const answer = () => resolve({ statusCode: isGiven ? 200 : 400, body, retryAfter: "" });
+      const answer = () => {
+        own.isRead = isGiven;
+        resolve({ statusCode: isGiven ? 200 : 400, body, retryAfter: "" });
+      };
       later(1, "answer", process, (fault) => {
         if (fault === "killed before") return kill(process);
         if (fault === "halted") halt(process);
+        if (fault === "stalled") halt(process, STALL_MS);
         if (fault === "cut") own.isCut = true;
         if (fault === "cut") return reject(new RelayError("PROVIDER_UNREACHABLE", "cut"));
-        if (fault === "late" || fault === "halted")
+        if (fault === "late" || fault === "halted" || fault === "stalled")
           return later(fault === "late" ? LATE_MS : 0, "time", process, answer);
         answer();
       });
@@ -168,13 +204,20 @@ export async function runModel(options: ModelOptions, choose: Choose): Promise<s
 
   function judgeRepetition(process: Process, refreshToken: string, { by, isCut, successor }: Spent): void {
     const isKept = [...by.answers.values()].some(({ connection }) => successor.startsWith(connection.userId));
-    if (!by.isDead && !isCut)
+    if (!by.isDead && !isCut && !by.wasStalled)
       finding ??= `${process.name} sent ${refreshToken} again while ${by.name} lives with its answer`;
     if (by.isDead && isKept) finding ??= `${process.name} sent ${refreshToken} again although the spool has its answer`;
   }
 
   function start1(name: string): Process {
-    const process = { name, answers: new Map(), isDead: false, isSettled: false, haltedUntil: 0 } as unknown as Process;
+    const process = {
+      name,
+      answers: new Map(),
+      isDead: false,
+      isSettled: false,
+      wasStalled: false,
+      haltedUntil: 0,
+    } as unknown as Process;
     const spool = spoolOf(process);
     const connections = connectionsOf(process);
     const onFault = () => {};
@@ -199,14 +242,13 @@ export async function runModel(options: ModelOptions, choose: Choose): Promise<s
           tokenEndpoint: ENDPOINT,
           client: { clientId: "c", clientSecret: undefined },
         }),
-      send: (_target, { body }) => send(process, new URLSearchParams(String(body)).get("refresh_token") ?? ""),
+      send: (_target, { body }, _signal, mayBegin = () => true) =>
+        send(process, new URLSearchParams(String(body)).get("refresh_token") ?? "", mayBegin),
     });
     process.sweep = startSweep({
       connections,
       peers: [spool],
-      sealer,
       renewer: process.renewer,
-      now: () => clock.now,
       onReplayed: () => {},
       onFault,
     });
@@ -222,15 +264,17 @@ export async function runModel(options: ModelOptions, choose: Choose): Promise<s
       keep: (answer) => Boolean(process.answers.set(answer.connection.id, answer)),
       drop: ({ connection }) => void process.answers.delete(connection.id),
       knows: () => true,
-      isEmpty: () => process.answers.size === 0,
-      close: () => {},
-      async settleGone(settle) {
+      close: async () => {},
+      async settleGone({ store: keep, free }) {
         for (const each of processes) {
           if (!each.isDead || each.isSettled || options.overtakesAtEnd === true) continue;
           each.isSettled = true;
           try {
-            await settle(each.name, [...each.answers.values()]);
-            each.answers.clear();
+            for (const [id, answer] of each.answers) {
+              await keep(answer);
+              each.answers.delete(id);
+            }
+            await free(each.name);
           } catch (error) {
             each.isSettled = false;
             throw error;
@@ -257,7 +301,7 @@ export async function runModel(options: ModelOptions, choose: Choose): Promise<s
     );
     const next = ready[ready.length > 1 ? choose(ready.length) : 0] ?? first;
     events.delete(next);
-    const faults = isOver ? FAULTS.time : FAULTS[next.kind];
+    const faults = isOver ? FAULTS.time : [...FAULTS[next.kind], ...(options.stalls ? STALLS[next.kind] : [])];
     const fault = faults[choose(faults.length)] ?? "none";
     hasFailed ||= fault !== "none";
     next.run(fault);
@@ -294,15 +338,20 @@ export async function runModel(options: ModelOptions, choose: Choose): Promise<s
   /** A process that starts when all is quiet finds each connection good, or flagged where that could not be helped. */
   async function judgeEnd(): Promise<string | undefined> {
     isOver = true;
-    for (const process of processes) kill(process);
     events.clear();
-    clock.now = start + END_MS / 2;
+    clock.now = start + END_MS;
     for (const row of rows) {
       const current = (await store.connections.find(row)) as Connection;
       const isRefreshed = current.version > row.version && current.state === "ACTIVE";
       const isFlagged = current.state !== "ACTIVE" && current.stateReason === "rotation_lost_suspected";
       const isUntouched = hasFailed && current.version === row.version && current.state === "ACTIVE";
       if (!isRefreshed && !isFlagged && !isUntouched) return `ended as ${current.state} (${current.stateReason})`;
+      // What came to a process, or into its spool, and the provider would take, must have been tried.
+      const isLeftOver = [...spent.values()].some(
+        ({ successor, isRead, by }) =>
+          successor.startsWith(row.userId) && isRead && !by.isDead && !spent.has(successor),
+      );
+      if (isFlagged && isLeftOver && !ended.has(row.userId)) return "given up although a successor was there, and good";
     }
     return undefined;
   }

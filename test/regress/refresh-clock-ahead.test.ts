@@ -48,7 +48,6 @@ describe("a clock that stood an hour ahead and was corrected", () => {
       errorClass: "failed",
       isUnspent: true,
       waitMs: 1000,
-      refreshToken: undefined,
       trouble: { since: 1 },
     };
     await ahead.connections.recordFailure(lease, failure, Date.now() + HOUR_MS);

@@ -33,13 +33,13 @@ it("a renewal of the old account leaves nothing in the connection that the user 
   const { connections } = harness.store;
   const lease = await leased(await connected("reconnects", "old"), "owner", 60_000);
   await connected("reconnects", "new");
-  await connections.keepPreviousRefreshToken(lease, new Uint8Array([1]));
+  const late = { ...lease.connection, refreshToken: new Uint8Array([1]), lateRefreshToken: new Uint8Array([2]) };
+  expect(await connections.commitRenewal(lease.connection, late, 1000)).toBe("superseded");
   await connections.extendLease(lease, 60_000);
   const failure = {
     errorClass: "failed",
     isUnspent: true,
     waitMs: 9000,
-    refreshToken: new Uint8Array([1]),
     trouble: { since: 1000 },
   };
   await connections.recordFailure(lease, failure, 1000);
@@ -76,12 +76,13 @@ it("a late answer never overwrites the newer one of another process", async () =
   const tokens = (mark: number) => ({
     accessToken: Buffer.from([mark]),
     refreshToken: undefined,
+    lateRefreshToken: undefined,
     idToken: undefined,
     scope: undefined,
     obtainedAt: 2000,
     expiresAt: undefined,
   });
-  expect(await connections.commitRenewal(next, tokens(1), 3000)).toBe(true);
-  expect(await connections.commitRenewal(late, tokens(2), 4000)).toBe(false);
+  expect(await connections.commitRenewal(next.connection, tokens(1), 3000)).toBe("stored");
+  expect(await connections.commitRenewal(late.connection, tokens(2), 4000)).toBe("superseded");
   expect(await connections.find(keyOf("late"))).toMatchObject({ accessToken: Buffer.from([1]), version: 2 });
 });

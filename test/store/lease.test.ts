@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Connection, type Lease, NOTICE_MS, type RenewedTokens } from "../../src/oauth/connection.js";
+import type { Connection, Lease, RenewedTokens } from "../../src/oauth/connection.js";
 import type { Store } from "../../src/store/store.js";
 import { sealerForTest } from "../oauth/sealer-for-test.js";
 import { STORES, type StoreBed } from "./store-beds.js";
@@ -36,7 +36,9 @@ describe.each(STORES)("$name", ({ createBed }) => {
       await at.elapse(LEASE_MS);
       expect(await peer.connections.takeLease(read, "second", LEASE_MS)).toBeUndefined();
       expect(await peer.connections.takeLease(read, "second", LEASE_MS)).toBeUndefined();
-      await at.elapse(NOTICE_MS);
+      await at.elapse(LEASE_MS - 5000);
+      expect(await peer.connections.takeLease(read, "second", LEASE_MS)).toBeUndefined();
+      await at.elapse(5000);
       const second = await peer.connections.takeLease(read, "second", LEASE_MS);
       expect(second).toMatchObject({ owner: "second", connection: { unansweredSince: expect.any(Number) } });
     });
@@ -45,7 +47,7 @@ describe.each(STORES)("$name", ({ createBed }) => {
       const first = (await store.connections.takeLease(read, "first", LEASE_MS)) as Lease;
       await at.elapse(LEASE_MS);
       await peer.connections.takeLease(read, "second", LEASE_MS);
-      expect(await store.connections.commitRenewal(first, tokens("first"), NOW)).toBe(true);
+      expect(await store.connections.commitRenewal(first.connection, tokens("first"), NOW)).toBe("stored");
       expect(await peer.connections.find(read)).toMatchObject({ version: 2, leaseUntil: undefined });
     });
 
@@ -81,9 +83,10 @@ describe.each(STORES)("$name", ({ createBed }) => {
     });
   });
 
-  const tokens = (text: string): RenewedTokens => ({
+  const tokens = (text: string, refreshToken?: string): RenewedTokens => ({
     accessToken: Buffer.from(text),
-    refreshToken: undefined,
+    refreshToken: refreshToken === undefined ? undefined : Buffer.from(refreshToken),
+    lateRefreshToken: refreshToken === undefined ? undefined : Buffer.from(`late ${refreshToken}`),
     idToken: undefined,
     scope: undefined,
     obtainedAt: NOW,
@@ -103,16 +106,16 @@ describe.each(STORES)("$name", ({ createBed }) => {
   describe("commitRenewal()", () => {
     it("knows tokens that it has stored already, as a spool may give them twice", async () => {
       const lease = (await store.connections.takeLease(read, "first", LEASE_MS)) as Lease;
-      expect(await store.connections.commitRenewal(lease, tokens("first"), NOW)).toBe(true);
-      expect(await peer.connections.commitRenewal(lease, tokens("first"), NOW)).toBe(true);
-      expect(await peer.connections.commitRenewal(lease, tokens("other"), NOW)).toBe(false);
+      expect(await store.connections.commitRenewal(lease.connection, tokens("first"), NOW)).toBe("stored");
+      expect(await peer.connections.commitRenewal(lease.connection, tokens("first"), NOW)).toBe("stored");
+      expect(await peer.connections.commitRenewal(lease.connection, tokens("other"), NOW)).toBe("superseded");
       expect(await store.connections.find(read)).toMatchObject({ version: 2 });
     });
 
     it("writes nothing for a process that comes late: another one has renewed the row meanwhile", async () => {
       const { slow, quick, later } = await takeTwice();
-      expect(await peer.connections.commitRenewal(quick, tokens("quick"), later)).toBe(true);
-      expect(await store.connections.commitRenewal(slow, tokens("slow"), later)).toBe(false);
+      expect(await peer.connections.commitRenewal(quick.connection, tokens("quick"), later)).toBe("stored");
+      expect(await store.connections.commitRenewal(slow.connection, tokens("slow"), later)).toBe("superseded");
       const row = await store.connections.find(read);
       expect(Buffer.from(row?.accessToken ?? []).toString()).toBe("quick");
       expect(row?.version).toBe(2);
@@ -121,7 +124,7 @@ describe.each(STORES)("$name", ({ createBed }) => {
     it("writes nothing over a connection that was given up meanwhile: its provider may have ended these tokens too", async () => {
       const { slow, quick, later } = await takeTwice();
       await peer.connections.requireReauthorization(quick.connection, "rotation_lost_suspected", later);
-      expect(await store.connections.commitRenewal(slow, tokens("slow"), later)).toBe(false);
+      expect(await store.connections.commitRenewal(slow.connection, tokens("slow"), later)).toBe("superseded");
       expect(await store.connections.find(read)).toMatchObject({ state: "REAUTHORIZATION_REQUIRED", version: 2 });
     });
 
@@ -129,7 +132,7 @@ describe.each(STORES)("$name", ({ createBed }) => {
       const { quick, later } = await takeTwice();
       await peer.connections.requireReauthorization(quick.connection, "rotation_lost_suspected", later);
       const connection = (await store.connections.find(read)) as Connection;
-      expect(await store.connections.commitRenewal({ ...quick, connection }, tokens("proved"), later)).toBe(true);
+      expect(await store.connections.commitRenewal(connection, tokens("proved"), later)).toBe("stored");
       const row = await peer.connections.find(read);
       expect(row).toMatchObject({ state: "ACTIVE", stateReason: undefined, version: 3, leaseUntil: undefined });
     });
@@ -138,8 +141,92 @@ describe.each(STORES)("$name", ({ createBed }) => {
       const { slow, later } = await takeTwice();
       const made = await peer.connections.put({ ...read, id: "made-again" }, later);
       await peer.connections.requireReauthorization(made, "invalid_grant", later);
-      expect(await store.connections.commitRenewal(slow, tokens("slow"), later)).toBe(false);
+      expect(await store.connections.commitRenewal(slow.connection, tokens("slow"), later)).toBe("superseded");
       expect(await store.connections.find(read)).toMatchObject({ state: "REAUTHORIZATION_REQUIRED" });
+    });
+
+    it("keeps the refresh token of a late answer beside the very row that was first, and no other", async () => {
+      const { slow, quick, later } = await takeTwice();
+      await peer.connections.commitRenewal(quick.connection, tokens("quick"), later);
+      await store.connections.commitRenewal(slow.connection, tokens("slow", "s"), later);
+      const second = (await store.connections.find(read)) as Connection;
+      const next = (await store.connections.takeLease(second, "next", LEASE_MS)) as Lease;
+      expect(next.previousRefreshToken).toEqual(Buffer.from("late s"));
+      await store.connections.commitRenewal(next.connection, tokens("next"), later);
+      await store.connections.commitRenewal(slow.connection, tokens("slow", "s"), later);
+      const third = (await store.connections.find(read)) as Connection;
+      expect(await store.connections.takeLease(third, "last", LEASE_MS)).toMatchObject({
+        previousRefreshToken: undefined,
+      });
+    });
+
+    it("leaves a connection that was given up to be refreshed with the token that came too late", async () => {
+      const { slow, quick, later } = await takeTwice();
+      await peer.connections.requireReauthorization(quick.connection, "rotation_lost_suspected", later);
+      const given = (await peer.connections.find(read)) as Connection;
+      expect(await peer.connections.takeLease(given, "third", LEASE_MS)).toBeUndefined();
+      expect(await store.connections.commitRenewal(slow.connection, tokens("slow", "s"), later)).toBe("superseded");
+      await at.elapse(1);
+      expect((await peer.connections.findAbandoned("", 10)).map(({ id }) => id)).toEqual([read.id]);
+      const third = (await peer.connections.takeLease(given, "third", LEASE_MS)) as Lease;
+      expect(third).toMatchObject({ connection: { version: 2 }, previousRefreshToken: Buffer.from("late s") });
+      const failure = { errorClass: "no_answer", isUnspent: true, waitMs: 5000, trouble: { since: NOW } };
+      await peer.connections.recordFailure(third, failure, later);
+      expect(await peer.connections.findAbandoned("", 10)).toEqual([]);
+      await at.elapse(5001);
+      expect(await peer.connections.findAbandoned("", 10)).toHaveLength(1);
+      expect(await peer.connections.commitRenewal(third.connection, tokens("third"), later)).toBe("stored");
+      expect(await store.connections.find(read)).toMatchObject({ state: "ACTIVE", version: 3, leaseUntil: undefined });
+    });
+
+    it("stores a refresh token that came alone, with everything else as it was, and knows it again", async () => {
+      const lease = (await store.connections.takeLease(read, "first", LEASE_MS)) as Lease;
+      const alone = { ...tokens("", "alone"), accessToken: undefined };
+      expect(await store.connections.commitRenewal(lease.connection, alone, NOW)).toBe("stored");
+      expect(await store.connections.commitRenewal(lease.connection, alone, NOW)).toBe("stored");
+      const other = { ...tokens("", "other"), accessToken: undefined };
+      expect(await store.connections.commitRenewal(lease.connection, other, NOW)).toBe("superseded");
+      const { accessToken, expiresAt, obtainedAt } = read;
+      expect(await store.connections.find(read)).toMatchObject({
+        accessToken,
+        expiresAt,
+        obtainedAt,
+        refreshToken: Buffer.from("alone"),
+        unansweredSince: undefined,
+        version: 2,
+      });
+      expect(await peer.connections.takeLease(read, "second", LEASE_MS)).toBeUndefined();
+    });
+
+    it("says that a connection is gone", async () => {
+      const lease = (await store.connections.takeLease(read, "first", LEASE_MS)) as Lease;
+      await store.connections.delete(read, NOW);
+      expect(await store.connections.commitRenewal(lease.connection, tokens("late", "l"), NOW)).toBe("gone");
+    });
+  });
+
+  describe("requireReauthorization()", () => {
+    it("ends nothing for a process that another one has overtaken, whose answer is on its way", async () => {
+      const { slow, quick, later } = await takeTwice();
+      const end = (lease: Lease) =>
+        store.connections.requireReauthorization(lease.connection, "invalid_grant", later, { owner: lease.owner });
+      expect(await end(slow)).toBe(false);
+      expect(await end(quick)).toBe(true);
+    });
+
+    it("ends the trying of one that was given up, and keeps why it was", async () => {
+      const { slow, quick, later } = await takeTwice();
+      await peer.connections.requireReauthorization(quick.connection, "rotation_lost_suspected", later);
+      await store.connections.commitRenewal(slow.connection, tokens("slow", "s"), later);
+      const given = (await peer.connections.find(read)) as Connection;
+      await at.elapse(1);
+      const third = (await peer.connections.takeLease(given, "third", LEASE_MS)) as Lease;
+      expect(await peer.connections.requireReauthorization(third.connection, "invalid_grant", later)).toBe(true);
+      await at.elapse(LEASE_MS);
+      expect(await peer.connections.findAbandoned("", 10)).toEqual([]);
+      const row = (await peer.connections.find(read)) as Connection;
+      expect(row).toMatchObject({ state: "REAUTHORIZATION_REQUIRED", stateReason: "rotation_lost_suspected" });
+      expect(await peer.connections.takeLease(row, "fourth", LEASE_MS)).toBeUndefined();
     });
   });
 

@@ -43,7 +43,10 @@ async function startMachine(knows: (owner: string) => boolean = () => false): Pr
 /** Owners that are settled in a look. */
 async function goneFor({ peers }: Machine): Promise<string[]> {
   const gone: string[] = [];
-  await peers.settleGone(async (owner) => void gone.push(owner));
+  await peers.settleGone({
+    store: () => expect.fail("nothing is kept here"),
+    free: async (owner) => void gone.push(owner),
+  });
   return gone;
 }
 
@@ -142,7 +145,9 @@ describe.skipIf(POSTGRES_URL === undefined)("the presence of a process in Postgr
     vi.advanceTimersByTime(MISSING_MS);
     const session = await sessionOf(other);
     const refused = new Error("the store refuses");
-    await expect(other.peers.settleGone(() => Promise.reject(refused))).rejects.toBe(refused);
+    await expect(other.peers.settleGone({ store: async () => {}, free: () => Promise.reject(refused) })).rejects.toBe(
+      refused,
+    );
     expect(await goneFor(other)).toEqual([owner.owner]);
     expect(await sessionOf(other)).toBe(session);
   });

@@ -50,6 +50,7 @@ async function leased(store: PostgresStore): Promise<Lease> {
 const tokens = (text: string): RenewedTokens => ({
   accessToken: Buffer.from(text),
   refreshToken: Buffer.from(`refresh ${text}`),
+  lateRefreshToken: Buffer.from(`late ${text}`),
   idToken: undefined,
   scope: undefined,
   obtainedAt: NOW,
@@ -82,9 +83,11 @@ describe.skipIf(POSTGRES_URL === undefined)("a connection that ends", () => {
     const { store, proxy } = await openThroughProxy();
     const lease = await leased(store);
     proxy.cut("before", "COMMIT");
-    await expect(store.connections.commitRenewal(lease, tokens("new"), NOW)).rejects.toMatchObject(UNAVAILABLE);
+    await expect(store.connections.commitRenewal(lease.connection, tokens("new"), NOW)).rejects.toMatchObject(
+      UNAVAILABLE,
+    );
     expect(await store.connections.find(lease.connection)).toMatchObject({ version: 1 });
-    expect(await store.connections.commitRenewal(lease, tokens("new"), NOW)).toBe(true);
+    expect(await store.connections.commitRenewal(lease.connection, tokens("new"), NOW)).toBe("stored");
     expect(await store.connections.find(lease.connection)).toMatchObject({
       version: 2,
       accessToken: Buffer.from("new"),
@@ -97,10 +100,12 @@ describe.skipIf(POSTGRES_URL === undefined)("a connection that ends", () => {
     const { store, proxy } = await openThroughProxy();
     const lease = await leased(store);
     proxy.cut("after", "COMMIT");
-    await expect(store.connections.commitRenewal(lease, tokens("new"), NOW)).rejects.toMatchObject(UNAVAILABLE);
+    await expect(store.connections.commitRenewal(lease.connection, tokens("new"), NOW)).rejects.toMatchObject(
+      UNAVAILABLE,
+    );
     expect(await store.connections.find(lease.connection)).toMatchObject({ version: 2 });
-    expect(await store.connections.commitRenewal(lease, tokens("new"), NOW)).toBe(true);
-    expect(await store.connections.commitRenewal(lease, tokens("another's"), NOW)).toBe(false);
+    expect(await store.connections.commitRenewal(lease.connection, tokens("new"), NOW)).toBe("stored");
+    expect(await store.connections.commitRenewal(lease.connection, tokens("another's"), NOW)).toBe("superseded");
     expect(await store.connections.find(lease.connection)).toMatchObject({
       version: 2,
       accessToken: Buffer.from("new"),

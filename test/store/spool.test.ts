@@ -1,12 +1,14 @@
 import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Spool, UnstoredAnswer } from "../../src/oauth/peers.js";
-import { openSpool } from "../../src/store/spool.js";
+import { RelayError } from "../../src/model/errors.js";
+import type { Settlement, Spool, UnstoredAnswer } from "../../src/oauth/peers.js";
+import { countLeftAnswers, openSpool } from "../../src/store/spool.js";
 import { ANSWER } from "./spool-for-test.js";
 import { createStoreFolder, exitOf, lineOf, type StoreFolder, startChild } from "./store-for-test.js";
 
-const STORE = "sqlite:/srv/relay.db";
+const STORE = "0123abcd";
+const OTHER_STORE = "4567ef01";
 let at: StoreFolder;
 let folder: string;
 let faults: unknown[];
@@ -17,10 +19,12 @@ beforeEach(() => {
   folder = join(at.folder, "spool");
   faults = [];
 });
-afterEach(() => {
-  for (const spool of open.splice(0)) spool.close(true);
+afterEach(async () => {
+  for (const spool of open.splice(0)) await spool.close(free);
   at.remove();
 });
+
+const free = async () => {};
 
 function openOwn(store = STORE): Spool {
   const spool = openSpool({ folder, store, onFault: (error) => void faults.push(error) });
@@ -31,7 +35,14 @@ function openOwn(store = STORE): Spool {
 /** What a look finds, and forgets. */
 async function goneOf(spool: Spool) {
   const gone: Array<readonly [string, readonly UnstoredAnswer[]]> = [];
-  await spool.settleGone(async (owner, answers) => void gone.push([owner, answers]));
+  let answers: UnstoredAnswer[] = [];
+  await spool.settleGone({
+    store: async (answer) => void answers.push(answer),
+    async free(owner) {
+      gone.push([owner, answers]);
+      answers = [];
+    },
+  });
   expect(faults).toEqual([]);
   return gone;
 }
@@ -61,29 +72,57 @@ describe("settleGone()", () => {
     expect(own.knows(other.owner)).toBe(false);
   });
 
-  it("keeps everything when it could not be settled", async () => {
+  it("keeps everything, leases as well, when the store refuses it", async () => {
     const own = openOwn();
     const other = await startOther();
     await other.kill();
-    const refused = new Error("the store refuses");
-    await own.settleGone(() => Promise.reject(refused));
-    expect(faults.splice(0)).toEqual([refused]);
+    const refused = new RelayError("STORE_UNAVAILABLE", "refused");
+    await own.settleGone({ store: () => Promise.reject(refused), free: () => expect.fail("an answer is not stored") });
+    await own.settleGone({ store: async () => {}, free: () => Promise.reject(refused) });
+    expect(faults.splice(0)).toEqual([refused, refused]);
     expect(await goneOf(own)).toEqual([[other.owner, [ANSWER]]]);
   });
 
-  it("leaves a process of another database to those that use that", async () => {
+  it("keeps an answer that cannot be stored, and nothing but that", async () => {
+    const [gone, own] = [openOwn(), openOwn()];
+    gone.keep(ANSWER);
+    const second = { ...ANSWER, connection: { ...ANSWER.connection, id: "c2" } };
+    gone.keep(second);
+    await gone.close(free);
+    const stored: UnstoredAnswer[] = [];
+    const freed: string[] = [];
+    const settlement: Settlement = {
+      store: async (answer) => {
+        if (answer.connection.id === "c1") throw new Error("its key is gone");
+        stored.push(answer);
+      },
+      free: async (owner) => void freed.push(owner),
+    };
+    await own.settleGone(settlement);
+    expect([stored, freed]).toEqual([[second], [gone.owner]]);
+    expect(String(faults.splice(0)[0])).toContain(join(folder, `${gone.owner}.spool`));
+    // Neither told nor tried every two seconds.
+    await own.settleGone(settlement);
+    expect([stored.length, faults]).toEqual([1, []]);
+    expect(countLeftAnswers(folder, STORE)).toBe(2);
+    expect(await goneOf(openOwn())).toEqual([[gone.owner, [ANSWER, second]]]);
+  });
+
+  it("leaves a process of another database to those that use that, and says that an answer waits for them", async () => {
     const own = openOwn();
-    const other = await startOther("sqlite:/srv/other.db");
+    const other = await startOther(OTHER_STORE);
     await other.kill();
-    expect(await goneOf(own)).toEqual([]);
-    expect(await goneOf(openOwn("sqlite:/srv/other.db"))).toEqual([[other.owner, [ANSWER]]]);
+    await own.settleGone({ store: () => expect.fail("it is another's"), free: () => expect.fail("it is another's") });
+    expect(String(faults.splice(0)[0])).toContain(`${other.owner}.spool holds 1 answers for another database`);
+    expect([countLeftAnswers(folder, STORE), countLeftAnswers(folder, OTHER_STORE)]).toEqual([0, 1]);
+    expect(await goneOf(openOwn(OTHER_STORE))).toEqual([[other.owner, [ANSWER]]]);
   });
 
   it("does not settle what another process settles just now", async () => {
     const [own, peer] = [openOwn(), openOwn()];
     const other = await startOther();
     await other.kill();
-    await own.settleGone(async () => expect(await goneOf(peer)).toEqual([]));
+    await own.settleGone({ store: async () => expect(await goneOf(peer)).toEqual([]), free });
     expect(faults).toEqual([]);
     expect(await goneOf(peer)).toEqual([]);
   });
@@ -97,22 +136,22 @@ describe("settleGone()", () => {
 });
 
 describe("a spool of this process", () => {
-  it("forgets an answer that is stored, and removes its files at the end", async () => {
+  it("forgets an answer that is stored, gives its leases back at the end, and removes its files", async () => {
     const own = openOwn();
     expect(own.keep(ANSWER)).toBe(true);
     expect(own.keep({ ...ANSWER, tokens: { ...ANSWER.tokens, scope: "newer" } })).toBe(true);
-    expect(own.isEmpty()).toBe(false);
     own.drop(ANSWER);
-    expect(own.isEmpty()).toBe(true);
-    own.close(true);
+    const freed: string[] = [];
+    await own.close(async (owner) => void freed.push(owner));
+    expect(freed).toEqual([own.owner]);
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it("stays behind with an answer that is not stored, or with a lease that could not be given back", async () => {
+  it("stays behind with an answer that is not stored, leases and all, and with a lease that could not be given back", async () => {
     const [first, second] = [openOwn(), openOwn()];
     first.keep(ANSWER);
-    first.close(true);
-    second.close(false);
+    await first.close(() => expect.fail("another process would send a refresh token whose successor is here"));
+    await second.close(() => Promise.reject(new Error("the store refuses")));
     const gone = new Map(await goneOf(openOwn()));
     expect(gone).toEqual(
       new Map([

@@ -43,7 +43,7 @@ describe.each(STORES)("$name", ({ createBed }) => {
   const fail = async (connection: Connection, trouble: Trouble, patch: Partial<RenewalFailure> = {}) =>
     store.connections.recordFailure(
       await lease(connection, true),
-      { errorClass: "server_error", isUnspent: true, waitMs: 1000, refreshToken: undefined, trouble, ...patch },
+      { errorClass: "server_error", isUnspent: true, waitMs: 1000, trouble, ...patch },
       NOW,
     );
   const refusal = (words: string, lastAt: number): Trouble => ({
@@ -52,10 +52,11 @@ describe.each(STORES)("$name", ({ createBed }) => {
   });
   const refresh = async (connection: Connection, now: number) =>
     store.connections.commitRenewal(
-      await lease(connection, true),
+      (await lease(connection, true)).connection,
       {
         accessToken: Buffer.from("a"),
         refreshToken: undefined,
+        lateRefreshToken: undefined,
         idToken: undefined,
         scope: undefined,
         obtainedAt: now,
@@ -128,7 +129,7 @@ describe.each(STORES)("$name", ({ createBed }) => {
 
   it("keeps with an ended connection what ended it", async () => {
     const made = await connect("u");
-    await store.connections.requireReauthorization(made, "invalid_grant", NOW, refusal("w", NOW));
+    await store.connections.requireReauthorization(made, "invalid_grant", NOW, { trouble: refusal("w", NOW) });
     expect(await store.connections.find(made)).toMatchObject({
       state: "REAUTHORIZATION_REQUIRED",
       trouble: refusal("w", NOW),

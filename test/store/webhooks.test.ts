@@ -114,8 +114,8 @@ describe.each(STORES)("$name", ({ createBed }) => {
       // The second time it is a renewal like any other, of which nobody is told.
       for (const _ of [1, 2]) {
         const connection = await row();
-        const lease = { connection, owner: "o", previousRefreshToken: undefined, wasAbandoned: false };
-        expect(await store.connections.commitRenewal(lease, { ...connection, scope: "s" }, NOW)).toBe(true);
+        const tokens = { ...connection, lateRefreshToken: undefined, scope: "s" };
+        expect(await store.connections.commitRenewal(connection, tokens, NOW)).toBe("stored");
       }
       const event = await claimOne();
       expect(event.type).toBe("connection.created");

@@ -9,6 +9,6 @@ export async function failRefresh(store: Store, key: ConnectionKey): Promise<voi
   const connection = (await store.connections.find(key)) as Connection;
   const lease = (await store.connections.takeLease(connection, "a test", 1000)) as Lease;
   const trouble = { since: FAILING.since };
-  const failure = { errorClass: "server_error", isUnspent: true, waitMs: 60_000, refreshToken: undefined, trouble };
+  const failure = { errorClass: "server_error", isUnspent: true, waitMs: 60_000, trouble };
   await store.connections.recordFailure(lease, failure, FAILING.lastAt);
 }

@@ -1,11 +1,27 @@
 import type { Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import type { UpstreamRequest } from "../../src/upstream/request.js";
+import type { RequestProgress, UpstreamRequest } from "../../src/upstream/request.js";
 import { answer, type Play, type RawProvider } from "../support/raw-provider.js";
 import { failureOf, get, provider, textOf, upstream, within } from "./upstream-for-test.js";
 
 const OK = "HTTP/1.1 200 OK\r\n";
+
+describe("a request that has become too old to be sent", () => {
+  it("is asked about in the moment before its first byte, and not sent", async () => {
+    const peer = await provider((socket) => socket.end(`${OK}Content-Length: 0\r\n\r\n`));
+    const client = upstream();
+    let isYoung = true;
+    const limits = { ...within(10_000), mayBegin: () => isYoung };
+    expect((await client.send(get(peer.origin), limits)).statusCode).toBe(200);
+    const progress: RequestProgress = { queueMs: undefined };
+    const sent = client.send(get(peer.origin), limits, progress);
+    isYoung = false;
+    await expect(sent).rejects.toMatchObject({ reason: "PROVIDER_TIMEOUT" });
+    expect(progress.wasSent).toBeUndefined();
+    expect(peer.requests).toHaveLength(1);
+  });
+});
 
 describe("an abort by the caller", () => {
   /** Where a call can be when its caller leaves. `reached` resolves there. */
