@@ -10,7 +10,7 @@ import { type PostgresServer, startPostgresServer } from "../support/postgres-se
 import { startTokenEndpoint, type TestTokenEndpoint } from "../support/token-endpoint.js";
 
 const PROVIDER = "renewed";
-const EXPIRIES = 20;
+const EXPIRIES = 8;
 const CALLERS = 30;
 
 /** A server of this file's own, since it is stopped under the relays. */

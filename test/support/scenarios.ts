@@ -350,3 +350,13 @@ export const SCENARIOS: readonly Scenario[] = [
     row: error("RESPONSE_TOO_LARGE", 502),
   },
 ];
+
+/**
+ * The protocols that the scenario at this place is tried over: all of them. Where the same tests run once more, on another
+ * store or on workers, TEST_TURN is a number, and each scenario has one of them, in turn from that one on; `npm run
+ * test:long` tries all there, too.
+ */
+export function protocolsAt<Protocol>(protocols: readonly Protocol[], place: number): readonly Protocol[] {
+  const turn = Number(process.env["TEST_TURN"] ?? "all");
+  return Number.isNaN(turn) ? protocols : protocols.filter((_, at) => at === (place + turn) % protocols.length);
+}
