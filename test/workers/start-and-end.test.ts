@@ -1,0 +1,86 @@
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "vitest";
+import { freePort } from "../support/free-port.js";
+import { callOnce, POLLING, sandbox, startWorkers } from "./world.js";
+
+// Each has a folder and ports of its own, and most of what they take is waiting for workers to start and to end.
+describe.concurrent("workers that all end or start", { timeout: 180_000 }, () => {
+  it("replaces all workers when they end at once, again and again, and can be stopped meanwhile", async ({
+    expect,
+    onTestFinished,
+  }) => {
+    // The system would choose another port for those that come after all have ended.
+    const { child, workers, call } = await startWorkers(onTestFinished, {
+      RELAY_LISTEN: `127.0.0.1:${await freePort()}`,
+    });
+    // More often than without a pause, if whoever kills them were a sign that they cannot live.
+    for (let round = 0; round < 2; round++) {
+      const before = workers();
+      for (const pid of before) process.kill(pid, "SIGKILL");
+      const fresh = () => workers().filter((pid) => pid > 0 && !before.includes(pid)).length;
+      await expect.poll(fresh, POLLING).toBe(2);
+    }
+    await expect.poll(() => call().catch(() => "refused"), POLLING).toBe("success");
+    for (const pid of workers()) process.kill(pid, "SIGKILL");
+    child.kill("SIGTERM");
+    // 1 where it comes before the workers have ended: they did not end well.
+    expect([
+      [0, null],
+      [1, null],
+    ]).toContainEqual(await once(child, "close"));
+  });
+
+  it("starts anew once more for a SIGHUP that comes while it does", async ({ expect, onTestFinished }) => {
+    const { url, child, workers, logged, folder, publicKey } = await startWorkers(onTestFinished);
+    const define = (displayName: string) => {
+      const definition = { ...sandbox.providerDefinition("sandbox"), apiOrigins: [`https://${displayName}.example`] };
+      writeFileSync(join(folder.path, "sandbox.json"), JSON.stringify(definition));
+    };
+    const restarted = logged("restarted");
+    define("first");
+    child.kill("SIGHUP");
+    const before = workers();
+    // One that reads the first change has been started.
+    await expect.poll(() => workers().some((pid) => !before.includes(pid)), POLLING).toBe(true);
+    define("second");
+    child.kill("SIGHUP");
+    await restarted;
+    const body = JSON.stringify({ url: "https://second.example/", method: "GET" });
+    const target = `${url}/oauth/method/sandbox/call?user_id=ada&public_key=${publicKey}`;
+    const outcomes: string[] = [];
+    for (let calls = 0; calls < 4; calls++) outcomes.push(await callOnce(target, body));
+    expect(new Set(outcomes)).not.toContain("URL_NOT_ALLOWED");
+  });
+
+  it("records the calls of all workers, also those that were made just before the end, and ends with 0", async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { child, folder, settings, publicKey, call } = await startWorkers(onTestFinished);
+    // Each on a connection of its own, so that every worker gets some.
+    for (let calls = 0; calls < 8; calls++) expect(await call()).toBe("success");
+    const ended = once(child, "close");
+    child.kill("SIGTERM");
+    expect(await ended).toEqual([0, null]);
+    const calls: Array<{ callId: string }> = await folder.json(["calls", "list", "--app", publicKey], {
+      env: settings,
+    });
+    expect(new Set(calls.map(({ callId }) => callId)).size).toBe(8);
+  });
+
+  it("ends its workers when the supervisor is killed", async ({ expect, onTestFinished }) => {
+    const { child, workers } = await startWorkers(onTestFinished);
+    const pids = workers();
+    child.kill("SIGKILL");
+    const isAlive = (pid: number) => {
+      try {
+        return process.kill(pid, 0);
+      } catch {
+        return false;
+      }
+    };
+    await expect.poll(() => pids.filter(isAlive), POLLING).toEqual([]);
+  });
+});
