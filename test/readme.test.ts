@@ -14,10 +14,7 @@ const blocks = documentPaths().flatMap(readBlocks);
 const blocksOf = (where: string, language: string) =>
   blocks.filter((block) => block.mark === `run with ${where}` && block.language === language).map(({ text }) => text);
 
-/** `npx relay` means the checkout's own bin; tests run in a folder of their own. */
-const SHELL = `set -euo pipefail
-npx() { if [ "$1" = relay ]; then shift; node '${RELAY}' "$@"; else (cd '${process.cwd()}' && command npx "$@"); fi; }
-`;
+const SHELL = "set -euo pipefail\n";
 
 let folder: string;
 let demo: ReturnType<typeof spawn>;

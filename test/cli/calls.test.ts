@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Sandbox, startSandbox } from "../../src/sandbox/sandbox.js";
@@ -112,9 +112,8 @@ describe("relay calls", () => {
     const { folder, publicKey, callId } = await folderWithCall();
     const [, script = ""] =
       /<!-- run with calls -->\n```sh\n([\s\S]+?)```/.exec(readFileSync("docs/call-records.md", "utf8")) ?? [];
-    const npx = `set -euo pipefail\nnpx() { shift; node '${resolve("dist/src/cli/relay.js")}' "$@"; }\n`;
     const env = { ...process.env, ...folder.env, PUBLIC_KEY: publicKey, CALL_ID: callId };
-    const { stdout } = await promisify(execFile)("bash", ["-c", npx + script], { cwd: folder.path, env });
+    const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", script], { cwd: folder.path, env });
     expect(stdout.match(new RegExp(callId, "g"))).toHaveLength(2);
     expect(stdout).toMatch(/Calls are captured until \S+Z\.\nNothing is captured any more\.\n$/);
   });

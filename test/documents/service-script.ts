@@ -18,13 +18,6 @@ export function scriptFromBlocks(blocks: readonly DocumentBlock[], replace: (tex
   return [PRELUDE, ...parts, "stop_service"].join("\n");
 }
 
-/** What `npx` is while the script runs: the relay of this checkout, without a look into the registry. */
-export const NPX = `#!/usr/bin/env bash
-[ "$1" = relay ] || { echo "only npx relay is known here" >&2; exit 64; }
-shift
-exec node '${RELAY}' "$@"
-`;
-
 /** The service logs to its standard output: the script reads on at "listening", and to the end when it has been stopped. */
 const PRELUDE = `set -euo pipefail
 service=

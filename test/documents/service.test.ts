@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { documentPaths, readBlocks } from "../support/document-blocks.js";
 import { freePort } from "../support/free-port.js";
 import { createTestDatabase, POSTGRES_URL } from "../support/postgres.js";
-import { NPX, SERVICE_MARKS, scriptFromBlocks } from "./service-script.js";
+import { SERVICE_MARKS, scriptFromBlocks } from "./service-script.js";
 
 const run = promisify(execFile);
 /** A document has a dozen commands, each a process of its own. */
@@ -19,9 +19,6 @@ const blocksOf = (document: string) => readBlocks(document).filter(({ mark }) =>
 async function outputsOf(document: string): Promise<string[]> {
   const folder = mkdtempSync(join(tmpdir(), "relay-documents-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  mkdirSync(join(folder, "bin"));
-  writeFileSync(join(folder, "bin/npx"), NPX);
-  chmodSync(join(folder, "bin/npx"), 0o755);
   const [port, adminPort] = [await freePort(), await freePort()];
   const database = blocksOf(document).some(({ mark }) => mark === "run with PostgreSQL") ? await postgresUrl() : "";
   const replace = (text: string) =>
@@ -30,7 +27,7 @@ async function outputsOf(document: string): Promise<string[]> {
       .replaceAll(":8081", `:${adminPort}`)
       .replace(/'postgres:\/\/[^']*'/g, `'${database}'`);
   const env = {
-    PATH: `${join(folder, "bin")}:${process.env["PATH"]}`,
+    PATH: process.env["PATH"] ?? "",
     RELAY_LISTEN: `127.0.0.1:${port}`,
     RELAY_ADMIN_LISTEN: `127.0.0.1:${adminPort}`,
   };

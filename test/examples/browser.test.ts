@@ -29,7 +29,7 @@ describe("docs/examples/browser", NEEDS_CHROMIUM, () => {
     const server = spawn("npx", ["tsx", "docs/examples/browser/server.ts"], {
       env: { ...process.env, ...env, PORT: String(port) },
       stdio: ["ignore", "pipe", "inherit"],
-      // npx, tsx and node are three processes.
+      // tsx and node are two processes.
       detached: true,
     });
     try {

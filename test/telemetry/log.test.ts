@@ -39,11 +39,11 @@ describe("createLog()", () => {
     "loses no line when the process ends by %j",
     (end) => {
       const script = `
-        import { createLog } from "./src/telemetry/log.ts";
+        import { createLog } from "./dist/src/telemetry/log.js";
         const { logger } = createLog("info");
         for (let at = 0; at < 3; at++) logger.info({ at }, "call");
         ${end}`;
-      const args = ["--import", "tsx", "--input-type=module", "--eval", script];
+      const args = ["--input-type=module", "--eval", script];
       const { stdout } = spawnSync(process.execPath, args, { encoding: "utf8" });
       const lines = stdout.trim().split("\n");
       expect(lines.slice(0, 3).map((line) => JSON.parse(line).at)).toEqual([0, 1, 2]);

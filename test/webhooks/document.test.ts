@@ -4,11 +4,10 @@ import { resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { createFolder, startServe } from "../cli/run-relay.js";
+import { createFolder, startServiceHere } from "../cli/run-relay.js";
 import { freePort } from "../support/free-port.js";
 
 const run = promisify(execFile);
-const RELAY = resolve("dist/src/cli/relay.js");
 const LOOPBACK = { RELAY_ALLOW_LOOPBACK: "true" };
 const document = readFileSync("docs/webhooks.md", "utf8");
 
@@ -45,7 +44,7 @@ describe("docs/webhooks.md", () => {
   it("has commands that work as they stand", async () => {
     const folder = createFolder();
     const { publicKey } = await folder.json(["app", "create", "Shop"]);
-    const shell = `set -eu; npx() { shift; node '${RELAY}' "$@"; }; PUBLIC_KEY='${publicKey}'\n${block("sh")}`;
+    const shell = `set -eu; PUBLIC_KEY='${publicKey}'\n${block("sh")}`;
     const env = { PATH: process.env["PATH"] ?? "", ...folder.env };
     const { stdout } = await run("bash", ["-c", shell], { cwd: folder.path, env });
     expect(stdout).toMatch(/secret {2}whsec_/);
@@ -62,7 +61,7 @@ describe("docs/webhooks.md", () => {
     const connection = ["connection", "put", "--app", app, "--user", "ada", "--provider", "github"];
     await folder.json(connection, { input: '{"access_token":"canary"}' });
     // Should the receiver not listen yet, the event comes again after five seconds.
-    await startServe(folder, LOOPBACK);
+    await startServiceHere(folder, LOOPBACK);
     expect(await printed).toMatch(/^msg_\S+ \{\n {2}type: 'connection\.created',/);
   });
 

@@ -6,7 +6,7 @@ import { createSealer } from "../../src/sealing/seal.js";
 import { openSqliteStore } from "../../src/store/sqlite.js";
 import { createUpstream } from "../../src/upstream/client.js";
 import { createDeliverer, type Delivery } from "../../src/webhooks/deliverer.js";
-import { type CliFolder, createFolder, startServe } from "../cli/run-relay.js";
+import { type CliFolder, createFolder, startServe, startServiceHere } from "../cli/run-relay.js";
 import { startWebhookReceiver, verified, type WebhookReceiver } from "../support/webhook-receiver.js";
 
 const LOOPBACK = { RELAY_ALLOW_LOOPBACK: "true" };
@@ -52,14 +52,14 @@ describe("an event", () => {
     const { folder, app, secret, receiver } = await setUp();
     await connect(folder, app);
     expect(await folder.json(["webhook", "show", "--app", app])).toMatchObject({ waiting: 1 });
-    await startServe(folder, LOOPBACK);
+    await startServiceHere(folder, LOOPBACK);
     const [event] = await receiver.arrived(1);
     expect(event && verified(secret, event)).toMatchObject({ type: "connection.created", data: { user_id: "ada" } });
   });
 
   it("that a command writes reaches a relay that runs", async () => {
     const { folder, app, receiver } = await setUp();
-    await startServe(folder, LOOPBACK);
+    await startServiceHere(folder, LOOPBACK);
     await connect(folder, app);
     await receiver.arrived(1);
   });
