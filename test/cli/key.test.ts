@@ -82,11 +82,12 @@ describe("a key file that does not belong to the database", () => {
     const { folder } = await folderWithConnection();
     const { folder: other } = await folderOfAnother();
     copyFileSync(join(other.path, "relay.key"), join(folder.path, "relay.key"));
-    const before = [readFileSync(join(folder.path, "relay.key")), readFileSync(join(folder.path, "relay.db"))];
+    const files = () => ["relay.key", "relay.db"].map((name) => readFileSync(join(folder.path, name), "latin1"));
+    const before = files();
     const result = await folder.run(command);
     expect(result).toMatchObject({ exitCode: 2, stdout: "" });
     expect(result.stderr).toMatch(/RELAY_KEY_FILE/);
-    expect([readFileSync(join(folder.path, "relay.key")), readFileSync(join(folder.path, "relay.db"))]).toEqual(before);
+    expect(files()).toEqual(before);
   });
 
   it("is not made anew when it is lost", async () => {
