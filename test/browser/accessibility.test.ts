@@ -1,9 +1,7 @@
-import { readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
-import type { AxeResults } from "axe-core";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { NEEDS_CHROMIUM } from "../support/chromium.js";
+import { violationsOn } from "../support/reach.js";
 import { signIn } from "./provider-steps.js";
 import { PROVIDER, startWorld, type World } from "./world.js";
 
@@ -24,10 +22,8 @@ const LOOKS = [
 
 describe("the pages, for everybody", NEEDS_CHROMIUM, () => {
   let world: World;
-  let axeSource: string;
 
   beforeAll(async () => {
-    axeSource = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
     world = await startWorld({ providers: DEFINITIONS });
     const { harness, application } = world;
     for (const name of ["sandbox", "suite", "widgets"]) await harness.putClient(application, name);
@@ -76,12 +72,6 @@ describe("the pages, for everybody", NEEDS_CHROMIUM, () => {
     ["what is not set up", (page) => page.goto(at("/oauth/connect/github", {}))],
     ["what became of it", openOutcome],
   ];
-
-  async function violationsOn(page: Page): Promise<readonly string[]> {
-    await page.evaluate(axeSource);
-    const { violations }: AxeResults = await page.evaluate("axe.run()");
-    return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
-  }
 
   it.each(LOOKS)("nothing is out of reach %s", async (_look, options) => {
     // The checker is a script, and the pages allow none.

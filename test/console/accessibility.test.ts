@@ -1,10 +1,8 @@
-import { readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
-import type { AxeResults } from "axe-core";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { NEEDS_CHROMIUM } from "../support/chromium.js";
 import { ADMIN_TOKENS } from "../support/harness.js";
+import { violationsOn } from "../support/reach.js";
 import { type ConsoleWorld, showView, signIn, startConsoleWorld, VIEWS } from "./world.js";
 
 /** Of the checker, which looks at every element of nine pages, on a busy machine. */
@@ -18,10 +16,8 @@ const LOOKS = [
 
 describe("the console, for everybody", NEEDS_CHROMIUM, () => {
   let world: ConsoleWorld;
-  let axeSource: string;
 
   beforeAll(async () => {
-    axeSource = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
     world = await startConsoleWorld();
     await Promise.all(["/me", "/status/404", "/items?count=1"].map((path) => world.call(path)));
     await world.harness.connect(world.application, "ended", { expiresAt: 1 });
@@ -35,10 +31,7 @@ describe("the console, for everybody", NEEDS_CHROMIUM, () => {
 
   async function requireReach(page: Page, what: string): Promise<void> {
     await requireWidth(page, what);
-    await page.evaluate(axeSource);
-    const { violations }: AxeResults = await page.evaluate("axe.run()");
-    const found = violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
-    expect({ what, found }).toEqual({ what, found: [] });
+    expect({ what, found: await violationsOn(page) }).toEqual({ what, found: [] });
   }
 
   async function tryCall(page: Page, userId: string, button: string): Promise<void> {
