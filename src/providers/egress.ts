@@ -40,7 +40,7 @@ export function decideEgress(url: string, provider: Provider): EgressDecision {
 }
 
 /**
- * Binds a templated origin to the connection: each captured parameter must be the one stored with it (threats.md
+ * Binds a templated origin to the connection: each captured parameter must be the one stored with it (threats
  * U40). An exact origin needs no binding.
  */
 export function decideBoundOrigin(

@@ -11,7 +11,7 @@ interface DecidedHeaders {
   readonly payloadType: string | undefined;
 }
 
-/** Most headers a call may carry (threats.md H20). */
+/** Most headers a call may carry (threats H20). */
 const MAX_HEADERS = 64;
 /** Most characters of all names and values together: what common servers take. */
 const MAX_HEADER_LENGTH = 8192;
@@ -22,7 +22,7 @@ const VALUE = /^[\t\x20-\x7e]*$/;
 const RESPONSE_DATA_AT = "x-pinc-response-data-at";
 const PAYLOAD_TYPE = "x-payload-type";
 
-/** Fields that are not the caller's to set (RFC 9110 section 7.6.1; threats.md H01-H22); dropped, not errors. */
+/** Fields that are not the caller's to set (RFC 9110 section 7.6.1; threats H01-H22); dropped, not errors. */
 const DROPPED = new Set([
   "authorization",
   "host",

@@ -20,7 +20,7 @@ export interface UrlText {
   readonly query: string | undefined;
 }
 
-/** Longest url that is accepted, in characters: what common servers take, and threats.md U37. */
+/** Longest url that is accepted, in characters: what common servers take, and threats U37. */
 export const MAX_URL_LENGTH = 8192;
 
 const PLAIN = /^[\x21-\x7e]*$/;
@@ -32,7 +32,7 @@ const SCHEME = /^([A-Za-z][A-Za-z0-9+.-]*):/;
 
 /**
  * Reads a caller's url strictly from its text: every spelling that parsers repair, or read differently from one
- * another, is a fault (threats.md 2A). Linear in the length of the url.
+ * another, is a fault (threats 2A). Linear in the length of the url.
  */
 export function parseUrlText(url: string): UrlText | UrlFault {
   if (url.length > MAX_URL_LENGTH) return "too_long";

@@ -36,7 +36,7 @@ export interface BenchOptions extends Pick<HarnessOptions, "env" | "providers" |
   readonly deadlineMs?: number;
 }
 
-/** A call ends by its deadline and this (issue 3). */
+/** A call ends by its deadline and this. */
 const GRACE_MS = 2_000;
 /** Growth of heap and buffers that is noise: caches and compiled code of the tools. */
 const MAX_GROWTH_MIB = 32;

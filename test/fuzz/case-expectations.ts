@@ -33,7 +33,7 @@ function methodOf({ method }: CallInput): string | undefined {
   return /^[A-Za-z-]+$/.test(method) ? SENT_AS.get(method.toUpperCase()) : undefined;
 }
 
-/** Judges a call by the rules of design.md section 4, in other words than the relay's own. */
+/** Judges a call by the rules of docs/calling.md, in other words than the relay's own. */
 export function expectationOf(input: CallInput): Expectation {
   if (REGISTERED.test(input.method)) return "either";
   if (methodOf(input) === undefined || !areHeadersGood(input)) return "refused";

@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 
-/** Campaigns in the order they run, with the number of inputs that issue 3 asks for at least. */
+/** Campaigns in the order they run, with the least number of inputs of each. */
 const DEFAULT_COUNTS = { urls: 6_000, cases: 20_000, answers: 10_000, raw: 20_000, refresh: 20_000 } as const;
 
 /** The name of a campaign. */

@@ -37,7 +37,7 @@ describe("decideEgress() on the url corpus", () => {
   });
 });
 
-/** threats.md 2A; what the corpus has is not repeated unless the reason matters. */
+/** threats 2A; what the corpus has is not repeated unless the reason matters. */
 const refused: ReadonlyArray<readonly [row: string, url: string, rule: string]> = [
   ["U01", `${G}@evil.test/`, "userinfo"],
   ["U02", `${G}:443@evil.test/`, "userinfo"],

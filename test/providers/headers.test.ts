@@ -15,7 +15,7 @@ function errorOf(pairs: ReadonlyArray<readonly [string, string]>): RelayError {
   throw new Error("no RelayError");
 }
 
-/** design.md section 4; threats.md H01-H22. */
+/** Threats H01-H22. */
 const dropped = [
   ["Authorization", "authorization", "AUTHORIZATION"],
   ["Host"],
