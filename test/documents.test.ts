@@ -10,9 +10,10 @@ const ROWS = Object.fromEntries([
   ["API_ERROR", "the provider's"],
 ]);
 
-/** Rows of the table behind a marker in the README: cells without their back-ticks. */
-function tableAfter(marker: string): string[][] {
-  const table = readme.slice(readme.indexOf(`<!-- ${marker} -->`)).split("\n\n")[0] ?? "";
+/** Rows of the table behind a marker in a document: cells without their back-ticks. */
+function tableAfter(document: string, marker: string): string[][] {
+  const text = readFileSync(document, "utf8");
+  const table = text.slice(text.indexOf(`<!-- ${marker} -->`)).split("\n\n")[0] ?? "";
   const lines = table.split("\n").filter((line) => line.startsWith("|"));
   return lines.slice(2).map((line) =>
     line
@@ -23,19 +24,21 @@ function tableAfter(marker: string): string[][] {
 }
 
 describe("the error table", () => {
-  it("is the same in the README, in the comments of the contract and in the code", () => {
-    const inReadme = Object.fromEntries(tableAfter("errors").map(([type, status]) => [type, status]));
+  it("is the same in docs/calling.md, in the comments of the contract and in the code", () => {
+    const inDocument = Object.fromEntries(
+      tableAfter("docs/calling.md", "errors").map(([type, status]) => [type, status]),
+    );
     const inProto = Object.fromEntries(
       [...proto.matchAll(/^ {2}\/\/ \| ([A-Z_]+) \| ([^|]+) \|/gm)].map(([, type, status]) => [type, status?.trim()]),
     );
-    expect(inReadme).toEqual(ROWS);
+    expect(inDocument).toEqual(ROWS);
     expect(inProto).toEqual(ROWS);
   });
 });
 
 describe("the settings table", () => {
   it("has every setting with its default and reason, in order", () => {
-    expect(tableAfter("settings")).toEqual(
+    expect(tableAfter("docs/configuration.md", "settings")).toEqual(
       SETTINGS.map(({ name, fallback, about }) => [name, fallback, about.replaceAll("`", "")]),
     );
   });

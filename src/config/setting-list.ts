@@ -6,7 +6,7 @@ export const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "
 
 const MIB = 1024 * 1024;
 
-/** One setting as `relay serve --help` and the README print it. */
+/** One setting as `relay serve --help` and docs/configuration.md print it. */
 interface SettingDoc {
   readonly name: string;
   /** Text of the default; empty when there is none. */

@@ -1,6 +1,6 @@
 /**
  * The one table of failure reasons: errorType on the wire → statusCode of the row.
- * The README and the comments of relay.proto repeat it for readers; a test holds the three together.
+ * docs/calling.md and the comments of relay.proto repeat it for readers; a test holds the three together.
  */
 export const REASONS = {
   CALL_FORMAT_ERROR: 400,

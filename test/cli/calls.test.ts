@@ -108,7 +108,7 @@ describe("relay calls", () => {
     expect(list.stderr).toMatch(/^There is no application with this public key/);
   });
 
-  it("is as the README shows it", async () => {
+  it("is as docs/call-records.md shows it", async () => {
     const { folder, publicKey, callId } = await folderWithCall();
     const [, script = ""] =
       /<!-- run with calls -->\n```sh\n([\s\S]+?)```/.exec(readFileSync("docs/call-records.md", "utf8")) ?? [];

@@ -19,12 +19,12 @@ function blockOf(file: string, where: string, language: string): string {
   return pattern.exec(readFileSync(file, "utf8"))?.[1] ?? "";
 }
 
-it("the README's command reads the metrics with the token that the service has made", async () => {
+it("the documented command reads the metrics with the token that the service has made", async () => {
   const folder = createFolder();
   mkdirSync(join(folder.path, "data"));
   const env = { RELAY_ADMIN_LISTEN: "127.0.0.1:0", RELAY_ADMIN_TOKEN_FILE: "data/admin.tokens" };
   const { adminUrl } = await startServe(folder, env);
-  const script = blockOf("README.md", "the metrics", "sh").replace("http://127.0.0.1:8081", adminUrl);
+  const script = blockOf("docs/monitoring.md", "the metrics", "sh").replace("http://127.0.0.1:8081", adminUrl);
   const { stdout } = await run("bash", ["-euo", "pipefail", "-c", script], { cwd: folder.path });
   expect(totalOf(parseExposition(stdout), "relay_processes")).toBe(1);
 });

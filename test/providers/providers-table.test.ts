@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { loadProviders } from "../../src/providers/catalog.js";
-import { namesTable, providersTable, REGENERATE, readmeWith } from "../support/providers-table.js";
+import { providersTable, REGENERATE } from "../support/providers-table.js";
 import { providerFrom } from "./provider-for-test.js";
 
 const rowsOf = (table: string) => table.split("\n").filter((line) => line.startsWith("| [`"));
@@ -13,16 +13,6 @@ describe("docs/providers.md", () => {
     expect(written, `docs/providers.md is out of date, write it with: ${REGENERATE}`).toBe(
       providersTable(catalog.list()),
     );
-  });
-});
-
-describe("the README's table of providers", () => {
-  it("is what the shipped definitions say", async () => {
-    const { catalog } = await loadProviders({ paths: [], allowLoopback: false });
-    const readme = readFileSync("README.md", "utf8");
-    const table = namesTable(catalog.list());
-    expect(table).toContain("`googlecalendar`");
-    expect(readme, `README.md is out of date, write it with: ${REGENERATE}`).toBe(readmeWith(readme, table));
   });
 });
 

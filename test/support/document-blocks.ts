@@ -17,7 +17,13 @@ const BLOCK = /(?:^<!-- (.+?) -->\n)?^```(\w+)\n([\s\S]*?)^```$/gm;
 /** Every document of the project, by its path. */
 export function documentPaths(): string[] {
   const inDocs = readdirSync("docs", { recursive: true, encoding: "utf8" }).filter((path) => path.endsWith(".md"));
-  return ["README.md", "SECURITY.md", ...inDocs.map((path) => join("docs", path)).sort()];
+  return [
+    "README.md",
+    "SECURITY.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    ...inDocs.map((path) => join("docs", path)).sort(),
+  ];
 }
 
 /** The fenced blocks of a document, in their order. */

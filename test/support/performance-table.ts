@@ -2,11 +2,14 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { Summary, SummaryRow } from "../bench/summary.js";
 
-/** The command that writes the README's figures from the summary of a run of `npm run bench`. */
+/** The command that writes the figures of docs/performance.md from the summary of a run of `npm run bench`. */
 export const REWRITE = "npx tsx test/support/performance-table.ts";
 
-/** The summary that the README's figures are from. */
+/** The summary that the figures of docs/performance.md are from. */
 export const SUMMARY = "test/bench/results/summary.json";
+
+/** The document that has the figures. */
+export const DOCUMENT = "docs/performance.md";
 
 const MARKS = ["<!-- performance -->\n", "<!-- /performance -->"] as const;
 
@@ -43,7 +46,7 @@ const SUBJECTS: Readonly<Record<string, string>> = {
 /** On-demand settings are no row of their own. */
 const RELAYS: ReadonlySet<string> = new Set(["relay", "relay-postgres", "relay-million"]);
 
-/** What stands between the marks of the README: the table, and what follows from it for a size. */
+/** The text between the marks of docs/performance.md: the table, and what follows from it for a size. */
 export function performanceText(summary: Summary): string {
   const rows = summary.rows.filter(({ subject }) => RELAYS.has(subject));
   const lines = rows.map((row) => `| ${cellsOf(row, summary).join(" | ")} |\n`);
@@ -84,13 +87,13 @@ function rounded(number: number): string {
   return (Math.round(number / 100) * 100).toLocaleString("en");
 }
 
-/** The README with this text between its marks. */
-export function readmeWithPerformance(readme: string, text: string): string {
-  const start = readme.indexOf(MARKS[0]) + MARKS[0].length;
-  return readme.slice(0, start) + text + readme.slice(readme.indexOf(MARKS[1], start));
+/** The document with this text between its marks. */
+export function withPerformance(document: string, text: string): string {
+  const start = document.indexOf(MARKS[0]) + MARKS[0].length;
+  return document.slice(0, start) + text + document.slice(document.indexOf(MARKS[1], start));
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const summary: Summary = JSON.parse(readFileSync(SUMMARY, "utf8"));
-  writeFileSync("README.md", readmeWithPerformance(readFileSync("README.md", "utf8"), performanceText(summary)));
+  writeFileSync(DOCUMENT, withPerformance(readFileSync(DOCUMENT, "utf8"), performanceText(summary)));
 }

@@ -1,13 +1,10 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { loadProviders } from "../../src/providers/catalog.js";
 import type { OAuth2, Provider } from "../../src/providers/provider.js";
 
-/** The command that writes docs/providers.md and the README's table. */
+/** The command that writes docs/providers.md. */
 export const REGENERATE = "npx tsx test/support/providers-table.ts";
-
-/** What stands in front of the README's table. */
-export const README_MARK = "<!-- providers -->\n";
 
 const HEAD = `# Providers
 
@@ -25,23 +22,6 @@ This page is generated from the files: \`${REGENERATE}\`.
 export function providersTable(providers: readonly Provider[]): string {
   const sorted = [...providers].sort((one, other) => (one.name < other.name ? -1 : 1));
   return HEAD + sorted.map(rowFrom).join("");
-}
-
-/** The README's table: every name that a call may use, by its first letter. Aliases stand behind their provider. */
-export function namesTable(providers: readonly Provider[]): string {
-  const byLetter = new Map<string, string[]>();
-  for (const { name, aliases } of [...providers].sort((one, other) => (one.name < other.name ? -1 : 1))) {
-    const text = [`\`${name}\``, ...aliases.map((alias) => `(\`${alias}\`)`)].join(" ");
-    byLetter.set(name.charAt(0), [...(byLetter.get(name.charAt(0)) ?? []), text]);
-  }
-  const rows = [...byLetter].map(([letter, names]) => `| ${letter} | ${names.join(", ")} |\n`);
-  return `| | Providers |\n|---|---|\n${rows.join("")}`;
-}
-
-/** The README with this table instead of the one that it has. */
-export function readmeWith(readme: string, table: string): string {
-  const start = readme.indexOf(README_MARK) + README_MARK.length;
-  return readme.slice(0, start) + table + readme.slice(readme.indexOf("\n\n", start) + 1);
 }
 
 function rowFrom(provider: Provider): string {
@@ -97,5 +77,4 @@ function oauth2Habits(oauth2: OAuth2): string[] {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const { catalog } = await loadProviders({ paths: [], allowLoopback: false });
   writeFileSync("docs/providers.md", providersTable(catalog.list()));
-  writeFileSync("README.md", readmeWith(readFileSync("README.md", "utf8"), namesTable(catalog.list())));
 }
