@@ -41,19 +41,29 @@ export function createHttp1(
   const fault = (error: Error) => onFault("handler", error);
   const begin = (expectation: Expectation, req: IncomingMessage, res: ServerResponse) => {
     const exchange = connections.exchanges.get(req.socket);
-    const previous = exchange?.response;
-    if (exchange === undefined) return;
+    if (exchange === undefined || req.socket.destroyed) return;
+    const previous = exchange.response;
     if (!beginExchange(exchange, res, connections, limits)) return discardRest(req.socket);
     res.on("error", fault);
-    if (previous === undefined || previous.closed) dispatch(expectation, req, res);
-    else queueBehind(previous, { exchange, socket: req.socket, queue }, () => dispatch(expectation, req, res));
+    if (previous === undefined || previous.closed) return dispatch(expectation, req, res);
+    if (exchange.queued >= MAX_QUEUED && connections.queued >= limits.maxQueuedRequests) {
+      connections.cut += 1;
+      req.socket.destroy();
+      return holdAll(connections);
+    }
+    queueBehind(previous, { exchange, socket: req.socket, connections, queue }, () => dispatch(expectation, req, res));
   };
   server.on("request", begin.bind(undefined, "none"));
   server.on("checkContinue", begin.bind(undefined, "continue"));
   server.on("checkExpectation", begin.bind(undefined, "unknown"));
   server.on("clientError", createClientErrorListener(connections, limits.lingerMs, onFault));
   server.on("connect", (_req, socket) => refuseConnect(socket as Socket, connections, limits.lingerMs));
-  return { server, readyEvent, accept: (socket) => accept(server, parse, socket, connections) };
+  // What has come of a new connection is parsed whatever is paused.
+  const acceptInTurn = (socket: Socket) => {
+    if (connections.held !== undefined) setImmediate(acceptInTurn, socket);
+    else if (!socket.destroyed) accept(server, parse, socket, connections);
+  };
+  return { server, readyEvent, accept: acceptInTurn };
 }
 
 /**
@@ -83,24 +93,57 @@ function discardRest(socket: Socket): void {
 }
 
 /**
+ * Reads no more on any connection in this turn of the event loop: node:http parses up to 64 KiB of each at once, which may
+ * be thousands of requests of 2 KiB of memory, and those of a connection that was cut are let go when the turn has ended.
+ */
+function holdAll(connections: Connections): void {
+  if (connections.held !== undefined) return;
+  const held = new Set<Socket>();
+  connections.held = held;
+  for (const socket of connections.exchanges.keys()) if (!socket.isPaused()) hold(socket, connections);
+  setImmediate(() => {
+    connections.held = undefined;
+    for (const socket of held) socket.resume();
+  });
+}
+
+function hold(socket: Socket, { held }: Connections): void {
+  if (held === undefined) return;
+  held.add(socket);
+  socket.pause();
+}
+
+/**
  * Begins a request when the one in front of it on the connection has been answered, and when it is its turn. Of a client
  * that sends many ahead no more is read until they are fewer.
  */
 function queueBehind(
   previous: ServerResponse,
-  { exchange, socket, queue }: { exchange: NewestExchange; socket: Socket; queue: Queue },
+  { exchange, socket, connections, queue }: Queueing,
   begin: () => void,
 ): void {
   exchange.queued += 1;
+  connections.queued += 1;
   if (exchange.queued >= MAX_QUEUED) socket.pause();
-  previous.once("close", () =>
+  previous.once("close", () => {
+    // Nothing is kept of a connection that has gone.
+    if (socket.destroyed) return;
     queue(() => {
-      exchange.queued -= 1;
       if (socket.destroyed) return;
+      exchange.queued -= 1;
+      connections.queued -= 1;
       if (exchange.queued < MAX_QUEUED) socket.resume();
       begin();
-    }),
-  );
+    });
+  });
+}
+
+/** Where a request waits. */
+interface Queueing {
+  readonly exchange: NewestExchange;
+  readonly socket: Socket;
+  readonly connections: Connections;
+  readonly queue: Queue;
 }
 
 type Queue = (begin: () => void) => void;
@@ -171,6 +214,7 @@ function accept(server: object, parse: (socket: Socket) => void, socket: Socket,
   const { stackTraceLimit } = Error;
   socket.on("close", () => {
     connections.exchanges.delete(socket);
+    connections.queued -= exchange.queued;
     Error.stackTraceLimit = 0;
   });
   // It listens for the end of the connection, too, and makes an error for each request that still waits there: of hundreds
@@ -179,9 +223,9 @@ function accept(server: object, parse: (socket: Socket) => void, socket: Socket,
   // With the end of each request node:http reads on, also of a socket that was paused meanwhile, which does not tell so a
   // second time. This hears of it behind the listener of node:http, and has the other one stop again.
   socket.on("resume", () => {
-    if (exchange.queued < MAX_QUEUED) return;
-    socket.pause();
-    socket.emit("pause");
+    hold(socket, connections);
+    if (exchange.queued >= MAX_QUEUED) socket.pause();
+    if (socket.isPaused()) socket.emit("pause");
   });
   socket.on("close", () => {
     Error.stackTraceLimit = stackTraceLimit;

@@ -29,6 +29,11 @@ export interface ListenerLimits {
   readonly maxClientConnections: number;
   /** Requests on one HTTP/1.1 connection, after which it is closed. */
   readonly maxRequestsPerSocket: number;
+  /**
+   * Requests that wait on all HTTP/1.1 connections for the one in front of them to be answered. Above it, a connection on
+   * which more than a few wait is cut.
+   */
+  readonly maxQueuedRequests: number;
   /** Streams at once on one HTTP/2 connection. */
   readonly maxConcurrentStreams: number;
   /**
@@ -77,6 +82,8 @@ export const DEFAULT_LIMITS: ListenerLimits = {
   maxClientConnections: 1_000,
   /** Lets a new instance behind a balancer get its share of long-lived connections; one handshake in 10,000 calls. */
   maxRequestsPerSocket: 10_000,
+  /** Some 10 MB. Clients that send ahead at all send a handful; a thousand connections full of requests would be 5 GB. */
+  maxQueuedRequests: 5_000,
   /** RFC 9113 section 6.5.2 recommends no fewer than 100; more only helps attackers (CVE-2023-44487). */
   maxConcurrentStreams: 100,
   /**

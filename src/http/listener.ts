@@ -112,14 +112,15 @@ function watch(
   let dropped = 0;
   const tell = (count: number, limit: string) =>
     count > 0 && onFault("connections", new Error(`refused ${count} over the limit of ${limit}`));
-  const told = { dropped: 0, refused: 0 };
+  const told = { dropped: 0, refused: 0, cut: 0 };
   server.on("error", (error) => onFault("accept", error));
   server.on("drop", () => dropped++);
   const timer = setInterval(() => {
     sweep(connections, limits);
     tell(dropped - told.dropped, String(limits.maxConnections));
     tell(places.refused - told.refused, `${limits.maxClientConnections} for one client`);
-    Object.assign(told, { dropped, refused: places.refused });
+    tell(connections.cut - told.cut, `${limits.maxQueuedRequests} requests sent ahead`);
+    Object.assign(told, { dropped, refused: places.refused, cut: connections.cut });
   }, limits.checkIntervalMs).unref();
   return { stop: () => clearInterval(timer), refused: () => dropped + places.refused };
 }

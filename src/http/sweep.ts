@@ -164,6 +164,12 @@ export interface Connections {
   readonly untaken: WeakMap<Socket | ServerHttp2Stream, Untaken>;
   /** A clock that the sweep moves: reading it costs a call nothing, and limits are as coarse as the sweep anyway. */
   nowMs: number;
+  /** HTTP/1 requests that wait for the one in front of them, on all connections. */
+  queued: number;
+  /** Connections that are read again in the next turn of the event loop; undefined unless there are too many of those. */
+  held: Set<Socket> | undefined;
+  /** Connections that were cut because there were too many of those. */
+  cut: number;
   /** Set once, when the listener begins to close: each answer is the last on its connection. */
   draining: boolean;
   /** Set once, after that: a connection that has not shown its protocol is given up. */
@@ -180,6 +186,9 @@ export function createConnections(): Connections {
     streams: new Map(),
     untaken: new WeakMap(),
     nowMs: performance.now(),
+    queued: 0,
+    held: undefined,
+    cut: 0,
     draining: false,
     refusing: false,
   };

@@ -251,6 +251,21 @@ export const SECRET_GUARDS: readonly Guard[] = [
     "regress/pipelining",
   ),
   guard("pipelining: read no further", ['socket.emit("pause");', ""], "regress/pipelining"),
+  guard(
+    "pipelining: a packet in a turn when too many wait",
+    ["return holdAll(connections);", "return;"],
+    "regress/pipelining",
+  ),
+  guard(
+    "pipelining: a new connection in a turn when too many wait",
+    ["if (connections.held !== undefined) setImmediate(acceptInTurn, socket);\n    else if", "if"],
+    "regress/pipelining",
+  ),
+  guard(
+    "pipelining: those that have gone count no more",
+    ["connections.queued -= exchange.queued;", ""],
+    "regress/pipelining",
+  ),
   guard("pipelining: behind the last request", ["return discardRest(req.socket);", "return;"], "regress/pipelining"),
   guard(
     "origin: whose turn it is",

@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { connectHttp2, connectRaw, echo, request, start } from "../http/support.js";
+import { connectHttp2, connectRaw, echo, gate, request, start } from "../http/support.js";
 
 /** Resolves when something is told on a channel. */
 function subscribedOnce(channel: string): Promise<void> {
@@ -111,6 +111,46 @@ describe("requests that are sent ahead", () => {
     expect((await client.closed).match(/HTTP\/1\.1 200/g)).toHaveLength(3001);
     // What two reads of 64 KiB hold.
     expect(mostAhead).toBeLessThan(130);
+  });
+
+  it("end their connection over HTTP/1.1 when too many wait on all of them, and leave alone one on which few do", async () => {
+    const held = gate();
+    const { port, fault } = await start({
+      limits: { maxQueuedRequests: 200, checkIntervalMs: 10 },
+      handler: (req, res) => void held.opened.then(() => echo(req, res)),
+    });
+    const get = (path: string, connection = "keep-alive") =>
+      `GET ${path} HTTP/1.1\r\nHost: relay.test\r\nConnection: ${connection}\r\n\r\n`;
+    const greedy = await Promise.all([connectRaw(port), connectRaw(port)]);
+    // A packet or two; what is over the limit comes with the first.
+    for (const { socket } of greedy) socket.write(get("/many").repeat(1000));
+    expect(await Promise.all(greedy.map(({ closed }) => closed))).toEqual(["", ""]);
+    expect(String(await fault("connections"))).toMatch(/refused \d over the limit of 200 requests sent ahead/);
+    // Those that have gone count no more.
+    const [modest, other] = await Promise.all([connectRaw(port), connectRaw(port)]);
+    modest.socket.write(get("/few").repeat(5) + get("/few", "close"));
+    other.socket.write(get("/some").repeat(150) + get("/some", "close"));
+    held.open();
+    expect((await modest.closed).match(/1\.1 GET \/few/g)).toHaveLength(6);
+    expect((await other.closed).match(/1\.1 GET \/some/g)).toHaveLength(151);
+  });
+
+  it("are parsed of no more than a packet or two in a turn of the event loop when too many wait", async () => {
+    const turns = countTurns();
+    const parsed: number[] = [];
+    const count = () => void parsed.push(turns.now);
+    subscribe("http.server.request.start", count);
+    onTestFinished(() => void unsubscribe("http.server.request.start", count));
+    const { port } = await start({ limits: { maxQueuedRequests: 100 }, handler: () => {} });
+    const get = "GET / HTTP/1.1\r\nHost: r\r\n\r\n";
+    // Those of the first half have been used before: what comes on them goes to the parser another way.
+    const clients = await Promise.all(Array.from({ length: 20 }, () => connectRaw(port)));
+    for (const { socket } of clients.slice(10)) socket.write(get);
+    while (parsed.length < 10) await new Promise((resolve) => setImmediate(resolve));
+    for (const { socket } of clients) socket.write(get.repeat(2000));
+    await Promise.all(clients.map(({ closed }) => closed));
+    expect(parsed.length).toBeGreaterThan(10_000);
+    expect(mostInOneTurn(parsed)).toBeLessThan(3 * 2000);
   });
 
   it("are not even parsed over HTTP/1.1 behind the last request of a connection", async () => {
