@@ -95,7 +95,8 @@ const LATE_MS = 90_000;
 /** When every process looks and calls again. */
 const LOOKS_MS = [2000, 4000, 9000, 15_000, 30_000, 100_000, 200_000, 400_000, 600_000, 1_010_000, 1_100_000];
 const END_MS = 1_200_000;
-const MAX_STEPS = 2000;
+/** Most are looks at the row while another process has the lease, once a second. */
+const MAX_STEPS = 10_000;
 
 /**
  * Runs the relay's own refreshing of some connections by some processes at once, over its own store, with a simulated
@@ -333,6 +334,7 @@ export async function runModel(options: ModelOptions, choose: Choose): Promise<s
   await flush();
   let steps = 0;
   while ((await step()) && steps < MAX_STEPS) steps += 1;
+  if (steps === MAX_STEPS) finding ??= "comes to no end";
   return finding ?? (await judgeEnd());
 
   /** A process that starts when all is quiet finds each connection good, or flagged where that could not be helped. */
