@@ -9,7 +9,7 @@ import {
   type Parsed,
   sealPrivateKeyHash,
 } from "../applications/application.js";
-import type { ChangeOptions } from "../model/change-options.js";
+import type { ChangeOptions } from "../model/audit.js";
 import { type Administration, applicationResource, auditEntryFrom } from "./administration.js";
 
 /** Most entries of one list of an application: each call may have to look at all of them. */

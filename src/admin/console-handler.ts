@@ -1,6 +1,9 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { extname } from "node:path";
+import { pathToFileURL } from "node:url";
 import type { PathHandler } from "../http/dispatch.js";
 import { answerPlain, type HttpRequest, type HttpResponse } from "../http/exchange.js";
-import { type ConsoleFile, loadConsoleFiles } from "./console-files.js";
 
 const PATH = "/console/";
 
@@ -57,4 +60,41 @@ function answer(request: HttpRequest, response: HttpResponse, file: ConsoleFile 
     // Of an answer to HEAD, Node.js sends the head alone.
     response.end(content);
   }
+}
+
+/** One file of the console. */
+interface ConsoleFile {
+  readonly contentType: string;
+  readonly content: Buffer;
+}
+
+/** Browsers read no TypeScript: a relay that runs from its source serves what was built of it. */
+const FOLDER = new URL(import.meta.url.endsWith(".ts") ? "../../dist/src/console/" : "../console/", import.meta.url);
+
+const TYPES: ReadonlyMap<string, string> = new Map([
+  [".css", "text/css; charset=utf-8"],
+  [".html", "text/html; charset=utf-8"],
+  [".js", "text/javascript; charset=utf-8"],
+  [".svg", "image/svg+xml"],
+]);
+
+/**
+ * Reads the files of the console, by name; the page itself is the one without a name. All are read once, so that no
+ * request leads to a file. Throws when there are none: the package was not built.
+ */
+function loadConsoleFiles(): ReadonlyMap<string, ConsoleFile> {
+  const files = new Map([["lit-html.js", fileAt(libraryUrl())]]);
+  for (const name of readdirSync(FOLDER)) {
+    if (TYPES.has(extname(name))) files.set(name === "index.html" ? "" : name, fileAt(new URL(name, FOLDER)));
+  }
+  return files;
+}
+
+function fileAt(url: URL): ConsoleFile {
+  return { contentType: TYPES.get(extname(url.pathname)) ?? "", content: readFileSync(url) };
+}
+
+/** The library's build for browsers; Node.js resolves the one for itself, in a folder beside it. */
+function libraryUrl(): URL {
+  return new URL("../lit-html.js", pathToFileURL(createRequire(import.meta.url).resolve("lit-html")));
 }

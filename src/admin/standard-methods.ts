@@ -5,7 +5,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { ErrorDetailSchema } from "../../gen/relay/admin/v1/error_pb.js";
 import type { Application, ApplicationStore } from "../applications/application.js";
 import { MAX_ID_LENGTH } from "../applications/caller.js";
-import type { ChangeOptions } from "../model/change-options.js";
+import type { ChangeOptions } from "../model/audit.js";
 import { isProviderName, PROVIDER_NAME_HINT, type Provider, type ProviderCatalog } from "../providers/provider.js";
 
 /** What a request says that there is none of. */

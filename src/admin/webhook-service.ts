@@ -3,10 +3,11 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
 import { WebhookSchema, type WebhookService } from "../../gen/relay/admin/v1/webhook_pb.js";
 import type { Application } from "../applications/application.js";
-import { parseWebhookUri } from "../webhooks/webhook-uri.js";
+import type { Secret } from "../sealing/secret.js";
+import { createWebhookSecret, parseWebhookUri, sealWebhookSecret } from "../webhooks/endpoint.js";
+import { type Administration, auditEntryFrom, webhookResource } from "./administration.js";
 import { type AdminOptions, administrationFor } from "./options.js";
 import { invalidArgument, namedApplication, notFound, requiredMessage } from "./standard-methods.js";
-import { deleteWebhook, putWebhook } from "./webhooks.js";
 
 /** relay.admin.v1.WebhookService: message → use case → message. */
 export function createWebhookService(options: AdminOptions): ServiceImpl<typeof WebhookService> {
@@ -47,4 +48,30 @@ async function readWebhook({ store }: AdminOptions, { id, publicKey }: Applicati
 
 function noWebhook() {
   return notFound("webhook of this application");
+}
+
+/** Tells an application of its connections at an address that was parsed, and resolves to the new secret that signs. */
+export async function putWebhook(
+  administration: Administration,
+  { id: applicationId, publicKey }: Application,
+  uri: string,
+): Promise<Secret> {
+  const { store, sealer, now } = administration;
+  const secret = createWebhookSecret();
+  const sealed = sealWebhookSecret(sealer, applicationId, secret);
+  const resource = webhookResource(publicKey);
+  await store.webhooks.putEndpoint(
+    { applicationId, uri, secret: sealed, updatedAt: now() },
+    auditEntryFrom(administration, "WebhookService.PutWebhook", resource, ["uri", "secret"]),
+  );
+  return secret;
+}
+
+/** Tells an application no more. False when it was told nothing. */
+export function deleteWebhook(
+  administration: Administration,
+  { id, publicKey }: Pick<Application, "id" | "publicKey">,
+): Promise<boolean> {
+  const audit = auditEntryFrom(administration, "WebhookService.DeleteWebhook", webhookResource(publicKey));
+  return administration.store.webhooks.deleteEndpoint(id, audit);
 }

@@ -11,8 +11,8 @@ import { type Listener, listen } from "../http/listener.js";
 import type { ConnectionCounts } from "../store/count-connections.js";
 import { gaugeOf, gaugesOf, type Metric } from "../telemetry/metric.js";
 import { EXPOSITION_TYPE, expositionOf } from "../telemetry/metrics.js";
+import type { Wiring } from "./call-parts.js";
 import type { Parts } from "./parts.js";
-import type { Wiring } from "./wiring.js";
 
 /** Operators, scrapers and open pages, and no client all of it; the rest of the descriptors is for calls. */
 const LIMITS = { maxConnections: 200, maxClientConnections: 150 };

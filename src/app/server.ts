@@ -8,8 +8,7 @@ import { createStreamHandler } from "../api/rest/stream-handler.js";
 import { createConnectionOperations } from "../api/rpc/connection-operations.js";
 import { createRpcHandler } from "../api/rpc/handler.js";
 import { createBudget } from "../call/budget.js";
-import type { Config } from "../config/config.js";
-import { listenUrlFrom, publicUrlFrom } from "../config/public-url.js";
+import { type Config, listenUrlFrom, publicUrlFrom } from "../config/config.js";
 import { createClientAddress } from "../http/client-address.js";
 import { createReadiness, createRouter, type PathHandler } from "../http/dispatch.js";
 import type { TlsMaterial } from "../http/http1.js";
@@ -21,10 +20,9 @@ import { probeKeys } from "../store/verify-keys.js";
 import { causeOf, describeError } from "../telemetry/log.js";
 import { createDeliverer, type Deliverer, type Delivery } from "../webhooks/deliverer.js";
 import { listenForOperators } from "./admin-port.js";
-import { createCallParts } from "./call-parts.js";
+import { createCallParts, type Wiring } from "./call-parts.js";
 import { type Closers, openParts, type Parts, type ServiceOptions } from "./parts.js";
 import { budgetMetrics, listenerMetrics } from "./service-metrics.js";
-import type { Wiring } from "./wiring.js";
 
 /** A running service. */
 export interface Service {

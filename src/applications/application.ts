@@ -1,6 +1,5 @@
 import { createHash, createHmac, randomBytes } from "node:crypto";
-import type { AuditEntry } from "../model/audit.js";
-import type { ChangeOptions } from "../model/change-options.js";
+import type { AuditEntry, ChangeOptions } from "../model/audit.js";
 import { openSealed, type SealBinding, type Sealer } from "../sealing/seal.js";
 
 /** What a call must carry, weakest first; stronger proof is always accepted. */

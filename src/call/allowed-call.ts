@@ -9,8 +9,7 @@ import { requirePlaceholders } from "../providers/origin.js";
 import type { Provider, ProviderCatalog } from "../providers/provider.js";
 import type { Capturing } from "../records/call-capture.js";
 import { overloaded } from "./budget.js";
-import type { Call } from "./call.js";
-import { type CheckedCall, checkCall } from "./checked-call.js";
+import { type Call, type CheckedCall, checkCall } from "./call.js";
 import type { RateLimiter } from "./rate-limiter.js";
 import type { CallTrace } from "./trace.js";
 

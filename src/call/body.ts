@@ -1,6 +1,5 @@
 import type { JsonRange } from "../json/json-scan.js";
-import { isEmptyAt, kindAt } from "../json/json-slice.js";
-import { elementsInSteps, membersInSteps } from "../json/members-in-steps.js";
+import { elementsInSteps, isEmptyAt, kindAt, membersInSteps } from "../json/json-slice.js";
 import { joinedInSteps } from "../lib/chunks.js";
 import type { Steps } from "../lib/turns.js";
 import { formatError, type RelayError } from "../model/errors.js";

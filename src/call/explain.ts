@@ -1,7 +1,7 @@
 import { RelayError } from "../model/errors.js";
 import type { Renewer } from "../oauth/renewer.js";
 import { decideRenewalNeed } from "../oauth/token-source.js";
-import type { TraceContext } from "../telemetry/trace-context.js";
+import type { TraceContext } from "../telemetry/call-spans.js";
 import { adviceOn } from "./advice.js";
 import { type AllowanceOptions, type AllowedCall, requireAllowedCall } from "./allowed-call.js";
 import type { Call } from "./call.js";

@@ -1,6 +1,5 @@
-import { createJsonChecker, type JsonChecker } from "../json/json-checker.js";
+import { createJsonChecker, createUtf8Checker, type JsonChecker } from "../json/json-checker.js";
 import { escapeGrowth } from "../json/text-slices.js";
-import { createUtf8Checker } from "../json/utf8-checker.js";
 import { type Bytes, createChunks, SLICE_BYTES, slicesOf } from "../lib/chunks.js";
 import type { Steps } from "../lib/turns.js";
 import type { Redactor } from "../redaction/redact.js";

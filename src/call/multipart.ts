@@ -1,8 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { base64FromJson } from "../json/base64-from-json.js";
 import type { JsonRange } from "../json/json-scan.js";
-import { type JsonMember, kindAt, textAt } from "../json/json-slice.js";
-import { elementsInSteps, membersInSteps } from "../json/members-in-steps.js";
+import { elementsInSteps, type JsonMember, kindAt, membersInSteps, textAt } from "../json/json-slice.js";
 import { textSlices } from "../json/text-slices.js";
 import { type Bytes, bytesOf, createChunks, createPace, joinedInSteps } from "../lib/chunks.js";
 import type { Steps } from "../lib/turns.js";

@@ -7,7 +7,7 @@ import { headerValue } from "../upstream/fields.js";
 import type { Upstream, UpstreamAnswer, UpstreamStream } from "../upstream/request.js";
 import { type AllowanceOptions, type AllowedCall, requireAllowedCall } from "./allowed-call.js";
 import { answerFromUpstream, headFromUpstream } from "./answer.js";
-import { requireRoom } from "./budget.js";
+import { requireRoom, type StreamGarbage } from "./budget.js";
 import type { Call, CallOrigin } from "./call.js";
 import {
   type AnswerHead,
@@ -18,9 +18,7 @@ import {
   outcomeFromError,
   outcomeFromFailure,
 } from "./outcome.js";
-import type { RedactorFor } from "./redactors.js";
-import { type Sender, sendWithToken, type TokenOptions } from "./send-with-token.js";
-import type { StreamGarbage } from "./stream-garbage.js";
+import { type RedactorFor, type Sender, sendWithToken, type TokenOptions } from "./send-with-token.js";
 import { isJsonType, parseMediaType } from "./text.js";
 import { type CallTrace, noteStreamed, type RelayLog } from "./trace.js";
 

@@ -1,5 +1,5 @@
 import type { HeaderPairs } from "../providers/provider.js";
-import { fieldsFromTraceContext } from "../telemetry/trace-context.js";
+import { fieldsFromTraceContext } from "../telemetry/call-spans.js";
 import type { AllowedCall } from "./allowed-call.js";
 
 /** Fields of W3C Trace Context; a caller that sends one itself speaks of a trace of its own. */

@@ -4,8 +4,7 @@ import type { CallCapture } from "../records/call-capture.js";
 import type { CallRecord } from "../telemetry/call-log.js";
 import type { CallSpans, SpanMethod, StartSpans } from "../telemetry/call-spans.js";
 import type { UpstreamRequest } from "../upstream/request.js";
-import type { CallOrigin } from "./call.js";
-import type { CheckedCall } from "./checked-call.js";
+import type { CallOrigin, CheckedCall } from "./call.js";
 import type { AnswerData, Outcome } from "./outcome.js";
 
 /** What is learned of a call on its way; becomes its log line, its counts, its spans and its record. */

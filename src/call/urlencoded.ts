@@ -1,6 +1,5 @@
 import type { JsonRange } from "../json/json-scan.js";
-import { type JsonMember, kindAt } from "../json/json-slice.js";
-import { elementsInSteps, membersInSteps } from "../json/members-in-steps.js";
+import { elementsInSteps, type JsonMember, kindAt, membersInSteps } from "../json/json-slice.js";
 import { textSlices } from "../json/text-slices.js";
 import { type Chunks, createChunks, createPace, joinedInSteps, SLICE_BYTES } from "../lib/chunks.js";
 import type { Steps } from "../lib/turns.js";

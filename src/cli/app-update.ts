@@ -6,7 +6,7 @@ import {
   updateApplication,
 } from "../admin/applications.js";
 import type { Application, ApplicationPatch } from "../applications/application.js";
-import { parseInteger } from "../config/settings.js";
+import { parseInteger } from "../config/setting-list.js";
 import {
   addressesFrom,
   CALLER_AUTH,
@@ -18,9 +18,8 @@ import {
   redirectUrisFrom,
   textFromApplication,
 } from "./application.js";
-import { addCommand, collect, failure, usageError } from "./command.js";
+import { addCommand, collect, failure, usageError, writeJson, writeLine } from "./command.js";
 import { administrationOf, type OpenStore, withStore } from "./open-store.js";
-import { writeJson, writeLine } from "./output.js";
 
 interface UpdateOptions {
   readonly name?: string;

@@ -13,9 +13,8 @@ import {
   redirectUrisFrom,
   textFromApplication,
 } from "./application.js";
-import { addCommand, addGroup, collect } from "./command.js";
+import { addCommand, addGroup, collect, textFields, textTable, writeJson, writeLine, writeNote } from "./command.js";
 import { administrationOf, type OpenStore, withStore } from "./open-store.js";
-import { textFields, textTable, writeJson, writeLine, writeNote } from "./output.js";
 
 /** `relay app`: the applications, who may call. */
 export function addApp(program: Command): void {

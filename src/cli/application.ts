@@ -7,9 +7,8 @@ import {
   parseRedirectUris,
 } from "../admin/applications.js";
 import { type Application, type CallerAuth, parsePublicKey } from "../applications/application.js";
-import { parseInteger } from "../config/settings.js";
-import { failure, usageError } from "./command.js";
-import { textFields } from "./output.js";
+import { parseInteger } from "../config/setting-list.js";
+import { failure, textFields, usageError } from "./command.js";
 
 /** The three proofs as the command line spells them. */
 export const CALLER_AUTH: ReadonlyMap<string, CallerAuth> = new Map([

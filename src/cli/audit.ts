@@ -1,10 +1,9 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { auditIdBefore } from "../admin/administration.js";
-import { parseInteger } from "../config/settings.js";
+import { parseInteger } from "../config/setting-list.js";
 import type { AuditRecord } from "../model/audit.js";
-import { addCommand, addGroup } from "./command.js";
+import { addCommand, addGroup, textTable, writeJson, writeLine, writeNote } from "./command.js";
 import { withStore } from "./open-store.js";
-import { textTable, writeJson, writeLine, writeNote } from "./output.js";
 
 /** `relay audit`: what operators have changed. */
 export function addAudit(program: Command): void {

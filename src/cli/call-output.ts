@@ -15,7 +15,7 @@ import {
   writeLine,
   writeNote,
   writeOutput,
-} from "./output.js";
+} from "./command.js";
 
 /** How a row is printed. */
 export interface RowOutputOptions {

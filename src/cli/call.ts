@@ -9,9 +9,8 @@ import {
   type Protocol,
   parseCallArguments,
 } from "./call-row.js";
-import { addCommand, collect, failure, usageError } from "./command.js";
+import { addCommand, collect, failure, usageError, writeJsonText } from "./command.js";
 import { withStore } from "./open-store.js";
-import { writeJsonText } from "./output.js";
 import { PRIVATE_KEY_VARIABLE, readInputFile, readPrivateKey, readStandardInput } from "./read-input.js";
 
 /** Largest payload; the relay's own limit is lower unless an operator raised it. */
@@ -94,7 +93,7 @@ async function explain(request: CallRequestText, { privateKeyFile, json }: CallO
 }
 
 async function perform(request: CallRequestText, target: CallTarget, protocol: Protocol): Promise<CallRow> {
-  if (protocol === "rest") return (await import("./call-rest.js")).callOverRest(request, target);
+  if (protocol === "rest") return (await import("./call-rpc.js")).callOverRest(request, target);
   return (await import("./call-rpc.js")).callOverRpc(request, target, protocol);
 }
 

@@ -1,11 +1,10 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { parseInteger } from "../config/settings.js";
+import { parseInteger } from "../config/setting-list.js";
 import type { CaptureContent, CapturedBody, HeaderPairs } from "../records/call-capture.js";
 import { type CallFilter, type CallPosition, findCall, listCalls } from "../records/list-calls.js";
 import type { StoredCall } from "../records/stored-call.js";
-import { addCommand, addGroup, failure } from "./command.js";
+import { addCommand, addGroup, failure, printable, textFields, textTable, writeJson, writeLine } from "./command.js";
 import { type OpenStore, withStore } from "./open-store.js";
-import { printable, textFields, textTable, writeJson, writeLine } from "./output.js";
 import { applicationFrom } from "./webhook.js";
 
 /** `relay calls`: the calls that were made last. */

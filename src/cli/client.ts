@@ -5,15 +5,24 @@ import {
   type OAuthClientKey,
   oauthClientProblem,
   putOAuthClient,
-} from "../admin/oauth-clients.js";
+} from "../admin/oauth-client-service.js";
 import type { StoredOAuthClient } from "../oauth/oauth-client.js";
 import type { Provider } from "../providers/provider.js";
 import { Secret } from "../sealing/secret.js";
 import { noApplication } from "./application.js";
-import { addCommand, addGroup, collect, failure, usageError } from "./command.js";
+import {
+  addCommand,
+  addGroup,
+  collect,
+  failure,
+  textTable,
+  usageError,
+  writeJson,
+  writeLine,
+  writeNote,
+} from "./command.js";
+import { originParametersFrom } from "./connection-key.js";
 import { administrationOf, loadCatalog, type OpenStore, requireProvider, withStore } from "./open-store.js";
-import { originParametersFrom } from "./origin-parameters.js";
-import { textTable, writeJson, writeLine, writeNote } from "./output.js";
 import { readStandardInput } from "./read-input.js";
 
 /** `relay client`: an application's OAuth clients, with which its users' tokens are renewed. */

@@ -1,6 +1,5 @@
 import type { Command } from "commander";
 import { type FailureCode, operatorExitCode } from "../lib/exit-codes.js";
-import { writeNote } from "./output.js";
 
 /** What the help of a command says. */
 interface CommandHelp {
@@ -80,4 +79,88 @@ export function exitCodeFrom(error: unknown): FailureCode {
 function faultText(error: unknown): string {
   const { name, code } = error instanceof Error ? (error as NodeJS.ErrnoException) : { name: typeof error, code: "" };
   return `The command failed (${[name, code].filter(Boolean).join(" ")}). Please report this.`;
+}
+
+/** Writes text or bytes, the result of a command, as they are. */
+export function writeOutput(output: string | Uint8Array): void {
+  const { stdout } = process;
+  // Not at start: `relay serve` logs to the descriptor itself, and the stream would make it non-blocking.
+  if (stdout.listenerCount("error") === 0) stdout.on("error", endWithReader);
+  stdout.write(output);
+}
+
+/** Writes lines of text for a person, or for a program that reads lines. */
+export function writeLine(text: string): void {
+  writeOutput(`${printableLines(text)}\n`);
+}
+
+/** Writes one line that is no result: an error, a note, the fields of an answer. */
+export function writeNote(text: string): void {
+  process.stderr.write(`${printableLines(text)}\n`);
+}
+
+/** Writes one JSON value: on one line for programs, indented for a person at a terminal. */
+export function writeJson(value: unknown): void {
+  writeJsonText(JSON.stringify(value, undefined, isTerminal() ? 2 : undefined));
+}
+
+/** Writes JSON that somebody else wrote; what would act on a terminal is escaped, whoever reads it. */
+export function writeJsonText(json: string): void {
+  writeOutput(`${printableJson(json)}\n`);
+}
+
+/** Whether a person sees standard output. */
+export function isTerminal(): boolean {
+  return process.stdout.isTTY === true;
+}
+
+/** A reader such as `head` may close the pipe early: nobody is left to write for, so the process ends. */
+function endWithReader(error: NodeJS.ErrnoException): void {
+  if (error.code !== "EPIPE") throw error;
+  process.exit(0);
+}
+
+/** Columns under their headings, two spaces apart, without spaces at the end of a line. */
+export function textTable(headings: readonly string[], rows: ReadonlyArray<readonly string[]>): string {
+  const lines = [headings, ...rows].map((row) => row.map(printable));
+  const widths = headings.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
+  return lines.map((line) => padded(line, widths)).join("\n");
+}
+
+/** Names and values in two columns. */
+export function textFields(fields: ReadonlyArray<readonly [name: string, value: string]>): string {
+  const width = Math.max(0, ...fields.map(([name]) => name.length));
+  return fields.map(([name, value]) => padded([name, printable(value)], [width, 0])).join("\n");
+}
+
+function padded(cells: readonly string[], widths: readonly number[]): string {
+  return cells
+    .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+    .join("  ")
+    .trimEnd();
+}
+
+/** Control characters, and what turns, hides or ends lines: C0, DEL, C1, formats such as bidirectional ones. */
+const UNSAFE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+/** The same but for the white space of JSON; what else of C0 stands in valid JSON is escaped already. */
+const UNSAFE_IN_JSON = /[\x7f-\x9f\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+/** Foreign text may hold anything, also what moves a terminal's cursor: such characters are shown as their code. */
+export function printable(text: string): string {
+  return text.replace(UNSAFE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+}
+
+/** The same of a text of several lines, which may be indented with tabs. */
+export function printableLines(text: string): string {
+  return text.replace(/[^\t\r\n]+/g, printable);
+}
+
+/** JSON that says the same and is safe at a terminal: such characters stand in strings alone, where JSON has escapes. */
+export function printableJson(json: string): string {
+  return json.replace(UNSAFE_IN_JSON, (character) =>
+    Array.from(
+      { length: character.length },
+      (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`,
+    ).join(""),
+  );
 }

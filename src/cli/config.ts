@@ -8,9 +8,8 @@ import { defaultSpool, parseDatabaseLocation, textFromDatabaseLocation } from ".
 import { SETTINGS } from "../config/setting-list.js";
 import { configWarnings, exposureProblems } from "../config/warnings.js";
 import type { Sealer } from "../sealing/seal.js";
-import { addCommand, addGroup, usageError } from "./command.js";
+import { addCommand, addGroup, textFields, usageError, writeJson, writeLine, writeNote } from "./command.js";
 import { loadSealer } from "./open-store.js";
-import { textFields, writeJson, writeLine, writeNote } from "./output.js";
 import { PRIVATE_KEY_VARIABLE } from "./read-input.js";
 
 /** `relay config`: the settings of the environment. */

@@ -1,20 +1,36 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { parseInteger } from "../config/settings.js";
+import { type DeleteConnectionInput, putConnection, type ToldRevocation } from "../admin/connections.js";
+import type { Application } from "../applications/application.js";
+import { MAX_ID_LENGTH, requireCallerIds } from "../applications/caller.js";
+import { type Config, publicUrlFrom } from "../config/config.js";
+import { parseInteger } from "../config/setting-list.js";
+import { type ConnectLink, createConnectLink } from "../oauth/connect-link.js";
 import type { Connection } from "../oauth/connection.js";
+import { parseTokenResponse, type TokenResponse, TokenResponseError } from "../oauth/token-response.js";
+import type { Provider, ProviderCatalog } from "../providers/provider.js";
 import { noApplication } from "./application.js";
-import { addCommand, addGroup } from "./command.js";
-import { addConnectionDelete } from "./connection-delete.js";
+import {
+  addCommand,
+  addGroup,
+  collect,
+  failure,
+  textTable,
+  usageError,
+  writeJson,
+  writeLine,
+  writeNote,
+} from "./command.js";
 import {
   type ConnectionOptions,
   connectionKeyFrom,
   jsonFromConnection,
   noConnection,
+  originParametersFrom,
   textFromConnection,
 } from "./connection-key.js";
-import { addConnectionLink } from "./connection-link.js";
-import { addConnectionPut } from "./connection-put.js";
-import { type OpenStore, withStore } from "./open-store.js";
-import { textTable, writeJson, writeLine, writeNote } from "./output.js";
+import { administrationOf, loadCatalog, type OpenStore, requireProvider, withStore } from "./open-store.js";
+import { readStandardInput } from "./read-input.js";
+import { withWayOut } from "./way-out.js";
 
 /** `relay connection`: users' accounts at providers. */
 export function addConnection(program: Command): void {
@@ -92,4 +108,204 @@ async function showConnection(options: ConnectionOptions): Promise<void> {
   if (connection === undefined) throw noConnection();
   if (options.json) writeJson(jsonFromConnection(connection));
   else writeLine(textFromConnection(connection));
+}
+
+interface DeleteOptions extends ConnectionOptions {
+  readonly revoke: boolean;
+}
+
+const WHAT_BECAME: Readonly<Record<ToldRevocation, string>> = {
+  REVOKED: "Its token is revoked at the provider.",
+  NOT_SUPPORTED: "The provider has no way to revoke its token; end the access in the account there.",
+  FAILED: "Its token could not be revoked at the provider; end the access in the account there.",
+  SKIPPED: "The provider was not told.",
+};
+
+/** `relay connection delete` */
+function addConnectionDelete(group: Command): void {
+  addCommand(group, {
+    usage: "delete",
+    about: "Delete one connection and its tokens here, and revoke them at a provider that can (RFC 7009).",
+    examples: [
+      "relay connection delete --app PUBLIC_KEY --user ada --provider github",
+      "relay connection delete --app PUBLIC_KEY --user ada --provider github --no-revoke --json",
+    ],
+    more: `It is deleted here whatever the provider answers; revocation is REVOKED, NOT_SUPPORTED, FAILED or
+SKIPPED.`,
+  })
+    .requiredOption("--app <public-key>", "the application's public key")
+    .requiredOption("--user <id>", "the application's id of its user")
+    .requiredOption("--provider <name>", "the provider's name or alias")
+    .option("--no-revoke", "do not tell the provider")
+    .action(deleteNamed);
+}
+
+async function deleteNamed(options: DeleteOptions): Promise<void> {
+  const { key, revocation } = await withStore(async (open) => {
+    const named = await connectionKeyFrom(open, options);
+    return { key: named, revocation: await end(open, named, options) };
+  });
+  if (revocation === undefined) throw noConnection();
+  if (options.json) writeJson({ user: key.userId, provider: key.providerName, deleted: true, revocation });
+  else writeLine(`Deleted the connection. ${WHAT_BECAME[revocation]}`);
+}
+
+async function end(
+  open: OpenStore,
+  key: DeleteConnectionInput,
+  { revoke }: DeleteOptions,
+): Promise<ToldRevocation | undefined> {
+  const { deleteConnection } = await import("../admin/connections.js");
+  const administration = administrationOf(open);
+  if (!revoke) return deleteConnection(administration, key, "untold");
+  return withWayOut(open, (options) => deleteConnection(administration, key, options));
+}
+
+/** Four times the longest tokens together. */
+const MAX_TOKEN_RESPONSE_BYTES = 64 * 1024;
+
+interface PutOptions extends ConnectionOptions {
+  readonly param?: readonly string[];
+}
+
+/** `relay connection put` */
+function addConnectionPut(group: Command): void {
+  addCommand(group, {
+    usage: "put",
+    about: "Store a user's tokens, sealed; a connection that exists gets the new ones.",
+    examples: ["relay connection put --app PUBLIC_KEY --user ada --provider github < token-response.json"],
+    more: `Standard input holds the provider's token response (RFC 6749 section 5.1) as JSON: access_token,
+and if there are any refresh_token, expires_in, scope, token_type, id_token. Tokens are no
+arguments, since those stand in the shell's history and in the list of processes.`,
+  })
+    .requiredOption("--app <public-key>", "the application's public key")
+    .requiredOption("--user <id>", "the application's id of its user; calls must name it exactly so")
+    .requiredOption("--provider <name>", "the provider's name or alias")
+    .option("--param <name=value>", "parameter of the provider's origin; may stand several times", collect)
+    .action(put);
+}
+
+async function put(options: PutOptions): Promise<void> {
+  if (options.user === "" || options.user.length > MAX_ID_LENGTH) {
+    throw usageError(`--user must have 1 to ${MAX_ID_LENGTH} characters.`);
+  }
+  if (process.stdin.isTTY) writeNote("Paste the token response, then press Ctrl-D.");
+  const input = (await readStandardInput(MAX_TOKEN_RESPONSE_BYTES)).toString();
+  const connection = await withStore((open) => putNamed(open, options, input));
+  if (options.json) writeJson(jsonFromConnection(connection));
+  else writeLine(textFromConnection(connection));
+}
+
+async function putNamed(open: OpenStore, options: PutOptions, input: string): Promise<Connection> {
+  const provider = requireProvider(await loadCatalog(open.config), options.provider);
+  const response = responseFrom(input, provider);
+  const originParameters = originParametersFrom(options.param ?? [], provider);
+  const application = await open.store.applications.findByPublicKey(options.app);
+  if (application === undefined) throw noApplication();
+  const made = { application, userId: options.user, provider, originParameters, response };
+  return putConnection(administrationOf(open), made);
+}
+
+function responseFrom(text: string, { oauth2 }: Provider): TokenResponse {
+  try {
+    return parseTokenResponse(text, oauth2?.tokenResponseMember);
+  } catch (error) {
+    if (!(error instanceof TokenResponseError)) throw error;
+    throw usageError(error.message, error);
+  }
+}
+
+interface LinkOptions {
+  readonly app: string;
+  readonly user: string;
+  readonly provider?: string;
+  readonly providers?: string;
+  readonly redirectUri?: string;
+  readonly scope?: string;
+  readonly param?: readonly string[];
+  readonly json?: boolean;
+}
+
+/** `relay connection link` */
+function addConnectionLink(group: Command): void {
+  addCommand(group, {
+    usage: "link",
+    about: "Make an address at which one browser, once, may connect accounts for a user.",
+    examples: [
+      "relay connection link --app PUBLIC_KEY --user ada --provider github",
+      "relay connection link --app PUBLIC_KEY --user ada --providers github,slack --redirect-uri https://app.example.com/connected",
+    ],
+    more: `Without --provider the address opens a page of the providers that the application has clients for.
+It begins with RELAY_PUBLIC_URL; without that, with the address that the service listens on by RELAY_LISTEN.
+Whoever opens it first connects an account of theirs for the user: hand it to nobody else.`,
+  })
+    .requiredOption("--app <public-key>", "the application's public key")
+    .requiredOption("--user <id>", "the application's id of its user; calls must name it exactly so")
+    .option("--provider <name>", "the one provider to connect, by name or alias")
+    .option("--providers <names>", "those that the page lists, separated by ','; all of the application's by default")
+    .option("--redirect-uri <uri>", "where the browser goes afterwards, from the application's list")
+    .option("--scope <scope>", "scope to ask for instead of the client's, as the provider writes it")
+    .option("--param <name=value>", "parameter of the provider's origin; may stand several times", collect)
+    .action(link);
+}
+
+async function link(options: LinkOptions): Promise<void> {
+  requireFit(options);
+  const { uri, expiresAt } = await withStore((open) => createLink(open, options));
+  const expireTime = new Date(expiresAt).toISOString();
+  if (options.json) return writeJson({ connectUri: uri, expireTime });
+  writeLine(uri);
+  writeNote(`For one browser, once, until ${expireTime}.`);
+}
+
+function requireFit({ app, user, provider, providers, param }: LinkOptions): void {
+  try {
+    requireCallerIds({ publicKey: app, userId: user });
+  } catch (error) {
+    throw usageError((error as Error).message, error);
+  }
+  if (provider !== undefined && providers !== undefined) throw usageError("Give --provider or --providers, not both.");
+  if (param !== undefined && provider === undefined) throw usageError("--param is of one provider; give --provider.");
+}
+
+async function createLink({ config, store, sealer }: OpenStore, options: LinkOptions): Promise<ConnectLink> {
+  const { createTickets } = await import("../oauth/tickets.js");
+  const publicUrl = requirePublicUrl(config);
+  const catalog = await loadCatalog(config);
+  const providers = (options.providers ?? "").split(",").flatMap((name) => name.trim() || []);
+  const named = options.provider === undefined ? providers : [options.provider];
+  for (const name of named) requireProvider(catalog, name);
+  const application = activeApplication(await store.applications.findByPublicKey(options.app));
+  const tickets = createTickets({ store: store.tickets, sealer, now: Date.now });
+  return createConnectLink(
+    { ...store, catalog, tickets, publicUrl: () => publicUrl, now: Date.now },
+    {
+      application,
+      userId: options.user,
+      providerName: options.provider ?? "",
+      providers,
+      redirectUri: options.redirectUri,
+      scope: options.scope,
+      originParameters: originParametersOf(catalog, options),
+    },
+  );
+}
+
+function originParametersOf(catalog: ProviderCatalog, { provider: name = "", param }: LinkOptions) {
+  const provider = catalog.find(name);
+  return new Map(param && provider ? Object.entries(originParametersFrom(param, provider)) : []);
+}
+
+/** A port that the system chooses is known to the running service only. */
+function requirePublicUrl(config: Config): string {
+  const publicUrl =
+    config.publicUrl === undefined && config.listen.port === 0 ? undefined : publicUrlFrom(config, config.listen);
+  if (publicUrl !== undefined) return publicUrl;
+  throw usageError("RELAY_PUBLIC_URL: must be the address at which browsers reach the relay.");
+}
+
+function activeApplication(application: Application | undefined): Application {
+  if (application === undefined) throw noApplication();
+  if (application.state === "ACTIVE") return application;
+  throw failure("This application is disabled. 'relay app update --enable' takes its calls again.");
 }

@@ -8,9 +8,8 @@ import {
   textFromDatabaseLocation,
 } from "../config/database-location.js";
 import type { CopyCounts } from "../store/copy-store.js";
-import { addCommand, addGroup, usageError } from "./command.js";
+import { addCommand, addGroup, textFields, usageError, writeJson, writeLine } from "./command.js";
 import { configFromEnvironment, noDatabase } from "./open-store.js";
-import { textFields, writeJson, writeLine } from "./output.js";
 
 /** `relay db`: the database itself. */
 export function addDb(program: Command): void {

@@ -1,8 +1,7 @@
-import { callOverRest, restUrl } from "./call-rest.js";
 import { type CallRequestText, type CallRow, type CallTarget, jsonBodyFrom, messageJsonFrom } from "./call-row.js";
-import { callOverRpc, type RpcProtocol, rpcUrl } from "./call-rpc.js";
+import { callOverRest, callOverRpc, type RpcProtocol, restUrl, rpcUrl } from "./call-rpc.js";
+import { writeJson, writeLine } from "./command.js";
 import type { DemoRelay } from "./demo-relay.js";
-import { writeJson, writeLine } from "./output.js";
 
 interface DemoCall {
   readonly protocol: string;

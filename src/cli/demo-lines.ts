@@ -1,6 +1,5 @@
-import { restUrl } from "./call-rest.js";
 import { jsonBodyFrom, messageJsonFrom } from "./call-row.js";
-import { rpcUrl } from "./call-rpc.js";
+import { restUrl, rpcUrl } from "./call-rpc.js";
 import type { DemoRelay } from "./demo-relay.js";
 
 /** Command lines to paste into another terminal, in the folder of the checkout. */

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createApplication } from "../admin/applications.js";
 import { putConnection } from "../admin/connections.js";
-import { type OAuthClientFields, putOAuthClient } from "../admin/oauth-clients.js";
+import { type OAuthClientFields, putOAuthClient } from "../admin/oauth-client-service.js";
 import { type Service, startService } from "../app/server.js";
 import { type Config, parseConfig } from "../config/config.js";
 import { parseTokenResponse } from "../oauth/token-response.js";

@@ -1,9 +1,8 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { parseInteger } from "../config/settings.js";
+import { parseInteger } from "../config/setting-list.js";
 import { stopSignal } from "../lib/stop-signal.js";
-import { addCommand, ExitError } from "./command.js";
+import { addCommand, ExitError, writeLine, writeNote } from "./command.js";
 import type { DemoRelay } from "./demo-relay.js";
-import { writeLine, writeNote } from "./output.js";
 
 interface DemoOptions {
   readonly once?: boolean;

@@ -1,9 +1,8 @@
 import type { Command } from "commander";
 import { auditEntryFrom } from "../admin/administration.js";
 import { defaultSpool } from "../config/database-location.js";
-import { addCommand, addGroup, failure } from "./command.js";
+import { addCommand, addGroup, failure, textFields, writeJson, writeLine } from "./command.js";
 import { administrationOf, loadSealer, type OpenStore, withStore } from "./open-store.js";
-import { textFields, writeJson, writeLine } from "./output.js";
 
 /** `relay key`: the keys that seal tokens. */
 export function addKey(program: Command): void {

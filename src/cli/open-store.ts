@@ -6,8 +6,7 @@ import { type DatabaseLocation, textFromDatabaseLocation } from "../config/datab
 import type { Provider, ProviderCatalog } from "../providers/provider.js";
 import type { Sealer } from "../sealing/seal.js";
 import type { Store } from "../store/store.js";
-import { failure, usageError } from "./command.js";
-import { writeNote } from "./output.js";
+import { failure, usageError, writeNote } from "./command.js";
 
 /** What commands work on: the same files as a running relay, safe beside it. */
 export interface OpenStore {

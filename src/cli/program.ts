@@ -1,7 +1,6 @@
 import { Command, CommanderError } from "commander";
 import { packageVersion } from "../lib/package-version.js";
-import { exitCodeFrom } from "./command.js";
-import { writeOutput } from "./output.js";
+import { exitCodeFrom, writeOutput } from "./command.js";
 
 /**
  * Runs one command line, without the program's name, and resolves to the exit code: 0 done, 1 the operation failed,

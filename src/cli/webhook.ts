@@ -1,12 +1,11 @@
 import type { Command } from "commander";
-import { deleteWebhook, putWebhook } from "../admin/webhooks.js";
+import { deleteWebhook, putWebhook } from "../admin/webhook-service.js";
 import type { Application } from "../applications/application.js";
 import type { Secret } from "../sealing/secret.js";
-import { parseWebhookUri } from "../webhooks/webhook-uri.js";
+import { parseWebhookUri } from "../webhooks/endpoint.js";
 import { noApplication } from "./application.js";
-import { addCommand, addGroup, failure, usageError } from "./command.js";
+import { addCommand, addGroup, failure, textFields, usageError, writeJson, writeLine, writeNote } from "./command.js";
 import { administrationOf, configFromEnvironment, type OpenStore, withStore, withStoreOf } from "./open-store.js";
-import { textFields, writeJson, writeLine, writeNote } from "./output.js";
 
 /** `relay webhook`: where an application is told of its connections. */
 export function addWebhook(program: Command): void {

@@ -3,11 +3,18 @@ import { availableParallelism } from "node:os";
 import { isLoopbackHost, parseCidrList } from "../lib/address-list.js";
 import { DATABASE_FORMAT, type DatabaseLocation, parseDatabaseLocation } from "./database-location.js";
 import { runtimeProblems } from "./runtime-problems.js";
-import { LOG_LEVELS, SETTINGS } from "./setting-list.js";
-import { parseAddress, parseInteger, parseOneOf, parsePublicUrl, parseSwitch } from "./settings.js";
+import {
+  LOG_LEVELS,
+  parseAddress,
+  parseInteger,
+  parseOneOf,
+  parsePublicUrl,
+  parseSwitch,
+  SETTINGS,
+} from "./setting-list.js";
 
 /** Where the service listens. */
-export interface ListenAddress {
+interface ListenAddress {
   readonly host: string;
   readonly port: number;
 }
@@ -205,4 +212,23 @@ function listenProblems({ allowLoopback }: Config, name: string, { host }: Liste
 /** Two ports that the system chooses are never the same. */
 function isSamePort(one: ListenAddress, other: ListenAddress): boolean {
   return one.port !== 0 && one.port === other.port && one.host === other.host;
+}
+
+/** `http://host:port` of a listener, or https with a certificate. */
+export function listenUrlFrom({ tlsCertFile }: Pick<Config, "tlsCertFile">, { host, port }: ListenAddress): string {
+  return `${tlsCertFile === undefined ? "http" : "https"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/**
+ * The origin at which browsers reach a listener: what the operator says, else where it listens, if that is https or
+ * this machine. Undefined when the operator has to say it: authorization codes do not travel in the clear, and nothing
+ * is reached at the name of all addresses.
+ */
+export function publicUrlFrom(
+  config: Pick<Config, "publicUrl" | "tlsCertFile">,
+  address: ListenAddress,
+): string | undefined {
+  if (config.publicUrl !== undefined) return config.publicUrl;
+  const isUnspecified = address.host === "0.0.0.0" || address.host === "::";
+  return isUnspecified ? undefined : parsePublicUrl(new URL(listenUrlFrom(config, address)).origin);
 }

@@ -29,8 +29,8 @@ import type {
   ListProvidersResponseJson,
 } from "../../gen/relay/admin/v1/provider_service_pb.js";
 import type { GetSessionRequestJson, SessionJson } from "../../gen/relay/admin/v1/session_pb.js";
-import { ApiError } from "./api-error.js";
 import { frameFrom, framesFrom } from "./frames.js";
+import { ApiError } from "./text.js";
 
 /** The administration API, over Connect with JSON (https://connectrpc.com/docs/protocol). */
 export interface Api {

@@ -8,7 +8,8 @@ import type { Api } from "./api.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader } from "./loading.js";
 import { createPages } from "./pages.js";
-import { tryAddress } from "./try-address.js";
+import { visibleText } from "./text.js";
+import { tryAddress } from "./try-view.js";
 import {
   busyNotice,
   type Column,
@@ -19,7 +20,6 @@ import {
   type View,
   type ViewContext,
 } from "./view.js";
-import { visibleText } from "./visible-text.js";
 
 const PAGE_SIZE = 25;
 

@@ -3,13 +3,13 @@ import type {
   ConnectionJson,
   ListConnectionsResponseJson,
 } from "../../gen/relay/admin/v1/connection_pb.js";
-import { ApiError } from "./api-error.js";
 import { type KnownNames, loadKnownNames, suggestionLists } from "./known-names.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader, type Loading } from "./loading.js";
 import { moment } from "./moments.js";
 import { createPages } from "./pages.js";
-import { tryAddress } from "./try-address.js";
+import { ApiError, visibleText } from "./text.js";
+import { tryAddress } from "./try-view.js";
 import {
   busyNotice,
   type Column,
@@ -20,7 +20,6 @@ import {
   type View,
   type ViewContext,
 } from "./view.js";
-import { visibleText } from "./visible-text.js";
 
 /** Rows of one page: what a person looks through, and what a browser lays out in no time. */
 const PAGE_SIZE = 50;

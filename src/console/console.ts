@@ -1,9 +1,9 @@
 import { createApi } from "./api.js";
-import { ApiError } from "./api-error.js";
 import { html, render, type TemplateResult } from "./lit-html.js";
 import { createLoader } from "./loading.js";
 import { openSession, tokenStorage } from "./session.js";
 import { createShell } from "./shell.js";
+import { ApiError } from "./text.js";
 import { busyNotice, problemNotice } from "./view.js";
 
 /** What fills the window: the form for the token, or everything behind it. */

@@ -2,7 +2,7 @@ import type { ApplicationJson } from "../../gen/relay/admin/v1/application_pb.js
 import type { ProviderJson } from "../../gen/relay/admin/v1/provider_pb.js";
 import type { Api } from "./api.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
-import { visibleText } from "./visible-text.js";
+import { visibleText } from "./text.js";
 
 /** What the form can offer to whoever fills it in. */
 export interface KnownNames {

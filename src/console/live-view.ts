@@ -1,11 +1,9 @@
 import type { WatchCallRecordsRequestJson } from "../../gen/relay/admin/v1/call_record_pb.js";
 import { createCallFeed } from "./call-feed.js";
-import { callList, type ListLength } from "./call-list.js";
-import { figuresOf, msText } from "./figures.js";
-import { latencyTable } from "./latency-table.js";
+import { callList, type ListLength, latencyTable, outcomeTable } from "./call-tables.js";
 import { html, svg, type TemplateResult } from "./lit-html.js";
 import type { LiveCall } from "./live-call.js";
-import { outcomeTable } from "./outcome-table.js";
+import { figuresOf, msText } from "./text.js";
 import { problemNotice, type View, type ViewContext } from "./view.js";
 
 type Filter = Required<Pick<WatchCallRecordsRequestJson, "publicKey" | "providerName" | "errorType">>;

@@ -1,4 +1,4 @@
-import { ApiError } from "./api-error.js";
+import { ApiError } from "./text.js";
 
 /** Something that is asked for: the last answer, and how the last question went. */
 export interface Loading<Value> {

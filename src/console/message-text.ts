@@ -1,4 +1,4 @@
-import { visibleLines, visibleText } from "./visible-text.js";
+import { visibleLines, visibleText } from "./text.js";
 
 /** A message of HTTP as people read it: its first line, its header fields, and its body where there is one. Pure. */
 export function messageText(

@@ -2,8 +2,8 @@ import type { ProviderEntryJson } from "../../gen/relay/admin/v1/provider_servic
 import type { Api } from "./api.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader } from "./loading.js";
+import { visibleText } from "./text.js";
 import { busyNotice, type Column, dataTable, problemNotice, type View, type ViewContext } from "./view.js";
-import { visibleText } from "./visible-text.js";
 
 /** A page of the API; the catalogue is smaller. */
 const PAGE_SIZE = 500;

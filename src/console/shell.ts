@@ -4,9 +4,9 @@ import { createConnectionsView } from "./connections-view.js";
 import { html, type TemplateResult } from "./lit-html.js";
 import { createLiveView } from "./live-view.js";
 import { createProvidersView } from "./providers-view.js";
+import { visibleText } from "./text.js";
 import { createTryView } from "./try-view.js";
 import type { View, ViewContext } from "./view.js";
-import { visibleText } from "./visible-text.js";
 
 /** Everything behind the sign-in: navigation, and the view that the address names. */
 export function createShell(context: ViewContext, signOut: () => void) {

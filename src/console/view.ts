@@ -3,7 +3,7 @@ import { html, nothing, type TemplateResult } from "./lit-html.js";
 import type { Loading } from "./loading.js";
 import type { Pages } from "./pages.js";
 import type { Session } from "./session.js";
-import { visibleText } from "./visible-text.js";
+import { visibleText } from "./text.js";
 
 /** One page of the console, shown under an address of its own. */
 export interface View {

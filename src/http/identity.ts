@@ -1,4 +1,4 @@
-import { parseTraceContext, type TraceContext } from "../telemetry/trace-context.js";
+import { parseTraceContext, type TraceContext } from "../telemetry/call-spans.js";
 import { type HttpRequest, type HttpResponse, NamedResponse, REQUEST_ID } from "./exchange.js";
 
 /** What a request is called in answers, logs and traces. */

@@ -1,4 +1,55 @@
-import { plainRunEnd, viewOf } from "./plain-run.js";
+import { SLICE_BYTES } from "../lib/chunks.js";
+import type { Steps } from "../lib/turns.js";
+
+/**
+ * Index of the first byte in `from` … `end` that is a quote, a backslash or a control character: where a plain run of
+ * a JSON string stops. `end` when there is none.
+ *
+ * `end` is an argument since reading `byteLength` costs more than a short run.
+ */
+export function plainRunEnd(text: DataView, from: number, end: number): number {
+  let at = from;
+  for (; at + 8 <= end; at += 8) {
+    const low = hitsIn(text.getInt32(at, true));
+    if (low !== 0) return at + firstHit(low);
+    const high = hitsIn(text.getInt32(at + 4, true));
+    if (high !== 0) return at + 4 + firstHit(high);
+  }
+  for (; at < end; at++) {
+    const byte = text.getUint8(at);
+    if (byte < 0x20 || byte === 0x22 || byte === 0x5c) return at;
+  }
+  return at;
+}
+
+/** Index of the first byte in `from` … `end` that is not a space; `end` when there is none. */
+export function spacesEnd(text: DataView, from: number, end: number): number {
+  let at = from;
+  while (at + 4 <= end && text.getInt32(at, true) === 0x20202020) at += 4;
+  while (at < end && text.getUint8(at) === 0x20) at++;
+  return at;
+}
+
+/** A view of the same bytes. */
+export function viewOf(bytes: Uint8Array): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+/**
+ * The high bit of each of four bytes that ends a run; 0 when none does.
+ *
+ * `(word ^ 0x02…) - 0x21…` borrows into the high bit of bytes below 0x20 and of the quote (0x22 becomes 0x20, 0x20
+ * becomes 0x22), `(word ^ 0x5c…) - 0x01…` into that of the backslash; `& ~word` takes out bytes from 0x80. A borrow
+ * spoils only bytes above the one it comes from, so the lowest hit is right
+ * (https://graphics.stanford.edu/~seander/bithacks.html#HasLessInWord).
+ */
+function hitsIn(word: number): number {
+  return (((word ^ 0x02020202) - 0x21212121) | ((word ^ 0x5c5c5c5c) - 0x01010101)) & ~word & 0x80808080;
+}
+
+function firstHit(hits: number): number {
+  return (31 - Math.clz32(hits & -hits)) >> 3;
+}
 
 // Everything here reads JSON that a validator has accepted. Over any other text it still ends, with any result.
 
@@ -120,4 +171,73 @@ function isOpening(byte: number): boolean {
 /** `]` or `}`: likewise. */
 function isClosing(byte: number): boolean {
   return (byte | 0x20) === 0x7d;
+}
+
+/** Finds where values of valid JSON end, however long they are, a part of a value at a time. */
+export class ValueScan {
+  /** How far it has come; where the value ends, once it has found that. */
+  at = 0;
+  readonly #text: JsonText;
+  #depth = 0;
+  #isInString = false;
+
+  constructor(text: JsonText) {
+    this.#text = text;
+  }
+
+  /** Goes to the value that starts at `start`. */
+  begin(start: number): void {
+    this.at = start;
+    this.#depth = 0;
+    this.#isInString = false;
+  }
+
+  /** Reads on for so many bytes. True when it has found the end. */
+  goOn(bytes: number): boolean {
+    const { end } = this.#text;
+    const stop = Math.min(end, this.at + bytes);
+    while (this.at < stop) {
+      if (this.#isInString ? this.#endsInString(stop) : this.#endsOutside(stop)) return true;
+    }
+    return this.at >= end;
+  }
+
+  #endsInString(stop: number): boolean {
+    const { bytes, view } = this.#text;
+    let at = plainRunEnd(view, this.at, stop);
+    while (at < stop && bytes[at] !== QUOTE) at = plainRunEnd(view, at + (bytes[at] === BACKSLASH ? 2 : 1), stop);
+    this.#isInString = at >= stop;
+    this.at = this.#isInString ? at : at + 1;
+    return !this.#isInString && this.#depth === 0;
+  }
+
+  /** As far as the next string. Locals, since this is done for each byte. */
+  #endsOutside(stop: number): boolean {
+    const { bytes } = this.#text;
+    let depth = this.#depth;
+    let at = this.at;
+    let isOver = false;
+    while (at < stop && !isOver) {
+      const byte = bytes[at] as number;
+      const folded = byte | 0x20;
+      // Numbers and literals end before what follows them.
+      isOver = depth === 0 && (byte <= 0x20 || byte === COMMA || folded === 0x7d);
+      if (isOver) break;
+      at++;
+      if (byte === QUOTE) break;
+      if (folded === 0x7b) depth++;
+      else if (folded === 0x7d) isOver = --depth === 0;
+    }
+    this.#isInString = !isOver && at > this.at && bytes[at - 1] === QUOTE;
+    this.#depth = depth;
+    this.at = at;
+    return isOver;
+  }
+}
+
+/** Where the value that starts at `start` ends. */
+export function* endInSteps(scan: ValueScan, start: number): Steps<number> {
+  scan.begin(start);
+  while (!scan.goOn(SLICE_BYTES)) yield;
+  return scan.at;
 }

@@ -1,8 +1,8 @@
 import { slicesOf } from "../lib/chunks.js";
 import type { Steps } from "../lib/turns.js";
+import { createUtf8Checker } from "./json-checker.js";
 import { JSON_GRAMMAR } from "./json-grammar.js";
-import { plainRunEnd, spacesEnd, viewOf } from "./plain-run.js";
-import { createUtf8Checker } from "./utf8-checker.js";
+import { plainRunEnd, spacesEnd, viewOf } from "./json-scan.js";
 
 /** How large a JSON text may be in structure; no limit when left out. */
 export interface JsonLimits {

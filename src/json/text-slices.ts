@@ -1,7 +1,6 @@
 import { type Bytes, bufferOf, SLICE_BYTES, slicesOf } from "../lib/chunks.js";
 import type { Steps } from "../lib/turns.js";
-import type { JsonRange } from "./json-scan.js";
-import { plainRunEnd, viewOf } from "./plain-run.js";
+import { type JsonRange, plainRunEnd, viewOf } from "./json-scan.js";
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;

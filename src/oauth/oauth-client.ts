@@ -1,5 +1,4 @@
-import type { AuditEntry } from "../model/audit.js";
-import type { ChangeOptions } from "../model/change-options.js";
+import type { AuditEntry, ChangeOptions } from "../model/audit.js";
 import { openSealed, type SealBinding, type Sealer } from "../sealing/seal.js";
 import { Secret } from "../sealing/secret.js";
 import type { OAuthClient } from "./token-request.js";

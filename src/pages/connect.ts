@@ -4,12 +4,13 @@ import { formatError, RelayError } from "../model/errors.js";
 import { finishAuthorization, redirectUriWith } from "../oauth/callback.js";
 import { CONNECT_PATH, requireProvider } from "../oauth/connect-link.js";
 import { disconnect } from "../oauth/disconnect.js";
-import { offersFor, visitFromSession, withSession } from "../oauth/visit.js";
-import { connectPage, noticeFrom } from "./connect-page.js";
-import { messageFromOutcome, messagePage } from "./message-page.js";
-import { parsePageQuery } from "./page-query.js";
-import { sendPage, sendRedirect } from "./send.js";
-import { type PageExchange, requireListed, requirePage, visitFor } from "./visit.js";
+import { startAuthorization } from "../oauth/start.js";
+import { type LinkVisit, offersFor, type Visit, visitFromSession, withSession } from "../oauth/visit.js";
+import { originParameterNames } from "../providers/origin.js";
+import type { Provider } from "../providers/provider.js";
+import { connectPage, forwardPage, noticeFrom, parameterPage } from "./connect-page.js";
+import { messageFromOutcome, messagePage, sendPage, sendRedirect } from "./document.js";
+import { type PageExchange, type PageQuery, parsePageQuery, requireListed, requirePage, visitFor } from "./visit.js";
 
 /** `GET /oauth/connect`: the page. A link is used up by opening it, so its page moves to an address that can be reloaded. */
 export async function answerConnectPage(exchange: PageExchange): Promise<void> {
@@ -82,4 +83,43 @@ export async function answerCallback({ options, response, browser, queryText }: 
   if (redirectUri !== undefined) return sendRedirect(response, redirectUriWith(redirectUri, provider.name, outcome));
   const status = outcome.outcome === "success" ? 200 : 400;
   sendPage(response, status, messagePage(messageFromOutcome(provider, outcome)));
+}
+
+/** `GET /oauth/connect/{provider}`: sends the browser to the provider, or asks for what its address takes first. */
+export async function answerStart(exchange: PageExchange, rawName: string): Promise<void> {
+  const { options, response, browser, cookie } = exchange;
+  const query = parsePageQuery(exchange.queryText);
+  const visit = await visitFor(exchange, query, false);
+  const provider = requireProvider(options, nameFrom(rawName));
+  requireListed(visit, provider.name);
+  const given = parametersFrom(visit, query, provider);
+  const { application, userId, redirectUri, scope } = visit;
+  const session = visit.isPage ? visit.session : undefined;
+  const isAnswer = query.get("answer") !== undefined;
+  const start = await startAuthorization(options, {
+    ...{ application, userId, provider, browser, scope, redirectUri, session, isAnswer },
+    originParameters: given,
+  });
+  if (start.kind === "redirect") {
+    if (isAnswer) return sendPage(response, 200, forwardPage(provider, start.uri), { cookie });
+    return sendRedirect(response, start.uri, { cookie });
+  }
+  const asked = await withSession(options, { ...visit, providers: [provider.name] });
+  const page = parameterPage({ ...start, provider, given, session: asked.session });
+  sendPage(response, start.problem === undefined ? 200 : 400, page, { cookie });
+}
+
+function nameFrom(raw: string): string {
+  try {
+    return decodeURIComponent(raw);
+  } catch {
+    // No provider's name; the catalogue says so.
+    return "";
+  }
+}
+
+/** What the link has counts before what the address says. */
+function parametersFrom(visit: Visit | LinkVisit, query: PageQuery, provider: Provider): ReadonlyMap<string, string> {
+  const given = query.pick(originParameterNames(provider));
+  return "originParameters" in visit ? new Map([...given, ...Object.entries(visit.originParameters)]) : given;
 }

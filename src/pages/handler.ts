@@ -5,10 +5,8 @@ import { RelayError } from "../model/errors.js";
 import { CALLBACK_PATH } from "../oauth/callback.js";
 import { CONNECT_PATH } from "../oauth/connect-link.js";
 import type { AuthorizationOptions } from "../oauth/options.js";
-import { answerCallback, answerConnectPage, answerDisconnect } from "./connect.js";
-import { messageFromError, messagePage } from "./message-page.js";
-import { sendPage } from "./send.js";
-import { answerStart } from "./start.js";
+import { answerCallback, answerConnectPage, answerDisconnect, answerStart } from "./connect.js";
+import { messageFromError, messagePage, sendPage } from "./document.js";
 import { createBrowserCookie, type PageExchange, visitorFrom } from "./visit.js";
 
 /** What the pages need from the rest of the service. */

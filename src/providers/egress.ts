@@ -1,6 +1,6 @@
 import { parseUrl } from "../lib/parse-url.js";
+import { MAX_URL_LENGTH, parseUrlText, type UrlFault, type UrlText } from "./endpoint.js";
 import type { Provider } from "./provider.js";
-import { MAX_URL_LENGTH, parseUrlText, type UrlFault, type UrlText } from "./url-text.js";
 
 /** A place the provider's token may go. */
 export interface EgressAllowed {

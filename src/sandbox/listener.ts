@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { pipeline } from "node:stream";
-import { type Answer, errorAnswer } from "./answer.js";
 import { InvalidParameter } from "./parameters.js";
+import { type Answer, errorAnswer } from "./router.js";
 import type { Respond } from "./routes.js";
 
 /** Largest request content; above what a relay lets through by default, so that its own limit is what a test meets. */

@@ -1,10 +1,23 @@
 import { parseUrl } from "../lib/parse-url.js";
-import { type Answer, emptyAnswer, errorAnswer, jsonAnswer } from "./answer.js";
-import { type AuthorizationCodes, createAccount, type Grants, type TokenResponse } from "./grants.js";
-import { answerFromOAuthError, NO_STORE, OAuthError } from "./oauth-error.js";
+import {
+  type AuthorizationCodes,
+  answerFromOAuthError,
+  createAccount,
+  type Grants,
+  NO_STORE,
+  OAuthError,
+  type TokenResponse,
+} from "./grants.js";
 import { fieldValues, type Parameters, parseForm, parseParameters, requiredParameter } from "./parameters.js";
-import type { Route, RoutedRequest } from "./router.js";
-import type { SandboxRequest } from "./sandbox-request.js";
+import {
+  type Answer,
+  emptyAnswer,
+  errorAnswer,
+  jsonAnswer,
+  type Route,
+  type RoutedRequest,
+  type SandboxRequest,
+} from "./router.js";
 
 /** The route table of the authorization server: what works without an access token. */
 export function createOAuthRoutes(server: OAuthServer): readonly Route<RoutedRequest>[] {

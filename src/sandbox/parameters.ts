@@ -1,5 +1,5 @@
-import { OAuthError } from "./oauth-error.js";
-import type { SandboxRequest } from "./sandbox-request.js";
+import { OAuthError } from "./grants.js";
+import type { SandboxRequest } from "./router.js";
 
 /** A request parameter that cannot be used; the sandbox answers 400. The message never repeats the value. */
 export class InvalidParameter extends Error {

@@ -1,6 +1,4 @@
-import type { Answer } from "./answer.js";
-import { errorAnswer } from "./answer.js";
-import type { SandboxRequest } from "./sandbox-request.js";
+import { inspect } from "node:util";
 
 /** A request with its target taken apart. */
 export interface RoutedRequest {
@@ -23,7 +21,7 @@ export interface Route<Request extends RoutedRequest> {
 }
 
 /** Finds the route of a path; undefined when there is none. */
-export type Router<Request extends RoutedRequest> = (path: string) => Route<Request> | undefined;
+type Router<Request extends RoutedRequest> = (path: string) => Route<Request> | undefined;
 
 /** Indexes a route table: exact paths first, then the subtrees in the order given. */
 export function createRouter<Request extends RoutedRequest>(routes: readonly Route<Request>[]): Router<Request> {
@@ -58,4 +56,120 @@ export function parseTarget(target: string): { path: string; query: URLSearchPar
   const mark = rest.indexOf("?");
   const path = mark === -1 ? rest : rest.slice(0, mark);
   return { path: path === "" ? "/" : path, query: new URLSearchParams(mark === -1 ? "" : rest.slice(mark + 1)) };
+}
+
+/** What a {@link SandboxRequest} is made of. */
+export type SandboxRequestFields = Omit<SandboxRequest, "toJSON" | typeof inspect.custom>;
+
+/**
+ * One request as the sandbox received it.
+ *
+ * Field lines, target and body may hold a token, so the printed forms leave them out. A class, unlike the rest of the
+ * code, because the printed forms then live on one prototype and cost a benchmarked request nothing.
+ */
+export class SandboxRequest {
+  /** As sent, case kept. */
+  readonly method: string;
+  /** Request target as it stood in the request line (RFC 9112 section 3.2), never decoded or normalised. */
+  readonly target: string;
+  /** `1.1` or `1.0`. */
+  readonly httpVersion: string;
+  /** Field lines as received: name, value, name, value, … (latin1 text). */
+  readonly rawHeaders: readonly string[];
+  /** Content after transfer decoding; content codings are left as they came. */
+  readonly body: Buffer;
+  /** Whether it carried, as bearer token, an access token that was valid at that moment. */
+  readonly authorized: boolean;
+
+  constructor(fields: SandboxRequestFields) {
+    this.method = fields.method;
+    this.target = fields.target;
+    this.httpVersion = fields.httpVersion;
+    this.rawHeaders = fields.rawHeaders;
+    this.body = fields.body;
+    this.authorized = fields.authorized;
+  }
+
+  /** The request without anything that may hold a token. */
+  toJSON(): { method: string; path: string; httpVersion: string; bodyBytes: number; authorized: boolean } {
+    return {
+      method: this.method,
+      path: this.target.split("?", 1)[0] ?? "",
+      httpVersion: this.httpVersion,
+      bodyBytes: this.body.length,
+      authorized: this.authorized,
+    };
+  }
+
+  /** What `util.inspect` and `console.log` print. */
+  [inspect.custom](): string {
+    return `SandboxRequest ${inspect(this.toJSON())}`;
+  }
+}
+
+/** The last requests, oldest first, bounded by number and by bytes of content. */
+export interface RequestLog {
+  /** The same array for the life of the log. */
+  readonly requests: readonly SandboxRequest[];
+  add(request: SandboxRequest): void;
+}
+
+/**
+ * Keeps at most `maxRequests` requests with at most `maxBytes` of content together: a benchmark that uploads 10 MiB a
+ * thousand times must not fill the memory. The newest request is always kept.
+ */
+export function createRequestLog(limits: { maxRequests: number; maxBytes: number }): RequestLog {
+  const requests: SandboxRequest[] = [];
+  let bytes = 0;
+  return {
+    requests,
+    add(request) {
+      requests.push(request);
+      bytes += request.body.length;
+      while (requests.length > 1 && (requests.length > limits.maxRequests || bytes > limits.maxBytes)) {
+        bytes -= requests.shift()?.body.length ?? 0;
+      }
+    },
+  };
+}
+
+/** What the sandbox answers: a value that a handler decides and `sendAnswer` writes. */
+export interface Answer {
+  readonly statusCode: number;
+  /** Reason phrase; the usual one of the status by default. */
+  readonly reason?: string;
+  /** Field lines as they go out: name, value, name, value, …; without framing fields. */
+  readonly fields: readonly string[];
+  /** Content; a function starts a stream, which is sent chunked and ends when the client leaves. */
+  readonly body: Buffer | (() => AsyncIterable<Uint8Array>) | undefined;
+}
+
+/** An answer with this JSON text, sent exactly as written. */
+export function jsonAnswer(text: string, statusCode = 200, fields: readonly string[] = []): Answer {
+  return contentAnswer("application/json", Buffer.from(text), statusCode, fields);
+}
+
+/** An answer with content of the given type. */
+export function contentAnswer(
+  contentType: string,
+  body: Buffer,
+  statusCode = 200,
+  fields: readonly string[] = [],
+): Answer {
+  return { statusCode, fields: ["Content-Type", contentType, ...fields], body };
+}
+
+/** An answer without content. */
+export function emptyAnswer(statusCode: number, fields: readonly string[] = []): Answer {
+  return { statusCode, fields, body: undefined };
+}
+
+/** A refusal: a JSON object with a stable code and one sentence. */
+export function errorAnswer(
+  statusCode: number,
+  error: string,
+  description: string,
+  fields: readonly string[] = [],
+): Answer {
+  return jsonAnswer(JSON.stringify({ error, error_description: description }), statusCode, fields);
 }

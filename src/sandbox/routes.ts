@@ -2,21 +2,34 @@ import { createHash } from "node:crypto";
 import { STATUS_CODES } from "node:http";
 import { pipeline, Readable } from "node:stream";
 import { brotliCompressSync, createGzip, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
-import { type Answer, contentAnswer, emptyAnswer, errorAnswer, jsonAnswer } from "./answer.js";
-import { ECHO_ROUTES, ECHO_TOKEN_ROUTES, TIMING_ROUTES, WELL_KNOWN_API_ROUTES } from "./echo-routes.js";
-import { createOAuthRoutes, type OAuthServer } from "./oauth-routes.js";
-import { InvalidParameter, integerParameter, parseInteger } from "./parameters.js";
-import { createPreparedContent, SAMPLE_TEXTS } from "./prepared-content.js";
 import {
   type Authorization,
   anyRoute,
   decideAuthorization,
+  ECHO_ROUTES,
+  ECHO_TOKEN_ROUTES,
   getRoute,
   type ResourceRequest,
   type ResourceRoute,
-} from "./resource.js";
-import { callRoute, createRouter, parseTarget } from "./router.js";
-import { type RequestLog, SandboxRequest, type SandboxRequestFields } from "./sandbox-request.js";
+  TIMING_ROUTES,
+  WELL_KNOWN_API_ROUTES,
+} from "./echo-routes.js";
+import { createOAuthRoutes, type OAuthServer } from "./oauth-routes.js";
+import { InvalidParameter, integerParameter, parseInteger } from "./parameters.js";
+import { createPreparedContent, SAMPLE_TEXTS } from "./prepared-content.js";
+import {
+  type Answer,
+  callRoute,
+  contentAnswer,
+  createRouter,
+  emptyAnswer,
+  errorAnswer,
+  jsonAnswer,
+  parseTarget,
+  type RequestLog,
+  SandboxRequest,
+  type SandboxRequestFields,
+} from "./router.js";
 
 /** Notes a request in the log and decides its answer. Throws what a handler throws. */
 export type Respond = (fields: Omit<SandboxRequestFields, "authorized">) => Answer | Promise<Answer>;

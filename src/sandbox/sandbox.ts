@@ -12,8 +12,8 @@ import {
 } from "./grants.js";
 import { createListener } from "./listener.js";
 import { type Client, DEFAULT_SCOPE, type HoldTokenAnswer, type OAuthServer } from "./oauth-routes.js";
+import { createRequestLog, type SandboxRequest } from "./router.js";
 import { createRespond } from "./routes.js";
-import { createRequestLog, type SandboxRequest } from "./sandbox-request.js";
 
 /** An access token that the sandbox takes from the start. */
 interface TokenRule {

@@ -7,8 +7,7 @@ import {
   type ApplicationPatch,
   type ApplicationStore,
 } from "../applications/application.js";
-import type { AuditEntry } from "../model/audit.js";
-import { type ChangeOptions, requireCurrent } from "../model/change-options.js";
+import { type AuditEntry, type ChangeOptions, requireCurrent } from "../model/audit.js";
 import { type ApplicationRow, applicationFromRow, columnsFromPatch, rowFromApplication } from "./application-row.js";
 import type { Attempt } from "./attempt.js";
 import { prepareWriteAudit, type WriteAudit } from "./audit-records.js";

@@ -1,6 +1,5 @@
 import type Database from "better-sqlite3";
-import type { AuditEntry } from "../model/audit.js";
-import { type ChangeOptions, requireCurrent } from "../model/change-options.js";
+import { type AuditEntry, type ChangeOptions, requireCurrent } from "../model/audit.js";
 import type { OAuthClientStore, StoredOAuthClient } from "../oauth/oauth-client.js";
 import type { Attempt } from "./attempt.js";
 import { prepareWriteAudit } from "./audit-records.js";

@@ -5,8 +5,7 @@ import {
   type ApplicationPatch,
   type ApplicationStore,
 } from "../applications/application.js";
-import type { AuditEntry } from "../model/audit.js";
-import { type ChangeOptions, requireCurrent } from "../model/change-options.js";
+import { type AuditEntry, type ChangeOptions, requireCurrent } from "../model/audit.js";
 import { type ApplicationRow, applicationFromRow, columnsFromPatch, rowFromApplication } from "./application-row.js";
 import { rangeOfPrefix } from "./key-range.js";
 import { writeAudit } from "./postgres-audit-records.js";

@@ -1,5 +1,4 @@
-import type { AuditEntry } from "../model/audit.js";
-import { type ChangeOptions, requireCurrent } from "../model/change-options.js";
+import { type AuditEntry, type ChangeOptions, requireCurrent } from "../model/audit.js";
 import type { OAuthClientStore, StoredOAuthClient } from "../oauth/oauth-client.js";
 import { writeAudit } from "./postgres-audit-records.js";
 import { isUniqueViolation } from "./postgres-error.js";

@@ -2,8 +2,8 @@ import { RelayError } from "../model/errors.js";
 import type { Sealer } from "../sealing/seal.js";
 import { headerValue } from "../upstream/fields.js";
 import type { Upstream } from "../upstream/request.js";
+import { openWebhookSecret, signatureFields } from "./endpoint.js";
 import { type DeliveryDecision, decideDelivery, type ReceiverAnswer } from "./retry.js";
-import { openWebhookSecret, signatureFields } from "./secret.js";
 import type { DueEvent, WebhookStore } from "./webhook-store.js";
 
 /** What sending needs. */

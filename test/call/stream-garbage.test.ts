@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createStreamGarbage } from "../../src/call/stream-garbage.js";
+import { createStreamGarbage } from "../../src/call/budget.js";
 import { createYoungCollection } from "../../src/lib/young-objects.js";
 
 const KIB = 1024;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { printable, printableJson, printableLines, textTable } from "../../src/cli/output.js";
+import { printable, printableJson, printableLines, textTable } from "../../src/cli/command.js";
 
 const ESCAPES = "\u001b[31m\u009b2J\u202e\u200b";
 const SHOWN = "\\u{1b}[31m\\u{9b}2J\\u{202e}\\u{200b}";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { publicUrlFrom } from "../../src/config/public-url.js";
+import { publicUrlFrom } from "../../src/config/config.js";
 import { callbackUrl } from "../../src/oauth/callback.js";
 
 describe("publicUrlFrom()", () => {

@@ -1,10 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { figuresOf, msText } from "../../src/console/figures.js";
 import { frameFrom, framesFrom } from "../../src/console/frames.js";
 import { liveCallFrom } from "../../src/console/live-call.js";
 import { createLoader } from "../../src/console/loading.js";
 import { createPages } from "../../src/console/pages.js";
-import { visibleText } from "../../src/console/visible-text.js";
+import { figuresOf, msText, visibleText } from "../../src/console/text.js";
 
 describe("visibleText()", () => {
   it.each([

@@ -1,13 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { base64FromJson, bytesFromBase64 } from "../../src/json/base64-from-json.js";
-import { slicePath } from "../../src/json/json-path.js";
-import { createJsonText, valueEnd } from "../../src/json/json-scan.js";
-import { sliceElements, sliceMembers, textAt } from "../../src/json/json-slice.js";
-import { elementsInSteps, membersInSteps } from "../../src/json/members-in-steps.js";
-import { pathInSteps } from "../../src/json/path-in-steps.js";
+import { pathInSteps, slicePath } from "../../src/json/json-path.js";
+import { createJsonText, ValueScan, valueEnd } from "../../src/json/json-scan.js";
+import { elementsInSteps, membersInSteps, sliceElements, sliceMembers, textAt } from "../../src/json/json-slice.js";
 import { textSlices } from "../../src/json/text-slices.js";
-import { ValueScan } from "../../src/json/value-scan.js";
 import { atOnce } from "../../src/lib/turns.js";
 
 const whole = (json: Buffer) => ({ start: 0, end: json.length });

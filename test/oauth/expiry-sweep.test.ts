@@ -3,7 +3,7 @@ import type { Connection } from "../../src/oauth/connection.js";
 import { startExpirySweep } from "../../src/oauth/expiry-sweep.js";
 import { Secret } from "../../src/sealing/secret.js";
 import type { SqliteStore } from "../../src/store/sqlite.js";
-import { sealWebhookSecret } from "../../src/webhooks/secret.js";
+import { sealWebhookSecret } from "../../src/webhooks/endpoint.js";
 import {
   applicationForTest,
   connectionForTest,

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { SandboxRequest } from "../../src/sandbox/sandbox-request.js";
+import type { SandboxRequest } from "../../src/sandbox/router.js";
 import { postRest } from "../support/callers.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { documentFrom, html } from "../../src/pages/document.js";
-import { messagePage } from "../../src/pages/message-page.js";
-import { forwardPage, parameterPage } from "../../src/pages/parameter-page.js";
+import { forwardPage, parameterPage } from "../../src/pages/connect-page.js";
+import { documentFrom, html, messagePage } from "../../src/pages/document.js";
 import { providerFrom as provider } from "../providers/provider-for-test.js";
 
 const MARKUP = `</title></style><script>alert(1)</script><img src="x" onerror='y'>&lt;`;

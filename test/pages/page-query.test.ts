@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { RelayError } from "../../src/model/errors.js";
-import { parsePageQuery, visitQueryFrom } from "../../src/pages/page-query.js";
+import { parsePageQuery, visitQueryFrom } from "../../src/pages/visit.js";
 
 const reasonOf = (work: () => unknown): string => {
   try {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createRequestLog, SandboxRequest } from "../../src/sandbox/sandbox-request.js";
+import { createRequestLog, SandboxRequest } from "../../src/sandbox/router.js";
 
 const requestOf = (target: string, bytes: number) =>
   new SandboxRequest({

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { jsonAnswer } from "../../src/sandbox/answer.js";
-import { createRouter, parseTarget } from "../../src/sandbox/router.js";
+import { createRouter, jsonAnswer, parseTarget } from "../../src/sandbox/router.js";
 
 describe("parseTarget()", () => {
   it.each([

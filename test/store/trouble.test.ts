@@ -5,7 +5,7 @@ import type { Connection, Lease, RenewalFailure } from "../../src/oauth/connecti
 import type { Trouble } from "../../src/oauth/verdict.js";
 import { Secret } from "../../src/sealing/secret.js";
 import type { Store } from "../../src/store/store.js";
-import { sealWebhookSecret } from "../../src/webhooks/secret.js";
+import { sealWebhookSecret } from "../../src/webhooks/endpoint.js";
 import { sealerForTest } from "../oauth/sealer-for-test.js";
 import { STORES, type StoreBed } from "./store-beds.js";
 import { applicationForTest, connectionForTest, NOW } from "./store-for-test.js";

@@ -5,7 +5,7 @@ import { createSealer } from "../../src/sealing/seal.js";
 import { Secret } from "../../src/sealing/secret.js";
 import { resealAll } from "../../src/store/reseal.js";
 import type { Store } from "../../src/store/store.js";
-import { openWebhookSecret, sealWebhookSecret } from "../../src/webhooks/secret.js";
+import { openWebhookSecret, sealWebhookSecret } from "../../src/webhooks/endpoint.js";
 import type { DueEvent, WebhookEndpoint } from "../../src/webhooks/webhook-store.js";
 import { keyForTest, keyringForTest } from "../oauth/sealer-for-test.js";
 import { STORES, type StoreBed } from "./store-beds.js";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { fieldsFromTraceContext, parseTraceContext } from "../../src/telemetry/trace-context.js";
+import { fieldsFromTraceContext, parseTraceContext } from "../../src/telemetry/call-spans.js";
 
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
 const PARENT = "b7ad6b7169203331";

@@ -1,10 +1,15 @@
 import { fromBinary, fromJsonString } from "@bufbuild/protobuf";
-import { type CallRequest, CallRequestSchema } from "../../../gen/relay/v1/relay_pb.js";
+import {
+  type CallDescription,
+  CallDescriptionSchema,
+  type CallRequest,
+  CallRequestSchema,
+} from "../../../gen/relay/v1/relay_pb.js";
 import { SLICE_BYTES } from "../../lib/chunks.js";
 import { createBinaryParts, requireFewParts } from "../rpc/message-parts.js";
 import { JSON_OPTIONS, PREFIX_BYTES } from "../rpc/row.js";
-import { decodePlain } from "./decode-plain.js";
-import type { LaneForm } from "./head.js";
+import type { LaneForm } from "./answer.js";
+import { tagByte } from "./wire-text.js";
 
 const PARTS = createBinaryParts(CallRequestSchema);
 
@@ -32,4 +37,177 @@ function decodeBinary(bytes: Buffer): CallRequest {
   if (plain !== undefined) return plain;
   requireFewParts(PARTS, bytes);
   return fromBinary(CallRequestSchema, bytes);
+}
+
+const { field: REQUEST } = CallRequestSchema;
+const PROVIDER_NAME = tagByte(REQUEST.providerName, "lengthDelimited");
+const USER_ID = tagByte(REQUEST.userId, "lengthDelimited");
+const PUBLIC_KEY = tagByte(REQUEST.publicKey, "lengthDelimited");
+const CALL = tagByte(REQUEST.call, "lengthDelimited");
+const USER_SIGNATURE = tagByte(REQUEST.userSignature, "lengthDelimited");
+const PRIVATE_KEY = tagByte(REQUEST.privateKey, "lengthDelimited");
+const RESPONSE_MODE = tagByte(REQUEST.responseMode, "varint");
+const { field: DESCRIPTION } = CallDescriptionSchema;
+const URL = tagByte(DESCRIPTION.url, "lengthDelimited");
+const METHOD = tagByte(DESCRIPTION.method, "lengthDelimited");
+const HEADERS = tagByte(DESCRIPTION.headers, "lengthDelimited");
+const BODY = tagByte(DESCRIPTION.body, "lengthDelimited");
+/** An entry of a map is a message of two fields, whatever the map. */
+const KEY = tagByte({ number: 1 }, "lengthDelimited");
+const VALUE = tagByte({ number: 2 }, "lengthDelimited");
+
+/**
+ * A CallRequest as most clients write it for most calls: strings in ASCII, no Struct, nothing twice that would have to be
+ * merged. protobuf-es, which reads by reflection, makes the same of it in five times as long. Undefined for everything
+ * else, good or bad: that is for protobuf-es to read.
+ */
+export function decodePlain(bytes: Buffer): CallRequest | undefined {
+  const input = new PlainInput(bytes);
+  const end = bytes.length;
+  const request: CallRequest = {
+    $typeName: CallRequestSchema.typeName,
+    providerName: "",
+    userId: "",
+    publicKey: "",
+    userSignature: "",
+    privateKey: "",
+    responseMode: 0,
+  };
+  while (input.hasMore(end)) readField(input, end, request);
+  return input.isPlain ? request : undefined;
+}
+
+function readField(input: PlainInput, end: number, request: CallRequest): void {
+  switch (input.byte(end)) {
+    case PROVIDER_NAME:
+      request.providerName = input.string(end);
+      return;
+    case USER_ID:
+      request.userId = input.string(end);
+      return;
+    case PUBLIC_KEY:
+      request.publicKey = input.string(end);
+      return;
+    case CALL:
+      if (request.call === undefined) request.call = readDescription(input, input.stop(end));
+      else input.giveUp();
+      return;
+    case USER_SIGNATURE:
+      request.userSignature = input.string(end);
+      return;
+    case PRIVATE_KEY:
+      request.privateKey = input.string(end);
+      return;
+    case RESPONSE_MODE:
+      request.responseMode = input.byte(end);
+      return;
+    default:
+      input.giveUp();
+  }
+}
+
+function readDescription(input: PlainInput, end: number): CallDescription {
+  const call: CallDescription = {
+    $typeName: CallDescriptionSchema.typeName,
+    url: "",
+    method: "",
+    headers: {},
+    body: new Uint8Array(),
+    explodeArrays: false,
+  };
+  while (input.hasMore(end)) readDescriptionField(input, end, call);
+  return call;
+}
+
+function readDescriptionField(input: PlainInput, end: number, call: CallDescription): void {
+  switch (input.byte(end)) {
+    case URL:
+      call.url = input.string(end);
+      return;
+    case METHOD:
+      call.method = input.string(end);
+      return;
+    case HEADERS:
+      readHeader(input, input.stop(end), call.headers);
+      return;
+    case BODY:
+      call.body = input.bytes(end);
+      return;
+    default:
+      input.giveUp();
+  }
+}
+
+/** Both fields of an entry, in their order, as everybody writes them. */
+function readHeader(input: PlainInput, end: number, headers: CallDescription["headers"]): void {
+  if (input.byte(end) !== KEY) input.giveUp();
+  const name = input.string(end);
+  if (input.byte(end) !== VALUE) input.giveUp();
+  const value = input.string(end);
+  if (input.hasMore(end) || name === "__proto__") input.giveUp();
+  headers[name] = value;
+}
+
+/**
+ * Protobuf of a kind that needs no library: tags and lengths of few bytes, strings in ASCII. The first byte that is
+ * anything else ends it for good, so that whoever reads checks once, at the end.
+ *
+ * https://protobuf.dev/programming-guides/encoding/
+ */
+class PlainInput {
+  /** Whether everything so far was of that kind. */
+  isPlain = true;
+  readonly #bytes: Buffer;
+  #at = 0;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  /** Whether something is left before `end`. */
+  hasMore(end: number): boolean {
+    return this.isPlain && this.#at < end;
+  }
+
+  /** The next byte: a tag, or a number below 128. */
+  byte(end: number): number {
+    if (this.#at >= end) return this.giveUp();
+    const byte = this.#bytes[this.#at++] as number;
+    return byte < 0x80 ? byte : this.giveUp();
+  }
+
+  /** A length below 16,384, and then where what it measures ends. */
+  stop(end: number): number {
+    const bytes = this.#bytes;
+    let length = bytes[this.#at++] ?? 0;
+    if (length >= 0x80) {
+      const high = bytes[this.#at++] ?? 0x80;
+      length = high < 0x80 ? (high << 7) | (length & 0x7f) : end;
+    }
+    const stop = this.#at + length;
+    return stop <= end ? stop : this.giveUp();
+  }
+
+  /** A copy: a part of a longer text would hold on to all of it. */
+  string(end: number): string {
+    const stop = this.stop(end);
+    const start = this.#at;
+    for (; this.#at < stop; this.#at++) if ((this.#bytes[this.#at] as number) >= 0x80) this.giveUp();
+    return this.isPlain ? this.#bytes.toString("latin1", start, stop) : "";
+  }
+
+  /** The bytes themselves. */
+  bytes(end: number): Uint8Array<ArrayBuffer> {
+    const stop = this.stop(end);
+    const start = this.#at;
+    this.#at = stop;
+    return this.#bytes.subarray(start, stop) as Uint8Array<ArrayBuffer>;
+  }
+
+  /** From here on it is not plain. */
+  giveUp(): 0 {
+    this.isPlain = false;
+    this.#at = this.#bytes.length;
+    return 0;
+  }
 }

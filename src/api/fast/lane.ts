@@ -21,9 +21,8 @@ import {
   requestContextOf,
 } from "../rpc/relay-service.js";
 import { decideRowData, type RowData } from "../rpc/row.js";
-import { answerRow, largeValueOf } from "./answer.js";
+import { answerRow, decideHead, endTimeout, isPrefixed, type LaneForm, type LaneHead, largeValueOf } from "./answer.js";
 import { decodeRequest } from "./decode.js";
-import { decideHead, endTimeout, isPrefixed, type LaneForm, type LaneHead } from "./head.js";
 import { type Reading, readMessage } from "./read-message.js";
 
 /** What the lane needs from the rest of the service. */

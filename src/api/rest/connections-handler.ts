@@ -28,8 +28,7 @@ import { messageFaultFrom } from "../../json/message-fault.js";
 import { formatError, RelayError } from "../../model/errors.js";
 import { bodyFromOutcome, bytesFromBody } from "./envelope.js";
 import { type AllowedOrigins, answerPreflight, corsFieldsFor } from "./preflight.js";
-import { parseCallQuery } from "./query.js";
-import { readBody } from "./read-call.js";
+import { parseCallQuery, readBody } from "./read-call.js";
 import { type Route, routeFromMethod } from "./route.js";
 
 /** Message → message; rejects with RelayError. */

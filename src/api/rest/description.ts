@@ -1,9 +1,8 @@
 import { isUtf8 } from "node:buffer";
 import { type CallDescription, CALL_JSON_LIMITS as LIMITS } from "../../call/call.js";
 import { base64FromJson } from "../../json/base64-from-json.js";
-import { isEmptyAt, type JsonMember, kindAt, sliceMembers, textAt } from "../../json/json-slice.js";
+import { isEmptyAt, type JsonMember, kindAt, membersInSteps, sliceMembers, textAt } from "../../json/json-slice.js";
 import { type JsonVerdict, validateJson, validateJsonInSteps } from "../../json/json-validator.js";
-import { membersInSteps } from "../../json/members-in-steps.js";
 import { joinedInSteps, SLICE_BYTES } from "../../lib/chunks.js";
 import type { Steps } from "../../lib/turns.js";
 import { formatError } from "../../model/errors.js";

@@ -1,6 +1,5 @@
 import type { Answer, AnswerData, Outcome } from "../../call/outcome.js";
-import { slicePath } from "../../json/json-path.js";
-import { pathInSteps } from "../../json/path-in-steps.js";
+import { pathInSteps, slicePath } from "../../json/json-path.js";
 import { type Bytes, between, bytesOf, joinedInSteps, LARGE_BYTES } from "../../lib/chunks.js";
 import { base64Json, base64StringInSteps, stringInSteps } from "../../lib/encode-in-steps.js";
 import { atOnce, type Steps } from "../../lib/turns.js";

@@ -21,10 +21,9 @@ import { clientNetworkOf } from "../../http/client-address.js";
 import { DRAIN_FACTOR, type HttpRequest, type HttpResponse } from "../../http/exchange.js";
 import { slicesOf } from "../../lib/chunks.js";
 import { answeredAsPreflight, type ListsOrigin } from "./cors.js";
-import { withDecodeError } from "./invalid-argument.js";
+import { withDecodeError } from "./errors.js";
 import { type BinaryParts, createBinaryParts } from "./message-parts.js";
-import { describeAsPlain, inOnePiece, type MessageOptions, messageFormFrom } from "./one-message.js";
-import { shortenTimeout } from "./timeout.js";
+import { describeAsPlain, inOnePiece, type MessageOptions, messageFormFrom, shortenTimeout } from "./one-message.js";
 
 /** What requests may be compressed with. */
 const COMPRESSIONS = [compressionGzip, compressionBrotli];

@@ -24,6 +24,7 @@ import type { HttpRequest } from "../../http/exchange.js";
 import { type Reason, RelayError } from "../../model/errors.js";
 import { createRpcAdapter, type RpcAdapterOptions, type RpcHandler } from "./adapter.js";
 import type { ConnectionOperations } from "./connection-operations.js";
+import { MAX_TIMEOUT_MS } from "./one-message.js";
 import { createReflectionService } from "./reflection.js";
 import {
   callContextFrom,
@@ -35,7 +36,6 @@ import {
   requestContextOf,
 } from "./relay-service.js";
 import { JSON_OPTIONS, rowFromOutcome } from "./row.js";
-import { MAX_TIMEOUT_MS } from "./timeout.js";
 
 /**
  * Health and reflection take names. Small, because connect looks at all chunks of an unfinished message again for each

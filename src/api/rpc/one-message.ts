@@ -7,7 +7,7 @@ import { COMPRESSED_FLAG, PREFIX_BYTES, prefixOf } from "./row.js";
 const EXTRA = { json: Buffer.concat([prefixOf(0, 2), Buffer.from("{}")]), binary: prefixOf(0, 0) };
 
 /** How a body is written, by the fields of its request. */
-export interface MessageForm {
+interface MessageForm {
   readonly isJson: boolean;
   /** Its messages stand behind prefixes. */
   readonly isEnveloped: boolean;
@@ -113,4 +113,71 @@ function isTooLong({ length }: { readonly length: number }, { maxBytes }: Messag
 /** Of the message at the beginning, with its prefix; beyond the bytes where not all of it is there. */
 function endOfMessage(bytes: Buffer): number {
   return PREFIX_BYTES + (bytes.length < PREFIX_BYTES ? 0 : bytes.readUInt32BE(1));
+}
+
+/** Longest timeout a client may ask for, in milliseconds; a call ends by its own deadline long before. One day. */
+export const MAX_TIMEOUT_MS = 86_400_000;
+
+/** Timers of Node.js cannot be longer; a longer one prints a warning and strikes at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+/** The longest timeout in the unit of milliseconds: eight digits. */
+const LONGEST_GRPC = "99999999m";
+/** Milliseconds of the units of grpc-timeout that can be longer than a timer. */
+const LONG_UNITS: ReadonlyMap<string, number> = new Map([
+  ["H", 3_600_000],
+  ["M", 60_000],
+  ["S", 1_000],
+]);
+
+/**
+ * Shortens timeouts that no timer can hold. connect refuses them, as they are over its limit, but starts the timer
+ * first; what is left is over the limit as well.
+ *
+ * @param header fields of a request; changed in place.
+ */
+export function shortenTimeout(header: Headers): void {
+  if (Number(header.get("connect-timeout-ms")) > MAX_TIMER_MS) header.set("connect-timeout-ms", String(MAX_TIMER_MS));
+  const [, value, unit = ""] = /^(\d{1,8})([HMS])$/.exec(header.get("grpc-timeout") ?? "") ?? [];
+  if (Number(value) * (LONG_UNITS.get(unit) ?? 0) > MAX_TIMER_MS) header.set("grpc-timeout", LONGEST_GRPC);
+}
+
+/** What may be changed of a response while it is written. */
+interface BodyChanges {
+  readonly chunk?: (chunk: Uint8Array) => Uint8Array;
+  /** Called before the end is told. */
+  readonly end?: () => void;
+}
+
+/** A response of connect's, changed. By hand, since connect ends one that it cannot write with `throw()`. */
+export function withChanges(body: AsyncIterable<Uint8Array>, { chunk, end }: BodyChanges): AsyncIterable<Uint8Array> {
+  const chunks = body[Symbol.asyncIterator]();
+  const done = { done: true, value: undefined } as const;
+  return {
+    [Symbol.asyncIterator]: () => ({
+      async next() {
+        const next = await chunks.next();
+        if (next.done === true) end?.();
+        return next.done === true || chunk === undefined ? next : { done: false, value: chunk(next.value) };
+      },
+      throw: async (error) => (await chunks.throw?.(error)) ?? done,
+      return: async (value) => (await chunks.return?.(value)) ?? done,
+    }),
+  };
+}
+
+/**
+ * Changes the data of the envelope that has `flag`, which is the last one. Each envelope is a chunk of its own.
+ *
+ * @param change gets undefined for data that is compressed, and returns undefined to leave it as it is.
+ */
+export function changeLastEnvelope(
+  flag: number,
+  change: (data: Uint8Array | undefined) => Uint8Array | undefined,
+): (envelope: Uint8Array) => Uint8Array {
+  return (envelope) => {
+    const flags = envelope[0] ?? 0;
+    if ((flags & flag) === 0) return envelope;
+    const data = change((flags & COMPRESSED_FLAG) === 0 ? envelope.subarray(PREFIX_BYTES) : undefined);
+    return data === undefined ? envelope : Buffer.concat([prefixOf(flag, data.length), data]);
+  };
 }

@@ -2,7 +2,7 @@ import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/p
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { CallRequestSchema } from "../../../gen/relay/v1/relay_pb.js";
-import { decodePlain } from "../../../src/api/fast/decode-plain.js";
+import { decodePlain } from "../../../src/api/fast/decode.js";
 
 type RequestInit = MessageInitShape<typeof CallRequestSchema>;
 

@@ -1,10 +1,9 @@
 import type { CallRecordJson } from "../../gen/relay/admin/v1/call_record_pb.js";
-import { msText } from "./figures.js";
-import { html, nothing, type TemplateResult } from "./lit-html.js";
+import { html, nothing, svg, type TemplateResult } from "./lit-html.js";
 import type { LiveCall } from "./live-call.js";
 import { clockTime } from "./moments.js";
+import { type Figures, figuresOf, msText, visibleText } from "./text.js";
 import { type Column, dataTable, stateMark } from "./view.js";
-import { visibleText } from "./visible-text.js";
 
 /** Method and url of a call, with the names of its query's parameters alone. */
 export function targetOf({ method = "", origin = "", path = "", queryKeys = [] }: CallRecordJson): TemplateResult {
@@ -44,11 +43,11 @@ export function callList(calls: readonly LiveCall[], { isLong, toggle }: ListLen
   if (calls.length === 0) return html`<p>No call yet. Calls appear here as they end.</p>`;
   const few = matchMedia(NARROW).matches ? FEW_CARDS : FEW_ROWS;
   const shown = calls.slice(0, isLong ? MAX_ROWS : few);
-  return html`${dataTable("Last calls", COLUMNS, shown)}
+  return html`${dataTable("Last calls", CALL_COLUMNS, shown)}
     ${calls.length <= few ? nothing : html`<p class="actions"><button type="button" aria-expanded=${isLong} @click=${toggle}>${isLong ? "Show fewer calls" : "Show more calls"}</button></p>`}`;
 }
 
-const COLUMNS: ReadonlyArray<Column<LiveCall>> = [
+const CALL_COLUMNS: ReadonlyArray<Column<LiveCall>> = [
   { label: "Time", cell: ({ record }) => clockTime(record.startTime ?? "") },
   { label: "Provider", cell: ({ record }) => visibleText(record.providerName ?? "") },
   { label: "Call", cell: ({ record }) => html`<a href=${callAddress(record.callId ?? "")}>${targetOf(record)}</a>` },
@@ -58,3 +57,66 @@ const COLUMNS: ReadonlyArray<Column<LiveCall>> = [
   { label: "Provider’s part", cell: ({ providerMs }) => msText(providerMs), isNumeric: true, isDetail: true },
   { label: "Came in by", cell: ({ record }) => visibleText(record.surface ?? ""), isDetail: true },
 ];
+
+interface LatencyRow {
+  readonly name: string;
+  readonly figures: Figures;
+}
+
+/** Where the time of the calls went, in numbers. */
+export function latencyTable(calls: readonly LiveCall[]): TemplateResult {
+  const rows = [
+    row("Relay", calls, ({ relayMs }) => relayMs),
+    row("Waits for a token or a turn", calls, ({ waitMs }) => waitMs),
+    row("Provider", calls, ({ providerMs }) => providerMs),
+    row("Whole call", calls, ({ totalMs }) => totalMs),
+  ].flat();
+  return rows.length === 0 ? html`<p>No call yet.</p>` : dataTable("Where the time went", LATENCY_COLUMNS, rows);
+}
+
+function row(name: string, calls: readonly LiveCall[], of: (call: LiveCall) => number): readonly LatencyRow[] {
+  const figures = figuresOf(calls.map(of));
+  return figures === undefined ? [] : [{ name, figures }];
+}
+
+const LATENCY_COLUMNS = [
+  { label: "Part", cell: ({ name }: LatencyRow) => name },
+  { label: "Median", cell: ({ figures }: LatencyRow) => msText(figures.median), isNumeric: true },
+  { label: "95 %", cell: ({ figures }: LatencyRow) => msText(figures.p95), isNumeric: true },
+  { label: "Longest", cell: ({ figures }: LatencyRow) => msText(figures.longest), isNumeric: true },
+];
+
+interface OutcomeRow {
+  readonly outcome: string;
+  readonly count: number;
+  readonly share: number;
+}
+
+/** How the calls ended: successes, and errors by their type, the most frequent first. */
+export function outcomeTable(calls: readonly LiveCall[]): TemplateResult {
+  const counts = new Map<string, number>();
+  for (const { record } of calls) {
+    const outcome = record.errorType || "Success";
+    counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
+  }
+  const rows = [...counts]
+    .map(([outcome, count]) => ({ outcome, count, share: count / calls.length }))
+    .toSorted((one, other) => other.count - one.count);
+  return rows.length === 0 ? html`<p>No call yet.</p>` : dataTable("How the calls ended", OUTCOME_COLUMNS, rows);
+}
+
+const OUTCOME_COLUMNS = [
+  { label: "Outcome", cell: ({ outcome }: OutcomeRow) => visibleText(outcome) },
+  { label: "Calls", cell: ({ count }: OutcomeRow) => count, isNumeric: true },
+  { label: "Share", cell: shareOf },
+];
+
+function shareOf({ outcome, share }: OutcomeRow): TemplateResult {
+  const kind = outcome === "Success" ? "success" : "error";
+  return html`<span class="share">
+    <svg viewBox="0 0 100 8" aria-hidden="true" preserveAspectRatio="none">
+      ${svg`<rect class=${kind} width=${share * 100} height="8" />`}
+    </svg>
+    <span>${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %</span>
+  </span>`;
+}

@@ -1,0 +1,43 @@
+/**
+ * Text from outside as it is safe to look at: control characters and those that turn or hide others are shown as their
+ * code, as on the command line. It never becomes markup in any case.
+ */
+export function visibleText(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+}
+
+/** The same of a text of several lines, which stay lines. */
+export function visibleLines(text: string): string {
+  return text.split(/\r?\n/).map(visibleText).join("\n");
+}
+
+/** What some durations look like, in milliseconds. */
+export interface Figures {
+  readonly median: number;
+  readonly p95: number;
+  readonly longest: number;
+}
+
+/** Nearest-rank percentiles; undefined for none. Pure. */
+export function figuresOf(durations: readonly number[]): Figures | undefined {
+  const sorted = durations.toSorted((one, other) => one - other);
+  const at = (share: number) => sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0;
+  return sorted.length === 0 ? undefined : { median: at(0.5), p95: at(0.95), longest: at(1) };
+}
+
+/** Milliseconds as a person reads them: more digits where they tell something. Pure. */
+export function msText(ms: number): string {
+  return ms >= 10_000 ? `${(ms / 1000).toFixed(1)} s` : `${ms.toFixed(ms < 10 ? 1 : 0)} ms`;
+}
+
+/** A method of the administration API failed. `message` is for people. */
+export class ApiError extends Error {
+  /** Code of the Connect protocol, such as `permission_denied`. */
+  readonly code: string;
+
+  constructor(code: string, message: string) {
+    super(message);
+    this.name = "ApiError";
+    this.code = code;
+  }
+}
