@@ -13,15 +13,14 @@ const MAX_WRITTEN_LENGTH = 1024;
  */
 export function spellingsOf(secret: string): Spellings {
   if (secret.length < MIN_SECRET_LENGTH) return { whole: [], rests: [] };
-  const plain = bytesOf(secret).map((text) => undone(text).map(canonical));
-  // A form has `+` for a space.
-  if (secret.includes(" "))
-    plain.push(...bytesOf(secret.replaceAll(" ", "+")).map((text) => undone(text).map(canonical)));
+  const plain = unencodedForms(secret)
+    .flatMap(bytesOf)
+    .map((text) => undone(text).map(canonical));
   const base64 = writtenForms(secret).flatMap(bytesOf).flatMap(base64Of);
   const twice = secret.length > MAX_WRITTEN_LENGTH ? [] : base64.slice(0, 3).flatMap(base64Of);
   const encoded = [...base64, ...twice].filter(({ length }) => length > MIN_SECRET_LENGTH);
   return {
-    whole: [...plain.filter(({ length }) => length >= MIN_SECRET_LENGTH), ...encoded],
+    whole: [...plain.filter(({ length }) => length >= MIN_SECRET_LENGTH), utf16Of(secret), ...encoded],
     rests: encoded.map((text) => text.subarray(1)),
   };
 }
@@ -31,6 +30,25 @@ export interface Spellings {
   readonly whole: readonly Uint8Array[];
   /** What is in the next line where one ends behind the first letter of base64. */
   readonly rests: readonly Uint8Array[];
+}
+
+/**
+ * As it is, with the sign that a form has for a space, and as HTML has it: Go escapes `+` there, Handlebars `=`, others `/`
+ * or both.
+ */
+function unencodedForms(secret: string): string[] {
+  const html = secret.replace(/[&<>"]/g, (sign) => HTML_NAMES[sign] as string);
+  const equals = html.replaceAll("=", "&#x3D;");
+  const escaped = [html, html.replaceAll("+", "&#43;"), equals];
+  const slashes = [html, equals].map((text) => text.replaceAll("/", "&#x2F;"));
+  return [...new Set([secret, secret.replaceAll(" ", "+"), ...escaped, ...slashes])];
+}
+
+const HTML_NAMES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+
+/** From its first letter to its last, which is the same in either order of the bytes. */
+function utf16Of(secret: string): Uint8Array {
+  return Buffer.from(secret, "utf16le").subarray(0, -1).map(canonical);
 }
 
 /** As software writes it that puts it into base64 then. */

@@ -103,6 +103,8 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
     ["const encoded = [...base64, ...twice].filter(", "const encoded = base64.slice(0, 0).filter("],
     "redaction/redact",
   ),
+  guard("redaction, UTF-16", ["utf16Of(secret), ...encoded", "...encoded"], "redaction/spellings"),
+  guard("redaction, in HTML", ['html.replaceAll("+", "&#43;")', "html"], "redaction/spellings"),
   guard("redaction, base64 of base64", ["[...base64, ...twice].filter(", "[...base64].filter("], "redaction/spellings"),
   guard(
     "redaction, base64 of what JSON and URLs escape",

@@ -51,6 +51,37 @@ describe("createRedactor()", () => {
     expect(createRedactor([token]).text(spell(token))).toBe(expected);
   });
 
+  it.each([
+    ["Go", (token: string) => token.replaceAll("&", "&amp;").replaceAll("+", "&#43;")],
+    ["Handlebars", (token: string) => token.replaceAll("&", "&amp;").replaceAll("=", "&#x3D;")],
+    [
+      "Mustache",
+      (token: string) =>
+        token.replaceAll("&", "&amp;").replace(/[=/]/g, (sign) => (sign === "=" ? "&#x3D;" : "&#x2F;")),
+    ],
+    ["Underscore", (token: string) => token.replaceAll("&", "&amp;").replaceAll("/", "&#x2F;")],
+    ["PHP", (token: string) => token.replaceAll("&", "&amp;")],
+  ])("takes out a token in HTML as %s escapes it", (_what, written) => {
+    for (const token of ["ya29.a0/AfB_by+C~x-eQ==", "abc&def/ghi+jkl=="]) {
+      const page = Buffer.from(`<p>The token ${written(token)} is not valid</p>`);
+      expect(createRedactor([token]).bytes(page).toString()).toBe("<p>The token [redacted] is not valid</p>");
+    }
+  });
+
+  it.each(["utf-16le", "utf-16be"])("takes out a token in %s that leaves as it came, wherever it is cut", (charset) => {
+    for (const token of TOKENS) {
+      const body = Buffer.from(`{"token":"${token}"}`, "utf16le");
+      if (charset === "utf-16be") body.swap16();
+      const redactor = createRedactor([token]);
+      for (let cut = 0; cut <= body.length; cut++) {
+        const stream = redactor.stream();
+        const parts = [...stream.push(body.subarray(0, cut)), ...stream.push(body.subarray(cut)), ...stream.end()];
+        const text = Buffer.concat(parts).toString("latin1").replaceAll("\0", "");
+        expect(text).toBe('{"token":"[redacted]"}');
+      }
+    }
+  });
+
   it.each(["\n", "\r\n", "\n    ", "\\n", "\\r\\n", "%0D%0A"])("takes out base64 that %j breaks", (end) => {
     const redactor = createRedactor([TOKENS[0] as string]);
     for (let lead = 0; lead < 80; lead++) {
