@@ -65,8 +65,16 @@ function credentialValues(headers: ReadonlyArray<readonly [name: string, value: 
           .slice(mark + 1)
           .split("&")
           .flatMap(valuesOf);
-  return [...fields, ...parameters];
+  return [...fields, ...parameters].filter(({ length }) => length <= MAX_CREDENTIAL_LENGTH).slice(0, MAX_CREDENTIALS);
 }
+
+/**
+ * A caller chooses how many there are, and how long, and all of them are searched for at once: a thousand would hold up
+ * everybody else for a second. No honest call has so many; the others are masked by their names alone.
+ */
+const MAX_CREDENTIALS = 32;
+/** As long as a token may be. */
+const MAX_CREDENTIAL_LENGTH = 16_384;
 
 /** As it is written, in whatever way that is, and as it is meant. */
 function valuesOf(parameter: string): string[] {

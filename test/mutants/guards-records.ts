@@ -81,4 +81,5 @@ export const RECORD_GUARDS: readonly Guard[] = [
   guard("capture: number of calls", ["AND :max_calls > (", "AND 0 <= ("], "store/calls"),
   guard("capture: for operators alone", ['role !== "operator"', "role === undefined"], "admin/call-records"),
   guard("capture: binding", ["applicationId, userId: callId,", 'applicationId, userId: "",'], "records/call-capture"),
+  guard("capture: no more credentials than a call has", [".slice(0, MAX_CREDENTIALS)", ""], "records/call-capture"),
 ];

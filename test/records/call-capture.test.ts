@@ -39,6 +39,17 @@ describe("CallCapture", () => {
     }
   });
 
+  it("searches for no more credentials of a caller than a call honestly has, and for its token always", () => {
+    const secrets = Array.from({ length: 1000 }, (_, at) => `credential-${at}-of-the-caller`);
+    const headers = secrets.map((secret, at) => [`x-api-key-${at}`, secret] as const);
+    const endless = ["x-api-key-endless", "e".repeat(20_000)] as const;
+    const { headers: shown, body } = sentWith(`${secrets[0]} ${secrets[999]} ${TOKEN} ${endless[1].slice(0, 9)}`, {
+      headers: [endless, ...headers],
+    });
+    expect(new Set(shown.map(([, value]) => value))).toEqual(new Set(["[masked]"]));
+    expect(body?.text).toBe(`[redacted] ${secrets[999]} [redacted] eeeeeeeee`);
+  });
+
   it("keeps no bytes that are no text", () => {
     const request = { method: "POST", url: "https://a.example", headers: [], body: Buffer.from([0xff, 0xfe, 0, 1]) };
     expect(new CallCapture(1, request).content(NOTHING).request.body).toEqual({ bytes: 4, isCut: true });
