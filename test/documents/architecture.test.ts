@@ -77,8 +77,14 @@ describe("docs/architecture.md", () => {
   it.each(Object.entries(WAYS))("tells the functions that are entered, in their order: %s", async (heading, way) => {
     const steps = stepsOf(heading);
     expect(steps.length).toBeGreaterThan(7);
-    const entered = await functionsEntered(way, (place) => steps.includes(place));
-    expect(entered).toEqual(steps);
+    const nameOf = (place: string) => place.slice(place.indexOf(":"));
+    const names = new Set(steps.map(nameOf));
+    const entered = await functionsEntered(way, (place) => names.has(nameOf(place)));
+    const elsewhere = entered.filter((place) => !steps.includes(place));
+    expect(
+      entered.filter((place) => steps.includes(place)),
+      `entered as well, by the same names: ${elsewhere.join(", ")}`,
+    ).toEqual(steps);
   });
 
   it("has every folder of src, in the order of the import rules", () => {

@@ -28,6 +28,15 @@ describe("the documents", () => {
     expect(broken).toEqual([]);
   });
 
+  it("name files of the repository that are there", () => {
+    const missing = documentPaths().flatMap((document) =>
+      [...readFileSync(document, "utf8").matchAll(/`((?:src|test|proto|docs|client|\.ci)\/[\w./-]+)`/g)]
+        .filter(([, path = ""]) => !existsSync(path))
+        .map(([, path]) => `${document}: ${path}`),
+    );
+    expect(missing).toEqual([]);
+  });
+
   it("link to headings that are there", () => {
     const broken: string[] = [];
     for (const document of documentPaths()) {
