@@ -20,7 +20,7 @@ import type { ProviderCatalog } from "../providers/provider.js";
 import { loadKeyring } from "../sealing/keyring.js";
 import { createSealer, type Sealer } from "../sealing/seal.js";
 import { hasStore, openStore } from "../store/open-store.js";
-import { openSpool } from "../store/spool.js";
+import { openSpool, spooledStore } from "../store/spool.js";
 import type { Store } from "../store/store.js";
 import { verifyKeys } from "../store/verify-keys.js";
 import { createCallLog } from "../telemetry/call-log.js";
@@ -54,6 +54,9 @@ const CLIENT_FAULTS: ReadonlySet<string> = new Set(["client", "session"]);
 
 const NO_SDK =
   "RELAY_TRACES is on, but no OpenTelemetry SDK is loaded, so no spans are made: docs/monitoring.md says how to load one";
+
+/** For answers of token endpoints that are on their way when a start fails, in milliseconds. */
+const FAILED_START_GRACE_MS = 10_000;
 
 /** Of what a receiver of webhooks answers, in octets: nobody reads more of it than the status. */
 const MAX_RECEIVER_ANSWER_BYTES = 256 * 1024;
@@ -163,10 +166,15 @@ function waysOut(
 /** A spool of its own for each process; removed at the end, unless others have to look after what is left. */
 function openSpoolFor(
   { database, spool: folder = defaultSpool(database) }: Config,
-  { store, log }: Made,
+  { store, log, logger }: Made,
   closers: Closers,
 ): Spool {
-  const spool = openSpool({ folder, store: store.id, onFault: (error) => log.fault("spool", error) });
+  const spool = openSpool({
+    folder,
+    store: spooledStore(database, store.id),
+    onFault: (error) => log.fault("spool", error),
+    onLeft: (file, answers, why) => logger.error({ file, answers, why }, "answers of token endpoints wait in a spool"),
+  });
   closers.push(() => spool.close(store.connections.freeLeases));
   return spool;
 }
@@ -190,7 +198,7 @@ async function startSweeps(
     onFault,
   });
   // What an earlier process could not store is stored before a call can ask for it.
-  await sweep.look();
+  await sweep.settle();
   const expirySweep = startExpirySweep({
     connections,
     now: Date.now,
@@ -198,6 +206,8 @@ async function startSweeps(
     onFault,
   });
   closers.push(
+    // Of a start that fails: what it has begun is stored before anything that it needs is closed.
+    () => renewer.close(FAILED_START_GRACE_MS),
     () => sweep.close(),
     () => expirySweep.close(),
   );

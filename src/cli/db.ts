@@ -2,13 +2,14 @@ import { existsSync, statSync } from "node:fs";
 import type { Command } from "commander";
 import type { Config } from "../config/config.js";
 import {
+  defaultSpool,
   type PostgresLocation,
   parseDatabaseLocation,
   type SqliteLocation,
   textFromDatabaseLocation,
 } from "../config/database-location.js";
 import type { CopyCounts } from "../store/copy-store.js";
-import { addCommand, addGroup, textFields, usageError, writeJson, writeLine } from "./command.js";
+import { addCommand, addGroup, failure, textFields, usageError, writeJson, writeLine } from "./command.js";
 import { configFromEnvironment, noDatabase } from "./open-store.js";
 
 /** `relay db`: the database itself. */
@@ -94,13 +95,21 @@ async function copy(options: CopyOptions): Promise<void> {
 }
 
 async function copyBetween(from: SqliteLocation, to: PostgresLocation, config: Config): Promise<CopyCounts> {
-  const [{ openDatabase }, { openPostgresStore }, { copyStore }] = await Promise.all([
-    import("../store/open-database.js"),
-    import("../store/postgres.js"),
-    import("../store/copy-store.js"),
-  ]);
+  const [{ openDatabase }, { openPostgresStore }, { copyStore }, { countLeftAnswers, spooledStore }] =
+    await Promise.all([
+      import("../store/open-database.js"),
+      import("../store/postgres.js"),
+      import("../store/copy-store.js"),
+      import("../store/spool.js"),
+    ]);
   const source = openDatabase(from.path);
   try {
+    const id = source.prepare<[], string>("SELECT id FROM store_identity").pluck().get() ?? "";
+    const waiting = countLeftAnswers(config.spool ?? defaultSpool(from), spooledStore(from, id));
+    if (waiting > 0)
+      throw failure(
+        `Answers of token endpoints wait in the spool: ${waiting}. Start the relay once more, which stores them.`,
+      );
     const limits = { maxConnections: 1, timeoutMs: config.databaseTimeoutMs };
     const target = await openPostgresStore(to, limits);
     try {

@@ -57,11 +57,12 @@ async function rotateKey(open: OpenStore, isAdded: boolean) {
   const { config, store } = open;
   const { addKey } = await import("../sealing/key-file.js");
   const { resealAll } = await import("../store/reseal.js");
-  const { countLeftAnswers } = await import("../store/spool.js");
+  const { countLeftAnswers, spooledStore } = await import("../store/spool.js");
   const keyId = isAdded ? await addKey(config.keyFile) : open.sealer.currentKeyId;
   const resource = { name: `keys/${keyId}`, publicKey: "" };
   const entry = auditEntryFrom(administrationOf(open), "relay key rotate", resource);
   await store.audit.add({ ...entry, outcome: "DONE" });
   const report = await resealAll(store, await loadSealer(config.keyFile, true));
-  return { waiting: countLeftAnswers(config.spool ?? defaultSpool(config.database), store.id), keyId, ...report };
+  const { database, spool = defaultSpool(database) } = config;
+  return { waiting: countLeftAnswers(spool, spooledStore(database, store.id)), keyId, ...report };
 }

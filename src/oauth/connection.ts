@@ -131,6 +131,8 @@ export interface EndOptions {
   readonly trouble?: Trouble | undefined;
   /** Who must have the lease; undefined: nobody. */
   readonly owner?: string | undefined;
+  /** The refresh token beside the row's own that was refused as well; one that came since is tried. Sealed. */
+  readonly tried?: Uint8Array | undefined;
 }
 
 /** A page of connections, ordered by user id and provider name. */
@@ -193,11 +195,11 @@ export interface ConnectionStore {
   takeLease(connection: Connection, owner: string, leaseMs: number, skipsWait?: boolean): Promise<Lease | undefined>;
   /**
    * Stores new tokens if the connection is still of the leased version, whether or not the lease has ended meanwhile:
-   * then this answer is the newest. A connection that was given up lives again, when that is the version leased. Where
+   * then this answer is the newest; it is, too, if the version is lower, since then the store was restored. A connection that was given up lives again, when that is the version leased. Where
    * only a refresh token came, the lease stays.
    *
-   * Tokens that come too late never overwrite newer ones. Their refresh token is kept beside the very row that was first
-   * (threats 3.1): the provider may think that this one is the successor. Where that row says that the connection was given
+   * Tokens that come too late never overwrite newer ones. Their refresh token is kept beside the very row that was first,
+   * or that was given up (threats 3.1): the provider may think that this one is the successor. Where that row says that the connection was given
    * up, this is the rotation that seemed lost: the row is left to be refreshed with it by whoever looks for abandoned
    * ones first. Whether the provider ended it over the repeated refresh token only the provider knows, so the row says
    * ACTIVE again after it was refreshed once more.

@@ -84,6 +84,8 @@ export interface HeldLease extends Lease {
    * must not send the refresh token that another one has sent.
    */
   readonly isFresh: () => boolean;
+  /** The refresh token that came too late once, when that is the one that is sent; sealed. */
+  readonly tried?: Uint8Array | undefined;
 }
 
 /** Knows the age of the lease that `take` resolves to, from before it was asked for. */
@@ -107,13 +109,21 @@ const FIRST_REFUSED_BACKOFF_MS = 2 * 60_000;
 export async function renewLeased(options: RenewalOptions, lease: HeldLease, target: RenewalTarget): Promise<void> {
   const refreshToken = await openRefreshToken(options, lease);
   // The previous one of a connection that was given up is the one that is tried.
-  const isGivenUp = lease.connection.state !== "ACTIVE";
-  const held = isGivenUp ? { ...lease, previousRefreshToken: undefined } : lease;
-  const outcome = await attempt(options, held, target, refreshToken);
+  const held = lease.connection.state === "ACTIVE" ? lease : trying(lease);
+  const outcome = await attempt(options, held, target, refreshToken).catch(async (error: unknown) => {
+    const fault = { answer: "internal_error", isUnspent: false, refusal: undefined, retryAfterMs: 0 };
+    await recordFailure(options, held, target, fault).catch(() => {});
+    throw error;
+  });
   options.onRenewal(lease.connection, outcome);
   if (outcome === "ended") throw reauthorizationRequired();
   if (outcome === "misconfigured") throw misconfigured();
   if (outcome === "refused" || outcome === "failed") throw refreshUnavailable();
+}
+
+/** The one beside the row's own is sent, and nothing is left to fall back to. */
+function trying(lease: HeldLease): HeldLease {
+  return { ...lease, previousRefreshToken: undefined, tried: lease.previousRefreshToken };
 }
 
 async function attempt(
@@ -127,7 +137,16 @@ async function attempt(
   switch (verdict.kind) {
     case "granted":
       noteTaken(options, target);
-      return commit(options, lease, verdict.tokens, target, sentAt);
+      // Where none came the one that was sent stays good (RFC 6749 section 6), and the row must have that one.
+      return commit(
+        options,
+        lease,
+        lease.tried === undefined
+          ? verdict.tokens
+          : { ...verdict.tokens, refreshToken: verdict.tokens.refreshToken ?? refreshToken },
+        target,
+        sentAt,
+      );
     case "ended":
       noteTaken(options, target);
       return endOrFallBack(options, lease, target, verdict);
@@ -154,7 +173,6 @@ function noteTaken({ breaker, clients, noteClientRefused, track }: RenewalOption
 /** What the provider said, and whether a failure leaves the refresh token as good as it was. */
 interface Asked {
   readonly verdict: TokenVerdict;
-  /** An answer of 500 and above, as one that was cut, may hide a rotation that the provider performed. */
   readonly isUnspent: boolean;
 }
 
@@ -172,9 +190,9 @@ async function ask(
     const verdict = { kind: "failed", answer: "no_answer", retryAfterMs: 0, refreshToken: undefined } as const;
     return { verdict, isUnspent: error instanceof TokenRequestNotSentError };
   }
-  const { statusCode } = answer;
   const verdict = decideTokenAnswer(answer, now(), target);
-  return { verdict, isUnspent: statusCode >= 300 && statusCode < 500 };
+  // A page of a proxy, or an answer of 500 and above, may hide a rotation that the provider performed.
+  return { verdict, isUnspent: verdict.kind !== "failed" || verdict.answer === "rate_limited" };
 }
 
 /**
@@ -246,10 +264,16 @@ async function endOrFallBack(
   );
   if (current === undefined || current.version !== lease.connection.version) return "lost";
   if (lease.previousRefreshToken === undefined) return refuse(options, lease, target, verdict);
-  const previous = openToken(sealer, lease.connection, "previous_refresh_token", lease.previousRefreshToken);
+  let previous: Secret;
+  try {
+    previous = openToken(sealer, lease.connection, "previous_refresh_token", lease.previousRefreshToken);
+  } catch {
+    // Nobody can send it.
+    return refuse(options, lease, target, verdict);
+  }
   // Prepared as the first one was: the store takes writes, and the lease is ours for as long as an answer may take.
   const held = await hold(async (leaseMs) => ((await connections.extendLease(lease, leaseMs)) ? lease : undefined));
-  return held === undefined ? "lost" : attempt(options, { ...held, previousRefreshToken: undefined }, target, previous);
+  return held === undefined ? "lost" : attempt(options, trying(held), target, previous);
 }
 
 type RefusedVerdict = Extract<TokenVerdict, { readonly words: string }>;
@@ -271,8 +295,9 @@ async function refuse(
   }
   const trouble = troubleAfter(connection.trouble, { refusal, clientUpdatedAt: target.registration.updatedAt }, now());
   const reason = reasonOf(verdict, connection);
-  const { owner } = lease;
-  return (await connections.requireReauthorization(connection, reason, now(), { trouble, owner })) ? "ended" : "lost";
+  const { owner, tried } = lease;
+  const end = { trouble, owner, tried };
+  return (await connections.requireReauthorization(connection, reason, now(), end)) ? "ended" : "lost";
 }
 
 function reasonOf({ kind }: RefusedVerdict, { unansweredSince }: Connection): string {

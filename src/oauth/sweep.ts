@@ -14,6 +14,8 @@ interface SweepOptions {
 
 /** Looks after what other processes left. */
 export interface Sweep {
+  /** Stores what was left, and ends the leases of those that left it; refreshes nothing. Never rejects. */
+  settle(): Promise<void>;
   /** One look, as the timer begins them; never rejects. */
   look(): Promise<void>;
   /** Begins no more looks; resolves when the last one has ended. */
@@ -46,10 +48,11 @@ export function startSweep(options: SweepOptions): Sweep {
     // How each ends is for the log, and the renewer has told it.
     for (const connection of found) renewer.renew(connection).catch(() => {});
   };
+  const settle = async () => {
+    for (const each of peers) await each.settleGone(settlement).catch(onFault);
+  };
   const sweep = async () => {
-    for (const each of peers) {
-      await each.settleGone(settlement).catch(onFault);
-    }
+    await settle();
     await refreshAbandoned().catch(onFault);
   };
   const look = () => {
@@ -60,6 +63,7 @@ export function startSweep(options: SweepOptions): Sweep {
   };
   const timer = setInterval(() => void look(), EVERY_MS).unref();
   return {
+    settle,
     look,
     async close() {
       clearInterval(timer);

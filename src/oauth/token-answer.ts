@@ -92,13 +92,12 @@ export function decideTokenAnswer(answer: TokenEndpointAnswer, now: number, habi
   const whole = membersFrom(text);
   const members = tokenResponseMember(whole ?? {}, habits.tokenResponseMember);
   const code = ownCodeFrom(whole ?? {}, habits) || errorCodeFrom(whole ?? {}) || errorCodeFrom(members);
-  if (statusCode < 300 && code === "") {
-    return decideTokens(members, () =>
-      failed("unreadable", refreshTokenFrom(members) ?? refreshTokenFrom(whole ?? {})),
-    );
-  }
-  if (statusCode === 429 || RATE_LIMITED.test(code)) return failed("rate_limited");
-  if (statusCode >= 500 || statusCode === 408 || TRANSIENT.test(code)) return failed("server_error");
+  const stray = refreshTokenFrom(members) ?? refreshTokenFrom(whole ?? {});
+  // A rotation was performed, whatever is said beside it.
+  const isRotation = stray !== undefined && tokensFrom(members) !== undefined;
+  if (statusCode < 300 && (code === "" || isRotation)) return decideTokens(members, () => failed("unreadable", stray));
+  if (statusCode === 429 || RATE_LIMITED.test(code)) return failed("rate_limited", stray);
+  if (statusCode >= 500 || statusCode === 408 || TRANSIENT.test(code)) return failed("server_error", stray);
   if (code !== "") return decideCode(code, habits);
   // A page of a proxy on the way says nothing; nor does a status that RFC 6749 section 5.2 does not know.
   const isBare = whole !== undefined || text === "";
@@ -177,7 +176,8 @@ function errorCodeFrom({ error }: Members): string {
   if (typeof error === "string") return error;
   if (typeof error !== "object" || error === null) return "";
   const { code, type } = error as Members;
-  return String(type ?? code ?? "unknown");
+  const word = type ?? code;
+  return typeof word === "string" || typeof word === "number" ? String(word) : "unknown";
 }
 
 /** The last resort when an answer is malformed: a rotation that the provider performed must not be lost. */

@@ -32,6 +32,8 @@ export function createTokenEndpoint(upstream: Upstream, timeoutMs = DEFAULT_TIME
     signal?: AbortSignal,
     mayBegin?: () => boolean,
   ): Promise<TokenEndpointAnswer> => {
+    if (signal?.aborted === true)
+      throw new TokenRequestNotSentError(new RelayError("PROVIDER_TIMEOUT", "The relay ends."));
     const url = new URL(target.tokenEndpoint);
     const request: UpstreamRequest = {
       origin: url.origin,

@@ -23,6 +23,8 @@ export interface Presence extends Peers {
  * look, and one that is gone is replayed by those on its own machine before. Within the 30 s of a provider's grace.
  */
 const MISSING_MS = 10_000;
+/** Looks come every two seconds; a process that stood still for longer than this has seen nothing. Milliseconds. */
+const MAX_GAP_MS = 30_000;
 /** What the database does not know is asked for so seldom; it may have been a rare error. Milliseconds. */
 const AGAIN_MS = 10 * 60_000;
 /** A machine that is gone is noticed by the server within 11 s. A server without these settings decides by its own. */
@@ -51,11 +53,14 @@ export function createPresence({ pool, owner, knows }: PresenceOptions): Presenc
   const missingSince = new Map<string, number>();
   let client: pg.PoolClient | undefined;
   let unsupportedUntil = 0;
+  let lookedAt = 0;
 
   async function announce(): Promise<pg.PoolClient> {
     const made = client ?? (await takeConnection(pool));
-    if (client === undefined) await made.query(SESSION, Object.values(KEEP_ALIVE));
+    const isNew = client === undefined;
+    // Before anything is asked of it, so that it is given back when that fails.
     client = made;
+    if (isNew) await made.query(SESSION, Object.values(KEEP_ALIVE));
     await made.query(LOCK, [String(BigInt.asIntN(64, BigInt(`0x${owner}`))), owner]);
     return made;
   }
@@ -65,6 +70,9 @@ export function createPresence({ pool, owner, knows }: PresenceOptions): Presenc
     const missing = (await askForMissing()).filter((each) => !knows(each));
     for (const known of missingSince.keys()) if (!missing.includes(known)) missingSince.delete(known);
     const now = performance.now();
+    // Who was missing before and after a halt of this process may have been there in between.
+    if (now - lookedAt > MAX_GAP_MS) missingSince.clear();
+    lookedAt = now;
     for (const each of missing) if (!missingSince.has(each)) missingSince.set(each, now);
     return missing.filter((each) => now - (missingSince.get(each) ?? now) >= MISSING_MS);
   }

@@ -118,25 +118,25 @@ const COMMIT = createStatement<object>(
      refresh_token = coalesce(:refresh_token, refresh_token), previous_refresh_token = NULL,
      id_token = coalesce(:id_token, id_token), scope = coalesce(:scope, scope),
      obtained_at = :obtained_at, expires_at = :expires_at,
-     version = version + 1, lease_owner = NULL, lease_until = NULL, unanswered_since = NULL,
+     version = :version::bigint + 1, lease_owner = NULL, lease_until = NULL, unanswered_since = NULL,
      fail_count = 0, next_try_at = NULL, last_error_class = NULL, last_failed_at = NULL,
      trouble = NULL, refusal = NULL, refused_at = NULL, refreshed_at = :now, updated_at = :now
-   WHERE id = :id AND version = :version::bigint`,
+   WHERE id = :id AND version <= :version::bigint`,
 );
 
 const REPLACE_REFRESH_TOKEN = createStatement<object>(
   "replace_refresh_token",
   `UPDATE connections SET refresh_token = :refresh_token,
      previous_refresh_token = CASE WHEN state = 'ACTIVE' THEN NULL ELSE :late_refresh_token::bytea END,
-     version = version + 1, unanswered_since = NULL, updated_at = :now
-   WHERE id = :id AND version = :version::bigint`,
+     version = :version::bigint + 1, unanswered_since = NULL, updated_at = :now
+   WHERE id = :id AND version <= :version::bigint`,
 );
 
 const KEEP_LATE = createStatement<object>(
   "keep_late",
   `UPDATE connections SET previous_refresh_token = :late_refresh_token,
      lease_until = CASE WHEN state = 'ACTIVE' OR lease_owner IS NOT NULL THEN lease_until ELSE ${CLOCK} END
-   WHERE id = :id AND version = :version::bigint + 1`,
+   WHERE id = :id AND (version = :version::bigint + 1 OR state <> 'ACTIVE')`,
 );
 
 const STORED = createStatement<object, StoredTokens>(
@@ -211,7 +211,7 @@ async function fail(
     ...columnsFromTrouble(trouble),
     now,
   });
-  if (changed > 0 && trouble.toldAt !== connection.trouble?.toldAt)
+  if (changed > 0 && connection.state === "ACTIVE" && trouble.toldAt !== connection.trouble?.toldAt)
     await enqueueEvent(queries, "connection.refresh_failing", connection, now, errorClass);
 }
 
@@ -264,13 +264,22 @@ const FREE = createStatement<{ owner: string }>(
 );
 
 const END = createStatement<
-  { id: string; version: number; reason: string; now: number; owner: string | null } & TroubleColumns
+  {
+    id: string;
+    version: number;
+    reason: string;
+    now: number;
+    owner: string | null;
+    tried: Uint8Array | null;
+  } & TroubleColumns
 >(
   "require_reauthorization",
   `UPDATE connections SET state = 'REAUTHORIZATION_REQUIRED',
      state_reason = CASE WHEN state = 'ACTIVE' THEN :reason ELSE state_reason END,
-     previous_refresh_token = NULL, lease_owner = NULL, lease_until = NULL, next_try_at = NULL,
-     trouble = coalesce(:trouble, trouble),
+     previous_refresh_token =
+       CASE WHEN previous_refresh_token IS NOT DISTINCT FROM :tried::bytea THEN NULL ELSE previous_refresh_token END,
+     lease_until = CASE WHEN previous_refresh_token IS NOT DISTINCT FROM :tried::bytea THEN NULL ELSE ${CLOCK} END,
+     lease_owner = NULL, next_try_at = NULL, trouble = coalesce(:trouble, trouble),
      refusal = coalesce(:refusal, refusal), refused_at = coalesce(:refused_at, refused_at),
      version = version + 1, updated_at = :now
    WHERE id = :id AND version = :version AND (state = 'ACTIVE' OR previous_refresh_token IS NOT NULL)
@@ -280,10 +289,18 @@ const END = createStatement<
 async function end(
   queries: Queries,
   connection: Connection,
-  { reason, now, trouble, owner }: EndOptions & { readonly reason: string; readonly now: number },
+  { reason, now, trouble, owner, tried }: EndOptions & { readonly reason: string; readonly now: number },
 ): Promise<boolean> {
   const { id, version, state } = connection;
-  const values = { id, version, reason, now, owner: owner ?? null, ...columnsFromTrouble(trouble) };
+  const values = {
+    id,
+    version,
+    reason,
+    now,
+    owner: owner ?? null,
+    tried: tried ?? null,
+    ...columnsFromTrouble(trouble),
+  };
   if ((await queries.run(END, values)) === 0) return false;
   if (state === "ACTIVE") await enqueueEvent(queries, "connection.reauthorization_required", connection, now, reason);
   return true;

@@ -91,7 +91,7 @@ export function createRenewalStore(
     noteTrouble: (connection, trouble) => attempt.write(() => note(connection, trouble), forget(connection)),
     findEvidence: (connection, words, since, at) => attempt.read(() => evidence(connection, words, since, at)),
     requireReauthorization: (connection, reason, at, options = {}) =>
-      attempt.write(() => end(connection, reason, at, options), forget(connection)),
+      attempt.write(() => end(connection, reason, { ...options, at, now: now() }), forget(connection)),
     findAbandoned: (afterId, limit) => attempt.read(() => abandoned(afterId, limit, now())),
     findExpired: (endedBefore, limit) => attempt.read(() => expired(endedBefore, limit)),
   };
@@ -134,6 +134,12 @@ function prepareTake(db: Database.Database) {
   };
 }
 
+/** Two clocks, in milliseconds since the epoch: the process's, for what is shown, and that of leases and waits. */
+interface Moments {
+  readonly at: number;
+  readonly now: number;
+}
+
 /** Applications are told of a connection that lives again, since they were told that it did not. */
 function prepareCommit(db: Database.Database, enqueue: EnqueueEvent) {
   const store = db.prepare<[Record<string, unknown>]>(`
@@ -142,28 +148,24 @@ function prepareCommit(db: Database.Database, enqueue: EnqueueEvent) {
       refresh_token = coalesce(:refresh_token, refresh_token), previous_refresh_token = NULL,
       id_token = coalesce(:id_token, id_token), scope = coalesce(:scope, scope),
       obtained_at = :obtained_at, expires_at = :expires_at,
-      version = version + 1, lease_owner = NULL, lease_until = NULL, unanswered_since = NULL,
+      version = :version + 1, lease_owner = NULL, lease_until = NULL, unanswered_since = NULL,
       fail_count = 0, next_try_at = NULL, last_error_class = NULL, last_failed_at = NULL,
       trouble = NULL, refusal = NULL, refused_at = NULL, refreshed_at = :at, updated_at = :at
-    WHERE id = :id AND version = :version`);
+    WHERE id = :id AND version <= :version`);
   const replaceRefreshToken = db.prepare<[Record<string, unknown>]>(`
     UPDATE connections SET refresh_token = :refresh_token,
       previous_refresh_token = CASE WHEN state = 'ACTIVE' THEN NULL ELSE :late_refresh_token END,
-      version = version + 1, unanswered_since = NULL, updated_at = :at
-    WHERE id = :id AND version = :version`);
+      version = :version + 1, unanswered_since = NULL, updated_at = :at
+    WHERE id = :id AND version <= :version`);
   const keepLate = db.prepare<[Record<string, unknown>]>(`
     UPDATE connections SET previous_refresh_token = :late_refresh_token,
       lease_until = CASE WHEN state = 'ACTIVE' OR lease_owner IS NOT NULL THEN lease_until ELSE :now END
-    WHERE id = :id AND version = :version + 1`);
+    WHERE id = :id AND (version = :version + 1 OR state <> 'ACTIVE')`);
   const select = db.prepare<[string, string, string], StoredTokens>(
     `SELECT id, access_token, refresh_token FROM connections
      WHERE application_id = ? AND user_id = ? AND provider_name = ?`,
   );
-  return (
-    connection: LeasedConnection,
-    tokens: RenewedTokens,
-    { at, now }: { readonly at: number; readonly now: number },
-  ): CommitOutcome => {
+  return (connection: LeasedConnection, tokens: RenewedTokens, { at, now }: Moments): CommitOutcome => {
     const { id, version, state, trouble } = connection;
     const values = {
       id,
@@ -230,7 +232,8 @@ function prepareFail(db: Database.Database, enqueue: EnqueueEvent) {
       now,
     });
     const isTold = failure.trouble.toldAt === connection.trouble?.toldAt;
-    if (changes > 0 && !isTold) enqueue("connection.refresh_failing", connection, now, failure.errorClass);
+    if (changes > 0 && !isTold && connection.state === "ACTIVE")
+      enqueue("connection.refresh_failing", connection, now, failure.errorClass);
   };
 }
 
@@ -247,17 +250,19 @@ function prepareEnd(db: Database.Database, enqueue: EnqueueEvent) {
   const statement = db.prepare<[Record<string, unknown>]>(`
     UPDATE connections SET state = 'REAUTHORIZATION_REQUIRED',
       state_reason = CASE WHEN state = 'ACTIVE' THEN :reason ELSE state_reason END,
-      previous_refresh_token = NULL, lease_owner = NULL, lease_until = NULL, next_try_at = NULL,
-      trouble = coalesce(:trouble, trouble),
+      previous_refresh_token = CASE WHEN previous_refresh_token IS :tried THEN NULL ELSE previous_refresh_token END,
+      lease_until = CASE WHEN previous_refresh_token IS :tried THEN NULL ELSE :clock END,
+      lease_owner = NULL, next_try_at = NULL, trouble = coalesce(:trouble, trouble),
       refusal = coalesce(:refusal, refusal), refused_at = coalesce(:refused_at, refused_at),
       version = version + 1, updated_at = :now
     WHERE id = :id AND version = :version AND (state = 'ACTIVE' OR previous_refresh_token IS NOT NULL)
       AND (:owner IS NULL OR lease_owner = :owner)`);
-  return (connection: Connection, reason: string, now: number, { trouble, owner }: EndOptions): boolean => {
+  return (connection: Connection, reason: string, options: EndOptions & Moments): boolean => {
     const { id, version, state } = connection;
-    const values = { id, version, reason, now, owner: owner ?? null, ...columnsFromTrouble(trouble) };
+    const { trouble, owner = null, tried = null, at, now } = options;
+    const values = { id, version, reason, now: at, clock: now, owner, tried, ...columnsFromTrouble(trouble) };
     if (statement.run(values).changes === 0) return false;
-    if (state === "ACTIVE") enqueue("connection.reauthorization_required", connection, now, reason);
+    if (state === "ACTIVE") enqueue("connection.reauthorization_required", connection, at, reason);
     return true;
   };
 }

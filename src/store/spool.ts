@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { closeSync, existsSync, mkdirSync, openSync, readdirSync, rmSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, readdirSync, realpathSync, rmSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import Database from "better-sqlite3";
+import type { DatabaseLocation } from "../config/database-location.js";
 import { makeFolder } from "../lib/secret-file.js";
 import { isRefusedByStore } from "../model/errors.js";
 import type { Settlement, Spool, UnstoredAnswer } from "../oauth/peers.js";
@@ -12,10 +13,19 @@ import { StoreOpenError } from "./store-open-error.js";
 export interface SpoolOptions {
   /** Made when it is not there; must be on this machine, since its file system's locks prove who lives. */
   readonly folder: string;
-  /** The id of the store that the answers are of: a folder may serve several. */
-  readonly store: string;
+  /** Of which store the answers are: a folder may serve several. */
+  readonly store: SpooledStore;
   /** Called with what keeps an answer, or a look at another process's file, from being done. */
   readonly onFault: (error: unknown) => void;
+  /** Called, seldom, for a spool whose answers stay there: those of another store, or some that do not open. */
+  readonly onLeft: (file: string, answers: number, why: "other store" | "unusable") => void;
+}
+
+/** Which store, and where it is. */
+export interface SpooledStore {
+  readonly id: string;
+  /** The database file; undefined for one that is no file. While it is there, another file with its id is a copy. */
+  readonly path: string | undefined;
 }
 
 const SUFFIX = ".spool";
@@ -24,7 +34,7 @@ const AGAIN_MS = 10 * 60_000;
 /** Room for some hundred answers, taken at the start: a disk that is full later still takes them. */
 const RESERVED_BYTES = 1024 * 1024;
 const SCHEMA = `
-  CREATE TABLE owner (store TEXT NOT NULL) STRICT;
+  CREATE TABLE owner (store TEXT NOT NULL, path TEXT) STRICT;
   CREATE TABLE answers (connection_id TEXT NOT NULL PRIMARY KEY, answer TEXT NOT NULL) STRICT, WITHOUT ROWID;
   CREATE TABLE reserve (bytes BLOB NOT NULL) STRICT;
   INSERT INTO reserve VALUES (zeroblob(${RESERVED_BYTES}));`;
@@ -52,22 +62,31 @@ export function openSpool(options: SpoolOptions): Spool {
   }
 }
 
+/** As its spools name it. */
+export function spooledStore(database: DatabaseLocation, id: string): SpooledStore {
+  return { id, path: database.kind === "sqlite" ? realpathSync(database.path) : undefined };
+}
+
 /** A spool that is locked by this process. */
 interface LockedSpool {
   readonly file: string;
   readonly db: Database.Database;
 }
 
-function spoolOver(folder: string, { file, db }: LockedSpool, { store, onFault }: SpoolOptions): Spool {
+function spoolOver(folder: string, { file, db }: LockedSpool, { store, onFault, onLeft }: SpoolOptions): Spool {
   const insert = db.prepare<[string, string]>("INSERT OR REPLACE INTO answers VALUES (?, ?)");
   const remove = db.prepare<[string]>("DELETE FROM answers WHERE connection_id = ?");
   const count = db.prepare<[], number>("SELECT COUNT(*) FROM answers").pluck();
+  let isFailing = false;
+  /** What fails is tried again and again, and told once. */
   const guarded = (work: () => void): boolean => {
     try {
       work();
+      isFailing = false;
       return true;
     } catch (error) {
-      onFault(error);
+      if (!isFailing) onFault(error);
+      isFailing = true;
       return false;
     }
   };
@@ -94,12 +113,14 @@ function spoolOver(folder: string, { file, db }: LockedSpool, { store, onFault }
         const other = join(folder, name);
         if (other === file || (setAside.get(name) ?? 0) > performance.now()) continue;
         try {
-          const faults = await settleOne(other, store, settlement);
-          if (faults.length > 0) setAside.set(name, performance.now() + AGAIN_MS);
-          faults.forEach(onFault);
+          const left = await settleOne(other, store, { ...settlement, onFault });
+          if (left === undefined) continue;
+          onLeft(other, left.answers, left.why);
         } catch (error) {
           onFault(error);
+          if (isRefusedByStore(error)) continue;
         }
+        setAside.set(name, performance.now() + AGAIN_MS);
       }
     },
     async close(free) {
@@ -115,61 +136,83 @@ function spoolOver(folder: string, { file, db }: LockedSpool, { store, onFault }
   };
 }
 
+/** What stays in a spool, and why. */
+type Left = { readonly answers: number; readonly why: "other store" | "unusable" } | undefined;
+
 /**
- * Resolves to what keeps its answers from being stored, if anything does; what the store does not refuse by itself must
- * not keep back the rest. Rejects when the store refuses for now, with everything left as it is.
+ * Resolves to what stays, if anything does: an answer that cannot be used keeps back no other one, but the leases, until
+ * they end by time. Rejects when the store refuses for now, with what is not stored left as it is.
  */
-async function settleOne(file: string, store: string, { store: keep, free }: Settlement): Promise<unknown[]> {
+async function settleOne(
+  file: string,
+  store: SpooledStore,
+  { store: keep, free, onFault }: Settlement & Pick<SpoolOptions, "onFault">,
+): Promise<Left> {
   const db = lock(file);
   // Its owner lives, or another process settles it just now.
-  if (db === undefined) return [];
+  if (db === undefined) return undefined;
   try {
     const whose = storeOf(db);
-    const texts = whose === undefined ? [] : db.prepare<[], string>("SELECT answer FROM answers").pluck().all();
-    if (whose !== undefined && whose !== store) return texts.length === 0 ? [] : [foreignError(file, texts.length)];
-    const faults: unknown[] = [];
-    for (const text of texts) {
+    const rows =
+      whose === undefined ? [] : db.prepare<[], AnswerRow>("SELECT connection_id, answer FROM answers").all();
+    if (whose !== undefined && !isSame(whose, store))
+      return rows.length === 0 ? undefined : { answers: rows.length, why: "other store" };
+    let unusable = 0;
+    for (const { connection_id: id, answer } of rows) {
       try {
-        await keep(answerFrom(text));
+        await keep(answerFrom(answer));
+        db.prepare<[string]>("DELETE FROM answers WHERE connection_id = ?").run(id);
       } catch (error) {
         if (isRefusedByStore(error)) throw error;
-        faults.push(new Error(`An answer in ${file} cannot be stored; it stays there`, { cause: error }));
+        onFault(error);
+        unusable += 1;
       }
     }
+    if (unusable > 0) return { answers: unusable, why: "unusable" };
     await free(ownerOf(file));
-    if (faults.length === 0) removeFile(file);
-    return faults;
+    removeFile(file);
+    return undefined;
   } finally {
     db.close();
   }
 }
 
-function foreignError(file: string, count: number): Error {
-  return new Error(
-    `${file} holds ${count} answers for another database: start a relay with that one, or remove the file`,
-  );
+/** A file that was moved, or restored in place, is the same store; a copy beside it is another one. */
+function isSame(whose: SpooledStore, own: SpooledStore): boolean {
+  if (whose.id !== own.id) return false;
+  return whose.path === undefined || whose.path === own.path || !existsSync(whose.path);
+}
+
+interface AnswerRow {
+  readonly connection_id: string;
+  readonly answer: string;
 }
 
 /** How many answers of this store wait in spools whose owners are gone, for one to store them that starts. */
-export function countLeftAnswers(folder: string, store: string): number {
+export function countLeftAnswers(folder: string, store: SpooledStore): number {
   if (!existsSync(folder)) return 0;
   let count = 0;
   for (const name of readdirSync(folder)) {
     const db = name.endsWith(SUFFIX) ? lock(join(folder, name)) : undefined;
     if (db === undefined) continue;
-    if (storeOf(db) === store) count += db.prepare<[], number>("SELECT COUNT(*) FROM answers").pluck().get() ?? 0;
+    const whose = storeOf(db);
+    if (whose !== undefined && isSame(whose, store))
+      count += db.prepare<[], number>("SELECT COUNT(*) FROM answers").pluck().get() ?? 0;
     db.close();
   }
   return count;
 }
 
 /** Undefined for one whose owner ended before it was made. */
-function storeOf(db: Database.Database): string | undefined {
+function storeOf(db: Database.Database): SpooledStore | undefined {
   const isMade = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'reserve'").get() !== undefined;
-  return isMade ? db.prepare<[], string>("SELECT store FROM owner").pluck().get() : undefined;
+  const row = isMade
+    ? db.prepare<[], { store: string; path: string | null }>("SELECT store, path FROM owner").get()
+    : undefined;
+  return row && { id: row.store, path: row.path ?? undefined };
 }
 
-function createOwn(folder: string, store: string): LockedSpool | undefined {
+function createOwn(folder: string, store: SpooledStore): LockedSpool | undefined {
   const file = fileOf(folder, randomBytes(8).toString("hex"));
   closeSync(openSync(file, "wx", 0o600));
   const db = lock(file);
@@ -180,7 +223,7 @@ function createOwn(folder: string, store: string): LockedSpool | undefined {
   }
   db.transaction(() => {
     db.exec(SCHEMA);
-    db.prepare("INSERT INTO owner VALUES (?)").run(store);
+    db.prepare("INSERT INTO owner VALUES (?, ?)").run(store.id, store.path ?? null);
   })();
   // Its pages stay in the file, and what the journal took stays in the journal.
   db.exec("DELETE FROM reserve");

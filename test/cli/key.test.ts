@@ -49,7 +49,8 @@ describe("relay key rotate beside a spool in which a relay that is gone left an 
     close();
     const spool = openSpool({
       folder: join(folder.path, "spool"),
-      store: id,
+      store: { id, path: undefined },
+      onLeft: () => expect.fail("there is no other"),
       onFault: (error) => expect.fail(String(error)),
     });
     spool.keep(ANSWER);

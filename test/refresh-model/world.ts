@@ -346,7 +346,9 @@ export async function runModel(options: ModelOptions, choose: Choose): Promise<s
       const current = (await store.connections.find(row)) as Connection;
       const isRefreshed = current.version > row.version && current.state === "ACTIVE";
       const isFlagged = current.state !== "ACTIVE" && current.stateReason === "rotation_lost_suspected";
-      const isUntouched = hasFailed && current.version === row.version && current.state === "ACTIVE";
+      // Somebody who lives must have refreshed it by now.
+      const isAnybodyThere = processes.some(({ isDead, wasStalled }) => !isDead && !wasStalled);
+      const isUntouched = hasFailed && !isAnybodyThere && current.version === row.version && current.state === "ACTIVE";
       if (!isRefreshed && !isFlagged && !isUntouched) return `ended as ${current.state} (${current.stateReason})`;
       // What came to a process, or into its spool, and the provider would take, must have been tried.
       const isLeftOver = [...spent.values()].some(

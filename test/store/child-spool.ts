@@ -3,7 +3,8 @@ import { ANSWER } from "./spool-for-test.js";
 
 /** Keeps an answer in a spool of its own, and lives until it is killed. */
 const [folder = "", store = ""] = process.argv.slice(2);
-const spool = openSpool({ folder, store, onFault: () => process.exit(1) });
+const fail = () => process.exit(1);
+const spool = openSpool({ folder, store: { id: store, path: undefined }, onFault: fail, onLeft: fail });
 spool.keep(ANSWER);
 process.stdout.write(`owner ${spool.owner}\n`);
 setInterval(() => {}, 60_000);

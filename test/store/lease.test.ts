@@ -198,6 +198,30 @@ describe.each(STORES)("$name", ({ createBed }) => {
       expect(await peer.connections.takeLease(read, "second", LEASE_MS)).toBeUndefined();
     });
 
+    it("keeps a token that came while another one was refused, and leaves the connection to be refreshed with it", async () => {
+      const { slow, quick, later } = await takeTwice();
+      await peer.connections.commitRenewal(quick.connection, tokens("quick"), later);
+      const second = (await store.connections.find(read)) as Connection;
+      const next = (await peer.connections.takeLease(second, "next", LEASE_MS)) as Lease;
+      await store.connections.commitRenewal(slow.connection, tokens("slow", "s"), later);
+      const end = { owner: "next", tried: next.previousRefreshToken };
+      expect(await peer.connections.requireReauthorization(next.connection, "invalid_grant", later, end)).toBe(true);
+      await at.elapse(1);
+      expect(await peer.connections.findAbandoned("", 10)).toHaveLength(1);
+      const given = (await peer.connections.find(read)) as Connection;
+      const last = await peer.connections.takeLease(given, "last", LEASE_MS);
+      expect(last).toMatchObject({
+        connection: { state: "REAUTHORIZATION_REQUIRED" },
+        previousRefreshToken: Buffer.from("late s"),
+      });
+    });
+
+    it("stores an answer over a row of a store that was restored to an earlier version", async () => {
+      const later = { ...read, version: 5 };
+      expect(await store.connections.commitRenewal(later, tokens("newest"), NOW)).toBe("stored");
+      expect(await store.connections.find(read)).toMatchObject({ version: 6 });
+    });
+
     it("says that a connection is gone", async () => {
       const lease = (await store.connections.takeLease(read, "first", LEASE_MS)) as Lease;
       await store.connections.delete(read, NOW);
@@ -221,7 +245,10 @@ describe.each(STORES)("$name", ({ createBed }) => {
       const given = (await peer.connections.find(read)) as Connection;
       await at.elapse(1);
       const third = (await peer.connections.takeLease(given, "third", LEASE_MS)) as Lease;
-      expect(await peer.connections.requireReauthorization(third.connection, "invalid_grant", later)).toBe(true);
+      const tried = third.previousRefreshToken;
+      expect(await peer.connections.requireReauthorization(third.connection, "invalid_grant", later, { tried })).toBe(
+        true,
+      );
       await at.elapse(LEASE_MS);
       expect(await peer.connections.findAbandoned("", 10)).toEqual([]);
       const row = (await peer.connections.find(read)) as Connection;

@@ -1,23 +1,25 @@
-import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { RelayError } from "../../src/model/errors.js";
 import type { Settlement, Spool, UnstoredAnswer } from "../../src/oauth/peers.js";
-import { countLeftAnswers, openSpool } from "../../src/store/spool.js";
+import { countLeftAnswers, openSpool, type SpooledStore } from "../../src/store/spool.js";
 import { ANSWER } from "./spool-for-test.js";
 import { createStoreFolder, exitOf, lineOf, type StoreFolder, startChild } from "./store-for-test.js";
 
-const STORE = "0123abcd";
-const OTHER_STORE = "4567ef01";
+const STORE: SpooledStore = { id: "0123abcd", path: undefined };
+const OTHER_STORE: SpooledStore = { id: "4567ef01", path: undefined };
 let at: StoreFolder;
 let folder: string;
 let faults: unknown[];
+let left: unknown[];
 const open: Spool[] = [];
 
 beforeEach(() => {
   at = createStoreFolder();
   folder = join(at.folder, "spool");
   faults = [];
+  left = [];
 });
 afterEach(async () => {
   for (const spool of open.splice(0)) await spool.close(free);
@@ -27,7 +29,8 @@ afterEach(async () => {
 const free = async () => {};
 
 function openOwn(store = STORE): Spool {
-  const spool = openSpool({ folder, store, onFault: (error) => void faults.push(error) });
+  const onLeft = (...values: unknown[]) => void left.push(values);
+  const spool = openSpool({ folder, store, onFault: (error) => void faults.push(error), onLeft });
   open.push(spool);
   return spool;
 }
@@ -49,7 +52,7 @@ async function goneOf(spool: Spool) {
 
 /** A process with a spool and an answer in it. */
 async function startOther(store = STORE) {
-  const child = startChild({ file: "child-spool.ts" }, folder, store);
+  const child = startChild({ file: "child-spool.ts" }, folder, store.id);
   const owner = (await lineOf(child, "owner ")).slice("owner ".length);
   return {
     owner,
@@ -80,7 +83,8 @@ describe("settleGone()", () => {
     await own.settleGone({ store: () => Promise.reject(refused), free: () => expect.fail("an answer is not stored") });
     await own.settleGone({ store: async () => {}, free: () => Promise.reject(refused) });
     expect(faults.splice(0)).toEqual([refused, refused]);
-    expect(await goneOf(own)).toEqual([[other.owner, [ANSWER]]]);
+    // What is stored is forgotten; the leases are still to be ended.
+    expect(await goneOf(own)).toEqual([[other.owner, []]]);
   });
 
   it("keeps an answer that cannot be stored, and nothing but that", async () => {
@@ -99,13 +103,41 @@ describe("settleGone()", () => {
       free: async (owner) => void freed.push(owner),
     };
     await own.settleGone(settlement);
-    expect([stored, freed]).toEqual([[second], [gone.owner]]);
-    expect(String(faults.splice(0)[0])).toContain(join(folder, `${gone.owner}.spool`));
+    expect([stored, freed]).toEqual([[second], []]);
+    expect(faults.splice(0)).toHaveLength(1);
+    expect(left.splice(0)).toEqual([[join(folder, `${gone.owner}.spool`), 1, "unusable"]]);
     // Neither told nor tried every two seconds.
     await own.settleGone(settlement);
-    expect([stored.length, faults]).toEqual([1, []]);
-    expect(countLeftAnswers(folder, STORE)).toBe(2);
-    expect(await goneOf(openOwn())).toEqual([[gone.owner, [ANSWER, second]]]);
+    expect([stored.length, faults, left]).toEqual([1, [], []]);
+    expect(countLeftAnswers(folder, STORE)).toBe(1);
+    expect(await goneOf(openOwn())).toEqual([[gone.owner, [ANSWER]]]);
+  });
+
+  it("stores what a database that was moved or restored left, and leaves a copy what is the original's", async () => {
+    const [original, copy] = [join(at.folder, "relay.db"), join(at.folder, "rehearsal.db")];
+    writeFileSync(original, "");
+    writeFileSync(copy, "");
+    const gone = openOwn({ id: "same", path: original });
+    gone.keep(ANSWER);
+    await gone.close(free);
+    const own = openOwn({ id: "same", path: copy });
+    await own.settleGone({ store: () => expect.fail("it is the original's"), free });
+    expect(left).toEqual([[join(folder, `${gone.owner}.spool`), 1, "other store"]]);
+    expect(countLeftAnswers(folder, { id: "same", path: original })).toBe(1);
+    rmSync(original);
+    expect(await goneOf(openOwn({ id: "same", path: copy }))).toEqual([[gone.owner, [ANSWER]]]);
+  });
+
+  it("looks seldom at a file that is damaged, and tells of it so seldom", async () => {
+    const own = openOwn();
+    writeFileSync(
+      join(folder, "0123456789abcdef.spool"),
+      "no database, but long enough to be taken for one".repeat(99),
+    );
+    await own.settleGone({ store: async () => {}, free });
+    expect(faults.splice(0)).toHaveLength(1);
+    await own.settleGone({ store: async () => {}, free });
+    expect(faults).toEqual([]);
   });
 
   it("leaves a process of another database to those that use that, and says that an answer waits for them", async () => {
@@ -113,7 +145,7 @@ describe("settleGone()", () => {
     const other = await startOther(OTHER_STORE);
     await other.kill();
     await own.settleGone({ store: () => expect.fail("it is another's"), free: () => expect.fail("it is another's") });
-    expect(String(faults.splice(0)[0])).toContain(`${other.owner}.spool holds 1 answers for another database`);
+    expect(left).toEqual([[join(folder, `${other.owner}.spool`), 1, "other store"]]);
     expect([countLeftAnswers(folder, STORE), countLeftAnswers(folder, OTHER_STORE)]).toEqual([0, 1]);
     expect(await goneOf(openOwn(OTHER_STORE))).toEqual([[other.owner, [ANSWER]]]);
   });

@@ -3,6 +3,7 @@ import { RelayError } from "../../src/model/errors.js";
 import { createBreaker } from "../../src/oauth/breaker.js";
 import { createClientHolds } from "../../src/oauth/client-holds.js";
 import type { Connection, ConnectionStore } from "../../src/oauth/connection.js";
+import { connectionBinding } from "../../src/oauth/connection-binding.js";
 import { createRenewer, type Renewer } from "../../src/oauth/renewer.js";
 import type { SqliteStore } from "../../src/store/sqlite.js";
 import { renewalTargetForTest } from "../oauth/renewal-target-for-test.js";
@@ -16,7 +17,8 @@ import {
 } from "../store/store-for-test.js";
 
 // Of a COMMIT whose answer was lost nobody knows whether it was done. The lease that it had taken belonged to nobody
-// then: callers of every process were told REFRESH_UNAVAILABLE until it ended, minutes later.
+// then: callers of every process were told REFRESH_UNAVAILABLE until it ended, minutes later. So it was after a fault of
+// the relay's own. And where a refresh token that had come too late was taken, and no new one came, the spent one stayed.
 
 const sealer = sealerForTest();
 const target = renewalTargetForTest({
@@ -42,9 +44,16 @@ afterEach(async () => {
   at.remove();
 });
 
-/** Asks a provider that refreshes, through a store that says nothing of the first lease that it gives. */
-function startRenewer(given: () => void): Renewer {
-  let isFirst = true;
+/** What differs from a provider that gives no further refresh token, and a store that confirms every lease. */
+interface World {
+  /** Called when the lease that was not confirmed is given back. */
+  readonly given?: () => void;
+  readonly body?: string;
+  readonly sent?: string[];
+}
+
+function startRenewer({ given, body = '{"access_token":"a"}', sent = [] }: World): Renewer {
+  let isFirst = given !== undefined;
   const connections: ConnectionStore = {
     ...store.connections,
     async takeLease(...values) {
@@ -55,7 +64,7 @@ function startRenewer(given: () => void): Renewer {
     },
     async releaseLease(lease) {
       await store.connections.releaseLease(lease);
-      given();
+      given?.();
     },
   };
   return createRenewer({
@@ -80,17 +89,59 @@ function startRenewer(given: () => void): Renewer {
     onRevocation: () => {},
     placeFor: async () => ({ endpoint: target.tokenEndpoint, client: target.registration }),
     targetFor: async () => target,
-    send: async () => ({ statusCode: 200, body: Buffer.from('{"access_token":"a"}'), retryAfter: "" }),
+    async send(_target, request) {
+      sent.push(new URLSearchParams(String(request.body)).get("refresh_token") ?? "");
+      return { statusCode: 200, body: Buffer.from(body), retryAfter: "" };
+    },
   });
 }
 
 it("a lease whose taking was not confirmed is given back, and leaves no doubt about the refresh token", async () => {
   const given = new Promise<void>((resolve) => {
-    renewer = startRenewer(resolve);
+    renewer = startRenewer({ given: resolve });
   });
   await expect(renewer.renew(row)).rejects.toMatchObject({ reason: "STORE_UNAVAILABLE" });
   await given;
   expect(await store.connections.find(row)).toMatchObject({ leaseUntil: undefined, unansweredSince: undefined });
   await expect.poll(() => renewer.renew(row).catch(() => "not yet")).toBeUndefined();
   expect(await store.connections.find(row)).toMatchObject({ version: 2, state: "ACTIVE" });
+});
+
+it("a refresh token that came late and is taken, without a new one in the answer, is the row's from then on", async () => {
+  const seal = (column: "access_token" | "refresh_token" | "previous_refresh_token", token: string) =>
+    sealer.seal(token, connectionBinding(row, column));
+  await store.connections.requireReauthorization(row, "rotation_lost_suspected", NOW);
+  const late = {
+    accessToken: seal("access_token", "a"),
+    refreshToken: seal("refresh_token", "late"),
+    lateRefreshToken: seal("previous_refresh_token", "late"),
+    idToken: undefined,
+    scope: undefined,
+    obtainedAt: NOW,
+    expiresAt: undefined,
+  };
+  expect(await store.connections.commitRenewal(row, late, NOW)).toBe("superseded");
+  const sent: string[] = [];
+  renewer = startRenewer({ sent });
+  await renewer.renew((await store.connections.find(row)) as Connection);
+  const again = (await store.connections.find(row)) as Connection;
+  expect(again).toMatchObject({ state: "ACTIVE" });
+  await renewer.renew(again);
+  expect(sent).toEqual(["late", "late"]);
+});
+
+it("an answer that trips the relay leaves no lease, and is shown as a failure", async () => {
+  renewer = startRenewer({});
+  const seal = sealer.seal;
+  sealer.seal = () => {
+    throw new Error("a fault of the relay's own");
+  };
+  await expect(renewer.renew(row)).rejects.toThrow();
+  sealer.seal = seal;
+  expect(await store.connections.find(row)).toMatchObject({
+    leaseUntil: undefined,
+    failCount: 1,
+    lastErrorClass: "internal_error",
+    unansweredSince: expect.any(Number),
+  });
 });
