@@ -1,7 +1,7 @@
+import { RelayError } from "../model/errors.js";
 import type { Breaker } from "./breaker.js";
 import type { ClientHolds, RegisteredClient } from "./client-holds.js";
 import { type Connection, isAhead, MAX_BACKOFF_MS } from "./connection.js";
-import { misconfigured, refreshUnavailable } from "./renewal.js";
 
 /** Where a connection is refreshed, and as whom; no secret. */
 export interface RefreshPlace {
@@ -52,4 +52,29 @@ export function isOfChangedClient({ trouble }: Pick<Connection, "trouble">, { up
 /** Throws RelayError REFRESH_UNAVAILABLE unless the time to wait, in milliseconds, is over. */
 export function requireNoWait(waitMs: number): void {
   if (waitMs > 0) throw refreshUnavailable(waitMs);
+}
+
+/** Only the user can help. */
+export function reauthorizationRequired(): RelayError {
+  return new RelayError(
+    "REAUTHORIZATION_REQUIRED",
+    "The provider no longer accepts this user's connection. The user must connect again.",
+  );
+}
+
+/** Only the operator can help. */
+export function misconfigured(): RelayError {
+  return new RelayError(
+    "PROVIDER_MISCONFIGURED",
+    "The provider refuses the application's OAuth client. The operator must correct its client id and secret.",
+  );
+}
+
+/** Nobody needs to help. @param waitMs until it may be tried again, in milliseconds. */
+export function refreshUnavailable(waitMs = 0): RelayError {
+  const when = waitMs > 0 ? `in ${Math.ceil(waitMs / 1000)} seconds` : "later";
+  return new RelayError(
+    "REFRESH_UNAVAILABLE",
+    `This user's access token has ended and cannot be renewed right now. Try again ${when}.`,
+  );
 }

@@ -1,10 +1,11 @@
-import { RelayError } from "../model/errors.js";
 import type { Sealer } from "../sealing/seal.js";
 import type { Secret } from "../sealing/secret.js";
 import type { Breaker } from "./breaker.js";
 import type { ClientHolds, RegisteredClient } from "./client-holds.js";
-import { type Connection, type ConnectionKey, type Lease, MAX_BACKOFF_MS, type RenewalFailure } from "./connection.js";
+import type { Connection, ConnectionKey, Lease } from "./connection.js";
 import { openToken } from "./open-token.js";
+import { recordFailure } from "./record-failure.js";
+import { misconfigured, reauthorizationRequired, refreshUnavailable } from "./renewable.js";
 import { type Revocation, revokeOrphans } from "./revoke.js";
 import { type StoringOptions, sealTokens, storeAnswer, untilStored } from "./store-answer.js";
 import {
@@ -21,7 +22,7 @@ import {
   TokenRequestNotSentError,
 } from "./token-request.js";
 import { expiresAtFrom, type TokenResponse } from "./token-response.js";
-import { decideRefusal, type Refusal, type RefusalDecision, troubleAfter } from "./verdict.js";
+import { decideRefusal, type RefusalDecision, troubleAfter } from "./verdict.js";
 
 /** Where and how the token of one connection is renewed. */
 export interface RenewalTarget extends RefreshHabits, TokenAnswerHabits {
@@ -93,14 +94,6 @@ export type HoldLease = (take: (leaseMs: number) => Promise<Lease | undefined>) 
 
 /** How a renewal ended. `lost`: another one was first, or the connection is gone. */
 export type RenewalOutcome = "renewed" | "lost" | "ended" | "misconfigured" | "refused" | "failed";
-
-/** Backoff of one connection: doubled with each failure, at most MAX_BACKOFF_MS (threats 3.8). */
-const FIRST_BACKOFF_MS = 1000;
-/** What passes by itself is tried again after a twentieth of the time it has lasted, but within this. Milliseconds. */
-const MIN_MAX_BACKOFF_MS = 30_000;
-const BACKOFF_SHARE = 1 / 20;
-/** A refusal seldom passes within minutes. */
-const FIRST_REFUSED_BACKOFF_MS = 2 * 60_000;
 
 /**
  * Renews the token of a connection whose lease we have: asks the provider once, and stores what it said before anything
@@ -339,53 +332,6 @@ async function refuseClient(
   return "misconfigured";
 }
 
-/** What is known of a failure. */
-interface Failure extends Pick<RenewalFailure, "isUnspent"> {
-  readonly answer: string;
-  /** Undefined: the provider did not refuse anything. */
-  readonly refusal: Refusal | undefined;
-  readonly retryAfterMs: number;
-}
-
-async function recordFailure(
-  options: RenewalOptions,
-  lease: HeldLease,
-  target: RenewalTarget,
-  { answer, refusal, retryAfterMs, isUnspent }: Failure,
-): Promise<void> {
-  const { connections, now, random, breaker } = options;
-  const { connection } = lease;
-  const trouble = troubleAfter(
-    connection.trouble,
-    { ...(refusal && { refusal }), clientUpdatedAt: target.registration.updatedAt },
-    now(),
-  );
-  const backoffMs =
-    refusal === undefined
-      ? Math.min(
-          doubledMs(FIRST_BACKOFF_MS, connection),
-          maxBackoffMs(breaker.isOpen(target.tokenEndpoint), now() - trouble.since),
-        )
-      : Math.min(doubledMs(FIRST_REFUSED_BACKOFF_MS, connection), MAX_BACKOFF_MS);
-  const failure = {
-    errorClass: answer,
-    isUnspent,
-    trouble,
-    waitMs: Math.max(retryAfterMs, Math.ceil(backoffMs * (0.5 + random() / 2))),
-  };
-  await connections.recordFailure(lease, failure, now());
-}
-
-function doubledMs(firstMs: number, { failCount }: Connection): number {
-  return firstMs * 2 ** Math.min(failCount, 16);
-}
-
-/** What is the endpoint's trouble says nothing of the connection: it must be soon when the endpoint is back. */
-function maxBackoffMs(isEndpointDown: boolean, lastedMs: number): number {
-  if (isEndpointDown) return MIN_MAX_BACKOFF_MS;
-  return Math.min(MAX_BACKOFF_MS, Math.max(MIN_MAX_BACKOFF_MS, lastedMs * BACKOFF_SHARE));
-}
-
 /** Of a connection that was given up the stored one is spent: what is left is the one that came too late. */
 async function openRefreshToken({ sealer, connections }: RenewalOptions, lease: Lease): Promise<Secret> {
   const { connection, previousRefreshToken } = lease;
@@ -398,29 +344,4 @@ async function openRefreshToken({ sealer, connections }: RenewalOptions, lease: 
     await connections.releaseLease(lease);
     throw error;
   }
-}
-
-/** Only the user can help. */
-export function reauthorizationRequired(): RelayError {
-  return new RelayError(
-    "REAUTHORIZATION_REQUIRED",
-    "The provider no longer accepts this user's connection. The user must connect again.",
-  );
-}
-
-/** Only the operator can help. */
-export function misconfigured(): RelayError {
-  return new RelayError(
-    "PROVIDER_MISCONFIGURED",
-    "The provider refuses the application's OAuth client. The operator must correct its client id and secret.",
-  );
-}
-
-/** Nobody needs to help. @param waitMs until it may be tried again, in milliseconds. */
-export function refreshUnavailable(waitMs = 0): RelayError {
-  const when = waitMs > 0 ? `in ${Math.ceil(waitMs / 1000)} seconds` : "later";
-  return new RelayError(
-    "REFRESH_UNAVAILABLE",
-    `This user's access token has ended and cannot be renewed right now. Try again ${when}.`,
-  );
 }

@@ -4,8 +4,16 @@ import { createPending } from "../lib/pending.js";
 import { RelayError } from "../model/errors.js";
 import { type CommitOutcome, type Connection, isAhead, MAX_LEASE_MS } from "./connection.js";
 import type { Spool, UnstoredAnswer } from "./peers.js";
-import { isOfChangedClient, type RenewableOptions, requireDue, requireNoWait, requireRenewable } from "./renewable.js";
-import { type HoldLease, misconfigured, type RenewalOptions, refreshUnavailable, renewLeased } from "./renewal.js";
+import {
+  isOfChangedClient,
+  misconfigured,
+  type RenewableOptions,
+  refreshUnavailable,
+  requireDue,
+  requireNoWait,
+  requireRenewable,
+} from "./renewable.js";
+import { type HoldLease, type RenewalOptions, renewLeased } from "./renewal.js";
 import { revokeOrphans } from "./revoke.js";
 import { openPair, type Persistence, persistentStore, storeLeftAnswer } from "./store-answer.js";
 

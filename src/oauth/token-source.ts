@@ -7,7 +7,7 @@ import { type Connection, type ConnectionStore, isAhead } from "./connection.js"
 import { decideFreshness } from "./freshness.js";
 import { openToken } from "./open-token.js";
 import { createRefusedTokens, type RefusedTokensOptions } from "./refused-tokens.js";
-import { refreshUnavailable } from "./renewal.js";
+import { refreshUnavailable } from "./renewable.js";
 import type { Renewer } from "./renewer.js";
 import { requireUsable } from "./usable.js";
 

@@ -5,7 +5,7 @@ export const POSTGRES_GUARDS: readonly Guard[] = [
   guard(
     "postgres: compare and swap",
     [
-      "refreshed_at = :now, updated_at = :now\n   WHERE id = :id AND version = :version::bigint`",
+      "refreshed_at = :now, updated_at = :now\n   WHERE id = :id AND version <= :version::bigint`",
       "refreshed_at = :now, updated_at = :now\n   WHERE id = :id AND :version::bigint > 0`",
     ],
     "store/lease",

@@ -70,7 +70,7 @@ export const SECRET_GUARDS: readonly Guard[] = [
   guard(
     "refresh: a late answer never replaces a newer one",
     [
-      "refreshed_at = :at, updated_at = :at\n    WHERE id = :id AND version = :version`);",
+      "refreshed_at = :at, updated_at = :at\n    WHERE id = :id AND version <= :version`);",
       "refreshed_at = :at, updated_at = :at\n    WHERE id = :id AND :version > 0`);",
     ],
     "store/lease",
@@ -85,7 +85,10 @@ export const SECRET_GUARDS: readonly Guard[] = [
   ),
   guard(
     "refresh: a late answer is kept beside the row that was first alone",
-    ["END\n    WHERE id = :id AND version = :version + 1`);", "END\n    WHERE id = :id AND version > :version`);"],
+    [
+      "END\n    WHERE id = :id AND (version = :version + 1 OR state <> 'ACTIVE')`);",
+      "END\n    WHERE id = :id AND version > :version`);",
+    ],
     "store/lease",
   ),
   guard(
@@ -137,7 +140,10 @@ export const SECRET_GUARDS: readonly Guard[] = [
   ),
   guard(
     "renewal: a refresh token of a malformed answer",
-    ['failed("unreadable", refreshTokenFrom(members) ?? refreshTokenFrom(whole ?? {}))', 'failed("unreadable")'],
+    [
+      "const stray = refreshTokenFrom(members) ?? refreshTokenFrom(whole ?? {});",
+      "const stray = undefined as Secret | undefined;",
+    ],
     "oauth/token-answer",
   ),
   guard(

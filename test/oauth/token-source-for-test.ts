@@ -1,5 +1,5 @@
 import type { Connection } from "../../src/oauth/connection.js";
-import { refreshUnavailable } from "../../src/oauth/renewal.js";
+import { refreshUnavailable } from "../../src/oauth/renewable.js";
 import type { Renewer } from "../../src/oauth/renewer.js";
 import { createTokenSource } from "../../src/oauth/token-source.js";
 import type { Sealer } from "../../src/sealing/seal.js";
