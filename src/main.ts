@@ -14,7 +14,7 @@ import { leave, stopOrder, tellStarted } from "./workers/worker.js";
 /** Calls and refreshes in flight may take this long to finish after SIGTERM, in milliseconds. */
 const GRACE_MS = 10_000;
 
-const NO_WORKERS = "SIGHUP is ignored: it replaces workers, and there are none; restart the service";
+const NO_WORKERS = "SIGHUP is ignored: it restarts workers, and there are none; restart the service";
 
 /**
  * The process: environment → configuration → service → signals → exit code.
@@ -88,7 +88,7 @@ function listenProblem(message: string, code: string | undefined, port: number |
   const isAdmin = adminListen !== "off" && adminListen.port === port && config.listen.port !== port;
   const setting = isAdmin ? "RELAY_ADMIN_LISTEN" : "RELAY_LISTEN";
   if (code !== "EADDRINUSE") return `${message}. ${setting} names the address.`;
-  return `${message}. Another relay may run there, or 'relay demo': end it, or set ${setting} to another address.`;
+  return `${message}. Another relay or 'relay demo' may be running there: stop it, or set ${setting} to another address.`;
 }
 
 /** What nobody caught ends the process, told by class and place only: Node.js would print the whole error (threats L09). */

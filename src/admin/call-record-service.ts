@@ -206,7 +206,7 @@ async function* watchCalls(
 ): AsyncGenerator<WatchCallRecordsResponse, void, undefined> {
   const watcher = await watch.open(whose, isWanted);
   if (watcher === undefined) {
-    throw new ConnectError("Too many are watching. Try again when one has ended.", Code.ResourceExhausted);
+    throw new ConnectError("Too many clients are watching. Try again when one has left.", Code.ResourceExhausted);
   }
   const ended = AbortSignal.any([signal, AbortSignal.timeout(MAX_WATCH_MS)]);
   void stopped(ended).then(() => watcher.close());

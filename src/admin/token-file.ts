@@ -35,7 +35,7 @@ export function parseTokenFile(text: string, path: string): readonly AdminToken[
     if (typeof token === "string") throw new AdminTokenFileError(path, `line ${index + 1}: ${token}`);
     const key = token.hash.toString("hex");
     if (tokens.has(key)) {
-      throw new AdminTokenFileError(path, `line ${index + 1}: this token stands on an earlier line too`);
+      throw new AdminTokenFileError(path, `line ${index + 1}: this token is on an earlier line too`);
     }
     tokens.set(key, token);
   }
@@ -103,7 +103,7 @@ async function readText(path: string): Promise<string> {
     const code = codeOf(cause);
     const problem =
       code === "ENOENT"
-        ? "does not exist; make it, check RELAY_ADMIN_TOKEN_FILE, or set RELAY_ADMIN_LISTEN=off (with NODE_ENV=production it is never created)"
+        ? "does not exist; create it, check RELAY_ADMIN_TOKEN_FILE, or set RELAY_ADMIN_LISTEN=off (with NODE_ENV=production it is never created)"
         : `cannot be read (${code}); check RELAY_ADMIN_TOKEN_FILE`;
     throw new AdminTokenFileError(path, problem, { cause });
   }

@@ -115,7 +115,7 @@ async function answer(
     text = await expositionOf([await read()]);
   } catch (error) {
     onFault("metrics", error);
-    return answerPlain(response, 503, "The metrics of the other processes cannot be had right now.");
+    return answerPlain(response, 503, "The metrics of the other processes are not available right now.");
   }
   const body = Buffer.from(text);
   response.writeHead(200, {

@@ -34,14 +34,17 @@ export function budgetMetrics(
   const { inFlight, bytes, reading } = budget.refusals;
   const refusals = { in_flight: inFlight, bytes, reading };
   return [
-    gaugeOf({ name: "relay_calls_in_flight", help: "Calls that are under way." }, budget.inFlight),
-    gaugeOf({ name: "relay_max_calls_in_flight", help: "RELAY_MAX_IN_FLIGHT." }, limits.maxInFlight),
-    gaugeOf({ name: "relay_buffered_bytes", help: "Bodies that are held." }, budget.bufferedBytes),
-    gaugeOf({ name: "relay_max_buffered_bytes", help: "RELAY_MAX_BUFFERED_BYTES." }, limits.maxBufferedBytes),
+    gaugeOf({ name: "relay_calls_in_flight", help: "Calls in flight." }, budget.inFlight),
+    gaugeOf({ name: "relay_max_calls_in_flight", help: "Value of RELAY_MAX_IN_FLIGHT." }, limits.maxInFlight),
+    gaugeOf(
+      { name: "relay_buffered_bytes", help: "Bytes of request and answer bodies held in memory." },
+      budget.bufferedBytes,
+    ),
+    gaugeOf({ name: "relay_max_buffered_bytes", help: "Value of RELAY_MAX_BUFFERED_BYTES." }, limits.maxBufferedBytes),
     countsOf(
       {
         name: "relay_rejected_total",
-        help: "Requests that there was no room for: calls in flight, bytes, or being read for too long while others came.",
+        help: "Requests refused for lack of room: calls in flight, bytes, or being read for too long while others waited.",
       },
       Object.entries(refusals).map(([reason, value]) => ({ labels: { reason }, value })),
     ),
@@ -52,7 +55,7 @@ export function budgetMetrics(
 export function recordMetrics(records: CallRecording["records"]): readonly Metric[] {
   const dropped = {
     name: "relay_call_records_dropped_total",
-    help: "Calls that were not recorded, the store being slow or away.",
+    help: "Calls that were not recorded because the store was slow or away.",
   };
   return [countOf(dropped, records?.dropped ?? 0)];
 }
@@ -61,7 +64,7 @@ export function recordMetrics(records: CallRecording["records"]): readonly Metri
 export function healthMetrics({ problems }: StoreHealth): readonly Metric[] {
   const options = {
     name: "relay_store_check_ok",
-    help: "1, or 0 when the last look found something wrong: the file is not the one at its path, nothing can be written, pages are damaged.",
+    help: "1 if the last check passed, 0 if it failed: another file is at the path, nothing can be written, or pages are damaged.",
     aggregator: "min",
   } as const;
   const values = [...problems].map(([check, problem]) => ({ labels: { check }, value: problem === undefined ? 1 : 0 }));
@@ -71,7 +74,10 @@ export function healthMetrics({ problems }: StoreHealth): readonly Metric[] {
 /** Log lines that nobody has. */
 export function logMetrics(dropped: number): readonly Metric[] {
   return [
-    countOf({ name: "relay_log_lines_dropped_total", help: "Log lines dropped because nobody read them." }, dropped),
+    countOf(
+      { name: "relay_log_lines_dropped_total", help: "Log lines dropped because the log was not read fast enough." },
+      dropped,
+    ),
   ];
 }
 
@@ -79,10 +85,10 @@ export function logMetrics(dropped: number): readonly Metric[] {
 export function listenerMetrics({ connections: { open, refused } }: Listener): readonly Metric[] {
   const refusals = {
     name: "relay_client_connections_refused_total",
-    help: "TCP connections over the limit of all or of one client.",
+    help: "TCP connections refused over the limit of all clients or of one.",
   };
   return [
-    gaugeOf({ name: "relay_client_connections", help: "Open TCP connections at the public port." }, open),
+    gaugeOf({ name: "relay_client_connections", help: "Open TCP connections on the public port." }, open),
     countsOf(refusals, [{ labels: {}, value: refused }]),
   ];
 }

@@ -8,8 +8,8 @@ export function adviceOn(errorType: ErrorType, found: Found): string {
   switch (errorType) {
     case "INVALID_PUBLIC_KEY":
       return found.application === undefined
-        ? "'relay app list' shows the public keys that there are, 'relay app create' makes one."
-        : "The application is disabled; 'relay app update PUBLIC_KEY --enable' takes its calls again.";
+        ? "'relay app list' lists the public keys, 'relay app create' creates one."
+        : "The application is disabled; 'relay app update PUBLIC_KEY --enable' accepts its calls again.";
     case "CALLER_NOT_ALLOWED":
       return CALLER_ADVICE.get(found.caller?.rule ?? "") ?? "";
     case "INVALID_PROVIDER":
@@ -23,11 +23,11 @@ export function adviceOn(errorType: ErrorType, found: Found): string {
     case "RATE_LIMITED":
       return "'relay app update PUBLIC_KEY' with --calls-per-minute or --connection-calls-per-minute sets another limit.";
     case "REFRESH_UNAVAILABLE":
-      return `'relay connection show' tells how renewals failed. ${clientAdvice(found)}`;
+      return `'relay connection show' shows how refreshes failed. ${clientAdvice(found)}`;
     case "PROVIDER_MISCONFIGURED":
       return clientAdvice(found);
     case "STORE_UNAVAILABLE":
-      return "'relay config check' looks at the settings, the database and the key file.";
+      return "'relay config check' checks the settings, the database and the key file.";
     default:
       return "";
   }
@@ -36,10 +36,7 @@ export function adviceOn(errorType: ErrorType, found: Found): string {
 const CALLER_ADVICE: ReadonlyMap<string, string> = new Map([
   ["origin", "'relay app update PUBLIC_KEY --allow-origin ORIGIN' lists browser origins."],
   ["address", "'relay app update PUBLIC_KEY --allow-address CIDR' lists client addresses."],
-  [
-    "private-key",
-    "Who has lost the key gets a new one with 'relay app rotate-key PUBLIC_KEY', which ends the old one.",
-  ],
+  ["private-key", "If the key is lost, 'relay app rotate-key PUBLIC_KEY' makes a new one and ends the old one."],
   [
     "user-signature",
     'The right one, made with the whole private key: printf %s "$USER_ID" | openssl dgst -sha256 -hmac "$RELAY_PRIVATE_KEY".',
@@ -67,5 +64,5 @@ function linkAdvice({ provider }: Found): string {
 }
 
 function clientAdvice({ provider }: Found): string {
-  return `'relay client put --app PUBLIC_KEY --provider ${provider?.name ?? "PROVIDER"}' stores the OAuth client that renews tokens.`;
+  return `'relay client put --app PUBLIC_KEY --provider ${provider?.name ?? "PROVIDER"}' stores the OAuth client that refreshes tokens.`;
 }

@@ -304,7 +304,7 @@ function evicted(): RelayError {
 
 /** The row of a call that the budget has no room for. */
 export function overloaded(): RelayError {
-  return new RelayError("OVERLOADED", "The relay has too much to do right now. Try again in a moment.");
+  return new RelayError("OVERLOADED", "The relay is overloaded right now. Try again in a moment.");
 }
 
 /** What streams leave behind in memory. */

@@ -41,33 +41,25 @@ interface UpdateOptions {
 export function addAppUpdate(group: Command): void {
   addCommand(group, {
     usage: "update <public-key>",
-    about: "Change an application; what no option names stays.",
+    about: "Change an application. What no option names stays as it is.",
     examples: ["relay app update PUBLIC_KEY --caller-auth private-key", "relay app update PUBLIC_KEY --disable"],
   })
     .option("--name <name>", "new name")
     .addOption(new Option("--caller-auth <proof>", "what a call must carry at least").choices([...CALLER_AUTH.keys()]))
-    .option(
-      "--allow-origin <origin>",
-      "browser origin that may call; may stand several times; replaces the list",
-      collect,
-    )
+    .option("--allow-origin <origin>", "browser origin that may call; repeatable; replaces the list", collect)
     .option("--no-origins", "no browser may call")
-    .option(
-      "--allow-address <cidr>",
-      "client addresses that may call; may stand several times; replaces the list",
-      collect,
-    )
+    .option("--allow-address <cidr>", "client addresses that may call; repeatable; replaces the list", collect)
     .option("--no-addresses", "any client address may call")
     .option(
       "--allow-redirect <uri>",
-      "where a browser may return to after connecting; may stand several times; replaces the list",
+      "where a browser may return to after connecting; repeatable; replaces the list",
       collect,
     )
-    .option("--no-redirects", "no browser is sent back")
+    .option("--no-redirects", "no browser may return")
     .option("--calls-per-minute <number>", "most calls a minute, of all users together; 0 is no limit")
     .option("--connection-calls-per-minute <number>", "most calls a minute for each connection; 0 is no limit")
     .option("--disable", "refuse all its calls")
-    .option("--enable", "take its calls again")
+    .option("--enable", "accept its calls again")
     .action(update);
 }
 

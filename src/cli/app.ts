@@ -42,31 +42,23 @@ interface CreateOptions {
 function addAppCreate(group: Command): void {
   addCommand(group, {
     usage: "create <name>",
-    about: "Create an application and print its keys. The private key is shown this once: the store keeps a hash.",
+    about: "Create an application and print its keys. The private key is shown only now: the store keeps a hash.",
     examples: [
       'relay app create "My application"',
       "relay app create Web --caller-auth signed-user --allow-origin https://app.example.com --json",
     ],
   })
-    .option("--public-key <key>", "keep a key that clients use already, instead of a new one")
+    .option("--public-key <key>", "use this key, which clients already have, instead of a new one")
     .addOption(
       new Option("--caller-auth <proof>", "what a call must carry at least")
         .choices([...CALLER_AUTH.keys()])
         .default("public-key"),
     )
-    .option(
-      "--allow-origin <origin>",
-      "browser origin that may call; may stand several times; none without it",
-      collect,
-    )
-    .option(
-      "--allow-address <cidr>",
-      "client addresses that may call; may stand several times; any without it",
-      collect,
-    )
+    .option("--allow-origin <origin>", "browser origin that may call; repeatable; none by default", collect)
+    .option("--allow-address <cidr>", "client addresses that may call; repeatable; any by default", collect)
     .option(
       "--allow-redirect <uri>",
-      "where a browser may return to after connecting; may stand several times; nowhere without it",
+      "where a browser may return to after connecting; repeatable; nowhere by default",
       collect,
     )
     .option("--calls-per-minute <number>", "most calls a minute, of all users together; 0 is no limit")
@@ -127,8 +119,7 @@ async function showApplication(publicKey: string, options: { readonly json?: boo
 function addAppDelete(group: Command): void {
   addCommand(group, {
     usage: "delete <public-key>",
-    about:
-      "Delete an application with all its connections. There is no way back; 'relay app update --disable' has one.",
+    about: "Delete an application and all its connections. This cannot be undone; 'relay app update --disable' can.",
     examples: ["relay app delete PUBLIC_KEY"],
   }).action(deleteNamed);
 }
@@ -145,7 +136,7 @@ function addAppRotateKey(group: Command): void {
   addCommand(group, {
     usage: "rotate-key <public-key>",
     about:
-      "Give an application a new private key and print it, this once. The old one and its user signatures end now.",
+      "Give an application a new private key and print it once. The old key and its user signatures stop working now.",
     examples: ["relay app rotate-key PUBLIC_KEY"],
   }).action(rotateKey);
 }

@@ -74,7 +74,7 @@ function callsText(callsPerMinute: number): string {
 
 /** What a command says when the public key names nothing. */
 export function noApplication(): Error {
-  return failure("There is no application with this public key. 'relay app list' shows those there are.");
+  return failure("There is no application with this public key. 'relay app list' lists them.");
 }
 
 /** Reads an application's name. */

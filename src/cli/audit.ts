@@ -9,7 +9,7 @@ import { withStore } from "./open-store.js";
 export function addAudit(program: Command): void {
   const group = addGroup(program, {
     usage: "audit",
-    about: "See what operators have changed, over the administration port and with commands.",
+    about: "Show what operators changed, over the administration port and with commands.",
     examples: ["relay audit list"],
   });
   addAuditList(group);
@@ -26,7 +26,7 @@ interface ListOptions {
 function addAuditList(group: Command): void {
   addCommand(group, {
     usage: "list",
-    about: "List the audit trail, the newest first: who did what to what. It never holds a secret.",
+    about: "List the audit trail, newest first: who did what to what. It never holds a secret.",
     examples: ["relay audit list", "relay audit list --app PUBLIC_KEY --before 2026-03-01T00:00:00Z --json"],
     more: `Records are written with the change itself and are never changed or deleted. Methods are those of
 the administration API; a command is recorded as the method that does the same.`,

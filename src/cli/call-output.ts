@@ -83,7 +83,7 @@ function fieldsOf({ application, caller, provider, egress, connection, renewal }
   if (provider) fields.push(["provider", provider.name]);
   if (egress) fields.push(["url", verdictText(egress)]);
   if (connection) fields.push(["connection", connectionText(connection)]);
-  if (renewal) fields.push(["renewal", RENEWALS[renewal]]);
+  if (renewal) fields.push(["refresh", RENEWALS[renewal]]);
   return fields;
 }
 

@@ -44,16 +44,16 @@ export function addCall(program: Command): void {
     more: `${PRIVATE_KEY_HELP}\n\n${EXPLAIN_HELP}`,
   })
     .requiredOption("--app <public-key>", "the application's public key")
-    .requiredOption("--user <id>", "the application's id of its user")
-    .option("--user-signature <hex>", "signature of the user's id, for applications that ask for it")
+    .requiredOption("--user <id>", "the user's id in the application")
+    .option("--user-signature <hex>", "signature of the user's id, for applications that require it")
     .option("-X, --request <method>", "method; GET by default, POST with -d")
     .option("-d, --data <json>", "payload: a JSON object, @FILE, or @- for standard input")
-    .option("-H, --header <header>", "header, 'name: value'; may stand several times", collect)
-    .option("--relay <url>", "the relay's address; by default the one of RELAY_LISTEN")
+    .option("-H, --header <header>", "header, 'name: value'; repeatable", collect)
+    .option("--relay <url>", "the relay's address; RELAY_LISTEN by default")
     .addOption(new Option("--protocol <protocol>", "how to talk to the relay").choices(PROTOCOLS).default("connect"))
     .option("--private-key-file <file>", "file with the application's private key")
     .option("-i, --include", "print status line and headers on standard output too")
-    .option("--explain", "say what would be sent, or what would refuse it and what to do; sends nothing")
+    .option("--explain", "print what would be sent, or what would refuse it and what to do; send nothing")
     .action(call);
 }
 

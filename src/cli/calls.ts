@@ -11,7 +11,7 @@ import { applicationFrom } from "./webhook.js";
 export function addCalls(program: Command): void {
   const group = addGroup(program, {
     usage: "calls",
-    about: "Look at the last calls of applications: where they went, how they ended, and how long they took.",
+    about: "Show the last calls of applications: where they went, how they ended, and how long they took.",
     examples: ["relay calls list --app PUBLIC_KEY", "relay calls show CALL_ID"],
   });
   for (const add of [addCallsList, addCallsShow]) add(group);
@@ -31,15 +31,14 @@ const MAX_LIMIT = 100_000;
 function addCallsList(group: Command): void {
   addCommand(group, {
     usage: "list",
-    about:
-      "List an application's last calls, the newest first. Values of queries, headers and bodies are not recorded.",
+    about: "List an application's last calls, newest first. Query values, headers and bodies are not recorded.",
     examples: [
       "relay calls list --app PUBLIC_KEY",
       "relay calls list --app PUBLIC_KEY --error-type API_ERROR --provider github --limit 20 --json",
     ],
   })
     .requiredOption("--app <public-key>", "the application's public key")
-    .option("--error-type <type>", "only calls that ended so, such as PROVIDER_TIMEOUT")
+    .option("--error-type <type>", "only calls with this error, such as PROVIDER_TIMEOUT")
     .option("--provider <name>", "only calls to this provider")
     .option("--limit <count>", "at most this many", parseLimit, 50)
     .action(list);
@@ -97,7 +96,7 @@ async function show(callId: string, options: { readonly json?: boolean }): Promi
 async function findAll({ store, sealer }: OpenStore, callId: string) {
   const call = await findCall(store.calls, callId);
   if (call === undefined) {
-    throw failure("There is no record of this call. Check the id; calls are recorded some days, and up to a number.");
+    throw failure("There is no record of this call. Check the id; only the last calls of some days are kept.");
   }
   return { call, capture: await captureOf({ store, sealer }, callId) };
 }

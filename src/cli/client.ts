@@ -30,7 +30,7 @@ export function addClient(program: Command): void {
   const group = addGroup(program, {
     usage: "client",
     about:
-      "Manage an application's OAuth clients at providers, which renew its users' tokens. Secrets are never printed.",
+      "Manage an application's OAuth clients at providers, which refresh its users' tokens. Secrets are never printed.",
     examples: ["relay client list --app PUBLIC_KEY"],
   });
   for (const add of [addClientPut, addClientList, addClientDelete]) add(group);
@@ -102,7 +102,7 @@ type Credentials = Omit<OAuthClientFields, "originParameters">;
 function addClientPut(group: Command): void {
   addCommand(group, {
     usage: "put",
-    about: "Store an application's OAuth client at a provider; the secret is sealed. One that exists is replaced.",
+    about: "Store an application's OAuth client at a provider, its secret sealed. Replaces an existing one.",
     examples: ["relay client put --app PUBLIC_KEY --provider github < client.json"],
     more: `Standard input holds {"client_id": "…", "client_secret": "…"}; a public client has no
 client_secret. The secret is no argument, since those stand in the shell's history. A further
@@ -164,7 +164,7 @@ function isCredential(value: unknown): value is string {
 function addClientDelete(group: Command): void {
   addCommand(group, {
     usage: "delete",
-    about: "Delete an application's OAuth client here. Tokens that end can then no longer be renewed.",
+    about: "Delete an application's OAuth client. Its users' tokens can then no longer be refreshed.",
     examples: ["relay client delete --app PUBLIC_KEY --provider github"],
   })
     .requiredOption("--app <public-key>", "the application's public key")

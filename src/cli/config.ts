@@ -16,7 +16,7 @@ import { PRIVATE_KEY_VARIABLE } from "./read-input.js";
 export function addConfig(program: Command): void {
   const group = addGroup(program, {
     usage: "config",
-    about: "Look at the settings, all from RELAY_ variables.",
+    about: "Show and check the settings, all RELAY_ environment variables.",
     examples: ["relay config check"],
   });
   addConfigCheck(group);
@@ -27,9 +27,9 @@ function addConfigCheck(group: Command): void {
   addCommand(group, {
     usage: "check",
     about:
-      "Check the settings, the files and the database they name; print every problem at once, or the values in effect.",
+      "Check the settings and the files and database they name. Prints every problem at once, or the values in effect.",
     examples: ["RELAY_DEADLINE_MS=10000 relay config check"],
-    more: "Nothing is made or changed, so it may run beside the service and before it. Exit code 2 with any problem.",
+    more: "Creates and changes nothing, so it can run before or beside the service. Exit code 2 for any problem.",
   }).action(checkConfig);
 }
 
@@ -135,14 +135,15 @@ async function folderProblems(setting: string, path: string): Promise<string[]> 
   let missing = 0;
   for (; !existsSync(folder); missing += 1) folder = dirname(folder);
   try {
-    if (!(await stat(folder)).isDirectory()) return [`${setting}: ${path} cannot be made; ${folder} is no folder`];
+    if (!(await stat(folder)).isDirectory())
+      return [`${setting}: ${path} cannot be created; ${folder} is not a folder`];
     if (missing > (isAbsolute(path) ? 0 : 1))
-      return [`${setting}: the folder of ${path} does not exist; make or mount it`];
+      return [`${setting}: the folder of ${path} does not exist; create or mount it`];
     if (isDanglingLink(path)) return [`${setting}: ${path} is a link to a file that does not exist`];
     await access(folder, constants.W_OK);
     return [];
   } catch (error) {
-    return [`${setting}: ${path} cannot be made in ${folder} (${(error as NodeJS.ErrnoException).code})`];
+    return [`${setting}: ${path} cannot be created in ${folder} (${(error as NodeJS.ErrnoException).code})`];
   }
 }
 
@@ -203,7 +204,7 @@ async function parsed<Made>(
 function pairProblems(cert: X509Certificate, key: KeyObject): string[] {
   const problems: string[] = [];
   if (!cert.checkPrivateKey(key)) problems.push("RELAY_TLS_KEY: is not the key of RELAY_TLS_CERT");
-  if (Date.parse(cert.validTo) < Date.now()) problems.push(`RELAY_TLS_CERT: has ended (${cert.validTo})`);
+  if (Date.parse(cert.validTo) < Date.now()) problems.push(`RELAY_TLS_CERT: expired (${cert.validTo})`);
   return problems;
 }
 

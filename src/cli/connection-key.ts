@@ -32,7 +32,7 @@ export async function connectionKeyFrom(
 
 /** What a command says when there is none. */
 export function noConnection(): Error {
-  return failure("This user has no connection at this provider. 'relay connection list' shows those there are.");
+  return failure("This user has no connection at this provider. 'relay connection list' lists them.");
 }
 
 /** A connection for programs: an allow-list of members, so that no token is ever among them. */

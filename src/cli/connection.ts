@@ -96,7 +96,7 @@ function addConnectionShow(group: Command): void {
     examples: ["relay connection show --app PUBLIC_KEY --user ada --provider github"],
   })
     .requiredOption("--app <public-key>", "the application's public key")
-    .requiredOption("--user <id>", "the application's id of its user")
+    .requiredOption("--user <id>", "the user's id in the application")
     .requiredOption("--provider <name>", "the provider's name or alias")
     .action(showConnection);
 }
@@ -116,8 +116,8 @@ interface DeleteOptions extends ConnectionOptions {
 
 const WHAT_BECAME: Readonly<Record<ToldRevocation, string>> = {
   REVOKED: "Its token is revoked at the provider.",
-  NOT_SUPPORTED: "The provider has no way to revoke its token; end the access in the account there.",
-  FAILED: "Its token could not be revoked at the provider; end the access in the account there.",
+  NOT_SUPPORTED: "The provider cannot revoke its token; remove the access in the account there.",
+  FAILED: "Its token could not be revoked at the provider; remove the access in the account there.",
   SKIPPED: "The provider was not told.",
 };
 
@@ -125,7 +125,7 @@ const WHAT_BECAME: Readonly<Record<ToldRevocation, string>> = {
 function addConnectionDelete(group: Command): void {
   addCommand(group, {
     usage: "delete",
-    about: "Delete one connection and its tokens here, and revoke them at a provider that can (RFC 7009).",
+    about: "Delete one connection and its tokens, and revoke them at the provider if it supports that (RFC 7009).",
     examples: [
       "relay connection delete --app PUBLIC_KEY --user ada --provider github",
       "relay connection delete --app PUBLIC_KEY --user ada --provider github --no-revoke --json",
@@ -134,9 +134,9 @@ function addConnectionDelete(group: Command): void {
 SKIPPED.`,
   })
     .requiredOption("--app <public-key>", "the application's public key")
-    .requiredOption("--user <id>", "the application's id of its user")
+    .requiredOption("--user <id>", "the user's id in the application")
     .requiredOption("--provider <name>", "the provider's name or alias")
-    .option("--no-revoke", "do not tell the provider")
+    .option("--no-revoke", "do not revoke the tokens at the provider")
     .action(deleteNamed);
 }
 
@@ -172,16 +172,16 @@ interface PutOptions extends ConnectionOptions {
 function addConnectionPut(group: Command): void {
   addCommand(group, {
     usage: "put",
-    about: "Store a user's tokens, sealed; a connection that exists gets the new ones.",
+    about: "Store a user's tokens, sealed. An existing connection gets the new ones.",
     examples: ["relay connection put --app PUBLIC_KEY --user ada --provider github < token-response.json"],
     more: `Standard input holds the provider's token response (RFC 6749 section 5.1) as JSON: access_token,
 and if there are any refresh_token, expires_in, scope, token_type, id_token. Tokens are no
 arguments, since those stand in the shell's history and in the list of processes.`,
   })
     .requiredOption("--app <public-key>", "the application's public key")
-    .requiredOption("--user <id>", "the application's id of its user; calls must name it exactly so")
+    .requiredOption("--user <id>", "the user's id in the application; calls must use exactly this id")
     .requiredOption("--provider <name>", "the provider's name or alias")
-    .option("--param <name=value>", "parameter of the provider's origin; may stand several times", collect)
+    .option("--param <name=value>", "parameter of the provider's origin; repeatable", collect)
     .action(put);
 }
 
@@ -230,7 +230,7 @@ interface LinkOptions {
 function addConnectionLink(group: Command): void {
   addCommand(group, {
     usage: "link",
-    about: "Make an address at which one browser, once, may connect accounts for a user.",
+    about: "Create a one-time link with which a browser can connect accounts for a user.",
     examples: [
       "relay connection link --app PUBLIC_KEY --user ada --provider github",
       "relay connection link --app PUBLIC_KEY --user ada --providers github,slack --redirect-uri https://app.example.com/connected",
@@ -240,12 +240,15 @@ It begins with RELAY_PUBLIC_URL; without that, with the address that the service
 Whoever opens it first connects an account of theirs for the user: hand it to nobody else.`,
   })
     .requiredOption("--app <public-key>", "the application's public key")
-    .requiredOption("--user <id>", "the application's id of its user; calls must name it exactly so")
+    .requiredOption("--user <id>", "the user's id in the application; calls must use exactly this id")
     .option("--provider <name>", "the one provider to connect, by name or alias")
-    .option("--providers <names>", "those that the page lists, separated by ','; all of the application's by default")
+    .option(
+      "--providers <names>",
+      "providers that the page lists, separated by ','; by default all of the application's",
+    )
     .option("--redirect-uri <uri>", "where the browser goes afterwards, from the application's list")
-    .option("--scope <scope>", "scope to ask for instead of the client's, as the provider writes it")
-    .option("--param <name=value>", "parameter of the provider's origin; may stand several times", collect)
+    .option("--scope <scope>", "scope to request instead of the client's, as the provider writes it")
+    .option("--param <name=value>", "parameter of the provider's origin; repeatable", collect)
     .action(link);
 }
 
@@ -265,7 +268,8 @@ function requireFit({ app, user, provider, providers, param }: LinkOptions): voi
     throw usageError((error as Error).message, error);
   }
   if (provider !== undefined && providers !== undefined) throw usageError("Give --provider or --providers, not both.");
-  if (param !== undefined && provider === undefined) throw usageError("--param is of one provider; give --provider.");
+  if (param !== undefined && provider === undefined)
+    throw usageError("--param belongs to one provider; give --provider.");
 }
 
 async function createLink({ config, store, sealer }: OpenStore, options: LinkOptions): Promise<ConnectLink> {
@@ -307,5 +311,5 @@ function requirePublicUrl(config: Config): string {
 function activeApplication(application: Application | undefined): Application {
   if (application === undefined) throw noApplication();
   if (application.state === "ACTIVE") return application;
-  throw failure("This application is disabled. 'relay app update --enable' takes its calls again.");
+  throw failure("This application is disabled. 'relay app update --enable' accepts its calls again.");
 }

@@ -16,7 +16,7 @@ import { configFromEnvironment, noDatabase } from "./open-store.js";
 export function addDb(program: Command): void {
   const group = addGroup(program, {
     usage: "db",
-    about: "Back up, bring up to date or copy the database.",
+    about: "Back up, migrate or copy the database.",
     examples: ["relay db backup relay-monday.db", "relay db copy --from sqlite:data/relay.db"],
   });
   for (const add of [addDbBackup, addDbMigrate, addDbCopy]) add(group);
@@ -27,7 +27,7 @@ function addDbMigrate(group: Command): void {
   addCommand(group, {
     usage: "migrate",
     about:
-      "Bring the database of RELAY_DATABASE to this version's schema; in PostgreSQL it is made where there is none.",
+      "Migrate the database of RELAY_DATABASE to this version's schema; in PostgreSQL, create the schema if there is none.",
     examples: ["relay db migrate"],
     more: "The service does the same at its start. A database of a newer version is refused, and left as it is.",
   }).action(migrate);
@@ -49,7 +49,7 @@ async function migrate(options: { readonly json?: boolean }): Promise<void> {
 function addDbBackup(group: Command): void {
   addCommand(group, {
     usage: "backup <file>",
-    about: "Copy the SQLite database of RELAY_DATABASE into a new file, while the service goes on.",
+    about: "Copy the SQLite database of RELAY_DATABASE to a new file while the service keeps running.",
     examples: ["relay db backup /var/backups/relay-monday.db"],
     more: `The copy is of one moment, and complete when the command ends. Tokens in it are sealed: it is of use only with the key
 file, which is to be backed up once, in another place. PostgreSQL has pg_dump for this.`,
@@ -79,11 +79,14 @@ function addDbCopy(group: Command): void {
     usage: "copy",
     about: "Copy a store from SQLite into an empty PostgreSQL database.",
     examples: ["RELAY_DATABASE=postgres://… relay db copy --from sqlite:data/relay.db"],
-    more: `Stop the relay first: what it would write during the copy stays behind. Sealed values are copied as they are,
-so the key file goes on to be used. An interrupted copy leaves nothing; run it again.`,
+    more: `Stop the relay first: what it writes during the copy is lost. Sealed values are copied as they are,
+so keep using the same key file. An interrupted copy leaves nothing; run it again.`,
   })
     .requiredOption("--from <database>", "sqlite:PATH")
-    .option("--to <database>", "postgres://…; RELAY_DATABASE by default, where no list of processes shows a password")
+    .option(
+      "--to <database>",
+      "postgres://…; RELAY_DATABASE by default, which keeps a password out of the process list",
+    )
     .action(copy);
 }
 

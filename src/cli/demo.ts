@@ -19,11 +19,11 @@ export function addDemo(program: Command): void {
   addCommand(program, {
     usage: "demo",
     about:
-      "Start a sandbox provider and a relay on loopback, make one call over each of REST, Connect and gRPC, and go on running for yours.",
+      "Start a sandbox provider and a relay on loopback, make one call over each of REST, Connect and gRPC, and keep running for yours.",
     examples: ["relay demo", "relay demo --once"],
     more: "Everything is kept in a temporary folder, which is removed at the end. With --json each call is one line.",
   })
-    .option("--once", "end after the calls; exit code 0 only if all succeeded")
+    .option("--once", "exit after the calls, with code 0 only if all succeeded")
     .option(
       "--port <number>",
       `the relay's port; by default ${DEFAULT_PORT} or a free one, with --once a free one`,

@@ -18,7 +18,7 @@ export function addKey(program: Command): void {
 function addKeyRotate(group: Command): void {
   addCommand(group, {
     usage: "rotate",
-    about: "Add a new key to the key file and seal everything with it; a running relay goes on working.",
+    about: "Add a new key to the key file and reseal everything with it. A running relay keeps working.",
     examples: ["relay key rotate", "relay key rotate --no-add"],
     more: `The old keys stay in the file, below the new one, since backups of the database need them.
 After an interruption, run the command again. With --no-add the first key of the file is taken: where relays of

@@ -111,6 +111,6 @@ export function requireProvider(catalog: ProviderCatalog, name: string): Provide
   const { RELAY_PROVIDERS: paths = "" } = process.env;
   const read = paths === "" ? "is not set here" : `is ${paths} here`;
   throw failure(
-    `There is no provider of this name. Commands read RELAY_PROVIDERS of their own terminal, which ${read}; the service's may differ. 'relay provider list' shows those there are.`,
+    `There is no provider of this name. Commands read RELAY_PROVIDERS of their own terminal, which ${read}; the service's may differ. 'relay provider list' lists them.`,
   );
 }

@@ -9,7 +9,7 @@ import { readInputFile } from "./read-input.js";
 export function addProvider(program: Command): void {
   const group = addGroup(program, {
     usage: "provider",
-    about: "Look at provider definitions: those that ship with the relay, and those of RELAY_PROVIDERS.",
+    about: "Show provider definitions: those that ship with the relay, and those of RELAY_PROVIDERS.",
     examples: ["relay provider list", "relay provider check my-provider.json"],
   });
   for (const add of [addProviderList, addProviderShow, addProviderCheck]) add(group);
@@ -19,7 +19,7 @@ export function addProvider(program: Command): void {
 function addProviderList(group: Command): void {
   addCommand(group, {
     usage: "list",
-    about: "List the providers that calls may name.",
+    about: "List the providers that calls can use.",
     examples: ["relay provider list"],
   }).action(listProviders);
 }

@@ -11,7 +11,8 @@ import { administrationOf, configFromEnvironment, type OpenStore, withStore, wit
 export function addWebhook(program: Command): void {
   const group = addGroup(program, {
     usage: "webhook",
-    about: "Manage where an application is told of its connections: made, deleted, to be made again.",
+    about:
+      "Manage an application's webhook: it is notified when a connection is created, deleted, or needs the user again.",
     examples: ["relay webhook show --app PUBLIC_KEY"],
   });
   for (const add of [addWebhookPut, addWebhookShow, addWebhookDelete]) add(group);
@@ -21,7 +22,7 @@ export function addWebhook(program: Command): void {
 function addWebhookShow(group: Command): void {
   addCommand(group, {
     usage: "show",
-    about: "Show where an application is told of its connections, and what it was not told yet. Never the secret.",
+    about: "Show an application's webhook and its pending events. Never prints the secret.",
     examples: ["relay webhook show --app PUBLIC_KEY --json"],
   })
     .requiredOption("--app <public-key>", "the application's public key")
@@ -63,8 +64,7 @@ async function findWebhook(open: OpenStore, options: WebhookOptions) {
 function addWebhookPut(group: Command): void {
   addCommand(group, {
     usage: "put <uri>",
-    about:
-      "Tell an application of its connections from now on. Prints the secret that signs, this once. One that exists is replaced.",
+    about: "Create or replace an application's webhook. Prints the signing secret once.",
     examples: ["relay webhook put --app PUBLIC_KEY https://app.example.com/webhooks/relay"],
     more: `Events are sent to the address with POST, signed as the Standard Webhooks specification says.
 Those that wait already go to the new address, too, signed with the new secret.`,
@@ -100,7 +100,7 @@ async function putEndpoint(open: OpenStore, options: WebhookOptions, uri: string
 function addWebhookDelete(group: Command): void {
   addCommand(group, {
     usage: "delete",
-    about: "Tell an application no more of its connections. What it was not told yet is forgotten.",
+    about: "Delete an application's webhook and its pending events.",
     examples: ["relay webhook delete --app PUBLIC_KEY"],
   })
     .requiredOption("--app <public-key>", "the application's public key")

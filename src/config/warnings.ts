@@ -24,7 +24,7 @@ export function configWarnings(
   const { adminListen, tlsCertFile, keyFileMustExist } = config;
   const unknown = unknownSettings(env).map((setting) => ({
     setting,
-    text: "is no setting of this version and is ignored",
+    text: "is not a setting of this version and is ignored",
   }));
   const proxies = PROXIES.filter((name) => env[name]).map((setting) => ({
     setting,

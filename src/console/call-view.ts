@@ -68,8 +68,8 @@ function contentOf(found: Loader<CallRecordJson | undefined>, asks: number): Tem
   if (asks <= 1 && found.isBusy) return busyNotice(found);
   return html`<p role="status">${
     asks < MAX_ASKS || found.isBusy
-      ? "This call is not written down yet. Its record is shown here as soon as it is."
-      : "There is no record of this call: it was left out, has made room for newer ones, or its application was deleted."
+      ? "This call is not recorded yet. Its record appears here as soon as it is."
+      : "There is no record of this call: it was not recorded, was deleted to make room for newer ones, or its application was deleted."
   }</p>`;
 }
 

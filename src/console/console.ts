@@ -42,7 +42,7 @@ export function createConsole(root: HTMLElement): void {
   /** Rejects with ApiError when the token is not taken. */
   async function signIn(token: string): Promise<void> {
     let isOpen = false;
-    const api = createApi(token, () => isOpen && signOut("This admin token is not taken any more. Sign in again."));
+    const api = createApi(token, () => isOpen && signOut("This admin token is no longer accepted. Sign in again."));
     const session = await openSession(api).catch((error: unknown) => {
       throw refusedToken(error);
     });

@@ -28,7 +28,7 @@ export function explanationView(told: ExplainCallResponseJson, isSent: boolean):
       ${providerName && step("Provider", visibleText(providerName))}
       ${egress && step("URL", verdictView(egress))}
       ${connection && step("Connection", connectionView(connection))}
-      ${renewal && step("Renewal of the token", RENEWALS.get(renewal) ?? "")}
+      ${renewal && step("Token refresh", RENEWALS.get(renewal) ?? "")}
     </dl>
     ${request && requestView(request)}
   </section>`;

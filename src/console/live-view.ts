@@ -79,7 +79,7 @@ export function createLiveView({ api, update }: ViewContext): View {
 }
 
 function pauseText(paused: unknown, held: unknown, count: number): string {
-  if (paused !== undefined) return `Paused. ${count} calls seen; new ones are shown when the list goes on.`;
+  if (paused !== undefined) return `Paused. ${count} calls seen; new ones appear when the list continues.`;
   if (held !== undefined) return `${count} calls seen; the list stands still while a call in it has the focus.`;
   return `${count} calls seen.`;
 }

@@ -173,7 +173,7 @@ function callForm(options: CallFormOptions): TemplateResult {
     <details ?open=${options.wrong !== undefined || form.payload !== "" || form.headers !== ""}>
       <summary>Payload, headers, private key</summary>
       ${area(options, "payload", "Payload: a JSON object")} ${area(options, "headers", "Headers, 'name: value' a line")}
-      ${input(options, "privateKey", "The application's private key, where it demands one", { type: "password" })}
+      ${input(options, "privateKey", "The application's private key, if it requires one", { type: "password" })}
     </details>
     ${names === undefined ? nothing : suggestionLists(names)}
     <p class="actions">

@@ -58,7 +58,7 @@ export interface ChangeOptions<Row> {
 /** Somebody else has changed the row since it was read. */
 export class ChangedMeanwhileError extends Error {
   constructor() {
-    super("It was changed meanwhile. Read it again, and decide anew. Nothing was changed.");
+    super("It was changed in the meantime. Read it again and retry; nothing was written.");
     this.name = "ChangedMeanwhileError";
   }
 }

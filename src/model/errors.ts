@@ -63,7 +63,7 @@ export function isRefusedByStore(error: unknown): boolean {
 
 /** The deadline passed during work of the relay itself. */
 export function lateWork(): RelayError {
-  const what = "The deadline passed while the relay was at work on this large call";
+  const what = "The deadline passed while the relay was working on this large call";
   return new RelayError(
     "PROVIDER_TIMEOUT",
     `${what}; if it was to change something, check whether that was done before sending it again.`,

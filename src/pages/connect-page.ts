@@ -135,7 +135,7 @@ ${names.map((each, at) => fieldFor(each, provider, { value: given.get(each) ?? "
 }
 
 function problemFor(displayName: string): Html {
-  return html`<p class="notice bad" role="alert" id="problem"><strong>This is no address of ${displayName}.</strong> Open ${displayName} in another window, copy what stands in the address bar, and paste it here.</p>`;
+  return html`<p class="notice bad" role="alert" id="problem"><strong>This is not an address of ${displayName}.</strong> Open ${displayName} in another window, copy its address from the address bar, and paste it here.</p>`;
 }
 
 interface Field {
@@ -181,6 +181,6 @@ export function forwardPage({ displayName }: Pick<Provider, "displayName">, uri:
     title,
     head: html`<meta http-equiv="refresh" content="0; url=${uri}">`,
     main: html`<h1>${title}</h1>
-<p><a href="${uri}">Go on to ${displayName}</a></p>`,
+<p><a href="${uri}">Continue to ${displayName}</a></p>`,
   };
 }

@@ -211,5 +211,5 @@ function parseParameters(
 
 function problemOfOwn(member: string, name: string): string {
   const isInWrongPlace = member === "tokenParameters" && name === "grant_type";
-  return isInWrongPlace ? "must stand in codeParameters or refreshParameters" : "is set by the relay";
+  return isInWrongPlace ? "must be in codeParameters or refreshParameters" : "is set by the relay";
 }

@@ -46,7 +46,7 @@ function templateProblem(text: string, { parameters }: EndpointPolicy): string |
   const { rule, rest, problem } = parsed;
   if (rule === undefined) return problem;
   const unknown = rule.parameters.find((name) => !parameters.has(name));
-  if (unknown !== undefined) return `{${unknown}} is no parameter of apiOrigins`;
+  if (unknown !== undefined) return `{${unknown}} is not a parameter of apiOrigins`;
   return isEndpoint(`https://example.com${rest}`, false) ? undefined : "the path is not what a URL parser makes of it";
 }
 

@@ -94,7 +94,7 @@ function parseTemplate(text: string, scheme: string, host: string, port: string 
   if (parameters.length === 0 || fixed.some((label) => label.includes("{"))) {
     return "a parameter must be a whole label, such as {subdomain}, in front of the fixed labels";
   }
-  if (new Set(parameters).size !== parameters.length) return "a parameter must not stand twice";
+  if (new Set(parameters).size !== parameters.length) return "a parameter must not appear twice";
   const reserved = parameters.find((name) => CONNECT_PARAMETERS.has(name));
   if (reserved !== undefined)
     return `{${reserved}} must have another name: the connect url has a parameter of this one`;

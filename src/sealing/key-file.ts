@@ -33,7 +33,7 @@ export function parseKeyFile(text: string, path: string): readonly [SealKey, ...
     if (line === "" || line.startsWith("#")) continue;
     const key = parseLine(line);
     if (typeof key === "string") throw new KeyFileError(path, `line ${index + 1}: ${key}`);
-    if (keys.has(key.id)) throw new KeyFileError(path, `line ${index + 1}: this key id stands on an earlier line too`);
+    if (keys.has(key.id)) throw new KeyFileError(path, `line ${index + 1}: this key id is on an earlier line too`);
     keys.set(key.id, key);
   }
   const [current, ...others] = keys.values();

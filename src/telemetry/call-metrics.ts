@@ -16,24 +16,24 @@ export interface CallMetrics {
   read(): readonly Metric[];
 }
 
-const CALLS = { name: "relay_calls_total", help: "Calls, by how they ended." };
+const CALLS = { name: "relay_calls_total", help: "Calls, by outcome." };
 
 /** From a provider next door to the longest deadline. */
 const CALL_BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 const WHOLE: HistogramOptions = {
   name: "relay_call_duration_seconds",
-  help: "Whole calls, from the head of the request; of a streamed answer until its head.",
+  help: "Duration of whole calls, from the request's headers; for a streamed answer, until its headers.",
   bounds: CALL_BOUNDS,
 };
 const PROVIDER: HistogramOptions = {
   name: "relay_call_provider_duration_seconds",
-  help: "The part of calls spent waiting for the provider; of a streamed answer until its head.",
+  help: "Time that calls spent waiting for the provider; for a streamed answer, until its headers.",
   bounds: CALL_BOUNDS,
 };
 const OWN: HistogramOptions = {
   name: "relay_call_relay_duration_seconds",
-  help: "The rest of calls: reading the request, checks, store, answer; without the wait for a token's renewal.",
+  help: "Time that calls spent in the relay: reading the request, checks, store, answer; without the wait for a token refresh.",
   bounds: [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5],
 };
 

@@ -64,18 +64,18 @@ function createCounters() {
   return {
     renewals: createCounter({
       name: "relay_renewals_total",
-      help: "Renewals of access tokens, by how they ended.",
+      help: "Refreshes of access tokens, by outcome.",
       labels: ["provider", "outcome"],
     }),
     deliveries: createCounter({
       name: "relay_webhook_deliveries_total",
-      help: "Attempts to deliver a webhook, by how they ended.",
+      help: "Attempts to deliver a webhook, by outcome.",
       labels: ["outcome"],
       expected: [{ outcome: "delivered" }, { outcome: "retry" }, { outcome: "given_up" }],
     }),
     faults: createCounter({
       name: "relay_faults_total",
-      help: "Faults, by where they were met; client and session are what clients sent wrong. The log says more.",
+      help: "Faults, by where they occurred; client and session are mistakes of clients. The log has the details.",
       labels: ["where"],
     }),
   };
@@ -108,7 +108,7 @@ function createProcessMetrics(): ProcessMetrics {
     read() {
       const loop = {
         name: "relay_event_loop_delay_seconds",
-        help: "How late the event loop came to its timers since the last scrape; of several processes the worst.",
+        help: "Event loop delay since the last scrape; of several processes the worst.",
         aggregator: "max",
       } as const;
       // No label `quantile`, which is a summary's (promtool check metrics); a summary has no maximum.
@@ -128,15 +128,15 @@ function usage(startedAt: number): Metric[] {
   const { user, system } = process.cpuUsage();
   const { rss, heapUsed, external } = process.memoryUsage();
   return [
-    gaugeOf({ name: "relay_processes", help: "Processes that serve and have answered." }, 1),
+    gaugeOf({ name: "relay_processes", help: "Processes that answered this scrape." }, 1),
     countOf({ name: "process_cpu_seconds_total", help: "CPU time, user and system." }, (user + system) / 1e6),
     gaugeOf({ name: "process_resident_memory_bytes", help: "Resident memory." }, rss),
-    gaugeOf({ name: "nodejs_heap_size_used_bytes", help: "Used part of V8's heap." }, heapUsed),
-    gaugeOf({ name: "nodejs_external_memory_bytes", help: "Memory of buffers outside of V8's heap." }, external),
+    gaugeOf({ name: "nodejs_heap_size_used_bytes", help: "Used V8 heap." }, heapUsed),
+    gaugeOf({ name: "nodejs_external_memory_bytes", help: "Memory of buffers outside the V8 heap." }, external),
     gaugeOf(
       {
         name: "process_start_time_seconds",
-        help: "When the oldest process started, seconds since the epoch.",
+        help: "Start time of the oldest process, in seconds since the epoch.",
         aggregator: "min",
       },
       startedAt,
@@ -156,7 +156,7 @@ interface StoreMetrics {
 /** From a row in SQLite's own cache to a database that its timeout ends. */
 const DURATION: HistogramOptions = {
   name: "relay_store_duration_seconds",
-  help: "Reads and writes of the database, with the wait for a lock or a connection. Rows kept in memory are no reads.",
+  help: "Database reads and writes, including the wait for a lock or a connection. Rows cached in memory do not count.",
   bounds: [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5],
 };
 
@@ -165,7 +165,7 @@ function createStoreMetrics(): StoreMetrics {
   const durations = { read: createObservations(DURATION), write: createObservations(DURATION) };
   const failures = createCounter({
     name: "relay_store_failures_total",
-    help: "Reads and writes of the database that failed.",
+    help: "Database reads and writes that failed.",
     labels: ["operation"],
     expected: [{ operation: "read" }, { operation: "write" }],
   });

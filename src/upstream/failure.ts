@@ -64,7 +64,7 @@ const FAILURES = {
   crowded: ["OVERLOADED", "Too many calls wait for this provider, and none was sent; send the call again in a moment."],
   streams: [
     "OVERLOADED",
-    "Too many streams of this provider are open, and this one was not begun; end one of them, or try again in a moment.",
+    "Too many streams of this provider are open, and this one was not started; end one of them, or try again in a moment.",
   ],
   silent: ["PROVIDER_TIMEOUT", "The provider stopped sending in the middle of its answer; the rest is missing."],
   expansion: [

@@ -129,8 +129,8 @@ describe("the pages, for everybody", NEEDS_CHROMIUM, () => {
         - heading "Connect Widgets & Co" [level=1]
         - paragraph: Your Widgets & Co account has an address of its own. Which one is it?
         - alert:
-          - strong: This is no address of Widgets & Co.
-          - text: Open Widgets & Co in another window, copy what stands in the address bar, and paste it here.
+          - strong: This is not an address of Widgets & Co.
+          - text: Open Widgets & Co in another window, copy its address from the address bar, and paste it here.
         - text: Widgets & Co shop
         - paragraph:
           - text: What stands for

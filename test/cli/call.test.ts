@@ -258,7 +258,7 @@ describe("relay call --explain", () => {
     const told = await explain("/echo?a=1", "-d", '{"id":9007199254740993}');
     expect(told).toMatchObject({ exitCode: 0, stderr: "" });
     expect(told.stdout).toContain(`url          allowed by ${sandbox.origin}\n`);
-    expect(told.stdout).toMatch(/\nconnection {3}ACTIVE, token expires 20\d\d-.*\nrenewal {6}none/);
+    expect(told.stdout).toMatch(/\nconnection {3}ACTIVE, token expires 20\d\d-.*\nrefresh {6}none/);
     expect(told.stdout).toContain(`\n\nPOST ${sandbox.origin}/echo?a=1\ncontent-type: application/json\n`);
     expect(told.stdout).toMatch(/\nauthorization: Bearer \*\*\*\n\(23 bytes of body\)\n$/);
     const { stdout } = await explain("/me", "--json");

@@ -99,7 +99,7 @@ describe("relay config check", () => {
     [
       "a database that could not be made",
       () => ({ RELAY_DATABASE: "sqlite:relay.key/new/relay.db" }),
-      /^RELAY_DATABASE: relay\.key\/new\/relay\.db cannot be made; .*relay\.key is no folder$/,
+      /^RELAY_DATABASE: relay\.key\/new\/relay\.db cannot be created; .*relay\.key is not a folder$/,
     ],
     [
       "a link to a database that is not mounted",
@@ -112,22 +112,22 @@ describe("relay config check", () => {
     [
       "a folder that does not exist",
       () => ({ RELAY_DATABASE: "sqlite:/nope/x.db" }),
-      /^RELAY_DATABASE: the folder of \/nope\/x\.db does not exist; make or mount it$/,
+      /^RELAY_DATABASE: the folder of \/nope\/x\.db does not exist; create or mount it$/,
     ],
     [
       "a folder that nobody can make",
       () => ({ RELAY_DATABASE: "sqlite:/proc/x/y.db" }),
-      /^RELAY_DATABASE: the folder of \/proc\/x\/y\.db does not exist; make or mount it$/,
+      /^RELAY_DATABASE: the folder of \/proc\/x\/y\.db does not exist; create or mount it$/,
     ],
     [
       "a spool on a volume that is not mounted",
       () => ({ RELAY_SPOOL: "/nope/spool" }),
-      /^RELAY_SPOOL: the folder of \/nope\/spool does not exist; make or mount it$/,
+      /^RELAY_SPOOL: the folder of \/nope\/spool does not exist; create or mount it$/,
     ],
     [
       "a spool that is no folder",
       () => ({ RELAY_SPOOL: "relay.key" }),
-      /^RELAY_SPOOL: .*relay\.key\/owner\.spool cannot be made; .*relay\.key is no folder$/,
+      /^RELAY_SPOOL: .*relay\.key\/owner\.spool cannot be created; .*relay\.key is not a folder$/,
     ],
     [
       "a server that is not there",
@@ -170,7 +170,7 @@ describe("relay config check", () => {
       "RELAY_TLS_KEY: is not the key of RELAY_TLS_CERT\n",
     );
     expect(await check(file("ended.pem", ended.cert), file("ended-key.pem", ended.key))).toMatch(
-      /^RELAY_TLS_CERT: has ended/,
+      /^RELAY_TLS_CERT: expired/,
     );
   });
 

@@ -28,7 +28,7 @@ interface Bed {
 }
 
 const NO_PROVIDER =
-  /^There is no provider of this name\. Commands read RELAY_PROVIDERS of their own terminal, which is sandbox\.json:shop\.json here; the service's may differ\. 'relay provider list' shows those there are\.$/m;
+  /^There is no provider of this name\. Commands read RELAY_PROVIDERS of their own terminal, which is sandbox\.json:shop\.json here; the service's may differ\. 'relay provider list' lists them\.$/m;
 
 let sandbox: Sandbox;
 beforeAll(async () => {

@@ -35,7 +35,7 @@ describe("relay serve", () => {
     taken.close();
     expect({ exitCode, stderr }).toEqual({
       exitCode: 1,
-      stderr: `The relay cannot start: listen EADDRINUSE: address already in use 127.0.0.1:${port}. Another relay may run there, or 'relay demo': end it, or set ${setting} to another address.\n`,
+      stderr: `The relay cannot start: listen EADDRINUSE: address already in use 127.0.0.1:${port}. Another relay or 'relay demo' may be running there: stop it, or set ${setting} to another address.\n`,
     });
   });
 

@@ -64,7 +64,7 @@ describe("the console", NEEDS_CHROMIUM, () => {
     const page = await world.openView("Applications");
     await page.route(/ListConnections/, (route) => route.fulfill({ status: 401, json: { code: "unauthenticated" } }));
     await page.getByRole("link", { name: "Connections", exact: true }).click();
-    await page.getByText("This admin token is not taken any more").waitFor();
+    await page.getByText("This admin token is no longer accepted").waitFor();
     expect(await page.evaluate("sessionStorage.length")).toBe(0);
   });
 
@@ -355,7 +355,7 @@ describe("live calls in the console", NEEDS_CHROMIUM, () => {
       return asked === 1 ? route.fulfill({ status: 404, json: { code: "not_found" } }) : route.continue();
     });
     await shown(page).getByRole("link", { name: "/status/409" }).first().click();
-    await page.getByRole("status").getByText("not written down yet").waitFor();
+    await page.getByRole("status").getByText("not recorded yet").waitFor();
     await page.getByRole("region", { name: "Record" }).getByText("409 API_ERROR").waitFor();
   });
 

@@ -23,7 +23,7 @@ const METRICS = {
     responses: {
       "200": { description: "The metrics.", content: { "text/plain": { schema: { type: "string" } } } },
       "401": UNAUTHENTICATED,
-      "503": { description: "The metrics of the other processes cannot be had right now." },
+      "503": { description: "The metrics of the other processes are not available right now." },
     },
   },
 };

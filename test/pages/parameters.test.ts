@@ -90,7 +90,7 @@ describe("the parameter of an origin", () => {
     expect([seen.status, seen.location]).toEqual([200, ""]);
     const [, uri = ""] = /http-equiv="refresh" content="0; url=([^"]+)"/.exec(seen.body) ?? [];
     expect(uri).toMatch(/^https:\/\/acme\.zendesk\.com\/oauth\/authorizations\/new\?response_type=code&amp;/);
-    expect(seen.body).toContain(`<a href="${uri}">Go on to Zendesk</a>`);
+    expect(seen.body).toContain(`<a href="${uri}">Continue to Zendesk</a>`);
   });
 
   it("is asked in this browser, for this provider, and no page comes with it", async () => {

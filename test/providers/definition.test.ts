@@ -348,7 +348,7 @@ describe("parseProvider() problems of content", () => {
 
   it("says where a grant_type of its own must stand", () => {
     expect(problemsOf({ ...minimal, oauth2: { tokenParameters: { grant_type: "x" } } })).toEqual([
-      "test.json: oauth2.tokenParameters.grant_type: must stand in codeParameters or refreshParameters",
+      "test.json: oauth2.tokenParameters.grant_type: must be in codeParameters or refreshParameters",
     ]);
   });
 

@@ -43,7 +43,9 @@ describe("endpointProblem()", () => {
   });
 
   it("says which parameter is unknown", () => {
-    expect(endpointProblem("https://{other}.example.com/token", policy)).toBe("{other} is no parameter of apiOrigins");
+    expect(endpointProblem("https://{other}.example.com/token", policy)).toBe(
+      "{other} is not a parameter of apiOrigins",
+    );
   });
 });
 
