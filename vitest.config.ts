@@ -1,26 +1,45 @@
-import { availableParallelism } from "node:os";
+import { existsSync, statfsSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
 import { resolve } from "node:path";
 import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { TallyReporter } from "./test/support/tally-reporter.js";
 
 /** Files that run those of other folders once more, and tell them how by the environment, which no others may share. */
 const AGAIN = {
-  "on workers": ["test/workers/protocols.test.ts"],
-  "on workers and PostgreSQL": ["test/postgres/workers.test.ts"],
   "on PostgreSQL": ["test/postgres/!(workers|relays).test.ts"],
+  "on workers": ["test/workers/protocols.test.ts"],
 };
-/** Files that install packages, or start some dozens of processes: `npm run test:long`. */
+/** Files that install packages, start some dozens of processes, or combine what others try one by one: `npm run test:long`. */
 const LONG = [
   "test/package/pack.test.ts",
   "test/deploy/image.test.ts",
   "test/documents/service.test.ts",
   "test/bench/bench.test.ts",
+  "test/postgres/workers.test.ts",
 ];
 /** Those of AGAIN that try every scenario over one protocol; over all of them there. */
-const MATRICES = ["test/{postgres,workers}/protocols.test.ts", "test/postgres/{stream-protocols,workers}.test.ts"];
+const MATRICES = ["test/{postgres,workers}/protocols.test.ts", "test/postgres/stream-protocols.test.ts"];
+/** Where processes, browsers and servers are waited for: what begins last of these would be waited for alone. */
+const SLOW = /\/test\/(workers|console|browser|cli|chaos|examples|readme|regress\/unread)/;
 
-/** Its `npx` runs what documents and examples name. */
-const ENV = { PATH: `${resolve("test/support/bin")}:${process.env["PATH"] ?? ""}` };
+/** `npx` runs what documents and examples name. Files are in memory where there is a gibibyte for them. */
+const ENV = {
+  PATH: `${resolve("test/support/bin")}:${process.env["PATH"] ?? ""}`,
+  TMPDIR: hasRoom("/dev/shm") ? "/dev/shm" : tmpdir(),
+};
+
+/** The usual order, which a first run takes from the size of the files, but slow ones first. */
+class SlowFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const rank = ({ moduleId }: TestSpecification) => (SLOW.test(moduleId) ? 0 : 1);
+    // Projects stay together: each has processes of its own.
+    return sorted.sort((a, b) =>
+      a.project.name === b.project.name ? rank(a) - rank(b) : a.project.name < b.project.name ? -1 : 1,
+    );
+  }
+}
 
 export default defineConfig({
   test: {
@@ -28,10 +47,15 @@ export default defineConfig({
     // What the authorization server of the tests says of its defaults, and of every Node.js but its favourite ones.
     onConsoleLog: (log) => !log.startsWith("oidc-provider "),
     reporters: ["default", new TallyReporter()],
+    sequence: { sequencer: SlowFirst },
     projects: [
       project({ name: "tests", include: ["test/**/*.test.ts"], exclude: [...Object.values(AGAIN).flat(), ...LONG] }),
       ...Object.entries(AGAIN).map(([name, include]) => project({ name, include })),
-      project({ name: "long", include: [...LONG, ...MATRICES], env: { ...ENV, TEST_TURN: "all" }, isolate: true }),
+      // Some of them run programs that they make, which a folder in memory may forbid.
+      project({
+        ...{ name: "long", include: [...LONG, ...MATRICES], isolate: true },
+        env: { PATH: ENV.PATH, TEST_TURN: "all" },
+      }),
     ],
   },
 });
@@ -50,4 +74,10 @@ function project(test: TestProjectInlineConfiguration["test"]): TestProjectInlin
       ...test,
     },
   };
+}
+
+function hasRoom(folder: string): boolean {
+  if (!existsSync(folder)) return false;
+  const { bavail, bsize } = statfsSync(folder);
+  return bavail * bsize >= 2 ** 30;
 }
