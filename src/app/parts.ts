@@ -94,7 +94,7 @@ export interface Parts {
  * when this rejects half-way.
  */
 export async function openParts(config: Config, options: ServiceOptions, closers: Closers): Promise<Parts> {
-  const { catalog, files: providerFiles } = await loadProviders({
+  const { catalog, files: providerFiles } = loadProviders({
     paths: config.providers,
     allowLoopback: config.allowLoopback,
   });

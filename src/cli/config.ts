@@ -158,7 +158,7 @@ async function definitionProblems({ providers, allowLoopback }: Config): Promise
   const { loadProviders } = await import("../providers/catalog.js");
   const { ProviderDefinitionError, textFromProblem } = await import("../providers/provider.js");
   try {
-    await loadProviders({ paths: providers, allowLoopback });
+    loadProviders({ paths: providers, allowLoopback });
     return [];
   } catch (error) {
     if (!(error instanceof ProviderDefinitionError)) throw error;

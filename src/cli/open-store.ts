@@ -101,7 +101,7 @@ export function configFromEnvironment(): Config {
 /** The shipped and the operator's definitions. Rejects with ProviderDefinitionError. */
 export async function loadCatalog({ providers, allowLoopback }: Config): Promise<ProviderCatalog> {
   const { loadProviders } = await import("../providers/catalog.js");
-  return (await loadProviders({ paths: providers, allowLoopback })).catalog;
+  return loadProviders({ paths: providers, allowLoopback }).catalog;
 }
 
 /** The provider of this name or alias. Throws when there is none where a command looks, which need not be where the service does. */

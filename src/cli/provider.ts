@@ -93,7 +93,7 @@ async function clashes(paths: readonly string[], allowLoopback: boolean): Promis
   const { loadProviders } = await import("../providers/catalog.js");
   const { ProviderDefinitionError } = await import("../providers/provider.js");
   try {
-    await loadProviders({ paths, allowLoopback });
+    loadProviders({ paths, allowLoopback });
     return [];
   } catch (error) {
     if (error instanceof ProviderDefinitionError) return error.problems;

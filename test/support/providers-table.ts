@@ -75,6 +75,6 @@ function oauth2Habits(oauth2: OAuth2): string[] {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const { catalog } = await loadProviders({ paths: [], allowLoopback: false });
+  const { catalog } = loadProviders({ paths: [], allowLoopback: false });
   writeFileSync("docs/providers.md", providersTable(catalog.list()));
 }
