@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { request } from "undici";
 import { describe, expect, it } from "vitest";
-import { createFolder, finished, lineFrom, startServe } from "./run-relay.js";
+import { createFolder, finished, lineFrom, startServe, startServiceHere } from "./run-relay.js";
 
 describe("relay serve", () => {
   it.each(["SIGTERM", "SIGINT"] as const)("serves until %s, then exits with 0", async (signal) => {
@@ -89,7 +89,7 @@ describe("relay serve", () => {
   });
 
   it("exits with a failure and a reason when the port is taken", async () => {
-    const { url } = await startServe(createFolder());
+    const { url } = await startServiceHere(createFolder());
     const result = await createFolder().run(["serve"], { env: { RELAY_LISTEN: url.replace("http://", "") } });
     expect(result.exitCode).toBe(1);
     expect(result.stderr).toMatch(/EADDRINUSE/);
