@@ -2,8 +2,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Agent, request } from "undici";
-import { describe, expect, it } from "vitest";
-import { createFolder, type OnEnd, startServe } from "../cli/run-relay.js";
+import { beforeAll, describe, expect, it } from "vitest";
+import { type CleanUp, createFolder, type OnEnd, startServe } from "../cli/run-relay.js";
 import { parseExposition, totalOf } from "../support/exposition.js";
 
 const TOKEN = "CANARY_token_of_the_worker_metrics_test";
@@ -53,46 +53,71 @@ async function scrapeOnce(adminUrl: string, agent?: Agent) {
 const workersOf = (pid: number) =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").map(Number);
 
-// Each has a folder and ports of its own, and most of what they take is waiting for what is silent.
-describe.concurrent("metrics of workers", { timeout: 60_000 }, () => {
-  it("are sums over all workers, whichever is asked, and go on when workers are replaced", async ({
-    onTestFinished,
-  }) => {
-    const { pid, child, logged, call, scrape } = await startWorkers(onTestFinished);
+/** One relay for all tests here: each finds two workers that serve, and what was counted before it. */
+describe("metrics of workers", { timeout: 180_000 }, () => {
+  let relay: Awaited<ReturnType<typeof startWorkers>>;
+  beforeAll(async () => {
+    const cleanUps: CleanUp[] = [];
+    relay = await startWorkers((cleanUp) => cleanUps.unshift(cleanUp));
+    return async () => {
+      for (const cleanUp of cleanUps) await cleanUp();
+    };
+  });
+
+  /** How many calls were counted, once two workers serve. */
+  async function countBefore(): Promise<number> {
+    await expect.poll(async () => (await relay.scrape()).processes, { timeout: 60_000 }).toBe(2);
+    return (await relay.scrape()).calls;
+  }
+
+  it("are sums over all workers, whichever is asked, and go on when workers are replaced", async () => {
+    const { pid, child, logged, call, scrape } = relay;
+    const before = await countBefore();
     for (let calls = 0; calls < 5; calls++) await call();
-    for (let scrapes = 0; scrapes < 4; scrapes++) expect(await scrape()).toEqual({ calls: 5, processes: 2 });
+    for (let scrapes = 0; scrapes < 4; scrapes++) expect(await scrape()).toEqual({ calls: before + 5, processes: 2 });
     await Promise.all(Array.from({ length: 8 }, call));
     // Nobody has asked since: what was counted is told by each worker that ends.
     const restarted = logged("restarted");
     child.kill("SIGHUP");
     await restarted;
-    expect(await scrape()).toEqual({ calls: 13, processes: 2 });
+    expect(await scrape()).toEqual({ calls: before + 13, processes: 2 });
     const ended = logged("a worker ended by itself and is replaced");
     process.kill(workersOf(pid)[0] as number, "SIGKILL");
     await ended;
-    expect((await scrape()).calls).toBe(13);
+    expect((await scrape()).calls).toBe(before + 13);
     await call();
-    expect((await scrape()).calls).toBe(14);
+    expect((await scrape()).calls).toBe(before + 14);
   });
 
   it("do not wait for a worker that is silent, which counts as it was", async ({ onTestFinished }) => {
-    const { pid, call, scrape } = await startWorkers(onTestFinished);
+    const { pid, call, scrape } = relay;
+    const before = await countBefore();
     for (let calls = 0; calls < 4; calls++) await call();
-    expect(await scrape()).toEqual({ calls: 4, processes: 2 });
+    expect(await scrape()).toEqual({ calls: before + 4, processes: 2 });
     const [silent = 0] = workersOf(pid);
     process.kill(silent, "SIGSTOP");
-    onTestFinished(() => void process.kill(silent, "SIGCONT"));
+    onTestFinished(() => goOn(silent));
     // Connections that the silent one gets are answered by nobody.
-    expect(await Promise.any([scrape(), scrape(), scrape()])).toEqual({ calls: 4, processes: 2 });
+    expect(await Promise.any([scrape(), scrape(), scrape()])).toEqual({ calls: before + 4, processes: 2 });
   });
 
   it("are not to be had while the supervisor is silent, rather than in part", async ({ onTestFinished }) => {
-    const { pid, scrape } = await startWorkers(onTestFinished);
+    const { pid, scrape } = relay;
     const kept = new Agent({ connections: 1, headersTimeout: 20_000 });
     onTestFinished(() => kept.close());
-    expect(await scrape(kept)).toEqual({ calls: 0, processes: 2 });
+    const before = await countBefore();
+    expect(await scrape(kept)).toEqual({ calls: before, processes: 2 });
     process.kill(pid, "SIGSTOP");
-    onTestFinished(() => void process.kill(pid, "SIGCONT"));
+    onTestFinished(() => goOn(pid));
     await expect(scrape(kept)).rejects.toThrow("503");
   });
 });
+
+/** One that was silent for long may have been replaced. */
+function goOn(pid: number): void {
+  try {
+    process.kill(pid, "SIGCONT");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}

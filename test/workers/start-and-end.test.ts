@@ -5,8 +5,8 @@ import { describe, it } from "vitest";
 import { freePort } from "../support/free-port.js";
 import { callOnce, POLLING, sandbox, startWorkers } from "./world.js";
 
-// Each has a folder and ports of its own, and most of what they take is waiting for workers to start and to end.
-describe.concurrent("workers that all end or start", { timeout: 180_000 }, () => {
+// One after another: a worker must serve within half a minute, and each relay is three processes.
+describe("workers that all end or start", { timeout: 180_000 }, () => {
   it("replaces all workers when they end at once, again and again, and can be stopped meanwhile", async ({
     expect,
     onTestFinished,
