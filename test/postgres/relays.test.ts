@@ -11,7 +11,7 @@ import { startTokenEndpoint, type TestTokenEndpoint } from "../support/token-end
 
 const PROVIDER = "renewed";
 const EXPIRIES = 8;
-const CALLERS = 30;
+const CALLERS = 12;
 
 /** A server of this file's own, since it is stopped under the relays. */
 let server: PostgresServer;
