@@ -27,7 +27,7 @@ beforeAll(async () => {
   database = await createTestDatabase(server.url);
   endpoint = await startTokenEndpoint(() => harness.sandbox.origin);
   harness = await startHarness({
-    env: { RELAY_DATABASE: database.url, RELAY_DATABASE_TIMEOUT_MS: "2000" },
+    env: { RELAY_DATABASE: database.url, RELAY_DATABASE_TIMEOUT_MS: "10000" },
     definitionsFor: (origin) => [
       {
         name: PROVIDER,
