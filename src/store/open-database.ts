@@ -75,7 +75,8 @@ export function databaseFile(path: string): string {
 
 /** Whether a link is there and what it leads to is not, as where a volume is not mounted. */
 export function isDanglingLink(path: string): boolean {
-  return !existsSync(path) && lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  // The link first: a file that another process makes between two looks is no link.
+  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true && !existsSync(path);
 }
 
 /** SQLite gives WAL and shared memory the mode of the database file, so that one is made first. */
