@@ -60,7 +60,7 @@ describe("loadAdminTokens()", () => {
 
   it("makes none in production", async () => {
     const load = loadAdminTokens(createPath(), { mustExist: true, onCreated: () => {} });
-    await expect(load).rejects.toThrow(/does not exist; make it/);
+    await expect(load).rejects.toThrow(/does not exist; create it/);
   });
 });
 

@@ -67,7 +67,7 @@ describe("relay serve", () => {
   });
 
   it.each([
-    ["missing in production", undefined, { NODE_ENV: "production" }, /^.*Token file \S+: does not exist; make it/],
+    ["missing in production", undefined, { NODE_ENV: "production" }, /^.*Token file \S+: does not exist; create it/],
     ["malformed", "alice operator CANARY_short", {}, /^.*Token file \S+: line 1: the token must be/],
   ])("does not start with a token file that is %s", async (_what, text, env, problem) => {
     const folder = createFolder();
