@@ -3,7 +3,9 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "vitest";
 import { freePort } from "../support/free-port.js";
-import { callOnce, POLLING, sandbox, startWorkers } from "./world.js";
+import { callOnce, POLLING, sandbox, startWorkers, useSandbox } from "./world.js";
+
+useSandbox();
 
 // One after another: a worker must serve within half a minute, and each relay is three processes.
 describe("workers that all end or start", { timeout: 180_000 }, () => {

@@ -6,7 +6,9 @@ import { type CleanUp, createFolder } from "../cli/run-relay.js";
 import { createCallers } from "../support/callers.js";
 import { totalOf } from "../support/exposition.js";
 import { scrape } from "../support/scrape.js";
-import { changeDatabase, createConnected, POLLING, sandbox, startWorkers, type Workers } from "./world.js";
+import { changeDatabase, createConnected, POLLING, sandbox, startWorkers, useSandbox, type Workers } from "./world.js";
+
+useSandbox();
 
 async function statusOnce(url: string): Promise<number> {
   const own = new Agent();

@@ -9,18 +9,22 @@ import { type CliFolder, type Env, type OnEnd, prepareOnce, startServe } from ".
 
 /** One for all relays of a file. */
 export let sandbox: Sandbox;
-beforeAll(async () => {
-  sandbox = await startSandbox();
-});
-afterAll(() => sandbox.close());
+let prepared: ReturnType<typeof prepareOnce<{ publicKey: string }>>;
+
+/** Starts the sandbox for the tests of a file. Call it at its top: files share this module. */
+export function useSandbox(): void {
+  beforeAll(async () => {
+    sandbox = await startSandbox();
+  });
+  afterAll(() => sandbox.close());
+  // An application and a user who is connected to the sandbox.
+  prepared = prepareOnce(async (folder) => {
+    writeFileSync(join(folder.path, "sandbox.json"), JSON.stringify(sandbox.providerDefinition("sandbox")));
+    return { publicKey: await createConnected(folder, "ada") };
+  });
+}
 
 const SETTINGS = { RELAY_PROVIDERS: "sandbox.json", RELAY_ALLOW_LOOPBACK: "true" };
-
-/** An application and a user who is connected to the sandbox. */
-const prepared = prepareOnce(async (folder) => {
-  writeFileSync(join(folder.path, "sandbox.json"), JSON.stringify(sandbox.providerDefinition("sandbox")));
-  return { publicKey: await createConnected(folder, "ada") };
-});
 
 /** Makes an application with a client and a connected user at the sandbox; resolves to its public key. */
 export async function createConnected(folder: CliFolder, userId: string, ...options: string[]): Promise<string> {
