@@ -28,7 +28,7 @@ export interface AuditRecord extends AuditEntry {
 }
 
 /** Which records, the newest first. */
-export interface AuditFilter {
+interface AuditFilter {
   /** Only those with a smaller id. */
   readonly beforeId: string | undefined;
   /** Only those about this application. */

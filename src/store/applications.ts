@@ -1,5 +1,4 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type Database from "better-sqlite3";
 import {
   type Application,
   ApplicationExistsError,
@@ -8,154 +7,182 @@ import {
   type ApplicationStore,
 } from "../applications/application.js";
 import { type AuditEntry, type ChangeOptions, requireCurrent } from "../model/audit.js";
-import { type ApplicationRow, applicationFromRow, columnsFromPatch, rowFromApplication } from "./application-row.js";
-import type { Attempt } from "./attempt.js";
-import { prepareWriteAudit, type WriteAudit } from "./audit-records.js";
-import type { CallsFile } from "./calls-file.js";
+import { writeAudit } from "./audit-records.js";
+import type { CallBlockStore } from "./call-blocks.js";
+import {
+  all,
+  createStatement,
+  type Database,
+  first,
+  isUniqueViolation,
+  nothing,
+  type Operation,
+  run,
+} from "./database.js";
 import { rangeOfPrefix } from "./key-range.js";
-import type { RowCaches } from "./row-cache.js";
-import { isUniqueViolation } from "./sqlite-error.js";
 
-/** Applications that are kept as they were read: a relay has few, and each of its calls needs one. */
+const COLUMNS = `id, name, public_key, private_key_hash, caller_auth, allowed_origins, allowed_addresses,
+  allowed_redirect_uris, calls_per_minute, connection_calls_per_minute, state, capture_until, created_at, updated_at`;
+
+const FIND = createStatement<{ public_key: string }, ApplicationRow>(
+  "find_application",
+  `SELECT ${COLUMNS} FROM applications WHERE public_key = :public_key`,
+);
+
+/** For PostgreSQL's cache alone. */
+const FIND_BY_IDS = createStatement<{ ids: readonly string[] }, ApplicationRow>(
+  "find_applications",
+  `SELECT ${COLUMNS} FROM applications WHERE id = ANY(:ids::text[])`,
+);
+
+/** Nobody else changes it before the transaction ends. */
+const LOCK = createStatement<{ public_key: string }, ApplicationRow>(
+  "lock_application",
+  `SELECT ${COLUMNS} FROM applications WHERE public_key = :public_key FOR UPDATE`,
+);
+
+const PUBLIC_KEY = createStatement<{ id: string }, { public_key: string }>(
+  "find_public_key",
+  "SELECT public_key FROM applications WHERE id = :id",
+);
+
+const LIST = createStatement<object, ApplicationRow>(
+  "list_applications",
+  `SELECT ${COLUMNS} FROM applications ORDER BY created_at, id`,
+);
+
+const PAGE = createStatement<{ key_start: string; key_end: Buffer; limit: number }, ApplicationRow>(
+  "page_applications",
+  `SELECT ${COLUMNS} FROM applications WHERE public_key >= :key_start AND public_key < CAST(:key_end AS KEY)
+   ORDER BY public_key LIMIT :limit`,
+);
+
+const CREATE = createStatement<ApplicationRow>(
+  "create_application",
+  `INSERT INTO applications (${COLUMNS})
+   VALUES (:id, :name, :public_key, :private_key_hash, :caller_auth, :allowed_origins, :allowed_addresses,
+     :allowed_redirect_uris, :calls_per_minute, :connection_calls_per_minute, :state, :capture_until,
+     :created_at, :updated_at)`,
+);
+
+/** Writes only what the patch names: a change made meanwhile to another member stays. */
+const UPDATE = createStatement<object, ApplicationRow>(
+  "update_application",
+  `UPDATE applications SET
+     name = coalesce(:name, name),
+     private_key_hash = coalesce(:private_key_hash, private_key_hash),
+     caller_auth = coalesce(:caller_auth, caller_auth),
+     allowed_origins = coalesce(:allowed_origins, allowed_origins),
+     allowed_addresses = coalesce(:allowed_addresses, allowed_addresses),
+     allowed_redirect_uris = coalesce(:allowed_redirect_uris, allowed_redirect_uris),
+     calls_per_minute = coalesce(:calls_per_minute, calls_per_minute),
+     connection_calls_per_minute = coalesce(:connection_calls_per_minute, connection_calls_per_minute),
+     state = coalesce(:state, state),
+     capture_until = coalesce(:capture_until, capture_until),
+     updated_at = :now
+   WHERE public_key = :public_key RETURNING ${COLUMNS}`,
+);
+
+const DELETE_TICKETS = createStatement<{ id: string }>(
+  "delete_tickets",
+  "DELETE FROM tickets WHERE application_id = :id",
+);
+
+/** Applications that SQLite keeps as they were read: a relay has few, and each of its calls needs one. */
 const MAX_KEPT = 1000;
 
-/** Applications in SQLite. */
+/** Applications. */
+interface CachedApplicationStore extends ApplicationStore {
+  /** The look-up of every call. */
+  readonly lookup: Pick<ApplicationStore, "findByPublicKey">;
+}
+
+/** Opens the table. @param calls is emptied of what an application leaves behind. */
 export function createApplicationStore(
-  db: Database.Database,
-  attempt: Attempt,
-  { caches, calls }: { readonly caches: RowCaches; readonly calls: Pick<CallsFile, "deleteOf"> },
-): ApplicationStore {
-  const kept = caches.create<Application>(MAX_KEPT);
-  const findByPublicKey = prepareFindByPublicKey(db);
-  const publicKeyOf = db.prepare<[string], string>("SELECT public_key FROM applications WHERE id = ?").pluck();
-  const origins = prepareApplicationOrigins(db);
-  const list = prepareList(db);
-  const page = preparePage(db);
-  const writeAudit = prepareWriteAudit(db);
-  const create = prepareCreate(db, { origins, writeAudit });
-  const update = prepareUpdate(db, { find: findByPublicKey, origins, writeAudit });
+  database: Database,
+  calls: Pick<CallBlockStore, "deleteOf">,
+): CachedApplicationStore {
+  const kept = database.createCache<Application>({ maxRows: MAX_KEPT, findByIds });
+  const forget = (publicKey: string) => () => kept.forget(publicKey);
   return {
-    findByPublicKey: (publicKey) => attempt.lookUp(() => kept.find(publicKey, () => findByPublicKey(publicKey))),
-    publicKeyOf: (id) => attempt.read(() => publicKeyOf.get(id)),
-    listsOrigin: (origin) => attempt.read(() => origins.lists(origin)),
-    list: () => attempt.read(list),
-    page: (asked) => attempt.read(() => page(asked)),
-    create: (application, audit) => attempt.write(() => create(application, audit)),
-    update: (publicKey, patch, now, options = {}) => attempt.write(() => update(publicKey, patch, now, options)),
-    delete: prepareDeleteApplication(db, attempt, { find: findByPublicKey, writeAudit, calls }),
+    findByPublicKey: (publicKey) => kept.find(publicKey, () => find(publicKey)),
+    lookup: { findByPublicKey: (publicKey) => kept.lookUp(publicKey, () => find(publicKey)) },
+    publicKeyOf: async (id) => (await database.read(() => first(PUBLIC_KEY, { id })))?.public_key,
+    listsOrigin: async (origin) => (await database.read(() => first(LISTS_ORIGIN, { origin }))) !== undefined,
+    list: async () => (await database.read(() => all(LIST, {}))).map(applicationFromRow),
+    page: async (page) => (await database.read(() => all(PAGE, boundsOf(page)))).map(applicationFromRow),
+    create: (application, audit) => database.write(() => create(application, audit), nothing),
+    update: (publicKey, patch, now, options = {}) =>
+      database.write(() => update(publicKey, patch, now, options), forget(publicKey)),
+    delete: (publicKey, options = {}) => deleteApplication(database, calls, { publicKey, options, forget }),
   };
 }
 
-function prepareFindByPublicKey(db: Database.Database) {
-  const statement = db.prepare<[string], ApplicationRow>("SELECT * FROM applications WHERE public_key = ?");
-  return (publicKey: string): Application | undefined => {
-    const row = statement.get(publicKey);
-    return row && applicationFromRow(row);
-  };
+function* find(publicKey: string): Operation<Application | undefined> {
+  const row = yield* first(FIND, { public_key: publicKey });
+  return row && applicationFromRow(row);
 }
 
-function prepareList(db: Database.Database) {
-  const statement = db.prepare<[], ApplicationRow>("SELECT * FROM applications ORDER BY created_at, id");
-  return (): Application[] => statement.all().map(applicationFromRow);
+function* findByIds(ids: readonly string[]): Operation<Application[]> {
+  return (yield* all(FIND_BY_IDS, { ids })).map(applicationFromRow);
 }
 
-function preparePage(db: Database.Database) {
-  const statement = db.prepare<[string, Buffer, number], ApplicationRow>(`
-    SELECT * FROM applications WHERE public_key >= ? AND public_key < CAST(? AS TEXT)
-    ORDER BY public_key LIMIT ?`);
-  return ({ prefix, after, limit }: ApplicationPage): Application[] => {
-    const { start, end } = rangeOfPrefix(prefix, after);
-    return statement.all(start, end, limit).map(applicationFromRow);
-  };
+function boundsOf({ prefix, after, limit }: ApplicationPage) {
+  const { start, end } = rangeOfPrefix(prefix, after);
+  return { key_start: start, key_end: end, limit };
 }
 
-/** What is written besides the row. */
-interface Besides {
-  readonly origins: ApplicationOrigins;
-  readonly writeAudit: WriteAudit;
-}
-
-function prepareCreate(db: Database.Database, { origins, writeAudit }: Besides) {
-  const statement = db.prepare<[ApplicationRow]>(`
-    INSERT INTO applications (id, name, public_key, private_key_hash, caller_auth, allowed_origins, allowed_addresses,
-      allowed_redirect_uris, calls_per_minute, connection_calls_per_minute, state, capture_until, created_at, updated_at)
-    VALUES (:id, :name, :public_key, :private_key_hash, :caller_auth, :allowed_origins, :allowed_addresses,
-      :allowed_redirect_uris, :calls_per_minute, :connection_calls_per_minute, :state, :capture_until, :created_at, :updated_at)`);
-  return (application: Application, audit: AuditEntry | undefined): void => {
-    try {
-      statement.run(rowFromApplication(application));
-    } catch (error) {
-      throw isUniqueViolation(error) ? new ApplicationExistsError() : error;
-    }
-    origins.write(application.id, application.allowedOrigins);
-    writeAudit(audit);
-  };
+function* create(application: Application, audit: AuditEntry | undefined): Operation<void> {
+  try {
+    yield* run(CREATE, rowFromApplication(application));
+  } catch (error) {
+    throw isUniqueViolation(error) ? new ApplicationExistsError() : error;
+  }
+  yield* writeOrigins(application.id, application.allowedOrigins);
+  yield* writeAudit(audit);
 }
 
 /**
- * Writes only what the patch names: a change made meanwhile to another member stays. With a private key ends what was
- * begun with it: links, pages and attempts to connect may be those of whoever it was stolen by.
+ * With a private key ends what was begun with it: links, pages and attempts to connect may be those of whoever it was
+ * stolen by.
  */
-function prepareUpdate(
-  db: Database.Database,
-  { find, origins, writeAudit }: Besides & { readonly find: (publicKey: string) => Application | undefined },
-) {
-  const deleteTickets = db.prepare<[string]>("DELETE FROM tickets WHERE application_id = ?");
-  const statement = db.prepare<[Record<string, unknown>], ApplicationRow>(`
-    UPDATE applications SET
-      name = coalesce(:name, name),
-      private_key_hash = coalesce(:private_key_hash, private_key_hash),
-      caller_auth = coalesce(:caller_auth, caller_auth),
-      allowed_origins = coalesce(:allowed_origins, allowed_origins),
-      allowed_addresses = coalesce(:allowed_addresses, allowed_addresses),
-      allowed_redirect_uris = coalesce(:allowed_redirect_uris, allowed_redirect_uris),
-      calls_per_minute = coalesce(:calls_per_minute, calls_per_minute),
-      connection_calls_per_minute = coalesce(:connection_calls_per_minute, connection_calls_per_minute),
-      state = coalesce(:state, state),
-      capture_until = coalesce(:capture_until, capture_until),
-      updated_at = :now
-    WHERE public_key = :public_key RETURNING *`);
-  return (
-    publicKey: string,
-    patch: ApplicationPatch,
-    now: number,
-    options: ChangeOptions<Application>,
-  ): Application | undefined => {
-    const current = find(publicKey);
-    if (current === undefined) return undefined;
-    requireCurrent(options, current);
-    const row = statement.get({ ...columnsFromPatch(patch), public_key: publicKey, now }) as ApplicationRow;
-    if (patch.privateKeyHash !== undefined) deleteTickets.run(row.id);
-    if (patch.allowedOrigins !== undefined) origins.write(row.id, patch.allowedOrigins);
-    writeAudit(options.audit);
-    return applicationFromRow(row);
-  };
+function* update(
+  publicKey: string,
+  patch: ApplicationPatch,
+  now: number,
+  options: ChangeOptions<Application>,
+): Operation<Application | undefined> {
+  const current = yield* first(LOCK, { public_key: publicKey });
+  if (current === undefined) return undefined;
+  requireCurrent(options, applicationFromRow(current));
+  const row = yield* first(UPDATE, { ...columnsFromPatch(patch), public_key: publicKey, now });
+  if (patch.privateKeyHash !== undefined) yield* run(DELETE_TICKETS, { id: current.id });
+  if (patch.allowedOrigins !== undefined) yield* writeOrigins(current.id, patch.allowedOrigins);
+  yield* writeAudit(options.audit);
+  return row && applicationFromRow(row);
 }
 
-/** Which browser origins applications list, in a table that is read by origin. */
-interface ApplicationOrigins {
-  /** Replaces what an application lists; called inside the transaction that writes the application. */
-  write(applicationId: string, origins: readonly string[]): void;
-  /** Whether any active application lists it. */
-  lists(origin: string): boolean;
-}
+const REMOVE_ORIGINS = createStatement<{ application_id: string }>(
+  "remove_origins",
+  "DELETE FROM application_origins WHERE application_id = :application_id",
+);
 
-/** Prepares its statements. */
-export function prepareApplicationOrigins(db: Database.Database): ApplicationOrigins {
-  const remove = db.prepare<[string]>("DELETE FROM application_origins WHERE application_id = ?");
-  const insert = db.prepare<[string, string]>(
-    "INSERT OR IGNORE INTO application_origins (origin, application_id) VALUES (?, ?)",
-  );
-  const find = db.prepare<[string]>(`
-    SELECT 1 FROM application_origins JOIN applications ON applications.id = application_id
-    WHERE origin = ? AND state = 'ACTIVE' LIMIT 1`);
-  return {
-    write(applicationId, origins) {
-      remove.run(applicationId);
-      for (const origin of origins) insert.run(origin, applicationId);
-    },
-    lists: (origin) => find.get(origin) !== undefined,
-  };
+const ADD_ORIGIN = createStatement<{ origin: string; application_id: string }>(
+  "add_origin",
+  "INSERT INTO application_origins (origin, application_id) VALUES (:origin, :application_id) ON CONFLICT DO NOTHING",
+);
+
+/** Whether any active application lists an origin: a preflight names no application, and must not read all of them. */
+const LISTS_ORIGIN = createStatement<{ origin: string }, unknown>(
+  "lists_origin",
+  `SELECT 1 FROM application_origins JOIN applications ON applications.id = application_id
+   WHERE origin = :origin AND state = 'ACTIVE' LIMIT 1`,
+);
+
+/** Replaces what an application lists; called inside the transaction that writes the application. */
+function* writeOrigins(id: string, origins: readonly string[]): Operation<void> {
+  yield* run(REMOVE_ORIGINS, { application_id: id });
+  for (const origin of origins) yield* run(ADD_ORIGIN, { origin, application_id: id });
 }
 
 /** Rows deleted in one transaction: a few milliseconds of the write lock and of the event loop. */
@@ -164,68 +191,147 @@ const BATCH = 200;
 /** Records of calls: some kilobytes to a hundred each. */
 const BLOCK_BATCH = 20;
 
-const TABLES = ["connections", "tickets", "call_captures"] as const;
+/** What is emptied first, in the order of an index, and whether a cache keeps rows of it. */
+const DELETE_SOME = (
+  [
+    ["connections", "user_id, provider_name", true],
+    ["tickets", "kind, expires_at", false],
+    ["call_captures", "capture_until", false],
+  ] as const
+).map(([table, order, isKept]) => ({
+  isKept,
+  statement: createStatement<{ id: string; batch: number }>(
+    `delete_some_${table}`,
+    `DELETE FROM ${table} WHERE id IN
+       (SELECT id FROM ${table} WHERE application_id = :id ORDER BY ${order} LIMIT :batch)`,
+  ),
+}));
+
+const DISABLE = createStatement<{ public_key: string }>(
+  "disable_application",
+  "UPDATE applications SET state = 'DISABLED' WHERE public_key = :public_key",
+);
+
+/** Rows that came meanwhile go with it (ON DELETE CASCADE). */
+const DELETE = createStatement<{ id: string }>("delete_application", "DELETE FROM applications WHERE id = :id");
+
+interface Deletion {
+  readonly publicKey: string;
+  readonly options: ChangeOptions<Application>;
+  readonly forget: (publicKey: string) => () => void;
+}
 
 /**
  * Deletes an application with its connections and the records of its calls. It is disabled first, so that no call comes
  * through from then on, and emptied in short transactions; a process that dies in between leaves a disabled application to
  * delete again. The audit trail has it from the first of them on.
  */
-function prepareDeleteApplication(
-  db: Database.Database,
-  attempt: Attempt,
-  {
-    find,
-    writeAudit,
-    calls,
-  }: {
-    readonly find: (publicKey: string) => Application | undefined;
-    readonly writeAudit: WriteAudit;
-    readonly calls: Pick<CallsFile, "deleteOf">;
-  },
-) {
-  const disable = prepareDisable(db);
-  const deletions = TABLES.map((table) => prepareDeleteSome(db, table));
-  const deleteRow = prepareDeleteRow(db);
-  const deleteCalls = async (id: string) => {
-    while ((await calls.deleteOf(id, BLOCK_BATCH)) === BLOCK_BATCH) await nextTurn();
-  };
-  const begin = (publicKey: string, options: ChangeOptions<Application>): string | undefined => {
-    const current = find(publicKey);
-    if (current === undefined) return undefined;
-    requireCurrent(options, current);
-    writeAudit(options.audit);
-    return disable(publicKey);
-  };
-  return async (publicKey: string, options: ChangeOptions<Application> = {}): Promise<boolean> => {
-    const id = await attempt.write(() => begin(publicKey, options));
-    if (id === undefined) return false;
-    for (const deleteSome of deletions) {
-      while ((await attempt.write(() => deleteSome(id))) === BATCH) await nextTurn();
-    }
-    await deleteCalls(id);
-    const isDeleted = await attempt.write(() => deleteRow(id));
-    // Of calls that were under way; from now on none is written.
-    await deleteCalls(id);
-    return isDeleted;
+async function deleteApplication(
+  database: Database,
+  calls: Pick<CallBlockStore, "deleteOf">,
+  { publicKey, options, forget }: Deletion,
+): Promise<boolean> {
+  const id = await database.write(() => begin(publicKey, options), forget(publicKey));
+  if (id === undefined) return false;
+  for (const { statement, isKept } of DELETE_SOME) {
+    const deleteSome = () => database.write(() => run(statement, { id, batch: BATCH }), isKept ? undefined : nothing);
+    while ((await deleteSome()) === BATCH) await nextTurn();
+  }
+  await deleteCalls(calls, id);
+  const isDeleted = (await database.write(() => run(DELETE, { id }))) > 0;
+  // Of calls that were under way; from now on none is written.
+  await deleteCalls(calls, id);
+  return isDeleted;
+}
+
+function* begin(publicKey: string, options: ChangeOptions<Application>): Operation<string | undefined> {
+  const current = yield* first(LOCK, { public_key: publicKey });
+  if (current === undefined) return undefined;
+  requireCurrent(options, applicationFromRow(current));
+  yield* writeAudit(options.audit);
+  yield* run(DISABLE, { public_key: publicKey });
+  return current.id;
+}
+
+async function deleteCalls(calls: Pick<CallBlockStore, "deleteOf">, id: string): Promise<void> {
+  while ((await calls.deleteOf(id, BLOCK_BATCH)) === BLOCK_BATCH) await nextTurn();
+}
+
+/** A row of `applications`. */
+interface ApplicationRow {
+  readonly id: string;
+  readonly name: string;
+  readonly public_key: string;
+  readonly private_key_hash: Uint8Array;
+  readonly caller_auth: Application["callerAuth"];
+  readonly allowed_origins: string;
+  readonly allowed_addresses: string;
+  readonly allowed_redirect_uris: string;
+  readonly calls_per_minute: number;
+  readonly connection_calls_per_minute: number;
+  readonly state: Application["state"];
+  readonly capture_until: number;
+  readonly created_at: number;
+  readonly updated_at: number;
+}
+
+const NONE: readonly string[] = Object.freeze([]);
+
+function applicationFromRow(row: ApplicationRow): Application {
+  return {
+    id: row.id,
+    name: row.name,
+    publicKey: row.public_key,
+    privateKeyHash: row.private_key_hash,
+    callerAuth: row.caller_auth,
+    allowedOrigins: listFrom(row.allowed_origins),
+    allowedAddresses: listFrom(row.allowed_addresses),
+    allowedRedirectUris: listFrom(row.allowed_redirect_uris),
+    callsPerMinute: row.calls_per_minute,
+    connectionCallsPerMinute: row.connection_calls_per_minute,
+    state: row.state,
+    captureUntil: row.capture_until,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
   };
 }
 
-function prepareDisable(db: Database.Database) {
-  const statement = db.prepare<[string], { id: string }>(
-    "UPDATE applications SET state = 'DISABLED' WHERE public_key = ? RETURNING id",
-  );
-  return (publicKey: string): string | undefined => statement.get(publicKey)?.id;
+function rowFromApplication(application: Application): ApplicationRow {
+  return {
+    id: application.id,
+    name: application.name,
+    public_key: application.publicKey,
+    private_key_hash: application.privateKeyHash,
+    caller_auth: application.callerAuth,
+    allowed_origins: JSON.stringify(application.allowedOrigins),
+    allowed_addresses: JSON.stringify(application.allowedAddresses),
+    allowed_redirect_uris: JSON.stringify(application.allowedRedirectUris),
+    calls_per_minute: application.callsPerMinute,
+    connection_calls_per_minute: application.connectionCallsPerMinute,
+    state: application.state,
+    capture_until: application.captureUntil,
+    created_at: application.createdAt,
+    updated_at: application.updatedAt,
+  };
 }
 
-function prepareDeleteSome(db: Database.Database, table: (typeof TABLES)[number]) {
-  const statement = db.prepare<[string, number]>(`
-    DELETE FROM ${table} WHERE id IN (SELECT id FROM ${table} WHERE application_id = ? LIMIT ?)`);
-  return (applicationId: string): number => statement.run(applicationId, BATCH).changes;
+/** The columns of a patch; null for what stays. */
+function columnsFromPatch(patch: ApplicationPatch) {
+  return {
+    name: patch.name ?? null,
+    private_key_hash: patch.privateKeyHash ?? null,
+    caller_auth: patch.callerAuth ?? null,
+    allowed_origins: patch.allowedOrigins ? JSON.stringify(patch.allowedOrigins) : null,
+    allowed_addresses: patch.allowedAddresses ? JSON.stringify(patch.allowedAddresses) : null,
+    allowed_redirect_uris: patch.allowedRedirectUris ? JSON.stringify(patch.allowedRedirectUris) : null,
+    calls_per_minute: patch.callsPerMinute ?? null,
+    connection_calls_per_minute: patch.connectionCallsPerMinute ?? null,
+    state: patch.state ?? null,
+    capture_until: patch.captureUntil ?? null,
+  };
 }
 
-/** Rows that came meanwhile go with it (ON DELETE CASCADE). */
-function prepareDeleteRow(db: Database.Database) {
-  const statement = db.prepare<[string]>("DELETE FROM applications WHERE id = ?");
-  return (id: string): boolean => statement.run(id).changes > 0;
+/** Most applications list nothing, and this runs for every call. */
+function listFrom(json: string): readonly string[] {
+  return json === "[]" ? NONE : (JSON.parse(json) as string[]);
 }

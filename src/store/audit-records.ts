@@ -1,9 +1,8 @@
-import type Database from "better-sqlite3";
-import type { AuditEntry, AuditFilter, AuditRecord, AuditStore } from "../model/audit.js";
-import type { Attempt } from "./attempt.js";
+import type { AuditEntry, AuditRecord, AuditStore } from "../model/audit.js";
+import { all, createStatement, type Database, type Operation, run } from "./database.js";
 
 /** A row of `audit_records`. */
-export interface AuditRow {
+interface AuditRow {
   readonly id: string;
   readonly created_at: number;
   readonly actor: string;
@@ -14,45 +13,59 @@ export interface AuditRow {
   readonly outcome: AuditRecord["outcome"];
 }
 
-/** Writes an entry down; called inside the transaction of the change that it tells of. Without one it does nothing. */
-export type WriteAudit = (entry: AuditEntry | undefined, outcome?: AuditRecord["outcome"]) => void;
+const COLUMNS = "id, created_at, actor, method, resource, public_key, changed_fields, outcome";
 
-/** The audit trail in SQLite. */
-export function createAuditStore(db: Database.Database, attempt: Attempt): AuditStore {
-  const write = prepareWriteAudit(db);
-  const list = prepareList(db);
-  return {
-    add: (record) => attempt.write(() => write(record, record.outcome)),
-    list: (filter) => attempt.read(() => list(filter)),
-  };
-}
+const ADD = createStatement<AuditRow>(
+  "add_audit_record",
+  `INSERT INTO audit_records (${COLUMNS})
+   VALUES (:id, :created_at, :actor, :method, :resource, :public_key, :changed_fields, :outcome)`,
+);
 
-export function prepareWriteAudit(db: Database.Database): WriteAudit {
-  const statement = db.prepare<[AuditRow]>(`
-    INSERT INTO audit_records (id, created_at, actor, method, resource, public_key, changed_fields, outcome)
-    VALUES (:id, :created_at, :actor, :method, :resource, :public_key, :changed_fields, :outcome)`);
-  return (entry, outcome = "DONE") => {
-    if (entry !== undefined) statement.run(rowFromAudit({ ...entry, outcome }));
-  };
-}
+const LIST = createStatement<{ before: string; limit: number }, AuditRow>(
+  "list_audit_records",
+  `SELECT ${COLUMNS} FROM audit_records WHERE id < :before ORDER BY id DESC LIMIT :limit`,
+);
 
-function prepareList(db: Database.Database) {
-  const all = db.prepare<[string, number], AuditRow>(
-    "SELECT * FROM audit_records WHERE id < ? ORDER BY id DESC LIMIT ?",
-  );
-  const ofApplication = db.prepare<[string, string, number], AuditRow>(
-    "SELECT * FROM audit_records WHERE public_key = ? AND id < ? ORDER BY id DESC LIMIT ?",
-  );
-  return ({ beforeId = LAST_ID, publicKey, limit }: AuditFilter): AuditRecord[] => {
-    const rows = publicKey === undefined ? all.all(beforeId, limit) : ofApplication.all(publicKey, beforeId, limit);
-    return rows.map(auditFromRow);
-  };
-}
+const LIST_OF_APPLICATION = createStatement<{ public_key: string; before: string; limit: number }, AuditRow>(
+  "list_audit_records_of_application",
+  `SELECT ${COLUMNS} FROM audit_records
+   WHERE public_key = :public_key AND id < :before ORDER BY id DESC LIMIT :limit`,
+);
 
 /** Greater than any id: those are hexadecimal. */
-export const LAST_ID = "g";
+const LAST_ID = "g";
 
-export function auditFromRow(row: AuditRow): AuditRecord {
+/** The audit trail. */
+export function createAuditStore(database: Database): AuditStore {
+  return {
+    add: (record) => database.write(() => writeAudit(record, record.outcome)),
+    async list({ beforeId: before = LAST_ID, publicKey, limit }) {
+      const rows = await database.read(() =>
+        publicKey === undefined
+          ? all(LIST, { before, limit })
+          : all(LIST_OF_APPLICATION, { public_key: publicKey, before, limit }),
+      );
+      return rows.map(auditFromRow);
+    },
+  };
+}
+
+/** Writes an entry down; called inside the transaction of the change that it tells of. Without one it does nothing. */
+export function* writeAudit(entry: AuditEntry | undefined, outcome: AuditRecord["outcome"] = "DONE"): Operation<void> {
+  if (entry === undefined) return;
+  yield* run(ADD, {
+    id: entry.id,
+    created_at: entry.at,
+    actor: entry.actor,
+    method: entry.method,
+    resource: entry.resource,
+    public_key: entry.publicKey,
+    changed_fields: JSON.stringify(entry.changedFields),
+    outcome,
+  });
+}
+
+function auditFromRow(row: AuditRow): AuditRecord {
   return {
     id: row.id,
     at: row.created_at,
@@ -62,18 +75,5 @@ export function auditFromRow(row: AuditRow): AuditRecord {
     publicKey: row.public_key,
     changedFields: JSON.parse(row.changed_fields) as string[],
     outcome: row.outcome,
-  };
-}
-
-export function rowFromAudit(record: AuditRecord): AuditRow {
-  return {
-    id: record.id,
-    created_at: record.at,
-    actor: record.actor,
-    method: record.method,
-    resource: record.resource,
-    public_key: record.publicKey,
-    changed_fields: JSON.stringify(record.changedFields),
-    outcome: record.outcome,
   };
 }

@@ -1,16 +1,19 @@
-import type { BlockFilter, CallStore } from "../records/call-store.js";
-import type { CallBlocks } from "./call-blocks.js";
-import { createLazyCallsFile } from "./lazy-calls-file.js";
+import type Sqlite from "better-sqlite3";
+import { RelayError } from "../model/errors.js";
+import type { CallBlock } from "../records/call-block.js";
+import { type CallBlockStore, createCallBlockStore, rowFromBlock, TRIM } from "./call-blocks.js";
+import { createStatement, type Database, first, type Operation, run } from "./database.js";
+import { type DatabaseKind, openDatabase } from "./open-database.js";
+import { createSqliteDatabase } from "./sqlite-driver.js";
+import { identityOf, isDamage, moveAside } from "./sqlite-error.js";
 
 /** Records of calls in SQLite. */
-export interface CallsFile extends CallStore {
-  /** Deletes blocks of an application; at most `limit`. Resolves to how many. */
-  deleteOf(applicationId: string, limit: number): Promise<number>;
+interface CallsFile extends CallBlockStore {
   close(): void;
 }
 
 /** What a file of calls needs. */
-export interface CallsFileOptions {
+interface CallsFileOptions {
   /** Whether there is an application of this id. */
   readonly exists: (applicationId: string) => boolean;
   /** Hears where a damaged file was moved to. */
@@ -25,24 +28,172 @@ export interface CallsFileOptions {
  * @param path of the database.
  */
 export function createCallsFile(path: string, { exists, onDamaged }: CallsFileOptions): CallsFile {
-  const file = createLazyCallsFile(`${path}-calls`, onDamaged);
-  const read = <T>(answer: T, operation: (blocks: CallBlocks) => T): Promise<T> =>
-    file.use(({ attempt, blocks }) => attempt.read(() => operation(blocks)), { answer });
-  const change = (operation: (blocks: CallBlocks) => number): Promise<number> =>
-    file.use(({ attempt, blocks }) => attempt.write(() => operation(blocks)), { answer: 0 });
-  return {
-    append: async (all, maxCalls) => {
-      const kept = all.filter(({ applicationId }) => exists(applicationId));
+  const file = new LazyFile(`${path}-calls`, onDamaged);
+  const store = createCallBlockStore({
+    use: (work, ifNone) => file.use(work, ifNone),
+    async append(blocks, maxCalls) {
+      const kept = blocks.filter(({ applicationId }) => exists(applicationId));
       if (kept.length === 0) return 0;
-      await file.use(({ attempt, blocks }) => attempt.write(() => blocks.append(kept, maxCalls)));
+      await file.use((database) => database.write(() => append(kept, maxCalls)));
       return kept.reduce((sum, { count }) => sum + count, 0);
     },
-    list: (filter: BlockFilter) => read([], (blocks) => blocks.list(filter)),
-    listAfter: (sequence, limit) => read([], (blocks) => blocks.listAfter(sequence, limit)),
-    lastSequence: () => read(0, (blocks) => blocks.lastSequence()),
-    findBlock: (callId, startedAt) => read(undefined, (blocks) => blocks.find(callId, startedAt)),
-    deleteBefore: (time, limit) => change((blocks) => blocks.deleteBefore(time, limit)),
-    deleteOf: (applicationId, limit) => change((blocks) => blocks.deleteOf(applicationId, limit)),
-    close: () => file.close(),
-  };
+    *lastSequence() {
+      return (yield* first(LAST, {}))?.seq ?? 0;
+    },
+  });
+  return { ...store, close: () => file.close() };
+}
+
+/** The row outlives the blocks: numbers go on behind those that were deleted. */
+const LAST = createStatement<object, { seq: number }>(
+  "last_call_sequence",
+  "SELECT seq FROM sqlite_sequence WHERE name = 'call_blocks'",
+);
+
+const END = createStatement<{ application_id: string }, { position: number }>(
+  "end_of_call_ring",
+  `SELECT position + count AS position FROM call_blocks WHERE application_id = :application_id
+   ORDER BY sequence DESC LIMIT 1`,
+);
+
+const ADD = createStatement<ReturnType<typeof rowFromBlock> & { position: number }>(
+  "add_call_block",
+  `INSERT INTO call_blocks (application_id, position, count, first_at, last_at, calls)
+   VALUES (:application_id, :position, :count, :first_at, :last_at, :calls)`,
+);
+
+const TRIM_RING = createStatement<{ application_id: string; limit: number; before: number }>(
+  "trim_call_ring",
+  `DELETE FROM call_blocks WHERE sequence IN (
+     SELECT sequence FROM (
+       SELECT sequence, position FROM call_blocks WHERE application_id = :application_id ORDER BY sequence LIMIT :limit
+     ) WHERE position < :before)`,
+);
+
+function* append(blocks: readonly CallBlock[], maxCalls: number): Operation<void> {
+  for (const block of blocks) {
+    const row = rowFromBlock(block);
+    const position = (yield* first(END, row))?.position ?? 0;
+    yield* run(ADD, { ...row, position });
+    yield* run(TRIM_RING, { ...row, limit: TRIM, before: position + block.count - maxCalls });
+  }
+}
+
+/** Times are milliseconds since the epoch. */
+const CALLS_MIGRATION_1 = `
+CREATE TABLE call_blocks (
+  -- Never given twice, so that whoever reads on behind a block misses none.
+  sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+  application_id TEXT NOT NULL,
+  -- How many calls of the application were written before.
+  position INTEGER NOT NULL,
+  count INTEGER NOT NULL,
+  -- When the first and the last of them began.
+  first_at INTEGER NOT NULL,
+  last_at INTEGER NOT NULL,
+  -- JSON.
+  calls TEXT NOT NULL
+) STRICT;
+-- Of a file that is begun anew behind those of the one before, too: they go on from the time, in microseconds.
+INSERT INTO sqlite_sequence (name, seq) VALUES ('call_blocks', unixepoch() * 1000000);
+CREATE INDEX call_blocks_by_application ON call_blocks (application_id, sequence);
+CREATE INDEX call_blocks_by_time ON call_blocks (last_at, first_at);
+`;
+
+/**
+ * NORMAL: a power loss may cost the last seconds of records and nothing else, and no call waits for a disk. What is
+ * deleted is overwritten where that takes no further writing (FAST); soon the ring takes its place anyway.
+ */
+const CALLS: DatabaseKind = {
+  pragmas: [
+    ["trusted_schema", "OFF", 0],
+    ["secure_delete", "FAST", 2],
+    ["journal_mode", "WAL", "wal"],
+    ["synchronous", "NORMAL", 1],
+  ],
+  migrations: [CALLS_MIGRATION_1],
+  // Calls are served meanwhile, and the records can wait.
+  startTimeoutMs: 100,
+  busyTimeoutMs: 5,
+};
+
+/** How long a file that could not be opened is left alone, in milliseconds. */
+const RETRY_MS = 30_000;
+
+const UNUSABLE = "The records of calls cannot be opened. The operator must check the relay's database folder.";
+
+/** A file that is opened when it is needed, and made when there is something to write. */
+class LazyFile {
+  readonly #path: string;
+  readonly #onDamaged: (aside: string) => void;
+  #opened: { readonly db: Sqlite.Database; readonly database: Database } | undefined;
+  /** Of the file that was opened, or could not be. */
+  #identity: string | undefined;
+  #failure: unknown;
+  #failedAt = Number.NEGATIVE_INFINITY;
+  #isClosed = false;
+
+  constructor(path: string, onDamaged: (aside: string) => void) {
+    this.#path = path;
+    this.#onDamaged = onDamaged;
+  }
+
+  /** Runs an operation on the file, or on a new one when that turns out to be damaged. */
+  async use<T>(operation: (database: Database) => Promise<T>, ifNone?: { readonly answer: T }): Promise<T> {
+    try {
+      return await this.#tryOnce(operation, ifNone);
+    } catch (error) {
+      if (!isDamage(error) || !this.#replace()) throw error;
+      return this.#tryOnce(operation, ifNone);
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#letGo();
+  }
+
+  async #tryOnce<T>(operation: (database: Database) => Promise<T>, ifNone?: { readonly answer: T }): Promise<T> {
+    const identity = identityOf(this.#path);
+    // Another process has moved it aside, or somebody has deleted it.
+    if (identity !== this.#identity) this.#letGo();
+    if (identity === undefined && ifNone !== undefined) return ifNone.answer;
+    return operation(this.#openedFile());
+  }
+
+  #openedFile(): Database {
+    if (this.#isClosed) throw new RelayError("STORE_UNAVAILABLE", "The relay is stopping. Try again.");
+    if (this.#opened !== undefined) return this.#opened.database;
+    if (performance.now() - this.#failedAt < RETRY_MS) throw this.#failure;
+    try {
+      this.#identity = identityOf(this.#path);
+      const db = openDatabase(this.#path, CALLS);
+      this.#identity = identityOf(this.#path);
+      this.#opened = { db, database: createSqliteDatabase(db) };
+      return this.#opened.database;
+    } catch (error) {
+      this.#failure = new RelayError("STORE_UNAVAILABLE", UNUSABLE, { cause: error });
+      this.#failedAt = performance.now();
+      throw this.#failure;
+    }
+  }
+
+  /** False when the damaged file must stay where it is. */
+  #replace(): boolean {
+    const aside = `${this.#path}-damaged`;
+    try {
+      if (moveAside(this.#path, aside, this.#identity)) this.#onDamaged(aside);
+    } catch {
+      // The folder cannot be written. What is thrown instead says that the file is damaged.
+      return false;
+    }
+    this.#letGo();
+    return true;
+  }
+
+  #letGo(): void {
+    this.#opened?.db.close();
+    this.#opened = undefined;
+    this.#failedAt = Number.NEGATIVE_INFINITY;
+  }
 }

@@ -1,9 +1,8 @@
-import type Database from "better-sqlite3";
 import type { CaptureStore, SealedCapture } from "../records/capture-store.js";
-import type { Attempt } from "./attempt.js";
+import { createStatement, type Database, first, type Operation, run } from "./database.js";
 
-/** A row of `call_captures`, in SQLite and in PostgreSQL alike. */
-export interface CaptureRow {
+/** A row of `call_captures`. */
+interface CaptureRow {
   readonly id: string;
   readonly application_id: string;
   readonly capture_until: number;
@@ -11,42 +10,59 @@ export interface CaptureRow {
   readonly created_at: number;
 }
 
-/** Captures in SQLite. */
-export function createCaptureStore(db: Database.Database, attempt: Attempt): CaptureStore {
-  const add = prepareAdd(db);
-  const select = db.prepare<[string], CaptureRow>("SELECT * FROM call_captures WHERE id = ?");
-  const ended = db.prepare<[number, number]>(`
-    DELETE FROM call_captures WHERE id IN (
-      SELECT id FROM call_captures WHERE created_at < ? ORDER BY created_at LIMIT ?)`);
-  const find = (callId: string): SealedCapture | undefined => {
-    const row = select.get(callId);
-    return row && captureFromRow(row);
-  };
+const COLUMNS = "id, application_id, capture_until, content, created_at";
+
+/** Whoever adds counts what those before have added; keys that refer to the application do not wait for it. */
+const LOCK = createStatement<{ application_id: string }, unknown>(
+  "lock_application_of_capture",
+  "SELECT id FROM applications WHERE id = :application_id FOR NO KEY UPDATE",
+);
+
+const COUNT = createStatement<{ application_id: string; capture_until: number }, { count: number }>(
+  "count_captures",
+  `SELECT count(*) AS count FROM call_captures
+   WHERE application_id = :application_id AND capture_until = :capture_until`,
+);
+
+const ADD = createStatement<CaptureRow>(
+  "add_capture",
+  `INSERT INTO call_captures (${COLUMNS}) VALUES (:id, :application_id, :capture_until, :content, :created_at)`,
+);
+
+const FIND = createStatement<{ id: string }, CaptureRow>(
+  "find_capture",
+  `SELECT ${COLUMNS} FROM call_captures WHERE id = :id`,
+);
+
+const DELETE_BEFORE = createStatement<{ time: number; limit: number }>(
+  "delete_old_captures",
+  `DELETE FROM call_captures WHERE id IN
+     (SELECT id FROM call_captures WHERE created_at < :time ORDER BY created_at LIMIT :limit)`,
+);
+
+/** Debug captures of calls. */
+export function createCaptureStore(database: Database): CaptureStore {
   return {
-    add: (capture, maxCalls) => attempt.write(() => add(capture, maxCalls)),
-    find: (callId) => attempt.read(() => find(callId)),
-    deleteBefore: (time, limit) => attempt.write(() => ended.run(time, limit).changes),
+    add: (capture, maxCalls) => database.write(() => add(capture, maxCalls)),
+    async find(id) {
+      const row = await database.read(() => first(FIND, { id }));
+      return row && captureFromRow(row);
+    },
+    deleteBefore: (time, limit) => database.write(() => run(DELETE_BEFORE, { time, limit })),
   };
 }
 
-function prepareAdd(db: Database.Database) {
-  const insert = db.prepare<[CaptureRow & { max_calls: number }]>(`
-    INSERT INTO call_captures (id, application_id, capture_until, content, created_at)
-    SELECT :id, :application_id, :capture_until, :content, :created_at
-    WHERE EXISTS (SELECT 1 FROM applications WHERE id = :application_id)
-      AND :max_calls > (
-        SELECT count(*) FROM call_captures WHERE application_id = :application_id AND capture_until = :capture_until)`);
-  return (capture: SealedCapture, maxCalls: number): boolean =>
-    insert.run({ ...rowFromCapture(capture), max_calls: maxCalls }).changes > 0;
+function* add(
+  { callId, applicationId, captureUntil, content, createdAt }: SealedCapture,
+  maxCalls: number,
+): Operation<boolean> {
+  const row = { application_id: applicationId, capture_until: captureUntil };
+  if ((yield* first(LOCK, row)) === undefined) return false;
+  if (((yield* first(COUNT, row))?.count ?? 0) >= maxCalls) return false;
+  yield* run(ADD, { ...row, id: callId, content, created_at: createdAt });
+  return true;
 }
 
-/** The capture that a row tells of. */
-export function captureFromRow({ id, application_id, capture_until, content, created_at }: CaptureRow): SealedCapture {
+function captureFromRow({ id, application_id, capture_until, content, created_at }: CaptureRow): SealedCapture {
   return { callId: id, applicationId: application_id, captureUntil: capture_until, content, createdAt: created_at };
-}
-
-/** What is written of a capture. */
-export function rowFromCapture(capture: SealedCapture): CaptureRow {
-  const { callId: id, applicationId, captureUntil, content, createdAt } = capture;
-  return { id, application_id: applicationId, capture_until: captureUntil, content, created_at: createdAt };
 }

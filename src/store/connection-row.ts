@@ -6,6 +6,9 @@ export const CONNECTION_COLUMNS = `id, application_id, user_id, provider_name, s
   id_token, token_type, scope, origin_parameters, obtained_at, expires_at, state_reason, fail_count, last_failed_at,
   last_error_class, next_try_at, lease_until, unanswered_since, trouble, version, created_at, updated_at`;
 
+/** What is read of a connection: its columns, and what the database's clock says where it has one. */
+export const CONNECTION_READ = `${CONNECTION_COLUMNS}, :clock AS clock`;
+
 /** A row of `connections`. */
 export interface ConnectionRow {
   readonly id: string;
@@ -35,37 +38,18 @@ export interface ConnectionRow {
   readonly updated_at: number;
 }
 
-/** A row of `connections` as the values of CONNECTION_COLUMNS in their order. */
-export type ConnectionValues = [
-  id: ConnectionRow["id"],
-  application_id: ConnectionRow["application_id"],
-  user_id: ConnectionRow["user_id"],
-  provider_name: ConnectionRow["provider_name"],
-  state: ConnectionRow["state"],
-  access_token: ConnectionRow["access_token"],
-  refresh_token: ConnectionRow["refresh_token"],
-  id_token: ConnectionRow["id_token"],
-  token_type: ConnectionRow["token_type"],
-  scope: ConnectionRow["scope"],
-  origin_parameters: ConnectionRow["origin_parameters"],
-  obtained_at: ConnectionRow["obtained_at"],
-  expires_at: ConnectionRow["expires_at"],
-  state_reason: ConnectionRow["state_reason"],
-  fail_count: ConnectionRow["fail_count"],
-  last_failed_at: ConnectionRow["last_failed_at"],
-  last_error_class: ConnectionRow["last_error_class"],
-  next_try_at: ConnectionRow["next_try_at"],
-  lease_until: ConnectionRow["lease_until"],
-  unanswered_since: ConnectionRow["unanswered_since"],
-  trouble: ConnectionRow["trouble"],
-  version: ConnectionRow["version"],
-  created_at: ConnectionRow["created_at"],
-  updated_at: ConnectionRow["updated_at"],
-];
+/** The same as it is read. */
+export type ConnectionRead = ConnectionRow & { readonly clock?: number };
 
 const NO_PARAMETERS: Readonly<Record<string, string>> = Object.freeze({});
 
-export function connectionFromRow(row: ConnectionRow): Connection {
+/**
+ * Ends of leases and waits are by the store's clock; they are told by that of this process, whose other times they are
+ * compared with.
+ *
+ * @param now the clock of this process.
+ */
+export function connectionFromRow(row: ConnectionRead, now: () => number): Connection {
   return {
     id: row.id,
     applicationId: row.application_id,
@@ -84,14 +68,20 @@ export function connectionFromRow(row: ConnectionRow): Connection {
     failCount: row.fail_count,
     lastFailedAt: row.last_failed_at ?? undefined,
     lastErrorClass: row.last_error_class ?? undefined,
-    nextTryAt: row.next_try_at ?? undefined,
-    leaseUntil: row.lease_until ?? undefined,
+    nextTryAt: localTime(row.next_try_at, row.clock, now),
+    leaseUntil: localTime(row.lease_until, row.clock, now),
     unansweredSince: row.unanswered_since ?? undefined,
     trouble: troubleFrom(row.trouble),
     version: row.version,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   };
+}
+
+/** A time by the store's clock, as this process tells it. @param clock undefined where they have the same. */
+export function localTime(time: number | null, clock: number | undefined, now: () => number): number | undefined {
+  if (time === null) return undefined;
+  return clock === undefined ? time : time - clock + now();
 }
 
 /** A new row: version 1, created and updated now. */
@@ -147,34 +137,4 @@ export function troubleFrom(json: string | null): Trouble | undefined {
 /** Few providers have a templated origin, and this runs for every call. */
 function parametersFrom(json: string): Readonly<Record<string, string>> {
   return json === "{}" ? NO_PARAMETERS : (JSON.parse(json) as Record<string, string>);
-}
-
-/** Puts names to the values of a row. */
-export function rowFromValues(values: ConnectionValues): ConnectionRow {
-  return {
-    id: values[0],
-    application_id: values[1],
-    user_id: values[2],
-    provider_name: values[3],
-    state: values[4],
-    access_token: values[5],
-    refresh_token: values[6],
-    id_token: values[7],
-    token_type: values[8],
-    scope: values[9],
-    origin_parameters: values[10],
-    obtained_at: values[11],
-    expires_at: values[12],
-    state_reason: values[13],
-    fail_count: values[14],
-    last_failed_at: values[15],
-    last_error_class: values[16],
-    next_try_at: values[17],
-    lease_until: values[18],
-    unanswered_since: values[19],
-    trouble: values[20],
-    version: values[21],
-    created_at: values[22],
-    updated_at: values[23],
-  };
 }

@@ -1,6 +1,5 @@
 import type Database from "better-sqlite3";
-import { FILL_ORIGINS } from "./postgres-applications.js";
-import { createStatement, type Queries, type Session, type Statement } from "./postgres-session.js";
+import type { Queries, Session } from "./postgres-session.js";
 
 /** What is copied, in an order in which nothing refers to what is not there yet; tickets end within minutes. */
 const TABLES = [
@@ -34,26 +33,29 @@ const BATCH = 200;
 export async function copyStore(from: Database.Database, to: Session): Promise<CopyCounts> {
   return to.write(async (queries) => {
     // Whoever copies or migrates at the same time waits.
-    await queries.first(LOCK, {});
+    await queries.send("SELECT version FROM relay_schema FOR UPDATE");
     for (const table of [...TABLES, "tickets"]) await requireEmpty(queries, table);
     const counts: Array<readonly [string, number]> = [];
     for (const table of TABLES) counts.push([table, await copyTable(from, queries, table)]);
-    await queries.run(FILL_ORIGINS, {});
+    await copyTable(from, queries, "application_origins");
     // What waits in spools for the one is for the other.
-    await queries.run(once("DELETE FROM store_identity"), []);
+    await queries.send("DELETE FROM store_identity");
     await copyTable(from, queries, "store_identity");
     return Object.fromEntries(counts) as CopyCounts;
   });
 }
 
-const LOCK = createStatement<object, unknown>("lock_for_copy", "SELECT version FROM relay_schema FOR UPDATE");
-
 async function requireEmpty(queries: Queries, table: string): Promise<void> {
-  if ((await queries.first(once(`SELECT 1 FROM ${table} LIMIT 1`), [])) !== undefined) throw new StoreNotEmptyError();
+  const { rows } = await queries.send(`SELECT 1 FROM ${table} LIMIT 1`);
+  if (rows.length > 0) throw new StoreNotEmptyError();
 }
 
 async function copyTable(from: Database.Database, queries: Queries, table: string): Promise<number> {
-  const columns = from.prepare<[string], string>("SELECT name FROM pragma_table_info(?)").pluck().all(table);
+  // Places are given anew, in the same order.
+  const columns = from
+    .prepare<[string], string>("SELECT name FROM pragma_table_info(?) WHERE name <> 'place'")
+    .pluck()
+    .all(table);
   const isBytes = await bytesColumns(queries, table);
   const page = from.prepare<[number, number], [number, ...unknown[]]>(
     `SELECT rowid, ${columns.join(", ")} FROM ${table} WHERE rowid > ? ORDER BY rowid LIMIT ?`,
@@ -63,7 +65,7 @@ async function copyTable(from: Database.Database, queries: Queries, table: strin
     const values = rows.flatMap(([, ...row]) =>
       row.map((value, at) => bytesFrom(value, isBytes.has(columns[at] ?? ""))),
     );
-    count += await queries.run(once(insertSql(table, columns, rows.length)), values);
+    count += (await queries.send(insertSql(table, columns, rows.length), values)).rowCount ?? 0;
   }
   return count;
 }
@@ -72,8 +74,8 @@ async function copyTable(from: Database.Database, queries: Queries, table: strin
 async function bytesColumns(queries: Queries, table: string): Promise<ReadonlySet<string>> {
   const sql = `SELECT column_name FROM information_schema.columns
     WHERE table_schema = current_schema() AND table_name = $1 AND data_type = 'bytea'`;
-  const rows = await queries.all(once<{ column_name: string }>(sql), [table]);
-  return new Set(rows.map(({ column_name }) => column_name));
+  const { rows } = await queries.send(sql, [table]);
+  return new Set(rows.map(({ column_name }) => String(column_name)));
 }
 
 function bytesFrom(value: unknown, isBytes: boolean): unknown {
@@ -84,9 +86,4 @@ function insertSql(table: string, columns: readonly string[], rows: number): str
   const tuple = (row: number) => `(${columns.map((_, at) => `$${row * columns.length + at + 1}`).join(", ")})`;
   const tuples = Array.from({ length: rows }, (_, row) => tuple(row));
   return `INSERT INTO ${table} (${columns.join(", ")}) VALUES ${tuples.join(", ")}`;
-}
-
-/** Not prepared: each text is used a few times only. */
-function once<Row>(text: string): Statement<readonly unknown[], Row> {
-  return { name: "", text, valuesFrom: (values) => [...values] };
 }

@@ -1,12 +1,12 @@
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Sealer } from "../sealing/seal.js";
-import { createAttempt } from "./attempt.js";
 import { createKeyCheckStore } from "./key-checks.js";
 import { assertKnownVersion, isCurrent } from "./migrate.js";
 import { databaseFile } from "./open-database.js";
 import { limitsFrom, type StoreConfig } from "./open-store.js";
 import { createSealedRows } from "./sealed-rows.js";
+import { createSqliteDatabase } from "./sqlite-driver.js";
 import { isDamage, openErrorFrom } from "./sqlite-error.js";
 import type { StoreState } from "./store.js";
 import { StoreOpenError } from "./store-open-error.js";
@@ -68,9 +68,8 @@ async function judgeSqlite(file: string, judge: (store: KeyedStore) => Promise<u
   try {
     assertKnownVersion(db, file);
     if (!isCurrent(db)) return "older";
-    const attempt = createAttempt(db, { forgetAll: () => {} });
-    const keyChecks = createKeyCheckStore(db, attempt, Date.now);
-    await judge({ keyChecks, sealedRows: createSealedRows(db, attempt) });
+    const database = createSqliteDatabase(db);
+    await judge({ keyChecks: createKeyCheckStore(database), sealedRows: createSealedRows(database) });
     return "current";
   } finally {
     db.close();

@@ -1,5 +1,4 @@
-import type Database from "better-sqlite3";
-import type { Attempt } from "./attempt.js";
+import { all, createStatement, type Database, run } from "./database.js";
 
 /** A known text sealed under one key: it tells whether the key file's key of this id is the one the store knows. */
 export interface KeyCheck {
@@ -15,18 +14,25 @@ export interface KeyCheckStore {
   delete(keyId: string): Promise<void>;
 }
 
-/** Key checks in SQLite. */
-export function createKeyCheckStore(db: Database.Database, attempt: Attempt, now: () => number): KeyCheckStore {
-  const list = db.prepare<[], { key_id: string; sealed: Uint8Array }>(
-    "SELECT key_id, sealed FROM key_checks ORDER BY created_at, key_id",
-  );
-  const add = db.prepare<[string, Uint8Array, number]>(
-    "INSERT INTO key_checks (key_id, sealed, created_at) VALUES (?, ?, ?) ON CONFLICT (key_id) DO NOTHING",
-  );
-  const deleteOne = db.prepare<[string]>("DELETE FROM key_checks WHERE key_id = ?");
+const LIST = createStatement<object, { key_id: string; sealed: Uint8Array }>(
+  "list_key_checks",
+  "SELECT key_id, sealed FROM key_checks ORDER BY created_at, key_id",
+);
+
+const ADD = createStatement<{ key_id: string; sealed: Uint8Array; now: number }>(
+  "add_key_check",
+  "INSERT INTO key_checks (key_id, sealed, created_at) VALUES (:key_id, :sealed, :now) ON CONFLICT (key_id) DO NOTHING",
+);
+
+const DELETE = createStatement<{ key_id: string }>("delete_key_check", "DELETE FROM key_checks WHERE key_id = :key_id");
+
+/** Key checks. */
+export function createKeyCheckStore(database: Database): KeyCheckStore {
   return {
-    list: () => attempt.read(() => list.all().map((row) => ({ keyId: row.key_id, sealed: row.sealed }))),
-    add: ({ keyId, sealed }) => attempt.write(() => void add.run(keyId, sealed, now())),
-    delete: (keyId) => attempt.write(() => void deleteOne.run(keyId)),
+    list: async () =>
+      (await database.read(() => all(LIST, {}))).map(({ key_id, sealed }) => ({ keyId: key_id, sealed })),
+    add: async ({ keyId, sealed }) =>
+      void (await database.write(() => run(ADD, { key_id: keyId, sealed, now: database.now() }))),
+    delete: async (keyId) => void (await database.write(() => run(DELETE, { key_id: keyId }))),
   };
 }

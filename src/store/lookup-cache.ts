@@ -16,6 +16,7 @@ export interface LookupCache<Value> {
   find(key: string, read: () => Promise<Value | undefined>): Promise<Value | undefined>;
   /** This process has changed it, or is about to: what is being read now is not kept either. */
   forget(key: string): void;
+  forgetAll(): void;
   /** Begins no reading of its own any more. */
   close(): void;
 }
@@ -57,6 +58,7 @@ export function createLookupCache<Value extends { readonly id: string }>({
       return entry.value;
     },
     forget: (key) => void entries.delete(key),
+    forgetAll: () => entries.clear(),
     close: rereader.close,
   };
 }

@@ -1,9 +1,12 @@
-import type Database from "better-sqlite3";
 import { type AuditEntry, type ChangeOptions, requireCurrent } from "../model/audit.js";
 import type { OAuthClientStore, StoredOAuthClient } from "../oauth/oauth-client.js";
-import type { Attempt } from "./attempt.js";
-import { prepareWriteAudit } from "./audit-records.js";
+import { writeAudit } from "./audit-records.js";
+import { all, createStatement, type Database, first, isUniqueViolation, type Operation, run } from "./database.js";
 
+const WRITTEN = "id, application_id, provider_name, client_id, client_secret, scope, origin_parameters, updated_at";
+const COLUMNS = `${WRITTEN}, refused_since`;
+
+/** A row of `oauth_clients`. */
 interface ClientRow {
   readonly id: string;
   readonly application_id: string;
@@ -16,97 +19,122 @@ interface ClientRow {
   readonly refused_since: number | null;
 }
 
-/** OAuth clients in SQLite. */
-export function createOAuthClientStore(db: Database.Database, attempt: Attempt): OAuthClientStore {
-  const { find, list } = prepareReads(db);
-  const change = prepareChange(db, find);
-  const note = prepareNote(db);
-  const deleteOne = prepareDelete(db, find);
-  return {
-    find: (applicationId, providerName) => attempt.read(() => find(applicationId, providerName)),
-    put: (client) => attempt.write(() => void change(client.applicationId, client.providerName, () => client)),
-    change: (applicationId, providerName, decide, audit) =>
-      attempt.write(() => change(applicationId, providerName, decide, audit)),
-    noteRefused: (client, refusedSince) => attempt.write(() => note(client, refusedSince)),
-    list: (applicationId) => attempt.read(() => list(applicationId)),
-    delete: (applicationId, providerName, options = {}) =>
-      attempt.write(() => deleteOne(applicationId, providerName, options)),
-  };
+type WrittenRow = Omit<ClientRow, "refused_since">;
+
+interface ClientKey {
+  readonly application_id: string;
+  readonly provider_name: string;
 }
 
-type Find = (applicationId: string, providerName: string) => StoredOAuthClient | undefined;
+const FIND = createStatement<ClientKey, ClientRow>(
+  "find_oauth_client",
+  `SELECT ${COLUMNS} FROM oauth_clients WHERE application_id = :application_id AND provider_name = :provider_name`,
+);
 
-function prepareReads(db: Database.Database): {
-  readonly find: Find;
-  readonly list: (applicationId: string) => StoredOAuthClient[];
-} {
-  const selectOne = db.prepare<[string, string], ClientRow>(
-    "SELECT * FROM oauth_clients WHERE application_id = ? AND provider_name = ?",
-  );
-  const selectAll = db.prepare<[string], ClientRow>(
-    "SELECT * FROM oauth_clients WHERE application_id = ? ORDER BY provider_name",
-  );
+const LIST = createStatement<{ application_id: string }, ClientRow>(
+  "list_oauth_clients",
+  `SELECT ${COLUMNS} FROM oauth_clients WHERE application_id = :application_id ORDER BY provider_name`,
+);
+
+/** Nobody else changes it before the transaction ends. */
+const LOCK = createStatement<ClientKey, ClientRow>(
+  "lock_oauth_client",
+  `SELECT ${COLUMNS} FROM oauth_clients
+   WHERE application_id = :application_id AND provider_name = :provider_name FOR UPDATE`,
+);
+
+const INSERT = createStatement<WrittenRow, ClientRow>(
+  "insert_oauth_client",
+  `INSERT INTO oauth_clients (${WRITTEN})
+   VALUES (:id, :application_id, :provider_name, :client_id, :client_secret, :scope, :origin_parameters, :updated_at)
+   RETURNING ${COLUMNS}`,
+);
+
+const UPDATE = createStatement<WrittenRow, ClientRow>(
+  "update_oauth_client",
+  `UPDATE oauth_clients SET client_id = :client_id, client_secret = :client_secret, scope = :scope,
+     origin_parameters = :origin_parameters, updated_at = :updated_at, refused_since = NULL
+   WHERE application_id = :application_id AND provider_name = :provider_name
+   RETURNING ${COLUMNS}`,
+);
+
+const REFUSE = createStatement<ClientKey & { updated_at: number; refused_since: number }>(
+  "refuse_oauth_client",
+  `UPDATE oauth_clients SET refused_since = :refused_since WHERE application_id = :application_id
+     AND provider_name = :provider_name AND updated_at = :updated_at AND refused_since IS NULL`,
+);
+
+const ACCEPT = createStatement<ClientKey>(
+  "accept_oauth_client",
+  `UPDATE oauth_clients SET refused_since = NULL
+   WHERE application_id = :application_id AND provider_name = :provider_name AND refused_since IS NOT NULL`,
+);
+
+const DELETE = createStatement<ClientKey>(
+  "delete_oauth_client",
+  "DELETE FROM oauth_clients WHERE application_id = :application_id AND provider_name = :provider_name",
+);
+
+/** OAuth clients. */
+export function createOAuthClientStore(database: Database): OAuthClientStore {
   return {
-    find: (applicationId, providerName) => {
-      const row = selectOne.get(applicationId, providerName);
+    async find(applicationId, providerName) {
+      const row = await database.read(() => first(FIND, keyFrom(applicationId, providerName)));
       return row && clientFromRow(row);
     },
-    list: (applicationId) => selectAll.all(applicationId).map(clientFromRow),
+    put: async (client) => {
+      const key = keyFrom(client.applicationId, client.providerName);
+      await changeTwice(database, () => change(key, () => client, undefined));
+    },
+    change: (applicationId, providerName, decide, audit) =>
+      changeTwice(database, () => change(keyFrom(applicationId, providerName), decide, audit)),
+    noteRefused: async ({ applicationId, providerName, updatedAt }, refusedSince) => {
+      const key = keyFrom(applicationId, providerName);
+      await database.write(() =>
+        refusedSince === undefined
+          ? run(ACCEPT, key)
+          : run(REFUSE, { ...key, updated_at: updatedAt, refused_since: refusedSince }),
+      );
+    },
+    list: async (applicationId) =>
+      (await database.read(() => all(LIST, { application_id: applicationId }))).map(clientFromRow),
+    delete: (applicationId, providerName, options = {}) =>
+      database.write(() => deleteOne(keyFrom(applicationId, providerName), options)),
   };
 }
 
-function prepareChange(db: Database.Database, find: Find) {
-  const writeAudit = prepareWriteAudit(db);
-  const upsert = db.prepare<[Omit<ClientRow, "refused_since">], ClientRow>(`
-    INSERT INTO oauth_clients (id, application_id, provider_name, client_id, client_secret, scope,
-      origin_parameters, updated_at)
-    VALUES (:id, :application_id, :provider_name, :client_id, :client_secret, :scope, :origin_parameters, :updated_at)
-    ON CONFLICT (application_id, provider_name) DO UPDATE SET
-      client_id = excluded.client_id, client_secret = excluded.client_secret, scope = excluded.scope,
-      origin_parameters = excluded.origin_parameters, updated_at = excluded.updated_at,
-      refused_since = NULL
-    RETURNING *`);
-  return (
-    applicationId: string,
-    providerName: string,
-    decide: (current: StoredOAuthClient | undefined) => StoredOAuthClient,
-    audit?: AuditEntry,
-  ): StoredOAuthClient => {
-    const client = decide(find(applicationId, providerName));
-    const row = upsert.get(rowFromClient(client)) as ClientRow;
-    writeAudit(audit);
-    return clientFromRow(row);
-  };
+function keyFrom(applicationId: string, providerName: string): ClientKey {
+  return { application_id: applicationId, provider_name: providerName };
 }
 
-function prepareNote(db: Database.Database) {
-  const refuse = db.prepare<[number, string, string, number]>(`
-    UPDATE oauth_clients SET refused_since = ?
-    WHERE application_id = ? AND provider_name = ? AND updated_at = ? AND refused_since IS NULL`);
-  const accept = db.prepare<[string, string]>(`
-    UPDATE oauth_clients SET refused_since = NULL
-    WHERE application_id = ? AND provider_name = ? AND refused_since IS NOT NULL`);
-  return (
-    { applicationId, providerName, updatedAt }: Pick<StoredOAuthClient, "applicationId" | "providerName" | "updatedAt">,
-    refusedSince: number | undefined,
-  ): void => {
-    if (refusedSince === undefined) accept.run(applicationId, providerName);
-    else refuse.run(refusedSince, applicationId, providerName, updatedAt);
-  };
+/** A row that is not there cannot be locked: who was second to make one begins again, and finds it. */
+async function changeTwice<T>(database: Database, operation: () => Operation<T>): Promise<T> {
+  try {
+    return await database.write(operation);
+  } catch (error) {
+    if (!isUniqueViolation(error)) throw error;
+    return database.write(operation);
+  }
 }
 
-function prepareDelete(db: Database.Database, find: Find) {
-  const writeAudit = prepareWriteAudit(db);
-  const statement = db.prepare<[string, string]>(
-    "DELETE FROM oauth_clients WHERE application_id = ? AND provider_name = ?",
-  );
-  return (applicationId: string, providerName: string, options: ChangeOptions<StoredOAuthClient>): boolean => {
-    const current = find(applicationId, providerName);
-    if (current === undefined) return false;
-    requireCurrent(options, current);
-    writeAudit(options.audit);
-    return statement.run(applicationId, providerName).changes > 0;
-  };
+function* change(
+  key: ClientKey,
+  decide: (current: StoredOAuthClient | undefined) => StoredOAuthClient,
+  audit: AuditEntry | undefined,
+): Operation<StoredOAuthClient> {
+  const current = yield* first(LOCK, key);
+  const client = decide(current && clientFromRow(current));
+  const row = yield* first(current === undefined ? INSERT : UPDATE, rowFromClient(client));
+  yield* writeAudit(audit);
+  return clientFromRow(row as ClientRow);
+}
+
+function* deleteOne(key: ClientKey, options: ChangeOptions<StoredOAuthClient>): Operation<boolean> {
+  const current = yield* first(LOCK, key);
+  if (current === undefined) return false;
+  requireCurrent(options, clientFromRow(current));
+  yield* writeAudit(options.audit);
+  return (yield* run(DELETE, key)) > 0;
 }
 
 function clientFromRow(row: ClientRow): StoredOAuthClient {
@@ -123,7 +151,7 @@ function clientFromRow(row: ClientRow): StoredOAuthClient {
   };
 }
 
-function rowFromClient(client: StoredOAuthClient): Omit<ClientRow, "refused_since"> {
+function rowFromClient(client: StoredOAuthClient): WrittenRow {
   return {
     id: client.id,
     application_id: client.applicationId,

@@ -2,7 +2,8 @@ import { chmodSync, closeSync, existsSync, lstatSync, openSync, statSync } from 
 import { resolve } from "node:path";
 import Database from "better-sqlite3";
 import { makeFolder } from "../lib/secret-file.js";
-import { assertKnownVersion, MIGRATIONS, migrate } from "./migrate.js";
+import { assertKnownVersion, migrate } from "./migrate.js";
+import { SQLITE_MIGRATIONS } from "./schema.js";
 import { isBusy, openErrorFrom } from "./sqlite-error.js";
 import { StoreOpenError } from "./store-open-error.js";
 
@@ -34,7 +35,7 @@ const STORE: DatabaseKind = {
     ["journal_mode", "WAL", "wal"],
     ["synchronous", "FULL", 2],
   ],
-  migrations: MIGRATIONS,
+  migrations: SQLITE_MIGRATIONS,
   // Nothing else runs yet.
   startTimeoutMs: 5_000,
   busyTimeoutMs: 250,

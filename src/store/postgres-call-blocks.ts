@@ -1,7 +1,22 @@
 import type { CallBlock } from "../records/call-block.js";
-import type { CallStore } from "../records/call-store.js";
-import { BLOCK_COLUMNS, blockFromRow, CALL_SPANS_MS, type CallBlockRow, rowFromBlock, TRIM } from "./call-blocks.js";
-import { createStatement, type Queries, type Session } from "./postgres-session.js";
+import { type CallBlockStore, createCallBlockStore, rowFromBlock, TRIM } from "./call-blocks.js";
+import { all, createStatement, type Database, first, nothing, type Operation, run } from "./database.js";
+
+/** Records of calls in PostgreSQL. */
+export function createPostgresCallStore(database: Database): CallBlockStore {
+  return createCallBlockStore({
+    use: (work) => work(database),
+    append: (blocks, maxCalls) => database.write(() => append(blocks, maxCalls), nothing),
+    *lastSequence() {
+      return (yield* first(LAST, {}))?.last ?? 0;
+    },
+  });
+}
+
+const LAST = createStatement<object, { last: number }>(
+  "last_call_sequence",
+  "SELECT last FROM call_sequence WHERE id = 1",
+);
 
 /** One writer at a time gets here: behind it, the row is free again when what it wrote can be seen. */
 const TAKE_SEQUENCES = createStatement<{ blocks: number }, { last: number }>(
@@ -35,39 +50,6 @@ const TRIM_RINGS = createStatement<{ application_ids: readonly string[]; max_cal
      WHERE oldest.position < newest.total - :max_calls::bigint)`,
 );
 
-const LIST = createStatement<{ before: number; limit: number }, CallBlockRow>(
-  "list_call_blocks",
-  `SELECT ${BLOCK_COLUMNS} FROM call_blocks WHERE sequence < :before ORDER BY sequence DESC LIMIT :limit`,
-);
-
-const LIST_OF_ONE = createStatement<{ application_id: string; before: number; limit: number }, CallBlockRow>(
-  "list_call_blocks_of_application",
-  `SELECT ${BLOCK_COLUMNS} FROM call_blocks WHERE application_id = :application_id AND sequence < :before
-   ORDER BY sequence DESC LIMIT :limit`,
-);
-
-const LIST_AFTER = createStatement<{ sequence: number; limit: number }, CallBlockRow>(
-  "list_call_blocks_after",
-  `SELECT ${BLOCK_COLUMNS} FROM call_blocks WHERE sequence > :sequence ORDER BY sequence LIMIT :limit`,
-);
-
-const LAST = createStatement<object, { last: number }>(
-  "last_call_sequence",
-  "SELECT last FROM call_sequence WHERE id = 1",
-);
-
-const FIND = createStatement<{ call_id: string; time: number; until: number }, CallBlockRow>(
-  "find_call_block",
-  `SELECT ${BLOCK_COLUMNS} FROM call_blocks
-   WHERE last_at BETWEEN :time AND :until AND first_at <= :time AND strpos(calls, :call_id) > 0 LIMIT 1`,
-);
-
-const DELETE_BEFORE = createStatement<{ time: number; limit: number }>(
-  "delete_old_call_blocks",
-  `DELETE FROM call_blocks WHERE sequence IN
-     (SELECT sequence FROM call_blocks WHERE last_at < :time ORDER BY last_at, sequence LIMIT :limit)`,
-);
-
 /** Blocks by column, as PostgreSQL takes many at once. */
 interface Columns {
   readonly application_ids: readonly string[];
@@ -77,31 +59,11 @@ interface Columns {
   readonly calls: readonly string[];
 }
 
-/** Records of calls in PostgreSQL. */
-export function createPostgresCallStore(session: Session): CallStore {
-  return {
-    append: (blocks, maxCalls) => session.write((queries) => append(queries, blocks, maxCalls)),
-    async list({ applicationId, beforeSequence: before = Number.MAX_SAFE_INTEGER, limit }) {
-      const rows = await session.read(({ all }) =>
-        applicationId === undefined
-          ? all(LIST, { before, limit })
-          : all(LIST_OF_ONE, { application_id: applicationId, before, limit }),
-      );
-      return rows.map(blockFromRow);
-    },
-    listAfter: async (sequence, limit) =>
-      (await session.read(({ all }) => all(LIST_AFTER, { sequence, limit }))).map(blockFromRow),
-    lastSequence: async () => (await session.read(({ first }) => first(LAST, {})))?.last ?? 0,
-    findBlock: (callId, startedAt) => session.read((queries) => find(queries, callId, startedAt)),
-    deleteBefore: (time, limit) => session.write(({ run }) => run(DELETE_BEFORE, { time, limit })),
-  };
-}
-
-async function append({ first, all, run }: Queries, blocks: readonly CallBlock[], maxCalls: number): Promise<number> {
-  const last = (await first(TAKE_SEQUENCES, { blocks: blocks.length }))?.last ?? 0;
+function* append(blocks: readonly CallBlock[], maxCalls: number): Operation<number> {
+  const last = (yield* first(TAKE_SEQUENCES, { blocks: blocks.length }))?.last ?? 0;
   const columns = columnsFrom(blocks);
-  const written = await all(ADD, { ...columns, before: last - blocks.length });
-  await run(TRIM_RINGS, { application_ids: columns.application_ids, max_calls: maxCalls, limit: TRIM });
+  const written = yield* all(ADD, { ...columns, before: last - blocks.length });
+  yield* run(TRIM_RINGS, { application_ids: columns.application_ids, max_calls: maxCalls, limit: TRIM });
   return written.reduce((sum, { count }) => sum + count, 0);
 }
 
@@ -114,12 +76,4 @@ function columnsFrom(blocks: readonly CallBlock[]): Columns {
     last_ats: rows.map((row) => row.last_at),
     calls: rows.map((row) => row.calls),
   };
-}
-
-async function find({ first }: Queries, callId: string, startedAt: number) {
-  for (const spanMs of CALL_SPANS_MS) {
-    const row = await first(FIND, { call_id: callId, time: startedAt, until: startedAt + spanMs });
-    if (row !== undefined) return blockFromRow(row);
-  }
-  return undefined;
 }

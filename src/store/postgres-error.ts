@@ -79,11 +79,6 @@ export function isConflict({ code }: PostgresError): boolean {
   return code === "40001" || code === "40P01";
 }
 
-/** Whether a UNIQUE constraint refused a row. */
-export function isUniqueViolation(error: unknown): boolean {
-  return error instanceof PostgresError && error.code === "23505";
-}
-
 /** What the store rejects with: STORE_UNAVAILABLE by code; a fault of ours stays one, without PostgreSQL's text. */
 export function storeErrorFrom(error: unknown): unknown {
   if (!(error instanceof PostgresError)) return error;

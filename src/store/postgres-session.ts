@@ -1,6 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type pg from "pg";
 import { RelayError } from "../model/errors.js";
+import type { Statement } from "./database.js";
+import { decodeRows, postgresStatement } from "./postgres-dialect.js";
 import {
   isConflict,
   isConnectionLost,
@@ -18,6 +20,8 @@ export interface Queries {
   first<Parameters, Row>(statement: Statement<Parameters, Row>, parameters: Parameters): Promise<Row | undefined>;
   /** Resolves to how many rows were changed. */
   run<Parameters, Row>(statement: Statement<Parameters, Row>, parameters: Parameters): Promise<number>;
+  /** Sends a text that is used once or twice, in PostgreSQL's own words, and prepares nothing. */
+  send(text: string, values?: readonly unknown[]): Promise<pg.QueryResult>;
 }
 
 /** Runs operations on the database; rejects with RelayError STORE_UNAVAILABLE when it cannot be used. */
@@ -134,14 +138,16 @@ async function released<T>(client: pg.PoolClient, result: Promise<T>): Promise<T
 
 function queriesOf(client: pg.PoolClient): Queries {
   const query = async <Parameters, Row>(statement: Statement<Parameters, Row>, parameters: Parameters) => {
-    const { name, text } = statement;
-    const result = await send(client, { name, text, values: statement.valuesFrom(parameters) });
-    return { rows: result.rows as Row[], count: result.rowCount ?? 0 };
+    const { name, text, valuesFrom } = postgresStatement(statement);
+    const { rows, rowCount } = await send(client, { name, text, values: valuesFrom(parameters as object) });
+    decodeRows(rows);
+    return { rows: rows as Row[], count: rowCount ?? 0 };
   };
   return {
     all: async (statement, parameters) => (await query(statement, parameters)).rows,
     first: async (statement, parameters) => (await query(statement, parameters)).rows[0],
     run: async (statement, parameters) => (await query(statement, parameters)).count,
+    send: (text, values = []) => send(client, { text, values: [...values] }),
   };
 }
 
@@ -160,38 +166,3 @@ function isLoss(error: unknown): boolean {
 function stopping(cause: unknown): RelayError {
   return new RelayError("STORE_UNAVAILABLE", "The relay is stopping. Try again.", { cause });
 }
-
-/** One statement with named parameters, prepared by each connection at its first use. */
-export interface Statement<Parameters, Row> {
-  readonly name: string;
-  readonly text: string;
-  /** Values in the order of the text's `$1`, `$2`, … */
-  valuesFrom(parameters: Parameters): unknown[];
-  /** What a row looks like; never called. */
-  readonly row?: (row: Row) => void;
-}
-
-/**
- * Makes a statement from SQL with `:name` parameters.
- *
- * @param name unique in the store; PostgreSQL knows the prepared statement by it.
- */
-export function createStatement<Parameters extends object, Row = never>(
-  name: string,
-  sql: string,
-): Statement<Parameters, Row> {
-  const names: string[] = [];
-  // `::type` is a cast.
-  const text = sql.replace(/(?<!:):([a-z_]+)/g, (_, parameter: string) => {
-    if (!names.includes(parameter)) names.push(parameter);
-    return `$${names.indexOf(parameter) + 1}`;
-  });
-  return {
-    name,
-    text,
-    valuesFrom: (parameters) => names.map((each) => (parameters as Record<string, unknown>)[each]),
-  };
-}
-
-/** Milliseconds since the epoch by the database's clock, as SQL: the one that all processes share (threats 3.3). */
-export const CLOCK = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";

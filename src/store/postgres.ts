@@ -1,33 +1,20 @@
 import { type PostgresLocation, textFromDatabaseLocation } from "../config/database-location.js";
 import { RelayError } from "../model/errors.js";
-import { cachedApplications, cachedConnections } from "./cached-lookups.js";
-import { createPostgresApplicationStore } from "./postgres-applications.js";
-import { createPostgresAuditStore } from "./postgres-audit-records.js";
+import { countAtOnce } from "./count-connections.js";
+import { createStatement } from "./database.js";
+import { createKeyCheckStore } from "./key-checks.js";
 import { createPostgresCallStore } from "./postgres-call-blocks.js";
-import { createPostgresCaptureStore } from "./postgres-captures.js";
-import { createPostgresConnectionStore } from "./postgres-connections.js";
-import { countConnections } from "./postgres-count-connections.js";
+import { createPostgresDatabase } from "./postgres-driver.js";
 import type { PostgresError } from "./postgres-error.js";
 import { openErrorFrom } from "./postgres-error.js";
-import { createPostgresKeyCheckStore } from "./postgres-key-checks.js";
 import { inspectPostgresVersion, migratePostgres, postgresVersion } from "./postgres-migrate.js";
-import { createPostgresOAuthClientStore } from "./postgres-oauth-clients.js";
 import { createPool, type PostgresLimits } from "./postgres-pool.js";
 import { createPresence, type Presence } from "./postgres-presence.js";
-import { createPostgresSealedRows } from "./postgres-sealed-rows.js";
-import { createSession, createStatement, type Session } from "./postgres-session.js";
-import { createPostgresTicketStore } from "./postgres-tickets.js";
-import { createPostgresWebhookStore } from "./postgres-webhooks.js";
+import { createSession, type Session } from "./postgres-session.js";
 import type { OnOperation } from "./row-cache.js";
-import type { Store, StoreState } from "./store.js";
-import {
-  type OnHealth,
-  requireWell,
-  type StoreCheck,
-  type StoreHealth,
-  UNWATCHED,
-  watchStore,
-} from "./store-health.js";
+import { createSealedRows } from "./sealed-rows.js";
+import { createTables, type Store, type StoreState } from "./store.js";
+import { type OnHealth, type StoreCheck, UNWATCHED, watchStore } from "./store-health.js";
 import { type KeyedStore, KeyMismatchError } from "./verify-keys.js";
 
 /** A store in PostgreSQL, and how to use its database otherwise. */
@@ -45,7 +32,6 @@ export interface PostgresStoreOptions {
 }
 
 const IDENTITY = createStatement<object, { id: string }>("store_identity", "SELECT id FROM store_identity");
-const PROBE = createStatement<object>("probe", "SELECT 1 FROM applications LIMIT 1");
 /** Makes a row anew and waits for the disk, changing nothing. */
 const TOUCH = createStatement<object>("touch", "UPDATE relay_schema SET version = version WHERE id = 1");
 
@@ -72,16 +58,20 @@ export async function openPostgresStore(
   }
   if (onHealth !== undefined) health = watchStore({ write: writeCheck(createSession(pool)) }, onHealth);
   const { id = "" } = (await session.read(({ first }) => first(IDENTITY, {}))) ?? {};
-  const store = { id, ...storeOver(session, health, now) };
+  const database = createPostgresDatabase(session, now);
   let presence: Presence | undefined;
   return {
-    ...store,
+    ...createTables(database, { calls: createPostgresCallStore(database), health }),
+    id,
+    session,
+    countConnections: () => countAtOnce(database),
     announce(spool) {
       presence = createPresence({ pool: createPool(location, { ...limits, maxConnections: 1 }), ...spool });
       return presence;
     },
     async close() {
-      store.close();
+      health.close();
+      database.close();
       await presence?.close();
       await pool.end();
     },
@@ -97,7 +87,7 @@ function writeCheck(session: Session): StoreCheck {
 export async function hasPostgresStore(location: PostgresLocation, limits: PostgresLimits): Promise<boolean> {
   return lookInto(location, limits, async (session) => {
     if ((await postgresVersion(session)) === undefined) return false;
-    return (await createPostgresKeyCheckStore(session, Date.now).list()).length > 0;
+    return (await createKeyCheckStore(createPostgresDatabase(session)).list()).length > 0;
   });
 }
 
@@ -111,8 +101,8 @@ export async function inspectPostgresStore(
     const { version, isCurrent } = await inspectPostgresVersion(session, textFromDatabaseLocation(location));
     if (version === undefined) return "missing";
     if (!isCurrent) return "older";
-    const keyChecks = createPostgresKeyCheckStore(session, Date.now);
-    await judge({ keyChecks, sealedRows: createPostgresSealedRows(session) });
+    const database = createPostgresDatabase(session);
+    await judge({ keyChecks: createKeyCheckStore(database), sealedRows: createSealedRows(database) });
     return "current";
   });
 }
@@ -132,40 +122,6 @@ async function lookInto<Found>(
   } finally {
     await pool.end();
   }
-}
-
-function storeOver(
-  session: Session,
-  health: StoreHealth,
-  now: () => number,
-): Omit<PostgresStore, "id" | "announce" | "close"> & { close(): void } {
-  const applications = cachedApplications(createPostgresApplicationStore(session));
-  const connections = cachedConnections(createPostgresConnectionStore(session, now));
-  return {
-    session,
-    applications: applications.store,
-    connections: connections.store,
-    lookups: { applications: applications.lookup, connections: connections.lookup },
-    oauthClients: createPostgresOAuthClientStore(session),
-    tickets: createPostgresTicketStore(session),
-    webhooks: createPostgresWebhookStore(session),
-    calls: createPostgresCallStore(session),
-    captures: createPostgresCaptureStore(session),
-    audit: createPostgresAuditStore(session),
-    keyChecks: createPostgresKeyCheckStore(session, now),
-    sealedRows: createPostgresSealedRows(session),
-    countConnections: () => countConnections(session),
-    health,
-    ready: async () => {
-      await session.read(async ({ run }) => void (await run(PROBE, {})));
-      await requireWell(health);
-    },
-    close() {
-      health.close();
-      applications.close();
-      connections.close();
-    },
-  };
 }
 
 /** At start the operator is told the code, where callers are told what it means to them. */

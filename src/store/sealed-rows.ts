@@ -1,14 +1,13 @@
-import type Database from "better-sqlite3";
 import type { ConnectionColumn } from "../oauth/connection-binding.js";
-import type { Attempt } from "./attempt.js";
+import { all, createStatement, type Database, type Operation, run, type Statement } from "./database.js";
 
 /** A table with sealed columns: what `relay key rotate` has to seal again. */
-export interface SealedTable {
+interface SealedTable {
   readonly name: string;
-  /** What the values are sealed for: columns, or `''` for nothing. */
+  /** Columns of what the values are sealed for; without one, they are sealed for none. */
   readonly applicationId: string;
-  readonly userId: string;
-  readonly providerName: string;
+  readonly userId?: string;
+  readonly providerName?: string;
   readonly columns: readonly string[];
 }
 
@@ -20,12 +19,10 @@ const CONNECTION_TOKENS = [
 ] as const satisfies readonly ConnectionColumn[];
 
 /** Every table that has sealed columns. A new one must be added here. */
-export const SEALED_TABLES: readonly SealedTable[] = [
+const SEALED_TABLES: readonly SealedTable[] = [
   {
     name: "applications",
     applicationId: "id",
-    userId: "''",
-    providerName: "''",
     columns: ["private_key_hash"],
   },
   {
@@ -38,7 +35,6 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   {
     name: "oauth_clients",
     applicationId: "application_id",
-    userId: "''",
     providerName: "provider_name",
     columns: ["client_secret"],
   },
@@ -46,14 +42,11 @@ export const SEALED_TABLES: readonly SealedTable[] = [
     name: "tickets",
     applicationId: "application_id",
     userId: "user_id",
-    providerName: "''",
     columns: ["payload"],
   },
   {
     name: "webhook_endpoints",
     applicationId: "id",
-    userId: "''",
-    providerName: "''",
     columns: ["secret"],
   },
   {
@@ -61,7 +54,6 @@ export const SEALED_TABLES: readonly SealedTable[] = [
     applicationId: "application_id",
     // The call's: a capture of one call is none of another.
     userId: "id",
-    providerName: "''",
     columns: ["content"],
   },
 ];
@@ -92,42 +84,65 @@ export interface SealedRows {
   replace(resealed: readonly Resealed[]): Promise<number>;
 }
 
-/** All sealed values in SQLite, table by table. */
-export function createSealedRows(db: Database.Database, attempt: Attempt): readonly SealedRows[] {
+type PageRow = Readonly<Record<string, string | Uint8Array | null>> & { readonly id: string };
+
+/** All sealed values, table by table. */
+export function createSealedRows(database: Database): readonly SealedRows[] {
   return SEALED_TABLES.map((table) => {
-    const page = preparePage(db, table);
-    const replace = prepareReplace(db, table);
+    const page = pageOf(table);
+    const replace = replaceIn(table);
     return {
       table: table.name,
       columns: table.columns,
-      page: (afterId, limit) => attempt.read(() => page(afterId, limit)),
-      replace: (resealed) => attempt.write(() => resealed.filter(replace).length),
+      page: async (after_id, limit) =>
+        (await database.read(() => all(page, { after_id, limit }))).map((row) => sealedFrom(row, table)),
+      replace: (resealed) => database.write(() => replaceAll(replace, resealed, table)),
     };
   });
 }
 
-function preparePage(db: Database.Database, table: SealedTable) {
-  const { name, applicationId, userId, providerName, columns } = table;
-  const statement = db
-    .prepare<[string, number]>(
-      `SELECT id, ${applicationId}, ${userId}, ${providerName}, ${columns.join(", ")} FROM ${name}
-       WHERE id > ? ORDER BY id LIMIT ?`,
-    )
-    .raw();
-  return (afterId: string, limit: number): SealedRow[] =>
-    (statement.all(afterId, limit) as Array<[string, string, string, string, ...Array<Uint8Array | null>]>).map(
-      ([id, applicationId, userId, providerName, ...values]) => ({ id, applicationId, userId, providerName, values }),
-    );
+function pageOf({ name, columns, ...owner }: SealedTable): Statement<{ after_id: string; limit: number }, PageRow> {
+  const read = new Set(["id", ...Object.values(owner), ...columns]);
+  return createStatement(
+    `page_${name}`,
+    `SELECT ${[...read].join(", ")} FROM ${name} WHERE id > :after_id ORDER BY id LIMIT :limit`,
+  );
+}
+
+function sealedFrom(row: PageRow, { applicationId, userId, providerName, columns }: SealedTable): SealedRow {
+  const textOf = (column: string | undefined) => (column === undefined ? "" : String(row[column]));
+  return {
+    id: row.id,
+    applicationId: textOf(applicationId),
+    userId: textOf(userId),
+    providerName: textOf(providerName),
+    values: columns.map((column) => row[column] as Uint8Array | null),
+  };
 }
 
 /**
  * Compares all sealed values, not the version: a random IV makes each of them unique, so a token that was changed
- * meanwhile is never put back. The version stays, since the tokens are the same: whoever renews one at this moment
+ * meanwhile is never put back. The version stays, since the tokens are the same: whoever refreshes one at this moment
  * still finds the version it read, and its new token wins.
  */
-function prepareReplace(db: Database.Database, { name, columns }: SealedTable) {
-  const statement = db.prepare<unknown[]>(`
-    UPDATE ${name} SET ${columns.map((column) => `${column} = ?`).join(", ")}
-    WHERE id = ? AND ${columns.map((column) => `${column} IS ?`).join(" AND ")}`);
-  return ({ row, values }: Resealed): boolean => statement.run(...values, row.id, ...row.values).changes === 1;
+function replaceIn({ name, columns }: SealedTable): Statement<object, never> {
+  const set = columns.map((column) => `${column} = CAST(:new_${column} AS BYTEA)`).join(", ");
+  const isSame = columns.map((column) => `${column} IS NOT DISTINCT FROM CAST(:old_${column} AS BYTEA)`).join(" AND ");
+  return createStatement(`reseal_${name}`, `UPDATE ${name} SET ${set} WHERE id = :id AND ${isSame}`);
+}
+
+function* replaceAll(
+  replace: Statement<object, never>,
+  resealed: readonly Resealed[],
+  { columns }: SealedTable,
+): Operation<number> {
+  let replaced = 0;
+  for (const { row, values } of resealed) {
+    const pairs = columns.flatMap((column, at) => [
+      [`new_${column}`, values[at]],
+      [`old_${column}`, row.values[at]],
+    ]);
+    replaced += yield* run(replace, { id: row.id, ...Object.fromEntries(pairs) });
+  }
+  return replaced;
 }

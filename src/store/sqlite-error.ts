@@ -25,11 +25,6 @@ export function isBusy(error: unknown): boolean {
   return code === "SQLITE_BUSY" || code === "SQLITE_LOCKED" || code === "SQLITE_PROTOCOL";
 }
 
-/** Whether a UNIQUE constraint refused a row; primary keys have a code of their own. */
-export function isUniqueViolation(error: unknown): boolean {
-  return error instanceof Database.SqliteError && error.code === "SQLITE_CONSTRAINT_UNIQUE";
-}
-
 /** What the store rejects with: STORE_UNAVAILABLE by SQLite's code; any other error is a fault and stays as it is. */
 export function storeErrorFrom(error: unknown, isOpen: boolean): unknown {
   if (!isOpen) return unavailable("The relay is stopping. Try again.", error);

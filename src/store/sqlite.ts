@@ -1,22 +1,12 @@
 import type Database from "better-sqlite3";
-import { createApplicationStore } from "./applications.js";
-import { createAttempt } from "./attempt.js";
-import { createAuditStore } from "./audit-records.js";
 import { createCallsFile } from "./calls-file.js";
-import { createCaptureStore } from "./captures.js";
-import { createConnectionStore } from "./connections.js";
-import { prepareCountConnections } from "./count-connections.js";
-import { createKeyCheckStore } from "./key-checks.js";
-import { createOAuthClientStore } from "./oauth-clients.js";
+import { countInSlices } from "./count-connections.js";
 import { openDatabase } from "./open-database.js";
 import type { OnOperation } from "./row-cache.js";
-import { createRowCaches } from "./row-cache.js";
-import { createSealedRows } from "./sealed-rows.js";
 import { createFileGuard, createPagesCheck, createWriteCheck } from "./sqlite-checks.js";
-import type { Store } from "./store.js";
-import { type OnHealth, requireWell, type StoreHealth, UNWATCHED, watchStore } from "./store-health.js";
-import { createTicketStore } from "./tickets.js";
-import { createWebhookStore } from "./webhooks.js";
+import { createSqliteDatabase } from "./sqlite-driver.js";
+import { createTables, type Store } from "./store.js";
+import { type OnHealth, type StoreHealth, UNWATCHED, watchStore } from "./store-health.js";
 
 /** The store in one SQLite file. Several processes of one machine may share it. */
 export interface SqliteStore extends Store {
@@ -45,38 +35,22 @@ export function openSqliteStore(
     tell(kind, ms, isFailed);
     if (isFailed) health.suspect();
   };
-  const caches = createRowCaches(db, onOperation);
-  const attempt = createAttempt(db, caches, onOperation, requireInPlace);
-  // For tables of which no row is kept.
-  const unkept = createAttempt(db, { forgetAll: () => {} }, onOperation, requireInPlace);
-  const probe = db.prepare("SELECT 1 FROM applications LIMIT 1");
+  const database = createSqliteDatabase(db, { now, onOperation, requireInPlace });
+  // Counts are not told of as reads, among which they would hide those that calls wait for.
+  const quiet = createSqliteDatabase(db);
   const isApplication = db.prepare<[string]>("SELECT 1 FROM applications WHERE id = ?");
   const calls = createCallsFile(path, {
     exists: (id) => isApplication.get(id) !== undefined,
     onDamaged: onDamagedCalls,
   });
-  const applications = createApplicationStore(db, attempt, { caches, calls });
-  const connections = createConnectionStore(db, attempt, { caches, now });
+  const tables = createTables(database, { calls, health });
   return {
+    ...tables,
     id: db.prepare<[], string>("SELECT id FROM store_identity").pluck().get() ?? "",
-    applications,
-    connections,
-    // The file is read in place: nothing is seen late.
-    lookups: { applications, connections },
-    oauthClients: createOAuthClientStore(db, attempt),
-    tickets: createTicketStore(db, unkept),
-    webhooks: createWebhookStore(db, unkept),
-    calls,
-    captures: createCaptureStore(db, unkept),
-    audit: createAuditStore(db, unkept),
-    keyChecks: createKeyCheckStore(db, attempt, now),
-    sealedRows: createSealedRows(db, attempt),
-    countConnections: prepareCountConnections(db, unkept),
-    health,
-    ready: async () => {
+    countConnections: () => countInSlices(quiet),
+    async ready() {
       requireInPlace();
-      await attempt.read(() => void probe.get());
-      await requireWell(health);
+      await tables.ready();
     },
     close() {
       health.close();

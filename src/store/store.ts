@@ -7,10 +7,19 @@ import type { TicketStore } from "../oauth/tickets.js";
 import type { CallStore } from "../records/call-store.js";
 import type { CaptureStore } from "../records/capture-store.js";
 import type { WebhookStore } from "../webhooks/webhook-store.js";
+import { createApplicationStore } from "./applications.js";
+import { createAuditStore } from "./audit-records.js";
+import type { CallBlockStore } from "./call-blocks.js";
+import { createCaptureStore } from "./captures.js";
+import { createConnectionStore } from "./connections.js";
 import type { ConnectionCounts } from "./count-connections.js";
-import type { KeyCheckStore } from "./key-checks.js";
-import type { SealedRows } from "./sealed-rows.js";
-import type { StoreHealth } from "./store-health.js";
+import { createStatement, type Database, first, nothing } from "./database.js";
+import { createKeyCheckStore, type KeyCheckStore } from "./key-checks.js";
+import { createOAuthClientStore } from "./oauth-clients.js";
+import { createSealedRows, type SealedRows } from "./sealed-rows.js";
+import { requireWell, type StoreHealth } from "./store-health.js";
+import { createTicketStore } from "./tickets.js";
+import { createWebhookStore } from "./webhooks.js";
 
 /** Everything that is kept, in SQLite or in PostgreSQL. Several processes may share it. */
 export interface Store {
@@ -54,3 +63,34 @@ interface Lookups {
 
 /** What is there: no store yet, one of an older version that a start brings up to date, or one of this version. */
 export type StoreState = "missing" | "older" | "current";
+
+const PROBE = createStatement<object, unknown>("probe", "SELECT 1 FROM applications LIMIT 1");
+
+/** What is the same of every store, over its database. */
+export function createTables(
+  database: Database,
+  { calls, health }: { readonly calls: CallBlockStore; readonly health: StoreHealth },
+): Omit<Store, "id" | "countConnections" | "close"> {
+  const applications = createApplicationStore(database, calls);
+  const connections = createConnectionStore(database);
+  // For tables of which no row is kept.
+  const unkept: Database = { ...database, write: (operation) => database.write(operation, nothing) };
+  return {
+    applications,
+    connections,
+    lookups: { applications: applications.lookup, connections: connections.lookup },
+    oauthClients: createOAuthClientStore(unkept),
+    tickets: createTicketStore(unkept),
+    webhooks: createWebhookStore(unkept),
+    calls,
+    captures: createCaptureStore(unkept),
+    audit: createAuditStore(unkept),
+    keyChecks: createKeyCheckStore(unkept),
+    sealedRows: createSealedRows(database),
+    health,
+    async ready() {
+      await database.read(() => first(PROBE, {}));
+      await requireWell(health);
+    },
+  };
+}

@@ -1,9 +1,10 @@
-import type Database from "better-sqlite3";
 import type { Ticket, TicketKey, TicketKind, TicketStore } from "../oauth/tickets.js";
-import type { Attempt } from "./attempt.js";
+import { createStatement, type Database, first, type Operation, run } from "./database.js";
 
 /** Removed each time one is added: more than come, so that none is left behind for long. */
 const SWEEP = 20;
+
+const COLUMNS = "id, kind, browser, application_id, user_id, payload, expires_at";
 
 interface TicketRow {
   readonly id: string;
@@ -15,44 +16,57 @@ interface TicketRow {
   readonly expires_at: number;
 }
 
-/** Tickets in SQLite. */
-export function createTicketStore(db: Database.Database, attempt: Attempt): TicketStore {
-  const add = prepareAdd(db);
-  const select = db.prepare<[string, TicketKind, string, number], TicketRow>(
-    "SELECT * FROM tickets WHERE id = ? AND kind = ? AND browser = ? AND expires_at > ?",
-  );
-  const take = db.prepare<[string, TicketKind, string, number], TicketRow>(
-    "DELETE FROM tickets WHERE id = ? AND kind = ? AND browser = ? AND expires_at > ? RETURNING *",
-  );
-  const one = (statement: typeof select, { id, kind, browser }: TicketKey, now: number) => {
-    const row = statement.get(id, kind, browser, now);
-    return row && ticketFromRow(row);
-  };
+const FIND = createStatement<TicketKey & { now: number }, TicketRow>(
+  "find_ticket",
+  `SELECT ${COLUMNS} FROM tickets WHERE id = :id AND kind = :kind AND browser = :browser AND expires_at > :now`,
+);
+
+const TAKE = createStatement<TicketKey & { now: number }, TicketRow>(
+  "take_ticket",
+  `DELETE FROM tickets WHERE id = :id AND kind = :kind AND browser = :browser AND expires_at > :now
+   RETURNING ${COLUMNS}`,
+);
+
+const COUNT = createStatement<{ application_id: string; kind: TicketKind; now: number }, { count: number }>(
+  "count_tickets",
+  `SELECT count(*) AS count FROM tickets
+   WHERE application_id = :application_id AND kind = :kind AND expires_at > :now`,
+);
+
+const ADD = createStatement<TicketRow>(
+  "add_ticket",
+  `INSERT INTO tickets (${COLUMNS})
+   VALUES (:id, :kind, :browser, :application_id, :user_id, :payload, :expires_at)`,
+);
+
+/** Two processes never wait for each other here, nor for an application that is being deleted. */
+const REMOVE_ENDED = createStatement<{ now: number; limit: number }>(
+  "remove_ended_tickets",
+  `DELETE FROM tickets WHERE id IN
+     (SELECT id FROM tickets WHERE expires_at <= :now ORDER BY expires_at LIMIT :limit FOR UPDATE SKIP LOCKED)`,
+);
+
+/** Tickets. Their ends are minutes away, so the clocks of the processes are good enough. */
+export function createTicketStore(database: Database): TicketStore {
   return {
-    add: (ticket, most, now) => attempt.write(() => add(ticket, most, now)),
-    find: (key, now) => attempt.read(() => one(select, key, now)),
-    take: (key, now) => attempt.write(() => one(take, key, now)),
+    add: (ticket, most, now) => database.write(() => add(ticket, most, now)),
+    async find({ id, kind, browser }, now) {
+      const row = await database.read(() => first(FIND, { id, kind, browser, now }));
+      return row && ticketFromRow(row);
+    },
+    async take({ id, kind, browser }, now) {
+      const row = await database.write(() => first(TAKE, { id, kind, browser, now }));
+      return row && ticketFromRow(row);
+    },
   };
 }
 
-function prepareAdd(db: Database.Database) {
-  const sweep = db.prepare<[number, number]>(
-    "DELETE FROM tickets WHERE id IN (SELECT id FROM tickets WHERE expires_at <= ? LIMIT ?)",
-  );
-  const count = db
-    .prepare<[string, TicketKind, number], number>(
-      "SELECT count(*) FROM tickets WHERE application_id = ? AND kind = ? AND expires_at > ?",
-    )
-    .pluck();
-  const insert = db.prepare<[TicketRow]>(`
-    INSERT INTO tickets (id, kind, browser, application_id, user_id, payload, expires_at)
-    VALUES (:id, :kind, :browser, :application_id, :user_id, :payload, :expires_at)`);
-  return (ticket: Ticket, most: number, now: number): boolean => {
-    sweep.run(now, SWEEP);
-    if ((count.get(ticket.applicationId, ticket.kind, now) ?? 0) >= most) return false;
-    insert.run(rowFromTicket(ticket));
-    return true;
-  };
+function* add(ticket: Ticket, most: number, now: number): Operation<boolean> {
+  const counted = yield* first(COUNT, { application_id: ticket.applicationId, kind: ticket.kind, now });
+  if ((counted?.count ?? 0) >= most) return false;
+  yield* run(ADD, rowFromTicket(ticket));
+  yield* run(REMOVE_ENDED, { now, limit: SWEEP });
+  return true;
 }
 
 function ticketFromRow(row: TicketRow): Ticket {

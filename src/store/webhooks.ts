@@ -1,71 +1,15 @@
 import { randomUUID } from "node:crypto";
-import type Database from "better-sqlite3";
 import type { AuditEntry } from "../model/audit.js";
 import type { ConnectionKey } from "../oauth/connection.js";
 import {
   type DueEvent,
   payloadFromEvent,
-  type WebhookBacklog,
   type WebhookEndpoint,
   type WebhookEventType,
   type WebhookStore,
 } from "../webhooks/webhook-store.js";
-import type { Attempt } from "./attempt.js";
-import { prepareWriteAudit } from "./audit-records.js";
-
-/** Webhook endpoints and undelivered events in SQLite. */
-export function createWebhookStore(db: Database.Database, attempt: Attempt): WebhookStore {
-  const { find, put, remove } = prepareEndpoints(db);
-  const { hasDue, claim, finish, putOff } = prepareClaims(db);
-  const backlog = prepareBacklog(db);
-  return {
-    findEndpoint: (applicationId) => attempt.read(() => find(applicationId)),
-    putEndpoint: (endpoint, audit) => attempt.write(() => put(endpoint, audit)),
-    deleteEndpoint: (applicationId, audit) => attempt.write(() => remove(applicationId, audit)),
-    // Asked every second by every process: the write lock is taken only where there is something to write.
-    claimDue: async (limit, until, now) =>
-      (await attempt.read(() => hasDue(now))) ? attempt.write(() => claim(limit, until, now)) : [],
-    finish: (event, freeAt) => attempt.write(() => finish(event, freeAt)),
-    putOff: (event, nextTryAt, freeAt) => attempt.write(() => putOff(event, nextTryAt, freeAt)),
-    backlog: (applicationId) => attempt.read(() => backlog(applicationId)),
-  };
-}
-
-function prepareEndpoints(db: Database.Database) {
-  const select = db.prepare<[string], EndpointRow>("SELECT * FROM webhook_endpoints WHERE id = ?");
-  const upsert = db.prepare<[EndpointRow]>(`
-    INSERT INTO webhook_endpoints (id, uri, secret, updated_at) VALUES (:id, :uri, :secret, :updated_at)
-    ON CONFLICT (id) DO UPDATE SET uri = excluded.uri, secret = excluded.secret, updated_at = excluded.updated_at`);
-  const deleteEvents = db.prepare<[string]>("DELETE FROM webhook_events WHERE application_id = ?");
-  const writeAudit = prepareWriteAudit(db);
-  const deleteEndpoint = db.prepare<[string]>("DELETE FROM webhook_endpoints WHERE id = ?");
-  return {
-    find: (applicationId: string): WebhookEndpoint | undefined => {
-      const row = select.get(applicationId);
-      return row && endpointFromRow(row);
-    },
-    put: ({ applicationId, uri, secret, updatedAt }: WebhookEndpoint, audit: AuditEntry | undefined): void => {
-      upsert.run({ id: applicationId, uri, secret, updated_at: updatedAt });
-      writeAudit(audit);
-    },
-    remove: (applicationId: string, audit: AuditEntry | undefined): boolean => {
-      deleteEvents.run(applicationId);
-      const isDeleted = deleteEndpoint.run(applicationId).changes > 0;
-      if (isDeleted) writeAudit(audit);
-      return isDeleted;
-    },
-  };
-}
-
-function prepareBacklog(db: Database.Database) {
-  const statement = db.prepare<[string], { waiting: number; oldest: number | null }>(
-    "SELECT count(*) AS waiting, min(created_at) AS oldest FROM webhook_events WHERE application_id = ?",
-  );
-  return (applicationId: string): WebhookBacklog => {
-    const row = statement.get(applicationId);
-    return { waiting: row?.waiting ?? 0, oldestAt: row?.oldest ?? undefined };
-  };
-}
+import { writeAudit } from "./audit-records.js";
+import { all, createStatement, type Database, first, type Operation, run } from "./database.js";
 
 /** A row of webhook_endpoints, as far as others need it. */
 interface EndpointRow {
@@ -75,105 +19,204 @@ interface EndpointRow {
   readonly updated_at: number;
 }
 
-interface EventRow {
-  readonly id: string;
-  readonly type: string;
-  readonly payload: string;
-  readonly attempts: number;
-  readonly created_at: number;
+const FIND = createStatement<{ id: string }, EndpointRow>(
+  "find_endpoint",
+  "SELECT id, uri, secret, updated_at FROM webhook_endpoints WHERE id = :id",
+);
+
+const PUT = createStatement<EndpointRow>(
+  "put_endpoint",
+  `INSERT INTO webhook_endpoints (id, uri, secret, updated_at) VALUES (:id, :uri, :secret, :updated_at)
+   ON CONFLICT (id) DO UPDATE SET uri = excluded.uri, secret = excluded.secret, updated_at = excluded.updated_at`,
+);
+
+const DELETE_EVENTS = createStatement<{ id: string }>(
+  "delete_events",
+  "DELETE FROM webhook_events WHERE application_id = :id",
+);
+
+const DELETE = createStatement<{ id: string }>("delete_endpoint", "DELETE FROM webhook_endpoints WHERE id = :id");
+
+const BACKLOG = createStatement<{ id: string }, { waiting: number; oldest: number | null }>(
+  "event_backlog",
+  "SELECT count(*) AS waiting, min(created_at) AS oldest FROM webhook_events WHERE application_id = :id",
+);
+
+/**
+ * Webhook endpoints and undelivered events. Times are by the clocks of the processes: where those differ, an event may
+ * come later or once more, which its receiver must expect in any case.
+ */
+export function createWebhookStore(database: Database): WebhookStore {
+  return {
+    async findEndpoint(id) {
+      const row = await database.read(() => first(FIND, { id }));
+      return row && endpointFromRow(row);
+    },
+    putEndpoint: (endpoint, audit) => database.write(() => put(endpoint, audit)),
+    deleteEndpoint: (id, audit) => database.write(() => deleteEndpoint(id, audit)),
+    // Asked every second by every process: a transaction is begun only where there is something to write.
+    async claimDue(limit, until, now) {
+      const due = await database.read(() => findDue(limit, now));
+      return due.length > 0 ? database.write(() => claim(due, until, now)) : [];
+    },
+    finish: (event, freeAt) => database.write(() => finish(event, freeAt)),
+    putOff: (event, nextTryAt, freeAt) => database.write(() => putOff(event, nextTryAt, freeAt)),
+    async backlog(id) {
+      const row = await database.read(() => first(BACKLOG, { id }));
+      return { waiting: row?.waiting ?? 0, oldestAt: row?.oldest ?? undefined };
+    },
+  };
 }
 
-/** Events among which the oldest is looked for: those that were due first. More would make each claim dearer. */
-const LOOK_AT = 100;
+function* put(
+  { applicationId, uri, secret, updatedAt }: WebhookEndpoint,
+  audit: AuditEntry | undefined,
+): Operation<void> {
+  yield* run(PUT, { id: applicationId, uri, secret, updated_at: updatedAt });
+  yield* writeAudit(audit);
+}
+
+function* deleteEndpoint(id: string, audit: AuditEntry | undefined): Operation<boolean> {
+  yield* run(DELETE_EVENTS, { id });
+  const isDeleted = (yield* run(DELETE, { id })) > 0;
+  if (isDeleted) yield* writeAudit(audit);
+  return isDeleted;
+}
 
 /** The endpoint that a row tells of. */
 function endpointFromRow({ id, uri, secret, updated_at }: EndpointRow): WebhookEndpoint {
   return { applicationId: id, uri, secret, updatedAt: updated_at };
 }
 
-/** Prepares what delivering needs: the claim is on the endpoint, so that its events are delivered one after another. */
-function prepareClaims(db: Database.Database) {
-  const select = prepareSelect(db);
-  const due = db.prepare<[number]>("SELECT 1 FROM webhook_events WHERE next_try_at <= ? LIMIT 1");
-  const leave = db.prepare<[number, string, number]>(
-    "UPDATE webhook_endpoints SET free_at = ? WHERE id = ? AND free_at = ?",
-  );
-  const remove = db.prepare<[string]>("DELETE FROM webhook_events WHERE id = ?");
-  const delay = db.prepare<[number, string]>("UPDATE webhook_events SET next_try_at = ? WHERE id = ?");
-  // Whoever was too slow has lost the claim: it must not end that of another.
-  const free = ({ endpoint, claimedUntil }: DueEvent, freeAt: number) =>
-    void leave.run(freeAt, endpoint.applicationId, claimedUntil);
-  return {
-    // Mostly nothing is: then it is one look into an index.
-    hasDue: (now: number): boolean => due.get(now) !== undefined && select.get({ now, limit: 1 }) !== undefined,
-    claim: prepareClaim(db, select),
-    finish: (event: DueEvent, freeAt: number): void => {
-      remove.run(event.id);
-      free(event, freeAt);
-    },
-    putOff: (event: DueEvent, nextTryAt: number, freeAt: number): void => {
-      delay.run(nextTryAt, event.id);
-      free(event, freeAt);
-    },
-  };
-}
+/** Events among which the oldest is looked for: those that were due first. More would make each claim dearer. */
+const LOOK_AT = 100;
 
-type Select = ReturnType<typeof prepareSelect>;
+/** Mostly nothing is due: then it is one look into an index. */
+const HAS_DUE = createStatement<{ now: number }, unknown>(
+  "has_due_events",
+  "SELECT 1 FROM webhook_events WHERE next_try_at <= :now LIMIT 1",
+);
+
+interface DueRow {
+  readonly application_id: string;
+  readonly event_id: string;
+}
 
 /**
  * Goes from one application that has events waiting to the next by the index of events, so that neither the number of
- * endpoints nor that of events counts. Row ids are in order of writing.
+ * endpoints nor that of events counts. Places are in order of writing.
  */
-function prepareSelect(db: Database.Database) {
-  return db.prepare<[{ now: number; limit: number }], { application_id: string; event_id: string }>(`
-    WITH RECURSIVE told(id) AS (
-      SELECT min(application_id) FROM webhook_events
-      UNION ALL
-      SELECT (SELECT min(application_id) FROM webhook_events WHERE application_id > told.id) FROM told
-      WHERE told.id IS NOT NULL)
-    SELECT endpoint.id AS application_id, (
-      SELECT id FROM (
-        SELECT rowid AS place, id FROM webhook_events
-        WHERE application_id = endpoint.id AND next_try_at <= :now ORDER BY next_try_at LIMIT ${LOOK_AT}
-      ) ORDER BY place LIMIT 1) AS event_id
-    FROM told JOIN webhook_endpoints AS endpoint USING (id) JOIN applications USING (id)
-    WHERE endpoint.free_at <= :now AND applications.state = 'ACTIVE' AND event_id IS NOT NULL
-    ORDER BY endpoint.free_at LIMIT :limit`);
+const SELECT_DUE = createStatement<{ now: number; limit: number }, DueRow>(
+  "select_due_events",
+  `WITH RECURSIVE told(id) AS (
+     SELECT min(application_id) FROM webhook_events
+     UNION ALL
+     SELECT (SELECT min(application_id) FROM webhook_events WHERE application_id > told.id) FROM told
+     WHERE told.id IS NOT NULL)
+   SELECT application_id, event_id FROM (
+     SELECT endpoint.id AS application_id, endpoint.free_at AS free_at, (
+       SELECT oldest.id FROM (
+         SELECT place, id FROM webhook_events
+         WHERE application_id = endpoint.id AND next_try_at <= :now ORDER BY next_try_at LIMIT ${LOOK_AT}
+       ) AS oldest ORDER BY oldest.place LIMIT 1) AS event_id
+     FROM told JOIN webhook_endpoints AS endpoint ON endpoint.id = told.id
+       JOIN applications ON applications.id = told.id
+     WHERE endpoint.free_at <= :now AND applications.state = 'ACTIVE'
+   ) AS due WHERE event_id IS NOT NULL ORDER BY free_at LIMIT :limit`,
+);
+
+/** Whoever comes second finds the endpoint no longer free. */
+const TAKE_ENDPOINT = createStatement<{ id: string; until: number; now: number }, EndpointRow>(
+  "take_endpoint",
+  `UPDATE webhook_endpoints SET free_at = :until WHERE id = :id AND free_at <= :now
+   RETURNING id, uri, secret, updated_at`,
+);
+
+interface EventRow {
+  readonly id: string;
+  readonly payload: string;
+  readonly attempts: number;
+  readonly created_at: number;
 }
 
-function prepareClaim(db: Database.Database, select: Select) {
-  const takeEndpoint = db.prepare<[number, string], EndpointRow>(
-    "UPDATE webhook_endpoints SET free_at = ? WHERE id = ? RETURNING id, uri, secret, updated_at",
-  );
-  const takeEvent = db.prepare<[string], EventRow>(`
-    UPDATE webhook_events SET attempts = attempts + 1 WHERE id = ?
-    RETURNING id, payload ->> '$.type' AS type, payload, attempts, created_at`);
-  return (limit: number, until: number, now: number): DueEvent[] =>
-    select.all({ now, limit }).map(({ application_id, event_id }) => {
-      const { created_at, ...event } = takeEvent.get(event_id) as EventRow;
-      const endpoint = endpointFromRow(takeEndpoint.get(until, application_id) as EndpointRow);
-      return { ...event, createdAt: created_at, endpoint, claimedUntil: until };
-    });
+const TAKE_EVENT = createStatement<{ id: string; now: number }, EventRow>(
+  "take_event",
+  `UPDATE webhook_events SET attempts = attempts + 1 WHERE id = :id AND next_try_at <= :now
+   RETURNING id, payload, attempts, created_at`,
+);
+
+/** Whoever was too slow has lost the claim: it must not end that of another. */
+const LEAVE_ENDPOINT = createStatement<{ id: string; until: number; free_at: number }>(
+  "leave_endpoint",
+  "UPDATE webhook_endpoints SET free_at = :free_at WHERE id = :id AND free_at = :until",
+);
+
+const REMOVE_EVENT = createStatement<{ id: string }>("remove_event", "DELETE FROM webhook_events WHERE id = :id");
+
+const DELAY_EVENT = createStatement<{ id: string; next_try_at: number }>(
+  "delay_event",
+  "UPDATE webhook_events SET next_try_at = :next_try_at WHERE id = :id",
+);
+
+/** Endpoints that may be claimed, each with its oldest event that is due. */
+function* findDue(limit: number, now: number): Operation<DueRow[]> {
+  return (yield* first(HAS_DUE, { now })) === undefined ? [] : yield* all(SELECT_DUE, { now, limit });
 }
 
-/** Writes an event down; called inside the transaction of the change that it tells of. */
-export type EnqueueEvent = (
+/** The claim is on the endpoint, so that its events are delivered one after another. */
+function* claim(due: readonly DueRow[], until: number, now: number): Operation<DueEvent[]> {
+  const claimed: DueEvent[] = [];
+  for (const { application_id: id, event_id } of due) {
+    const endpoint = yield* first(TAKE_ENDPOINT, { id, until, now });
+    if (endpoint === undefined) continue;
+    const event = yield* first(TAKE_EVENT, { id: event_id, now });
+    // Another process had claimed, delivered and left it since it was found.
+    if (event === undefined) yield* run(LEAVE_ENDPOINT, { id, until, free_at: now });
+    else claimed.push(dueEventFrom(event, endpointFromRow(endpoint), until));
+  }
+  return claimed;
+}
+
+/** The event was delivered, or is given up. */
+function* finish({ id, endpoint, claimedUntil: until }: DueEvent, freeAt: number): Operation<void> {
+  yield* run(REMOVE_EVENT, { id });
+  yield* run(LEAVE_ENDPOINT, { id: endpoint.applicationId, until, free_at: freeAt });
+}
+
+/** The event is due again later. */
+function* putOff({ id, endpoint, claimedUntil: until }: DueEvent, nextTryAt: number, freeAt: number): Operation<void> {
+  yield* run(DELAY_EVENT, { id, next_try_at: nextTryAt });
+  yield* run(LEAVE_ENDPOINT, { id: endpoint.applicationId, until, free_at: freeAt });
+}
+
+function dueEventFrom({ created_at, ...event }: EventRow, endpoint: WebhookEndpoint, until: number): DueEvent {
+  const { type } = JSON.parse(event.payload) as { type: string };
+  return { ...event, type, createdAt: created_at, endpoint, claimedUntil: until };
+}
+
+const FIND_RECEIVER = createStatement<{ id: string }, { public_key: string }>(
+  "find_event_receiver",
+  "SELECT public_key FROM applications JOIN webhook_endpoints USING (id) WHERE id = :id",
+);
+
+const ENQUEUE = createStatement<{ id: string; application_id: string; payload: string; now: number }>(
+  "enqueue_event",
+  `INSERT INTO webhook_events (id, application_id, payload, next_try_at, created_at)
+   VALUES (:id, :application_id, :payload, :now, :now)`,
+);
+
+/**
+ * Writes an event down, in the transaction of the change that it tells of; an application without an endpoint gets
+ * none.
+ */
+export function* enqueueEvent(
   type: WebhookEventType,
-  connection: ConnectionKey,
+  { applicationId, userId, providerName }: ConnectionKey,
   now: number,
   reason?: string | undefined,
-) => void;
-
-/** Prepares the writing of events; an application without an endpoint gets none. */
-export function prepareEnqueueEvent(db: Database.Database): EnqueueEvent {
-  const endpoint = db.prepare<[string], { public_key: string }>(`
-    SELECT public_key FROM applications JOIN webhook_endpoints USING (id) WHERE id = ?`);
-  const insert = db.prepare<[string, string, string, number, number]>(`
-    INSERT INTO webhook_events (id, application_id, payload, next_try_at, created_at) VALUES (?, ?, ?, ?, ?)`);
-  return (type, { applicationId, userId, providerName }, now, reason) => {
-    const publicKey = endpoint.get(applicationId)?.public_key;
-    if (publicKey === undefined) return;
-    const payload = payloadFromEvent(type, { publicKey, userId, providerName, reason }, now);
-    insert.run(`msg_${randomUUID()}`, applicationId, payload, now, now);
-  };
+): Operation<void> {
+  const receiver = yield* first(FIND_RECEIVER, { id: applicationId });
+  if (receiver === undefined) return;
+  const payload = payloadFromEvent(type, { publicKey: receiver.public_key, userId, providerName, reason }, now);
+  yield* run(ENQUEUE, { id: `msg_${randomUUID()}`, application_id: applicationId, payload, now });
 }

@@ -26,7 +26,7 @@ export interface DueEvent {
 }
 
 /** How many events an application has not been told of. */
-export interface WebhookBacklog {
+interface WebhookBacklog {
   readonly waiting: number;
   /** When the oldest of them happened, milliseconds since the epoch; undefined when none waits. */
   readonly oldestAt: number | undefined;

@@ -111,16 +111,16 @@ export const ADMIN_GUARDS: readonly Guard[] = [
   guard(
     "audit: with the change",
     [
-      '    enqueue("connection.deleted", key, now);\n    writeAudit(audit);',
-      '    enqueue("connection.deleted", key, now);',
+      'yield* enqueueEvent("connection.deleted", key, now); yield* writeAudit(audit);',
+      'yield* enqueueEvent("connection.deleted", key, now);',
     ],
     "store/audit",
   ),
   guard(
-    "audit: with the change, postgres",
+    "audit: with the change of an application",
     [
-      "if (patch.allowedOrigins !== undefined) await writeOrigins(queries, row.id, patch.allowedOrigins); await writeAudit(queries, options.audit);",
-      "if (patch.allowedOrigins !== undefined) await writeOrigins(queries, row.id, patch.allowedOrigins);",
+      "if (patch.allowedOrigins !== undefined) yield* writeOrigins(current.id, patch.allowedOrigins); yield* writeAudit(options.audit);",
+      "if (patch.allowedOrigins !== undefined) yield* writeOrigins(current.id, patch.allowedOrigins);",
     ],
     "store/audit",
   ),
@@ -132,8 +132,8 @@ export const ADMIN_GUARDS: readonly Guard[] = [
   guard(
     "scan: behind the last",
     [
-      "WHERE application_id = :application_id AND user_id < CAST(:user_end AS TEXT) AND (user_id, provider_name) > (:user_start",
-      "WHERE application_id = :application_id AND user_id < CAST(:user_end AS TEXT) AND (user_id, provider_name) >= (:user_start",
+      "WHERE application_id = :application_id AND user_id < CAST(:user_end AS KEY) AND (user_id, provider_name) > (:user_start",
+      "WHERE application_id = :application_id AND user_id < CAST(:user_end AS KEY) AND (user_id, provider_name) >= (:user_start",
     ],
     "store/ranges",
   ),

@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is text of the source
 import { type Guard, guard } from "./guard.js";
 
 /** Who connects whose account: state, links, pages, redirect addresses, hosts that get the client's secret. */
@@ -5,8 +6,8 @@ export const CONNECT_GUARDS: readonly Guard[] = [
   guard(
     "state: single use",
     [
-      "DELETE FROM tickets WHERE id = ? AND kind = ? AND browser = ? AND expires_at > ? RETURNING *",
-      "SELECT * FROM tickets WHERE id = ? AND kind = ? AND browser = ? AND expires_at > ?",
+      "DELETE FROM tickets WHERE id = :id AND kind = :kind AND browser = :browser AND expires_at > :now RETURNING ${COLUMNS}",
+      "SELECT ${COLUMNS} FROM tickets WHERE id = :id AND kind = :kind AND browser = :browser AND expires_at > :now",
     ],
     "pages/state",
   ),
@@ -29,16 +30,16 @@ export const CONNECT_GUARDS: readonly Guard[] = [
   guard(
     "state: kind",
     [
-      "SELECT * FROM tickets WHERE id = ? AND kind = ? AND browser = ? AND expires_at > ?",
-      "SELECT * FROM tickets WHERE id = ? AND ? <> '' AND browser = ? AND expires_at > ?",
+      "SELECT ${COLUMNS} FROM tickets WHERE id = :id AND kind = :kind AND",
+      "SELECT ${COLUMNS} FROM tickets WHERE id = :id AND :kind <> '' AND",
     ],
     "store/tickets",
   ),
   guard(
     "state: its end",
     [
-      "DELETE FROM tickets WHERE id = ? AND kind = ? AND browser = ? AND expires_at > ? RETURNING *",
-      "DELETE FROM tickets WHERE id = ? AND kind = ? AND browser = ? AND 0 < ? RETURNING *",
+      "DELETE FROM tickets WHERE id = :id AND kind = :kind AND browser = :browser AND expires_at > :now",
+      "DELETE FROM tickets WHERE id = :id AND kind = :kind AND browser = :browser AND 0 < CAST(:now AS BIGINT)",
     ],
     "store/tickets",
   ),

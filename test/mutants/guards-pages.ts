@@ -13,7 +13,7 @@ export const PAGE_GUARDS: readonly Guard[] = [
   guard("link: private key", ['asserted, caller, "PRIVATE_KEY"', "asserted, caller"], "api/rest/connections"),
   guard(
     "link: ends with the private key",
-    ["if (patch.privateKeyHash !== undefined) deleteTickets.run(row.id);", "void deleteTickets;"],
+    ["if (patch.privateKeyHash !== undefined) yield* run(DELETE_TICKETS, { id: current.id });", ""],
     "store/tickets",
     "pages/links",
   ),
@@ -53,11 +53,7 @@ export const PAGE_GUARDS: readonly Guard[] = [
   guard("HTML escaping, quotes", ["/[&<>\"']/g", "/[&<>]/g"], "pages/html"),
   guard("one visitor of an IPv6 network", ["takeVisit(visitorFrom(address))", "takeVisit(address)"], "pages/visitor"),
   guard("visits", ["requireVisit(await", "void (await"], "pages/visitor"),
-  guard(
-    "limit of tickets",
-    ["if ((count.get(ticket.applicationId, ticket.kind, now) ?? 0) >= most) return false;", "void count; void most;"],
-    "store/tickets",
-  ),
+  guard("limit of tickets", ["if ((counted?.count ?? 0) >= most) return false;", ""], "store/tickets"),
   guard("stop waits for a redemption", ["    await authorization.pending.settled();\n", ""], "pages/redemption"),
   guard(
     "redemption outlives the browser's visit",

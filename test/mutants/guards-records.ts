@@ -78,7 +78,11 @@ export const RECORD_GUARDS: readonly Guard[] = [
   guard("capture: beginning of a secret at a cut", ["if (isWhole) redacted", "redacted"], "records/call-capture"),
   guard("capture: size of a body", ["bytes.length <= MAX_BYTES", "true"], "records/service"),
   guard("capture: its end", ["captureUntil <= now()", "false"], "records/service"),
-  guard("capture: number of calls", ["AND :max_calls > (", "AND 0 <= ("], "store/calls"),
+  guard(
+    "capture: number of calls",
+    ["if (((yield* first(COUNT, row))?.count ?? 0) >= maxCalls) return false;", ""],
+    "store/calls",
+  ),
   guard("capture: for operators alone", ['role !== "operator"', "role === undefined"], "admin/call-records"),
   guard("capture: binding", ["applicationId, userId: callId,", 'applicationId, userId: "",'], "records/call-capture"),
   guard("capture: no more credentials than a call has", [".slice(0, MAX_CREDENTIALS)", ""], "records/call-capture"),

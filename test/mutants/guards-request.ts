@@ -25,10 +25,14 @@ export const REQUEST_GUARDS: readonly Guard[] = [
   guard("connection limit", ["server.maxConnections = limits.maxConnections;", ""], HTTP1),
   guard(
     "origins of applications that are disabled",
-    ["WHERE origin = ? AND state = 'ACTIVE'", "WHERE origin = ?"],
+    ["WHERE origin = :origin AND state = 'ACTIVE'", "WHERE origin = :origin"],
     "store/applications",
   ),
-  guard("origins that an application lists no more", ["remove.run(applicationId);", ""], "store/applications"),
+  guard(
+    "origins that an application lists no more",
+    ["yield* run(REMOVE_ORIGINS, { application_id: id });", ""],
+    "store/applications",
+  ),
   guard(
     "one answer to a request that is found faulty late",
     ["if (isAnswered(exchange?.response)) return void socket.destroySoon();", ""],

@@ -19,16 +19,16 @@ export const SECRET_GUARDS: readonly Guard[] = [
   guard(
     "tenancy: application in the look-up",
     [
-      "WHERE application_id = ? AND user_id = ? AND provider_name = ?`)\n",
-      "WHERE ? <> '' AND user_id = ? AND provider_name = ?`)\n",
+      "SELECT ${CONNECTION_READ} FROM connections WHERE application_id = :application_id AND user_id = :user_id AND provider_name",
+      "SELECT ${CONNECTION_READ} FROM connections WHERE :application_id <> '' AND user_id = :user_id AND provider_name",
     ],
     "store/connections",
   ),
   guard(
     "tenancy: user in the look-up",
     [
-      "WHERE application_id = ? AND user_id = ? AND provider_name = ?`)\n",
-      "WHERE application_id = ? AND ? <> '' AND provider_name = ?`)\n",
+      "SELECT ${CONNECTION_READ} FROM connections WHERE application_id = :application_id AND user_id = :user_id AND provider_name",
+      "SELECT ${CONNECTION_READ} FROM connections WHERE application_id = :application_id AND CAST(:user_id AS KEY) IS NOT NULL AND provider_name",
     ],
     "store/connections",
   ),
@@ -43,8 +43,8 @@ export const SECRET_GUARDS: readonly Guard[] = [
   guard(
     "tenancy: delete",
     [
-      "DELETE FROM connections WHERE application_id = ? AND user_id = ? AND provider_name = ?",
-      "DELETE FROM connections WHERE ? <> '' AND user_id = ? AND provider_name = ?",
+      "DELETE FROM connections WHERE application_id = :application_id",
+      "DELETE FROM connections WHERE :application_id <> ''",
     ],
     "store/tenancy",
   ),
@@ -53,13 +53,10 @@ export const SECRET_GUARDS: readonly Guard[] = [
     ['if (freshness === "ended") {', 'if (freshness === ("never" as string)) {'],
     "oauth/token-source",
   ),
-  guard("renewal: one at a time", ["isAhead(connection.leaseUntil, now, MAX_LEASE_MS)", "false"], "store/lease"),
+  guard("refresh: one at a time", ["if (isOthers && row.is_leased) return undefined;", ""], "store/lease"),
   guard(
     "refresh: an ended lease is left to its owner for a while",
-    [
-      "if (!skipsWait && isAhead(connection.nextTryAt, now, MAX_BACKOFF_MS)) return undefined; if (isOthers && row.lease_owner !== null) {",
-      "if (!skipsWait && isAhead(connection.nextTryAt, now, MAX_BACKOFF_MS)) return undefined; if (false) {",
-    ],
+    ["if (isOthers && row.lease_owner !== null) {", "if (false) {"],
     "store/lease",
   ),
   guard(
@@ -70,24 +67,24 @@ export const SECRET_GUARDS: readonly Guard[] = [
   guard(
     "refresh: a late answer never replaces a newer one",
     [
-      "refreshed_at = :at, updated_at = :at\n    WHERE id = :id AND version <= :version`);",
-      "refreshed_at = :at, updated_at = :at\n    WHERE id = :id AND :version > 0`);",
+      "refreshed_at = :now, updated_at = :now WHERE id = :id AND version <= CAST(:version AS BIGINT)`",
+      "refreshed_at = :now, updated_at = :now WHERE id = :id AND CAST(:version AS BIGINT) > 0`",
     ],
     "store/lease",
   ),
   guard(
     "refresh: a late refresh token is tried where the connection was given up",
     [
-      "lease_until = CASE WHEN state = 'ACTIVE' OR lease_owner IS NOT NULL THEN lease_until ELSE :now END",
-      "lease_until = lease_until + 0 * :now",
+      "lease_until = CASE WHEN state = 'ACTIVE' OR lease_owner IS NOT NULL THEN lease_until ELSE :clock END",
+      "lease_until = lease_until",
     ],
     "store/lease",
   ),
   guard(
     "refresh: a late answer is kept beside the row that was first alone",
     [
-      "END\n    WHERE id = :id AND (version = :version + 1 OR state <> 'ACTIVE')`);",
-      "END\n    WHERE id = :id AND version > :version`);",
+      "END WHERE id = :id AND (version = CAST(:version AS BIGINT) + 1 OR state <> 'ACTIVE')`",
+      "END WHERE id = :id AND version > CAST(:version AS BIGINT)`",
     ],
     "store/lease",
   ),
@@ -106,7 +103,10 @@ export const SECRET_GUARDS: readonly Guard[] = [
   ),
   guard(
     "refresh: nobody ends a connection whose lease another process has",
-    ["AND (:owner IS NULL OR lease_owner = :owner)`);", "AND :owner IS :owner`);"],
+    [
+      "AND (CAST(:owner AS TEXT) IS NULL OR lease_owner = CAST(:owner AS TEXT))",
+      "AND (CAST(:owner AS TEXT) IS NULL OR lease_owner IS NULL OR true)",
+    ],
     "store/lease",
   ),
   guard(
@@ -122,8 +122,8 @@ export const SECRET_GUARDS: readonly Guard[] = [
   guard(
     "renewal: no revocation under a connection that was made again",
     [
-      'connection.providerName); if (current === undefined) return "gone";',
-      'connection.providerName); if (current?.id !== id) return "gone";',
+      'provider_name: connection.providerName, }); if (current === undefined) return "gone";',
+      'provider_name: connection.providerName, }); if (current?.id !== id) return "gone";',
     ],
     "oauth/late-revocation",
   ),
@@ -135,7 +135,7 @@ export const SECRET_GUARDS: readonly Guard[] = [
   ),
   guard(
     "expiry: what can be renewed is not ended",
-    ["WHERE state = 'ACTIVE' AND refresh_token IS NULL AND expires_at < ?", "WHERE expires_at < ?"],
+    ["WHERE state = 'ACTIVE' AND refresh_token IS NULL AND expires_at < CAST", "WHERE expires_at < CAST"],
     "store/lease",
   ),
   guard(

@@ -34,5 +34,5 @@ export const TELEMETRY_GUARDS: readonly Guard[] = [
   guard("metrics: bounded providers", ["providers.size < MAX_PROVIDERS || ", "true || "], "telemetry/metrics"),
   guard("metrics: bounded series", ["series.size < MAX_SERIES || ", "true || "], "telemetry/metrics"),
   guard("metrics: one count a minute", ["now() - startedAt >= FRESH_MS", "true"], "app/connection-gauge"),
-  guard("metrics: connections in slices", ["after = last;", "return total;"], "store/count-connections"),
+  guard("metrics: connections in slices", ["after = slice.last;", "return total;"], "store/count-connections"),
 ];

@@ -5,17 +5,22 @@ import { type Guard, guard } from "./guard.js";
 export const WEBHOOK_GUARDS: readonly Guard[] = [
   guard(
     "webhook: one claim per endpoint",
-    [
-      "FROM told JOIN webhook_endpoints AS endpoint USING (id) JOIN applications USING (id) WHERE endpoint.free_at <= :now AND",
-      "FROM told JOIN webhook_endpoints AS endpoint USING (id) JOIN applications USING (id) WHERE",
-    ],
+    ["WHERE id = :id AND free_at <= :now RETURNING", "WHERE id = :id AND CAST(:now AS BIGINT) > 0 RETURNING"],
     "store/webhooks",
   ),
-  guard("webhook: late owner", ["WHERE id = ? AND free_at = ?", "WHERE id = ? AND ? > 0"], "store/webhooks"),
-  guard("webhook: disabled application", ["applications.state = 'ACTIVE' AND ", ""], "store/webhooks"),
-  guard("webhook: order of events", [") ORDER BY place LIMIT 1", ") LIMIT 1"], "store/webhooks"),
-  guard("webhook: order of endpoints", ["ORDER BY endpoint.free_at LIMIT", "LIMIT"], "store/webhooks"),
-  guard("webhook: no write lock for nothing", ["(await attempt.read(() => hasDue(now)))", "true"], "store/webhooks"),
+  guard(
+    "webhook: late owner",
+    ["WHERE id = :id AND free_at = :until", "WHERE id = :id AND CAST(:until AS BIGINT) > 0"],
+    "store/webhooks",
+  ),
+  guard("webhook: disabled application", [" AND applications.state = 'ACTIVE' ) AS due", ") AS due"], "store/webhooks"),
+  guard("webhook: order of events", ["ORDER BY oldest.place LIMIT 1", "LIMIT 1"], "store/webhooks"),
+  guard("webhook: order of endpoints", ["ORDER BY free_at LIMIT", "LIMIT"], "store/webhooks"),
+  guard(
+    "webhook: no transaction for nothing",
+    ["return due.length > 0 ? database", "return true ? database"],
+    "store/webhooks",
+  ),
   guard(
     "webhook: binding of the secret",
     ['column: "secret", applicationId,', 'column: "secret", applicationId: "",'],

@@ -43,7 +43,7 @@ describe.skipIf(POSTGRES_URL === undefined)("migratePostgres()", () => {
       await store.ready();
       await store.close();
     }
-    expect(await database.query("SELECT id, version FROM relay_schema")).toEqual([{ id: "1", version: "10" }]);
+    expect(await database.query("SELECT id, version FROM relay_schema")).toEqual([{ id: "1", version: "1" }]);
   });
 
   it("applies only what is missing, all or nothing", async () => {

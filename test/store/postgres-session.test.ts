@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { type PostgresLocation, parseDatabaseLocation } from "../../src/config/database-location.js";
 import type { Connection, Lease, RenewedTokens } from "../../src/oauth/connection.js";
+import { createStatement } from "../../src/store/database.js";
 import { openPostgresStore, type PostgresStore } from "../../src/store/postgres.js";
-import { createStatement } from "../../src/store/postgres-session.js";
 import { sealerForTest } from "../oauth/sealer-for-test.js";
 import { createTestDatabase, POSTGRES_URL, type TestDatabase } from "../support/postgres.js";
 import { type PostgresProxy, startPostgresProxy } from "../support/postgres-proxy.js";

@@ -1,0 +1,345 @@
+import {
+  type CommitOutcome,
+  type Connection,
+  type ConnectionKey,
+  type ConnectionStore,
+  type EndOptions,
+  type Lease,
+  type LeasedConnection,
+  MAX_BACKOFF_MS,
+  MAX_LEASE_MS,
+  type RenewalFailure,
+  type RenewedTokens,
+} from "../oauth/connection.js";
+import {
+  CONNECTION_READ,
+  type ConnectionRead,
+  columnsFromTrouble,
+  connectionFromRow,
+  type TroubleColumns,
+} from "./connection-row.js";
+import { all, createStatement, type Database, first, type Operation, run } from "./database.js";
+import { findEvidence } from "./refusal-evidence.js";
+import { enqueueEvent } from "./webhooks.js";
+
+/** The part of the connection store that refreshing a token needs. */
+type RefreshStore = Pick<
+  ConnectionStore,
+  | "takeLease"
+  | "commitRenewal"
+  | "recordFailure"
+  | "extendLease"
+  | "freeLeases"
+  | "releaseLease"
+  | "requireReauthorization"
+  | "noteTrouble"
+  | "findEvidence"
+  | "findAbandoned"
+  | "findExpired"
+>;
+
+/** What lets go of a row that is kept when it, or only its lease, has changed. */
+interface RefreshStoreOptions {
+  readonly forget: (connection: ConnectionKey) => () => void;
+  readonly forgetLease: (connection: ConnectionKey) => () => void;
+}
+
+/**
+ * The lease row of threats 3.3: every statement is a compare-and-swap on version or owner, by the store's clock, so no
+ * lock and no transaction is held while the provider is asked, and a late answer never overwrites a newer one.
+ */
+export function createRefreshStore(database: Database, { forget, forgetLease }: RefreshStoreOptions): RefreshStore {
+  const read = (row: ConnectionRead) => connectionFromRow(row, database.now);
+  return {
+    async takeLease(connection, owner, leaseMs, skipsWait = false) {
+      const row = await database.write(() => take(connection, { owner, leaseMs, skipsWait }), forgetLease(connection));
+      return row && { connection: read(row), owner, previousRefreshToken: row.previous_refresh_token ?? undefined };
+    },
+    commitRenewal: (connection, tokens, now) =>
+      database.write(() => commit(connection, tokens, now), forget(connection)),
+    recordFailure: (lease, failure, now) => database.write(() => fail(lease, failure, now), forget(lease.connection)),
+    async extendLease({ connection, owner }, leaseMs) {
+      const extend = () => run(EXTEND, { id: connection.id, owner, lease_ms: leaseMs });
+      return (await database.write(extend, forgetLease(connection))) > 0;
+    },
+    freeLeases: async (owner) => void (await database.write(() => run(FREE, { owner }))),
+    async releaseLease({ connection, owner }) {
+      const { id, unansweredSince } = connection;
+      const release = () => run(RELEASE, { id, owner, unanswered_since: unansweredSince ?? null });
+      await database.write(release, forgetLease(connection));
+    },
+    async noteTrouble(connection, trouble) {
+      const { id, version } = connection;
+      await database.write(() => run(NOTE, { id, version, ...columnsFromTrouble(trouble) }), forget(connection));
+    },
+    findEvidence: (connection, words, since, now) => database.read(() => findEvidence(connection, words, since, now)),
+    requireReauthorization: (connection, reason, now, options = {}) =>
+      database.write(() => end(connection, { ...options, reason, now }), forget(connection)),
+    findAbandoned: async (afterId, limit) =>
+      (await database.read(() => all(ABANDONED, { after_id: afterId, limit }))).map(read),
+    findExpired: async (endedBefore, limit) =>
+      (await database.read(() => all(EXPIRED, { ended_before: endedBefore, limit }))).filter(hasEnded).map(read),
+  };
+}
+
+/** As `isAhead()`, by the store's clock. */
+function isAheadSql(column: string, maxMs: number): string {
+  return `${column} > :clock AND ${column} <= :clock + ${maxMs}`;
+}
+
+type LeaseRow = ConnectionRead & {
+  readonly previous_refresh_token: Uint8Array | null;
+  readonly lease_owner: string | null;
+  readonly is_leased: boolean | number;
+  readonly is_waiting: boolean | number;
+};
+
+/** The row stays locked for the few statements of the transaction, so that what is judged is what is changed. */
+const SELECT_FREE = createStatement<{ id: string; version: number }, LeaseRow>(
+  "select_free",
+  `SELECT ${CONNECTION_READ}, previous_refresh_token, lease_owner,
+     coalesce(${isAheadSql("lease_until", MAX_LEASE_MS)}, false) AS is_leased,
+     coalesce(${isAheadSql("next_try_at", MAX_BACKOFF_MS)}, false) AS is_waiting
+   FROM connections
+   WHERE id = :id AND version = :version AND (state = 'ACTIVE' OR previous_refresh_token IS NOT NULL) FOR UPDATE`,
+);
+
+const TAKE = createStatement<{ id: string; owner: string; lease_ms: number }>(
+  "take_lease",
+  `UPDATE connections SET lease_owner = :owner, lease_until = :clock + CAST(:lease_ms AS BIGINT),
+     unanswered_since = coalesce(unanswered_since, :clock)
+   WHERE id = :id`,
+);
+
+const NOTICE = createStatement<{ id: string; lease_ms: number }>(
+  "give_notice",
+  `UPDATE connections SET lease_owner = NULL, lease_until = :clock + CAST(:lease_ms AS BIGINT) WHERE id = :id`,
+);
+
+interface TakeOptions {
+  readonly owner: string;
+  readonly leaseMs: number;
+  readonly skipsWait: boolean;
+}
+
+function* take(
+  { id, version }: Connection,
+  { owner, leaseMs, skipsWait }: TakeOptions,
+): Operation<LeaseRow | undefined> {
+  const row = yield* first(SELECT_FREE, { id, version });
+  if (row === undefined || (row.is_waiting && !skipsWait)) return undefined;
+  const isOthers = row.lease_owner !== owner;
+  if (isOthers && row.is_leased) return undefined;
+  if (isOthers && row.lease_owner !== null) {
+    yield* run(NOTICE, { id, lease_ms: leaseMs });
+    return undefined;
+  }
+  yield* run(TAKE, { id, owner, lease_ms: leaseMs });
+  return row;
+}
+
+const COMMIT = createStatement<object>(
+  "commit_refresh",
+  `UPDATE connections SET state = 'ACTIVE', state_reason = NULL,
+     access_token = :access_token,
+     refresh_token = coalesce(:refresh_token, refresh_token), previous_refresh_token = NULL,
+     id_token = coalesce(:id_token, id_token), scope = coalesce(:scope, scope),
+     obtained_at = :obtained_at, expires_at = :expires_at,
+     version = CAST(:version AS BIGINT) + 1, lease_owner = NULL, lease_until = NULL, unanswered_since = NULL,
+     fail_count = 0, next_try_at = NULL, last_error_class = NULL, last_failed_at = NULL,
+     trouble = NULL, refusal = NULL, refused_at = NULL, refreshed_at = :now, updated_at = :now
+   WHERE id = :id AND version <= CAST(:version AS BIGINT)`,
+);
+
+const REPLACE_REFRESH_TOKEN = createStatement<object>(
+  "replace_refresh_token",
+  `UPDATE connections SET refresh_token = :refresh_token,
+     previous_refresh_token = CASE WHEN state = 'ACTIVE' THEN NULL ELSE CAST(:late_refresh_token AS BYTEA) END,
+     version = CAST(:version AS BIGINT) + 1, unanswered_since = NULL, updated_at = :now
+   WHERE id = :id AND version <= CAST(:version AS BIGINT)`,
+);
+
+const KEEP_LATE = createStatement<object>(
+  "keep_late",
+  `UPDATE connections SET previous_refresh_token = :late_refresh_token,
+     lease_until = CASE WHEN state = 'ACTIVE' OR lease_owner IS NOT NULL THEN lease_until ELSE :clock END
+   WHERE id = :id AND (version = CAST(:version AS BIGINT) + 1 OR state <> 'ACTIVE')`,
+);
+
+/** The sealed tokens of a row. */
+interface StoredTokens {
+  readonly id: string;
+  readonly access_token: Uint8Array;
+  readonly refresh_token: Uint8Array | null;
+}
+
+const STORED = createStatement<{ application_id: string; user_id: string; provider_name: string }, StoredTokens>(
+  "stored_tokens",
+  `SELECT id, access_token, refresh_token FROM connections
+   WHERE application_id = :application_id AND user_id = :user_id AND provider_name = :provider_name`,
+);
+
+function* commit(connection: LeasedConnection, tokens: RenewedTokens, now: number): Operation<CommitOutcome> {
+  const { id, version, state, trouble } = connection;
+  const values = {
+    id,
+    version,
+    access_token: tokens.accessToken ?? null,
+    refresh_token: tokens.refreshToken ?? null,
+    late_refresh_token: tokens.lateRefreshToken ?? null,
+    id_token: tokens.idToken ?? null,
+    scope: tokens.scope ?? null,
+    obtained_at: tokens.obtainedAt,
+    expires_at: tokens.expiresAt ?? null,
+    now,
+  };
+  const isWhole = tokens.accessToken !== undefined;
+  if ((yield* run(isWhole ? COMMIT : REPLACE_REFRESH_TOKEN, values)) > 0) {
+    // Applications are told of a connection that lives again, since they were told that it did not.
+    if (isWhole && state !== "ACTIVE") yield* enqueueEvent("connection.created", connection, now);
+    else if (isWhole && trouble?.toldAt !== undefined)
+      yield* enqueueEvent("connection.refresh_recovered", connection, now);
+    return "stored";
+  }
+  const current = yield* first(STORED, {
+    application_id: connection.applicationId,
+    user_id: connection.userId,
+    provider_name: connection.providerName,
+  });
+  if (current === undefined) return "gone";
+  if (current.id === id && holds(current, tokens)) return "stored";
+  if (tokens.lateRefreshToken !== undefined) yield* run(KEEP_LATE, values);
+  return "superseded";
+}
+
+/**
+ * Whether a row has these very tokens: a commit whose answer was lost (threats A06), or one that a spool kept and its owner
+ * stored. No sealed value is made twice.
+ */
+function holds(row: StoredTokens, { accessToken, refreshToken }: RenewedTokens): boolean {
+  return accessToken === undefined
+    ? Buffer.from(row.refresh_token ?? []).equals(refreshToken ?? Buffer.alloc(0))
+    : Buffer.from(row.access_token).equals(accessToken);
+}
+
+const FAIL = createStatement<object>(
+  "record_failure",
+  `UPDATE connections SET
+     fail_count = fail_count + 1, trouble = :trouble, refusal = :refusal, refused_at = :refused_at,
+     last_failed_at = CAST(:now AS BIGINT), last_error_class = :error_class,
+     next_try_at = :clock + CAST(:wait_ms AS BIGINT), lease_owner = NULL,
+     lease_until = CASE WHEN state = 'ACTIVE' THEN NULL ELSE :clock + CAST(:wait_ms AS BIGINT) END,
+     unanswered_since = CASE WHEN CAST(:is_unspent AS BIGINT) = 1
+       THEN CAST(:unanswered_since AS BIGINT) ELSE unanswered_since END,
+     updated_at = CAST(:now AS BIGINT)
+   WHERE id = :id AND lease_owner = :owner`,
+);
+
+function* fail(
+  { connection, owner }: Lease,
+  { errorClass, isUnspent, waitMs, trouble }: RenewalFailure,
+  now: number,
+): Operation<void> {
+  const changed = yield* run(FAIL, {
+    id: connection.id,
+    owner,
+    error_class: errorClass,
+    wait_ms: waitMs,
+    is_unspent: Number(isUnspent),
+    unanswered_since: connection.unansweredSince ?? null,
+    ...columnsFromTrouble(trouble),
+    now,
+  });
+  if (changed > 0 && connection.state === "ACTIVE" && trouble.toldAt !== connection.trouble?.toldAt)
+    yield* enqueueEvent("connection.refresh_failing", connection, now, errorClass);
+}
+
+const NOTE = createStatement<{ id: string; version: number } & TroubleColumns>(
+  "note_trouble",
+  `UPDATE connections SET trouble = :trouble, refusal = :refusal, refused_at = :refused_at
+   WHERE id = :id AND version = :version`,
+);
+
+const RELEASE = createStatement<{ id: string; owner: string; unanswered_since: number | null }>(
+  "release_lease",
+  // What was given up and may be refreshed after all is looked at again.
+  `UPDATE connections SET lease_owner = NULL,
+     lease_until = CASE WHEN state = 'ACTIVE' THEN NULL ELSE :clock + ${MAX_BACKOFF_MS} END,
+     unanswered_since = CAST(:unanswered_since AS BIGINT)
+   WHERE id = :id AND lease_owner = :owner`,
+);
+
+const EXTEND = createStatement<{ id: string; owner: string; lease_ms: number }>(
+  "extend_lease",
+  `UPDATE connections SET lease_until = :clock + CAST(:lease_ms AS BIGINT) WHERE id = :id AND lease_owner = :owner`,
+);
+
+const FREE = createStatement<{ owner: string }>(
+  "free_leases",
+  `UPDATE connections SET lease_owner = NULL, lease_until = :clock
+   WHERE lease_until IS NOT NULL AND lease_owner = :owner`,
+);
+
+const END = createStatement<
+  {
+    id: string;
+    version: number;
+    reason: string;
+    now: number;
+    owner: string | null;
+    tried: Uint8Array | null;
+  } & TroubleColumns
+>(
+  "require_reauthorization",
+  `UPDATE connections SET state = 'REAUTHORIZATION_REQUIRED',
+     state_reason = CASE WHEN state = 'ACTIVE' THEN :reason ELSE state_reason END,
+     previous_refresh_token = CASE WHEN previous_refresh_token IS NOT DISTINCT FROM CAST(:tried AS BYTEA)
+       THEN NULL ELSE previous_refresh_token END,
+     lease_until = CASE WHEN previous_refresh_token IS NOT DISTINCT FROM CAST(:tried AS BYTEA)
+       THEN NULL ELSE :clock END,
+     lease_owner = NULL, next_try_at = NULL, trouble = coalesce(:trouble, trouble),
+     refusal = coalesce(:refusal, refusal), refused_at = coalesce(:refused_at, refused_at),
+     version = version + 1, updated_at = :now
+   WHERE id = :id AND version = :version AND (state = 'ACTIVE' OR previous_refresh_token IS NOT NULL)
+     AND (CAST(:owner AS TEXT) IS NULL OR lease_owner = CAST(:owner AS TEXT))`,
+);
+
+function* end(
+  connection: Connection,
+  { reason, now, trouble, owner, tried }: EndOptions & { readonly reason: string; readonly now: number },
+): Operation<boolean> {
+  const { id, version, state } = connection;
+  const values = {
+    id,
+    version,
+    reason,
+    now,
+    owner: owner ?? null,
+    tried: tried ?? null,
+    ...columnsFromTrouble(trouble),
+  };
+  if ((yield* run(END, values)) === 0) return false;
+  if (state === "ACTIVE") yield* enqueueEvent("connection.reauthorization_required", connection, now, reason);
+  return true;
+}
+
+/** Few connections have a lease, so their index is read and sorted, whatever SQLite thinks of the order by id. */
+const ABANDONED = createStatement<{ after_id: string; limit: number }, ConnectionRead>(
+  "find_abandoned",
+  `SELECT ${CONNECTION_READ} FROM connections INDEXED BY connections_leased
+   WHERE lease_until IS NOT NULL AND NOT (${isAheadSql("lease_until", MAX_LEASE_MS)}) AND id > :after_id
+   ORDER BY id LIMIT :limit`,
+);
+
+/** Read in the order of its index, which holds nothing else. */
+const EXPIRED = createStatement<{ ended_before: number; limit: number }, ConnectionRead>(
+  "find_expired",
+  `SELECT ${CONNECTION_READ} FROM connections INDEXED BY connections_unrenewable
+   WHERE state = 'ACTIVE' AND refresh_token IS NULL AND expires_at < CAST(:ended_before AS BIGINT)
+   ORDER BY expires_at LIMIT :limit`,
+);
+
+/** By both clocks, where the store has one of its own: an end is for good. */
+function hasEnded({ expires_at, clock }: ConnectionRead): boolean {
+  return clock === undefined || (expires_at ?? clock) < clock;
+}

@@ -1,0 +1,269 @@
+/** One step from a version of the schema to the next. */
+interface Migration {
+  /**
+   * What both databases have, in types that each translates: `KEY` is text of others, `BYTEA` bytes, `BIGINT` a number,
+   * and `PLACE` a number in order of writing.
+   */
+  readonly both: string;
+  readonly sqlite: string;
+  readonly postgres: string;
+}
+
+/**
+ * Times are milliseconds since the epoch. Text compares byte for byte (BINARY, `COLLATE "C"`). Sealed columns are in no
+ * index and no CHECK: databases quote those in error text.
+ */
+const TABLES = `
+-- Tells a store from others, wherever it is moved to.
+CREATE TABLE store_identity (
+  id TEXT NOT NULL PRIMARY KEY
+);
+
+-- A known text sealed under each key that values of this store may be sealed under.
+CREATE TABLE key_checks (
+  key_id TEXT NOT NULL PRIMARY KEY,
+  sealed BYTEA NOT NULL,
+  created_at BIGINT NOT NULL
+);
+
+CREATE TABLE applications (
+  id TEXT NOT NULL PRIMARY KEY,
+  name KEY NOT NULL,
+  public_key KEY NOT NULL UNIQUE,
+  -- Sealed SHA-256 of the private key.
+  private_key_hash BYTEA NOT NULL,
+  caller_auth TEXT NOT NULL CHECK (caller_auth IN ('PUBLIC_KEY', 'SIGNED_USER', 'PRIVATE_KEY')),
+  -- JSON arrays of text.
+  allowed_origins TEXT NOT NULL,
+  allowed_addresses TEXT NOT NULL,
+  -- Where a browser may be sent back to.
+  allowed_redirect_uris TEXT NOT NULL DEFAULT '[]',
+  -- 0 is no limit.
+  calls_per_minute BIGINT NOT NULL,
+  connection_calls_per_minute BIGINT NOT NULL,
+  state TEXT NOT NULL CHECK (state IN ('ACTIVE', 'DISABLED')),
+  -- Until when its calls are captured; 0 for never.
+  capture_until BIGINT NOT NULL DEFAULT 0,
+  created_at BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL
+);
+
+-- Browser origins by themselves: a preflight names no application, and must not read all of them.
+CREATE TABLE application_origins (
+  origin TEXT NOT NULL,
+  application_id TEXT NOT NULL REFERENCES applications (id) ON DELETE CASCADE,
+  PRIMARY KEY (origin, application_id)
+);
+CREATE INDEX application_origins_by_application ON application_origins (application_id);
+
+CREATE TABLE oauth_clients (
+  id TEXT NOT NULL PRIMARY KEY,
+  application_id TEXT NOT NULL REFERENCES applications (id) ON DELETE CASCADE,
+  provider_name TEXT NOT NULL,
+  client_id KEY NOT NULL,
+  -- Sealed; NULL for a public client.
+  client_secret BYTEA,
+  -- To ask for, as the provider writes it.
+  scope KEY NOT NULL,
+  -- JSON object of text: parameters of templated origins that the client is bound to.
+  origin_parameters TEXT NOT NULL DEFAULT '{}',
+  updated_at BIGINT NOT NULL,
+  -- Since when the provider refuses the client itself.
+  refused_since BIGINT,
+  UNIQUE (application_id, provider_name)
+);
+
+CREATE TABLE connections (
+  id TEXT NOT NULL PRIMARY KEY,
+  application_id TEXT NOT NULL REFERENCES applications (id) ON DELETE CASCADE,
+  user_id KEY NOT NULL,
+  provider_name TEXT NOT NULL,
+  state TEXT NOT NULL CHECK (state IN ('ACTIVE', 'REAUTHORIZATION_REQUIRED')),
+  state_reason TEXT,
+  -- Sealed tokens; the id of the key is inside.
+  access_token BYTEA NOT NULL,
+  refresh_token BYTEA,
+  -- Kept for a provider that never saw the rotation we stored, or the other way round.
+  previous_refresh_token BYTEA,
+  id_token BYTEA,
+  token_type KEY NOT NULL,
+  scope KEY NOT NULL,
+  -- JSON object of text.
+  origin_parameters TEXT NOT NULL,
+  obtained_at BIGINT NOT NULL,
+  expires_at BIGINT,
+  -- When the token was refreshed last; NULL for never.
+  refreshed_at BIGINT,
+  -- Grows with every change of what the row says; sealing the same tokens under another key is no such change.
+  version BIGINT NOT NULL,
+  -- Who refreshes the token now, and until when nobody else may; by the store's clock, as is next_try_at.
+  lease_owner TEXT,
+  lease_until BIGINT,
+  -- Since when a refresh token may be spent whose answer is not stored: it outlives the lease that it was sent under.
+  unanswered_since BIGINT,
+  fail_count BIGINT NOT NULL DEFAULT 0,
+  last_failed_at BIGINT,
+  next_try_at BIGINT,
+  last_error_class TEXT,
+  -- JSON of what is known of tokens that are refused, or cannot be refreshed: since when, and what was said
+  -- (oauth/verdict.ts).
+  trouble TEXT,
+  -- A fingerprint of the words of the last refusal: it shows whether others are refused in the same ones.
+  refusal TEXT,
+  refused_at BIGINT,
+  created_at BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL,
+  UNIQUE (application_id, user_id, provider_name)
+);
+-- Leases, of which there are few, in the order in which those that were left behind are looked for.
+CREATE INDEX connections_leased ON connections (id) WHERE lease_until IS NOT NULL;
+-- For counting: those in each state, and those whose refresh is failing, of which there is hardly any on most days.
+CREATE INDEX connections_by_state ON connections (state);
+CREATE INDEX connections_failing ON connections (state) WHERE fail_count > 0;
+-- Connections that end with their access token, by when they do. It only asks whether there is a sealed value.
+CREATE INDEX connections_unrenewable ON connections (expires_at)
+  WHERE state = 'ACTIVE' AND refresh_token IS NULL AND expires_at IS NOT NULL;
+CREATE INDEX connections_refused ON connections (provider_name, refusal, refused_at) WHERE refusal IS NOT NULL;
+CREATE INDEX connections_refreshed ON connections (application_id, provider_name, refreshed_at)
+  WHERE refreshed_at IS NOT NULL;
+
+-- Short-lived secrets of browsers: connect links, sessions of the connect page, states of authorization requests.
+CREATE TABLE tickets (
+  -- Hex SHA-256 of the secret, which is kept nowhere.
+  id TEXT NOT NULL PRIMARY KEY,
+  kind TEXT NOT NULL CHECK (kind IN ('LINK', 'SESSION', 'STATE')),
+  -- Hex SHA-256 of the cookie of the browser it is bound to; empty for none.
+  browser TEXT NOT NULL,
+  application_id TEXT NOT NULL REFERENCES applications (id) ON DELETE CASCADE,
+  user_id KEY NOT NULL,
+  -- Sealed JSON.
+  payload BYTEA NOT NULL,
+  expires_at BIGINT NOT NULL
+);
+CREATE INDEX tickets_by_end ON tickets (expires_at);
+CREATE INDEX tickets_by_application ON tickets (application_id, kind, expires_at);
+
+-- Where an application is told of its connections.
+CREATE TABLE webhook_endpoints (
+  -- The application's.
+  id TEXT NOT NULL PRIMARY KEY REFERENCES applications (id) ON DELETE CASCADE,
+  uri KEY NOT NULL,
+  -- Sealed key of the signatures.
+  secret BYTEA NOT NULL,
+  -- When the next event may go there: behind the delivery that is under way, or the pause after a failed one.
+  free_at BIGINT NOT NULL DEFAULT 0,
+  updated_at BIGINT NOT NULL
+);
+
+-- What it was not told yet. Rows are written in the transaction of the change that they tell of.
+CREATE TABLE webhook_events (
+  -- In order of writing.
+  place PLACE,
+  id TEXT NOT NULL UNIQUE,
+  application_id TEXT NOT NULL REFERENCES applications (id) ON DELETE CASCADE,
+  -- JSON, as it is sent.
+  payload TEXT NOT NULL,
+  attempts BIGINT NOT NULL DEFAULT 0,
+  next_try_at BIGINT NOT NULL,
+  created_at BIGINT NOT NULL
+);
+CREATE INDEX webhook_events_due ON webhook_events (next_try_at);
+CREATE INDEX webhook_events_by_application ON webhook_events (application_id, next_try_at);
+
+-- Ids are UUIDs of version 7, so that their order is that of time. Records outlive what they tell of: they refer to
+-- nothing.
+CREATE TABLE audit_records (
+  id TEXT NOT NULL PRIMARY KEY,
+  created_at BIGINT NOT NULL,
+  actor KEY NOT NULL,
+  method TEXT NOT NULL,
+  resource TEXT NOT NULL,
+  -- Of the application that it is about; empty for none.
+  public_key KEY NOT NULL,
+  -- JSON array of text.
+  changed_fields TEXT NOT NULL,
+  outcome TEXT NOT NULL CHECK (outcome IN ('DONE', 'REFUSED'))
+);
+CREATE INDEX audit_records_by_application ON audit_records (public_key, id);
+
+-- Debug captures: headers and bodies of some calls of an application.
+CREATE TABLE call_captures (
+  -- The call's.
+  id TEXT NOT NULL PRIMARY KEY,
+  application_id TEXT NOT NULL REFERENCES applications (id) ON DELETE CASCADE,
+  -- Of the application when the call came in: tells its captures apart.
+  capture_until BIGINT NOT NULL,
+  -- Sealed JSON.
+  content BYTEA NOT NULL,
+  created_at BIGINT NOT NULL
+);
+CREATE INDEX call_captures_by_application ON call_captures (application_id, capture_until);
+CREATE INDEX call_captures_by_age ON call_captures (created_at);
+`;
+
+const SQLITE_ONLY = `
+INSERT INTO store_identity (id) VALUES (lower(hex(randomblob(16))));
+
+CREATE TRIGGER audit_records_stay BEFORE UPDATE ON audit_records BEGIN
+  SELECT raise(ABORT, 'audit records are never changed');
+END;
+CREATE TRIGGER audit_records_remain BEFORE DELETE ON audit_records BEGIN
+  SELECT raise(ABORT, 'audit records are never deleted');
+END;
+`;
+
+/**
+ * Nothing but the lack of a statement keeps audit records from being changed: triggers are not the same in all databases
+ * that speak like PostgreSQL. Call blocks are in a file of their own in SQLite (calls-file.ts).
+ */
+const POSTGRES_ONLY = `
+INSERT INTO store_identity (id) VALUES (replace(gen_random_uuid()::text, '-', ''));
+
+-- Whoever writes blocks takes its numbers here, and holds the row until they can be seen: so they are seen in order.
+CREATE TABLE call_sequence (
+  id BIGINT NOT NULL PRIMARY KEY CHECK (id = 1),
+  last BIGINT NOT NULL
+);
+INSERT INTO call_sequence (id, last) VALUES (1, 0);
+
+CREATE TABLE call_blocks (
+  sequence BIGINT NOT NULL PRIMARY KEY,
+  application_id TEXT NOT NULL REFERENCES applications (id) ON DELETE CASCADE,
+  position BIGINT NOT NULL,
+  count BIGINT NOT NULL,
+  first_at BIGINT NOT NULL,
+  last_at BIGINT NOT NULL,
+  calls TEXT NOT NULL
+);
+CREATE INDEX call_blocks_by_application ON call_blocks (application_id, sequence);
+CREATE INDEX call_blocks_by_time ON call_blocks (last_at, first_at);
+`;
+
+/** In order; number n brings a database from version n-1 to n. One that was released is never changed. */
+const MIGRATIONS: readonly Migration[] = [{ both: TABLES, sqlite: SQLITE_ONLY, postgres: POSTGRES_ONLY }];
+
+/** All migrations in the words of SQLite. */
+export const SQLITE_MIGRATIONS: readonly string[] = MIGRATIONS.map(({ both, sqlite }) => {
+  const types = { BIGINT: "INTEGER", BYTEA: "BLOB", KEY: "TEXT", PLACE: "INTEGER PRIMARY KEY", TEXT: "TEXT" };
+  return withTypes(both, types).replaceAll("\n);", "\n) STRICT;") + sqlite;
+});
+
+/** All migrations in the words of PostgreSQL. */
+export const POSTGRES_MIGRATIONS: readonly string[] = MIGRATIONS.map(({ both, postgres }) => {
+  const types = {
+    BIGINT: "BIGINT",
+    BYTEA: "BYTEA",
+    KEY: "BYTEA",
+    PLACE: "BIGINT GENERATED BY DEFAULT AS IDENTITY",
+    TEXT: 'TEXT COLLATE "C"',
+  };
+  return withTypes(both, types) + withTypes(postgres, types);
+});
+
+/** Columns stand one in a line, with their type behind the name. */
+function withTypes(sql: string, types: Readonly<Record<string, string>>): string {
+  return sql.replaceAll(/^( +[a-z_]+) ([A-Z]+)/gm, (line, name: string, type: string) => {
+    const translated = types[type];
+    return translated === undefined ? line : `${name} ${translated}`;
+  });
+}

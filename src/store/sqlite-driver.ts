@@ -1,0 +1,99 @@
+import type Sqlite from "better-sqlite3";
+import { createAttempt } from "./attempt.js";
+import {
+  type Database,
+  type Operation,
+  parameterOf,
+  type Query,
+  replaceParameters,
+  type Statement,
+} from "./database.js";
+import { createRowCaches, type OnOperation } from "./row-cache.js";
+
+/** What running operations on a file needs besides. */
+export interface SqliteDatabaseOptions {
+  /** Milliseconds since the epoch; the clock of leases and waits as well. */
+  readonly now?: (() => number) | undefined;
+  readonly onOperation?: OnOperation | undefined;
+  /** Throws when what is written would go into a file that its name does not lead to any more. */
+  readonly requireInPlace?: (() => void) | undefined;
+}
+
+/** Runs operations on a SQLite file, each without a pause. */
+export function createSqliteDatabase(
+  db: Sqlite.Database,
+  { now = Date.now, onOperation, requireInPlace }: SqliteDatabaseOptions = {},
+): Database {
+  const caches = createRowCaches(db, onOperation);
+  const attempt = createAttempt(db, caches, onOperation, requireInPlace);
+  const answer = createAnswer(db, now);
+  return {
+    now,
+    read: (operation) => attempt.read(() => complete(operation(), answer)),
+    write: (operation, forget) => attempt.write(() => complete(operation(), answer), forget),
+    createCache<Value>({ maxRows }: { readonly maxRows: number }) {
+      const rows = caches.create<Value>(maxRows);
+      const find = (key: string, read: () => Operation<Value | undefined>) =>
+        attempt.lookUp(() => rows.find(key, () => complete(read(), answer)));
+      // The file is read in place: nothing is seen late.
+      return { find, lookUp: find, forget: rows.forget, forgetFound: rows.forget };
+    },
+  };
+}
+
+function complete<T>(operation: Operation<T>, answer: (query: Query) => unknown): T {
+  let step = operation.next();
+  while (!step.done) {
+    let value: unknown;
+    try {
+      value = answer(step.value);
+    } catch (error) {
+      step = operation.throw(error);
+      continue;
+    }
+    step = operation.next(value);
+  }
+  return step.value;
+}
+
+interface Prepared {
+  readonly statement: Sqlite.Statement<unknown[], unknown>;
+  /** By place: better-sqlite3 takes longer to bind by name. */
+  readonly names: readonly string[];
+  readonly hasClock: boolean;
+}
+
+/** Each statement is prepared at its first use. */
+function createAnswer(db: Sqlite.Database, now: () => number): (query: Query) => unknown {
+  const prepared = new Map<Statement<never, never>, Prepared>();
+  return ({ kind, statement: asked, parameters }) => {
+    const known = prepared.get(asked) ?? prepare(db, asked);
+    prepared.set(asked, known);
+    const values = valuesFrom(known, parameters, now);
+    if (kind === "all") return known.statement.all(values);
+    return kind === "first" ? known.statement.get(values) : known.statement.run(values).changes;
+  };
+}
+
+/** The clock is the same in all of a statement. */
+function valuesFrom({ names, hasClock }: Prepared, parameters: object, now: () => number): unknown[] {
+  const clock = hasClock ? now() : 0;
+  return names.map((name) => (name === "clock" ? clock : parameterOf(parameters, name)));
+}
+
+function prepare(db: Sqlite.Database, { sql }: Statement<never, never>): Prepared {
+  const names: string[] = [];
+  const text = replaceParameters(sqliteSql(sql), (name) => {
+    names.push(name);
+    return "?";
+  });
+  return { statement: db.prepare<unknown[]>(text), names, hasClock: names.includes("clock") };
+}
+
+function sqliteSql(sql: string): string {
+  return sql
+    .replaceAll(", :clock AS clock", "")
+    .replaceAll(" AS BYTEA)", " AS BLOB)")
+    .replaceAll(" AS KEY)", " AS TEXT)")
+    .replaceAll(/ FOR (?:NO KEY )?UPDATE(?: SKIP LOCKED)?/g, "");
+}
