@@ -16,7 +16,7 @@ const TARGET_LABELS = ["instance", "job"];
 /** Values of labels that documents may name, whether or not a test can make them happen. */
 const VALUES: Readonly<Record<string, readonly string[]>> = {
   error_type: [...Object.keys(REASONS), "API_ERROR", "none"],
-  outcome: ["renewed", "lost", "ended", "misconfigured", "refused", "failed", "delivered", "retry", "given_up"],
+  outcome: ["refreshed", "lost", "ended", "misconfigured", "refused", "failed", "delivered", "retry", "given_up"],
   status_class: ["2xx", "3xx", "4xx", "5xx"],
   where: ["client", "session"],
   stat: ["p50", "p99", "max"],

@@ -5,7 +5,7 @@ import {
   type ExplainCallResponse,
   ExplainCallResponseSchema,
   type ExplainedRequestSchema,
-  ExplainCallResponse_Renewal as Renewal,
+  ExplainCallResponse_Refresh as Refresh,
   type RuleVerdictSchema,
 } from "../../gen/relay/admin/v1/call_pb.js";
 import { type CallRequest, CallRequestSchema, ResponseMode } from "../../gen/relay/v1/relay_pb.js";
@@ -16,7 +16,7 @@ import { type CallerFields, callerFrom } from "../applications/caller-keys.js";
 import { overloaded } from "../call/budget.js";
 import type { Call, CallOrigin } from "../call/call.js";
 import { type ExplainedRule, type Explanation, MASK } from "../call/explanation.js";
-import type { RenewalNeed } from "../oauth/token-source.js";
+import type { RefreshNeed } from "../oauth/token-source.js";
 import { auditEntryFrom } from "./administration.js";
 import { messageFromApplication } from "./application-service.js";
 import { messageFromConnection, summaryFrom } from "./connection-service.js";
@@ -90,10 +90,10 @@ function callFrom(
 /** Enough of a body to see what it is. In bytes. */
 const BODY_START_BYTES = 4096;
 
-const RENEWALS: Readonly<Record<RenewalNeed, Renewal>> = {
-  none: Renewal.NONE,
-  beside: Renewal.BESIDE,
-  before: Renewal.BEFORE,
+const REFRESHES: Readonly<Record<RefreshNeed, Refresh>> = {
+  none: Refresh.NONE,
+  beside: Refresh.BESIDE,
+  before: Refresh.BEFORE,
 };
 
 /** What would become of a call, as the role may see it. @param now milliseconds since the epoch. */
@@ -102,7 +102,7 @@ export function messageFromExplanation(
   role: Role | undefined,
   now: number,
 ): ExplainCallResponse {
-  const { application, caller, provider, egress, connection, renewal, request, refusal } = explanation;
+  const { application, caller, provider, egress, connection, refresh, request, refusal } = explanation;
   return create(ExplainCallResponseSchema, {
     ...(application && { application: messageFromApplication(application) }),
     ...(caller && { caller: verdictFrom(caller) }),
@@ -110,7 +110,7 @@ export function messageFromExplanation(
     ...(egress && { egress: verdictFrom(egress) }),
     ...(application &&
       connection && { connection: messageFromConnection(summaryFrom(connection, application.publicKey), now) }),
-    renewal: renewal === undefined ? Renewal.UNSPECIFIED : RENEWALS[renewal],
+    refresh: refresh === undefined ? Refresh.UNSPECIFIED : REFRESHES[refresh],
     ...(request && { request: messageFromRequest(request, hiddenFieldsFor(role, provider)) }),
     ...(refusal && { refusal }),
   });

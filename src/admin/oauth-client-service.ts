@@ -320,7 +320,7 @@ export function deleteOAuthClient(
 
 /**
  * Why an application can have no OAuth client at a provider, as what follows the provider's name in a sentence; undefined
- * when it can. Without a token endpoint nobody is connected in a browser and no token renewed, so that no client is ever
+ * when it can. Without a token endpoint nobody is connected in a browser and no token refreshed, so that no client is ever
  * used. Pure.
  */
 export function oauthClientProblem({ oauth2 }: Provider): string | undefined {

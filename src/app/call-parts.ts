@@ -42,7 +42,7 @@ interface CallParts {
 
 /** Made once, so that all surfaces count together and decide alike. */
 export function createCallParts(parts: Parts): CallParts {
-  const { store, sealer, catalog, upstream, log, renewer, authorization, recording } = parts;
+  const { store, sealer, catalog, upstream, log, refresher, authorization, recording } = parts;
   const rateLimiter = createRateLimiter(limiterOverWorkers);
   const turns = createTurns(lateWork);
   const checks = {
@@ -57,18 +57,18 @@ export function createCallParts(parts: Parts): CallParts {
   };
   const relay = createRelay({
     ...checks,
-    tokens: createTokenSource({ sealer, connections: store.connections, renewer, now: Date.now }),
+    tokens: createTokenSource({ sealer, connections: store.connections, refresher, now: Date.now }),
     upstream,
     capturing: recording.capturing,
     redactorFor: createRedactors(),
     streamGarbage: createStreamGarbage(createYoungCollection()),
     log,
   });
-  const { requireRenewable } = renewer;
+  const { requireRefreshable } = refresher;
   return {
     relay,
     rateLimiter,
     turns,
-    explain: (read) => explainCall({ ...checks, requireRenewable, onFault: log.fault }, read),
+    explain: (read) => explainCall({ ...checks, requireRefreshable, onFault: log.fault }, read),
   };
 }

@@ -11,7 +11,7 @@ import { createClientHolds } from "../oauth/client-holds.js";
 import { startExpirySweep } from "../oauth/expiry-sweep.js";
 import type { AuthorizationOptions } from "../oauth/options.js";
 import type { Peers, Spool } from "../oauth/peers.js";
-import { createRenewer, type Renewer } from "../oauth/renewer.js";
+import { createRefresher, type Refresher } from "../oauth/refresher.js";
 import { startSweep } from "../oauth/sweep.js";
 import { createTickets } from "../oauth/tickets.js";
 import { createTokenEndpoint } from "../oauth/token-endpoint.js";
@@ -76,7 +76,7 @@ export interface Parts {
   readonly webhookUpstream: Upstream;
   /** The way out to authorization servers: answers that take minutes keep no call from its provider. */
   readonly tokenUpstream: Upstream;
-  readonly renewer: Renewer;
+  readonly refresher: Refresher;
   /** Undefined when they are switched off. */
   readonly metrics: ServiceMetrics | undefined;
   readonly recording: CallRecording;
@@ -126,9 +126,9 @@ export async function openParts(config: Config, options: ServiceOptions, closers
   const spool = openSpoolFor(config, made, closers);
   const self = { publicUrl: config.publicUrl };
   const authorization = authorizationFor(made, () => self.publicUrl);
-  const renewer = renewerFor(made, spool, config);
-  await startSweeps(made, { renewer, spool }, closers);
-  return { ...made, recording, self, authorization, renewer };
+  const refresher = refresherFor(made, spool, config);
+  await startSweeps(made, { refresher, spool }, closers);
+  return { ...made, recording, self, authorization, refresher };
 }
 
 function waysOut(
@@ -182,7 +182,7 @@ function openSpoolFor(
 /** What is looked after without a call: what processes left that are gone, and connections that end with their token. */
 async function startSweeps(
   { store, log, logger }: Made,
-  { renewer, spool }: { readonly renewer: Renewer; readonly spool: Spool },
+  { refresher, spool }: { readonly refresher: Refresher; readonly spool: Spool },
   closers: Closers,
 ): Promise<void> {
   const { connections } = store;
@@ -192,7 +192,7 @@ async function startSweeps(
   const sweep = startSweep({
     connections,
     peers,
-    renewer,
+    refresher,
     onReplayed: ({ applicationId, providerName: provider }, outcome) =>
       logger.warn({ applicationId, provider, outcome }, "replayed"),
     onFault,
@@ -207,7 +207,7 @@ async function startSweeps(
   });
   closers.push(
     // Of a start that fails: what it has begun is stored before anything that it needs is closed.
-    () => renewer.close(FAILED_START_GRACE_MS),
+    () => refresher.close(FAILED_START_GRACE_MS),
     () => sweep.close(),
     () => expirySweep.close(),
   );
@@ -236,12 +236,12 @@ function authorizationFor(
   };
 }
 
-function renewerFor(
+function refresherFor(
   { store, sealer, catalog, tokenUpstream, metrics, log, logger }: Made,
   spool: Spool,
   { refreshTimeoutMs }: Config,
-): Renewer {
-  return createRenewer({
+): Refresher {
+  return createRefresher({
     connections: store.connections,
     sealer,
     breaker: createBreaker(),
@@ -251,14 +251,14 @@ function renewerFor(
     noteClientRefused: store.oauthClients.noteRefused,
     now: Date.now,
     random: Math.random,
-    onFault: (error) => log.fault("renewal", error),
+    onFault: (error) => log.fault("refresh", error),
     targetFor: createTargetFor({ catalog, oauthClients: store.oauthClients, sealer }),
     placeFor: createPlaceFor({ catalog, oauthClients: store.oauthClients }),
     send: createTokenEndpoint(tokenUpstream, refreshTimeoutMs),
-    onRenewal: ({ applicationId, providerName: provider }, outcome) => {
-      const level = outcome === "renewed" || outcome === "lost" ? "info" : "warn";
-      logger[level]({ applicationId, provider, outcome }, "renewal");
-      metrics?.renewal(provider, outcome);
+    onRefresh: ({ applicationId, providerName: provider }, outcome) => {
+      const level = outcome === "refreshed" || outcome === "lost" ? "info" : "warn";
+      logger[level]({ applicationId, provider, outcome }, "refresh");
+      metrics?.refresh(provider, outcome);
     },
     onRevocation: ({ applicationId, providerName: provider }, revocation) =>
       logger.info({ applicationId, provider, outcome: revocation.toLowerCase() }, "revocation"),

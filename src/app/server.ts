@@ -151,16 +151,16 @@ async function tlsFrom({ tlsCertFile, tlsKeyFile }: Config): Promise<TlsMaterial
 }
 
 function closeAll(
-  { parts: { renewer, authorization }, readiness }: Wiring,
+  { parts: { refresher, authorization }, readiness }: Wiring,
   listeners: readonly Listener[],
   deliverer: Deliverer,
   closers: Closers,
 ) {
   return async (graceMs: number, quietMs = 0) => {
     readiness.stop();
-    // No renewal or delivery is begun any more; those that have begun end beside the calls.
+    // No refresh or delivery is begun any more; those that have begun end beside the calls.
     const drained = listeners.map((listener) => listener.close(graceMs, quietMs));
-    await Promise.all([...drained, renewer.close(graceMs), deliverer.close(graceMs)]);
+    await Promise.all([...drained, refresher.close(graceMs), deliverer.close(graceMs)]);
     // A code that is being redeemed gives tokens that exist nowhere else.
     await authorization.pending.settled();
     for (const close of [...closers].reverse()) await close();

@@ -1,6 +1,6 @@
 import { RelayError } from "../model/errors.js";
-import type { Renewer } from "../oauth/renewer.js";
-import { decideRenewalNeed } from "../oauth/token-source.js";
+import type { Refresher } from "../oauth/refresher.js";
+import { decideRefreshNeed } from "../oauth/token-source.js";
 import type { TraceContext } from "../telemetry/call-spans.js";
 import { adviceOn } from "./advice.js";
 import { type AllowanceOptions, type AllowedCall, requireAllowedCall } from "./allowed-call.js";
@@ -10,8 +10,8 @@ import { outcomeFromError } from "./outcome.js";
 import { type CallTrace, createCallTrace, type RelayLog } from "./trace.js";
 import { upstreamRequestFrom } from "./upstream-request.js";
 
-/** What explaining needs: what the checks of a call need, and what tells whether a token could be renewed. */
-export interface ExplainOptions extends Omit<AllowanceOptions, "capturing">, Pick<Renewer, "requireRenewable"> {
+/** What explaining needs: what the checks of a call need, and what tells whether a token could be refreshed. */
+export interface ExplainOptions extends Omit<AllowanceOptions, "capturing">, Pick<Refresher, "requireRefreshable"> {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly onFault: RelayLog["fault"];
@@ -28,7 +28,7 @@ const UNKNOWN_TRACE: TraceContext = {
 type Rules = Pick<Explanation, "caller" | "egress">;
 
 /** What is learned on the way; a refusal comes with what was learned until then. */
-type Found = { -readonly [Member in "application" | "provider" | "connection" | "renewal"]: Explanation[Member] };
+type Found = { -readonly [Member in "application" | "provider" | "connection" | "refresh"]: Explanation[Member] };
 
 /**
  * Says what would become of a call, by the very checks that a call goes through: no token is opened, nobody is asked,
@@ -39,7 +39,7 @@ type Found = { -readonly [Member in "application" | "provider" | "connection" | 
  * @param read gives the call; what it throws is the refusal of a call that is not well formed.
  */
 export async function explainCall(options: ExplainOptions, read: () => Call): Promise<Explanation> {
-  const found: Found = { application: undefined, provider: undefined, connection: undefined, renewal: undefined };
+  const found: Found = { application: undefined, provider: undefined, connection: undefined, refresh: undefined };
   let rules: Rules = { caller: undefined, egress: undefined };
   try {
     const call = read();
@@ -49,8 +49,8 @@ export async function explainCall(options: ExplainOptions, read: () => Call): Pr
       throw error;
     });
     rules = rulesOf(call, trace, undefined);
-    found.renewal = decideRenewalNeed(allowed.connection, options.now());
-    if (found.renewal === "before") await options.requireRenewable(allowed.connection);
+    found.refresh = decideRefreshNeed(allowed.connection, options.now());
+    if (found.refresh === "before") await options.requireRefreshable(allowed.connection);
     return { ...found, ...rules, request: maskedRequestFrom(allowed), refusal: undefined };
   } catch (error) {
     const { errorType, statusCode, message } = outcomeFromError("", error, options.onFault);

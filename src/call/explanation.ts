@@ -1,7 +1,7 @@
 import type { Application } from "../applications/application.js";
 import type { ErrorType } from "../model/errors.js";
 import type { Connection } from "../oauth/connection.js";
-import type { RenewalNeed } from "../oauth/token-source.js";
+import type { RefreshNeed } from "../oauth/token-source.js";
 import type { Provider } from "../providers/provider.js";
 import type { UpstreamRequest } from "../upstream/request.js";
 
@@ -13,7 +13,7 @@ export interface Explanation {
   readonly provider: Provider | undefined;
   readonly egress: ExplainedRule | undefined;
   readonly connection: Connection | undefined;
-  readonly renewal: RenewalNeed | undefined;
+  readonly refresh: RefreshNeed | undefined;
   /** What would be sent, with {@link MASK} in the place of each token; undefined when nothing would. */
   readonly request: UpstreamRequest | undefined;
   /** The first refusal; undefined when the provider would be asked. */

@@ -5,7 +5,7 @@ import type { ResultRow } from "../../gen/relay/v1/relay_pb.js";
 import { messageFromExplanation } from "../admin/call-service.js";
 import type { Explanation } from "../call/explanation.js";
 import { toldStateOf } from "../oauth/freshness.js";
-import type { RenewalNeed } from "../oauth/token-source.js";
+import type { RefreshNeed } from "../oauth/token-source.js";
 import {
   isTerminal,
   printable,
@@ -63,7 +63,7 @@ export function writeExplanation(explanation: Explanation, { json }: { readonly 
   else if (text !== "") writeLine(text);
 }
 
-const RENEWALS: Readonly<Record<RenewalNeed, string>> = {
+const REFRESHES: Readonly<Record<RefreshNeed, string>> = {
   none: "none: the token is sent as it is",
   beside: "beside the call: the token is sent as it is",
   before: "before the call: the token has ended, and a new one is sent",
@@ -76,14 +76,14 @@ function textFromExplanation(explanation: Explanation): string {
   return request === undefined ? decided : `${decided}\n\n${request}`;
 }
 
-function fieldsOf({ application, caller, provider, egress, connection, renewal }: Explanation) {
+function fieldsOf({ application, caller, provider, egress, connection, refresh }: Explanation) {
   const fields: Array<readonly [name: string, value: string]> = [];
   if (application) fields.push(["application", `${application.name}, ${application.callerAuth}, ${application.state}`]);
   if (caller) fields.push(["caller", verdictText(caller)]);
   if (provider) fields.push(["provider", provider.name]);
   if (egress) fields.push(["url", verdictText(egress)]);
   if (connection) fields.push(["connection", connectionText(connection)]);
-  if (renewal) fields.push(["refresh", RENEWALS[renewal]]);
+  if (refresh) fields.push(["refresh", REFRESHES[refresh]]);
   return fields;
 }
 

@@ -25,7 +25,7 @@ import { originParametersFrom } from "./connection-key.js";
 import { administrationOf, loadCatalog, type OpenStore, requireProvider, withStore } from "./open-store.js";
 import { readStandardInput } from "./read-input.js";
 
-/** `relay client`: an application's OAuth clients, with which its users' tokens are renewed. */
+/** `relay client`: an application's OAuth clients, with which its users' tokens are refreshed. */
 export function addClient(program: Command): void {
   const group = addGroup(program, {
     usage: "client",

@@ -43,7 +43,7 @@ export function jsonFromConnection(connection: Connection) {
     provider: connection.providerName,
     state,
     stateReason: reason ?? null,
-    failedRenewals: connection.failCount,
+    failedRefreshes: connection.failCount,
     lastFailedAt: timeFrom(connection.lastFailedAt),
     lastFailure: connection.lastErrorClass ?? null,
     nextTryAt: timeFrom(connection.nextTryAt),

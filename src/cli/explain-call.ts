@@ -13,7 +13,7 @@ import { lateWork } from "../model/errors.js";
 import { createPlaceFor } from "../oauth/authorization-server.js";
 import { createBreaker } from "../oauth/breaker.js";
 import { createClientHolds } from "../oauth/client-holds.js";
-import { requireRenewable } from "../oauth/renewable.js";
+import { requireRefreshable } from "../oauth/refreshable.js";
 import { type CallRequestText, jsonBodyFrom } from "./call-row.js";
 import { loadCatalog, type OpenStore } from "./open-store.js";
 
@@ -28,7 +28,7 @@ export async function explainFromStore(
 ): Promise<Explanation> {
   const catalog = await loadCatalog(config);
   const placeFor = createPlaceFor({ catalog, oauthClients: store.oauthClients });
-  const renewable = { breaker: createBreaker(), clients: createClientHolds(), now: Date.now, placeFor };
+  const refreshable = { breaker: createBreaker(), clients: createClientHolds(), now: Date.now, placeFor };
   const options = {
     now: Date.now,
     applications: store.applications,
@@ -39,7 +39,8 @@ export async function explainFromStore(
     rateLimiter: createRateLimiter(),
     newBoundary: createBoundary,
     turns: createTurns(lateWork),
-    requireRenewable: (connection: Parameters<typeof requireRenewable>[1]) => requireRenewable(renewable, connection),
+    requireRefreshable: (connection: Parameters<typeof requireRefreshable>[1]) =>
+      requireRefreshable(refreshable, connection),
     // The refusal that it becomes is printed.
     onFault: () => {},
   };

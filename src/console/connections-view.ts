@@ -135,7 +135,7 @@ const COLUMNS: ReadonlyArray<Column<ConnectionJson>> = [
   { label: "Provider", cell: ({ providerName = "" }) => visibleText(providerName) },
   { label: "State", cell: stateOf },
   { label: "Token ends", cell: ({ expireTime }) => moment(expireTime, "not known") },
-  { label: "Renewal", cell: renewalOf },
+  { label: "Refresh", cell: refreshOf },
   { label: "Changed", cell: ({ updateTime }) => moment(updateTime, "") },
   { label: "Application", cell: ({ publicKey = "" }) => html`<span class="id">${visibleText(publicKey)}</span>` },
   { label: "Call", cell: tryLink },
@@ -146,7 +146,7 @@ function stateOf({ state, stateReason = "" }: ConnectionJson): TemplateResult {
   return stateMark(false, `Must connect again (${visibleText(stateReason)})`);
 }
 
-function renewalOf(connection: ConnectionJson) {
+function refreshOf(connection: ConnectionJson) {
   const { state, hasRefreshToken, refreshFailureCount = 0, lastRefreshFailure = "" } = connection;
   if (state !== "STATE_ACTIVE") return "No more";
   if (!hasRefreshToken) return "No refresh token";

@@ -1,5 +1,5 @@
 import type {
-  ExplainCallResponse_RenewalJson,
+  ExplainCallResponse_RefreshJson,
   ExplainCallResponseJson,
   ExplainedRequestJson,
   RefusalJson,
@@ -18,7 +18,7 @@ import { stateMark, step } from "./view.js";
  * @param isSent it was performed after that.
  */
 export function explanationView(told: ExplainCallResponseJson, isSent: boolean): TemplateResult {
-  const { application, caller, providerName, egress, connection, renewal, request, refusal } = told;
+  const { application, caller, providerName, egress, connection, refresh, request, refusal } = told;
   return html`<section aria-labelledby="explanation">
     <h2 id="explanation" tabindex="-1">${titleOf(told, isSent)}</h2>
     ${refusal === undefined ? nothing : refusalView(refusal)}
@@ -28,7 +28,7 @@ export function explanationView(told: ExplainCallResponseJson, isSent: boolean):
       ${providerName && step("Provider", visibleText(providerName))}
       ${egress && step("URL", verdictView(egress))}
       ${connection && step("Connection", connectionView(connection))}
-      ${renewal && step("Token refresh", RENEWALS.get(renewal) ?? "")}
+      ${refresh && step("Token refresh", REFRESHES.get(refresh) ?? "")}
     </dl>
     ${request && requestView(request)}
   </section>`;
@@ -39,10 +39,10 @@ function titleOf({ refusal }: ExplainCallResponseJson, isSent: boolean): string 
   return isSent ? "This was sent" : "This would be sent";
 }
 
-const RENEWALS: ReadonlyMap<ExplainCallResponse_RenewalJson, string> = new Map([
-  ["RENEWAL_NONE", "None: the token is sent as it is"],
-  ["RENEWAL_BESIDE", "Beside the call: the token is sent as it is"],
-  ["RENEWAL_BEFORE", "Before the call: the token has ended, and a new one is sent"],
+const REFRESHES: ReadonlyMap<ExplainCallResponse_RefreshJson, string> = new Map([
+  ["REFRESH_NONE", "None: the token is sent as it is"],
+  ["REFRESH_BESIDE", "Beside the call: the token is sent as it is"],
+  ["REFRESH_BEFORE", "Before the call: the token has ended, and a new one is sent"],
 ]);
 
 function verdictView({ allowed = false, rule = "" }: RuleVerdictJson): TemplateResult {

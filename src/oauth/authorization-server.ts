@@ -4,8 +4,8 @@ import type { OAuth2, Provider, ProviderCatalog } from "../providers/provider.js
 import type { Sealer } from "../sealing/seal.js";
 import type { Connection } from "./connection.js";
 import { type OAuthClientStore, openOAuthClient } from "./oauth-client.js";
-import type { RefreshPlace } from "./renewable.js";
-import type { RenewalTarget, ServedConnection } from "./renewal.js";
+import type { RefreshTarget, ServedConnection } from "./refresh.js";
+import type { RefreshPlace } from "./refreshable.js";
 import { freeHostParameter } from "./token-endpoint.js";
 import type { CodeHabits } from "./token-request.js";
 
@@ -17,7 +17,7 @@ interface AuthorizationServerOptions {
 }
 
 /** One connection's authorization server, and the client that it knows. */
-export interface AuthorizationServer extends RenewalTarget, CodeHabits {
+export interface AuthorizationServer extends RefreshTarget, CodeHabits {
   /** RFC 6749 section 3.2; for codes. */
   readonly tokenEndpoint: string;
   /** Where refresh requests go; most often the token endpoint. */
@@ -25,22 +25,22 @@ export interface AuthorizationServer extends RenewalTarget, CodeHabits {
 }
 
 /**
- * Finds where and as whom a connection is renewed: the provider's definition and the application's OAuth client there.
+ * Finds where and as whom a connection is refreshed: the provider's definition and the application's OAuth client there.
  * Rejects with REFRESH_UNAVAILABLE when the operator has stored no client or the definition names no token endpoint.
  */
 export function createTargetFor(options: AuthorizationServerOptions) {
-  return async (connection: ServedConnection): Promise<RenewalTarget> => {
+  return async (connection: ServedConnection): Promise<RefreshTarget> => {
     const server = await findAuthorizationServer(options, connection);
-    if (server === undefined) throw nowhereToRenew();
+    if (server === undefined) throw nowhereToRefresh();
     return { ...server, tokenEndpoint: server.refreshEndpoint };
   };
 }
 
-/** Finds only where and as whom a connection is renewed, opening no secret. Rejects as {@link createTargetFor} does. */
+/** Finds only where and as whom a connection is refreshed, opening no secret. Rejects as {@link createTargetFor} does. */
 export function createPlaceFor(options: Omit<AuthorizationServerOptions, "sealer">) {
   return async (connection: Connection): Promise<RefreshPlace> => {
     const known = await findKnownServer(options, connection);
-    if (known === undefined) throw nowhereToRenew();
+    if (known === undefined) throw nowhereToRefresh();
     return { endpoint: known.refreshEndpoint, client: known.stored };
   };
 }
@@ -76,10 +76,10 @@ async function findKnownServer(
   return endpoints && { stored, ...endpoints, ...habitsOf(provider, provider.oauth2) };
 }
 
-function nowhereToRenew(): RelayError {
+function nowhereToRefresh(): RelayError {
   return new RelayError(
     "REFRESH_UNAVAILABLE",
-    "This user's access token has ended, and no OAuth client is stored to renew it there. The operator must add it with 'relay client put'.",
+    "This user's access token has ended, and no OAuth client is stored to refresh it there. The operator must add it with 'relay client put'.",
   );
 }
 

@@ -31,15 +31,15 @@ export interface Connection extends ConnectionKey {
   readonly expiresAt: number | undefined;
   /** Why the user must connect again; undefined while the state is ACTIVE. */
   readonly stateReason: string | undefined;
-  /** Renewals that failed since the last one that succeeded. */
+  /** Refreshes that failed since the last one that succeeded. */
   readonly failCount: number;
-  /** When the last renewal failed, milliseconds since the epoch. */
+  /** When the last refresh failed, milliseconds since the epoch. */
   readonly lastFailedAt: number | undefined;
   /** How it failed: a word, never provider text. */
   readonly lastErrorClass: string | undefined;
-  /** No renewal is tried before, milliseconds since the epoch by this process's clock. */
+  /** No refresh is tried before, milliseconds since the epoch by this process's clock. */
   readonly nextTryAt: number | undefined;
-  /** Until when whoever renews the token now has it to itself, milliseconds since the epoch by this process's clock. */
+  /** Until when whoever refreshes the token now has it to itself, milliseconds since the epoch by this process's clock. */
   readonly leaseUntil: number | undefined;
   /**
    * Since when the refresh token may be spent: it was about to be sent, and no answer to it was stored. Milliseconds
@@ -70,12 +70,12 @@ export type NewConnection = Omit<
   | "trouble"
 >;
 
-/** The right to renew one connection's token, until the lease ends. */
+/** The right to refresh one connection's token, until the lease ends. */
 export interface Lease {
   /** As it was before the lease was taken: `unansweredSince` is that of an earlier one. */
   readonly connection: Connection;
   readonly owner: string;
-  /** A refresh token that another renewal of the same moment was given; sealed. */
+  /** A refresh token that another refresh of the same moment was given; sealed. */
   readonly previousRefreshToken: Uint8Array | undefined;
 }
 
@@ -84,7 +84,7 @@ export type LeasedConnection = ConnectionKey &
   Pick<Connection, "id" | "originParameters" | "state" | "trouble" | "version">;
 
 /** New tokens as they are stored; what is undefined stays as it is. Sealed. */
-export interface RenewedTokens {
+export interface RefreshedTokens {
   /** Undefined where only a refresh token came, with an answer that is of no use: then no other time is stored either. */
   readonly accessToken: Uint8Array | undefined;
   readonly refreshToken: Uint8Array | undefined;
@@ -104,8 +104,8 @@ export interface RenewedTokens {
  */
 export type CommitOutcome = "stored" | "superseded" | "gone";
 
-/** How a renewal failed, and when it may be tried again. */
-export interface RenewalFailure {
+/** How a refresh failed, and when it may be tried again. */
+export interface RefreshFailure {
   readonly errorClass: string;
   /** Whether the refresh token is known to be as good as before: it was not sent, or the provider refused to use it. */
   readonly isUnspent: boolean;
@@ -179,9 +179,9 @@ export interface ConnectionStore {
   delete(key: ConnectionKey, now: number, audit?: AuditEntry): Promise<Connection | undefined>;
 
   /**
-   * Takes the lease of a connection that is ACTIVE and still of this version, unless somebody else has it or no renewal
+   * Takes the lease of a connection that is ACTIVE and still of this version, unless somebody else has it or no refresh
    * may be tried yet, and notes in the same write that the refresh token may be spent from now on. A failed write here
-   * means that no renewal is begun: what the provider would answer could not be stored either.
+   * means that no refresh is begun: what the provider would answer could not be stored either.
    *
    * A lease that has ended is no proof that its owner is gone: it may hold an answer that the store refused until now, or
    * the clock was set ahead. So whoever meets one only takes the owner's name away, with the first write that the store
@@ -204,9 +204,9 @@ export interface ConnectionStore {
    * ones first. Whether the provider ended it over the repeated refresh token only the provider knows, so the row says
    * ACTIVE again after it was refreshed once more.
    */
-  commitRenewal(connection: LeasedConnection, tokens: RenewedTokens, now: number): Promise<CommitOutcome>;
+  commitRefresh(connection: LeasedConnection, tokens: RefreshedTokens, now: number): Promise<CommitOutcome>;
   /** Gives the lease back after a failure; tells the application of a trouble that it has to be told of, once. */
-  recordFailure(lease: Lease, failure: RenewalFailure, now: number): Promise<void>;
+  recordFailure(lease: Lease, failure: RefreshFailure, now: number): Promise<void>;
   /** Lets a lease that is still ours end `leaseMs` from now. Resolves to false when it is not. */
   extendLease(lease: Lease, leaseMs: number): Promise<boolean>;
   /** Ends every lease of an owner that is gone for certain, or that will not use it any more. */
@@ -231,7 +231,7 @@ export interface ConnectionStore {
    */
   findAbandoned(afterId: string, limit: number): Promise<Connection[]>;
   /**
-   * At most `limit` connections that are ACTIVE, cannot be renewed, and whose token ended before `endedBefore`, in
+   * At most `limit` connections that are ACTIVE, cannot be refreshed, and whose token ended before `endedBefore`, in
    * milliseconds since the epoch by this process's clock; and by the store's own where it has one. Those that ended
    * first come first.
    */

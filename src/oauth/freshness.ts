@@ -1,11 +1,11 @@
 import type { Connection, ConnectionState } from "./connection.js";
 
-/** What an access token's times say (threats 3.1): good, good but due for renewal, ended, or lifetime unknown. */
+/** What an access token's times say (threats 3.1): good, good but due for refresh, ended, or lifetime unknown. */
 type Freshness = "fresh" | "due" | "ended" | "unknown";
 
-/** A token is renewed this long before its end, or a tenth of its life where that is longer. In milliseconds. */
+/** A token is refreshed this long before its end, or a tenth of its life where that is longer. In milliseconds. */
 const MIN_LEAD_MS = 60_000;
-/** Connections are spread over this part of the lead, so that those made together are not renewed together. */
+/** Connections are spread over this part of the lead, so that those made together are not refreshed together. */
 const JITTER_SHARE = 0.2;
 
 /**
@@ -41,7 +41,7 @@ interface ToldState {
 }
 
 /**
- * The state that tells the truth at `now` (milliseconds since the epoch): a token that has ended and cannot be renewed
+ * The state that tells the truth at `now` (milliseconds since the epoch): a token that has ended and cannot be refreshed
  * is of no more use, though nothing has happened to the row. It is not written there at once, since a clock that is wrong
  * for a moment would end connections for good (threats 3.7); expiry-sweep.ts does it when that cannot be.
  */

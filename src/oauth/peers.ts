@@ -1,9 +1,9 @@
-import type { LeasedConnection, RenewedTokens } from "./connection.js";
+import type { LeasedConnection, RefreshedTokens } from "./connection.js";
 
 /** A provider's answer that the store has not taken yet: sealed as the row keeps it, for that version of the row. */
 export interface UnstoredAnswer {
   readonly connection: LeasedConnection;
-  readonly tokens: RenewedTokens;
+  readonly tokens: RefreshedTokens;
 }
 
 /** What is to be done for a process that is gone. */

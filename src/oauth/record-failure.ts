@@ -5,7 +5,7 @@ import {
   type ConnectionStore,
   type Lease,
   MAX_BACKOFF_MS,
-  type RenewalFailure,
+  type RefreshFailure,
 } from "./connection.js";
 import { type Refusal, troubleAfter } from "./verdict.js";
 
@@ -18,7 +18,7 @@ const BACKOFF_SHARE = 1 / 20;
 const FIRST_REFUSED_BACKOFF_MS = 2 * 60_000;
 
 /** What is known of a failure. */
-interface Failure extends Pick<RenewalFailure, "isUnspent"> {
+interface Failure extends Pick<RefreshFailure, "isUnspent"> {
   readonly answer: string;
   /** Undefined: the provider did not refuse anything. */
   readonly refusal: Refusal | undefined;

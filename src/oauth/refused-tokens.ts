@@ -1,6 +1,6 @@
 import { RelayError } from "../model/errors.js";
 import { type Connection, type ConnectionStore, isAhead } from "./connection.js";
-import { reauthorizationRequired } from "./renewable.js";
+import { reauthorizationRequired } from "./refreshable.js";
 import { fingerprintOf } from "./token-answer.js";
 import { decideRefusedToken, REFUSED_TOKEN_APART_MS } from "./verdict.js";
 

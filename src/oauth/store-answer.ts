@@ -134,7 +134,7 @@ export async function storeAnswer(
   let isKept = false;
   const writeOrKeep = async () => {
     try {
-      return await connections.commitRenewal(answer.connection, answer.tokens, now());
+      return await connections.commitRefresh(answer.connection, answer.tokens, now());
     } catch (error) {
       isKept ||= spool.keep(answer);
       throw error;
@@ -162,7 +162,7 @@ export async function storeLeftAnswer(
     lateRefreshToken: reseal("previous_refresh_token", tokens.lateRefreshToken),
     idToken: reseal("id_token", tokens.idToken),
   };
-  return connections.commitRenewal(connection, resealed, now());
+  return connections.commitRefresh(connection, resealed, now());
 }
 
 /** Opens the tokens that revoking asks for. Throws as {@link openToken} does. */

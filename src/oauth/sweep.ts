@@ -1,12 +1,12 @@
 import type { CommitOutcome, ConnectionStore } from "./connection.js";
 import type { Peers, Settlement, UnstoredAnswer } from "./peers.js";
-import type { Renewer } from "./renewer.js";
+import type { Refresher } from "./refresher.js";
 
 /** What looking after what other processes left needs. */
 interface SweepOptions {
   readonly connections: Pick<ConnectionStore, "findAbandoned" | "freeLeases">;
   readonly peers: readonly Peers[];
-  readonly renewer: Pick<Renewer, "renew" | "storeLeft">;
+  readonly refresher: Pick<Refresher, "refresh" | "storeLeft">;
   /** Called for each answer of a process that is gone, with what became of it. */
   readonly onReplayed: (connection: UnstoredAnswer["connection"], outcome: CommitOutcome) => void;
   readonly onFault: (error: unknown) => void;
@@ -33,9 +33,9 @@ const BATCH = 50;
  * while (threats 3.4). Every process looks; locks and leases let one act.
  */
 export function startSweep(options: SweepOptions): Sweep {
-  const { connections, peers, renewer, onReplayed, onFault } = options;
+  const { connections, peers, refresher, onReplayed, onFault } = options;
   const settlement: Settlement = {
-    store: async (answer) => onReplayed(answer.connection, await renewer.storeLeft(answer)),
+    store: async (answer) => onReplayed(answer.connection, await refresher.storeLeft(answer)),
     free: connections.freeLeases,
   };
   let afterId = "";
@@ -45,8 +45,8 @@ export function startSweep(options: SweepOptions): Sweep {
     const found = await connections.findAbandoned(afterId, BATCH);
     // What cannot be refreshed stays, so the next look begins behind it.
     afterId = found.length < BATCH ? "" : (found.at(-1)?.id ?? "");
-    // How each ends is for the log, and the renewer has told it.
-    for (const connection of found) renewer.renew(connection).catch(() => {});
+    // How each ends is for the log, and the refresher has told it.
+    for (const connection of found) refresher.refresh(connection).catch(() => {});
   };
   const settle = async () => {
     for (const each of peers) await each.settleGone(settlement).catch(onFault);

@@ -3,7 +3,7 @@ import type { OAuth2 } from "../providers/provider.js";
 import { headerValue } from "../upstream/fields.js";
 import type { RequestProgress, Upstream, UpstreamRequest } from "../upstream/request.js";
 import type { StoredOAuthClient } from "./oauth-client.js";
-import type { RenewalTarget } from "./renewal.js";
+import type { RefreshTarget } from "./refresh.js";
 import type { TokenEndpointAnswer } from "./token-answer.js";
 import { type TokenRequest, TokenRequestNotSentError } from "./token-request.js";
 
@@ -14,7 +14,7 @@ const LAST_READ_MS = 250;
 
 /** What of a connection's authorization server one request needs. */
 export type TokenEndpoint = Pick<
-  RenewalTarget,
+  RefreshTarget,
   "tokenEndpoint" | "registration" | "connectionId" | "allowPrivateNetwork"
 >;
 

@@ -6,9 +6,9 @@ import type { Secret } from "../sealing/secret.js";
 import { type Connection, type ConnectionStore, isAhead } from "./connection.js";
 import { decideFreshness } from "./freshness.js";
 import { openToken } from "./open-token.js";
+import { refreshUnavailable } from "./refreshable.js";
+import type { Refresher } from "./refresher.js";
 import { createRefusedTokens, type RefusedTokensOptions } from "./refused-tokens.js";
-import { refreshUnavailable } from "./renewable.js";
-import type { Renewer } from "./renewer.js";
 import { requireUsable } from "./usable.js";
 
 /** A token in the clear, and the row it is of. */
@@ -17,7 +17,7 @@ export interface CurrentToken {
   readonly connection: Connection;
 }
 
-/** How long a caller waits for a renewal; the renewal itself goes on. */
+/** How long a caller waits for a refresh; the refresh itself goes on. */
 interface Wait {
   /** In milliseconds of `performance.now()`. */
   readonly deadline: number;
@@ -27,15 +27,15 @@ interface Wait {
 /** Where a call gets a connection's tokens in the clear. */
 export interface TokenSource {
   /**
-   * The access token to send now; no promise where there is nothing to wait for. One that is due is renewed beside the
+   * The access token to send now; no promise where there is nothing to wait for. One that is due is refreshed beside the
    * call, one that has ended before it. Fails with RelayError REAUTHORIZATION_REQUIRED when only the user can help,
-   * REFRESH_UNAVAILABLE when the token cannot be renewed now, PROVIDER_MISCONFIGURED when only the operator can help,
+   * REFRESH_UNAVAILABLE when the token cannot be refreshed now, PROVIDER_MISCONFIGURED when only the operator can help,
    * STORE_UNAVAILABLE when it does not open.
    */
   accessToken(connection: Connection, wait: Wait): CurrentToken | Promise<CurrentToken>;
   /**
    * Another token after the provider refused this connection's (threats 3.6): the one that is stored meanwhile, or a
-   * renewed one. Undefined when there is none to be had. Rejects with REAUTHORIZATION_REQUIRED when the provider ends
+   * refreshed one. Undefined when there is none to be had. Rejects with REAUTHORIZATION_REQUIRED when the provider ends
    * the connection over it.
    *
    * @param isNamed whether the provider said that it is the token.
@@ -43,7 +43,7 @@ export interface TokenSource {
   tokenAfterRefusal(connection: Connection, wait: Wait, isNamed: boolean): Promise<CurrentToken | undefined>;
   /** The provider took the token. A promise where that has to be written down; never rejects. */
   noteTaken(connection: Connection): Promise<void> | undefined;
-  /** The renewed token was refused as well: no renewal is forced for a while, since it would not help. */
+  /** The refreshed token was refused as well: no refresh is forced for a while, since it would not help. */
   noteRefusedAgain(connection: Connection): void;
   /** The ID token (OpenID Connect Core section 2); undefined when the provider gave none. */
   idToken(connection: Connection): Promise<Secret | undefined>;
@@ -53,19 +53,19 @@ export interface TokenSource {
 interface TokenSourceOptions {
   readonly sealer: Sealer;
   readonly connections: Pick<ConnectionStore, "find"> & RefusedTokensOptions["connections"];
-  readonly renewer: Renewer;
+  readonly refresher: Refresher;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 
-/** How long no renewal is forced after a renewed token was refused, in milliseconds. */
+/** How long no refresh is forced after a refreshed token was refused, in milliseconds. */
 const HOLD_MS = 60_000;
 /** Holds that are remembered; the oldest makes room. */
 const MAX_HOLDS = 10_000;
 
 /** Opens the stored tokens. A token is opened only when the connection's state and times allow its use. */
 export function createTokenSource(options: TokenSourceOptions): TokenSource {
-  const { sealer, connections, renewer, now } = options;
+  const { sealer, connections, refresher, now } = options;
   /** Connection id → until when. */
   const holds = new Map<string, number>();
   const refusedTokens = createRefusedTokens(options);
@@ -84,9 +84,9 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
 
   return {
     accessToken(connection, wait) {
-      const need = decideRenewalNeed(connection, now());
-      if (need === "before") return renewedRow(options, connection, wait).then(current);
-      if (need === "beside") renewBeside(renewer, connection);
+      const need = decideRefreshNeed(connection, now());
+      if (need === "before") return refreshedRow(options, connection, wait).then(current);
+      if (need === "beside") refreshBeside(refresher, connection);
       return current(connection);
     },
     noteTaken: refusedTokens.noteTaken,
@@ -96,8 +96,8 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
       if (stored.version !== connection.version) return current(stored);
       if (stored.refreshToken === undefined && isNamed) await refusedTokens.noteRefused(stored);
       if (stored.refreshToken === undefined || isAhead(holds.get(stored.id), now(), HOLD_MS)) return undefined;
-      const renewed = await forcedRow(options, stored, wait);
-      return renewed && current(renewed);
+      const refreshed = await forcedRow(options, stored, wait);
+      return refreshed && current(refreshed);
     },
     noteRefusedAgain({ id }) {
       holds.delete(id);
@@ -113,8 +113,8 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
 }
 
 /** The row with a token that has not ended; never the result of a flight, which may be of an older version. */
-async function renewedRow(options: TokenSourceOptions, connection: Connection, wait: Wait): Promise<Connection> {
-  await within(options.renewer.renew(connection), wait);
+async function refreshedRow(options: TokenSourceOptions, connection: Connection, wait: Wait): Promise<Connection> {
+  await within(options.refresher.refresh(connection), wait);
   const row = await options.connections.find(connection);
   if (row === undefined) throw disconnected();
   requireUsable(row);
@@ -122,10 +122,10 @@ async function renewedRow(options: TokenSourceOptions, connection: Connection, w
   return row;
 }
 
-/** When the renewal cannot be made now, the provider's own refusal is what the caller gets to see. */
+/** When the refresh cannot be made now, the provider's own refusal is what the caller gets to see. */
 async function forcedRow(options: TokenSourceOptions, stored: Connection, wait: Wait): Promise<Connection | undefined> {
   try {
-    await within(options.renewer.renew(stored), wait);
+    await within(options.refresher.refresh(stored), wait);
   } catch (error) {
     if (error instanceof RelayError && error.reason !== "REAUTHORIZATION_REQUIRED") return undefined;
     throw error;
@@ -134,12 +134,12 @@ async function forcedRow(options: TokenSourceOptions, stored: Connection, wait: 
   return row?.state === "ACTIVE" && row.version !== stored.version ? row : undefined;
 }
 
-/** The token is still good: how the renewal ends is for the log alone, and the renewer has told it. */
-function renewBeside(renewer: Renewer, connection: Connection): void {
-  renewer.renew(connection).catch(() => {});
+/** The token is still good: how the refresh ends is for the log alone, and the refresher has told it. */
+function refreshBeside(refresher: Refresher, connection: Connection): void {
+  refresher.refresh(connection).catch(() => {});
 }
 
-/** Waits for a renewal no longer than the caller can; the renewal goes on. */
+/** Waits for a refresh no longer than the caller can; the refresh goes on. */
 function within(flight: Promise<void>, { deadline, signal }: Wait): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
@@ -166,15 +166,15 @@ function disconnected(): RelayError {
   );
 }
 
-/** Whether a token is renewed for a call: not at all, beside it, or before it. */
-export type RenewalNeed = "none" | "beside" | "before";
+/** Whether a token is refreshed for a call: not at all, beside it, or before it. */
+export type RefreshNeed = "none" | "beside" | "before";
 
 /**
  * Decides from state and times what the token of a connection needs at `now` (milliseconds since the epoch). Pure.
  *
  * Throws RelayError REAUTHORIZATION_REQUIRED when only the user can help.
  */
-export function decideRenewalNeed(connection: Connection, now: number): RenewalNeed {
+export function decideRefreshNeed(connection: Connection, now: number): RefreshNeed {
   requireUsable(connection);
   const freshness = decideFreshness(connection, now);
   if (freshness === "ended") {

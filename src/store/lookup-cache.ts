@@ -82,7 +82,7 @@ class Entry<Value> {
   }
 
   /** It was read again. */
-  renew(askedAt: number, value: Value): void {
+  refresh(askedAt: number, value: Value): void {
     const known = sameOf(this.known, value);
     if (known !== this.known) this.value = Promise.resolve(known);
     this.known = known;

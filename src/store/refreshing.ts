@@ -8,8 +8,8 @@ import {
   type LeasedConnection,
   MAX_BACKOFF_MS,
   MAX_LEASE_MS,
-  type RenewalFailure,
-  type RenewedTokens,
+  type RefreshedTokens,
+  type RefreshFailure,
 } from "../oauth/connection.js";
 import {
   CONNECTION_READ,
@@ -26,7 +26,7 @@ import { enqueueEvent } from "./webhooks.js";
 type RefreshStore = Pick<
   ConnectionStore,
   | "takeLease"
-  | "commitRenewal"
+  | "commitRefresh"
   | "recordFailure"
   | "extendLease"
   | "freeLeases"
@@ -55,7 +55,7 @@ export function createRefreshStore(database: Database, { forget, forgetLease }: 
       const row = await database.write(() => take(connection, { owner, leaseMs, skipsWait }), forgetLease(connection));
       return row && { connection: read(row), owner, previousRefreshToken: row.previous_refresh_token ?? undefined };
     },
-    commitRenewal: (connection, tokens, now) =>
+    commitRefresh: (connection, tokens, now) =>
       database.write(() => commit(connection, tokens, now), forget(connection)),
     recordFailure: (lease, failure, now) => database.write(() => fail(lease, failure, now), forget(lease.connection)),
     async extendLease({ connection, owner }, leaseMs) {
@@ -179,7 +179,7 @@ const STORED = createStatement<{ application_id: string; user_id: string; provid
    WHERE application_id = :application_id AND user_id = :user_id AND provider_name = :provider_name`,
 );
 
-function* commit(connection: LeasedConnection, tokens: RenewedTokens, now: number): Operation<CommitOutcome> {
+function* commit(connection: LeasedConnection, tokens: RefreshedTokens, now: number): Operation<CommitOutcome> {
   const { id, version, state, trouble } = connection;
   const values = {
     id,
@@ -216,7 +216,7 @@ function* commit(connection: LeasedConnection, tokens: RenewedTokens, now: numbe
  * Whether a row has these very tokens: a commit whose answer was lost (threats A06), or one that a spool kept and its owner
  * stored. No sealed value is made twice.
  */
-function holds(row: StoredTokens, { accessToken, refreshToken }: RenewedTokens): boolean {
+function holds(row: StoredTokens, { accessToken, refreshToken }: RefreshedTokens): boolean {
   return accessToken === undefined
     ? Buffer.from(row.refresh_token ?? []).equals(refreshToken ?? Buffer.alloc(0))
     : Buffer.from(row.access_token).equals(accessToken);
@@ -237,7 +237,7 @@ const FAIL = createStatement<object>(
 
 function* fail(
   { connection, owner }: Lease,
-  { errorClass, isUnspent, waitMs, trouble }: RenewalFailure,
+  { errorClass, isUnspent, waitMs, trouble }: RefreshFailure,
   now: number,
 ): Operation<void> {
   const changed = yield* run(FAIL, {
@@ -334,7 +334,7 @@ const ABANDONED = createStatement<{ after_id: string; limit: number }, Connectio
 /** Read in the order of its index, which holds nothing else. */
 const EXPIRED = createStatement<{ ended_before: number; limit: number }, ConnectionRead>(
   "find_expired",
-  `SELECT ${CONNECTION_READ} FROM connections INDEXED BY connections_unrenewable
+  `SELECT ${CONNECTION_READ} FROM connections INDEXED BY connections_unrefreshable
    WHERE state = 'ACTIVE' AND refresh_token IS NULL AND expires_at < CAST(:ended_before AS BIGINT)
    ORDER BY expires_at LIMIT :limit`,
 );

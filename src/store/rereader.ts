@@ -5,7 +5,7 @@ export interface Rereadable<Value> {
   /** Undefined while it is being read for the first time. */
   readonly known: Value | undefined;
   isUsed: boolean;
-  renew(askedAt: number, value: Value): void;
+  refresh(askedAt: number, value: Value): void;
 }
 
 /** Reads what is in use before it is too old. */
@@ -72,7 +72,7 @@ export function createRereader<Value extends { readonly id: string }>(
       entries.delete(key);
       const value = byId.get(entry.known?.id ?? "");
       if (value === undefined) continue;
-      entry.renew(askedAt, value);
+      entry.refresh(askedAt, value);
       entries.set(key, entry);
     }
   }

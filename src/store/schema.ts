@@ -121,7 +121,7 @@ CREATE INDEX connections_leased ON connections (id) WHERE lease_until IS NOT NUL
 CREATE INDEX connections_by_state ON connections (state);
 CREATE INDEX connections_failing ON connections (state) WHERE fail_count > 0;
 -- Connections that end with their access token, by when they do. It only asks whether there is a sealed value.
-CREATE INDEX connections_unrenewable ON connections (expires_at)
+CREATE INDEX connections_unrefreshable ON connections (expires_at)
   WHERE state = 'ACTIVE' AND refresh_token IS NULL AND expires_at IS NOT NULL;
 CREATE INDEX connections_refused ON connections (provider_name, refusal, refused_at) WHERE refusal IS NOT NULL;
 CREATE INDEX connections_refreshed ON connections (application_id, provider_name, refreshed_at)

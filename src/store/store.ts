@@ -54,7 +54,7 @@ export interface Store {
 
 /**
  * The two look-ups of every call. What another process changed may be seen up to a second late, what this one changed
- * is seen at once. Whoever decides on a renewal reads `connections` itself.
+ * is seen at once. Whoever decides on a refresh reads `connections` itself.
  */
 interface Lookups {
   readonly applications: Pick<ApplicationStore, "findByPublicKey">;

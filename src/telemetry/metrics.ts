@@ -17,8 +17,8 @@ import {
 /** Everything that one process counts and measures. */
 export interface Metrics {
   readonly call: (call: CallRecord) => void;
-  /** A renewal of a token has ended. */
-  readonly renewal: (provider: string, outcome: string) => void;
+  /** A refresh of a token has ended. */
+  readonly refresh: (provider: string, outcome: string) => void;
   /** An attempt to deliver a webhook has ended. */
   readonly delivery: (outcome: string) => void;
   /** A fault of ours, by place. */
@@ -37,18 +37,18 @@ export function createMetrics(version: string): Metrics {
   const calls = createCallMetrics();
   const store = createStoreMetrics();
   const ofProcess = createProcessMetrics();
-  const { renewals, deliveries, faults } = createCounters();
+  const { refreshes, deliveries, faults } = createCounters();
   const sources: Array<() => readonly Metric[]> = [];
   return {
     call: calls.add,
-    renewal: (provider, outcome) => renewals.add({ provider, outcome }),
+    refresh: (provider, outcome) => refreshes.add({ provider, outcome }),
     delivery: (outcome) => deliveries.add({ outcome }),
     fault: (where) => faults.add({ where }),
     store: store.add,
     addSource: (read) => void sources.push(read),
     read: () => [
       ...calls.read(),
-      renewals.read(),
+      refreshes.read(),
       deliveries.read(),
       faults.read(),
       ...store.read(),
@@ -62,8 +62,8 @@ export function createMetrics(version: string): Metrics {
 
 function createCounters() {
   return {
-    renewals: createCounter({
-      name: "relay_renewals_total",
+    refreshes: createCounter({
+      name: "relay_refreshes_total",
       help: "Refreshes of access tokens, by outcome.",
       labels: ["provider", "outcome"],
     }),

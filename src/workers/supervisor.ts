@@ -18,7 +18,7 @@ export interface SupervisorOptions {
 
 /** Store, keys and definitions are read, and the port is bound, in a second or two. Milliseconds. */
 const START_MS = 30_000;
-/** Beside its calls a worker finishes renewals and deliveries, each with a deadline of its own. Milliseconds. */
+/** Beside its calls a worker finishes refreshes and deliveries, each with a deadline of its own. Milliseconds. */
 const MARGIN_MS = 20_000;
 /**
  * How long a worker that is replaced keeps connections that rest: whoever uses one in that time is told to open a new

@@ -26,7 +26,7 @@ export function tellStarted({ url, adminUrl }: ServiceUrls): void {
  * group of processes, and the supervisor acts on them.
  */
 export function stopOrder(): Promise<number> {
-  // Node.js would end this process at once when the supervisor is gone, in the middle of a renewal.
+  // Node.js would end this process at once when the supervisor is gone, in the middle of a refresh.
   if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true;
   return new Promise((resolve) => {
     process.on("message", (message) => {

@@ -7,7 +7,7 @@ import {
   type ExplainCallRequestSchema,
   type ExplainCallResponse,
   ExplainCallResponseSchema,
-  ExplainCallResponse_Renewal as Renewal,
+  ExplainCallResponse_Refresh as Refresh,
 } from "../../gen/relay/admin/v1/call_pb.js";
 import { CallRequestSchema } from "../../gen/relay/v1/relay_pb.js";
 import { hashPrivateKey, signUserId } from "../../src/applications/application.js";
@@ -126,7 +126,7 @@ describe("explaining a call", () => {
       providerName: "sandbox",
       egress: { allowed: true, rule: world.harness.sandbox.origin },
       connection: { userId: USER, providerName: "sandbox", stateReason: "" },
-      renewal: Renewal.NONE,
+      refresh: Refresh.NONE,
     });
   });
 
@@ -238,8 +238,8 @@ describe("explaining", () => {
   });
 });
 
-describe("explaining renewals", () => {
-  it("says whether a token is renewed, beside the call or before it", async () => {
+describe("explaining refreshes", () => {
+  it("says whether a token is refreshed, beside the call or before it", async () => {
     const { harness, application } = world;
     await harness.putClient(application, "in-query");
     const now = Date.now();
@@ -258,10 +258,10 @@ describe("explaining renewals", () => {
       await harness.store.connections.put({ ...(row as Connection), obtainedAt, expiresAt }, now);
       told.push(await explain(callTo("/me", { userId, providerName: "in-query" })));
     }
-    expect(told.map(({ renewal, refusal }) => [renewal, refusal])).toEqual([
-      [Renewal.NONE, undefined],
-      [Renewal.BESIDE, undefined],
-      [Renewal.BEFORE, undefined],
+    expect(told.map(({ refresh, refusal }) => [refresh, refusal])).toEqual([
+      [Refresh.NONE, undefined],
+      [Refresh.BESIDE, undefined],
+      [Refresh.BEFORE, undefined],
     ]);
     expect(told.map(({ request }) => request === undefined)).toEqual([false, false, false]);
   });
@@ -280,9 +280,9 @@ describe("explaining renewals", () => {
   });
 
   it("says that none can be made", async () => {
-    const told = await explain(callTo("/me", { userId: "renewable" }));
+    const told = await explain(callTo("/me", { userId: "refreshable" }));
     expect(told).toMatchObject({
-      renewal: Renewal.BEFORE,
+      refresh: Refresh.BEFORE,
       connection: { hasRefreshToken: true },
       refusal: { errorType: "REFRESH_UNAVAILABLE", advice: expect.stringContaining("relay client put") },
     });

@@ -75,15 +75,15 @@ describe("connecting in a browser, at a real authorization server", NEEDS_CHROMI
     await page.getByRole("heading", { name: "Welcome back" }).waitFor();
   });
 
-  it("renews an access token that has ended, once", async () => {
-    const ended = await connectedAndEnded("renews");
-    expect(await world.call("renews")).toMatchObject({ statusCode: 200, data: { sub: "ada" } });
-    expect(await world.call("renews")).toMatchObject({ statusCode: 200 });
+  it("refreshes an access token that has ended, once", async () => {
+    const ended = await connectedAndEnded("refreshes");
+    expect(await world.call("refreshes")).toMatchObject({ statusCode: 200, data: { sub: "ada" } });
+    expect(await world.call("refreshes")).toMatchObject({ statusCode: 200 });
     expect(world.server.tokenRequests).toEqual(["authorization_code", "refresh_token"]);
-    expect(await world.tokenOf("renews", "access_token")).not.toBe(ended);
+    expect(await world.tokenOf("refreshes", "access_token")).not.toBe(ended);
   });
 
-  it("renews it once for 20 calls at the same moment", async () => {
+  it("refreshes it once for 20 calls at the same moment", async () => {
     await connectedAndEnded("crowd");
     const rows = await Promise.all(Array.from({ length: 20 }, () => world.call("crowd")));
     expect(rows.map(({ statusCode }) => statusCode)).toEqual(Array(20).fill(200));

@@ -30,15 +30,15 @@ export async function runDisconnects(script: string, { count, seed }: PartOption
     const urls = await Promise.all(relays.map((relay) => requireListening(world, relay)));
     world.tokens.play = () => delay(random() * MAX_ANSWER_MS);
     const run: Run = { world, urls, random, results: new Map(), findings: [], remaining: count };
-    const renewals = await Promise.all(Array.from({ length: AT_ONCE }, () => callForOneUser(run)));
-    const stored = renewals.reduce((sum, each) => sum + each, 0);
+    const refreshes = await Promise.all(Array.from({ length: AT_ONCE }, () => callForOneUser(run)));
+    const stored = refreshes.reduce((sum, each) => sum + each, 0);
     return reportOf(run, count, stored);
   } finally {
     await world.close();
   }
 }
 
-/** Resolves to how often the user's token was renewed. */
+/** Resolves to how often the user's token was refreshed. */
 async function callForOneUser(run: Run): Promise<number> {
   const { world, urls, random, findings } = run;
   const userId = await world.connect();
@@ -65,7 +65,7 @@ function reportOf({ world, results, findings }: Run, count: number, stored: numb
   const { exchanges } = world.tokens;
   const refused = exchanges.filter(({ statusCode }) => statusCode !== 200).length;
   if (refused > 0) findings.push(`${refused} token requests were refused`);
-  if (stored !== exchanges.length) findings.push(`${stored} renewals were stored of ${exchanges.length}`);
+  if (stored !== exchanges.length) findings.push(`${stored} refreshes were stored of ${exchanges.length}`);
   return {
     lines: [
       `at least ${count} callers that left before their answer (${textOf(results)}): ` +

@@ -47,17 +47,17 @@ async function reportOf(
   const { count, users, results } = run;
   const refused = tokens.exchanges.filter(({ statusCode }) => statusCode !== 200).length;
   const rows = await Promise.all(users.map(find));
-  const renewals = rows.reduce((sum, { version }) => sum + version - 1, 0);
+  const refreshes = rows.reduce((sum, { version }) => sum + version - 1, 0);
   const findings = [...faults];
   if (tokens.exchanges.length !== count)
     findings.push(`${tokens.exchanges.length} token requests for ${count} expiries`);
   if (refused > 0) findings.push(`${refused} token requests were refused`);
-  if (renewals !== count) findings.push(`${renewals} renewals were stored for ${count} expiries`);
+  if (refreshes !== count) findings.push(`${refreshes} refreshes were stored for ${count} expiries`);
   if (results.get("success") !== count * CALLERS) findings.push(`not every call succeeded: ${textOf(results)}`);
   return {
     lines: [
       `${count} expiries × ${CALLERS} callers × ${PROCESSES} processes: ${tokens.exchanges.length} token requests, ` +
-        `${refused} refused, ${renewals} stored; calls: ${textOf(results)}`,
+        `${refused} refused, ${refreshes} stored; calls: ${textOf(results)}`,
     ],
     findings,
   };

@@ -167,5 +167,5 @@ async function reportOf(
   };
 }
 
-/** A renewal that another process died over may have to wait for its lease, and a provider that was cut off for backoff. */
+/** A refresh that another process died over may have to wait for its lease, and a provider that was cut off for backoff. */
 const EXPECTED = new Set(["success", "refused", "unreachable", "REFRESH_UNAVAILABLE", "REAUTHORIZATION_REQUIRED"]);

@@ -35,7 +35,7 @@ void main(process.argv.slice(2)).then((exitCode) => {
 });
 
 /**
- * Renews tokens while processes are killed, stopped and told to end, and callers leave; shows that no token is lost.
+ * Refreshes tokens while processes are killed, stopped and told to end, and callers leave; shows that no token is lost.
  * Exit code 0 when nothing was found, 1 when something was, 2 for a wrong command line.
  */
 async function main(args: readonly string[]): Promise<number> {

@@ -83,7 +83,7 @@ describe.each([
       await allow;
     };
     void world.call(ownerUrl, userId);
-    await vi.waitFor(() => expect(world.faults.slice(known).join()).toContain('"renewal"'), SOON);
+    await vi.waitFor(() => expect(world.faults.slice(known).join()).toContain('"refresh"'), SOON);
     await owner.stop();
     await (await allow)?.();
     return userId;

@@ -117,17 +117,17 @@ async function reportOf({ world, users, results, kills }: Run, count: number): P
   const { exchanges } = world.tokens;
   const refused = exchanges.filter(({ statusCode }) => statusCode !== 200).length;
   const rows = await Promise.all(users.map(world.find));
-  const renewals = rows.reduce((sum, { version }) => sum + version - 1, 0);
+  const refreshes = rows.reduce((sum, { version }) => sum + version - 1, 0);
   const findings = world.faults.filter((line) => !/PostgresError|RelayError/.test(line));
   if (exchanges.length !== count) findings.push(`${exchanges.length} token requests for ${count} expiries`);
   if (refused > 0) findings.push(`${refused} token requests were refused`);
-  if (renewals !== count) findings.push(`${renewals} renewals were stored for ${count} expiries`);
+  if (refreshes !== count) findings.push(`${refreshes} refreshes were stored for ${count} expiries`);
   if (results.get("success") !== count * CALLERS) findings.push(`not every caller succeeded: ${textOf(results)}`);
   if (world.faults.some((line) => line.includes("CANARY"))) findings.push("a password is in the log");
   return {
     lines: [
       `${count} expiries × ${CALLERS} callers × ${PROCESSES} relays on PostgreSQL, connections ended ${kills} times before ` +
-        `a commit, one crash: ${exchanges.length} token requests, ${refused} refused, ${renewals} stored; calls: ${textOf(results)}`,
+        `a commit, one crash: ${exchanges.length} token requests, ${refused} refused, ${refreshes} stored; calls: ${textOf(results)}`,
     ],
     findings,
   };

@@ -78,7 +78,7 @@ async function terminate(relay: RelayProcess): Promise<{ readonly exitMs: number
   return { exitMs, findings };
 }
 
-/** The next process renews every one of them: nothing was lost. */
+/** The next process refreshes every one of them: nothing was lost. */
 async function callAgain(world: World, users: readonly string[]): Promise<string[]> {
   world.tokens.play = async () => {};
   const url = await requireListening(world, world.startRelay());

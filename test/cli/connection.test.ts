@@ -30,7 +30,7 @@ describe("relay connection put", () => {
       provider: "github",
       state: "ACTIVE",
       stateReason: null,
-      failedRenewals: 0,
+      failedRefreshes: 0,
       lastFailedAt: null,
       lastFailure: null,
       nextTryAt: null,

@@ -99,10 +99,10 @@ describe("the console", NEEDS_CHROMIUM, () => {
     await harness.store.oauthClients.noteRefused(client, FAILING.since);
     const page = await world.openView("Connections");
     const row = rowsOf(page, "Connections").filter({ hasText: "failing" });
-    const renewal = row.filter({ hasText: /Failed 1 times \(server_error\)\s+since\s+[^,]+, next try/ });
-    await renewal.waitFor();
+    const refresh = row.filter({ hasText: /Failed 1 times \(server_error\)\s+since\s+[^,]+, next try/ });
+    await refresh.waitFor();
     const since = new Date(FAILING.since).toISOString();
-    await renewal.locator(`time[datetime^="${since.slice(0, 19)}"]`).waitFor();
+    await refresh.locator(`time[datetime^="${since.slice(0, 19)}"]`).waitFor();
     await showView(page, "Applications");
     await page.getByText("sandbox (refuses the client since 2027-01-15T08:00:00Z)").waitFor();
     await harness.store.connections.delete(key, Date.now());

@@ -19,7 +19,7 @@ export const POSTGRES_GUARDS: readonly Guard[] = [
   guard("postgres: staleness", ["const MAX_STALE_MS = 1000", "const MAX_STALE_MS = 2000"], "store/lookup-cache"),
   guard(
     "postgres: staleness of what is read again",
-    ["entry.renew(askedAt, value)", "entry.renew(now(), value)"],
+    ["entry.refresh(askedAt, value)", "entry.refresh(now(), value)"],
     "store/rereader",
   ),
   guard(

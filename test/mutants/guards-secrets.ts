@@ -115,12 +115,12 @@ export const SECRET_GUARDS: readonly Guard[] = [
     "store/spool",
   ),
   guard(
-    "renewal: tokens of a connection that is gone are revoked",
+    "refresh: tokens of a connection that is gone are revoked",
     ['if (outcome === "gone") options.track(revokeOrphans(options, connection, tokens, target));', ""],
     "oauth/late-revocation",
   ),
   guard(
-    "renewal: no revocation under a connection that was made again",
+    "refresh: no revocation under a connection that was made again",
     [
       'provider_name: connection.providerName, }); if (current === undefined) return "gone";',
       'provider_name: connection.providerName, }); if (current?.id !== id) return "gone";',
@@ -134,12 +134,12 @@ export const SECRET_GUARDS: readonly Guard[] = [
     "oauth/expiry-sweep",
   ),
   guard(
-    "expiry: what can be renewed is not ended",
+    "expiry: what can be refreshed is not ended",
     ["WHERE state = 'ACTIVE' AND refresh_token IS NULL AND expires_at < CAST", "WHERE expires_at < CAST"],
     "store/lease",
   ),
   guard(
-    "renewal: a refresh token of a malformed answer",
+    "refresh: a refresh token of a malformed answer",
     [
       "const stray = refreshTokenFrom(members) ?? refreshTokenFrom(whole ?? {});",
       "const stray = undefined as Secret | undefined;",

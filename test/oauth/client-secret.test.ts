@@ -100,7 +100,7 @@ describe.each([
     expect(server?.tokenEndpoint).toBe(tokenEndpoint);
   });
 
-  it(isSent ? "go together to renew" : "never meet when a token is renewed", async () => {
+  it(isSent ? "go together to refresh" : "never meet when a token is refreshed", async () => {
     await putClient(provider, bound);
     const connection = await store.connections.put(connectionAt(provider, named), NOW);
     const target = createTargetFor(options())(connection);

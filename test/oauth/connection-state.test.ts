@@ -16,12 +16,12 @@ function told(patch: object) {
 }
 
 describe("toldStateOf()", () => {
-  it("says that a token has ended that cannot be renewed", () => {
+  it("says that a token has ended that cannot be refreshed", () => {
     expect(told({})).toEqual({ state: "REAUTHORIZATION_REQUIRED", reason: "expired" });
   });
 
   it.each([
-    ["can be renewed", { refreshToken: REFRESH_TOKEN }],
+    ["can be refreshed", { refreshToken: REFRESH_TOKEN }],
     ["has not ended", { expiresAt: HOUR + 1 }],
     ["has no known end", { expiresAt: undefined }],
     ["was obtained in the future, by this clock", { obtainedAt: HOUR + 1 }],

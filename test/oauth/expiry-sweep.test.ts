@@ -108,7 +108,7 @@ describe("a connection whose token has ended without a refresh token", () => {
   });
 });
 
-it("leaves a connection alone that can be renewed", async () => {
+it("leaves a connection alone that can be refreshed", async () => {
   const { state } = await connect({ endsInMs: -60 * MINUTE_MS, refreshToken: "r" });
   start();
   await wait(20);

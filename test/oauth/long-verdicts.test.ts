@@ -4,7 +4,7 @@ import { createClientHolds } from "../../src/oauth/client-holds.js";
 import type { Connection, ConnectionKey } from "../../src/oauth/connection.js";
 import type { StoredOAuthClient } from "../../src/oauth/oauth-client.js";
 import type { Spool } from "../../src/oauth/peers.js";
-import { createRenewer } from "../../src/oauth/renewer.js";
+import { createRefresher } from "../../src/oauth/refresher.js";
 import type { TokenEndpointAnswer } from "../../src/oauth/token-answer.js";
 import {
   applicationForTest,
@@ -14,7 +14,7 @@ import {
   NOW,
   type StoreFolder,
 } from "../store/store-for-test.js";
-import { renewalTargetForTest } from "./renewal-target-for-test.js";
+import { refreshTargetForTest } from "./refresh-target-for-test.js";
 import { sealerForTest } from "./sealer-for-test.js";
 
 const MINUTE_MS = 60_000;
@@ -58,7 +58,7 @@ async function createWorld(
   const registered = async () => (await store.oauthClients.find(application.id, PROVIDER)) as StoredOAuthClient;
   const endpointOf = (id: string) => (hasEndpointEach ? id : "e");
   const createProcess = (owner: string) =>
-    createRenewer({
+    createRefresher({
       connections: store.connections,
       sealer,
       breaker: createBreaker(),
@@ -73,7 +73,7 @@ async function createWorld(
       },
       placeFor: async ({ id }) => ({ endpoint: endpointOf(id), client: await registered() }),
       targetFor: async ({ id }) => ({
-        ...renewalTargetForTest({
+        ...refreshTargetForTest({
           connectionId: id,
           tokenEndpoint: endpointOf(id),
           client: { clientId: "id", clientSecret: undefined },
@@ -86,10 +86,10 @@ async function createWorld(
         const { text = "", ...rest } = answer(users.get(connectionId) ?? "", now);
         return { statusCode: 200, retryAfter: "", body: Buffer.from(text), ...rest };
       },
-      onRenewal: () => {},
+      onRefresh: () => {},
       onRevocation: () => {},
     });
-  const renewer = createProcess("one");
+  const refresher = createProcess("one");
   const keyOf = (userId: string): ConnectionKey => ({ applicationId: application.id, userId, providerName: PROVIDER });
   const row = async (userId: string) => (await store.connections.find(keyOf(userId))) as Connection;
   return {
@@ -109,11 +109,11 @@ async function createWorld(
       await store.connections.put(made, now);
     },
     /** What a call for this user comes to: `granted`, or the reason of the error. */
-    async use(userId: string, by = renewer): Promise<string> {
+    async use(userId: string, by = refresher): Promise<string> {
       const current = await row(userId);
       // A call refuses it before it asks for a refresh.
       if (current.state !== "ACTIVE") return "REAUTHORIZATION_REQUIRED";
-      return by.renew(current).then(
+      return by.refresh(current).then(
         () => "granted",
         (error: { reason: string }) => error.reason,
       );

@@ -27,7 +27,7 @@ afterEach(() => {
   at.remove();
 });
 
-/** Connections whose renewals a process began that is gone since. */
+/** Connections whose refreshes a process began that is gone since. */
 async function abandon(count: number): Promise<Connection[]> {
   const application = applicationForTest(sealer);
   await store.applications.create(application);
@@ -41,11 +41,11 @@ async function abandon(count: number): Promise<Connection[]> {
   return made.sort((one, other) => (one.id < other.id ? -1 : 1));
 }
 
-/** Renews nothing: each renewal is one that cannot be begun. */
+/** Refreshes nothing: each refresh is one that cannot be begun. */
 function startRecorded() {
-  const renewed: string[] = [];
-  const renew = async ({ id }: Connection) => {
-    renewed.push(id);
+  const refreshed: string[] = [];
+  const refresh = async ({ id }: Connection) => {
+    refreshed.push(id);
     throw new Error("no client is stored");
   };
   const onFault = (error: unknown) => expect.fail(String(error));
@@ -53,22 +53,22 @@ function startRecorded() {
   const peers = [{ settleGone: async () => {} }];
   const onReplayed = () => expect.fail("nobody left an answer");
   const storeLeft = onReplayed;
-  sweep = startSweep({ connections, peers, renewer: { renew, storeLeft }, onReplayed, onFault });
-  return renewed;
+  sweep = startSweep({ connections, peers, refresher: { refresh, storeLeft }, onReplayed, onFault });
+  return refreshed;
 }
 
-it("renews what a process that is gone was renewing, without a caller", async () => {
+it("refreshes what a process that is gone was refreshing, without a caller", async () => {
   const [abandoned] = await abandon(1);
-  const renewed = startRecorded();
+  const refreshed = startRecorded();
   await vi.advanceTimersByTimeAsync(2000);
-  expect(renewed).toEqual([abandoned?.id]);
+  expect(refreshed).toEqual([abandoned?.id]);
 });
 
-it("comes to each one, also when those before it cannot be renewed", async () => {
+it("comes to each one, also when those before it cannot be refreshed", async () => {
   const ids = (await abandon(120)).map(({ id }) => id);
-  const renewed = startRecorded();
+  const refreshed = startRecorded();
   await vi.advanceTimersByTimeAsync(6_000);
-  expect(renewed).toEqual(ids);
+  expect(refreshed).toEqual(ids);
   await vi.advanceTimersByTimeAsync(2000);
-  expect(renewed.slice(ids.length)).toEqual(ids.slice(0, 50));
+  expect(refreshed.slice(ids.length)).toEqual(ids.slice(0, 50));
 });

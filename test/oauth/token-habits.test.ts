@@ -81,7 +81,7 @@ async function storedRefreshToken({ row }: Awaited<ReturnType<typeof connectUser
   return openToken(harness.sealer, connection, "refresh_token", connection.refreshToken).reveal();
 }
 
-describe("a token is renewed as its provider's definition says", () => {
+describe("a token is refreshed as its provider's definition says", () => {
   it("with a JSON body", async () => {
     const user = await connectUser("json");
     expect(await user.call()).toMatchObject({ pincStatus: "success" });
@@ -151,7 +151,7 @@ describe("the breaker", () => {
 });
 
 it("leaves no secret in a log line", () => {
-  expect(harness.logLines.some((line) => line.includes("renewal"))).toBe(true);
+  expect(harness.logLines.some((line) => line.includes("refresh"))).toBe(true);
   expect(harness.logLines.join("")).not.toMatch(/sandbox_[ar]t_|CANARY|rotated/);
   expect(harness.logLines.join("")).not.toContain(harness.sandbox.client.client_secret);
 });

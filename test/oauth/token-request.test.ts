@@ -97,9 +97,9 @@ describe("a token request", () => {
     ],
     [
       "replaces grant_type",
-      { codeParameters: { grant_type: "web" }, refreshParameters: { grant_type: "renew" } },
+      { codeParameters: { grant_type: "web" }, refreshParameters: { grant_type: "refresh" } },
       { grant_type: "web" },
-      { grant_type: "renew" },
+      { grant_type: "refresh" },
     ],
     ["leaves out what is empty", { tokenParameters: { a: "" } }, {}, {}],
     [

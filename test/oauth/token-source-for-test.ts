@@ -1,14 +1,19 @@
 import type { Connection } from "../../src/oauth/connection.js";
-import { refreshUnavailable } from "../../src/oauth/renewable.js";
-import type { Renewer } from "../../src/oauth/renewer.js";
+import { refreshUnavailable } from "../../src/oauth/refreshable.js";
+import type { Refresher } from "../../src/oauth/refresher.js";
 import { createTokenSource } from "../../src/oauth/token-source.js";
 import type { Sealer } from "../../src/sealing/seal.js";
 import type { Secret } from "../../src/sealing/secret.js";
 
-/** Opens tokens by the product's own code, with nobody to renew them. */
+/** Opens tokens by the product's own code, with nobody to refresh them. */
 export function tokenSourceForTest({ sealer, now }: { readonly sealer: Sealer; readonly now: () => number }) {
   const refuse = () => Promise.reject(refreshUnavailable());
-  const renewer: Renewer = { renew: refuse, storeLeft: refuse, requireRenewable: refuse, close: async () => {} };
+  const refresher: Refresher = {
+    refresh: refuse,
+    storeLeft: refuse,
+    requireRefreshable: refuse,
+    close: async () => {},
+  };
   const unused = () => Promise.reject(new Error("not in this test"));
   const connections = {
     find: async () => undefined,
@@ -16,7 +21,7 @@ export function tokenSourceForTest({ sealer, now }: { readonly sealer: Sealer; r
     findEvidence: unused,
     requireReauthorization: unused,
   };
-  const source = createTokenSource({ sealer, now, renewer, connections });
+  const source = createTokenSource({ sealer, now, refresher, connections });
   return {
     ...source,
     accessToken: async (connection: Connection): Promise<Secret> => {

@@ -21,10 +21,10 @@ function connectionForTest(members: object = {}, patch: Partial<Connection> = {}
     originParameters: {},
     obtainedAt: NOW,
   });
-  const renewal = { stateReason: undefined, failCount: 0, lastFailedAt: undefined, lastErrorClass: undefined };
+  const refresh = { stateReason: undefined, failCount: 0, lastFailedAt: undefined, lastErrorClass: undefined };
   return {
     ...made,
-    ...renewal,
+    ...refresh,
     nextTryAt: undefined,
     leaseUntil: undefined,
     unansweredSince: undefined,
@@ -56,11 +56,11 @@ describe("accessToken()", () => {
     const never: Sealer = { ...sealer, open: () => expect.unreachable() };
     const end = NOW + 3_600_000;
     const lonely = connectionForTest({ expires_in: 3600 });
-    const renewable = connectionForTest({ expires_in: 3600, refresh_token: "r" });
+    const refreshable = connectionForTest({ expires_in: 3600, refresh_token: "r" });
     expect((await failureOf(lonely, end, never))[0]).toBe("REAUTHORIZATION_REQUIRED");
-    expect((await failureOf(renewable, end, never))[0]).toBe("REFRESH_UNAVAILABLE");
+    expect((await failureOf(refreshable, end, never))[0]).toBe("REFRESH_UNAVAILABLE");
     const source = tokenSourceForTest({ sealer, now: () => end - 1 });
-    expect((await source.accessToken(renewable)).reveal()).toBe("CANARY_a");
+    expect((await source.accessToken(refreshable)).reveal()).toBe("CANARY_a");
   });
 
   it("says that a stored token cannot be opened: damaged, moved, or without its key", async () => {

@@ -218,7 +218,7 @@ describe("while the code is redeemed", () => {
   });
 });
 
-describe("disconnecting while a token is renewed", () => {
+describe("disconnecting while a token is refreshed", () => {
   it("stays done, whatever the provider answers then", async () => {
     const hold = held();
     endpoint.play = hold.play;

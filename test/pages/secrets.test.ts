@@ -12,7 +12,7 @@ import { BACK, consent, pageAt, startAt, storedOf, withQuery } from "./flow.js";
 const canary = (name: string) => `CANARY_${name}_${randomBytes(24).toString("hex")}`;
 const ACCESS = canary("access");
 const REFRESH = canary("refresh");
-const RENEWED = canary("renewed");
+const REFRESHED = canary("refreshed");
 const ID = canary("id");
 const CLIENT_SECRET = canary("client");
 const CODE = canary("code");
@@ -43,7 +43,7 @@ beforeAll(async () => {
   });
   application = await harness.createApplication({ allowedRedirectUris: [BACK] });
   await harness.putClient(application, "watched", { client_secret: CLIENT_SECRET });
-  for (const [name, secret] of Object.entries({ ACCESS, REFRESH, RENEWED, ID, CLIENT_SECRET, CODE })) {
+  for (const [name, secret] of Object.entries({ ACCESS, REFRESH, REFRESHED, ID, CLIENT_SECRET, CODE })) {
     secrets.set(name, secret);
   }
   secrets.set("private key", application.privateKey);
@@ -78,10 +78,10 @@ async function everythingOnce(): Promise<void> {
     }
   }
   endpoint.play = (_, response) => answerJson(response, 400, { error: "invalid_grant", error_description: REFRESH });
-  await renew("refused");
-  endpoint.play = (_, response) => answerJson(response, 200, { access_token: RENEWED, refresh_token: REFRESH });
-  harness.sandbox.acceptToken(RENEWED);
-  await renew("renewed");
+  await refresh("refused");
+  endpoint.play = (_, response) => answerJson(response, 200, { access_token: REFRESHED, refresh_token: REFRESH });
+  harness.sandbox.acceptToken(REFRESHED);
+  await refresh("refreshed");
   const one = `/oauth/connections/watched`;
   const key = { public_key: application.publicKey, user_id: "connected" };
   seen.push(await openBrowser().visit(pageAt(harness, "/oauth/connections", key)));
@@ -106,7 +106,7 @@ async function linkTo(user: string): Promise<string> {
   return ((await answer.body.json()) as { connectUri: string }).connectUri;
 }
 
-async function renew(user: string): Promise<void> {
+async function refresh(user: string): Promise<void> {
   const tokens = { accessToken: ACCESS, refreshToken: REFRESH, providerName: "watched", expiresAt: 1 };
   await harness.connect(application, user, tokens);
   const call = pageAt(harness, "/oauth/method/watched/call", { public_key: application.publicKey, user_id: user });
@@ -127,7 +127,7 @@ describe("the secrets of connecting", () => {
     expect(leaksIn(`x${Buffer.from(CLIENT_SECRET).toString("base64")}`)).toEqual(["CLIENT_SECRET"]);
     expect(endpoint.received.some((form) => form.get("client_secret") === CLIENT_SECRET)).toBe(true);
     expect(endpoint.received.some((form) => form.get("token") === REFRESH)).toBe(true);
-    expect(await storedOf(harness, application, "renewed", "watched")).toMatchObject({ version: 2 });
+    expect(await storedOf(harness, application, "refreshed", "watched")).toMatchObject({ version: 2 });
   });
 
   it("are in no log line", () => {

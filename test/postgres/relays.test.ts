@@ -9,7 +9,7 @@ import { createTestDatabase, POSTGRES_URL, type TestDatabase } from "../support/
 import { type PostgresServer, startPostgresServer } from "../support/postgres-server.js";
 import { startTokenEndpoint, type TestTokenEndpoint } from "../support/token-endpoint.js";
 
-const PROVIDER = "renewed";
+const PROVIDER = "refreshed";
 const EXPIRIES = 8;
 const CALLERS = 12;
 
@@ -85,7 +85,7 @@ const endEveryConnection = () =>
   );
 
 describe.skipIf(POSTGRES_URL === undefined)("three relays on PostgreSQL", () => {
-  it("renew each token that has ended once, whoever is called by how many", async () => {
+  it("refresh each token that has ended once, whoever is called by how many", async () => {
     const users = await Promise.all(Array.from({ length: EXPIRIES }, () => connectUser()));
     const calls = users.flatMap(({ userId }) =>
       Array.from({ length: CALLERS }, (_, at) => call(userId, urls[at % urls.length])),

@@ -71,7 +71,7 @@ describe("parseProvider()", () => {
       tokenRequestFormat: "json",
       tokenParameters: { expires_in: "3600" },
       codeParameters: { type: "web_server", grant_type: "" },
-      refreshParameters: { grant_type: "renew", scope: "offline", redirect_uri: "https://example.com/callback" },
+      refreshParameters: { grant_type: "refresh", scope: "offline", redirect_uri: "https://example.com/callback" },
       tokenResponseMember: "body.tokens",
       tokenErrorMember: "errors.0.code",
       refreshEndpoint: "https://example.com/oauth/token?refresh",

@@ -4,13 +4,13 @@ import { createBreaker } from "../../src/oauth/breaker.js";
 import { createClientHolds } from "../../src/oauth/client-holds.js";
 import type { Connection, ConnectionStore } from "../../src/oauth/connection.js";
 import type { Spool, UnstoredAnswer } from "../../src/oauth/peers.js";
-import { createRenewer, type Renewer } from "../../src/oauth/renewer.js";
+import { createRefresher, type Refresher } from "../../src/oauth/refresher.js";
 import { type Sweep, startSweep } from "../../src/oauth/sweep.js";
 import type { TokenEndpointAnswer } from "../../src/oauth/token-answer.js";
 import { TokenRequestNotSentError } from "../../src/oauth/token-request.js";
 import type { Sealer } from "../../src/sealing/seal.js";
 import type { SqliteStore } from "../../src/store/sqlite.js";
-import { renewalTargetForTest } from "../oauth/renewal-target-for-test.js";
+import { refreshTargetForTest } from "../oauth/refresh-target-for-test.js";
 import { connectionForTest } from "../store/store-for-test.js";
 import type { Choose } from "./explore.js";
 
@@ -73,7 +73,7 @@ interface Process {
   isSettled: boolean;
   wasStalled: boolean;
   haltedUntil: number;
-  renewer: Renewer;
+  refresher: Refresher;
   sweep: Sweep;
 }
 
@@ -222,7 +222,7 @@ export async function runModel(options: ModelOptions, choose: Choose): Promise<s
     const spool = spoolOf(process);
     const connections = connectionsOf(process);
     const onFault = () => {};
-    process.renewer = createRenewer({
+    process.refresher = createRefresher({
       connections,
       sealer,
       spool,
@@ -232,13 +232,13 @@ export async function runModel(options: ModelOptions, choose: Choose): Promise<s
       random: () => 0.5,
       pause: (ms) => new Promise((resolve) => later(ms, "time", process, () => resolve())),
       onFault,
-      onRenewal: () => {},
+      onRefresh: () => {},
       onRevocation: () => {},
       clients: createClientHolds(),
       noteClientRefused: async () => {},
       placeFor: async () => ({ endpoint: ENDPOINT, client: { applicationId: "a", providerName: "p", updatedAt: 1 } }),
       targetFor: async ({ id }) =>
-        renewalTargetForTest({
+        refreshTargetForTest({
           connectionId: id,
           tokenEndpoint: ENDPOINT,
           client: { clientId: "c", clientSecret: undefined },
@@ -249,7 +249,7 @@ export async function runModel(options: ModelOptions, choose: Choose): Promise<s
     process.sweep = startSweep({
       connections,
       peers: [spool],
-      renewer: process.renewer,
+      refresher: process.refresher,
       onReplayed: () => {},
       onFault,
     });
@@ -321,7 +321,7 @@ export async function runModel(options: ModelOptions, choose: Choose): Promise<s
       const current = await store.connections.find(row);
       if (current?.version !== row.version || current.state !== "ACTIVE") continue;
       // How it ends is seen in the row.
-      process.renewer.renew(current).catch(() => {});
+      process.refresher.refresh(current).catch(() => {});
     }
   };
   for (let at = 0; at < options.processes; at += 1) {

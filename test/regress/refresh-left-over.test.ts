@@ -4,9 +4,9 @@ import { createBreaker } from "../../src/oauth/breaker.js";
 import { createClientHolds } from "../../src/oauth/client-holds.js";
 import type { Connection, ConnectionStore } from "../../src/oauth/connection.js";
 import { connectionBinding } from "../../src/oauth/connection-binding.js";
-import { createRenewer, type Renewer } from "../../src/oauth/renewer.js";
+import { createRefresher, type Refresher } from "../../src/oauth/refresher.js";
 import type { SqliteStore } from "../../src/store/sqlite.js";
-import { renewalTargetForTest } from "../oauth/renewal-target-for-test.js";
+import { refreshTargetForTest } from "../oauth/refresh-target-for-test.js";
 import { sealerForTest } from "../oauth/sealer-for-test.js";
 import {
   applicationForTest,
@@ -21,7 +21,7 @@ import {
 // the relay's own. And where a refresh token that had come too late was taken, and no new one came, the spent one stayed.
 
 const sealer = sealerForTest();
-const target = renewalTargetForTest({
+const target = refreshTargetForTest({
   connectionId: "c",
   tokenEndpoint: "https://provider.test/token",
   client: { clientId: "c", clientSecret: undefined },
@@ -29,7 +29,7 @@ const target = renewalTargetForTest({
 let at: StoreFolder;
 let store: SqliteStore;
 let row: Connection;
-let renewer: Renewer;
+let refresher: Refresher;
 
 beforeEach(async () => {
   at = createStoreFolder();
@@ -40,7 +40,7 @@ beforeEach(async () => {
   row = await store.connections.put(connectionForTest(sealer, key, { refresh_token: "r" }), NOW);
 });
 afterEach(async () => {
-  await renewer.close(0);
+  await refresher.close(0);
   at.remove();
 });
 
@@ -52,7 +52,7 @@ interface World {
   readonly sent?: string[];
 }
 
-function startRenewer({ given, body = '{"access_token":"a"}', sent = [] }: World): Renewer {
+function startRefresher({ given, body = '{"access_token":"a"}', sent = [] }: World): Refresher {
   let isFirst = given !== undefined;
   const connections: ConnectionStore = {
     ...store.connections,
@@ -67,7 +67,7 @@ function startRenewer({ given, body = '{"access_token":"a"}', sent = [] }: World
       given?.();
     },
   };
-  return createRenewer({
+  return createRefresher({
     connections,
     sealer,
     breaker: createBreaker(),
@@ -85,7 +85,7 @@ function startRenewer({ given, body = '{"access_token":"a"}', sent = [] }: World
     now: Date.now,
     random: Math.random,
     onFault: () => {},
-    onRenewal: () => {},
+    onRefresh: () => {},
     onRevocation: () => {},
     placeFor: async () => ({ endpoint: target.tokenEndpoint, client: target.registration }),
     targetFor: async () => target,
@@ -98,12 +98,12 @@ function startRenewer({ given, body = '{"access_token":"a"}', sent = [] }: World
 
 it("a lease whose taking was not confirmed is given back, and leaves no doubt about the refresh token", async () => {
   const given = new Promise<void>((resolve) => {
-    renewer = startRenewer({ given: resolve });
+    refresher = startRefresher({ given: resolve });
   });
-  await expect(renewer.renew(row)).rejects.toMatchObject({ reason: "STORE_UNAVAILABLE" });
+  await expect(refresher.refresh(row)).rejects.toMatchObject({ reason: "STORE_UNAVAILABLE" });
   await given;
   expect(await store.connections.find(row)).toMatchObject({ leaseUntil: undefined, unansweredSince: undefined });
-  await expect.poll(() => renewer.renew(row).catch(() => "not yet")).toBeUndefined();
+  await expect.poll(() => refresher.refresh(row).catch(() => "not yet")).toBeUndefined();
   expect(await store.connections.find(row)).toMatchObject({ version: 2, state: "ACTIVE" });
 });
 
@@ -120,23 +120,23 @@ it("a refresh token that came late and is taken, without a new one in the answer
     obtainedAt: NOW,
     expiresAt: undefined,
   };
-  expect(await store.connections.commitRenewal(row, late, NOW)).toBe("superseded");
+  expect(await store.connections.commitRefresh(row, late, NOW)).toBe("superseded");
   const sent: string[] = [];
-  renewer = startRenewer({ sent });
-  await renewer.renew((await store.connections.find(row)) as Connection);
+  refresher = startRefresher({ sent });
+  await refresher.refresh((await store.connections.find(row)) as Connection);
   const again = (await store.connections.find(row)) as Connection;
   expect(again).toMatchObject({ state: "ACTIVE" });
-  await renewer.renew(again);
+  await refresher.refresh(again);
   expect(sent).toEqual(["late", "late"]);
 });
 
 it("an answer that trips the relay leaves no lease, and is shown as a failure", async () => {
-  renewer = startRenewer({});
+  refresher = startRefresher({});
   const seal = sealer.seal;
   sealer.seal = () => {
     throw new Error("a fault of the relay's own");
   };
-  await expect(renewer.renew(row)).rejects.toThrow();
+  await expect(refresher.refresh(row)).rejects.toThrow();
   sealer.seal = seal;
   expect(await store.connections.find(row)).toMatchObject({
     leaseUntil: undefined,

@@ -31,5 +31,5 @@ it("metrics break no rule of promtool check metrics after calls, failures, refre
   expect(lintExposition(text)).toEqual([]);
   const samples = parseExposition(text);
   expect(totalOf(samples, "relay_calls_total", { status_class: "2xx" })).toBe(16);
-  expect(totalOf(samples, "relay_renewals_total")).toBe(1);
+  expect(totalOf(samples, "relay_refreshes_total")).toBe(1);
 });

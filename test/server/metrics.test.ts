@@ -180,7 +180,7 @@ describe("calls", () => {
 });
 
 describe("what else is measured", () => {
-  it("renewals, by how they ended", async () => {
+  it("refreshes, by how they ended", async () => {
     const refreshToken = harness.sandbox.issueToken().refresh_token as string;
     await harness.connect(application, "bob", { refreshToken, expiresAt: 1 });
     await harness.connect(application, "eve", { refreshToken: "CANARY_unknown_refresh_token", expiresAt: 1 });
@@ -188,8 +188,8 @@ describe("what else is measured", () => {
       await call("sandbox", "/me", "bob");
       await call("sandbox", "/me", "eve");
     });
-    expect(ended("relay_renewals_total", { provider: "sandbox", outcome: "renewed" })).toBe(1);
-    expect(ended("relay_renewals_total", { provider: "sandbox", outcome: "ended" })).toBe(1);
+    expect(ended("relay_refreshes_total", { provider: "sandbox", outcome: "refreshed" })).toBe(1);
+    expect(ended("relay_refreshes_total", { provider: "sandbox", outcome: "ended" })).toBe(1);
     expect(ended("relay_store_duration_seconds_count", { operation: "write" })).toBeGreaterThan(1);
     expect(ended("relay_store_duration_seconds_count", { operation: "read" })).toBeGreaterThan(1);
     expect(ended("relay_store_failures_total")).toBe(0);

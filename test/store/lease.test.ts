@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Connection, Lease, RenewedTokens } from "../../src/oauth/connection.js";
+import type { Connection, Lease, RefreshedTokens } from "../../src/oauth/connection.js";
 import type { Store } from "../../src/store/store.js";
 import { sealerForTest } from "../oauth/sealer-for-test.js";
 import { STORES, type StoreBed } from "./store-beds.js";
@@ -47,7 +47,7 @@ describe.each(STORES)("$name", ({ createBed }) => {
       const first = (await store.connections.takeLease(read, "first", LEASE_MS)) as Lease;
       await at.elapse(LEASE_MS);
       await peer.connections.takeLease(read, "second", LEASE_MS);
-      expect(await store.connections.commitRenewal(first.connection, tokens("first"), NOW)).toBe("stored");
+      expect(await store.connections.commitRefresh(first.connection, tokens("first"), NOW)).toBe("stored");
       expect(await peer.connections.find(read)).toMatchObject({ version: 2, leaseUntil: undefined });
     });
 
@@ -83,7 +83,7 @@ describe.each(STORES)("$name", ({ createBed }) => {
     });
   });
 
-  const tokens = (text: string, refreshToken?: string): RenewedTokens => ({
+  const tokens = (text: string, refreshToken?: string): RefreshedTokens => ({
     accessToken: Buffer.from(text),
     refreshToken: refreshToken === undefined ? undefined : Buffer.from(refreshToken),
     lateRefreshToken: refreshToken === undefined ? undefined : Buffer.from(`late ${refreshToken}`),
@@ -103,19 +103,19 @@ describe.each(STORES)("$name", ({ createBed }) => {
     return { slow, quick, later };
   }
 
-  describe("commitRenewal()", () => {
+  describe("commitRefresh()", () => {
     it("knows tokens that it has stored already, as a spool may give them twice", async () => {
       const lease = (await store.connections.takeLease(read, "first", LEASE_MS)) as Lease;
-      expect(await store.connections.commitRenewal(lease.connection, tokens("first"), NOW)).toBe("stored");
-      expect(await peer.connections.commitRenewal(lease.connection, tokens("first"), NOW)).toBe("stored");
-      expect(await peer.connections.commitRenewal(lease.connection, tokens("other"), NOW)).toBe("superseded");
+      expect(await store.connections.commitRefresh(lease.connection, tokens("first"), NOW)).toBe("stored");
+      expect(await peer.connections.commitRefresh(lease.connection, tokens("first"), NOW)).toBe("stored");
+      expect(await peer.connections.commitRefresh(lease.connection, tokens("other"), NOW)).toBe("superseded");
       expect(await store.connections.find(read)).toMatchObject({ version: 2 });
     });
 
-    it("writes nothing for a process that comes late: another one has renewed the row meanwhile", async () => {
+    it("writes nothing for a process that comes late: another one has refreshed the row meanwhile", async () => {
       const { slow, quick, later } = await takeTwice();
-      expect(await peer.connections.commitRenewal(quick.connection, tokens("quick"), later)).toBe("stored");
-      expect(await store.connections.commitRenewal(slow.connection, tokens("slow"), later)).toBe("superseded");
+      expect(await peer.connections.commitRefresh(quick.connection, tokens("quick"), later)).toBe("stored");
+      expect(await store.connections.commitRefresh(slow.connection, tokens("slow"), later)).toBe("superseded");
       const row = await store.connections.find(read);
       expect(Buffer.from(row?.accessToken ?? []).toString()).toBe("quick");
       expect(row?.version).toBe(2);
@@ -124,15 +124,15 @@ describe.each(STORES)("$name", ({ createBed }) => {
     it("writes nothing over a connection that was given up meanwhile: its provider may have ended these tokens too", async () => {
       const { slow, quick, later } = await takeTwice();
       await peer.connections.requireReauthorization(quick.connection, "rotation_lost_suspected", later);
-      expect(await store.connections.commitRenewal(slow.connection, tokens("slow"), later)).toBe("superseded");
+      expect(await store.connections.commitRefresh(slow.connection, tokens("slow"), later)).toBe("superseded");
       expect(await store.connections.find(read)).toMatchObject({ state: "REAUTHORIZATION_REQUIRED", version: 2 });
     });
 
-    it("lets a connection that was given up live again, for tokens that were renewed since", async () => {
+    it("lets a connection that was given up live again, for tokens that were refreshed since", async () => {
       const { quick, later } = await takeTwice();
       await peer.connections.requireReauthorization(quick.connection, "rotation_lost_suspected", later);
       const connection = (await store.connections.find(read)) as Connection;
-      expect(await store.connections.commitRenewal(connection, tokens("proved"), later)).toBe("stored");
+      expect(await store.connections.commitRefresh(connection, tokens("proved"), later)).toBe("stored");
       const row = await peer.connections.find(read);
       expect(row).toMatchObject({ state: "ACTIVE", stateReason: undefined, version: 3, leaseUntil: undefined });
     });
@@ -141,19 +141,19 @@ describe.each(STORES)("$name", ({ createBed }) => {
       const { slow, later } = await takeTwice();
       const made = await peer.connections.put({ ...read, id: "made-again" }, later);
       await peer.connections.requireReauthorization(made, "invalid_grant", later);
-      expect(await store.connections.commitRenewal(slow.connection, tokens("slow"), later)).toBe("superseded");
+      expect(await store.connections.commitRefresh(slow.connection, tokens("slow"), later)).toBe("superseded");
       expect(await store.connections.find(read)).toMatchObject({ state: "REAUTHORIZATION_REQUIRED" });
     });
 
     it("keeps the refresh token of a late answer beside the very row that was first, and no other", async () => {
       const { slow, quick, later } = await takeTwice();
-      await peer.connections.commitRenewal(quick.connection, tokens("quick"), later);
-      await store.connections.commitRenewal(slow.connection, tokens("slow", "s"), later);
+      await peer.connections.commitRefresh(quick.connection, tokens("quick"), later);
+      await store.connections.commitRefresh(slow.connection, tokens("slow", "s"), later);
       const second = (await store.connections.find(read)) as Connection;
       const next = (await store.connections.takeLease(second, "next", LEASE_MS)) as Lease;
       expect(next.previousRefreshToken).toEqual(Buffer.from("late s"));
-      await store.connections.commitRenewal(next.connection, tokens("next"), later);
-      await store.connections.commitRenewal(slow.connection, tokens("slow", "s"), later);
+      await store.connections.commitRefresh(next.connection, tokens("next"), later);
+      await store.connections.commitRefresh(slow.connection, tokens("slow", "s"), later);
       const third = (await store.connections.find(read)) as Connection;
       expect(await store.connections.takeLease(third, "last", LEASE_MS)).toMatchObject({
         previousRefreshToken: undefined,
@@ -165,7 +165,7 @@ describe.each(STORES)("$name", ({ createBed }) => {
       await peer.connections.requireReauthorization(quick.connection, "rotation_lost_suspected", later);
       const given = (await peer.connections.find(read)) as Connection;
       expect(await peer.connections.takeLease(given, "third", LEASE_MS)).toBeUndefined();
-      expect(await store.connections.commitRenewal(slow.connection, tokens("slow", "s"), later)).toBe("superseded");
+      expect(await store.connections.commitRefresh(slow.connection, tokens("slow", "s"), later)).toBe("superseded");
       await at.elapse(1);
       expect((await peer.connections.findAbandoned("", 10)).map(({ id }) => id)).toEqual([read.id]);
       const third = (await peer.connections.takeLease(given, "third", LEASE_MS)) as Lease;
@@ -175,17 +175,17 @@ describe.each(STORES)("$name", ({ createBed }) => {
       expect(await peer.connections.findAbandoned("", 10)).toEqual([]);
       await at.elapse(5001);
       expect(await peer.connections.findAbandoned("", 10)).toHaveLength(1);
-      expect(await peer.connections.commitRenewal(third.connection, tokens("third"), later)).toBe("stored");
+      expect(await peer.connections.commitRefresh(third.connection, tokens("third"), later)).toBe("stored");
       expect(await store.connections.find(read)).toMatchObject({ state: "ACTIVE", version: 3, leaseUntil: undefined });
     });
 
     it("stores a refresh token that came alone, with everything else as it was, and knows it again", async () => {
       const lease = (await store.connections.takeLease(read, "first", LEASE_MS)) as Lease;
       const alone = { ...tokens("", "alone"), accessToken: undefined };
-      expect(await store.connections.commitRenewal(lease.connection, alone, NOW)).toBe("stored");
-      expect(await store.connections.commitRenewal(lease.connection, alone, NOW)).toBe("stored");
+      expect(await store.connections.commitRefresh(lease.connection, alone, NOW)).toBe("stored");
+      expect(await store.connections.commitRefresh(lease.connection, alone, NOW)).toBe("stored");
       const other = { ...tokens("", "other"), accessToken: undefined };
-      expect(await store.connections.commitRenewal(lease.connection, other, NOW)).toBe("superseded");
+      expect(await store.connections.commitRefresh(lease.connection, other, NOW)).toBe("superseded");
       const { accessToken, expiresAt, obtainedAt } = read;
       expect(await store.connections.find(read)).toMatchObject({
         accessToken,
@@ -200,10 +200,10 @@ describe.each(STORES)("$name", ({ createBed }) => {
 
     it("keeps a token that came while another one was refused, and leaves the connection to be refreshed with it", async () => {
       const { slow, quick, later } = await takeTwice();
-      await peer.connections.commitRenewal(quick.connection, tokens("quick"), later);
+      await peer.connections.commitRefresh(quick.connection, tokens("quick"), later);
       const second = (await store.connections.find(read)) as Connection;
       const next = (await peer.connections.takeLease(second, "next", LEASE_MS)) as Lease;
-      await store.connections.commitRenewal(slow.connection, tokens("slow", "s"), later);
+      await store.connections.commitRefresh(slow.connection, tokens("slow", "s"), later);
       const end = { owner: "next", tried: next.previousRefreshToken };
       expect(await peer.connections.requireReauthorization(next.connection, "invalid_grant", later, end)).toBe(true);
       await at.elapse(1);
@@ -218,14 +218,14 @@ describe.each(STORES)("$name", ({ createBed }) => {
 
     it("stores an answer over a row of a store that was restored to an earlier version", async () => {
       const later = { ...read, version: 5 };
-      expect(await store.connections.commitRenewal(later, tokens("newest"), NOW)).toBe("stored");
+      expect(await store.connections.commitRefresh(later, tokens("newest"), NOW)).toBe("stored");
       expect(await store.connections.find(read)).toMatchObject({ version: 6 });
     });
 
     it("says that a connection is gone", async () => {
       const lease = (await store.connections.takeLease(read, "first", LEASE_MS)) as Lease;
       await store.connections.delete(read, NOW);
-      expect(await store.connections.commitRenewal(lease.connection, tokens("late", "l"), NOW)).toBe("gone");
+      expect(await store.connections.commitRefresh(lease.connection, tokens("late", "l"), NOW)).toBe("gone");
     });
   });
 
@@ -241,7 +241,7 @@ describe.each(STORES)("$name", ({ createBed }) => {
     it("ends the trying of one that was given up, and keeps why it was", async () => {
       const { slow, quick, later } = await takeTwice();
       await peer.connections.requireReauthorization(quick.connection, "rotation_lost_suspected", later);
-      await store.connections.commitRenewal(slow.connection, tokens("slow", "s"), later);
+      await store.connections.commitRefresh(slow.connection, tokens("slow", "s"), later);
       const given = (await peer.connections.find(read)) as Connection;
       await at.elapse(1);
       const third = (await peer.connections.takeLease(given, "third", LEASE_MS)) as Lease;
@@ -266,11 +266,11 @@ describe.each(STORES)("$name", ({ createBed }) => {
     const found = async (endedBefore: number, limit = 10) =>
       (await store.connections.findExpired(endedBefore, limit)).map(({ userId }) => userId);
 
-    it("finds what has ended and cannot be renewed, and nothing else, the oldest first", async () => {
+    it("finds what has ended and cannot be refreshed, and nothing else, the oldest first", async () => {
       await connect("second", 2000);
       await connect("first", 1000);
       await connect("last", 3000);
-      await connect("renewable", 1000, "r");
+      await connect("refreshable", 1000, "r");
       await connect("unknown", undefined);
       const given = await connect("given up", 1000);
       await store.connections.requireReauthorization(given, "invalid_grant", NOW);

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { type PostgresLocation, parseDatabaseLocation } from "../../src/config/database-location.js";
-import type { Connection, Lease, RenewedTokens } from "../../src/oauth/connection.js";
+import type { Connection, Lease, RefreshedTokens } from "../../src/oauth/connection.js";
 import { createStatement } from "../../src/store/database.js";
 import { openPostgresStore, type PostgresStore } from "../../src/store/postgres.js";
 import { sealerForTest } from "../oauth/sealer-for-test.js";
@@ -47,7 +47,7 @@ async function leased(store: PostgresStore): Promise<Lease> {
   return (await store.connections.takeLease(await connected(store), "me", 60_000)) as Lease;
 }
 
-const tokens = (text: string): RenewedTokens => ({
+const tokens = (text: string): RefreshedTokens => ({
   accessToken: Buffer.from(text),
   refreshToken: Buffer.from(`refresh ${text}`),
   lateRefreshToken: Buffer.from(`late ${text}`),
@@ -83,11 +83,11 @@ describe.skipIf(POSTGRES_URL === undefined)("a connection that ends", () => {
     const { store, proxy } = await openThroughProxy();
     const lease = await leased(store);
     proxy.cut("before", "COMMIT");
-    await expect(store.connections.commitRenewal(lease.connection, tokens("new"), NOW)).rejects.toMatchObject(
+    await expect(store.connections.commitRefresh(lease.connection, tokens("new"), NOW)).rejects.toMatchObject(
       UNAVAILABLE,
     );
     expect(await store.connections.find(lease.connection)).toMatchObject({ version: 1 });
-    expect(await store.connections.commitRenewal(lease.connection, tokens("new"), NOW)).toBe("stored");
+    expect(await store.connections.commitRefresh(lease.connection, tokens("new"), NOW)).toBe("stored");
     expect(await store.connections.find(lease.connection)).toMatchObject({
       version: 2,
       accessToken: Buffer.from("new"),
@@ -100,12 +100,12 @@ describe.skipIf(POSTGRES_URL === undefined)("a connection that ends", () => {
     const { store, proxy } = await openThroughProxy();
     const lease = await leased(store);
     proxy.cut("after", "COMMIT");
-    await expect(store.connections.commitRenewal(lease.connection, tokens("new"), NOW)).rejects.toMatchObject(
+    await expect(store.connections.commitRefresh(lease.connection, tokens("new"), NOW)).rejects.toMatchObject(
       UNAVAILABLE,
     );
     expect(await store.connections.find(lease.connection)).toMatchObject({ version: 2 });
-    expect(await store.connections.commitRenewal(lease.connection, tokens("new"), NOW)).toBe("stored");
-    expect(await store.connections.commitRenewal(lease.connection, tokens("another's"), NOW)).toBe("superseded");
+    expect(await store.connections.commitRefresh(lease.connection, tokens("new"), NOW)).toBe("stored");
+    expect(await store.connections.commitRefresh(lease.connection, tokens("another's"), NOW)).toBe("superseded");
     expect(await store.connections.find(lease.connection)).toMatchObject({
       version: 2,
       accessToken: Buffer.from("new"),

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Application } from "../../src/applications/application.js";
-import type { Connection, Lease, RenewalFailure } from "../../src/oauth/connection.js";
+import type { Connection, Lease, RefreshFailure } from "../../src/oauth/connection.js";
 import type { Trouble } from "../../src/oauth/verdict.js";
 import { Secret } from "../../src/sealing/secret.js";
 import type { Store } from "../../src/store/store.js";
@@ -40,7 +40,7 @@ describe.each(STORES)("$name", ({ createBed }) => {
     );
   const lease = async (connection: Connection, skipsWait?: boolean) =>
     (await store.connections.takeLease(connection, "me", LEASE_MS, skipsWait)) as Lease;
-  const fail = async (connection: Connection, trouble: Trouble, patch: Partial<RenewalFailure> = {}) =>
+  const fail = async (connection: Connection, trouble: Trouble, patch: Partial<RefreshFailure> = {}) =>
     store.connections.recordFailure(
       await lease(connection, true),
       { errorClass: "server_error", isUnspent: true, waitMs: 1000, trouble, ...patch },
@@ -51,7 +51,7 @@ describe.each(STORES)("$name", ({ createBed }) => {
     refusal: { words, since: NOW, lastAt, countedAt: lastAt, count: 1 },
   });
   const refresh = async (connection: Connection, now: number) =>
-    store.connections.commitRenewal(
+    store.connections.commitRefresh(
       (await lease(connection, true)).connection,
       {
         accessToken: Buffer.from("a"),

@@ -111,11 +111,11 @@ describe.each(STORES)("$name", ({ createBed }) => {
       const row = async () => (await store.connections.find(keyOf("ada"))) as Connection;
       await store.connections.requireReauthorization(await row(), "rotation_lost_suspected", NOW);
       await store.webhooks.finish(await claimOne(), NOW);
-      // The second time it is a renewal like any other, of which nobody is told.
+      // The second time it is a refresh like any other, of which nobody is told.
       for (const _ of [1, 2]) {
         const connection = await row();
         const tokens = { ...connection, lateRefreshToken: undefined, scope: "s" };
-        expect(await store.connections.commitRenewal(connection, tokens, NOW)).toBe("stored");
+        expect(await store.connections.commitRefresh(connection, tokens, NOW)).toBe("stored");
       }
       const event = await claimOne();
       expect(event.type).toBe("connection.created");

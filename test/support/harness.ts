@@ -82,7 +82,7 @@ export interface Harness {
   }): Promise<TestApplication>;
   /** Connects a user with an access token that the sandbox takes; returns the token. */
   connect(application: TestApplication, userId: string, options?: ConnectOptions): Promise<string>;
-  /** Stores the OAuth client of an application, the sandbox's unless told, so that its tokens can be renewed. */
+  /** Stores the OAuth client of an application, the sandbox's unless told, so that its tokens can be refreshed. */
   putClient(application: TestApplication, providerName?: string, client?: Partial<TestClient>): Promise<void>;
   /** Another relay on the same files, as a second process would be; closed with the harness. */
   startPeer(options?: Pick<ServiceOptions, "lane">): Promise<string>;

@@ -30,7 +30,7 @@ export async function startWorld(options: Pick<HarnessOptions, "definitionsFor">
   await harness.connect(application, USER, { providerName: "closed" });
   await harness.connect(application, USER, { providerName: "tenant", originParameters: { tenant: "acme" } });
   await harness.connect(application, "expired", { expiresAt: 1 });
-  await harness.connect(application, "renewable", { expiresAt: 1, refreshToken: "CANARY_REFRESH_0123456789" });
+  await harness.connect(application, "refreshable", { expiresAt: 1, refreshToken: "CANARY_REFRESH_0123456789" });
   return { harness, application, disabled, token };
 }
 
@@ -327,7 +327,7 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: "an expired connection with a refresh token",
     to: "/me",
-    outer: { userId: "renewable" },
+    outer: { userId: "refreshable" },
     row: error("REFRESH_UNAVAILABLE", 503),
   },
   {

@@ -5,7 +5,7 @@ import { startTokenEndpoint, type TestTokenEndpoint } from "../support/token-end
 import { startWebhookReceiver, verified, type WebhookReceiver } from "../support/webhook-receiver.js";
 import { putEndpoint } from "./webhook-bed.js";
 
-const PROVIDER = "renewed";
+const PROVIDER = "refreshed";
 let harness: Harness;
 let endpoint: TestTokenEndpoint;
 let receiver: WebhookReceiver;

@@ -134,7 +134,7 @@ describe("workers of one relay", { timeout: 180_000 }, () => {
     // Two workers are started, and two ended after two seconds of quiet each.
   });
 
-  it("renew a token once for callers of all of them", async () => {
+  it("refresh a token once for callers of all of them", async () => {
     const { folder, call } = relay;
     const crowd = ["crowd", await createConnected(folder, "crowd")] as const;
     changeDatabase(folder, "UPDATE connections SET expires_at = 1 WHERE user_id = 'crowd'");

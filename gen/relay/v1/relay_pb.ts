@@ -152,10 +152,10 @@ export type Connection = Message<"relay.v1.Connection"> & {
 
   /**
    * Why the user must connect again: `invalid_grant` (the provider ended the
-   * connection), `rotation_lost_suspected` (a renewed token may have been
-   * lost), `refused` (the provider keeps refusing to renew it), `expired`
-   * (the token has ended and cannot be renewed), `token_refused` (the provider
-   * keeps refusing a token that cannot be renewed).
+   * connection), `rotation_lost_suspected` (a refreshed token may have been
+   * lost), `refused` (the provider keeps refusing to refresh it), `expired`
+   * (the token has ended and cannot be refreshed), `token_refused` (the provider
+   * keeps refusing a token that cannot be refreshed).
    *
    * @generated from field: string state_reason = 3;
    */
@@ -199,14 +199,14 @@ export type Connection = Message<"relay.v1.Connection"> & {
   expireTime?: Timestamp | undefined;
 
   /**
-   * Renewals that failed since the last one that succeeded.
+   * Refreshes that failed since the last one that succeeded.
    *
    * @generated from field: int32 refresh_failure_count = 9;
    */
   refreshFailureCount: number;
 
   /**
-   * When a renewal failed last.
+   * When a refresh failed last.
    *
    * @generated from field: google.protobuf.Timestamp last_refresh_failure_time = 10;
    */
@@ -257,10 +257,10 @@ export type ConnectionJson = {
 
   /**
    * Why the user must connect again: `invalid_grant` (the provider ended the
-   * connection), `rotation_lost_suspected` (a renewed token may have been
-   * lost), `refused` (the provider keeps refusing to renew it), `expired`
-   * (the token has ended and cannot be renewed), `token_refused` (the provider
-   * keeps refusing a token that cannot be renewed).
+   * connection), `rotation_lost_suspected` (a refreshed token may have been
+   * lost), `refused` (the provider keeps refusing to refresh it), `expired`
+   * (the token has ended and cannot be refreshed), `token_refused` (the provider
+   * keeps refusing a token that cannot be refreshed).
    *
    * @generated from field: string state_reason = 3;
    */
@@ -304,14 +304,14 @@ export type ConnectionJson = {
   expireTime?: TimestampJson;
 
   /**
-   * Renewals that failed since the last one that succeeded.
+   * Refreshes that failed since the last one that succeeded.
    *
    * @generated from field: int32 refresh_failure_count = 9;
    */
   refreshFailureCount?: number;
 
   /**
-   * When a renewal failed last.
+   * When a refresh failed last.
    *
    * @generated from field: google.protobuf.Timestamp last_refresh_failure_time = 10;
    */
@@ -1226,7 +1226,7 @@ export type ResultRow = Message<"relay.v1.ResultRow"> & {
    * | INVALID_PROVIDER | 404 | no such provider |
    * | URL_NOT_ALLOWED | 403 | the url is not on the provider's origins |
    * | INVALID_OAUTHID | 401 | this user has no connection at this provider |
-   * | REAUTHORIZATION_REQUIRED | 401 | the provider refuses to renew the connection: the user must connect again |
+   * | REAUTHORIZATION_REQUIRED | 401 | the provider refuses to refresh the connection: the user must connect again |
    * | API_ERROR | the provider's | the provider answered 400 or above |
    * | PROVIDER_UNREACHABLE | 502 | no answer: DNS, connect, TLS, reset |
    * | PROVIDER_TIMEOUT | 504 | the deadline passed |
@@ -1234,7 +1234,7 @@ export type ResultRow = Message<"relay.v1.ResultRow"> & {
    * | RESPONSE_TOO_LARGE | 502 | the answer is over the limit after decoding |
    * | REQUEST_TOO_LARGE | 413 | the request is over the limit |
    * | RATE_LIMITED | 429 | the relay's own limit |
-   * | REFRESH_UNAVAILABLE | 503 | the token is expired and cannot be renewed right now |
+   * | REFRESH_UNAVAILABLE | 503 | the token is expired and cannot be refreshed right now |
    * | PROVIDER_MISCONFIGURED | 500 | the provider refuses the operator's client id or secret |
    * | STORE_UNAVAILABLE | 503 | the store cannot be read or written |
    * | OVERLOADED | 503 | over the memory or concurrency budget |
@@ -1351,7 +1351,7 @@ export type ResultRowJson = {
    * | INVALID_PROVIDER | 404 | no such provider |
    * | URL_NOT_ALLOWED | 403 | the url is not on the provider's origins |
    * | INVALID_OAUTHID | 401 | this user has no connection at this provider |
-   * | REAUTHORIZATION_REQUIRED | 401 | the provider refuses to renew the connection: the user must connect again |
+   * | REAUTHORIZATION_REQUIRED | 401 | the provider refuses to refresh the connection: the user must connect again |
    * | API_ERROR | the provider's | the provider answered 400 or above |
    * | PROVIDER_UNREACHABLE | 502 | no answer: DNS, connect, TLS, reset |
    * | PROVIDER_TIMEOUT | 504 | the deadline passed |
@@ -1359,7 +1359,7 @@ export type ResultRowJson = {
    * | RESPONSE_TOO_LARGE | 502 | the answer is over the limit after decoding |
    * | REQUEST_TOO_LARGE | 413 | the request is over the limit |
    * | RATE_LIMITED | 429 | the relay's own limit |
-   * | REFRESH_UNAVAILABLE | 503 | the token is expired and cannot be renewed right now |
+   * | REFRESH_UNAVAILABLE | 503 | the token is expired and cannot be refreshed right now |
    * | PROVIDER_MISCONFIGURED | 500 | the provider refuses the operator's client id or secret |
    * | STORE_UNAVAILABLE | 503 | the store cannot be read or written |
    * | OVERLOADED | 503 | over the memory or concurrency budget |

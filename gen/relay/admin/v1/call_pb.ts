@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file relay/admin/v1/call.proto.
  */
 export const file_relay_admin_v1_call: GenFile = /*@__PURE__*/
-  fileDesc("ChlyZWxheS9hZG1pbi92MS9jYWxsLnByb3RvEg5yZWxheS5hZG1pbi52MSJhChJFeHBsYWluQ2FsbFJlcXVlc3QSIwoEY2FsbBgBIAEoCzIVLnJlbGF5LnYxLkNhbGxSZXF1ZXN0Eg4KBm9yaWdpbhgCIAEoCRIWCg5jbGllbnRfYWRkcmVzcxgDIAEoCSLhAwoTRXhwbGFpbkNhbGxSZXNwb25zZRIwCgthcHBsaWNhdGlvbhgBIAEoCzIbLnJlbGF5LmFkbWluLnYxLkFwcGxpY2F0aW9uEisKBmNhbGxlchgCIAEoCzIbLnJlbGF5LmFkbWluLnYxLlJ1bGVWZXJkaWN0EhUKDXByb3ZpZGVyX25hbWUYAyABKAkSKwoGZWdyZXNzGAQgASgLMhsucmVsYXkuYWRtaW4udjEuUnVsZVZlcmRpY3QSLgoKY29ubmVjdGlvbhgFIAEoCzIaLnJlbGF5LmFkbWluLnYxLkNvbm5lY3Rpb24SPAoHcmVuZXdhbBgGIAEoDjIrLnJlbGF5LmFkbWluLnYxLkV4cGxhaW5DYWxsUmVzcG9uc2UuUmVuZXdhbBIxCgdyZXF1ZXN0GAcgASgLMiAucmVsYXkuYWRtaW4udjEuRXhwbGFpbmVkUmVxdWVzdBIoCgdyZWZ1c2FsGAggASgLMhcucmVsYXkuYWRtaW4udjEuUmVmdXNhbCJcCgdSZW5ld2FsEhcKE1JFTkVXQUxfVU5TUEVDSUZJRUQQABIQCgxSRU5FV0FMX05PTkUQARISCg5SRU5FV0FMX0JFU0lERRACEhIKDlJFTkVXQUxfQkVGT1JFEAMiLAoLUnVsZVZlcmRpY3QSDwoHYWxsb3dlZBgBIAEoCBIMCgRydWxlGAIgASgJIokBChBFeHBsYWluZWRSZXF1ZXN0Eg4KBm1ldGhvZBgBIAEoCRILCgN1cmwYAiABKAkSMAoHaGVhZGVycxgDIAMoCzIfLnJlbGF5LmFkbWluLnYxLkV4cGxhaW5lZEhlYWRlchISCgpib2R5X2J5dGVzGAQgASgFEhIKCmJvZHlfc3RhcnQYBSABKAwiLgoPRXhwbGFpbmVkSGVhZGVyEgwKBG5hbWUYASABKAkSDQoFdmFsdWUYAiABKAkiUwoHUmVmdXNhbBISCgplcnJvcl90eXBlGAEgASgJEhMKC3N0YXR1c19jb2RlGAIgASgFEg8KB21lc3NhZ2UYAyABKAkSDgoGYWR2aWNlGAQgASgJIjkKElBlcmZvcm1DYWxsUmVxdWVzdBIjCgRjYWxsGAEgASgLMhUucmVsYXkudjEuQ2FsbFJlcXVlc3QiNwoTUGVyZm9ybUNhbGxSZXNwb25zZRIgCgNyb3cYASABKAsyEy5yZWxheS52MS5SZXN1bHRSb3cywgEKC0NhbGxTZXJ2aWNlElsKC0V4cGxhaW5DYWxsEiIucmVsYXkuYWRtaW4udjEuRXhwbGFpbkNhbGxSZXF1ZXN0GiMucmVsYXkuYWRtaW4udjEuRXhwbGFpbkNhbGxSZXNwb25zZSIDkAIBElYKC1BlcmZvcm1DYWxsEiIucmVsYXkuYWRtaW4udjEuUGVyZm9ybUNhbGxSZXF1ZXN0GiMucmVsYXkuYWRtaW4udjEuUGVyZm9ybUNhbGxSZXNwb25zZUJZChpwcm92aWRlcmNhbGxyZWxheS5hZG1pbi52MUIJQ2FsbFByb3RvUAFaLnByb3ZpZGVyLWNhbGwtcmVsYXkvZ2VuL3JlbGF5L2FkbWluL3YxO2FkbWludjFiBnByb3RvMw", [file_relay_admin_v1_application, file_relay_admin_v1_connection, file_relay_v1_relay]);
+  fileDesc("ChlyZWxheS9hZG1pbi92MS9jYWxsLnByb3RvEg5yZWxheS5hZG1pbi52MSJhChJFeHBsYWluQ2FsbFJlcXVlc3QSIwoEY2FsbBgBIAEoCzIVLnJlbGF5LnYxLkNhbGxSZXF1ZXN0Eg4KBm9yaWdpbhgCIAEoCRIWCg5jbGllbnRfYWRkcmVzcxgDIAEoCSLhAwoTRXhwbGFpbkNhbGxSZXNwb25zZRIwCgthcHBsaWNhdGlvbhgBIAEoCzIbLnJlbGF5LmFkbWluLnYxLkFwcGxpY2F0aW9uEisKBmNhbGxlchgCIAEoCzIbLnJlbGF5LmFkbWluLnYxLlJ1bGVWZXJkaWN0EhUKDXByb3ZpZGVyX25hbWUYAyABKAkSKwoGZWdyZXNzGAQgASgLMhsucmVsYXkuYWRtaW4udjEuUnVsZVZlcmRpY3QSLgoKY29ubmVjdGlvbhgFIAEoCzIaLnJlbGF5LmFkbWluLnYxLkNvbm5lY3Rpb24SPAoHcmVmcmVzaBgGIAEoDjIrLnJlbGF5LmFkbWluLnYxLkV4cGxhaW5DYWxsUmVzcG9uc2UuUmVmcmVzaBIxCgdyZXF1ZXN0GAcgASgLMiAucmVsYXkuYWRtaW4udjEuRXhwbGFpbmVkUmVxdWVzdBIoCgdyZWZ1c2FsGAggASgLMhcucmVsYXkuYWRtaW4udjEuUmVmdXNhbCJcCgdSZWZyZXNoEhcKE1JFRlJFU0hfVU5TUEVDSUZJRUQQABIQCgxSRUZSRVNIX05PTkUQARISCg5SRUZSRVNIX0JFU0lERRACEhIKDlJFRlJFU0hfQkVGT1JFEAMiLAoLUnVsZVZlcmRpY3QSDwoHYWxsb3dlZBgBIAEoCBIMCgRydWxlGAIgASgJIokBChBFeHBsYWluZWRSZXF1ZXN0Eg4KBm1ldGhvZBgBIAEoCRILCgN1cmwYAiABKAkSMAoHaGVhZGVycxgDIAMoCzIfLnJlbGF5LmFkbWluLnYxLkV4cGxhaW5lZEhlYWRlchISCgpib2R5X2J5dGVzGAQgASgFEhIKCmJvZHlfc3RhcnQYBSABKAwiLgoPRXhwbGFpbmVkSGVhZGVyEgwKBG5hbWUYASABKAkSDQoFdmFsdWUYAiABKAkiUwoHUmVmdXNhbBISCgplcnJvcl90eXBlGAEgASgJEhMKC3N0YXR1c19jb2RlGAIgASgFEg8KB21lc3NhZ2UYAyABKAkSDgoGYWR2aWNlGAQgASgJIjkKElBlcmZvcm1DYWxsUmVxdWVzdBIjCgRjYWxsGAEgASgLMhUucmVsYXkudjEuQ2FsbFJlcXVlc3QiNwoTUGVyZm9ybUNhbGxSZXNwb25zZRIgCgNyb3cYASABKAsyEy5yZWxheS52MS5SZXN1bHRSb3cywgEKC0NhbGxTZXJ2aWNlElsKC0V4cGxhaW5DYWxsEiIucmVsYXkuYWRtaW4udjEuRXhwbGFpbkNhbGxSZXF1ZXN0GiMucmVsYXkuYWRtaW4udjEuRXhwbGFpbkNhbGxSZXNwb25zZSIDkAIBElYKC1BlcmZvcm1DYWxsEiIucmVsYXkuYWRtaW4udjEuUGVyZm9ybUNhbGxSZXF1ZXN0GiMucmVsYXkuYWRtaW4udjEuUGVyZm9ybUNhbGxSZXNwb25zZUJZChpwcm92aWRlcmNhbGxyZWxheS5hZG1pbi52MUIJQ2FsbFByb3RvUAFaLnByb3ZpZGVyLWNhbGwtcmVsYXkvZ2VuL3JlbGF5L2FkbWluL3YxO2FkbWludjFiBnByb3RvMw", [file_relay_admin_v1_application, file_relay_admin_v1_connection, file_relay_v1_relay]);
 
 /**
  * ExplainCallRequest holds the call to explain.
@@ -129,11 +129,11 @@ export type ExplainCallResponse = Message<"relay.admin.v1.ExplainCallResponse"> 
   connection?: Connection | undefined;
 
   /**
-   * Whether its token would be renewed.
+   * Whether its token would be refreshed.
    *
-   * @generated from field: relay.admin.v1.ExplainCallResponse.Renewal renewal = 6;
+   * @generated from field: relay.admin.v1.ExplainCallResponse.Refresh refresh = 6;
    */
-  renewal: ExplainCallResponse_Renewal;
+  refresh: ExplainCallResponse_Refresh;
 
   /**
    * What would be sent to the provider; missing when nothing would.
@@ -196,11 +196,11 @@ export type ExplainCallResponseJson = {
   connection?: ConnectionJson;
 
   /**
-   * Whether its token would be renewed.
+   * Whether its token would be refreshed.
    *
-   * @generated from field: relay.admin.v1.ExplainCallResponse.Renewal renewal = 6;
+   * @generated from field: relay.admin.v1.ExplainCallResponse.Refresh refresh = 6;
    */
-  renewal?: ExplainCallResponse_RenewalJson;
+  refresh?: ExplainCallResponse_RefreshJson;
 
   /**
    * What would be sent to the provider; missing when nothing would.
@@ -225,51 +225,51 @@ export const ExplainCallResponseSchema: GenMessage<ExplainCallResponse, {jsonTyp
   messageDesc(file_relay_admin_v1_call, 1);
 
 /**
- * Renewal tells whether a token would be renewed for the call.
+ * Refresh tells whether a token would be refreshed for the call.
  *
- * @generated from enum relay.admin.v1.ExplainCallResponse.Renewal
+ * @generated from enum relay.admin.v1.ExplainCallResponse.Refresh
  */
-export enum ExplainCallResponse_Renewal {
+export enum ExplainCallResponse_Refresh {
   /**
    * Not reached.
    *
-   * @generated from enum value: RENEWAL_UNSPECIFIED = 0;
+   * @generated from enum value: REFRESH_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
    * The token is sent as it is.
    *
-   * @generated from enum value: RENEWAL_NONE = 1;
+   * @generated from enum value: REFRESH_NONE = 1;
    */
   NONE = 1,
 
   /**
-   * The token is sent as it is, and renewed beside the call.
+   * The token is sent as it is, and refreshed beside the call.
    *
-   * @generated from enum value: RENEWAL_BESIDE = 2;
+   * @generated from enum value: REFRESH_BESIDE = 2;
    */
   BESIDE = 2,
 
   /**
-   * The token has ended: it is renewed first, and the new one is sent.
+   * The token has ended: it is refreshed first, and the new one is sent.
    *
-   * @generated from enum value: RENEWAL_BEFORE = 3;
+   * @generated from enum value: REFRESH_BEFORE = 3;
    */
   BEFORE = 3,
 }
 
 /**
- * Renewal tells whether a token would be renewed for the call.
+ * Refresh tells whether a token would be refreshed for the call.
  *
- * @generated from enum relay.admin.v1.ExplainCallResponse.Renewal
+ * @generated from enum relay.admin.v1.ExplainCallResponse.Refresh
  */
-export type ExplainCallResponse_RenewalJson = "RENEWAL_UNSPECIFIED" | "RENEWAL_NONE" | "RENEWAL_BESIDE" | "RENEWAL_BEFORE";
+export type ExplainCallResponse_RefreshJson = "REFRESH_UNSPECIFIED" | "REFRESH_NONE" | "REFRESH_BESIDE" | "REFRESH_BEFORE";
 
 /**
- * Describes the enum relay.admin.v1.ExplainCallResponse.Renewal.
+ * Describes the enum relay.admin.v1.ExplainCallResponse.Refresh.
  */
-export const ExplainCallResponse_RenewalSchema: GenEnum<ExplainCallResponse_Renewal, ExplainCallResponse_RenewalJson> = /*@__PURE__*/
+export const ExplainCallResponse_RefreshSchema: GenEnum<ExplainCallResponse_Refresh, ExplainCallResponse_RefreshJson> = /*@__PURE__*/
   enumDesc(file_relay_admin_v1_call, 1, 0);
 
 /**

@@ -123,7 +123,7 @@ export type CallRecord = Message<"relay.admin.v1.CallRecord"> & {
   totalDuration?: Duration | undefined;
 
   /**
-   * The wait for an access token, which may have been renewed. Not set when
+   * The wait for an access token, which may have been refreshed. Not set when
    * the call came not so far; nor are the next two then.
    *
    * @generated from field: google.protobuf.Duration token_duration = 15;
@@ -283,7 +283,7 @@ export type CallRecordJson = {
   totalDuration?: DurationJson;
 
   /**
-   * The wait for an access token, which may have been renewed. Not set when
+   * The wait for an access token, which may have been refreshed. Not set when
    * the call came not so far; nor are the next two then.
    *
    * @generated from field: google.protobuf.Duration token_duration = 15;

@@ -93,7 +93,7 @@ export type Connection = Message<"relay.admin.v1.Connection"> & {
   createTime?: Timestamp | undefined;
 
   /**
-   * When the connection changed last: connected again, renewed, ended.
+   * When the connection changed last: connected again, refreshed, ended.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 11;
    */
@@ -107,7 +107,7 @@ export type Connection = Message<"relay.admin.v1.Connection"> & {
   expireTime?: Timestamp | undefined;
 
   /**
-   * Renewals that failed since the last that succeeded.
+   * Refreshes that failed since the last that succeeded.
    *
    * @generated from field: int32 refresh_failure_count = 13;
    */
@@ -221,7 +221,7 @@ export type ConnectionJson = {
   createTime?: TimestampJson;
 
   /**
-   * When the connection changed last: connected again, renewed, ended.
+   * When the connection changed last: connected again, refreshed, ended.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 11;
    */
@@ -235,7 +235,7 @@ export type ConnectionJson = {
   expireTime?: TimestampJson;
 
   /**
-   * Renewals that failed since the last that succeeded.
+   * Refreshes that failed since the last that succeeded.
    *
    * @generated from field: int32 refresh_failure_count = 13;
    */

@@ -517,7 +517,7 @@ export const DeleteOAuthClientRequestSchema: GenMessage<DeleteOAuthClientRequest
 
 /**
  * OAuthClientService administers the OAuth clients of applications at
- * providers, with which users connect and their tokens are renewed. An
+ * providers, with which users connect and their tokens are refreshed. An
  * application has one at most for each provider.
  *
  * @generated from service relay.admin.v1.OAuthClientService
@@ -567,7 +567,7 @@ export const OAuthClientService: GenService<{
   },
   /**
    * DeleteOAuthClient deletes a client here. Tokens that end can then no longer
-   * be renewed.
+   * be refreshed.
    *
    * @generated from rpc relay.admin.v1.OAuthClientService.DeleteOAuthClient
    */

@@ -5,7 +5,7 @@ import type { ClientHolds, RegisteredClient } from "./client-holds.js";
 import type { Connection, ConnectionKey, Lease } from "./connection.js";
 import { openToken } from "./open-token.js";
 import { recordFailure } from "./record-failure.js";
-import { misconfigured, reauthorizationRequired, refreshUnavailable } from "./renewable.js";
+import { misconfigured, reauthorizationRequired, refreshUnavailable } from "./refreshable.js";
 import { type Revocation, revokeOrphans } from "./revoke.js";
 import { type StoringOptions, sealTokens, storeAnswer, untilStored } from "./store-answer.js";
 import {
@@ -24,8 +24,8 @@ import {
 import { expiresAtFrom, type TokenResponse } from "./token-response.js";
 import { decideRefusal, type RefusalDecision, troubleAfter } from "./verdict.js";
 
-/** Where and how the token of one connection is renewed. */
-export interface RenewalTarget extends RefreshHabits, TokenAnswerHabits {
+/** Where and how the token of one connection is refreshed. */
+export interface RefreshTarget extends RefreshHabits, TokenAnswerHabits {
   /** Where refresh requests go; the endpoint that the breaker counts. */
   readonly tokenEndpoint: string;
   /** RFC 7009; undefined: tokens cannot be revoked. */
@@ -43,8 +43,8 @@ export interface RenewalTarget extends RefreshHabits, TokenAnswerHabits {
 /** Which connection; it need not be stored yet. */
 export type ServedConnection = Pick<Connection, "id" | "applicationId" | "providerName" | "originParameters">;
 
-/** What one renewal needs. */
-export interface RenewalOptions extends StoringOptions {
+/** What one refresh needs. */
+export interface RefreshOptions extends StoringOptions {
   readonly sealer: Sealer;
   readonly breaker: Breaker;
   readonly clients: ClientHolds;
@@ -59,7 +59,7 @@ export interface RenewalOptions extends StoringOptions {
    * @param mayBegin asked in the moment before the first byte is written; false: nothing is.
    */
   readonly send: (
-    target: RenewalTarget,
+    target: RefreshTarget,
     request: TokenRequest,
     signal?: AbortSignal,
     mayBegin?: () => boolean,
@@ -68,13 +68,13 @@ export interface RenewalOptions extends StoringOptions {
   readonly hold: HoldLease;
   /** Aborts when the process cannot wait for answers any more. */
   readonly ending: AbortSignal;
-  /** Where a connection is renewed. Rejects with RelayError when there is nowhere. */
-  readonly targetFor: (connection: ServedConnection) => Promise<RenewalTarget>;
-  /** Hears how each renewal ended; for logs and counters. */
-  readonly onRenewal: (connection: Connection, outcome: RenewalOutcome) => void;
+  /** Where a connection is refreshed. Rejects with RelayError when there is nowhere. */
+  readonly targetFor: (connection: ServedConnection) => Promise<RefreshTarget>;
+  /** Hears how each refresh ended; for logs and counters. */
+  readonly onRefresh: (connection: Connection, outcome: RefreshOutcome) => void;
   /** Hears what became of tokens that came for a connection which is gone. */
   readonly onRevocation: (connection: ConnectionKey, revocation: Revocation) => void;
-  /** Keeps in mind what goes on behind the renewal, and never rejects. */
+  /** Keeps in mind what goes on behind the refresh, and never rejects. */
   readonly track: (work: Promise<void>) => void;
 }
 
@@ -92,14 +92,14 @@ export interface HeldLease extends Lease {
 /** Knows the age of the lease that `take` resolves to, from before it was asked for. */
 export type HoldLease = (take: (leaseMs: number) => Promise<Lease | undefined>) => Promise<HeldLease | undefined>;
 
-/** How a renewal ended. `lost`: another one was first, or the connection is gone. */
-export type RenewalOutcome = "renewed" | "lost" | "ended" | "misconfigured" | "refused" | "failed";
+/** How a refresh ended. `lost`: another one was first, or the connection is gone. */
+export type RefreshOutcome = "refreshed" | "lost" | "ended" | "misconfigured" | "refused" | "failed";
 
 /**
- * Renews the token of a connection whose lease we have: asks the provider once, and stores what it said before anything
+ * Refreshes the token of a connection whose lease we have: asks the provider once, and stores what it said before anything
  * else can fail. Rejects with RelayError REAUTHORIZATION_REQUIRED, REFRESH_UNAVAILABLE or PROVIDER_MISCONFIGURED.
  */
-export async function renewLeased(options: RenewalOptions, lease: HeldLease, target: RenewalTarget): Promise<void> {
+export async function refreshLeased(options: RefreshOptions, lease: HeldLease, target: RefreshTarget): Promise<void> {
   const refreshToken = await openRefreshToken(options, lease);
   // The previous one of a connection that was given up is the one that is tried.
   const held = lease.connection.state === "ACTIVE" ? lease : trying(lease);
@@ -108,7 +108,7 @@ export async function renewLeased(options: RenewalOptions, lease: HeldLease, tar
     await recordFailure(options, held, target, fault).catch(() => {});
     throw error;
   });
-  options.onRenewal(lease.connection, outcome);
+  options.onRefresh(lease.connection, outcome);
   if (outcome === "ended") throw reauthorizationRequired();
   if (outcome === "misconfigured") throw misconfigured();
   if (outcome === "refused" || outcome === "failed") throw refreshUnavailable();
@@ -120,11 +120,11 @@ function trying(lease: HeldLease): HeldLease {
 }
 
 async function attempt(
-  options: RenewalOptions,
+  options: RefreshOptions,
   lease: HeldLease,
-  target: RenewalTarget,
+  target: RefreshTarget,
   refreshToken: Secret,
-): Promise<RenewalOutcome> {
+): Promise<RefreshOutcome> {
   const sentAt = options.now();
   const { verdict, isUnspent } = await ask(options, lease, target, refreshToken);
   switch (verdict.kind) {
@@ -155,7 +155,7 @@ async function attempt(
 }
 
 /** The endpoint works, and the client is the one that it knows. */
-function noteTaken({ breaker, clients, noteClientRefused, track }: RenewalOptions, target: RenewalTarget): void {
+function noteTaken({ breaker, clients, noteClientRefused, track }: RefreshOptions, target: RefreshTarget): void {
   const { registration } = target;
   breaker.recordSuccess(target.tokenEndpoint);
   clients.recordTaken(registration);
@@ -170,9 +170,9 @@ interface Asked {
 }
 
 async function ask(
-  { send, ending, now }: RenewalOptions,
+  { send, ending, now }: RefreshOptions,
   { isFresh }: HeldLease,
-  target: RenewalTarget,
+  target: RefreshTarget,
   refreshToken: Secret,
 ): Promise<Asked> {
   let answer: TokenEndpointAnswer;
@@ -193,12 +193,12 @@ async function ask(
  * store cannot take it at once: the provider may give no other.
  */
 async function commit(
-  options: RenewalOptions,
+  options: RefreshOptions,
   { connection }: Lease,
   tokens: TokenResponse,
-  target: RenewalTarget,
+  target: RefreshTarget,
   sentAt: number,
-): Promise<RenewalOutcome> {
+): Promise<RefreshOutcome> {
   const { sealer } = options;
   const outcome = await storeAnswer(options, {
     connection,
@@ -210,16 +210,16 @@ async function commit(
     },
   });
   if (outcome === "gone") options.track(revokeOrphans(options, connection, tokens, target));
-  return outcome === "stored" ? "renewed" : "lost";
+  return outcome === "stored" ? "refreshed" : "lost";
 }
 
 /** A failure may bring a refresh token all the same: that replaces the one that was sent. */
 async function fail(
-  options: RenewalOptions,
+  options: RefreshOptions,
   lease: HeldLease,
-  target: RenewalTarget,
+  target: RefreshTarget,
   { refreshToken, ...failure }: Extract<TokenVerdict, { kind: "failed" }> & Pick<Asked, "isUnspent">,
-): Promise<RenewalOutcome> {
+): Promise<RefreshOutcome> {
   if (refreshToken === undefined) {
     await recordFailure(options, lease, target, { ...failure, refusal: undefined });
     return "failed";
@@ -242,13 +242,13 @@ async function fail(
   return "failed";
 }
 
-/** Another renewal may have been first; then its tokens count. Else one that lost against it may be the good one. */
+/** Another refresh may have been first; then its tokens count. Else one that lost against it may be the good one. */
 async function endOrFallBack(
-  options: RenewalOptions,
+  options: RefreshOptions,
   lease: HeldLease,
-  target: RenewalTarget,
+  target: RefreshTarget,
   verdict: RefusedVerdict,
-): Promise<RenewalOutcome> {
+): Promise<RefreshOutcome> {
   const { connections, sealer, persistence, hold } = options;
   const current = await untilStored(
     persistence,
@@ -273,11 +273,11 @@ type RefusedVerdict = Extract<TokenVerdict, { readonly words: string }>;
 
 /** Whether it ends the connection, the other ones of its application and provider help to tell (verdict.ts). */
 async function refuse(
-  options: RenewalOptions,
+  options: RefreshOptions,
   lease: HeldLease,
-  target: RenewalTarget,
+  target: RefreshTarget,
   verdict: RefusedVerdict,
-): Promise<RenewalOutcome> {
+): Promise<RefreshOutcome> {
   const { connections, now } = options;
   const { connection } = lease;
   const { isOver, refusal } = await judge(options, lease, target, verdict);
@@ -299,9 +299,9 @@ function reasonOf({ kind }: RefusedVerdict, { unansweredSince }: Connection): st
 }
 
 async function judge(
-  { connections, now, persistence }: RenewalOptions,
+  { connections, now, persistence }: RefreshOptions,
   { connection }: Lease,
-  { registration }: RenewalTarget,
+  { registration }: RefreshTarget,
   { kind, words }: RefusedVerdict,
 ): Promise<RefusalDecision> {
   const at = now();
@@ -318,11 +318,11 @@ async function judge(
 
 /** Of one connection that is refused where others are not, the words may speak all the same. */
 async function refuseClient(
-  options: RenewalOptions,
+  options: RefreshOptions,
   lease: HeldLease,
-  target: RenewalTarget,
+  target: RefreshTarget,
   verdict: RefusedVerdict,
-): Promise<RenewalOutcome> {
+): Promise<RefreshOutcome> {
   const { breaker, clients, noteClientRefused, now } = options;
   breaker.recordSuccess(target.tokenEndpoint);
   const isOfAll = clients.recordRefused(target.registration, lease.connection.id, now());
@@ -333,7 +333,7 @@ async function refuseClient(
 }
 
 /** Of a connection that was given up the stored one is spent: what is left is the one that came too late. */
-async function openRefreshToken({ sealer, connections }: RenewalOptions, lease: Lease): Promise<Secret> {
+async function openRefreshToken({ sealer, connections }: RefreshOptions, lease: Lease): Promise<Secret> {
   const { connection, previousRefreshToken } = lease;
   try {
     if (connection.state !== "ACTIVE" && previousRefreshToken !== undefined)

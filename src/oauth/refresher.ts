@@ -4,44 +4,44 @@ import { createPending } from "../lib/pending.js";
 import { RelayError } from "../model/errors.js";
 import { type CommitOutcome, type Connection, isAhead, MAX_LEASE_MS } from "./connection.js";
 import type { Spool, UnstoredAnswer } from "./peers.js";
+import { type HoldLease, type RefreshOptions, refreshLeased } from "./refresh.js";
 import {
   isOfChangedClient,
   misconfigured,
-  type RenewableOptions,
+  type RefreshableOptions,
   refreshUnavailable,
   requireDue,
   requireNoWait,
-  requireRenewable,
-} from "./renewable.js";
-import { type HoldLease, type RenewalOptions, renewLeased } from "./renewal.js";
+  requireRefreshable,
+} from "./refreshable.js";
 import { revokeOrphans } from "./revoke.js";
 import { openPair, type Persistence, persistentStore, storeLeftAnswer } from "./store-answer.js";
 
-/** What renewing needs beside one renewal's own. */
-interface RenewerOptions
-  extends Omit<RenewalOptions, "track" | "persistence" | "hold" | "ending">,
-    Pick<RenewableOptions, "placeFor"> {
+/** What refreshing needs beside one refresh's own. */
+interface RefresherOptions
+  extends Omit<RefreshOptions, "track" | "persistence" | "hold" | "ending">,
+    Pick<RefreshableOptions, "placeFor"> {
   /** Names this process in leases. */
   readonly spool: Spool;
   /** How long `send` waits for an answer at most, in milliseconds. */
   readonly requestTimeoutMs: number;
   /** Resolves after so many milliseconds; tests replace it. */
   readonly pause?: (ms: number) => Promise<void>;
-  /** Hears of what no renewal should end with: a store that cannot be used, a value that does not open, a fault. */
+  /** Hears of what no refresh should end with: a store that cannot be used, a value that does not open, a fault. */
   readonly onFault: (error: unknown) => void;
 }
 
-/** Renews tokens, each at most once at a time over all processes (threats 3.2, 3.3). */
-export interface Renewer {
+/** Refreshes tokens, each at most once at a time over all processes (threats 3.2, 3.3). */
+export interface Refresher {
   /**
-   * Resolves when the connection's row is worth reading again: renewed by us, by another process, or gone. Not tied to
+   * Resolves when the connection's row is worth reading again: refreshed by us, by another process, or gone. Not tied to
    * any caller. Rejects with RelayError REAUTHORIZATION_REQUIRED, REFRESH_UNAVAILABLE or PROVIDER_MISCONFIGURED.
    */
-  renew(connection: Connection): Promise<void>;
+  refresh(connection: Connection): Promise<void>;
   /** Stores an answer that a process which is gone could not store. Rejects as `storeLeftAnswer()` does. */
   storeLeft(answer: UnstoredAnswer): Promise<CommitOutcome>;
-  /** Rejects as `renew()` would before the provider is asked; renews nothing, opens nothing. */
-  requireRenewable(connection: Connection): Promise<void>;
+  /** Rejects as `refresh()` would before the provider is asked; refreshes nothing, opens nothing. */
+  requireRefreshable(connection: Connection): Promise<void>;
   /**
    * Begins no more. Resolves when what has begun is stored, or revoked; after `graceMs` milliseconds answers that have
    * not come are given up, and those that are kept in the spool are left to it. One that is nowhere is still waited for.
@@ -59,7 +59,7 @@ const WAIT_MS = 120_000;
 const POLL_MS = { first: 100, last: 1000 };
 
 /** One flight per connection; whoever comes meanwhile waits for it. */
-export function createRenewer(options: RenewerOptions): Renewer {
+export function createRefresher(options: RefresherOptions): Refresher {
   const { pause = (ms) => delay(ms) } = options;
   const pending = createPending();
   const flights = new Map<string, Promise<void>>();
@@ -91,7 +91,7 @@ export function createRenewer(options: RenewerOptions): Renewer {
   async function fly(connection: Connection): Promise<void> {
     if (unsettled.has(connection.id)) throw refreshUnavailable();
     try {
-      await renewOnce(flying, connection, closing.signal);
+      await refreshOnce(flying, connection, closing.signal);
     } catch (error) {
       if (!(error instanceof RelayError) || error.cause !== undefined) options.onFault(error);
       throw error;
@@ -99,7 +99,7 @@ export function createRenewer(options: RenewerOptions): Renewer {
   }
 
   return {
-    renew(connection) {
+    refresh(connection) {
       const known = flights.get(connection.id);
       if (known !== undefined) return known;
       const flight = fly(connection).finally(() => flights.delete(connection.id));
@@ -111,7 +111,7 @@ export function createRenewer(options: RenewerOptions): Renewer {
       if (outcome === "gone") pending.track(revokeLeft(options, answer));
       return outcome;
     },
-    requireRenewable: (connection) => requireRenewable(options, connection),
+    requireRefreshable: (connection) => requireRefreshable(options, connection),
     async close(graceMs) {
       closing.abort();
       const ended = Promise.allSettled(flights.values()).then(() => pending.settled());
@@ -125,10 +125,10 @@ export function createRenewer(options: RenewerOptions): Renewer {
   };
 }
 
-/** A renewer's options, with what it adds. */
-type FlightOptions = RenewerOptions & RenewalOptions & Required<Pick<RenewerOptions, "pause">>;
+/** A refresher's options, with what it adds. */
+type FlightOptions = RefresherOptions & RefreshOptions & Required<Pick<RefresherOptions, "pause">>;
 
-async function renewOnce(options: FlightOptions, connection: Connection, closing: AbortSignal): Promise<void> {
+async function refreshOnce(options: FlightOptions, connection: Connection, closing: AbortSignal): Promise<void> {
   const { client } = await options.placeFor(connection);
   requireDue(connection, client, options.now());
   if (options.clients.peekMs(client, options.now()) > 0) throw misconfigured();
@@ -147,7 +147,7 @@ async function renewOnce(options: FlightOptions, connection: Connection, closing
       const lease = await options.hold((leaseMs) =>
         options.connections.takeLease(due, options.spool.owner, leaseMs, skipsWait),
       );
-      if (lease !== undefined) return renewLeased(options, lease, target);
+      if (lease !== undefined) return refreshLeased(options, lease, target);
     }
     await options.pause(pollMs);
     pollMs = Math.min(pollMs * 1.25, POLL_MS.last);
@@ -155,7 +155,7 @@ async function renewOnce(options: FlightOptions, connection: Connection, closing
   }
 }
 
-/** Whether the row is still the one that has to be renewed. */
+/** Whether the row is still the one that has to be refreshed. */
 function isSame(current: Connection | undefined, connection: Connection): current is Connection {
   return current !== undefined && current.id === connection.id && current.version === connection.version;
 }
@@ -171,7 +171,7 @@ function holdFor(leaseMs: number, now: () => number): HoldLease {
 }
 
 /** Of what an answer brought whose connection is gone; its client may be gone, too. */
-async function revokeLeft(options: RenewerOptions, answer: UnstoredAnswer): Promise<void> {
+async function revokeLeft(options: RefresherOptions, answer: UnstoredAnswer): Promise<void> {
   const { sealer, targetFor, onRevocation, onFault } = options;
   try {
     const pair = openPair(sealer, answer);

@@ -9,22 +9,22 @@ export interface RefreshPlace {
   readonly client: RegisteredClient;
 }
 
-/** What tells whether a renewal could begin. */
-export interface RenewableOptions {
+/** What tells whether a refresh could begin. */
+export interface RefreshableOptions {
   readonly breaker: Pick<Breaker, "peekMs">;
   readonly clients: Pick<ClientHolds, "peekMs">;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Where a connection is renewed; opens no secret. Rejects with RelayError when there is nowhere. */
+  /** Where a connection is refreshed; opens no secret. Rejects with RelayError when there is nowhere. */
   readonly placeFor: (connection: Connection) => Promise<RefreshPlace>;
 }
 
 /**
- * Rejects as a renewal would before the provider is asked, with RelayError REFRESH_UNAVAILABLE or
+ * Rejects as a refresh would before the provider is asked, with RelayError REFRESH_UNAVAILABLE or
  * PROVIDER_MISCONFIGURED; begins none, and opens no secret.
  */
-export async function requireRenewable(
-  { breaker, clients, now, placeFor }: RenewableOptions,
+export async function requireRefreshable(
+  { breaker, clients, now, placeFor }: RefreshableOptions,
   connection: Connection,
 ): Promise<void> {
   const { endpoint, client } = await placeFor(connection);
@@ -34,7 +34,7 @@ export async function requireRenewable(
 }
 
 /**
- * A renewal that has failed is not tried again before its time, unless the operator has changed the client since; a time
+ * A refresh that has failed is not tried again before its time, unless the operator has changed the client since; a time
  * further ahead than any was set by a clock that stood wrong. Throws RelayError REFRESH_UNAVAILABLE, or
  * PROVIDER_MISCONFIGURED where that was the failure.
  */
@@ -75,6 +75,6 @@ export function refreshUnavailable(waitMs = 0): RelayError {
   const when = waitMs > 0 ? `in ${Math.ceil(waitMs / 1000)} seconds` : "later";
   return new RelayError(
     "REFRESH_UNAVAILABLE",
-    `This user's access token has ended and cannot be renewed right now. Try again ${when}.`,
+    `This user's access token has ended and cannot be refreshed right now. Try again ${when}.`,
   );
 }

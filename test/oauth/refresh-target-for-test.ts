@@ -1,9 +1,9 @@
-import type { RenewalTarget } from "../../src/oauth/renewal.js";
+import type { RefreshTarget } from "../../src/oauth/refresh.js";
 
 /** A token endpoint without any habits, for a public client. */
-export function renewalTargetForTest(
-  own: Pick<RenewalTarget, "connectionId" | "tokenEndpoint" | "client">,
-): RenewalTarget {
+export function refreshTargetForTest(
+  own: Pick<RefreshTarget, "connectionId" | "tokenEndpoint" | "client">,
+): RefreshTarget {
   return {
     ...own,
     revocationEndpoint: undefined,

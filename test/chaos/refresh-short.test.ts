@@ -4,9 +4,9 @@ import { afterEach, describe, expect, it } from "vitest";
 import { createBreaker } from "../../src/oauth/breaker.js";
 import { createClientHolds } from "../../src/oauth/client-holds.js";
 import type { Connection, ConnectionKey, Lease } from "../../src/oauth/connection.js";
-import { type RenewalOptions, type RenewalOutcome, renewLeased } from "../../src/oauth/renewal.js";
+import { type RefreshOptions, type RefreshOutcome, refreshLeased } from "../../src/oauth/refresh.js";
 import { persistFor } from "../../src/oauth/store-answer.js";
-import { renewalTargetForTest } from "../oauth/renewal-target-for-test.js";
+import { refreshTargetForTest } from "../oauth/refresh-target-for-test.js";
 import { postRest } from "../support/callers.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 
@@ -52,12 +52,12 @@ async function refresh(refreshToken: string): Promise<Response> {
 
 /**
  * The owner of the lease as a process that stands still once the provider has answered it: it goes on, and reads its
- * answer, after `meanwhile`. Resolves to how its renewal ended.
+ * answer, after `meanwhile`. Resolves to how its refresh ended.
  */
-async function renewHalted({ lease }: { lease: Lease }, meanwhile: () => Promise<void>): Promise<RenewalOutcome> {
-  let outcome: RenewalOutcome | undefined;
+async function refreshHalted({ lease }: { lease: Lease }, meanwhile: () => Promise<void>): Promise<RefreshOutcome> {
+  let outcome: RefreshOutcome | undefined;
   let isFirst = true;
-  const options: RenewalOptions = {
+  const options: RefreshOptions = {
     ...harness,
     connections: harness.store.connections,
     breaker: createBreaker(),
@@ -72,7 +72,7 @@ async function renewHalted({ lease }: { lease: Lease }, meanwhile: () => Promise
       isFirst = false;
       return { statusCode: answer.status, body, retryAfter: "" };
     },
-    onRenewal: (_connection, how) => (outcome = how),
+    onRefresh: (_connection, how) => (outcome = how),
     onRevocation: () => expect.fail("nothing was deleted"),
     track: (work) => void work,
     spool: { keep: () => expect.fail("the store takes everything"), drop: () => {} },
@@ -81,13 +81,13 @@ async function renewHalted({ lease }: { lease: Lease }, meanwhile: () => Promise
     targetFor: () => expect.fail("nothing was left"),
     ending: new AbortController().signal,
   };
-  const target = renewalTargetForTest({
+  const target = refreshTargetForTest({
     connectionId: lease.connection.id,
     tokenEndpoint: `${harness.sandbox.origin}/oauth/token`,
     client: { clientId: harness.sandbox.client.client_id, clientSecret: undefined },
   });
-  await renewLeased(options, { ...lease, isFresh: () => true }, target);
-  return outcome as RenewalOutcome;
+  await refreshLeased(options, { ...lease, isFresh: () => true }, target);
+  return outcome as RefreshOutcome;
 }
 
 async function call({ application, userId }: { application: TestApplication; userId: string }) {
@@ -119,7 +119,7 @@ describe("a lease whose owner is gone", () => {
 
   it("brings the connection back when the owner only stood still, and its answer is the rotation that seemed lost", async () => {
     const abandoned = await abandon({ rotates: false, endsReusedGrants: false });
-    const outcome = await renewHalted(abandoned, async () => {
+    const outcome = await refreshHalted(abandoned, async () => {
       expect(await call(abandoned)).toMatchObject({ errorType: "REAUTHORIZATION_REQUIRED" });
     });
     expect(outcome).toBe("lost");
@@ -129,7 +129,7 @@ describe("a lease whose owner is gone", () => {
 
   it("stays lost when the provider has ended what the owner that stood still was given", async () => {
     const abandoned = await abandon({ rotates: false });
-    const outcome = await renewHalted(abandoned, async () => {
+    const outcome = await refreshHalted(abandoned, async () => {
       expect(await call(abandoned)).toMatchObject({ errorType: "REAUTHORIZATION_REQUIRED" });
     });
     expect(outcome).toBe("lost");
@@ -143,7 +143,7 @@ describe("a lease whose owner is gone", () => {
 
   it("leaves the tokens of the one who took over as they are when the owner only stood still", async () => {
     const abandoned = await abandon({ rotates: false, graceMs: 30_000 });
-    const outcome = await renewHalted(abandoned, async () => {
+    const outcome = await refreshHalted(abandoned, async () => {
       expect(await call(abandoned)).toMatchObject({ pincStatus: "success" });
     });
     expect(outcome).toBe("lost");
@@ -152,7 +152,7 @@ describe("a lease whose owner is gone", () => {
 
   it("does not come back to a user who has connected again", async () => {
     const abandoned = await abandon({ rotates: false, endsReusedGrants: false });
-    const outcome = await renewHalted(abandoned, async () => {
+    const outcome = await refreshHalted(abandoned, async () => {
       await call(abandoned);
       await harness.connect(abandoned.application, abandoned.userId, { refreshToken: "of-the-new-connection" });
     });
@@ -176,7 +176,7 @@ describe("a lease whose owner is gone", () => {
     const newer = await connections.find(abandoned.key);
     const { row } = abandoned;
     const late = { ...row, refreshToken: row.accessToken, lateRefreshToken: row.accessToken, scope: "late" };
-    expect(await connections.commitRenewal(row, late, Date.now())).toBe("superseded");
+    expect(await connections.commitRefresh(row, late, Date.now())).toBe("superseded");
     expect(await connections.find(abandoned.key)).toEqual(newer);
   });
 });

@@ -29,12 +29,12 @@ function present<T>(value: T | undefined): T {
   return value;
 }
 
-it("a renewal of the old account leaves nothing in the connection that the user made meanwhile", async () => {
+it("a refresh of the old account leaves nothing in the connection that the user made meanwhile", async () => {
   const { connections } = harness.store;
   const lease = await leased(await connected("reconnects", "old"), "owner", 60_000);
   await connected("reconnects", "new");
   const late = { ...lease.connection, refreshToken: new Uint8Array([1]), lateRefreshToken: new Uint8Array([2]) };
-  expect(await connections.commitRenewal(lease.connection, late, 1000)).toBe("superseded");
+  expect(await connections.commitRefresh(lease.connection, late, 1000)).toBe("superseded");
   await connections.extendLease(lease, 60_000);
   const failure = {
     errorClass: "failed",
@@ -82,7 +82,7 @@ it("a late answer never overwrites the newer one of another process", async () =
     obtainedAt: 2000,
     expiresAt: undefined,
   });
-  expect(await connections.commitRenewal(next.connection, tokens(1), 3000)).toBe("stored");
-  expect(await connections.commitRenewal(late.connection, tokens(2), 4000)).toBe("superseded");
+  expect(await connections.commitRefresh(next.connection, tokens(1), 3000)).toBe("stored");
+  expect(await connections.commitRefresh(late.connection, tokens(2), 4000)).toBe("superseded");
   expect(await connections.find(keyOf("late"))).toMatchObject({ accessToken: Buffer.from([1]), version: 2 });
 });

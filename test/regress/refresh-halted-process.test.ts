@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { bytesOf } from "../../src/lib/chunks.js";
 import { createTokenEndpoint } from "../../src/oauth/token-endpoint.js";
 import type { Upstream, UpstreamAnswer } from "../../src/upstream/request.js";
-import { renewalTargetForTest } from "../oauth/renewal-target-for-test.js";
+import { refreshTargetForTest } from "../oauth/refresh-target-for-test.js";
 
-const TARGET = renewalTargetForTest({
+const TARGET = refreshTargetForTest({
   connectionId: "c",
   tokenEndpoint: "http://127.0.0.1:1/token",
   client: { clientId: "c", clientSecret: undefined },

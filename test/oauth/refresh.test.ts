@@ -8,7 +8,7 @@ import { type Harness, startHarness, type TestApplication } from "../support/har
 import { answerJson, startTokenEndpoint, type TestTokenEndpoint } from "../support/token-endpoint.js";
 import { startWebhookReceiver, type WebhookReceiver } from "../support/webhook-receiver.js";
 
-const PROVIDER = "renewed";
+const PROVIDER = "refreshed";
 /** Nobody is connected there but whom a test connects. */
 const QUIET_PROVIDER = "quiet";
 let harness: Harness;
@@ -111,7 +111,7 @@ async function toldReasonOf(userId: string): Promise<string> {
 }
 
 describe("a token that has ended", () => {
-  it("is renewed before the call, with the client's credentials and the stored refresh token, once", async () => {
+  it("is refreshed before the call, with the client's credentials and the stored refresh token, once", async () => {
     const user = await connectUser();
     expect(await call(user.userId)).toMatchObject({ pincStatus: "success" });
     expect(await call(user.userId)).toMatchObject({ pincStatus: "success" });
@@ -120,7 +120,7 @@ describe("a token that has ended", () => {
     expect(await user.row()).toMatchObject({ version: 2, state: "ACTIVE", failCount: 0, leaseUntil: undefined });
   });
 
-  it("is renewed once for all callers of two relays that share the store", async () => {
+  it("is refreshed once for all callers of two relays that share the store", async () => {
     endpoint.play = async (_body, _response, pass) => {
       await new Promise((resolve) => setImmediate(resolve));
       await pass();
@@ -219,7 +219,7 @@ describe("a token that has ended", () => {
     },
   );
 
-  it("goes on being renewed when the caller leaves, and the next caller has the new token", async () => {
+  it("goes on being refreshed when the caller leaves, and the next caller has the new token", async () => {
     const user = await connectUser();
     const abort = new AbortController();
     let release: () => void = () => {};
@@ -246,7 +246,7 @@ describe("a token that has ended", () => {
     expect(endpoint.received).toHaveLength(1);
   });
 
-  it("does not come back when the user disconnects while it is renewed", async () => {
+  it("does not come back when the user disconnects while it is refreshed", async () => {
     const user = await connectUser();
     endpoint.play = async (_body, _response, pass) => {
       await harness.store.connections.delete(user.key, 1);
@@ -268,14 +268,14 @@ describe("a token that has ended", () => {
 });
 
 describe("a token that the provider refuses", () => {
-  it("is renewed once, and the call sent again with its body", async () => {
+  it("is refreshed once, and the call sent again with its body", async () => {
     const user = await connectUser({ isEnded: false });
     harness.sandbox.revoke(user.accessToken);
     expect(await call(user.userId, "/echo", harness.url, "POST")).toMatchObject({ pincStatus: "success" });
     expect(endpoint.received).toHaveLength(1);
   });
 
-  it("is renewed once for many calls that are refused at the same time", async () => {
+  it("is refreshed once for many calls that are refused at the same time", async () => {
     const user = await connectUser({ isEnded: false });
     harness.sandbox.revoke(user.accessToken);
     const rows = await Promise.all(
@@ -285,21 +285,21 @@ describe("a token that the provider refuses", () => {
     expect(endpoint.received).toHaveLength(1);
   });
 
-  it("is renewed on the provider's own signal", async () => {
+  it("is refreshed on the provider's own signal", async () => {
     const user = await connectUser({ isEnded: false });
     const row = await call(user.userId, "/status/403");
     expect(row).toMatchObject({ errorType: "API_ERROR", statusCode: 403 });
     expect(endpoint.received.length).toBeLessThanOrEqual(1);
   });
 
-  it("gives the provider's own answer when it is refused again, and is not renewed by force for a while", async () => {
+  it("gives the provider's own answer when it is refused again, and is not refreshed by force for a while", async () => {
     const user = await connectUser({ isEnded: false });
     for (const _ of [1, 2, 3])
       expect(await call(user.userId, "/status/401")).toMatchObject({ errorType: "API_ERROR", statusCode: 401 });
     expect(endpoint.received).toHaveLength(1);
   });
 
-  it("gives the provider's own answer when it cannot be renewed", async () => {
+  it("gives the provider's own answer when it cannot be refreshed", async () => {
     const user = await connectUser({ isEnded: false });
     harness.sandbox.revoke(user.accessToken);
     endpoint.play = (_body, response) => answerJson(response, 503, {});
@@ -375,7 +375,7 @@ describe("a token that the provider refuses and that cannot be refreshed", () =>
 
 describe("what is logged", () => {
   it("never holds a secret", () => {
-    expect(harness.logLines.some((line) => line.includes("renewal"))).toBe(true);
+    expect(harness.logLines.some((line) => line.includes("refresh"))).toBe(true);
     expect(harness.logLines.join("")).not.toMatch(/sandbox_[ar]t_|CANARY|unknown-refresh-token/);
     expect(harness.logLines.join("")).not.toContain(harness.sandbox.client.client_secret);
   });
