@@ -54,6 +54,12 @@ export interface Connection extends ConnectionKey {
   readonly updatedAt: number;
 }
 
+/** A connection that is no more, with everything that its provider may still take. */
+export interface DeletedConnection extends Connection {
+  /** A refresh token that came too late; sealed. */
+  readonly previousRefreshToken: Uint8Array | undefined;
+}
+
 /** What is written when a connection is made or made again. */
 export type NewConnection = Omit<
   Connection,
@@ -176,7 +182,7 @@ export interface ConnectionStore {
   list(filter: ConnectionFilter): Promise<Connection[]>;
   scan(range: ConnectionRange): Promise<ConnectionSummary[]>;
   /** Resolves to what was deleted, undefined when there was none. */
-  delete(key: ConnectionKey, now: number, audit?: AuditEntry): Promise<Connection | undefined>;
+  delete(key: ConnectionKey, now: number, audit?: AuditEntry): Promise<DeletedConnection | undefined>;
 
   /**
    * Takes the lease of a connection that is ACTIVE and still of this version, unless somebody else has it or no refresh

@@ -1,10 +1,11 @@
 import type { AuditEntry } from "../model/audit.js";
 import { isProviderName } from "../providers/provider.js";
 import { findAuthorizationServer } from "./authorization-server.js";
-import type { Connection, ConnectionKey } from "./connection.js";
+import type { ConnectionKey, DeletedConnection } from "./connection.js";
+import type { ConnectionColumn } from "./connection-binding.js";
 import { openToken } from "./open-token.js";
 import type { AuthorizationOptions } from "./options.js";
-import { type Revocation, revoke, type TokenPair } from "./revoke.js";
+import { type Revocation, revoke } from "./revoke.js";
 
 /** What ending a connection needs. */
 export type DisconnectOptions = Pick<
@@ -35,22 +36,24 @@ export async function disconnect(
 }
 
 /** Never rejects: a connection that is deleted stays so, and whoever asked for that hears how the rest went. */
-async function revokeTokens(options: DisconnectOptions, connection: Connection): Promise<Revocation> {
+async function revokeTokens(options: DisconnectOptions, connection: DeletedConnection): Promise<Revocation> {
   if (options.catalog.find(connection.providerName)?.oauth2?.revocationEndpoint === undefined) return "NOT_SUPPORTED";
   try {
     const server = await findAuthorizationServer(options, connection);
     if (server?.revocationEndpoint === undefined) return "FAILED";
-    return await revoke(options.send, server, tokensOf(options, connection));
+    const { sealer, send } = options;
+    const { accessToken, refreshToken, previousRefreshToken } = connection;
+    const open = (column: ConnectionColumn, value: Uint8Array | undefined) =>
+      value && openToken(sealer, connection, column, value);
+    // One that came too late may be the only one that the provider still knows.
+    const late = open("previous_refresh_token", previousRefreshToken);
+    if (late !== undefined) await revoke(send, server, { accessToken: undefined, refreshToken: late });
+    return await revoke(send, server, {
+      accessToken: open("access_token", accessToken),
+      refreshToken: open("refresh_token", refreshToken),
+    });
   } catch (error) {
     options.onFault("revocation", error);
     return "FAILED";
   }
-}
-
-function tokensOf({ sealer }: DisconnectOptions, connection: Connection): TokenPair {
-  const { accessToken, refreshToken } = connection;
-  return {
-    accessToken: openToken(sealer, connection, "access_token", accessToken),
-    refreshToken: refreshToken && openToken(sealer, connection, "refresh_token", refreshToken),
-  };
 }

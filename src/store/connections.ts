@@ -59,7 +59,10 @@ export function createConnectionStore(database: Database): CachedConnectionStore
       const rows = await database.read(() => all(statement, boundsOf(range)));
       return rows.map((row) => summaryFromRow(row, now));
     },
-    delete: async (key, at, audit) => readOne(await database.write(() => deleteOne(key, at, audit), forget(key))),
+    async delete(key, at, audit) {
+      const row = await database.write(() => deleteOne(key, at, audit), forget(key));
+      return row && { ...read(row), previousRefreshToken: row.previous_refresh_token ?? undefined };
+    },
     ...createRefreshStore(database, { forget, forgetLease: (key) => () => kept.forgetFound(textOf(key)) }),
   };
 }
@@ -122,12 +125,16 @@ const LIST_OF_USER = createStatement<{ application_id: string; user_id: string; 
    WHERE application_id = :application_id AND user_id = :user_id ORDER BY provider_name LIMIT :limit`,
 );
 
-const DELETE = createStatement<KeyParameters, ConnectionRead>(
+const DELETE = createStatement<KeyParameters, DeletedRow>(
   "delete_connection",
   `DELETE FROM connections
    WHERE application_id = :application_id AND user_id = :user_id AND provider_name = :provider_name
-   RETURNING ${CONNECTION_READ}`,
+   RETURNING ${CONNECTION_READ}, previous_refresh_token`,
 );
+
+interface DeletedRow extends ConnectionRead {
+  readonly previous_refresh_token: Uint8Array | null;
+}
 
 function parametersFrom({ applicationId, userId, providerName }: ConnectionKey): KeyParameters {
   return { application_id: applicationId, user_id: userId, provider_name: providerName };
@@ -144,11 +151,7 @@ function list({ applicationId, userId, limit }: ConnectionFilter): Operation<Con
   return userId === undefined ? all(LIST, parameters) : all(LIST_OF_USER, { ...parameters, user_id: userId });
 }
 
-function* deleteOne(
-  key: ConnectionKey,
-  now: number,
-  audit: AuditEntry | undefined,
-): Operation<ConnectionRead | undefined> {
+function* deleteOne(key: ConnectionKey, now: number, audit: AuditEntry | undefined): Operation<DeletedRow | undefined> {
   const row = yield* first(DELETE, parametersFrom(key));
   if (row === undefined) return undefined;
   yield* enqueueEvent("connection.deleted", key, now);

@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Connection } from "../../src/oauth/connection.js";
+import { type ConnectionColumn, connectionBinding } from "../../src/oauth/connection-binding.js";
 import type { SandboxRequest } from "../../src/sandbox/router.js";
 import { postRest } from "../support/callers.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
@@ -80,6 +82,28 @@ describe("tokens that come when their connection is gone", () => {
     await expect.poll(() => logged().length).toBe(1);
     expect(logged()[0]).toMatchObject({ provider: "plain", outcome: "not_supported" });
     expect(revocations()).toEqual([]);
+  });
+
+  it("are revoked with the row's own when the user disconnects a connection beside which they were kept", async () => {
+    await call();
+    const row = (await harness.store.connections.find(key())) as Connection;
+    const late = harness.sandbox.issueToken().refresh_token;
+    const binding = (column: ConnectionColumn) => connectionBinding(row, column);
+    const tokens = {
+      ...row,
+      accessToken: harness.sealer.seal("late", binding("access_token")),
+      refreshToken: harness.sealer.seal(late, binding("refresh_token")),
+      lateRefreshToken: harness.sealer.seal(late, binding("previous_refresh_token")),
+    };
+    const overtaken = { ...row, version: row.version - 1 };
+    expect(await harness.store.connections.commitRefresh(overtaken, tokens, Date.now())).toBe("superseded");
+    const query = new URLSearchParams({ user_id: userId, public_key: application.publicKey });
+    const disconnected = await fetch(`${harness.url}/oauth/connections/sandbox?${query}`, {
+      method: "DELETE",
+      headers: { authorization: `Bearer ${application.privateKey}` },
+    });
+    expect(disconnected.status).toBe(200);
+    expect(revocations().map((form) => form.get("token"))).toEqual([late, given.refresh_token]);
   });
 
   it("are revoked before the relay ends", async () => {
