@@ -1,3 +1,4 @@
+import { isRefusedByStore } from "../model/errors.js";
 import type { Sealer } from "../sealing/seal.js";
 import type { Secret } from "../sealing/secret.js";
 import type { Breaker } from "./breaker.js";
@@ -105,7 +106,8 @@ export async function refreshLeased(options: RefreshOptions, lease: HeldLease, t
   const held = lease.connection.state === "ACTIVE" ? lease : trying(lease);
   const outcome = await attempt(options, held, target, refreshToken).catch(async (error: unknown) => {
     const fault = { answer: "internal_error", isUnspent: false, refusal: undefined, retryAfterMs: 0 };
-    await recordFailure(options, held, target, fault).catch(() => {});
+    // What the store refused is written when it can be.
+    if (!isRefusedByStore(error)) await recordFailure(options, held, target, fault).catch(() => {});
     throw error;
   });
   options.onRefresh(lease.connection, outcome);

@@ -74,15 +74,19 @@ export function persistentStore(
       throw error;
     }
   }
+  const orGiveBack = (lease: Lease) => (error: unknown) => {
+    if (isRefusedByStore(error)) later(lease.connection.id, () => connections.releaseLease(lease));
+    throw error;
+  };
   return {
     ...connections,
     /** Of a COMMIT whose answer was lost nobody knows whether the lease is taken (threats A06): so it is given back. */
     takeLease: (connection, owner, leaseMs, skipsWait) =>
-      connections.takeLease(connection, owner, leaseMs, skipsWait).catch((error: unknown) => {
-        const lease: Lease = { connection, owner, previousRefreshToken: undefined };
-        if (isRefusedByStore(error)) later(connection.id, () => connections.releaseLease(lease));
-        throw error;
-      }),
+      connections
+        .takeLease(connection, owner, leaseMs, skipsWait)
+        .catch(orGiveBack({ connection, owner, previousRefreshToken: undefined })),
+    /** The refresh token that it was for is not sent. */
+    extendLease: (lease, leaseMs) => connections.extendLease(lease, leaseMs).catch(orGiveBack(lease)),
     releaseLease: (lease) => finish(lease.connection.id, () => connections.releaseLease(lease)),
     recordFailure: (lease, failure, now) =>
       finish(lease.connection.id, () => connections.recordFailure(lease, failure, now)),

@@ -49,11 +49,17 @@ interface World {
   /** Called when the lease that was not confirmed is given back. */
   readonly given?: () => void;
   readonly body?: string;
+  readonly refusesToExtend?: boolean;
   readonly sent?: string[];
 }
 
-function startRefresher({ given, body = '{"access_token":"a"}', sent = [] }: World): Refresher {
-  let isFirst = given !== undefined;
+function startRefresher({
+  given,
+  body = '{"access_token":"a"}',
+  sent = [],
+  refusesToExtend = false,
+}: World): Refresher {
+  let isFirst = given !== undefined && !refusesToExtend;
   const connections: ConnectionStore = {
     ...store.connections,
     async takeLease(...values) {
@@ -62,6 +68,10 @@ function startRefresher({ given, body = '{"access_token":"a"}', sent = [] }: Wor
       isFirst = false;
       throw new RelayError("STORE_UNAVAILABLE", "The connection ended during COMMIT.");
     },
+    extendLease: (lease, leaseMs) =>
+      refusesToExtend
+        ? Promise.reject(new RelayError("STORE_UNAVAILABLE", "The database is locked."))
+        : store.connections.extendLease(lease, leaseMs),
     async releaseLease(lease) {
       await store.connections.releaseLease(lease);
       given?.();
@@ -144,4 +154,27 @@ it("an answer that trips the relay leaves no lease, and is shown as a failure", 
     lastErrorClass: "internal_error",
     unansweredSince: expect.any(Number),
   });
+});
+
+it("a lease that the store does not extend for the second refresh token is given back", async () => {
+  const late = {
+    accessToken: sealer.seal("late", connectionBinding(row, "access_token")),
+    refreshToken: undefined,
+    lateRefreshToken: sealer.seal("late", connectionBinding(row, "previous_refresh_token")),
+    idToken: undefined,
+    scope: undefined,
+    obtainedAt: NOW,
+    expiresAt: undefined,
+  };
+  expect(await store.connections.commitRefresh(row, { ...late, lateRefreshToken: undefined }, NOW)).toBe("stored");
+  expect(await store.connections.commitRefresh(row, { ...late, accessToken: new Uint8Array(1) }, NOW)).toBe(
+    "superseded",
+  );
+  const current = (await store.connections.find(row)) as Connection;
+  const given = new Promise<void>((resolve) => {
+    refresher = startRefresher({ given: resolve, body: '{"error":"invalid_grant"}', refusesToExtend: true });
+  });
+  await expect(refresher.refresh(current)).rejects.toMatchObject({ reason: "STORE_UNAVAILABLE" });
+  await given;
+  expect(await store.connections.find(row)).toMatchObject({ leaseUntil: undefined, state: "ACTIVE", failCount: 0 });
 });
