@@ -84,15 +84,21 @@ describe("the service's package", () => {
     "has all files of its console, and offers no part of itself to programs",
     async () => {
       const cwd = await project("operator", service);
-      const module = join(cwd, "node_modules/provider-call-relay/dist/src/admin/console-files.js");
-      const program = `const { loadConsoleFiles } = await import(${JSON.stringify(module)});
-        process.stdout.write([...loadConsoleFiles()].map(([name, { content }]) => name + " " + content.length).join());`;
+      const module = join(cwd, "node_modules/provider-call-relay/dist/src/admin/console-handler.js");
+      const names = ["", "main.js", "console.css", "icon.svg", "lit-html.js", "live-view.js"];
+      const program = `const { createConsoleHandler } = await import(${JSON.stringify(module)});
+        const handle = createConsoleHandler();
+        for (const name of ${JSON.stringify(names)}) {
+          const response = { writeHead: (status, fields) => console.log(status, fields["content-length"]), end() {} };
+          handle({ method: "HEAD" }, response, "/console/" + name);
+        }`;
       const { stdout } = await run("node", ["--input-type=module", "-e", program], { cwd });
-      const sizes = new Map(stdout.split(",").map((line) => line.split(" ") as [string, string]));
-      for (const name of ["", "main.js", "console.css", "icon.svg", "lit-html.js", "live-view.js"]) {
-        expect([name, Number(sizes.get(name))]).toEqual([name, expect.any(Number)]);
-        expect(Number(sizes.get(name))).toBeGreaterThan(50);
-      }
+      const answers = stdout
+        .trim()
+        .split("\n")
+        .map((line) => line.split(" ").map(Number));
+      expect(answers.map(([status]) => status)).toEqual(names.map(() => 200));
+      for (const [, length] of answers) expect(length).toBeGreaterThan(50);
       for (const path of ["provider-call-relay", "provider-call-relay/dist/src/app/server.js"]) {
         const attempt = run("node", ["--input-type=module", "-e", `await import(${JSON.stringify(path)})`], { cwd });
         await expect(attempt).rejects.toThrow(/ERR_PACKAGE_PATH_NOT_EXPORTED/);
