@@ -55,6 +55,8 @@ const BEGIN_WITHIN_MS = 60_000;
 const STORE_FOR_MS = 180_000;
 /** As long as a caller may wait; one of another process waits no shorter than those of this one. Milliseconds. */
 const WAIT_MS = 120_000;
+/** How long a refresh waits for a lease to be given back that the store has not taken back yet, in milliseconds. */
+const SETTLED_WITHIN_MS = 1000;
 /** How soon, and how seldom, the row is looked at while another process has the lease, in milliseconds. */
 const POLL_MS = { first: 100, last: 1000 };
 
@@ -64,7 +66,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
   const pending = createPending();
   const flights = new Map<string, Promise<void>>();
   /** Connections whose lease was to be given back, and is not yet. */
-  const unsettled = new Set<string>();
+  const unsettled = new Map<string, Promise<void>>();
   const closing = new AbortController();
   const ending = new AbortController();
   // Each request that is on its way listens: they are as many as connections that are refreshed.
@@ -83,12 +85,15 @@ export function createRefresher(options: RefresherOptions): Refresher {
     ending: ending.signal,
     track: pending.track,
     connections: persistentStore(options.connections, persistence, (id, work) => {
-      unsettled.add(id);
-      void pending.track(work).then(() => unsettled.delete(id));
+      const settling = Promise.resolve(pending.track(work)).then(() => void unsettled.delete(id));
+      unsettled.set(id, settling);
     }),
   };
 
   async function fly(connection: Connection): Promise<void> {
+    // A store that takes writes again is written to within half a second.
+    const settling = unsettled.get(connection.id);
+    if (settling !== undefined) await Promise.race([settling, pause(SETTLED_WITHIN_MS)]);
     if (unsettled.has(connection.id)) throw refreshUnavailable();
     try {
       await refreshOnce(flying, connection, closing.signal);
