@@ -2,7 +2,6 @@ import type { Logger } from "pino";
 import { openPrivateKeyHash } from "../applications/application.js";
 import { createRelayLog, type RelayLog } from "../call/trace.js";
 import type { Config } from "../config/config.js";
-import { defaultSpool } from "../config/database-location.js";
 import { packageVersion } from "../lib/package-version.js";
 import { createPending } from "../lib/pending.js";
 import { createPlaceFor, createTargetFor } from "../oauth/authorization-server.js";
@@ -20,7 +19,7 @@ import type { ProviderCatalog } from "../providers/provider.js";
 import { loadKeyring } from "../sealing/keyring.js";
 import { createSealer, type Sealer } from "../sealing/seal.js";
 import { hasStore, openStore } from "../store/open-store.js";
-import { openSpool, spooledStore } from "../store/spool.js";
+import { openSpool, spoolPlaceOf } from "../store/spool.js";
 import type { Store } from "../store/store.js";
 import { verifyKeys } from "../store/verify-keys.js";
 import { createCallLog } from "../telemetry/call-log.js";
@@ -164,14 +163,9 @@ function waysOut(
 }
 
 /** A spool of its own for each process; removed at the end, unless others have to look after what is left. */
-function openSpoolFor(
-  { database, spool: folder = defaultSpool(database) }: Config,
-  { store, log, logger }: Made,
-  closers: Closers,
-): Spool {
+function openSpoolFor(config: Config, { store, log, logger }: Made, closers: Closers): Spool {
   const spool = openSpool({
-    folder,
-    store: spooledStore(database, store.id),
+    ...spoolPlaceOf(config, store.id),
     onFault: (error) => log.fault("spool", error),
     onLeft: (file, answers, why) => logger.error({ file, answers, why }, "answers of token endpoints wait in a spool"),
   });

@@ -2,7 +2,6 @@ import { existsSync, statSync } from "node:fs";
 import type { Command } from "commander";
 import type { Config } from "../config/config.js";
 import {
-  defaultSpool,
   type PostgresLocation,
   parseDatabaseLocation,
   type SqliteLocation,
@@ -98,7 +97,7 @@ async function copy(options: CopyOptions): Promise<void> {
 }
 
 async function copyBetween(from: SqliteLocation, to: PostgresLocation, config: Config): Promise<CopyCounts> {
-  const [{ openDatabase }, { openPostgresStore }, { copyStore }, { countLeftAnswers, spooledStore }] =
+  const [{ identityOf, openDatabase }, { openPostgresStore }, { copyStore }, { countLeftAnswers, spoolPlaceOf }] =
     await Promise.all([
       import("../store/open-database.js"),
       import("../store/postgres.js"),
@@ -107,8 +106,7 @@ async function copyBetween(from: SqliteLocation, to: PostgresLocation, config: C
     ]);
   const source = openDatabase(from.path);
   try {
-    const id = source.prepare<[], string>("SELECT id FROM store_identity").pluck().get() ?? "";
-    const waiting = countLeftAnswers(config.spool ?? defaultSpool(from), spooledStore(from, id));
+    const waiting = countLeftAnswers(spoolPlaceOf({ ...config, database: from }, identityOf(source)));
     if (waiting > 0)
       throw failure(
         `Answers of token endpoints wait in the spool: ${waiting}. Start the relay once more, which stores them.`,

@@ -1,6 +1,5 @@
 import type { Command } from "commander";
 import { auditEntryFrom } from "../admin/administration.js";
-import { defaultSpool } from "../config/database-location.js";
 import { addCommand, addGroup, failure, textFields, writeJson, writeLine } from "./command.js";
 import { administrationOf, loadSealer, type OpenStore, withStore } from "./open-store.js";
 
@@ -57,12 +56,11 @@ async function rotateKey(open: OpenStore, isAdded: boolean) {
   const { config, store } = open;
   const { addKey } = await import("../sealing/key-file.js");
   const { resealAll } = await import("../store/reseal.js");
-  const { countLeftAnswers, spooledStore } = await import("../store/spool.js");
+  const { countLeftAnswers, spoolPlaceOf } = await import("../store/spool.js");
   const keyId = isAdded ? await addKey(config.keyFile) : open.sealer.currentKeyId;
   const resource = { name: `keys/${keyId}`, publicKey: "" };
   const entry = auditEntryFrom(administrationOf(open), "relay key rotate", resource);
   await store.audit.add({ ...entry, outcome: "DONE" });
   const report = await resealAll(store, await loadSealer(config.keyFile, true));
-  const { database, spool = defaultSpool(database) } = config;
-  return { waiting: countLeftAnswers(spool, spooledStore(database, store.id)), keyId, ...report };
+  return { waiting: countLeftAnswers(spoolPlaceOf(config, store.id)), keyId, ...report };
 }

@@ -30,7 +30,7 @@ import type {
 } from "../../gen/relay/admin/v1/provider_service_pb.js";
 import type { GetSessionRequestJson, SessionJson } from "../../gen/relay/admin/v1/session_pb.js";
 import { frameFrom, framesFrom } from "./frames.js";
-import { ApiError } from "./text.js";
+import { ApiError } from "./loading.js";
 
 /** The administration API, over Connect with JSON (https://connectrpc.com/docs/protocol). */
 export interface Api {

@@ -1,7 +1,7 @@
 import type { CallRecordJson, WatchCallRecordsRequestJson } from "../../gen/relay/admin/v1/call_record_pb.js";
 import type { Api } from "./api.js";
 import { type LiveCall, liveCallFrom } from "./live-call.js";
-import { ApiError } from "./text.js";
+import { ApiError } from "./loading.js";
 
 /** The last calls, kept up to date. */
 export interface CallFeed {

@@ -10,10 +10,10 @@ import type { Api } from "./api.js";
 import { outcomeOf, targetOf } from "./call-tables.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { liveCallFrom } from "./live-call.js";
-import { createLoader, type Loader } from "./loading.js";
+import { ApiError, createLoader, type Loader } from "./loading.js";
 import { messageText } from "./message-text.js";
 import { moment } from "./moments.js";
-import { ApiError, msText, visibleText } from "./text.js";
+import { msText, visibleText } from "./text.js";
 import { busyNotice, problemNotice, step, type View, type ViewContext } from "./view.js";
 
 /** A call is seen before its record is written, which takes half a second, and two when much is to write. */

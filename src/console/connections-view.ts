@@ -5,10 +5,10 @@ import type {
 } from "../../gen/relay/admin/v1/connection_pb.js";
 import { type KnownNames, loadKnownNames, suggestionLists } from "./known-names.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
-import { createLoader, type Loading } from "./loading.js";
+import { ApiError, createLoader, type Loading } from "./loading.js";
 import { moment } from "./moments.js";
 import { createPages } from "./pages.js";
-import { ApiError, visibleText } from "./text.js";
+import { visibleText } from "./text.js";
 import { tryAddress } from "./try-view.js";
 import {
   busyNotice,

@@ -1,9 +1,8 @@
 import { createApi } from "./api.js";
 import { html, render, type TemplateResult } from "./lit-html.js";
-import { createLoader } from "./loading.js";
+import { ApiError, createLoader } from "./loading.js";
 import { openSession, tokenStorage } from "./session.js";
 import { createShell } from "./shell.js";
-import { ApiError } from "./text.js";
 import { busyNotice, problemNotice } from "./view.js";
 
 /** What fills the window: the form for the token, or everything behind it. */

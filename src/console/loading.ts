@@ -1,5 +1,3 @@
-import { ApiError } from "./text.js";
-
 /** Something that is asked for: the last answer, and how the last question went. */
 export interface Loading<Value> {
   readonly value: Value | undefined;
@@ -48,4 +46,16 @@ export function createLoader<Value>(onChange: () => void): Loader<Value> {
 
 function textFrom(error: unknown): string {
   return error instanceof ApiError ? error.message : "The console has a fault. Reload the page.";
+}
+
+/** A method of the administration API failed. `message` is for people. */
+export class ApiError extends Error {
+  /** Code of the Connect protocol, such as `permission_denied`. */
+  readonly code: string;
+
+  constructor(code: string, message: string) {
+    super(message);
+    this.name = "ApiError";
+    this.code = code;
+  }
 }

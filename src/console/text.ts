@@ -29,15 +29,3 @@ export function figuresOf(durations: readonly number[]): Figures | undefined {
 export function msText(ms: number): string {
   return ms >= 10_000 ? `${(ms / 1000).toFixed(1)} s` : `${ms.toFixed(ms < 10 ? 1 : 0)} ms`;
 }
-
-/** A method of the administration API failed. `message` is for people. */
-export class ApiError extends Error {
-  /** Code of the Connect protocol, such as `permission_denied`. */
-  readonly code: string;
-
-  constructor(code: string, message: string) {
-    super(message);
-    this.name = "ApiError";
-    this.code = code;
-  }
-}

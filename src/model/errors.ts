@@ -56,6 +56,13 @@ export class RelayError extends Error {
   }
 }
 
+/** STORE_UNAVAILABLE of a write of which nobody knows whether it was done (threats A06). */
+export class UnconfirmedWriteError extends RelayError {
+  constructor(message: string, options?: { cause?: unknown }) {
+    super("STORE_UNAVAILABLE", message, options);
+  }
+}
+
 /** Whether the store refused for now; any other error would be the same the next time. */
 export function isRefusedByStore(error: unknown): boolean {
   return error instanceof RelayError && error.reason === "STORE_UNAVAILABLE";

@@ -2,8 +2,7 @@ import type { AuditEntry } from "../model/audit.js";
 import { isProviderName } from "../providers/provider.js";
 import { findAuthorizationServer } from "./authorization-server.js";
 import type { ConnectionKey, DeletedConnection } from "./connection.js";
-import type { ConnectionColumn } from "./connection-binding.js";
-import { openToken } from "./open-token.js";
+import { openPair, openToken } from "./open-token.js";
 import type { AuthorizationOptions } from "./options.js";
 import { type Revocation, revoke } from "./revoke.js";
 
@@ -42,16 +41,11 @@ async function revokeTokens(options: DisconnectOptions, connection: DeletedConne
     const server = await findAuthorizationServer(options, connection);
     if (server?.revocationEndpoint === undefined) return "FAILED";
     const { sealer, send } = options;
-    const { accessToken, refreshToken, previousRefreshToken } = connection;
-    const open = (column: ConnectionColumn, value: Uint8Array | undefined) =>
-      value && openToken(sealer, connection, column, value);
+    const { previousRefreshToken } = connection;
     // One that came too late may be the only one that the provider still knows.
-    const late = open("previous_refresh_token", previousRefreshToken);
+    const late = previousRefreshToken && openToken(sealer, connection, "previous_refresh_token", previousRefreshToken);
     if (late !== undefined) await revoke(send, server, { accessToken: undefined, refreshToken: late });
-    return await revoke(send, server, {
-      accessToken: open("access_token", accessToken),
-      refreshToken: open("refresh_token", refreshToken),
-    });
+    return await revoke(send, server, openPair(sealer, connection, connection));
   } catch (error) {
     options.onFault("revocation", error);
     return "FAILED";

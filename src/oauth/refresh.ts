@@ -65,8 +65,10 @@ export interface RefreshOptions extends StoringOptions {
     signal?: AbortSignal,
     mayBegin?: () => boolean,
   ) => Promise<TokenEndpointAnswer>;
-  /** Takes the lease as the store does. */
-  readonly hold: HoldLease;
+  /** Longer than a token request, from its first byte on, and the time to come to that. Milliseconds. */
+  readonly leaseMs: number;
+  /** Begins to watch the age of a lease that is about to be asked for. */
+  readonly watchAge: () => HeldLease["isFresh"];
   /** Aborts when the process cannot wait for answers any more. */
   readonly ending: AbortSignal;
   /** Where a connection is refreshed. Rejects with RelayError when there is nowhere. */
@@ -89,9 +91,6 @@ export interface HeldLease extends Lease {
   /** The refresh token that came too late once, when that is the one that is sent; sealed. */
   readonly tried?: Uint8Array | undefined;
 }
-
-/** Knows the age of the lease that `take` resolves to, from before it was asked for. */
-export type HoldLease = (take: (leaseMs: number) => Promise<Lease | undefined>) => Promise<HeldLease | undefined>;
 
 /** How a refresh ended. `lost`: another one was first, or the connection is gone. */
 export type RefreshOutcome = "refreshed" | "lost" | "ended" | "misconfigured" | "refused" | "failed";
@@ -234,13 +233,9 @@ async function fail(
   const outcome = await storeAnswer(options, { connection, tokens });
   if (outcome === "gone") options.track(revokeOrphans(options, connection, came, target));
   if (outcome !== "stored") return "lost";
-  const { refreshToken: stored } = sealed;
-  const replaced = { ...connection, refreshToken: stored, version: connection.version + 1, unansweredSince: undefined };
-  await recordFailure(options, { ...lease, connection: replaced }, target, {
-    ...failure,
-    isUnspent: true,
-    refusal: undefined,
-  });
+  // The one that is stored now was never sent.
+  const unsent = { ...lease, connection: { ...connection, unansweredSince: undefined } };
+  await recordFailure(options, unsent, target, { ...failure, isUnspent: true, refusal: undefined });
   return "failed";
 }
 
@@ -251,7 +246,7 @@ async function endOrFallBack(
   target: RefreshTarget,
   verdict: RefusedVerdict,
 ): Promise<RefreshOutcome> {
-  const { connections, sealer, persistence, hold } = options;
+  const { connections, sealer, persistence } = options;
   const current = await untilStored(
     persistence,
     () => connections.find(lease.connection),
@@ -267,8 +262,9 @@ async function endOrFallBack(
     return refuse(options, lease, target, verdict);
   }
   // Prepared as the first one was: the store takes writes, and the lease is ours for as long as an answer may take.
-  const held = await hold(async (leaseMs) => ((await connections.extendLease(lease, leaseMs)) ? lease : undefined));
-  return held === undefined ? "lost" : attempt(options, trying(held), target, previous);
+  const isFresh = options.watchAge();
+  if (!(await connections.extendLease(lease, options.leaseMs))) return "lost";
+  return attempt(options, trying({ ...lease, isFresh }), target, previous);
 }
 
 type RefusedVerdict = Extract<TokenVerdict, { readonly words: string }>;

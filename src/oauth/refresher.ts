@@ -3,8 +3,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import { createPending } from "../lib/pending.js";
 import { RelayError } from "../model/errors.js";
 import { type CommitOutcome, type Connection, isAhead, MAX_LEASE_MS } from "./connection.js";
+import { openPair } from "./open-token.js";
 import type { Spool, UnstoredAnswer } from "./peers.js";
-import { type HoldLease, type RefreshOptions, refreshLeased } from "./refresh.js";
+import { type HeldLease, type RefreshOptions, refreshLeased } from "./refresh.js";
 import {
   isOfChangedClient,
   misconfigured,
@@ -15,11 +16,11 @@ import {
   requireRefreshable,
 } from "./refreshable.js";
 import { revokeOrphans } from "./revoke.js";
-import { openPair, type Persistence, persistentStore, storeLeftAnswer } from "./store-answer.js";
+import { type Persistence, persistentStore, storeLeftAnswer } from "./store-answer.js";
 
 /** What refreshing needs beside one refresh's own. */
 interface RefresherOptions
-  extends Omit<RefreshOptions, "track" | "persistence" | "hold" | "ending">,
+  extends Omit<RefreshOptions, "track" | "persistence" | "leaseMs" | "watchAge" | "ending">,
     Pick<RefreshableOptions, "placeFor"> {
   /** Names this process in leases. */
   readonly spool: Spool;
@@ -55,8 +56,6 @@ const BEGIN_WITHIN_MS = 60_000;
 const STORE_FOR_MS = 180_000;
 /** As long as a caller may wait; one of another process waits no shorter than those of this one. Milliseconds. */
 const WAIT_MS = 120_000;
-/** How long a refresh waits for a lease to be given back that the store has not taken back yet, in milliseconds. */
-const SETTLED_WITHIN_MS = 1000;
 /** How soon, and how seldom, the row is looked at while another process has the lease, in milliseconds. */
 const POLL_MS = { first: 100, last: 1000 };
 
@@ -66,7 +65,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
   const pending = createPending();
   const flights = new Map<string, Promise<void>>();
   /** Connections whose lease was to be given back, and is not yet. */
-  const unsettled = new Map<string, Promise<void>>();
+  const unsettled = new Set<string>();
   const closing = new AbortController();
   const ending = new AbortController();
   // Each request that is on its way listens: they are as many as connections that are refreshed.
@@ -81,19 +80,17 @@ export function createRefresher(options: RefresherOptions): Refresher {
     ...options,
     pause,
     persistence,
-    hold: holdFor(options.requestTimeoutMs + BEGIN_WITHIN_MS, options.now),
+    leaseMs: options.requestTimeoutMs + BEGIN_WITHIN_MS,
+    watchAge: () => watchAge(options.now),
     ending: ending.signal,
     track: pending.track,
     connections: persistentStore(options.connections, persistence, (id, work) => {
-      const settling = Promise.resolve(pending.track(work)).then(() => void unsettled.delete(id));
-      unsettled.set(id, settling);
+      unsettled.add(id);
+      void pending.track(work).then(() => unsettled.delete(id));
     }),
   };
 
   async function fly(connection: Connection): Promise<void> {
-    // A store that takes writes again is written to within half a second.
-    const settling = unsettled.get(connection.id);
-    if (settling !== undefined) await Promise.race([settling, pause(SETTLED_WITHIN_MS)]);
     if (unsettled.has(connection.id)) throw refreshUnavailable();
     try {
       await refreshOnce(flying, connection, closing.signal);
@@ -148,11 +145,9 @@ async function refreshOnce(options: FlightOptions, connection: Connection, closi
       if (options.clients.waitMs(target.registration, now) > 0) throw misconfigured();
       requireNoWait(options.breaker.waitMs(target.tokenEndpoint, now));
       const skipsWait = isOfChangedClient(current, target.registration);
-      const due = current;
-      const lease = await options.hold((leaseMs) =>
-        options.connections.takeLease(due, options.spool.owner, leaseMs, skipsWait),
-      );
-      if (lease !== undefined) return refreshLeased(options, lease, target);
+      const isFresh = options.watchAge();
+      const lease = await options.connections.takeLease(current, options.spool.owner, options.leaseMs, skipsWait);
+      if (lease !== undefined) return refreshLeased(options, { ...lease, isFresh }, target);
     }
     await options.pause(pollMs);
     pollMs = Math.min(pollMs * 1.25, POLL_MS.last);
@@ -166,20 +161,16 @@ function isSame(current: Connection | undefined, connection: Connection): curren
 }
 
 /** By the clock, which a suspended machine sets ahead, and by the one that is never set. */
-function holdFor(leaseMs: number, now: () => number): HoldLease {
-  return async (take) => {
-    const [since, monotonicSince] = [now(), performance.now()];
-    const isFresh = () => now() - since < BEGIN_WITHIN_MS && performance.now() - monotonicSince < BEGIN_WITHIN_MS;
-    const lease = await take(leaseMs);
-    return lease && { ...lease, isFresh };
-  };
+function watchAge(now: () => number): HeldLease["isFresh"] {
+  const [since, monotonicSince] = [now(), performance.now()];
+  return () => now() - since < BEGIN_WITHIN_MS && performance.now() - monotonicSince < BEGIN_WITHIN_MS;
 }
 
 /** Of what an answer brought whose connection is gone; its client may be gone, too. */
 async function revokeLeft(options: RefresherOptions, answer: UnstoredAnswer): Promise<void> {
   const { sealer, targetFor, onRevocation, onFault } = options;
   try {
-    const pair = openPair(sealer, answer);
+    const pair = openPair(sealer, answer.connection, answer.tokens);
     await revokeOrphans(options, answer.connection, pair, await targetFor(answer.connection));
   } catch (error) {
     onFault(error);

@@ -1,12 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { isRefusedByStore, RelayError } from "../model/errors.js";
+import { isRefusedByStore, RelayError, UnconfirmedWriteError } from "../model/errors.js";
 import type { Sealer } from "../sealing/seal.js";
 import type { Secret } from "../sealing/secret.js";
 import type { CommitOutcome, ConnectionKey, ConnectionStore, Lease } from "./connection.js";
 import { type ConnectionColumn, connectionBinding } from "./connection-binding.js";
-import { openToken } from "./open-token.js";
 import type { Spool, UnstoredAnswer } from "./peers.js";
-import type { TokenPair } from "./revoke.js";
 
 /** How often, and for how long, what the store refuses is written again. */
 export interface Persistence {
@@ -74,19 +72,21 @@ export function persistentStore(
       throw error;
     }
   }
-  const orGiveBack = (lease: Lease) => (error: unknown) => {
-    if (isRefusedByStore(error)) later(lease.connection.id, () => connections.releaseLease(lease));
-    throw error;
-  };
+  const giveBack = (lease: Lease) => later(lease.connection.id, () => connections.releaseLease(lease));
   return {
     ...connections,
-    /** Of a COMMIT whose answer was lost nobody knows whether the lease is taken (threats A06): so it is given back. */
+    /** It may be taken: nothing is sent under it, so it is given back. */
     takeLease: (connection, owner, leaseMs, skipsWait) =>
-      connections
-        .takeLease(connection, owner, leaseMs, skipsWait)
-        .catch(orGiveBack({ connection, owner, previousRefreshToken: undefined })),
+      connections.takeLease(connection, owner, leaseMs, skipsWait).catch((error: unknown) => {
+        if (error instanceof UnconfirmedWriteError) giveBack({ connection, owner, previousRefreshToken: undefined });
+        throw error;
+      }),
     /** The refresh token that it was for is not sent. */
-    extendLease: (lease, leaseMs) => connections.extendLease(lease, leaseMs).catch(orGiveBack(lease)),
+    extendLease: (lease, leaseMs) =>
+      connections.extendLease(lease, leaseMs).catch((error: unknown) => {
+        if (isRefusedByStore(error)) giveBack(lease);
+        throw error;
+      }),
     releaseLease: (lease) => finish(lease.connection.id, () => connections.releaseLease(lease)),
     recordFailure: (lease, failure, now) =>
       finish(lease.connection.id, () => connections.recordFailure(lease, failure, now)),
@@ -167,14 +167,4 @@ export async function storeLeftAnswer(
     idToken: reseal("id_token", tokens.idToken),
   };
   return connections.commitRefresh(connection, resealed, now());
-}
-
-/** Opens the tokens that revoking asks for. Throws as {@link openToken} does. */
-export function openPair(sealer: Sealer, { connection, tokens }: UnstoredAnswer): TokenPair {
-  const open = (column: ConnectionColumn, value: Uint8Array | undefined) =>
-    value && openToken(sealer, connection, column, value);
-  return {
-    accessToken: open("access_token", tokens.accessToken),
-    refreshToken: open("refresh_token", tokens.refreshToken),
-  };
 }

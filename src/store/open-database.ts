@@ -133,3 +133,8 @@ function setPragma(
     `SQLite does not accept ${name} = ${value} here; a network file system cannot be used`,
   );
 }
+
+/** The id that the store was made with. */
+export function identityOf(db: Database.Database): string {
+  return db.prepare<[], string>("SELECT id FROM store_identity").pluck().get() as string;
+}

@@ -1,5 +1,5 @@
 import pg from "pg";
-import { RelayError } from "../model/errors.js";
+import { RelayError, UnconfirmedWriteError } from "../model/errors.js";
 import { StoreOpenError } from "./store-open-error.js";
 
 /**
@@ -16,6 +16,9 @@ export class PostgresError extends Error {
     this.code = code;
   }
 }
+
+/** The connection ended during COMMIT: nobody knows whether the transaction was kept. */
+export class UnconfirmedCommit extends PostgresError {}
 
 /** A connection that ended, or never came to be. */
 const LOST = "lost";
@@ -86,7 +89,10 @@ export function storeErrorFrom(error: unknown): unknown {
     return new RelayError("INVALID_PUBLIC_KEY", "This application does not exist any more.", { cause: error });
   }
   const message = messageOf(error.code);
-  return message === undefined ? error : new RelayError("STORE_UNAVAILABLE", message, { cause: error });
+  if (message === undefined) return error;
+  return error instanceof UnconfirmedCommit
+    ? new UnconfirmedWriteError(message, { cause: error })
+    : new RelayError("STORE_UNAVAILABLE", message, { cause: error });
 }
 
 /** What opening the store throws: an error that names the database and the code. */

@@ -10,6 +10,7 @@ import {
   PostgresError,
   postgresErrorFrom,
   storeErrorFrom,
+  UnconfirmedCommit,
 } from "./postgres-error.js";
 import { takeConnection } from "./postgres-pool.js";
 import type { OnOperation } from "./row-cache.js";
@@ -30,7 +31,7 @@ export interface Session {
   read<T>(work: (queries: Queries) => Promise<T>): Promise<T>;
   /**
    * Runs one transaction (READ COMMITTED). It may run more than once, but only one run is kept. When the connection
-   * ends during COMMIT nobody knows whether it was kept: STORE_UNAVAILABLE, and what must not be lost is written again
+   * ends during COMMIT nobody knows whether it was kept: UnconfirmedWriteError, and what must not be lost is written again
    * by a statement that notices (threats A06).
    */
   write<T>(work: (queries: Queries) => Promise<T>): Promise<T>;
@@ -105,12 +106,20 @@ async function begun(client: pg.PoolClient): Promise<pg.PoolClient> {
 async function transact<T>(client: pg.PoolClient, work: (queries: Queries) => Promise<T>): Promise<T> {
   try {
     const value = await work(queriesOf(client));
-    await send(client, { text: "COMMIT" });
+    await commit(client);
     client.release();
     return value;
   } catch (error) {
     await undo(client, error);
     throw error;
+  }
+}
+
+async function commit(client: pg.PoolClient): Promise<void> {
+  try {
+    await send(client, { text: "COMMIT" });
+  } catch (error) {
+    throw error instanceof PostgresError && isConnectionOver(error) ? new UnconfirmedCommit(error.code) : error;
   }
 }
 

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { closeSync, existsSync, mkdirSync, openSync, readdirSync, realpathSync, rmSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import Database from "better-sqlite3";
-import type { DatabaseLocation } from "../config/database-location.js";
+import { type DatabaseLocation, defaultSpool } from "../config/database-location.js";
 import { makeFolder } from "../lib/secret-file.js";
 import { isRefusedByStore } from "../model/errors.js";
 import type { Settlement, Spool, UnstoredAnswer } from "../oauth/peers.js";
@@ -62,9 +62,18 @@ export function openSpool(options: SpoolOptions): Spool {
   }
 }
 
-/** As its spools name it. */
-export function spooledStore(database: DatabaseLocation, id: string): SpooledStore {
-  return { id, path: database.kind === "sqlite" ? realpathSync(database.path) : undefined };
+/** Where the answers of a store are kept, and how its spools name it. @param id the store's. */
+export function spoolPlaceOf(
+  { database, spool = defaultSpool(database) }: SpoolConfig,
+  id: string,
+): Pick<SpoolOptions, "folder" | "store"> {
+  return { folder: spool, store: { id, path: database.kind === "sqlite" ? realpathSync(database.path) : undefined } };
+}
+
+/** What of a configuration says where. */
+interface SpoolConfig {
+  readonly database: DatabaseLocation;
+  readonly spool?: string | undefined;
 }
 
 /** A spool that is locked by this process. */
@@ -189,7 +198,7 @@ interface AnswerRow {
 }
 
 /** How many answers of this store wait in spools whose owners are gone, for one to store them that starts. */
-export function countLeftAnswers(folder: string, store: SpooledStore): number {
+export function countLeftAnswers({ folder, store }: Pick<SpoolOptions, "folder" | "store">): number {
   if (!existsSync(folder)) return 0;
   let count = 0;
   for (const name of readdirSync(folder)) {

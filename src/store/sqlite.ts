@@ -1,7 +1,7 @@
 import type Database from "better-sqlite3";
 import { createCallsFile } from "./calls-file.js";
 import { countInSlices } from "./count-connections.js";
-import { openDatabase } from "./open-database.js";
+import { identityOf, openDatabase } from "./open-database.js";
 import type { OnOperation } from "./row-cache.js";
 import { createFileGuard, createPagesCheck, createWriteCheck } from "./sqlite-checks.js";
 import { createSqliteDatabase } from "./sqlite-driver.js";
@@ -46,7 +46,7 @@ export function openSqliteStore(
   const tables = createTables(database, { calls, health });
   return {
     ...tables,
-    id: db.prepare<[], string>("SELECT id FROM store_identity").pluck().get() ?? "",
+    id: identityOf(db),
     countConnections: () => countInSlices(quiet),
     async ready() {
       requireInPlace();

@@ -77,7 +77,8 @@ async function refreshHalted({ lease }: { lease: Lease }, meanwhile: () => Promi
     track: (work) => void work,
     spool: { keep: () => expect.fail("the store takes everything"), drop: () => {} },
     persistence: persistFor(0, (error) => expect.fail(String(error))),
-    hold: () => expect.fail("there is one refresh token alone"),
+    leaseMs: 60_000,
+    watchAge: () => expect.fail("there is one refresh token alone"),
     targetFor: () => expect.fail("nothing was left"),
     ending: new AbortController().signal,
   };

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { RelayError } from "../../src/model/errors.js";
+import { RelayError, UnconfirmedWriteError } from "../../src/model/errors.js";
 import { createBreaker } from "../../src/oauth/breaker.js";
 import { createClientHolds } from "../../src/oauth/client-holds.js";
 import type { Connection, ConnectionStore } from "../../src/oauth/connection.js";
@@ -140,7 +140,7 @@ export async function runModel(options: ModelOptions, choose: Choose): Promise<s
         }
         if (clock.now < storeDownUntil) return reject(new RelayError("STORE_UNAVAILABLE", "down"));
         if (fault === "done, and lost")
-          return void work().then(() => reject(new RelayError("STORE_UNAVAILABLE", "lost")), reject);
+          return void work().then(() => reject(new UnconfirmedWriteError("lost")), reject);
         const isStalled = fault === "stalled after";
         if (isStalled) halt(process, STALL_MS);
         const wake = (value: T) => (isStalled ? later(0, "time", process, () => resolve(value)) : resolve(value));

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { RelayError } from "../../src/model/errors.js";
+import { RelayError, UnconfirmedWriteError } from "../../src/model/errors.js";
 import { createBreaker } from "../../src/oauth/breaker.js";
 import { createClientHolds } from "../../src/oauth/client-holds.js";
 import type { Connection, ConnectionStore } from "../../src/oauth/connection.js";
@@ -66,7 +66,7 @@ function startRefresher({
       const lease = await store.connections.takeLease(...values);
       if (!isFirst) return lease;
       isFirst = false;
-      throw new RelayError("STORE_UNAVAILABLE", "The connection ended during COMMIT.");
+      throw new UnconfirmedWriteError("The connection ended during COMMIT.");
     },
     extendLease: (lease, leaseMs) =>
       refusesToExtend

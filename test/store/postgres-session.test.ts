@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { type PostgresLocation, parseDatabaseLocation } from "../../src/config/database-location.js";
+import { UnconfirmedWriteError } from "../../src/model/errors.js";
 import type { Connection, Lease, RefreshedTokens } from "../../src/oauth/connection.js";
 import { createStatement } from "../../src/store/database.js";
 import { openPostgresStore, type PostgresStore } from "../../src/store/postgres.js";
@@ -96,6 +97,18 @@ describe.skipIf(POSTGRES_URL === undefined)("a connection that ends", () => {
     });
   });
 
+  it.each(["before", "after"] as const)(
+    "%s COMMIT has come leaves a write of which nobody knows whether it was done",
+    async (when) => {
+      const { store, proxy } = await openThroughProxy();
+      const connection = await connected(store);
+      proxy.cut(when, "COMMIT");
+      const unconfirmed = store.connections.takeLease(connection, "me", 60_000);
+      await expect(unconfirmed).rejects.toMatchObject(UNAVAILABLE);
+      await expect(unconfirmed).rejects.toBeInstanceOf(UnconfirmedWriteError);
+    },
+  );
+
   it("before the answer to COMMIT has come: whoever writes again finds its own tokens stored", async () => {
     const { store, proxy } = await openThroughProxy();
     const lease = await leased(store);
@@ -121,7 +134,10 @@ describe.skipIf(POSTGRES_URL === undefined)("a server that does not answer in ti
     const store = await open(database.url, 2000);
     const connection = await connected(store);
     await database.query("BEGIN; SELECT * FROM connections FOR UPDATE");
-    await expect(store.connections.takeLease(connection, "me", 1)).rejects.toMatchObject(UNAVAILABLE);
+    const refused = store.connections.takeLease(connection, "me", 1);
+    await expect(refused).rejects.toMatchObject(UNAVAILABLE);
+    // Nothing was done, and nothing has to be undone.
+    await expect(refused).rejects.not.toBeInstanceOf(UnconfirmedWriteError);
     await store.ready();
     await database.query("ROLLBACK");
     expect(await store.connections.takeLease(connection, "me", 1)).toBeDefined();

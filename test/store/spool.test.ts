@@ -109,7 +109,7 @@ describe("settleGone()", () => {
     // Neither told nor tried every two seconds.
     await own.settleGone(settlement);
     expect([stored.length, faults, left]).toEqual([1, [], []]);
-    expect(countLeftAnswers(folder, STORE)).toBe(1);
+    expect(countLeftAnswers({ folder, store: STORE })).toBe(1);
     expect(await goneOf(openOwn())).toEqual([[gone.owner, [ANSWER]]]);
   });
 
@@ -123,7 +123,7 @@ describe("settleGone()", () => {
     const own = openOwn({ id: "same", path: copy });
     await own.settleGone({ store: () => expect.fail("it is the original's"), free });
     expect(left).toEqual([[join(folder, `${gone.owner}.spool`), 1, "other store"]]);
-    expect(countLeftAnswers(folder, { id: "same", path: original })).toBe(1);
+    expect(countLeftAnswers({ folder, store: { id: "same", path: original } })).toBe(1);
     rmSync(original);
     expect(await goneOf(openOwn({ id: "same", path: copy }))).toEqual([[gone.owner, [ANSWER]]]);
   });
@@ -146,7 +146,9 @@ describe("settleGone()", () => {
     await other.kill();
     await own.settleGone({ store: () => expect.fail("it is another's"), free: () => expect.fail("it is another's") });
     expect(left).toEqual([[join(folder, `${other.owner}.spool`), 1, "other store"]]);
-    expect([countLeftAnswers(folder, STORE), countLeftAnswers(folder, OTHER_STORE)]).toEqual([0, 1]);
+    expect([countLeftAnswers({ folder, store: STORE }), countLeftAnswers({ folder, store: OTHER_STORE })]).toEqual([
+      0, 1,
+    ]);
     expect(await goneOf(openOwn(OTHER_STORE))).toEqual([[other.owner, [ANSWER]]]);
   });
 
