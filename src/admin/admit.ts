@@ -1,6 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
-import { clientNetworkOf } from "../http/client-address.js";
-import type { HttpRequest } from "../http/exchange.js";
+import { clientNetworkOf, type HttpRequest } from "../http/exchange.js";
 import type { Operator } from "./operator.js";
 import { type AdminToken, hashAdminToken } from "./token-file.js";
 

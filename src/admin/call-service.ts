@@ -12,7 +12,7 @@ import { type CallRequest, CallRequestSchema, ResponseMode } from "../../gen/rel
 import { descriptionFromMessage } from "../api/rpc/description.js";
 import { requestContextKey } from "../api/rpc/relay-service.js";
 import { rowFromOutcome } from "../api/rpc/row.js";
-import { type CallerFields, callerFrom } from "../applications/caller-keys.js";
+import { type CallerFields, callerFrom } from "../applications/caller.js";
 import { overloaded } from "../call/budget.js";
 import type { Call, CallOrigin } from "../call/call.js";
 import { type ExplainedRule, type Explanation, MASK } from "../call/explanation.js";

@@ -8,8 +8,8 @@ import {
   ProviderEntry_Source as Source,
 } from "../../gen/relay/admin/v1/provider_service_pb.js";
 import { MASK } from "../call/explanation.js";
+import { isKeyField, mayHoldKey } from "../providers/credential.js";
 import { definitionFromProvider } from "../providers/definition-from-provider.js";
-import { isKeyField, mayHoldKey } from "../providers/headers.js";
 import type { OAuth2, Provider } from "../providers/provider.js";
 import { isSensitiveField } from "../records/mask-json.js";
 import { operatorContextKey, type Role } from "./operator.js";

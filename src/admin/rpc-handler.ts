@@ -15,7 +15,7 @@ import { createReflectionService } from "../api/rpc/reflection.js";
 import { requestContextKey } from "../api/rpc/relay-service.js";
 import { JSON_OPTIONS } from "../api/rpc/row.js";
 import { ApplicationExistsError } from "../applications/application.js";
-import { withoutCallerFields } from "../applications/caller-keys.js";
+import { withoutCallerFields } from "../applications/caller.js";
 import { createBudget } from "../call/budget.js";
 import type { PathHandler } from "../http/dispatch.js";
 import type { HttpRequest, HttpResponse } from "../http/exchange.js";

@@ -1,6 +1,5 @@
 import type { Logger } from "pino";
-import { createCallRecorder } from "../call/record-calls.js";
-import type { CallSink } from "../call/trace.js";
+import { type CallSink, createCallRecorder } from "../call/trace.js";
 import type { Config } from "../config/config.js";
 import { type Capturing, createCapturing } from "../records/call-capture.js";
 import { createCaptureWriter } from "../records/capture-store.js";

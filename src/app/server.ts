@@ -9,8 +9,8 @@ import { createConnectionOperations } from "../api/rpc/connection-operations.js"
 import { createRpcHandler } from "../api/rpc/handler.js";
 import { createBudget } from "../call/budget.js";
 import { type Config, listenUrlFrom, publicUrlFrom } from "../config/config.js";
-import { createClientAddress } from "../http/client-address.js";
 import { createReadiness, createRouter, type PathHandler } from "../http/dispatch.js";
+import { createClientAddress } from "../http/exchange.js";
 import type { TlsMaterial } from "../http/http1.js";
 import { type Listener, listen } from "../http/listener.js";
 import { createAddressMatcher } from "../lib/address-list.js";

@@ -1,5 +1,4 @@
-import { LinkedList, type Links } from "../lib/linked-list.js";
-import { Parties, Shares } from "../lib/shares.js";
+import { LinkedList, type Links, Parties, Shares } from "../lib/shares.js";
 import { RelayError } from "../model/errors.js";
 
 /** What all calls together may hold. */

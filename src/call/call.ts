@@ -2,7 +2,7 @@ import type { CallerProof } from "../applications/caller.js";
 import type { Steps } from "../lib/turns.js";
 import type { CallerSignal } from "../model/caller-signal.js";
 import { formatError } from "../model/errors.js";
-import { decideHeaders } from "../providers/headers.js";
+import { decideHeaders } from "../providers/credential.js";
 import type { TraceContext } from "../telemetry/call-spans.js";
 import { type BodyInput, bodyFromCall } from "./body.js";
 import type { Reservation } from "./budget.js";

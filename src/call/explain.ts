@@ -7,8 +7,8 @@ import { type AllowanceOptions, type AllowedCall, requireAllowedCall } from "./a
 import type { Call } from "./call.js";
 import { type Explanation, MASK } from "./explanation.js";
 import { outcomeFromError } from "./outcome.js";
+import { upstreamRequestFrom } from "./send-with-token.js";
 import { type CallTrace, createCallTrace, type RelayLog } from "./trace.js";
-import { upstreamRequestFrom } from "./upstream-request.js";
 
 /** What explaining needs: what the checks of a call need, and what tells whether a token could be refreshed. */
 export interface ExplainOptions extends Omit<AllowanceOptions, "capturing">, Pick<Refresher, "requireRefreshable"> {

@@ -1,5 +1,5 @@
 import type { Bytes } from "../lib/chunks.js";
-import { isGone } from "../model/caller-signal.js";
+import type { CallerSignal } from "../model/caller-signal.js";
 import { type ErrorType, RelayError } from "../model/errors.js";
 import type { Call } from "./call.js";
 
@@ -92,4 +92,9 @@ export function outcomeFromError(
     message: known.message,
     answer: undefined,
   };
+}
+
+/** Whether nobody waits for an answer any more. */
+export function isGone(signal: Pick<CallerSignal, "aborted" | "reason"> | undefined): boolean {
+  return signal?.aborted === true && !(signal.reason instanceof RelayError);
 }

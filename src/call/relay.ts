@@ -1,6 +1,6 @@
 import { type Bytes, bytesOf } from "../lib/chunks.js";
 import type { Steps } from "../lib/turns.js";
-import { asksForBody } from "../providers/provider.js";
+import { asksForBody } from "../providers/credential.js";
 import type { Redactor } from "../redaction/redact.js";
 import { causeOf } from "../telemetry/log.js";
 import { headerValue } from "../upstream/fields.js";

@@ -1,16 +1,19 @@
 import { createAttachments } from "../lib/attachments.js";
 import { formatError } from "../model/errors.js";
+import type { Connection } from "../oauth/connection.js";
 import type { CurrentToken, TokenSource } from "../oauth/token-source.js";
-import { isExpirySignal, type Provider } from "../providers/provider.js";
+import { fillPlaceholders, isExpirySignal, type PlaceholderTokens, placeCredential } from "../providers/credential.js";
+import type { HeaderPairs, Provider } from "../providers/provider.js";
 import type { CallCapture } from "../records/call-capture.js";
 import { createRedactor, type Redactor } from "../redaction/redact.js";
 import type { Secret } from "../sealing/secret.js";
+import { fieldsFromTraceContext } from "../telemetry/call-spans.js";
 import { headerValue } from "../upstream/fields.js";
 import type { UpstreamAnswer, UpstreamRequest } from "../upstream/request.js";
 import type { AllowedCall } from "./allowed-call.js";
 import { isPartOfText } from "./answer.js";
+import { appendQuery } from "./query.js";
 import { noteAnswered, noteSent, noteUnanswered, notingToken } from "./trace.js";
-import { upstreamRequestFrom } from "./upstream-request.js";
 
 /** What sending with a token needs. */
 export interface TokenOptions {
@@ -155,4 +158,56 @@ export function createRedactors(): RedactorFor {
     made.set(only, redactor);
     return redactor;
   };
+}
+
+/**
+ * Sent unless the call or the provider's definition says otherwise. Answers are asked for as they are: undoing a
+ * compression costs more than it saves on the short way to a relay, and what a provider compresses all the same is
+ * decoded under the limit.
+ */
+const DEFAULT_HEADERS: HeaderPairs = [
+  ["accept", "*/*"],
+  ["accept-encoding", "identity"],
+  ["user-agent", "provider-call-relay"],
+];
+
+/** The request of an allowed call, with the tokens in their places. Pure. */
+export function upstreamRequestFrom(
+  allowed: AllowedCall,
+  connection: Pick<Connection, "id" | "applicationId">,
+  tokens: PlaceholderTokens,
+): UpstreamRequest {
+  const { provider, checked, egress } = allowed;
+  const target = fillPlaceholders(egress.path, provider, tokens);
+  const { path, headers } = placeCredential({
+    provider,
+    headers: checked.headers,
+    defaults: withTraceFields(DEFAULT_HEADERS, allowed),
+    path: appendQuery(target, checked.query),
+    token: tokens.access_token,
+  });
+  return {
+    origin: egress.origin,
+    path,
+    method: checked.method,
+    headers,
+    body: checked.body,
+    applicationId: connection.applicationId,
+    connectionId: connection.id,
+    allowPrivateNetwork: provider.allowPrivateNetwork,
+  };
+}
+
+/** Fields of W3C Trace Context; a caller that sends one itself speaks of a trace of its own. */
+const TRACE_FIELDS: ReadonlySet<string> = new Set(["traceparent", "tracestate"]);
+
+/**
+ * Adds the fields with which a provider goes on with the call's trace, where its definition asks for them: a trace tells
+ * whoever it is passed to which calls belong together.
+ */
+function withTraceFields(headers: HeaderPairs, { provider, checked, trace }: AllowedCall): HeaderPairs {
+  if (!provider.passTraceContext) return headers;
+  if (checked.headers.some(([name]) => TRACE_FIELDS.has(name.toLowerCase()))) return headers;
+  const context = trace.spans?.requestContext() ?? trace.origin.traceContext;
+  return context === undefined ? headers : [...headers, ...fieldsFromTraceContext(context)];
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { descriptionFromBody } from "../api/rest/description.js";
 import { openPrivateKeyHash } from "../applications/application.js";
-import { callerFrom, withoutCallerFields } from "../applications/caller-keys.js";
+import { callerFrom, withoutCallerFields } from "../applications/caller.js";
 import { createBudget } from "../call/budget.js";
 import type { Call } from "../call/call.js";
 import { explainCall } from "../call/explain.js";

@@ -1,7 +1,9 @@
 import { type IncomingMessage, type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
+import type { Socket } from "node:net";
 import type { Writable } from "node:stream";
 import { LARGE_BYTES, slicesOf } from "../lib/chunks.js";
+import type { CallerListener, CallerSignal } from "../model/caller-signal.js";
 
 /** A request as both HTTP/1.1 and HTTP/2 hand it over. */
 export type HttpRequest = IncomingMessage | Http2ServerRequest;
@@ -80,3 +82,164 @@ export class NamedResponse<Request extends IncomingMessage = IncomingMessage> ex
 }
 
 type Fields = OutgoingHttpHeaders | OutgoingHttpHeader[];
+
+/**
+ * Tells whether the caller is still there until its answer is written, and gives back what is held for the two together
+ * when the response is closed, whatever closed it.
+ */
+export function watchCaller(response: HttpResponse, held: Held): ResponseSignal {
+  const signal = new ResponseSignal(response);
+  held.whenEvicted((reason) => signal.giveWay(reason));
+  response.on("close", () => {
+    held.release();
+    signal.onClose();
+  });
+  return signal;
+}
+
+/** What is held for a call. */
+interface Held {
+  release(): void;
+  whenEvicted(listener: (reason: unknown) => void): void;
+}
+
+/**
+ * Aborts when the caller's connection closes before the answer is written. A class, since it is made for every call:
+ * one object, no closures.
+ */
+export class ResponseSignal implements CallerSignal {
+  aborted = false;
+  reason: unknown;
+  readonly #response: HttpResponse;
+  /** One is all that most calls have, and it is removed when what it is there for has come. */
+  #listener: CallerListener | undefined;
+  #others: readonly CallerListener[] = NONE;
+
+  constructor(response: HttpResponse) {
+    this.#response = response;
+  }
+
+  addEventListener(_type: "abort", listener: CallerListener): void {
+    if (this.#listener === undefined) this.#listener = listener;
+    else this.#others = [...this.#others, listener];
+  }
+
+  removeEventListener(_type: "abort", listener: CallerListener): void {
+    if (this.#listener === listener) this.#listener = undefined;
+    else this.#others = this.#others.filter((other) => other !== listener);
+  }
+
+  /** To be called when the response is closed. */
+  onClose(): void {
+    // Over HTTP/2 a cancelled stream counts as finished, so what matters is whether we had written the answer.
+    if (!this.#response.writableEnded) this.#abort(new Error("The caller is gone."));
+  }
+
+  /** To be called when what is held for the call is wanted for others: it ends with the reason, or in its answer. */
+  giveWay(reason: unknown): void {
+    if (this.#response.headersSent) this.#response.destroy();
+    else this.#abort(reason);
+  }
+
+  #abort(reason: unknown): void {
+    if (this.aborted) {
+      // The caller of a call that gave way may go before it has its answer.
+      this.reason = reason;
+      return;
+    }
+    this.aborted = true;
+    this.reason = reason;
+    this.#listener?.handleEvent();
+    for (const listener of this.#others) listener.handleEvent();
+  }
+}
+
+const NONE: readonly CallerListener[] = [];
+
+/**
+ * The client's IP address: the peer's, or, when the peer is a trusted proxy, the right-most address of
+ * X-Forwarded-For that no trusted proxy added. Empty when the socket is already gone.
+ */
+export function createClientAddress(isTrustedProxy: (address: string) => boolean): (request: HttpRequest) => string {
+  return (request) => {
+    const peer = plainAddress(request.socket.remoteAddress ?? "");
+    const forwarded = request.headers["x-forwarded-for"];
+    if (forwarded === undefined || !isTrustedProxy(peer)) return peer;
+    const hops = String(forwarded)
+      .split(",")
+      .map((hop) => plainAddress(hop.trim()));
+    return hops.findLast((hop) => !isTrustedProxy(hop)) ?? peer;
+  };
+}
+
+/** Groups of an IPv6 address, and how many of them name a client's network. */
+const GROUPS = 8;
+const NETWORK_GROUPS = 4;
+
+/**
+ * What counts as one client among addresses: an IPv4 address; of IPv6 the first 64 bits, since a client has all
+ * addresses of such a network (RFC 4291 section 2.5.4). An IPv4-mapped address is its IPv4 address.
+ *
+ * @param address as Node.js writes it, without brackets.
+ */
+export function clientNetworkOf(address: string): string {
+  const plain = plainAddress(address);
+  if (!plain.includes(":")) return plain;
+  const [start = "", end] = plain.split("::");
+  const groups = start === "" ? [] : start.split(":");
+  // "::" stands for as many zeros as are missing.
+  if (end !== undefined) {
+    const last = end === "" ? [] : end.split(":");
+    groups.push(...Array<string>(Math.max(0, GROUPS - groups.length - last.length)).fill("0"), ...last);
+  }
+  return `${groups.slice(0, NETWORK_GROUPS).join(":")}::/64`;
+}
+
+/** An IPv4-mapped IPv6 address (RFC 4291 section 2.5.5.2) is its IPv4 address. */
+function plainAddress(address: string): string {
+  return address.startsWith("::ffff:") && address.includes(".") ? address.slice("::ffff:".length) : address;
+}
+
+/** How many connections each client has, so that one cannot take the places of all. */
+export interface ClientPlaces {
+  /** Takes a place for a new connection until it closes; false when its client has as many as it may. */
+  take(socket: Socket): boolean;
+  /** Connections that got no place since the start. */
+  readonly refused: number;
+}
+
+/**
+ * Counts connections by client, all of which are gone from here when they are closed.
+ *
+ * @param isExempt addresses that speak for many clients: trusted proxies.
+ */
+export function createClientPlaces(maxOfOne: number, isExempt: (address: string) => boolean): ClientPlaces {
+  const taken = new Map<string, number>();
+  let refused = 0;
+
+  function free(client: string): void {
+    const left = (taken.get(client) ?? 1) - 1;
+    if (left === 0) taken.delete(client);
+    else taken.set(client, left);
+  }
+
+  return {
+    take(socket) {
+      // Without an address it is gone already, and is closed as any other.
+      const address = plainAddress(socket.remoteAddress ?? "");
+      if (address === "" || isExempt(address)) return true;
+      const client = clientNetworkOf(address);
+      const count = taken.get(client) ?? 0;
+      if (count >= maxOfOne) {
+        refused += 1;
+        return false;
+      }
+      taken.set(client, count + 1);
+      socket.once("close", () => free(client));
+      return true;
+    },
+    get refused() {
+      return refused;
+    },
+  };
+}

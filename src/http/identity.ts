@@ -1,5 +1,50 @@
+import { randomUUID } from "node:crypto";
 import { parseTraceContext, type TraceContext } from "../telemetry/call-spans.js";
 import { type HttpRequest, type HttpResponse, NamedResponse, REQUEST_ID } from "./exchange.js";
+
+/** Version 4 and 7 differ in this digit; the variant behind it is the same. */
+const VERSION_AT = 14;
+const LENGTH = 36;
+
+/**
+ * Makes the ids of calls: a UUID that begins with its time (RFC 9562, version 7), by which the record of a call is found
+ * without an index of ids. Whoever has an id learns when the call began, and nothing else.
+ *
+ * @param now milliseconds since the epoch.
+ */
+export function createCallIds(now: () => number): () => string {
+  let prefixTime = Number.NaN;
+  let prefix = "";
+  return () => {
+    const time = now();
+    if (time !== prefixTime) {
+      const hex = time.toString(16).padStart(12, "0");
+      prefix = `${hex.slice(0, 8)}-${hex.slice(8)}-7`;
+      prefixTime = time;
+    }
+    return prefix + randomUUID().slice(VERSION_AT + 1);
+  };
+}
+
+/** When a call began, in milliseconds since the epoch; undefined for a text that cannot be the id of one. */
+export function timeOfCallId(callId: string): number | undefined {
+  if (callId.length !== LENGTH || callId[VERSION_AT] !== "7") return undefined;
+  const time = Number.parseInt(callId.slice(0, 8), 16) * 0x1_0000 + Number.parseInt(callId.slice(9, 13), 16);
+  return Number.isNaN(time) ? undefined : time;
+}
+
+/** Reads the times of the relay's own ids: of calls that mostly end in the order in which they began. */
+export function createCallTimes(): (callId: string) => number | undefined {
+  let prefix: string | undefined;
+  let time: number | undefined;
+  return (callId) => {
+    if (prefix !== undefined && callId.startsWith(prefix)) return time;
+    time = timeOfCallId(callId);
+    // The time and the version, which calls of the same millisecond have in common.
+    prefix = time === undefined ? undefined : callId.slice(0, VERSION_AT + 1);
+    return time;
+  };
+}
 
 /** What a request is called in answers, logs and traces. */
 export interface Identity {

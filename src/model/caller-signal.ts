@@ -1,5 +1,3 @@
-import { RelayError } from "./errors.js";
-
 /** What is told that the caller is gone. */
 export interface CallerListener {
   handleEvent(): void;
@@ -15,9 +13,4 @@ export interface CallerSignal {
   readonly reason: unknown;
   addEventListener(type: "abort", listener: CallerListener): void;
   removeEventListener(type: "abort", listener: CallerListener): void;
-}
-
-/** Whether nobody waits for an answer any more. */
-export function isGone(signal: Pick<CallerSignal, "aborted" | "reason"> | undefined): boolean {
-  return signal?.aborted === true && !(signal.reason instanceof RelayError);
 }

@@ -1,9 +1,13 @@
 import { inspect } from "node:util";
-import { headerMeant } from "./headers.js";
-import type { Credential, HeaderPairs, Provider } from "./provider.js";
+import { isJson } from "../json/json-checker.js";
+import { slicePath } from "../json/json-path.js";
+import { kindAt, textAt } from "../json/json-slice.js";
+import type { Bytes } from "../lib/chunks.js";
+import { formatError } from "../model/errors.js";
+import type { Credential, ExpirySignal, HeaderPairs, Provider } from "./provider.js";
 
 /** What placeCredential() puts together. */
-export interface CredentialInput {
+interface CredentialInput {
   readonly provider: Provider;
   /** The caller's, as decideHeaders() forwards them. */
   readonly headers: HeaderPairs;
@@ -16,7 +20,7 @@ export interface CredentialInput {
 }
 
 /** A request's headers and path with the token in them. Prints itself without either. */
-export interface PlacedCredential {
+interface PlacedCredential {
   /** Flat list name, value, name, value, …; exactly one credential, of the provider's own placement. */
   readonly headers: readonly string[];
   readonly path: string;
@@ -79,4 +83,190 @@ function parameterName(part: string): string {
   const name = equals === -1 ? part : part.slice(0, equals);
   const decoded = name.replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
   return decoded.toLowerCase();
+}
+
+/** A caller's headers, judged. */
+interface DecidedHeaders {
+  /** What goes to the provider, names as written, no name twice. */
+  readonly forwarded: HeaderPairs;
+  /** `x-pinc-response-data-at`, consumed: which part of the envelope the JSON route answers with. */
+  readonly responseDataAt: string | undefined;
+  /** `x-payload-type`, consumed. */
+  readonly payloadType: string | undefined;
+}
+
+/** Most headers a call may carry (threats H20). */
+const MAX_HEADERS = 64;
+/** Most characters of all names and values together: what common servers take. */
+const MAX_HEADER_LENGTH = 8192;
+
+/** Letters first: `__proto__` is a member of every object, and no field of any API. */
+const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
+const VALUE = /^[\t\x20-\x7e]*$/;
+const RESPONSE_DATA_AT = "x-pinc-response-data-at";
+const PAYLOAD_TYPE = "x-payload-type";
+
+/** Fields that are not the caller's to set (RFC 9110 section 7.6.1; threats H01-H22); dropped, not errors. */
+const DROPPED = new Set([
+  "authorization",
+  "host",
+  "content-length",
+  "transfer-encoding",
+  "connection",
+  "keep-alive",
+  "te",
+  "trailer",
+  "upgrade",
+  "http2-settings",
+  "expect",
+  "max-forwards",
+  "cookie",
+  "cookie2",
+  "set-cookie",
+  "set-cookie2",
+  "forwarded",
+  "via",
+  "x-real-ip",
+  "x-client-ip",
+  "x-cluster-client-ip",
+  "true-client-ip",
+  "x-rewrite-url",
+  "x-http-method",
+  "x-method-override",
+  "x-http-method-override",
+  "origin",
+  "referer",
+  // The relay decides which encodings it can undo.
+  "accept-encoding",
+  // The application's own private key.
+  "x-partner-key",
+]);
+const DROPPED_PREFIX = /^(?:proxy|x-forwarded|x-original|x-envoy|cf|sec)-/;
+
+/**
+ * Decides which of a caller's headers go to the provider.
+ *
+ * Throws CALL_FORMAT_ERROR for a name that is not letters, digits, `-` and `_`, a value with a control character or one
+ * outside ASCII, a name given twice in different case, more than 64 headers or 8 KiB in all.
+ */
+export function decideHeaders(pairs: HeaderPairs): DecidedHeaders {
+  if (pairs.length > MAX_HEADERS) throw formatError(`headers holds more than ${MAX_HEADERS} members; send fewer.`);
+  const forwarded: Array<readonly [string, string]> = [];
+  const seen = new Map<string, string>();
+  let length = 0;
+  for (const [name, value] of pairs) {
+    checkField(name, value);
+    length += name.length + value.length;
+    const key = name.toLowerCase();
+    const meant = headerMeant(key);
+    if (isDroppedHeader(meant)) continue;
+    if (seen.has(meant)) throw formatError(`headers names ${name} twice; send it once.`);
+    seen.set(meant, value.trim());
+    if (key !== RESPONSE_DATA_AT && key !== PAYLOAD_TYPE) forwarded.push([name, value.trim()]);
+  }
+  if (length > MAX_HEADER_LENGTH) throw formatError("headers is longer than 8 KiB in all; send less.");
+  return { forwarded, responseDataAt: seen.get(RESPONSE_DATA_AT), payloadType: seen.get(PAYLOAD_TYPE) };
+}
+
+/**
+ * The header, lower-case, that servers may take a name for: CGI (RFC 3875 section 4.1.18) and all that follow it read
+ * `content_length` as they read `content-length`.
+ */
+export function headerMeant(name: string): string {
+  return name.includes("_") ? name.replaceAll("_", "-") : name;
+}
+
+/** Whether a header, lower-case, is never a caller's to set. */
+export function isDroppedHeader(name: string): boolean {
+  return DROPPED.has(name) || DROPPED_PREFIX.test(name);
+}
+
+function checkField(name: string, value: string): void {
+  if (!NAME.test(name)) {
+    throw formatError(
+      "headers holds a name that is not 1 to 64 letters, digits, '-' and '_', a letter or digit first; correct it.",
+    );
+  }
+  if (!VALUE.test(value)) {
+    throw formatError(`headers.${name} holds a character that is not printable ASCII; encode or remove it.`);
+  }
+}
+
+/** Default headers that say what a client is and wants; any other may hold a key, whatever it is called. */
+const HARMLESS =
+  /^(?:accept(?:-charset|-language)?|cache-control|prefer|user-agent|version|revision|[a-z0-9-]+-version)$/;
+
+/** Whether a definition's default header of this name may hold a key of the operator's own. Pure. @param name lower-case. */
+export function mayHoldKey(name: string): boolean {
+  return !HARMLESS.test(name);
+}
+
+/** Whether a field of a request is one of the definition's own that may hold a key, not the caller's. Pure. */
+export function isKeyField({ defaultHeaders }: Provider, field: string, sent: string): boolean {
+  const lower = field.toLowerCase();
+  return defaultHeaders.some(([name, value]) => name === lower && value === sent && mayHoldKey(name));
+}
+
+type MemberSignal = Extract<ExpirySignal, { readonly member: string }>;
+
+/**
+ * Whether an answer of the provider's API means that the access token has ended, by the provider's `expirySignals`.
+ * A plain 401 needs no signal: it is not judged here. The body, which may be anything, is looked at only where a signal
+ * of that status names a member of it; hardly any answer is.
+ */
+export function isExpirySignal(provider: Provider, statusCode: number, body: Bytes): boolean {
+  const signals = provider.expirySignals.filter((signal) => signal.statusCode === statusCode);
+  const byMember = signals.filter((signal): signal is MemberSignal => signal.member !== undefined);
+  if (byMember.length < signals.length) return true;
+  if (byMember.length === 0) return false;
+  const text = body.concat();
+  return isJson(text) && byMember.some((signal) => isInBody(signal, text));
+}
+
+/** Whether an answer with this status must be read before it is known what it says of the token. */
+export function asksForBody(provider: Provider, statusCode: number): boolean {
+  return provider.expirySignals.some((signal) => signal.statusCode === statusCode && signal.member !== undefined);
+}
+
+function isInBody({ member, values }: MemberSignal, body: Uint8Array): boolean {
+  const range = slicePath(body, member);
+  if (range === undefined) return false;
+  const kind = kindAt(body, range.start);
+  return kind !== "object" && kind !== "array" && values.has(textAt(body, range));
+}
+
+/** Tokens that a placeholder can stand for. */
+export interface PlaceholderTokens {
+  readonly access_token: string;
+  readonly id_token: string | undefined;
+}
+
+/** As written in a query, and as the URL standard encodes braces in a path. */
+const PLACEHOLDER = /(?:\{\{|%7B%7B)(access_token|id_token)(?:\}\}|%7D%7D)/g;
+
+/**
+ * Refuses a path that names a token the connection does not have, before any token is opened.
+ *
+ * Throws CALL_FORMAT_ERROR.
+ */
+export function requirePlaceholders(path: string, provider: Provider, has: { readonly id_token: boolean }): void {
+  fillPlaceholders(path, provider, { access_token: "", id_token: has.id_token ? "" : undefined });
+}
+
+/**
+ * Replaces `{{access_token}}` and `{{id_token}}` in an allowed path, percent-encoded, where the provider's definition
+ * lists them; anything else stays as it is. The origin was decided before and is out of reach.
+ *
+ * Throws CALL_FORMAT_ERROR when the connection has no id token.
+ */
+export function fillPlaceholders(path: string, provider: Provider, tokens: PlaceholderTokens): string {
+  if (provider.urlPlaceholders.size === 0) return path;
+  return path.replace(PLACEHOLDER, (placeholder, name: keyof PlaceholderTokens) => {
+    if (!provider.urlPlaceholders.has(name)) return placeholder;
+    const token = tokens[name];
+    if (token === undefined) {
+      throw formatError(`url holds {{${name}}}, but this connection has none; remove it.`);
+    }
+    return encodeURIComponent(token);
+  });
 }

@@ -3,10 +3,10 @@ import {
   type Provider as Definition,
   ProviderSchema,
 } from "../../gen/relay/admin/v1/provider_pb.js";
+import { isDroppedHeader } from "./credential.js";
 import { parseExpirySignals } from "./definition-expiry-signals.js";
 import { parseDefinitionJson } from "./definition-json.js";
 import { parseOAuth2 } from "./definition-oauth2.js";
-import { isDroppedHeader } from "./headers.js";
 import { isCanonical, parseOrigin } from "./origin.js";
 import {
   type Credential,

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { timeOfCallId } from "../model/call-id.js";
+import { timeOfCallId } from "../http/identity.js";
 import { callsFromBlock } from "./call-block.js";
 import type { CallStore, StoredBlock } from "./call-store.js";
 import type { StoredCall } from "./stored-call.js";

@@ -1,7 +1,6 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { AggregatorRegistry, Registry } from "prom-client";
-import type { CallRecord } from "./call-log.js";
-import { createCallMetrics } from "./call-metrics.js";
+import { type CallRecord, createCallMetrics } from "./call-log.js";
 import {
   countOf,
   createCounter,

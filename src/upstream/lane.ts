@@ -1,6 +1,6 @@
 import { Socket } from "node:net";
 import { Client, type Dispatcher, errors } from "undici";
-import type { Links } from "../lib/linked-list.js";
+import type { Links } from "../lib/shares.js";
 import type { Connect } from "./connector.js";
 
 /** What the sockets of one pool have in common. */

@@ -1,5 +1,4 @@
-import { LinkedList, type Links } from "../lib/linked-list.js";
-import { Parties, Shares } from "../lib/shares.js";
+import { LinkedList, type Links, Parties, Shares } from "../lib/shares.js";
 import { Lane, type LaneOptions, type LaneOwner } from "./lane.js";
 
 /** A call as its pool sees it. */

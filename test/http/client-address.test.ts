@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createClientAddress } from "../../src/http/client-address.js";
-import type { HttpRequest } from "../../src/http/exchange.js";
+import { createClientAddress, type HttpRequest } from "../../src/http/exchange.js";
 import { createAddressMatcher } from "../../src/lib/address-list.js";
 
 const clientAddress = createClientAddress(createAddressMatcher(["10.0.0.0/8"]));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { clientNetworkOf } from "../../src/http/client-address.js";
+import { clientNetworkOf } from "../../src/http/exchange.js";
 
 describe("clientNetworkOf()", () => {
   it.each([

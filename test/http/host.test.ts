@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createHostMemory, decideHost, isHost } from "../../src/http/request.js";
+import { createHostMemory, decideHost, isHost } from "../../src/http/dispatch.js";
 
 describe("isHost()", () => {
   it.each([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { decideRequest } from "../../src/http/request.js";
+import { decideRequest } from "../../src/http/dispatch.js";
 
 const HOST = ["Host", "x"];
 const LIMITS = { maxHeaders: 100, maxHeaderBytes: 16_384 };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { LinkedList, type Links } from "../../src/lib/linked-list.js";
+import { LinkedList, type Links } from "../../src/lib/shares.js";
 
 interface Entry extends Links<Entry> {
   readonly name: string;

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { createCallIds, createCallTimes, timeOfCallId } from "../../src/model/call-id.js";
+import { createCallIds, createCallTimes, timeOfCallId } from "../../src/http/identity.js";
 
 const UUID_7 = /^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { bytesOf } from "../../src/lib/chunks.js";
-import { isExpirySignal } from "../../src/providers/provider.js";
+import { isExpirySignal } from "../../src/providers/credential.js";
 import { providerFrom } from "./provider-for-test.js";
 
 const provider = providerFrom({

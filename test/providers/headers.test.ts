@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { RelayError } from "../../src/model/errors.js";
-import { decideHeaders, headerMeant, isDroppedHeader } from "../../src/providers/headers.js";
+import { decideHeaders, headerMeant, isDroppedHeader } from "../../src/providers/credential.js";
 
 function namesOf(...names: string[]): string[] {
   return decideHeaders(names.map((name) => [name, "x"])).forwarded.map(([name]) => name);

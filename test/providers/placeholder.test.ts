@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { RelayError } from "../../src/model/errors.js";
-import { fillPlaceholders } from "../../src/providers/origin.js";
+import { fillPlaceholders } from "../../src/providers/credential.js";
 import { providerFrom } from "./provider-for-test.js";
 
 const both = providerFrom({ urlPlaceholders: ["access_token", "id_token"] });

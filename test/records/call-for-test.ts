@@ -1,4 +1,4 @@
-import { createCallIds } from "../../src/model/call-id.js";
+import { createCallIds } from "../../src/http/identity.js";
 import type { CallBlock } from "../../src/records/call-block.js";
 import type { StoredCall } from "../../src/records/stored-call.js";
 import { WaitingCalls } from "../../src/records/waiting-calls.js";

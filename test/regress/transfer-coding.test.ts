@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { decideTransferCoding } from "../../src/http/request.js";
+import { decideTransferCoding } from "../../src/http/dispatch.js";
 import { sendRaw, start } from "../http/support.js";
 
 /**

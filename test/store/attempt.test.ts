@@ -1,7 +1,7 @@
 import type { ChildProcess } from "node:child_process";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createAttempt } from "../../src/store/attempt.js";
 import type { SqliteStore } from "../../src/store/sqlite.js";
+import { createAttempt } from "../../src/store/sqlite-driver.js";
 import { sealerForTest } from "../oauth/sealer-for-test.js";
 import {
   applicationForTest,

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { WholeExchange } from "../../src/upstream/client.js";
 import type { Lane } from "../../src/upstream/lane.js";
 import type { Pool } from "../../src/upstream/pool.js";
 import type { UpstreamAnswer } from "../../src/upstream/request.js";
-import { WholeExchange } from "../../src/upstream/whole-exchange.js";
 import { failureOf, get, within } from "./upstream-for-test.js";
 
 const LIMITS = {

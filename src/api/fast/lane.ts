@@ -1,13 +1,17 @@
 import { type CallRequest, RelayService } from "../../../gen/relay/v1/relay_pb.js";
 import type { Budget, Reservation } from "../../call/budget.js";
+import { isGone } from "../../call/outcome.js";
 import type { LargePart } from "../../call/relay.js";
-import { clientNetworkOf } from "../../http/client-address.js";
 import type { PathHandler } from "../../http/dispatch.js";
-import type { HttpRequest, HttpResponse } from "../../http/exchange.js";
-import { type ResponseSignal, watchCaller } from "../../http/response-signal.js";
+import {
+  clientNetworkOf,
+  type HttpRequest,
+  type HttpResponse,
+  type ResponseSignal,
+  watchCaller,
+} from "../../http/exchange.js";
 import { type Bytes, LARGE_BYTES } from "../../lib/chunks.js";
 import type { Turns, WorkLimits } from "../../lib/turns.js";
-import { isGone } from "../../model/caller-signal.js";
 import { RelayError } from "../../model/errors.js";
 import type { RpcHandler } from "../rpc/adapter.js";
 import { allowPage, type ListsOrigin } from "../rpc/cors.js";

@@ -16,14 +16,12 @@ import {
   type ListConnectionsResponseSchema,
   RelayService,
 } from "../../../gen/relay/v1/relay_pb.js";
-import { type CallerFields, callerFieldsOf } from "../../applications/caller-keys.js";
+import { type CallerFields, callerFieldsOf } from "../../applications/caller.js";
 import { type Budget, overloaded } from "../../call/budget.js";
 import { outcomeFromError } from "../../call/outcome.js";
-import { clientNetworkOf } from "../../http/client-address.js";
 import type { PathHandler } from "../../http/dispatch.js";
-import { answerPlain, type HttpRequest, type HttpResponse } from "../../http/exchange.js";
+import { answerPlain, clientNetworkOf, type HttpRequest, type HttpResponse, watchCaller } from "../../http/exchange.js";
 import { identityOf } from "../../http/identity.js";
-import { watchCaller } from "../../http/response-signal.js";
 import { messageFaultFrom } from "../../json/message-fault.js";
 import { formatError, RelayError } from "../../model/errors.js";
 import { bodyFromOutcome, bytesFromBody } from "./envelope.js";

@@ -1,17 +1,15 @@
 import type { OutgoingHttpHeaders } from "node:http";
 import type { Call, CallDescription } from "../../call/call.js";
-import type { Outcome } from "../../call/outcome.js";
+import { isGone, type Outcome } from "../../call/outcome.js";
 import type { Performed, Relay } from "../../call/relay.js";
 import type { PathHandler } from "../../http/dispatch.js";
-import { endWith } from "../../http/exchange.js";
-import { isGone } from "../../model/caller-signal.js";
-import { type CallRouteOptions, createCallRoute } from "./call-route.js";
+import { answerPlain, endWith } from "../../http/exchange.js";
 import { type Body, bodyFromOutcome, largeBodyOf } from "./envelope.js";
-import { corsFieldsFor } from "./preflight.js";
-import { type Exchange, mustClose, readCall } from "./read-call.js";
+import { type AllowedOrigins, answerPreflight, corsFieldsFor } from "./preflight.js";
+import { type CallReaderOptions, type Exchange, mustClose, originOf, readCall } from "./read-call.js";
 
 /** What the JSON route needs from the rest of the service. */
-export interface RestOptions extends CallRouteOptions {
+interface RestOptions extends CallRouteOptions {
   readonly relay: Relay;
   /** `mirror` makes the HTTP status the row's statusCode instead of 200. */
   readonly httpStatus: "envelope" | "mirror";
@@ -70,4 +68,25 @@ function answerOutcome(
 function mirroredStatus(outcome: Outcome): number {
   const status = outcome.result === "success" ? outcome.answer.statusCode : outcome.statusCode;
   return status === 204 || status === 205 || status === 304 ? 200 : status;
+}
+
+/** What a route that takes calls needs from the rest of the service. */
+export interface CallRouteOptions extends CallReaderOptions {
+  readonly allowedOrigins: AllowedOrigins;
+}
+
+/** Gives the calls on a route to `answer`; preflights and methods that the route does not have are answered here. */
+export function createCallRoute(options: CallRouteOptions, answer: (exchange: Exchange) => Promise<void>): PathHandler {
+  const { route, allowedOrigins } = options;
+  return (request, response, path) => {
+    const variables = route.match(path);
+    if (variables === undefined) return undefined;
+    const queryText = (request.url ?? "").slice(path.length + 1);
+    if (request.method === route.method) {
+      return answer({ request, response, origin: originOf(options, request, variables[0] ?? ""), queryText });
+    }
+    if (request.method === "OPTIONS") return answerPreflight(allowedOrigins, route, request, response, queryText);
+    answerPlain(response, 405, `Send a ${route.method} request.`, { allow: `${route.method}, OPTIONS` });
+    return Promise.resolve();
+  };
 }

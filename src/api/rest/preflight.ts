@@ -1,4 +1,4 @@
-import { callerFieldsOf, callerFrom } from "../../applications/caller-keys.js";
+import { callerFieldsOf, callerFrom } from "../../applications/caller.js";
 import { corsHeaders, decideCors, preflightHeaders } from "../../http/cors.js";
 import { answerPlain, type HttpRequest, type HttpResponse } from "../../http/exchange.js";
 import { namedKeysOf, parseCallQuery } from "./read-call.js";

@@ -1,15 +1,19 @@
-import { MAX_ID_LENGTH } from "../../applications/caller.js";
-import { callerFieldsOf, callerFrom, type NamedKeys } from "../../applications/caller-keys.js";
+import { callerFieldsOf, callerFrom, MAX_ID_LENGTH, type NamedKeys } from "../../applications/caller.js";
 import { type Budget, overloaded, type Reservation } from "../../call/budget.js";
 import type { Call, CallDescription, CallOrigin, ResponseMode, Surface } from "../../call/call.js";
-import { callerGone } from "../../call/outcome.js";
-import { clientNetworkOf } from "../../http/client-address.js";
-import { DRAIN_FACTOR, type HttpRequest, type HttpResponse } from "../../http/exchange.js";
+import { callerGone, isGone } from "../../call/outcome.js";
+import {
+  clientNetworkOf,
+  DRAIN_FACTOR,
+  type HttpRequest,
+  type HttpResponse,
+  type ResponseSignal,
+  watchCaller,
+} from "../../http/exchange.js";
 import { identityOf } from "../../http/identity.js";
-import { type ResponseSignal, watchCaller } from "../../http/response-signal.js";
 import { type Bytes, createChunks, joinedInSteps, LARGE_BYTES } from "../../lib/chunks.js";
 import { atOnce, type Steps, type Turns, type WorkLimits } from "../../lib/turns.js";
-import { type CallerSignal, isGone } from "../../model/caller-signal.js";
+import type { CallerSignal } from "../../model/caller-signal.js";
 import { formatError, RelayError } from "../../model/errors.js";
 import { descriptionFromBody, descriptionFromDotted } from "./description.js";
 import type { Route } from "./route.js";

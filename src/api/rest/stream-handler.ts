@@ -5,8 +5,8 @@ import type { AnswerHead, ErrorOutcome, Outcome } from "../../call/outcome.js";
 import type { Relay, StreamPart } from "../../call/relay.js";
 import type { PathHandler } from "../../http/dispatch.js";
 import type { HttpResponse } from "../../http/exchange.js";
-import { type CallRouteOptions, createCallRoute } from "./call-route.js";
 import { bodyFromOutcome, bytesFromBody } from "./envelope.js";
+import { type CallRouteOptions, createCallRoute } from "./handler.js";
 import { corsFieldsFor } from "./preflight.js";
 import { type Exchange, mustClose, readCall } from "./read-call.js";
 

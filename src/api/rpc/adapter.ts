@@ -17,8 +17,7 @@ import {
 import { RelayService } from "../../../gen/relay/v1/relay_pb.js";
 import { type Budget, overloaded, type Reservation } from "../../call/budget.js";
 import { isUtf8Charset, parseMediaType } from "../../call/text.js";
-import { clientNetworkOf } from "../../http/client-address.js";
-import { DRAIN_FACTOR, type HttpRequest, type HttpResponse } from "../../http/exchange.js";
+import { clientNetworkOf, DRAIN_FACTOR, type HttpRequest, type HttpResponse } from "../../http/exchange.js";
 import { slicesOf } from "../../lib/chunks.js";
 import { answeredAsPreflight, type ListsOrigin } from "./cors.js";
 import { withDecodeError } from "./errors.js";

@@ -14,8 +14,13 @@ import {
   ListConnectionsResponseSchema,
 } from "../../../gen/relay/v1/relay_pb.js";
 import type { Application } from "../../applications/application.js";
-import { requireAllowedCaller, requireApplication, requireCallerIds } from "../../applications/caller.js";
-import { type CallerFields, callerFrom } from "../../applications/caller-keys.js";
+import {
+  type CallerFields,
+  callerFrom,
+  requireAllowedCaller,
+  requireApplication,
+  requireCallerIds,
+} from "../../applications/caller.js";
 import { RelayError } from "../../model/errors.js";
 import { createConnectLink, requireProvider } from "../../oauth/connect-link.js";
 import type { Connection } from "../../oauth/connection.js";

@@ -13,7 +13,7 @@ import {
   ErrorDetailSchema,
   RelayService,
 } from "../../../gen/relay/v1/relay_pb.js";
-import type { CallerFields } from "../../applications/caller-keys.js";
+import type { CallerFields } from "../../applications/caller.js";
 import { overloaded } from "../../call/budget.js";
 import type { Call } from "../../call/call.js";
 import type { ErrorOutcome } from "../../call/outcome.js";

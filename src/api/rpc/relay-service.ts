@@ -1,6 +1,6 @@
 import { Code, ConnectError, createContextKey, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
 import { type CallRequest, type RelayService, ResponseMode } from "../../../gen/relay/v1/relay_pb.js";
-import { type CallerFields, callerFieldsOf, callerFrom, withoutCallerFields } from "../../applications/caller-keys.js";
+import { type CallerFields, callerFieldsOf, callerFrom, withoutCallerFields } from "../../applications/caller.js";
 import { overloaded, type Reservation, requireRoom } from "../../call/budget.js";
 import type { Call, CallDescription, CallOrigin, Surface } from "../../call/call.js";
 import type { LargePart, Performed, Relay } from "../../call/relay.js";
