@@ -1,15 +1,13 @@
 import cluster from "node:cluster";
 import type { Logger } from "pino";
 import { type Service, startService } from "./app/server.js";
-import { type Config, parseConfig } from "./config/config.js";
-import { configWarnings, exposureProblems } from "./config/warnings.js";
+import { type Config, configWarnings, exposureProblems, parseConfig } from "./config/config.js";
 import { operatorExitCode } from "./lib/exit-codes.js";
 import { stopSignal } from "./lib/stop-signal.js";
 import { keepObjectsYoung } from "./lib/young-objects.js";
 import { createLog, describeError, type Log } from "./telemetry/log.js";
-import { countForWorkers, type ServiceUrls, shareOf } from "./workers/messages.js";
 import { supervise } from "./workers/supervisor.js";
-import { leave, stopOrder, tellStarted } from "./workers/worker.js";
+import { countForWorkers, leave, type ServiceUrls, shareOf, stopOrder, tellStarted } from "./workers/worker.js";
 
 /** Calls and refreshes in flight may take this long to finish after SIGTERM, in milliseconds. */
 const GRACE_MS = 10_000;

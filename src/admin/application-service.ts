@@ -27,8 +27,9 @@ import {
   rotateApplicationKey,
   updateApplication,
 } from "./applications.js";
-import { type AdminOptions, administrationFor } from "./options.js";
 import {
+  type AdminOptions,
+  administrationFor,
   etagFrom,
   invalidArgument,
   isCurrentFrom,

@@ -9,8 +9,7 @@ import {
 } from "../../gen/relay/admin/v1/audit_pb.js";
 import type { AuditRecord } from "../model/audit.js";
 import { auditIdBefore } from "./administration.js";
-import type { AdminOptions } from "./options.js";
-import { NAME_PART, pageFrom, pageOfRest } from "./standard-methods.js";
+import { type AdminOptions, NAME_PART, pageFrom, pageOfRest } from "./standard-methods.js";
 
 /** relay.admin.v1.AuditService. */
 export function createAuditService({ store }: AdminOptions): ServiceImpl<typeof AuditService> {

@@ -18,10 +18,11 @@ import { type CallWatch, createCallWatch } from "../records/call-watch.js";
 import { openCapture } from "../records/capture-store.js";
 import { type CallFilter, type CallPosition, findCall, isWantedCall, listCalls } from "../records/list-calls.js";
 import type { StoredCall } from "../records/stored-call.js";
+import { operatorContextKey } from "./admit.js";
 import { captureCalls, DEFAULT_CAPTURE_MINUTES, MAX_CAPTURE_MINUTES } from "./applications.js";
-import { operatorContextKey } from "./operator.js";
-import { type AdminOptions, administrationFor } from "./options.js";
 import {
+  type AdminOptions,
+  administrationFor,
   createPublicKeys,
   invalidArgument,
   NUMBER_PART,

@@ -18,12 +18,12 @@ import type { Call, CallOrigin } from "../call/call.js";
 import { type ExplainedRule, type Explanation, MASK } from "../call/explanation.js";
 import type { RefreshNeed } from "../oauth/token-source.js";
 import { auditEntryFrom } from "./administration.js";
+import { operatorContextKey, type Role } from "./admit.js";
 import { messageFromApplication } from "./application-service.js";
 import { messageFromConnection, summaryFrom } from "./connection-service.js";
-import { operatorContextKey, type Role } from "./operator.js";
-import { type AdminOptions, administrationFor, type CallServiceOptions } from "./options.js";
 import { hiddenFieldsFor, type IsHidden } from "./provider-service.js";
 import { refusedResource } from "./roles.js";
+import { type AdminOptions, administrationFor, type CallServiceOptions } from "./standard-methods.js";
 
 type Place = Partial<Pick<CallerFields, "origin" | "address">>;
 

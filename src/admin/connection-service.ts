@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
@@ -6,19 +7,24 @@ import {
   type Connection as ConnectionMessage,
   ConnectionSchema,
   type ConnectionService,
+  DeleteConnectionResponse_Revocation,
   type ListConnectionsRequest,
   type PutConnectionRequest,
-  DeleteConnectionResponse_Revocation as Revocation,
   Connection_State as State,
 } from "../../gen/relay/admin/v1/connection_pb.js";
+import type { Application } from "../applications/application.js";
 import type { Connection, ConnectionKey, ConnectionRange, ConnectionSummary } from "../oauth/connection.js";
-import { toldStateOf } from "../oauth/freshness.js";
-import { parseTokenResponse, type TokenResponse, TokenResponseError } from "../oauth/token-response.js";
+import { type DisconnectOptions, disconnect } from "../oauth/disconnect.js";
+import { toldStateOf } from "../oauth/refreshable.js";
+import { newConnectionFrom } from "../oauth/store-answer.js";
+import { parseTokenResponse, type TokenResponse, TokenResponseError } from "../oauth/token-answer.js";
+import type { Revocation } from "../oauth/token-request.js";
 import type { Provider } from "../providers/provider.js";
-import { deleteConnection, type PutConnectionInput, putConnection } from "./connections.js";
+import { type Administration, auditEntryFrom, connectionResource } from "./administration.js";
 import { originParametersFrom } from "./oauth-client-service.js";
-import { type AdminOptions, administrationFor } from "./options.js";
 import {
+  type AdminOptions,
+  administrationFor,
   invalidArgument,
   NAME_PART,
   namedApplication,
@@ -60,7 +66,7 @@ export function createConnectionService(options: AdminOptions): ServiceImpl<type
       const deletion = deleteConnection(administrationFor(options, context), key, provider);
       const revocation = await disconnection.pending.track(deletion);
       if (revocation === undefined) throw noConnection();
-      return { revocation: Revocation[revocation] };
+      return { revocation: DeleteConnectionResponse_Revocation[revocation] };
     },
   };
 }
@@ -210,4 +216,61 @@ function shownStateOf(connection: ConnectionSummary, now: number) {
 export function summaryFrom(connection: Connection, publicKey: string): ConnectionSummary {
   const { accessToken: _accessToken, refreshToken, idToken: _idToken, ...shown } = connection;
   return { ...shown, publicKey, hasRefreshToken: refreshToken !== undefined };
+}
+
+/** Whose connection, at which provider, with what. */
+export interface PutConnectionInput {
+  readonly application: Application;
+  readonly userId: string;
+  readonly provider: Provider;
+  readonly originParameters: Readonly<Record<string, string>>;
+  readonly response: TokenResponse;
+}
+
+/** Seals the tokens and stores the connection; one that exists gets the new tokens. */
+export async function putConnection(
+  administration: Administration,
+  { application, userId, provider, originParameters, response }: PutConnectionInput,
+): Promise<Connection> {
+  const { store, sealer, now } = administration;
+  const at = now();
+  const connection = newConnectionFrom(sealer, {
+    id: randomUUID(),
+    key: { applicationId: application.id, userId, providerName: provider.name },
+    response,
+    defaultExpiresInS: provider.oauth2?.defaultExpiresIn,
+    originParameters,
+    obtainedAt: at,
+  });
+  const resource = connectionResource(application.publicKey, userId, provider.name);
+  const fields = ["token_response", "origin_parameters"];
+  const audit = auditEntryFrom(administration, "ConnectionService.PutConnection", resource, fields);
+  return store.connections.put(connection, at, audit);
+}
+
+/** Which connection. */
+export interface DeleteConnectionInput {
+  readonly application: { readonly id: string; readonly publicKey: string };
+  readonly userId: string;
+  readonly providerName: string;
+}
+
+/** What became of the token; `SKIPPED`: the operator did not want the provider to be told. */
+export type ToldRevocation = Revocation | "SKIPPED";
+
+/**
+ * Deletes a connection, and tells the provider unless there is no way given. Undefined when there was none. Rejects with
+ * RelayError STORE_UNAVAILABLE when it cannot be deleted.
+ */
+export async function deleteConnection(
+  administration: Administration,
+  { application, userId, providerName }: DeleteConnectionInput,
+  provider: DisconnectOptions | "untold",
+): Promise<ToldRevocation | undefined> {
+  const resource = connectionResource(application.publicKey, userId, providerName);
+  const audit = auditEntryFrom(administration, "ConnectionService.DeleteConnection", resource);
+  const key = { applicationId: application.id, userId, providerName };
+  if (provider !== "untold") return disconnect(provider, key, audit);
+  const deleted = await administration.store.connections.delete(key, administration.now(), audit);
+  return deleted === undefined ? undefined : "SKIPPED";
 }

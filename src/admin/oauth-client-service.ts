@@ -13,10 +13,11 @@ import { type ChangeOptions, requireCurrent } from "../model/audit.js";
 import { type StoredOAuthClient, sealClientSecret } from "../oauth/oauth-client.js";
 import { parseOriginParameters } from "../providers/origin.js";
 import type { Provider } from "../providers/provider.js";
-import { Secret } from "../sealing/secret.js";
+import { Secret } from "../sealing/seal.js";
 import { type Administration, auditEntryFrom, oauthClientResource } from "./administration.js";
-import { type AdminOptions, administrationFor } from "./options.js";
 import {
+  type AdminOptions,
+  administrationFor,
   etagFrom,
   invalidArgument,
   isCurrentFrom,

@@ -12,9 +12,8 @@ import { isKeyField, mayHoldKey } from "../providers/credential.js";
 import { definitionFromProvider } from "../providers/definition-from-provider.js";
 import type { OAuth2, Provider } from "../providers/provider.js";
 import { isSensitiveField } from "../records/mask-json.js";
-import { operatorContextKey, type Role } from "./operator.js";
-import type { AdminOptions } from "./options.js";
-import { NAME_PART, namedProvider, pageFrom, pageOf } from "./standard-methods.js";
+import { operatorContextKey, type Role } from "./admit.js";
+import { type AdminOptions, NAME_PART, namedProvider, pageFrom, pageOf } from "./standard-methods.js";
 
 /** relay.admin.v1.ProviderService, over what was read at start. */
 export function createProviderService(options: AdminOptions): ServiceImpl<typeof ProviderService> {

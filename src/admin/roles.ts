@@ -11,9 +11,8 @@ import { SessionService } from "../../gen/relay/admin/v1/session_pb.js";
 import { WebhookService } from "../../gen/relay/admin/v1/webhook_pb.js";
 import { MAX_ID_LENGTH } from "../applications/caller.js";
 import { applicationResource, connectionResource, oauthClientResource, type Resource } from "./administration.js";
-import { createAttempts } from "./admit.js";
-import { type Operator, operatorContextKey, type Role } from "./operator.js";
-import type { AdminOptions } from "./options.js";
+import { createAttempts, type Operator, operatorContextKey, type Role } from "./admit.js";
+import type { AdminOptions } from "./standard-methods.js";
 
 type RolesOf<Service extends DescService> = Readonly<Record<keyof Service["method"], Role>>;
 

@@ -1,5 +1,12 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { Code, ConnectError, type ConnectRouter, createContextValues, type Interceptor } from "@connectrpc/connect";
+import {
+  Code,
+  ConnectError,
+  type ConnectRouter,
+  createContextValues,
+  type Interceptor,
+  type ServiceImpl,
+} from "@connectrpc/connect";
 import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ApplicationService } from "../../gen/relay/admin/v1/application_pb.js";
 import { AuditService } from "../../gen/relay/admin/v1/audit_pb.js";
@@ -8,7 +15,7 @@ import { CallRecordService } from "../../gen/relay/admin/v1/call_record_pb.js";
 import { ConnectionService } from "../../gen/relay/admin/v1/connection_pb.js";
 import { OAuthClientService } from "../../gen/relay/admin/v1/oauth_client_pb.js";
 import { ProviderService } from "../../gen/relay/admin/v1/provider_service_pb.js";
-import { SessionService } from "../../gen/relay/admin/v1/session_pb.js";
+import { Session_Role as SessionRole, SessionService } from "../../gen/relay/admin/v1/session_pb.js";
 import { WebhookService } from "../../gen/relay/admin/v1/webhook_pb.js";
 import { createRpcAdapter } from "../api/rpc/adapter.js";
 import { createReflectionService } from "../api/rpc/reflection.js";
@@ -22,18 +29,16 @@ import type { HttpRequest, HttpResponse } from "../http/exchange.js";
 import { identityOf } from "../http/identity.js";
 import { ChangedMeanwhileError } from "../model/audit.js";
 import { type Reason, RelayError } from "../model/errors.js";
-import type { Admit } from "./admit.js";
+import { type Admit, type Operator, operatorContextKey, type Role } from "./admit.js";
 import { createApplicationService } from "./application-service.js";
 import { createAuditService } from "./audit-service.js";
 import { createCallRecordService, MAX_WATCH_MS } from "./call-record-service.js";
 import { createCallService } from "./call-service.js";
 import { createConnectionService } from "./connection-service.js";
 import { createOAuthClientService, OAuthClientExistsError } from "./oauth-client-service.js";
-import { type Operator, operatorContextKey } from "./operator.js";
-import type { AdminOptions } from "./options.js";
 import { createProviderService } from "./provider-service.js";
 import { requireRole } from "./roles.js";
-import { createSessionService } from "./session-service.js";
+import type { AdminOptions } from "./standard-methods.js";
 import { createWebhookService } from "./webhook-service.js";
 
 /** The largest message holds a token response of 64 KiB, or an application's lists. In bytes. */
@@ -218,4 +223,20 @@ function codeOf(error: unknown): Code | undefined {
   if (error instanceof ApplicationExistsError || error instanceof OAuthClientExistsError) return Code.AlreadyExists;
   if (error instanceof ChangedMeanwhileError) return Code.Aborted;
   return error instanceof RelayError ? CODES[error.reason] : undefined;
+}
+
+const ROLES: Readonly<Record<Role, SessionRole>> = {
+  "read-only": SessionRole.READ_ONLY,
+  operator: SessionRole.OPERATOR,
+};
+
+/** relay.admin.v1.SessionService: who asks, as the request was authenticated. */
+function createSessionService({ publicUrl }: Pick<AdminOptions, "publicUrl">): ServiceImpl<typeof SessionService> {
+  return {
+    getSession(_request, { values }) {
+      const operator = values.get(operatorContextKey);
+      const role = operator === undefined ? SessionRole.UNSPECIFIED : ROLES[operator.role];
+      return { operatorName: operator?.name ?? "", role, relayUri: publicUrl() ?? "" };
+    },
+  };
 }

@@ -1,12 +1,23 @@
 import { createHash } from "node:crypto";
 import { type DescMessage, isFieldSet, type MessageShape } from "@bufbuild/protobuf";
 import type { FieldMask } from "@bufbuild/protobuf/wkt";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { ErrorDetailSchema } from "../../gen/relay/admin/v1/error_pb.js";
 import type { Application, ApplicationStore } from "../applications/application.js";
 import { MAX_ID_LENGTH } from "../applications/caller.js";
-import type { ChangeOptions } from "../model/audit.js";
+import type { Call } from "../call/call.js";
+import type { Explanation } from "../call/explanation.js";
+import type { Relay } from "../call/relay.js";
+import type { HttpRequest } from "../http/exchange.js";
+import type { Pending } from "../lib/pending.js";
+import type { AuditStore, ChangeOptions } from "../model/audit.js";
+import type { DisconnectOptions } from "../oauth/disconnect.js";
 import { isProviderName, PROVIDER_NAME_HINT, type Provider, type ProviderCatalog } from "../providers/provider.js";
+import type { CallStore } from "../records/call-store.js";
+import type { CaptureStore } from "../records/capture-store.js";
+import type { Sealer } from "../sealing/seal.js";
+import type { AdministeredStore, Administration, AuditStamp } from "./administration.js";
+import { operatorContextKey } from "./admit.js";
 
 /** What a request says that there is none of. */
 export function notFound(what: string): ConnectError {
@@ -221,4 +232,47 @@ export function createPublicKeys(applications: Pick<ApplicationStore, "publicKey
     if (kept.size > MAX_KEPT && oldest !== undefined) kept.delete(oldest);
     return publicKey;
   };
+}
+
+/** What explaining and performing calls needs from the rest of the service. */
+export interface CallServiceOptions {
+  readonly relay: Relay;
+  /** See `explainCall()`. */
+  readonly explain: (read: () => Call) => Promise<Explanation>;
+  readonly deadlineMs: number;
+}
+
+/** What the services of the administration port work on; everything is a value or an interface. */
+export interface AdminOptions {
+  readonly store: AdministeredStore & {
+    readonly audit: AuditStore;
+    readonly calls: CallStore;
+    readonly captures: CaptureStore;
+  };
+  readonly sealer: Sealer;
+  readonly catalog: ProviderCatalog;
+  /** Files of the operator's own definitions, by provider name. */
+  readonly providerFiles: ReadonlyMap<string, string>;
+  /** How connections are ended, and what waits for it when the service stops. */
+  readonly disconnection: DisconnectOptions & { readonly pending: Pending };
+  /** Resolves when the service begins to stop, or when the signal aborts. */
+  readonly stopped: (signal: AbortSignal) => Promise<void>;
+  /** Webhooks may go to this machine. */
+  readonly allowLoopback: boolean;
+  readonly clientAddress: (request: HttpRequest) => string;
+  /** Origin at which callers reach the relay; undefined when it is not known. */
+  readonly publicUrl: () => string | undefined;
+  readonly calls: CallServiceOptions;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  readonly newAuditStamp: () => AuditStamp;
+  readonly onFault: (where: string, error: unknown) => void;
+}
+
+/** What a request's operator changes things with. */
+export function administrationFor(
+  { store, sealer, now, newAuditStamp }: AdminOptions,
+  { values }: Pick<HandlerContext, "values">,
+): Administration {
+  return { actor: values.get(operatorContextKey)?.name ?? "", store, sealer, now, newAuditStamp };
 }

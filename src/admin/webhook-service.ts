@@ -3,11 +3,17 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
 import { WebhookSchema, type WebhookService } from "../../gen/relay/admin/v1/webhook_pb.js";
 import type { Application } from "../applications/application.js";
-import type { Secret } from "../sealing/secret.js";
-import { createWebhookSecret, parseWebhookUri, sealWebhookSecret } from "../webhooks/endpoint.js";
+import type { Secret } from "../sealing/seal.js";
+import { createWebhookSecret, parseWebhookUri, sealWebhookSecret } from "../webhooks/webhook-store.js";
 import { type Administration, auditEntryFrom, webhookResource } from "./administration.js";
-import { type AdminOptions, administrationFor } from "./options.js";
-import { invalidArgument, namedApplication, notFound, requiredMessage } from "./standard-methods.js";
+import {
+  type AdminOptions,
+  administrationFor,
+  invalidArgument,
+  namedApplication,
+  notFound,
+  requiredMessage,
+} from "./standard-methods.js";
 
 /** relay.admin.v1.WebhookService: message → use case → message. */
 export function createWebhookService(options: AdminOptions): ServiceImpl<typeof WebhookService> {

@@ -4,14 +4,12 @@ import { createRelayLog, type RelayLog } from "../call/trace.js";
 import type { Config } from "../config/config.js";
 import { packageVersion } from "../lib/package-version.js";
 import { createPending } from "../lib/pending.js";
-import { createPlaceFor, createTargetFor } from "../oauth/authorization-server.js";
+import { type AuthorizationOptions, createPlaceFor, createTargetFor } from "../oauth/authorization-server.js";
 import { createBreaker } from "../oauth/breaker.js";
-import { createClientHolds } from "../oauth/client-holds.js";
-import { startExpirySweep } from "../oauth/expiry-sweep.js";
-import type { AuthorizationOptions } from "../oauth/options.js";
+import { createClientHolds } from "../oauth/oauth-client.js";
 import type { Peers, Spool } from "../oauth/peers.js";
 import { createRefresher, type Refresher } from "../oauth/refresher.js";
-import { startSweep } from "../oauth/sweep.js";
+import { startExpirySweep, startSweep } from "../oauth/sweep.js";
 import { createTickets } from "../oauth/tickets.js";
 import { createTokenEndpoint } from "../oauth/token-endpoint.js";
 import { loadProviders } from "../providers/catalog.js";
@@ -28,11 +26,12 @@ import { describeError } from "../telemetry/log.js";
 import { createUpstream, type UpstreamOptions } from "../upstream/client.js";
 import type { SelfAddress } from "../upstream/dial.js";
 import type { Upstream } from "../upstream/request.js";
-import { type CallRecording, recordCalls } from "./record-calls.js";
 import {
+  type CallRecording,
   createServiceMetrics,
   healthMetrics,
   logMetrics,
+  recordCalls,
   recordMetrics,
   type ServiceMetrics,
 } from "./service-metrics.js";

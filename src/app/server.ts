@@ -19,8 +19,7 @@ import { createPagesHandler } from "../pages/handler.js";
 import { probeKeys } from "../store/verify-keys.js";
 import { causeOf, describeError } from "../telemetry/log.js";
 import { createDeliverer, type Deliverer, type Delivery } from "../webhooks/deliverer.js";
-import { listenForOperators } from "./admin-port.js";
-import { createCallParts, type Wiring } from "./call-parts.js";
+import { createCallParts, listenForOperators, type Wiring } from "./admin-port.js";
 import { type Closers, openParts, type Parts, type ServiceOptions } from "./parts.js";
 import { budgetMetrics, listenerMetrics } from "./service-metrics.js";
 

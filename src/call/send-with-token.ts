@@ -6,7 +6,7 @@ import { fillPlaceholders, isExpirySignal, type PlaceholderTokens, placeCredenti
 import type { HeaderPairs, Provider } from "../providers/provider.js";
 import type { CallCapture } from "../records/call-capture.js";
 import { createRedactor, type Redactor } from "../redaction/redact.js";
-import type { Secret } from "../sealing/secret.js";
+import type { Secret } from "../sealing/seal.js";
 import { fieldsFromTraceContext } from "../telemetry/call-spans.js";
 import { headerValue } from "../upstream/fields.js";
 import type { UpstreamAnswer, UpstreamRequest } from "../upstream/request.js";

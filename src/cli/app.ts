@@ -1,6 +1,15 @@
-import { type Command, Option } from "commander";
-import { createApplication, deleteApplication, rotateApplicationKey } from "../admin/applications.js";
-import { addAppCapture, addAppUpdate } from "./app-update.js";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import {
+  captureCalls,
+  createApplication,
+  DEFAULT_CAPTURE_MINUTES,
+  deleteApplication,
+  MAX_CAPTURE_MINUTES,
+  rotateApplicationKey,
+  updateApplication,
+} from "../admin/applications.js";
+import type { Application, ApplicationPatch } from "../applications/application.js";
+import { parseInteger } from "../config/setting-list.js";
 import {
   addressesFrom,
   CALLER_AUTH,
@@ -13,7 +22,18 @@ import {
   redirectUrisFrom,
   textFromApplication,
 } from "./application.js";
-import { addCommand, addGroup, collect, textFields, textTable, writeJson, writeLine, writeNote } from "./command.js";
+import {
+  addCommand,
+  addGroup,
+  collect,
+  failure,
+  textFields,
+  textTable,
+  usageError,
+  writeJson,
+  writeLine,
+  writeNote,
+} from "./command.js";
 import { administrationOf, type OpenStore, withStore } from "./open-store.js";
 
 /** `relay app`: the applications, who may call. */
@@ -160,4 +180,150 @@ function writeKeys(publicKey: string, privateKey: string, options: { readonly js
     ]),
   );
   writeNote("Keep the private key now; it cannot be shown again.");
+}
+
+interface UpdateOptions {
+  readonly name?: string;
+  readonly callerAuth?: string;
+  readonly allowOrigin?: readonly string[];
+  readonly origins: boolean;
+  readonly allowAddress?: readonly string[];
+  readonly addresses: boolean;
+  readonly allowRedirect?: readonly string[];
+  readonly redirects: boolean;
+  readonly enable?: boolean;
+  readonly disable?: boolean;
+  readonly callsPerMinute?: string;
+  readonly connectionCallsPerMinute?: string;
+  readonly json?: boolean;
+}
+
+/** `relay app update` */
+function addAppUpdate(group: Command): void {
+  addCommand(group, {
+    usage: "update <public-key>",
+    about: "Change an application. What no option names stays as it is.",
+    examples: ["relay app update PUBLIC_KEY --caller-auth private-key", "relay app update PUBLIC_KEY --disable"],
+  })
+    .option("--name <name>", "new name")
+    .addOption(new Option("--caller-auth <proof>", "what a call must carry at least").choices([...CALLER_AUTH.keys()]))
+    .option("--allow-origin <origin>", "browser origin that may call; repeatable; replaces the list", collect)
+    .option("--no-origins", "no browser may call")
+    .option("--allow-address <cidr>", "client addresses that may call; repeatable; replaces the list", collect)
+    .option("--no-addresses", "any client address may call")
+    .option(
+      "--allow-redirect <uri>",
+      "where a browser may return to after connecting; repeatable; replaces the list",
+      collect,
+    )
+    .option("--no-redirects", "no browser may return")
+    .option("--calls-per-minute <number>", "most calls a minute, of all users together; 0 is no limit")
+    .option("--connection-calls-per-minute <number>", "most calls a minute for each connection; 0 is no limit")
+    .option("--disable", "refuse all its calls")
+    .option("--enable", "accept its calls again")
+    .action(update);
+}
+
+async function update(publicKey: string, options: UpdateOptions): Promise<void> {
+  const patch = patchFrom(options);
+  const updated = await withStore((open) => updateApplication(administrationOf(open), publicKey, patch));
+  if (updated === undefined) throw noApplication();
+  if (options.json) writeJson(jsonFromApplication(updated));
+  else writeLine(textFromApplication(updated));
+}
+
+function patchFrom(options: UpdateOptions): ApplicationPatch {
+  requireNoContradiction(options);
+  const callerAuth = CALLER_AUTH.get(options.callerAuth ?? "");
+  const patch: ApplicationPatch = {
+    ...(options.name === undefined ? {} : { name: nameFrom(options.name) }),
+    ...(callerAuth === undefined ? {} : { callerAuth }),
+    ...(options.allowOrigin === undefined && options.origins
+      ? {}
+      : { allowedOrigins: originsFrom(options.allowOrigin) }),
+    ...(options.allowAddress === undefined && options.addresses
+      ? {}
+      : { allowedAddresses: addressesFrom(options.allowAddress) }),
+    ...(options.allowRedirect === undefined && options.redirects
+      ? {}
+      : { allowedRedirectUris: redirectUrisFrom(options.allowRedirect) }),
+    ...(options.callsPerMinute === undefined
+      ? {}
+      : { callsPerMinute: callsFrom(options.callsPerMinute, "--calls-per-minute") }),
+    ...(options.connectionCallsPerMinute === undefined
+      ? {}
+      : { connectionCallsPerMinute: callsFrom(options.connectionCallsPerMinute, "--connection-calls-per-minute") }),
+    ...(options.enable ? { state: "ACTIVE" } : {}),
+    ...(options.disable ? { state: "DISABLED" } : {}),
+  };
+  if (Object.keys(patch).length === 0) throw usageError("Nothing to change; name at least one option.");
+  return patch;
+}
+
+function requireNoContradiction(options: UpdateOptions): void {
+  if (options.enable && options.disable) throw usageError("Give --enable or --disable, not both.");
+  if (options.allowOrigin && !options.origins) throw usageError("Give --allow-origin or --no-origins, not both.");
+  if (options.allowAddress && !options.addresses) {
+    throw usageError("Give --allow-address or --no-addresses, not both.");
+  }
+  if (options.allowRedirect && !options.redirects) {
+    throw usageError("Give --allow-redirect or --no-redirects, not both.");
+  }
+}
+
+interface CaptureOptions {
+  readonly minutes?: number;
+  readonly off?: boolean;
+  readonly json?: boolean;
+}
+
+/** `relay app capture` */
+function addAppCapture(group: Command): void {
+  addCommand(group, {
+    usage: "capture <application>",
+    about:
+      "Capture headers and bodies of an application's calls for some minutes, to find out what is wrong with them.",
+    examples: ["relay app capture PUBLIC_KEY --minutes 10", 'relay app capture "My application" --off'],
+    more: `The application is named by its public key or its name. The first 100 calls are captured, 4 KiB of each body,
+for 24 hours; tokens are taken out, fields that say by their name that they hold a credential are masked, and all of it
+is sealed like a token. 'relay calls show' prints it.`,
+  })
+    .option(
+      "--minutes <number>",
+      `how long; ${DEFAULT_CAPTURE_MINUTES} by default, ${MAX_CAPTURE_MINUTES} at most`,
+      parseMinutes,
+    )
+    .option("--off", "stop now; what was captured stays for its 24 hours")
+    .action(capture);
+}
+
+async function capture(name: string, options: CaptureOptions): Promise<void> {
+  if (options.off && options.minutes !== undefined) throw usageError("Give --minutes or --off, not both.");
+  const minutes = options.off ? 0 : (options.minutes ?? DEFAULT_CAPTURE_MINUTES);
+  const { publicKey, captureUntil } = await withStore(async (open) => {
+    const found = await findApplication(open, name);
+    const updated = await captureCalls(administrationOf(open), found.publicKey, minutes);
+    if (updated === undefined) throw noApplication();
+    return updated;
+  });
+  const until = captureUntil === 0 ? null : new Date(captureUntil).toISOString();
+  if (options.json) writeJson({ publicKey, captureUntil: until });
+  else writeLine(until === null ? "Nothing is captured any more." : `Calls are captured until ${until}.`);
+}
+
+/** A public key names one application; a name may be that of several. */
+async function findApplication({ store }: OpenStore, name: string): Promise<Application> {
+  const byKey = await store.applications.findByPublicKey(name);
+  if (byKey !== undefined) return byKey;
+  const [found, ...others] = (await store.applications.list()).filter((each) => each.name === name);
+  if (found === undefined) throw noApplication();
+  if (others.length > 0) throw failure("Several applications have this name; give the public key of one.");
+  return found;
+}
+
+function parseMinutes(text: string): number {
+  const minutes = parseInteger(text, 1, MAX_CAPTURE_MINUTES);
+  if (minutes === undefined)
+    throw new InvalidArgumentError(`It must be a whole number from 1 to ${MAX_CAPTURE_MINUTES}.`);
+  return minutes;
 }

@@ -9,9 +9,18 @@ import {
   type Protocol,
   parseCallArguments,
 } from "./call-row.js";
-import { addCommand, collect, failure, usageError, writeJsonText } from "./command.js";
+import {
+  addCommand,
+  collect,
+  failure,
+  PRIVATE_KEY_VARIABLE,
+  readInputFile,
+  readPrivateKey,
+  readStandardInput,
+  usageError,
+  writeJsonText,
+} from "./command.js";
 import { withStore } from "./open-store.js";
-import { PRIVATE_KEY_VARIABLE, readInputFile, readPrivateKey, readStandardInput } from "./read-input.js";
 
 /** Largest payload; the relay's own limit is lower unless an operator raised it. */
 const MAX_PAYLOAD_BYTES = 64 * 1024 * 1024;
@@ -81,7 +90,7 @@ async function call(provider: string, url: string, options: CallOptions): Promis
 
 async function explain(request: CallRequestText, { privateKeyFile, json }: CallOptions): Promise<void> {
   const [{ explainFromStore }, { writeExplanation }] = await Promise.all([
-    import("./explain-call.js"),
+    import("./call-output.js"),
     import("./call-output.js"),
   ]);
   const privateKey = await readPrivateKey(privateKeyFile);

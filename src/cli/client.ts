@@ -8,13 +8,14 @@ import {
 } from "../admin/oauth-client-service.js";
 import type { StoredOAuthClient } from "../oauth/oauth-client.js";
 import type { Provider } from "../providers/provider.js";
-import { Secret } from "../sealing/secret.js";
+import { Secret } from "../sealing/seal.js";
 import { noApplication } from "./application.js";
 import {
   addCommand,
   addGroup,
   collect,
   failure,
+  readStandardInput,
   textTable,
   usageError,
   writeJson,
@@ -23,7 +24,6 @@ import {
 } from "./command.js";
 import { originParametersFrom } from "./connection-key.js";
 import { administrationOf, loadCatalog, type OpenStore, requireProvider, withStore } from "./open-store.js";
-import { readStandardInput } from "./read-input.js";
 
 /** `relay client`: an application's OAuth clients, with which its users' tokens are refreshed. */
 export function addClient(program: Command): void {

@@ -3,14 +3,21 @@ import { existsSync } from "node:fs";
 import { access, constants, readFile, stat } from "node:fs/promises";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import type { Command } from "commander";
-import { type Config, readConfig } from "../config/config.js";
+import { type Config, configWarnings, exposureProblems, readConfig } from "../config/config.js";
 import { defaultSpool, parseDatabaseLocation, textFromDatabaseLocation } from "../config/database-location.js";
 import { SETTINGS } from "../config/setting-list.js";
-import { configWarnings, exposureProblems } from "../config/warnings.js";
 import type { Sealer } from "../sealing/seal.js";
-import { addCommand, addGroup, textFields, usageError, writeJson, writeLine, writeNote } from "./command.js";
+import {
+  addCommand,
+  addGroup,
+  PRIVATE_KEY_VARIABLE,
+  textFields,
+  usageError,
+  writeJson,
+  writeLine,
+  writeNote,
+} from "./command.js";
 import { loadSealer } from "./open-store.js";
-import { PRIVATE_KEY_VARIABLE } from "./read-input.js";
 
 /** `relay config`: the settings of the environment. */
 export function addConfig(program: Command): void {
@@ -213,8 +220,8 @@ async function adminTokenProblems(config: Config): Promise<string[]> {
   const { adminListen, adminTokenFile, keyFileMustExist } = config;
   if (adminListen === "off" || (!keyFileMustExist && !existsSync(adminTokenFile))) return [];
   const [{ loadAdminTokens }, { AdminTokenFileError }] = await Promise.all([
-    import("../admin/token-file.js"),
-    import("../admin/token-file.js"),
+    import("../admin/admit.js"),
+    import("../admin/admit.js"),
   ]);
   try {
     await loadAdminTokens(adminTokenFile, { mustExist: true, onCreated: () => {} });

@@ -1,12 +1,12 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { type DeleteConnectionInput, putConnection, type ToldRevocation } from "../admin/connections.js";
+import { type DeleteConnectionInput, putConnection, type ToldRevocation } from "../admin/connection-service.js";
 import type { Application } from "../applications/application.js";
 import { MAX_ID_LENGTH, requireCallerIds } from "../applications/caller.js";
 import { type Config, publicUrlFrom } from "../config/config.js";
 import { parseInteger } from "../config/setting-list.js";
-import { type ConnectLink, createConnectLink } from "../oauth/connect-link.js";
 import type { Connection } from "../oauth/connection.js";
-import { parseTokenResponse, type TokenResponse, TokenResponseError } from "../oauth/token-response.js";
+import { parseTokenResponse, type TokenResponse, TokenResponseError } from "../oauth/token-answer.js";
+import { type ConnectLink, createConnectLink } from "../oauth/visit.js";
 import type { Provider, ProviderCatalog } from "../providers/provider.js";
 import { noApplication } from "./application.js";
 import {
@@ -14,6 +14,7 @@ import {
   addGroup,
   collect,
   failure,
+  readStandardInput,
   textTable,
   usageError,
   writeJson,
@@ -27,10 +28,9 @@ import {
   noConnection,
   originParametersFrom,
   textFromConnection,
+  withWayOut,
 } from "./connection-key.js";
 import { administrationOf, loadCatalog, type OpenStore, requireProvider, withStore } from "./open-store.js";
-import { readStandardInput } from "./read-input.js";
-import { withWayOut } from "./way-out.js";
 
 /** `relay connection`: users' accounts at providers. */
 export function addConnection(program: Command): void {
@@ -155,7 +155,7 @@ async function end(
   key: DeleteConnectionInput,
   { revoke }: DeleteOptions,
 ): Promise<ToldRevocation | undefined> {
-  const { deleteConnection } = await import("../admin/connections.js");
+  const { deleteConnection } = await import("../admin/connection-service.js");
   const administration = administrationOf(open);
   if (!revoke) return deleteConnection(administration, key, "untold");
   return withWayOut(open, (options) => deleteConnection(administration, key, options));

@@ -7,7 +7,7 @@ import {
   type SqliteLocation,
   textFromDatabaseLocation,
 } from "../config/database-location.js";
-import type { CopyCounts } from "../store/copy-store.js";
+import type { CopyCounts } from "../store/backup.js";
 import { addCommand, addGroup, failure, textFields, usageError, writeJson, writeLine } from "./command.js";
 import { configFromEnvironment, noDatabase } from "./open-store.js";
 
@@ -97,16 +97,16 @@ async function copy(options: CopyOptions): Promise<void> {
 }
 
 async function copyBetween(from: SqliteLocation, to: PostgresLocation, config: Config): Promise<CopyCounts> {
-  const [{ identityOf, openDatabase }, { openPostgresStore }, { copyStore }, { countLeftAnswers, spoolPlaceOf }] =
+  const [{ storeIdOf, openDatabase }, { openPostgresStore }, { copyStore }, { countLeftAnswers, spoolPlaceOf }] =
     await Promise.all([
       import("../store/open-database.js"),
       import("../store/postgres.js"),
-      import("../store/copy-store.js"),
+      import("../store/backup.js"),
       import("../store/spool.js"),
     ]);
   const source = openDatabase(from.path);
   try {
-    const waiting = countLeftAnswers(spoolPlaceOf({ ...config, database: from }, identityOf(source)));
+    const waiting = countLeftAnswers(spoolPlaceOf({ ...config, database: from }, storeIdOf(source)));
     if (waiting > 0)
       throw failure(
         `Answers of token endpoints wait in the spool: ${waiting}. Start the relay once more, which stores them.`,

@@ -3,15 +3,17 @@ import { mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createApplication } from "../admin/applications.js";
-import { putConnection } from "../admin/connections.js";
+import { putConnection } from "../admin/connection-service.js";
 import { type OAuthClientFields, putOAuthClient } from "../admin/oauth-client-service.js";
 import { type Service, startService } from "../app/server.js";
 import { type Config, parseConfig } from "../config/config.js";
-import { parseTokenResponse } from "../oauth/token-response.js";
+import { parseTokenResponse } from "../oauth/token-answer.js";
 import { type Sandbox, startSandbox } from "../sandbox/sandbox.js";
-import { Secret } from "../sealing/secret.js";
+import { Secret } from "../sealing/seal.js";
 import { createLog } from "../telemetry/log.js";
-import { usageError } from "./command.js";
+import { type CallRequestText, type CallRow, type CallTarget, jsonBodyFrom, messageJsonFrom } from "./call-row.js";
+import { callOverRest, callOverRpc, type RpcProtocol, restUrl, rpcUrl } from "./call-rpc.js";
+import { usageError, writeJson, writeLine } from "./command.js";
 import { administrationOf, loadCatalog, withStoreOf } from "./open-store.js";
 
 /** A relay with one application, one user and one connection. */
@@ -138,4 +140,121 @@ async function connectUser(config: Config, sandbox: Sandbox): Promise<string> {
 function clientOf({ client }: Sandbox): OAuthClientFields {
   const clientSecret = client.client_secret === undefined ? undefined : new Secret(client.client_secret);
   return { clientId: client.client_id, clientSecret, scope: "", originParameters: {} };
+}
+
+/** Command lines to paste into another terminal, in the folder of the checkout. */
+export function demoLines(relay: DemoRelay): string {
+  const { relayUrl, adminUrl, adminToken, sandboxOrigin, providerName, publicKey, userId } = relay;
+  const url = `${sandboxOrigin}/me`;
+  const request = { providerName, publicKey, userId, url, method: "GET", payload: undefined, headers: {} };
+  const target = { relayUrl, privateKey: undefined, responseMode: "data" } as const;
+  const message = `-d ${quoted(messageJsonFrom(request))} ${rpcUrl(relayUrl)}`;
+  return `
+--- Your turn. Ctrl-C ends the demo. ---
+
+Watch the calls in the console, in a browser:
+  ${adminUrl}/
+It asks for an admin token. That of this demo is
+  ${adminToken}
+
+Paste the rest into another terminal, in this folder.
+
+JSON route:
+  curl ${quoted(restUrl(request, target))} -d ${quoted(jsonBodyFrom(request))}
+
+The relay's own client:
+  npx relay call ${providerName} --app ${publicKey} --user ${userId} --relay ${relayUrl} ${url}
+
+Typed, with the schema of this folder:
+  npx buf curl --schema proto --protocol grpc --http2-prior-knowledge ${message}
+  npx buf curl --schema proto --protocol grpcweb ${message}
+  npx buf curl --schema proto --protocol connect ${message}
+
+Typed, by server reflection:
+  npx buf curl --protocol grpc --http2-prior-knowledge ${message}
+  npx buf curl --protocol grpcweb --http2-prior-knowledge ${message}
+  npx buf curl --protocol connect --http2-prior-knowledge ${message}
+
+Connect an account of another user, in a browser:
+  ${relayUrl}/oauth/connect?public_key=${publicKey}&user_id=grace
+
+Administer, with the same token:
+  export ADMIN_TOKEN=${adminToken}
+  curl ${adminUrl}/relay.admin.v1.ApplicationService/ListApplications -H "authorization: Bearer $ADMIN_TOKEN" -H 'content-type: application/json' -d '{}'
+`;
+}
+
+/** For a POSIX shell. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+interface DemoCall {
+  readonly protocol: string;
+  /** Where it goes, and the JSON that is sent or that stands for the message. */
+  readonly where: string;
+  readonly sent: string;
+  readonly perform: () => Promise<CallRow>;
+}
+
+/** Makes one call over each protocol and prints what was sent and what came back. Resolves to how many failed. */
+export async function makeDemoCalls(relay: DemoRelay, { json }: { readonly json: boolean }): Promise<number> {
+  if (!json) writeLine(introduction(relay));
+  let failed = 0;
+  for (const call of demoCalls(relay)) {
+    const { row, json: received } = await call.perform();
+    if (row.pincStatus !== "success") failed++;
+    if (json) writeJson({ protocol: call.protocol, sent: JSON.parse(call.sent), received: JSON.parse(received) });
+    else writeLine(textFrom(call, received));
+  }
+  return failed;
+}
+
+function demoCalls(relay: DemoRelay): readonly DemoCall[] {
+  const { relayUrl, sandboxOrigin } = relay;
+  const target: CallTarget = { relayUrl, privateKey: undefined, responseMode: "data" };
+  const profile = requestTo(relay, "GET", `${sandboxOrigin}/me`);
+  const list = requestTo(relay, "GET", `${sandboxOrigin}/items?count=2`);
+  const message = requestTo(relay, "POST", `${sandboxOrigin}/chat.postMessage`, '{"channel":"#general","text":"hi"}');
+  const rest = {
+    protocol: "REST",
+    where: `POST ${restUrl(profile, target)}`,
+    sent: jsonBodyFrom(profile),
+    perform: () => callOverRest(profile, target),
+  };
+  return [rest, rpcCall("Connect", list, target, "connect"), rpcCall("gRPC", message, target, "grpc")];
+}
+
+function rpcCall(name: string, request: CallRequestText, target: CallTarget, protocol: RpcProtocol): DemoCall {
+  return {
+    protocol: name,
+    where: rpcUrl(target.relayUrl),
+    sent: messageJsonFrom(request),
+    perform: () => callOverRpc(request, target, protocol),
+  };
+}
+
+function requestTo(relay: DemoRelay, method: string, url: string, payload?: string): CallRequestText {
+  const { providerName, publicKey, userId } = relay;
+  return { providerName, publicKey, userId, method, url, payload, headers: {} };
+}
+
+function introduction({ relayUrl, adminUrl, sandboxOrigin, userId, providerName, publicKey }: DemoRelay): string {
+  return `The sandbox provider is at ${sandboxOrigin}, the relay at ${relayUrl}.
+Its console and its administration port are at ${adminUrl}.
+User "${userId}" of the application ${publicKey} is connected to "${providerName}":
+the relay holds the access token, sealed. No caller ever sees it.`;
+}
+
+function textFrom({ protocol, where, sent }: DemoCall, received: string): string {
+  return `
+--- ${protocol} ---
+sent to ${where}
+${indented(sent)}
+received
+${indented(`{"rows":[${received}]}`)}`;
+}
+
+function indented(json: string): string {
+  return JSON.stringify(JSON.parse(json), undefined, 2).replace(/^/gm, "  ");
 }

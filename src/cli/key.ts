@@ -54,8 +54,8 @@ async function rotate(options: RotateOptions): Promise<void> {
 /** The old key has been seen to open the store before a new one is made. */
 async function rotateKey(open: OpenStore, isAdded: boolean) {
   const { config, store } = open;
-  const { addKey } = await import("../sealing/key-file.js");
-  const { resealAll } = await import("../store/reseal.js");
+  const { addKey } = await import("../sealing/keyring.js");
+  const { resealAll } = await import("../store/verify-keys.js");
   const { countLeftAnswers, spoolPlaceOf } = await import("../store/spool.js");
   const keyId = isAdded ? await addKey(config.keyFile) : open.sealer.currentKeyId;
   const resource = { name: `keys/${keyId}`, publicKey: "" };

@@ -1,9 +1,17 @@
 import type { Command } from "commander";
 import { definitionFromProvider, originTextsOf } from "../providers/definition-from-provider.js";
 import type { Credential, ExpirySignal, OAuth2, Provider, ProviderProblem } from "../providers/provider.js";
-import { addCommand, addGroup, failure, textFields, textTable, writeJson, writeLine } from "./command.js";
+import {
+  addCommand,
+  addGroup,
+  failure,
+  readInputFile,
+  textFields,
+  textTable,
+  writeJson,
+  writeLine,
+} from "./command.js";
 import { configFromEnvironment, loadCatalog, requireProvider } from "./open-store.js";
-import { readInputFile } from "./read-input.js";
 
 /** `relay provider`: the definitions, shipped and the operator's. */
 export function addProvider(program: Command): void {

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import { deleteWebhook, putWebhook } from "../admin/webhook-service.js";
 import type { Application } from "../applications/application.js";
-import type { Secret } from "../sealing/secret.js";
-import { parseWebhookUri } from "../webhooks/endpoint.js";
+import type { Secret } from "../sealing/seal.js";
+import { parseWebhookUri } from "../webhooks/webhook-store.js";
 import { noApplication } from "./application.js";
 import { addCommand, addGroup, failure, textFields, usageError, writeJson, writeLine, writeNote } from "./command.js";
 import { administrationOf, configFromEnvironment, type OpenStore, withStore, withStoreOf } from "./open-store.js";

@@ -1,7 +1,7 @@
 import { dirname, join } from "node:path";
 import { isLoopbackHost } from "../lib/address-list.js";
 import { parseUrl } from "../lib/parse-url.js";
-import { Secret } from "../sealing/secret.js";
+import { Secret } from "../sealing/seal.js";
 
 /** Where the store is kept. */
 export type DatabaseLocation = SqliteLocation | PostgresLocation;

@@ -6,8 +6,7 @@ import type {
 import type { OAuthClientJson } from "../../gen/relay/admin/v1/oauth_client_pb.js";
 import type { Api } from "./api.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
-import { createLoader } from "./loading.js";
-import { createPages } from "./pages.js";
+import { createLoader, createPages } from "./loading.js";
 import { visibleText } from "./text.js";
 import { tryAddress } from "./try-view.js";
 import {

@@ -1,6 +1,6 @@
 import type { CallRecordJson, WatchCallRecordsRequestJson } from "../../gen/relay/admin/v1/call_record_pb.js";
 import type { Api } from "./api.js";
-import { type LiveCall, liveCallFrom } from "./live-call.js";
+import { type LiveCall, liveCallFrom } from "./frames.js";
 import { ApiError } from "./loading.js";
 
 /** The last calls, kept up to date. */

@@ -1,9 +1,8 @@
 import type { CallRecordJson } from "../../gen/relay/admin/v1/call_record_pb.js";
+import type { LiveCall } from "./frames.js";
 import { html, nothing, svg, type TemplateResult } from "./lit-html.js";
-import type { LiveCall } from "./live-call.js";
-import { clockTime } from "./moments.js";
 import { type Figures, figuresOf, msText, visibleText } from "./text.js";
-import { type Column, dataTable, stateMark } from "./view.js";
+import { type Column, clockTime, dataTable, stateMark } from "./view.js";
 
 /** Method and url of a call, with the names of its query's parameters alone. */
 export function targetOf({ method = "", origin = "", path = "", queryKeys = [] }: CallRecordJson): TemplateResult {

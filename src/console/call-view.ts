@@ -8,13 +8,11 @@ import type {
 } from "../../gen/relay/admin/v1/call_record_pb.js";
 import type { Api } from "./api.js";
 import { outcomeOf, targetOf } from "./call-tables.js";
+import { liveCallFrom } from "./frames.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
-import { liveCallFrom } from "./live-call.js";
 import { ApiError, createLoader, type Loader } from "./loading.js";
-import { messageText } from "./message-text.js";
-import { moment } from "./moments.js";
 import { msText, visibleText } from "./text.js";
-import { busyNotice, problemNotice, step, type View, type ViewContext } from "./view.js";
+import { busyNotice, messageText, moment, problemNotice, step, type View, type ViewContext } from "./view.js";
 
 /** A call is seen before its record is written, which takes half a second, and two when much is to write. */
 const ASK_AGAIN_MS = 1000;

@@ -3,17 +3,15 @@ import type {
   ConnectionJson,
   ListConnectionsResponseJson,
 } from "../../gen/relay/admin/v1/connection_pb.js";
-import { type KnownNames, loadKnownNames, suggestionLists } from "./known-names.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
-import { ApiError, createLoader, type Loading } from "./loading.js";
-import { moment } from "./moments.js";
-import { createPages } from "./pages.js";
+import { ApiError, createLoader, createPages, type Loading } from "./loading.js";
 import { visibleText } from "./text.js";
-import { tryAddress } from "./try-view.js";
+import { type KnownNames, loadKnownNames, suggestionLists, tryAddress } from "./try-view.js";
 import {
   busyNotice,
   type Column,
   dataTable,
+  moment,
   pager,
   problemNotice,
   stateMark,

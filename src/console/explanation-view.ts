@@ -7,10 +7,8 @@ import type {
 } from "../../gen/relay/admin/v1/call_pb.js";
 import type { ConnectionJson } from "../../gen/relay/admin/v1/connection_pb.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
-import { messageText } from "./message-text.js";
-import { moment } from "./moments.js";
 import { visibleText } from "./text.js";
-import { stateMark, step } from "./view.js";
+import { messageText, moment, stateMark, step } from "./view.js";
 
 /**
  * What would become of a call, step by step, and the request as it would be written.

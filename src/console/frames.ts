@@ -1,5 +1,7 @@
+import type { CallRecordJson } from "../../gen/relay/admin/v1/call_record_pb.js";
+
 /** One enveloped message of a Connect stream (https://connectrpc.com/docs/protocol#streaming-rpcs). */
-export interface Frame {
+interface Frame {
   /** The last one: how the stream ended. */
   readonly isEnd: boolean;
   readonly json: unknown;
@@ -47,4 +49,30 @@ function joined(one: Uint8Array, other: Uint8Array): Uint8Array<ArrayBuffer> {
   all.set(one);
   all.set(other, one.length);
   return all;
+}
+
+/** One call that has ended, and where its time went. */
+export interface LiveCall {
+  readonly record: CallRecordJson;
+  /** Milliseconds of the whole call. */
+  readonly totalMs: number;
+  /** Of them, the wait for the provider. */
+  readonly providerMs: number;
+  /** Of them, the waits for a token and for a turn. */
+  readonly waitMs: number;
+  /** What is left: the relay's own time. */
+  readonly relayMs: number;
+}
+
+/** Pure. */
+export function liveCallFrom(record: CallRecordJson): LiveCall {
+  const totalMs = msFrom(record.totalDuration);
+  const providerMs = msFrom(record.providerDuration);
+  const waitMs = msFrom(record.tokenDuration) + msFrom(record.queueDuration);
+  return { record, totalMs, providerMs, waitMs, relayMs: Math.max(0, totalMs - providerMs - waitMs) };
+}
+
+/** ProtoJSON of google.protobuf.Duration, such as `0.0125s`. */
+function msFrom(duration: string | undefined): number {
+  return duration === undefined ? 0 : Number.parseFloat(duration) * 1000;
 }

@@ -1,8 +1,8 @@
 import type { WatchCallRecordsRequestJson } from "../../gen/relay/admin/v1/call_record_pb.js";
 import { createCallFeed } from "./call-feed.js";
 import { callList, type ListLength, latencyTable, outcomeTable } from "./call-tables.js";
+import type { LiveCall } from "./frames.js";
 import { html, svg, type TemplateResult } from "./lit-html.js";
-import type { LiveCall } from "./live-call.js";
 import { figuresOf, msText } from "./text.js";
 import { problemNotice, type View, type ViewContext } from "./view.js";
 

@@ -1,13 +1,13 @@
+import type { ApplicationJson } from "../../gen/relay/admin/v1/application_pb.js";
 import type { ExplainCallResponseJson } from "../../gen/relay/admin/v1/call_pb.js";
+import type { ProviderJson } from "../../gen/relay/admin/v1/provider_pb.js";
 import type { CallRequestJson, ResultRowJson } from "../../gen/relay/v1/relay_pb.js";
+import type { Api } from "./api.js";
 import { explanationView } from "./explanation-view.js";
-import { type KnownNames, loadKnownNames, originsHint, suggestionLists } from "./known-names.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader } from "./loading.js";
-import { snippetsFor } from "./snippets.js";
-import { snippetsView } from "./snippets-view.js";
+import { type CallForm, EMPTY_FORM, readCall, type Snippet, snippetsFor } from "./snippets.js";
 import { visibleLines, visibleText } from "./text.js";
-import { type CallForm, EMPTY_FORM, readCall } from "./tried-call.js";
 import { busyNotice, problemNotice, stateMark, type View, type ViewContext } from "./view.js";
 
 /** What came of the last press of a button. */
@@ -218,4 +218,90 @@ function methodField({ form, change }: CallFormOptions): TemplateResult {
       ${METHODS.map((method) => html`<option value=${method} ?selected=${method === form.method}>${method}</option>`)}
     </select>
   </p>`;
+}
+
+/**
+ * Copies text, and says so. Where the browser gives no clipboard (cleartext on another machine), the text is selected
+ * instead, so that a key copies it.
+ *
+ * @param label what a screen reader says; `targetId` the element that shows the text.
+ */
+function copyButton(label: string, text: string, targetId: string): TemplateResult {
+  async function copy(event: Event): Promise<void> {
+    const status = (event.currentTarget as HTMLElement).nextElementSibling;
+    const said = await navigator.clipboard?.writeText(text).then(
+      () => "Copied.",
+      () => undefined,
+    );
+    if (said === undefined) select(targetId);
+    if (status !== null) status.textContent = said ?? "Selected: copy it with the keyboard.";
+  }
+  return html`<button type="button" aria-label=${label} @click=${copy}>Copy</button> <span role="status"></span>`;
+}
+
+function select(id: string): void {
+  const element = document.getElementById(id);
+  if (element !== null) getSelection()?.selectAllChildren(element);
+}
+
+/** Shows one of the snippets, and lets it be copied. @param onChoose gets the name of another one. */
+function snippetsView(snippets: readonly Snippet[], chosen: string, onChoose: (name: string) => void): TemplateResult {
+  const shown = snippets.find(({ name }) => name === chosen) ?? snippets[0];
+  const choice = ({ name }: Snippet) =>
+    html`<label class="choice">
+      <input type="radio" name="snippet" value=${name} ?checked=${name === shown?.name} @change=${() => onChoose(name)} />
+      ${name}
+    </label>`;
+  return html`<section aria-labelledby="snippets">
+    <h2 id="snippets">The same call from elsewhere</h2>
+    <fieldset class="choices">
+      <legend class="unseen">Show it as</legend>
+      ${snippets.map(choice)}
+    </fieldset>
+    <pre id="snippet" tabindex="0" role="region" aria-label="The call as ${shown?.name}">${shown?.text}</pre>
+    ${shown?.text.includes("RELAY_PRIVATE_KEY") ? KEY_HINT : nothing}
+    <p>${copyButton(`Copy as ${shown?.name}`, shown?.text ?? "", "snippet")}</p>
+  </section>`;
+}
+
+const KEY_HINT = html`<p class="hint">
+  The private key is not copied: set the variable <code>RELAY_PRIVATE_KEY</code> to it before you run this.
+</p>`;
+
+/** What the form can offer to whoever fills it in. */
+export interface KnownNames {
+  readonly applications: readonly ApplicationJson[];
+  readonly providers: readonly ProviderJson[];
+}
+
+/** More suggestions help nobody; any other may be typed. */
+const MAX_APPLICATIONS = 100;
+const MAX_PROVIDERS = 500;
+
+/** Rejects with ApiError. */
+export async function loadKnownNames(api: Api): Promise<KnownNames> {
+  const [{ applications = [] }, { providers = [] }] = await Promise.all([
+    api.call("ApplicationService/ListApplications", { pageSize: MAX_APPLICATIONS }),
+    api.call("ProviderService/ListProviders", { pageSize: MAX_PROVIDERS }),
+  ]);
+  return { applications, providers: providers.flatMap(({ provider }) => (provider === undefined ? [] : [provider])) };
+}
+
+/** The lists that fields suggest from: `known-applications` and `known-providers`. */
+export function suggestionLists({ applications, providers }: KnownNames): TemplateResult {
+  return html`<datalist id="known-applications">
+      ${applications.map(({ publicKey = "", displayName = "" }) => html`<option value=${publicKey}>${visibleText(displayName)}</option>`)}
+    </datalist>
+    <datalist id="known-providers">
+      ${providers.map(({ name = "", displayName = "" }) => html`<option value=${name}>${visibleText(displayName)}</option>`)}
+    </datalist>`;
+}
+
+/** Where a provider's API is; nothing for one that is not known. */
+function originsHint(names: KnownNames | undefined, providerName: string): TemplateResult | typeof nothing {
+  const provider = names?.providers.find(
+    ({ name, aliases = [] }) => name === providerName || aliases.includes(providerName),
+  );
+  if (provider === undefined) return nothing;
+  return html`On ${visibleText((provider.apiOrigins ?? []).join(" or "))}`;
 }

@@ -1,9 +1,7 @@
-import type { Api } from "./api.js";
+import type { Api, Session } from "./api.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
-import type { Loading } from "./loading.js";
-import type { Pages } from "./pages.js";
-import type { Session } from "./session.js";
-import { visibleText } from "./text.js";
+import type { Loading, Pages } from "./loading.js";
+import { visibleLines, visibleText } from "./text.js";
 
 /** One page of the console, shown under an address of its own. */
 export interface View {
@@ -99,4 +97,41 @@ export function dataTable<Row>(
 
 function kindOf<Row>({ isNumeric, isDetail }: Column<Row>): string {
   return [isNumeric === true ? "number" : "", isDetail === true ? "detail" : ""].join(" ").trim();
+}
+
+/** A message of HTTP as people read it: its first line, its header fields, and its body where there is one. Pure. */
+export function messageText(
+  first: string,
+  headers: ReadonlyArray<{ readonly name?: string; readonly value?: string }>,
+  body: string,
+): string {
+  const lines = [first, ...headers.map(({ name = "", value = "" }) => `${name}: ${value}`)];
+  return `${lines.map(visibleText).join("\n")}${body === "" ? "" : `\n\n${visibleLines(body)}`}`;
+}
+
+const UNITS: ReadonlyArray<readonly [unit: Intl.RelativeTimeFormatUnit, seconds: number]> = [
+  ["day", 86_400],
+  ["hour", 3600],
+  ["minute", 60],
+  ["second", 1],
+];
+const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "always" });
+
+/** How far a moment is from now, in its largest unit: `in 3 hours`, `5 minutes ago`. Pure. */
+function distanceText(timeMs: number, nowMs: number): string {
+  const seconds = Math.round((timeMs - nowMs) / 1000);
+  const [unit, length] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ["second", 1];
+  return RELATIVE.format(Math.trunc(seconds / length), unit);
+}
+
+/** A moment as a person reads it, with the exact one behind it. @param timestamp RFC 3339, as ProtoJSON has it. */
+export function moment(timestamp: string | undefined, otherwise: string): TemplateResult {
+  if (timestamp === undefined) return html`${otherwise}`;
+  const text = distanceText(Date.parse(timestamp), Date.now());
+  return html`<time datetime=${timestamp} title=${timestamp}>${text}</time>`;
+}
+
+/** A time of day, in the browser's own time zone. */
+export function clockTime(timestamp: string): TemplateResult {
+  return html`<time datetime=${timestamp} title=${timestamp}>${new Date(timestamp).toLocaleTimeString("en-GB")}</time>`;
 }

@@ -5,11 +5,13 @@ import { parseUrl } from "../lib/parse-url.js";
 import { RelayError } from "../model/errors.js";
 import { fillEndpoint } from "../providers/endpoint.js";
 import type { Provider } from "../providers/provider.js";
-import { Secret } from "../sealing/secret.js";
-import { type AuthorizationServer, findAuthorizationServer } from "./authorization-server.js";
-import { newConnectionFrom } from "./new-connection.js";
-import type { AuthorizationOptions } from "./options.js";
-import { persistFor, untilStored } from "./store-answer.js";
+import { Secret } from "../sealing/seal.js";
+import {
+  type AuthorizationOptions,
+  type AuthorizationServer,
+  findAuthorizationServer,
+} from "./authorization-server.js";
+import { newConnectionFrom, persistFor, untilStored } from "./store-answer.js";
 import type { OpenTicket, StatePayload } from "./tickets.js";
 import { decideTokenAnswer, type TokenEndpointAnswer, type TokenVerdict } from "./token-answer.js";
 import { type CodeGrant, codeRequestFrom } from "./token-request.js";

@@ -1,10 +1,9 @@
 import type { AuditEntry } from "../model/audit.js";
 import { isProviderName } from "../providers/provider.js";
-import { findAuthorizationServer } from "./authorization-server.js";
+import { type AuthorizationOptions, findAuthorizationServer } from "./authorization-server.js";
 import type { ConnectionKey, DeletedConnection } from "./connection.js";
-import { openPair, openToken } from "./open-token.js";
-import type { AuthorizationOptions } from "./options.js";
-import { type Revocation, revoke } from "./revoke.js";
+import { openPair, openToken } from "./store-answer.js";
+import { type Revocation, revoke } from "./token-request.js";
 
 /** What ending a connection needs. */
 export type DisconnectOptions = Pick<

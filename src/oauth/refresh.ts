@@ -1,28 +1,27 @@
 import { isRefusedByStore } from "../model/errors.js";
-import type { Sealer } from "../sealing/seal.js";
-import type { Secret } from "../sealing/secret.js";
-import type { Breaker } from "./breaker.js";
-import type { ClientHolds, RegisteredClient } from "./client-holds.js";
+import type { Sealer, Secret } from "../sealing/seal.js";
+import { type Breaker, recordFailure } from "./breaker.js";
 import type { Connection, ConnectionKey, Lease } from "./connection.js";
-import { openToken } from "./open-token.js";
-import { recordFailure } from "./record-failure.js";
+import type { ClientHolds, RegisteredClient } from "./oauth-client.js";
 import { misconfigured, reauthorizationRequired, refreshUnavailable } from "./refreshable.js";
-import { type Revocation, revokeOrphans } from "./revoke.js";
-import { type StoringOptions, sealTokens, storeAnswer, untilStored } from "./store-answer.js";
+import { openToken, type StoringOptions, sealTokens, storeAnswer, untilStored } from "./store-answer.js";
 import {
   decideTokenAnswer,
+  expiresAtFrom,
   type TokenAnswerHabits,
   type TokenEndpointAnswer,
+  type TokenResponse,
   type TokenVerdict,
 } from "./token-answer.js";
 import {
   type OAuthClient,
   type RefreshHabits,
+  type Revocation,
   refreshRequestFrom,
+  revokeOrphans,
   type TokenRequest,
   TokenRequestNotSentError,
 } from "./token-request.js";
-import { expiresAtFrom, type TokenResponse } from "./token-response.js";
 import { decideRefusal, type RefusalDecision, troubleAfter } from "./verdict.js";
 
 /** Where and how the token of one connection is refreshed. */

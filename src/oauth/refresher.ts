@@ -3,7 +3,6 @@ import { setTimeout as delay } from "node:timers/promises";
 import { createPending } from "../lib/pending.js";
 import { RelayError } from "../model/errors.js";
 import { type CommitOutcome, type Connection, isAhead, MAX_LEASE_MS } from "./connection.js";
-import { openPair } from "./open-token.js";
 import type { Spool, UnstoredAnswer } from "./peers.js";
 import { type HeldLease, type RefreshOptions, refreshLeased } from "./refresh.js";
 import {
@@ -15,8 +14,8 @@ import {
   requireNoWait,
   requireRefreshable,
 } from "./refreshable.js";
-import { revokeOrphans } from "./revoke.js";
-import { type Persistence, persistentStore, storeLeftAnswer } from "./store-answer.js";
+import { openPair, type Persistence, persistentStore, storeLeftAnswer } from "./store-answer.js";
+import { revokeOrphans } from "./token-request.js";
 
 /** What refreshing needs beside one refresh's own. */
 interface RefresherOptions

@@ -4,9 +4,9 @@ import { RelayError } from "../model/errors.js";
 import { fillEndpoint } from "../providers/endpoint.js";
 import { originParameterNames, parseOriginAnswers } from "../providers/origin.js";
 import type { OAuth2, Provider } from "../providers/provider.js";
+import type { AuthorizationOptions } from "./authorization-server.js";
 import { callbackUrl } from "./callback.js";
 import type { StoredOAuthClient } from "./oauth-client.js";
-import type { AuthorizationOptions } from "./options.js";
 import { freeHostParameter } from "./token-endpoint.js";
 
 /** Who connects what, decided and proven. */

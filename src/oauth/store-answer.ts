@@ -1,10 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { isRefusedByStore, RelayError, UnconfirmedWriteError } from "../model/errors.js";
-import type { Sealer } from "../sealing/seal.js";
-import type { Secret } from "../sealing/secret.js";
-import type { CommitOutcome, ConnectionKey, ConnectionStore, Lease } from "./connection.js";
-import { type ConnectionColumn, connectionBinding } from "./connection-binding.js";
+import { openSealed, type SealBinding, type Sealer, Secret } from "../sealing/seal.js";
+import type { CommitOutcome, ConnectionKey, ConnectionStore, Lease, NewConnection } from "./connection.js";
 import type { Spool, UnstoredAnswer } from "./peers.js";
+import { expiresAtFrom, type TokenResponse } from "./token-answer.js";
+import type { TokenPair } from "./token-request.js";
 
 /** How often, and for how long, what the store refuses is written again. */
 export interface Persistence {
@@ -167,4 +167,70 @@ export async function storeLeftAnswer(
     idToken: reseal("id_token", tokens.idToken),
   };
   return connections.commitRefresh(connection, resealed, now());
+}
+
+/** Sealed columns of a connection. */
+export type ConnectionColumn = "access_token" | "refresh_token" | "previous_refresh_token" | "id_token";
+
+/**
+ * What a connection's token is sealed for. A token that moves to another column, as a refresh token does that becomes
+ * the previous one, must be opened and sealed again.
+ */
+export function connectionBinding(key: ConnectionKey, column: ConnectionColumn): SealBinding {
+  const { applicationId, userId, providerName } = key;
+  return { table: "connections", column, applicationId, userId, providerName };
+}
+
+const DOES_NOT_OPEN =
+  "This connection's stored token cannot be opened. The operator must restore the store or its key file, or the user must connect again.";
+
+/** Opens a connection's sealed token. Throws RelayError STORE_UNAVAILABLE when it does not open. */
+export function openToken(sealer: Sealer, key: ConnectionKey, column: ConnectionColumn, sealed: Uint8Array): Secret {
+  return new Secret(openSealed(sealer, sealed, connectionBinding(key, column), DOES_NOT_OPEN).toString());
+}
+
+/** Opens the tokens that revoking asks for. Throws as {@link openToken} does. */
+export function openPair(
+  sealer: Sealer,
+  key: ConnectionKey,
+  { accessToken, refreshToken }: Record<keyof TokenPair, Uint8Array | undefined>,
+): TokenPair {
+  return {
+    accessToken: accessToken && openToken(sealer, key, "access_token", accessToken),
+    refreshToken: refreshToken && openToken(sealer, key, "refresh_token", refreshToken),
+  };
+}
+
+/** What a connection is made from. */
+interface NewConnectionInput {
+  /** A new random id; an existing connection of this key keeps its own. */
+  readonly id: string;
+  readonly key: ConnectionKey;
+  readonly response: TokenResponse;
+  /** Seconds to assume when the response has no expires_in; undefined: unknown. */
+  readonly defaultExpiresInS: number | undefined;
+  readonly originParameters: Readonly<Record<string, string>>;
+  /** When the token was asked for, milliseconds since the epoch: the lifetime counts from there (threats 3.7). */
+  readonly obtainedAt: number;
+}
+
+/** Seals the tokens of a token response into what the store keeps. */
+export function newConnectionFrom(sealer: Sealer, input: NewConnectionInput): NewConnection {
+  const { id, key, response, defaultExpiresInS, originParameters, obtainedAt } = input;
+  const seal = (token: Secret, column: ConnectionColumn) => sealer.seal(token.reveal(), connectionBinding(key, column));
+  return {
+    id,
+    applicationId: key.applicationId,
+    userId: key.userId,
+    providerName: key.providerName,
+    state: "ACTIVE",
+    accessToken: seal(response.accessToken, "access_token"),
+    refreshToken: response.refreshToken && seal(response.refreshToken, "refresh_token"),
+    idToken: response.idToken && seal(response.idToken, "id_token"),
+    tokenType: response.tokenType,
+    scope: response.scope,
+    originParameters,
+    obtainedAt,
+    expiresAt: expiresAtFrom(response, defaultExpiresInS, obtainedAt),
+  };
 }

@@ -1,13 +1,11 @@
 import { createAttachments } from "../lib/attachments.js";
 import type { CallerSignal } from "../model/caller-signal.js";
 import { RelayError } from "../model/errors.js";
-import type { Sealer } from "../sealing/seal.js";
-import type { Secret } from "../sealing/secret.js";
+import type { Sealer, Secret } from "../sealing/seal.js";
 import { type Connection, type ConnectionStore, isAhead } from "./connection.js";
-import { decideFreshness } from "./freshness.js";
-import { openToken } from "./open-token.js";
-import { reauthorizationRequired, refreshUnavailable } from "./refreshable.js";
+import { decideFreshness, reauthorizationRequired, refreshUnavailable } from "./refreshable.js";
 import type { Refresher } from "./refresher.js";
+import { openToken } from "./store-answer.js";
 import { fingerprintOf } from "./token-answer.js";
 import { decideRefusedToken, REFUSED_TOKEN_APART_MS } from "./verdict.js";
 

@@ -1,4 +1,4 @@
-import type { AuthorizationOptions } from "../oauth/options.js";
+import type { AuthorizationOptions } from "../oauth/authorization-server.js";
 import type { Offer, Visit } from "../oauth/visit.js";
 import type { Provider } from "../providers/provider.js";
 import { type Html, html, messageFromOutcome, type Page } from "./document.js";

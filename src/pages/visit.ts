@@ -1,10 +1,10 @@
 import { isIPv6 } from "node:net";
 import type { HttpRequest, HttpResponse } from "../http/exchange.js";
 import { formatError, RelayError } from "../model/errors.js";
-import { MAX_PROVIDERS } from "../oauth/connect-link.js";
-import type { AuthorizationOptions } from "../oauth/options.js";
+import type { AuthorizationOptions } from "../oauth/authorization-server.js";
 import {
   type LinkVisit,
+  MAX_PROVIDERS,
   type Visit,
   type VisitQuery,
   visitFromLink,

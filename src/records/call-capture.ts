@@ -1,6 +1,6 @@
 import { createRedactor, type Redactor } from "../redaction/redact.js";
 import type { StreamRedactor } from "../redaction/redact-stream.js";
-import type { Secret } from "../sealing/secret.js";
+import type { Secret } from "../sealing/seal.js";
 import { isSensitiveField, MASKED, maskField, maskParameters, maskText } from "./mask-json.js";
 
 /** What is kept of a body: enough to see what is wrong with it. */

@@ -1,7 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Account } from "./grants.js";
-import { fieldValues, InvalidParameter, integerParameter, isJsonType, mediaType } from "./parameters.js";
+import { type Account, fieldValues, InvalidParameter, integerParameter, isJsonType, mediaType } from "./grants.js";
 import {
   type Answer,
   contentAnswer,

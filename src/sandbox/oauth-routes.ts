@@ -3,12 +3,16 @@ import {
   type AuthorizationCodes,
   answerFromOAuthError,
   createAccount,
+  fieldValues,
   type Grants,
   NO_STORE,
   OAuthError,
+  type Parameters,
+  parseForm,
+  parseParameters,
+  requiredParameter,
   type TokenResponse,
 } from "./grants.js";
-import { fieldValues, type Parameters, parseForm, parseParameters, requiredParameter } from "./parameters.js";
 import {
   type Answer,
   emptyAnswer,

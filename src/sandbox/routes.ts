@@ -14,8 +14,8 @@ import {
   TIMING_ROUTES,
   WELL_KNOWN_API_ROUTES,
 } from "./echo-routes.js";
+import { InvalidParameter, integerParameter, parseInteger } from "./grants.js";
 import { createOAuthRoutes, type OAuthServer } from "./oauth-routes.js";
-import { InvalidParameter, integerParameter, parseInteger } from "./parameters.js";
 import { createPreparedContent, SAMPLE_TEXTS } from "./prepared-content.js";
 import {
   type Answer,

@@ -1,5 +1,9 @@
+import { createSecretKey, type KeyObject, randomBytes } from "node:crypto";
 import { existsSync, readFileSync, statSync } from "node:fs";
-import { createKeyFile, KeyFileError, parseKeyFile, type SealKey } from "./key-file.js";
+import { open, readFile, realpath, stat } from "node:fs/promises";
+import { setTimeout as delay } from "node:timers/promises";
+import type { Database } from "better-sqlite3";
+import { createSecretFile, replaceWhole } from "../lib/secret-file.js";
 
 /** The keys that seal and open stored values. */
 export interface Keyring {
@@ -87,4 +91,141 @@ function unreadable(path: string, cause: unknown): KeyFileError {
 
 function codeOf(error: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? "unknown error";
+}
+
+/** A key of the ring. A KeyObject prints without its bytes. */
+export interface SealKey {
+  readonly id: string;
+  readonly key: KeyObject;
+}
+
+/** A key file that cannot be used. The message names file and line, never content. */
+export class KeyFileError extends Error {
+  constructor(path: string, problem: string, options?: { cause?: unknown }) {
+    super(`Key file ${path}: ${problem}`, options);
+    this.name = "KeyFileError";
+  }
+}
+
+const KEY_BYTES = 32;
+const ID = /^[A-Za-z0-9._-]{1,64}$/;
+/** 32 bytes in base64 (RFC 4648 section 4): 43 characters and one `=`. */
+const BASE64 = /^[A-Za-z0-9+/]{43}=$/;
+
+/**
+ * Reads a key file's text: `keyId:base64` of 32 bytes, one a line, the current key first. Blank lines and lines that
+ * start with `#` are skipped. `path` is only for messages.
+ */
+export function parseKeyFile(text: string, path: string): readonly [SealKey, ...SealKey[]] {
+  const keys = new Map<string, SealKey>();
+  for (const [index, line] of text.split(/\r?\n/).entries()) {
+    if (line === "" || line.startsWith("#")) continue;
+    const key = parseLine(line);
+    if (typeof key === "string") throw new KeyFileError(path, `line ${index + 1}: ${key}`);
+    if (keys.has(key.id)) throw new KeyFileError(path, `line ${index + 1}: this key id is on an earlier line too`);
+    keys.set(key.id, key);
+  }
+  const [current, ...others] = keys.values();
+  if (current === undefined) throw new KeyFileError(path, "has no key; a line is keyId:base64 of 32 bytes");
+  return [current, ...others];
+}
+
+/** A new random key as a line of the file. */
+export function createKeyLine(): { readonly id: string; readonly line: string } {
+  const id = randomBytes(6).toString("hex");
+  return { id, line: `${id}:${randomBytes(KEY_BYTES).toString("base64")}\n` };
+}
+
+/** The key of one line, or what is wrong with it. */
+function parseLine(line: string): SealKey | string {
+  const colon = line.indexOf(":");
+  if (colon === -1) return "must be keyId:base64";
+  const id = line.slice(0, colon);
+  if (!ID.test(id)) return "the key id must be 1 to 64 letters, digits, '.', '_' or '-'";
+  const encoded = line.slice(colon + 1);
+  const bytes = Buffer.from(encoded, "base64");
+  // The second check refuses stray bits in the last character: one key, one spelling.
+  if (!BASE64.test(encoded) || bytes.toString("base64") !== encoded) return "the key must be 32 bytes in base64";
+  return { id, key: createSecretKey(bytes) };
+}
+
+/** How long another process may take to add its key, in milliseconds: it writes two small files. */
+const LOCK_TIMEOUT_MS = 5_000;
+const LOCK_RETRY_MS = 20;
+
+/** Creates a key file with one new key, mode 0600. Leaves a file alone that another process created meanwhile. */
+export async function createKeyFile(path: string): Promise<void> {
+  await createSecretFile(path, createKeyLine().line);
+}
+
+/**
+ * Puts a new key in front of a key file, so that it becomes the current one, and resolves to its id. The file is
+ * replaced as a whole and keeps its owner and mode. A process that was killed here has left the old file or the new one,
+ * and nothing that stops the next.
+ *
+ * Rejects with KeyFileError when the file is malformed or cannot be replaced.
+ */
+export async function addKey(path: string): Promise<string> {
+  const { id, line } = createKeyLine();
+  try {
+    const target = await realpath(path);
+    await alone(target, async () => {
+      const text = await readFile(target, "utf8");
+      parseKeyFile(text, target);
+      await replaceWhole(target, line + text, await stat(target));
+    });
+  } catch (cause) {
+    throw cause instanceof KeyFileError ? cause : new KeyFileError(path, problemOf(cause), { cause });
+  }
+  return id;
+}
+
+/**
+ * Runs `work` while no other process does so for this file: two at once would lose one of the keys, and with it whatever
+ * was sealed under it. It holds SQLite's lock on an empty file beside it, which the system releases when a process is
+ * killed. That file stays: a lock on a deleted one would keep nobody out.
+ */
+async function alone(target: string, work: () => Promise<void>): Promise<void> {
+  const { default: Database } = await import("better-sqlite3");
+  const name = `${target}.lock`;
+  await makeLike(target, name);
+  const lock = new Database(name, { timeout: 0 });
+  try {
+    await take(lock);
+    await work();
+  } finally {
+    lock.close();
+  }
+}
+
+/** The event loop is not held meanwhile. */
+async function take(lock: Database): Promise<void> {
+  for (const until = performance.now() + LOCK_TIMEOUT_MS; ; await delay(LOCK_RETRY_MS)) {
+    try {
+      lock.exec("BEGIN EXCLUSIVE");
+      return;
+    } catch (error) {
+      if (!isBusy(error) || performance.now() > until) throw error;
+    }
+  }
+}
+
+/** What root makes must not keep the owner of the key file out. */
+async function makeLike(target: string, name: string): Promise<void> {
+  const file = await open(name, "a", 0o600);
+  try {
+    const [own, { uid, gid }] = [await file.stat(), await stat(target)];
+    if (own.uid !== uid || own.gid !== gid) await file.chown(uid, gid);
+  } finally {
+    await file.close();
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === "SQLITE_BUSY";
+}
+
+function problemOf(cause: unknown): string {
+  if (isBusy(cause)) return "a key is being added by another process; try again";
+  return `cannot be replaced (${(cause as NodeJS.ErrnoException).code ?? "unknown error"})`;
 }

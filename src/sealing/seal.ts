@@ -1,8 +1,8 @@
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
+import { inspect } from "node:util";
 import { bufferOf } from "../lib/chunks.js";
 import { RelayError } from "../model/errors.js";
-import type { SealKey } from "./key-file.js";
-import type { Keyring } from "./keyring.js";
+import type { Keyring, SealKey } from "./keyring.js";
 
 /** Seals values for the store and opens them again. */
 export interface Sealer {
@@ -173,5 +173,38 @@ export function openSealed(sealer: Sealer, sealed: Uint8Array, binding: SealBind
   } catch (cause) {
     if (!(cause instanceof SealError)) throw cause;
     throw new RelayError("STORE_UNAVAILABLE", message, { cause });
+  }
+}
+
+const REDACTED = "[redacted]";
+
+/**
+ * A token or key in the clear. It prints, logs and serialises as `[redacted]`; only `reveal()` gives the text.
+ *
+ * A class although it has no `close()`: a private field is the one place that neither `util.inspect` with
+ * `showHidden`, `JSON.stringify` nor a structured clone can read.
+ */
+export class Secret {
+  readonly #value: string;
+
+  constructor(value: string) {
+    this.#value = value;
+  }
+
+  /** The text itself; for the place that sends it, nothing else. */
+  reveal(): string {
+    return this.#value;
+  }
+
+  toJSON(): string {
+    return REDACTED;
+  }
+
+  toString(): string {
+    return REDACTED;
+  }
+
+  [inspect.custom](): string {
+    return REDACTED;
   }
 }

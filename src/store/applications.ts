@@ -17,9 +17,9 @@ import {
   isUniqueViolation,
   nothing,
   type Operation,
+  rangeOfPrefix,
   run,
 } from "./database.js";
-import { rangeOfPrefix } from "./key-range.js";
 
 const COLUMNS = `id, name, public_key, private_key_hash, caller_auth, allowed_origins, allowed_addresses,
   allowed_redirect_uris, calls_per_minute, connection_calls_per_minute, state, capture_until, created_at, updated_at`;

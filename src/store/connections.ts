@@ -19,8 +19,16 @@ import {
   rowFromConnection,
   troubleFrom,
 } from "./connection-row.js";
-import { all, createStatement, type Database, first, type Operation } from "./database.js";
-import { type KeyRange, rangeOfOne, rangeOfPrefix } from "./key-range.js";
+import {
+  all,
+  createStatement,
+  type Database,
+  first,
+  type KeyRange,
+  type Operation,
+  rangeOfOne,
+  rangeOfPrefix,
+} from "./database.js";
 import { createRefreshStore } from "./refreshing.js";
 import { enqueueEvent } from "./webhooks.js";
 

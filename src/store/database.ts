@@ -1,6 +1,6 @@
 /**
  * One statement with `:name` parameters, in the SQL that SQLite and PostgreSQL share. What they do not share each of
- * them translates for itself (sqlite-driver.ts, postgres-driver.ts):
+ * them translates for itself (sqlite-driver.ts, postgres-session.ts):
  *
  * - `:clock` is the store's clock in milliseconds since the epoch: that of this process in SQLite, the database's in
  *   PostgreSQL (threats 3.3).
@@ -126,4 +126,43 @@ export function parameterOf(parameters: object, name: string): unknown {
   const value = (parameters as Readonly<Record<string, unknown>>)[name];
   if (value === undefined) throw new TypeError(`A statement has no value for :${name}.`);
   return value;
+}
+
+/** Text from `start` on, and before `end`, compared as UTF-8 bytes. */
+export interface KeyRange {
+  readonly start: string;
+  /** No text of its own. In SQL: `CAST(:end AS TEXT)`. */
+  readonly end: Buffer;
+}
+
+/** In no UTF-8 text. */
+const GREATEST = Buffer.of(0xff);
+
+/**
+ * All text that begins with `prefix`, from behind `after` on.
+ *
+ * @param after a text that begins so, too; undefined: from the first one on.
+ */
+export function rangeOfPrefix(prefix: string, after: string | undefined): KeyRange {
+  const end = Buffer.concat([Buffer.from(prefix), GREATEST]);
+  return { start: after === undefined ? prefix : behind(after), end };
+}
+
+/** The one text alone. */
+export function rangeOfOne(text: string): KeyRange {
+  return { start: text, end: Buffer.from(behind(text)) };
+}
+
+/** The least text that is greater. */
+function behind(text: string): string {
+  return `${text}\0`;
+}
+
+/** A database that the relay cannot start with. The message is for the operator: which one, and what to do. */
+export class StoreOpenError extends Error {
+  /** @param database its file, or its address without user and password. */
+  constructor(database: string, problem: string, options?: { cause?: unknown }) {
+    super(`Database ${database}: ${problem}`, options);
+    this.name = "StoreOpenError";
+  }
 }

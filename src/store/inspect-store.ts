@@ -1,15 +1,13 @@
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Sealer } from "../sealing/seal.js";
-import { createKeyCheckStore } from "./key-checks.js";
-import { assertKnownVersion, isCurrent } from "./migrate.js";
-import { databaseFile } from "./open-database.js";
+import { StoreOpenError } from "./database.js";
+import { assertKnownVersion, databaseFile, isCurrent } from "./open-database.js";
 import { limitsFrom, type StoreConfig } from "./open-store.js";
-import { createSealedRows } from "./sealed-rows.js";
+import { createKeyCheckStore, createSealedRows } from "./sealed-rows.js";
 import { createSqliteDatabase } from "./sqlite-driver.js";
 import { isDamage, openErrorFrom } from "./sqlite-error.js";
 import type { StoreState } from "./store.js";
-import { StoreOpenError } from "./store-open-error.js";
 import { judgeKeys, type KeyedStore, KeyMismatchError } from "./verify-keys.js";
 
 /** What was found; `note` is for the operator. */
@@ -56,7 +54,7 @@ async function inspectSqlite(file: string, judge: (store: KeyedStore) => Promise
 }
 
 async function isReadWhole(file: string): Promise<boolean> {
-  const { readPages } = await import("./sqlite-checks.js");
+  const { readPages } = await import("./sqlite.js");
   return readPages(file, MAX_READ_MS).catch((cause: unknown) => {
     throw isDamage(cause) ? new StoreOpenError(file, DAMAGED, { cause }) : cause;
   });

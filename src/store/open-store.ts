@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import type { DatabaseLocation } from "../config/database-location.js";
 import type { PostgresLimits } from "./postgres-pool.js";
-import type { OnOperation } from "./row-cache.js";
+import type { OnOperation } from "./sqlite-driver.js";
 import type { Store } from "./store.js";
 import type { OnHealth } from "./store-health.js";
 

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { RelayError, UnconfirmedWriteError } from "../model/errors.js";
-import { StoreOpenError } from "./store-open-error.js";
+import { StoreOpenError } from "./database.js";
 
 /**
  * What PostgreSQL or the way to it answered, without its text: that quotes keys and whole rows (threats L11). `code` is

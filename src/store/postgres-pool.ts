@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import type { ConnectionOptions } from "node:tls";
 import pg from "pg";
 import { type PostgresLocation, textFromDatabaseLocation } from "../config/database-location.js";
+import { StoreOpenError } from "./database.js";
 import { PostgresError, postgresErrorFrom } from "./postgres-error.js";
-import { StoreOpenError } from "./store-open-error.js";
 
 /** What one process may take of the database. */
 export interface PostgresLimits {

@@ -16,10 +16,10 @@ import {
   type ConnectionRead,
   columnsFromTrouble,
   connectionFromRow,
+  findEvidence,
   type TroubleColumns,
 } from "./connection-row.js";
 import { all, createStatement, type Database, first, type Operation, run } from "./database.js";
-import { findEvidence } from "./refusal-evidence.js";
 import { enqueueEvent } from "./webhooks.js";
 
 /** The part of the connection store that refreshing a token needs. */

@@ -6,8 +6,8 @@ import { type DatabaseLocation, defaultSpool } from "../config/database-location
 import { makeFolder } from "../lib/secret-file.js";
 import { isRefusedByStore } from "../model/errors.js";
 import type { Settlement, Spool, UnstoredAnswer } from "../oauth/peers.js";
+import { StoreOpenError } from "./database.js";
 import { isBusy } from "./sqlite-error.js";
-import { StoreOpenError } from "./store-open-error.js";
 
 /** What opening the spool needs. */
 export interface SpoolOptions {

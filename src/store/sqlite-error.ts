@@ -1,7 +1,7 @@
 import { renameSync, rmSync, statSync } from "node:fs";
 import Database from "better-sqlite3";
 import { RelayError } from "../model/errors.js";
-import { StoreOpenError } from "./store-open-error.js";
+import { StoreOpenError } from "./database.js";
 
 /** SQLite's primary codes that mean: the store cannot be used, whatever was asked of it. */
 const UNAVAILABLE: ReadonlyMap<string, string> = new Map([

@@ -12,12 +12,10 @@ import { createAuditStore } from "./audit-records.js";
 import type { CallBlockStore } from "./call-blocks.js";
 import { createCaptureStore } from "./captures.js";
 import { createConnectionStore } from "./connections.js";
-import type { ConnectionCounts } from "./count-connections.js";
 import { createStatement, type Database, first, nothing } from "./database.js";
-import { createKeyCheckStore, type KeyCheckStore } from "./key-checks.js";
 import { createOAuthClientStore } from "./oauth-clients.js";
-import { createSealedRows, type SealedRows } from "./sealed-rows.js";
-import { requireWell, type StoreHealth } from "./store-health.js";
+import { createKeyCheckStore, createSealedRows, type KeyCheckStore, type SealedRows } from "./sealed-rows.js";
+import { type ConnectionCounts, requireWell, type StoreHealth } from "./store-health.js";
 import { createTicketStore } from "./tickets.js";
 import { createWebhookStore } from "./webhooks.js";
 
@@ -35,7 +33,7 @@ export interface Store {
   readonly audit: AuditStore;
   readonly keyChecks: KeyCheckStore;
   readonly lookups: Lookups;
-  /** Everything that is sealed, for verify-keys.ts and reseal.ts. */
+  /** Everything that is sealed, for verify-keys.ts. */
   readonly sealedRows: readonly SealedRows[];
   /** Counts all connections, from an index alone: for a figure, not for a decision. Not cheap: once a minute at most. */
   countConnections(): Promise<ConnectionCounts>;

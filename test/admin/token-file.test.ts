@@ -2,8 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { createAuthenticate } from "../../src/admin/admit.js";
-import { hashAdminToken, loadAdminTokens, parseTokenFile } from "../../src/admin/token-file.js";
+import { createAuthenticate, hashAdminToken, loadAdminTokens, parseTokenFile } from "../../src/admin/admit.js";
 
 const A = "CANARY_a_token_of_more_than_32_characters";
 const B = "CANARY_b_token_of_more_than_32_characters";

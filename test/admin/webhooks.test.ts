@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openWebhookSecret } from "../../src/webhooks/endpoint.js";
+import { openWebhookSecret } from "../../src/webhooks/webhook-store.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { type AdminClients, createAdminClients } from "./admin-bed.js";
 import { failure } from "./failure.js";

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { createConnectionGauge } from "../../src/app/admin-port.js";
-import type { ConnectionCounts } from "../../src/store/count-connections.js";
+import type { ConnectionCounts } from "../../src/store/store-health.js";
 
 let nowMs: number;
 let counts: Array<() => Promise<ConnectionCounts>>;

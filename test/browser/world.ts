@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import { request } from "undici";
 import type { Connection } from "../../src/oauth/connection.js";
-import { openToken } from "../../src/oauth/open-token.js";
+import { openToken } from "../../src/oauth/store-answer.js";
 import {
   type AuthorizationServer,
   type RegisteredClient,

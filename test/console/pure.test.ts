@@ -1,8 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { frameFrom, framesFrom } from "../../src/console/frames.js";
-import { liveCallFrom } from "../../src/console/live-call.js";
-import { createLoader } from "../../src/console/loading.js";
-import { createPages } from "../../src/console/pages.js";
+import { frameFrom, framesFrom, liveCallFrom } from "../../src/console/frames.js";
+import { createLoader, createPages } from "../../src/console/loading.js";
 import { figuresOf, msText, visibleText } from "../../src/console/text.js";
 
 describe("visibleText()", () => {

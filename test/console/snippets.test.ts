@@ -3,8 +3,7 @@ import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { snippetsFor } from "../../src/console/snippets.js";
-import { type CallForm, EMPTY_FORM, readCall } from "../../src/console/tried-call.js";
+import { type CallForm, EMPTY_FORM, readCall, snippetsFor } from "../../src/console/snippets.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 
 const run = promisify(execFile);

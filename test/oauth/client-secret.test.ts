@@ -4,7 +4,7 @@ import { createTargetFor, findAuthorizationServer } from "../../src/oauth/author
 import { disconnect } from "../../src/oauth/disconnect.js";
 import { sealClientSecret } from "../../src/oauth/oauth-client.js";
 import type { Provider } from "../../src/providers/provider.js";
-import { Secret } from "../../src/sealing/secret.js";
+import { Secret } from "../../src/sealing/seal.js";
 import type { SqliteStore } from "../../src/store/sqlite.js";
 import { providerFrom } from "../providers/provider-for-test.js";
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { toldStateOf } from "../../src/oauth/freshness.js";
+import { toldStateOf } from "../../src/oauth/refreshable.js";
 
 const HOUR = 3_600_000;
 const REFRESH_TOKEN = new Uint8Array(1);

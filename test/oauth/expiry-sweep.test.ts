@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Connection } from "../../src/oauth/connection.js";
-import { startExpirySweep } from "../../src/oauth/expiry-sweep.js";
-import { Secret } from "../../src/sealing/secret.js";
+import { startExpirySweep } from "../../src/oauth/sweep.js";
+import { Secret } from "../../src/sealing/seal.js";
 import type { SqliteStore } from "../../src/store/sqlite.js";
-import { sealWebhookSecret } from "../../src/webhooks/endpoint.js";
+import { sealWebhookSecret } from "../../src/webhooks/webhook-store.js";
 import {
   applicationForTest,
   connectionForTest,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createBreaker } from "../../src/oauth/breaker.js";
-import { decideFreshness } from "../../src/oauth/freshness.js";
+import { decideFreshness } from "../../src/oauth/refreshable.js";
 
 const at = (now: number, expiresAt: number | undefined, id = "c", obtainedAt = 0) =>
   decideFreshness({ id, obtainedAt, expiresAt }, now);

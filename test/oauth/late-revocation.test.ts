@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Connection } from "../../src/oauth/connection.js";
-import { type ConnectionColumn, connectionBinding } from "../../src/oauth/connection-binding.js";
+import { type ConnectionColumn, connectionBinding } from "../../src/oauth/store-answer.js";
 import type { SandboxRequest } from "../../src/sandbox/router.js";
 import { postRest } from "../support/callers.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Connection, ConnectionKey } from "../../src/oauth/connection.js";
-import { Secret } from "../../src/sealing/secret.js";
-import { sealWebhookSecret } from "../../src/webhooks/endpoint.js";
+import { Secret } from "../../src/sealing/seal.js";
+import { sealWebhookSecret } from "../../src/webhooks/webhook-store.js";
 import { postRest } from "../support/callers.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { answerJson, startTokenEndpoint, type TestTokenEndpoint } from "../support/token-endpoint.js";

@@ -1,6 +1,5 @@
 import { createSecretKey, randomBytes } from "node:crypto";
-import type { SealKey } from "../../src/sealing/key-file.js";
-import type { Keyring } from "../../src/sealing/keyring.js";
+import type { Keyring, SealKey } from "../../src/sealing/keyring.js";
 import { createSealer, type SealBinding, type Sealer } from "../../src/sealing/seal.js";
 
 /** A key of its own bytes. */

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { openToken } from "../../src/oauth/open-token.js";
+import { openToken } from "../../src/oauth/store-answer.js";
 import { postRest } from "../support/callers.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { answerJson, startTokenEndpoint, type TestTokenEndpoint } from "../support/token-endpoint.js";

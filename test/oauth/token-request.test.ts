@@ -7,7 +7,7 @@ import {
   refreshRequestFrom,
   type TokenRequest,
 } from "../../src/oauth/token-request.js";
-import { Secret } from "../../src/sealing/secret.js";
+import { Secret } from "../../src/sealing/seal.js";
 
 const client: OAuthClient = { clientId: "the client", clientSecret: new Secret("s&cret") };
 const plain: CodeHabits & RefreshHabits = {

@@ -2,8 +2,7 @@ import type { Connection } from "../../src/oauth/connection.js";
 import { refreshUnavailable } from "../../src/oauth/refreshable.js";
 import type { Refresher } from "../../src/oauth/refresher.js";
 import { createTokenSource } from "../../src/oauth/token-source.js";
-import type { Sealer } from "../../src/sealing/seal.js";
-import type { Secret } from "../../src/sealing/secret.js";
+import type { Sealer, Secret } from "../../src/sealing/seal.js";
 
 /** Opens tokens by the product's own code, with nobody to refresh them. */
 export function tokenSourceForTest({ sealer, now }: { readonly sealer: Sealer; readonly now: () => number }) {

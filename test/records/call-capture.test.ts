@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { CallCapture, createCapturing, MAX_CAPTURED_CALLS } from "../../src/records/call-capture.js";
 import { openCapture, sealCapture } from "../../src/records/capture-store.js";
-import { Secret } from "../../src/sealing/secret.js";
+import { Secret } from "../../src/sealing/seal.js";
 import { sealerForTest } from "../oauth/sealer-for-test.js";
 
 const TOKEN = `CANARY_${"t".repeat(60)}`;

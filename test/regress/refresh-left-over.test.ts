@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { RelayError, UnconfirmedWriteError } from "../../src/model/errors.js";
 import { createBreaker } from "../../src/oauth/breaker.js";
-import { createClientHolds } from "../../src/oauth/client-holds.js";
 import type { Connection, ConnectionStore } from "../../src/oauth/connection.js";
-import { connectionBinding } from "../../src/oauth/connection-binding.js";
+import { createClientHolds } from "../../src/oauth/oauth-client.js";
 import { createRefresher, type Refresher } from "../../src/oauth/refresher.js";
+import { connectionBinding } from "../../src/oauth/store-answer.js";
 import type { SqliteStore } from "../../src/store/sqlite.js";
 import { refreshTargetForTest } from "../oauth/refresh-target-for-test.js";
 import { sealerForTest } from "../oauth/sealer-for-test.js";

@@ -16,8 +16,7 @@ import { join, resolve } from "node:path";
 import { inspect } from "node:util";
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { addKey, createKeyFile, KeyFileError, parseKeyFile } from "../../src/sealing/key-file.js";
-import { loadKeyring } from "../../src/sealing/keyring.js";
+import { addKey, createKeyFile, KeyFileError, loadKeyring, parseKeyFile } from "../../src/sealing/keyring.js";
 import { createSealer } from "../../src/sealing/seal.js";
 import { BINDING } from "../oauth/sealer-for-test.js";
 

@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
-import { Secret } from "../../src/sealing/secret.js";
+import { Secret } from "../../src/sealing/seal.js";
 
 const secret = new Secret("CANARY_1234");
 

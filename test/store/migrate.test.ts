@@ -1,7 +1,6 @@
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { assertKnownVersion, migrate } from "../../src/store/migrate.js";
-import { openDatabase } from "../../src/store/open-database.js";
+import { assertKnownVersion, migrate, openDatabase } from "../../src/store/open-database.js";
 import { SQLITE_MIGRATIONS } from "../../src/store/schema.js";
 import { createStoreFolder, type StoreFolder } from "./store-for-test.js";
 

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { StoreOpenError } from "../../src/store/database.js";
 import { openDatabase } from "../../src/store/open-database.js";
-import { StoreOpenError } from "../../src/store/store-open-error.js";
 import { lineOf, startChild } from "./store-for-test.js";
 
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);

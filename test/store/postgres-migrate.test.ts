@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type PostgresLocation, parseDatabaseLocation } from "../../src/config/database-location.js";
-import { hasPostgresStore, openPostgresStore } from "../../src/store/postgres.js";
-import { migratePostgres } from "../../src/store/postgres-migrate.js";
+import { hasPostgresStore, migratePostgres, openPostgresStore } from "../../src/store/postgres.js";
 import { createPool } from "../../src/store/postgres-pool.js";
 import { createSession, type Session } from "../../src/store/postgres-session.js";
 import { createTestDatabase, POSTGRES_URL, type TestDatabase } from "../support/postgres.js";

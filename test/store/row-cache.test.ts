@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createRowCaches, type RowCache, type RowCaches } from "../../src/store/row-cache.js";
+import { createRowCaches, type RowCache, type RowCaches } from "../../src/store/sqlite-driver.js";
 import { createStoreFolder, type StoreFolder } from "./store-for-test.js";
 
 let at: StoreFolder;

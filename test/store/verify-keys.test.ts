@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { SealKey } from "../../src/sealing/key-file.js";
+import type { SealKey } from "../../src/sealing/keyring.js";
 import { createSealer, type Sealer } from "../../src/sealing/seal.js";
 import type { Store } from "../../src/store/store.js";
 import { KeyMismatchError, verifyKeys } from "../../src/store/verify-keys.js";

@@ -1,12 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Application } from "../../src/applications/application.js";
 import type { Connection } from "../../src/oauth/connection.js";
-import { createSealer } from "../../src/sealing/seal.js";
-import { Secret } from "../../src/sealing/secret.js";
-import { resealAll } from "../../src/store/reseal.js";
+import { createSealer, Secret } from "../../src/sealing/seal.js";
 import type { Store } from "../../src/store/store.js";
-import { openWebhookSecret, sealWebhookSecret } from "../../src/webhooks/endpoint.js";
-import type { DueEvent, WebhookEndpoint } from "../../src/webhooks/webhook-store.js";
+import { resealAll } from "../../src/store/verify-keys.js";
+import {
+  type DueEvent,
+  openWebhookSecret,
+  sealWebhookSecret,
+  type WebhookEndpoint,
+} from "../../src/webhooks/webhook-store.js";
 import { keyForTest, keyringForTest } from "../oauth/sealer-for-test.js";
 import { STORES, type StoreBed } from "./store-beds.js";
 import { applicationForTest, connectionForTest, createStoreFolder, NOW } from "./store-for-test.js";

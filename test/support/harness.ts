@@ -13,13 +13,12 @@ import {
   sealPrivateKeyHash,
 } from "../../src/applications/application.js";
 import { type Config, parseConfig } from "../../src/config/config.js";
-import { newConnectionFrom } from "../../src/oauth/new-connection.js";
 import { sealClientSecret } from "../../src/oauth/oauth-client.js";
-import { parseTokenResponse } from "../../src/oauth/token-response.js";
+import { newConnectionFrom } from "../../src/oauth/store-answer.js";
+import { parseTokenResponse } from "../../src/oauth/token-answer.js";
 import { type Sandbox, type SandboxOptions, startSandbox } from "../../src/sandbox/sandbox.js";
 import { loadKeyring } from "../../src/sealing/keyring.js";
-import { createSealer, type Sealer } from "../../src/sealing/seal.js";
-import { Secret } from "../../src/sealing/secret.js";
+import { createSealer, type Sealer, Secret } from "../../src/sealing/seal.js";
 import { openStore } from "../../src/store/open-store.js";
 import type { Store } from "../../src/store/store.js";
 import { startWorkers } from "./workers.js";

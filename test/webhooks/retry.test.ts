@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { decideDelivery } from "../../src/webhooks/retry.js";
+import { decideDelivery } from "../../src/webhooks/deliverer.js";
 
 const NOW = 1_800_000_000_000;
 const at = (attempts: number, ageMs = 0) => ({ attempts, createdAt: NOW - ageMs });

@@ -1,7 +1,7 @@
 import { Webhook } from "standardwebhooks";
 import { describe, expect, it } from "vitest";
-import { Secret } from "../../src/sealing/secret.js";
-import { createWebhookSecret, signatureFields } from "../../src/webhooks/endpoint.js";
+import { Secret } from "../../src/sealing/seal.js";
+import { createWebhookSecret, signatureFields } from "../../src/webhooks/webhook-store.js";
 
 const PAYLOAD = '{"type":"connection.created","data":{"user_id":"zoë 🙂"}}';
 

@@ -4,7 +4,7 @@ import type { Sealer } from "../../src/sealing/seal.js";
 import type { SqliteStore } from "../../src/store/sqlite.js";
 import { createUpstream, type UpstreamOptions } from "../../src/upstream/client.js";
 import { createDeliverer, type Deliverer, type DelivererOptions, type Delivery } from "../../src/webhooks/deliverer.js";
-import { createWebhookSecret, sealWebhookSecret } from "../../src/webhooks/endpoint.js";
+import { createWebhookSecret, sealWebhookSecret } from "../../src/webhooks/webhook-store.js";
 import { sealerForTest } from "../oauth/sealer-for-test.js";
 import { applicationForTest, connectionForTest, createStoreFolder, NOW } from "../store/store-for-test.js";
 import { startWebhookReceiver, type WebhookReceiver } from "../support/webhook-receiver.js";

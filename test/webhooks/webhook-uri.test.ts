@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseWebhookUri } from "../../src/webhooks/endpoint.js";
+import { parseWebhookUri } from "../../src/webhooks/webhook-store.js";
 
 const strict = { allowLoopback: false };
 const development = { allowLoopback: true };

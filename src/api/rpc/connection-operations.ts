@@ -22,11 +22,11 @@ import {
   requireCallerIds,
 } from "../../applications/caller.js";
 import { RelayError } from "../../model/errors.js";
-import { createConnectLink, requireProvider } from "../../oauth/connect-link.js";
+import type { AuthorizationOptions } from "../../oauth/authorization-server.js";
 import type { Connection } from "../../oauth/connection.js";
 import { disconnect } from "../../oauth/disconnect.js";
-import { toldStateOf } from "../../oauth/freshness.js";
-import type { AuthorizationOptions } from "../../oauth/options.js";
+import { toldStateOf } from "../../oauth/refreshable.js";
+import { createConnectLink, requireProvider } from "../../oauth/visit.js";
 
 /** The methods about connections: message → message. Every one rejects with RelayError, and nothing else. */
 export interface ConnectionOperations {
