@@ -76,9 +76,7 @@ function callFrom(
   if (memory === undefined || !memory.begin()) throw overloaded();
   return {
     ...origin,
-    publicKey: request.publicKey,
-    userId: request.userId,
-    proof: callerFrom({ ...caller, ...place }, request).proof,
+    ...callerFrom({ ...caller, ...place }, request),
     description: descriptionFromMessage(request.call),
     responseMode: request.responseMode === ResponseMode.BODY ? "body" : "data",
     memory,
@@ -102,12 +100,13 @@ export function messageFromExplanation(
   role: Role | undefined,
   now: number,
 ): ExplainCallResponse {
-  const { application, caller, provider, egress, connection, refresh, request, refusal } = explanation;
+  const { application, caller, provider, egress, permission, connection, refresh, request, refusal } = explanation;
   return create(ExplainCallResponseSchema, {
     ...(application && { application: messageFromApplication(application) }),
     ...(caller && { caller: verdictFrom(caller) }),
     providerName: provider?.name ?? "",
     ...(egress && { egress: verdictFrom(egress) }),
+    ...(permission?.callToken && { callTokenRules: verdictFrom(permission.callToken) }),
     ...(application &&
       connection && { connection: messageFromConnection(summaryFrom(connection, application.publicKey), now) }),
     refresh: refresh === undefined ? Refresh.UNSPECIFIED : REFRESHES[refresh],

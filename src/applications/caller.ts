@@ -2,11 +2,14 @@ import { timingSafeEqual } from "node:crypto";
 import { createAddressMatcher } from "../lib/address-list.js";
 import { formatError, RelayError } from "../model/errors.js";
 import { type Application, type ApplicationStore, hashPrivateKey, signUserId } from "./application.js";
+import { callTokenProblem, isCallToken, readCallToken, type ShownToken } from "./call-token.js";
 
 /** What a caller shows to prove who it is; everything is untrusted text. Empty text is no proof. */
 export interface CallerProof {
   /** Every private key that the request shows; all of them have to be the application's. */
   readonly privateKeys: readonly ShownKey[];
+  /** What stands for the private key, for one user and within rules; its rules count whatever else is shown. */
+  readonly callToken: ShownToken | undefined;
   /** Lower-case hex HMAC-SHA256(private key, user id). */
   readonly userSignature: string | undefined;
   /** The `Origin` header of a browser. */
@@ -26,15 +29,20 @@ export interface ShownKey {
 
 /** What `decideCaller()` judges. */
 export interface CallerInput {
-  readonly application: Pick<Application, "publicKey" | "callerAuth" | "allowedOrigins" | "allowedAddresses">;
+  readonly application: Pick<
+    Application,
+    "publicKey" | "privateKeyHash" | "callerAuth" | "allowedOrigins" | "allowedAddresses"
+  >;
   readonly userId: string;
   readonly proof: CallerProof;
   /** SHA-256 of the private key; asked for at most once, and only when the caller shows a key or a signature. */
   readonly privateKeyHash: () => Buffer;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
 }
 
 /** Which rule refused a caller; a label for logs. */
-type CallerRule = "origin" | "address" | "private-key" | "user-signature" | "proof-missing";
+type CallerRule = "origin" | "address" | "private-key" | "call-token" | "user-signature" | "proof-missing";
 
 /** Whether the caller may call for this user. `message` is for the caller: it says what to send. */
 type CallerDecision =
@@ -83,8 +91,9 @@ function matcherOf(cidrs: readonly string[]): ReturnType<typeof createAddressMat
   return matcher;
 }
 
-function decideProof({ application, userId, proof, privateKeyHash }: CallerInput): CallerDecision | undefined {
-  const { userSignature } = proof;
+function decideProof(input: CallerInput): CallerDecision | undefined {
+  const { application, userId, proof } = input;
+  const { userSignature, callToken } = proof;
   const stranger = proof.privateKeys.find(
     ({ publicKey = application.publicKey }) => publicKey !== application.publicKey,
   );
@@ -92,8 +101,10 @@ function decideProof({ application, userId, proof, privateKeyHash }: CallerInput
     return deny("private-key", `${stranger.place} must be public.private of the application that public_key names.`);
   }
   const shown = proof.privateKeys.filter(({ privateKey }) => privateKey !== "");
-  if (shown.length === 0 && !userSignature) return requireProof(application.callerAuth, false);
-  const hash = privateKeyHash();
+  const problem = callToken && callTokenProblem(callToken, input);
+  if (problem !== undefined) return deny("call-token", `The call token is not valid: ${problem}.`);
+  if (shown.length === 0 && !userSignature) return callToken ? undefined : requireProof(application.callerAuth, false);
+  const hash = input.privateKeyHash();
   const wrong = shown.find(({ privateKey }) => !timingSafeEqual(hashPrivateKey(privateKey), hash));
   if (wrong !== undefined) {
     return deny(
@@ -107,10 +118,10 @@ function decideProof({ application, userId, proof, privateKeyHash }: CallerInput
       "The user_signature does not match. It is HMAC-SHA256(private key, user_id) as 64 lower-case hex digits.",
     );
   }
-  return shown.length > 0 ? undefined : requireProof(application.callerAuth, true);
+  return shown.length > 0 || callToken ? undefined : requireProof(application.callerAuth, true);
 }
 
-/** What is missing when no private key was shown. */
+/** What is missing when neither a private key nor a call token was shown. */
 function requireProof(callerAuth: Application["callerAuth"], isSigned: boolean): CallerDecision | undefined {
   if (callerAuth === "PUBLIC_KEY") return undefined;
   if (callerAuth !== "SIGNED_USER") {
@@ -157,6 +168,8 @@ export interface CallerOptions {
   readonly applications: Pick<ApplicationStore, "findByPublicKey">;
   /** Opens the sealed SHA-256 of an application's private key. */
   readonly openPrivateKeyHash: (application: Application) => Buffer;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
 }
 
 /** Who calls, for which user, and how they prove it; all of it untrusted text. */
@@ -187,12 +200,13 @@ export function requireActive(application: Application | undefined): Application
 
 /** Throws RelayError CALLER_NOT_ALLOWED, which says what to send, unless the caller may act for this user. */
 export function requireAllowedCaller(
-  { openPrivateKeyHash }: Pick<CallerOptions, "openPrivateKeyHash">,
+  { openPrivateKeyHash, now }: Pick<CallerOptions, "openPrivateKeyHash" | "now">,
   application: Application,
   { userId, proof }: Pick<Caller, "userId" | "proof">,
   trace?: CallerTrace,
 ): void {
-  const decision = decideCaller({ application, userId, proof, privateKeyHash: () => openPrivateKeyHash(application) });
+  const privateKeyHash = () => openPrivateKeyHash(application);
+  const decision = decideCaller({ application, userId, proof, privateKeyHash, now: now() });
   if (decision.result === "allow") return;
   if (trace !== undefined) trace.rule = decision.rule;
   throw new RelayError("CALLER_NOT_ALLOWED", decision.message);
@@ -213,6 +227,7 @@ export interface CallerFields {
 /** What the query or the message of a request names; empty text is nothing. */
 export interface NamedKeys {
   readonly publicKey: string;
+  readonly userId: string;
   readonly privateKey: string | undefined;
   readonly userSignature: string | undefined;
 }
@@ -238,13 +253,16 @@ export function withoutCallerFields(address: string): CallerFields {
 }
 
 /**
- * Who calls, and every proof that the request shows: a private key in the query or message, in `Authorization: Bearer`
- * and in `x-partner-key: public.private`, which may also stand for the public key. Each of them has to be right.
+ * Who calls, for whom, and every proof that the request shows: a private key in the query or message, in
+ * `Authorization: Bearer` and in `x-partner-key: public.private`, which may also stand for the public key. Each of them
+ * has to be right. In the first two places may stand a call token instead, which names application and user itself.
+ *
+ * Throws RelayError CALLER_NOT_ALLOWED for a call token that cannot be read, and for a second one.
  */
 export function callerFrom(
   { authorization, partnerKey, origin, address }: CallerFields,
-  { publicKey, privateKey, userSignature }: NamedKeys,
-): { readonly publicKey: string; readonly proof: CallerProof } {
+  { publicKey, userId, privateKey, userSignature }: NamedKeys,
+): { readonly publicKey: string; readonly userId: string; readonly proof: CallerProof } {
   const partners = partnerKey.map(parsePartnerKey);
   const keys: ShownKey[] = [];
   if (privateKey) keys.push({ place: "private_key", publicKey: undefined, privateKey });
@@ -252,11 +270,25 @@ export function callerFrom(
     const shown = bearerFrom(field);
     if (shown) keys.push({ place: "Authorization", publicKey: undefined, privateKey: shown });
   }
-  keys.push(...partners);
+  const callToken = keys.length === 0 ? undefined : callTokenAmong(keys);
+  const privateKeys = [
+    ...(callToken === undefined ? keys : keys.filter((key) => !isCallToken(key.privateKey))),
+    ...partners,
+  ];
   return {
-    publicKey: publicKey || partners[0]?.publicKey || "",
-    proof: { privateKeys: keys, userSignature: userSignature || undefined, origin, address },
+    publicKey: publicKey || partners[0]?.publicKey || callToken?.token.publicKey || "",
+    userId: userId || callToken?.token.userId || "",
+    proof: { privateKeys, callToken, userSignature: userSignature || undefined, origin, address },
   };
+}
+
+function callTokenAmong(keys: readonly ShownKey[]): ShownToken | undefined {
+  const [shown, ...more] = keys.filter(({ privateKey }) => isCallToken(privateKey));
+  if (shown === undefined) return undefined;
+  if (more.length > 0) throw new RelayError("CALLER_NOT_ALLOWED", "The call shows two call tokens. Send one.");
+  const read = readCallToken(shown.privateKey);
+  if (!("problem" in read)) return read;
+  throw new RelayError("CALLER_NOT_ALLOWED", `The call token is not valid: ${read.problem}.`);
 }
 
 function valuesOf(rawHeaders: readonly string[], wanted: string): readonly string[] {

@@ -16,6 +16,8 @@ export function adviceOn(errorType: ErrorType, found: Found): string {
       return "'relay provider list' shows the providers that a command knows; RELAY_PROVIDERS adds more, and each command reads that of its own terminal, the service its own.";
     case "URL_NOT_ALLOWED":
       return urlAdvice(found);
+    case "CALL_NOT_PERMITTED":
+      return "A call token cannot be changed: 'relay token create' makes one with other rules.";
     case "INVALID_OAUTHID":
       return `'relay connection list --app PUBLIC_KEY' shows who is connected. ${linkAdvice(found)}`;
     case "REAUTHORIZATION_REQUIRED":

@@ -1,4 +1,6 @@
 import type { Application } from "../applications/application.js";
+import { judgeRequest } from "../applications/call-rules.js";
+import { isForProvider } from "../applications/call-token.js";
 import { type CallerOptions, requireActive, requireAllowedCaller, requireCallerIds } from "../applications/caller.js";
 import { LARGE_BYTES } from "../lib/chunks.js";
 import { atOnce, type Turns } from "../lib/turns.js";
@@ -10,6 +12,7 @@ import type { Provider, ProviderCatalog } from "../providers/provider.js";
 import type { Capturing } from "../records/call-capture.js";
 import { overloaded } from "./budget.js";
 import { type Call, type CheckedCall, checkCall } from "./call.js";
+import { appendQuery } from "./query.js";
 import type { RateLimiter } from "./rate-limiter.js";
 import type { CallTrace } from "./trace.js";
 
@@ -54,6 +57,7 @@ export async function requireAllowedCall(
   const checked = isLarge(call) ? await options.turns.take(steps, call) : atOnce(steps);
   trace.checked = checked;
   const egress = requireEgress(call.description.url, provider, trace);
+  requirePermission(call, { provider, checked, egress }, trace);
   const key = { applicationId: application.id, userId: call.userId, providerName: provider.name };
   const connection = requireConnection(await options.connections.find(key));
   requireBoundOrigin(egress, connection, trace);
@@ -97,6 +101,32 @@ function requireEgress(url: string, provider: Provider, trace: CallTrace): Egres
   if (decision.result === "deny") throw new RelayError("URL_NOT_ALLOWED", decision.message);
   trace.egress = decision;
   return decision;
+}
+
+/** By the rules of the call token: on the path and query that go out, whatever the caller's url was. */
+function requirePermission(
+  { proof: { callToken } }: Call,
+  { provider, checked, egress }: Pick<AllowedCall, "provider" | "checked" | "egress">,
+  trace: CallTrace,
+): void {
+  if (callToken === undefined) return;
+  const { token } = callToken;
+  if (!isForProvider(token, [provider.name, ...provider.aliases])) {
+    trace.permission = { callToken: { isAllowed: false, rule: "providers" } };
+    throw notPermitted(trace, "This call token is for other providers. Ask for one that lists this provider.");
+  }
+  if (token.rules === undefined) return;
+  const { method, headers, query } = checked;
+  const request = { method, headers, origin: egress.origin, target: appendQuery(egress.path, query) };
+  const verdict = judgeRequest(token.rules, request);
+  trace.permission = { callToken: verdict };
+  if (verdict.isAllowed) return;
+  throw notPermitted(trace, `The rules of this call token do not let ${method} through at this path: ${verdict.rule}.`);
+}
+
+function notPermitted(trace: CallTrace, message: string): RelayError {
+  trace.rule = "call_token";
+  return new RelayError("CALL_NOT_PERMITTED", message);
 }
 
 function requireConnection(connection: Connection | undefined): Connection {

@@ -1,3 +1,4 @@
+import type { CallerProof } from "../applications/caller.js";
 import { RelayError } from "../model/errors.js";
 import type { Refresher } from "../oauth/refresher.js";
 import { decideRefreshNeed } from "../oauth/token-source.js";
@@ -25,7 +26,9 @@ const UNKNOWN_TRACE: TraceContext = {
   state: undefined,
 };
 
-type Rules = Pick<Explanation, "caller" | "egress">;
+const NO_RULES: Rules = { caller: undefined, egress: undefined, permission: undefined };
+
+type Rules = Pick<Explanation, "caller" | "egress" | "permission">;
 
 /** What is learned on the way; a refusal comes with what was learned until then. */
 type Found = { -readonly [Member in "application" | "provider" | "connection" | "refresh"]: Explanation[Member] };
@@ -40,7 +43,7 @@ type Found = { -readonly [Member in "application" | "provider" | "connection" | 
  */
 export async function explainCall(options: ExplainOptions, read: () => Call): Promise<Explanation> {
   const found: Found = { application: undefined, provider: undefined, connection: undefined, refresh: undefined };
-  let rules: Rules = { caller: undefined, egress: undefined };
+  let rules: Rules = NO_RULES;
   try {
     const call = read();
     const trace = createCallTrace({ ...call, traceContext: UNKNOWN_TRACE });
@@ -89,21 +92,25 @@ function noting(options: ExplainOptions, found: Found): AllowanceOptions {
 }
 
 /** The trace of a call has one rule: that of whoever decided last. */
-function rulesOf({ proof }: Call, { applicationId, provider, rule }: CallTrace, error: unknown): Rules {
+function rulesOf({ proof }: Call, trace: CallTrace, error: unknown): Rules {
+  const { applicationId, provider, rule, permission } = trace;
   const reason = error instanceof RelayError ? error.reason : undefined;
-  if (reason === "CALLER_NOT_ALLOWED") return { caller: { isAllowed: false, rule: rule ?? "" }, egress: undefined };
+  if (reason === "CALLER_NOT_ALLOWED") return { ...NO_RULES, caller: { isAllowed: false, rule: rule ?? "" } };
   // A private key's hash that does not open is found before the caller is judged.
   const isJudged = provider !== undefined || reason === "INVALID_PROVIDER" || reason === "RATE_LIMITED";
-  if (applicationId === undefined || !isJudged) return { caller: undefined, egress: undefined };
-  const shown = proof.privateKeys.some(({ privateKey }) => privateKey !== "")
-    ? "private-key"
-    : proof.userSignature
-      ? "user-signature"
-      : "public-key";
+  if (applicationId === undefined || !isJudged) return NO_RULES;
+  const egress = permission === undefined ? rule : trace.egress?.rule;
   return {
-    caller: { isAllowed: true, rule: shown },
-    egress: rule === undefined ? undefined : { isAllowed: reason !== "URL_NOT_ALLOWED", rule },
+    caller: { isAllowed: true, rule: proofThatCounts(proof) },
+    egress: egress === undefined ? undefined : { isAllowed: reason !== "URL_NOT_ALLOWED", rule: egress },
+    permission,
   };
+}
+
+function proofThatCounts({ privateKeys, callToken, userSignature }: CallerProof): string {
+  if (privateKeys.some(({ privateKey }) => privateKey !== "")) return "private-key";
+  if (callToken !== undefined) return "call-token";
+  return userSignature ? "user-signature" : "public-key";
 }
 
 function maskedRequestFrom(allowed: AllowedCall) {

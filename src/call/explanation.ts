@@ -4,6 +4,7 @@ import type { Connection } from "../oauth/connection.js";
 import type { RefreshNeed } from "../oauth/token-source.js";
 import type { Provider } from "../providers/provider.js";
 import type { UpstreamRequest } from "../upstream/request.js";
+import type { Permission } from "./trace.js";
 
 /** What would become of one call. What was not reached before a refusal is undefined. */
 export interface Explanation {
@@ -12,6 +13,7 @@ export interface Explanation {
   readonly caller: ExplainedRule | undefined;
   readonly provider: Provider | undefined;
   readonly egress: ExplainedRule | undefined;
+  readonly permission: Permission | undefined;
   readonly connection: Connection | undefined;
   readonly refresh: RefreshNeed | undefined;
   /** What would be sent, with {@link MASK} in the place of each token; undefined when nothing would. */
@@ -27,7 +29,7 @@ export const MASK = "***";
 export interface ExplainedRule {
   readonly isAllowed: boolean;
   /**
-   * Of a caller: the proof that counts (`public-key`, `user-signature`, `private-key`), or what refused it. Of an url: the
+   * Of a caller: the proof that counts (`public-key`, `user-signature`, `call-token`, `private-key`), or what refused it. Of an url: the
    * origin in the provider's definition that it matches, or why there is none.
    */
   readonly rule: string;

@@ -1,3 +1,4 @@
+import type { RuleVerdict } from "../applications/call-rules.js";
 import { createCallTimes } from "../http/identity.js";
 import { RelayError } from "../model/errors.js";
 import type { EgressAllowed } from "../providers/egress.js";
@@ -10,6 +11,11 @@ import type { CallSpans, SpanMethod, StartSpans } from "../telemetry/call-spans.
 import type { UpstreamRequest } from "../upstream/request.js";
 import type { CallOrigin, CheckedCall } from "./call.js";
 import type { Answer, AnswerData, Outcome } from "./outcome.js";
+
+/** What the rules of a call token said, and those of the application; each undefined where there are none. */
+export interface Permission {
+  readonly callToken: RuleVerdict | undefined;
+}
 
 /** What is learned of a call on its way; becomes its log line, its counts, its spans and its record. */
 export interface CallTrace {
@@ -28,6 +34,8 @@ export interface CallTrace {
   /** What is sent, and where to, as far as that was allowed. */
   checked: CheckedCall | undefined;
   egress: EgressAllowed | undefined;
+  /** What the rules that bind the call said; undefined where there are none, or before they are asked. */
+  permission: Permission | undefined;
   /** Undefined unless the call is being captured. */
   capture: CallCapture | undefined;
   /** Milliseconds that the call waited for tokens, and for its turn among the calls to an origin. */
@@ -90,6 +98,7 @@ export function createCallTrace(origin: CallOrigin, spans?: CallSpans): CallTrac
     requestBytes: 0,
     checked: undefined,
     egress: undefined,
+    permission: undefined,
     capture: undefined,
     tokenMs: undefined,
     queueMs: undefined,

@@ -92,12 +92,13 @@ function textFromExplanation(explanation: Explanation): string {
   return request === undefined ? decided : `${decided}\n\n${request}`;
 }
 
-function fieldsOf({ application, caller, provider, egress, connection, refresh }: Explanation) {
+function fieldsOf({ application, caller, provider, egress, permission, connection, refresh }: Explanation) {
   const fields: Array<readonly [name: string, value: string]> = [];
   if (application) fields.push(["application", `${application.name}, ${application.callerAuth}, ${application.state}`]);
   if (caller) fields.push(["caller", verdictText(caller)]);
   if (provider) fields.push(["provider", provider.name]);
   if (egress) fields.push(["url", verdictText(egress)]);
+  if (permission?.callToken) fields.push(["call token", verdictText(permission.callToken)]);
   if (connection) fields.push(["connection", connectionText(connection)]);
   if (refresh) fields.push(["refresh", REFRESHES[refresh]]);
   return fields;
@@ -167,9 +168,7 @@ function callFrom(request: CallRequestText, privateKey: string | undefined, dead
     surface: "admin",
     startedAt,
     providerName,
-    publicKey,
-    userId,
-    proof: callerFrom(withoutCallerFields("127.0.0.1"), { publicKey, privateKey, userSignature }).proof,
+    ...callerFrom(withoutCallerFields("127.0.0.1"), { publicKey, userId, privateKey, userSignature }),
     description: atOnce(descriptionFromBody(Buffer.from(jsonBodyFrom(request)))),
     responseMode: "data",
     memory,

@@ -94,6 +94,26 @@ export function textAt(bytes: Uint8Array, { start, end }: JsonRange, latin1?: st
   return written.toString("utf8", 1, written.length - 1);
 }
 
+/** What valid JSON stands for; undefined where an object in it has the same name twice, of which readers take one or the other. */
+export function uniqueValueFrom(
+  bytes: Uint8Array,
+  { start, end }: JsonRange = { start: 0, end: bytes.length },
+): unknown {
+  const kind = kindAt(bytes, start);
+  if (kind === "array") {
+    const elements = sliceElements(bytes, start, end).map((element) => uniqueValueFrom(bytes, element));
+    return elements.includes(undefined) ? undefined : elements;
+  }
+  if (kind !== "object") return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString());
+  const members = new Map<string, unknown>();
+  for (const member of sliceMembers(bytes, start, end)) {
+    const value = uniqueValueFrom(bytes, member);
+    if (value === undefined || members.has(member.key)) return undefined;
+    members.set(member.key, value);
+  }
+  return Object.fromEntries(members);
+}
+
 const COMMA = 0x2c;
 /** Between two pauses: of short ones, what is done with each takes longer than reading it. */
 const MAX_ELEMENTS = 2048;

@@ -39,7 +39,7 @@ export interface VisitQuery {
   readonly isPage: boolean;
 }
 
-type Options = Pick<AuthorizationOptions, "applications" | "openPrivateKeyHash" | "tickets" | "catalog">;
+type Options = Pick<AuthorizationOptions, "applications" | "openPrivateKeyHash" | "tickets" | "catalog" | "now">;
 
 /**
  * Begins a visit with the proof of a call: the public key alone where that is enough, or the user's signature. Rejects

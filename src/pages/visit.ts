@@ -147,7 +147,13 @@ export function visitQueryFrom(query: PageQuery, address: string, isPage: boolea
     publicKey: query.get("public_key") ?? "",
     userId: query.get("user_id") ?? "",
     // A browser that is sent here names no origin; one that does is not what this page is for.
-    proof: { privateKeys: [], userSignature: query.get("user_signature"), origin: undefined, address },
+    proof: {
+      privateKeys: [],
+      callToken: undefined,
+      userSignature: query.get("user_signature"),
+      origin: undefined,
+      address,
+    },
     providers: providersFrom(query.get("providers")),
     redirectUri: query.get("redirect_uri"),
     scope: query.get("scope"),

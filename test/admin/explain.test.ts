@@ -50,7 +50,9 @@ type Explain = Omit<MessageInitShape<typeof ExplainCallRequestSchema>, "call" | 
 /** Explains a call of the contract's JSON. */
 function explain({ outerHeaders, ...call }: ScenarioCall, more: Explain = {}): Promise<ExplainCallResponse> {
   const origin = outerHeaders?.["origin"] ?? "";
-  return client().explainCall({ call: fromJson(CallRequestSchema, call as never), origin, ...more });
+  const [, callToken] = outerHeaders?.["authorization"]?.split(" ") ?? [];
+  const asked = { ...call, ...(callToken && { privateKey: callToken }) };
+  return client().explainCall({ call: fromJson(CallRequestSchema, asked as never), origin, ...more });
 }
 
 function callTo(to: string, outer: Partial<ScenarioCall> = {}, call: Readonly<Record<string, unknown>> = {}) {

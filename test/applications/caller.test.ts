@@ -32,10 +32,24 @@ function decide({ auth = "PUBLIC_KEY", origins = [], addresses = [], proof = {},
   const { privateKey, ...others } = proof;
   const privateKeys = keys ?? (privateKey === undefined ? [] : [shown(privateKey)]);
   const decision = decideCaller({
-    application: { publicKey: PUBLIC_KEY, callerAuth: auth, allowedOrigins: origins, allowedAddresses: addresses },
+    application: {
+      publicKey: PUBLIC_KEY,
+      privateKeyHash: new Uint8Array(),
+      callerAuth: auth,
+      allowedOrigins: origins,
+      allowedAddresses: addresses,
+    },
     userId: USER,
-    proof: { privateKeys, userSignature: undefined, origin: undefined, address: "203.0.113.9", ...others },
+    proof: {
+      privateKeys,
+      callToken: undefined,
+      userSignature: undefined,
+      origin: undefined,
+      address: "203.0.113.9",
+      ...others,
+    },
     privateKeyHash: hash ?? (() => hashPrivateKey(KEY)),
+    now: Date.now(),
   });
   return decision.result === "allow" ? ["allow", ""] : [decision.rule, decision.message];
 }

@@ -10,7 +10,11 @@ export const PAGE_GUARDS: readonly Guard[] = [
   guard("link to one provider opens no other", [": [provider];", ": [];"], "pages/links"),
   guard("link to one provider opens no page", ["  requirePage(begun);\n", ""], "pages/links"),
   guard("page of a parameter ends no connection", ["  requirePage(visit);\n", ""], "pages/parameters"),
-  guard("link: private key", ['asserted, caller, "PRIVATE_KEY"', "asserted, caller"], "api/rest/connections"),
+  guard(
+    "link: private key",
+    ['asserted, caller, { callerAuth: "PRIVATE_KEY" }', "asserted, caller"],
+    "api/rest/connections",
+  ),
   guard(
     "link: ends with the private key",
     ["if (patch.privateKeyHash !== undefined) yield* run(DELETE_TICKETS, { id: current.id });", ""],

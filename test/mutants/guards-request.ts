@@ -110,8 +110,8 @@ export const REQUEST_GUARDS: readonly Guard[] = [
   guard(
     "length of ids",
     [
-      "function checkedValue(value: string, field: string): string { if (value.length > MAX_ID_LENGTH)",
-      "function checkedValue(value: string, field: string): string { if (false)",
+      "if (value.length > maxLength) { throw formatError(`${field} is longer",
+      "if (false) { throw formatError(`${field} is longer",
     ],
     "api/rest/query",
   ),

@@ -13,6 +13,7 @@ import { REQUEST_GUARDS } from "./guards-request.js";
 import { SECRET_GUARDS } from "./guards-secrets.js";
 import { STREAM_GUARDS } from "./guards-stream.js";
 import { TELEMETRY_GUARDS } from "./guards-telemetry.js";
+import { TOKEN_GUARDS } from "./guards-tokens.js";
 import { WEBHOOK_GUARDS } from "./guards-webhooks.js";
 
 /** Every guard that must not be lost without a test that says so. */
@@ -32,4 +33,5 @@ export const GUARDS: readonly Guard[] = [
   ...POSTGRES_GUARDS,
   ...OPERATOR_GUARDS,
   ...ADMIN_GUARDS,
+  ...TOKEN_GUARDS,
 ];

@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import { signCallToken, type TokenParts } from "./call-tokens.js";
 import type { ScenarioCall } from "./callers.js";
 import { type Harness, type HarnessOptions, startHarness, type TestApplication } from "./harness.js";
 
@@ -35,15 +36,24 @@ export async function startWorld(options: Pick<HarnessOptions, "definitionsFor">
 }
 
 /** The call of a scenario, in the JSON of the contract. */
-export function callOf(world: World, { to, call, outer, application = "application" }: Scenario): ScenarioCall {
+export function callOf(world: World, scenario: Scenario): ScenarioCall {
+  const { to, call, outer, callToken, application = "application" } = scenario;
   const url = to.startsWith("/") && !to.startsWith("//") ? world.harness.sandbox.origin + to : to;
+  const caller =
+    callToken === undefined
+      ? { userId: USER, publicKey: world[application].publicKey }
+      : { userId: "", publicKey: "", outerHeaders: authorizationWith(callToken, world[application]) };
   return {
     providerName: "sandbox",
-    userId: USER,
-    publicKey: world[application].publicKey,
+    ...caller,
     ...outer,
     call: { url, method: "GET", ...call },
   };
+}
+
+function authorizationWith({ header, claims }: TokenParts, application: TestApplication) {
+  const text = signCallToken(application, { header, claims: { sub: USER, ...claims } });
+  return { authorization: `Bearer ${text}` };
 }
 
 /** One call and the row it must give, the same over every protocol. */
@@ -53,6 +63,8 @@ export interface Scenario {
   readonly to: string;
   readonly call?: Readonly<Record<string, unknown>>;
   readonly outer?: Partial<ScenarioCall>;
+  /** Shown in `Authorization`, in the place of public key and user id; it is for {@link USER} unless it says otherwise. */
+  readonly callToken?: TokenParts;
   /** Whose call it is; that of the application that may call, unless told. */
   readonly application?: "application" | "disabled";
   /** It does nothing but wait, so that it may be tried over all protocols at once. */
@@ -296,6 +308,103 @@ export const SCENARIOS: readonly Scenario[] = [
     outer: { outerHeaders: { origin: "https://evil.test" } },
     row: error("CALLER_NOT_ALLOWED", 403),
   },
+  {
+    name: "a call token alone",
+    to: "/me",
+    callToken: {},
+    row: json(expect.objectContaining({ login: expect.any(String) })),
+  },
+  {
+    name: "a call token beside the user and the key that it names",
+    to: "/me",
+    callToken: { claims: { providers: ["other", "sandbox"], rules: [{ methods: ["POST"] }, { paths: ["/me"] }] } },
+    outer: { userId: USER },
+    row: json(expect.anything()),
+  },
+  {
+    name: "a call token beside another user",
+    to: "/me",
+    callToken: {},
+    outer: { userId: "expired" },
+    row: { ...error("CALLER_NOT_ALLOWED", 403), inernalError: expect.stringContaining("sub") },
+  },
+  {
+    name: "a call token beside another public key",
+    to: "/me",
+    callToken: {},
+    outer: { publicKey: "nobody" },
+    row: error("INVALID_PUBLIC_KEY", 401),
+  },
+  {
+    name: "a call token of a disabled application",
+    to: "/me",
+    callToken: {},
+    application: "disabled",
+    row: error("INVALID_PUBLIC_KEY", 401),
+  },
+  {
+    name: "a call token that has expired",
+    to: "/me",
+    callToken: { claims: { iat: 1, exp: 2 } },
+    row: { ...error("CALLER_NOT_ALLOWED", 403), inernalError: expect.stringContaining("expired") },
+  },
+  {
+    name: "a call token of another type",
+    to: "/me",
+    callToken: { header: { alg: "HS256", typ: "JWT" } },
+    row: { ...error("CALLER_NOT_ALLOWED", 403), inernalError: expect.stringContaining("typ") },
+  },
+  {
+    name: "a call token for another provider",
+    to: "/me",
+    callToken: { claims: { providers: ["tenant"] } },
+    row: { ...error("CALL_NOT_PERMITTED", 403), inernalError: expect.stringContaining("other providers") },
+  },
+  {
+    name: "a method that the rules of a call token do not have",
+    to: "/echo",
+    call: { method: "FORM", payload: { a: 1 } },
+    callToken: { claims: { rules: [{ methods: ["GET"] }] } },
+    row: { ...error("CALL_NOT_PERMITTED", 403), inernalError: expect.stringContaining("POST") },
+  },
+  {
+    name: "a method in a parameter that the rules of a call token do not have",
+    to: "/echo?a=1",
+    call: { queryString: { _method: "DELETE" } },
+    callToken: { claims: { rules: [{ methods: ["GET"] }] } },
+    row: { ...error("CALL_NOT_PERMITTED", 403), inernalError: expect.stringContaining("method override") },
+  },
+  {
+    name: "a path that leads out of the rules of a call token",
+    to: "/echo/../me",
+    callToken: { claims: { rules: [{ paths: ["/echo/**"] }] } },
+    row: error("CALL_NOT_PERMITTED", 403),
+  },
+  {
+    name: "a path that a provider may read as another one",
+    to: "/echo/..%2Fme",
+    callToken: { claims: { rules: [{ paths: ["/echo/**"] }] } },
+    row: { ...error("CALL_NOT_PERMITTED", 403), inernalError: expect.stringContaining("ambiguous path") },
+  },
+  {
+    name: "a path that the rules of a call token have",
+    to: "/echo/a?b=c",
+    callToken: { claims: { rules: [{ paths: ["/echo/*"], methods: ["GET"] }] } },
+    row: json(expect.objectContaining({ target: "/echo/a?b=c" })),
+  },
+  {
+    name: "a host that the rules of a call token do not have",
+    to: "/me",
+    callToken: { claims: { rules: [{ hosts: ["127.0.0.1"] }] } },
+    row: error("CALL_NOT_PERMITTED", 403),
+  },
+  {
+    name: "a call that no rule has, for a user who is not connected",
+    to: "/me",
+    callToken: { claims: { sub: "nobody", rules: [{ paths: ["/other"] }] } },
+    row: error("CALL_NOT_PERMITTED", 403),
+  },
+
   { name: "an unknown provider", to: "/me", outer: { providerName: "nobody" }, row: error("INVALID_PROVIDER", 404) },
   {
     name: "a provider named like an object's member",

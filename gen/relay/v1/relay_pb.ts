@@ -716,14 +716,15 @@ export type CallRequest = Message<"relay.v1.CallRequest"> & {
   providerName: string;
 
   /**
-   * The application's own id of its user; compared byte for byte.
+   * The application's own id of its user; compared byte for byte. May be left
+   * out beside a call token.
    *
    * @generated from field: string user_id = 2;
    */
   userId: string;
 
   /**
-   * The application's public key.
+   * The application's public key. May be left out beside a call token.
    *
    * @generated from field: string public_key = 3;
    */
@@ -748,6 +749,9 @@ export type CallRequest = Message<"relay.v1.CallRequest"> & {
    * The application's private key: proof for applications with caller_auth
    * PRIVATE_KEY. `Authorization: Bearer` and `x-partner-key: public.private`
    * headers carry the same; where several stand, all of them have to be right.
+   * Here and in `Authorization: Bearer` may stand a call token instead, for every
+   * caller_auth: a JWT that the application has made for one user, for a time,
+   * within rules.
    *
    * @generated from field: string private_key = 6;
    */
@@ -775,14 +779,15 @@ export type CallRequestJson = {
   providerName?: string;
 
   /**
-   * The application's own id of its user; compared byte for byte.
+   * The application's own id of its user; compared byte for byte. May be left
+   * out beside a call token.
    *
    * @generated from field: string user_id = 2;
    */
   userId?: string;
 
   /**
-   * The application's public key.
+   * The application's public key. May be left out beside a call token.
    *
    * @generated from field: string public_key = 3;
    */
@@ -807,6 +812,9 @@ export type CallRequestJson = {
    * The application's private key: proof for applications with caller_auth
    * PRIVATE_KEY. `Authorization: Bearer` and `x-partner-key: public.private`
    * headers carry the same; where several stand, all of them have to be right.
+   * Here and in `Authorization: Bearer` may stand a call token instead, for every
+   * caller_auth: a JWT that the application has made for one user, for a time,
+   * within rules.
    *
    * @generated from field: string private_key = 6;
    */
@@ -1222,9 +1230,10 @@ export type ResultRow = Message<"relay.v1.ResultRow"> & {
    * |---|---|---|
    * | CALL_FORMAT_ERROR | 400 | the call is not well formed; the text names the field |
    * | INVALID_PUBLIC_KEY | 401 | no such application, or it is disabled |
-   * | CALLER_NOT_ALLOWED | 403 | private key or user signature missing or wrong; origin or address not on the application's list |
+   * | CALLER_NOT_ALLOWED | 403 | private key, call token or user signature missing or wrong; origin or address not on the application's list |
    * | INVALID_PROVIDER | 404 | no such provider |
    * | URL_NOT_ALLOWED | 403 | the url is not on the provider's origins |
+   * | CALL_NOT_PERMITTED | 403 | the rules of the application or of the call token do not let this request through; the text says which |
    * | INVALID_OAUTHID | 401 | this user has no connection at this provider |
    * | REAUTHORIZATION_REQUIRED | 401 | the provider refuses to refresh the connection: the user must connect again |
    * | API_ERROR | the provider's | the provider answered 400 or above |
@@ -1347,9 +1356,10 @@ export type ResultRowJson = {
    * |---|---|---|
    * | CALL_FORMAT_ERROR | 400 | the call is not well formed; the text names the field |
    * | INVALID_PUBLIC_KEY | 401 | no such application, or it is disabled |
-   * | CALLER_NOT_ALLOWED | 403 | private key or user signature missing or wrong; origin or address not on the application's list |
+   * | CALLER_NOT_ALLOWED | 403 | private key, call token or user signature missing or wrong; origin or address not on the application's list |
    * | INVALID_PROVIDER | 404 | no such provider |
    * | URL_NOT_ALLOWED | 403 | the url is not on the provider's origins |
+   * | CALL_NOT_PERMITTED | 403 | the rules of the application or of the call token do not let this request through; the text says which |
    * | INVALID_OAUTHID | 401 | this user has no connection at this provider |
    * | REAUTHORIZATION_REQUIRED | 401 | the provider refuses to refresh the connection: the user must connect again |
    * | API_ERROR | the provider's | the provider answered 400 or above |

@@ -25,7 +25,7 @@ import { identityOf } from "../../http/identity.js";
 import { messageFaultFrom } from "../../json/message-fault.js";
 import { formatError, RelayError } from "../../model/errors.js";
 import { bodyFromOutcome, bytesFromBody } from "./envelope.js";
-import { type AllowedOrigins, answerPreflight, corsFieldsFor } from "./preflight.js";
+import { answerPreflight, type BrowserOrigins, corsFieldsFor } from "./preflight.js";
 import { parseCallQuery, readBody } from "./read-call.js";
 import { type Route, routeFromMethod } from "./route.js";
 
@@ -43,10 +43,9 @@ interface Operations {
 }
 
 /** What these routes need from the rest of the service. */
-interface ConnectionsHandlerOptions {
+interface ConnectionsHandlerOptions extends BrowserOrigins {
   readonly operations: Operations;
   readonly budget: Budget;
-  readonly allowedOrigins: AllowedOrigins;
   readonly clientAddress: (request: HttpRequest) => string;
   readonly onFault: (where: string, error: unknown) => void;
 }
@@ -89,7 +88,7 @@ async function dispatch(
 ): Promise<void> {
   const [first] = matching;
   if (request.method === "OPTIONS" && first !== undefined) {
-    return answerPreflight(options.allowedOrigins, first.route, request, response, queryText);
+    return answerPreflight(options, first.route, request, response, queryText);
   }
   const method = matching.find(({ route }) => route.method === request.method);
   if (method === undefined) {

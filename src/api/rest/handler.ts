@@ -5,7 +5,7 @@ import type { Performed, Relay } from "../../call/relay.js";
 import type { PathHandler } from "../../http/dispatch.js";
 import { answerPlain, endWith } from "../../http/exchange.js";
 import { type Body, bodyFromOutcome, largeBodyOf } from "./envelope.js";
-import { type AllowedOrigins, answerPreflight, corsFieldsFor } from "./preflight.js";
+import { answerPreflight, type BrowserOrigins, corsFieldsFor } from "./preflight.js";
 import { type CallReaderOptions, type Exchange, mustClose, originOf, readCall } from "./read-call.js";
 
 /** What the JSON route needs from the rest of the service. */
@@ -71,13 +71,11 @@ function mirroredStatus(outcome: Outcome): number {
 }
 
 /** What a route that takes calls needs from the rest of the service. */
-export interface CallRouteOptions extends CallReaderOptions {
-  readonly allowedOrigins: AllowedOrigins;
-}
+export interface CallRouteOptions extends CallReaderOptions, BrowserOrigins {}
 
 /** Gives the calls on a route to `answer`; preflights and methods that the route does not have are answered here. */
 export function createCallRoute(options: CallRouteOptions, answer: (exchange: Exchange) => Promise<void>): PathHandler {
-  const { route, allowedOrigins } = options;
+  const { route } = options;
   return (request, response, path) => {
     const variables = route.match(path);
     if (variables === undefined) return undefined;
@@ -85,7 +83,7 @@ export function createCallRoute(options: CallRouteOptions, answer: (exchange: Ex
     if (request.method === route.method) {
       return answer({ request, response, origin: originOf(options, request, variables[0] ?? ""), queryText });
     }
-    if (request.method === "OPTIONS") return answerPreflight(allowedOrigins, route, request, response, queryText);
+    if (request.method === "OPTIONS") return answerPreflight(options, route, request, response, queryText);
     answerPlain(response, 405, `Send a ${route.method} request.`, { allow: `${route.method}, OPTIONS` });
     return Promise.resolve();
   };

@@ -7,17 +7,32 @@ import type { Route } from "./route.js";
 /** Browser origins on the list of the application with this public key; none when there is no such application. */
 export type AllowedOrigins = (publicKey: string) => Promise<readonly string[]>;
 
-/** Answers a preflight (Fetch standard, CORS-preflight): the query names the application, its list decides. */
+/** Whose lists decide. */
+export interface BrowserOrigins {
+  readonly allowedOrigins: AllowedOrigins;
+  /** Whether any active application lists an origin. */
+  readonly listsOrigin: (origin: string) => Promise<boolean>;
+}
+
+/**
+ * Answers a preflight (Fetch standard, CORS-preflight): the list of the application that the query names decides. Where it
+ * names none, as beside a call token, which a preflight does not have, it is enough that some application lists the origin:
+ * the call itself is judged by its own.
+ */
 export async function answerPreflight(
-  allowedOrigins: AllowedOrigins,
+  { allowedOrigins, listsOrigin }: BrowserOrigins,
   route: Route,
   request: HttpRequest,
   response: HttpResponse,
   queryText: string,
 ): Promise<void> {
   const { origin } = request.headers;
-  const allowed = await originsOrNone(allowedOrigins, publicKeyOf(request, route, queryText) ?? "");
-  if (origin === undefined || !decideCors(origin, allowed)) {
+  const publicKey = publicKeyOf(request, route, queryText);
+  const isAllowed =
+    publicKey === "" && origin !== undefined
+      ? await listsOrigin(origin).catch(() => false)
+      : decideCors(origin, await originsOrNone(allowedOrigins, publicKey ?? ""));
+  if (origin === undefined || !isAllowed) {
     answerPlain(response, 403, "This origin is not on the application's list of allowed origins.", { vary: "Origin" });
     return;
   }

@@ -1,3 +1,4 @@
+import { MAX_CALL_TOKEN_LENGTH } from "../../applications/call-token.js";
 import { callerFieldsOf, callerFrom, MAX_ID_LENGTH, type NamedKeys } from "../../applications/caller.js";
 import { type Budget, overloaded, type Reservation } from "../../call/budget.js";
 import type { Call, CallDescription, CallOrigin, ResponseMode, Surface } from "../../call/call.js";
@@ -131,7 +132,7 @@ function callFrom(
     startedAt: origin.startedAt,
     providerName: origin.providerName,
     publicKey: caller.publicKey,
-    userId: query.fields.get("user_id") ?? "",
+    userId: caller.userId,
     proof: caller.proof,
     description,
     responseMode: responseModeFrom(query.fields.get("response_mode")),
@@ -241,6 +242,7 @@ export function parseCallQuery(query: string, known: ReadonlyMap<string, string>
 export function namedKeysOf({ fields }: CallQuery): NamedKeys {
   return {
     publicKey: fields.get("public_key") ?? "",
+    userId: fields.get("user_id") ?? "",
     privateKey: fields.get("private_key"),
     userSignature: fields.get("user_signature"),
   };
@@ -255,8 +257,9 @@ function fieldFor(name: string, known: ReadonlyMap<string, string>): string | un
 }
 
 function checkedValue(value: string, field: string): string {
-  if (value.length > MAX_ID_LENGTH) {
-    throw formatError(`${field} is longer than ${MAX_ID_LENGTH} characters. Send the value you were given.`);
+  const maxLength = field === "private_key" ? MAX_CALL_TOKEN_LENGTH : MAX_ID_LENGTH;
+  if (value.length > maxLength) {
+    throw formatError(`${field} is longer than ${maxLength} characters. Send the value you were given.`);
   }
   return value;
 }

@@ -14,6 +14,7 @@ import {
   ListConnectionsResponseSchema,
 } from "../../../gen/relay/v1/relay_pb.js";
 import type { Application } from "../../applications/application.js";
+import { type CallToken, isForProvider } from "../../applications/call-token.js";
 import {
   type CallerFields,
   callerFrom,
@@ -43,18 +44,21 @@ export function createConnectionOperations(options: AuthorizationOptions): Conne
   const { connections, pending, now } = options;
   return {
     async listConnections(request, caller) {
-      const { id: applicationId } = await requireCaller(options, request, caller);
-      const found = await connections.list({ applicationId, userId: request.userId, limit: MAX_CONNECTIONS });
+      const { application, userId, callToken } = await requireCaller(options, request, caller, {
+        takesCallToken: true,
+      });
+      const found = await connections.list({ applicationId: application.id, userId, limit: MAX_CONNECTIONS });
+      const mayKnow = ({ providerName }: Connection) => isForProvider(callToken, namesOf(options, providerName));
       return create(ListConnectionsResponseSchema, {
-        connections: found.map((connection) => messageFromConnection(connection, now())),
+        connections: found.filter(mayKnow).map((connection) => messageFromConnection(connection, now())),
       });
     },
     async deleteConnection(request, caller) {
-      const { id: applicationId } = await requireCaller(options, request, caller);
+      const { application, userId } = await requireCaller(options, request, caller);
       // One that is no longer in the catalogue is taken as written: its connections can still be listed and ended.
       const providerName = options.catalog.find(request.providerName)?.name ?? request.providerName;
       const revocation = await pending.track(
-        disconnect(options, { applicationId, userId: request.userId, providerName }),
+        disconnect(options, { applicationId: application.id, userId, providerName }),
       );
       if (revocation === undefined) {
         requireProvider(options, providerName);
@@ -64,10 +68,10 @@ export function createConnectionOperations(options: AuthorizationOptions): Conne
     },
     async createConnectLink(request, caller) {
       const asserted = { ...request, userSignature: "" };
-      const application = await requireCaller(options, asserted, caller, "PRIVATE_KEY");
+      const { application, userId } = await requireCaller(options, asserted, caller, { callerAuth: "PRIVATE_KEY" });
       const { uri, expiresAt } = await createConnectLink(options, {
         application,
-        userId: request.userId,
+        userId,
         providerName: request.providerName,
         providers: request.providers,
         redirectUri: request.redirectUri || undefined,
@@ -79,24 +83,39 @@ export function createConnectionOperations(options: AuthorizationOptions): Conne
   };
 }
 
-/**
- * The application, when the caller may act for the user.
- *
- * @param callerAuth what the caller must show; what the application asks for by default.
- */
+/** What a method asks of its caller. */
+interface Demand {
+  /** What the caller must show; what the application asks for by default. */
+  readonly callerAuth?: Application["callerAuth"];
+  /** Call tokens are for calls: whoever holds one can neither end a connection nor have another account connected. */
+  readonly takesCallToken?: true;
+}
+
+/** The application and the user, when the caller may act for that user. */
 async function requireCaller(
   options: AuthorizationOptions,
   request: Pick<ListConnectionsRequest, "publicKey" | "userId" | "userSignature" | "privateKey">,
   fields: CallerFields,
-  callerAuth?: Application["callerAuth"],
-): Promise<Application> {
-  const { publicKey, proof } = callerFrom(fields, request);
-  const { userId } = request;
+  { callerAuth, takesCallToken }: Demand = {},
+): Promise<{ readonly application: Application; readonly userId: string; readonly callToken: CallToken | undefined }> {
+  const { publicKey, userId, proof } = callerFrom(fields, request);
+  const callToken = proof.callToken?.token;
+  if (callToken !== undefined && !takesCallToken) {
+    throw new RelayError(
+      "CALLER_NOT_ALLOWED",
+      "A call token is for calls alone. Send what the application itself has.",
+    );
+  }
   requireCallerIds({ publicKey, userId });
   const application = await requireApplication(options, { publicKey });
   const judged = callerAuth === undefined ? application : { ...application, callerAuth };
   requireAllowedCaller(options, judged, { userId, proof });
-  return application;
+  return { application, userId, callToken };
+}
+
+/** Under which names a call token may have the provider of a connection, which need not be in the catalogue any more. */
+function namesOf({ catalog }: AuthorizationOptions, providerName: string): readonly string[] {
+  return [providerName, ...(catalog.find(providerName)?.aliases ?? [])];
 }
 
 /** An allow-list of members, so that no token is ever among them. */

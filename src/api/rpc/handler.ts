@@ -129,6 +129,7 @@ const CODES: Partial<Record<Reason, Code>> = {
   CALL_FORMAT_ERROR: Code.InvalidArgument,
   INVALID_PUBLIC_KEY: Code.Unauthenticated,
   CALLER_NOT_ALLOWED: Code.PermissionDenied,
+  CALL_NOT_PERMITTED: Code.PermissionDenied,
   INVALID_PROVIDER: Code.NotFound,
   INVALID_OAUTHID: Code.NotFound,
   PROVIDER_MISCONFIGURED: Code.FailedPrecondition,

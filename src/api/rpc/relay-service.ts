@@ -63,7 +63,7 @@ export function callFrom(
   const description = descriptionFromMessage(request.call);
   // What came compressed was counted so; these are the bytes that are held.
   requireRoom(memory, sizeOf(description));
-  const { publicKey, proof } = callerFrom(context.caller, request);
+  const { publicKey, userId, proof } = callerFrom(context.caller, request);
   return {
     // Member by member, as on the JSON route: V8 is slow at spreading.
     callId: origin.callId,
@@ -73,7 +73,7 @@ export function callFrom(
     startedAt: origin.startedAt,
     providerName: origin.providerName,
     publicKey,
-    userId: request.userId,
+    userId,
     proof,
     description,
     responseMode: request.responseMode === ResponseMode.BODY ? "body" : "data",

@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file relay/admin/v1/call.proto.
  */
 export const file_relay_admin_v1_call: GenFile = /*@__PURE__*/
-  fileDesc("ChlyZWxheS9hZG1pbi92MS9jYWxsLnByb3RvEg5yZWxheS5hZG1pbi52MSJhChJFeHBsYWluQ2FsbFJlcXVlc3QSIwoEY2FsbBgBIAEoCzIVLnJlbGF5LnYxLkNhbGxSZXF1ZXN0Eg4KBm9yaWdpbhgCIAEoCRIWCg5jbGllbnRfYWRkcmVzcxgDIAEoCSLhAwoTRXhwbGFpbkNhbGxSZXNwb25zZRIwCgthcHBsaWNhdGlvbhgBIAEoCzIbLnJlbGF5LmFkbWluLnYxLkFwcGxpY2F0aW9uEisKBmNhbGxlchgCIAEoCzIbLnJlbGF5LmFkbWluLnYxLlJ1bGVWZXJkaWN0EhUKDXByb3ZpZGVyX25hbWUYAyABKAkSKwoGZWdyZXNzGAQgASgLMhsucmVsYXkuYWRtaW4udjEuUnVsZVZlcmRpY3QSLgoKY29ubmVjdGlvbhgFIAEoCzIaLnJlbGF5LmFkbWluLnYxLkNvbm5lY3Rpb24SPAoHcmVmcmVzaBgGIAEoDjIrLnJlbGF5LmFkbWluLnYxLkV4cGxhaW5DYWxsUmVzcG9uc2UuUmVmcmVzaBIxCgdyZXF1ZXN0GAcgASgLMiAucmVsYXkuYWRtaW4udjEuRXhwbGFpbmVkUmVxdWVzdBIoCgdyZWZ1c2FsGAggASgLMhcucmVsYXkuYWRtaW4udjEuUmVmdXNhbCJcCgdSZWZyZXNoEhcKE1JFRlJFU0hfVU5TUEVDSUZJRUQQABIQCgxSRUZSRVNIX05PTkUQARISCg5SRUZSRVNIX0JFU0lERRACEhIKDlJFRlJFU0hfQkVGT1JFEAMiLAoLUnVsZVZlcmRpY3QSDwoHYWxsb3dlZBgBIAEoCBIMCgRydWxlGAIgASgJIokBChBFeHBsYWluZWRSZXF1ZXN0Eg4KBm1ldGhvZBgBIAEoCRILCgN1cmwYAiABKAkSMAoHaGVhZGVycxgDIAMoCzIfLnJlbGF5LmFkbWluLnYxLkV4cGxhaW5lZEhlYWRlchISCgpib2R5X2J5dGVzGAQgASgFEhIKCmJvZHlfc3RhcnQYBSABKAwiLgoPRXhwbGFpbmVkSGVhZGVyEgwKBG5hbWUYASABKAkSDQoFdmFsdWUYAiABKAkiUwoHUmVmdXNhbBISCgplcnJvcl90eXBlGAEgASgJEhMKC3N0YXR1c19jb2RlGAIgASgFEg8KB21lc3NhZ2UYAyABKAkSDgoGYWR2aWNlGAQgASgJIjkKElBlcmZvcm1DYWxsUmVxdWVzdBIjCgRjYWxsGAEgASgLMhUucmVsYXkudjEuQ2FsbFJlcXVlc3QiNwoTUGVyZm9ybUNhbGxSZXNwb25zZRIgCgNyb3cYASABKAsyEy5yZWxheS52MS5SZXN1bHRSb3cywgEKC0NhbGxTZXJ2aWNlElsKC0V4cGxhaW5DYWxsEiIucmVsYXkuYWRtaW4udjEuRXhwbGFpbkNhbGxSZXF1ZXN0GiMucmVsYXkuYWRtaW4udjEuRXhwbGFpbkNhbGxSZXNwb25zZSIDkAIBElYKC1BlcmZvcm1DYWxsEiIucmVsYXkuYWRtaW4udjEuUGVyZm9ybUNhbGxSZXF1ZXN0GiMucmVsYXkuYWRtaW4udjEuUGVyZm9ybUNhbGxSZXNwb25zZUJZChpwcm92aWRlcmNhbGxyZWxheS5hZG1pbi52MUIJQ2FsbFByb3RvUAFaLnByb3ZpZGVyLWNhbGwtcmVsYXkvZ2VuL3JlbGF5L2FkbWluL3YxO2FkbWludjFiBnByb3RvMw", [file_relay_admin_v1_application, file_relay_admin_v1_connection, file_relay_v1_relay]);
+  fileDesc("ChlyZWxheS9hZG1pbi92MS9jYWxsLnByb3RvEg5yZWxheS5hZG1pbi52MSJhChJFeHBsYWluQ2FsbFJlcXVlc3QSIwoEY2FsbBgBIAEoCzIVLnJlbGF5LnYxLkNhbGxSZXF1ZXN0Eg4KBm9yaWdpbhgCIAEoCRIWCg5jbGllbnRfYWRkcmVzcxgDIAEoCSKYBAoTRXhwbGFpbkNhbGxSZXNwb25zZRIwCgthcHBsaWNhdGlvbhgBIAEoCzIbLnJlbGF5LmFkbWluLnYxLkFwcGxpY2F0aW9uEisKBmNhbGxlchgCIAEoCzIbLnJlbGF5LmFkbWluLnYxLlJ1bGVWZXJkaWN0EhUKDXByb3ZpZGVyX25hbWUYAyABKAkSKwoGZWdyZXNzGAQgASgLMhsucmVsYXkuYWRtaW4udjEuUnVsZVZlcmRpY3QSLgoKY29ubmVjdGlvbhgFIAEoCzIaLnJlbGF5LmFkbWluLnYxLkNvbm5lY3Rpb24SPAoHcmVmcmVzaBgGIAEoDjIrLnJlbGF5LmFkbWluLnYxLkV4cGxhaW5DYWxsUmVzcG9uc2UuUmVmcmVzaBIxCgdyZXF1ZXN0GAcgASgLMiAucmVsYXkuYWRtaW4udjEuRXhwbGFpbmVkUmVxdWVzdBIoCgdyZWZ1c2FsGAggASgLMhcucmVsYXkuYWRtaW4udjEuUmVmdXNhbBI1ChBjYWxsX3Rva2VuX3J1bGVzGAkgASgLMhsucmVsYXkuYWRtaW4udjEuUnVsZVZlcmRpY3QiXAoHUmVmcmVzaBIXChNSRUZSRVNIX1VOU1BFQ0lGSUVEEAASEAoMUkVGUkVTSF9OT05FEAESEgoOUkVGUkVTSF9CRVNJREUQAhISCg5SRUZSRVNIX0JFRk9SRRADIiwKC1J1bGVWZXJkaWN0Eg8KB2FsbG93ZWQYASABKAgSDAoEcnVsZRgCIAEoCSKJAQoQRXhwbGFpbmVkUmVxdWVzdBIOCgZtZXRob2QYASABKAkSCwoDdXJsGAIgASgJEjAKB2hlYWRlcnMYAyADKAsyHy5yZWxheS5hZG1pbi52MS5FeHBsYWluZWRIZWFkZXISEgoKYm9keV9ieXRlcxgEIAEoBRISCgpib2R5X3N0YXJ0GAUgASgMIi4KD0V4cGxhaW5lZEhlYWRlchIMCgRuYW1lGAEgASgJEg0KBXZhbHVlGAIgASgJIlMKB1JlZnVzYWwSEgoKZXJyb3JfdHlwZRgBIAEoCRITCgtzdGF0dXNfY29kZRgCIAEoBRIPCgdtZXNzYWdlGAMgASgJEg4KBmFkdmljZRgEIAEoCSI5ChJQZXJmb3JtQ2FsbFJlcXVlc3QSIwoEY2FsbBgBIAEoCzIVLnJlbGF5LnYxLkNhbGxSZXF1ZXN0IjcKE1BlcmZvcm1DYWxsUmVzcG9uc2USIAoDcm93GAEgASgLMhMucmVsYXkudjEuUmVzdWx0Um93MsIBCgtDYWxsU2VydmljZRJbCgtFeHBsYWluQ2FsbBIiLnJlbGF5LmFkbWluLnYxLkV4cGxhaW5DYWxsUmVxdWVzdBojLnJlbGF5LmFkbWluLnYxLkV4cGxhaW5DYWxsUmVzcG9uc2UiA5ACARJWCgtQZXJmb3JtQ2FsbBIiLnJlbGF5LmFkbWluLnYxLlBlcmZvcm1DYWxsUmVxdWVzdBojLnJlbGF5LmFkbWluLnYxLlBlcmZvcm1DYWxsUmVzcG9uc2VCWQoacHJvdmlkZXJjYWxscmVsYXkuYWRtaW4udjFCCUNhbGxQcm90b1ABWi5wcm92aWRlci1jYWxsLXJlbGF5L2dlbi9yZWxheS9hZG1pbi92MTthZG1pbnYxYgZwcm90bzM", [file_relay_admin_v1_application, file_relay_admin_v1_connection, file_relay_v1_relay]);
 
 /**
  * ExplainCallRequest holds the call to explain.
@@ -99,8 +99,8 @@ export type ExplainCallResponse = Message<"relay.admin.v1.ExplainCallResponse"> 
 
   /**
    * Whether the caller may call: the proof that counts (`public-key`,
-   * `user-signature`, `private-key`), or what refused it (`origin`, `address`,
-   * `private-key`, `user-signature`, `proof-missing`).
+   * `user-signature`, `call-token`, `private-key`), or what refused it (`origin`,
+   * `address`, `private-key`, `call-token`, `user-signature`, `proof-missing`).
    *
    * @generated from field: relay.admin.v1.RuleVerdict caller = 2;
    */
@@ -148,6 +148,14 @@ export type ExplainCallResponse = Message<"relay.admin.v1.ExplainCallResponse"> 
    * @generated from field: relay.admin.v1.Refusal refusal = 8;
    */
   refusal?: Refusal | undefined;
+
+  /**
+   * Whether the rules of the call token let the request through: which one does,
+   * or what is in the way. Missing without a token, and when it has no rules.
+   *
+   * @generated from field: relay.admin.v1.RuleVerdict call_token_rules = 9;
+   */
+  callTokenRules?: RuleVerdict | undefined;
 };
 
 /**
@@ -166,8 +174,8 @@ export type ExplainCallResponseJson = {
 
   /**
    * Whether the caller may call: the proof that counts (`public-key`,
-   * `user-signature`, `private-key`), or what refused it (`origin`, `address`,
-   * `private-key`, `user-signature`, `proof-missing`).
+   * `user-signature`, `call-token`, `private-key`), or what refused it (`origin`,
+   * `address`, `private-key`, `call-token`, `user-signature`, `proof-missing`).
    *
    * @generated from field: relay.admin.v1.RuleVerdict caller = 2;
    */
@@ -215,6 +223,14 @@ export type ExplainCallResponseJson = {
    * @generated from field: relay.admin.v1.Refusal refusal = 8;
    */
   refusal?: RefusalJson;
+
+  /**
+   * Whether the rules of the call token let the request through: which one does,
+   * or what is in the way. Missing without a token, and when it has no rules.
+   *
+   * @generated from field: relay.admin.v1.RuleVerdict call_token_rules = 9;
+   */
+  callTokenRules?: RuleVerdictJson;
 };
 
 /**

@@ -1,0 +1,244 @@
+/**
+ * Lets requests through that fit each member that it has. `*` in a path is one segment, `**` any number of them, none
+ * included; everything else is compared byte for byte with what would be sent.
+ */
+export interface CallRule {
+  /** HTTP methods as they are sent: `POST`, not `FORM`. */
+  readonly methods: readonly string[] | undefined;
+  /** `api.example.com`, or with a port that is not the default one. */
+  readonly hosts: readonly string[] | undefined;
+  /** Each by its segments. */
+  readonly paths: ReadonlyArray<readonly string[]> | undefined;
+}
+
+/** What rules judge: the request as it would be sent. */
+export interface RequestToJudge {
+  readonly method: string;
+  /** `https://host[:port]`. */
+  readonly origin: string;
+  /** Path and query. */
+  readonly target: string;
+  readonly headers: ReadonlyArray<readonly [name: string, value: string]>;
+}
+
+/** Whether a set of rules lets a request through. */
+export interface RuleVerdict {
+  readonly isAllowed: boolean;
+  /** Which rule did, such as `rule 2`, or what none of them has. */
+  readonly rule: string;
+}
+
+/** Judges a request by a set of rules: one of them must let it through, as it is and as every method it might be read as. Pure. */
+export function judgeRequest(rules: readonly CallRule[], request: RequestToJudge): RuleVerdict {
+  const { method, origin, target, headers } = request;
+  const mark = target.indexOf("?");
+  const path = mark === -1 ? target : target.slice(0, mark);
+  const host = origin.slice(origin.indexOf("://") + "://".length);
+  const segments = namesOtherPlace(headers) ? undefined : segmentsFrom(path);
+  const at = rules.findIndex((rule) => fits(rule, method, host, segments));
+  if (at === -1) return { isAllowed: false, rule: segments === undefined ? "ambiguous path" : "no rule" };
+  const others = methodsMeant(mark === -1 ? "" : target.slice(mark + 1), headers);
+  const isRefused = others.some((other) => !rules.some((rule) => fits(rule, other, host, segments)));
+  return isRefused ? { isAllowed: false, rule: "method override" } : { isAllowed: true, rule: `rule ${at + 1}` };
+}
+
+function fits(rule: CallRule, method: string, host: string, segments: readonly string[] | undefined): boolean {
+  if (rule.methods !== undefined && !rule.methods.includes(method)) return false;
+  if (rule.hosts !== undefined && !rule.hosts.includes(host)) return false;
+  return rule.paths === undefined || (segments !== undefined && rule.paths.some((path) => matches(path, segments)));
+}
+
+/** Goes back to the last `**` alone: the one before it could not do better (a linear glob, no backtracking tree). */
+function matches(pattern: readonly string[], segments: readonly string[]): boolean {
+  let at = 0;
+  let from = 0;
+  let starAt = -1;
+  let takenTo = 0;
+  while (from < segments.length) {
+    const wanted = pattern[at];
+    const segment = segments[from] as string;
+    if (wanted === "**") {
+      starAt = at++;
+      takenTo = from;
+    } else if (wanted === segment || (wanted === "*" && segment !== "")) {
+      at++;
+      from++;
+    } else {
+      if (starAt === -1 || segments[takenTo] === "") return false;
+      at = starAt + 1;
+      from = ++takenTo;
+    }
+  }
+  while (pattern[at] === "**") at++;
+  return at === pattern.length;
+}
+
+/** Segments that every reader takes for the same text: no percent sign, no parameter, none of dots alone. */
+const PLAIN_PATH = /^(?:\/[\w~!$&'()*,=:@-][\w.~!$&'()*+,=:@-]*)*\/?$/;
+const MAX_PATH_SEGMENTS = 256;
+
+/**
+ * The segments of a path; undefined where readers may disagree about them. Only the last one may be empty: a path that
+ * ends with a slash fits a rule that does, too.
+ */
+function segmentsFrom(path: string): readonly string[] | undefined {
+  if (!path.startsWith("/")) return undefined;
+  const segments = split(path);
+  if (segments.length > MAX_PATH_SEGMENTS) return undefined;
+  if (PLAIN_PATH.test(path)) return segments;
+  const isSure = segments.every((segment, at) => (segment === "" ? at === segments.length - 1 : !isAmbiguous(segment)));
+  return isSure ? segments : undefined;
+}
+
+/** `/` has no segment. */
+function split(path: string): readonly string[] {
+  return path === "/" ? [] : path.slice(1).split("/");
+}
+
+/**
+ * What some server takes for an end of the segment, the path or the text: separators and their look-alikes, that
+ * normalise (NFKC) or map to them in a legacy charset; `;` begins parameters (RFC 3986 section 3.3, and to the end of
+ * the path in RFC 1808 section 2.4.5); `{{` may be a placeholder for a token.
+ */
+const SEPARATOR = /[/\\;?#\u2044\u2215\u2216\u29f5\u29f8\u29f9\u00a5\u20a9\p{Cc}\p{Cf}]|\u20e5|\{\{/u;
+/** Dots are this directory and the one above; Windows drops those, and spaces, at the end of a name. */
+const DOTS = /^[.+\s]*$/;
+/** To be decoded once more by a server that does so, and `%u` by IIS. */
+const STILL_ENCODED = /%(?:[\da-f]{2}|u[\da-f]{4})/i;
+
+function isAmbiguous(segment: string): boolean {
+  if (/[^\x21-\x7e]/.test(segment)) return true;
+  let read: string;
+  try {
+    read = decodeURIComponent(segment);
+  } catch {
+    // A percent sign that begins no escape, or bytes that are no UTF-8, such as an overlong slash.
+    return true;
+  }
+  const folded = read.normalize("NFKC");
+  return STILL_ENCODED.test(read) || SEPARATOR.test(read) || SEPARATOR.test(folded) || DOTS.test(folded);
+}
+
+/** Fields that name a second place, which no rule has judged: RFC 4918 section 10.3, and copies in object stores. */
+const OTHER_PLACE = /^destination$|-(?:copy|rename|move)-source$/;
+
+function namesOtherPlace(headers: RequestToJudge["headers"]): boolean {
+  return headers.some(([name]) => OTHER_PLACE.test(name.toLowerCase().replaceAll("_", "-")));
+}
+
+/** Methods that a provider may know, and that change or tell something. */
+const METHOD =
+  /^(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|QUERY|SEARCH|PURGE|COPY|MOVE|LINK|UNLINK|LOCK|UNLOCK|MERGE|PROPFIND|PROPPATCH|MKCOL|REPORT|ACL|BIND|REBIND|UNBIND)$/;
+
+/**
+ * Methods that a server may take instead of the request's own: the value of a parameter or a field whose name says that
+ * it holds one (`_method`, `X-HTTP-Method-Override`, `%5fmethod[]`, `.method` in PHP). Servers split queries at `&` and,
+ * some, at `;`.
+ */
+function methodsMeant(query: string, headers: RequestToJudge["headers"]): readonly string[] {
+  const pairs = /method|%/i.test(query) ? query.split(/[&;]/).map(pairFrom) : [];
+  return [...headers, ...pairs].flatMap(([name, value]) => {
+    const word = value.replace(/[^a-z]/gi, "").toUpperCase();
+    return /method/.test(name.toLowerCase().replace(/[^a-z]/g, "")) && METHOD.test(word) ? [word] : [];
+  });
+}
+
+function pairFrom(text: string): readonly [string, string] {
+  const equals = text.indexOf("=");
+  return equals === -1 ? ["", ""] : [decoded(text.slice(0, equals)), decoded(text.slice(equals + 1))];
+}
+
+/** As often as there is something to decode: who decodes twice reads what is left after that. Bytes will do. */
+function decoded(text: string): string {
+  let read = text;
+  for (let rest = MAX_DECODINGS; rest > 0 && ESCAPE.test(read); rest--) {
+    read = read.replace(new RegExp(ESCAPE, "gi"), (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+  }
+  return read;
+}
+
+/** `%u006d` is what IIS takes beside `%6d`. */
+const ESCAPE = /%(?:u00)?([\da-f]{2})/i;
+const MAX_DECODINGS = 8;
+
+/** Rules, or what is wrong with them. */
+export type ParsedRules = { readonly rules: readonly CallRule[] } | { readonly problem: string };
+
+/** Most rules of one set, and most entries of a member: each call may be compared with all of them. */
+const MAX_ENTRIES = 100;
+const MAX_PATTERN_LENGTH = 1024;
+
+/**
+ * Reads rules as they stand in JSON. Strict: a rule that is not understood as a whole must not let anything through. Pure.
+ */
+export function parseCallRules(value: unknown): ParsedRules {
+  if (!isList(value)) return { problem: `must be a list of 1 to ${MAX_ENTRIES} rules` };
+  const rules: CallRule[] = [];
+  for (const [at, written] of value.entries()) {
+    const problem = ruleProblem(written);
+    if (problem) return { problem: `has a rule ${at + 1} ${problem}` };
+    rules.push(ruleFrom(written as WrittenRule));
+  }
+  return { rules };
+}
+
+/** A rule as it stands in JSON. */
+export interface WrittenRule {
+  readonly methods?: readonly string[];
+  readonly hosts?: readonly string[];
+  readonly paths?: readonly string[];
+}
+
+/** The rule as it stands in JSON. */
+export function writtenFromRule({ methods, hosts, paths }: CallRule): WrittenRule {
+  return {
+    ...(methods && { methods }),
+    ...(hosts && { hosts }),
+    ...(paths && { paths: paths.map((segments) => `/${segments.join("/")}`) }),
+  };
+}
+
+function ruleFrom({ methods, hosts, paths }: WrittenRule): CallRule {
+  return { methods, hosts, paths: paths?.map(split) };
+}
+
+const MEMBERS: ReadonlyArray<readonly [name: keyof WrittenRule, is: (text: string) => boolean, what: string]> = [
+  ["methods", (text) => METHOD_TEXT.test(text), "HTTP methods as they are sent, such as GET"],
+  ["hosts", isHost, "host names in lower case, such as api.example.com, with a port where it is not the default one"],
+  ["paths", isPattern, "paths as they are sent, such as /user or /repos/acme/**, where * and ** are whole segments"],
+];
+
+function ruleProblem(rule: unknown): string | undefined {
+  if (typeof rule !== "object" || rule === null || Array.isArray(rule)) return "that is no object";
+  const names = Object.keys(rule);
+  if (names.some((name) => !MEMBERS.some(([known]) => known === name))) {
+    return "with a member that is not methods, hosts or paths";
+  }
+  for (const [name, is, what] of MEMBERS) {
+    if (!names.includes(name)) continue;
+    const entries: unknown = Reflect.get(rule, name);
+    if (!isList(entries) || !entries.every((entry) => typeof entry === "string" && is(entry))) {
+      return `whose ${name} are not a list of 1 to ${MAX_ENTRIES} ${what}`;
+    }
+  }
+  return undefined;
+}
+
+function isList(value: unknown): value is readonly unknown[] {
+  return Array.isArray(value) && value.length > 0 && value.length <= MAX_ENTRIES;
+}
+
+/** The pseudo-methods of calls are sent as others. */
+const METHOD_TEXT = /^(?!(?:FORM|GETFILE|MULTIFORM-.*|MULTIPART-FORM)$)[A-Z]+(?:-[A-Z]+)*$/;
+const HOST = /^(?=.{1,259}$)[a-z\d](?:[a-z\d-]*[a-z\d])?(?:\.[a-z\d](?:[a-z\d-]*[a-z\d])?)*(?::[1-9]\d{0,4})?$/;
+
+function isHost(text: string): boolean {
+  return HOST.test(text) && !text.endsWith(":443");
+}
+
+/** What can match at all: a pattern that is ambiguous itself fits nothing, which nobody means. */
+function isPattern(text: string): boolean {
+  if (text.length > MAX_PATTERN_LENGTH) return false;
+  const segments = segmentsFrom(text);
+  return segments?.every((segment) => !segment.includes("*") || segment === "*" || segment === "**") ?? false;
+}

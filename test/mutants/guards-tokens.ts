@@ -1,0 +1,129 @@
+import { type Guard, guard } from "./guard.js";
+
+const TOKEN = "applications/call-token";
+const RULES = "applications/call-rules";
+const SERVER = "server/call-tokens";
+
+/** Call tokens, and the rules in them. */
+export const TOKEN_GUARDS: readonly Guard[] = [
+  guard("call token: length", ["if (text.length > MAX_CALL_TOKEN_LENGTH) return {", "if (false) return {"], TOKEN),
+  guard("call token: alg", ["if (alg !== HEADER.alg) return", "if (false) return"], TOKEN),
+  guard("call token: typ", ["if (typ !== HEADER.typ) return", "if (false) return"], TOKEN),
+  guard("call token: crit", ['if ("crit" in others) return', "if (false) return"], TOKEN),
+  guard("call token: one spelling", ['bytes.toString("base64url") === base64url ? bytes', "true ? bytes"], TOKEN),
+  guard("call token: members once", ["|| members.has(member.key)) return undefined", ") return undefined"], TOKEN),
+  guard("call token: depth", ["const JSON_LIMITS = { maxDepth: 8, maxKeys: 1000 }", "const JSON_LIMITS = {}"], TOKEN),
+  guard("call token: signature", ["if (!isSigned(shown, verification)) return", "if (false) return"], TOKEN),
+  guard(
+    "call token: key that it was verified by",
+    ["isSame(known.privateKeyHash, application.privateKeyHash)", "true"],
+    TOKEN,
+    SERVER,
+  ),
+  guard("call token: remembered unverified", ["if (isRight) remember(", "remember("], TOKEN),
+  guard("call token: application", ["if (publicKey !== application.publicKey) return", "if (false) return"], TOKEN),
+  guard("call token: user", ["if (subject !== userId) return", "if (false) return"], TOKEN),
+  guard(
+    "call token: user of the request",
+    ['userId: userId || callToken?.token.userId || ""', "userId: callToken?.token.userId || userId"],
+    TOKEN,
+  ),
+  guard("call token: lifetime", ["lifetime > MAX_CALL_TOKEN_SECONDS", "false"], TOKEN),
+  guard("call token: lifetime of less than nothing", ["lifetime <= 0 ||", ""], TOKEN),
+  guard("call token: end", ["if (expiresAt + LEEWAY_SECONDS <= seconds) return", "if (false) return"], TOKEN),
+  guard(
+    "call token: beginning",
+    [
+      "if (Math.max(issuedAt, notBefore) - LEEWAY_SECONDS > seconds) return",
+      "if (notBefore - LEEWAY_SECONDS > seconds) return",
+    ],
+    TOKEN,
+  ),
+  guard("call token: nbf", ["Math.max(issuedAt, notBefore) - LEEWAY_SECONDS", "issuedAt - LEEWAY_SECONDS"], TOKEN),
+  guard("call token: audience alone", ["aud.length === 1 && aud[0] === AUDIENCE", "aud.includes(AUDIENCE)"], TOKEN),
+  guard("call token: finite times", ["Number.isFinite(value) && value >= 0", "true"], TOKEN),
+  guard("call token: providers", ["providers !== undefined && !isNames(providers)", "false"], TOKEN),
+  guard(
+    "call token: one at most",
+    ["if (more.length > 0) throw new RelayError", "if (false) throw new RelayError"],
+    TOKEN,
+  ),
+  guard("call token: for calls alone", ["if (callToken !== undefined && !takesCallToken) {", "if (false) {"], SERVER),
+  guard("call token: connections of its providers", ["found.filter(mayKnow)", "found"], SERVER),
+  guard(
+    "call token: its providers",
+    ["if (!isForProvider(token, [provider.name, ...provider.aliases])) {", "if (false) {"],
+    "protocols",
+  ),
+  guard(
+    "call token: its rules",
+    ["if (verdict.isAllowed) return; throw notPermitted(", "return; throw notPermitted("],
+    "protocols",
+  ),
+  guard(
+    "call token: rules before the connection",
+    ["requirePermission(call, { provider, checked, egress }, trace);", ""],
+    "protocols",
+  ),
+  guard(
+    "call token: the whole query",
+    ["target: appendQuery(egress.path, query) };", "target: egress.path };"],
+    "protocols",
+  ),
+  guard(
+    "call token: preflight of unlisted pages",
+    ["? await listsOrigin(origin).catch(() => false)", "? true"],
+    SERVER,
+  ),
+
+  guard(
+    "rules: unknown members",
+    ["if (names.some((name) => !MEMBERS.some(([known]) => known === name))) {", "if (false) {"],
+    RULES,
+  ),
+  guard(
+    "rules: empty lists",
+    [
+      "Array.isArray(value) && value.length > 0 && value.length <= MAX_ENTRIES",
+      "Array.isArray(value) && value.length <= MAX_ENTRIES",
+    ],
+    RULES,
+  ),
+  guard(
+    "rules: patterns that are ambiguous",
+    ['!segment.includes("*") || segment === "*" || segment === "**"', "true"],
+    RULES,
+  ),
+  guard("rules: methods", ["rule.methods !== undefined && !rule.methods.includes(method)", "false"], RULES),
+  guard("rules: hosts", ["rule.hosts !== undefined && !rule.hosts.includes(host)", "false"], RULES),
+  guard("rules: no empty segment for a star", ['(wanted === "*" && segment !== "")', 'wanted === "*"'], RULES),
+  guard(
+    "rules: no empty segment for two stars",
+    ['if (starAt === -1 || segments[takenTo] === "") return false;', "if (starAt === -1) return false;"],
+    RULES,
+  ),
+  guard("rules: empty segments", ['segment === "" ? at === segments.length - 1', 'segment === "" ? true'], RULES),
+  guard("rules: many segments", ["if (segments.length > MAX_PATH_SEGMENTS) return undefined;", ""], RULES),
+  guard("rules: text outside of ASCII", ["if (/[^\\x21-\\x7e]/.test(segment)) return true;", ""], RULES),
+  guard("rules: encoded twice", ["STILL_ENCODED.test(read) ||", ""], RULES),
+  guard("rules: separators", ["SEPARATOR.test(read) ||", ""], RULES),
+  guard("rules: look-alikes", ["SEPARATOR.test(folded) ||", ""], RULES),
+  guard("rules: dots", ["|| DOTS.test(folded)", ""], RULES),
+  guard(
+    "rules: second places",
+    ["namesOtherPlace(headers) ? undefined : segmentsFrom(path)", "segmentsFrom(path)"],
+    RULES,
+  ),
+  guard("rules: overriding parameters", ["[...headers, ...pairs].flatMap(", "[...headers].flatMap("], RULES),
+  guard("rules: overriding fields", ["[...headers, ...pairs].flatMap(", "[...pairs].flatMap("], RULES),
+  guard(
+    "rules: decoding of parameters",
+    ["rest > 0 && ESCAPE.test(read); rest--", "rest > MAX_DECODINGS; rest--"],
+    RULES,
+  ),
+  guard(
+    "rules: decoding of parameters more than once",
+    ["const MAX_DECODINGS = 8;", "const MAX_DECODINGS = 1;"],
+    RULES,
+  ),
+];
