@@ -37,7 +37,7 @@ export interface Service {
 }
 
 /** Of one client address at the pages: an office behind one address, not a script. */
-const VISITS_PER_MINUTE = 300;
+const PAGES_PER_MINUTE = 300;
 
 /**
  * Constructs and wires everything, and listens. Rejects, with nothing left open and nothing changed, when a key does
@@ -138,7 +138,7 @@ function handlersFor(
     createPagesHandler({
       authorization,
       clientAddress,
-      takeVisit: (address) => rateLimiter.take(`visit ${address}`, VISITS_PER_MINUTE),
+      takeRequest: (address) => rateLimiter.take(`page ${address}`, PAGES_PER_MINUTE),
     }),
   ];
 }

@@ -4,9 +4,9 @@ import type { Application } from "../applications/application.js";
 import { MAX_ID_LENGTH, requireCallerIds } from "../applications/caller.js";
 import { type Config, publicUrlFrom } from "../config/config.js";
 import { parseInteger } from "../config/setting-list.js";
+import { type ConnectLink, createConnectLink } from "../oauth/connect-session.js";
 import type { Connection } from "../oauth/connection.js";
 import { parseTokenResponse, type TokenResponse, TokenResponseError } from "../oauth/token-answer.js";
-import { type ConnectLink, createConnectLink } from "../oauth/visit.js";
 import type { Provider, ProviderCatalog } from "../providers/provider.js";
 import { noApplication } from "./application.js";
 import {

@@ -180,7 +180,7 @@ const NETWORK_GROUPS = 4;
  * What counts as one client among addresses: an IPv4 address; of IPv6 the first 64 bits, since a client has all
  * addresses of such a network (RFC 4291 section 2.5.4). An IPv4-mapped address is its IPv4 address.
  *
- * @param address as Node.js writes it, without brackets.
+ * @param address without brackets, in any spelling: a proxy may have written it.
  */
 export function clientNetworkOf(address: string): string {
   const plain = plainAddress(address);
@@ -192,7 +192,12 @@ export function clientNetworkOf(address: string): string {
     const last = end === "" ? [] : end.split(":");
     groups.push(...Array<string>(Math.max(0, GROUPS - groups.length - last.length)).fill("0"), ...last);
   }
-  return `${groups.slice(0, NETWORK_GROUPS).join(":")}::/64`;
+  return `${groups.slice(0, NETWORK_GROUPS).map(plainGroup).join(":")}::/64`;
+}
+
+/** Without leading zeros, in lower case (RFC 5952 section 4). */
+function plainGroup(group: string): string {
+  return Number.parseInt(group, 16).toString(16);
 }
 
 /** An IPv4-mapped IPv6 address (RFC 4291 section 2.5.5.2) is its IPv4 address. */

@@ -1,27 +1,27 @@
 import type { AuthorizationOptions } from "../oauth/authorization-server.js";
-import type { Offer, Visit } from "../oauth/visit.js";
+import type { ConnectSession, Offer } from "../oauth/connect-session.js";
 import type { Provider } from "../providers/provider.js";
 import { type Html, html, messageFromOutcome, type Page } from "./document.js";
-import type { PageQuery } from "./visit.js";
+import type { PageQuery } from "./page-request.js";
 
 /** What the connect page shows. */
 interface ConnectPageInput {
-  readonly visit: Visit & { readonly session: string };
+  readonly connectSession: ConnectSession & { readonly session: string };
   readonly offers: readonly Offer[];
   /** What has just happened; undefined when nothing has. */
   readonly notice: Notice | undefined;
 }
 
 /** The page on which a user connects and disconnects accounts. Pure. */
-export function connectPage({ visit, offers, notice }: ConnectPageInput): Page {
-  const { name } = visit.application;
+export function connectPage({ connectSession, offers, notice }: ConnectPageInput): Page {
+  const { name } = connectSession.application;
   const heading = `Connect accounts to ${name}`;
   return {
     title: notice === undefined ? heading : `${notice.title}. ${heading}`,
     main: html`<h1>${heading}</h1>
 ${notice !== undefined && noticeFor(notice)}
-${offers.length === 0 ? html`<p>${name} has nothing to connect yet.</p>` : listOf(visit, offers)}
-${visit.redirectUri !== undefined && html`<p><a href="${visit.redirectUri}">Back to ${name}</a></p>`}`,
+${offers.length === 0 ? html`<p>${name} has nothing to connect yet.</p>` : listOf(connectSession, offers)}
+${connectSession.redirectUri !== undefined && html`<p><a href="${connectSession.redirectUri}">Back to ${name}</a></p>`}`,
   };
 }
 
@@ -29,7 +29,7 @@ function noticeFor({ title, advice, isGood }: Notice): Html {
   return html`<p class="${isGood ? "notice" : "notice bad"}" role="status"><strong>${title}.</strong>${advice !== "" && html` ${advice}`}</p>`;
 }
 
-function listOf({ application, session }: ConnectPageInput["visit"], offers: readonly Offer[]): Html {
+function listOf({ application, session }: ConnectPageInput["connectSession"], offers: readonly Offer[]): Html {
   return html`<p>${application.name} can use the accounts that you connect here. Before an account is connected, its provider asks you to sign in and to agree. You can disconnect it at any time.</p>
 <ul role="list">
 ${offers.map((offer) => itemFrom(offer, session))}

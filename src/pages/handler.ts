@@ -1,48 +1,47 @@
 import { randomBytes } from "node:crypto";
 import type { PathHandler } from "../http/dispatch.js";
-import { answerPlain, DRAIN_FACTOR, type HttpRequest, type HttpResponse } from "../http/exchange.js";
+import { answerPlain, clientNetworkOf, DRAIN_FACTOR, type HttpRequest, type HttpResponse } from "../http/exchange.js";
 import { createChunks } from "../lib/chunks.js";
 import { formatError, RelayError } from "../model/errors.js";
 import type { AuthorizationOptions } from "../oauth/authorization-server.js";
 import { CALLBACK_PATH, finishAuthorization, redirectUriWith } from "../oauth/callback.js";
-import { disconnect } from "../oauth/disconnect.js";
-import { startAuthorization } from "../oauth/start.js";
 import {
   CONNECT_PATH,
-  type LinkVisit,
+  type ConnectSession,
+  connectSessionFromSecret,
+  type LinkedSession,
   offersFor,
   requireProvider,
-  type Visit,
-  visitFromSession,
   withSession,
-} from "../oauth/visit.js";
+} from "../oauth/connect-session.js";
+import { disconnect } from "../oauth/disconnect.js";
+import { startAuthorization } from "../oauth/start.js";
 import { originParameterNames } from "../providers/origin.js";
 import type { Provider } from "../providers/provider.js";
 import { connectPage, forwardPage, noticeFrom, parameterPage } from "./connect-page.js";
 import { messageFromError, messageFromOutcome, messagePage, sendPage, sendRedirect } from "./document.js";
 import {
+  connectSessionFor,
   createBrowserCookie,
   type PageExchange,
   type PageQuery,
   parsePageQuery,
   requireListed,
   requirePage,
-  visitFor,
-  visitorFrom,
-} from "./visit.js";
+} from "./page-request.js";
 
 /** `GET /oauth/connect`: the page. A link is used up by opening it, so its page moves to an address that can be reloaded. */
 async function answerConnectPage(exchange: PageExchange): Promise<void> {
   const { options, response, cookie } = exchange;
   const query = parsePageQuery(exchange.queryText);
-  const begun = await visitFor(exchange, query, true);
+  const begun = await connectSessionFor(exchange, query, true);
   requirePage(begun);
-  const visit = await withSession(options, begun);
-  if (query.get("link") !== undefined) return sendRedirect(response, pageUri(visit.session), { cookie });
-  const offers = await offersFor(options, visit);
+  const connectSession = await withSession(options, begun);
+  if (query.get("link") !== undefined) return sendRedirect(response, pageUri(connectSession.session), { cookie });
+  const offers = await offersFor(options, connectSession);
   // Only an address of ours tells what has happened; one from elsewhere could tell anything.
   const notice = begun.session === undefined ? undefined : noticeFrom(options, query);
-  sendPage(response, 200, connectPage({ visit, offers, notice }), { cookie });
+  sendPage(response, 200, connectPage({ connectSession, offers, notice }), { cookie });
 }
 
 /** `POST /oauth/connect`: the page's one form, which ends a connection. */
@@ -50,14 +49,14 @@ async function answerDisconnect(exchange: PageExchange): Promise<void> {
   const { options, request, response, browser } = exchange;
   const form = parsePageQuery(await readForm(request));
   if (form.get("action") !== "disconnect") throw formatError("action must be disconnect.");
-  const visit = await visitFromSession(options, form.get("session") ?? "", browser);
-  requirePage(visit);
+  const connectSession = await connectSessionFromSecret(options, form.get("session") ?? "", browser);
+  requirePage(connectSession);
   const { name: providerName } = requireProvider(options, form.get("provider") ?? "");
-  requireListed(visit, providerName);
-  const key = { applicationId: visit.application.id, userId: visit.userId, providerName };
+  requireListed(connectSession, providerName);
+  const key = { applicationId: connectSession.application.id, userId: connectSession.userId, providerName };
   const revocation = await options.pending.track(disconnect(options, key));
   const outcome = revocation === "REVOKED" || revocation === undefined ? "disconnected" : "disconnected_here";
-  sendRedirect(response, pageUri(visit.session ?? "", { provider: providerName, outcome }));
+  sendRedirect(response, pageUri(connectSession.session ?? "", { provider: providerName, outcome }));
 }
 
 /** Address of an open page, with what has just happened. */
@@ -108,12 +107,12 @@ async function answerCallback({ options, response, browser, queryText }: PageExc
 async function answerStart(exchange: PageExchange, rawName: string): Promise<void> {
   const { options, response, browser, cookie } = exchange;
   const query = parsePageQuery(exchange.queryText);
-  const visit = await visitFor(exchange, query, false);
+  const connectSession = await connectSessionFor(exchange, query, false);
   const provider = requireProvider(options, nameFrom(rawName));
-  requireListed(visit, provider.name);
-  const given = parametersFrom(visit, query, provider);
-  const { application, userId, redirectUri, scope } = visit;
-  const session = visit.isPage ? visit.session : undefined;
+  requireListed(connectSession, provider.name);
+  const given = parametersFrom(connectSession, query, provider);
+  const { application, userId, redirectUri, scope } = connectSession;
+  const session = connectSession.isPage ? connectSession.session : undefined;
   const isAnswer = query.get("answer") !== undefined;
   const start = await startAuthorization(options, {
     ...{ application, userId, provider, browser, scope, redirectUri, session, isAnswer },
@@ -123,7 +122,7 @@ async function answerStart(exchange: PageExchange, rawName: string): Promise<voi
     if (isAnswer) return sendPage(response, 200, forwardPage(provider, start.uri), { cookie });
     return sendRedirect(response, start.uri, { cookie });
   }
-  const asked = await withSession(options, { ...visit, providers: [provider.name] });
+  const asked = await withSession(options, { ...connectSession, providers: [provider.name] });
   const page = parameterPage({ ...start, provider, given, session: asked.session });
   sendPage(response, start.problem === undefined ? 200 : 400, page, { cookie });
 }
@@ -138,17 +137,23 @@ function nameFrom(raw: string): string {
 }
 
 /** What the link has counts before what the address says. */
-function parametersFrom(visit: Visit | LinkVisit, query: PageQuery, provider: Provider): ReadonlyMap<string, string> {
+function parametersFrom(
+  connectSession: ConnectSession | LinkedSession,
+  query: PageQuery,
+  provider: Provider,
+): ReadonlyMap<string, string> {
   const given = query.pick(originParameterNames(provider));
-  return "originParameters" in visit ? new Map([...given, ...Object.entries(visit.originParameters)]) : given;
+  return "originParameters" in connectSession
+    ? new Map([...given, ...Object.entries(connectSession.originParameters)])
+    : given;
 }
 
 /** What the pages need from the rest of the service. */
 interface PagesOptions {
   readonly authorization: AuthorizationOptions;
   readonly clientAddress: (request: HttpRequest) => string;
-  /** Counts one visit of a visitor, see `visitorFrom()`. Resolves to the whole seconds to wait, 0 when it is within the limit. */
-  readonly takeVisit: (visitor: string) => Promise<number>;
+  /** Counts one request of a client's network. Resolves to the whole seconds to wait, 0 when it is within the limit. */
+  readonly takeRequest: (network: string) => Promise<number>;
 }
 
 type Answer = (exchange: PageExchange, rest: string) => Promise<void>;
@@ -204,14 +209,14 @@ function variableOf(template: string, path: string): string | undefined {
 
 /** A person reads what went wrong, on a page. */
 async function answerOrExplain(
-  { authorization, clientAddress, takeVisit }: PagesOptions,
+  { authorization, clientAddress, takeRequest }: PagesOptions,
   request: HttpRequest,
   response: HttpResponse,
   answer: (exchange: Omit<PageExchange, "queryText">) => Promise<void>,
 ): Promise<void> {
   try {
     const address = clientAddress(request);
-    requireVisit(await takeVisit(visitorFrom(address)));
+    requireWithinLimit(await takeRequest(clientNetworkOf(address)));
     await answer({ options: authorization, request, response, address, ...browserOf(authorization, request) });
   } catch (error) {
     if (!(error instanceof RelayError)) authorization.onFault("pages", error);
@@ -231,7 +236,7 @@ function browserOf(
   return { browser, cookie: cookie.write(browser) };
 }
 
-function requireVisit(waitSeconds: number): void {
+function requireWithinLimit(waitSeconds: number): void {
   if (waitSeconds === 0) return;
   throw new RelayError("RATE_LIMITED", `Too many visits from this address. Try again in ${waitSeconds} seconds.`);
 }

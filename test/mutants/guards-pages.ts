@@ -9,7 +9,7 @@ export const PAGE_GUARDS: readonly Guard[] = [
   ),
   guard("link to one provider opens no other", [": [provider];", ": [];"], "pages/links"),
   guard("link to one provider opens no page", ["  requirePage(begun);\n", ""], "pages/links"),
-  guard("page of a parameter ends no connection", ["  requirePage(visit);\n", ""], "pages/parameters"),
+  guard("page of a parameter ends no connection", ["  requirePage(connectSession);\n", ""], "pages/parameters"),
   guard(
     "link: private key",
     ['asserted, caller, { callerAuth: "PRIVATE_KEY" }', "asserted, caller"],
@@ -26,8 +26,8 @@ export const PAGE_GUARDS: readonly Guard[] = [
     ['options.tickets.find("SESSION", session, browser)', 'options.tickets.find("SESSION", session, "")'],
     "pages/connect-page",
   ),
-  guard("requireListed, to begin", ["  requireListed(visit, provider.name);\n", ""], "pages/links"),
-  guard("requireListed, to disconnect", ["  requireListed(visit, providerName);\n", ""], "pages/connect-page"),
+  guard("requireListed, to begin", ["  requireListed(connectSession, provider.name);\n", ""], "pages/links"),
+  guard("requireListed, to disconnect", ["  requireListed(connectSession, providerName);\n", ""], "pages/connect-page"),
   guard(
     "list of names that nobody has",
     [
@@ -55,8 +55,12 @@ export const PAGE_GUARDS: readonly Guard[] = [
   ),
   guard("HTML escaping", ["value.replace(/[&<>\"']/g,", "value.replace(/[\\u0000]/g,"], "pages/html"),
   guard("HTML escaping, quotes", ["/[&<>\"']/g", "/[&<>]/g"], "pages/html"),
-  guard("one visitor of an IPv6 network", ["takeVisit(visitorFrom(address))", "takeVisit(address)"], "pages/visitor"),
-  guard("visits", ["requireVisit(await", "void (await"], "pages/visitor"),
+  guard(
+    "one visitor of an IPv6 network",
+    ["takeRequest(clientNetworkOf(address))", "takeRequest(address)"],
+    "pages/visitor",
+  ),
+  guard("visits", ["requireWithinLimit(await", "void (await"], "pages/visitor"),
   guard("limit of tickets", ["if ((counted?.count ?? 0) >= most) return false;", ""], "store/tickets"),
   guard("stop waits for a redemption", ["    await authorization.pending.settled();\n", ""], "pages/redemption"),
   guard(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createBrowserCookie } from "../../src/pages/visit.js";
+import { createBrowserCookie } from "../../src/pages/page-request.js";
 
 const VALUE = "A".repeat(43);
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { RelayError } from "../../src/model/errors.js";
-import { parsePageQuery, visitQueryFrom } from "../../src/pages/visit.js";
+import { connectSessionQueryFrom, parsePageQuery } from "../../src/pages/page-request.js";
 
 const reasonOf = (work: () => unknown): string => {
   try {
@@ -62,19 +62,19 @@ describe("parsePageQuery()", () => {
   });
 });
 
-describe("visitQueryFrom()", () => {
+describe("connectSessionQueryFrom()", () => {
   it.each<[string, readonly string[]]>([
     ["", []],
     ["providers=", []],
     ["providers=a", ["a"]],
     ["providers=a,%20b,,c", ["a", "b", "c"]],
   ])("reads the providers of %j", (text, providers) => {
-    expect(visitQueryFrom(parsePageQuery(text), "192.0.2.1", true).providers).toEqual(providers);
+    expect(connectSessionQueryFrom(parsePageQuery(text), "192.0.2.1", true).providers).toEqual(providers);
   });
 
   it("takes the proof from the query alone", () => {
     const query = parsePageQuery("public_key=p&user_id=u&user_signature=s&origin=o&address=a");
-    expect(visitQueryFrom(query, "192.0.2.1", false)).toMatchObject({
+    expect(connectSessionQueryFrom(query, "192.0.2.1", false)).toMatchObject({
       publicKey: "p",
       userId: "u",
       proof: { userSignature: "s", origin: undefined, address: "192.0.2.1" },

@@ -1,24 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { visitorFrom } from "../../src/pages/visit.js";
 import { type Harness, startHarness } from "../support/harness.js";
 import { openBrowser } from "./browser.js";
-
-describe("visitorFrom()", () => {
-  it.each([
-    ["192.0.2.1", "192.0.2.1"],
-    ["", ""],
-    ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"],
-    ["2001:db8:1:2::", "2001:db8:1:2::/64"],
-    ["2001:0DB8:0001:0002::9", "2001:db8:1:2::/64"],
-    ["2001:db8::9", "2001:db8:0:0::/64"],
-    ["::1", "0:0:0:0::/64"],
-    ["::", "0:0:0:0::/64"],
-    ["2001:db8::1:2:3:4", "2001:db8:0:0::/64"],
-    ["2001:db8:1:2:3:4:192.0.2.1", "2001:db8:1:2::/64"],
-  ])("counts %s as %s", (address, visitor) => {
-    expect(visitorFrom(address)).toBe(visitor);
-  });
-});
 
 describe("visits", () => {
   let harness: Harness;

@@ -24,10 +24,10 @@ import {
 } from "../../applications/caller.js";
 import { RelayError } from "../../model/errors.js";
 import type { AuthorizationOptions } from "../../oauth/authorization-server.js";
+import { createConnectLink, requireProvider } from "../../oauth/connect-session.js";
 import type { Connection } from "../../oauth/connection.js";
 import { disconnect } from "../../oauth/disconnect.js";
 import { toldStateOf } from "../../oauth/refreshable.js";
-import { createConnectLink, requireProvider } from "../../oauth/visit.js";
 
 /** The methods about connections: message → message. Every one rejects with RelayError, and nothing else. */
 export interface ConnectionOperations {

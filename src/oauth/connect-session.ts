@@ -16,7 +16,7 @@ import { hasAuthorizationFlow, requireConnectable } from "./start.js";
 import type { LinkPayload, OpenTicket, SessionPayload } from "./tickets.js";
 
 /** A browser that may connect accounts for one user, however it proved that. */
-export interface Visit extends SessionPayload {
+export interface ConnectSession extends SessionPayload {
   readonly application: Application;
   readonly userId: string;
   /** Cookie of the browser. */
@@ -25,11 +25,11 @@ export interface Visit extends SessionPayload {
   readonly session: string | undefined;
 }
 
-/** A visit that a link began. */
-export interface LinkVisit extends Visit, LinkPayload {}
+/** A connect session that a link began. */
+export interface LinkedSession extends ConnectSession, LinkPayload {}
 
 /** What an address that an application made itself says. */
-export interface VisitQuery {
+export interface ConnectSessionQuery {
   readonly publicKey: string;
   readonly userId: string;
   readonly proof: CallerProof;
@@ -42,10 +42,14 @@ export interface VisitQuery {
 type Options = Pick<AuthorizationOptions, "applications" | "openPrivateKeyHash" | "tickets" | "catalog" | "now">;
 
 /**
- * Begins a visit with the proof of a call: the public key alone where that is enough, or the user's signature. Rejects
+ * Begins a connect session with the proof of a call: the public key alone where that is enough, or the user's signature. Rejects
  * with RelayError CALL_FORMAT_ERROR, INVALID_PUBLIC_KEY or CALLER_NOT_ALLOWED.
  */
-export async function visitFromQuery(options: Options, query: VisitQuery, browser: string): Promise<Visit> {
+export async function connectSessionFromQuery(
+  options: Options,
+  query: ConnectSessionQuery,
+  browser: string,
+): Promise<ConnectSession> {
   requireCallerIds(query);
   const application = await requireApplication(options, query);
   if (application.callerAuth === "PRIVATE_KEY") throw linkNeeded();
@@ -58,27 +62,38 @@ export async function visitFromQuery(options: Options, query: VisitQuery, browse
 }
 
 /** Opens a link, once. Rejects with RelayError CALLER_NOT_ALLOWED when it is unknown, was opened or has ended. */
-export async function visitFromLink(options: Options, secret: string, browser: string): Promise<LinkVisit> {
+export async function connectSessionFromLink(
+  options: Options,
+  secret: string,
+  browser: string,
+): Promise<LinkedSession> {
   const ticket = await options.tickets.take("LINK", secret, "");
   if (ticket === undefined) throw goneError("This link was used before or has ended. Ask for a new one.");
   return { ...ticket.payload, ...(await ownerOf(options, ticket)), browser, session: undefined };
 }
 
 /** Goes on with an open page. Rejects with RelayError CALLER_NOT_ALLOWED when it is another browser's or has ended. */
-export async function visitFromSession(options: Options, session: string, browser: string): Promise<Visit> {
+export async function connectSessionFromSecret(
+  options: Options,
+  session: string,
+  browser: string,
+): Promise<ConnectSession> {
   const ticket = await options.tickets.find("SESSION", session, browser);
   if (ticket === undefined) throw goneError("This page was open too long, or in another browser. Open it again.");
   return { ...ticket.payload, ...(await ownerOf(options, ticket)), browser, session };
 }
 
-/** Gives a visit a session, so that its page can be used without the proof it began with. */
-export async function withSession(options: Options, visit: Visit): Promise<Visit & { readonly session: string }> {
-  if (visit.session !== undefined) return { ...visit, session: visit.session };
-  const { application, userId, publicKey, providers, redirectUri, scope, isPage, browser } = visit;
+/** Gives a connect session a secret, so that its page can be used without the proof it began with. */
+export async function withSession(
+  options: Options,
+  connectSession: ConnectSession,
+): Promise<ConnectSession & { readonly session: string }> {
+  if (connectSession.session !== undefined) return { ...connectSession, session: connectSession.session };
+  const { application, userId, publicKey, providers, redirectUri, scope, isPage, browser } = connectSession;
   const payload = { publicKey, providers, redirectUri, scope, isPage };
   const owner = { applicationId: application.id, userId };
   const { secret: session } = await options.tickets.issue("SESSION", owner, browser, payload);
-  return { ...visit, session };
+  return { ...connectSession, session };
 }
 
 /** The application may be disabled since, be another one with the same public key, or list other addresses. */
@@ -114,7 +129,7 @@ export interface Offer {
 
 /**
  * What a page offers its user: the application's providers, those that can be connected and those that are, by display
- * name; in the order of the visit's list where it has one.
+ * name; in the order of the session's list where it has one.
  */
 export async function offersFor(
   {
@@ -123,7 +138,7 @@ export async function offersFor(
     oauthClients,
     now,
   }: Pick<AuthorizationOptions, "catalog" | "connections" | "oauthClients" | "now">,
-  { application, userId, providers: wanted }: Pick<Visit, "application" | "userId" | "providers">,
+  { application, userId, providers: wanted }: Pick<ConnectSession, "application" | "userId" | "providers">,
 ): Promise<readonly Offer[]> {
   const clients = new Set((await oauthClients.list(application.id)).map(({ providerName }) => providerName));
   const found = await connections.list({ applicationId: application.id, userId, limit: MAX_CONNECTIONS });

@@ -1,16 +1,15 @@
-import { isIPv6 } from "node:net";
 import type { HttpRequest, HttpResponse } from "../http/exchange.js";
 import { formatError, RelayError } from "../model/errors.js";
 import type { AuthorizationOptions } from "../oauth/authorization-server.js";
 import {
-  type LinkVisit,
+  type ConnectSession,
+  type ConnectSessionQuery,
+  connectSessionFromLink,
+  connectSessionFromQuery,
+  connectSessionFromSecret,
+  type LinkedSession,
   MAX_PROVIDERS,
-  type Visit,
-  type VisitQuery,
-  visitFromLink,
-  visitFromQuery,
-  visitFromSession,
-} from "../oauth/visit.js";
+} from "../oauth/connect-session.js";
 
 /** One request of a browser. */
 export interface PageExchange {
@@ -31,43 +30,29 @@ export interface PageExchange {
  *
  * @param isPage whether an address with a proof opens the connect page.
  */
-export async function visitFor(exchange: PageExchange, query: PageQuery, isPage: boolean): Promise<Visit | LinkVisit> {
+export async function connectSessionFor(
+  exchange: PageExchange,
+  query: PageQuery,
+  isPage: boolean,
+): Promise<ConnectSession | LinkedSession> {
   const { options, browser, address } = exchange;
   const session = query.get("session");
-  if (session !== undefined) return visitFromSession(options, session, browser);
+  if (session !== undefined) return connectSessionFromSecret(options, session, browser);
   const link = query.get("link");
-  if (link !== undefined) return visitFromLink(options, link, browser);
-  return visitFromQuery(options, visitQueryFrom(query, address, isPage), browser);
+  if (link !== undefined) return connectSessionFromLink(options, link, browser);
+  return connectSessionFromQuery(options, connectSessionQueryFrom(query, address, isPage), browser);
 }
 
-/** Throws RelayError CALLER_NOT_ALLOWED when the visit is for connecting one provider, without the page. */
-export function requirePage({ isPage }: Pick<Visit, "isPage">): void {
+/** Throws RelayError CALLER_NOT_ALLOWED when the session is for connecting one provider, without the page. */
+export function requirePage({ isPage }: Pick<ConnectSession, "isPage">): void {
   if (isPage) return;
   throw new RelayError("CALLER_NOT_ALLOWED", "This address is for connecting one provider only. Start again.");
 }
 
-/** Throws RelayError CALLER_NOT_ALLOWED when the visit is for other providers. */
-export function requireListed({ providers }: Pick<Visit, "providers">, name: string): void {
+/** Throws RelayError CALLER_NOT_ALLOWED when the session is for other providers. */
+export function requireListed({ providers }: Pick<ConnectSession, "providers">, name: string): void {
   if (providers.length === 0 || providers.includes(name)) return;
   throw new RelayError("CALLER_NOT_ALLOWED", "This page was not opened for this provider. Start again.");
-}
-
-/**
- * Who is counted as one visitor: an IPv4 address, or the first 64 bits of an IPv6 address, since one client has all
- * addresses behind them (RFC 4291 section 2.5.4). Pure.
- */
-export function visitorFrom(address: string): string {
-  if (!isIPv6(address)) return address;
-  const [head = "", tail = ""] = address.split("::");
-  const left = groupsOf(head);
-  const right = groupsOf(tail);
-  const zeros = Array.from({ length: Math.max(0, 8 - left.length - right.length) }, () => "0");
-  const groups = [...left, ...zeros, ...right].slice(0, 4);
-  return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(":")}::/64`;
-}
-
-function groupsOf(text: string): readonly string[] {
-  return text === "" ? [] : text.split(":");
 }
 
 /** The cookie that tells one browser from another: 256 random bits, which stand for nothing by themselves. */
@@ -141,8 +126,8 @@ export function parsePageQuery(text: string): PageQuery {
   };
 }
 
-/** What an application's own address says of the visit. Throws RelayError CALL_FORMAT_ERROR. */
-export function visitQueryFrom(query: PageQuery, address: string, isPage: boolean): VisitQuery {
+/** What an application's own address says of the session. Throws RelayError CALL_FORMAT_ERROR. */
+export function connectSessionQueryFrom(query: PageQuery, address: string, isPage: boolean): ConnectSessionQuery {
   return {
     publicKey: query.get("public_key") ?? "",
     userId: query.get("user_id") ?? "",
