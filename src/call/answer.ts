@@ -1,4 +1,4 @@
-import { isJson } from "../json/json-checker.js";
+import { isJson } from "../json/json-validator.js";
 import { type Bytes, bytesOf, LARGE_BYTES, SLICE_BYTES } from "../lib/chunks.js";
 import { atOnce, type Turns, type WorkLimits } from "../lib/turns.js";
 import type { Redactor } from "../redaction/redact.js";

@@ -1,4 +1,4 @@
-import { createJsonChecker, createUtf8Checker, type JsonChecker } from "../json/json-checker.js";
+import { createJsonChecker, createUtf8Checker, type JsonChecker } from "../json/json-validator.js";
 import { escapeGrowth } from "../json/text-slices.js";
 import { type Bytes, createChunks, SLICE_BYTES, slicesOf } from "../lib/chunks.js";
 import type { Steps } from "../lib/turns.js";

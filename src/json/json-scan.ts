@@ -22,14 +22,6 @@ export function plainRunEnd(text: DataView, from: number, end: number): number {
   return at;
 }
 
-/** Index of the first byte in `from` … `end` that is not a space; `end` when there is none. */
-export function spacesEnd(text: DataView, from: number, end: number): number {
-  let at = from;
-  while (at + 4 <= end && text.getInt32(at, true) === 0x20202020) at += 4;
-  while (at < end && text.getUint8(at) === 0x20) at++;
-  return at;
-}
-
 /** A view of the same bytes. */
 export function viewOf(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
-import { isJson } from "../json/json-checker.js";
 import { slicePath } from "../json/json-path.js";
 import { kindAt, textAt } from "../json/json-slice.js";
+import { isJson } from "../json/json-validator.js";
 import type { Bytes } from "../lib/chunks.js";
 import { formatError } from "../model/errors.js";
 import type { Credential, ExpirySignal, HeaderPairs, Provider } from "./provider.js";

@@ -3,7 +3,7 @@ import { bodyFromOutcome, bytesFromBody, largeBodyOf } from "../../src/api/rest/
 import { answerFromUpstream } from "../../src/call/answer.js";
 import type { AnswerData, Outcome } from "../../src/call/outcome.js";
 import { decodeText } from "../../src/call/text.js";
-import { isJson } from "../../src/json/json-checker.js";
+import { isJson } from "../../src/json/json-validator.js";
 import { type Bytes, bytesOf, createChunks } from "../../src/lib/chunks.js";
 import { atOnce, createTurns } from "../../src/lib/turns.js";
 import { lateWork } from "../../src/model/errors.js";

@@ -1,7 +1,13 @@
+import { isUtf8 } from "node:buffer";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createJsonChecker, isJson } from "../../src/json/json-checker.js";
-import { createJsonValidator, type JsonLimits, type JsonVerdict, validateJson } from "../../src/json/json-validator.js";
+import {
+  createJsonChecker,
+  isJson,
+  type JsonLimits,
+  type JsonVerdict,
+  validateJson,
+} from "../../src/json/json-validator.js";
 
 const LONG = "1234567890".repeat(15);
 
@@ -276,7 +282,20 @@ describe("validateJson()", () => {
     ["depth", '[[!,{"a":1}]]', { maxKeys: 0, maxDepth: 1 }],
     ["valid", '{"a":[]}', { maxDepth: undefined, maxKeys: undefined }],
   ])("answers %s to %j with %j", (verdict, text, limits) => {
-    expect(verdictsOf(Buffer.from(text), limits)).toEqual([verdict, verdict]);
+    for (let shift = 0; shift < 64; shift++) {
+      expect(validateJson(Buffer.from(`${" ".repeat(shift)}${text}`), limits)).toBe(verdict);
+    }
+  });
+
+  it("says which of syntax, depth and keys is at fault first in generated and mutated texts", () => {
+    const limits = fc.record({ maxDepth: fc.nat(5), maxKeys: fc.nat(10) }, { requiredKeys: [] });
+    const run = fc.property(jsonText(), mutations(), limits, (text, changes, most) => {
+      const bytes = changes.reduce(mutate, Buffer.from(text));
+      // Of UTF-8 a slice is checked before its syntax.
+      fc.pre(isUtf8(bytes));
+      expect(validateJson(bytes, most)).toBe(firstFaultOf(bytes, most));
+    });
+    fc.assert(run, { seed: 20261129, numRuns: 5_000 });
   });
 
   it("agrees with JSON.parse on every short text of JSON characters", () => {
@@ -315,7 +334,7 @@ describe("validateJson()", () => {
   });
 });
 
-describe("createJsonValidator()", () => {
+describe("createJsonChecker()", () => {
   it("agrees with JSON.parse on generated and mutated texts at random chunk borders", () => {
     const run = fc.property(jsonText(), mutations(), borders(), (text, changes, cuts) => {
       const bytes = changes.reduce(mutate, Buffer.from(text));
@@ -353,31 +372,31 @@ describe("createJsonValidator()", () => {
     expect(other.end()).toBe(false);
   });
 
-  it("says false from the chunk on that is wrong, and keeps the first reason", () => {
-    const validator = createJsonValidator({ maxDepth: 1 });
-    expect(validator.push(Buffer.from("["))).toBe(true);
-    expect(validator.push(Buffer.from("["))).toBe(false);
-    expect(validator.push(Buffer.from("]"))).toBe(false);
-    expect(validator.end()).toBe("depth");
-    expect(validator.end()).toBe("depth");
+  it("says false from the block on that is wrong", () => {
+    const checker = createJsonChecker();
+    expect(checker.push(Buffer.from("["))).toBe(true);
+    expect(checker.push(Buffer.from(`}${" ".repeat(100)}`))).toBe(false);
+    expect(checker.push(Buffer.from("]"))).toBe(false);
+    expect(checker.end()).toBe(false);
+    expect(checker.end()).toBe(false);
   });
 
   it("takes empty chunks anywhere", () => {
-    const validator = createJsonValidator();
-    for (const chunk of ["", "{", "", '"a', "", '":1}', ""]) expect(validator.push(Buffer.from(chunk))).toBe(true);
-    expect(validator.end()).toBe("valid");
+    const checker = createJsonChecker();
+    for (const chunk of ["", "{", "", '"a', "", '":1}', ""]) expect(checker.push(Buffer.from(chunk))).toBe(true);
+    expect(checker.end()).toBe(true);
   });
 
   it("does not need a chunk after push returned", () => {
-    const validator = createJsonValidator();
+    const checker = createJsonChecker();
     const memory = Buffer.from('"€');
     for (const byte of memory) {
       const chunk = Buffer.from([byte]);
-      expect(validator.push(chunk)).toBe(true);
+      expect(checker.push(chunk)).toBe(true);
       chunk.fill(0xff);
     }
-    validator.push(Buffer.from('"'));
-    expect(validator.end()).toBe("valid");
+    checker.push(Buffer.from('"'));
+    expect(checker.end()).toBe(true);
   });
 });
 
@@ -388,30 +407,23 @@ function requireAgreement(bytes: Uint8Array): void {
 }
 
 /** As a whole and byte by byte. */
-function verdictsOf(bytes: Uint8Array, limits?: JsonLimits): JsonVerdict[] {
+function verdictsOf(bytes: Uint8Array): JsonVerdict[] {
   const borders = Array.from({ length: bytes.length - 1 }, (_, at) => at + 1);
-  return [judge(bytes, limits), verdictInChunks(bytes, borders, limits)];
+  return [judge(bytes), verdictInChunks(bytes, borders)];
 }
 
-/** The checker, which knows no limits, is to say the same as the validator of everything. */
-function judge(bytes: Uint8Array, limits?: JsonLimits): JsonVerdict {
-  const verdict = validateJson(bytes, limits);
-  if (limits === undefined && isJson(bytes) !== (verdict === "valid")) expect.fail(`isJson(): ${bytes}`);
+/** In steps, and at once. */
+function judge(bytes: Uint8Array): JsonVerdict {
+  const verdict = validateJson(bytes);
+  if (isJson(bytes) !== (verdict === "valid")) expect.fail(`isJson(): ${bytes}`);
   return verdict;
 }
 
-function verdictInChunks(bytes: Uint8Array, cuts: readonly number[], limits?: JsonLimits): JsonVerdict {
-  const validator = createJsonValidator(limits);
+function verdictInChunks(bytes: Uint8Array, cuts: readonly number[]): JsonVerdict {
   const checker = createJsonChecker();
   const borders = [0, ...cuts.map((cut) => cut % (bytes.length + 1)).sort((a, b) => a - b), bytes.length];
-  for (let index = 1; index < borders.length; index++) {
-    const chunk = bytes.subarray(borders[index - 1], borders[index]);
-    validator.push(chunk);
-    checker.push(chunk);
-  }
-  const verdict = validator.end();
-  if (limits === undefined && checker.end() !== (verdict === "valid")) expect.fail(`checker: ${bytes}`);
-  return verdict;
+  for (let index = 1; index < borders.length; index++) checker.push(bytes.subarray(borders[index - 1], borders[index]));
+  return checker.end() ? "valid" : "syntax";
 }
 
 function expectedOf(bytes: Uint8Array): JsonVerdict {
@@ -422,6 +434,25 @@ function expectedOf(bytes: Uint8Array): JsonVerdict {
     // Not UTF-8 or not JSON: what the validator is to say.
     return "syntax";
   }
+}
+
+/** By JSON.parse: of each beginning that passes a limit, it is asked whether the beginning could go on. */
+function firstFaultOf(bytes: Uint8Array, { maxDepth = 1e6, maxKeys = 1e6 }: JsonLimits): JsonVerdict {
+  const isGood = (text: string) => expectedOf(Buffer.from(text, "latin1")) === "valid";
+  const text = Buffer.from(bytes).toString("latin1");
+  const open: string[] = [];
+  let keys = 0;
+  for (const { 0: token, index } of text.matchAll(/"(?:[^"\\]|\\[\s\S])*(?:"|$)|[[\]{}]/g)) {
+    const before = text.slice(0, index);
+    if (token === "]" || token === "}") open.pop();
+    else if (!token.startsWith('"')) open.push(token === "[" ? "]" : "}");
+    else if (/[{,]\s*$/.test(before) && open.at(-1) === "}") keys++;
+    const limit = keys > maxKeys ? "keys" : "depth";
+    if (keys <= maxKeys && open.length <= maxDepth) continue;
+    const rest = limit === "keys" ? '"":0' : token;
+    return isGood(before + rest + open.reverse().join("")) ? limit : "syntax";
+  }
+  return expectedOf(bytes);
 }
 
 function shortTexts(alphabet: string, maxLength: number): string[] {

@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createUtf8Checker } from "../../src/json/json-checker.js";
+import { createUtf8Checker } from "../../src/json/json-validator.js";
 
 describe("createUtf8Checker()", () => {
   it.each([

@@ -13,10 +13,13 @@
  */
 
 import { areEscapesGood, beginEscapes, doesEscapeGoOn, escapedOf } from "./escapes";
+import { beginLimits, isWithinLimits, passBlock } from "./limits";
 import { beginNesting, isMisnested, isNested, objectsOf } from "./nesting";
 import { areScalarsGood, beginScalars, wasInScalar } from "./scalars";
 import { controls, digitsOf, equalTo, insideOf, isAnySpecial, operatorsOf, whitespace, withBit } from "./sets";
-import { areTokensGood, beginTokens, mayEnd } from "./tokens";
+import { areTokensGood, beginTokens, mayEnd, nameStarts } from "./tokens";
+
+export { isLimitOfKeys, limitPassedAt } from "./limits";
 
 const BLOCK: i32 = 64;
 /** So many bytes behind a block must be there when it is judged: what is left of a literal, and one that ends it. */
@@ -40,8 +43,9 @@ export function inputBytes(): i32 {
   return INPUT_BYTES;
 }
 
-/** Forgets what was read. */
-export function begin(): void {
+/** Forgets what was read. The limits are of levels of nesting, and of names of members in all objects together. */
+export function begin(maxDepth: i32, maxKeys: i32): void {
+  beginLimits(maxDepth, maxKeys);
   beginTokens();
   beginNesting();
   beginEscapes();
@@ -51,7 +55,10 @@ export function begin(): void {
   isFaulty = false;
 }
 
-/** Judges the bytes that were put at {@link inputAt}. False when the text so far cannot be the beginning of JSON. */
+/**
+ * Judges the bytes that were put at {@link inputAt}. False when the text so far cannot be the beginning of JSON, or passes
+ * a limit.
+ */
 export function push(length: i32): bool {
   if (isFaulty) return false;
   const end = INPUT + waiting + length;
@@ -61,6 +68,7 @@ export function push(length: i32): bool {
       isFaulty = true;
       return false;
     }
+    passBlock(BLOCK);
   }
   waiting = end - at;
   memory.copy(INPUT, at, waiting);
@@ -69,10 +77,15 @@ export function push(length: i32): bool {
 
 /** Whether all the bytes are one JSON value. */
 export function end(): bool {
+  return endBeginning() && inString === 0 && !isNested() && mayEnd();
+}
+
+/** Whether they could be the beginning of one, where they end in front of or behind a token, or within a string. */
+export function endBeginning(): bool {
   // The end of the text ends a number as white space does.
   const length = (waiting < BLOCK ? BLOCK : 2 * BLOCK) + AHEAD - waiting;
   memory.fill(INPUT + waiting, 0x20, length);
-  return push(length) && inString === 0 && !isNested() && mayEnd();
+  return push(length);
 }
 
 // @ts-ignore: decorator
@@ -83,17 +96,19 @@ function isBlockGood(at: i32): bool {
   const c = v128.load(at, 32);
   const d = v128.load(at, 48);
 
+  // What stands in front of a fault is counted all the same: a limit may be passed before it.
+  let isGood: bool = true;
   let quotes = equalTo(a, b, c, d, 0x22);
   let strings: u64;
   let spaces: u64;
   if (((isAnySpecial(a, b, c, d) as u64) | doesEscapeGoOn()) !== 0) {
     const backslashes = equalTo(a, b, c, d, 0x5c);
     const escaped = escapedOf(backslashes);
-    if (!areEscapesGood(at, escaped)) return false;
+    isGood = areEscapesGood(at, escaped);
     quotes &= ~escaped;
     strings = insideOf(quotes) ^ inString;
     spaces = whitespace(a, b, c, d);
-    if ((controls(a, b, c, d) & (strings | ~spaces)) !== 0) return false;
+    isGood = isGood && (controls(a, b, c, d) & (strings | ~spaces)) === 0;
   } else {
     // All of the block is inside of a string.
     if ((quotes | ~inString) === 0) return true;
@@ -122,14 +137,16 @@ function isBlockGood(at: i32): bool {
     const digits = digitsOf(a, b, c, d);
     const zeros = equalTo(a, b, c, d, 0x30);
     const points = equalTo(a, b, c, d, 0x2e);
-    if (!areScalarsGood(at, scalars, with6, digits, zeros, points)) return false;
+    isGood = isGood && areScalarsGood(at, scalars, with6, digits, zeros, points);
   }
   const afterScalars = ((scalars << 1) | was) & ~scalars;
 
   const objects = objectsOf(at, opening, closing, commas);
-  if (isMisnested()) return false;
+  isGood = isGood && !isMisnested();
   const beginnings = (quotes & strings) | opening | scalars;
-  return spaces === 0
-    ? areTokensGood(strings, quotes, 0, opening, closing, commas, colons, objects, beginnings, afterScalars)
-    : areTokensGood(strings, quotes, spaces, opening, closing, commas, colons, objects, beginnings, afterScalars);
+  const areTokens =
+    spaces === 0
+      ? areTokensGood(strings, quotes, 0, opening, closing, commas, colons, objects, beginnings, afterScalars)
+      : areTokensGood(strings, quotes, spaces, opening, closing, commas, colons, objects, beginnings, afterScalars);
+  return isWithinLimits(opening, closing, nameStarts) && areTokens && isGood;
 }

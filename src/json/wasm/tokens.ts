@@ -10,6 +10,9 @@ let keyNext: u64 = 0;
 /** Bit 0: the string that goes on is a member's name. */
 let inKey: u64 = 0;
 
+/** What `areTokensGood()` leaves: where names of members begin. */
+export let nameStarts: u64 = 0;
+
 export function beginTokens(): void {
   valueNext = 1;
   colonNext = endNext = firstNext = keyNext = inKey = 0;
@@ -66,7 +69,8 @@ export function areTokensGood(
   keyNext = (memberMarks >> 63) | (sum < marks ? 1 : 0);
 
   // A name's string is a run of ones, up to its closing quote.
-  marks = (starts & keys) | inKey;
+  nameStarts = starts & keys;
+  marks = nameStarts | inKey;
   sum = marks + strings;
   const keyEnds = sum & ends;
   inKey = sum < marks ? 1 : 0;
