@@ -12,7 +12,7 @@ import type { Provider, ProviderCatalog } from "../providers/provider.js";
 import type { Capturing } from "../records/call-capture.js";
 import { overloaded } from "./budget.js";
 import { type Call, type CheckedCall, checkCall } from "./call.js";
-import { appendQuery } from "./query.js";
+import type { QueryPair } from "./query.js";
 import type { RateLimiter } from "./rate-limiter.js";
 import type { CallTrace } from "./trace.js";
 
@@ -142,4 +142,25 @@ function requireBoundOrigin(egress: EgressAllowed, connection: Connection, trace
   if (decision.result === "allow") return;
   trace.rule = decision.rule;
   throw new RelayError("URL_NOT_ALLOWED", decision.message);
+}
+
+/**
+ * Appends pairs to a path that may have a query (and has no fragment), after what is there. Percent-encoded as UTF-8
+ * (RFC 3986 section 2.1), a space as `%20`; a lone surrogate becomes U+FFFD, as in the URL standard.
+ */
+export function appendQuery(pathAndQuery: string, pairs: ReadonlyArray<QueryPair>): string {
+  if (pairs.length === 0) return pathAndQuery;
+  const added = pairs.map(([name, text]) => `${encode(name)}=${encode(text)}`).join("&");
+  return pathAndQuery + separatorAfter(pathAndQuery) + added;
+}
+
+function separatorAfter(pathAndQuery: string): "" | "?" | "&" {
+  const mark = pathAndQuery.indexOf("?");
+  if (mark === -1) return "?";
+  return mark === pathAndQuery.length - 1 || pathAndQuery.endsWith("&") ? "" : "&";
+}
+
+/** encodeURIComponent throws on a lone surrogate; the way through UTF-8 replaces it. */
+function encode(text: string): string {
+  return encodeURIComponent(Buffer.from(text).toString());
 }

@@ -2,7 +2,7 @@ import { isJson } from "../json/json-validator.js";
 import { type Bytes, bytesOf, LARGE_BYTES, SLICE_BYTES } from "../lib/chunks.js";
 import { atOnce, type Turns, type WorkLimits } from "../lib/turns.js";
 import type { Redactor } from "../redaction/redact.js";
-import { headerValue } from "../upstream/fields.js";
+import { headerValue } from "../upstream/exchange.js";
 import type { UpstreamAnswer } from "../upstream/request.js";
 import type { Room } from "./budget.js";
 import { largeData } from "./large-answer.js";

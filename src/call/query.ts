@@ -29,27 +29,6 @@ export function queryFromJson(json: Uint8Array, explodeArrays = false): QueryPai
   });
 }
 
-/**
- * Appends pairs to a path that may have a query (and has no fragment), after what is there. Percent-encoded as UTF-8
- * (RFC 3986 section 2.1), a space as `%20`; a lone surrogate becomes U+FFFD, as in the URL standard.
- */
-export function appendQuery(pathAndQuery: string, pairs: ReadonlyArray<QueryPair>): string {
-  if (pairs.length === 0) return pathAndQuery;
-  const added = pairs.map(([name, text]) => `${encode(name)}=${encode(text)}`).join("&");
-  return pathAndQuery + separatorAfter(pathAndQuery) + added;
-}
-
-function separatorAfter(pathAndQuery: string): "" | "?" | "&" {
-  const mark = pathAndQuery.indexOf("?");
-  if (mark === -1) return "?";
-  return mark === pathAndQuery.length - 1 || pathAndQuery.endsWith("&") ? "" : "&";
-}
-
-/** encodeURIComponent throws on a lone surrogate; the way through UTF-8 replaces it. */
-function encode(text: string): string {
-  return encodeURIComponent(Buffer.from(text).toString());
-}
-
 function textFromArray(json: Uint8Array, member: JsonMember, elements: readonly JsonRange[]): string {
   return elements.every((element) => isScalar(json, element))
     ? elements.map((element) => textFromValue(json, element)).join(",")

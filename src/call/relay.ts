@@ -3,7 +3,7 @@ import type { Steps } from "../lib/turns.js";
 import { asksForBody } from "../providers/credential.js";
 import type { Redactor } from "../redaction/redact.js";
 import { causeOf } from "../telemetry/log.js";
-import { headerValue } from "../upstream/fields.js";
+import { headerValue } from "../upstream/exchange.js";
 import type { Upstream, UpstreamAnswer, UpstreamStream } from "../upstream/request.js";
 import { type AllowanceOptions, type AllowedCall, requireAllowedCall } from "./allowed-call.js";
 import { answerFromUpstream, headFromUpstream } from "./answer.js";

@@ -8,11 +8,10 @@ import type { CallCapture } from "../records/call-capture.js";
 import { createRedactor, type Redactor } from "../redaction/redact.js";
 import type { Secret } from "../sealing/seal.js";
 import { fieldsFromTraceContext } from "../telemetry/call-spans.js";
-import { headerValue } from "../upstream/fields.js";
+import { headerValue } from "../upstream/exchange.js";
 import type { UpstreamAnswer, UpstreamRequest } from "../upstream/request.js";
-import type { AllowedCall } from "./allowed-call.js";
+import { type AllowedCall, appendQuery } from "./allowed-call.js";
 import { isPartOfText } from "./answer.js";
-import { appendQuery } from "./query.js";
 import { noteAnswered, noteSent, noteUnanswered, notingToken } from "./trace.js";
 
 /** What sending with a token needs. */

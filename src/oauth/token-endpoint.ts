@@ -1,6 +1,6 @@
 import { RelayError } from "../model/errors.js";
 import type { OAuth2 } from "../providers/provider.js";
-import { headerValue } from "../upstream/fields.js";
+import { headerValue } from "../upstream/exchange.js";
 import type { RequestProgress, Upstream, UpstreamRequest } from "../upstream/request.js";
 import type { StoredOAuthClient } from "./oauth-client.js";
 import type { RefreshTarget } from "./refresh.js";

@@ -2,9 +2,8 @@ import { type Bytes, bytesOf, type Chunks, createChunks } from "../lib/chunks.js
 import { type ConnectorOptions, createConnector, createTrust } from "./connector.js";
 import { type ContentCoding, decodeBody, parseContentCodings } from "./decode.js";
 import type { SelfAddress } from "./dial.js";
-import { type AnswerLimits, Exchange, isChunkedOrNone } from "./exchange.js";
+import { type AnswerFields, type AnswerLimits, Exchange, isChunkedOrNone } from "./exchange.js";
 import { relayError } from "./failure.js";
-import type { AnswerFields } from "./fields.js";
 import { ReadPace } from "./lane.js";
 import { Pool, type PoolOptions } from "./pool.js";
 import {

@@ -1,9 +1,8 @@
 import { Readable } from "node:stream";
 import { parseContentCodings } from "./decode.js";
 import { decodeStream } from "./decode-stream.js";
-import { Exchange, isChunkedOrNone } from "./exchange.js";
+import { type AnswerFields, Exchange, isChunkedOrNone } from "./exchange.js";
 import { relayError } from "./failure.js";
-import type { AnswerFields } from "./fields.js";
 import type { UpstreamStream } from "./request.js";
 
 /** Bytes of an answer that wait here to be taken; then the provider's socket is not read. */

@@ -1,7 +1,7 @@
 import { RelayError } from "../model/errors.js";
 import { parseRetryAfter } from "../oauth/token-answer.js";
 import type { Sealer } from "../sealing/seal.js";
-import { headerValue } from "../upstream/fields.js";
+import { headerValue } from "../upstream/exchange.js";
 import type { Upstream } from "../upstream/request.js";
 import { type DueEvent, openWebhookSecret, signatureFields, type WebhookStore } from "./webhook-store.js";
 

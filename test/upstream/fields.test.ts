@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { fieldsFromRaw } from "../../src/upstream/fields.js";
+import { fieldsFromRaw } from "../../src/upstream/exchange.js";
 
 const raw = (...lines: string[]) => lines.map((line) => Buffer.from(line, "latin1"));
 
