@@ -7,16 +7,20 @@ import { TallyReporter } from "./test/support/tally-reporter.js";
 
 /** Files that run those of other folders once more, and tell them how by the environment, which no others may share. */
 const AGAIN = {
-  "on PostgreSQL": ["test/postgres/!(workers|relays).test.ts"],
+  "on PostgreSQL": ["test/postgres/!(workers|relays|refresh-short).test.ts"],
   "on workers": ["test/workers/protocols.test.ts"],
 };
-/** Files that install packages, start some dozens of processes, or combine what others try one by one: `npm run test:long`. */
+/** What takes long for what it finds beyond the others: `npm run test:long`, which CI runs as well. */
 const LONG = [
-  "test/package/pack.test.ts",
-  "test/deploy/image.test.ts",
-  "test/documents/service.test.ts",
-  "test/bench/bench.test.ts",
-  "test/postgres/workers.test.ts",
+  // They install packages, build images, and start some dozens of processes.
+  "test/package/{pack,release,compile-if-changed}.test.ts",
+  ...["test/deploy/image.test.ts", "test/documents/{service,architecture}.test.ts", "test/bench/bench.test.ts"],
+  ...["test/postgres/workers.test.ts", "test/cli/{demo,monitoring}.test.ts", "test/examples/examples.test.ts"],
+  // Short runs of `npm run fuzz`, `npm run chaos` and `npm run stress`, and the model of refresh: they look for what nobody thought of.
+  ...["test/{fuzz,chaos,refresh-model}/*.test.ts", "test/postgres/refresh-short.test.ts"],
+  "test/call/stream-memory.test.ts",
+  // Every page in every width and colour scheme, and in browsers with habits of their own.
+  ...["test/{browser,console}/accessibility.test.ts", "test/browser/other-browsers.test.ts"],
 ];
 /** Those of AGAIN that try every scenario over one protocol; over all of them there. */
 const MATRICES = ["test/{postgres,workers}/protocols.test.ts", "test/postgres/stream-protocols.test.ts"];
@@ -53,7 +57,7 @@ export default defineConfig({
       ...Object.entries(AGAIN).map(([name, include]) => project({ name, include })),
       // Some of them run programs that they make, which a folder in memory may forbid.
       project({
-        ...{ name: "long", include: [...LONG, ...MATRICES], isolate: true },
+        ...{ name: "long", include: [...LONG, ...MATRICES], isolate: true, testTimeout: 300_000 },
         env: { PATH: ENV.PATH, TEST_TURN: "all" },
       }),
     ],

@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 import * as zlib from "node:zlib";
 import { relayError } from "./failure.js";
 
-/** Content codings that are undone (RFC 9110 section 8.4.1); `zstd` where Node.js can, from 22.15 on. */
+/** Content codings that are undone (RFC 9110 section 8.4.1); `zstd` where Node.js can: from 24 on. */
 export type ContentCoding = "gzip" | "deflate" | "br" | "zstd";
 
 /** Nobody has a reason for more codings of one body; each makes a decompression bomb a thousand times as large. */
@@ -78,21 +78,38 @@ const ZSTD = zstdFormat(zlib as unknown as ZstdOfNode);
 /** What node:zlib of Node.js 20 does not have. */
 interface ZstdOfNode {
   readonly zstdDecompress?: typeof zlib.brotliDecompress;
+  readonly zstdDecompressSync?: typeof zlib.brotliDecompressSync;
   readonly createZstdDecompress?: typeof zlib.createBrotliDecompress;
   readonly constants: { readonly ZSTD_d_windowLogMax?: number };
 }
 
-/** Its decoder keeps a window in memory that a body may choose: 8 MiB at most, as RFC 9659 says for HTTP. */
-function zstdFormat({ zstdDecompress, createZstdDecompress, constants }: ZstdOfNode): Format | undefined {
+/**
+ * Its decoder keeps a window in memory that a body may choose: 8 MiB at most, as RFC 9659 says for HTTP. That of Node.js 22
+ * takes half a body for a whole one, and is not used.
+ */
+function zstdFormat(node: ZstdOfNode): Format | undefined {
+  const { zstdDecompress, createZstdDecompress, constants } = node;
   const windowLogMax = constants.ZSTD_d_windowLogMax;
   if (zstdDecompress === undefined || createZstdDecompress === undefined || windowLogMax === undefined)
     return undefined;
+  if (!noticesTruncation(node)) return undefined;
   const decompress = promisify(zstdDecompress);
   const bounds = { params: { [windowLogMax]: 23 } };
   return {
     whole: (body, options) => decompress(body, { ...options, ...bounds }),
     stream: (options) => createZstdDecompress({ ...options, ...bounds }),
   };
+}
+
+/** Whether the first byte of a frame is refused as the whole of it. */
+function noticesTruncation({ zstdDecompressSync }: ZstdOfNode): boolean {
+  try {
+    zstdDecompressSync?.(Buffer.of(0x28));
+    return false;
+  } catch {
+    // Z_BUF_ERROR: the decoder knows that more must follow.
+    return true;
+  }
 }
 
 function isContentCoding(label: string): label is ContentCoding {

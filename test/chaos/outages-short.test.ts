@@ -145,5 +145,5 @@ describe("a token endpoint that takes longer than callers wait", () => {
     const called = () => world.call(peerUrl, userId);
     await vi.waitFor(async () => expect(await called()).toBe("REAUTHORIZATION_REQUIRED"), SOON);
     expect(await world.find(userId)).toMatchObject({ stateReason: "rotation_lost_suspected" });
-  }, 40_000);
+  });
 });

@@ -4,8 +4,11 @@ import { type ContentCoding, decodeBody, parseContentCodings } from "../../src/u
 import { failureOf } from "./upstream-for-test.js";
 
 const { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } = zlib;
-/** Node.js has it from 22.15 on. */
-const { zstdCompressSync } = zlib as unknown as { zstdCompressSync?: (body: Buffer) => Buffer };
+/** Undefined where Node.js has none, and on 22, whose decoder takes half a body for a whole one. */
+const zstdCompressSync =
+  Number.parseInt(process.versions.node, 10) < 24
+    ? undefined
+    : (zlib as unknown as { zstdCompressSync: (body: Buffer) => Buffer }).zstdCompressSync;
 const MIB = 1024 * 1024;
 const TEXT = Buffer.from(`{"text":"${"grüezi ".repeat(500)}"}`);
 const ENCODERS: ReadonlyArray<readonly [readonly ContentCoding[], (body: Buffer) => Buffer]> = [
