@@ -1,32 +1,20 @@
-import { createHash } from "node:crypto";
+import { isUtf8 } from "node:buffer";
 import { STATUS_CODES } from "node:http";
-import { pipeline, Readable } from "node:stream";
-import { brotliCompressSync, createGzip, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
-import {
-  type Authorization,
-  anyRoute,
-  decideAuthorization,
-  ECHO_ROUTES,
-  ECHO_TOKEN_ROUTES,
-  getRoute,
-  type ResourceRequest,
-  type ResourceRoute,
-  TIMING_ROUTES,
-  WELL_KNOWN_API_ROUTES,
-} from "./echo-routes.js";
-import { InvalidParameter, integerParameter, parseInteger } from "./grants.js";
+import { setTimeout as delay } from "node:timers/promises";
+import { type Account, fieldValues, integerParameter, isJsonType, mediaType, parseInteger } from "./grants.js";
 import { createOAuthRoutes, type OAuthServer } from "./oauth-routes.js";
-import { createPreparedContent, SAMPLE_TEXTS } from "./prepared-content.js";
 import {
   type Answer,
   callRoute,
-  contentAnswer,
   createRouter,
   emptyAnswer,
   errorAnswer,
+  type Handler,
   jsonAnswer,
   parseTarget,
   type RequestLog,
+  type Route,
+  type RoutedRequest,
   SandboxRequest,
   type SandboxRequestFields,
 } from "./router.js";
@@ -34,10 +22,10 @@ import {
 /** Notes a request in the log and decides its answer. Throws what a handler throws. */
 export type Respond = (fields: Omit<SandboxRequestFields, "authorized">) => Answer | Promise<Answer>;
 
-/** Puts the authorization server and the resource API behind one function. */
-export function createRespond(origin: string, server: OAuthServer, log: RequestLog): Respond {
+/** Puts the authorization server and the resource API behind one function. @param more further resources. */
+export function createRespond(server: OAuthServer, more: readonly ResourceRoute[], log: RequestLog): Respond {
   const findOAuthRoute = createRouter(createOAuthRoutes(server));
-  const findResourceRoute = createRouter(createResourceRoutes(origin));
+  const findResourceRoute = createRouter([...RESOURCE_ROUTES, ...more]);
   return (fields) => {
     const authorization = decideAuthorization(fields.rawHeaders, server.grants.findAccount);
     const received = new SandboxRequest({ ...fields, authorized: authorization.result === "authorized" });
@@ -54,8 +42,16 @@ function withoutResult({ accessToken, account }: Authorization & { result: "auth
   return { accessToken, account };
 }
 
-/** The account's own resources: a profile and a list. */
-const ACCOUNT_ROUTES: readonly ResourceRoute[] = [getRoute("/me", answerMe), getRoute("/items", answerItems)];
+/** The resource API: everything that takes an access token. */
+const RESOURCE_ROUTES: readonly ResourceRoute[] = [
+  getRoute("/me", answerMe),
+  getRoute("/items", answerItems),
+  { path: "/chat.postMessage", methods: ["POST"], handle: answerChatPostMessage },
+  anyRoute("/echo/*", (request) => answerEcho(request, withoutCredential(request.received.rawHeaders))),
+  anyRoute("/status/*", answerStatus),
+  getRoute("/slow", answerSlow),
+  getRoute("/drip", answerDrip),
+];
 
 function answerMe({ account }: ResourceRequest) {
   return jsonAnswer(JSON.stringify({ sub: account.id, ...account }));
@@ -67,28 +63,74 @@ function answerItems({ query }: ResourceRequest) {
   return jsonAnswer(JSON.stringify(items));
 }
 
-/** The route table of the resource API: everything that takes an access token. `origin` is the sandbox's own. */
-function createResourceRoutes(origin: string): readonly ResourceRoute[] {
-  return [
-    ...ACCOUNT_ROUTES,
-    ...WELL_KNOWN_API_ROUTES,
-    ...ECHO_ROUTES,
-    ...ECHO_TOKEN_ROUTES,
-    ...STATUS_ROUTES,
-    ...createFieldRoutes(origin),
-    ...TIMING_ROUTES,
-    ...createContentRoutes(),
-    ...createCodingRoutes(),
-  ];
+/** Answers with what was received; `rawHeaders` are the fields that are shown. */
+export function answerEcho({ received, path, query }: ResourceRequest, rawHeaders: readonly string[]): Answer {
+  const { method, target, body } = received;
+  const asText = isUtf8(body);
+  const echo = JSON.stringify({
+    method,
+    target,
+    path,
+    query: [...query],
+    headers: pairsFromFields(rawHeaders),
+    body: body.toString(asText ? "utf8" : "base64"),
+    bodyEncoding: asText ? "text" : "base64",
+    bodyBytes: body.length,
+  });
+  const json = asText && isJsonType(mediaType(received.rawHeaders)) ? validJsonText(body) : undefined;
+  // Spliced, not printed again: a test sees the numbers, order and white space that arrived.
+  return jsonAnswer(json === undefined ? echo : `${echo.slice(0, -1)},"json":${json}}`);
 }
 
-/** Statuses, redirects and answers without content. */
-const STATUS_ROUTES: readonly ResourceRoute[] = [
-  anyRoute("/status/*", answerStatus),
-  getRoute("/redirect", answerRedirect),
-  getRoute("/no-content", () => emptyAnswer(204)),
-  getRoute("/empty", () => emptyAnswer(200, ["Content-Type", "application/json"])),
-];
+/** The field stays, so that a test can count it; its value goes. */
+function withoutCredential(rawHeaders: readonly string[]): string[] {
+  return rawHeaders.map((text, i) => (i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === "authorization" ? "" : text));
+}
+
+function pairsFromFields(rawHeaders: readonly string[]): string[][] {
+  return Array.from({ length: rawHeaders.length / 2 }, (_, i) => rawHeaders.slice(2 * i, 2 * i + 2));
+}
+
+function validJsonText(body: Buffer): string | undefined {
+  const text = body.toString();
+  try {
+    JSON.parse(text);
+    return text;
+  } catch {
+    // Announced as JSON but not valid: the text stands in `body` all the same.
+    return undefined;
+  }
+}
+
+/** https://docs.slack.dev/reference/methods/chat.postMessage: failures come with status 200 and `ok: false`. */
+function answerChatPostMessage({ received }: ResourceRequest): Answer {
+  const { channel, text } = messageFromBody(received);
+  if (channel === undefined) return jsonAnswer('{"ok":false,"error":"channel_not_found"}');
+  if (text === undefined) return jsonAnswer('{"ok":false,"error":"no_text"}');
+  const ts = "1503435956.000247";
+  return jsonAnswer(JSON.stringify({ ok: true, channel, ts, message: { type: "message", text, ts } }));
+}
+
+function messageFromBody({ rawHeaders, body }: SandboxRequest): { channel: unknown; text: unknown } {
+  const text = body.toString();
+  if (!isJsonType(mediaType(rawHeaders))) {
+    const form = new URLSearchParams(text);
+    return { channel: form.get("channel") ?? undefined, text: form.get("text") ?? undefined };
+  }
+  const value = parseJson(text);
+  return typeof value === "object" && value !== null
+    ? { channel: Reflect.get(value, "channel"), text: Reflect.get(value, "text") }
+    : { channel: undefined, text: undefined };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Not JSON: the API then sees a message without members, and answers so.
+    return undefined;
+  }
+}
 
 /** https://www.rfc-editor.org/rfc/rfc9110#section-15: answers that have no content. */
 const WITHOUT_CONTENT = new Set([204, 205, 304]);
@@ -101,129 +143,84 @@ function answerStatus({ path, query }: ResourceRequest): Answer {
   return jsonAnswer(query.get("body") ?? JSON.stringify({ status: statusCode, message }), statusCode);
 }
 
-function answerRedirect({ query }: ResourceRequest): Answer {
-  const to = query.get("to");
-  if (to === null) throw new InvalidParameter("to", "given: the value of Location");
-  const statusCode = integerParameter(query, "status", { fallback: 302, min: 300, max: 399 });
-  return emptyAnswer(statusCode, ["Location", to]);
+/** Longer than any sensible deadline, and an end for every request. */
+const MAX_WAIT_MS = 60_000;
+
+async function answerSlow({ query }: ResourceRequest): Promise<Answer> {
+  const ms = waitParameter(query, 1000);
+  await wait(ms);
+  return jsonAnswer(JSON.stringify({ waitedMs: ms }));
 }
 
-/** JSON under a content coding (RFC 9110 section 8.4), whatever Accept-Encoding says. */
-function createCodingRoutes(): readonly ResourceRoute[] {
-  return [
-    codingRoute("/gzip", "gzip", gzipSync),
-    codingRoute("/br", "br", brotliCompressSync),
-    codingRoute("/deflate", "deflate", deflateSync),
-    // What some servers send as deflate: without the zlib wrapper that RFC 9110 section 8.4.1.2 asks for.
-    codingRoute("/deflate-raw", "deflate", deflateRawSync),
-    getRoute("/gzip-bomb", answerGzipBomb),
-  ];
+function answerDrip({ query }: ResourceRequest): Answer {
+  const bytes = integerParameter(query, "bytes", { fallback: 10, min: 1, max: 1_000_000 });
+  const ms = waitParameter(query, 100);
+  return { statusCode: 200, fields: ["Content-Type", "text/plain"], body: () => drip(bytes, ms) };
 }
 
-function codingRoute(path: string, coding: string, encode: (content: Buffer) => Buffer): ResourceRoute {
-  const json = `{"path":"${path}","id":9007199254740993,"text":"${"Grüße ".repeat(40)}"}`;
-  const answer = contentAnswer("application/json", encode(Buffer.from(json)), 200, ["Content-Encoding", coding]);
-  return getRoute(path, () => answer);
-}
-
-const MIB = 1024 * 1024;
-
-function answerGzipBomb({ query }: ResourceRequest): Answer {
-  const mib = integerParameter(query, "mib", { fallback: 100, min: 1, max: 4096 });
-  return {
-    statusCode: 200,
-    fields: ["Content-Type", "application/json", "Content-Encoding", "gzip"],
-    // Compressed as it is sent, off the event loop. A failure here means that the client left.
-    body: () => pipeline(Readable.from(blankArray(mib)), createGzip(), () => {}),
-  };
-}
-
-/** A valid JSON array of exactly `mib` MiB that holds nothing. */
-function* blankArray(mib: number): Generator<Buffer> {
-  const blanks = Buffer.alloc(MIB, " ");
-  for (let sent = 0; sent < mib; sent++) {
-    const first = sent === 0;
-    const last = sent === mib - 1;
-    yield first || last ? bracketed(blanks, first, last) : blanks;
+/** One byte at once, and one more after each wait. */
+async function* drip(bytes: number, ms: number): AsyncGenerator<Uint8Array> {
+  yield Buffer.from("a");
+  for (let sent = 1; sent < bytes; sent++) {
+    await wait(ms);
+    yield Buffer.from("a");
   }
 }
 
-function bracketed(blanks: Buffer, first: boolean, last: boolean): Buffer {
-  const chunk = Buffer.from(blanks);
-  if (first) chunk.write("[", 0);
-  if (last) chunk.write("]", chunk.length - 1);
-  return chunk;
+function waitParameter(query: URLSearchParams, fallback: number): number {
+  const ms = integerParameter(query, "ms", { fallback, min: 0, max: Number.MAX_SAFE_INTEGER });
+  return Math.min(ms, MAX_WAIT_MS);
 }
 
-/** More than any limit a relay would be tested with, and little enough to hold in memory. */
-const MAX_SIZE = 64 * 1024 * 1024;
-
-/** Content of every kind: sized, text, markup, image, JSON that is hard to keep. */
-function createContentRoutes(): readonly ResourceRoute[] {
-  const prepared = createPreparedContent();
-  return [
-    getRoute("/bytes", ({ query }) => contentAnswer("application/octet-stream", prepared.bytes(sizeFrom(query, 0)))),
-    getRoute("/json", ({ query }) => contentAnswer("application/json", prepared.json(sizeFrom(query, 2)))),
-    getRoute("/text", answerText),
-    getRoute("/html", () => contentAnswer("text/html; charset=utf-8", Buffer.from(HTML))),
-    getRoute("/image", () => contentAnswer("image/png", PNG)),
-    getRoute("/invalid-json", () => jsonAnswer('{"id": 1, "name": "cut sho')),
-    getRoute("/bigint", () => jsonAnswer('{"id":9007199254740993,"v":1.0,"b":1,"a":2}')),
-  ];
+/** Does not hold the process: while the sandbox is open, its socket does. */
+function wait(ms: number): Promise<void> {
+  return delay(ms, undefined, { ref: false });
 }
 
-const HTML = "<!doctype html>\n<title>Sandbox</title>\n<p>Grüße &amp; <b>hello</b></p>\n";
-
-/** Two by two pixels: red, green, blue, white. */
-const PNG = Buffer.from(
-  "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEklEQVR42mP4z8DAAMIM/4EAAB/uBfvxq7p3AAAAAElFTkSuQmCC",
-  "base64",
-);
-
-function sizeFrom(query: URLSearchParams, min: number): number {
-  return integerParameter(query, "size", { fallback: 1024, min, max: MAX_SIZE });
+/** A request to the resource API; its token has been judged. */
+export interface ResourceRequest extends RoutedRequest {
+  readonly accessToken: string;
+  readonly account: Account;
 }
 
-function answerText({ query }: ResourceRequest): Answer {
-  const sample = SAMPLE_TEXTS.get((query.get("charset") ?? "utf-8").toLowerCase());
-  if (sample === undefined) throw new InvalidParameter("charset", `one of ${[...SAMPLE_TEXTS.keys()].join(", ")}`);
-  return contentAnswer(`text/plain; charset=${sample.charset}`, sample.bytes);
+/** Decides the answer of one resource. */
+type ResourceHandler = Handler<ResourceRequest>;
+
+/** One line of the resource API's route table. */
+export type ResourceRoute = Route<ResourceRequest>;
+
+/** A resource that is only read. */
+export function getRoute(path: string, handle: ResourceHandler): ResourceRoute {
+  return { path, methods: ["GET"], handle };
 }
 
-/** Answers whose point is their fields. `origin` is the sandbox's own. */
-function createFieldRoutes(origin: string): readonly ResourceRoute[] {
-  return [
-    getRoute("/headers", answerHeaders),
-    getRoute("/cookies", () => jsonAnswer('{"cookies":2}', 200, COOKIES)),
-    getRoute("/multi", () => jsonAnswer('{"links":3}', 200, LINKS)),
-    { path: "/upload/*", methods: ["PUT", "POST"], handle: (request) => answerUpload(request, origin) },
-  ];
+/** A resource that takes every method. */
+export function anyRoute(path: string, handle: ResourceHandler): ResourceRoute {
+  return { path, methods: "ANY", handle };
 }
 
-const COOKIES = ["Set-Cookie", "session=sandbox; Path=/; HttpOnly", "Set-Cookie", "theme=dark; Path=/"];
+/** Whether a request may use the resource API, and as whom. */
+type Authorization =
+  | { readonly result: "authorized"; readonly accessToken: string; readonly account: Account }
+  | { readonly result: "refused"; readonly answer: Answer };
 
-const LINKS = [
-  ...["Link", '</items?page=2>; rel="next"'],
-  ...["Link", '</items?page=9>; rel="last"'],
-  ...["link", '</items?page=1>; rel="first"'],
-];
-
-/** Fields that say where a message ends; another value would only break the connection. */
-const FRAMING = new Set(["content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "trailer"]);
-
-function answerHeaders({ query }: ResourceRequest): Answer {
-  const pairs = [...query];
-  const framing = pairs.find(([name]) => FRAMING.has(name.toLowerCase()));
-  if (framing !== undefined) return errorAnswer(400, "invalid_request", "Fields of the message framing cannot be set.");
-  const contentType = pairs.some(([name]) => name.toLowerCase() === "content-type")
-    ? []
-    : ["Content-Type", "application/json"];
-  const body = Buffer.from(JSON.stringify({ headers: pairs }));
-  return { statusCode: 200, fields: [...contentType, ...pairs.flat()], body };
+/** Judges the Authorization field of a request: exactly one, `Bearer`, with a valid access token (RFC 6750 section 2.1). */
+function decideAuthorization(
+  rawHeaders: readonly string[],
+  findAccount: (accessToken: string) => Account | undefined,
+): Authorization {
+  const values = fieldValues(rawHeaders, "authorization");
+  if (values.length > 1) return refused(400, "invalid_request", "More than one Authorization field.");
+  const accessToken = /^Bearer +(.+)$/i.exec(values[0] ?? "")?.[1];
+  const account = accessToken === undefined ? undefined : findAccount(accessToken);
+  if (accessToken !== undefined && account !== undefined) return { result: "authorized", accessToken, account };
+  // https://www.rfc-editor.org/rfc/rfc6750#section-3.1: no error code in the challenge when nothing was presented.
+  if (values.length === 0) return refused(401, undefined, "This resource takes an access token.");
+  return refused(401, "invalid_token", "The access token is unknown, expired or revoked.");
 }
 
-/** Location names the content, so that the same upload always gets the same answer; a client can upload there again. */
-function answerUpload({ received }: ResourceRequest, origin: string): Answer {
-  const id = createHash("sha256").update(received.body).digest("hex").slice(0, 16);
-  return emptyAnswer(201, ["Location", `${origin}/upload/${id}`]);
+function refused(statusCode: number, error: string | undefined, description: string): Authorization {
+  const challenge = error === undefined ? 'Bearer realm="sandbox"' : `Bearer realm="sandbox", error="${error}"`;
+  const answer = errorAnswer(statusCode, error ?? "unauthorized", description, ["WWW-Authenticate", challenge]);
+  return { result: "refused", answer };
 }

@@ -14,7 +14,7 @@ import {
 } from "./grants.js";
 import { type Client, DEFAULT_SCOPE, type HoldTokenAnswer, type OAuthServer } from "./oauth-routes.js";
 import { type Answer, createRequestLog, errorAnswer, type SandboxRequest } from "./router.js";
-import { createRespond, type Respond } from "./routes.js";
+import { createRespond, type ResourceRoute, type Respond } from "./routes.js";
 
 /** An access token that the sandbox takes from the start. */
 interface TokenRule {
@@ -44,6 +44,8 @@ export interface SandboxOptions {
   readonly endsReusedGrants?: boolean;
   /** Keeps each answer of the token endpoint back until it resolves; by default none is. */
   readonly holdTokenAnswer?: HoldTokenAnswer;
+  /** Further resources, given the sandbox's origin; none by default. */
+  readonly routes?: (origin: string) => readonly ResourceRoute[];
 }
 
 /** A running sandbox provider. */
@@ -96,7 +98,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const origin = await listen(server, options.host ?? "127.0.0.1", options.port ?? 0);
   // A connection that cannot be accepted, for want of descriptors, is the client's loss and not an end of the process.
   server.on("error", () => {});
-  server.on("request", createListener(createRespond(origin, oauth, log)));
+  server.on("request", createListener(createRespond(oauth, options.routes?.(origin) ?? [], log)));
   const [client] = clients;
   const tokens = createTokenControls(oauth, client.client_id);
   for (const { accessToken, account } of options.tokens ?? []) tokens.acceptToken(accessToken, account);

@@ -2,8 +2,8 @@ import { createHmac } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { type Sandbox, startSandbox } from "../../src/sandbox/sandbox.js";
 import { createAuthority } from "../support/certificates.js";
+import { type Sandbox, startSandbox } from "../support/sandbox.js";
 import { type CleanUp, type CliFolder, createFolder, type OnEnd, prepareOnce, startServiceHere } from "./run-relay.js";
 
 /** Of the relay that makes the calls. */

@@ -3,8 +3,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Sandbox, startSandbox } from "../../src/sandbox/sandbox.js";
 import { postRest } from "../support/callers.js";
+import { type Sandbox, startSandbox } from "../support/sandbox.js";
 import { type CliFolder, createFolder, prepareOnce, startServiceHere } from "./run-relay.js";
 
 let sandbox: Sandbox;

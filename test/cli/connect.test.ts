@@ -4,8 +4,8 @@ import { request } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Application } from "../../src/applications/application.js";
 import type { StoredOAuthClient } from "../../src/oauth/oauth-client.js";
-import { type Sandbox, startSandbox } from "../../src/sandbox/sandbox.js";
 import { openSqliteStore } from "../../src/store/sqlite.js";
+import { type Sandbox, startSandbox } from "../support/sandbox.js";
 import { type CliFolder, type Env, prepareOnce, startServiceHere } from "./run-relay.js";
 
 const BACK = "https://app.example.com/connected";

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { type Sandbox, startSandbox } from "../../src/sandbox/sandbox.js";
+import { type Sandbox, startSandbox } from "../support/sandbox.js";
 import { createFolder } from "./run-relay.js";
 
 let sandbox: Sandbox;

@@ -1,5 +1,5 @@
 import { request } from "undici";
-import type { Sandbox } from "../../src/sandbox/sandbox.js";
+import type { Sandbox } from "../support/sandbox.js";
 
 /** A whole answer. */
 export interface Received {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Sandbox, startSandbox } from "../../src/sandbox/sandbox.js";
+import { type Sandbox, startSandbox } from "../support/sandbox.js";
 import { type CallOptions, send } from "./call.js";
 import { exchange } from "./raw-socket.js";
 

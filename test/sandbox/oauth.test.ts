@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Sandbox, startSandbox } from "../../src/sandbox/sandbox.js";
+import { type Sandbox, startSandbox } from "../support/sandbox.js";
 import { send, sendForm } from "./call.js";
 
 const CLIENTS = [

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createPreparedContent } from "../../src/sandbox/prepared-content.js";
+import { createPreparedContent } from "../support/prepared-content.js";
 
 describe("createPreparedContent()", () => {
   const prepared = createPreparedContent();

@@ -1,7 +1,7 @@
 import { brotliDecompressSync, gunzipSync, inflateRawSync, inflateSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { SAMPLE_TEXTS } from "../../src/sandbox/prepared-content.js";
-import { type Sandbox, startSandbox } from "../../src/sandbox/sandbox.js";
+import { SAMPLE_TEXTS } from "../support/prepared-content.js";
+import { type Sandbox, startSandbox } from "../support/sandbox.js";
 import { call, send } from "./call.js";
 
 let sandbox: Sandbox;

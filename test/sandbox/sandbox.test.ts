@@ -4,7 +4,7 @@ import { inspect } from "node:util";
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ProviderSchema } from "../../gen/relay/admin/v1/provider_pb.js";
-import { type Sandbox, startSandbox } from "../../src/sandbox/sandbox.js";
+import { type Sandbox, startSandbox } from "../support/sandbox.js";
 import { call, send } from "./call.js";
 import { exchange } from "./raw-socket.js";
 

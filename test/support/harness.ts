@@ -16,11 +16,11 @@ import { type Config, parseConfig } from "../../src/config/config.js";
 import { sealClientSecret } from "../../src/oauth/oauth-client.js";
 import { newConnectionFrom } from "../../src/oauth/store-answer.js";
 import { parseTokenResponse } from "../../src/oauth/token-answer.js";
-import { type Sandbox, type SandboxOptions, startSandbox } from "../../src/sandbox/sandbox.js";
 import { loadKeyring } from "../../src/sealing/keyring.js";
 import { createSealer, type Sealer, Secret } from "../../src/sealing/seal.js";
 import { openStore } from "../../src/store/open-store.js";
 import type { Store } from "../../src/store/store.js";
+import { type Sandbox, type SandboxOptions, startSandbox } from "./sandbox.js";
 import { startWorkers } from "./workers.js";
 
 /** What a test may choose about its relay. */

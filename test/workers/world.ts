@@ -4,8 +4,8 @@ import { createInterface } from "node:readline";
 import Database from "better-sqlite3";
 import { Agent, request } from "undici";
 import { afterAll, beforeAll } from "vitest";
-import { type Sandbox, startSandbox } from "../../src/sandbox/sandbox.js";
 import { type CliFolder, type Env, type OnEnd, prepareOnce, startServe } from "../cli/run-relay.js";
+import { type Sandbox, startSandbox } from "../support/sandbox.js";
 
 /** One for all relays of a file. */
 export let sandbox: Sandbox;
