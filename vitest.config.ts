@@ -14,13 +14,16 @@ const AGAIN = {
 const LONG = [
   // They install packages, build images, and start some dozens of processes.
   "test/package/{pack,release,compile-if-changed}.test.ts",
-  ...["test/deploy/image.test.ts", "test/documents/{service,architecture}.test.ts", "test/bench/bench.test.ts"],
-  ...["test/postgres/workers.test.ts", "test/cli/{demo,monitoring}.test.ts", "test/examples/examples.test.ts"],
-  // Short runs of `npm run fuzz`, `npm run chaos` and `npm run stress`, and the model of refresh: they look for what nobody thought of.
-  ...["test/{fuzz,chaos,refresh-model}/*.test.ts", "test/postgres/refresh-short.test.ts"],
-  "test/call/stream-memory.test.ts",
+  "test/{deploy/image,documents/service,bench/bench,console/demo,examples/examples,postgres/workers}.test.ts",
+  "test/{workers/{start-and-end,metrics},cli/{demo,monitoring},api/rpc/buf-curl,lib/wasm-modules}.test.ts",
+  // Short runs of what looks for the unknown (`npm run fuzz`, `chaos` and `stress`), and the model of refresh.
+  "test/{fuzz,chaos,refresh-model}/*.test.ts",
+  "test/{postgres/refresh-short,call/stream-memory}.test.ts",
+  // Each function that is entered, noted by a breakpoint.
+  "test/documents/architecture.test.ts",
   // Every page in every width and colour scheme, and in browsers with habits of their own.
-  ...["test/{browser,console}/accessibility.test.ts", "test/browser/other-browsers.test.ts"],
+  "test/{browser,console}/accessibility.test.ts",
+  "test/browser/other-browsers.test.ts",
 ];
 /** Those of AGAIN that try every scenario over one protocol; over all of them there. */
 const MATRICES = ["test/{postgres,workers}/protocols.test.ts", "test/postgres/stream-protocols.test.ts"];

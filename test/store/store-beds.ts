@@ -60,7 +60,7 @@ async function createPostgresBed(): Promise<StoreBed> {
   const query = (sql: string, values: readonly unknown[]) => database.query(numbered(sql), values);
   return {
     async open() {
-      const store = await openPostgresStore(location, { maxConnections: 4, timeoutMs: 5000 }, { now: () => NOW });
+      const store = await openPostgresStore(location, { maxConnections: 4, timeoutMs: 30_000 }, { now: () => NOW });
       let closing: Promise<void> | undefined;
       const close = () => {
         closing ??= store.close();
