@@ -1,5 +1,5 @@
 import type { ApplicationStore } from "../applications/application.js";
-import type { AuditEntry } from "../model/audit.js";
+import type { AuditEntry, AuditStore } from "../model/audit.js";
 import type { ConnectionStore } from "../oauth/connection.js";
 import type { OAuthClientStore } from "../oauth/oauth-client.js";
 import type { Sealer } from "../sealing/seal.js";
@@ -22,12 +22,14 @@ export interface AdministeredStore {
   readonly connections: ConnectionStore;
   readonly oauthClients: OAuthClientStore;
   readonly webhooks: WebhookStore;
+  readonly audit: AuditStore;
 }
 
 /** A method that changes something, without its package. */
 type ChangingMethod =
   | `ApplicationService.${"Create" | "Update" | "Delete"}Application`
   | "ApplicationService.RotateApplicationKey"
+  | "ApplicationService.CreateCallToken"
   | `OAuthClientService.${"Create" | "Update" | "Delete"}OAuthClient`
   | `ConnectionService.${"Put" | "Delete"}Connection`
   | `WebhookService.${"Put" | "Delete"}Webhook`
@@ -110,6 +112,11 @@ export interface Resource {
 /** An application. */
 export function applicationResource(publicKey: string): Resource {
   return resource(publicKey);
+}
+
+/** A user of an application. */
+export function userResource(publicKey: string, userId: string): Resource {
+  return resource(publicKey, "users", userId);
 }
 
 /** An application's OAuth client at a provider. */

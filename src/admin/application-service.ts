@@ -1,4 +1,4 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
 import {
@@ -6,6 +6,9 @@ import {
   ApplicationSchema,
   type ApplicationService,
   CallerAuth as CallerAuthMessage,
+  type CallRule as CallRuleMessage,
+  type CallRuleSchema,
+  type ProviderCallRules,
   Application_State as State,
 } from "../../gen/relay/admin/v1/application_pb.js";
 import {
@@ -15,15 +18,28 @@ import {
   parsePublicKey,
 } from "../applications/application.js";
 import {
+  type CallRule,
+  type CallRulesByProvider,
+  jsonFromCallRules,
+  parseCallRules,
+  type WrittenRule,
+  writtenFromRule,
+} from "../applications/call-rules.js";
+import { MAX_CALL_TOKEN_SECONDS } from "../applications/call-token.js";
+import type { ProviderCatalog } from "../providers/provider.js";
+import {
   type CreateApplicationInput,
   createApplication,
+  DEFAULT_CALL_TOKEN_SECONDS,
   deleteApplication,
+  issueCallToken,
   MAX_CALLS_PER_MINUTE,
   type ParsedList,
   parseAddresses,
   parseDisplayName,
   parseOrigins,
   parseRedirectUris,
+  parseRulesOfProviders,
   rotateApplicationKey,
   updateApplication,
 } from "./applications.js";
@@ -36,6 +52,7 @@ import {
   maskedFields,
   NAME_PART,
   namedApplication,
+  namedProvider,
   noApplication,
   pageFrom,
   pageOfRest,
@@ -58,7 +75,7 @@ export function createApplicationService(options: AdminOptions): ServiceImpl<typ
       return { applications: rows.map(messageFromApplication), nextPageToken };
     },
     async createApplication(request, context) {
-      const input = newApplicationFrom(requiredMessage(request.application, "application"));
+      const input = newApplicationFrom(requiredMessage(request.application, "application"), options.catalog);
       const { application, privateKey } = await createApplication(administrationFor(options, context), input);
       return { application: messageFromApplication(application), privateKey };
     },
@@ -68,7 +85,12 @@ export function createApplicationService(options: AdminOptions): ServiceImpl<typ
       const fields = maskedFields(ApplicationSchema, message, request.updateMask, APPLICATION_FIELDS);
       const isCurrent = isCurrentFrom(message.etag, applicationEtag);
       const administration = administrationFor(options, context);
-      const updated = await updateApplication(administration, publicKey, patchFrom(message, fields), isCurrent);
+      const updated = await updateApplication(
+        administration,
+        publicKey,
+        patchFrom(message, fields, options.catalog),
+        isCurrent,
+      );
       if (updated === undefined) throw noApplication();
       return messageFromApplication(updated);
     },
@@ -85,7 +107,50 @@ export function createApplicationService(options: AdminOptions): ServiceImpl<typ
       if (privateKey === undefined) throw noApplication();
       return { privateKey };
     },
+    async createCallToken({ publicKey, userId, providerNames, rules, lifetimeSeconds }, context) {
+      const issued = await issueCallToken(administrationFor(options, context), {
+        publicKey: requiredId(publicKey, "public_key"),
+        userId: requiredId(userId, "user_id"),
+        providers:
+          providerNames.length === 0
+            ? undefined
+            : providerNames.map((name) => namedProvider(options.catalog, name, "provider_names").name),
+        rules: rules.length === 0 ? undefined : rulesFrom(rules),
+        lifetimeSeconds: lifetimeSeconds || DEFAULT_CALL_TOKEN_SECONDS,
+      });
+      if (issued === undefined) throw noApplication();
+      if ("problem" in issued) throw invalidArgument(issued.field, issued.problem);
+      return { callToken: issued.callToken, expireTime: timestampFromMs(issued.expiresAt) };
+    },
   };
+}
+
+function rulesFrom(messages: readonly CallRuleMessage[]): readonly CallRule[] {
+  const parsed = parseCallRules(messages.map(writtenFrom));
+  if ("rules" in parsed) return parsed.rules;
+  throw invalidArgument("rules", parsed.problem);
+}
+
+/** proto3 does not tell an empty list from none. */
+function writtenFrom({ methods, hosts, paths }: CallRuleMessage): WrittenRule {
+  return {
+    ...(methods.length > 0 && { methods }),
+    ...(hosts.length > 0 && { hosts }),
+    ...(paths.length > 0 && { paths }),
+  };
+}
+
+function messageFromRule(rule: CallRule): MessageInitShape<typeof CallRuleSchema> {
+  const { methods = [], hosts = [], paths = [] } = writtenFromRule(rule);
+  return { methods: [...methods], hosts: [...hosts], paths: [...paths] };
+}
+
+function callRulesFrom(messages: readonly ProviderCallRules[], catalog: ProviderCatalog): CallRulesByProvider {
+  const entries = messages.map(({ providerName, rules }) => [providerName, rules.map(writtenFrom)] as const);
+  const parsed = parseRulesOfProviders(entries, catalog);
+  if ("rules" in parsed) return parsed.rules;
+  const which = parsed.entry === undefined ? "" : `has ${JSON.stringify(parsed.entry)}, which `;
+  throw invalidArgument("application.call_rules", which + parsed.problem);
 }
 
 /** What can be written, in the schema's spelling, and how each field is read. */
@@ -106,20 +171,29 @@ const READERS = {
     connectionCallsPerMinute: calls(connectionCallsPerMinute, "connection_calls_per_minute"),
   }),
   state: ({ state }) => ({ state: stateFrom(state) }),
-} as const satisfies Record<string, (message: ApplicationMessage) => Partial<ApplicationSettings>>;
+  call_rules: ({ callRules }, catalog) => ({ callRules: callRulesFrom(callRules, catalog) }),
+  max_call_token_seconds: ({ maxCallTokenSeconds: seconds }) => ({ maxCallTokenSeconds: lifetime(seconds) }),
+} as const satisfies Record<
+  string,
+  (message: ApplicationMessage, catalog: ProviderCatalog) => Partial<ApplicationSettings>
+>;
 
 /** Fields of an application that an operator can write. */
 const APPLICATION_FIELDS = Object.keys(READERS) as ReadonlyArray<keyof typeof READERS>;
 
 /** Reads fields of a message. Throws INVALID_ARGUMENT that names the field. */
-function patchFrom(message: ApplicationMessage, fields: typeof APPLICATION_FIELDS): Partial<ApplicationSettings> {
-  return Object.assign({}, ...fields.map((field) => READERS[field](message))) as Partial<ApplicationSettings>;
+function patchFrom(
+  message: ApplicationMessage,
+  fields: typeof APPLICATION_FIELDS,
+  catalog: ProviderCatalog,
+): Partial<ApplicationSettings> {
+  return Object.assign({}, ...fields.map((field) => READERS[field](message, catalog))) as Partial<ApplicationSettings>;
 }
 
 /** Reads a new application. Throws INVALID_ARGUMENT that names the field. */
-function newApplicationFrom(message: ApplicationMessage): CreateApplicationInput {
+function newApplicationFrom(message: ApplicationMessage, catalog: ProviderCatalog): CreateApplicationInput {
   const publicKey = message.publicKey === "" ? undefined : value(parsePublicKey(message.publicKey), "public_key");
-  return { ...(patchFrom(message, APPLICATION_FIELDS) as ApplicationSettings), publicKey };
+  return { ...(patchFrom(message, APPLICATION_FIELDS, catalog) as ApplicationSettings), publicKey };
 }
 
 function value(parsed: Parsed, field: string): string {
@@ -136,6 +210,12 @@ function values(parsed: ParsedList, field: string): readonly string[] {
 function calls(count: number, field: string): number {
   if (count >= 0 && count <= MAX_CALLS_PER_MINUTE) return count;
   throw invalidArgument(`application.${field}`, `must be from 0 (no limit) to ${MAX_CALLS_PER_MINUTE}`);
+}
+
+function lifetime(seconds: number): number {
+  if (seconds >= 0 && seconds <= MAX_CALL_TOKEN_SECONDS) return seconds;
+  const range = `from 0 (the most) to ${MAX_CALL_TOKEN_SECONDS}`;
+  throw invalidArgument("application.max_call_token_seconds", `must be ${range}`);
 }
 
 function callerAuthFrom(callerAuth: CallerAuthMessage): Application["callerAuth"] {
@@ -164,6 +244,11 @@ export function messageFromApplication(application: Application): ApplicationMes
     allowedRedirectUris: [...application.allowedRedirectUris],
     callsPerMinute: application.callsPerMinute,
     connectionCallsPerMinute: application.connectionCallsPerMinute,
+    callRules: Object.entries(application.callRules).map(([providerName, rules]) => ({
+      providerName,
+      rules: rules.map(messageFromRule),
+    })),
+    maxCallTokenSeconds: application.maxCallTokenSeconds,
     state: State[application.state],
     ...(application.captureUntil === 0 ? {} : { captureEndTime: timestampFromMs(application.captureUntil) }),
     createTime: timestampFromMs(application.createdAt),
@@ -175,7 +260,8 @@ export function messageFromApplication(application: Application): ApplicationMes
 /** Of everything that an operator can change, and of when that was done last: a new key counts, too. */
 function applicationEtag(application: Application): string {
   const { id, name, callerAuth, allowedOrigins, allowedAddresses, allowedRedirectUris, state, updatedAt } = application;
-  const { callsPerMinute, connectionCallsPerMinute } = application;
-  const lists = [allowedOrigins, allowedAddresses, allowedRedirectUris];
+  const { callsPerMinute, connectionCallsPerMinute, maxCallTokenSeconds } = application;
+  const rules = [jsonFromCallRules(application.callRules), maxCallTokenSeconds];
+  const lists = [allowedOrigins, allowedAddresses, allowedRedirectUris, rules];
   return etagFrom([id, name, callerAuth, lists, callsPerMinute, connectionCallsPerMinute, state, updatedAt]);
 }

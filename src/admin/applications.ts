@@ -6,11 +6,25 @@ import {
   type ApplicationSettings,
   createPrivateKey,
   createPublicKey,
+  openPrivateKeyHash,
   type Parsed,
   sealPrivateKeyHash,
 } from "../applications/application.js";
+import {
+  type CallRule,
+  type CallRulesByProvider,
+  jsonFromCallRules,
+  parseCallRules,
+} from "../applications/call-rules.js";
+import {
+  createCallToken,
+  MAX_CALL_TOKEN_LENGTH,
+  MAX_CALL_TOKEN_SECONDS,
+  type NewCallToken,
+} from "../applications/call-token.js";
 import type { ChangeOptions } from "../model/audit.js";
-import { type Administration, applicationResource, auditEntryFrom } from "./administration.js";
+import type { ProviderCatalog } from "../providers/provider.js";
+import { type Administration, applicationResource, auditEntryFrom, userResource } from "./administration.js";
 
 /** Most entries of one list of an application: each call may have to look at all of them. */
 const MAX_LIST_LENGTH = 1000;
@@ -54,6 +68,8 @@ const FIELD_NAMES: Readonly<Record<keyof ApplicationPatch, string>> = {
   allowedRedirectUris: "allowed_redirect_uris",
   callsPerMinute: "calls_per_minute",
   connectionCallsPerMinute: "connection_calls_per_minute",
+  callRules: "call_rules",
+  maxCallTokenSeconds: "max_call_token_seconds",
   state: "state",
   captureUntil: "capture_end_time",
   privateKeyHash: "private_key",
@@ -70,6 +86,75 @@ function parseList(texts: readonly string[], parse: (text: string) => Parsed): P
     values.add(parsed.value);
   }
   return { values: [...values] };
+}
+
+/** All rules of an application, as JSON: each process keeps them with the application. */
+const MAX_RULES_LENGTH = 64 * 1024;
+
+/** Rules by provider as they are stored, or what is wrong with those of which provider. */
+type ParsedCallRules =
+  | { readonly rules: CallRulesByProvider }
+  | { readonly problem: string; readonly entry: string | undefined };
+
+/**
+ * Reads an application's rules. A provider that is not in the catalogue is refused: rules under a name that is mistyped
+ * would bound nothing. @param entries provider's name or alias -> rules as they stand in JSON.
+ */
+export function parseRulesOfProviders(
+  entries: ReadonlyArray<readonly [name: string, rules: unknown]>,
+  catalog: Pick<ProviderCatalog, "find">,
+): ParsedCallRules {
+  const byName = new Map<string, readonly CallRule[]>();
+  for (const [entry, written] of entries) {
+    const provider = catalog.find(entry);
+    if (provider === undefined) return { problem: "is no provider's name", entry };
+    if (byName.has(provider.name)) return { problem: "is there twice", entry };
+    const parsed = parseCallRules(written);
+    if ("problem" in parsed) return { problem: parsed.problem, entry };
+    byName.set(provider.name, parsed.rules);
+  }
+  const rules = Object.fromEntries(byName);
+  const { length } = JSON.stringify(jsonFromCallRules(rules));
+  if (length <= MAX_RULES_LENGTH) return { rules };
+  return { problem: `must have at most ${MAX_RULES_LENGTH} characters as JSON`, entry: undefined };
+}
+
+/** For whom a call token is made, and what it lets through. */
+export type CallTokenInput = Omit<NewCallToken, "now">;
+
+/** How long a call token is valid unless told: one page visit, one run of a job. Seconds. */
+export const DEFAULT_CALL_TOKEN_SECONDS = 15 * 60;
+
+/** What is wrong with the input of a call token. */
+interface CallTokenProblem {
+  readonly field: "lifetime_seconds" | "rules";
+  /** What follows the field in a sentence. */
+  readonly problem: string;
+}
+
+/**
+ * Makes a call token, once the audit trail has who did; undefined when there is no such application. The token is only
+ * here. @returns what is wrong with the input where none was made.
+ */
+export async function issueCallToken(
+  administration: Administration,
+  input: CallTokenInput,
+): Promise<ReturnType<typeof createCallToken> | CallTokenProblem | undefined> {
+  const { store, sealer, now } = administration;
+  const application = await store.applications.findByPublicKey(input.publicKey);
+  if (application === undefined) return undefined;
+  const maxSeconds = application.maxCallTokenSeconds || MAX_CALL_TOKEN_SECONDS;
+  if (input.lifetimeSeconds < 1 || input.lifetimeSeconds > maxSeconds) {
+    return { field: "lifetime_seconds", problem: `must be from 1 to ${maxSeconds} for this application` };
+  }
+  const made = createCallToken({ ...input, now: now() }, openPrivateKeyHash(sealer, application));
+  if (made.callToken.length > MAX_CALL_TOKEN_LENGTH) {
+    return { field: "rules", problem: `must be shorter: a call token has at most ${MAX_CALL_TOKEN_LENGTH} characters` };
+  }
+  const resource = userResource(input.publicKey, input.userId);
+  const entry = auditEntryFrom(administration, "ApplicationService.CreateCallToken", resource);
+  await store.audit.add({ ...entry, outcome: "DONE" });
+  return made;
 }
 
 /** What an operator decides about a new application; a public key is made when none is given. */

@@ -106,6 +106,7 @@ export function messageFromExplanation(
     ...(caller && { caller: verdictFrom(caller) }),
     providerName: provider?.name ?? "",
     ...(egress && { egress: verdictFrom(egress) }),
+    ...(permission?.application && { applicationRules: verdictFrom(permission.application) }),
     ...(permission?.callToken && { callTokenRules: verdictFrom(permission.callToken) }),
     ...(application &&
       connection && { connection: messageFromConnection(summaryFrom(connection, application.publicKey), now) }),

@@ -25,6 +25,7 @@ const ROLES: ReadonlyMap<string, Readonly<Record<string, Role>>> = new Map([
     updateApplication: "operator",
     deleteApplication: "operator",
     rotateApplicationKey: "operator",
+    createCallToken: "operator",
   }),
   rolesOf(OAuthClientService, {
     getOAuthClient: "read-only",

@@ -10,7 +10,7 @@ import type { Explanation } from "../call/explanation.js";
 import type { Relay } from "../call/relay.js";
 import type { HttpRequest } from "../http/exchange.js";
 import type { Pending } from "../lib/pending.js";
-import type { AuditStore, ChangeOptions } from "../model/audit.js";
+import type { ChangeOptions } from "../model/audit.js";
 import type { DisconnectOptions } from "../oauth/disconnect.js";
 import { isProviderName, PROVIDER_NAME_HINT, type Provider, type ProviderCatalog } from "../providers/provider.js";
 import type { CallStore } from "../records/call-store.js";
@@ -245,7 +245,6 @@ export interface CallServiceOptions {
 /** What the services of the administration port work on; everything is a value or an interface. */
 export interface AdminOptions {
   readonly store: AdministeredStore & {
-    readonly audit: AuditStore;
     readonly calls: CallStore;
     readonly captures: CaptureStore;
   };

@@ -1,6 +1,7 @@
 import { createHash, createHmac, randomBytes } from "node:crypto";
 import type { AuditEntry, ChangeOptions } from "../model/audit.js";
 import { openSealed, type SealBinding, type Sealer } from "../sealing/seal.js";
+import type { CallRulesByProvider } from "./call-rules.js";
 
 /** What a call must carry, weakest first; stronger proof is always accepted. */
 export type CallerAuth = "PUBLIC_KEY" | "SIGNED_USER" | "PRIVATE_KEY";
@@ -23,6 +24,10 @@ export interface Application {
   readonly callsPerMinute: number;
   /** Most calls a minute for each connection; 0: no limit. */
   readonly connectionCallsPerMinute: number;
+  /** What all its calls must fit, by the provider's name; one that is not among them is not bounded. */
+  readonly callRules: CallRulesByProvider;
+  /** Longest lifetime of a call token, in seconds; 0: a day, which is the most. */
+  readonly maxCallTokenSeconds: number;
   readonly state: "ACTIVE" | "DISABLED";
   /** Until when headers and bodies of its calls are captured, in milliseconds since the epoch; 0: never. */
   readonly captureUntil: number;
@@ -41,6 +46,8 @@ export type ApplicationSettings = Pick<
   | "allowedRedirectUris"
   | "callsPerMinute"
   | "connectionCallsPerMinute"
+  | "callRules"
+  | "maxCallTokenSeconds"
   | "state"
 >;
 

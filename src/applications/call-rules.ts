@@ -182,6 +182,25 @@ export function parseCallRules(value: unknown): ParsedRules {
   return { rules };
 }
 
+/** Rules by the provider's name. */
+export type CallRulesByProvider = Readonly<Record<string, readonly CallRule[]>>;
+
+/** The same as JSON. Pure. */
+export function jsonFromCallRules(byProvider: CallRulesByProvider): Readonly<Record<string, readonly WrittenRule[]>> {
+  return Object.fromEntries(Object.entries(byProvider).map(([name, rules]) => [name, rules.map(writtenFromRule)]));
+}
+
+/** What was stored as JSON; rules that this version does not understand let nothing through. Pure. */
+export function storedCallRules(json: string): CallRulesByProvider {
+  const written = Object.entries(JSON.parse(json) as Record<string, unknown>);
+  return Object.fromEntries(
+    written.map(([name, rules]) => {
+      const parsed = parseCallRules(rules);
+      return [name, "rules" in parsed ? parsed.rules : []];
+    }),
+  );
+}
+
 /** A rule as it stands in JSON. */
 export interface WrittenRule {
   readonly methods?: readonly string[];

@@ -29,7 +29,7 @@ export interface ShownToken {
 }
 
 /** The longest lifetime of a call token, in seconds; an application may set less. */
-const MAX_CALL_TOKEN_SECONDS = 24 * 60 * 60;
+export const MAX_CALL_TOKEN_SECONDS = 24 * 60 * 60;
 /** How far clocks may be apart. */
 const LEEWAY_SECONDS = 60;
 /** Room for some fifty rules, in a header field that every server and proxy on the way takes. In characters. */
@@ -65,7 +65,7 @@ export function readCallToken(text: string): ShownToken | { readonly problem: st
 
 /** What verifying a token needs. */
 export interface CallTokenVerification {
-  readonly application: Pick<Application, "publicKey" | "privateKeyHash">;
+  readonly application: Pick<Application, "publicKey" | "privateKeyHash" | "maxCallTokenSeconds">;
   /** SHA-256 of the private key; asked for only when the token was not verified by this key before. */
   readonly privateKeyHash: () => Buffer;
   readonly userId: string;
@@ -81,9 +81,8 @@ export function callTokenProblem(shown: ShownToken, verification: CallTokenVerif
   if (!isSigned(shown, verification)) return "it is not signed with this application's private key";
   if (subject !== userId) return "its sub is not the user_id of the call";
   const lifetime = expiresAt - issuedAt;
-  if (lifetime <= 0 || lifetime > MAX_CALL_TOKEN_SECONDS) {
-    return `its exp must be at most ${MAX_CALL_TOKEN_SECONDS} seconds after its iat`;
-  }
+  const maxSeconds = application.maxCallTokenSeconds || MAX_CALL_TOKEN_SECONDS;
+  if (lifetime <= 0 || lifetime > maxSeconds) return `its exp must be at most ${maxSeconds} seconds after its iat`;
   const seconds = now / 1000;
   if (expiresAt + LEEWAY_SECONDS <= seconds) return "it has expired";
   // One that is issued in the future would live longer than it may.

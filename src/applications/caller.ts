@@ -31,7 +31,7 @@ export interface ShownKey {
 export interface CallerInput {
   readonly application: Pick<
     Application,
-    "publicKey" | "privateKeyHash" | "callerAuth" | "allowedOrigins" | "allowedAddresses"
+    "publicKey" | "privateKeyHash" | "maxCallTokenSeconds" | "callerAuth" | "allowedOrigins" | "allowedAddresses"
   >;
   readonly userId: string;
   readonly proof: CallerProof;

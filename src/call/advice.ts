@@ -17,7 +17,9 @@ export function adviceOn(errorType: ErrorType, found: Found): string {
     case "URL_NOT_ALLOWED":
       return urlAdvice(found);
     case "CALL_NOT_PERMITTED":
-      return "A call token cannot be changed: 'relay token create' makes one with other rules.";
+      return found.permission?.application?.isAllowed === false
+        ? "'relay app show PUBLIC_KEY' shows the application's rules, 'relay app update PUBLIC_KEY --call-rules FILE' changes them."
+        : "A call token cannot be changed: 'relay token create' makes one with other rules.";
     case "INVALID_OAUTHID":
       return `'relay connection list --app PUBLIC_KEY' shows who is connected. ${linkAdvice(found)}`;
     case "REAUTHORIZATION_REQUIRED":

@@ -1,5 +1,5 @@
 import type { Application } from "../applications/application.js";
-import { judgeRequest } from "../applications/call-rules.js";
+import { judgeRequest, type RuleVerdict } from "../applications/call-rules.js";
 import { isForProvider } from "../applications/call-token.js";
 import { type CallerOptions, requireActive, requireAllowedCaller, requireCallerIds } from "../applications/caller.js";
 import { LARGE_BYTES } from "../lib/chunks.js";
@@ -57,7 +57,7 @@ export async function requireAllowedCall(
   const checked = isLarge(call) ? await options.turns.take(steps, call) : atOnce(steps);
   trace.checked = checked;
   const egress = requireEgress(call.description.url, provider, trace);
-  requirePermission(call, { provider, checked, egress }, trace);
+  requirePermission(application, call, { provider, checked, egress }, trace);
   const key = { applicationId: application.id, userId: call.userId, providerName: provider.name };
   const connection = requireConnection(await options.connections.find(key));
   requireBoundOrigin(egress, connection, trace);
@@ -103,30 +103,46 @@ function requireEgress(url: string, provider: Provider, trace: CallTrace): Egres
   return decision;
 }
 
-/** By the rules of the call token: on the path and query that go out, whatever the caller's url was. */
+/** By the rules of the application and of the call token, on the path and query that go out, whatever the caller's url was. */
 function requirePermission(
+  { callRules }: Pick<Application, "callRules">,
   { proof: { callToken } }: Call,
   { provider, checked, egress }: Pick<AllowedCall, "provider" | "checked" | "egress">,
   trace: CallTrace,
 ): void {
-  if (callToken === undefined) return;
-  const { token } = callToken;
-  if (!isForProvider(token, [provider.name, ...provider.aliases])) {
-    trace.permission = { callToken: { isAllowed: false, rule: "providers" } };
-    throw notPermitted(trace, "This call token is for other providers. Ask for one that lists this provider.");
-  }
-  if (token.rules === undefined) return;
+  const ofApplication = Object.hasOwn(callRules, provider.name) ? callRules[provider.name] : undefined;
+  if (ofApplication === undefined && callToken === undefined) return;
   const { method, headers, query } = checked;
   const request = { method, headers, origin: egress.origin, target: appendQuery(egress.path, query) };
-  const verdict = judgeRequest(token.rules, request);
-  trace.permission = { callToken: verdict };
-  if (verdict.isAllowed) return;
-  throw notPermitted(trace, `The rules of this call token do not let ${method} through at this path: ${verdict.rule}.`);
+  const application = ofApplication && judgeRequest(ofApplication, request);
+  trace.permission = { application };
+  if (application?.isAllowed === false) throw notPermitted(trace, "application", method, application);
+  if (callToken === undefined) return;
+  if (!isForProvider(callToken.token, [provider.name, ...provider.aliases])) {
+    trace.permission = { application, callToken: { isAllowed: false, rule: "providers" } };
+    trace.rule = "call_token";
+    throw new RelayError(
+      "CALL_NOT_PERMITTED",
+      "This call token is for other providers. Ask for one for this provider.",
+    );
+  }
+  const { rules } = callToken.token;
+  const verdict = rules && judgeRequest(rules, request);
+  trace.permission = { application, callToken: verdict };
+  if (verdict?.isAllowed === false) throw notPermitted(trace, "call_token", method, verdict);
 }
 
-function notPermitted(trace: CallTrace, message: string): RelayError {
-  trace.rule = "call_token";
-  return new RelayError("CALL_NOT_PERMITTED", message);
+const RULE_SETS = { application: "application at this provider", call_token: "call token" } as const;
+
+function notPermitted(
+  trace: CallTrace,
+  whose: keyof typeof RULE_SETS,
+  method: string,
+  { rule }: RuleVerdict,
+): RelayError {
+  trace.rule = whose;
+  const rules = `The rules of this ${RULE_SETS[whose]}`;
+  return new RelayError("CALL_NOT_PERMITTED", `${rules} do not let this ${method} request through: ${rule}.`);
 }
 
 function requireConnection(connection: Connection | undefined): Connection {

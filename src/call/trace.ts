@@ -14,7 +14,8 @@ import type { Answer, AnswerData, Outcome } from "./outcome.js";
 
 /** What the rules of a call token said, and those of the application; each undefined where there are none. */
 export interface Permission {
-  readonly callToken: RuleVerdict | undefined;
+  readonly application?: RuleVerdict | undefined;
+  readonly callToken?: RuleVerdict | undefined;
 }
 
 /** What is learned of a call on its way; becomes its log line, its counts, its spans and its record. */

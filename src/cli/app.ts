@@ -13,12 +13,15 @@ import { parseInteger } from "../config/setting-list.js";
 import {
   addressesFrom,
   CALLER_AUTH,
+  callRulesFrom,
   callsFrom,
   jsonFromApplication,
+  maxTokenSecondsFrom,
   nameFrom,
   noApplication,
   originsFrom,
   publicKeyFrom,
+  readCallRules,
   redirectUrisFrom,
   textFromApplication,
 } from "./application.js";
@@ -35,6 +38,7 @@ import {
   writeNote,
 } from "./command.js";
 import { administrationOf, type OpenStore, withStore } from "./open-store.js";
+import { parseDuration } from "./token.js";
 
 /** `relay app`: the applications, who may call. */
 export function addApp(program: Command): void {
@@ -55,6 +59,8 @@ interface CreateOptions {
   readonly allowRedirect?: readonly string[];
   readonly callsPerMinute?: string;
   readonly connectionCallsPerMinute?: string;
+  readonly callRules?: string;
+  readonly maxTokenTtl?: number;
   readonly json?: boolean;
 }
 
@@ -83,6 +89,12 @@ function addAppCreate(group: Command): void {
     )
     .option("--calls-per-minute <number>", "most calls a minute, of all users together; 0 is no limit")
     .option("--connection-calls-per-minute <number>", "most calls a minute for each connection; 0 is no limit")
+    .option("--call-rules <file>", "what all its calls must fit, by provider: JSON; '-' reads standard input")
+    .option(
+      "--max-token-ttl <duration>",
+      "longest lifetime of a call token, such as 1h; a day by default",
+      parseDuration,
+    )
     .action(create);
 }
 
@@ -96,9 +108,14 @@ async function create(name: string, options: CreateOptions): Promise<void> {
     allowedRedirectUris: redirectUrisFrom(options.allowRedirect),
     callsPerMinute: callsFrom(options.callsPerMinute, "--calls-per-minute"),
     connectionCallsPerMinute: callsFrom(options.connectionCallsPerMinute, "--connection-calls-per-minute"),
+    maxCallTokenSeconds: maxTokenSecondsFrom(options.maxTokenTtl),
     state: "ACTIVE",
   } as const;
-  const create = (open: OpenStore) => createApplication(administrationOf(open), input);
+  const written = await readCallRules(options.callRules);
+  const create = async (open: OpenStore) => {
+    const callRules = await callRulesFrom(written, open);
+    return createApplication(administrationOf(open), { ...input, callRules });
+  };
   const { application, privateKey } = await withStore(create, { mayCreate: true });
   writeKeys(application.publicKey, privateKey, options);
 }
@@ -195,6 +212,9 @@ interface UpdateOptions {
   readonly disable?: boolean;
   readonly callsPerMinute?: string;
   readonly connectionCallsPerMinute?: string;
+  /** False: none. */
+  readonly callRules?: string | false;
+  readonly maxTokenTtl?: number;
   readonly json?: boolean;
 }
 
@@ -219,6 +239,9 @@ function addAppUpdate(group: Command): void {
     .option("--no-redirects", "no browser may return")
     .option("--calls-per-minute <number>", "most calls a minute, of all users together; 0 is no limit")
     .option("--connection-calls-per-minute <number>", "most calls a minute for each connection; 0 is no limit")
+    .option("--call-rules <file>", "what all its calls must fit, by provider: JSON; '-' reads standard input")
+    .option("--no-call-rules", "its calls are not bounded by rules")
+    .option("--max-token-ttl <duration>", "longest lifetime of a call token, such as 1h", parseDuration)
     .option("--disable", "refuse all its calls")
     .option("--enable", "accept its calls again")
     .action(update);
@@ -226,7 +249,11 @@ function addAppUpdate(group: Command): void {
 
 async function update(publicKey: string, options: UpdateOptions): Promise<void> {
   const patch = patchFrom(options);
-  const updated = await withStore((open) => updateApplication(administrationOf(open), publicKey, patch));
+  const written = await readCallRules(options.callRules || undefined);
+  const updated = await withStore(async (open) => {
+    const callRules = options.callRules === undefined ? {} : { callRules: await callRulesFrom(written, open) };
+    return updateApplication(administrationOf(open), publicKey, { ...patch, ...callRules });
+  });
   if (updated === undefined) throw noApplication();
   if (options.json) writeJson(jsonFromApplication(updated));
   else writeLine(textFromApplication(updated));
@@ -253,10 +280,12 @@ function patchFrom(options: UpdateOptions): ApplicationPatch {
     ...(options.connectionCallsPerMinute === undefined
       ? {}
       : { connectionCallsPerMinute: callsFrom(options.connectionCallsPerMinute, "--connection-calls-per-minute") }),
+    ...(options.maxTokenTtl === undefined ? {} : { maxCallTokenSeconds: maxTokenSecondsFrom(options.maxTokenTtl) }),
     ...(options.enable ? { state: "ACTIVE" } : {}),
     ...(options.disable ? { state: "DISABLED" } : {}),
   };
-  if (Object.keys(patch).length === 0) throw usageError("Nothing to change; name at least one option.");
+  if (Object.keys(patch).length === 0 && options.callRules === undefined)
+    throw usageError("Nothing to change; name at least one option.");
   return patch;
 }
 

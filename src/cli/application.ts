@@ -5,10 +5,16 @@ import {
   parseDisplayName,
   parseOrigins,
   parseRedirectUris,
+  parseRulesOfProviders,
 } from "../admin/applications.js";
 import { type Application, type CallerAuth, parsePublicKey } from "../applications/application.js";
+import { type CallRulesByProvider, jsonFromCallRules } from "../applications/call-rules.js";
+import { MAX_CALL_TOKEN_SECONDS } from "../applications/call-token.js";
 import { parseInteger } from "../config/setting-list.js";
-import { failure, textFields, usageError } from "./command.js";
+import { uniqueValueFrom } from "../json/json-slice.js";
+import { validateJson } from "../json/json-validator.js";
+import { failure, readInputFile, readStandardInput, textFields, usageError } from "./command.js";
+import { loadCatalog, type OpenStore } from "./open-store.js";
 
 /** The three proofs as the command line spells them. */
 export const CALLER_AUTH: ReadonlyMap<string, CallerAuth> = new Map([
@@ -41,6 +47,8 @@ export function jsonFromApplication(application: Application) {
     allowedRedirectUris,
     callsPerMinute,
     connectionCallsPerMinute,
+    callRules: jsonFromCallRules(application.callRules),
+    maxCallTokenSeconds: application.maxCallTokenSeconds,
     state,
     captureUntil: captureUntil > Date.now() ? new Date(captureUntil).toISOString() : null,
     createdAt: new Date(createdAt).toISOString(),
@@ -62,10 +70,17 @@ export function textFromApplication(application: Application): string {
     ["redirects to", application.allowedRedirectUris.join(", ") || "nowhere"],
     ["calls a minute", callsText(application.callsPerMinute)],
     ["  per connection", callsText(application.connectionCallsPerMinute)],
+    ["call rules", callRulesText(application)],
+    ["call tokens", `valid for ${application.maxCallTokenSeconds || MAX_CALL_TOKEN_SECONDS} seconds at most`],
     ["calls captured", captureUntil === null ? "no" : `until ${captureUntil}`],
     ["created", new Date(application.createdAt).toISOString()],
     ["updated", new Date(application.updatedAt).toISOString()],
   ]);
+}
+
+function callRulesText({ callRules }: Application): string {
+  const counts = Object.entries(callRules).map(([name, rules]) => `${name} (${rules.length})`);
+  return counts.join(", ") || "none: its calls are not bounded";
 }
 
 function callsText(callsPerMinute: number): string {
@@ -104,6 +119,37 @@ export function addressesFrom(texts: readonly string[] = []): readonly string[] 
 /** Reads all `--allow-redirect`. */
 export function redirectUrisFrom(texts: readonly string[] = []): readonly string[] {
   return listFrom(parseRedirectUris(texts), "--allow-redirect");
+}
+
+/** Reads `--max-token-ttl`; 0 without it: the most. */
+export function maxTokenSecondsFrom(seconds = 0): number {
+  if (seconds <= MAX_CALL_TOKEN_SECONDS) return seconds;
+  throw usageError("--max-token-ttl: a call token is valid for a day at most.");
+}
+
+/** More than what may be stored. In bytes. */
+const MAX_RULES_BYTES = 1024 * 1024;
+
+/** Reads the file of `--call-rules`: `{"github": [{"methods": ["GET"]}]}`. Undefined without it. */
+export async function readCallRules(file: string | undefined): Promise<Readonly<Record<string, unknown>> | undefined> {
+  if (file === undefined) return undefined;
+  const bytes = await (file === "-" ? readStandardInput(MAX_RULES_BYTES) : readInputFile(file, MAX_RULES_BYTES));
+  const value = validateJson(bytes, { maxDepth: 8 }) === "valid" ? uniqueValueFrom(bytes) : undefined;
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return { ...value };
+  throw usageError(
+    '--call-rules: must be a JSON object that names no member twice, such as {"github": [{"methods": ["GET"]}]}.',
+  );
+}
+
+/** What is stored of it. */
+export async function callRulesFrom(
+  written: Readonly<Record<string, unknown>> | undefined,
+  { config }: OpenStore,
+): Promise<CallRulesByProvider> {
+  if (written === undefined) return {};
+  const parsed = parseRulesOfProviders(Object.entries(written), await loadCatalog(config));
+  if ("rules" in parsed) return parsed.rules;
+  throw usageError(`${["--call-rules", parsed.entry].filter(Boolean).join(" ")}: ${parsed.problem}.`);
 }
 
 /** Reads `--calls-per-minute` and `--connection-calls-per-minute`; 0 is no limit. */

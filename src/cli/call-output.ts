@@ -98,6 +98,7 @@ function fieldsOf({ application, caller, provider, egress, permission, connectio
   if (caller) fields.push(["caller", verdictText(caller)]);
   if (provider) fields.push(["provider", provider.name]);
   if (egress) fields.push(["url", verdictText(egress)]);
+  if (permission?.application) fields.push(["call rules", verdictText(permission.application)]);
   if (permission?.callToken) fields.push(["call token", verdictText(permission.callToken)]);
   if (connection) fields.push(["connection", connectionText(connection)]);
   if (refresh) fields.push(["refresh", REFRESHES[refresh]]);

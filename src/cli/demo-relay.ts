@@ -128,6 +128,8 @@ async function connectUser(config: Config, sandbox: Sandbox): Promise<string> {
       allowedAddresses: [],
       allowedRedirectUris: [],
       callsPerMinute: 0,
+      callRules: {},
+      maxCallTokenSeconds: 0,
       connectionCallsPerMinute: 0,
       state: "ACTIVE",
     });

@@ -26,6 +26,7 @@ const COMMANDS = new Map<string, () => Promise<(program: Command) => void>>([
   ["provider", async () => (await import("./provider.js")).addProvider],
   ["client", async () => (await import("./client.js")).addClient],
   ["connection", async () => (await import("./connection.js")).addConnection],
+  ["token", async () => (await import("./token.js")).addToken],
   ["webhook", async () => (await import("./webhook.js")).addWebhook],
   ["call", async () => (await import("./call.js")).addCall],
   ["calls", async () => (await import("./calls.js")).addCalls],

@@ -68,6 +68,14 @@ function columnsFor(providersOf: ProvidersOf): ReadonlyArray<Column<ApplicationJ
       cell: ({ state }) => (state === "STATE_DISABLED" ? stateMark(false, "Disabled") : stateMark(true, "Active")),
     },
     { label: "A call must carry", cell: ({ callerAuth }) => PROOFS.get(callerAuth) ?? "" },
+    {
+      label: "Rules for calls at",
+      cell: ({ callRules = [] }) =>
+        listText(
+          callRules.map(({ providerName = "" }) => providerName),
+          "none",
+        ),
+    },
     { label: "Browser origins", cell: ({ allowedOrigins = [] }) => listText(allowedOrigins, "none") },
     { label: "Providers with a client", cell: ({ publicKey = "" }) => visibleText(providersOf(publicKey)) },
     { label: "More", cell: links },

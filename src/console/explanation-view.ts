@@ -16,7 +16,18 @@ import { messageText, moment, stateMark, step } from "./view.js";
  * @param isSent it was performed after that.
  */
 export function explanationView(told: ExplainCallResponseJson, isSent: boolean): TemplateResult {
-  const { application, caller, providerName, egress, callTokenRules, connection, refresh, request, refusal } = told;
+  const {
+    application,
+    caller,
+    providerName,
+    egress,
+    applicationRules,
+    callTokenRules,
+    connection,
+    refresh,
+    request,
+    refusal,
+  } = told;
   return html`<section aria-labelledby="explanation">
     <h2 id="explanation" tabindex="-1">${titleOf(told, isSent)}</h2>
     ${refusal === undefined ? nothing : refusalView(refusal)}
@@ -25,6 +36,7 @@ export function explanationView(told: ExplainCallResponseJson, isSent: boolean):
       ${caller && step("Caller", verdictView(caller))}
       ${providerName && step("Provider", visibleText(providerName))}
       ${egress && step("URL", verdictView(egress))}
+      ${applicationRules && step("Call rules", verdictView(applicationRules))}
       ${callTokenRules && step("Call token", verdictView(callTokenRules))}
       ${connection && step("Connection", connectionView(connection))}
       ${refresh && step("Token refresh", REFRESHES.get(refresh) ?? "")}

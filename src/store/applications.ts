@@ -6,6 +6,7 @@ import {
   type ApplicationPatch,
   type ApplicationStore,
 } from "../applications/application.js";
+import { type CallRulesByProvider, jsonFromCallRules, storedCallRules } from "../applications/call-rules.js";
 import { type AuditEntry, type ChangeOptions, requireCurrent } from "../model/audit.js";
 import { writeAudit } from "./audit-records.js";
 import type { CallBlockStore } from "./call-blocks.js";
@@ -22,7 +23,8 @@ import {
 } from "./database.js";
 
 const COLUMNS = `id, name, public_key, private_key_hash, caller_auth, allowed_origins, allowed_addresses,
-  allowed_redirect_uris, calls_per_minute, connection_calls_per_minute, state, capture_until, created_at, updated_at`;
+  allowed_redirect_uris, calls_per_minute, connection_calls_per_minute, call_rules, max_call_token_seconds, state,
+  capture_until, created_at, updated_at`;
 
 const FIND = createStatement<{ public_key: string }, ApplicationRow>(
   "find_application",
@@ -61,8 +63,8 @@ const CREATE = createStatement<ApplicationRow>(
   "create_application",
   `INSERT INTO applications (${COLUMNS})
    VALUES (:id, :name, :public_key, :private_key_hash, :caller_auth, :allowed_origins, :allowed_addresses,
-     :allowed_redirect_uris, :calls_per_minute, :connection_calls_per_minute, :state, :capture_until,
-     :created_at, :updated_at)`,
+     :allowed_redirect_uris, :calls_per_minute, :connection_calls_per_minute, :call_rules,
+     :max_call_token_seconds, :state, :capture_until, :created_at, :updated_at)`,
 );
 
 /** Writes only what the patch names: a change made meanwhile to another member stays. */
@@ -77,6 +79,8 @@ const UPDATE = createStatement<object, ApplicationRow>(
      allowed_redirect_uris = coalesce(:allowed_redirect_uris, allowed_redirect_uris),
      calls_per_minute = coalesce(:calls_per_minute, calls_per_minute),
      connection_calls_per_minute = coalesce(:connection_calls_per_minute, connection_calls_per_minute),
+     call_rules = coalesce(:call_rules, call_rules),
+     max_call_token_seconds = coalesce(:max_call_token_seconds, max_call_token_seconds),
      state = coalesce(:state, state),
      capture_until = coalesce(:capture_until, capture_until),
      updated_at = :now
@@ -269,6 +273,8 @@ interface ApplicationRow {
   readonly allowed_redirect_uris: string;
   readonly calls_per_minute: number;
   readonly connection_calls_per_minute: number;
+  readonly call_rules: string;
+  readonly max_call_token_seconds: number;
   readonly state: Application["state"];
   readonly capture_until: number;
   readonly created_at: number;
@@ -276,6 +282,7 @@ interface ApplicationRow {
 }
 
 const NONE: readonly string[] = Object.freeze([]);
+const NO_RULES: CallRulesByProvider = Object.freeze({});
 
 function applicationFromRow(row: ApplicationRow): Application {
   return {
@@ -289,6 +296,8 @@ function applicationFromRow(row: ApplicationRow): Application {
     allowedRedirectUris: listFrom(row.allowed_redirect_uris),
     callsPerMinute: row.calls_per_minute,
     connectionCallsPerMinute: row.connection_calls_per_minute,
+    callRules: row.call_rules === "{}" ? NO_RULES : storedCallRules(row.call_rules),
+    maxCallTokenSeconds: row.max_call_token_seconds,
     state: row.state,
     captureUntil: row.capture_until,
     createdAt: row.created_at,
@@ -308,6 +317,8 @@ function rowFromApplication(application: Application): ApplicationRow {
     allowed_redirect_uris: JSON.stringify(application.allowedRedirectUris),
     calls_per_minute: application.callsPerMinute,
     connection_calls_per_minute: application.connectionCallsPerMinute,
+    call_rules: JSON.stringify(jsonFromCallRules(application.callRules)),
+    max_call_token_seconds: application.maxCallTokenSeconds,
     state: application.state,
     capture_until: application.captureUntil,
     created_at: application.createdAt,
@@ -326,6 +337,8 @@ function columnsFromPatch(patch: ApplicationPatch) {
     allowed_redirect_uris: patch.allowedRedirectUris ? JSON.stringify(patch.allowedRedirectUris) : null,
     calls_per_minute: patch.callsPerMinute ?? null,
     connection_calls_per_minute: patch.connectionCallsPerMinute ?? null,
+    call_rules: patch.callRules ? JSON.stringify(jsonFromCallRules(patch.callRules)) : null,
+    max_call_token_seconds: patch.maxCallTokenSeconds ?? null,
     state: patch.state ?? null,
     capture_until: patch.captureUntil ?? null,
   };

@@ -41,6 +41,10 @@ CREATE TABLE applications (
   -- 0 is no limit.
   calls_per_minute BIGINT NOT NULL,
   connection_calls_per_minute BIGINT NOT NULL,
+  -- JSON object: the provider's name -> rules that calls must fit.
+  call_rules TEXT NOT NULL DEFAULT '{}',
+  -- Longest lifetime of a call token; 0 is the longest there is.
+  max_call_token_seconds BIGINT NOT NULL DEFAULT 0,
   state TEXT NOT NULL CHECK (state IN ('ACTIVE', 'DISABLED')),
   -- Until when its calls are captured; 0 for never.
   capture_until BIGINT NOT NULL DEFAULT 0,

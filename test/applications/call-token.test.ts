@@ -20,17 +20,18 @@ interface Judged {
   readonly hash?: () => Buffer;
   readonly publicKey?: string;
   readonly userId?: string;
+  readonly maxCallTokenSeconds?: number;
 }
 
 /** What is wrong with a token, of the application and the user that it names. */
 function problemOf(
   text: string,
-  { now = NOW, sealed = SEALED, hash, publicKey, userId }: Judged = {},
+  { now = NOW, sealed = SEALED, hash, publicKey, userId, maxCallTokenSeconds = 0 }: Judged = {},
 ): string | undefined {
   const read = readCallToken(text);
   if ("problem" in read) return read.problem;
   return callTokenProblem(read, {
-    application: { publicKey: publicKey ?? application.publicKey, privateKeyHash: sealed },
+    application: { publicKey: publicKey ?? application.publicKey, privateKeyHash: sealed, maxCallTokenSeconds },
     privateKeyHash: hash ?? (() => hashPrivateKey(application.privateKey)),
     userId: userId ?? read.token.userId,
     now: now * 1000,
@@ -195,6 +196,11 @@ describe("a call token", () => {
   it("is refused for another application, and for another user", () => {
     expect(problemOf(signed({}), { publicKey: "other" })).toContain("iss");
     expect(problemOf(signed({}), { userId: "bob" })).toContain("sub");
+  });
+
+  it("is refused when it lives longer than its application lets it", () => {
+    expect(problemOf(signed({}), { maxCallTokenSeconds: 900 })).toBeUndefined();
+    expect(problemOf(signed({}), { maxCallTokenSeconds: 899 })).toContain("899 seconds");
   });
 
   it("is verified anew by another key, and at every time", () => {

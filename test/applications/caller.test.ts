@@ -35,6 +35,7 @@ function decide({ auth = "PUBLIC_KEY", origins = [], addresses = [], proof = {},
     application: {
       publicKey: PUBLIC_KEY,
       privateKeyHash: new Uint8Array(),
+      maxCallTokenSeconds: 0,
       callerAuth: auth,
       allowedOrigins: origins,
       allowedAddresses: addresses,

@@ -45,6 +45,8 @@ describe("relay app", () => {
       allowedRedirectUris: ["https://a.example/connected", "com.example.app:/connected"],
       callsPerMinute: 0,
       connectionCallsPerMinute: 0,
+      callRules: {},
+      maxCallTokenSeconds: 0,
       state: "ACTIVE",
       captureUntil: null,
       createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),

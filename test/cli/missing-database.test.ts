@@ -31,6 +31,7 @@ const ON_A_STORE: readonly OnAStore[] = [
   { command: "connection list", args: ["--app", "key"] },
   { command: "connection show", args: AT },
   { command: "connection delete", args: AT },
+  { command: "token create", args: ["--app", "key", "--user", "ada"] },
   { command: "webhook put", args: ["--app", "key", "https://app.example/hook"] },
   { command: "webhook show", args: ["--app", "key"] },
   { command: "webhook delete", args: ["--app", "key"] },

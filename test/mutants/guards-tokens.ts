@@ -3,6 +3,7 @@ import { type Guard, guard } from "./guard.js";
 const TOKEN = "applications/call-token";
 const RULES = "applications/call-rules";
 const SERVER = "server/call-tokens";
+const ADMIN = "admin/call-tokens";
 
 /** Call tokens, and the rules in them. */
 export const TOKEN_GUARDS: readonly Guard[] = [
@@ -28,7 +29,7 @@ export const TOKEN_GUARDS: readonly Guard[] = [
     ['userId: userId || callToken?.token.userId || ""', "userId: callToken?.token.userId || userId"],
     TOKEN,
   ),
-  guard("call token: lifetime", ["lifetime > MAX_CALL_TOKEN_SECONDS", "false"], TOKEN),
+  guard("call token: lifetime", ["lifetime > maxSeconds", "false"], TOKEN),
   guard("call token: lifetime of less than nothing", ["lifetime <= 0 ||", ""], TOKEN),
   guard("call token: end", ["if (expiresAt + LEEWAY_SECONDS <= seconds) return", "if (false) return"], TOKEN),
   guard(
@@ -52,17 +53,13 @@ export const TOKEN_GUARDS: readonly Guard[] = [
   guard("call token: connections of its providers", ["found.filter(mayKnow)", "found"], SERVER),
   guard(
     "call token: its providers",
-    ["if (!isForProvider(token, [provider.name, ...provider.aliases])) {", "if (false) {"],
+    ["if (!isForProvider(callToken.token, [provider.name, ...provider.aliases])) {", "if (false) {"],
     "protocols",
   ),
-  guard(
-    "call token: its rules",
-    ["if (verdict.isAllowed) return; throw notPermitted(", "return; throw notPermitted("],
-    "protocols",
-  ),
+  guard("call token: its rules", ["if (verdict?.isAllowed === false) throw", "if (false) throw"], "protocols"),
   guard(
     "call token: rules before the connection",
-    ["requirePermission(call, { provider, checked, egress }, trace);", ""],
+    ["requirePermission(application, call, { provider, checked, egress }, trace);", ""],
     "protocols",
   ),
   guard(
@@ -125,5 +122,53 @@ export const TOKEN_GUARDS: readonly Guard[] = [
     "rules: decoding of parameters more than once",
     ["const MAX_DECODINGS = 8;", "const MAX_DECODINGS = 1;"],
     RULES,
+  ),
+
+  guard(
+    "call token: lifetime of its application",
+    ["application.maxCallTokenSeconds || MAX_CALL_TOKEN_SECONDS; if (lifetime", "MAX_CALL_TOKEN_SECONDS; if (lifetime"],
+    TOKEN,
+  ),
+  guard(
+    "call token: lifetime of a new one",
+    ["input.lifetimeSeconds < 1 || input.lifetimeSeconds > maxSeconds", "false"],
+    ADMIN,
+  ),
+  guard(
+    "call token: length of a new one",
+    ["if (made.callToken.length > MAX_CALL_TOKEN_LENGTH) {", "if (false) {"],
+    ADMIN,
+  ),
+  guard(
+    "call token: audit of a new one",
+    ['await store.audit.add({ ...entry, outcome: "DONE" }); return made;', "return made;"],
+    ADMIN,
+  ),
+  guard(
+    "call token: an open door",
+    ['if (application?.callerAuth === "PUBLIC_KEY") writeNote(OPEN_DOOR);', ""],
+    "cli/token",
+  ),
+  guard("rules of an application", ["if (application?.isAllowed === false) throw", "if (false) throw"], ADMIN),
+  guard(
+    "rules of an application: unknown providers",
+    [
+      'if (provider === undefined) return { problem: "is no provider\'s name", entry };',
+      "if (provider === undefined) continue;",
+    ],
+    ADMIN,
+  ),
+  guard(
+    "rules of an application: size",
+    ["if (length <= MAX_RULES_LENGTH) return { rules };", "if (length > 0) return { rules };"],
+    ADMIN,
+  ),
+  guard(
+    "rules of an application: members once in the file",
+    [
+      'validateJson(bytes, { maxDepth: 8 }) === "valid" ? uniqueValueFrom(bytes)',
+      'validateJson(bytes, { maxDepth: 8 }) === "valid" ? JSON.parse(String(bytes))',
+    ],
+    "cli/token",
   ),
 ];

@@ -75,6 +75,8 @@ export function applicationForTest(sealer: Sealer, patch: Partial<Application> =
     allowedRedirectUris: [],
     callsPerMinute: 0,
     connectionCallsPerMinute: 0,
+    callRules: {},
+    maxCallTokenSeconds: 0,
     state: "ACTIVE",
     captureUntil: 0,
     createdAt: NOW,

@@ -12,6 +12,7 @@ import {
   createPublicKey,
   sealPrivateKeyHash,
 } from "../../src/applications/application.js";
+import type { CallRulesByProvider } from "../../src/applications/call-rules.js";
 import { type Config, parseConfig } from "../../src/config/config.js";
 import { sealClientSecret } from "../../src/oauth/oauth-client.js";
 import { newConnectionFrom } from "../../src/oauth/store-answer.js";
@@ -76,6 +77,8 @@ export interface Harness {
     allowedRedirectUris?: readonly string[];
     callsPerMinute?: number;
     connectionCallsPerMinute?: number;
+    callRules?: CallRulesByProvider;
+    maxCallTokenSeconds?: number;
     state?: "ACTIVE" | "DISABLED";
     captureUntil?: number;
   }): Promise<TestApplication>;
@@ -254,6 +257,8 @@ export async function createApplication(
     allowedRedirectUris: options.allowedRedirectUris ?? [],
     callsPerMinute: options.callsPerMinute ?? 0,
     connectionCallsPerMinute: options.connectionCallsPerMinute ?? 0,
+    callRules: options.callRules ?? {},
+    maxCallTokenSeconds: options.maxCallTokenSeconds ?? 0,
     state: options.state ?? "ACTIVE",
     captureUntil: options.captureUntil ?? 0,
     createdAt: Date.now(),

@@ -12,7 +12,127 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file relay/admin/v1/application.proto.
  */
 export const file_relay_admin_v1_application: GenFile = /*@__PURE__*/
-  fileDesc("CiByZWxheS9hZG1pbi92MS9hcHBsaWNhdGlvbi5wcm90bxIOcmVsYXkuYWRtaW4udjEimAQKC0FwcGxpY2F0aW9uEhIKCnB1YmxpY19rZXkYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEi8KC2NhbGxlcl9hdXRoGAMgASgOMhoucmVsYXkuYWRtaW4udjEuQ2FsbGVyQXV0aBIXCg9hbGxvd2VkX29yaWdpbnMYBCADKAkSGQoRYWxsb3dlZF9hZGRyZXNzZXMYBSADKAkSHQoVYWxsb3dlZF9yZWRpcmVjdF91cmlzGAYgAygJEhgKEGNhbGxzX3Blcl9taW51dGUYByABKAUSIwobY29ubmVjdGlvbl9jYWxsc19wZXJfbWludXRlGAggASgFEjAKBXN0YXRlGAkgASgOMiEucmVsYXkuYWRtaW4udjEuQXBwbGljYXRpb24uU3RhdGUSLwoLY3JlYXRlX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3VwZGF0ZV90aW1lGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRldGFnGAwgASgJEjQKEGNhcHR1cmVfZW5kX3RpbWUYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIkQKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASEAoMU1RBVEVfQUNUSVZFEAESEgoOU1RBVEVfRElTQUJMRUQQAiIrChVHZXRBcHBsaWNhdGlvblJlcXVlc3QSEgoKcHVibGljX2tleRgBIAEoCSJbChdMaXN0QXBwbGljYXRpb25zUmVxdWVzdBIRCglwYWdlX3NpemUYASABKAUSEgoKcGFnZV90b2tlbhgCIAEoCRIZChFwdWJsaWNfa2V5X3ByZWZpeBgDIAEoCSJmChhMaXN0QXBwbGljYXRpb25zUmVzcG9uc2USMQoMYXBwbGljYXRpb25zGAEgAygLMhsucmVsYXkuYWRtaW4udjEuQXBwbGljYXRpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIkwKGENyZWF0ZUFwcGxpY2F0aW9uUmVxdWVzdBIwCgthcHBsaWNhdGlvbhgBIAEoCzIbLnJlbGF5LmFkbWluLnYxLkFwcGxpY2F0aW9uImIKGUNyZWF0ZUFwcGxpY2F0aW9uUmVzcG9uc2USMAoLYXBwbGljYXRpb24YASABKAsyGy5yZWxheS5hZG1pbi52MS5BcHBsaWNhdGlvbhITCgtwcml2YXRlX2tleRgCIAEoCSJ9ChhVcGRhdGVBcHBsaWNhdGlvblJlcXVlc3QSMAoLYXBwbGljYXRpb24YASABKAsyGy5yZWxheS5hZG1pbi52MS5BcHBsaWNhdGlvbhIvCgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2siPAoYRGVsZXRlQXBwbGljYXRpb25SZXF1ZXN0EhIKCnB1YmxpY19rZXkYASABKAkSDAoEZXRhZxgCIAEoCSIxChtSb3RhdGVBcHBsaWNhdGlvbktleVJlcXVlc3QSEgoKcHVibGljX2tleRgBIAEoCSIzChxSb3RhdGVBcHBsaWNhdGlvbktleVJlc3BvbnNlEhMKC3ByaXZhdGVfa2V5GAEgASgJKn8KCkNhbGxlckF1dGgSGwoXQ0FMTEVSX0FVVEhfVU5TUEVDSUZJRUQQABIaChZDQUxMRVJfQVVUSF9QVUJMSUNfS0VZEAESGwoXQ0FMTEVSX0FVVEhfU0lHTkVEX1VTRVIQAhIbChdDQUxMRVJfQVVUSF9QUklWQVRFX0tFWRADMuEEChJBcHBsaWNhdGlvblNlcnZpY2USVAoOR2V0QXBwbGljYXRpb24SJS5yZWxheS5hZG1pbi52MS5HZXRBcHBsaWNhdGlvblJlcXVlc3QaGy5yZWxheS5hZG1pbi52MS5BcHBsaWNhdGlvbhJlChBMaXN0QXBwbGljYXRpb25zEicucmVsYXkuYWRtaW4udjEuTGlzdEFwcGxpY2F0aW9uc1JlcXVlc3QaKC5yZWxheS5hZG1pbi52MS5MaXN0QXBwbGljYXRpb25zUmVzcG9uc2USaAoRQ3JlYXRlQXBwbGljYXRpb24SKC5yZWxheS5hZG1pbi52MS5DcmVhdGVBcHBsaWNhdGlvblJlcXVlc3QaKS5yZWxheS5hZG1pbi52MS5DcmVhdGVBcHBsaWNhdGlvblJlc3BvbnNlEloKEVVwZGF0ZUFwcGxpY2F0aW9uEigucmVsYXkuYWRtaW4udjEuVXBkYXRlQXBwbGljYXRpb25SZXF1ZXN0GhsucmVsYXkuYWRtaW4udjEuQXBwbGljYXRpb24SVQoRRGVsZXRlQXBwbGljYXRpb24SKC5yZWxheS5hZG1pbi52MS5EZWxldGVBcHBsaWNhdGlvblJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkScQoUUm90YXRlQXBwbGljYXRpb25LZXkSKy5yZWxheS5hZG1pbi52MS5Sb3RhdGVBcHBsaWNhdGlvbktleVJlcXVlc3QaLC5yZWxheS5hZG1pbi52MS5Sb3RhdGVBcHBsaWNhdGlvbktleVJlc3BvbnNlQmAKGnByb3ZpZGVyY2FsbHJlbGF5LmFkbWluLnYxQhBBcHBsaWNhdGlvblByb3RvUAFaLnByb3ZpZGVyLWNhbGwtcmVsYXkvZ2VuL3JlbGF5L2FkbWluL3YxO2FkbWludjFiBnByb3RvMw", [file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp]);
+  fileDesc("CiByZWxheS9hZG1pbi92MS9hcHBsaWNhdGlvbi5wcm90bxIOcmVsYXkuYWRtaW4udjEiOQoIQ2FsbFJ1bGUSDwoHbWV0aG9kcxgBIAMoCRINCgVob3N0cxgCIAMoCRINCgVwYXRocxgDIAMoCSJTChFQcm92aWRlckNhbGxSdWxlcxIVCg1wcm92aWRlcl9uYW1lGAEgASgJEicKBXJ1bGVzGAIgAygLMhgucmVsYXkuYWRtaW4udjEuQ2FsbFJ1bGUi7wQKC0FwcGxpY2F0aW9uEhIKCnB1YmxpY19rZXkYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEi8KC2NhbGxlcl9hdXRoGAMgASgOMhoucmVsYXkuYWRtaW4udjEuQ2FsbGVyQXV0aBIXCg9hbGxvd2VkX29yaWdpbnMYBCADKAkSGQoRYWxsb3dlZF9hZGRyZXNzZXMYBSADKAkSHQoVYWxsb3dlZF9yZWRpcmVjdF91cmlzGAYgAygJEhgKEGNhbGxzX3Blcl9taW51dGUYByABKAUSIwobY29ubmVjdGlvbl9jYWxsc19wZXJfbWludXRlGAggASgFEjAKBXN0YXRlGAkgASgOMiEucmVsYXkuYWRtaW4udjEuQXBwbGljYXRpb24uU3RhdGUSLwoLY3JlYXRlX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3VwZGF0ZV90aW1lGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRldGFnGAwgASgJEjQKEGNhcHR1cmVfZW5kX3RpbWUYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjUKCmNhbGxfcnVsZXMYDiADKAsyIS5yZWxheS5hZG1pbi52MS5Qcm92aWRlckNhbGxSdWxlcxIeChZtYXhfY2FsbF90b2tlbl9zZWNvbmRzGA8gASgFIkQKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASEAoMU1RBVEVfQUNUSVZFEAESEgoOU1RBVEVfRElTQUJMRUQQAiIrChVHZXRBcHBsaWNhdGlvblJlcXVlc3QSEgoKcHVibGljX2tleRgBIAEoCSJbChdMaXN0QXBwbGljYXRpb25zUmVxdWVzdBIRCglwYWdlX3NpemUYASABKAUSEgoKcGFnZV90b2tlbhgCIAEoCRIZChFwdWJsaWNfa2V5X3ByZWZpeBgDIAEoCSJmChhMaXN0QXBwbGljYXRpb25zUmVzcG9uc2USMQoMYXBwbGljYXRpb25zGAEgAygLMhsucmVsYXkuYWRtaW4udjEuQXBwbGljYXRpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIkwKGENyZWF0ZUFwcGxpY2F0aW9uUmVxdWVzdBIwCgthcHBsaWNhdGlvbhgBIAEoCzIbLnJlbGF5LmFkbWluLnYxLkFwcGxpY2F0aW9uImIKGUNyZWF0ZUFwcGxpY2F0aW9uUmVzcG9uc2USMAoLYXBwbGljYXRpb24YASABKAsyGy5yZWxheS5hZG1pbi52MS5BcHBsaWNhdGlvbhITCgtwcml2YXRlX2tleRgCIAEoCSJ9ChhVcGRhdGVBcHBsaWNhdGlvblJlcXVlc3QSMAoLYXBwbGljYXRpb24YASABKAsyGy5yZWxheS5hZG1pbi52MS5BcHBsaWNhdGlvbhIvCgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2siPAoYRGVsZXRlQXBwbGljYXRpb25SZXF1ZXN0EhIKCnB1YmxpY19rZXkYASABKAkSDAoEZXRhZxgCIAEoCSIxChtSb3RhdGVBcHBsaWNhdGlvbktleVJlcXVlc3QSEgoKcHVibGljX2tleRgBIAEoCSIzChxSb3RhdGVBcHBsaWNhdGlvbktleVJlc3BvbnNlEhMKC3ByaXZhdGVfa2V5GAEgASgJIpgBChZDcmVhdGVDYWxsVG9rZW5SZXF1ZXN0EhIKCnB1YmxpY19rZXkYASABKAkSDwoHdXNlcl9pZBgCIAEoCRIWCg5wcm92aWRlcl9uYW1lcxgDIAMoCRInCgVydWxlcxgEIAMoCzIYLnJlbGF5LmFkbWluLnYxLkNhbGxSdWxlEhgKEGxpZmV0aW1lX3NlY29uZHMYBSABKAUiXgoXQ3JlYXRlQ2FsbFRva2VuUmVzcG9uc2USEgoKY2FsbF90b2tlbhgBIAEoCRIvCgtleHBpcmVfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAqfwoKQ2FsbGVyQXV0aBIbChdDQUxMRVJfQVVUSF9VTlNQRUNJRklFRBAAEhoKFkNBTExFUl9BVVRIX1BVQkxJQ19LRVkQARIbChdDQUxMRVJfQVVUSF9TSUdORURfVVNFUhACEhsKF0NBTExFUl9BVVRIX1BSSVZBVEVfS0VZEAMyxQUKEkFwcGxpY2F0aW9uU2VydmljZRJUCg5HZXRBcHBsaWNhdGlvbhIlLnJlbGF5LmFkbWluLnYxLkdldEFwcGxpY2F0aW9uUmVxdWVzdBobLnJlbGF5LmFkbWluLnYxLkFwcGxpY2F0aW9uEmUKEExpc3RBcHBsaWNhdGlvbnMSJy5yZWxheS5hZG1pbi52MS5MaXN0QXBwbGljYXRpb25zUmVxdWVzdBooLnJlbGF5LmFkbWluLnYxLkxpc3RBcHBsaWNhdGlvbnNSZXNwb25zZRJoChFDcmVhdGVBcHBsaWNhdGlvbhIoLnJlbGF5LmFkbWluLnYxLkNyZWF0ZUFwcGxpY2F0aW9uUmVxdWVzdBopLnJlbGF5LmFkbWluLnYxLkNyZWF0ZUFwcGxpY2F0aW9uUmVzcG9uc2USWgoRVXBkYXRlQXBwbGljYXRpb24SKC5yZWxheS5hZG1pbi52MS5VcGRhdGVBcHBsaWNhdGlvblJlcXVlc3QaGy5yZWxheS5hZG1pbi52MS5BcHBsaWNhdGlvbhJVChFEZWxldGVBcHBsaWNhdGlvbhIoLnJlbGF5LmFkbWluLnYxLkRlbGV0ZUFwcGxpY2F0aW9uUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eRJxChRSb3RhdGVBcHBsaWNhdGlvbktleRIrLnJlbGF5LmFkbWluLnYxLlJvdGF0ZUFwcGxpY2F0aW9uS2V5UmVxdWVzdBosLnJlbGF5LmFkbWluLnYxLlJvdGF0ZUFwcGxpY2F0aW9uS2V5UmVzcG9uc2USYgoPQ3JlYXRlQ2FsbFRva2VuEiYucmVsYXkuYWRtaW4udjEuQ3JlYXRlQ2FsbFRva2VuUmVxdWVzdBonLnJlbGF5LmFkbWluLnYxLkNyZWF0ZUNhbGxUb2tlblJlc3BvbnNlQmAKGnByb3ZpZGVyY2FsbHJlbGF5LmFkbWluLnYxQhBBcHBsaWNhdGlvblByb3RvUAFaLnByb3ZpZGVyLWNhbGwtcmVsYXkvZ2VuL3JlbGF5L2FkbWluL3YxO2FkbWludjFiBnByb3RvMw", [file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp]);
+
+/**
+ * CallRule lets requests through. One lets a request through that fits each of
+ * its fields that is not empty.
+ *
+ * @generated from message relay.admin.v1.CallRule
+ */
+export type CallRule = Message<"relay.admin.v1.CallRule"> & {
+  /**
+   * HTTP methods as they are sent, such as `GET`; any when empty.
+   *
+   * @generated from field: repeated string methods = 1;
+   */
+  methods: string[];
+
+  /**
+   * Hosts of the url in lower case, with the port where it is not the default
+   * one; any when empty.
+   *
+   * @generated from field: repeated string hosts = 2;
+   */
+  hosts: string[];
+
+  /**
+   * Paths of the url as they are sent, such as `/repos/acme/**`: `*` is one
+   * segment, `**` any number of them. Any when empty. A path that servers read
+   * differently fits only a rule without paths.
+   *
+   * @generated from field: repeated string paths = 3;
+   */
+  paths: string[];
+};
+
+/**
+ * CallRule lets requests through. One lets a request through that fits each of
+ * its fields that is not empty.
+ *
+ * @generated from message relay.admin.v1.CallRule
+ */
+export type CallRuleJson = {
+  /**
+   * HTTP methods as they are sent, such as `GET`; any when empty.
+   *
+   * @generated from field: repeated string methods = 1;
+   */
+  methods?: string[];
+
+  /**
+   * Hosts of the url in lower case, with the port where it is not the default
+   * one; any when empty.
+   *
+   * @generated from field: repeated string hosts = 2;
+   */
+  hosts?: string[];
+
+  /**
+   * Paths of the url as they are sent, such as `/repos/acme/**`: `*` is one
+   * segment, `**` any number of them. Any when empty. A path that servers read
+   * differently fits only a rule without paths.
+   *
+   * @generated from field: repeated string paths = 3;
+   */
+  paths?: string[];
+};
+
+/**
+ * Describes the message relay.admin.v1.CallRule.
+ * Use `create(CallRuleSchema)` to create a new message.
+ */
+export const CallRuleSchema: GenMessage<CallRule, {jsonType: CallRuleJson}> = /*@__PURE__*/
+  messageDesc(file_relay_admin_v1_application, 0);
+
+/**
+ * ProviderCallRules is what an application's calls at one provider must fit.
+ *
+ * @generated from message relay.admin.v1.ProviderCallRules
+ */
+export type ProviderCallRules = Message<"relay.admin.v1.ProviderCallRules"> & {
+  /**
+   * The provider's name.
+   *
+   * @generated from field: string provider_name = 1;
+   */
+  providerName: string;
+
+  /**
+   * A call must fit one of them. At least one.
+   *
+   * @generated from field: repeated relay.admin.v1.CallRule rules = 2;
+   */
+  rules: CallRule[];
+};
+
+/**
+ * ProviderCallRules is what an application's calls at one provider must fit.
+ *
+ * @generated from message relay.admin.v1.ProviderCallRules
+ */
+export type ProviderCallRulesJson = {
+  /**
+   * The provider's name.
+   *
+   * @generated from field: string provider_name = 1;
+   */
+  providerName?: string;
+
+  /**
+   * A call must fit one of them. At least one.
+   *
+   * @generated from field: repeated relay.admin.v1.CallRule rules = 2;
+   */
+  rules?: CallRuleJson[];
+};
+
+/**
+ * Describes the message relay.admin.v1.ProviderCallRules.
+ * Use `create(ProviderCallRulesSchema)` to create a new message.
+ */
+export const ProviderCallRulesSchema: GenMessage<ProviderCallRules, {jsonType: ProviderCallRulesJson}> = /*@__PURE__*/
+  messageDesc(file_relay_admin_v1_application, 1);
 
 /**
  * Application is who may call.
@@ -117,6 +237,21 @@ export type Application = Message<"relay.admin.v1.Application"> & {
    * @generated from field: google.protobuf.Timestamp capture_end_time = 13;
    */
   captureEndTime?: Timestamp | undefined;
+
+  /**
+   * Upper bound for all its calls, by provider; whatever a call token says, they
+   * must fit these, too. A provider that is not among them is not bounded.
+   *
+   * @generated from field: repeated relay.admin.v1.ProviderCallRules call_rules = 14;
+   */
+  callRules: ProviderCallRules[];
+
+  /**
+   * Longest lifetime of a call token, in seconds; 0: a day, which is the most.
+   *
+   * @generated from field: int32 max_call_token_seconds = 15;
+   */
+  maxCallTokenSeconds: number;
 };
 
 /**
@@ -222,6 +357,21 @@ export type ApplicationJson = {
    * @generated from field: google.protobuf.Timestamp capture_end_time = 13;
    */
   captureEndTime?: TimestampJson;
+
+  /**
+   * Upper bound for all its calls, by provider; whatever a call token says, they
+   * must fit these, too. A provider that is not among them is not bounded.
+   *
+   * @generated from field: repeated relay.admin.v1.ProviderCallRules call_rules = 14;
+   */
+  callRules?: ProviderCallRulesJson[];
+
+  /**
+   * Longest lifetime of a call token, in seconds; 0: a day, which is the most.
+   *
+   * @generated from field: int32 max_call_token_seconds = 15;
+   */
+  maxCallTokenSeconds?: number;
 };
 
 /**
@@ -229,7 +379,7 @@ export type ApplicationJson = {
  * Use `create(ApplicationSchema)` to create a new message.
  */
 export const ApplicationSchema: GenMessage<Application, {jsonType: ApplicationJson}> = /*@__PURE__*/
-  messageDesc(file_relay_admin_v1_application, 0);
+  messageDesc(file_relay_admin_v1_application, 2);
 
 /**
  * State tells whether calls of the application are taken.
@@ -270,7 +420,7 @@ export type Application_StateJson = "STATE_UNSPECIFIED" | "STATE_ACTIVE" | "STAT
  * Describes the enum relay.admin.v1.Application.State.
  */
 export const Application_StateSchema: GenEnum<Application_State, Application_StateJson> = /*@__PURE__*/
-  enumDesc(file_relay_admin_v1_application, 0, 0);
+  enumDesc(file_relay_admin_v1_application, 2, 0);
 
 /**
  * GetApplicationRequest names one application.
@@ -305,7 +455,7 @@ export type GetApplicationRequestJson = {
  * Use `create(GetApplicationRequestSchema)` to create a new message.
  */
 export const GetApplicationRequestSchema: GenMessage<GetApplicationRequest, {jsonType: GetApplicationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_relay_admin_v1_application, 1);
+  messageDesc(file_relay_admin_v1_application, 3);
 
 /**
  * ListApplicationsRequest asks for one page of applications.
@@ -368,7 +518,7 @@ export type ListApplicationsRequestJson = {
  * Use `create(ListApplicationsRequestSchema)` to create a new message.
  */
 export const ListApplicationsRequestSchema: GenMessage<ListApplicationsRequest, {jsonType: ListApplicationsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_relay_admin_v1_application, 2);
+  messageDesc(file_relay_admin_v1_application, 4);
 
 /**
  * ListApplicationsResponse is one page of applications.
@@ -417,7 +567,7 @@ export type ListApplicationsResponseJson = {
  * Use `create(ListApplicationsResponseSchema)` to create a new message.
  */
 export const ListApplicationsResponseSchema: GenMessage<ListApplicationsResponse, {jsonType: ListApplicationsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_relay_admin_v1_application, 3);
+  messageDesc(file_relay_admin_v1_application, 5);
 
 /**
  * CreateApplicationRequest holds a new application.
@@ -452,7 +602,7 @@ export type CreateApplicationRequestJson = {
  * Use `create(CreateApplicationRequestSchema)` to create a new message.
  */
 export const CreateApplicationRequestSchema: GenMessage<CreateApplicationRequest, {jsonType: CreateApplicationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_relay_admin_v1_application, 4);
+  messageDesc(file_relay_admin_v1_application, 6);
 
 /**
  * CreateApplicationResponse is a new application with its private key.
@@ -503,7 +653,7 @@ export type CreateApplicationResponseJson = {
  * Use `create(CreateApplicationResponseSchema)` to create a new message.
  */
 export const CreateApplicationResponseSchema: GenMessage<CreateApplicationResponse, {jsonType: CreateApplicationResponseJson}> = /*@__PURE__*/
-  messageDesc(file_relay_admin_v1_application, 5);
+  messageDesc(file_relay_admin_v1_application, 7);
 
 /**
  * UpdateApplicationRequest holds what is to be changed.
@@ -523,8 +673,8 @@ export type UpdateApplicationRequest = Message<"relay.admin.v1.UpdateApplication
   /**
    * Fields to change; `*` for all. Without it, those that are not empty. Others
    * than display_name, caller_auth, allowed_origins, allowed_addresses,
-   * allowed_redirect_uris, calls_per_minute, connection_calls_per_minute and
-   * state are INVALID_ARGUMENT.
+   * allowed_redirect_uris, calls_per_minute, connection_calls_per_minute, state,
+   * call_rules and max_call_token_seconds are INVALID_ARGUMENT.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -549,8 +699,8 @@ export type UpdateApplicationRequestJson = {
   /**
    * Fields to change; `*` for all. Without it, those that are not empty. Others
    * than display_name, caller_auth, allowed_origins, allowed_addresses,
-   * allowed_redirect_uris, calls_per_minute, connection_calls_per_minute and
-   * state are INVALID_ARGUMENT.
+   * allowed_redirect_uris, calls_per_minute, connection_calls_per_minute, state,
+   * call_rules and max_call_token_seconds are INVALID_ARGUMENT.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -562,7 +712,7 @@ export type UpdateApplicationRequestJson = {
  * Use `create(UpdateApplicationRequestSchema)` to create a new message.
  */
 export const UpdateApplicationRequestSchema: GenMessage<UpdateApplicationRequest, {jsonType: UpdateApplicationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_relay_admin_v1_application, 6);
+  messageDesc(file_relay_admin_v1_application, 8);
 
 /**
  * DeleteApplicationRequest names the application to delete.
@@ -611,7 +761,7 @@ export type DeleteApplicationRequestJson = {
  * Use `create(DeleteApplicationRequestSchema)` to create a new message.
  */
 export const DeleteApplicationRequestSchema: GenMessage<DeleteApplicationRequest, {jsonType: DeleteApplicationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_relay_admin_v1_application, 7);
+  messageDesc(file_relay_admin_v1_application, 9);
 
 /**
  * RotateApplicationKeyRequest names the application that gets a new key.
@@ -646,7 +796,7 @@ export type RotateApplicationKeyRequestJson = {
  * Use `create(RotateApplicationKeyRequestSchema)` to create a new message.
  */
 export const RotateApplicationKeyRequestSchema: GenMessage<RotateApplicationKeyRequest, {jsonType: RotateApplicationKeyRequestJson}> = /*@__PURE__*/
-  messageDesc(file_relay_admin_v1_application, 8);
+  messageDesc(file_relay_admin_v1_application, 10);
 
 /**
  * RotateApplicationKeyResponse holds the new key.
@@ -681,7 +831,149 @@ export type RotateApplicationKeyResponseJson = {
  * Use `create(RotateApplicationKeyResponseSchema)` to create a new message.
  */
 export const RotateApplicationKeyResponseSchema: GenMessage<RotateApplicationKeyResponse, {jsonType: RotateApplicationKeyResponseJson}> = /*@__PURE__*/
-  messageDesc(file_relay_admin_v1_application, 9);
+  messageDesc(file_relay_admin_v1_application, 11);
+
+/**
+ * CreateCallTokenRequest says for whom a call token is, and what it lets through.
+ *
+ * @generated from message relay.admin.v1.CreateCallTokenRequest
+ */
+export type CreateCallTokenRequest = Message<"relay.admin.v1.CreateCallTokenRequest"> & {
+  /**
+   * The application's public key. Required.
+   *
+   * @generated from field: string public_key = 1;
+   */
+  publicKey: string;
+
+  /**
+   * The application's own id of the user. Required.
+   *
+   * @generated from field: string user_id = 2;
+   */
+  userId: string;
+
+  /**
+   * Names or aliases of the providers that it is for; all when empty.
+   *
+   * @generated from field: repeated string provider_names = 3;
+   */
+  providerNames: string[];
+
+  /**
+   * What it lets through: a call must fit one of them. Everything when empty.
+   *
+   * @generated from field: repeated relay.admin.v1.CallRule rules = 4;
+   */
+  rules: CallRule[];
+
+  /**
+   * How long it is valid, in seconds; 15 minutes when 0, at most the
+   * application's max_call_token_seconds.
+   *
+   * @generated from field: int32 lifetime_seconds = 5;
+   */
+  lifetimeSeconds: number;
+};
+
+/**
+ * CreateCallTokenRequest says for whom a call token is, and what it lets through.
+ *
+ * @generated from message relay.admin.v1.CreateCallTokenRequest
+ */
+export type CreateCallTokenRequestJson = {
+  /**
+   * The application's public key. Required.
+   *
+   * @generated from field: string public_key = 1;
+   */
+  publicKey?: string;
+
+  /**
+   * The application's own id of the user. Required.
+   *
+   * @generated from field: string user_id = 2;
+   */
+  userId?: string;
+
+  /**
+   * Names or aliases of the providers that it is for; all when empty.
+   *
+   * @generated from field: repeated string provider_names = 3;
+   */
+  providerNames?: string[];
+
+  /**
+   * What it lets through: a call must fit one of them. Everything when empty.
+   *
+   * @generated from field: repeated relay.admin.v1.CallRule rules = 4;
+   */
+  rules?: CallRuleJson[];
+
+  /**
+   * How long it is valid, in seconds; 15 minutes when 0, at most the
+   * application's max_call_token_seconds.
+   *
+   * @generated from field: int32 lifetime_seconds = 5;
+   */
+  lifetimeSeconds?: number;
+};
+
+/**
+ * Describes the message relay.admin.v1.CreateCallTokenRequest.
+ * Use `create(CreateCallTokenRequestSchema)` to create a new message.
+ */
+export const CreateCallTokenRequestSchema: GenMessage<CreateCallTokenRequest, {jsonType: CreateCallTokenRequestJson}> = /*@__PURE__*/
+  messageDesc(file_relay_admin_v1_application, 12);
+
+/**
+ * CreateCallTokenResponse is a new call token.
+ *
+ * @generated from message relay.admin.v1.CreateCallTokenResponse
+ */
+export type CreateCallTokenResponse = Message<"relay.admin.v1.CreateCallTokenResponse"> & {
+  /**
+   * The token, this once: a JWT for `Authorization: Bearer`.
+   *
+   * @generated from field: string call_token = 1;
+   */
+  callToken: string;
+
+  /**
+   * When it ends.
+   *
+   * @generated from field: google.protobuf.Timestamp expire_time = 2;
+   */
+  expireTime?: Timestamp | undefined;
+};
+
+/**
+ * CreateCallTokenResponse is a new call token.
+ *
+ * @generated from message relay.admin.v1.CreateCallTokenResponse
+ */
+export type CreateCallTokenResponseJson = {
+  /**
+   * The token, this once: a JWT for `Authorization: Bearer`.
+   *
+   * @generated from field: string call_token = 1;
+   */
+  callToken?: string;
+
+  /**
+   * When it ends.
+   *
+   * @generated from field: google.protobuf.Timestamp expire_time = 2;
+   */
+  expireTime?: TimestampJson;
+};
+
+/**
+ * Describes the message relay.admin.v1.CreateCallTokenResponse.
+ * Use `create(CreateCallTokenResponseSchema)` to create a new message.
+ */
+export const CreateCallTokenResponseSchema: GenMessage<CreateCallTokenResponse, {jsonType: CreateCallTokenResponseJson}> = /*@__PURE__*/
+  messageDesc(file_relay_admin_v1_application, 13);
 
 /**
  * CallerAuth is what a call must carry at least; stronger proof is always
@@ -796,7 +1088,7 @@ export const ApplicationService: GenService<{
   /**
    * RotateApplicationKey gives an application a new private key and answers
    * with it, this once. The old one, the user signatures made with it, and the
-   * connect links and pages that are open end now.
+   * connect links and pages that are open end now, and so do its call tokens.
    *
    * @generated from rpc relay.admin.v1.ApplicationService.RotateApplicationKey
    */
@@ -804,6 +1096,18 @@ export const ApplicationService: GenService<{
     methodKind: "unary";
     input: typeof RotateApplicationKeyRequestSchema;
     output: typeof RotateApplicationKeyResponseSchema;
+  },
+  /**
+   * CreateCallToken makes a call token: what stands for one user of the
+   * application, for a time, within rules. Whoever has the private key makes one
+   * offline. The relay keeps no list of them.
+   *
+   * @generated from rpc relay.admin.v1.ApplicationService.CreateCallToken
+   */
+  createCallToken: {
+    methodKind: "unary";
+    input: typeof CreateCallTokenRequestSchema;
+    output: typeof CreateCallTokenResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_relay_admin_v1_application, 0);

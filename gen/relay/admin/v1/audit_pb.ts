@@ -55,6 +55,7 @@ export type AuditRecord = Message<"relay.admin.v1.AuditRecord"> & {
   /**
    * On what: `applications/KEY`, `applications/KEY/oauthClients/PROVIDER`,
    * `applications/KEY/webhook`, `keys/ID`,
+   * `applications/KEY/users/USER` (a call token for that user),
    * `applications/KEY/users/USER/connections/PROVIDER`; each part
    * percent-encoded where it has other characters than a path segment may.
    *
@@ -118,6 +119,7 @@ export type AuditRecordJson = {
   /**
    * On what: `applications/KEY`, `applications/KEY/oauthClients/PROVIDER`,
    * `applications/KEY/webhook`, `keys/ID`,
+   * `applications/KEY/users/USER` (a call token for that user),
    * `applications/KEY/users/USER/connections/PROVIDER`; each part
    * percent-encoded where it has other characters than a path segment may.
    *

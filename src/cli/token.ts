@@ -1,0 +1,109 @@
+import { type Command, InvalidArgumentError } from "commander";
+import { DEFAULT_CALL_TOKEN_SECONDS, issueCallToken } from "../admin/applications.js";
+import { parseCallRules, type WrittenRule } from "../applications/call-rules.js";
+import { requireCallerIds } from "../applications/caller.js";
+import { noApplication } from "./application.js";
+import { addCommand, addGroup, collect, usageError, writeJson, writeLine, writeNote } from "./command.js";
+import { administrationOf, loadCatalog, type OpenStore, requireProvider, withStore } from "./open-store.js";
+
+/** `relay token`: call tokens, which stand for one user's calls. */
+export function addToken(program: Command): void {
+  const group = addGroup(program, {
+    usage: "token",
+    about: "Make call tokens: what stands for one user of an application, for a time, within rules.",
+    examples: ["relay token create --app PUBLIC_KEY --user ada --provider github --method GET"],
+  });
+  addTokenCreate(group);
+}
+
+interface CreateOptions {
+  readonly app: string;
+  readonly user: string;
+  readonly provider?: readonly string[];
+  readonly ttl: number;
+  readonly method?: readonly string[];
+  readonly host?: readonly string[];
+  readonly path?: readonly string[];
+  readonly json?: boolean;
+}
+
+/** `relay token create` */
+function addTokenCreate(group: Command): void {
+  addCommand(group, {
+    usage: "create",
+    about: "Make a call token and print it, this once. The audit trail says that it was made, and never holds it.",
+    examples: [
+      "relay token create --app PUBLIC_KEY --user ada --provider github --ttl 15m --method GET --path '/repos/acme/**'",
+      'curl https://relay.example.com/oauth/method/github/call -H "authorization: Bearer $(relay token create --app PUBLIC_KEY --user ada)" …',
+    ],
+    more: `A call must fit each of method, host and path that is given. In a path * is one segment, ** any number of them.
+Where an application asks for its public key alone, whoever reads the token can call without it: see docs/call-tokens.md.`,
+  })
+    .requiredOption("--app <public-key>", "the application's public key")
+    .requiredOption("--user <id>", "the user's id in the application")
+    .option("--provider <name>", "provider that it is for; repeatable; all of them by default", collect)
+    .option(
+      "--ttl <duration>",
+      "how long it is valid, such as 90s, 15m or 8h",
+      parseDuration,
+      DEFAULT_CALL_TOKEN_SECONDS,
+    )
+    .option("--method <method>", "HTTP method that it lets through; repeatable; any by default", collect)
+    .option("--host <host>", "host that it lets through; repeatable; any by default", collect)
+    .option("--path <path>", "path that it lets through; repeatable; any by default", collect)
+    .action(create);
+}
+
+async function create(options: CreateOptions): Promise<void> {
+  const { app: publicKey, user: userId, ttl: lifetimeSeconds } = options;
+  requireCallerIds({ publicKey, userId });
+  const rules = rulesFrom(options);
+  const issue = async (open: OpenStore) => {
+    const catalog = options.provider && (await loadCatalog(open.config));
+    const providers = catalog && options.provider?.map((name) => requireProvider(catalog, name).name);
+    const administration = administrationOf(open);
+    return {
+      issued: await issueCallToken(administration, { publicKey, userId, providers, rules, lifetimeSeconds }),
+      application: await open.store.applications.findByPublicKey(publicKey),
+    };
+  };
+  const { issued, application } = await withStore(issue);
+  if (issued === undefined) throw noApplication();
+  if ("problem" in issued) throw usageError(`${FIELDS[issued.field]} ${issued.problem}.`);
+  if (application?.callerAuth === "PUBLIC_KEY") writeNote(OPEN_DOOR);
+  const { callToken, expiresAt } = issued;
+  if (options.json) writeJson({ callToken, expiresAt: new Date(expiresAt).toISOString() });
+  else writeLine(callToken);
+}
+
+const FIELDS = { lifetime_seconds: "--ttl in seconds", rules: "--method, --host and --path" } as const;
+
+const OPEN_DOOR =
+  "This application asks for its public key alone, so whoever reads the token can call without it, and without its rules. 'relay app update PUBLIC_KEY --caller-auth private-key' closes that.";
+
+/** One rule of all that is given; none where nothing is. */
+function rulesFrom({ method, host, path }: CreateOptions) {
+  if (method === undefined && host === undefined && path === undefined) return undefined;
+  const rule: WrittenRule = {
+    ...(method && { methods: method.map((each) => each.toUpperCase()) }),
+    ...(host && { hosts: host }),
+    ...(path && { paths: path }),
+  };
+  const parsed = parseCallRules([rule]);
+  if ("rules" in parsed) return parsed.rules;
+  throw usageError(`--method, --host and --path make up ${parsed.problem.replace("has a rule 1", "a rule")}.`);
+}
+
+const UNITS: ReadonlyMap<string, number> = new Map([
+  ["s", 1],
+  ["m", 60],
+  ["h", 60 * 60],
+]);
+
+/** Reads a duration such as `15m`. In seconds. */
+export function parseDuration(text: string): number {
+  const [, count = "", unit = ""] = /^(\d{1,6})([smh])$/.exec(text) ?? [];
+  const seconds = Number(count) * (UNITS.get(unit) ?? 0);
+  if (seconds > 0) return seconds;
+  throw new InvalidArgumentError("It must be a number with s, m or h, such as 15m.");
+}
