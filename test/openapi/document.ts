@@ -1,7 +1,7 @@
 import { type DescMessage, type DescService, type FileRegistry, hasOption } from "@bufbuild/protobuf";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import manifest from "../../package.json" with { type: "json" };
-import { SETTINGS } from "../../src/config/setting-list.js";
+import { TABLE } from "../../src/config/setting-list.js";
 import { DETAILS } from "./details.js";
 import { HEALTH_ROUTES, HEALTH_TAG } from "./health.js";
 import { isRequired, operationFromMethod } from "./operation.js";
@@ -57,7 +57,7 @@ export function createDocument(schema: FileRegistry): object {
   for (const [name, each] of Object.entries(envelopeSchemas(row))) schemas.set(name, each);
   for (const name of NO_BODIES) schemas.delete(name);
   const license = { name: manifest.license, identifier: manifest.license };
-  const [listen] = SETTINGS;
+  const { listen } = TABLE;
   return {
     openapi: "3.1.1",
     info: { title: "Provider call relay", version: manifest.version, description: INFO, license },
