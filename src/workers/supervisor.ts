@@ -5,16 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Metric } from "../telemetry/metric.js";
 import { sumOf } from "../telemetry/metrics.js";
-import {
-  isMetrics,
-  isMetricsWanted,
-  isStarted,
-  type MetricsAskedMessage,
-  type MetricsSumMessage,
-  type ServiceUrls,
-  type StopMessage,
-  watchPulse,
-} from "./worker.js";
+import { isMessage, type Message, type ServiceUrls, watchPulse } from "./worker.js";
 
 /** Adds up the metrics of all workers for whichever of them is asked. */
 interface WorkerMetrics {
@@ -42,11 +33,11 @@ function createWorkerMetrics(): WorkerMetrics {
   }
 
   function onMessage(worker: Worker, message: unknown): void {
-    if (isMetrics(message)) {
+    if (isMessage("metrics", message)) {
       latest.set(worker, message.metrics);
       asked.get(worker)?.();
       if (message.isLast) keep(worker);
-    } else if (isMetricsWanted(message)) {
+    } else if (isMessage("metricsWanted", message)) {
       gathering ??= gather().finally(() => {
         gathering = undefined;
       });
@@ -84,7 +75,7 @@ function ask(worker: Worker, asked: Map<Worker, () => void>): Promise<void> {
 }
 
 /** False when the worker is gone. */
-function send(worker: Worker, message: MetricsAskedMessage | MetricsSumMessage): boolean {
+function send(worker: Worker, message: Message): boolean {
   if (!worker.isConnected()) return false;
   worker.send(message);
   return true;
@@ -253,7 +244,7 @@ class Supervisor {
   async #end(worker: Worker, quietMs: number): Promise<number> {
     this.#serving.delete(worker);
     if (worker.isDead()) return exitCodeOf(worker);
-    const message: StopMessage = { type: "stop", quietMs };
+    const message: Message = { type: "stop", quietMs };
     if (worker.isConnected()) worker.send(message);
     const killer = setTimeout(() => worker.process.kill("SIGKILL"), quietMs + this.#options.graceMs + MARGIN_MS);
     await once(worker, "exit");
@@ -287,7 +278,7 @@ async function startedUrls(worker: Worker): Promise<ServiceUrls | undefined> {
   try {
     return await new Promise((resolve) => {
       worker.on("message", (message: unknown) => {
-        if (isStarted(message)) resolve(message);
+        if (isMessage("started", message)) resolve(message);
       });
       worker.once("exit", () => resolve(undefined));
     });

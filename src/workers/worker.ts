@@ -6,8 +6,7 @@ import type { Metric } from "../telemetry/metric.js";
 
 /** Tells the supervisor that this worker serves, and from then on that it is alive. */
 export function tellStarted({ url, adminUrl }: ServiceUrls): void {
-  const message: StartedMessage = { type: "started", url, adminUrl };
-  process.send?.(message);
+  process.send?.({ type: "started", url, adminUrl } satisfies Message);
   tellPulse();
 }
 
@@ -21,7 +20,7 @@ export function stopOrder(): Promise<number> {
   if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true;
   return new Promise((resolve) => {
     process.on("message", (message) => {
-      if (isStop(message)) resolve(message.quietMs);
+      if (isMessage("stop", message)) resolve(message.quietMs);
     });
     process.once("disconnect", () => resolve(0));
     process.on("SIGTERM", () => resolve(0));
@@ -51,7 +50,7 @@ export function metricsOverWorkers(readOwn: () => readonly Metric[]): MetricsOfA
   if (!cluster.isWorker) return { read: async () => readOwn(), close: async () => {} };
   const sendOwn = (isLast: boolean) => send({ type: "metrics", metrics: readOwn(), isLast });
   const onMessage = (message: unknown) => {
-    if (isMetricsAsked(message)) void sendOwn(false);
+    if (isMessage("metricsAsked", message)) void sendOwn(false);
   };
   process.on("message", onMessage);
   let lastId = 0;
@@ -78,7 +77,7 @@ function askSupervisor(id: number): Promise<readonly Metric[]> {
       process.off("message", onMessage);
     };
     const onMessage = (message: unknown) => {
-      if (!isMetricsSum(message) || message.id !== id) return;
+      if (!isMessage("metricsSum", message) || message.id !== id) return;
       settle();
       resolve(message.metrics);
     };
@@ -92,7 +91,7 @@ function askSupervisor(id: number): Promise<readonly Metric[]> {
 }
 
 /** Resolves when it is written; a supervisor that is gone is told nothing. */
-function send(message: MetricsMessage | MetricsWantedMessage): Promise<void> {
+function send(message: Message): Promise<void> {
   return new Promise((resolve) => {
     if (process.send === undefined || !process.connected) resolve();
     else process.send(message, undefined, undefined, () => resolve());
@@ -106,7 +105,7 @@ const MAX_MISSED = 5;
 
 /** Tells the supervisor that the event loop of this worker turns, again and again. */
 function tellPulse(): void {
-  const message: PulseMessage = { type: "pulse" };
+  const message: Message = { type: "pulse" };
   // A supervisor that is gone ends this worker in another way.
   const timer = setInterval(() => process.connected && process.send?.(message, () => {}), PULSE_MS);
   timer.unref();
@@ -119,7 +118,7 @@ function tellPulse(): void {
 export function watchPulse(worker: Worker, onSilent: () => void): void {
   let missed = 0;
   worker.on("message", (message: unknown) => {
-    if (isPulse(message)) missed = 0;
+    if (isMessage("pulse", message)) missed = 0;
   });
   const timer = setInterval(() => {
     if (++missed < MAX_MISSED) return;
@@ -137,81 +136,29 @@ export interface ServiceUrls {
   readonly adminUrl: string | undefined;
 }
 
-/** What a worker tells its supervisor: it serves. */
-interface StartedMessage extends ServiceUrls {
-  readonly type: "started";
-}
+/** What workers and their supervisor tell each other. */
+export type Message =
+  /** From a worker: it serves. */
+  | ({ readonly type: "started" } & ServiceUrls)
+  /** To a worker: finish what you have and end. `quietMs`: how long connections that rest are kept, in milliseconds. */
+  | { readonly type: "stop"; readonly quietMs: number }
+  /** From a worker, every few seconds: its event loop turns. */
+  | { readonly type: "pulse" }
+  /** From a worker: it wants the metrics of all workers; `id` comes back in the answer. */
+  | { readonly type: "metricsWanted"; readonly id: number }
+  /** To a worker: its metrics are wanted. */
+  | { readonly type: "metricsAsked" }
+  /** From a worker: its metrics, asked for or its last word, after which nothing comes. */
+  | { readonly type: "metrics"; readonly metrics: readonly Metric[]; readonly isLast: boolean }
+  /** To a worker: the metrics of all workers together. */
+  | { readonly type: "metricsSum"; readonly id: number; readonly metrics: readonly Metric[] };
 
-/** What a supervisor tells a worker: to finish what it has and end. */
-export interface StopMessage {
-  readonly type: "stop";
-  /** How long connections that rest are kept, in milliseconds. */
-  readonly quietMs: number;
-}
-
-/** What a worker tells its supervisor every few seconds: its event loop turns. */
-interface PulseMessage {
-  readonly type: "pulse";
-}
-
-/** A worker wants the metrics of all workers. */
-interface MetricsWantedMessage {
-  readonly type: "metricsWanted";
-  /** Comes back in the answer. */
-  readonly id: number;
-}
-
-/** The supervisor wants the metrics of one worker. */
-export interface MetricsAskedMessage {
-  readonly type: "metricsAsked";
-}
-
-/** How the metrics of one worker stand: asked for, or its last word. */
-interface MetricsMessage {
-  readonly type: "metrics";
-  readonly metrics: readonly Metric[];
-  /** Nothing comes after it. */
-  readonly isLast: boolean;
-}
-
-/** Metrics of all workers together. */
-export interface MetricsSumMessage {
-  readonly type: "metricsSum";
-  readonly id: number;
-  readonly metrics: readonly Metric[];
-}
-
-/** Other messages of the cluster module pass by on the same channel. */
-export function isStarted(message: unknown): message is StartedMessage {
-  return typeOf(message) === "started";
-}
-
-function isStop(message: unknown): message is StopMessage {
-  return typeOf(message) === "stop";
-}
-
-function isPulse(message: unknown): message is PulseMessage {
-  return typeOf(message) === "pulse";
-}
-
-export function isMetricsWanted(message: unknown): message is MetricsWantedMessage {
-  return typeOf(message) === "metricsWanted";
-}
-
-function isMetricsAsked(message: unknown): message is MetricsAskedMessage {
-  return typeOf(message) === "metricsAsked";
-}
-
-export function isMetrics(message: unknown): message is MetricsMessage {
-  return typeOf(message) === "metrics";
-}
-
-function isMetricsSum(message: unknown): message is MetricsSumMessage {
-  return typeOf(message) === "metricsSum";
-}
-
-function typeOf(message: unknown): unknown {
-  return typeof message === "object" && message !== null && "type" in message ? message.type : undefined;
+/** Whether a message is of this type; others of the cluster module pass by on the same channel. */
+export function isMessage<Type extends Message["type"]>(
+  type: Type,
+  message: unknown,
+): message is Extract<Message, { readonly type: Type }> {
+  return typeof message === "object" && message !== null && "type" in message && message.type === type;
 }
 
 /** The supervisor answers in a fraction of this, in milliseconds. */

@@ -44,7 +44,10 @@ describe("roles", () => {
   });
 
   it("let nobody but operators call what the table does not have", () => {
-    const unknown = { parent: { typeName: "relay.admin.v1.NewService" } as DescService, localName: "listThings" };
+    const unknown = {
+      parent: { typeName: "relay.admin.v1.NewService" } as DescService,
+      localName: "listThings",
+    } as DescMethod;
     expect([mayCall("read-only", unknown), mayCall("operator", unknown)]).toEqual([false, true]);
   });
 

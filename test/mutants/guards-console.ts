@@ -3,7 +3,11 @@ import { type Guard, guard } from "./guard.js";
 /** What operators are shown, and what they may do from there. */
 export const CONSOLE_GUARDS: readonly Guard[] = [
   guard("explaining counts no call", ["take: rateLimiter.peek", "take: rateLimiter.take"], "admin/explain"),
-  guard("performing is for operators", ['performCall: "operator"', 'performCall: "read-only"'], "admin/explain"),
+  guard(
+    "performing is for operators",
+    ["  CallService.method.explainCall,", "  ...CallService.methods,"],
+    "admin/explain",
+  ),
   guard(
     "explaining names the token of no row",
     ["{ access_token: MASK,", "{ access_token: allowed.connection.id,"],
