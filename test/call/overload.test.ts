@@ -1,3 +1,4 @@
+import { connect } from "node:http2";
 import { request } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createCallers, postRest } from "../support/callers.js";
@@ -9,7 +10,7 @@ let application: TestApplication;
 
 beforeAll(async () => {
   harness = await startHarness({
-    env: { RELAY_MAX_BUFFERED_BYTES: String(4 * 1024 * 1024), RELAY_MAX_IN_FLIGHT: "3", RELAY_DEADLINE_MS: "5000" },
+    env: { RELAY_MAX_BUFFERED_BYTES: String(4 * 1024 * 1024), RELAY_MAX_IN_FLIGHT: "1", RELAY_DEADLINE_MS: "5000" },
   });
   application = await harness.createApplication();
   await harness.connect(application, USER);
@@ -34,14 +35,42 @@ async function receivedMore(count: number): Promise<void> {
 
 describe("the budget of calls in flight", () => {
   it("answers OVERLOADED over every surface while it is used up, and takes calls again afterwards", async () => {
-    const full = receivedMore(3);
-    const held = [1, 2, 3].map(() => rest("/slow?ms=3000"));
+    const full = receivedMore(1);
+    const held = rest("/slow?ms=3000");
     await full;
     for (const [, caller] of createCallers(harness.url)) {
       expect(await caller(callTo("/me"))).toMatchObject({ errorType: "OVERLOADED", statusCode: 503 });
     }
-    for (const row of await Promise.all(held)) expect(row).toMatchObject({ pincStatus: "success" });
+    expect(await held).toMatchObject({ pincStatus: "success" });
     expect(await rest("/me")).toMatchObject({ pincStatus: "success" });
+  });
+});
+
+describe("the budget of requests that are being read", () => {
+  it("ends each of them over the typed protocols, also while the origin of its page is looked up", async () => {
+    const session = connect(harness.url);
+    const fields = {
+      ":method": "POST",
+      ":path": "/relay.v1.RelayService/Call",
+      "content-type": "application/json",
+      origin: "https://page.test",
+    };
+    const end = async () => {
+      const stream = session.request(fields);
+      const closed = new Promise((resolve) => stream.on("close", resolve));
+      let row = "";
+      stream.on("error", () => {}); // Cut off, to make room.
+      stream.on("data", (chunk) => {
+        row += chunk;
+      });
+      stream.end("{}");
+      await closed;
+      return row === "" ? "cut off" : "answered";
+    };
+    // As many requests as one connection may begin in one turn of the event loop.
+    const ends = await Promise.all(Array.from({ length: 8 }, end));
+    session.destroy();
+    expect(ends).toEqual([...Array(4).fill("cut off"), ...Array(4).fill("answered")]);
   });
 });
 

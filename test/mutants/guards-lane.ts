@@ -22,6 +22,11 @@ export const LANE_GUARDS: readonly Guard[] = [
   guard("lane: one whole message", ["!isPrefixed || chunks.length === most", "true"], AGAINST),
   guard("lane: memory", [" && memory.reserve(chunk.length)", ""], "api/fast/lane"),
   guard("lane: gives way", ["if (!isGone(signal)) response.destroy();", ""], "api/fast/lane"),
+  guard(
+    "lane: gives way before it is read",
+    ["if (signal.aborted) return Promise.resolve(undefined);", ""],
+    "call/overload",
+  ),
   guard("lane: late messages", ["performance.now() >= timesOutAt", "false"], AGAINST),
   guard("lane: late messages are told so", ["if (isLate) endTimeout(request, form);", ""], AGAINST),
   guard("lane: UTF-8", [">= 0x80) this.giveUp();", ">= 0x100) this.giveUp();"], "api/fast/decode-plain"),

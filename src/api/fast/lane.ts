@@ -79,7 +79,6 @@ async function answerCall(
   const signal = watchCaller(response, memory);
   const { origin } = request.headers;
   if (origin !== undefined) await allowPage(options.listsOrigin, origin, response);
-  if (signal.aborted) return;
   const reading = await readMessage(request, isPrefixed(form), options.maxRequestBytes, memory, signal);
   if (reading === undefined) {
     if (!isGone(signal)) response.destroy();

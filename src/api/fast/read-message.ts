@@ -15,7 +15,7 @@ export interface Reading {
 
 /**
  * Reads the body of a request until it ends or is seen not to be plain: then the rest of it is still to be read from the
- * request. Undefined when the caller leaves before that.
+ * request. Undefined when the caller leaves before that, or the request has to give way to others.
  *
  * @param isPrefixed whether the message stands behind a prefix, as in gRPC.
  * @param maxBytes largest message.
@@ -27,6 +27,7 @@ export function readMessage(
   memory: Reservation,
   signal: CallerSignal,
 ): Promise<Reading | undefined> {
+  if (signal.aborted) return Promise.resolve(undefined);
   return new Promise((resolve) => {
     const chunks = createChunks();
     const left = { handleEvent: () => resolve(undefined) };

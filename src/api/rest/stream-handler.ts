@@ -1,7 +1,7 @@
 import { ServerResponse } from "node:http";
 import { constants } from "node:http2";
 import type { Call } from "../../call/call.js";
-import type { AnswerHead, ErrorOutcome, Outcome } from "../../call/outcome.js";
+import { type AnswerHead, type ErrorOutcome, isGone, type Outcome } from "../../call/outcome.js";
 import type { Relay, StreamPart } from "../../call/relay.js";
 import type { PathHandler } from "../../http/dispatch.js";
 import type { HttpResponse } from "../../http/exchange.js";
@@ -35,7 +35,7 @@ async function answerStream(options: StreamHandlerOptions, exchange: Exchange): 
   call.memory.whenEvicted(() => cut(response));
   for await (const part of options.relay.stream(call)) {
     // Leaving the loop lets the provider's socket go.
-    if (call.signal?.aborted === true || !(await answerPart(options, exchange, part))) break;
+    if (isGone(call.signal) || !(await answerPart(options, exchange, part))) break;
   }
   if (!response.writableEnded) response.end();
 }
