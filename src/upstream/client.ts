@@ -1,4 +1,4 @@
-import { type Bytes, bytesOf, type Chunks, createChunks } from "../lib/chunks.js";
+import { type Bytes, type Chunks, createChunks } from "../lib/chunks.js";
 import { type ConnectorOptions, createConnector, createTrust } from "./connector.js";
 import { type ContentCoding, decodeBody, parseContentCodings } from "./decode.js";
 import type { SelfAddress } from "./dial.js";
@@ -6,15 +6,7 @@ import { type AnswerFields, type AnswerLimits, Exchange, isChunkedOrNone } from 
 import { relayError } from "./failure.js";
 import { ReadPace } from "./lane.js";
 import { Pool, type PoolOptions } from "./pool.js";
-import {
-  type MemoryShare,
-  ORIGIN_LIMITS,
-  type RequestProgress,
-  type Upstream,
-  type UpstreamAnswer,
-  type UpstreamLimits,
-  type UpstreamRequest,
-} from "./request.js";
+import { ORIGIN_LIMITS, type Upstream, type UpstreamAnswer, type UpstreamRequest } from "./request.js";
 import { createResolver, type Resolve } from "./resolver.js";
 import { StreamedExchange } from "./streamed-exchange.js";
 
@@ -181,16 +173,10 @@ const MAX_EXPANSION = 1100;
 /** A request whose answer is read to its end before it is handed over. */
 export class WholeExchange extends Exchange<UpstreamAnswer> {
   readonly isStream = false;
-  #memory: MemoryShare | undefined;
   #statusCode = 0;
   #fields: AnswerFields | undefined;
   #size = 0;
   readonly #chunks: Chunks = createChunks();
-
-  override start(limits: UpstreamLimits, progress?: RequestProgress): Promise<UpstreamAnswer> {
-    this.#memory = limits.memory;
-    return super.start(limits, progress);
-  }
 
   protected onHead(statusCode: number, fields: AnswerFields): boolean {
     this.#statusCode = statusCode;
@@ -206,7 +192,7 @@ export class WholeExchange extends Exchange<UpstreamAnswer> {
     if (this.isOver) return true;
     this.#size += chunk.length;
     if (this.#size > this.answerLimits.maxResponseBytes) return this.failAs("tooLarge");
-    if (this.#memory?.reserve(COPIES * chunk.length) === false) return this.failAs("noMemory");
+    if (this.memory?.reserve(COPIES * chunk.length) === false) return this.failAs("noMemory");
     this.#chunks.push(chunk);
     return true;
   }
@@ -218,21 +204,21 @@ export class WholeExchange extends Exchange<UpstreamAnswer> {
     const codings = encoding === undefined || this.#chunks.length === 0 ? [] : parseContentCodings(encoding);
     if (codings === undefined) return this.failAs("coding");
     if (codings.length === 0) this.#give(this.#chunks);
-    else this.#decode(this.#chunks.concat(), codings);
+    else this.#decode(this.#chunks, codings);
     return true;
   }
 
-  #decode(body: Buffer, codings: readonly ContentCoding[]): void {
+  #decode(body: Bytes, codings: readonly ContentCoding[]): void {
     const { maxResponseBytes } = this.answerLimits;
     const most = COPIES * Math.min(maxResponseBytes, body.length * MAX_EXPANSION ** codings.length);
-    if (this.#memory?.reserve(most) === false) {
+    if (this.memory?.reserve(most) === false) {
       this.failAs("noMemory");
       return;
     }
-    decodeBody(body, codings, maxResponseBytes).then(
+    decodeBody(body, codings, maxResponseBytes, this.memory).then(
       (decoded) => {
-        this.#memory?.giveBack(most - COPIES * decoded.length);
-        this.#give(bytesOf(decoded));
+        this.memory?.giveBack(most - COPIES * decoded.length);
+        this.#give(decoded);
       },
       (error: unknown) => this.fail(error),
     );
@@ -240,7 +226,7 @@ export class WholeExchange extends Exchange<UpstreamAnswer> {
 
   #give(body: Bytes): void {
     const [statusCode, fields] = [this.#statusCode, this.#fields];
-    const isPossiblyTruncated = fields !== undefined && this.isOpenEnded(statusCode, fields);
+    const isPossiblyTruncated = fields !== undefined && this.isOpenEnded(statusCode, fields, this.#chunks.length === 0);
     this.succeed({ statusCode, rawHeaders: fields?.lines ?? [], isPossiblyTruncated, body });
     this.end();
   }

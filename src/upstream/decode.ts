@@ -1,7 +1,9 @@
-import type { Transform } from "node:stream";
-import { promisify } from "node:util";
+import { pipeline, type Readable, type Transform } from "node:stream";
 import * as zlib from "node:zlib";
+import { type Bytes, createChunks, slicesOf } from "../lib/chunks.js";
+import { RelayError } from "../model/errors.js";
 import { relayError } from "./failure.js";
+import type { MemoryShare } from "./request.js";
 
 /** Content codings that are undone (RFC 9110 section 8.4.1); `zstd` where Node.js can: from 24 on. */
 export type ContentCoding = "gzip" | "deflate" | "br" | "zstd";
@@ -33,51 +35,201 @@ export function parseContentCodings(value: string): readonly ContentCoding[] | u
 }
 
 /**
- * Decodes a whole body off the event loop's thread. A gzip body may have several members and be padded with zeros
- * (RFC 1952 section 2.2); other bytes after its end make it corrupt.
+ * Decodes a whole body off the event loop's thread. Bytes behind its end make it corrupt; a gzip body may have several
+ * members and be padded with zeros (RFC 1952 section 2.2).
  *
  * @param codings in the order in which they are undone.
  * @param maxBytes largest body after each of them; decoding stops there, so that a small body cannot fill the memory.
- * @throws RelayError RESPONSE_TOO_LARGE; PROVIDER_RESPONSE_INVALID for corrupt or truncated bytes.
+ * @param memory for what the decoders hold; without it, they are not counted.
+ * @throws RelayError RESPONSE_TOO_LARGE; PROVIDER_RESPONSE_INVALID for corrupt or truncated bytes; OVERLOADED.
  */
-export async function decodeBody(body: Buffer, codings: readonly ContentCoding[], maxBytes: number): Promise<Buffer> {
-  let decoded = body;
-  try {
-    for (const coding of codings) {
-      const chunkSize = chunkSizeFor(decoded.length);
-      decoded = await formatOf(coding, decoded).whole(decoded, { maxOutputLength: maxBytes, chunkSize });
-    }
-  } catch (error) {
-    throw relayError(isOverflow(error) ? "tooLarge" : "corrupt", error);
-  }
-  return decoded;
+export async function decodeBody(
+  body: Bytes,
+  codings: readonly ContentCoding[],
+  maxBytes: number,
+  memory?: MemoryShare,
+): Promise<Bytes> {
+  const judge = (length: number) => {
+    if (length > maxBytes) throw relayError("tooLarge");
+  };
+  const whole = createChunks();
+  const options = { chunkBytes: chunkBytesFor(body.length), judge, memory };
+  for await (const chunk of undone(piecesOf(body), codings, options)) whole.push(chunk);
+  return whole;
 }
 
-/** What undoes a coding as the body comes; `start` has its first two bytes, if there are as many. */
-export function createDecoder(coding: ContentCoding, start: Buffer, chunkSize: number): Transform {
-  return formatOf(coding, start).stream({ chunkSize });
+async function* piecesOf(body: Bytes): Pieces {
+  yield* slicesOf(body);
+}
+
+/** Every output chunk is one hop to a worker thread and back: few hops for a large body, little memory for a small one. */
+function chunkBytesFor(length: number): number {
+  return Math.min(Math.max(length * 4, 4096), 256 * 1024);
+}
+
+/** Times as large as it was sent; plain text becomes ten times as large, and a decompression bomb a thousand times. */
+const MAX_EXPANSION = 100;
+
+/**
+ * The body without its content codings, as it comes. The source is read no faster than what is given back.
+ *
+ * @param codings in the order in which they are undone.
+ * @param freeBytes decoded bytes that are not measured: a small answer may be as compressible as it likes.
+ * @throws RelayError RESPONSE_TOO_LARGE for a decompression bomb, and otherwise as `decodeBody()`; also whatever the
+ * source fails with.
+ */
+export function decodeStream(
+  source: Readable,
+  codings: readonly ContentCoding[],
+  freeBytes: number,
+  memory?: MemoryShare,
+): AsyncIterableIterator<Buffer> {
+  const chunks = source.iterator({ destroyOnReturn: false }) as AsyncIterableIterator<Buffer>;
+  if (codings.length === 0) return chunks;
+  let sentBytes = 0;
+  async function* counted(): Pieces {
+    for await (const chunk of chunks) {
+      sentBytes += chunk.length;
+      yield chunk;
+    }
+  }
+  const judge = (length: number) => {
+    if (length > freeBytes && length > MAX_EXPANSION * sentBytes) throw relayError("expansion");
+  };
+  return undone(counted(), codings, { chunkBytes: 64 * 1024, judge, memory });
+}
+
+/** Bytes of a body, one piece after the other. */
+type Pieces = AsyncGenerator<Buffer, void, undefined>;
+
+interface DecodingOptions {
+  readonly chunkBytes: number;
+  /** Throws when a coding has given more bytes than it may. */
+  readonly judge: (length: number) => void;
+  readonly memory: MemoryShare | undefined;
+}
+
+function undone(pieces: Pieces, codings: readonly ContentCoding[], options: DecodingOptions): Pieces {
+  return codings.reduce((from, coding) => decoded(from, coding, options), pieces);
+}
+
+async function* decoded(pieces: Pieces, coding: ContentCoding, { chunkBytes, judge, memory }: DecodingOptions): Pieces {
+  const start = await startOf(pieces);
+  if (start.length === 0) return;
+  const windowBytes = windowBytesOf(coding, start);
+  if (memory?.reserve(windowBytes) === false) throw relayError("noMemory");
+  const feed = new Feed(pieces, coding, createDecoder(coding, start, chunkBytes));
+  let length = 0;
+  try {
+    // What it fails with is thrown where the decoder is read.
+    for await (const chunk of pipeline(feed.from(start), feed.decoder, () => {}) as AsyncIterable<Buffer>) {
+      length += chunk.length;
+      judge(length);
+      yield chunk;
+    }
+    if (!(await feed.endsWithDecoder())) throw relayError("corrupt");
+  } catch (error) {
+    throw error instanceof RelayError ? error : relayError("corrupt", error);
+  } finally {
+    memory?.giveBack(windowBytes);
+    void pieces.return();
+  }
+}
+
+/** Two bytes show which kind of deflate it is. */
+async function startOf(pieces: Pieces): Promise<Buffer> {
+  const first = await pieces.next();
+  if (first.done === true || first.value.length > 1) return first.done === true ? Buffer.alloc(0) : first.value;
+  const second = await pieces.next();
+  return second.done === true ? first.value : Buffer.concat([first.value, second.value]);
+}
+
+/**
+ * Feeds a decoder, whose end of a body is where it takes no more. It takes one piece after the other, so that what it
+ * leaves is a part of the last one.
+ */
+class Feed {
+  readonly decoder: Transform & { readonly bytesWritten: number };
+  readonly #pieces: Pieces;
+  readonly #coding: ContentCoding;
+  #last: Buffer = Buffer.alloc(0);
+  #givenBytes = 0;
+
+  constructor(pieces: Pieces, coding: ContentCoding, decoder: Feed["decoder"]) {
+    this.#pieces = pieces;
+    this.#coding = coding;
+    this.decoder = decoder;
+  }
+
+  async *from(start: Buffer): AsyncGenerator<Buffer> {
+    let tail = "";
+    for (let piece: Buffer | undefined = start; piece !== undefined; piece = await this.#next()) {
+      this.#last = piece;
+      this.#givenBytes += piece.length;
+      tail = (tail + piece.toString("latin1", Math.max(0, piece.length - 3))).slice(-3);
+      yield piece;
+      if (this.decoder.bytesWritten < this.#givenBytes) return;
+    }
+    if (this.#coding === "zstd") yield* restOfFrame(tail);
+  }
+
+  /** Whether nothing is left where the decoder ended: no byte behind it, but for zeros that pad gzip. */
+  async endsWithDecoder(): Promise<boolean> {
+    const leftBytes = this.#givenBytes - this.decoder.bytesWritten;
+    if (leftBytes < 0) return false;
+    let rest: Buffer | undefined = this.#last.subarray(this.#last.length - leftBytes);
+    for (; rest !== undefined; rest = await this.#next()) {
+      if (rest.length > 0 && (this.#coding !== "gzip" || rest.some((byte) => byte !== 0))) return false;
+    }
+    return true;
+  }
+
+  async #next(): Promise<Buffer | undefined> {
+    const next = await this.#pieces.next();
+    return next.done === true ? undefined : next.value;
+  }
+}
+
+/** An end that may be the beginning of a frame of zstd, of data or one to be skipped (RFC 8878 section 3.1). */
+const FRAME_START = /(?:\(\xb5?\/?|[P-_]\*?M?)$/;
+const EMPTY_FRAME = Buffer.from("28b52ffd2000010000", "hex");
+const EMPTY_SKIPPED_FRAME = Buffer.from("502a4d1800000000", "hex");
+
+/**
+ * Node.js does not notice that a second frame is cut within its first four bytes. What makes an empty frame of them is
+ * taken by a decoder that waits for it, and left by one that has come to the end of a frame.
+ */
+function* restOfFrame(tail: string): Generator<Buffer> {
+  const begun = FRAME_START.exec(tail)?.[0];
+  if (begun !== undefined) yield (begun.startsWith("(") ? EMPTY_FRAME : EMPTY_SKIPPED_FRAME).subarray(begun.length);
+}
+
+const ZLIB_WINDOW_BYTES = 32 * 1024;
+/** RFC 9659 section 3. */
+const ZSTD_WINDOW_LOG = 23;
+
+/** The most that a decoder keeps of what it has given back. */
+function windowBytesOf(coding: ContentCoding, start: Buffer): number {
+  if (coding === "zstd") return 2 ** ZSTD_WINDOW_LOG;
+  return coding === "br" ? brotliWindowBytes(start[0] ?? 0) : ZLIB_WINDOW_BYTES;
+}
+
+/** RFC 7932 section 9.1. Those below 64 KiB are counted as 128 KiB. */
+function brotliWindowBytes(firstByte: number): number {
+  return 2 ** ((firstByte & 1) === 0 ? 16 : 17 + ((firstByte >> 1) & 7));
 }
 
 interface DecoderOptions {
   readonly chunkSize: number;
-  readonly maxOutputLength?: number;
+  readonly writableHighWaterMark: number;
 }
 
-/** Compressed bytes of one kind. */
-interface Format {
-  readonly whole: (body: Buffer, options: DecoderOptions) => Promise<Buffer>;
-  readonly stream: (options: DecoderOptions) => Transform;
-}
+type CreateDecoder = (options: DecoderOptions) => Feed["decoder"];
 
-const GZIP: Format = { whole: promisify(zlib.gunzip), stream: zlib.createGunzip };
-const ZLIB: Format = { whole: promisify(zlib.inflate), stream: zlib.createInflate };
-const RAW_DEFLATE: Format = { whole: promisify(zlib.inflateRaw), stream: zlib.createInflateRaw };
-const BROTLI: Format = { whole: promisify(zlib.brotliDecompress), stream: zlib.createBrotliDecompress };
-const ZSTD = zstdFormat(zlib as unknown as ZstdOfNode);
+const createZstd = zstdDecoder(zlib as unknown as ZstdOfNode);
 
 /** What node:zlib of Node.js 20 does not have. */
 interface ZstdOfNode {
-  readonly zstdDecompress?: typeof zlib.brotliDecompress;
   readonly zstdDecompressSync?: typeof zlib.brotliDecompressSync;
   readonly createZstdDecompress?: typeof zlib.createBrotliDecompress;
   readonly constants: { readonly ZSTD_d_windowLogMax?: number };
@@ -87,18 +239,11 @@ interface ZstdOfNode {
  * Its decoder keeps a window in memory that a body may choose: 8 MiB at most, as RFC 9659 says for HTTP. That of Node.js 22
  * takes half a body for a whole one, and is not used.
  */
-function zstdFormat(node: ZstdOfNode): Format | undefined {
-  const { zstdDecompress, createZstdDecompress, constants } = node;
+function zstdDecoder(node: ZstdOfNode): CreateDecoder | undefined {
+  const { createZstdDecompress, constants } = node;
   const windowLogMax = constants.ZSTD_d_windowLogMax;
-  if (zstdDecompress === undefined || createZstdDecompress === undefined || windowLogMax === undefined)
-    return undefined;
-  if (!noticesTruncation(node)) return undefined;
-  const decompress = promisify(zstdDecompress);
-  const bounds = { params: { [windowLogMax]: 23 } };
-  return {
-    whole: (body, options) => decompress(body, { ...options, ...bounds }),
-    stream: (options) => createZstdDecompress({ ...options, ...bounds }),
-  };
+  if (createZstdDecompress === undefined || windowLogMax === undefined || !noticesTruncation(node)) return undefined;
+  return (options) => createZstdDecompress({ ...options, params: { [windowLogMax]: ZSTD_WINDOW_LOG } });
 }
 
 /** Whether the first byte of a frame is refused as the whole of it. */
@@ -113,27 +258,20 @@ function noticesTruncation({ zstdDecompressSync }: ZstdOfNode): boolean {
 }
 
 function isContentCoding(label: string): label is ContentCoding {
-  return label === "gzip" || label === "deflate" || label === "br" || (label === "zstd" && ZSTD !== undefined);
+  return label === "gzip" || label === "deflate" || label === "br" || (label === "zstd" && createZstd !== undefined);
 }
 
-function formatOf(coding: ContentCoding, start: Buffer): Format {
-  if (coding === "gzip") return GZIP;
-  if (coding === "br") return BROTLI;
-  if (coding === "zstd" && ZSTD !== undefined) return ZSTD;
-  return hasZlibHeader(start) ? ZLIB : RAW_DEFLATE;
+/** @param start its first two bytes, if there are as many. */
+function createDecoder(coding: ContentCoding, start: Buffer, chunkSize: number): Feed["decoder"] {
+  const options = { chunkSize, writableHighWaterMark: 1 };
+  if (coding === "gzip") return zlib.createGunzip(options);
+  if (coding === "br") return zlib.createBrotliDecompress(options);
+  if (coding === "zstd" && createZstd !== undefined) return createZstd(options);
+  return hasZlibHeader(start) ? zlib.createInflate(options) : zlib.createInflateRaw(options);
 }
 
 /** `deflate` means the zlib format (RFC 9110 section 8.4.1.2), but some servers send bare deflate (RFC 1951). */
 function hasZlibHeader(body: Buffer): boolean {
   const first = body[0] ?? 0;
   return (first & 0x0f) === 8 && ((first << 8) | (body[1] ?? 0)) % 31 === 0;
-}
-
-/** Every output chunk is one hop to a worker thread and back: few hops for a large body, little memory for a small one. */
-function chunkSizeFor(length: number): number {
-  return Math.min(Math.max(length * 4, 4096), 256 * 1024);
-}
-
-function isOverflow(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ERR_BUFFER_TOO_LARGE";
 }

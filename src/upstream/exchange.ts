@@ -4,7 +4,7 @@ import { parseContentCodings } from "./decode.js";
 import { deadlineError, type Failure, isSilentEnd, type Progress, relayError, relayErrorFrom } from "./failure.js";
 import type { Lane } from "./lane.js";
 import type { Party, Pool, PooledCall } from "./pool.js";
-import type { RequestProgress, UpstreamLimits, UpstreamRequest } from "./request.js";
+import type { MemoryShare, RequestProgress, UpstreamLimits, UpstreamRequest } from "./request.js";
 
 /** The head of an answer, read once: its field lines, and what this folder itself must know of them. */
 export interface AnswerFields {
@@ -125,6 +125,7 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
   protected readonly request: UpstreamRequest;
   protected readonly pool: Pool;
   protected readonly answerLimits: AnswerLimits;
+  protected memory: MemoryShare | undefined;
   protected progress: Progress = "waiting";
   #resolve: ((answer: Answer) => void) | undefined;
   #reject: ((reason: unknown) => void) | undefined;
@@ -146,10 +147,11 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
   }
 
   /** Queues the request; settles as `Upstream` says. */
-  start({ deadline, signal, mayBegin }: UpstreamLimits, learned?: RequestProgress): Promise<Answer> {
+  start({ deadline, signal, mayBegin, memory }: UpstreamLimits, learned?: RequestProgress): Promise<Answer> {
     const now = performance.now();
     const remainingMs = deadline - now;
     this.#learned = learned;
+    this.memory = memory;
     this.#mayBegin = mayBegin;
     this.#waitsSince = now;
     if (signal?.aborted === true) return Promise.reject(signal.reason);
@@ -250,11 +252,12 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
   protected abstract finish(isSocketClean: boolean): true;
 
   /**
-   * Whether a body ends with the connection, so that nothing tells its end from one that was lost. A coding tells it.
+   * Whether a body ends with the connection, so that nothing tells its end from one that was lost. A coding tells it, once
+   * there is a byte of it.
    */
-  protected isOpenEnded(statusCode: number, { isDelimited, contentEncoding }: AnswerFields): boolean {
+  protected isOpenEnded(statusCode: number, { isDelimited, contentEncoding }: AnswerFields, isEmpty: boolean): boolean {
     if (isDelimited || this.request.method === "HEAD" || statusCode === 204 || statusCode === 304) return false;
-    return contentEncoding === undefined || parseContentCodings(contentEncoding)?.length === 0;
+    return isEmpty || contentEncoding === undefined || parseContentCodings(contentEncoding)?.length === 0;
   }
 
   /** Whether undici has nothing more to say to it, or nobody would listen. */

@@ -1,6 +1,5 @@
 import { Readable } from "node:stream";
-import { parseContentCodings } from "./decode.js";
-import { decodeStream } from "./decode-stream.js";
+import { type ContentCoding, decodeStream, parseContentCodings } from "./decode.js";
 import { type AnswerFields, Exchange, isChunkedOrNone } from "./exchange.js";
 import { relayError } from "./failure.js";
 import type { UpstreamStream } from "./request.js";
@@ -8,9 +7,18 @@ import type { UpstreamStream } from "./request.js";
 /** Bytes of an answer that wait here to be taken; then the provider's socket is not read. */
 const WAITING_BYTES = 64 * 1024;
 
+/** The head of an answer; `codings` is undefined where there is one that is not known here. */
+interface Head {
+  readonly statusCode: number;
+  readonly fields: AnswerFields;
+  readonly codings: readonly ContentCoding[] | undefined;
+}
+
 /** A request whose answer is handed over with its head. */
 export class StreamedExchange extends Exchange<UpstreamStream> {
   readonly isStream = true;
+  /** What is not handed over yet. */
+  #head: Head | undefined;
   #body: Readable | undefined;
   #idleTimer: NodeJS.Timeout | undefined;
   /** Whether the provider is waited for, and not whoever reads the body. */
@@ -18,24 +26,22 @@ export class StreamedExchange extends Exchange<UpstreamStream> {
 
   protected onHead(statusCode: number, fields: AnswerFields): boolean {
     const hasBody = this.request.method !== "HEAD" && statusCode !== 304;
-    const codings = parseContentCodings(fields.contentEncoding ?? "");
-    if (hasBody && (codings === undefined || !isChunkedOrNone(fields.transferEncoding))) return this.failAs("coding");
-    const body = this.#createBody();
-    this.#body = body;
-    this.succeed({
-      statusCode,
-      rawHeaders: fields.lines,
-      isPossiblyTruncated: this.isOpenEnded(statusCode, fields),
-      body: decodeStream(body, codings ?? [], this.answerLimits.maxResponseBytes),
-      begin: () => this.#begin(),
-      close: () => void body.destroy(),
-    });
+    if (hasBody && !isChunkedOrNone(fields.transferEncoding)) return this.failAs("coding");
+    this.#body = this.#createBody();
+    this.#head = { statusCode, fields, codings: parseContentCodings(fields.contentEncoding ?? "") };
+    const { codings } = this.#head;
+    // Whether there is anything to decode, or an end that is told by a coding, is known with the first byte.
+    if (codings?.length === 0 || (codings !== undefined && fields.isDelimited)) this.#handOver(false);
     // A 304 has no body, but may tell the length of the one it stands for, which undici takes for a mismatch.
     return statusCode === 304 && fields.contentLength > 0 ? this.finish(false) : true;
   }
 
   onData(chunk: Buffer): boolean {
     if (this.isOver) return true;
+    if (this.#head !== undefined) {
+      if (this.#head.codings === undefined) return this.failAs("coding");
+      this.#handOver(false);
+    }
     this.#idleTimer?.refresh();
     this.#isWanted = this.#body?.push(chunk) === true;
     if (!this.#isWanted) this.lane?.hold();
@@ -48,6 +54,7 @@ export class StreamedExchange extends Exchange<UpstreamStream> {
   }
 
   protected finish(isSocketClean: boolean): true {
+    this.#handOver(true);
     this.end();
     clearTimeout(this.#idleTimer);
     this.lane?.unhold();
@@ -61,6 +68,22 @@ export class StreamedExchange extends Exchange<UpstreamStream> {
     super.fail(reason);
     clearTimeout(this.#idleTimer);
     this.#body?.destroy(reason instanceof Error ? reason : relayError("cutShort", reason));
+  }
+
+  /** Hands over the head, unless that was done. */
+  #handOver(isEmpty: boolean): void {
+    const [head, body] = [this.#head, this.#body];
+    if (head === undefined || body === undefined) return;
+    this.#head = undefined;
+    const { statusCode, fields, codings = [] } = head;
+    this.succeed({
+      statusCode,
+      rawHeaders: fields.lines,
+      isPossiblyTruncated: this.isOpenEnded(statusCode, fields, isEmpty),
+      body: decodeStream(body, codings, this.answerLimits.maxResponseBytes, this.memory),
+      begin: () => this.#begin(),
+      close: () => void body.destroy(),
+    });
   }
 
   #createBody(): Readable {

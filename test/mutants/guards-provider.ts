@@ -71,7 +71,17 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
     ANSWERS,
   ),
   guard("answer size, raw", ["if (this.#size > this.answerLimits.maxResponseBytes)", "if (false)"], ANSWERS),
-  guard("answer size, decoded", ["maxOutputLength: maxBytes,", ""], "upstream/decode"),
+  guard("answer size, decoded", ['if (length > maxBytes) throw relayError("tooLarge");', ""], "upstream/decode"),
+  guard(
+    "bytes behind the end of a coded body",
+    ['if (!(await feed.endsWithDecoder())) throw relayError("corrupt");', ""],
+    "regress/coded-bodies",
+  ),
+  guard(
+    "memory of decoders",
+    ['if (memory?.reserve(windowBytes) === false) throw relayError("noMemory");', ""],
+    "upstream/stream",
+  ),
   guard("content-encoding chain", [" || codings.length === MAX_CODINGS", ""], "upstream/decode"),
   guard("transfer-encoding", ["return isChunkedOrNone(fields.transferEncoding) ||", "return true ||"], ANSWERS),
   guard(

@@ -300,7 +300,7 @@ export const SECRET_GUARDS: readonly Guard[] = [
   guard("budget: given back", ["    held.release();", ""], "call/overload"),
   guard(
     "budget: answer bytes are counted",
-    ["if (this.#memory?.reserve(COPIES * chunk.length) === false)", "if (false)"],
+    ["if (this.memory?.reserve(COPIES * chunk.length) === false)", "if (false)"],
     "call/overload",
   ),
   guard(

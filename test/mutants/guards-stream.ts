@@ -22,12 +22,12 @@ export const STREAM_GUARDS: readonly Guard[] = [
   guard("stream: silence ends it", ['if (this.#isWanted) this.failAs("silent");', ""], "upstream/stream"),
   guard(
     "stream: content coding",
-    ["if (hasBody && (codings === undefined ||", "if (hasBody && (false ||"],
+    ['if (this.#head.codings === undefined) return this.failAs("coding");', ""],
     "upstream/stream",
   ),
   guard(
     "stream: decompression bomb",
-    ["if (length > freeBytes && length > MAX_EXPANSION * sent.bytes)", "if (false)"],
+    ["if (length > freeBytes && length > MAX_EXPANSION * sentBytes)", "if (false)"],
     "upstream/stream",
   ),
   guard(

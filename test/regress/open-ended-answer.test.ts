@@ -17,13 +17,19 @@ const ANSWERS: Readonly<Record<string, readonly [head: string, body: string | Bu
   "/large": ["HTTP/1.1 200 OK\r\nContent-Type: text/plain", "x".repeat(500_000)],
   "/error": ["HTTP/1.1 500 No\r\nContent-Type: text/plain", HALF],
   "/empty": ["HTTP/1.1 200 OK\r\nContent-Type: text/plain", ""],
+  "/empty-gzip": ["HTTP/1.1 200 OK\r\nContent-Encoding: gzip", ""],
+  "/empty-unknown": ["HTTP/1.1 200 OK\r\nContent-Encoding: compress", ""],
   "/json": ["HTTP/1.1 200 OK\r\nContent-Type: application/json", '{"a":1}\n'],
   "/gzip": ["HTTP/1.1 200 OK\r\nContent-Encoding: gzip", gzipSync(HALF)],
   "/length": [`HTTP/1.1 200 OK\r\nContent-Length: ${HALF.length}`, HALF],
   "/chunks": ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked", "1\r\nx\r\n0\r\n\r\n"],
   "/no-content": ["HTTP/1.1 204 No Content", ""],
 };
-const OPEN_ENDED = ["/text", "/old", "/binary", "/cut-json", "/number", "/large", "/error", "/empty"];
+const OPEN_ENDED = ["/text", "/old", "/binary", "/cut-json", "/number", "/large", "/error"].concat([
+  "/empty",
+  "/empty-gzip",
+  "/empty-unknown",
+]);
 const WHOLE = ["/json", "/gzip", "/length", "/chunks", "/no-content"];
 
 let provider: RawProvider;

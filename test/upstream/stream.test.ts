@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { Socket } from "node:net";
-import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
+import { brotliCompressSync, constants, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import type { UpstreamStream } from "../../src/upstream/request.js";
 import { answer } from "../support/raw-provider.js";
@@ -156,6 +156,8 @@ describe("streams at one origin", () => {
 
 describe("content codings of a stream", () => {
   const text = "the quick brown fox ".repeat(20_000);
+  const brotliWithWindow = (bits: number) =>
+    brotliCompressSync(text, { params: { [constants.BROTLI_PARAM_LGWIN]: bits, [constants.BROTLI_PARAM_QUALITY]: 5 } });
   const coded = (coding: string, body: Buffer) => answer(body, `Content-Encoding: ${coding}`);
 
   it.each([
@@ -172,9 +174,46 @@ describe("content codings of a stream", () => {
     expect((await bytesOf(await upstream().stream(get(origin), within()))).toString()).toBe(text);
   });
 
-  it("takes an empty body for empty, whatever its coding", async () => {
-    const { origin } = await provider((socket) => void socket.write(coded("gzip", Buffer.alloc(0))));
-    expect(await bytesOf(await upstream().stream(get(origin), within()))).toHaveLength(0);
+  it.each([
+    ["gzip", coded("gzip", Buffer.alloc(0))],
+    ["an unknown one", coded("compress", Buffer.alloc(0))],
+    ["an unknown one, and no length", Buffer.from("HTTP/1.1 204 No Content\r\nContent-Encoding: compress\r\n\r\n")],
+    [
+      "an unknown one, in chunks",
+      Buffer.from("HTTP/1.1 200 OK\r\nContent-Encoding: compress\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+    ],
+  ])("takes an empty body for empty, whatever its coding: %s", async (_coding, bytes) => {
+    const { origin } = await provider((socket) => void socket.write(bytes));
+    const stream = await upstream().stream(get(origin), within());
+    expect(stream.isPossiblyTruncated).toBe(false);
+    expect(await bytesOf(stream)).toHaveLength(0);
+    expect(await textOf(upstream().send(get(origin), within()))).toBe("");
+  });
+
+  it.each([
+    ["gzip", gzipSync(text), 32 * 1024],
+    ["gzip, gzip", gzipSync(gzipSync(text)), 64 * 1024],
+    ["br", brotliWithWindow(24), 16 * MIB],
+    ["br", brotliWithWindow(22), 4 * MIB],
+    ["br", brotliWithWindow(18), 256 * 1024],
+    ["br", brotliWithWindow(16), 64 * 1024],
+    ["identity", Buffer.from(text), 0],
+  ])("counts what a decoder of %s keeps while it decodes", async (coding, body, bytes) => {
+    const { origin } = await provider((socket) => void socket.write(coded(coding, body)));
+    let [held, most] = [0, 0];
+    const reserve = (more: number) => {
+      held += more;
+      most = Math.max(most, held);
+      return true;
+    };
+    const memory = { reserve, giveBack: (less: number) => void reserve(-less) };
+    const stream = await upstream().stream(get(origin), { ...within(), memory });
+    expect(await bytesOf(stream)).toHaveLength(text.length);
+    expect({ held, most }).toEqual({ held: 0, most: bytes });
+    const crowded = { reserve: () => false, giveBack: () => {} };
+    const refused = bytesOf(await upstream().stream(get(origin), { ...within(), memory: crowded }));
+    if (bytes === 0) expect(await refused).toHaveLength(text.length);
+    else await failureOf(refused, "OVERLOADED");
   });
 
   it.each(["compress", "gzip, gzip, gzip, gzip"])("refuses %s", async (coding) => {
