@@ -1,20 +1,23 @@
-import { isJson } from "../json/json-validator.js";
-import { type Bytes, bytesOf, LARGE_BYTES, SLICE_BYTES } from "../lib/chunks.js";
-import { atOnce, type Turns, type WorkLimits } from "../lib/turns.js";
+import { createJsonChecker, createUtf8Checker, type JsonChecker } from "../json/json-validator.js";
+import { escapeGrowth } from "../json/text-slices.js";
+import { type Bytes, bytesOf, createChunks, LARGE_BYTES, SLICE_BYTES, slicesOf } from "../lib/chunks.js";
+import { atOnce, type Steps, type Turns, type WorkLimits } from "../lib/turns.js";
 import type { Redactor } from "../redaction/redact.js";
 import { headerValue } from "../upstream/exchange.js";
 import type { UpstreamAnswer } from "../upstream/request.js";
-import type { Room } from "./budget.js";
-import { largeData } from "./large-answer.js";
+import { type Room, requireRoom } from "./budget.js";
 import type { Answer, AnswerData, AnswerHead } from "./outcome.js";
 import {
-  decodeText,
+  BYTE_ORDER_MARK_BYTES,
+  decoderForText,
   isTextType,
   isUtf8Charset,
   type MediaType,
   mayBeJson,
   parseMediaType,
+  type TextDecoding,
   textFromField,
+  windows1252,
 } from "./text.js";
 
 /** How the body is to be mapped: by its type, as base64 whatever its type (GETFILE), or not at all. */
@@ -56,8 +59,7 @@ export function answerFromUpstream(
   const { body } = upstream;
   const mediaType = mediaTypeFromRaw(upstream.rawHeaders, redactor);
   const head = headFrom(upstream, mediaType, redactor, textFromField);
-  if (body.length <= SLICE_BYTES) return withData(head, dataFromBody(body, mediaType, form, redactor));
-  const steps = largeData(body, mediaType, form, { redactor, memory: large.memory });
+  const steps = dataFromBody(body, mediaType, form, redactor, large.memory);
   if (body.length <= LARGE_BYTES) return withData(head, atOnce(steps));
   return large.turns.take(steps, large).then((data) => withData(head, data));
 }
@@ -118,35 +120,155 @@ function mediaTypeFromRaw(raw: readonly string[], redactor: Redactor): MediaType
   return parseMediaType(redactor.text(headerValue(raw, "content-type")));
 }
 
-function dataFromBody(body: Bytes, mediaType: MediaType, form: AnswerForm, redactor: Redactor): AnswerData {
-  if (form === "body") return { kind: "body", bytes: redacted(body, redactor) };
-  if (body.length === 0) return { kind: "empty" };
-  if (form === "auto" && mayBeJson(mediaType)) return jsonOrOther(body, mediaType, redactor);
-  if (form === "auto" && isTextType(mediaType)) {
-    return { kind: "text", text: redactor.text(decodeText(body.concat(), mediaType.charset)) };
-  }
-  return { kind: "binary", bytes: redacted(body, redactor) };
+/** In steps; what is short takes one. */
+function* dataFromBody(
+  body: Bytes,
+  mediaType: MediaType,
+  form: AnswerForm,
+  redactor: Redactor,
+  memory: Room,
+): Steps<AnswerData> {
+  const data = yield* dataWithoutSecrets(body, mediaType, form, redactor);
+  if (body.length > SLICE_BYTES) requireRoom(memory, Math.max(0, (yield* writtenLength(data)) - 2 * body.length));
+  return data;
 }
 
-function redacted(body: Bytes, redactor: Redactor): Bytes {
-  const bytes = body.concat();
-  const clean = redactor.bytes(bytes);
-  return clean === bytes ? body : bytesOf(clean);
+/** How long a text becomes, also where a character was one byte and is three. All else is less than twice as long. */
+function* writtenLength(data: AnswerData): Steps<number> {
+  switch (data.kind) {
+    case "utf8":
+      return data.bytes.length + (yield* escapeGrowth(data.bytes));
+    case "json":
+      return data.text.length;
+    default:
+      return 0;
+  }
+}
+
+function* dataWithoutSecrets(
+  body: Bytes,
+  mediaType: MediaType,
+  form: AnswerForm,
+  redactor: Redactor,
+): Steps<AnswerData> {
+  if (form === "body") return { kind: "body", bytes: yield* redacted(body, redactor) };
+  if (body.length === 0) return { kind: "empty" };
+  if (form === "auto" && mayBeJson(mediaType)) return yield* jsonOrOther(body, mediaType, redactor);
+  if (form === "auto" && isTextType(mediaType)) {
+    return textData(yield* redacted(yield* utf8InSteps(body, mediaType.charset), redactor), body);
+  }
+  return { kind: "binary", bytes: yield* redacted(body, redactor) };
 }
 
 /** JSON stays the provider's bytes; what only claims to be JSON becomes a string, and what claims nothing is binary. */
-function jsonOrOther(body: Bytes, { essence, charset }: MediaType, redactor: Redactor): AnswerData {
-  if (!isUtf8Charset(charset)) return recoded(body, charset, redactor);
-  const text = redacted(body, redactor);
-  if (isJson(text.concat())) return { kind: "json", text };
-  return essence === "" ? { kind: "binary", bytes: text } : recoded(body, charset, redactor);
+function* jsonOrOther(body: Bytes, { essence, charset }: MediaType, redactor: Redactor): Steps<AnswerData> {
+  if (isUtf8Charset(charset)) {
+    const { bytes, isJson } = yield* judged(body, redactor);
+    if (isJson) return { kind: "json", text: bytes };
+    if (essence === "") return { kind: "binary", bytes };
+  }
+  // In another charset, behind a byte order mark, or no JSON at all.
+  const { bytes, isJson } = yield* judged(yield* utf8InSteps(body, charset), redactor);
+  return isJson ? { kind: "json", text: bytes } : textData(bytes, body);
 }
 
-/** In another charset, behind a byte order mark, or no JSON at all. */
-function recoded(body: Bytes, charset: string | undefined, redactor: Redactor): AnswerData {
-  const text = redactor.text(decodeText(body.concat(), charset));
-  const bytes = Buffer.from(text, "utf8");
-  return isJson(bytes) ? { kind: "json", text: bytesOf(bytes) } : { kind: "text", text };
+/** That of a short body is a string. */
+function textData(utf8: Bytes, body: Bytes): AnswerData {
+  if (body.length > SLICE_BYTES) return { kind: "utf8", bytes: utf8 };
+  return { kind: "text", text: utf8.concat().toString() };
+}
+
+/** The same bytes when there is no secret in them. */
+function* redacted(bytes: Bytes, redactor: Redactor): Steps<Bytes> {
+  return (yield* judged(bytes, redactor, NEVER_JSON)).bytes;
+}
+
+/** What looks like a secret all along is read byte by byte, which takes up to a millisecond for so many. */
+const STEP_BYTES = SLICE_BYTES / 4;
+
+const NEVER_JSON = { push: () => false, end: () => false };
+
+/** Without secrets, and whether that is JSON: of what is longer than a slice both in one pass over the bytes. */
+function* judged(
+  body: Bytes,
+  redactor: Redactor,
+  checker: JsonChecker = createJsonChecker(),
+): Steps<{ bytes: Bytes; isJson: boolean }> {
+  if (body.length <= SLICE_BYTES) {
+    const whole = body.concat();
+    const clean = redactor.bytes(whole);
+    checker.push(clean);
+    return { bytes: clean === whole ? body : bytesOf(clean), isJson: checker.end() };
+  }
+  const clean = createChunks();
+  const stream = redactor.stream();
+  const take = (parts: readonly Buffer[]) => {
+    for (const part of parts) {
+      checker.push(part);
+      clean.push(part);
+    }
+  };
+  for (const slice of slicesOf(body)) {
+    for (let at = 0; at < slice.length; at += STEP_BYTES) {
+      take(stream.push(slice.subarray(at, at + STEP_BYTES)));
+      yield;
+    }
+  }
+  take(stream.end());
+  const isJson = checker.end();
+  return { bytes: stream.hasFound ? clean : body, isJson };
+}
+
+/**
+ * Text as UTF-8: decoded by byte order mark, then by charset (every label of the Encoding standard), then as UTF-8; bytes
+ * that are not UTF-8 and name no known charset are read as windows-1252, as the standard reads latin1. What is UTF-8
+ * already is not copied.
+ */
+function* utf8InSteps(body: Bytes, charset: string | undefined): Steps<Bytes> {
+  const declared = decoderForText(startOf(body), charset);
+  if (declared.encoding !== "utf-8") return yield* decoded(body, declared);
+  return (yield* isUtf8InSteps(body)) ? withoutByteOrderMark(body) : yield* decoded(body, windows1252());
+}
+
+function* isUtf8InSteps(body: Bytes): Steps<boolean> {
+  const checker = createUtf8Checker();
+  for (const slice of slicesOf(body)) {
+    if (!checker.push(slice)) return false;
+    yield;
+  }
+  return checker.end();
+}
+
+/**
+ * A decoder keeps what is cut of a character until the rest comes, so no slice of its text ends in half a pair. Never in
+ * one step: Node.js 20 then reads windows-1252 as latin1 (bytes 0x80 to 0x9f come out wrong).
+ */
+function* decoded(body: Bytes, decoder: TextDecoding): Steps<Bytes> {
+  const utf8 = createChunks();
+  for (const slice of slicesOf(body)) {
+    utf8.push(Buffer.from(decoder.decode(slice, { stream: true })));
+    yield;
+  }
+  utf8.push(Buffer.from(decoder.decode()));
+  return utf8;
+}
+
+function withoutByteOrderMark(body: Bytes): Bytes {
+  if (!startOf(body).equals(UTF8_BYTE_ORDER_MARK)) return body;
+  const rest = createChunks();
+  let left = BYTE_ORDER_MARK_BYTES;
+  for (const piece of body.pieces) {
+    if (piece.length > left) rest.push(piece.subarray(left));
+    left = Math.max(0, left - piece.length);
+  }
+  return rest;
+}
+
+const UTF8_BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
+
+/** As many bytes as a byte order mark may have. */
+function startOf({ pieces }: Bytes): Buffer {
+  return Buffer.concat(pieces.slice(0, BYTE_ORDER_MARK_BYTES)).subarray(0, BYTE_ORDER_MARK_BYTES);
 }
 
 /** Names as received; fields that repeat are joined under the first spelling of their name. */

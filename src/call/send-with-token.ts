@@ -1,4 +1,3 @@
-import { createAttachments } from "../lib/attachments.js";
 import { formatError } from "../model/errors.js";
 import type { Connection } from "../oauth/connection.js";
 import type { CurrentToken, TokenSource } from "../oauth/token-source.js";
@@ -147,7 +146,7 @@ export type RedactorFor = (secrets: readonly Secret[]) => Redactor;
  * send, and making its spellings costs more than searching a small answer for them.
  */
 export function createRedactors(): RedactorFor {
-  const made = createAttachments<Secret, Redactor>();
+  const made = new WeakMap<Secret, Redactor>();
   return (secrets) => {
     const [only] = secrets;
     if (only === undefined || secrets.length > 1) return createRedactor(secrets.map((secret) => secret.reveal()));

@@ -59,16 +59,6 @@ export type TextDecoding = InstanceType<typeof TextDecoder>;
 /** Of the longest one, that of UTF-8. */
 export const BYTE_ORDER_MARK_BYTES = 3;
 
-/**
- * Decodes text by byte order mark, then by charset (every label of the Encoding standard), then as UTF-8; bytes that
- * are not UTF-8 and name no known charset are read as windows-1252, as the standard reads latin1. Never throws.
- */
-export function decodeText(bytes: Uint8Array, charset: string | undefined): string {
-  const declared = decoderForText(bytes, charset);
-  const isReadable = declared.encoding !== "utf-8" || isUtf8(bytes);
-  return decodeWith(isReadable ? declared : windows1252(), bytes);
-}
-
 /** The decoder of a text whose first bytes these are. */
 export function decoderForText(start: Uint8Array, charset: string | undefined): TextDecoding {
   return decoderFor(byteOrderMark(start) ?? charset ?? "utf-8") ?? new TextDecoder();
@@ -82,11 +72,6 @@ export function windows1252(): TextDecoding {
 /** Whether a charset, or none, says UTF-8 in the words of those who send JSON. */
 export function isUtf8Charset(charset: string | undefined): boolean {
   return charset === undefined || charset === "utf-8" || charset === "utf8";
-}
-
-/** In two steps: Node.js 20 reads windows-1252 as latin1 when it decodes in one (bytes 0x80 to 0x9f come out wrong). */
-function decodeWith(decoder: TextDecoding, bytes: Uint8Array): string {
-  return decoder.decode(bytes, { stream: true }) + decoder.decode();
 }
 
 function byteOrderMark(bytes: Uint8Array): string | undefined {

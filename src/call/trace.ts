@@ -307,10 +307,16 @@ const NONE: readonly string[] = Object.freeze([]);
 function describeTarget(target: string, parameters: ReadonlyArray<readonly [name: string, value: string]>): CallTarget {
   const mark = target.indexOf("?");
   const path = (mark === -1 ? target : target.slice(0, mark)).slice(0, MAX_PATH_LENGTH);
-  if (mark === -1 && parameters.length === 0) return { path, queryKeys: NONE };
+  if (mark === -1 && parameters.length === 0) return { path: copyOf(path), queryKeys: NONE };
   const keys = mark === -1 ? [] : keysOf(target.slice(mark + 1));
   for (const [name] of parameters) keys.push(name);
-  return { path, queryKeys: [...new Set(keys)].slice(0, MAX_KEYS).map((key) => key.slice(0, MAX_KEY_LENGTH)) };
+  const queryKeys = [...new Set(keys)].slice(0, MAX_KEYS).map((key) => copyOf(key.slice(0, MAX_KEY_LENGTH)));
+  return { path: copyOf(path), queryKeys };
+}
+
+/** Waits to be written; a part of a longer text would hold on to all of it. */
+function copyOf(part: string): string {
+  return JSON.parse(JSON.stringify(part)) as string;
 }
 
 function keysOf(query: string): string[] {

@@ -1,4 +1,3 @@
-import { createAttachments } from "../lib/attachments.js";
 import type { CallerSignal } from "../model/caller-signal.js";
 import { RelayError } from "../model/errors.js";
 import type { Sealer, Secret } from "../sealing/seal.js";
@@ -69,7 +68,7 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
   const refusedTokens = createRefusedTokens(options);
 
   /** Opened tokens, as long as the store keeps the very row: one that changes, or is deleted, is another or none. */
-  const opened = createAttachments<Connection, CurrentToken>();
+  const opened = new WeakMap<Connection, CurrentToken>();
 
   function current(connection: Connection): CurrentToken {
     const known = opened.get(connection);

@@ -12,7 +12,7 @@ export interface CallBlock {
 }
 
 /** What many calls have in common; written once in each block for all that are alike. */
-export const KIND = [
+const KIND = [
   "surface",
   "provider",
   "method",
@@ -24,7 +24,7 @@ export const KIND = [
 ] as const satisfies ReadonlyArray<keyof StoredCall>;
 
 /** What is a call's own, in the order in which it is written, behind the place of its kind in the block. */
-export const OWN = [
+const OWN = [
   "callId",
   "startedAt",
   "path",
@@ -54,6 +54,89 @@ interface BlockText {
 }
 
 const TENTHS = ["totalMs", "tokenMs", "queueMs", "providerMs"] as const;
+
+/** How much is put into one block. */
+interface BlockLimits {
+  readonly maxCalls: number;
+  /** A block is full when its text is longer than this, in UTF-16 code units. */
+  readonly maxLength: number;
+}
+
+/** The blocks of some calls of one application, in order, each made when it is asked for. */
+export function* blocksFrom(
+  applicationId: string,
+  calls: Iterable<StoredCall>,
+  { maxCalls, maxLength }: BlockLimits,
+): Generator<CallBlock, void, undefined> {
+  let block = new BlockBuilder(applicationId);
+  for (const call of calls) {
+    block.add(call);
+    if (block.count < maxCalls && block.length <= maxLength) continue;
+    yield block.build();
+    block = new BlockBuilder(applicationId);
+  }
+  if (block.count > 0) yield block.build();
+}
+
+/** Becomes a block, call by call. */
+class BlockBuilder {
+  /** UTF-16 code units of the text so far. */
+  length = 0;
+  readonly #applicationId: string;
+  readonly #calls: string[] = [];
+  /** What some calls have in common, as JSON, and its place. */
+  readonly #kinds = new Map<string, number>();
+  #from = 0;
+  #firstAt = Number.POSITIVE_INFINITY;
+  #lastAt = 0;
+
+  constructor(applicationId: string) {
+    this.#applicationId = applicationId;
+  }
+
+  get count(): number {
+    return this.#calls.length;
+  }
+
+  add(call: StoredCall): void {
+    const { callId, startedAt, path = null, queryKeys, requestBytes, responseBytes, isCaptured } = call;
+    if (this.count === 0) this.#from = startedAt;
+    this.#firstAt = Math.min(this.#firstAt, startedAt);
+    this.#lastAt = Math.max(this.#lastAt, startedAt);
+    const kind = this.#placeOf(JSON.stringify(KIND.map((member) => call[member] ?? null)));
+    const keys = queryKeys.length === 0 ? 0 : queryKeys;
+    const times = TENTHS.map((member) => tenths(call[member]));
+    const rest = [...times, requestBytes, responseBytes, isCaptured ? 1 : 0];
+    const text = JSON.stringify([kind, callId, startedAt - this.#from, path, keys, ...rest]);
+    this.#calls.push(text);
+    this.length += text.length;
+  }
+
+  build(): CallBlock {
+    const kinds = [...this.#kinds.keys()];
+    return {
+      applicationId: this.#applicationId,
+      count: this.count,
+      firstAt: this.#firstAt,
+      lastAt: this.#lastAt,
+      calls: `${HEAD},"kinds":[${kinds.join()}],"from":${this.#from},"calls":[${this.#calls.join()}]}`,
+    };
+  }
+
+  #placeOf(kind: string): number {
+    const known = this.#kinds.get(kind);
+    if (known !== undefined) return known;
+    this.length += kind.length;
+    this.#kinds.set(kind, this.#kinds.size);
+    return this.#kinds.size - 1;
+  }
+}
+
+const HEAD = `{"kind":${JSON.stringify(KIND)},"own":${JSON.stringify(OWN)}`;
+
+function tenths(ms: number | undefined): number | null {
+  return ms === undefined ? null : Math.round(ms * 10);
+}
 
 /** The calls of a block. Pure. Throws for a text that is none. */
 export function callsFromBlock({ applicationId, calls }: Pick<CallBlock, "applicationId" | "calls">): StoredCall[] {

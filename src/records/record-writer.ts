@@ -1,9 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { CallBlock } from "./call-block.js";
+import { blocksFrom, type CallBlock } from "./call-block.js";
 import type { CallStore } from "./call-store.js";
 import { within } from "./list-calls.js";
 import type { StoredCall } from "./stored-call.js";
-import { WaitingCalls } from "./waiting-calls.js";
 
 /** Written in one transaction: some milliseconds of the event loop, and of the write lock. */
 const MAX_CALLS = 500;
@@ -79,7 +78,9 @@ const MAX_WAIT_MS = 500;
 const MANY = 500;
 const MAX_BUSY_WAIT_MS = 2000;
 /** Of calls that wait: forty thousand as a rule. From the half on they wait no longer. */
-const MAX_BYTES = 8 * 1024 * 1024;
+const MAX_BYTES = 16 * 1024 * 1024;
+/** Of a call that waits, beside its path and the keys of its query. */
+const CALL_BYTES = 400;
 /** A block goes as a whole, so it is no more than this part of its ring. */
 const BLOCKS_OF_RING = 10;
 const REPORT_MS = 60_000;
@@ -93,13 +94,21 @@ export function createRecordWriter(options: RecordWriterOptions): RecordWriter {
   return new Writer(options);
 }
 
+/** The last calls of an application, while they wait: as many as its ring holds, since more would be deleted at once. */
+interface Waiting {
+  readonly calls: StoredCall[];
+  /** Where the first one stands: behind the last one when more came than there is room for. */
+  first: number;
+  bytes: number;
+}
+
 class Writer implements RecordWriter {
   dropped = 0;
   readonly #options: RecordWriterOptions;
   /** No more than is written at once, and than a reader should have to go through for one call. */
   readonly #maxBlock: number;
   /** By application. */
-  #waiting = new Map<string, WaitingCalls>();
+  #waiting = new Map<string, Waiting>();
   /** Of what waits and of what is being written. */
   #bytes = 0;
   /** Calls that do not wait any more, and are not written yet. */
@@ -123,9 +132,13 @@ class Writer implements RecordWriter {
       return;
     }
     const waiting = this.#waiting.get(call.applicationId) ?? this.#begin(call.applicationId);
-    const ownBefore = waiting.size;
-    waiting.add(call);
-    this.#bytes += waiting.size - ownBefore;
+    const place = waiting.calls.length < this.#options.maxCalls ? waiting.calls.length : waiting.first;
+    const given = waiting.calls[place];
+    waiting.calls[place] = call;
+    if (given !== undefined) waiting.first = (place + 1) % waiting.calls.length;
+    const bytes = bytesOf(call) - (given === undefined ? 0 : bytesOf(given));
+    waiting.bytes += bytes;
+    this.#bytes += bytes;
     if (before < MAX_BYTES / 2 && this.#bytes >= MAX_BYTES / 2) this.#arm(0, this.#write);
     else this.#timer ??= setTimeout(this.#due, MAX_WAIT_MS).unref();
   }
@@ -145,16 +158,15 @@ class Writer implements RecordWriter {
     this.#report();
   }
 
-  #begin(applicationId: string): WaitingCalls {
-    const { maxCalls } = this.#options;
-    const waiting = new WaitingCalls({ applicationId, maxCalls, maxBlock: this.#maxBlock, maxLength: MAX_LENGTH });
+  #begin(applicationId: string): Waiting {
+    const waiting = { calls: [], first: 0, bytes: 0 };
     this.#waiting.set(applicationId, waiting);
     return waiting;
   }
 
   #count(): number {
     let count = 0;
-    for (const waiting of this.#waiting.values()) count += waiting.count;
+    for (const { calls } of this.#waiting.values()) count += calls.length;
     return count;
   }
 
@@ -181,16 +193,18 @@ class Writer implements RecordWriter {
 
   /** All that wait now; others come meanwhile. */
   async #writeAll(): Promise<void> {
-    const waiting = [...this.#waiting.values()];
+    const waiting = [...this.#waiting];
     this.#unwritten = this.#count();
     this.#waiting = new Map();
-    for (const batch of batchesOf(waiting.map((each) => each.blocks()))) {
+    const limits = { maxCalls: this.#maxBlock, maxLength: MAX_LENGTH };
+    const blocks = waiting.map(([applicationId, each]) => blocksFrom(applicationId, inOrder(each), limits));
+    for (const batch of batchesOf(blocks)) {
       this.#unwritten -= countOf(batch);
       await this.#writeBatch(batch);
       await nextTurn();
       if (this.#isClosed) break;
     }
-    for (const { size } of waiting) this.#bytes -= size;
+    for (const [, { bytes }] of waiting) this.#bytes -= bytes;
   }
 
   async #writeBatch(blocks: readonly CallBlock[]): Promise<void> {
@@ -217,6 +231,14 @@ class Writer implements RecordWriter {
     this.#cause = undefined;
     this.#reportTimer = setTimeout(this.#report, REPORT_MS).unref();
   };
+}
+
+function inOrder({ calls, first }: Waiting): readonly StoredCall[] {
+  return first === 0 ? calls : [...calls.slice(first), ...calls.slice(0, first)];
+}
+
+function bytesOf({ path = "", queryKeys }: StoredCall): number {
+  return queryKeys.reduce((sum, { length }) => sum + length, CALL_BYTES + path.length);
 }
 
 function countOf(blocks: readonly CallBlock[]): number {

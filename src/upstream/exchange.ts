@@ -24,7 +24,7 @@ export interface AnswerFields {
 
 /** Reads the parser's raw field lines. Pure; names are compared only where their length fits, since most do not. */
 export function fieldsFromRaw(raw: readonly Buffer[]): AnswerFields {
-  const lines = textsOf(raw);
+  const lines = raw.map((bytes) => bytes.toString("latin1"));
   let contentLength: number | undefined;
   let contentEncoding: string | undefined;
   let transferEncoding: string | undefined;
@@ -47,33 +47,6 @@ export function headerValue(lines: readonly string[], name: string): string {
     if (is(lines[at] as string, name)) return lines[at + 1] as string;
   }
   return "";
-}
-
-/**
- * Bytes as latin1 text. Nearly always all of them lie in the one packet that the head came in: then it is decoded once and
- * the text is cut, since each call into Node.js for a few bytes takes as long as cutting all of it.
- */
-function textsOf(raw: readonly Buffer[]): string[] {
-  const packet = packetOf(raw);
-  if (packet === undefined) return raw.map((bytes) => bytes.toString("latin1"));
-  const head = packet.toString("latin1");
-  return raw.map((bytes) => {
-    const start = bytes.byteOffset - packet.byteOffset;
-    return head.slice(start, start + bytes.length);
-  });
-}
-
-/** From the first byte to the last; undefined when they are not one after the other in one memory. */
-function packetOf(raw: readonly Buffer[]): Buffer | undefined {
-  const [first] = raw;
-  if (first === undefined) return undefined;
-  const { buffer, byteOffset } = first;
-  let end = byteOffset;
-  for (const bytes of raw) {
-    if (bytes.buffer !== buffer || bytes.byteOffset < end) return undefined;
-    end = bytes.byteOffset + bytes.length;
-  }
-  return Buffer.from(buffer, byteOffset, end - byteOffset);
 }
 
 function is(name: string, expected: string): boolean {

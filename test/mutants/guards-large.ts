@@ -26,12 +26,13 @@ export const LARGE_GUARDS: readonly Guard[] = [
   guard("turns: the deadline", ["if (performance.now() >= deadline) {", "if (false) {"], "lib/turns"),
   guard("turns: one after the other", ["=== true) line.push(job);", "=== true) line.unshift(job);"], "lib/turns"),
   guard(
-    "large answers: secrets in text that was decoded",
+    "answers: secrets in text that was decoded",
     [
       "yield* redacted(yield* utf8InSteps(body, mediaType.charset), redactor)",
       "yield* utf8InSteps(body, mediaType.charset)",
     ],
     ANSWERS,
+    "call/answer",
   ),
   guard("large text: end within a character", ["} return checker.end();", "} return true;"], ANSWERS),
   guard(

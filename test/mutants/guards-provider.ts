@@ -172,36 +172,24 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
     ["if (!isPartOfText(checked.headers, answer)) return", "return"],
     "call/range",
   ),
-  guard(
-    "redaction of small JSON is made",
-    ["const text = redacted(body, redactor);", "const text = body;"],
-    "call/answer",
-  ),
+  guard("redaction of small JSON is made", ["clean === whole ? body : bytesOf(clean)", "body"], "call/answer"),
   guard("redaction of large JSON is made", ["stream.hasFound ? clean : body", "body"], "call/large-answer"),
   guard(
     "redaction of recoded JSON is made",
     [
-      "const text = redactor.text(decodeText(body.concat(), charset));",
-      "const text = decodeText(body.concat(), charset);",
-    ],
-    "call/answer",
-  ),
-  guard(
-    "redaction of text is made",
-    [
-      "text: redactor.text(decodeText(body.concat(), mediaType.charset))",
-      "text: decodeText(body.concat(), mediaType.charset)",
+      "yield* judged(yield* utf8InSteps(body, charset), redactor);",
+      "{ ...(yield* judged(yield* utf8InSteps(body, charset), redactor)), bytes: yield* utf8InSteps(body, charset) };",
     ],
     "call/answer",
   ),
   guard(
     "redaction of bytes is made",
-    ['kind: "binary", bytes: redacted(body, redactor)', 'kind: "binary", bytes: body'],
+    ['kind: "binary", bytes: yield* redacted(body, redactor)', 'kind: "binary", bytes: body'],
     "call/answer",
   ),
   guard(
     "redaction of body mode is made",
-    ['kind: "body", bytes: redacted(body, redactor)', 'kind: "body", bytes: body'],
+    ['kind: "body", bytes: yield* redacted(body, redactor)', 'kind: "body", bytes: body'],
     "call/answer",
   ),
   guard(

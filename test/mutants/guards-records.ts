@@ -8,10 +8,7 @@ export const RECORD_GUARDS: readonly Guard[] = [
   guard("record: drops are counted", ["this.#drop(countOf(blocks));", ""], "records/record-writer"),
   guard(
     "record: what leaves its ring before it is written",
-    [
-      "Math.min(this.#options.maxCalls, Math.max(FIRST_PLACES, this.#places * 2))",
-      "Math.max(FIRST_PLACES, this.#places * 2)",
-    ],
+    ["waiting.calls.length < this.#options.maxCalls ? waiting.calls.length : waiting.first", "waiting.calls.length"],
     "records/record-writer",
   ),
   guard(

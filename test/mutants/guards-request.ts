@@ -66,7 +66,7 @@ export const REQUEST_GUARDS: readonly Guard[] = [
   guard(
     "trusted proxies",
     ["forwarded === undefined || !isTrustedProxy(peer)", "forwarded === undefined"],
-    "http/exchange",
+    "http/client-address",
   ),
 
   guard(
@@ -133,19 +133,19 @@ export const REQUEST_GUARDS: readonly Guard[] = [
   guard("caller check is made", ["requireAllowedCaller(options, application, call, trace);", ""], "protocols"),
   guard("disabled application", ['application?.state === "ACTIVE"', "application !== undefined"], "protocols"),
 
-  guard("dropped headers", ["if (isDroppedHeader(meant)) continue;", ""], "providers/credential"),
+  guard("dropped headers", ["if (isDroppedHeader(meant)) continue;", ""], "providers/headers"),
   guard(
     "header name",
     [
       "function checkField(name: string, value: string): void { if (!NAME.test(name))",
       "function checkField(name: string, value: string): void { if (false)",
     ],
-    "providers/credential",
+    "providers/headers",
   ),
-  guard("header value", ["if (!VALUE.test(value))", "if (false)"], "providers/credential"),
-  guard("header given twice", ["if (seen.has(meant))", "if (false)"], "providers/credential"),
-  guard("headers, count", ["if (pairs.length > MAX_HEADERS)", "if (false)"], "providers/credential"),
-  guard("headers, length", ["if (length > MAX_HEADER_LENGTH)", "if (false)"], "providers/credential"),
+  guard("header value", ["if (!VALUE.test(value))", "if (false)"], "providers/headers"),
+  guard("header given twice", ["if (seen.has(meant))", "if (false)"], "providers/headers"),
+  guard("headers, count", ["if (pairs.length > MAX_HEADERS)", "if (false)"], "providers/headers"),
+  guard("headers, length", ["if (length > MAX_HEADER_LENGTH)", "if (false)"], "providers/headers"),
 
   guard("plain url: dot segments", ["(?:[\\w~!", "(?:[\\w.~!"], "providers/plain-url"),
   guard("plain url: origin", ["if (!origins.has(origin)) return undefined;", ""], "providers/plain-url"),

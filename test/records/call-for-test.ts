@@ -1,7 +1,6 @@
 import { createCallIds } from "../../src/http/identity.js";
-import type { CallBlock } from "../../src/records/call-block.js";
+import { blocksFrom, type CallBlock } from "../../src/records/call-block.js";
 import type { StoredCall } from "../../src/records/stored-call.js";
-import { WaitingCalls } from "../../src/records/waiting-calls.js";
 
 /** A call that began at `startedAt`, with an id to match. */
 export function storedCallForTest(
@@ -36,8 +35,6 @@ export function storedCallForTest(
 
 /** A block of calls, however many and however long. */
 export function blockForTest(applicationId: string, calls: readonly StoredCall[]): CallBlock {
-  const all = { maxCalls: calls.length, maxBlock: calls.length, maxLength: Number.POSITIVE_INFINITY };
-  const waiting = new WaitingCalls({ applicationId, ...all });
-  for (const call of calls) waiting.add(call);
-  return [...waiting.blocks()][0] as CallBlock;
+  const all = { maxCalls: calls.length, maxLength: Number.POSITIVE_INFINITY };
+  return [...blocksFrom(applicationId, calls, all)][0] as CallBlock;
 }
