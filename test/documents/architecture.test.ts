@@ -9,8 +9,8 @@ import { ADMIN_TOKENS, type Harness, startHarness, type TestApplication } from "
 import { functionsEntered, type Repeatable } from "../support/run-trace.js";
 
 /** Most files of src that one warm call over the JSON route may enter, and changes of folder from one to the next. */
-const MAX_FILES = 75;
-const MAX_FOLDER_CHANGES = 45;
+const MAX_FILES = 45;
+const MAX_FOLDER_CHANGES = 25;
 
 const page = readFileSync("docs/architecture.md", "utf8");
 

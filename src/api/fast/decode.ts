@@ -58,8 +58,8 @@ const VALUE = tagByte({ number: 2 }, "lengthDelimited");
 
 /**
  * A CallRequest as most clients write it for most calls: strings in ASCII, no Struct, nothing twice that would have to be
- * merged. protobuf-es, which reads by reflection, makes the same of it in five times as long. Undefined for everything
- * else, good or bad: that is for protobuf-es to read.
+ * merged. protobuf-es, which reads by reflection, makes the same of it in 6.4 µs instead of 1.4, of the 64 of a call.
+ * Undefined for everything else, good or bad: that is for protobuf-es to read.
  */
 export function decodePlain(bytes: Buffer): CallRequest | undefined {
   const input = new PlainInput(bytes);
