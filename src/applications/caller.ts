@@ -62,6 +62,13 @@ export function decideCaller(input: CallerInput): CallerDecision {
   return decidePlace(input) ?? decideProof(input) ?? ALLOW;
 }
 
+/** By what the caller is who it says it is: the strongest proof that it shows. */
+export function proofThatCounts({ privateKeys, callToken, userSignature }: CallerProof): string {
+  if (privateKeys.some(({ privateKey }) => privateKey !== "")) return "private-key";
+  if (callToken !== undefined) return "call-token";
+  return userSignature ? "user-signature" : "public-key";
+}
+
 function decidePlace({ application, proof }: CallerInput): CallerDecision | undefined {
   if (proof.origin !== undefined && !application.allowedOrigins.includes(proof.origin)) {
     return deny(
@@ -179,11 +186,6 @@ interface Caller {
   readonly proof: CallerProof;
 }
 
-/** What the log line tells of the caller. */
-interface CallerTrace {
-  rule: string | undefined;
-}
-
 /** The active application of a public key. Rejects with RelayError INVALID_PUBLIC_KEY. */
 export async function requireApplication(
   { applications }: Pick<CallerOptions, "applications">,
@@ -194,22 +196,33 @@ export async function requireApplication(
 
 /** Judges what was found under a public key. Throws RelayError INVALID_PUBLIC_KEY. */
 export function requireActive(application: Application | undefined): Application {
-  if (application?.state === "ACTIVE") return application;
+  if (isActive(application)) return application;
   throw new RelayError("INVALID_PUBLIC_KEY", "No active application has this public key. Check public_key.");
+}
+
+/** Whether an application was found, and is not disabled. */
+export function isActive(application: Application | undefined): application is Application {
+  return application?.state === "ACTIVE";
 }
 
 /** Throws RelayError CALLER_NOT_ALLOWED, which says what to send, unless the caller may act for this user. */
 export function requireAllowedCaller(
+  options: Pick<CallerOptions, "openPrivateKeyHash" | "now">,
+  application: Application,
+  caller: Pick<Caller, "userId" | "proof">,
+): void {
+  const decision = judgeCaller(options, application, caller);
+  if (decision.result === "deny") throw new RelayError("CALLER_NOT_ALLOWED", decision.message);
+}
+
+/** Decides whether the caller may act for this user. */
+export function judgeCaller(
   { openPrivateKeyHash, now }: Pick<CallerOptions, "openPrivateKeyHash" | "now">,
   application: Application,
   { userId, proof }: Pick<Caller, "userId" | "proof">,
-  trace?: CallerTrace,
-): void {
+): CallerDecision {
   const privateKeyHash = () => openPrivateKeyHash(application);
-  const decision = decideCaller({ application, userId, proof, privateKeyHash, now: now() });
-  if (decision.result === "allow") return;
-  if (trace !== undefined) trace.rule = decision.rule;
-  throw new RelayError("CALLER_NOT_ALLOWED", decision.message);
+  return decideCaller({ application, userId, proof, privateKeyHash, now: now() });
 }
 
 /** What of a request, beside its query or message, says who calls. */

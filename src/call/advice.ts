@@ -1,10 +1,8 @@
 import type { ErrorType } from "../model/errors.js";
-import type { Explanation } from "./explanation.js";
-
-type Found = Omit<Explanation, "request" | "refusal">;
+import type { CallDecisions } from "./explanation.js";
 
 /** What an operator can do about a refusal of a call; empty where the caller's own message says it all. Pure. */
-export function adviceOn(errorType: ErrorType, found: Found): string {
+export function adviceOn(errorType: ErrorType, found: CallDecisions): string {
   switch (errorType) {
     case "INVALID_PUBLIC_KEY":
       return found.application === undefined
@@ -51,7 +49,7 @@ const CALLER_ADVICE: ReadonlyMap<string, string> = new Map([
   ],
 ]);
 
-function urlAdvice({ provider, connection, egress }: Found): string {
+function urlAdvice({ provider, connection, egress }: CallDecisions): string {
   if (egress?.rule === "origin_not_listed" && provider !== undefined) {
     return `'relay provider show ${provider.name}' lists the origins; a definition in RELAY_PROVIDERS may list others.`;
   }
@@ -62,11 +60,11 @@ function urlAdvice({ provider, connection, egress }: Found): string {
     : `This connection is bound to ${bound.join(", ")}.`;
 }
 
-function linkAdvice({ provider }: Found): string {
+function linkAdvice({ provider }: CallDecisions): string {
   const name = provider?.name ?? "PROVIDER";
   return `'relay connection link --app PUBLIC_KEY --user USER --provider ${name}' makes a link with which the user connects.`;
 }
 
-function clientAdvice({ provider }: Found): string {
+function clientAdvice({ provider }: CallDecisions): string {
   return `'relay client put --app PUBLIC_KEY --provider ${provider?.name ?? "PROVIDER"}' stores the OAuth client that refreshes tokens.`;
 }

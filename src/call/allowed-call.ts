@@ -1,7 +1,14 @@
 import type { Application } from "../applications/application.js";
 import { judgeRequest, type RuleVerdict } from "../applications/call-rules.js";
 import { isForProvider } from "../applications/call-token.js";
-import { type CallerOptions, requireActive, requireAllowedCaller, requireCallerIds } from "../applications/caller.js";
+import {
+  type CallerOptions,
+  isActive,
+  judgeCaller,
+  proofThatCounts,
+  requireActive,
+  requireCallerIds,
+} from "../applications/caller.js";
 import { LARGE_BYTES } from "../lib/chunks.js";
 import { atOnce, type Turns } from "../lib/turns.js";
 import { RelayError } from "../model/errors.js";
@@ -12,6 +19,7 @@ import type { Provider, ProviderCatalog } from "../providers/provider.js";
 import type { Capturing } from "../records/call-capture.js";
 import { overloaded } from "./budget.js";
 import { type Call, type CheckedCall, checkCall } from "./call.js";
+import { type CallDecisions, UNDECIDED } from "./explanation.js";
 import type { QueryPair } from "./query.js";
 import type { RateLimiter } from "./rate-limiter.js";
 import type { CallTrace } from "./trace.js";
@@ -21,12 +29,16 @@ export interface AllowanceOptions extends CallerOptions {
   readonly catalog: ProviderCatalog;
   readonly connections: Pick<ConnectionStore, "find">;
   readonly rateLimiter: RateLimiter;
-  /** Undefined: no call is captured. */
-  readonly capturing: Capturing | undefined;
   /** A fresh multipart boundary (RFC 2046 section 5.1.1). */
   readonly newBoundary: () => string;
   /** For payloads too large to be worked on in one go. */
   readonly turns: Turns;
+}
+
+/** What a call that is performed needs besides. */
+export interface CaptureOptions {
+  /** Undefined: no call is captured. */
+  readonly capturing: Capturing | undefined;
 }
 
 /** A call that every check has let through. */
@@ -39,39 +51,71 @@ export interface AllowedCall {
   readonly connection: Connection;
 }
 
-/** Every check of a call, top to bottom: all refusals come before a token is opened. Fails with the refusal. */
+/** How the checks of a call ended. */
+interface Judgement {
+  readonly decisions: CallDecisions;
+  /** Undefined when it is refused. */
+  readonly allowed: Omit<AllowedCall, "trace"> | undefined;
+  /** What it is refused with. */
+  readonly refusal: unknown;
+}
+
+type Decided = { -readonly [Member in keyof CallDecisions]: CallDecisions[Member] };
+
+/** Every check of a call: all refusals come before a token is opened. Never rejects: what was decided comes with a refusal. */
+export async function judgeCall(options: AllowanceOptions, call: Call): Promise<Judgement> {
+  const decisions: Decided = { ...UNDECIDED };
+  try {
+    return { decisions, allowed: await allowedBy(options, call, decisions), refusal: undefined };
+  } catch (refusal) {
+    return { decisions, allowed: undefined, refusal };
+  }
+}
+
+/** The checks, for a call that is performed. Fails with the refusal. */
 export async function requireAllowedCall(
-  options: AllowanceOptions,
+  options: AllowanceOptions & CaptureOptions,
   call: Call,
   trace: CallTrace,
 ): Promise<AllowedCall> {
+  const { decisions, allowed, refusal } = await judgeCall(options, call);
+  trace.decisions = decisions;
+  const { application } = decisions;
+  if (isActive(application) && application.captureUntil > 0) beginCapture(options, application, call, trace);
+  if (allowed === undefined) throw refusal;
+  return { ...allowed, trace };
+}
+
+/** Top to bottom. */
+async function allowedBy(options: AllowanceOptions, call: Call, decided: Decided): Promise<Omit<AllowedCall, "trace">> {
   requireCallerIds(call);
-  const application = requireActive(await options.applications.findByPublicKey(call.publicKey));
-  trace.applicationId = application.id;
-  if (application.captureUntil > 0) beginCapture(options, application, call, trace);
-  requireAllowedCaller(options, application, call, trace);
+  decided.application = await options.applications.findByPublicKey(call.publicKey);
+  const application = requireActive(decided.application);
+  requireCaller(options, application, call, decided);
   if (!call.memory.belongTo(application.id)) throw overloaded();
   if (application.callsPerMinute > 0) await requireRate(options, application.id, application.callsPerMinute);
-  const provider = requireProvider(options, call, trace);
+  const provider = requireProvider(options, call);
+  decided.provider = provider;
   const steps = checkCall(call.description, { newBoundary: options.newBoundary, memory: call.memory });
   const checked = isLarge(call) ? await options.turns.take(steps, call) : atOnce(steps);
-  trace.checked = checked;
-  const egress = requireEgress(call.description.url, provider, trace);
-  requirePermission(application, call, { provider, checked, egress }, trace);
+  decided.checked = checked;
+  const egress = requireEgress(call.description.url, provider, decided);
+  requirePermission(application, call, { provider, checked, egress }, decided);
   const key = { applicationId: application.id, userId: call.userId, providerName: provider.name };
-  const connection = requireConnection(await options.connections.find(key));
-  requireBoundOrigin(egress, connection, trace);
+  decided.connection = await options.connections.find(key);
+  const connection = requireConnection(decided.connection);
+  requireBoundOrigin(egress, connection, decided);
   requirePlaceholders(egress.path, provider, { id_token: connection.idToken !== undefined });
   const { connectionCallsPerMinute } = application;
   if (connectionCallsPerMinute > 0) await requireRate(options, connection.id, connectionCallsPerMinute);
-  return { call, trace, provider, checked, egress, connection };
+  return { call, provider, checked, egress, connection };
 }
 
 function isLarge({ description: { payload } }: Call): boolean {
   return payload !== undefined && payload.length > LARGE_BYTES;
 }
 
-function beginCapture({ capturing }: AllowanceOptions, application: Application, call: Call, trace: CallTrace): void {
+function beginCapture({ capturing }: CaptureOptions, application: Application, call: Call, trace: CallTrace): void {
   const { method, url, headers, body, payload } = call.description;
   trace.capture = capturing?.begin(application, () => ({ method, url, headers, body: body ?? payload }));
 }
@@ -83,7 +127,14 @@ async function requireRate({ rateLimiter }: AllowanceOptions, key: string, calls
   throw new RelayError("RATE_LIMITED", `The limit of ${limit} is reached. Try again in ${waitSeconds} seconds.`);
 }
 
-function requireProvider({ catalog }: AllowanceOptions, call: Call, trace: CallTrace): Provider {
+function requireCaller(options: AllowanceOptions, application: Application, call: Call, decided: Decided): void {
+  const decision = judgeCaller(options, application, call);
+  const isAllowed = decision.result === "allow";
+  decided.caller = { isAllowed, rule: isAllowed ? proofThatCounts(call.proof) : decision.rule };
+  if (!isAllowed) throw new RelayError("CALLER_NOT_ALLOWED", decision.message);
+}
+
+function requireProvider({ catalog }: AllowanceOptions, call: Call): Provider {
   const provider = catalog.find(call.providerName);
   if (provider === undefined) {
     throw new RelayError(
@@ -91,15 +142,15 @@ function requireProvider({ catalog }: AllowanceOptions, call: Call, trace: CallT
       "There is no provider of this name. Check the provider's name in the path.",
     );
   }
-  trace.provider = provider.name;
   return provider;
 }
 
-function requireEgress(url: string, provider: Provider, trace: CallTrace): EgressAllowed {
+function requireEgress(url: string, provider: Provider, decided: Decided): EgressAllowed {
   const decision = decideEgress(url, provider);
-  trace.rule = decision.rule;
-  if (decision.result === "deny") throw new RelayError("URL_NOT_ALLOWED", decision.message);
-  trace.egress = decision;
+  const isAllowed = decision.result === "allow";
+  decided.egress = { isAllowed, rule: decision.rule };
+  if (!isAllowed) throw new RelayError("URL_NOT_ALLOWED", decision.message);
+  decided.place = decision;
   return decision;
 }
 
@@ -108,19 +159,18 @@ function requirePermission(
   { callRules }: Pick<Application, "callRules">,
   { proof: { callToken } }: Call,
   { provider, checked, egress }: Pick<AllowedCall, "provider" | "checked" | "egress">,
-  trace: CallTrace,
+  decided: Decided,
 ): void {
   const ofApplication = Object.hasOwn(callRules, provider.name) ? callRules[provider.name] : undefined;
   if (ofApplication === undefined && callToken === undefined) return;
   const { method, headers, query } = checked;
   const request = { method, headers, origin: egress.origin, target: appendQuery(egress.path, query) };
   const application = ofApplication && judgeRequest(ofApplication, request);
-  trace.permission = { application };
-  if (application?.isAllowed === false) throw notPermitted(trace, "application", method, application);
+  decided.permission = { application };
+  if (application?.isAllowed === false) throw notPermitted("application", method, application);
   if (callToken === undefined) return;
   if (!isForProvider(callToken.token, [provider.name, ...provider.aliases])) {
-    trace.permission = { application, callToken: { isAllowed: false, rule: "providers" } };
-    trace.rule = "call_token";
+    decided.permission = { application, callToken: { isAllowed: false, rule: "providers" } };
     throw new RelayError(
       "CALL_NOT_PERMITTED",
       "This call token is for other providers. Ask for one for this provider.",
@@ -128,19 +178,13 @@ function requirePermission(
   }
   const { rules } = callToken.token;
   const verdict = rules && judgeRequest(rules, request);
-  trace.permission = { application, callToken: verdict };
-  if (verdict?.isAllowed === false) throw notPermitted(trace, "call_token", method, verdict);
+  decided.permission = { application, callToken: verdict };
+  if (verdict?.isAllowed === false) throw notPermitted("call_token", method, verdict);
 }
 
 const RULE_SETS = { application: "application at this provider", call_token: "call token" } as const;
 
-function notPermitted(
-  trace: CallTrace,
-  whose: keyof typeof RULE_SETS,
-  method: string,
-  { rule }: RuleVerdict,
-): RelayError {
-  trace.rule = whose;
+function notPermitted(whose: keyof typeof RULE_SETS, method: string, { rule }: RuleVerdict): RelayError {
   const rules = `The rules of this ${RULE_SETS[whose]}`;
   return new RelayError("CALL_NOT_PERMITTED", `${rules} do not let this ${method} request through: ${rule}.`);
 }
@@ -153,10 +197,10 @@ function requireConnection(connection: Connection | undefined): Connection {
   );
 }
 
-function requireBoundOrigin(egress: EgressAllowed, connection: Connection, trace: CallTrace): void {
+function requireBoundOrigin(egress: EgressAllowed, connection: Connection, decided: Decided): void {
   const decision = decideBoundOrigin(egress, connection.originParameters);
   if (decision.result === "allow") return;
-  trace.rule = decision.rule;
+  decided.egress = { isAllowed: false, rule: decision.rule };
   throw new RelayError("URL_NOT_ALLOWED", decision.message);
 }
 

@@ -5,7 +5,7 @@ import type { Redactor } from "../redaction/redact.js";
 import { causeOf } from "../telemetry/log.js";
 import { headerValue } from "../upstream/exchange.js";
 import type { Upstream, UpstreamAnswer, UpstreamStream } from "../upstream/request.js";
-import { type AllowanceOptions, type AllowedCall, requireAllowedCall } from "./allowed-call.js";
+import { type AllowanceOptions, type AllowedCall, type CaptureOptions, requireAllowedCall } from "./allowed-call.js";
 import { answerFromUpstream, headFromUpstream } from "./answer.js";
 import { requireRoom, type StreamGarbage } from "./budget.js";
 import type { Call, CallOrigin } from "./call.js";
@@ -30,7 +30,7 @@ export type StreamPart =
   | { readonly kind: "failure"; readonly outcome: ErrorOutcome };
 
 /** What a call needs; everything is a value or an interface, so that the use case knows no protocol and no store. */
-interface RelayOptions extends AllowanceOptions, TokenOptions {
+interface RelayOptions extends AllowanceOptions, CaptureOptions, TokenOptions {
   readonly upstream: Upstream;
   readonly redactorFor: RedactorFor;
   readonly streamGarbage: StreamGarbage;

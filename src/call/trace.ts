@@ -1,7 +1,6 @@
-import type { RuleVerdict } from "../applications/call-rules.js";
+import { isActive } from "../applications/caller.js";
 import { createCallTimes } from "../http/identity.js";
 import { RelayError } from "../model/errors.js";
-import type { EgressAllowed } from "../providers/egress.js";
 import type { CallCapture, ResponseToCapture } from "../records/call-capture.js";
 import type { CaptureWriter } from "../records/capture-store.js";
 import type { RecordWriter } from "../records/record-writer.js";
@@ -9,34 +8,22 @@ import type { StoredCall } from "../records/stored-call.js";
 import type { CallRecord } from "../telemetry/call-log.js";
 import type { CallSpans, SpanMethod, StartSpans } from "../telemetry/call-spans.js";
 import type { UpstreamRequest } from "../upstream/request.js";
-import type { CallOrigin, CheckedCall } from "./call.js";
+import type { CallOrigin } from "./call.js";
+import type { CallDecisions } from "./explanation.js";
 import type { Answer, AnswerData, Outcome } from "./outcome.js";
-
-/** What the rules of a call token said, and those of the application; each undefined where there are none. */
-export interface Permission {
-  readonly application?: RuleVerdict | undefined;
-  readonly callToken?: RuleVerdict | undefined;
-}
 
 /** What is learned of a call on its way; becomes its log line, its counts, its spans and its record. */
 export interface CallTrace {
   readonly origin: CallOrigin;
   /** Undefined unless traces are on. */
   readonly spans: CallSpans | undefined;
-  applicationId: string | undefined;
-  provider: string | undefined;
-  /** Name of the egress rule that allowed or refused the url. */
-  rule: string | undefined;
+  /** Undefined until all checks are made. */
+  decisions: CallDecisions | undefined;
   /** Code or class of the error behind a failure. */
   cause: string | undefined;
   method: string | undefined;
   upstreamOrigin: string | undefined;
   requestBytes: number;
-  /** What is sent, and where to, as far as that was allowed. */
-  checked: CheckedCall | undefined;
-  egress: EgressAllowed | undefined;
-  /** What the rules that bind the call said; undefined where there are none, or before they are asked. */
-  permission: Permission | undefined;
   /** Undefined unless the call is being captured. */
   capture: CallCapture | undefined;
   /** Milliseconds that the call waited for tokens, and for its turn among the calls to an origin. */
@@ -90,16 +77,11 @@ export function createCallTrace(origin: CallOrigin, spans?: CallSpans): CallTrac
   return {
     origin,
     spans,
-    applicationId: undefined,
-    provider: undefined,
-    rule: undefined,
+    decisions: undefined,
     cause: undefined,
     method: undefined,
     upstreamOrigin: undefined,
     requestBytes: 0,
-    checked: undefined,
-    egress: undefined,
-    permission: undefined,
     capture: undefined,
     tokenMs: undefined,
     queueMs: undefined,
@@ -175,19 +157,20 @@ export function noteStreamed(trace: CallTrace, bytes: Uint8Array): void {
 }
 
 function recordFrom(trace: CallTrace, outcome: Outcome): CallRecord {
-  const { origin } = trace;
+  const { origin, decisions } = trace;
+  const { application, provider } = decisions ?? {};
   return {
     callId: origin.callId,
     requestId: origin.requestId === origin.callId ? undefined : origin.requestId,
     traceId: trace.spans?.traceId ?? origin.traceContext?.traceId,
     surface: origin.surface,
-    applicationId: trace.applicationId,
-    provider: trace.provider,
+    applicationId: isActive(application) ? application.id : undefined,
+    provider: provider?.name,
     method: trace.method,
     origin: trace.upstreamOrigin,
     status: outcome.result === "success" ? outcome.answer.statusCode : outcome.statusCode,
     errorType: outcome.result === "error" ? outcome.errorType : undefined,
-    rule: trace.rule,
+    rule: decisions && ruleOf(decisions),
     cause: trace.cause,
     totalMs: performance.now() - origin.startedAt,
     headMs: trace.headMs,
@@ -196,6 +179,13 @@ function recordFrom(trace: CallTrace, outcome: Outcome): CallRecord {
     requestBytes: trace.requestBytes,
     responseBytes: trace.streamedBytes + sizeOf(outcome.answer?.data),
   };
+}
+
+/** Of whoever decided last: of the caller only a refusal counts. */
+function ruleOf({ caller, permission, egress }: CallDecisions): string | undefined {
+  if (caller?.isAllowed === false) return caller.rule;
+  if (permission?.application?.isAllowed === false) return "application";
+  return permission?.callToken?.isAllowed === false ? "call_token" : egress?.rule;
 }
 
 function sizeOf(data: AnswerData | undefined): number {
@@ -226,8 +216,8 @@ export function createCallRecorder({ records, captures, now }: RecordingOptions)
 }
 
 function storedCallFrom(told: CallRecord, applicationId: string, trace: CallTrace, startedAt: number): StoredCall {
-  const { egress, checked, queueMs } = trace;
-  const target = egress && describeTarget(egress.path, checked?.query ?? []);
+  const { decisions: { place, checked } = {}, queueMs } = trace;
+  const target = place && describeTarget(place.path, checked?.query ?? []);
   return {
     callId: told.callId,
     applicationId,
@@ -235,7 +225,7 @@ function storedCallFrom(told: CallRecord, applicationId: string, trace: CallTrac
     surface: told.surface,
     provider: told.provider,
     method: checked?.method,
-    origin: egress?.origin,
+    origin: place?.origin,
     path: target?.path,
     queryKeys: target?.queryKeys ?? [],
     status: told.status,

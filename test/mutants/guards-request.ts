@@ -130,7 +130,7 @@ export const REQUEST_GUARDS: readonly Guard[] = [
   ),
   guard("allowed origins", ["!application.allowedOrigins.includes(proof.origin)", "false"], "applications/caller"),
   guard("allowed addresses", ["!matcherOf(allowedAddresses)(proof.address)", "false"], "applications/caller"),
-  guard("caller check is made", ["requireAllowedCaller(options, application, call, trace);", ""], "protocols"),
+  guard("caller check is made", ["  requireCaller(options, application, call, decided);\n", ""], "protocols"),
   guard("disabled application", ['application?.state === "ACTIVE"', "application !== undefined"], "protocols"),
 
   guard("dropped headers", ["if (isDroppedHeader(meant)) continue;", ""], "providers/headers"),
@@ -171,7 +171,7 @@ export const REQUEST_GUARDS: readonly Guard[] = [
     ["if (stored === undefined || asciiLowerCase(stored) !== value)", "if (false)"],
     "providers/egress-template",
   ),
-  guard("template binding is asked for", ["requireBoundOrigin(egress, connection, trace);", ""], "call/bound-origin"),
+  guard("template binding is asked for", ["requireBoundOrigin(egress, connection, decided);", ""], "call/bound-origin"),
   guard(
     "http only for loopback",
     ['if (scheme === "http" && !(loopback && policy.allowLoopback))', "if (false)"],

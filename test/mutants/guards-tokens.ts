@@ -59,7 +59,7 @@ export const TOKEN_GUARDS: readonly Guard[] = [
   guard("call token: its rules", ["if (verdict?.isAllowed === false) throw", "if (false) throw"], "protocols"),
   guard(
     "call token: rules before the connection",
-    ["requirePermission(application, call, { provider, checked, egress }, trace);", ""],
+    ["requirePermission(application, call, { provider, checked, egress }, decided);", ""],
     "protocols",
   ),
   guard(
