@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { type Command, Option } from "commander";
 import {
   captureCalls,
   createApplication,
@@ -9,9 +9,9 @@ import {
   updateApplication,
 } from "../admin/applications.js";
 import type { Application, ApplicationPatch } from "../applications/application.js";
-import { parseInteger } from "../config/setting-list.js";
 import {
   addressesFrom,
+  applicationOf,
   CALLER_AUTH,
   callRulesFrom,
   callsFrom,
@@ -33,22 +33,23 @@ import {
   textFields,
   textTable,
   usageError,
+  wholeNumber,
   writeJson,
   writeLine,
   writeNote,
+  writeResult,
 } from "./command.js";
 import { administrationOf, type OpenStore, withStore } from "./open-store.js";
 import { parseDuration } from "./token.js";
 
 /** `relay app`: the applications, who may call. */
 export function addApp(program: Command): void {
-  const group = addGroup(program, {
+  addGroup(program, {
     usage: "app",
     about: "Manage applications: who may call.",
     examples: ['relay app create "My application"', "relay app list"],
+    commands: [addAppCreate, addAppList, addAppShow, addAppUpdate, addAppCapture, addAppRotateKey, addAppDelete],
   });
-  for (const add of [addAppCreate, addAppList, addAppShow, addAppUpdate, addAppCapture, addAppRotateKey, addAppDelete])
-    add(group);
 }
 
 interface CreateOptions {
@@ -146,10 +147,8 @@ function addAppShow(group: Command): void {
 }
 
 async function showApplication(publicKey: string, options: { readonly json?: boolean }): Promise<void> {
-  const application = await withStore(({ store }) => store.applications.findByPublicKey(publicKey));
-  if (application === undefined) throw noApplication();
-  if (options.json) writeJson(jsonFromApplication(application));
-  else writeLine(textFromApplication(application));
+  const application = await withStore(({ store }) => applicationOf(store, publicKey));
+  writeResult(options, jsonFromApplication(application), textFromApplication(application));
 }
 
 /** `relay app delete` */
@@ -164,8 +163,7 @@ function addAppDelete(group: Command): void {
 async function deleteNamed(publicKey: string, options: { readonly json?: boolean }): Promise<void> {
   const isDeleted = await withStore((open) => deleteApplication(administrationOf(open), publicKey));
   if (!isDeleted) throw noApplication();
-  if (options.json) writeJson({ publicKey, deleted: true });
-  else writeLine("Deleted the application and its connections.");
+  writeResult(options, { publicKey, deleted: true }, "Deleted the application and its connections.");
 }
 
 /** `relay app rotate-key` */
@@ -255,8 +253,7 @@ async function update(publicKey: string, options: UpdateOptions): Promise<void> 
     return updateApplication(administrationOf(open), publicKey, { ...patch, ...callRules });
   });
   if (updated === undefined) throw noApplication();
-  if (options.json) writeJson(jsonFromApplication(updated));
-  else writeLine(textFromApplication(updated));
+  writeResult(options, jsonFromApplication(updated), textFromApplication(updated));
 }
 
 function patchFrom(options: UpdateOptions): ApplicationPatch {
@@ -320,7 +317,7 @@ is sealed like a token. 'relay calls show' prints it.`,
     .option(
       "--minutes <number>",
       `how long; ${DEFAULT_CAPTURE_MINUTES} by default, ${MAX_CAPTURE_MINUTES} at most`,
-      parseMinutes,
+      wholeNumber(1, MAX_CAPTURE_MINUTES),
     )
     .option("--off", "stop now; what was captured stays for its 24 hours")
     .action(capture);
@@ -348,11 +345,4 @@ async function findApplication({ store }: OpenStore, name: string): Promise<Appl
   if (found === undefined) throw noApplication();
   if (others.length > 0) throw failure("Several applications have this name; give the public key of one.");
   return found;
-}
-
-function parseMinutes(text: string): number {
-  const minutes = parseInteger(text, 1, MAX_CAPTURE_MINUTES);
-  if (minutes === undefined)
-    throw new InvalidArgumentError(`It must be a whole number from 1 to ${MAX_CAPTURE_MINUTES}.`);
-  return minutes;
 }

@@ -13,6 +13,7 @@ import { MAX_CALL_TOKEN_SECONDS } from "../applications/call-token.js";
 import { parseInteger } from "../config/setting-list.js";
 import { uniqueValueFrom } from "../json/json-slice.js";
 import { validateJson } from "../json/json-validator.js";
+import type { Store } from "../store/store.js";
 import { failure, readInputFile, readStandardInput, textFields, usageError } from "./command.js";
 import { loadCatalog, type OpenStore } from "./open-store.js";
 
@@ -85,6 +86,16 @@ function callRulesText({ callRules }: Application): string {
 
 function callsText(callsPerMinute: number): string {
   return callsPerMinute === 0 ? "no limit" : String(callsPerMinute);
+}
+
+/** The application of this public key. Rejects with what a command says when there is none. */
+export async function applicationOf(
+  { applications }: Pick<Store, "applications">,
+  publicKey: string,
+): Promise<Application> {
+  const application = await applications.findByPublicKey(publicKey);
+  if (application === undefined) throw noApplication();
+  return application;
 }
 
 /** What a command says when the public key names nothing. */

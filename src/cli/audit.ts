@@ -1,18 +1,17 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { auditIdBefore } from "../admin/administration.js";
-import { parseInteger } from "../config/setting-list.js";
 import type { AuditRecord } from "../model/audit.js";
-import { addCommand, addGroup, textTable, writeJson, writeLine, writeNote } from "./command.js";
+import { addCommand, addGroup, textTable, wholeNumber, writeJson, writeLine, writeNote } from "./command.js";
 import { withStore } from "./open-store.js";
 
 /** `relay audit`: what operators have changed. */
 export function addAudit(program: Command): void {
-  const group = addGroup(program, {
+  addGroup(program, {
     usage: "audit",
     about: "Show what operators changed, over the administration port and with commands.",
     examples: ["relay audit list"],
+    commands: [addAuditList],
   });
-  addAuditList(group);
 }
 
 interface ListOptions {
@@ -33,7 +32,7 @@ the administration API; a command is recorded as the method that does the same.`
   })
     .option("--app <public-key>", "only those about this application")
     .option("--before <time>", "only those written before, such as 2026-03-01T00:00:00Z", parseTime)
-    .option("--limit <count>", "at most this many", parseLimit, 100)
+    .option("--limit <count>", "at most this many", wholeNumber(1, 1_000_000), 100)
     .action(list);
 }
 
@@ -61,10 +60,4 @@ function parseTime(text: string): number {
   const time = /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(time)) throw new InvalidArgumentError("It must be a date, or a time such as 2026-03-01T00:00:00Z.");
   return time;
-}
-
-function parseLimit(text: string): number {
-  const limit = parseInteger(text, 1, 1_000_000);
-  if (limit === undefined) throw new InvalidArgumentError("It must be a whole number from 1 to 1000000.");
-  return limit;
 }

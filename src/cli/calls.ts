@@ -1,20 +1,30 @@
-import { type Command, InvalidArgumentError } from "commander";
-import { parseInteger } from "../config/setting-list.js";
+import type { Command } from "commander";
 import type { CaptureContent, CapturedBody, HeaderPairs } from "../records/call-capture.js";
 import { type CallFilter, type CallPosition, findCall, listCalls } from "../records/list-calls.js";
 import type { StoredCall } from "../records/stored-call.js";
-import { addCommand, addGroup, failure, printable, textFields, textTable, writeJson, writeLine } from "./command.js";
+import { applicationOf } from "./application.js";
+import {
+  addCommand,
+  addGroup,
+  failure,
+  printable,
+  textFields,
+  textTable,
+  wholeNumber,
+  writeJson,
+  writeLine,
+  writeResult,
+} from "./command.js";
 import { type OpenStore, withStore } from "./open-store.js";
-import { applicationFrom } from "./webhook.js";
 
 /** `relay calls`: the calls that were made last. */
 export function addCalls(program: Command): void {
-  const group = addGroup(program, {
+  addGroup(program, {
     usage: "calls",
     about: "Show the last calls of applications: where they went, how they ended, and how long they took.",
     examples: ["relay calls list --app PUBLIC_KEY", "relay calls show CALL_ID"],
+    commands: [addCallsList, addCallsShow],
   });
-  for (const add of [addCallsList, addCallsShow]) add(group);
 }
 
 interface ListOptions {
@@ -24,8 +34,6 @@ interface ListOptions {
   readonly limit: number;
   readonly json?: boolean;
 }
-
-const MAX_LIMIT = 100_000;
 
 /** `relay calls list` */
 function addCallsList(group: Command): void {
@@ -40,20 +48,19 @@ function addCallsList(group: Command): void {
     .requiredOption("--app <public-key>", "the application's public key")
     .option("--error-type <type>", "only calls with this error, such as PROVIDER_TIMEOUT")
     .option("--provider <name>", "only calls to this provider")
-    .option("--limit <count>", "at most this many", parseLimit, 50)
+    .option("--limit <count>", "at most this many", wholeNumber(1, 100_000), 50)
     .action(list);
 }
 
 async function list(options: ListOptions): Promise<void> {
   const calls = await withStore((open) => findCalls(open, options));
-  if (options.json) writeJson(calls.map(jsonFromCall));
-  else writeLine(tableFromCalls(calls));
+  writeResult(options, calls.map(jsonFromCall), tableFromCalls(calls));
 }
 
 /** A page may have fewer than asked for although there are more. */
 async function findCalls(open: OpenStore, options: ListOptions): Promise<StoredCall[]> {
   const filter: CallFilter = {
-    applicationId: (await applicationFrom(open, options)).id,
+    applicationId: (await applicationOf(open.store, options.app)).id,
     provider: options.provider,
     errorType: options.errorType,
   };
@@ -65,12 +72,6 @@ async function findCalls(open: OpenStore, options: ListOptions): Promise<StoredC
     from = page.next;
   } while (from !== undefined && calls.length < options.limit);
   return calls;
-}
-
-function parseLimit(text: string): number {
-  const limit = parseInteger(text, 1, MAX_LIMIT);
-  if (limit === undefined) throw new InvalidArgumentError(`It must be a whole number from 1 to ${MAX_LIMIT}.`);
-  return limit;
 }
 
 /** `relay calls show` */

@@ -9,7 +9,7 @@ import {
 import type { StoredOAuthClient } from "../oauth/oauth-client.js";
 import type { Provider } from "../providers/provider.js";
 import { Secret } from "../sealing/seal.js";
-import { noApplication } from "./application.js";
+import { applicationOf } from "./application.js";
 import {
   addCommand,
   addGroup,
@@ -21,19 +21,20 @@ import {
   writeJson,
   writeLine,
   writeNote,
+  writeResult,
 } from "./command.js";
 import { originParametersFrom } from "./connection-key.js";
 import { administrationOf, loadCatalog, type OpenStore, requireProvider, withStore } from "./open-store.js";
 
 /** `relay client`: an application's OAuth clients, with which its users' tokens are refreshed. */
 export function addClient(program: Command): void {
-  const group = addGroup(program, {
+  addGroup(program, {
     usage: "client",
     about:
       "Manage an application's OAuth clients at providers, which refresh its users' tokens. Secrets are never printed.",
     examples: ["relay client list --app PUBLIC_KEY"],
+    commands: [addClientPut, addClientList, addClientDelete],
   });
-  for (const add of [addClientPut, addClientList, addClientDelete]) add(group);
 }
 
 interface ListOptions {
@@ -85,8 +86,7 @@ function parametersText(parameters: Readonly<Record<string, string>>): string {
 }
 
 async function findClients({ store }: OpenStore, publicKey: string): Promise<StoredOAuthClient[]> {
-  const application = await store.applications.findByPublicKey(publicKey);
-  if (application === undefined) throw noApplication();
+  const application = await applicationOf(store, publicKey);
   return store.oauthClients.list(application.id);
 }
 
@@ -178,8 +178,7 @@ async function deleteClient(options: ClientOptions): Promise<void> {
     return (await deleteOAuthClient(administrationOf(open), key)) ? key : undefined;
   });
   if (deleted === undefined) throw failure("The application has no OAuth client at this provider.");
-  if (options.json) writeJson({ provider: deleted.providerName, deleted: true });
-  else writeLine("Deleted the client.");
+  writeResult(options, { provider: deleted.providerName, deleted: true }, "Deleted the client.");
 }
 
 /** Which client a command is about. */
@@ -195,7 +194,6 @@ async function clientKeyFrom(
   { app, provider: name }: ClientOptions,
 ): Promise<OAuthClientKey & { readonly provider: Provider }> {
   const provider = requireProvider(await loadCatalog(config), name);
-  const application = await store.applications.findByPublicKey(app);
-  if (application === undefined) throw noApplication();
+  const application = await applicationOf(store, app);
   return { provider, application, providerName: provider.name };
 }

@@ -1,6 +1,7 @@
 import { createReadStream } from "node:fs";
 import type { Readable } from "node:stream";
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
+import { parseInteger } from "../config/setting-list.js";
 import { type FailureCode, operatorExitCode } from "../lib/exit-codes.js";
 
 /** What the help of a command says. */
@@ -17,12 +18,18 @@ interface CommandHelp {
 
 /** Adds a command that does something: with `--json`, an example in its help, and a hint after wrong usage. */
 export function addCommand(parent: Command, help: CommandHelp): Command {
-  const command = addGroup(parent, help);
-  return command.option("--json", "print JSON, for programs");
+  return addHelp(parent, help).option("--json", "print JSON, for programs");
 }
 
 /** Adds a command that only has further commands. */
-export function addGroup(parent: Command, { usage, about, examples, more }: CommandHelp): Command {
+export function addGroup(parent: Command, help: CommandHelp & { readonly commands: readonly AddCommand[] }): void {
+  const group = addHelp(parent, help);
+  for (const add of help.commands) add(group);
+}
+
+type AddCommand = (group: Command) => void;
+
+function addHelp(parent: Command, { usage, about, examples, more }: CommandHelp): Command {
   const command = parent.command(usage).description(about).summary(firstClause(about));
   const title = examples.length === 1 ? "Example" : "Examples";
   const text = [`${title}:`, ...examples.map((line) => `  $ ${line}`)];
@@ -34,6 +41,15 @@ export function addGroup(parent: Command, { usage, about, examples, more }: Comm
 /** For options that may stand several times. */
 export function collect(value: string, previous: readonly string[] | undefined): readonly string[] {
   return [...(previous ?? []), value];
+}
+
+/** For options that are a whole number. */
+export function wholeNumber(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const number = parseInteger(text, min, max);
+    if (number !== undefined) return number;
+    throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
+  };
 }
 
 /** Enough for a list of commands. */
@@ -94,6 +110,12 @@ export function writeOutput(output: string | Uint8Array): void {
 /** Writes lines of text for a person, or for a program that reads lines. */
 export function writeLine(text: string): void {
   writeOutput(`${printableLines(text)}\n`);
+}
+
+/** Writes the result of a command: JSON where `--json` is given, else what a person reads. */
+export function writeResult({ json }: { readonly json?: boolean }, value: unknown, text: string): void {
+  if (json) writeJson(value);
+  else writeLine(text);
 }
 
 /** Writes one line that is no result: an error, a note, the fields of an answer. */

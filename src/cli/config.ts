@@ -21,12 +21,12 @@ import { loadSealer } from "./open-store.js";
 
 /** `relay config`: the settings of the environment. */
 export function addConfig(program: Command): void {
-  const group = addGroup(program, {
+  addGroup(program, {
     usage: "config",
     about: "Show and check the settings, all RELAY_ environment variables.",
     examples: ["relay config check"],
+    commands: [addConfigCheck],
   });
-  addConfigCheck(group);
 }
 
 /** `relay config check`: every problem of the environment, or the values in effect. */

@@ -6,7 +6,7 @@ import { toldStateOf } from "../oauth/refreshable.js";
 import { parseOriginParameters } from "../providers/origin.js";
 import type { Provider } from "../providers/provider.js";
 import type { SelfAddress } from "../upstream/dial.js";
-import { noApplication } from "./application.js";
+import { applicationOf } from "./application.js";
 import { failure, textFields, usageError } from "./command.js";
 import { loadCatalog, type OpenStore } from "./open-store.js";
 
@@ -26,8 +26,7 @@ export async function connectionKeyFrom(
   open: OpenStore,
   options: ConnectionOptions,
 ): Promise<ConnectionKey & { readonly application: Application }> {
-  const application = await open.store.applications.findByPublicKey(options.app);
-  if (application === undefined) throw noApplication();
+  const application = await applicationOf(open.store, options.app);
   const provider = (await loadCatalog(open.config)).find(options.provider);
   const providerName = provider?.name ?? options.provider;
   return { application, applicationId: application.id, userId: options.user, providerName };

@@ -1,14 +1,13 @@
-import { type Command, InvalidArgumentError } from "commander";
+import type { Command } from "commander";
 import { type DeleteConnectionInput, putConnection, type ToldRevocation } from "../admin/connection-service.js";
 import type { Application } from "../applications/application.js";
 import { MAX_ID_LENGTH, requireCallerIds } from "../applications/caller.js";
 import { type Config, publicUrlFrom } from "../config/config.js";
-import { parseInteger } from "../config/setting-list.js";
 import { type ConnectLink, createConnectLink } from "../oauth/connect-session.js";
 import type { Connection } from "../oauth/connection.js";
 import { parseTokenResponse, type TokenResponse, TokenResponseError } from "../oauth/token-answer.js";
 import type { Provider, ProviderCatalog } from "../providers/provider.js";
-import { noApplication } from "./application.js";
+import { applicationOf, noApplication } from "./application.js";
 import {
   addCommand,
   addGroup,
@@ -17,9 +16,11 @@ import {
   readStandardInput,
   textTable,
   usageError,
+  wholeNumber,
   writeJson,
   writeLine,
   writeNote,
+  writeResult,
 } from "./command.js";
 import {
   type ConnectionOptions,
@@ -34,13 +35,12 @@ import { administrationOf, loadCatalog, type OpenStore, requireProvider, withSto
 
 /** `relay connection`: users' accounts at providers. */
 export function addConnection(program: Command): void {
-  const group = addGroup(program, {
+  addGroup(program, {
     usage: "connection",
     about: "Manage connections: the accounts of an application's users at providers. Tokens are never printed.",
     examples: ["relay connection list --app PUBLIC_KEY"],
+    commands: [addConnectionLink, addConnectionPut, addConnectionList, addConnectionShow, addConnectionDelete],
   });
-  for (const add of [addConnectionLink, addConnectionPut, addConnectionList, addConnectionShow, addConnectionDelete])
-    add(group);
 }
 
 interface ListOptions {
@@ -59,7 +59,7 @@ function addConnectionList(group: Command): void {
   })
     .requiredOption("--app <public-key>", "the application's public key")
     .option("--user <id>", "only this user's")
-    .option("--limit <count>", "at most this many", parseLimit, 1000)
+    .option("--limit <count>", "at most this many", wholeNumber(1, 1_000_000), 1000)
     .action(listConnections);
 }
 
@@ -76,16 +76,9 @@ async function listConnections(options: ListOptions): Promise<void> {
 
 /** One more than asked for tells whether there are more. */
 async function findConnections({ store }: OpenStore, { app, user, limit }: ListOptions): Promise<Connection[]> {
-  const application = await store.applications.findByPublicKey(app);
-  if (application === undefined) throw noApplication();
+  const application = await applicationOf(store, app);
   const filter = { applicationId: application.id, limit: limit + 1, ...(user === undefined ? {} : { userId: user }) };
   return store.connections.list(filter);
-}
-
-function parseLimit(text: string): number {
-  const limit = parseInteger(text, 1, 1_000_000);
-  if (limit === undefined) throw new InvalidArgumentError("It must be a whole number from 1 to 1000000.");
-  return limit;
 }
 
 /** `relay connection show` */
@@ -106,8 +99,7 @@ async function showConnection(options: ConnectionOptions): Promise<void> {
     open.store.connections.find(await connectionKeyFrom(open, options)),
   );
   if (connection === undefined) throw noConnection();
-  if (options.json) writeJson(jsonFromConnection(connection));
-  else writeLine(textFromConnection(connection));
+  writeResult(options, jsonFromConnection(connection), textFromConnection(connection));
 }
 
 interface DeleteOptions extends ConnectionOptions {
@@ -192,16 +184,14 @@ async function put(options: PutOptions): Promise<void> {
   if (process.stdin.isTTY) writeNote("Paste the token response, then press Ctrl-D.");
   const input = (await readStandardInput(MAX_TOKEN_RESPONSE_BYTES)).toString();
   const connection = await withStore((open) => putNamed(open, options, input));
-  if (options.json) writeJson(jsonFromConnection(connection));
-  else writeLine(textFromConnection(connection));
+  writeResult(options, jsonFromConnection(connection), textFromConnection(connection));
 }
 
 async function putNamed(open: OpenStore, options: PutOptions, input: string): Promise<Connection> {
   const provider = requireProvider(await loadCatalog(open.config), options.provider);
   const response = responseFrom(input, provider);
   const originParameters = originParametersFrom(options.param ?? [], provider);
-  const application = await open.store.applications.findByPublicKey(options.app);
-  if (application === undefined) throw noApplication();
+  const application = await applicationOf(open.store, options.app);
   const made = { application, userId: options.user, provider, originParameters, response };
   return putConnection(administrationOf(open), made);
 }

@@ -8,17 +8,17 @@ import {
   textFromDatabaseLocation,
 } from "../config/database-location.js";
 import type { CopyCounts } from "../store/backup.js";
-import { addCommand, addGroup, failure, textFields, usageError, writeJson, writeLine } from "./command.js";
+import { addCommand, addGroup, failure, textFields, usageError, writeJson, writeLine, writeResult } from "./command.js";
 import { configFromEnvironment, noDatabase } from "./open-store.js";
 
 /** `relay db`: the database itself. */
 export function addDb(program: Command): void {
-  const group = addGroup(program, {
+  addGroup(program, {
     usage: "db",
     about: "Back up, migrate or copy the database.",
     examples: ["relay db backup relay-monday.db", "relay db copy --from sqlite:data/relay.db"],
+    commands: [addDbBackup, addDbMigrate, addDbCopy],
   });
-  for (const add of [addDbBackup, addDbMigrate, addDbCopy]) add(group);
 }
 
 /** `relay db migrate` */
@@ -40,8 +40,7 @@ async function migrate(options: { readonly json?: boolean }): Promise<void> {
   // Opening is migrating; nothing is sealed, so no key is needed.
   await (await openStore(config)).close();
   const database = textFromDatabaseLocation(config.database);
-  if (options.json) writeJson({ database });
-  else writeLine(`${database} is up to date`);
+  writeResult(options, { database }, `${database} is up to date`);
 }
 
 /** `relay db backup` */
@@ -62,8 +61,7 @@ async function backup(file: string, options: { readonly json?: boolean }): Promi
   const { backupDatabase } = await import("../store/backup.js");
   await backupDatabase(database.path, file);
   const result = { database: textFromDatabaseLocation(database), file, bytes: statSync(file).size };
-  if (options.json) writeJson(result);
-  else writeLine(`${file} is a copy of ${result.database} (${result.bytes} bytes)`);
+  writeResult(options, result, `${file} is a copy of ${result.database} (${result.bytes} bytes)`);
 }
 
 interface CopyOptions {

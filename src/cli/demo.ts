@@ -1,7 +1,6 @@
-import { type Command, InvalidArgumentError } from "commander";
-import { parseInteger } from "../config/setting-list.js";
+import type { Command } from "commander";
 import { stopSignal } from "../lib/stop-signal.js";
-import { addCommand, ExitError, writeLine, writeNote } from "./command.js";
+import { addCommand, ExitError, wholeNumber, writeLine, writeNote } from "./command.js";
 import type { DemoRelay } from "./demo-relay.js";
 
 interface DemoOptions {
@@ -27,7 +26,7 @@ export function addDemo(program: Command): void {
     .option(
       "--port <number>",
       `the relay's port; by default ${DEFAULT_PORT} or a free one, with --once a free one`,
-      parsePort,
+      wholeNumber(0, 65_535),
     )
     .action(demo);
 }
@@ -59,10 +58,4 @@ async function startOnPort(start: (port: number) => Promise<DemoRelay>, options:
     writeNote(`Port ${port} is taken, so the relay listens on a free one.`);
     return start(0);
   }
-}
-
-function parsePort(text: string): number {
-  const port = parseInteger(text, 0, 65_535);
-  if (port === undefined) throw new InvalidArgumentError("It must be a whole number from 0 to 65535.");
-  return port;
 }

@@ -5,12 +5,12 @@ import { administrationOf, loadSealer, type OpenStore, withStore } from "./open-
 
 /** `relay key`: the keys that seal tokens. */
 export function addKey(program: Command): void {
-  const group = addGroup(program, {
+  addGroup(program, {
     usage: "key",
     about: "Manage the keys that seal tokens.",
     examples: ["relay key rotate"],
+    commands: [addKeyRotate],
   });
-  addKeyRotate(group);
 }
 
 /** `relay key rotate` */

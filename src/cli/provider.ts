@@ -10,17 +10,18 @@ import {
   textTable,
   writeJson,
   writeLine,
+  writeResult,
 } from "./command.js";
 import { configFromEnvironment, loadCatalog, requireProvider } from "./open-store.js";
 
 /** `relay provider`: the definitions, shipped and the operator's. */
 export function addProvider(program: Command): void {
-  const group = addGroup(program, {
+  addGroup(program, {
     usage: "provider",
     about: "Show provider definitions: those that ship with the relay, and those of RELAY_PROVIDERS.",
     examples: ["relay provider list", "relay provider check my-provider.json"],
+    commands: [addProviderList, addProviderShow, addProviderCheck],
   });
-  for (const add of [addProviderList, addProviderShow, addProviderCheck]) add(group);
 }
 
 /** `relay provider list` */
@@ -57,8 +58,7 @@ function addProviderShow(group: Command): void {
 
 async function showProvider(name: string, options: { readonly json?: boolean }): Promise<void> {
   const provider = requireProvider(await loadCatalog(configFromEnvironment()), name);
-  if (options.json) writeJson(definitionFromProvider(provider));
-  else writeLine(textFromProvider(provider));
+  writeResult(options, definitionFromProvider(provider), textFromProvider(provider));
 }
 
 /** A hundred times the largest shipped definition. */

@@ -3,17 +3,17 @@ import { DEFAULT_CALL_TOKEN_SECONDS, issueCallToken } from "../admin/application
 import { parseCallRules, type WrittenRule } from "../applications/call-rules.js";
 import { requireCallerIds } from "../applications/caller.js";
 import { noApplication } from "./application.js";
-import { addCommand, addGroup, collect, usageError, writeJson, writeLine, writeNote } from "./command.js";
+import { addCommand, addGroup, collect, usageError, writeNote, writeResult } from "./command.js";
 import { administrationOf, loadCatalog, type OpenStore, requireProvider, withStore } from "./open-store.js";
 
 /** `relay token`: call tokens, which stand for one user's calls. */
 export function addToken(program: Command): void {
-  const group = addGroup(program, {
+  addGroup(program, {
     usage: "token",
     about: "Make call tokens: what stands for one user of an application, for a time, within rules.",
     examples: ["relay token create --app PUBLIC_KEY --user ada --provider github --method GET"],
+    commands: [addTokenCreate],
   });
-  addTokenCreate(group);
 }
 
 interface CreateOptions {
@@ -72,8 +72,7 @@ async function create(options: CreateOptions): Promise<void> {
   if ("problem" in issued) throw usageError(`${FIELDS[issued.field]} ${issued.problem}.`);
   if (application?.callerAuth === "PUBLIC_KEY") writeNote(OPEN_DOOR);
   const { callToken, expiresAt } = issued;
-  if (options.json) writeJson({ callToken, expiresAt: new Date(expiresAt).toISOString() });
-  else writeLine(callToken);
+  writeResult(options, { callToken, expiresAt: new Date(expiresAt).toISOString() }, callToken);
 }
 
 const FIELDS = { lifetime_seconds: "--ttl in seconds", rules: "--method, --host and --path" } as const;

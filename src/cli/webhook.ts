@@ -1,21 +1,30 @@
 import type { Command } from "commander";
 import { deleteWebhook, putWebhook } from "../admin/webhook-service.js";
-import type { Application } from "../applications/application.js";
 import type { Secret } from "../sealing/seal.js";
 import { parseWebhookUri } from "../webhooks/webhook-store.js";
-import { noApplication } from "./application.js";
-import { addCommand, addGroup, failure, textFields, usageError, writeJson, writeLine, writeNote } from "./command.js";
+import { applicationOf } from "./application.js";
+import {
+  addCommand,
+  addGroup,
+  failure,
+  textFields,
+  usageError,
+  writeJson,
+  writeLine,
+  writeNote,
+  writeResult,
+} from "./command.js";
 import { administrationOf, configFromEnvironment, type OpenStore, withStore, withStoreOf } from "./open-store.js";
 
 /** `relay webhook`: where an application is told of its connections. */
 export function addWebhook(program: Command): void {
-  const group = addGroup(program, {
+  addGroup(program, {
     usage: "webhook",
     about:
       "Manage an application's webhook: it is notified when a connection is created, deleted, or needs the user again.",
     examples: ["relay webhook show --app PUBLIC_KEY"],
+    commands: [addWebhookPut, addWebhookShow, addWebhookDelete],
   });
-  for (const add of [addWebhookPut, addWebhookShow, addWebhookDelete]) add(group);
 }
 
 /** `relay webhook show` */
@@ -48,7 +57,7 @@ async function show(options: WebhookOptions): Promise<void> {
 /** An allow-list of members, so that the secret is never among them. */
 async function findWebhook(open: OpenStore, options: WebhookOptions) {
   const { webhooks } = open.store;
-  const { id: applicationId } = await applicationFrom(open, options);
+  const { id: applicationId } = await applicationOf(open.store, options.app);
   const endpoint = await webhooks.findEndpoint(applicationId);
   if (endpoint === undefined) throw noWebhook();
   const { waiting, oldestAt } = await webhooks.backlog(applicationId);
@@ -93,7 +102,7 @@ async function put(text: string, options: WebhookOptions): Promise<void> {
 }
 
 async function putEndpoint(open: OpenStore, options: WebhookOptions, uri: string): Promise<Secret> {
-  return putWebhook(administrationOf(open), await applicationFrom(open, options), uri);
+  return putWebhook(administrationOf(open), await applicationOf(open.store, options.app), uri);
 }
 
 /** `relay webhook delete` */
@@ -109,24 +118,16 @@ function addWebhookDelete(group: Command): void {
 
 async function deleteNamed(options: WebhookOptions): Promise<void> {
   const isDeleted = await withStore(async (open) =>
-    deleteWebhook(administrationOf(open), await applicationFrom(open, options)),
+    deleteWebhook(administrationOf(open), await applicationOf(open.store, options.app)),
   );
   if (!isDeleted) throw noWebhook();
-  if (options.json) writeJson({ deleted: true });
-  else writeLine("Deleted the webhook.");
+  writeResult(options, { deleted: true }, "Deleted the webhook.");
 }
 
 /** Whose webhook a command is about. */
 interface WebhookOptions {
   readonly app: string;
   readonly json?: boolean;
-}
-
-/** Finds the application that a command names. */
-export async function applicationFrom({ store }: OpenStore, { app }: WebhookOptions): Promise<Application> {
-  const application = await store.applications.findByPublicKey(app);
-  if (application === undefined) throw noApplication();
-  return application;
 }
 
 /** What a command says when the application has none. */
