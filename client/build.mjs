@@ -1,9 +1,10 @@
-// Fills the package from the root's build: the compiled contract and the .proto files it is generated from.
+// Fills the package from the root's build: the compiled client and contract, and the .proto files it is generated from.
 import { cpSync, rmSync } from "node:fs";
 
 const ROOT = new URL("../", import.meta.url).pathname;
 
 for (const [from, to] of [
+  ["dist/client/src", "lib"],
   ["dist/gen/relay", "gen/relay"],
   ["dist/gen/google", "gen/google"],
   ["proto/relay", "proto/relay"],

@@ -106,7 +106,7 @@ describe("the README's commands", () => {
     const file = resolve("dist/readme-example.mts");
     writeFileSync(file, here(program));
     const { stdout } = await run("npx", ["tsx", file]).finally(() => rmSync(file));
-    expect(stdout).toMatch(/^success \[ \{ id: 1, /);
+    expect(stdout).toMatch(/^200 \[ \{ id: 1, /);
   });
 
   it("set up an application and a connection", async () => {

@@ -22,14 +22,18 @@ it("the service's package has what an operator needs, and nothing else", async (
   expect(files.filter((path) => /(^|\/)(test|node_modules|data)\/|\.(db|key|pem)$/.test(path))).toEqual([]);
 });
 
-it("the callers' package has the contract alone, and leaves the versions of its peers to the caller", async () => {
+it("the callers' package has client and contract alone, and leaves the versions of its peers to the caller", async () => {
   const files = await packedFiles("client");
   const strange = files.filter(
-    (path) => !/^((gen|proto)\/(relay|google\/api)\/|(LICENSE|README\.md|package\.json)$)/.test(path),
+    (path) =>
+      !/^(lib\/[a-z]+\.(js|js\.map|d\.ts)$|(gen|proto)\/(relay|google\/api)\/|(LICENSE|README\.md|package\.json)$)/.test(
+        path,
+      ),
   );
   expect(strange).toEqual([]);
   const manifest = readManifest("client/package.json");
-  expect(Object.keys(manifest)).not.toContain("dependencies");
+  expect(Object.keys(manifest.dependencies)).toEqual(["standardwebhooks"]);
+  expect(Object.keys(manifest.peerDependenciesMeta)).toEqual(Object.keys(manifest.peerDependencies));
   const { dependencies } = readManifest("package.json");
   for (const [name, range] of Object.entries(manifest.peerDependencies)) expect(range).toBe(`^${dependencies[name]}`);
 });

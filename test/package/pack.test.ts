@@ -18,6 +18,7 @@ import { create, toJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
+import { type CallAnswer, createCallToken, createRelayClient, signUser, verifyWebhook } from "provider-call-relay-client";
 import { ProviderSchema, type Provider } from "provider-call-relay-client/relay/admin/v1";
 import { ApplicationService } from "provider-call-relay-client/relay/admin/v1/application";
 import { RelayService, type ResultRow } from "provider-call-relay-client/relay/v1";
@@ -35,7 +36,14 @@ const data = row?.data && toJson(ValueSchema, row.data);
 client.call({ nothing: 1 }).catch(() => {});
 // @ts-expect-error: a number
 const text: string | undefined = row?.statusCode;
-process.stdout.write(JSON.stringify({ provider: provider.name, status, result: row?.pincStatus, data }));
+const account = createRelayClient({ url: baseUrl, publicKey }).account("ada", "sandbox");
+const plain: CallAnswer<{ sub: string }> = await account.call<{ sub: string }>({ url });
+const proof: string = await createCallToken({ publicKey, privateKey: "p", userId: await signUser("p", "ada") });
+if (proof === "") verifyWebhook("", "", {});
+// @ts-expect-error: no option of a call
+account.call({ nothing: 1 }).catch(() => {});
+const { sub } = plain.data;
+process.stdout.write(JSON.stringify({ provider: provider.name, status, result: row?.pincStatus, data, sub }));
 `;
 
 const run = promisify(execFile);
@@ -163,7 +171,7 @@ describe("the callers' package", () => {
         await compile("--module", "nodenext");
         const url = `${harness.sandbox.origin}/me`;
         const { stdout } = await run("node", ["caller.js", harness.url, application.publicKey, url], { cwd });
-        const expected = { provider: "github", status: 200, result: "success", data: { sub: "1001" } };
+        const expected = { provider: "github", status: 200, result: "success", data: { sub: "1001" }, sub: "1001" };
         expect(JSON.parse(stdout)).toMatchObject(expected);
       },
       COMPILE_TIMEOUT_MS,

@@ -24,5 +24,5 @@ curl -sS ${proof[@]+"${proof[@]}"} "$relay/oauth/method/$provider/call?$keys" \
 
 echo && echo "# A download as it comes, with the provider's own status and fields"
 curl -sS --fail-with-body ${proof[@]+"${proof[@]}"} "$relay/oauth/method/$provider/stream?$keys" \
-  -d '{"url":"'"$api"'/text","method":"GET"}'
+  -d '{"url":"'"$api"'/drip?bytes=12&ms=5","method":"GET"}'
 echo

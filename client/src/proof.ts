@@ -1,0 +1,68 @@
+/** What a request must fit for a call token to let it through; each member that is missing lets everything through. */
+export interface CallRule {
+  readonly methods?: readonly string[];
+  readonly hosts?: readonly string[];
+  /** `*` is one path segment, `**` any number of them. */
+  readonly paths?: readonly string[];
+}
+
+/** What a new call token says. */
+export interface NewCallToken {
+  readonly publicKey: string;
+  readonly privateKey: string;
+  readonly userId: string;
+  /** Seconds from now until it ends: 900 unless given, 86,400 at most. */
+  readonly ttlSeconds?: number;
+  /** Names of providers; all of them unless given. */
+  readonly providers?: readonly string[];
+  /** A call must fit one of them; any call fits unless given. */
+  readonly rules?: readonly CallRule[];
+}
+
+/** Makes a call token: a JWT signed with HS256 (RFC 7519), without asking the relay. */
+export async function createCallToken(token: NewCallToken): Promise<string> {
+  const { publicKey, privateKey, userId, ttlSeconds = 900, providers, rules } = token;
+  const iat = Math.floor(Date.now() / 1000);
+  const claims = {
+    iss: publicKey,
+    sub: userId,
+    aud: "provider-call-relay",
+    iat,
+    exp: iat + ttlSeconds,
+    providers,
+    rules,
+  };
+  const parts = [{ alg: "HS256", typ: "relay-call+jwt" }, claims].map((part) =>
+    base64UrlFrom(utf8(JSON.stringify(part))),
+  );
+  const signed = parts.join(".");
+  return `${signed}.${base64UrlFrom(await hmac(privateKey, signed))}`;
+}
+
+/** `user_signature` of a user: hex HMAC-SHA256 of the id. It is valid as long as the private key. */
+export async function signUser(privateKey: string, userId: string): Promise<string> {
+  const bytes = await hmac(privateKey, userId);
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** Standard base64 of any number of bytes. */
+export function base64From(bytes: Uint8Array): string {
+  let binary = "";
+  for (let at = 0; at < bytes.length; at += 0x8000) {
+    binary += String.fromCharCode(...bytes.subarray(at, at + 0x8000));
+  }
+  return btoa(binary);
+}
+
+function base64UrlFrom(bytes: Uint8Array): string {
+  return base64From(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+}
+
+function utf8(text: string): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(text) as Uint8Array<ArrayBuffer>;
+}
+
+async function hmac(key: string, text: string): Promise<Uint8Array> {
+  const imported = await crypto.subtle.importKey("raw", utf8(key), { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+  return new Uint8Array(await crypto.subtle.sign("HMAC", imported, utf8(text)));
+}
