@@ -11,7 +11,7 @@ import { MASK } from "../call/explanation.js";
 import { isKeyField, mayHoldKey } from "../providers/credential.js";
 import { definitionFromProvider } from "../providers/definition-from-provider.js";
 import type { OAuth2, Provider } from "../providers/provider.js";
-import { isSensitiveField } from "../records/mask-json.js";
+import { isSensitiveField } from "../records/sensitive-name.js";
 import { operatorContextKey, type Role } from "./admit.js";
 import { type AdminOptions, NAME_PART, namedProvider, pageFrom, pageOf } from "./standard-methods.js";
 

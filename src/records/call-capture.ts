@@ -1,7 +1,8 @@
 import { createRedactor, type Redactor } from "../redaction/redact.js";
 import type { StreamRedactor } from "../redaction/redact-stream.js";
 import type { Secret } from "../sealing/seal.js";
-import { isSensitiveField, MASKED, maskField, maskParameters, maskText } from "./mask-json.js";
+import { maskField, maskText } from "./mask-text.js";
+import { isSensitiveField, MASKED } from "./sensitive-name.js";
 
 /** What is kept of a body: enough to see what is wrong with it. */
 const MAX_BYTES = 4096;
@@ -17,7 +18,7 @@ const LOOK_AT_BYTES = 16 * 1024;
  */
 function captureBody(
   body: Uint8Array,
-  { bytes, contentType, redactor }: { bytes: number; contentType: string; redactor: StreamRedactor },
+  { bytes, redactor }: { bytes: number; redactor: StreamRedactor },
 ): CapturedBody | undefined {
   if (bytes === 0) return undefined;
   const isWhole = body.length === bytes && bytes <= LOOK_AT_BYTES;
@@ -26,7 +27,7 @@ function captureBody(
   if (isWhole) redacted.push(...redactor.end());
   const text = textFrom(Buffer.concat(redacted), isWhole);
   if (text === undefined) return { bytes, text, isCut: true };
-  const masked = maskText(text, contentType);
+  const masked = maskText(text);
   const kept = cut(masked);
   return { bytes, text: kept, isCut: !isWhole || kept.length < masked.length };
 }
@@ -163,9 +164,9 @@ export class CallCapture {
     return {
       isSent: this.#isSent,
       method,
-      url: maskUrl(redactor.text(url)),
+      url: maskText(redactor.text(url)),
       headers: masked,
-      body: body && captured(body, body.length, headers, redactor),
+      body: body && captureBody(body, { bytes: body.length, redactor: redactor.stream() }),
     };
   }
 
@@ -175,21 +176,9 @@ export class CallCapture {
     return {
       statusCode,
       headers: headers.map(([name, value]) => [name, maskField(name, redactor.text(value))]),
-      body: captured(beginning, bytes, headers, redactor),
+      body: captureBody(beginning, { bytes, redactor: redactor.stream() }),
     };
   }
-}
-
-function captured(body: Uint8Array, bytes: number, headers: HeaderPairs, redactor: Redactor) {
-  const contentType = headers.find(([name]) => name.toLowerCase() === "content-type")?.[1] ?? "";
-  return captureBody(body, { bytes, contentType, redactor: redactor.stream() });
-}
-
-/** User and password of a url that was refused, and parameters. */
-function maskUrl(url: string): string {
-  const [place = "", ...query] = url.split("?");
-  const plain = place.replace(/\/\/[^/@]*@/, `//${MASKED}@`);
-  return query.length === 0 ? plain : `${plain}?${maskParameters(query.join("?"))}`;
 }
 
 /** Headers and bodies of one call, redacted and bounded. */

@@ -213,6 +213,66 @@ describe("a captured call", () => {
     expect([response, message]).toEqual([undefined, row["inernalError"]]);
   });
 
+  it.each<[string, object]>([
+    [
+      "JSON in a part",
+      {
+        method: "MULTIPART-FORM",
+        payload: { contentPart1: { contentType: "application/json", content: { password: "CANARY" } } },
+      },
+    ],
+    ["an object of a multipart form", { method: "MULTIFORM-POST", payload: { user: { password: "CANARY" } } }],
+    ["an object of a form", { method: "FORM", payload: { user: { password: "CANARY" } } }],
+    ["JSON text of a form", { method: "FORM", payload: { data: '{"password":"CANARY"}' } }],
+    ["an object of the query", { method: "GET", queryString: { filter: { password: "CANARY" } } }],
+    [
+      "the payload of a form that is refused",
+      {
+        method: "FORM",
+        url: "https://evil.example/",
+        headers: { "content-type": "application/x-www-form-urlencoded" },
+        payload: { password: "CANARY" },
+      },
+    ],
+    ["the fragment of a url that is refused", { method: "GET", url: "https://evil.example/#access_token=CANARY" }],
+  ])("shows no credential in %s", async (_, description) => {
+    await switchCapture(60_000);
+    const content = await capturedOf(await call({ url: at("/me"), ...description }));
+    expect(JSON.stringify(content.request)).toMatch(/masked/);
+    expect(JSON.stringify(content)).not.toContain("CANARY");
+  });
+
+  it.each([
+    ["a form that is called a text", "text/plain", "access_token=CANARY&expires=1"],
+    ["a form that is called HTML", "text/html", "access_token=CANARY&expires=1"],
+    ["JSON that is called a form", "application/x-www-form-urlencoded", '{"access_token":"CANARY"}'],
+    ["CDATA", "application/xml", "<access_token><![CDATA[CANARY]]></access_token>"],
+    ["JSON of a batch", "multipart/mixed; boundary=b", '--b\r\n\r\nHTTP/1.1 200\r\n\r\n{"pin":"CANARY"}\r\n--b--'],
+    ["a link", "application/json", '{"download_url":"https://x.example/?token=CANARY"}'],
+    ["a setting", "text/yaml", "user: ada\npassword: CANARY"],
+  ])("shows no credential of an answer in %s", async (_, type, text) => {
+    await switchCapture(60_000);
+    const body = Buffer.from(text).toString("base64");
+    const content = await capturedOf(
+      await call({ url: at("/raw-echo/x"), method: "POST", headers: { "content-type": type }, body }),
+    );
+    expect(content.response?.body?.text).toMatch(/masked/);
+    expect(JSON.stringify(content)).not.toContain("CANARY");
+  });
+
+  it("shows no credential of a redirection", async () => {
+    await switchCapture(60_000);
+    for (const sign of ["?", "#"]) {
+      const to = `https://app.example/cb${sign}access_token=CANARY&state=1`;
+      const content = await capturedOf(await call({ url: at("/redirect"), method: "GET", queryString: { to } }));
+      expect(content.response?.headers).toContainEqual([
+        "Location",
+        `https://app.example/cb${sign}access_token=[masked]&state=1`,
+      ]);
+      expect(JSON.stringify(content)).not.toContain("CANARY");
+    }
+  });
+
   it("is none when the capture is off or over", async () => {
     await switchCapture(-1);
     const over = await call({ url: at("/me"), method: "GET" });
