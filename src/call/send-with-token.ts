@@ -1,3 +1,4 @@
+import { createChunks } from "../lib/chunks.js";
 import { formatError } from "../model/errors.js";
 import type { Connection } from "../oauth/connection.js";
 import type { CurrentToken, TokenSource } from "../oauth/token-source.js";
@@ -33,6 +34,17 @@ interface Sent<Answer> {
   readonly secrets: readonly Secret[];
 }
 
+/** A request of which an answer came, or at least the head of one. */
+interface Attempt<Answer> {
+  /** As much of the answer as may speak of the token. */
+  readonly heard: UpstreamAnswer;
+  /** Undefined when its body is lost or cannot be read. */
+  readonly answer: Answer | undefined;
+  /** Why. */
+  readonly failure: unknown;
+  readonly secrets: readonly Secret[];
+}
+
 /** Sends the call; once more, with another token, when the provider says that the token has ended (threats 3.6). */
 export async function sendWithToken<Answer extends UpstreamAnswer>(
   options: TokenOptions,
@@ -43,24 +55,30 @@ export async function sendWithToken<Answer extends UpstreamAnswer>(
   const { call, trace } = allowed;
   const ready = notingToken(trace, () => tokens.accessToken(allowed.connection, call));
   const used = ready instanceof Promise ? await ready : ready;
-  const sent = await send(options, allowed, used, sender);
-  const refusalOf = ({ answer }: Sent<Answer>, { connection: { obtainedAt } }: CurrentToken) =>
-    tokenRefusalOf(allowed.provider, answer, now() - obtainedAt);
-  const refusal = refusalOf(sent, used);
+  const first = await attempt(options, allowed, used, sender);
+  const refusalOf = ({ heard }: Attempt<Answer>, { connection: { obtainedAt } }: CurrentToken) =>
+    tokenRefusalOf(allowed.provider, heard, now() - obtainedAt);
+  const refusal = refusalOf(first, used);
   if (refusal === undefined) {
-    const noted = sent.answer.statusCode < 400 ? tokens.noteTaken(used.connection) : undefined;
+    const noted = first.heard.statusCode < 400 ? tokens.noteTaken(used.connection) : undefined;
     if (noted !== undefined) await noted;
-    return sent;
+    return sentBy(first);
   }
+  const discard = () => first.answer && sender.discard(first.answer);
   const other = await otherToken(options, allowed, used, refusal).catch((error: unknown) => {
-    sender.discard(sent.answer);
+    discard();
     throw error;
   });
-  if (other === undefined) return sent;
-  sender.discard(sent.answer);
-  const again = await send(options, allowed, other, sender);
+  if (other === undefined) return sentBy(first);
+  discard();
+  const again = await attempt(options, allowed, other, sender);
   if (refusalOf(again, other) !== undefined) tokens.noteRefusedAgain(other.connection);
-  return { answer: again.answer, secrets: [...sent.secrets, ...again.secrets] };
+  return { ...sentBy(again), secrets: [...first.secrets, ...again.secrets] };
+}
+
+function sentBy<Answer>({ answer, failure, secrets }: Attempt<Answer>): Sent<Answer> {
+  if (answer === undefined) throw failure;
+  return { answer, secrets };
 }
 
 async function otherToken(
@@ -72,12 +90,13 @@ async function otherToken(
   return notingToken(trace, () => tokens.tokenAfterRefusal(connection, call, refusal === "named"));
 }
 
-async function send<Answer extends UpstreamAnswer>(
+/** Fails when not even a head came. */
+async function attempt<Answer extends UpstreamAnswer>(
   options: TokenOptions,
   allowed: AllowedCall,
   current: CurrentToken,
   sender: Sender<Answer>,
-): Promise<Sent<Answer>> {
+): Promise<Attempt<Answer>> {
   const { trace, provider } = allowed;
   // Opened only where the provider's definition lets a url name it.
   const idToken = provider.urlPlaceholders.has("id_token")
@@ -95,10 +114,11 @@ async function send<Answer extends UpstreamAnswer>(
     answer = await sender.send(request, allowed);
   } catch (error) {
     noteUnanswered(trace, error);
-    throw error;
+    if (trace.head === undefined) throw error;
+    return { heard: { ...trace.head, body: createChunks() }, answer: undefined, failure: error, secrets };
   }
   noteAnswered(trace, answer.statusCode);
-  if (!isPartOfText(checked.headers, answer)) return { answer, secrets };
+  if (!isPartOfText(checked.headers, answer)) return { heard: answer, answer, failure: undefined, secrets };
   sender.discard(answer);
   throw formatError("headers.Range asks for a part of a text, which cannot be searched for the token; leave it out.");
 }

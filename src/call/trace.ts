@@ -7,7 +7,7 @@ import type { RecordWriter } from "../records/record-writer.js";
 import type { StoredCall } from "../records/stored-call.js";
 import type { CallRecord } from "../telemetry/call-log.js";
 import type { CallSpans, SpanMethod, StartSpans } from "../telemetry/call-spans.js";
-import type { UpstreamRequest } from "../upstream/request.js";
+import type { UpstreamHead, UpstreamRequest } from "../upstream/request.js";
 import type { CallOrigin } from "./call.js";
 import type { CallDecisions } from "./explanation.js";
 import type { Answer, AnswerData, Outcome } from "./outcome.js";
@@ -34,6 +34,8 @@ export interface CallTrace {
   headMs: number | undefined;
   /** Bytes of the body that were handed on as they came. */
   streamedBytes: number;
+  /** The head of the answer to the request that was sent last. */
+  head: UpstreamHead | undefined;
   /** When the request that is under way was sent, in milliseconds of `performance.now()`. */
   sentAt: number;
 }
@@ -88,6 +90,7 @@ export function createCallTrace(origin: CallOrigin, spans?: CallSpans): CallTrac
     providerMs: undefined,
     headMs: undefined,
     streamedBytes: 0,
+    head: undefined,
     sentAt: 0,
   };
 }
@@ -129,6 +132,7 @@ export function noteSent(trace: CallTrace, { method, origin, body }: UpstreamReq
   trace.method = method;
   trace.upstreamOrigin = origin;
   trace.requestBytes = body?.length ?? 0;
+  trace.head = undefined;
   trace.sentAt = performance.now();
 }
 

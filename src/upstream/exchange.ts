@@ -188,6 +188,7 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
     if (statusCode > 599) return this.failAs("protocol");
     if (raw.length > 2 * this.answerLimits.maxHeaderCount) return this.failAs("fields");
     const fields = fieldsFromRaw(raw);
+    if (this.#learned !== undefined) this.#learned.head = { statusCode, rawHeaders: fields.lines };
     return statusCode === 408 && fields.isLast
       ? this.#onTimeoutNotice(statusCode, fields)
       : this.onHead(statusCode, fields);

@@ -22,16 +22,20 @@ export interface UpstreamRequest {
   readonly allowPrivateNetwork: boolean;
 }
 
-/** A provider's answer: decoded body, raw field lines. */
-export interface UpstreamAnswer {
+/** The head of a provider's answer. */
+export interface UpstreamHead {
   readonly statusCode: number;
-  /** Whether the body has no length and ends with the connection (RFC 9112 section 8). */
-  readonly isPossiblyTruncated?: boolean;
   /**
    * Field lines as received: name, value, name, value, … (latin1 text). Content-Encoding and Content-Length still
    * speak of the body as it was sent.
    */
   readonly rawHeaders: readonly string[];
+}
+
+/** A provider's answer: decoded body, raw field lines. */
+export interface UpstreamAnswer extends UpstreamHead {
+  /** Whether the body has no length and ends with the connection (RFC 9112 section 8). */
+  readonly isPossiblyTruncated?: boolean;
   /** Body after transfer and content decoding. */
   readonly body: Bytes;
 }
@@ -79,6 +83,8 @@ export interface RequestProgress {
   queueMs: number | undefined;
   /** Whether it was written, at least in part; undefined or false when nothing left the relay. */
   wasSent?: boolean;
+  /** The head of its answer, also of one whose body is lost or cannot be read. */
+  head?: UpstreamHead | undefined;
 }
 
 /** The only way out to providers. */

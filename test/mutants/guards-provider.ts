@@ -73,6 +73,11 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   guard("answer size, raw", ["if (this.#size > this.answerLimits.maxResponseBytes)", "if (false)"], ANSWERS),
   guard("answer size, decoded", ['if (length > maxBytes) throw relayError("tooLarge");', ""], "upstream/decode"),
   guard(
+    "refusal whose body is lost",
+    ["if (trace.head === undefined) throw error;", "throw error;"],
+    "regress/refused-with-lost-body",
+  ),
+  guard(
     "bytes behind the end of a coded body",
     ['if (!(await feed.endsWithDecoder())) throw relayError("corrupt");', ""],
     "regress/coded-bodies",
