@@ -108,27 +108,27 @@ const STILL_ENCODED = /%(?:[\da-f]{2}|u[\da-f]{4})/i;
 
 function isAmbiguous(segment: string): boolean {
   if (/[^\x21-\x7e]/.test(segment)) return true;
-  let read: string;
   try {
-    read = decodeURIComponent(segment);
+    const read = decodeURIComponent(segment).normalize("NFKC");
+    return STILL_ENCODED.test(read) || SEPARATOR.test(read) || DOTS.test(read);
   } catch {
     // A percent sign that begins no escape, or bytes that are no UTF-8, such as an overlong slash.
     return true;
   }
-  const folded = read.normalize("NFKC");
-  return STILL_ENCODED.test(read) || SEPARATOR.test(read) || SEPARATOR.test(folded) || DOTS.test(folded);
 }
 
 /** Fields that name a second place, which no rule has judged: RFC 4918 section 10.3, and copies in object stores. */
-const OTHER_PLACE = /^destination$|-(?:copy|rename|move)-source$/;
+const OTHER_PLACE = /^destination$|[-_](?:copy|rename|move)[-_]source$/i;
 
 function namesOtherPlace(headers: RequestToJudge["headers"]): boolean {
-  return headers.some(([name]) => OTHER_PLACE.test(name.toLowerCase().replaceAll("_", "-")));
+  return headers.some(([name]) => OTHER_PLACE.test(name));
 }
 
 /** Methods that a provider may know, and that change or tell something. */
-const METHOD =
+const METHOD_MEANT =
   /^(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|QUERY|SEARCH|PURGE|COPY|MOVE|LINK|UNLINK|LOCK|UNLOCK|MERGE|PROPFIND|PROPPATCH|MKCOL|REPORT|ACL|BIND|REBIND|UNBIND)$/;
+/** Of a parameter or a field that says that it holds a method. */
+const NAME_OF_METHOD = /method/i;
 
 /**
  * Methods that a server may take instead of the request's own: the value of a parameter or a field whose name says that
@@ -136,11 +136,15 @@ const METHOD =
  * some, at `;`.
  */
 function methodsMeant(query: string, headers: RequestToJudge["headers"]): readonly string[] {
-  const pairs = /method|%/i.test(query) ? query.split(/[&;]/).map(pairFrom) : [];
-  return [...headers, ...pairs].flatMap(([name, value]) => {
+  const isPlain = query === "" || !NAME_OF_METHOD.test(decoded(query));
+  const pairs = isPlain ? headers : [...headers, ...query.split(/[&;]/).map(pairFrom)];
+  const words: string[] = [];
+  for (const [name, value] of pairs) {
+    if (!NAME_OF_METHOD.test(name)) continue;
     const word = value.replace(/[^a-z]/gi, "").toUpperCase();
-    return /method/.test(name.toLowerCase().replace(/[^a-z]/g, "")) && METHOD.test(word) ? [word] : [];
-  });
+    if (METHOD_MEANT.test(word)) words.push(word);
+  }
+  return words;
 }
 
 function pairFrom(text: string): readonly [string, string] {
@@ -152,13 +156,14 @@ function pairFrom(text: string): readonly [string, string] {
 function decoded(text: string): string {
   let read = text;
   for (let rest = MAX_DECODINGS; rest > 0 && ESCAPE.test(read); rest--) {
-    read = read.replace(new RegExp(ESCAPE, "gi"), (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+    read = read.replace(ESCAPES, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
   }
   return read;
 }
 
 /** `%u006d` is what IIS takes beside `%6d`. */
 const ESCAPE = /%(?:u00)?([\da-f]{2})/i;
+const ESCAPES = new RegExp(ESCAPE, "gi");
 const MAX_DECODINGS = 8;
 
 /** Rules, or what is wrong with them. */

@@ -276,18 +276,20 @@ export function callerFrom(
   { authorization, partnerKey, origin, address }: CallerFields,
   { publicKey, userId, privateKey, userSignature }: NamedKeys,
 ): { readonly publicKey: string; readonly userId: string; readonly proof: CallerProof } {
-  const partners = partnerKey.map(parsePartnerKey);
-  const keys: ShownKey[] = [];
-  if (privateKey) keys.push({ place: "private_key", publicKey: undefined, privateKey });
+  const partners = partnerKey.length === 0 ? NO_KEYS : partnerKey.map(parsePartnerKey);
+  const privateKeys: ShownKey[] = [];
+  const callTokens: string[] = [];
+  const show = (place: ShownKey["place"], shown: string) => {
+    if (isCallToken(shown)) callTokens.push(shown);
+    else privateKeys.push({ place, publicKey: undefined, privateKey: shown });
+  };
+  if (privateKey) show("private_key", privateKey);
   for (const field of authorization) {
     const shown = bearerFrom(field);
-    if (shown) keys.push({ place: "Authorization", publicKey: undefined, privateKey: shown });
+    if (shown) show("Authorization", shown);
   }
-  const callToken = keys.length === 0 ? undefined : callTokenAmong(keys);
-  const privateKeys = [
-    ...(callToken === undefined ? keys : keys.filter((key) => !isCallToken(key.privateKey))),
-    ...partners,
-  ];
+  privateKeys.push(...partners);
+  const callToken = callTokens.length === 0 ? undefined : readOnly(callTokens);
   return {
     publicKey: publicKey || partners[0]?.publicKey || callToken?.token.publicKey || "",
     userId: userId || callToken?.token.userId || "",
@@ -295,17 +297,22 @@ export function callerFrom(
   };
 }
 
-function callTokenAmong(keys: readonly ShownKey[]): ShownToken | undefined {
-  const [shown, ...more] = keys.filter(({ privateKey }) => isCallToken(privateKey));
-  if (shown === undefined) return undefined;
+const NO_KEYS: readonly ShownKey[] = [];
+
+function readOnly([shown = "", ...more]: readonly string[]): ShownToken {
   if (more.length > 0) throw new RelayError("CALLER_NOT_ALLOWED", "The call shows two call tokens. Send one.");
-  const read = readCallToken(shown.privateKey);
+  const read = readCallToken(shown);
   if (!("problem" in read)) return read;
   throw new RelayError("CALLER_NOT_ALLOWED", `The call token is not valid: ${read.problem}.`);
 }
 
 function valuesOf(rawHeaders: readonly string[], wanted: string): readonly string[] {
-  return rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === wanted);
+  const values: string[] = [];
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string;
+    if (name.length === wanted.length && name.toLowerCase() === wanted) values.push(rawHeaders[at + 1] as string);
+  }
+  return values;
 }
 
 /**
@@ -313,7 +320,8 @@ function valuesOf(rawHeaders: readonly string[], wanted: string): readonly strin
  * whatever its characters are. Another scheme is none of ours: a proxy in front may ask for it.
  */
 function bearerFrom(authorization: string): string | undefined {
-  return /^Bearer +(.*)$/is.exec(authorization)?.[1];
+  const scheme = /^Bearer +/i.exec(authorization)?.[0];
+  return scheme && authorization.slice(scheme.length);
 }
 
 /** The last dot parts the keys: a private key has none, a public key an operator chose may. Without a dot it names nobody. */

@@ -82,6 +82,7 @@ describe("judgeRequest() with paths", () => {
     ["/repos/acme/**", "/repos/acme/a%25%32%46b"],
     ["/repos/acme/**", "/repos/acme/a%u002fb"],
     ["/repos/acme/**", "/repos/acme/a%25u002fb"],
+    ["/repos/acme/**", "/repos/acme/a%EF%BC%852Fb"],
     ["/repos/acme/**", "/repos/acme/a%c0%afb"],
     ["/repos/acme/**", "/repos/acme/%c0%ae%c0%ae/x"],
     ["/repos/acme/**", "/repos/acme/%zz"],

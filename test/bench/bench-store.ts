@@ -18,11 +18,17 @@ export function userIdOf(number: number, user: "connected" | "stranger"): string
   return `${user === "connected" ? "u" : "s"}${String(number).padStart(7, "0")}`;
 }
 
+/** Keys of the one application. */
+export interface BenchKeys {
+  readonly publicKey: string;
+  readonly privateKey: string;
+}
+
 /**
  * Makes a store of one application with so many connected users, as quickly as can be: one transaction. Returns the
- * application's public key.
+ * application's keys.
  */
-export async function createBenchStore(folder: string, connections: number): Promise<string> {
+export async function createBenchStore(folder: string, connections: number): Promise<BenchKeys> {
   const file = join(folder, "relay.db");
   const store = openSqliteStore(file);
   const sealer = createSealer(await loadKeyring(join(folder, "relay.key"), { mustExist: false }));
@@ -31,7 +37,7 @@ export async function createBenchStore(folder: string, connections: number): Pro
   await verifyKeys(store, sealer);
   store.close();
   insertAll(file, sealer, application.id, connections);
-  return application.publicKey;
+  return application;
 }
 
 function insertAll(file: string, sealer: Sealer, applicationId: string, connections: number): void {

@@ -1,5 +1,6 @@
 import { create, toBinary, toJsonString } from "@bufbuild/protobuf";
 import { CallRequestSchema, ResponseMode } from "../../gen/relay/v1/relay_pb.js";
+import { signCallToken } from "../support/call-tokens.js";
 import { PROVIDER_NAME, userIdOf } from "./bench-store.js";
 import type { Point } from "./points.js";
 import { pathOf } from "./processes/content.js";
@@ -23,7 +24,7 @@ export function orderFor(
     ...request,
     port: subject.port,
     request: bytes.toString("base64"),
-    userAt: placeholder === -1 || subject.users === 0 ? undefined : placeholder + 1,
+    userAt: placeholder === -1 || subject.users === 0 || point.caller !== "all-users" ? undefined : placeholder + 1,
     users: subject.users,
     callers: point.callers,
     ...times,
@@ -37,6 +38,10 @@ function requestFor(point: Point, subject: Subject, providerOrigin: string): Req
     if (subject.name === "direct" || subject.name === "fastify" || subject.name === "http-proxy") return plain(path);
     const call = Buffer.from(JSON.stringify({ url: providerOrigin + path, method: "GET" }));
     if (subject.name === "bare") return { ...posted(path, "application/json", call), expected: "" };
+    if (point.caller === "call-token") {
+      const authorization = `authorization: Bearer ${callTokenOf(subject, path)}\r\n`;
+      return { ...posted(`/oauth/method/${PROVIDER_NAME}/call`, "application/json", call, authorization), expected };
+    }
     const query = `user_id=${userIdOf(0, point.user)}&public_key=${subject.publicKey}`;
     return { ...posted(`/oauth/method/${PROVIDER_NAME}/call?${query}`, "application/json", call), expected };
   }
@@ -61,8 +66,16 @@ function plain(path: string): Request {
   return { protocol: "http1", headers: {}, expected: "", bytes: Buffer.from(head) };
 }
 
-function posted(target: string, contentType: string, body: Buffer): Omit<Request, "expected"> {
-  const head = `POST ${target} HTTP/1.1\r\nhost: bench\r\ncontent-type: ${contentType}\r\ncontent-length: ${body.length}\r\n\r\n`;
+/** With rules as an agent's has. */
+function callTokenOf(subject: Subject, path: string): string {
+  const iat = Math.floor(Date.now() / 1000);
+  const rules = [{ methods: ["POST"] }, { methods: ["GET"], paths: ["/repos/acme/**", path.replace(/\?.*/, "")] }];
+  const claims = { sub: userIdOf(0, "connected"), iat, exp: iat + 86_400, providers: [PROVIDER_NAME], rules };
+  return signCallToken(subject, { claims });
+}
+
+function posted(target: string, contentType: string, body: Buffer, more = ""): Omit<Request, "expected"> {
+  const head = `POST ${target} HTTP/1.1\r\nhost: bench\r\ncontent-type: ${contentType}\r\n${more}content-length: ${body.length}\r\n\r\n`;
   return { protocol: "http1", headers: {}, bytes: Buffer.concat([Buffer.from(head), body]) };
 }
 

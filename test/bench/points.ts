@@ -32,6 +32,8 @@ export interface Point {
   /** `stranger`: a user without a connection, so that the answer is an error row. */
   readonly user: "connected" | "stranger";
   readonly mode: "data" | "body";
+  /** Whose calls: of all users, or of one, with a call token or without. */
+  readonly caller: "all-users" | "one-user" | "call-token";
   readonly subjects: readonly SubjectName[];
   /** The point and subject that the ratio is taken to. */
   readonly base: { readonly point: string; readonly subject: SubjectName };
@@ -62,6 +64,16 @@ export const POINTS: readonly Point[] = [
     ...json("error-row", 1 * KIB, 32, undefined, ["relay"]),
     user: "stranger",
     base: { point: "json-1k", subject: "bare" },
+  },
+  {
+    ...json("json-1k-1-user", 1 * KIB, 32, undefined, ["relay"]),
+    caller: "one-user",
+    base: { point: "json-1k", subject: "relay" },
+  },
+  {
+    ...json("json-1k-call-token", 1 * KIB, 32, 1.05, ["relay"]),
+    caller: "call-token",
+    base: { point: "json-1k-1-user", subject: "relay" },
   },
   typed("grpc-body-1k", "grpc", "body", 1),
   typed("grpc-data-1k", "grpc", "data", undefined),
@@ -95,6 +107,7 @@ function json(
     callers,
     user: "connected",
     mode: "data",
+    caller: "all-users",
     subjects,
     base,
     target,

@@ -44,5 +44,14 @@ export async function startStage(names: ReadonlySet<SubjectName>): Promise<Stage
 
 /** The provider without anybody between: what a subject's latency is added to. */
 function directTo(child: ChildProcess, port: number): Subject {
-  return { name: "direct", port, pid: child.pid as number, child, publicKey: "", users: 0, close: async () => {} };
+  return {
+    name: "direct",
+    port,
+    pid: child.pid as number,
+    child,
+    publicKey: "",
+    privateKey: "",
+    users: 0,
+    close: async () => {},
+  };
 }

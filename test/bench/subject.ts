@@ -17,6 +17,8 @@ export interface Subject {
   readonly child: ChildProcess;
   /** The relay's application; empty for the others. */
   readonly publicKey: string;
+  /** The same; signs call tokens. */
+  readonly privateKey: string;
   /** How many users are connected. */
   readonly users: number;
   close(): Promise<void>;
@@ -61,13 +63,22 @@ async function startComparison(name: SubjectName, providerPort: number): Promise
     env: { PROVIDER: `http://127.0.0.1:${providerPort}` },
   });
   const { port } = await nextMessage<{ port: number }>(child);
-  return { name, port, pid: child.pid as number, child, publicKey: "", users: 0, close: () => stopPinned(child) };
+  return {
+    name,
+    port,
+    pid: child.pid as number,
+    child,
+    publicKey: "",
+    privateKey: "",
+    users: 0,
+    close: () => stopPinned(child),
+  };
 }
 
 /** The relay as it is run: built, on a SQLite file, with its settings' defaults, its log in a file. */
 async function startRelay(name: SubjectName, providerPort: number, connections: number): Promise<Subject> {
   const folder = mkdtempSync(join(tmpdir(), "relay-bench-"));
-  const publicKey = await createBenchStore(folder, connections);
+  const { publicKey, privateKey } = await createBenchStore(folder, connections);
   const own = { ...environmentOf(folder, providerPort), ...SETTINGS[name] };
   const { env, closeDatabase } =
     name === "relay-postgres" ? await inPostgres(own) : { env: own, closeDatabase: async () => {} };
@@ -87,7 +98,7 @@ async function startRelay(name: SubjectName, providerPort: number, connections: 
     rmSync(folder, { recursive: true, force: true });
   };
   const port = await listeningPort(child, log);
-  return { name, port, pid: child.pid as number, child, publicKey, users: connections, close };
+  return { name, port, pid: child.pid as number, child, publicKey, privateKey, users: connections, close };
 }
 
 function preload(script: string | undefined): string[] {

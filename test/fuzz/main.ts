@@ -7,6 +7,7 @@ const CAMPAIGNS: Readonly<Record<CampaignName, () => Promise<Campaign>>> = {
   cases: async () => (await import("./cases.js")).fuzzCases,
   answers: async () => (await import("./answers.js")).fuzzAnswers,
   raw: async () => (await import("./raw.js")).fuzzRaw,
+  tokens: async () => (await import("./tokens.js")).fuzzTokens,
   refresh: async () => (await import("./refresh.js")).fuzzRefresh,
 };
 

@@ -1,7 +1,14 @@
 import { parseArgs } from "node:util";
 
 /** Campaigns in the order they run, with the least number of inputs of each. */
-const DEFAULT_COUNTS = { urls: 6_000, cases: 20_000, answers: 10_000, raw: 20_000, refresh: 20_000 } as const;
+const DEFAULT_COUNTS = {
+  urls: 6_000,
+  cases: 20_000,
+  answers: 10_000,
+  raw: 20_000,
+  refresh: 20_000,
+  tokens: 20_000,
+} as const;
 
 /** The name of a campaign. */
 export type CampaignName = keyof typeof DEFAULT_COUNTS;
@@ -15,14 +22,14 @@ export interface FuzzOptions {
 
 /** How to call it, for a wrong command line. */
 export const USAGE =
-  "usage: npm run fuzz -- [--urls N] [--cases N] [--answers N] [--raw N] [--refresh N] [--seed N] [--only NAME,NAME]\n";
+  "usage: npm run fuzz -- [--urls N] [--cases N] [--answers N] [--raw N] [--refresh N] [--tokens N] [--seed N] [--only NAME,NAME]\n";
 
 /** Reads the command line. Throws an Error with what is wrong. */
 export function parseFuzzOptions(args: readonly string[]): FuzzOptions {
   const text = { type: "string" } as const;
   const { values } = parseArgs({
     args: [...args],
-    options: { urls: text, cases: text, answers: text, raw: text, refresh: text, seed: text, only: text },
+    options: { urls: text, cases: text, answers: text, raw: text, refresh: text, tokens: text, seed: text, only: text },
   });
   const names = Object.keys(DEFAULT_COUNTS) as CampaignName[];
   const only = values.only?.split(",") ?? names;

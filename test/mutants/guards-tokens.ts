@@ -42,7 +42,6 @@ export const TOKEN_GUARDS: readonly Guard[] = [
   ),
   guard("call token: nbf", ["Math.max(issuedAt, notBefore) - LEEWAY_SECONDS", "issuedAt - LEEWAY_SECONDS"], TOKEN),
   guard("call token: audience alone", ["aud.length === 1 && aud[0] === AUDIENCE", "aud.includes(AUDIENCE)"], TOKEN),
-  guard("call token: finite times", ["Number.isFinite(value) && value >= 0", "true"], TOKEN),
   guard("call token: providers", ["providers !== undefined && !isNames(providers)", "false"], TOKEN),
   guard(
     "call token: one at most",
@@ -102,17 +101,17 @@ export const TOKEN_GUARDS: readonly Guard[] = [
   guard("rules: empty segments", ['segment === "" ? at === segments.length - 1', 'segment === "" ? true'], RULES),
   guard("rules: many segments", ["if (segments.length > MAX_PATH_SEGMENTS) return undefined;", ""], RULES),
   guard("rules: text outside of ASCII", ["if (/[^\\x21-\\x7e]/.test(segment)) return true;", ""], RULES),
-  guard("rules: encoded twice", ["STILL_ENCODED.test(read) ||", ""], RULES),
-  guard("rules: separators", ["SEPARATOR.test(read) ||", ""], RULES),
-  guard("rules: look-alikes", ["SEPARATOR.test(folded) ||", ""], RULES),
-  guard("rules: dots", ["|| DOTS.test(folded)", ""], RULES),
+  guard(
+    "rules: overriding parameters",
+    ["isPlain ? headers : [...headers, ...query", "true ? headers : [...headers, ...query"],
+    RULES,
+  ),
+  guard("rules: overriding fields", ["isPlain ? headers : [...headers, ...query", "isPlain ? [] : [...query"], RULES),
   guard(
     "rules: second places",
     ["namesOtherPlace(headers) ? undefined : segmentsFrom(path)", "segmentsFrom(path)"],
     RULES,
   ),
-  guard("rules: overriding parameters", ["[...headers, ...pairs].flatMap(", "[...headers].flatMap("], RULES),
-  guard("rules: overriding fields", ["[...headers, ...pairs].flatMap(", "[...pairs].flatMap("], RULES),
   guard(
     "rules: decoding of parameters",
     ["rest > 0 && ESCAPE.test(read); rest--", "rest > MAX_DECODINGS; rest--"],
@@ -171,4 +170,8 @@ export const TOKEN_GUARDS: readonly Guard[] = [
     ],
     "cli/token",
   ),
+  guard("rules: encoded twice", ["return STILL_ENCODED.test(read) ||", "return"], RULES),
+  guard("rules: separators", ["|| SEPARATOR.test(read)", ""], RULES),
+  guard("rules: look-alikes", ['decodeURIComponent(segment).normalize("NFKC")', "decodeURIComponent(segment)"], RULES),
+  guard("rules: dots", ["|| DOTS.test(read)", ""], RULES),
 ];

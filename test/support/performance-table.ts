@@ -21,6 +21,8 @@ const KINDS: Readonly<Record<string, string>> = {
   "json-1k": "JSON route, 1 KiB, 32 callers",
   "json-1k-1-caller": "JSON route, 1 KiB, 1 caller",
   "json-1k-256-callers": "JSON route, 1 KiB, 256 callers",
+  "json-1k-1-user": "JSON route, 1 KiB, one user",
+  "json-1k-call-token": "JSON route, 1 KiB, one user, with a call token",
   "json-100k": "JSON route, 100 KiB",
   "json-10m": "JSON route, 10 MiB",
   "binary-1k": "JSON route, 1 KiB that is no JSON",
