@@ -29,7 +29,7 @@ export async function answerPreflight(
   const { origin } = request.headers;
   const publicKey = publicKeyOf(request, route, queryText);
   const isAllowed =
-    publicKey === "" && origin !== undefined
+    publicKey === "" && origin !== undefined && mayNameNone(route)
       ? await listsOrigin(origin).catch(() => false)
       : decideCors(origin, await originsOrNone(allowedOrigins, publicKey ?? ""));
   if (origin === undefined || !isAllowed) {
@@ -57,6 +57,11 @@ export async function corsFieldsFor(
   );
   if (!decideCors(origin, allowed)) return { vary: "Origin" };
   return { vary: "Origin", ...corsHeaders(origin), "access-control-expose-headers": "x-request-id" };
+}
+
+/** A call token is enough for calls and for reading, but makes no link, whose body names the application, and ends nothing. */
+function mayNameNone({ method, queryFields }: Route): boolean {
+  return queryFields.has("public_key") && method !== "DELETE";
 }
 
 /** The application whose list counts; undefined when the query is malformed. */

@@ -145,6 +145,11 @@ describe("CORS", () => {
     expect((await preflight("/oauth/connect-links", PAGE, "POST")).status).toBe(403);
   });
 
+  it("lets no page end a connection without naming the application: a call token ends none", async () => {
+    expect((await preflight("/oauth/connections/sandbox", PAGE, "DELETE")).status).toBe(403);
+    expect((await preflight("/oauth/connections", PAGE, "GET")).status).toBe(204);
+  });
+
   it("answers a page that is not listed nothing that it could read", async () => {
     const other = await harness.createApplication({ allowedOrigins: ["https://other.example.com"] });
     const path = listPath(`user_id=ada&public_key=${other.publicKey}`);
