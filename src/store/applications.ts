@@ -281,7 +281,6 @@ interface ApplicationRow {
   readonly updated_at: number;
 }
 
-const NONE: readonly string[] = Object.freeze([]);
 const NO_RULES: CallRulesByProvider = Object.freeze({});
 
 function applicationFromRow(row: ApplicationRow): Application {
@@ -344,7 +343,6 @@ function columnsFromPatch(patch: ApplicationPatch) {
   };
 }
 
-/** Most applications list nothing, and this runs for every call. */
 function listFrom(json: string): readonly string[] {
-  return json === "[]" ? NONE : (JSON.parse(json) as string[]);
+  return JSON.parse(json) as string[];
 }

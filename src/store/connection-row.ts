@@ -42,8 +42,6 @@ export interface ConnectionRow {
 /** The same as it is read. */
 export type ConnectionRead = ConnectionRow & { readonly clock?: number };
 
-const NO_PARAMETERS: Readonly<Record<string, string>> = Object.freeze({});
-
 /**
  * Ends of leases and waits are by the store's clock; they are told by that of this process, whose other times they are
  * compared with.
@@ -62,7 +60,7 @@ export function connectionFromRow(row: ConnectionRead, now: () => number): Conne
     idToken: row.id_token ?? undefined,
     tokenType: row.token_type,
     scope: row.scope,
-    originParameters: parametersFrom(row.origin_parameters),
+    originParameters: JSON.parse(row.origin_parameters) as Record<string, string>,
     obtainedAt: row.obtained_at,
     expiresAt: row.expires_at ?? undefined,
     stateReason: row.state_reason ?? undefined,
@@ -133,11 +131,6 @@ export function columnsFromTrouble(trouble: Trouble | undefined): TroubleColumns
 /** Hardly any connection has one. */
 export function troubleFrom(json: string | null): Trouble | undefined {
   return json === null ? undefined : (JSON.parse(json) as Trouble);
-}
-
-/** Few providers have a templated origin, and this runs for every call. */
-function parametersFrom(json: string): Readonly<Record<string, string>> {
-  return json === "{}" ? NO_PARAMETERS : (JSON.parse(json) as Record<string, string>);
 }
 
 /** What is asked about: other connections of this one's application and provider, and words of a provider. */

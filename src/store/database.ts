@@ -114,20 +114,6 @@ export function isUniqueViolation(error: unknown): boolean {
   return code === "SQLITE_CONSTRAINT_UNIQUE" || code === "23505";
 }
 
-const PARAMETER = /(?<!:):([a-z_]+)/g;
-
-/** Puts what a database wants in the place of each `:name`. */
-export function replaceParameters(sql: string, replace: (name: string) => string): string {
-  return sql.replace(PARAMETER, (_, name: string) => replace(name));
-}
-
-/** The value of a parameter. Throws where a statement has one that it is not given. */
-export function parameterOf(parameters: object, name: string): unknown {
-  const value = (parameters as Readonly<Record<string, unknown>>)[name];
-  if (value === undefined) throw new TypeError(`A statement has no value for :${name}.`);
-  return value;
-}
-
 /** Text from `start` on, and before `end`, compared as UTF-8 bytes. */
 export interface KeyRange {
   readonly start: string;

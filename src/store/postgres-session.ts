@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type pg from "pg";
 import { RelayError } from "../model/errors.js";
-import { parameterOf, replaceParameters, type Statement } from "./database.js";
+import type { Statement } from "./database.js";
 import {
   isConflict,
   isConnectionLost,
@@ -203,18 +203,10 @@ interface PostgresStatement {
   valuesFrom(parameters: object): unknown[];
 }
 
-const translated = new WeakMap<Statement<never, never>, PostgresStatement>();
-
-/** Translates a statement once. */
-function postgresStatement(statement: Statement<never, never>): PostgresStatement {
-  const known = translated.get(statement) ?? translate(statement);
-  translated.set(statement, known);
-  return known;
-}
-
-function translate({ name, sql }: Statement<never, never>): PostgresStatement {
+/** 3 µs for a look-up, which the caches make seldom: no translation is kept. */
+function postgresStatement({ name, sql }: Statement<never, never>): PostgresStatement {
   const names: string[] = [];
-  const text = replaceParameters(postgresSql(sql), (parameter) => {
+  const text = postgresSql(sql).replace(/(?<!:):([a-z_]+)/g, (_, parameter: string) => {
     if (parameter === "clock") return CLOCK;
     if (!names.includes(parameter)) names.push(parameter);
     return `$${names.indexOf(parameter) + 1}`;
@@ -241,4 +233,11 @@ function decodeRows(rows: Record<string, unknown>[]): void {
       if (OTHERS_TEXT.has(name) && Buffer.isBuffer(value)) row[name] = value.toString();
     }
   }
+}
+
+/** The value of a parameter. Throws where a statement has one that it is not given. */
+function parameterOf(parameters: object, name: string): unknown {
+  const value = (parameters as Readonly<Record<string, unknown>>)[name];
+  if (value === undefined) throw new TypeError(`A statement has no value for :${name}.`);
+  return value;
 }
