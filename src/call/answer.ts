@@ -1,4 +1,5 @@
-import { createJsonChecker, createUtf8Checker, type JsonChecker } from "../json/json-validator.js";
+import { isAscii } from "node:buffer";
+import { createJsonChecker, createUtf8Checker, type JsonChecker, unfinishedLength } from "../json/json-validator.js";
 import { escapeGrowth } from "../json/text-slices.js";
 import { type Bytes, bytesOf, createChunks, LARGE_BYTES, SLICE_BYTES, slicesOf } from "../lib/chunks.js";
 import { atOnce, type Steps, type Turns, type WorkLimits } from "../lib/turns.js";
@@ -10,6 +11,7 @@ import type { Answer, AnswerData, AnswerHead } from "./outcome.js";
 import {
   BYTE_ORDER_MARK_BYTES,
   decoderForText,
+  isTextByItself,
   isTextType,
   isUtf8Charset,
   type MediaType,
@@ -17,7 +19,6 @@ import {
   parseMediaType,
   type TextDecoding,
   textFromField,
-  windows1252,
 } from "./text.js";
 
 /** How the body is to be mapped: by its type, as base64 whatever its type (GETFILE), or not at all. */
@@ -155,7 +156,8 @@ function* dataWithoutSecrets(
   if (body.length === 0) return { kind: "empty" };
   if (form === "auto" && mayBeJson(mediaType)) return yield* jsonOrOther(body, mediaType, redactor);
   if (form === "auto" && isTextType(mediaType)) {
-    return textData(yield* redacted(yield* utf8InSteps(body, mediaType.charset), redactor), body);
+    const text = yield* utf8InSteps(body, mediaType.charset, !isTextByItself(mediaType.essence));
+    if (text !== undefined) return textData(yield* redacted(text, redactor), body);
   }
   return { kind: "binary", bytes: yield* redacted(body, redactor) };
 }
@@ -168,7 +170,8 @@ function* jsonOrOther(body: Bytes, { essence, charset }: MediaType, redactor: Re
     if (essence === "") return { kind: "binary", bytes };
   }
   // In another charset, behind a byte order mark, or no JSON at all.
-  const { bytes, isJson } = yield* judged(yield* utf8InSteps(body, charset), redactor);
+  const utf8 = (yield* utf8InSteps(body, charset, false)) ?? body;
+  const { bytes, isJson } = yield* judged(utf8, redactor);
   return isJson ? { kind: "json", text: bytes } : textData(bytes, body);
 }
 
@@ -223,34 +226,56 @@ function* judged(
  * Text as UTF-8: decoded by byte order mark, then by charset (every label of the Encoding standard), then as UTF-8; bytes
  * that are not UTF-8 and name no known charset are read as windows-1252, as the standard reads latin1. What is UTF-8
  * already is not copied.
+ *
+ * @param isFatal whether it is undefined when the bytes are not of their charset.
  */
-function* utf8InSteps(body: Bytes, charset: string | undefined): Steps<Bytes> {
-  const declared = decoderForText(startOf(body), charset);
-  if (declared.encoding !== "utf-8") return yield* decoded(body, declared);
-  return (yield* isUtf8InSteps(body)) ? withoutByteOrderMark(body) : yield* decoded(body, windows1252());
+function* utf8InSteps(body: Bytes, charset: string | undefined, isFatal: boolean): Steps<Bytes | undefined> {
+  const declared = decoderForText(startOf(body), charset, isFatal);
+  if (declared !== undefined && declared.encoding !== "utf-8") return yield* decoded(body, declared);
+  const found = yield* utf8Found(body);
+  if (found === "whole") return withoutByteOrderMark(body);
+  return yield* decoded(body, declared ?? new TextDecoder(found === "cut" ? "utf-8" : "windows-1252"));
 }
 
-function* isUtf8InSteps(body: Bytes): Steps<boolean> {
+/**
+ * What of UTF-8 bytes are: `cut` within their last character, behind others beyond ASCII. Without those, the last byte may
+ * as well be a letter of latin1.
+ */
+function* utf8Found(body: Bytes): Steps<"whole" | "cut" | "none"> {
   const checker = createUtf8Checker();
+  let isPlain = true;
   for (const slice of slicesOf(body)) {
-    if (!checker.push(slice)) return false;
+    if (!checker.push(slice)) return "none";
+    isPlain &&= isAscii(slice.subarray(0, slice.length - unfinishedLength(slice)));
     yield;
   }
-  return checker.end();
+  if (checker.end()) return "whole";
+  return isPlain ? "none" : "cut";
+}
+
+/** Undefined when the decoder is fatal and the bytes are not of its charset. */
+function* decoded(body: Bytes, decoder: TextDecoding): Steps<Bytes | undefined> {
+  const utf8 = createChunks();
+  for (const slice of [...slicesOf(body), undefined]) {
+    const text = textFrom(decoder, slice);
+    if (text === undefined) return undefined;
+    utf8.push(Buffer.from(text));
+    yield;
+  }
+  return utf8;
 }
 
 /**
  * A decoder keeps what is cut of a character until the rest comes, so no slice of its text ends in half a pair. Never in
  * one step: Node.js 20 then reads windows-1252 as latin1 (bytes 0x80 to 0x9f come out wrong).
  */
-function* decoded(body: Bytes, decoder: TextDecoding): Steps<Bytes> {
-  const utf8 = createChunks();
-  for (const slice of slicesOf(body)) {
-    utf8.push(Buffer.from(decoder.decode(slice, { stream: true })));
-    yield;
+function textFrom(decoder: TextDecoding, slice: Buffer | undefined): string | undefined {
+  try {
+    return slice === undefined ? decoder.decode() : decoder.decode(slice, { stream: true });
+  } catch {
+    // TypeError of a fatal decoder, which is asked whether it is text.
+    return undefined;
   }
-  utf8.push(Buffer.from(decoder.decode()));
-  return utf8;
 }
 
 function withoutByteOrderMark(body: Bytes): Bytes {

@@ -29,15 +29,23 @@ export function mayBeJson({ essence }: MediaType): boolean {
   return essence === "" || isJsonType(essence) || SCRIPT_TYPES.test(essence);
 }
 
-/** Whether the media type, or a charset beside it, says that the body is text. */
+/** Whether the media type, or a charset that is known beside it, says that the body is text. */
 export function isTextType({ essence, charset }: MediaType): boolean {
-  return charset !== undefined || TEXT_TYPES.test(essence) || isJsonType(essence) || SCRIPT_TYPES.test(essence);
+  if (isTextByItself(essence)) return true;
+  return charset !== undefined && !BINARY_TYPES.test(essence) && decoderFor(charset, false) !== undefined;
+}
+
+/** Whether a media type says that the body is text, whatever stands beside it. */
+export function isTextByItself(essence: string): boolean {
+  return TEXT_TYPES.test(essence) || isJsonType(essence) || SCRIPT_TYPES.test(essence);
 }
 
 const JSON_TYPES = /^(?:application|text)\/(?:x-)?json$|\+json$/;
 const SCRIPT_TYPES = /^(?:application|text)\/(?:x-)?(?:java|ecma)script$/;
 const TEXT_TYPES =
   /^text\/|\+(?:xml|yaml|json-seq)$|^application\/(?:x-)?(?:xml|yaml|toml|sql|graphql|csv|ndjson|jsonl|json-?lines|json-seq|www-form-urlencoded)$/;
+/** Types that a charset does not make text: servers add one to whatever they send. */
+const BINARY_TYPES = /^(?:image|audio|video|font)\/|^application\/(?:pdf|zip|octet-stream)$/;
 
 /**
  * The value of a field as text: UTF-8 where its bytes are that, as providers send it, and latin1 where they are not
@@ -59,14 +67,18 @@ export type TextDecoding = InstanceType<typeof TextDecoder>;
 /** Of the longest one, that of UTF-8. */
 export const BYTE_ORDER_MARK_BYTES = 3;
 
-/** The decoder of a text whose first bytes these are. */
-export function decoderForText(start: Uint8Array, charset: string | undefined): TextDecoding {
-  return decoderFor(byteOrderMark(start) ?? charset ?? "utf-8") ?? new TextDecoder();
-}
-
-/** The decoder of text that only claims to be UTF-8. */
-export function windows1252(): TextDecoding {
-  return new TextDecoder("windows-1252");
+/**
+ * The decoder of a text whose first bytes these are; undefined where neither a byte order mark nor a known charset
+ * says which.
+ *
+ * @param isFatal whether it fails for bytes that are not of its charset.
+ */
+export function decoderForText(
+  start: Uint8Array,
+  charset: string | undefined,
+  isFatal: boolean,
+): TextDecoding | undefined {
+  return decoderFor(byteOrderMark(start) ?? charset, isFatal);
 }
 
 /** Whether a charset, or none, says UTF-8 in the words of those who send JSON. */
@@ -80,9 +92,10 @@ function byteOrderMark(bytes: Uint8Array): string | undefined {
   return bytes[0] === 0xff && bytes[1] === 0xfe ? "utf-16le" : undefined;
 }
 
-function decoderFor(label: string): TextDecoding | undefined {
+function decoderFor(label: string | undefined, isFatal: boolean): TextDecoding | undefined {
+  if (label === undefined) return undefined;
   try {
-    return new TextDecoder(label);
+    return new TextDecoder(label, { fatal: isFatal });
   } catch {
     // RangeError: not a label of the Encoding standard; the caller falls back.
     return undefined;

@@ -182,7 +182,7 @@ function sequenceLength(lead: number): number {
 }
 
 /** How many bytes at the end begin a character that is not complete: 0 to 3. */
-function unfinishedLength(bytes: Uint8Array): number {
+export function unfinishedLength(bytes: Uint8Array): number {
   for (let length = 1; length <= 3 && length <= bytes.length; length++) {
     const byte = bytes[bytes.length - length] as number;
     if (byte < 0x80) return 0;

@@ -63,6 +63,8 @@ const textUnder = (type: string): Mapping => [
 
 describe("answerFromUpstream(): data", () => {
   const utf16 = Buffer.from('{"a":"é"}', "utf16le");
+  const half = Buffer.from("Grüße ä").subarray(0, -1);
+  const oneWrong = Buffer.concat([Buffer.from("Gr"), Buffer.of(0xff), Buffer.from("ße")]);
   it.each([
     [
       "JSON stays its bytes",
@@ -101,6 +103,56 @@ describe("answerFromUpstream(): data", () => {
     ["text of an unknown charset", "text/plain; charset=klingon", "é", { kind: "text", text: "é" }],
     ["a byte order mark outweighs the charset", "text/plain; charset=latin1", "\ufeffé", { kind: "text", text: "é" }],
     ["any type with a charset is text", "application/x-thing; charset=utf-8", "é", { kind: "text", text: "é" }],
+    ...["image/png", "video/mp4", "font/woff2", "application/pdf", "application/zip", "application/octet-stream"].map(
+      (type): Mapping => [
+        `what is no text stays so with a charset: ${type}`,
+        `${type}; charset=UTF-8`,
+        "x",
+        { kind: "binary", bytes: Buffer.from("x") },
+      ],
+    ),
+    ["an image of text is text", "image/svg+xml; charset=utf-8", "<a/>", { kind: "text", text: "<a/>" }],
+    ...["binary", "klingon"].map(
+      (charset): Mapping => [
+        `a charset that is none makes nothing text: ${charset}`,
+        `application/x-thing; charset=${charset}`,
+        "x",
+        { kind: "binary", bytes: Buffer.from("x") },
+      ],
+    ),
+    ...["utf-8", "utf-16", "shift_jis"].map((charset): [string, string, Buffer, object] => [
+      `what is not of its charset is binary where that alone says text: ${charset}`,
+      `multipart/mixed; charset=${charset}`,
+      Buffer.from([0x41, 0xff, 0x00]),
+      { kind: "binary", bytes: Buffer.from([0x41, 0xff, 0x00]) },
+    ]),
+    [
+      "one wrong byte spoils one letter of UTF-8",
+      "text/plain; charset=utf-8",
+      oneWrong,
+      { kind: "text", text: "Gr\ufffdße" },
+    ],
+    ["half a letter spoils one of UTF-8", "text/plain; charset=utf-8", half, { kind: "text", text: "Grüße \ufffd" }],
+    ["half a letter does so without a charset", "text/plain", half, { kind: "text", text: "Grüße \ufffd" }],
+    [
+      "half a letter does so in an unknown charset",
+      "text/plain; charset=x",
+      half,
+      { kind: "text", text: "Grüße \ufffd" },
+    ],
+    ["half a letter does so in broken JSON", "application/json", half, { kind: "text", text: "Grüße \ufffd" }],
+    [
+      "half a letter does so in broken JSON of UTF-8",
+      "application/json; charset=utf-8",
+      half,
+      { kind: "text", text: "Grüße \ufffd" },
+    ],
+    [
+      "half a letter is none where nothing else is UTF-8",
+      "text/plain",
+      Buffer.from("caf\xe9", "latin1"),
+      { kind: "text", text: "café" },
+    ],
     ["XML is text", "application/atom+xml", "<a/>", { kind: "text", text: "<a/>" }],
     ["anything else is binary", "image/png", "x", { kind: "binary", bytes: Buffer.from("x") }],
     ["no type is binary", undefined, "{", { kind: "binary", bytes: Buffer.from("{") }],

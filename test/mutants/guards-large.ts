@@ -27,14 +27,14 @@ export const LARGE_GUARDS: readonly Guard[] = [
   guard("turns: one after the other", ["=== true) line.push(job);", "=== true) line.unshift(job);"], "lib/turns"),
   guard(
     "answers: secrets in text that was decoded",
-    [
-      "yield* redacted(yield* utf8InSteps(body, mediaType.charset), redactor)",
-      "yield* utf8InSteps(body, mediaType.charset)",
-    ],
+    ["textData(yield* redacted(text, redactor), body)", "textData(text, body)"],
     ANSWERS,
     "call/answer",
   ),
-  guard("large text: end within a character", ["} return checker.end();", "} return true;"], ANSWERS),
+  guard("large text: end within a character", ['if (checker.end()) return "whole";', 'return "whole";'], ANSWERS),
+  guard("text: end within a character", ['return isPlain ? "none" : "cut";', 'return "none";'], "call/answer"),
+  guard("text: types that a charset does not make text", ["!BINARY_TYPES.test(essence) && ", ""], "call/answer"),
+  guard("text: bytes of another charset", ["{ fatal: isFatal }", "{}"], "call/answer"),
   guard(
     "memory: room for what is held besides",
     ["if (!memory.reserve(bytes)) throw overloaded();", "memory.reserve(bytes);"],

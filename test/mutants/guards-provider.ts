@@ -181,10 +181,7 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   guard("redaction of large JSON is made", ["stream.hasFound ? clean : body", "body"], "call/large-answer"),
   guard(
     "redaction of recoded JSON is made",
-    [
-      "yield* judged(yield* utf8InSteps(body, charset), redactor);",
-      "{ ...(yield* judged(yield* utf8InSteps(body, charset), redactor)), bytes: yield* utf8InSteps(body, charset) };",
-    ],
+    ["yield* judged(utf8, redactor);", "{ ...(yield* judged(utf8, redactor)), bytes: utf8 };"],
     "call/answer",
   ),
   guard(
