@@ -75,19 +75,24 @@ function asItIs(value: string): string {
 }
 
 /**
- * Whether an answer is a part of a text that the caller's `Range` asked for (RFC 9110 section 14). A caller could put a
- * token together of such parts, none of which holds it. To mask what may be a part of it would be worse: a caller who has
- * text of his own cut so would learn of each guess whether it is a part of the token.
+ * Whether an answer is a part of a text (RFC 9110 section 14): it says so itself, whatever the caller's way to ask for it
+ * was (Request-Range, x-ms-range), or follows a `Range` of bytes. Of other units a provider makes what it likes: lists,
+ * mostly. A caller could put a token together of such parts, none of which holds it. To mask what may be a part of it would
+ * be worse: a caller who has text of his own cut so would learn of each guess whether it is a part of the token.
  */
 export function isPartOfText(
   asked: ReadonlyArray<readonly [name: string, value: string]>,
   { statusCode, rawHeaders }: Omit<UpstreamAnswer, "body">,
 ): boolean {
-  if (!asked.some(([name, value]) => name.toLowerCase() === "range" && /^bytes\b/i.test(value))) return false;
-  if (statusCode !== 206 && (statusCode > 299 || headerValue(rawHeaders, "content-range") === "")) return false;
+  const range = headerValue(rawHeaders, "content-range");
+  if (statusCode > 299 || (statusCode !== 206 && range === "")) return false;
   const mediaType = parseMediaType(headerValue(rawHeaders, "content-type"));
+  const ofBytes = mediaType.essence === "multipart/byteranges" || BYTES.test(range);
+  if (!ofBytes && !asked.some(([name, value]) => name.toLowerCase() === "range" && BYTES.test(value))) return false;
   return mayBeJson(mediaType) || isTextType(mediaType) || /^(?:multipart|message)\//.test(mediaType.essence);
 }
+
+const BYTES = /^\s*bytes\b/i;
 
 function headFrom(
   upstream: Omit<UpstreamAnswer, "body">,

@@ -120,7 +120,9 @@ async function attempt<Answer extends UpstreamAnswer>(
   noteAnswered(trace, answer.statusCode);
   if (!isPartOfText(checked.headers, answer)) return { heard: answer, answer, failure: undefined, secrets };
   sender.discard(answer);
-  throw formatError("headers.Range asks for a part of a text, which cannot be searched for the token; leave it out.");
+  throw formatError(
+    "headers.Range, or what the provider takes for it, asks for a part of a text, which cannot be searched for the token; leave it out.",
+  );
 }
 
 /** As it is sent; whatever holds the token is masked. */

@@ -13,13 +13,14 @@ let application: TestApplication;
 /** Echoes the token, or the part of it that is asked for, under the type that the path names. */
 beforeAll(async () => {
   provider = await startRawProvider((socket, { head }) => {
-    const [, first, last] = /^range: bytes=(\d+)-(\d*)/im.exec(head) ?? [];
-    const type = decodeURIComponent(/\?type=(\S*)/.exec(head)?.[1] ?? "");
+    const [, first, last] = /^(?:request-|x-ms-)?range: bytes=(\d+)-(\d*)/im.exec(head) ?? [];
+    const type = decodeURIComponent(/\?type=([^&\s]*)/.exec(head)?.[1] ?? "");
     const body = `{"authorization":"Bearer ${TOKEN}"}`;
     const part = first === undefined ? body : body.slice(Number(first), last ? Number(last) + 1 : undefined);
     socket.write(
       [
-        first === undefined ? "HTTP/1.1 200 OK" : "HTTP/1.1 206 Partial Content",
+        first === undefined && !head.includes("&list") ? "HTTP/1.1 200 OK" : "HTTP/1.1 206 Partial Content",
+        ...(head.includes("&list") ? ["Content-Range: id a..c"] : []),
         ...(first === undefined
           ? []
           : [`Content-Range: bytes ${first}-${Number(first) + part.length - 1}/${body.length}`]),
@@ -40,9 +41,9 @@ afterAll(async () => {
   await provider.close();
 });
 
-function callOf(type: string, range?: string) {
-  const url = `${provider.origin}/?type=${encodeURIComponent(type)}`;
-  const headers = range === undefined ? {} : { rAnge: range };
+function callOf(type: string, range?: string, name = "rAnge") {
+  const url = `${provider.origin}/?type=${encodeURIComponent(type).replace("%26", "&")}`;
+  const headers = range === undefined ? {} : { [name]: range };
   return { providerName: "raw", userId: "u", publicKey: application.publicKey, call: { url, method: "GET", headers } };
 }
 
@@ -68,11 +69,29 @@ describe("a caller's Range", () => {
     }
   });
 
+  it.each(["Request-Range", "x-ms-range"])("gets none under the name %s", async (name) => {
+    for (const [protocol, call] of createCallers(harness.url)) {
+      const row = await call(callOf("text/plain", "bytes=20-40", name));
+      expect(row, protocol).toMatchObject({ statusCode: 400, errorType: "CALL_FORMAT_ERROR" });
+    }
+    for (const [protocol, call] of createStreamCallers(harness.url)) {
+      expect(JSON.stringify(await call(callOf("text/plain", "bytes=20-40", name))), protocol).toContain(
+        "CALL_FORMAT_ERROR",
+      );
+    }
+    const [[, rest]] = createCallers(harness.url) as [ReturnType<typeof createCallers>[0]];
+    expect(await rest(callOf("image/png", "bytes=0-3", name))).toMatchObject({ statusCode: 206 });
+  });
+
   it("gets a part of what is no text, and all of a text as any call does", async () => {
     const [[, rest]] = createCallers(harness.url) as [ReturnType<typeof createCallers>[0]];
     const part = await rest(callOf("image/png", "bytes=0-3"));
     expect(part).toMatchObject({ statusCode: 206, data: Buffer.from('{"au').toString("base64") });
     expect((await rest(callOf("application/json")))["data"]).toEqual({ authorization: "Bearer [redacted]" });
+    expect(await rest(callOf("application/json&list"))).toMatchObject({
+      statusCode: 206,
+      data: { authorization: "Bearer [redacted]" },
+    });
     // Of other units a provider makes what it likes: lists, mostly.
     expect((await rest(callOf("application/json", "items=0-24")))["statusCode"]).toBe(200);
   });

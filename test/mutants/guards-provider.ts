@@ -177,6 +177,7 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
     ["if (!isPartOfText(checked.headers, answer)) return", "return"],
     "call/range",
   ),
+  guard("redaction: no part of a text by another name", ["|| BYTES.test(range);", "|| false;"], "call/range"),
   guard("redaction of small JSON is made", ["clean === whole ? body : bytesOf(clean)", "body"], "call/answer"),
   guard("redaction of large JSON is made", ["stream.hasFound ? clean : body", "body"], "call/large-answer"),
   guard(
