@@ -1,3 +1,4 @@
+import { decodePercent } from "../lib/parse-url.js";
 /**
  * Lets requests through that fit each member that it has. `*` in a path is one segment, `**` any number of them, none
  * included; everything else is compared byte for byte with what would be sent.
@@ -108,13 +109,9 @@ const STILL_ENCODED = /%(?:[\da-f]{2}|u[\da-f]{4})/i;
 
 function isAmbiguous(segment: string): boolean {
   if (/[^\x21-\x7e]/.test(segment)) return true;
-  try {
-    const read = decodeURIComponent(segment).normalize("NFKC");
-    return STILL_ENCODED.test(read) || SEPARATOR.test(read) || DOTS.test(read);
-  } catch {
-    // A percent sign that begins no escape, or bytes that are no UTF-8, such as an overlong slash.
-    return true;
-  }
+  // A percent sign that begins no escape, or bytes that are no UTF-8, such as an overlong slash.
+  const read = decodePercent(segment)?.normalize("NFKC");
+  return read === undefined || STILL_ENCODED.test(read) || SEPARATOR.test(read) || DOTS.test(read);
 }
 
 /** Fields that name a second place, which no rule has judged: RFC 4918 section 10.3, and copies in object stores. */

@@ -1,6 +1,6 @@
 import { dirname, join } from "node:path";
 import { isLoopbackHost } from "../lib/address-list.js";
-import { parseUrl } from "../lib/parse-url.js";
+import { decodePercent, parseUrl } from "../lib/parse-url.js";
 import { Secret } from "../sealing/seal.js";
 
 /** Where the store is kept. */
@@ -60,9 +60,9 @@ function parsePostgresUrl(text: string): PostgresLocation | undefined {
   const url = /^postgres(ql)?:\/\//.test(text) ? parseUrl(text) : undefined;
   if (url === undefined) return undefined;
   const { searchParams, hostname, port, username, password, pathname } = url;
-  const host = searchParams.get("host") ?? decode(hostname)?.replace(/^\[|\]$/g, "");
-  const database = decode(pathname.slice(1));
-  const [user, secret] = [decode(username), decode(password)];
+  const host = searchParams.get("host") ?? decodePercent(hostname)?.replace(/^\[|\]$/g, "");
+  const database = decodePercent(pathname.slice(1));
+  const [user, secret] = [decodePercent(username), decodePercent(password)];
   const sslMode = searchParams.get("sslmode") ?? (isLocal(host ?? "") ? "disable" : "verify-full");
   const isKnown = [...searchParams.keys()].every((name) => PARAMETERS.has(name));
   if (!host || !database || !user || secret === undefined || !isKnown || !SSL_MODES.includes(sslMode)) return undefined;
@@ -85,15 +85,6 @@ function parsePostgresUrl(text: string): PostgresLocation | undefined {
 /** What goes there never leaves the machine. */
 function isLocal(host: string): boolean {
   return host.startsWith("/") || isLoopbackHost(host);
-}
-
-function decode(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    // A `%` that stands for itself: whatever was meant, it is no URL.
-    return undefined;
-  }
 }
 
 /** The folder of the spool where RELAY_SPOOL names none: beside the SQLite file, or data/spool. */

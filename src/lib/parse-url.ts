@@ -16,6 +16,16 @@ export function parseUrl(text: string): URL | undefined {
   }
 }
 
+/** The text that a percent-encoded one stands for (RFC 3986 section 2.1); undefined where it is encoded wrongly, or not as UTF-8. */
+export function decodePercent(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // The error holds the text, and goes no further.
+    return undefined;
+  }
+}
+
 /** What cannot be decoded comes back empty, or as it was. */
 function isLabel(label: string): boolean {
   return !label.startsWith("xn--") || /[^\0-\x7f]/.test(domainToUnicode(label));

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { PathHandler } from "../http/dispatch.js";
 import { answerPlain, clientNetworkOf, DRAIN_FACTOR, type HttpRequest, type HttpResponse } from "../http/exchange.js";
 import { createChunks } from "../lib/chunks.js";
+import { decodePercent } from "../lib/parse-url.js";
 import { formatError, RelayError } from "../model/errors.js";
 import type { AuthorizationOptions } from "../oauth/authorization-server.js";
 import { CALLBACK_PATH, finishAuthorization, redirectUriWith } from "../oauth/callback.js";
@@ -108,7 +109,7 @@ async function answerStart(exchange: PageExchange, rawName: string): Promise<voi
   const { options, response, browser, cookie } = exchange;
   const query = parsePageQuery(exchange.queryText);
   const connectSession = await connectSessionFor(exchange, query, false);
-  const provider = requireProvider(options, nameFrom(rawName));
+  const provider = requireProvider(options, decodePercent(rawName) ?? "");
   requireListed(connectSession, provider.name);
   const given = parametersFrom(connectSession, query, provider);
   const { application, userId, redirectUri, scope } = connectSession;
@@ -125,15 +126,6 @@ async function answerStart(exchange: PageExchange, rawName: string): Promise<voi
   const asked = await withSession(options, { ...connectSession, providers: [provider.name] });
   const page = parameterPage({ ...start, provider, given, session: asked.session });
   sendPage(response, start.problem === undefined ? 200 : 400, page, { cookie });
-}
-
-function nameFrom(raw: string): string {
-  try {
-    return decodeURIComponent(raw);
-  } catch {
-    // No provider's name; the catalogue says so.
-    return "";
-  }
 }
 
 /** What the link has counts before what the address says. */

@@ -172,6 +172,6 @@ export const TOKEN_GUARDS: readonly Guard[] = [
   ),
   guard("rules: encoded twice", ["return STILL_ENCODED.test(read) ||", "return"], RULES),
   guard("rules: separators", ["|| SEPARATOR.test(read)", ""], RULES),
-  guard("rules: look-alikes", ['decodeURIComponent(segment).normalize("NFKC")', "decodeURIComponent(segment)"], RULES),
+  guard("rules: look-alikes", ['decodePercent(segment)?.normalize("NFKC")', "decodePercent(segment)"], RULES),
   guard("rules: dots", ["|| DOTS.test(read)", ""], RULES),
 ];

@@ -26,7 +26,7 @@ import { messageFaultFrom } from "../../json/message-fault.js";
 import { formatError, RelayError } from "../../model/errors.js";
 import { bodyFromOutcome, bytesFromBody } from "./envelope.js";
 import { answerPreflight, type BrowserOrigins, corsFieldsFor } from "./preflight.js";
-import { parseCallQuery, readBody } from "./read-call.js";
+import { parseCallQuery, providerNameFrom, readBody } from "./read-call.js";
 import { type Route, routeFromMethod } from "./route.js";
 
 /** Message → message; rejects with RelayError. */
@@ -172,19 +172,10 @@ async function messageFrom<Input extends DescMessage>(
   if (!memory.begin()) throw overloaded();
   if (route.method === "POST") return messageFromBody(schema, body.concat());
   const { fields } = parseCallQuery(queryText, route.queryFields);
-  const values = Object.fromEntries([...fields, ...variables.map((raw) => ["provider_name", decoded(raw)])]);
+  const values = Object.fromEntries([...fields, ...variables.map((raw) => ["provider_name", providerNameFrom(raw)])]);
   const message = create(schema);
   for (const field of schema.fields) reflect(schema, message).set(field, values[field.name] ?? "");
   return message;
-}
-
-function decoded(raw: string): string {
-  try {
-    return decodeURIComponent(raw);
-  } catch {
-    // No provider's name: kept as it is, nothing matches it.
-    return raw;
-  }
 }
 
 function messageFromBody<Input extends DescMessage>(schema: Input, body: Buffer): MessageShape<Input> {

@@ -1,5 +1,11 @@
 import { MAX_CALL_TOKEN_LENGTH } from "../../applications/call-token.js";
-import { callerFieldsOf, callerFrom, MAX_ID_LENGTH, type NamedKeys } from "../../applications/caller.js";
+import {
+  type CallerFields,
+  callerFieldsOf,
+  callerFrom,
+  MAX_ID_LENGTH,
+  type NamedKeys,
+} from "../../applications/caller.js";
 import { type Budget, overloaded, type Reservation } from "../../call/budget.js";
 import type { Call, CallDescription, CallOrigin, ResponseMode, Surface } from "../../call/call.js";
 import { callerGone, isGone } from "../../call/outcome.js";
@@ -13,6 +19,7 @@ import {
 } from "../../http/exchange.js";
 import { identityOf } from "../../http/identity.js";
 import { type Bytes, createChunks, joinedInSteps, LARGE_BYTES } from "../../lib/chunks.js";
+import { decodePercent } from "../../lib/parse-url.js";
 import { atOnce, type Steps, type Turns, type WorkLimits } from "../../lib/turns.js";
 import type { CallerSignal } from "../../model/caller-signal.js";
 import { formatError, RelayError } from "../../model/errors.js";
@@ -46,7 +53,8 @@ export interface Exchange {
  * Rejects with RelayError CALL_FORMAT_ERROR, REQUEST_TOO_LARGE or OVERLOADED.
  */
 export async function readCall(options: CallReaderOptions, exchange: Exchange): Promise<Call> {
-  const memory = options.budget.open(clientNetworkOf(options.clientAddress(exchange.request)));
+  const fields = callerFieldsOf(exchange.request, options.clientAddress(exchange.request));
+  const memory = options.budget.open(clientNetworkOf(fields.address));
   const signal = watchCaller(exchange.response, memory);
   requirePlainBody(exchange.request);
   const query = parseCallQuery(exchange.queryText, options.route.queryFields);
@@ -55,7 +63,7 @@ export async function readCall(options: CallReaderOptions, exchange: Exchange): 
   const isLarge = body.length > LARGE_BYTES;
   const limits = { signal, deadline: deadlineOf(options, exchange.origin), memory };
   const description = isLarge ? await readInTurns(options, body, limits) : descriptionFrom(body.concat(), query);
-  return callFrom(options, exchange, query, description, memory, signal);
+  return callFrom({ options, origin: exchange.origin, fields, query, description, memory, signal });
 }
 
 /** That the caller goes meanwhile is no fault of ours. */
@@ -89,12 +97,8 @@ export function originOf({ surface }: CallReaderOptions, request: HttpRequest, r
 }
 
 /** A name that is not percent-encoded correctly is no provider's name: kept as it is, nothing matches it. */
-function providerNameFrom(raw: string): string {
-  try {
-    return decodeURIComponent(raw);
-  } catch {
-    return raw;
-  }
+export function providerNameFrom(raw: string): string {
+  return raw.includes("%") ? (decodePercent(raw) ?? raw) : raw;
 }
 
 /** Named, since a compressed body would otherwise only be called no UTF-8. Other values are no coding of bytes. */
@@ -113,16 +117,19 @@ function descriptionFrom(body: Buffer, query: CallQuery): CallDescription {
   return atOnce(isInQuery ? descriptionFromDotted(query.dotted) : descriptionFromBody(body));
 }
 
-function callFrom(
-  options: CallReaderOptions,
-  exchange: Exchange,
-  query: CallQuery,
-  description: CallDescription,
-  memory: Reservation,
-  signal: ResponseSignal,
-): Call {
-  const { request, origin } = exchange;
-  const caller = callerFrom(callerFieldsOf(request, options.clientAddress(request)), namedKeysOf(query));
+/** What of a request becomes its call. */
+interface Read {
+  readonly options: CallReaderOptions;
+  readonly origin: CallOrigin;
+  readonly fields: CallerFields;
+  readonly query: CallQuery;
+  readonly description: CallDescription;
+  readonly memory: Reservation;
+  readonly signal: ResponseSignal;
+}
+
+function callFrom({ options, origin, fields, query, description, memory, signal }: Read): Call {
+  const caller = callerFrom(fields, namedKeysOf(query));
   return {
     // Member by member: a spread takes V8 longer than reading the request's body.
     callId: origin.callId,
@@ -274,9 +281,7 @@ function asWritten(raw: string): string {
 /** Percent-decoding of the URL standard's form parser (`+` is a space), but strict. */
 function decodeOr(raw: string, field: string): string {
   if (!raw.includes("%")) return raw.includes("+") ? raw.replaceAll("+", " ") : raw;
-  try {
-    return decodeURIComponent(raw.replaceAll("+", " "));
-  } catch {
-    throw formatError(`${field} is not correctly percent-encoded. Encode it as UTF-8.`);
-  }
+  const text = decodePercent(raw.replaceAll("+", " "));
+  if (text === undefined) throw formatError(`${field} is not correctly percent-encoded. Encode it as UTF-8.`);
+  return text;
 }
