@@ -61,7 +61,12 @@ const EXPECTED: Readonly<Record<string, readonly RegExp[]>> = {
     /intranet\.json: ok \(intranet\)[\s\S]*api\.intranet\.example/,
     /^data\/providers\/acme\.json: ok \(acme\)\ndata\/providers\/local\.json: ok \(local\)\n$/,
   ],
-  "docs/call-tokens.md": [/private key +relay_sk_/, /^eyJ[\w-]+\.[\w-]+\.[\w-]{43}\n$/, /call rules +github \(1\)/],
+  "docs/call-tokens.md": [
+    /^$/,
+    /INVALID_OAUTHID[\s\S]*CALL_NOT_PERMITTED/,
+    /^eyJ[\w-]+\.[\w-]+\.[\w-]{43}\n$/,
+    /call rules +github \(1\)/,
+  ],
   "docs/hardening.md": [/PRIVATE_KEY[\s\S]*192\.0\.2\.0\/24/i],
   "docs/migrating.md": [/^$/, /github/, /^ada github ok\na\+b@example\.com slack ok\n[\s\S]*a\+b@example\.com/],
   "docs/scaling.md": [/is up to date/, /applications +1/],
