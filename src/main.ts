@@ -6,7 +6,7 @@ import { operatorExitCode } from "./lib/exit-codes.js";
 import { stopSignal } from "./lib/stop-signal.js";
 import { keepObjectsYoung } from "./lib/young-objects.js";
 import { createLog, describeError, type Log } from "./telemetry/log.js";
-import { supervise } from "./workers/supervisor.js";
+import { killWorkers, supervise } from "./workers/supervisor.js";
 import { countForWorkers, leave, type ServiceUrls, shareOf, stopOrder, tellStarted } from "./workers/worker.js";
 
 /** Calls and refreshes in flight may take this long to finish after SIGTERM, in milliseconds. */
@@ -37,7 +37,7 @@ export async function runService(
     return serve(shareOf(config), log, { started: tellStarted, stopped: stopOrder() }).finally(leave);
   }
   for (const { setting, text } of configWarnings(config, env)) logger.warn({ setting }, text);
-  const stop = stopSignal();
+  const stop = stopSignal(killWorkers);
   if (config.workers > 1) {
     countForWorkers();
     return supervise({ count: config.workers, logger, stop, graceMs: GRACE_MS });

@@ -107,8 +107,9 @@ const QUIET_MS = 2000;
 const MAX_PAUSE_MS = 30_000;
 /** A worker that lived this long did not end of how it was started, in milliseconds. */
 const STEADY_MS = 60_000;
+const STOP_SIGNALS: ReadonlySet<string | null> = new Set(["SIGTERM", "SIGINT"]);
 /** Signals of others, such as an operator and the kernel that is out of memory: no sign that the next one ends as well. */
-const FROM_OUTSIDE: ReadonlySet<string | null> = new Set(["SIGKILL", "SIGTERM", "SIGINT"]);
+const FROM_OUTSIDE: ReadonlySet<string | null> = new Set([...STOP_SIGNALS, "SIGKILL"]);
 
 /**
  * Runs `count` workers on one port: replaces each that ends, and on SIGHUP all of them, one after the other, so that
@@ -119,13 +120,17 @@ export async function supervise(options: SupervisorOptions): Promise<number> {
   const supervisor = new Supervisor(options);
   // From the start to the end: unheard it would end this process, and the workers with it.
   process.on("SIGHUP", () => void supervisor.restart());
+  const ended = options.stop.then(() => supervisor.stop());
   const first = await supervisor.start();
-  if (typeof first === "number") return first;
+  if (typeof first === "number") return supervisor.isStopping ? ended : first;
   await supervisor.fill();
-  logger.info({ adminUrl: first.adminUrl, url: first.url, workers: count }, "listening");
-  await options.stop;
-  logger.info({ workers: count }, "stopping");
-  return supervisor.stop();
+  if (!supervisor.isStopping) logger.info({ adminUrl: first.adminUrl, url: first.url, workers: count }, "listening");
+  return ended;
+}
+
+/** Ends all workers at once, with whatever they are doing. */
+export function killWorkers(): void {
+  for (const worker of Object.values(cluster.workers ?? {})) worker?.process.kill("SIGKILL");
 }
 
 /** One worker that serves. */
@@ -140,6 +145,8 @@ type Started = (ServiceUrls & { readonly worker: Worker }) | number;
 /** The workers of one service; ended by `stop()`. */
 class Supervisor {
   readonly #options: SupervisorOptions;
+  /** All that have not ended: those that start, serve, or are being ended. */
+  readonly #living = new Set<Worker>();
   readonly #serving = new Map<Worker, Life>();
   readonly #starting = new Set<Promise<Started>>();
   readonly #metrics = createWorkerMetrics();
@@ -172,12 +179,18 @@ class Supervisor {
     }
   }
 
+  get isStopping(): boolean {
+    return this.#stopping.signal.aborted;
+  }
+
   get #isMissingOne(): boolean {
     return this.#serving.size + this.#starting.size < this.#options.count;
   }
 
   async #fork(generation: number): Promise<Started> {
     const worker = cluster.fork();
+    this.#living.add(worker);
+    worker.once("exit", () => this.#living.delete(worker));
     // What could not be sent to one that is ending; its exit says the rest.
     worker.on("error", () => {});
     const urls = await startedUrls(worker);
@@ -197,7 +210,7 @@ class Supervisor {
 
   /** Replaces every worker that was started before this call. One that comes during a run of it makes that run longer. */
   restart(): Promise<void> {
-    if (this.#stopping.signal.aborted) return Promise.resolve();
+    if (this.isStopping) return Promise.resolve();
     this.#generation += 1;
     this.#options.logger.info({ workers: this.#serving.size }, "restarting");
     this.#restart ??= this.#replaceAll().finally(() => {
@@ -206,22 +219,22 @@ class Supervisor {
     return this.#restart;
   }
 
-  /** Ends all workers; resolves to 0 when each of them has ended well. */
+  /** Tells all workers to end, those that are starting as well; resolves to 0 when each of them has ended well. */
   async stop(): Promise<number> {
+    this.#options.logger.info({ workers: this.#living.size }, "stopping");
     this.#stopping.abort();
-    await this.#restart;
-    await Promise.all(this.#starting);
-    const codes = await Promise.all([...this.#serving.keys()].map((worker) => this.#end(worker, 0)));
+    const codes = await Promise.all([...this.#living].map((worker) => this.#end(worker, 0)));
     return codes.every((code) => code === 0) ? 0 : 1;
   }
 
   async #replaceAll(): Promise<void> {
     const { logger } = this.#options;
-    while (!this.#stopping.signal.aborted) {
+    while (!this.isStopping) {
       const generation = this.#generation;
       const old = [...this.#serving].find(([, life]) => life.generation < generation)?.[0];
       if (old !== undefined) {
         const next = await this.start();
+        if (this.isStopping) return;
         if (typeof next !== "number") {
           await this.#end(old, QUIET_MS);
           continue;
@@ -242,20 +255,21 @@ class Supervisor {
 
   /** Resolves to the exit code. */
   async #end(worker: Worker, quietMs: number): Promise<number> {
-    this.#serving.delete(worker);
+    const isServing = this.#serving.delete(worker);
     if (worker.isDead()) return exitCodeOf(worker);
-    const message: Message = { type: "stop", quietMs };
-    if (worker.isConnected()) worker.send(message);
+    // One that starts may not hear messages yet.
+    if (!isServing || !send(worker, { type: "stop", quietMs })) worker.process.kill("SIGTERM");
     const killer = setTimeout(() => worker.process.kill("SIGKILL"), quietMs + this.#options.graceMs + MARGIN_MS);
     await once(worker, "exit");
     clearTimeout(killer);
-    return exitCodeOf(worker);
+    const { signalCode } = worker.process;
+    return this.isStopping && STOP_SIGNALS.has(signalCode) ? 0 : exitCodeOf(worker);
   }
 
   #onExit(worker: Worker): void {
     const life = this.#serving.get(worker);
     // Asked to end.
-    if (life === undefined) return;
+    if (life === undefined || this.isStopping) return;
     this.#serving.delete(worker);
     const { signalCode } = worker.process;
     this.#options.logger.error(

@@ -1,9 +1,11 @@
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { finished } from "../cli/run-relay.js";
+import { connectRaw } from "../http/support.js";
 import { freePort } from "../support/free-port.js";
-import { callOnce, POLLING, sandbox, startWorkers, useSandbox } from "./world.js";
+import { callOnce, POLLING, prepareWorkers, sandbox, startWorkers, useSandbox, workersOf } from "./world.js";
 
 useSandbox();
 
@@ -70,6 +72,50 @@ describe("workers that all end or start", { timeout: 180_000 }, () => {
       env: settings,
     });
     expect(new Set(calls.map(({ callId }) => callId)).size).toBe(8);
+  });
+
+  it("tells all workers to end as soon as it is told, also while it replaces one, and ends at once when told again", async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { child, url, lines, workers } = await startWorkers(onTestFinished);
+    const holding = workers();
+    // One on each worker, since connections go to them in turn.
+    for (const _ of [1, 2]) {
+      const { socket } = await connectRaw(Number(new URL(url).port));
+      socket.write("POST /oauth/method/sandbox/call?user_id=ada HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{");
+    }
+    const seen: Array<{ msg: string; worker?: number }> = [];
+    lines.on("line", (line) => seen.push(JSON.parse(line)));
+    const sayThat = (wanted: string) =>
+      seen.filter(({ msg, worker = 0 }) => msg === wanted && holding.includes(worker));
+    child.kill("SIGHUP");
+    await expect.poll(() => sayThat("stopping").length, POLLING).toBe(1);
+    child.kill("SIGTERM");
+    await expect.poll(() => sayThat("stopping").length, POLLING).toBe(2);
+    expect(sayThat("stopped")).toEqual([]);
+    const ended = once(child, "close");
+    child.kill("SIGTERM");
+    expect(await ended).toEqual([1, null]);
+    expect(sayThat("stopped")).toEqual([]);
+  });
+
+  it.each([
+    ["alone", (_workers: readonly number[]) => {}],
+    ["and its worker", ([worker = 0]: readonly number[]) => void process.kill(worker, "SIGTERM")],
+  ])("ends well when it is told while it starts: the supervisor %s", async (_, also) => {
+    const { folder, settings } = await prepareWorkers();
+    const child = folder.start(["serve"], settings);
+    const output = finished(child);
+    const workers = () => workersOf(child.pid).filter((pid) => pid > 0);
+    await vi.waitUntil(() => workers().length > 0, POLLING);
+    const first = workers();
+    child.kill("SIGTERM");
+    also(first);
+    const { exitCode, stdout } = await output;
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain('"stopping"');
+    expect(stdout).not.toContain('"listening"');
   });
 
   it("ends its workers when the supervisor is killed", async ({ expect, onTestFinished }) => {

@@ -44,11 +44,17 @@ export function changeDatabase(folder: CliFolder, sql: string): void {
 /** A relay with two workers. */
 export type Workers = Awaited<ReturnType<typeof startWorkers>>;
 
-/** Starts one, on a folder of its own with an application and the connected user `ada`. */
+/** A folder with an application and the connected user `ada`, and the settings of two workers. */
+export async function prepareWorkers(onEnd?: OnEnd) {
+  const settings = { RELAY_LISTEN: "127.0.0.1:0", RELAY_WORKERS: "2", ...SETTINGS };
+  return { ...(await prepared(onEnd)), settings };
+}
+
+/** Starts one, on such a folder of its own. */
 export async function startWorkers(onEnd: OnEnd, env: Env = {}) {
-  const { folder, publicKey } = await prepared(onEnd);
-  const settings = { ...SETTINGS, ...env };
-  const { url, adminUrl, child } = await startServe(folder, { RELAY_WORKERS: "2", ...settings });
+  const { folder, publicKey, settings: common } = await prepareWorkers(onEnd);
+  const settings = { ...common, ...env };
+  const { url, adminUrl, child } = await startServe(folder, settings);
   const lines = createInterface(child.stdout);
   const logged = (msg: string) =>
     new Promise<void>((resolve) => {
@@ -58,7 +64,7 @@ export async function startWorkers(onEnd: OnEnd, env: Env = {}) {
     });
   const body = JSON.stringify({ url: `${sandbox.origin}/me`, method: "GET" });
   return {
-    ...{ url, adminUrl, folder, settings, child, publicKey, logged },
+    ...{ url, adminUrl, folder, settings, child, publicKey, lines, logged },
     workers: () => workersOf(child.pid),
     /** Calls for `ada` of the first application, unless told. */
     call: (dispatcher?: Agent, userId = "ada", key = publicKey) =>
@@ -79,6 +85,6 @@ export async function callOnce(url: string, body: string, dispatcher?: Agent): P
 export const POLLING = { timeout: 60_000 };
 
 /** Process ids of the workers of a supervisor. */
-function workersOf(pid: number | undefined): number[] {
+export function workersOf(pid: number | undefined): number[] {
   return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").map(Number);
 }
