@@ -157,9 +157,9 @@ function closeAll(
 ) {
   return async (graceMs: number, quietMs = 0) => {
     readiness.stop();
-    // No refresh or delivery is begun any more; those that have begun end beside the calls.
-    const drained = listeners.map((listener) => listener.close(graceMs, quietMs));
-    await Promise.all([...drained, refresher.close(graceMs), deliverer.close(graceMs)]);
+    const drained = Promise.all(listeners.map((listener) => listener.close(graceMs, quietMs)));
+    // No delivery is begun any more, and a refresh for a call that is in flight alone.
+    await Promise.all([drained, refresher.close(quietMs + graceMs, drained), deliverer.close(graceMs)]);
     // A code that is being redeemed gives tokens that exist nowhere else.
     await authorization.pending.settled();
     for (const close of [...closers].reverse()) await close();

@@ -38,15 +38,21 @@ export interface Refresher {
    * any caller. Rejects with RelayError REAUTHORIZATION_REQUIRED, REFRESH_UNAVAILABLE or PROVIDER_MISCONFIGURED.
    */
   refresh(connection: Connection): Promise<void>;
+  /** The same for nobody who waits: how it ends is for the log alone. Not begun once the process stops. */
+  refreshBeside(connection: Connection): void;
   /** Stores an answer that a process which is gone could not store. Rejects as `storeLeftAnswer()` does. */
   storeLeft(answer: UnstoredAnswer): Promise<CommitOutcome>;
   /** Rejects as `refresh()` would before the provider is asked; refreshes nothing, opens nothing. */
   requireRefreshable(connection: Connection): Promise<void>;
   /**
-   * Begins no more. Resolves when what has begun is stored, or revoked; after `graceMs` milliseconds answers that have
-   * not come are given up, and those that are kept in the spool are left to it. One that is nowhere is still waited for.
+   * Begins no refresh beside calls any more, and none for a call either when `calls` has settled, or half of `graceMs`
+   * milliseconds have passed: a provider needs the rest to answer. Resolves when what has begun is stored, or revoked;
+   * after `graceMs` answers that have not come are given up, and those that are kept in the spool are left to it. One
+   * that is nowhere is still waited for.
+   *
+   * @param calls settles when no call is in flight any more.
    */
-  close(graceMs: number): Promise<void>;
+  close(graceMs: number, calls?: Promise<unknown>): Promise<void>;
 }
 
 /** From the asking for a lease to the first byte of the request, at most, in milliseconds. */
@@ -65,6 +71,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
   const flights = new Map<string, Promise<void>>();
   /** Connections whose lease was to be given back, and is not yet. */
   const unsettled = new Set<string>();
+  let isStopping = false;
   const closing = new AbortController();
   const ending = new AbortController();
   // Each request that is on its way listens: they are as many as connections that are refreshed.
@@ -99,13 +106,18 @@ export function createRefresher(options: RefresherOptions): Refresher {
     }
   }
 
+  function refresh(connection: Connection): Promise<void> {
+    const known = flights.get(connection.id);
+    if (known !== undefined) return known;
+    const flight = fly(connection).finally(() => flights.delete(connection.id));
+    flights.set(connection.id, flight);
+    return flight;
+  }
+
   return {
-    refresh(connection) {
-      const known = flights.get(connection.id);
-      if (known !== undefined) return known;
-      const flight = fly(connection).finally(() => flights.delete(connection.id));
-      flights.set(connection.id, flight);
-      return flight;
+    refresh,
+    refreshBeside(connection) {
+      if (!isStopping) refresh(connection).catch(() => {});
     },
     async storeLeft(answer) {
       const outcome = await storeLeftAnswer(flying, answer);
@@ -113,15 +125,19 @@ export function createRefresher(options: RefresherOptions): Refresher {
       return outcome;
     },
     requireRefreshable: (connection) => requireRefreshable(options, connection),
-    async close(graceMs) {
-      closing.abort();
-      const ended = Promise.allSettled(flights.values()).then(() => pending.settled());
-      const timer = setTimeout(() => {
+    async close(graceMs, calls = Promise.resolve()) {
+      isStopping = true;
+      const lastBegin = setTimeout(() => closing.abort(), graceMs / 2);
+      const lastAnswer = setTimeout(() => {
         endingSince = performance.now();
         ending.abort();
       }, graceMs);
-      await ended;
-      clearTimeout(timer);
+      await calls;
+      closing.abort();
+      await Promise.allSettled(flights.values());
+      await pending.settled();
+      clearTimeout(lastBegin);
+      clearTimeout(lastAnswer);
     },
   };
 }

@@ -6,7 +6,7 @@ import type { Refresher } from "./refresher.js";
 interface SweepOptions {
   readonly connections: Pick<ConnectionStore, "findAbandoned" | "freeLeases">;
   readonly peers: readonly Peers[];
-  readonly refresher: Pick<Refresher, "refresh" | "storeLeft">;
+  readonly refresher: Pick<Refresher, "refreshBeside" | "storeLeft">;
   /** Called for each answer of a process that is gone, with what became of it. */
   readonly onReplayed: (connection: UnstoredAnswer["connection"], outcome: CommitOutcome) => void;
   readonly onFault: (error: unknown) => void;
@@ -45,8 +45,7 @@ export function startSweep(options: SweepOptions): Sweep {
     const found = await connections.findAbandoned(afterId, BATCH);
     // What cannot be refreshed stays, so the next look begins behind it.
     afterId = found.length < BATCH ? "" : (found.at(-1)?.id ?? "");
-    // How each ends is for the log, and the refresher has told it.
-    for (const connection of found) refresher.refresh(connection).catch(() => {});
+    for (const connection of found) refresher.refreshBeside(connection);
   };
   const settle = async () => {
     for (const each of peers) await each.settleGone(settlement).catch(onFault);

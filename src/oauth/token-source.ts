@@ -83,7 +83,7 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
     accessToken(connection, wait) {
       const need = decideRefreshNeed(connection, now());
       if (need === "before") return refreshedRow(options, connection, wait).then(current);
-      if (need === "beside") refreshBeside(refresher, connection);
+      if (need === "beside") refresher.refreshBeside(connection);
       return current(connection);
     },
     noteTaken: refusedTokens.noteTaken,
@@ -129,11 +129,6 @@ async function forcedRow(options: TokenSourceOptions, stored: Connection, wait: 
   }
   const row = await options.connections.find(stored);
   return row?.state === "ACTIVE" && row.version !== stored.version ? row : undefined;
-}
-
-/** The token is still good: how the refresh ends is for the log alone, and the refresher has told it. */
-function refreshBeside(refresher: Refresher, connection: Connection): void {
-  refresher.refresh(connection).catch(() => {});
 }
 
 /** Waits for a refresh no longer than the caller can; the refresh goes on. */

@@ -53,6 +53,17 @@ export const SECRET_GUARDS: readonly Guard[] = [
     ['if (freshness === "ended") {', 'if (freshness === ("never" as string)) {'],
     "oauth/token-source",
   ),
+  guard("refresh: for calls while it stops", ["await calls;", ""], "regress/refresh-while-stopping"),
+  guard(
+    "refresh: none beside calls while it stops",
+    ["if (!isStopping) refresh(connection)", "refresh(connection)"],
+    "regress/refresh-while-stopping",
+  ),
+  guard(
+    "refresh: none at the end of a stop",
+    ["closing.abort(), graceMs / 2", "closing.abort(), graceMs"],
+    "regress/refresh-while-stopping",
+  ),
   guard("refresh: one at a time", ["if (isOthers && row.is_leased) return undefined;", ""], "store/lease"),
   guard(
     "refresh: an ended lease is left to its owner for a while",

@@ -9,6 +9,7 @@ export function tokenSourceForTest({ sealer, now }: { readonly sealer: Sealer; r
   const refuse = () => Promise.reject(refreshUnavailable());
   const refresher: Refresher = {
     refresh: refuse,
+    refreshBeside: () => {},
     storeLeft: refuse,
     requireRefreshable: refuse,
     close: async () => {},
