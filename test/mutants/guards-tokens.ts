@@ -170,7 +170,7 @@ export const TOKEN_GUARDS: readonly Guard[] = [
     ],
     "cli/token",
   ),
-  guard("rules: encoded twice", ["return STILL_ENCODED.test(read) ||", "return"], RULES),
+  guard("rules: encoded twice", ["|| STILL_ENCODED.test(read) ||", "||"], RULES),
   guard("rules: separators", ["|| SEPARATOR.test(read)", ""], RULES),
   guard("rules: look-alikes", ['decodePercent(segment)?.normalize("NFKC")', "decodePercent(segment)"], RULES),
   guard("rules: dots", ["|| DOTS.test(read)", ""], RULES),
