@@ -13,6 +13,7 @@ const FOLDERS = [
   ["store", "call", "pages", "workers"],
   "api/rpc",
   ["api/rest", "api/fast"],
+  "api/via",
   "admin",
   "app",
   "cli",

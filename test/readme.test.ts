@@ -46,7 +46,8 @@ const here = (text: string) =>
   text
     .replaceAll("http://127.0.0.1:8080", relayUrl)
     .replaceAll("http://127.0.0.1:8081", adminUrl)
-    .replaceAll("http://127.0.0.1:8090", sandboxOrigin);
+    .replaceAll("http://127.0.0.1:8090", sandboxOrigin)
+    .replaceAll("127.0.0.1:8090", sandboxOrigin.replace("http://", ""));
 
 describe("the README's commands", () => {
   it("call the demo by curl and buf curl as they stand", async () => {

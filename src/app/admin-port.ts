@@ -4,7 +4,7 @@ import { createAuditStamps } from "../admin/administration.js";
 import { type Admit, type Authenticate, createAdmit, createAuthenticate, loadAdminTokens } from "../admin/admit.js";
 import { createConsoleHandler } from "../admin/console-handler.js";
 import { answerNotAdmitted, createAdminRpcHandler } from "../admin/rpc-handler.js";
-import { createStreamGarbage } from "../call/budget.js";
+import { createStreamGarbage, type StreamGarbage } from "../call/budget.js";
 import type { Call } from "../call/call.js";
 import { explainCall } from "../call/explain.js";
 import type { Explanation } from "../call/explanation.js";
@@ -212,6 +212,7 @@ interface CallParts {
   readonly explain: (read: () => Call) => Promise<Explanation>;
   readonly rateLimiter: RateLimiter;
   readonly turns: Turns;
+  readonly streamGarbage: StreamGarbage;
 }
 
 /** Made once, so that all surfaces count together and decide alike. */
@@ -219,6 +220,7 @@ export function createCallParts(parts: Parts): CallParts {
   const { store, sealer, catalog, upstream, log, refresher, authorization, recording } = parts;
   const rateLimiter = createRateLimiter(limiterOverWorkers);
   const turns = createTurns(lateWork);
+  const streamGarbage = createStreamGarbage(createYoungCollection());
   const checks = {
     now: Date.now,
     applications: store.lookups.applications,
@@ -235,7 +237,7 @@ export function createCallParts(parts: Parts): CallParts {
     upstream,
     capturing: recording.capturing,
     redactorFor: createRedactors(),
-    streamGarbage: createStreamGarbage(createYoungCollection()),
+    streamGarbage,
     log,
   });
   const { requireRefreshable } = refresher;
@@ -243,6 +245,7 @@ export function createCallParts(parts: Parts): CallParts {
     relay,
     rateLimiter,
     turns,
+    streamGarbage,
     explain: (read) => explainCall({ ...checks, requireRefreshable, onFault: log.fault }, read),
   };
 }

@@ -7,6 +7,8 @@ import { routeFromMethod } from "../api/rest/route.js";
 import { createStreamHandler } from "../api/rest/stream-handler.js";
 import { createConnectionOperations } from "../api/rpc/connection-operations.js";
 import { createRpcHandler } from "../api/rpc/handler.js";
+import { createViaHandler } from "../api/via/handler.js";
+import { VIA } from "../api/via/read-call.js";
 import { createBudget } from "../call/budget.js";
 import { type Config, listenUrlFrom, publicUrlFrom } from "../config/config.js";
 import { createReadiness, createRouter, type PathHandler } from "../http/dispatch.js";
@@ -100,11 +102,12 @@ function listenForClients(wiring: Wiring, options: ServiceOptions): Promise<List
     onFault: parts.log.fault,
     isTrustedProxy,
     limits: { maxConnections, maxClientConnections, writeTimeoutMs },
+    asksItself: (target) => target.startsWith(VIA),
   });
 }
 
 function handlersFor(
-  { config, parts, calls: { relay, rateLimiter, turns }, readiness, clientAddress }: Wiring,
+  { config, parts, calls: { relay, rateLimiter, turns, streamGarbage }, readiness, clientAddress }: Wiring,
   { lane = true }: ServiceOptions,
 ): readonly PathHandler[] {
   const { applications, lookups } = parts.store;
@@ -133,6 +136,13 @@ function handlersFor(
       httpStatus: config.httpStatus,
     }),
     createStreamHandler({ ...shared, surface: "stream", route: routeFromMethod(RelayService.method.callStream) }),
+    createViaHandler({
+      ...shared,
+      catalog: parts.catalog,
+      maxStreamRequestBytes: config.maxStreamRequestBytes,
+      streamGarbage,
+      publicUrl: () => parts.self.publicUrl,
+    }),
     lane ? createLane({ ...shared, otherwise: rpcs }) : rpcs,
     createConnectionsHandler({ ...shared, operations: connections }),
     createPagesHandler({

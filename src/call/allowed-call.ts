@@ -99,13 +99,15 @@ async function allowedBy(options: AllowanceOptions, call: Call, decided: Decided
   const steps = checkCall(call.description, { newBoundary: options.newBoundary, memory: call.memory });
   const checked = isLarge(call) ? await options.turns.take(steps, call) : atOnce(steps);
   decided.checked = checked;
-  const egress = requireEgress(call.description.url, provider, decided);
+  const egress = requireEgress(call.description, provider, decided);
   requirePermission(application, call, { provider, checked, egress }, decided);
   const key = { applicationId: application.id, userId: call.userId, providerName: provider.name };
   decided.connection = await options.connections.find(key);
   const connection = requireConnection(decided.connection);
   requireBoundOrigin(egress, connection, decided);
-  requirePlaceholders(egress.path, provider, { id_token: connection.idToken !== undefined });
+  if (call.description.passed === undefined) {
+    requirePlaceholders(egress.path, provider, { id_token: connection.idToken !== undefined });
+  }
   const { connectionCallsPerMinute } = application;
   if (connectionCallsPerMinute > 0) await requireRate(options, connection.id, connectionCallsPerMinute);
   return { call, provider, checked, egress, connection };
@@ -145,11 +147,18 @@ function requireProvider({ catalog }: AllowanceOptions, call: Call): Provider {
   return provider;
 }
 
-function requireEgress(url: string, provider: Provider, decided: Decided): EgressAllowed {
+function requireEgress({ url, passed }: Call["description"], provider: Provider, decided: Decided): EgressAllowed {
   const decision = decideEgress(url, provider);
   const isAllowed = decision.result === "allow";
   decided.egress = { isAllowed, rule: decision.rule };
   if (!isAllowed) throw new RelayError("URL_NOT_ALLOWED", decision.message);
+  if (passed !== undefined && passed.target !== decision.path) {
+    decided.egress = { isAllowed: false, rule: "not_plain" };
+    throw new RelayError(
+      "URL_NOT_ALLOWED",
+      "The path would not go out as it is written; percent-encode it, and leave out dot segments and the fragment.",
+    );
+  }
   decided.place = decision;
   return decision;
 }

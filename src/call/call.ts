@@ -4,6 +4,7 @@ import type { CallerSignal } from "../model/caller-signal.js";
 import { formatError } from "../model/errors.js";
 import { decideHeaders } from "../providers/credential.js";
 import type { TraceContext } from "../telemetry/call-spans.js";
+import type { StreamedBody } from "../upstream/request.js";
 import { type BodyInput, bodyFromCall } from "./body.js";
 import type { Reservation } from "./budget.js";
 import { queryFromJson } from "./query.js";
@@ -34,6 +35,7 @@ export function* checkCall(
   description: CallDescription,
   { newBoundary, memory }: Pick<BodyInput, "newBoundary" | "memory">,
 ): Steps<CheckedCall> {
+  if (description.passed !== undefined) return checkPassed(description);
   const decided = decideHeaders(description.headers);
   const contentType = decided.forwarded.find(([name]) => name.toLowerCase() === "content-type");
   const body = yield* bodyFromCall({
@@ -59,6 +61,19 @@ export function* checkCall(
   };
 }
 
+/** A token (RFC 9110 section 5.6.2); so long that every method in use fits. */
+const METHOD = /^[\w!#$%&'*+.^`|~-]{1,64}$/;
+/** A tunnel, an echo of the token, and no request at all; whatever the case, since some server may not mind it. */
+const NEVER_SENT = /^(?:CONNECT|TRACE|PRI)$/i;
+
+/** What is passed through is checked and not changed, but for the fields that are never a caller's to set. */
+function checkPassed({ method, headers }: CallDescription): CheckedCall {
+  if (!METHOD.test(method) || NEVER_SENT.test(method)) {
+    throw formatError("method must be an HTTP token that is none of CONNECT, TRACE and PRI.");
+  }
+  return { method, headers: decideHeaders(headers).forwarded, body: undefined, query: [], answerAs: "auto" };
+}
+
 /** The payload of a request without a body becomes part of its query. */
 function payloadOf({ method, payload }: CallDescription): Uint8Array | undefined {
   return payload !== undefined && /^(?:get|head|getfile)$/i.test(method) ? short(payload, "payload") : payload;
@@ -76,8 +91,11 @@ function withContentType(headers: CheckedCall["headers"], contentType: string | 
   return contentType === undefined ? others : [...others, ["content-type", contentType]];
 }
 
-/** How a call came in; a label for logs and metrics. `stream` is the raw route; `admin`: an operator performed it. */
-export type Surface = "rest" | "stream" | "connect" | "grpc" | "grpc-web" | "admin";
+/**
+ * How a call came in; a label for logs and metrics. `stream` is the raw route, `via` the pass-through; `admin`: an operator
+ * performed it.
+ */
+export type Surface = "rest" | "stream" | "via" | "connect" | "grpc" | "grpc-web" | "admin";
 
 /** Deepest nesting and most keys of a call's JSON (threats J01, J11): far beyond any API, far below what costs time. */
 export const CALL_JSON_LIMITS = { maxDepth: 64, maxKeys: 10_000 } as const;
@@ -99,6 +117,15 @@ export interface CallDescription {
   readonly explodeArrays: boolean;
   /** Exact bytes to send instead of a payload. */
   readonly body: Uint8Array | undefined;
+  /** Undefined for a request that is described. */
+  readonly passed?: PassedRequest | undefined;
+}
+
+/** A request that is passed through: any method, without payload or body beside this. */
+interface PassedRequest {
+  /** Path and query of the url: they go out byte for byte, or not at all, and no placeholder in them is filled. */
+  readonly target: string;
+  readonly body: StreamedBody | undefined;
 }
 
 /** What is known of a call before anything of it is read; enough for its log line and its row. */

@@ -87,7 +87,8 @@ export function createRelay(options: RelayOptions): Relay {
     stream: (call) => streamCall(options, call),
     refuse(origin, error) {
       const outcome = outcomeFromError(origin.callId, error, options.log.fault);
-      options.log.call(options.log.begin(origin, origin.surface === "stream" ? "CallStream" : "Call"), outcome);
+      const isStream = origin.surface === "stream" || origin.surface === "via";
+      options.log.call(options.log.begin(origin, isStream ? "CallStream" : "Call"), outcome);
       return outcome;
     },
   };
@@ -110,13 +111,16 @@ async function relay(
 
 /** What one stream holds at a time: bytes that wait for the caller, here and in its socket. */
 const STREAM_BYTES = 128 * 1024;
+/** What a body that is sent as it comes holds besides: its beginning, and what waits for the provider. */
+const STREAMED_BODY_BYTES = 192 * 1024;
 
 /** One call whose answer is handed on as it comes, top to bottom. */
 async function* streamCall(options: RelayOptions, call: Call): AsyncGenerator<StreamPart, void, undefined> {
   const trace = options.log.begin(call, "CallStream");
+  const streamedBody = call.description.passed?.body;
   let outcome: Outcome = outcomeFromError(call.callId, callerGone(), options.log.fault);
   try {
-    requireRoom(call.memory, STREAM_BYTES);
+    requireRoom(call.memory, STREAM_BYTES + (streamedBody === undefined ? 0 : STREAMED_BODY_BYTES));
     const allowed = await requireAllowedCall(options, call, trace);
     const { answer, secrets } = await sendWithToken(options, allowed, createStreamSender(options.upstream));
     const redactor = options.redactorFor(secrets);
@@ -130,6 +134,7 @@ async function* streamCall(options: RelayOptions, call: Call): AsyncGenerator<St
     outcome = failed;
     yield { kind: "failure", outcome: failed };
   } finally {
+    if (streamedBody !== undefined) trace.requestBytes = streamedBody.taken;
     options.log.call(trace, outcome);
   }
 }

@@ -64,12 +64,15 @@ export async function sendWithToken<Answer extends UpstreamAnswer>(
     if (noted !== undefined) await noted;
     return sentBy(first);
   }
+  const isRepeatable = mayRepeat(allowed);
   const discard = () => first.answer && sender.discard(first.answer);
   const other = await otherToken(options, allowed, used, refusal).catch((error: unknown) => {
+    // The answer is the caller's; that there is no other token is found again by the next call.
+    if (!isRepeatable) return undefined;
     discard();
     throw error;
   });
-  if (other === undefined) return sentBy(first);
+  if (other === undefined || !isRepeatable) return sentBy(first);
   discard();
   const again = await attempt(options, allowed, other, sender);
   if (refusalOf(again, other) !== undefined) tokens.noteRefusedAgain(other.connection);
@@ -79,6 +82,15 @@ export async function sendWithToken<Answer extends UpstreamAnswer>(
 function sentBy<Answer>({ answer, failure, secrets }: Attempt<Answer>): Sent<Answer> {
   if (answer === undefined) throw failure;
   return { answer, secrets };
+}
+
+/** The longest streamed body that is sent again with another token. */
+const MAX_REPEATED_BYTES = 64 * 1024;
+
+/** Whether what was sent can be sent once more: all of it is here, or still to come. */
+function mayRepeat({ call }: AllowedCall): boolean {
+  const body = call.description.passed?.body;
+  return body === undefined || (body.isWhole && (body.length ?? 0) <= MAX_REPEATED_BYTES);
 }
 
 async function otherToken(
@@ -99,9 +111,8 @@ async function attempt<Answer extends UpstreamAnswer>(
 ): Promise<Attempt<Answer>> {
   const { trace, provider } = allowed;
   // Opened only where the provider's definition lets a url name it.
-  const idToken = provider.urlPlaceholders.has("id_token")
-    ? await options.tokens.idToken(current.connection)
-    : undefined;
+  const isNamed = provider.urlPlaceholders.has("id_token") && allowed.call.description.passed === undefined;
+  const idToken = isNamed ? await options.tokens.idToken(current.connection) : undefined;
   const { egress, checked } = allowed;
   trace.spans?.beginRequest({ method: checked.method, origin: egress.origin, path: egress.path });
   const tokens = { access_token: current.token.reveal(), id_token: idToken?.reveal() };
@@ -128,14 +139,23 @@ async function attempt<Answer extends UpstreamAnswer>(
 /** As it is sent; whatever holds the token is masked. */
 function captureRequest(
   capture: CallCapture,
-  { method, origin, path, headers, body }: UpstreamRequest,
+  { method, origin, path, headers, body, streamedBody }: UpstreamRequest,
   secrets: readonly Secret[],
   { credential }: Provider,
 ): void {
   const pairs: Array<readonly [string, string]> = [];
   for (let at = 0; at + 1 < headers.length; at += 2) pairs.push([headers[at] as string, headers[at + 1] as string]);
   const credentialField = credential.kind === "header" ? credential.name : undefined;
-  capture.noteSent({ method, url: origin + path, headers: pairs, body }, secrets, credentialField);
+  const request = {
+    method,
+    url: origin + path,
+    headers: pairs,
+    // Read when the call has ended.
+    get body() {
+      return body ?? streamedBody?.start;
+    },
+  };
+  capture.noteSent(request, secrets, credentialField);
 }
 
 /** A page of a proxy on the way is no word of the provider about a token that is younger than this. Milliseconds. */
@@ -198,7 +218,8 @@ export function upstreamRequestFrom(
   tokens: PlaceholderTokens,
 ): UpstreamRequest {
   const { provider, checked, egress } = allowed;
-  const target = fillPlaceholders(egress.path, provider, tokens);
+  const { passed } = allowed.call.description;
+  const target = passed === undefined ? fillPlaceholders(egress.path, provider, tokens) : egress.path;
   const { path, headers } = placeCredential({
     provider,
     headers: checked.headers,
@@ -212,6 +233,7 @@ export function upstreamRequestFrom(
     method: checked.method,
     headers,
     body: checked.body,
+    streamedBody: passed?.body,
     applicationId: connection.applicationId,
     connectionId: connection.id,
     allowPrivateNetwork: provider.allowPrivateNetwork,

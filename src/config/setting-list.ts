@@ -186,6 +186,10 @@ export const TABLE = {
     ...setting("RELAY_MAX_REQUEST_BYTES", String(10 * MIB), integer(1024, 1024 * MIB)),
     about: "largest request body; room for a file as base64",
   },
+  maxStreamRequestBytes: {
+    ...setting("RELAY_MAX_STREAM_REQUEST_BYTES", String(1024 * MIB), integer(1024, 1024 * 1024 * MIB)),
+    about: "largest request body of the pass-through, which is sent on as it comes; room for a video, and an end",
+  },
   maxResponseBytes: {
     ...setting("RELAY_MAX_RESPONSE_BYTES", String(10 * MIB), integer(1024, 1024 * MIB)),
     about: "largest provider answer after decoding",

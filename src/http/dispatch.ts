@@ -19,8 +19,18 @@ export type Expectation = "none" | "continue" | "unknown";
 /** Gives one request to the handler, or refuses it; never throws. */
 export type Dispatch = (expectation: Expectation, req: HttpRequest, res: HttpResponse) => void;
 
-/** Makes the function that stands between a protocol's server and the handler. */
-export function createDispatch(spoken: 1 | 2, limits: ListenerLimits, handler: Handler, onFault: OnFault): Dispatch {
+/**
+ * Makes the function that stands between a protocol's server and the handler.
+ *
+ * @param asksItself whether the handler of a target itself asks a client that waits for it to send the body (100 Continue).
+ */
+export function createDispatch(
+  spoken: 1 | 2,
+  limits: ListenerLimits,
+  handler: Handler,
+  onFault: OnFault,
+  asksItself: (target: string) => boolean = () => false,
+): Dispatch {
   const fail = (res: HttpResponse, error: unknown) => {
     onFault("handler", error);
     answerFault(res);
@@ -33,7 +43,7 @@ export function createDispatch(spoken: 1 | 2, limits: ListenerLimits, handler: H
     if (refusal !== undefined) return answer(res, refusal.status, refusal.text);
     if (expectation === "unknown") return answer(res, 417, "This expectation is not supported; leave Expect out.");
     try {
-      if (expectation === "continue") res.writeContinue();
+      if (expectation === "continue" && !asksItself(req.url ?? "")) res.writeContinue();
       const result: unknown = handler(req, res);
       if (result instanceof Promise) result.catch((error: unknown) => fail(res, error));
     } catch (error) {

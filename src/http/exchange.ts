@@ -1,5 +1,5 @@
 import { type IncomingMessage, type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from "node:http";
-import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
+import { constants, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
 import type { Socket } from "node:net";
 import type { Writable } from "node:stream";
 import { LARGE_BYTES, slicesOf } from "../lib/chunks.js";
@@ -56,6 +56,44 @@ function endInSlices(out: Writable, slices: Iterator<Buffer, void>): void {
     return;
   }
   out.end();
+}
+
+const NOTHING = Buffer.alloc(0);
+
+/** Sends a head whose body comes later: before its first chunk is here, since an event stream may have none for a while. */
+export function writeHeadOf(response: HttpResponse, statusCode: number, fields: Record<string, string>): void {
+  response.writeHead(statusCode, fields);
+  // What flushes the head alone would write it in UTF-8, and fields are bytes.
+  if (response instanceof ServerResponse) response.write(NOTHING);
+}
+
+/** Resolves when more may be written, or when the response is closed and nothing more can be. */
+export function writeChunk(response: HttpResponse, bytes: Buffer): true | Promise<true> {
+  const isTaken = response instanceof ServerResponse ? response.write(bytes) : response.write(bytes);
+  if (isTaken) return true;
+  return new Promise((resolve) => {
+    const settle = () => {
+      response.off("drain", settle).off("close", settle);
+      resolve(true);
+    };
+    response.on("drain", settle).on("close", settle);
+  });
+}
+
+/** Ends an answer so that it cannot be taken for a complete one. */
+export function cut(response: HttpResponse): void {
+  if (!(response instanceof ServerResponse)) {
+    response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+    return;
+  }
+  // HTTP/1.0, as some proxies speak it, has no chunks: there the end of the connection is the end of the answer.
+  if (response.req.httpVersionMinor === 0) response.socket?.resetAndDestroy();
+  response.destroy();
+}
+
+/** Answers have no content with these statuses (RFC 9110 sections 15.3.5, 15.3.6 and 15.4.5). */
+export function hasContent(statusCode: number): boolean {
+  return statusCode !== 204 && statusCode !== 205 && statusCode !== 304;
 }
 
 /** The field that names a request; an answer has it, too. */

@@ -5,6 +5,7 @@ import type { Socket } from "node:net";
 import type { Dispatch, Expectation, OnFault } from "./dispatch.js";
 import { NamedResponse } from "./exchange.js";
 import type { ListenerLimits } from "./limits.js";
+import { isLongUpload } from "./long-upload.js";
 import type { Connections, NewestExchange } from "./sweep.js";
 
 /** Certificate chain and private key, PEM. */
@@ -250,6 +251,8 @@ interface ClientError extends Error {
 const GONE: ReadonlySet<string | undefined> = new Set(["ECONNRESET", "EPIPE", "ETIMEDOUT"]);
 /** The client ended its side in the middle of a request, most often because it went away. */
 const CUT_SHORT = "HPE_INVALID_EOF_STATE";
+/** The request did not end within `requestTimeoutMs`. */
+const TOO_SLOW = "ERR_HTTP_REQUEST_TIMEOUT";
 
 /** Makes the 'clientError' listener: a short answer where one can still be read as such, then the end of the socket. */
 function createClientErrorListener(
@@ -259,6 +262,8 @@ function createClientErrorListener(
 ): (error: ClientError, socket: Socket) => void {
   return (error, socket) => {
     if (GONE.has(error.code)) return void socket.destroy();
+    // node:http asks once for each request.
+    if (error.code === TOO_SLOW && isLongUpload(connections.exchanges.get(socket)?.response)) return;
     // The rest of what was refused comes here too, chunk by chunk, until the linger is over.
     if (socket.writableEnded) return;
     delete error.rawPacket;
@@ -302,5 +307,5 @@ function mayAnswer(socket: Socket, newest: ServerResponse | undefined): boolean 
 
 function statusLineOf(code: string | undefined): string {
   if (code === "HPE_HEADER_OVERFLOW") return "431 Request Header Fields Too Large";
-  return code === "ERR_HTTP_REQUEST_TIMEOUT" ? "408 Request Timeout" : "400 Bad Request";
+  return code === TOO_SLOW ? "408 Request Timeout" : "400 Bad Request";
 }

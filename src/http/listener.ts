@@ -27,6 +27,8 @@ export interface ListenerOptions {
   /** Whether an address speaks for many clients and may have all connections; by default none does. */
   readonly isTrustedProxy?: (address: string) => boolean;
   readonly limits?: Partial<ListenerLimits>;
+  /** See `createDispatch()`. */
+  readonly asksItself?: (target: string) => boolean;
 }
 
 /** A port in use. */
@@ -48,11 +50,11 @@ export interface Listener {
  * @throws the system's error, such as EADDRINUSE, or that of a certificate or key that cannot be read.
  */
 export async function listen(options: ListenerOptions): Promise<Listener> {
-  const { tls, handler, onFault, isTrustedProxy = () => false } = options;
+  const { tls, handler, onFault, asksItself, isTrustedProxy = () => false } = options;
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const connections = createConnections();
-  const http1Dispatch = createDispatch(1, limits, handler, onFault);
-  const http2Dispatch = createDispatch(2, limits, handler, onFault);
+  const http1Dispatch = createDispatch(1, limits, handler, onFault, asksItself);
+  const http2Dispatch = createDispatch(2, limits, handler, onFault, asksItself);
   const http1 = createHttp1(tls, limits, connections, http1Dispatch, onFault);
   const http2 = createHttp2(limits, connections, http2Dispatch, onFault);
   const places = createClientPlaces(limits.maxClientConnections, isTrustedProxy);

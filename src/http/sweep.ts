@@ -2,6 +2,7 @@ import type { ServerResponse } from "node:http";
 import { constants, type Http2Session, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { ListenerLimits } from "./limits.js";
+import { isLongUpload } from "./long-upload.js";
 
 /**
  * Cuts what node:http and node:http2 have no timeout for, or one that costs every call: one walk over all connections
@@ -70,7 +71,7 @@ function isStalled(
   limits: ListenerLimits,
 ): boolean {
   if (takesNothing(stream, stream.writableLength > 0, connections, limits)) return true;
-  if (ageMs <= limits.requestTimeoutMs || stream.state.remoteClose === 1) return false;
+  if (ageMs <= limits.requestTimeoutMs || stream.state.remoteClose === 1 || isLongUpload(stream)) return false;
   // Answered, and the client does not end its side: nothing more can come of it.
   return stream.writableFinished || !stream.headersSent;
 }

@@ -1,14 +1,14 @@
 import { domainToUnicode } from "node:url";
 
 /**
- * The URL that a text is by the URL standard; undefined when it is none, or when a label of its host only looks like
+ * The URL that a text is by the URL standard, relative to `base`; undefined when it is none, or when a label of its host only looks like
  * Punycode (RFC 5890 section 2.3.2.1): Node.js 24 and later take such a name as it stands, earlier ones refuse it.
  *
  * `URL.canParse()` of Node.js 20 answers wrongly for letters of Latin-1 once it has been called some thousand times.
  */
-export function parseUrl(text: string): URL | undefined {
+export function parseUrl(text: string, base?: string): URL | undefined {
   try {
-    const url = new URL(text);
+    const url = new URL(text, base);
     return url.hostname.includes("xn--") && !url.hostname.split(".").every(isLabel) ? undefined : url;
   } catch {
     // The error holds the text, and goes no further.

@@ -78,7 +78,7 @@ function pathWithToken(path: string, parameter: string, token: string): string {
 }
 
 /** The name of one `name=value`, decoded as servers decode it; names of credentials are ASCII, so bytes will do. */
-function parameterName(part: string): string {
+export function parameterName(part: string): string {
   const equals = part.indexOf("=");
   const name = equals === -1 ? part : part.slice(0, equals);
   const decoded = name.replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));

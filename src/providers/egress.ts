@@ -53,12 +53,14 @@ export function decideBoundOrigin(
   return decision;
 }
 
+/** An entry of `apiOrigins`, and what a templated one captured. */
 interface OriginMatch {
   readonly rule: string;
   readonly parameters: Readonly<Record<string, string>> | undefined;
 }
 
-function matchOrigin(origin: string, provider: Provider): OriginMatch | undefined {
+/** The entry of the provider's list that an origin is. Pure. */
+export function matchOrigin(origin: string, provider: Provider): OriginMatch | undefined {
   if (provider.exactOrigins.has(origin)) return { rule: origin, parameters: undefined };
   for (const rule of provider.origins) {
     const captured = rule.kind === "template" ? rule.pattern.exec(origin) : null;

@@ -1,5 +1,6 @@
 import type { Dispatcher } from "undici";
 import type { CallerListener, CallerSignal } from "../model/caller-signal.js";
+import { RelayError } from "../model/errors.js";
 import { parseContentCodings } from "./decode.js";
 import { deadlineError, type Failure, isSilentEnd, type Progress, relayError, relayErrorFrom } from "./failure.js";
 import type { Lane } from "./lane.js";
@@ -146,9 +147,12 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
   send(lane: Lane): void {
     this.#noteWaited();
     this.progress = "dialling";
-    const { path, method, headers, body } = this.request;
+    const { path, method, headers, body, streamedBody } = this.request;
+    const length = streamedBody?.length;
+    const fields = length === undefined ? headers : [...headers, "content-length", String(length)];
     // Member by member: nothing else may become an option of undici (threats N18).
-    const options = { path, method, headers: headers as string[], body: body ?? null, blocking: false };
+    const sent = body ?? streamedBody?.open() ?? null;
+    const options = { path, method, headers: fields as string[], body: sent, blocking: false };
     lane.send(options, this);
   }
 
@@ -269,6 +273,11 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
     this.#timer = setTimeout(onDeadline, Math.min(remainingMs, MAX_TIMER_MS), this);
   }
 
+  /** The time until the deadline begins anew. */
+  protected renewDeadline(): void {
+    this.#timer?.refresh();
+  }
+
   /** From here on nothing counts. */
   protected end(): void {
     this.#isOver = true;
@@ -285,6 +294,8 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
    */
   #mayRepeat(error: unknown): boolean {
     if (this.lane?.isUsed !== true || this.wasReadded) return false;
+    // The body failed, not the socket; or the beginning of it is not here any more.
+    if (error instanceof RelayError || this.request.streamedBody?.isWhole === false) return false;
     if (this.progress === "dialling") return true;
     return this.progress === "sent" && IDEMPOTENT.has(this.request.method) && isSilentEnd(error);
   }

@@ -1,8 +1,23 @@
+import type { Readable } from "node:stream";
 import type { Bytes } from "../lib/chunks.js";
 import type { CallerSignal } from "../model/caller-signal.js";
 
 /** Calls to one origin, of a process: a slow provider has well below RELAY_MAX_IN_FLIGHT of them. */
 export const ORIGIN_LIMITS = { maxConcurrent: 200, maxWaiting: 400 } as const;
+
+/** A request body that is sent as it comes. */
+export interface StreamedBody {
+  /** Octets that are announced; undefined: not known beforehand. */
+  readonly length: number | undefined;
+  /** Octets that have come. */
+  readonly taken: number;
+  /** Whether everything that has come is still here, so that it can be sent from its beginning. */
+  readonly isWhole: boolean;
+  /** The beginning of it, as far as it is kept. */
+  readonly start: Uint8Array;
+  /** The body from its beginning; ends what was opened before. Fails with the RelayError of a body that must not be sent. */
+  open(): Readable;
+}
 
 /** One HTTP request to a provider, fully decided: nothing in it is caller text that was not judged. */
 export interface UpstreamRequest {
@@ -14,6 +29,8 @@ export interface UpstreamRequest {
   /** Flat list name, value, name, value, …; exactly one credential; no Host, Content-Length or hop-by-hop fields. */
   readonly headers: readonly string[];
   readonly body: Uint8Array | undefined;
+  /** A body that is sent as it comes, instead. Only `stream()` gives it the time that it takes. */
+  readonly streamedBody?: StreamedBody | undefined;
   /** Whose call it is: the places at an origin are shared out among applications. */
   readonly applicationId: string;
   /** Whose token the request carries; sockets are kept apart by it with reuse policy `connection`. */

@@ -23,6 +23,7 @@ export class StreamedExchange extends Exchange<UpstreamStream> {
   #idleTimer: NodeJS.Timeout | undefined;
   /** Whether the provider is waited for, and not whoever reads the body. */
   #isWanted = true;
+  readonly #startedAt = performance.now();
 
   protected onHead(statusCode: number, fields: AnswerFields): boolean {
     const hasBody = this.request.method !== "HEAD" && statusCode !== 304;
@@ -46,6 +47,16 @@ export class StreamedExchange extends Exchange<UpstreamStream> {
     this.#isWanted = this.#body?.push(chunk) === true;
     if (!this.#isWanted) this.lane?.hold();
     return true;
+  }
+
+  /**
+   * A piece of the request's body was taken. As long as it goes out, the deadline is for the next piece of it, and then for
+   * the head of the answer; an answer that has begun is not silent while the provider still takes the body.
+   */
+  onBodySent(): void {
+    if (this.isOver || this.request.streamedBody === undefined) return;
+    if (this.#idleTimer !== undefined) this.#idleTimer.refresh();
+    else if (performance.now() - this.#startedAt < this.answerLimits.streamTimeoutMs) this.renewDeadline();
   }
 
   /** Nothing came for too long. */

@@ -49,7 +49,7 @@ export const STREAM_GUARDS: readonly Guard[] = [
   ),
   guard(
     "stream: fields that somebody may act on",
-    ["[isKept(name, value) ? name :", "[true ? name :"],
+    ["[isKept(name, value) || alsoKept.has(name) ? name :", "[true ? name :"],
     "api/rest/stream-fields",
   ),
   guard("stream: fields are bytes", ["response.write(NOTHING)", "response.flushHeaders()"], "regress/field-bytes"),

@@ -14,6 +14,7 @@ import { SECRET_GUARDS } from "./guards-secrets.js";
 import { STREAM_GUARDS } from "./guards-stream.js";
 import { TELEMETRY_GUARDS } from "./guards-telemetry.js";
 import { TOKEN_GUARDS } from "./guards-tokens.js";
+import { VIA_GUARDS } from "./guards-via.js";
 import { WEBHOOK_GUARDS } from "./guards-webhooks.js";
 
 /** Every guard that must not be lost without a test that says so. */
@@ -26,6 +27,7 @@ export const GUARDS: readonly Guard[] = [
   ...PAGE_GUARDS,
   ...WEBHOOK_GUARDS,
   ...STREAM_GUARDS,
+  ...VIA_GUARDS,
   ...RECORD_GUARDS,
   ...LANE_GUARDS,
   ...LARGE_GUARDS,

@@ -84,7 +84,11 @@ function deadlineOf({ deadlineMs }: CallReaderOptions, { startedAt }: CallOrigin
 }
 
 /** What is known of a call before it is read. */
-export function originOf({ surface }: CallReaderOptions, request: HttpRequest, rawProviderName: string): CallOrigin {
+export function originOf(
+  { surface }: Pick<CallReaderOptions, "surface">,
+  request: HttpRequest,
+  rawProviderName: string,
+): CallOrigin {
   const { callId, requestId, traceContext } = identityOf(request);
   return {
     callId,

@@ -1,10 +1,8 @@
-import { ServerResponse } from "node:http";
-import { constants } from "node:http2";
 import type { Call } from "../../call/call.js";
 import { type AnswerHead, type ErrorOutcome, isGone, type Outcome } from "../../call/outcome.js";
 import type { Relay, StreamPart } from "../../call/relay.js";
 import type { PathHandler } from "../../http/dispatch.js";
-import type { HttpResponse } from "../../http/exchange.js";
+import { cut, hasContent, writeChunk, writeHeadOf } from "../../http/exchange.js";
 import { bodyFromOutcome, bytesFromBody } from "./envelope.js";
 import { type CallRouteOptions, createCallRoute } from "./handler.js";
 import { corsFieldsFor } from "./preflight.js";
@@ -62,41 +60,12 @@ async function writeHead(
 ): Promise<void> {
   const cors = await corsFieldsFor(options.allowedOrigins, options.route, request, queryText);
   if (response.destroyed) return;
-  response.writeHead(head.statusCode, fieldsFromHead(head, origin.callId, cors));
-  // Before the first chunk is here: an event stream may have none for a while. What flushes the head alone would write it
-  // in UTF-8, and fields are bytes.
-  if (response instanceof ServerResponse) response.write(NOTHING);
-}
-
-const NOTHING = Buffer.alloc(0);
-
-/** Resolves when more may be written, or when the response is closed and nothing more can be. */
-function writeChunk(response: HttpResponse, bytes: Buffer): true | Promise<true> {
-  const isTaken = response instanceof ServerResponse ? response.write(bytes) : response.write(bytes);
-  if (isTaken) return true;
-  return new Promise((resolve) => {
-    const settle = () => {
-      response.off("drain", settle).off("close", settle);
-      resolve(true);
-    };
-    response.on("drain", settle).on("close", settle);
-  });
+  writeHeadOf(response, head.statusCode, fieldsFromHead(head, origin.callId, cors));
 }
 
 async function fail(options: StreamHandlerOptions, exchange: Exchange, outcome: ErrorOutcome): Promise<void> {
   if (exchange.response.headersSent) cut(exchange.response);
   else await answerRow(options, exchange, outcome);
-}
-
-/** Ends an answer so that it cannot be taken for a complete one. */
-function cut(response: HttpResponse): void {
-  if (!(response instanceof ServerResponse)) {
-    response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
-    return;
-  }
-  // HTTP/1.0, as some proxies speak it, has no chunks: there the end of the connection is the end of the answer.
-  if (response.req.httpVersionMinor === 0) response.socket?.resetAndDestroy();
-  response.destroy();
 }
 
 /**
@@ -139,13 +108,10 @@ const KEPT_FAMILIES = [
 /** Links that a browser loads, and a server in front pushes, by itself; the others lead to further pages. */
 const LOADED_LINK = /pre(?:load|fetch|connect|render)|stylesheet|icon|manifest/i;
 
+const NONE: ReadonlySet<string> = new Set();
+
 /** What node:http refuses to write: the parser lets DEL through. */
 const UNWRITABLE = /[^\t\x20-\x7e\x80-\xff]/;
-
-/** Answers have no content with these statuses (RFC 9110 sections 15.3.5, 15.3.6 and 15.4.5). */
-function hasContent(statusCode: number): boolean {
-  return statusCode !== 204 && statusCode !== 205 && statusCode !== 304;
-}
 
 /**
  * Fields of an answer on the raw route. Pure. The provider's, byte for byte; those that somebody might act on come as
@@ -153,17 +119,19 @@ function hasContent(statusCode: number): boolean {
  * that the provider gave the request.
  *
  * @param cors fields for a browser; undefined when none asks.
+ * @param alsoKept further names, in lower case, that are kept.
  */
 export function fieldsFromHead(
   head: AnswerHead,
   callId: string,
   cors: Readonly<Record<string, string>> | undefined,
+  alsoKept: ReadonlySet<string> = NONE,
 ): Record<string, string> {
   const fields: Record<string, string> = {};
   for (const [written, value] of head.headers) {
     if (UNWRITABLE.test(value)) continue;
     const name = written.toLowerCase();
-    fields[isKept(name, value) ? name : `x-provider-${name}`] = value;
+    fields[isKept(name, value) || alsoKept.has(name) ? name : `x-provider-${name}`] = value;
   }
   fields["x-call-id"] = callId;
   if (head.isPossiblyTruncated === true) fields["x-possibly-truncated"] = "true";

@@ -1,0 +1,200 @@
+import { type CallerFields, callerFrom, type NamedKeys } from "../../applications/caller.js";
+import type { HttpRequest } from "../../http/exchange.js";
+import { formatError, RelayError } from "../../model/errors.js";
+import { headerMeant, isDroppedHeader, parameterName } from "../../providers/credential.js";
+import type { Credential, HeaderPairs, Provider } from "../../providers/provider.js";
+import { createRedactor, type Redactor } from "../../redaction/redact.js";
+
+/** Where every pass-through begins. */
+export const VIA = "/via/";
+
+/** A request target taken apart; nothing of it is decoded. */
+export interface Target {
+  readonly providerName: string;
+  /** `host` or `host:port`. */
+  readonly host: string;
+  /** Path and query for the provider, as they were written. */
+  readonly path: string;
+}
+
+const TARGET = /^\/via\/([^/?#]+)\/([^/?#]+)(.*)$/s;
+
+/** Undefined for a target of another form. Pure. */
+export function parseTarget(target: string): Target | undefined {
+  const [, providerName, host, path = ""] = TARGET.exec(target) ?? [];
+  if (providerName === undefined || host === undefined) return undefined;
+  // A base URL alone: HTTP knows no request without a path (RFC 9112 section 3.2.1).
+  return { providerName, host, path: path.startsWith("/") ? path : `/${path}` };
+}
+
+/** A request as it is passed on, and who sent it. */
+export interface PassedHead {
+  readonly url: string;
+  /** Path and query without the caller's proof. */
+  readonly path: string;
+  readonly headers: HeaderPairs;
+  readonly caller: ReturnType<typeof callerFrom>;
+  /** Finds what the caller proved itself with. */
+  readonly proofs: Redactor;
+}
+
+/** By RFC 6750 section 2.1, as where a definition says nothing; whether there is such a provider is asked later. */
+const BEARER: Credential = { kind: "header", name: "authorization", scheme: "Bearer" };
+
+/**
+ * Reads what of a request goes on, and who calls: a call token in the place of this provider's credential or in
+ * `x-relay-authorization`, or keys in fields of the relay's own. None of these is among what goes on. Pure.
+ *
+ * Throws RelayError CALLER_NOT_ALLOWED for a request that names no caller, for a call token that cannot be read and for a
+ * proof that stands in a second place as well; CALL_FORMAT_ERROR for a field of the relay's own that stands there twice.
+ */
+export function readPassedHead(
+  request: Pick<HttpRequest, "rawHeaders" | "headers">,
+  { host, path }: Target,
+  provider: Provider | undefined,
+  address: string,
+): PassedHead {
+  const credential = provider?.credential ?? BEARER;
+  const { query, path: cleanPath } = splitQuery(path, credential);
+  const fields = fieldsOf(request.rawHeaders);
+  const own = ownFieldsOf(fields);
+  const inPlace = [...fields.flatMap((field) => tokenIn(field, credential)), ...query];
+  const shown = own.isNamed ? inPlace.filter((text) => TOKEN.test(text)) : inPlace;
+  const texts = [...new Set([...own.authorization, ...shown])];
+  const callerFields: CallerFields = {
+    authorization: texts.map((text) => `Bearer ${text}`),
+    partnerKey: [],
+    origin: request.headers.origin,
+    address,
+  };
+  const caller = callerFrom(callerFields, own.keys);
+  if (caller.publicKey === "" || caller.userId === "") throw unnamed();
+  const proofs = createRedactor(secretsOf(caller));
+  const headers = forwarded(fields, credential, request.headers.connection);
+  requireOnce(proofs, cleanPath, headers);
+  const scheme = provider?.exactOrigins.has(`http://${host.toLowerCase()}`) ? "http" : "https";
+  return { url: `${scheme}://${host}${cleanPath}`, path: cleanPath, headers, caller, proofs };
+}
+
+function unnamed(): RelayError {
+  return new RelayError(
+    "CALLER_NOT_ALLOWED",
+    "The request names no caller: send a call token where the provider's token goes, or as x-relay-authorization: Bearer …, or send x-relay-public-key and x-relay-user-id.",
+  );
+}
+
+/** Names in lower case, without what begins with a colon (HTTP/2). */
+function fieldsOf(rawHeaders: readonly string[]): HeaderPairs {
+  const fields: Array<readonly [string, string]> = [];
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string;
+    if (!name.startsWith(":")) fields.push([name.toLowerCase(), rawHeaders[at + 1] as string]);
+  }
+  return fields;
+}
+
+/** What the relay's own fields say. */
+interface OwnFields {
+  readonly authorization: readonly string[];
+  readonly keys: NamedKeys;
+  /** Whether one of them names the caller, so that what stands in the credential's place may be anything. */
+  readonly isNamed: boolean;
+}
+
+function ownFieldsOf(fields: HeaderPairs): OwnFields {
+  const authorization = valuesOf(fields, "x-relay-authorization").map(bearerOf);
+  const keys = {
+    publicKey: only(fields, "x-relay-public-key") ?? "",
+    userId: only(fields, "x-relay-user-id") ?? "",
+    privateKey: only(fields, "x-relay-private-key"),
+    userSignature: only(fields, "x-relay-user-signature"),
+  };
+  return { authorization, keys, isNamed: authorization.length > 0 || keys.publicKey !== "" };
+}
+
+function valuesOf(fields: HeaderPairs, wanted: string): readonly string[] {
+  return fields.filter(([name]) => name === wanted).map(([, value]) => value);
+}
+
+/** Fields are bytes: an id may be any text in UTF-8. */
+function only(fields: HeaderPairs, name: string): string | undefined {
+  const [value, ...more] = valuesOf(fields, name);
+  if (more.length > 0) throw formatError(`${name} is given more than once. Send it once.`);
+  return value && Buffer.from(value, "latin1").toString();
+}
+
+function bearerOf(value: string): string {
+  const text = /^Bearer +(.*)$/is.exec(value)?.[1];
+  if (text) return text;
+  throw new RelayError("CALLER_NOT_ALLOWED", "x-relay-authorization must be Bearer and a call token.");
+}
+
+/** What has the form of a call token. */
+const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+
+/** What stands where this provider's credential goes. `Authorization` is one of these places for every provider. */
+function tokenIn([name, value]: HeaderPairs[number], credential: Credential): readonly string[] {
+  const place = credential.kind === "header" ? credential.name : undefined;
+  if (name !== "authorization" && name !== place) return [];
+  const [, scheme = "", rest = value] = /^([\w-]+) +(.*)$/s.exec(value) ?? [];
+  const text = scheme.toLowerCase() === "basic" ? passwordOf(rest) : rest;
+  return text === "" ? [] : [text];
+}
+
+/** RFC 7617 section 2. */
+function passwordOf(base64: string): string {
+  const text = Buffer.from(base64, "base64").toString();
+  return text.slice(text.indexOf(":") + 1);
+}
+
+/** Takes the credential's parameter out of the query, as it is taken out when the provider's own is put in. */
+function splitQuery(
+  path: string,
+  credential: Credential,
+): { readonly path: string; readonly query: readonly string[] } {
+  const mark = path.indexOf("?");
+  if (credential.kind !== "query" || mark === -1) return { path, query: [] };
+  const parts = path.slice(mark + 1).split("&");
+  const isCredential = (part: string) => parameterName(part) === credential.parameter.toLowerCase();
+  const kept = parts.filter((part) => !isCredential(part));
+  if (kept.length === parts.length) return { path, query: [] };
+  const query = parts.filter(isCredential).map((part) => new URLSearchParams(part).values().next().value ?? "");
+  const place = path.slice(0, mark);
+  return { path: kept.length === 0 ? place : `${place}?${kept.join("&")}`, query: query.filter((text) => text !== "") };
+}
+
+/** What is never to be sent on: of a call token its signature, without which it is worth nothing. */
+function secretsOf({ proof }: PassedHead["caller"]): readonly string[] {
+  const token = proof.callToken?.text.reveal();
+  const keys = proof.privateKeys.map(({ privateKey }) => privateKey);
+  return [token?.slice(token.lastIndexOf(".") + 1) ?? "", ...keys, proof.userSignature ?? ""].filter(Boolean);
+}
+
+/** Fields that repeat are joined (RFC 9110 section 5.2). */
+function forwarded(fields: HeaderPairs, credential: Credential, connection: string | undefined): HeaderPairs {
+  const place = credential.kind === "header" ? credential.name : undefined;
+  const named = new Set(
+    (connection ?? "")
+      .toLowerCase()
+      .split(",")
+      .map((name) => name.trim()),
+  );
+  const kept = new Map<string, string>();
+  for (const [name, value] of fields) {
+    const meant = headerMeant(name);
+    if (isDroppedHeader(meant) || named.has(name) || meant === place || meant.startsWith("x-relay-")) continue;
+    const known = kept.get(name);
+    kept.set(name, known === undefined ? value : `${known}, ${value}`);
+  }
+  return [...kept];
+}
+
+/** A proof must not reach the provider from another place of the same request either. */
+function requireOnce(proofs: Redactor, path: string, headers: HeaderPairs): void {
+  const text = [path, ...headers.flat()].join("\n");
+  if (proofs.text(text) === text) return;
+  throw new RelayError(
+    "CALLER_NOT_ALLOWED",
+    "What the caller proves itself with stands in the URL or in a second header as well, and the provider must not see it. Send it once.",
+  );
+}

@@ -1,0 +1,173 @@
+import { Readable } from "node:stream";
+import type { HttpRequest, HttpResponse } from "../../http/exchange.js";
+import { allowLongUpload } from "../../http/long-upload.js";
+import { formatError, RelayError } from "../../model/errors.js";
+import type { Redactor } from "../../redaction/redact.js";
+import type { StreamRedactor } from "../../redaction/redact-stream.js";
+import type { StreamedBody } from "../../upstream/request.js";
+
+/** What a body must not be, and who counts it. */
+interface RequestBodyOptions {
+  readonly maxBytes: number;
+  /** Finds what the caller proved itself with: it must not travel on. */
+  readonly proofs: Redactor;
+  /** Called with the length of each piece that came. */
+  readonly onBytes: (bytes: number) => void;
+}
+
+/** So much of a body is kept, so that it can be sent again. */
+const MAX_KEPT_BYTES = 64 * 1024;
+
+/**
+ * The body of a request, to be sent on as it comes. Undefined for a request without one.
+ *
+ * Throws RelayError REQUEST_TOO_LARGE for one that says that it is larger than it may be.
+ */
+export function requestBodyOf(
+  request: HttpRequest,
+  response: HttpResponse,
+  options: RequestBodyOptions,
+): StreamedBody | undefined {
+  const { "content-length": declared, "transfer-encoding": coding } = request.headers;
+  const length = declared === undefined ? undefined : Number(declared);
+  const isEmpty = "stream" in request ? request.stream.endAfterHeaders : coding === undefined && length === undefined;
+  if (isEmpty || length === 0) return undefined;
+  if (length !== undefined && length > options.maxBytes) throw tooLarge(options.maxBytes);
+  return new RequestBody(request, response, length, options);
+}
+
+/** Reads a request no faster than its body is taken. A class, since it has a life: nothing is read before it is opened. */
+class RequestBody implements StreamedBody {
+  readonly length: number | undefined;
+  taken = 0;
+  readonly #request: HttpRequest;
+  readonly #response: HttpResponse;
+  readonly #options: RequestBodyOptions;
+  readonly #proofs: StreamRedactor;
+  #kept: Buffer[] = [];
+  #keptBytes = 0;
+  #isWhole = true;
+  #isBegun = false;
+  #isEnded = false;
+  #failure: RelayError | undefined;
+  #reader: Readable | undefined;
+
+  constructor(request: HttpRequest, response: HttpResponse, length: number | undefined, options: RequestBodyOptions) {
+    this.length = length;
+    this.#request = request;
+    this.#response = response;
+    this.#options = options;
+    this.#proofs = options.proofs.stream();
+  }
+
+  get isWhole(): boolean {
+    return this.#isWhole;
+  }
+
+  get start(): Uint8Array {
+    return Buffer.concat(this.#kept);
+  }
+
+  open(): Readable {
+    this.#reader?.destroy();
+    const again = [...this.#kept];
+    const reader = new Readable({
+      highWaterMark: MAX_KEPT_BYTES,
+      read: () => this.#feed(reader, again.shift()),
+      destroy: (error, done) => {
+        if (this.#reader === reader) this.#leave();
+        done(error);
+      },
+    });
+    // Whoever sends it learns of a failure; it may have let go of it already.
+    reader.on("error", () => {});
+    this.#reader = reader;
+    return reader;
+  }
+
+  #feed(reader: Readable, kept: Buffer | undefined): void {
+    if (kept !== undefined) reader.push(kept);
+    else if (this.#failure !== undefined) reader.destroy(this.#failure);
+    else if (this.#isEnded) reader.push(null);
+    else if (this.#isBegun) this.#request.resume();
+    else this.#begin();
+  }
+
+  /** The provider's socket is there: a client that waits for a word before it sends the body gets it (RFC 9110 section 10.1.1). */
+  #begin(): void {
+    this.#isBegun = true;
+    allowLongUpload(this.#response);
+    const expectation = String(this.#request.headers.expect ?? "");
+    if (/^100-continue$/i.test(expectation) && !this.#response.headersSent) this.#response.writeContinue();
+    const request: Readable = this.#request;
+    request.on("data", (piece: Buffer) => this.#onPiece(piece));
+    request.on("end", () => this.#onEnd());
+    // Also without its end, when the caller has gone.
+    request.on("close", () => this.#onClose());
+    request.on("error", () => this.#onClose());
+  }
+
+  #leave(): void {
+    this.#reader = undefined;
+    this.#request.pause();
+  }
+
+  #onPiece(piece: Buffer): void {
+    this.taken += piece.length;
+    this.#options.onBytes(piece.length);
+    if (this.taken > this.#options.maxBytes) this.#fail(tooLarge(this.#options.maxBytes));
+    else this.#give(this.#proofs.push(piece));
+  }
+
+  #onEnd(): void {
+    if (this.#failure !== undefined) return;
+    this.#give(this.#proofs.end());
+    if (this.#failure !== undefined) return;
+    this.#isEnded = true;
+    this.#reader?.push(null);
+  }
+
+  #onClose(): void {
+    if (!this.#isEnded) this.#fail(formatError("The request ended before its body was complete. Send it again."));
+  }
+
+  #give(pieces: readonly Buffer[]): void {
+    if (this.#proofs.hasFound) {
+      this.#fail(proofInBody());
+      return;
+    }
+    for (const piece of pieces) {
+      this.#keep(piece);
+      // Without a reader only what was on its way comes here, and is kept or lost.
+      if (this.#reader?.push(piece) === false) this.#request.pause();
+    }
+  }
+
+  /** A copy: a piece of a few bytes would keep all of what it was cut from. */
+  #keep(piece: Buffer): void {
+    if (!this.#isWhole) return;
+    this.#isWhole = this.#keptBytes + piece.length <= MAX_KEPT_BYTES;
+    if (!this.#isWhole) return;
+    this.#keptBytes += piece.length;
+    this.#kept.push(Buffer.from(piece));
+  }
+
+  #fail(failure: RelayError): void {
+    if (this.#failure !== undefined) return;
+    this.#failure = failure;
+    this.#request.pause();
+    this.#reader?.destroy(failure);
+  }
+}
+
+function tooLarge(maxBytes: number): RelayError {
+  return new RelayError("REQUEST_TOO_LARGE", `The request body is over the limit of ${maxBytes} bytes. Send less.`);
+}
+
+/** What the caller proved itself with stands in the body as well: the rest of it is not sent. */
+function proofInBody(): RelayError {
+  return new RelayError(
+    "CALLER_NOT_ALLOWED",
+    "The body holds what the caller proves itself with, and the provider must not see that: send it in one place, a header.",
+  );
+}
