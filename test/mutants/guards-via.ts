@@ -45,7 +45,10 @@ export const VIA_GUARDS: readonly Guard[] = [
   ),
   guard(
     "via: a longer body is not sent again",
-    ["if (other === undefined || !isRepeatable) return sentBy(first);", "if (other === undefined) return sentBy(first);"],
+    [
+      "if (other === undefined || !isRepeatable) return sentBy(first);",
+      "if (other === undefined) return sentBy(first);",
+    ],
     "api/via/streams",
   ),
   guard(
