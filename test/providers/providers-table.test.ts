@@ -46,7 +46,7 @@ describe("providersTable()", () => {
       }),
     ]);
     expect(rowsOf(table)).toEqual([
-      "| [`a`](../src/providers/catalog/a.json), `aa` | [A](https://a.example/docs) | `https://api.a.example`<br>`https://{shop}.a.example` | token in `x-token: …`; sends `accept`; `client_secret_basic`; PKCE; JSON token requests; refresh endpoint of its own; token response in `body`; error code in `status`; ended refresh token: `gone`; tokens taken to last 60 s; refresh tokens rotate; revocation; scopes separated by `,`; client id as `client_key`; ended token: 403 with `err`; ended token: 498 |",
+      "| [`a`](../src/providers/catalog/a.json), `aa` | [A](https://a.example/docs) | `https://api.a.example`<br>`https://{shop}.a.example` | token in `x-token: …`; sends `accept`; `client_secret_basic`; PKCE; JSON token requests; refresh endpoint of its own; token response in `body`; error code in `status`; ended refresh token: `gone`; tokens assumed to last 60 s; refresh tokens rotate; revocation; scopes separated by `,`; client id as `client_key`; ended token: 403 with `err`; ended token: 498 |",
       "| [`b`](../src/providers/catalog/b.json) | [B \\| C](https://b.example/docs) | `https://api.example.com` |  |",
     ]);
   });

@@ -8,13 +8,13 @@ export const REGENERATE = "npx tsx test/support/providers-table.ts";
 
 const HEAD = `# Providers
 
-The catalogue that ships with the relay, one file per provider in [src/providers/catalog](../src/providers/catalog).
-Each file also has \`notes\`: what is special about the provider, and which facts could not be confirmed. Operators add
+The catalogue that comes with the relay: one file per provider in [src/providers/catalog](../src/providers/catalog).
+Each file also has \`notes\`: peculiarities of the provider, and facts that could not be confirmed. Operators add
 or override definitions with \`RELAY_PROVIDERS\`.
 
 This page is generated from the files: \`${REGENERATE}\`.
 
-| Name | Provider | API origins | Habits |
+| Name | Provider | API origins | Notes |
 |---|---|---|---|
 `;
 
@@ -66,7 +66,7 @@ function oauth2Habits(oauth2: OAuth2): string[] {
       ? []
       : [`ended refresh token: ${[...oauth2.refreshEndedErrors].map((code) => `\`${code}\``).join(", ")}`]),
     ...(oauth2.nonExpiringAccessTokens ? ["tokens do not expire"] : []),
-    ...(oauth2.defaultExpiresIn === undefined ? [] : [`tokens taken to last ${oauth2.defaultExpiresIn} s`]),
+    ...(oauth2.defaultExpiresIn === undefined ? [] : [`tokens assumed to last ${oauth2.defaultExpiresIn} s`]),
     ...(oauth2.refreshTokenRotation ? ["refresh tokens rotate"] : []),
     ...(oauth2.revocationEndpoint === undefined ? [] : ["revocation"]),
     ...(oauth2.scopeSeparator === " " ? [] : [`scopes separated by \`${oauth2.scopeSeparator}\``]),
