@@ -3,7 +3,7 @@ import { RelayService } from "../../gen/relay/v1/relay_pb.js";
 import { createLane } from "../api/fast/lane.js";
 import { createConnectionsHandler } from "../api/rest/connections-handler.js";
 import { createRestHandler } from "../api/rest/handler.js";
-import { routeFromMethod } from "../api/rest/route.js";
+import { routeFromMethod } from "../api/rest/read-call.js";
 import { createStreamHandler } from "../api/rest/stream-handler.js";
 import { createConnectionOperations } from "../api/rpc/connection-operations.js";
 import { createRpcHandler } from "../api/rpc/handler.js";

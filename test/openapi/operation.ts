@@ -31,7 +31,7 @@ export function isRequired(field: DescField): boolean {
   return CALLER.has(field.name) || /\bRequired\.$/.test(descriptionOf(field));
 }
 
-/** One method as its google.api.http annotation places it: path, query and body as src/api/rest/route.ts reads them. */
+/** One method as its google.api.http annotation places it: path, query and body as src/api/rest/read-call.ts reads them. */
 export function operationFromMethod(
   method: DescMethod,
   details: OperationDetails,

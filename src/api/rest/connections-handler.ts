@@ -26,8 +26,7 @@ import { messageFaultFrom } from "../../json/message-fault.js";
 import { formatError, RelayError } from "../../model/errors.js";
 import { bodyFromOutcome, bytesFromBody } from "./envelope.js";
 import { answerPreflight, type BrowserOrigins, corsFieldsFor } from "./preflight.js";
-import { parseCallQuery, providerNameFrom, readBody } from "./read-call.js";
-import { type Route, routeFromMethod } from "./route.js";
+import { parseCallQuery, providerNameFrom, type Route, readBody, routeFromMethod } from "./read-call.js";
 
 /** Message → message; rejects with RelayError. */
 type Operation<Input extends DescMessage, Output extends DescMessage> = (

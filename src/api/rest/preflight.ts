@@ -1,8 +1,7 @@
 import { callerFieldsOf, callerFrom } from "../../applications/caller.js";
 import { corsHeaders, decideCors, preflightHeaders } from "../../http/cors.js";
 import { answerPlain, type HttpRequest, type HttpResponse } from "../../http/exchange.js";
-import { namedKeysOf, parseCallQuery } from "./read-call.js";
-import type { Route } from "./route.js";
+import { namedKeysOf, parseCallQuery, type Route } from "./read-call.js";
 
 /** Browser origins on the list of the application with this public key; none when there is no such application. */
 export type AllowedOrigins = (publicKey: string) => Promise<readonly string[]>;

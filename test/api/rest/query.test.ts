@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { RelayService } from "../../../gen/relay/v1/relay_pb.js";
-import { parseCallQuery } from "../../../src/api/rest/read-call.js";
-import { routeFromMethod } from "../../../src/api/rest/route.js";
+import { parseCallQuery, routeFromMethod } from "../../../src/api/rest/read-call.js";
 
 const { queryFields, match } = routeFromMethod(RelayService.method.call);
 const parse = (query: string) => Object.fromEntries(parseCallQuery(query, queryFields).fields);
