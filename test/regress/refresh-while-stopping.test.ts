@@ -1,6 +1,7 @@
 import { Agent, request } from "undici";
 import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished, vi } from "vitest";
 import type { Service } from "../../src/app/server.js";
+import type { Connection } from "../../src/oauth/connection.js";
 import { connectRaw } from "../http/support.js";
 import { startSecondRelay } from "../server/second-relay.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
@@ -105,7 +106,11 @@ it("refreshes the token and repeats the call when the provider refuses it then",
 
 it("refreshes no token that is still good, and none at all once half of the time is over", async () => {
   for (const userId of ["first", "second"]) await connect(userId, { expiresAt: 1 });
-  await connect("due", { expiresAt: Date.now() + 20_000 });
+  const now = Date.now();
+  await connect("due", { expiresAt: now + 30_000 });
+  const key = { applicationId: application.id, userId: "due", providerName: "sandbox" };
+  const row = (await harness.store.connections.find(key)) as Connection;
+  await harness.store.connections.put({ ...row, obtainedAt: now - 3_600_000 }, now);
   const [one, two, three] = [await restingConnection(), await restingConnection(), await restingConnection()];
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
