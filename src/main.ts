@@ -30,7 +30,7 @@ export async function runService(
   if ("problems" in parsed || problems.length > 0) return 2;
   keepObjectsYoung();
   const { config } = parsed;
-  const log = createLog(config.logLevel);
+  const log = createLog(config.logLevel, config.workers > 1);
   const { logger } = log;
   endOnFault(logger);
   if (cluster.isWorker) {

@@ -23,6 +23,8 @@ const RETRY_MS = 20;
 /** What may wait for a reader: the lines of some ten thousand calls. */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 const MAX_FLUSH_MS = 1000;
+/** What a pipe takes in one piece or not at all (pipe(7) of Linux; POSIX asks for less). */
+const PIPE_BUF = 4096;
 
 /**
  * Puts lines together to blocks, and drops lines instead of waiting for a reader that takes none. SonicBoom, which pino
@@ -30,8 +32,11 @@ const MAX_FLUSH_MS = 1000;
  * thread pool, where a standing reader holds a thread and the last lines before an exit may be lost.
  *
  * @param onTaken called when all that waited has been taken after lines were dropped: with how many.
+ * @param isShared whether other processes write to the same output: then whole lines are written, in pieces of which a
+ *   pipe takes all or nothing. Of more it takes a part when it is full, and the line of another process would come next.
  */
-export function createLineBlocks(output: LineOutput, onTaken: (dropped: number) => void): LineBlocks {
+export function createLineBlocks(output: LineOutput, onTaken: (dropped: number) => void, isShared = false): LineBlocks {
+  const maxPieceBytes = isShared ? PIPE_BUF : Number.POSITIVE_INFINITY;
   let lines: string[] = [];
   let length = 0;
   let waiting: Buffer[] = [];
@@ -65,15 +70,27 @@ export function createLineBlocks(output: LineOutput, onTaken: (dropped: number) 
   function offerWaiting(): void {
     let at = 0;
     for (const block of waiting) {
-      const taken = takenOf(output, block);
-      waitingBytes -= taken;
-      if (taken < block.length) {
-        waiting[at] = block.subarray(taken);
+      const rest = restOf(block);
+      waitingBytes -= block.length - rest.length;
+      if (rest.length > 0) {
+        waiting[at] = rest;
         break;
       }
       at += 1;
     }
     waiting = waiting.slice(at);
+  }
+
+  /** What is not taken of a block just now. */
+  function restOf(block: Buffer): Buffer {
+    let rest = block;
+    while (rest.length > 0) {
+      const piece = rest.subarray(0, lengthOfLines(rest, maxPieceBytes));
+      const taken = takenOf(output, piece);
+      rest = rest.subarray(taken);
+      if (taken < piece.length) break;
+    }
+    return rest;
   }
 
   return {
@@ -104,6 +121,15 @@ export function createLineBlocks(output: LineOutput, onTaken: (dropped: number) 
 
 /** Nobody wakes who waits for it. */
 const NEVER_WOKEN = new Int32Array(new SharedArrayBuffer(4));
+
+const LINE_FEED = 0x0a;
+
+/** Of the lines at the beginning of a block that have so many octets at most; of one line where that has more. */
+function lengthOfLines(block: Buffer, maxBytes: number): number {
+  if (block.length <= maxBytes) return block.length;
+  const length = block.lastIndexOf(LINE_FEED, maxBytes - 1) + 1;
+  return length > 0 ? length : block.indexOf(LINE_FEED) + 1;
+}
 
 /** A reader that is gone takes nothing either, and what is meant for it is dropped in the end. */
 function takenOf(output: LineOutput, block: Buffer): number {

@@ -16,14 +16,15 @@ export interface Log {
  * Lines are written in blocks; what waits is written when the process exits, whatever for, and before a fatal line is
  * done. Only a process that is killed loses what was logged in the last tenth of a second. A reader that stands still
  * loses lines, which are counted, and stops nothing else.
+ *
+ * @param isShared whether standard output is that of other processes, too.
  */
-export function createLog(level: string): Log {
+export function createLog(level: string, isShared = false): Log {
   // Node.js makes a pipe non-blocking as soon as its stream is asked for: from then on what cannot be taken is refused.
   const { fd } = process.stdout;
   const output = { write: (bytes: Buffer) => writeSync(fd, bytes) };
-  const blocks = createLineBlocks(output, (dropped) =>
-    logger.warn({ dropped }, "log lines were dropped: nobody read them"),
-  );
+  const onTaken = (dropped: number) => logger.warn({ dropped }, "log lines were dropped: nobody read them");
+  const blocks = createLineBlocks(output, onTaken, isShared);
   // With workers each line says whose it is; a single process has nobody to be told from.
   const base = cluster.isWorker ? { worker: process.pid } : null;
   const logger = pino({ level, base, timestamp: createIsoTime() }, blocks);

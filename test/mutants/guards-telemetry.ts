@@ -2,6 +2,7 @@ import { type Guard, guard } from "./guard.js";
 
 /** What is told of calls, to whom, and how much of it is kept. */
 export const TELEMETRY_GUARDS: readonly Guard[] = [
+  guard("log: whole lines on an output of several processes", ["isShared ? PIPE_BUF : ", ""], "telemetry/line-blocks"),
   guard("request id: sane", [" && SANE_ID.test(given)", ""], "server/request-id"),
   guard("request id: provider's own", ["(?!x-request-id$)", ""], "server/request-id"),
   guard(

@@ -74,6 +74,33 @@ describe("createLineBlocks()", () => {
     expect(blocks.dropped).toBe(0);
   });
 
+  it("keeps lines whole that several processes write to one pipe, however much of it is free", () => {
+    let text = "";
+    let room = 10_000;
+    // As pipe(7) of Linux has it: up to 4,096 octets all or nothing.
+    const write = (bytes: Buffer) => {
+      const taken = bytes.length <= 4096 ? (bytes.length <= room ? bytes.length : 0) : Math.min(room, bytes.length);
+      if (taken === 0) throw Object.assign(new Error("full"), { code: "EAGAIN" });
+      text += bytes.toString("utf8", 0, taken);
+      room -= taken;
+      return taken;
+    };
+    const processes = ["a", "b"].map((name) => ({ name, blocks: createLineBlocks({ write }, () => {}, true) }));
+    const lines = Array.from({ length: 600 }, (_, at) => `{"at":${at},"text":"${"é".repeat(at % 97)}"`);
+    for (const line of lines) for (const { name, blocks } of processes) blocks.write(`${line},"by":"${name}"}\n`);
+    for (let at = 0; at < 100; at++) {
+      room = Math.min(room + 3000, 10_000);
+      vi.advanceTimersByTime(20);
+    }
+    const read = text
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    for (const { name } of processes) {
+      expect(read.filter(({ by }) => by === name).map(({ at }) => at)).toEqual(lines.map((_, at) => at));
+    }
+  });
+
   it("drops whole lines where nobody reads, holds no more than so much, and tells it afterwards", () => {
     const pipe = createPipe(0);
     const told: number[] = [];
