@@ -92,6 +92,7 @@ async function allowedBy(options: AllowanceOptions, call: Call, decided: Decided
   decided.application = await options.applications.findByPublicKey(call.publicKey);
   const application = requireActive(decided.application);
   requireCaller(options, application, call, decided);
+  call.description.passed?.requireProofOnce();
   if (!call.memory.belongTo(application.id)) throw overloaded();
   if (application.callsPerMinute > 0) await requireRate(options, application.id, application.callsPerMinute);
   const provider = requireProvider(options, call);

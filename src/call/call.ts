@@ -126,6 +126,11 @@ interface PassedRequest {
   /** Path and query of the url: they go out byte for byte, or not at all, and no placeholder in them is filled. */
   readonly target: string;
   readonly body: StreamedBody | undefined;
+  /**
+   * Throws RelayError CALLER_NOT_ALLOWED where what the caller proves itself with would reach the provider in the head. To be
+   * called with a proof that is right: searching for one is dear.
+   */
+  readonly requireProofOnce: () => void;
 }
 
 /** What is known of a call before anything of it is read; enough for its log line and its row. */

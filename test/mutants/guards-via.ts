@@ -25,7 +25,7 @@ export const VIA_GUARDS: readonly Guard[] = [
     ["if (proofs.text(text) === text) return;", "return;"],
     "api/via/pass-through",
   ),
-  guard("via: no proof in the body", ["if (this.#proofs.hasFound) {", "if (false) {"], "api/via/pass-through"),
+  guard("via: no proof in the body", ["if (holdsProof) {", "if (false) {"], "api/via/pass-through"),
   guard("via: fields of the relay's own", ['|| meant.startsWith("x-relay-")', ""], "api/via/pass-through"),
   guard("via: fields that Connection names", ["|| named.has(name) ||", "||"], "api/via/pass-through"),
   guard(

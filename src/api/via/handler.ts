@@ -101,7 +101,7 @@ function callFrom(options: ViaHandlerOptions, { request, response, origin, targe
       queryString: undefined,
       explodeArrays: false,
       body: undefined,
-      passed: { target: head.path, body },
+      passed: { target: head.path, body, requireProofOnce: head.requireProofOnce },
     },
     responseMode: "body",
     memory,

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { type CallerFields, callerFrom, type NamedKeys } from "../../applications/caller.js";
 import type { HttpRequest } from "../../http/exchange.js";
 import { formatError, RelayError } from "../../model/errors.js";
@@ -34,8 +35,10 @@ export interface PassedHead {
   readonly path: string;
   readonly headers: HeaderPairs;
   readonly caller: ReturnType<typeof callerFrom>;
-  /** Finds what the caller proved itself with. */
-  readonly proofs: Redactor;
+  /** Finds what the caller proves itself with. To be asked for with a proof that is right. */
+  readonly proofs: () => Redactor;
+  /** See `PassedRequest`. */
+  readonly requireProofOnce: () => void;
 }
 
 /** By RFC 6750 section 2.1, as where a definition says nothing; whether there is such a provider is asked later. */
@@ -43,10 +46,10 @@ const BEARER: Credential = { kind: "header", name: "authorization", scheme: "Bea
 
 /**
  * Reads what of a request goes on, and who calls: a call token in the place of this provider's credential or in
- * `x-relay-authorization`, or keys in fields of the relay's own. None of these is among what goes on. Pure.
+ * `x-relay-authorization`, or keys in fields of the relay's own. None of these is among what goes on.
  *
- * Throws RelayError CALLER_NOT_ALLOWED for a request that names no caller, for a call token that cannot be read and for a
- * proof that stands in a second place as well; CALL_FORMAT_ERROR for a field of the relay's own that stands there twice.
+ * Throws RelayError CALLER_NOT_ALLOWED for a request that names no caller and for a call token that cannot be read;
+ * CALL_FORMAT_ERROR for a field of the relay's own that stands there twice.
  */
 export function readPassedHead(
   request: Pick<HttpRequest, "rawHeaders" | "headers">,
@@ -69,11 +72,11 @@ export function readPassedHead(
   };
   const caller = callerFrom(callerFields, own.keys);
   if (caller.publicKey === "" || caller.userId === "") throw unnamed();
-  const proofs = createRedactor(secretsOf(caller));
+  const proofs = () => redactorFor(secretsOf(caller));
   const headers = forwarded(fields, credential, request.headers.connection);
-  requireOnce(proofs, cleanPath, headers);
+  const requireProofOnce = () => requireOnce(proofs(), cleanPath, headers);
   const scheme = provider?.exactOrigins.has(`http://${host.toLowerCase()}`) ? "http" : "https";
-  return { url: `${scheme}://${host}${cleanPath}`, path: cleanPath, headers, caller, proofs };
+  return { url: `${scheme}://${host}${cleanPath}`, path: cleanPath, headers, caller, proofs, requireProofOnce };
 }
 
 function unnamed(): RelayError {
@@ -168,6 +171,23 @@ function secretsOf({ proof }: PassedHead["caller"]): readonly string[] {
   const token = proof.callToken?.text.reveal();
   const keys = proof.privateKeys.map(({ privateKey }) => privateKey);
   return [token?.slice(token.lastIndexOf(".") + 1) ?? "", ...keys, proof.userSignature ?? ""].filter(Boolean);
+}
+
+/** Some kilobytes each; making one takes as long as a call. */
+const MAX_MADE = 256;
+/** By the hash of what it finds. */
+const made = new Map<string, Redactor>();
+
+/** An SDK shows the same token with each request. */
+function redactorFor(secrets: readonly string[]): Redactor {
+  const key = hash("sha256", secrets.join(" "), "base64");
+  const known = made.get(key);
+  if (known !== undefined) return known;
+  const [oldest] = made.keys();
+  if (oldest !== undefined && made.size >= MAX_MADE) made.delete(oldest);
+  const redactor = createRedactor(secrets);
+  made.set(key, redactor);
+  return redactor;
 }
 
 /** Fields that repeat are joined (RFC 9110 section 5.2). */

@@ -9,8 +9,8 @@ import type { StreamedBody } from "../../upstream/request.js";
 /** What a body must not be, and who counts it. */
 interface RequestBodyOptions {
   readonly maxBytes: number;
-  /** Finds what the caller proved itself with: it must not travel on. */
-  readonly proofs: Redactor;
+  /** Finds what the caller proves itself with: it must not travel on. Asked for when the call is allowed. */
+  readonly proofs: () => Redactor;
   /** Called with the length of each piece that came. */
   readonly onBytes: (bytes: number) => void;
 }
@@ -43,7 +43,6 @@ class RequestBody implements StreamedBody {
   readonly #request: HttpRequest;
   readonly #response: HttpResponse;
   readonly #options: RequestBodyOptions;
-  readonly #proofs: StreamRedactor;
   #kept: Buffer[] = [];
   #keptBytes = 0;
   #isWhole = true;
@@ -57,7 +56,6 @@ class RequestBody implements StreamedBody {
     this.#request = request;
     this.#response = response;
     this.#options = options;
-    this.#proofs = options.proofs.stream();
   }
 
   get isWhole(): boolean {
@@ -96,12 +94,13 @@ class RequestBody implements StreamedBody {
   /** The provider's socket is there: a client that waits for a word before it sends the body gets it (RFC 9110 section 10.1.1). */
   #begin(): void {
     this.#isBegun = true;
+    const proofs = this.#options.proofs().stream();
     allowLongUpload(this.#response);
     const expectation = String(this.#request.headers.expect ?? "");
     if (/^100-continue$/i.test(expectation) && !this.#response.headersSent) this.#response.writeContinue();
     const request: Readable = this.#request;
-    request.on("data", (piece: Buffer) => this.#onPiece(piece));
-    request.on("end", () => this.#onEnd());
+    request.on("data", (piece: Buffer) => this.#onPiece(piece, proofs));
+    request.on("end", () => this.#onEnd(proofs));
     // Also without its end, when the caller has gone.
     request.on("close", () => this.#onClose());
     request.on("error", () => this.#onClose());
@@ -112,16 +111,16 @@ class RequestBody implements StreamedBody {
     this.#request.pause();
   }
 
-  #onPiece(piece: Buffer): void {
+  #onPiece(piece: Buffer, proofs: StreamRedactor): void {
     this.taken += piece.length;
     this.#options.onBytes(piece.length);
     if (this.taken > this.#options.maxBytes) this.#fail(tooLarge(this.#options.maxBytes));
-    else this.#give(this.#proofs.push(piece));
+    else this.#give(proofs.push(piece), proofs.hasFound);
   }
 
-  #onEnd(): void {
+  #onEnd(proofs: StreamRedactor): void {
     if (this.#failure !== undefined) return;
-    this.#give(this.#proofs.end());
+    this.#give(proofs.end(), proofs.hasFound);
     if (this.#failure !== undefined) return;
     this.#isEnded = true;
     this.#reader?.push(null);
@@ -131,8 +130,8 @@ class RequestBody implements StreamedBody {
     if (!this.#isEnded) this.#fail(formatError("The request ended before its body was complete. Send it again."));
   }
 
-  #give(pieces: readonly Buffer[]): void {
-    if (this.#proofs.hasFound) {
+  #give(pieces: readonly Buffer[], holdsProof: boolean): void {
+    if (holdsProof) {
       this.#fail(proofInBody());
       return;
     }

@@ -96,6 +96,7 @@ export interface Passed {
   readonly status: number;
   readonly fields: IncomingHttpHeaders;
   readonly text: string;
+  readonly body: Buffer;
 }
 
 /** Sends a request as it is written; `node:http` changes neither the target nor the fields. */
@@ -118,7 +119,8 @@ export async function send(
 export async function readAnswer(response: IncomingMessage): Promise<Passed> {
   const chunks: Buffer[] = [];
   for await (const chunk of response) chunks.push(chunk as Buffer);
-  return { status: response.statusCode ?? 0, fields: response.headers, text: Buffer.concat(chunks).toString() };
+  const body = Buffer.concat(chunks);
+  return { status: response.statusCode ?? 0, fields: response.headers, text: body.toString(), body };
 }
 
 /** `Authorization: Bearer` with a call token for `ada`. */
