@@ -72,9 +72,18 @@ export interface ConnectLinkOptions {
 export interface Account {
   /** Performs one call with the user's token. @throws RelayCallError for anything but an answer below 400. */
   call<Data = unknown>(call: CallOptions): Promise<CallAnswer<Data>>;
+  /**
+   * A fetch for this account's provider, to give to an SDK: takes the provider's own URLs, and answers as the provider
+   * does, errors and redirects included. Needs the private key or a call token.
+   */
+  readonly fetch: typeof globalThis.fetch;
+  /** Base URL for an SDK that takes one, with a call token as its token. @param host a host of the provider. */
+  via(host: string): string;
   /** A call token for this account: 15 minutes, and any request, unless told. Needs the private key. */
-  token(limits?: Pick<NewCallToken, "ttlSeconds" | "rules">): Promise<string>;
+  token(limits?: TokenLimits): Promise<string>;
 }
+
+type TokenLimits = Pick<NewCallToken, "ttlSeconds" | "rules">;
 
 /** The relay, as one application calls it. */
 export interface RelayClient {
@@ -127,6 +136,10 @@ interface Row extends Partial<Omit<CallAnswer, "status">> {
 /** Creates a client; it opens nothing, and keeps nothing but its options. */
 export function createRelayClient(options: RelayClientOptions): RelayClient {
   const { publicKey } = options;
+  const base = options.url.replace(/\/+$/, "");
+  const viaFor = (provider: string) => (host: string) => `${base}/via/${encodeURIComponent(provider)}/${host}`;
+  const tokenFor = async (userId: string, provider: string, limits?: TokenLimits) =>
+    createCallToken({ ...limits, publicKey, userId, privateKey: privateKeyOf(options), providers: [provider] });
   const queryOf = (userId: string) => new URLSearchParams({ user_id: userId, public_key: publicKey });
   return {
     account: (userId, provider) => ({
@@ -137,8 +150,9 @@ export function createRelayClient(options: RelayClientOptions): RelayClient {
         const isSafe = SAFE_METHOD.test(method);
         return answerFrom<Data>(await ask(options, "POST", path, { body: described, signal, isSafe }), isSafe);
       },
-      token: async (limits) =>
-        createCallToken({ ...limits, publicKey, userId, privateKey: privateKeyOf(options), providers: [provider] }),
+      fetch: createFetch(options, viaFor(provider), () => tokenFor(userId, provider)),
+      via: viaFor(provider),
+      token: (limits) => tokenFor(userId, provider, limits),
     }),
     async connectLink({ userId, provider, redirectUri }) {
       const body = { public_key: publicKey, user_id: userId, provider_name: provider, redirect_uri: redirectUri };
@@ -152,6 +166,28 @@ export function createRelayClient(options: RelayClientOptions): RelayClient {
       const path = `/oauth/connections/${encodeURIComponent(provider)}?${queryOf(userId)}`;
       return resultFrom(await ask(options, "DELETE", path, { isSafe: true }));
     },
+  };
+}
+
+/**
+ * The proof is in `Authorization`, which fetch itself takes out where a redirect leads to another host; so no proof goes
+ * anywhere but to the relay.
+ */
+function createFetch(
+  { callToken, fetch = globalThis.fetch }: RelayClientOptions,
+  via: (host: string) => string,
+  newToken: () => Promise<string>,
+): typeof globalThis.fetch {
+  return async (input, init) => {
+    const isRequest = input instanceof Request;
+    const url = new URL(isRequest ? input.url : input);
+    url.hash = "";
+    // The relay's links to further pages lead through it already.
+    const isVia = url.href.startsWith(via(""));
+    const target = isVia ? url.href : via(url.host) + url.href.slice(url.origin.length);
+    const headers = new Headers(init?.headers ?? (isRequest ? input.headers : undefined));
+    headers.set("authorization", `Bearer ${callToken ?? (await newToken())}`);
+    return fetch(isRequest ? new Request(target, input) : target, { ...init, headers });
   };
 }
 

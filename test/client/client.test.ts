@@ -123,6 +123,51 @@ describe("account.call()", () => {
   });
 });
 
+describe("account.fetch", () => {
+  it("takes the provider's URLs and answers as the provider does", async () => {
+    const { fetch } = relay.account("ada", "sandbox");
+    const answer = await fetch(`${api}/me?a=%2F`);
+    expect(answer.status).toBe(200);
+    expect(await answer.json()).toMatchObject({ sub: "1001" });
+    expect((await fetch(new URL("/status/404", api))).status).toBe(404);
+  });
+
+  it("sends what it is given, as a body with a length, a stream or a Request, and no proof to the provider", async () => {
+    const { fetch } = relay.account("ada", "sandbox");
+    const headers = { authorization: "Bearer what an SDK was given", "content-type": "text/plain" };
+    const stream = new Blob(["grüezi"]).stream();
+    const given: [string | Request, RequestInit?][] = [
+      [`${api}/echo`, { method: "POST", headers, body: "grüezi" }],
+      [`${api}/echo`, { method: "POST", headers, body: stream, duplex: "half" } as RequestInit],
+      [new Request(`${api}/echo`, { method: "POST", headers, body: "grüezi" })],
+    ];
+    for (const [input, init] of given) {
+      const text = await (await fetch(input, init)).text();
+      expect(text).toContain("grüezi");
+      expect(text).not.toMatch(/what an SDK was given|eyJ/);
+    }
+    const { headers: received } = (await (await fetch(...(given[0] as [string, RequestInit]))).json()) as {
+      headers: [string, string][];
+    };
+    expect(received.map(([name, value]) => [name.toLowerCase(), value])).toContainEqual(["content-length", "7"]);
+  });
+
+  it("goes on with a link of the relay's, and stays within the rules of its call token", async () => {
+    const account = (await tokenClient([{ methods: ["GET"], paths: ["/me"] }])).account("ada", "sandbox");
+    expect((await account.fetch(`${account.via(new URL(api).host)}/me`)).status).toBe(200);
+    const refused = await account.fetch(`${api}/echo`);
+    expect([refused.status, refused.headers.get("x-relay-error")]).toEqual([403, "CALL_NOT_PERMITTED"]);
+  });
+
+  it("ends when it is aborted, and needs a proof", async () => {
+    const { fetch } = relay.account("ada", "sandbox");
+    const reason = new Error("enough");
+    await expect(fetch(`${api}/me`, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    const client = createRelayClient({ url: harness.url, publicKey: application.publicKey });
+    await expect(client.account("ada", "sandbox").fetch(`${api}/me`)).rejects.toThrow(/set privateKey/);
+  });
+});
+
 describe("account.token()", () => {
   it("is all that a client needs for this account", async () => {
     const answer = await (await tokenClient()).account("ada", "sandbox").call({ url: `${api}/me` });
