@@ -1,5 +1,7 @@
+import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { PassThrough, type Readable } from "node:stream";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { request } from "undici";
@@ -8,13 +10,13 @@ import { type ChildRelay, startChildRelay } from "./child-relay.js";
 import { held, type Row } from "./report.js";
 
 const MIB = 1024 * 1024;
-/** Of memory that one download may add. */
-export const MAX_ADDED_MIB = 32;
+/** Of memory that one transfer may add: an upload adds some 32 MiB at once, and no more however long it is. */
+export const MAX_ADDED_MIB = { raw: 32, grpc: 32, via: 32, "via upload": 48 } as const;
 /** Until the code is compiled and the heap has found its size; a process that has just started grows by that first. */
 const WARM_UP_MIB = 32;
 
-/** What one download took. */
-export interface Download {
+/** What one transfer took. */
+interface Transfer {
   readonly bytes: number;
   /** The most that resident memory grew by; undefined where there is no /proc. */
   readonly addedMib: number | undefined;
@@ -22,24 +24,27 @@ export interface Download {
 
 type Chunks = AsyncIterable<Uint8Array>;
 
-/** A 1 GiB download over the raw route and over gRPC. */
+/** What moves bytes: a download over the raw route, gRPC or the pass-through, or an upload through that. */
+type Way = "raw" | "grpc" | "via" | "via upload";
+
+/** 1 GiB over each of the ways. */
 export async function runStreamMemory(): Promise<Row[]> {
   const rows: Row[] = [];
-  for (const surface of ["raw", "grpc"] as const) {
-    const { bytes, addedMib } = await downloadThroughRelay(surface, 1024);
-    rows.push(held(`${surface}: MiB downloaded`, bytes / MIB, bytes === 1024 * MIB));
-    const isSmall = addedMib === undefined || addedMib < MAX_ADDED_MIB;
-    rows.push(held(`${surface}: memory added, MiB`, addedMib ?? "not known here", isSmall));
+  for (const way of ["raw", "grpc", "via", "via upload"] as const) {
+    const { bytes, addedMib } = await transferThroughRelay(way, 1024);
+    rows.push(held(`${way}: MiB`, bytes / MIB, bytes === 1024 * MIB));
+    const isSmall = addedMib === undefined || addedMib < MAX_ADDED_MIB[way];
+    rows.push(held(`${way}: memory added, MiB`, addedMib ?? "not known here", isSmall));
   }
   return rows;
 }
 
-/** Downloads `mib` MiB through a relay in a process of its own, and watches that process's memory. */
-export async function downloadThroughRelay(surface: "raw" | "grpc", mib: number): Promise<Download> {
+/** Moves `mib` MiB through a relay in a process of its own, and watches that process's memory. */
+export async function transferThroughRelay(way: Way, mib: number): Promise<Transfer> {
   const provider = await startLargeProvider();
   const relay = await startChildRelay({ providers: { large: provider.origin } });
   try {
-    const open = surface === "raw" ? openRaw : openGrpc;
+    const open = OPEN[way];
     for await (const _ of await open(relay, `${provider.origin}/${WARM_UP_MIB}`));
     const before = relay.rssMib();
     let bytes = 0;
@@ -56,6 +61,32 @@ export async function downloadThroughRelay(surface: "raw" | "grpc", mib: number)
     await relay.close();
     await provider.close();
   }
+}
+
+const OPEN: Readonly<Record<Way, (relay: ChildRelay, url: string) => Chunks | Promise<Chunks>>> = {
+  raw: openRaw,
+  grpc: openGrpc,
+  via: async (relay, url) => (await requestVia(relay, url, null)).body,
+  "via upload": upload,
+};
+
+function requestVia(relay: ChildRelay, url: string, body: Readable | null) {
+  const target = `${relay.url}/via/large/${url.slice("http://".length)}`;
+  const headers = { "x-relay-public-key": relay.publicKey, "x-relay-user-id": "u" };
+  return request(target, { method: body === null ? "GET" : "POST", headers, body });
+}
+
+/** Gives each piece when it was taken, and fails unless the provider has got all of them. */
+async function* upload(relay: ChildRelay, url: string): Chunks {
+  const mib = Number(new URL(url).pathname.slice(1));
+  const body = new PassThrough({ highWaterMark: MIB });
+  const answered = requestVia(relay, url, body).then(async (answer) => Number(await answer.body.text()));
+  for (let left = mib; left > 0; left--) {
+    if (!body.write(PIECE)) await once(body, "drain");
+    yield PIECE;
+  }
+  body.end();
+  if ((await answered) !== mib * MIB) throw new Error("the provider has not got all of it");
 }
 
 async function openRaw(relay: ChildRelay, url: string): Promise<Chunks> {
@@ -77,16 +108,25 @@ async function* openGrpc(relay: ChildRelay, url: string): Chunks {
   }
 }
 
-/** Answers `/N` with N MiB, as fast as they are taken. */
+const PIECE = Buffer.alloc(MIB, "0123456789abcdef");
+
+/** Answers `/N` with N MiB, as fast as they are taken, and a POST with the number of its bytes. */
 async function startLargeProvider(): Promise<{ origin: string; close: () => Promise<void> }> {
-  const piece = Buffer.alloc(MIB, "0123456789abcdef");
   const server = createServer((incoming, response) => {
+    if (incoming.method === "POST") {
+      let bytes = 0;
+      incoming.on("data", (chunk) => {
+        bytes += chunk.length;
+      });
+      incoming.on("end", () => response.end(String(bytes)));
+      return;
+    }
     let left = Number(incoming.url?.slice(1));
     response.writeHead(200, { "content-length": left * MIB });
     const more = () => {
       while (left > 0) {
         left -= 1;
-        if (!response.write(piece)) return;
+        if (!response.write(PIECE)) return;
       }
       response.end();
     };
