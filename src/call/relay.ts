@@ -118,7 +118,7 @@ const STREAMED_BODY_BYTES = 192 * 1024;
 async function* streamCall(options: RelayOptions, call: Call): AsyncGenerator<StreamPart, void, undefined> {
   const trace = options.log.begin(call, "CallStream");
   const streamedBody = call.description.passed?.body;
-  let outcome: Outcome = outcomeFromError(call.callId, callerGone(), options.log.fault);
+  let outcome: Outcome | undefined;
   try {
     requireRoom(call.memory, STREAM_BYTES + (streamedBody === undefined ? 0 : STREAMED_BODY_BYTES));
     const allowed = await requireAllowedCall(options, call, trace);
@@ -135,7 +135,8 @@ async function* streamCall(options: RelayOptions, call: Call): AsyncGenerator<St
     yield { kind: "failure", outcome: failed };
   } finally {
     if (streamedBody !== undefined) trace.requestBytes = streamedBody.taken;
-    options.log.call(trace, outcome);
+    // Left by whoever read it: the caller is gone, or had to give way.
+    options.log.call(trace, outcome ?? outcomeFromFailure(call, callerGone(), options.log.fault));
   }
 }
 

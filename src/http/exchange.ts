@@ -175,14 +175,14 @@ export class ResponseSignal implements CallerSignal {
 
   /** To be called when what is held for the call is wanted for others: it ends with the reason, or in its answer. */
   giveWay(reason: unknown): void {
-    if (this.#response.headersSent) this.#response.destroy();
-    else this.#abort(reason);
+    this.#abort(reason);
+    if (this.#response.headersSent) cut(this.#response);
   }
 
   #abort(reason: unknown): void {
     if (this.aborted) {
-      // The caller of a call that gave way may go before it has its answer.
-      this.reason = reason;
+      // The caller of a call that gave way may go before it has its answer; behind the head it is cut off.
+      if (!this.#response.headersSent) this.reason = reason;
       return;
     }
     this.aborted = true;

@@ -41,6 +41,19 @@ export const STREAM_GUARDS: readonly Guard[] = [
     "api/rest/stream",
     "api/rpc/stream",
   ),
+  guard(
+    "stream: one that gives way gets a row",
+    ["if (this.#response.headersSent) cut(this.#response);", "cut(this.#response);"],
+    "regress/streams-give-way",
+  ),
+  guard(
+    "stream: one that gave way is recorded so",
+    [
+      "outcome ?? outcomeFromFailure(call, callerGone(), options.log.fault)",
+      "outcome ?? outcomeFromError(call.callId, callerGone(), options.log.fault)",
+    ],
+    "regress/streams-give-way",
+  ),
   guard("stream: a cut answer of HTTP/1.0 can be told", ["response.socket?.resetAndDestroy();", ""], "api/rest/stream"),
   guard(
     "stream: a cut answer can be told",
@@ -66,5 +79,9 @@ export const STREAM_GUARDS: readonly Guard[] = [
     ],
     "api/rpc/stream",
   ),
-  guard("stream: connect-node hears of the end", ['response.emit("drain");', ""], "api/rpc/stream"),
+  guard(
+    "stream: connect-node hears of the end",
+    ['response.on("close", () => response.emit("drain"));', ""],
+    "api/rpc/stream",
+  ),
 ];

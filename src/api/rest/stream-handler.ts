@@ -30,7 +30,6 @@ async function answerStream(options: StreamHandlerOptions, exchange: Exchange): 
     await answerRow(options, exchange, options.relay.refuse(origin, error));
     return;
   }
-  call.memory.whenEvicted(() => cut(response));
   for await (const part of options.relay.stream(call)) {
     // Leaving the loop lets the provider's socket go.
     if (isGone(call.signal) || !(await answerPart(options, exchange, part))) break;

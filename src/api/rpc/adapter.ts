@@ -17,8 +17,15 @@ import {
 import { RelayService } from "../../../gen/relay/v1/relay_pb.js";
 import { type Budget, overloaded, type Reservation } from "../../call/budget.js";
 import { isUtf8Charset, parseMediaType } from "../../call/text.js";
-import { clientNetworkOf, DRAIN_FACTOR, type HttpRequest, type HttpResponse } from "../../http/exchange.js";
+import {
+  clientNetworkOf,
+  DRAIN_FACTOR,
+  type HttpRequest,
+  type HttpResponse,
+  watchCaller,
+} from "../../http/exchange.js";
 import { slicesOf } from "../../lib/chunks.js";
+import type { CallerSignal } from "../../model/caller-signal.js";
 import { answeredAsPreflight, type ListsOrigin } from "./cors.js";
 import { withDecodeError } from "./errors.js";
 import { type BinaryParts, createBinaryParts } from "./message-parts.js";
@@ -33,7 +40,7 @@ export interface RpcAdapterOptions extends ConnectRouterOptions {
   readonly readMaxBytes: number;
   readonly routes: (router: ConnectRouter) => void;
   readonly budget: Budget;
-  readonly contextValues: (request: HttpRequest, memory: Reservation) => ContextValues;
+  readonly contextValues: (request: HttpRequest, memory: Reservation, signal: CallerSignal) => ContextValues;
   readonly listsOrigin: ListsOrigin;
   readonly clientAddress: (request: HttpRequest) => string;
   /** Faults while a response is written. */
@@ -85,24 +92,24 @@ async function answer(
   readAhead: Uint8Array | undefined,
 ): Promise<void> {
   const memory = options.budget.open(clientNetworkOf(options.clientAddress(request)));
-  response.on("close", () => {
-    memory.release();
-    // connect-node waits for it before it writes on, and over HTTP/2 nothing else tells it that the caller is gone.
-    response.emit("drain");
-  });
-  memory.whenEvicted(() => response.destroy());
+  const signal = watchCaller(response, memory);
+  // connect-node waits for it before it writes on, and over HTTP/2 nothing else tells it that the caller is gone.
+  response.on("close", () => response.emit("drain"));
   // Watch of the health service and reflection last, and hold nothing worth counting.
   if (parts === undefined) memory.release();
   try {
     if (await answeredAsPreflight(options.listsOrigin, request, response)) return;
-    const values = options.contextValues(request, memory);
+    const values = options.contextValues(request, memory, signal);
     const body = createRequestBody(request, readAhead);
     const asked = universalRequestFromNodeRequest(request, response, undefined, values);
     shortenTimeout(asked.header);
     leaveUtf8Out(asked.header);
     const message = parts && messageFrom(options, parts, asked.header);
     // A stream of messages is handed on as it comes.
-    const universal = await handler({ ...asked, body: message ? inOnePiece(counted(body, memory), message) : body });
+    const universal = await handler({
+      ...asked,
+      body: message ? inOnePiece(counted(body, memory, signal, response), message) : body,
+    });
     await settleRequest(options, handler, request, response, body);
     const answered = await withDecodeError(withAllow(universal, handler));
     await universalResponseToNodeResponse(isUnary(handler) ? inSlices(answered) : answered, response);
@@ -130,11 +137,22 @@ function messageFrom({ readMaxBytes }: RpcAdapterOptions, parts: BinaryParts, he
   return { form, parts, maxBytes: readMaxBytes };
 }
 
-/** The body of a request, refused when the memory budget has no room for it. */
-async function* counted(body: AsyncIterable<Uint8Array>, memory: Reservation): AsyncIterable<Uint8Array> {
-  for await (const chunk of body) {
-    if (!memory.reserve(chunk.length)) throw new ConnectError(overloaded().message, Code.ResourceExhausted);
-    yield chunk;
+/** The body of a request, refused when the memory budget has no room for it, and cut off when it has to give way. */
+async function* counted(
+  body: AsyncIterable<Uint8Array>,
+  memory: Reservation,
+  signal: CallerSignal,
+  response: HttpResponse,
+): AsyncIterable<Uint8Array> {
+  const cutOff = { handleEvent: () => response.destroy() };
+  signal.addEventListener("abort", cutOff);
+  try {
+    for await (const chunk of body) {
+      if (!memory.reserve(chunk.length)) throw new ConnectError(overloaded().message, Code.ResourceExhausted);
+      yield chunk;
+    }
+  } finally {
+    signal.removeEventListener("abort", cutOff);
   }
 }
 

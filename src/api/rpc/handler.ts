@@ -79,8 +79,11 @@ export function createRpcHandler(options: RpcOptions): RpcHandler {
     },
     budget: options.budget,
     clientAddress: options.clientAddress,
-    contextValues: (request, memory) =>
-      createContextValues().set(requestContextKey, requestContextOf(request, options.clientAddress, memory)),
+    contextValues: (request, memory, signal) =>
+      createContextValues().set(requestContextKey, {
+        ...requestContextOf(request, options.clientAddress, memory),
+        signal,
+      }),
     listsOrigin: options.listsOrigin,
     onFault: options.onFault,
     readMaxBytes: options.maxRequestBytes,

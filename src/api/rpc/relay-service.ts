@@ -109,10 +109,10 @@ export function callContextFrom(context: HandlerContext): CallContext {
   const timeoutMs = context.timeoutMs() ?? Number.POSITIVE_INFINITY;
   if (timeoutMs <= 0) throw new ConnectError("the deadline has passed", Code.DeadlineExceeded);
   return {
+    signal: context.signal,
     ...context.values.get(requestContextKey),
     surface: surfaceOf(context),
     timesOutAt: performance.now() + timeoutMs,
-    signal: context.signal,
   };
 }
 
@@ -142,7 +142,7 @@ export function requestContextOf(
 }
 
 /** Where the adapter puts it. */
-export const requestContextKey = createContextKey<RequestContext>({
+export const requestContextKey = createContextKey<RequestContext & Partial<Pick<CallContext, "signal">>>({
   caller: withoutCallerFields(""),
   identity: { callId: "", requestId: "", traceContext: undefined },
   startedAt: 0,
