@@ -13,7 +13,8 @@ import { startService } from "../../src/app/server.js";
 import { runCommand } from "../../src/cli/program.js";
 import { parseConfig } from "../../src/config/config.js";
 
-const RELAY = fileURLToPath(new URL("../../dist/src/cli/relay.js", import.meta.url));
+/** The built command. */
+export const RELAY = fileURLToPath(new URL("../../dist/src/cli/relay.js", import.meta.url));
 
 /** How one command line ended. */
 export interface Finished {
