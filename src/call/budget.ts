@@ -41,7 +41,7 @@ export interface Budget {
   /**
    * A share for one more request, whose body is still to be read.
    *
-   * @param network where it comes from, see client-network.ts: who calls is not known yet.
+   * @param network where it comes from, see `clientNetworkOf`: who calls is not known yet.
    */
   open(network: string): Reservation;
   readonly inFlight: number;

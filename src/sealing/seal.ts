@@ -70,7 +70,7 @@ function keyOf(keyring: Keyring, keyId: string): SealKey["key"] {
   return key.key;
 }
 
-/** What a sealed value belongs to. It opens only for the same binding: the same row, column, user and provider. */
+/** What a sealed value belongs to. It opens only for the same binding: the same table, column, application, user and provider. */
 export interface SealBinding {
   /** Table and column the value is stored in. */
   readonly table: string;

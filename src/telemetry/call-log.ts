@@ -128,7 +128,7 @@ interface CallMetrics {
 
 const CALLS = { name: "relay_calls_total", help: "Calls, by outcome." };
 
-/** From a provider next door to the longest deadline. */
+/** Seconds: from a provider next door to the default deadline. */
 const CALL_BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 const WHOLE: HistogramOptions = {
