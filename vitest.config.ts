@@ -6,27 +6,24 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { TallyReporter } from "./test/support/tally-reporter.js";
 
 /** Files that run those of other folders once more, and tell them how by the environment, which no others may share. */
-const AGAIN = {
-  "on PostgreSQL": ["test/postgres/!(workers|relays|refresh-short).test.ts"],
-  "on workers": ["test/workers/protocols.test.ts"],
-};
+const AGAIN = ["test/postgres/!(workers|relays|refresh-short).test.ts"];
 /** What takes long for what it finds beyond the others: `npm run test:long`, which CI runs as well. */
 const LONG = [
   // They install packages, build images, and start some dozens of processes.
   "test/package/{pack,release,compile-if-changed}.test.ts",
   "test/{deploy/image,documents/service,bench/bench,console/demo,examples/examples,postgres/workers}.test.ts",
-  "test/{workers/{start-and-end,metrics},cli/{demo,monitoring},api/rpc/buf-curl,lib/wasm-modules}.test.ts",
+  "test/{workers/{protocols,start-and-end,metrics},cli/{demo,monitoring,process}}.test.ts",
+  "test/{api/rpc/buf-curl,lib/wasm-modules,regress/stalled-log}.test.ts",
   // Short runs of what looks for the unknown (`npm run fuzz`, `chaos` and `stress`), and the model of refresh.
   "test/{fuzz,chaos,refresh-model}/*.test.ts",
   "test/{postgres/refresh-short,call/stream-memory}.test.ts",
   // Each function that is entered, noted by a breakpoint.
   "test/documents/architecture.test.ts",
-  // Every page in every width and colour scheme, and in browsers with habits of their own.
-  "test/{browser,console}/accessibility.test.ts",
-  "test/browser/other-browsers.test.ts",
+  // They need Chromium, and take half a second of two cores for each page.
+  "test/{browser/*,console/{console,accessibility},examples/browser}.test.ts",
 ];
 /** Those of AGAIN that try every scenario over one protocol; over all of them there. */
-const MATRICES = ["test/{postgres,workers}/protocols.test.ts", "test/postgres/stream-protocols.test.ts"];
+const MATRICES = ["test/postgres/{,stream-}protocols.test.ts"];
 /** Where processes, browsers and servers are waited for: what begins last of these would be waited for alone. */
 const SLOW = /\/test\/(workers|console|browser|cli|chaos|examples|readme|regress\/unread)/;
 
@@ -56,8 +53,8 @@ export default defineConfig({
     reporters: ["default", new TallyReporter()],
     sequence: { sequencer: SlowFirst },
     projects: [
-      project({ name: "tests", include: ["test/**/*.test.ts"], exclude: [...Object.values(AGAIN).flat(), ...LONG] }),
-      ...Object.entries(AGAIN).map(([name, include]) => project({ name, include })),
+      project({ name: "tests", include: ["test/**/*.test.ts"], exclude: [...AGAIN, ...LONG] }),
+      project({ name: "on PostgreSQL", include: AGAIN }),
       // Some of them run programs that they make, which a folder in memory may forbid.
       project({
         ...{ name: "long", include: [...LONG, ...MATRICES], isolate: true, testTimeout: 300_000 },

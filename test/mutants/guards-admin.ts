@@ -38,7 +38,11 @@ export const ADMIN_GUARDS: readonly Guard[] = [
     "admin/attempts",
   ),
   guard("admin: bound of audited refusals", ["if (refusals.waitSeconds(name) === 0) {", "{"], "admin/roles"),
-  guard("admin: methods without a role", ["READ_ONLY.has(method)", "method.parent !== undefined"], "admin/roles"),
+  guard(
+    "admin: methods without a role",
+    ["READ_ONLY.has(nameOf(method))", "method.parent !== undefined"],
+    "admin/roles",
+  ),
   guard("admin: refusals are audited", ["await writeDown(options, request, name);", ""], "admin/roles"),
   guard(
     "admin: bearer alone",

@@ -2,7 +2,7 @@ import { describe, vi } from "vitest";
 
 /**
  * Runs the tests of these files once more, each with a relay of two workers under their supervisor. Scenarios are tried
- * over one protocol each, but in `npm run test:long`.
+ * over one protocol each, unless `npm run test:long` asks for all.
  */
 export function runOnWorkers(files: Readonly<Record<string, () => Promise<unknown>>>): void {
   vi.stubEnv("TEST_WORKERS", "2");
