@@ -36,42 +36,52 @@ export function judgeRequest(rules: readonly CallRule[], request: RequestToJudge
   const path = mark === -1 ? target : target.slice(0, mark);
   const host = origin.slice(origin.indexOf("://") + "://".length);
   const segments = namesOtherPlace(headers) ? undefined : segmentsFrom(path);
-  const at = rules.findIndex((rule) => fits(rule, method, host, segments));
-  if (at === -1) return { isAllowed: false, rule: segments === undefined ? "ambiguous path" : "no rule" };
-  const others = methodsMeant(mark === -1 ? "" : target.slice(mark + 1), headers);
-  const isRefused = others.some((other) => !rules.some((rule) => fits(rule, other, host, segments)));
-  return isRefused ? { isAllowed: false, rule: "method override" } : { isAllowed: true, rule: `rule ${at + 1}` };
-}
-
-function fits(rule: CallRule, method: string, host: string, segments: readonly string[] | undefined): boolean {
-  if (rule.methods !== undefined && !rule.methods.includes(method)) return false;
-  if (rule.hosts !== undefined && !rule.hosts.includes(host)) return false;
-  return rule.paths === undefined || (segments !== undefined && rule.paths.some((path) => matches(path, segments)));
-}
-
-/** Goes back to the last `**` alone: the one before it could not do better (a linear glob, no backtracking tree). */
-function matches(pattern: readonly string[], segments: readonly string[]): boolean {
-  let at = 0;
-  let from = 0;
-  let starAt = -1;
-  let takenTo = 0;
-  while (from < segments.length) {
-    const wanted = pattern[at];
-    const segment = segments[from] as string;
-    if (wanted === "**") {
-      starAt = at++;
-      takenTo = from;
-    } else if (wanted === segment || (wanted === "*" && segment !== "")) {
-      at++;
-      from++;
-    } else {
-      if (starAt === -1 || segments[takenTo] === "") return false;
-      at = starAt + 1;
-      from = ++takenTo;
-    }
+  const map = segments && mapOf(segments);
+  const isOpen = rules.map((rule) => fitsPlace(rule, host, map));
+  const findRule = (sent: string) =>
+    rules.findIndex(({ methods }, at) => isOpen[at] && (methods === undefined || methods.includes(sent)));
+  const at = findRule(method);
+  if (at === -1) return { isAllowed: false, rule: map === undefined ? "ambiguous path" : "no rule" };
+  for (const other of methodsMeant(mark === -1 ? "" : target.slice(mark + 1), headers)) {
+    if (findRule(other) === -1) return { isAllowed: false, rule: "method override" };
   }
-  while (pattern[at] === "**") at++;
-  return at === pattern.length;
+  return { isAllowed: true, rule: `rule ${at + 1}` };
+}
+
+function fitsPlace(rule: CallRule, host: string, map: PathMap | undefined): boolean {
+  if (rule.hosts !== undefined && !rule.hosts.includes(host)) return false;
+  return rule.paths === undefined || (map !== undefined && rule.paths.some((path) => matches(path, map)));
+}
+
+/** Where each segment stands in a path, as a set of bits, so that one step of a pattern is taken from all places at once. */
+interface PathMap {
+  /** Of `*`: wherever a segment is not empty. Of `**`: wherever a number of such segments may end. */
+  readonly places: ReadonlyMap<string, bigint>;
+  readonly end: bigint;
+}
+
+function mapOf(segments: readonly string[]): PathMap {
+  const places = new Map<string, bigint>();
+  let end = 1n;
+  for (const segment of segments) {
+    places.set(segment, (places.get(segment) ?? 0n) | end);
+    end <<= 1n;
+  }
+  const filled = (end - 1n) & ~(places.get("") ?? 0n);
+  places.set("*", filled).set("**", (filled << 1n) | 1n);
+  return { places, end };
+}
+
+/** One step for each segment of the pattern, however many ways there are to part the path (Shift-And, as in bitap). */
+function matches(pattern: readonly string[], { places, end }: PathMap): boolean {
+  let reached = 1n;
+  for (const wanted of pattern) {
+    const found = places.get(wanted) ?? 0n;
+    // A number or its negative: the lowest bit and all above it.
+    reached = wanted === "**" ? (reached | -reached) & found : (reached & found) << 1n;
+    if (reached === 0n) return false;
+  }
+  return (reached & end) !== 0n;
 }
 
 /** Segments that every reader takes for the same text: no percent sign, no parameter, none of dots alone. */
@@ -114,8 +124,12 @@ function isAmbiguous(segment: string): boolean {
   return read === undefined || STILL_ENCODED.test(read) || SEPARATOR.test(read) || DOTS.test(read);
 }
 
-/** Fields that name a second place, which no rule has judged: RFC 4918 section 10.3, and copies in object stores. */
-const OTHER_PLACE = /^destination$|[-_](?:copy|rename|move)[-_]source$/i;
+/**
+ * Fields that name a second place, which no rule has judged: RFC 4918 section 10.3, and copies, links and manifests in
+ * object stores (S3, Azure, OpenStack Swift).
+ */
+const OTHER_PLACE =
+  /(?:^destination|[-_](?:(?:copy|rename|move|fetch)[-_](?:source|from)|symlink[-_]target|object[-_]manifest|(?:versions|history)[-_]location))(?:[-_]account)?$/i;
 
 function namesOtherPlace(headers: RequestToJudge["headers"]): boolean {
   return headers.some(([name]) => OTHER_PLACE.test(name));
@@ -125,23 +139,27 @@ function namesOtherPlace(headers: RequestToJudge["headers"]): boolean {
 const METHOD_MEANT =
   /^(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|QUERY|SEARCH|PURGE|COPY|MOVE|LINK|UNLINK|LOCK|UNLOCK|MERGE|PROPFIND|PROPPATCH|MKCOL|REPORT|ACL|BIND|REBIND|UNBIND)$/;
 /** Of a parameter or a field that says that it holds a method. */
-const NAME_OF_METHOD = /method/i;
+const NAME_OF_METHOD = /method|verb/i;
+/** What stands between the values of a list, which is what repeated fields are joined to; `a.search` is one value. */
+const BETWEEN_METHODS = /[^a-z._-]+/i;
 
 /**
  * Methods that a server may take instead of the request's own: the value of a parameter or a field whose name says that
- * it holds one (`_method`, `X-HTTP-Method-Override`, `%5fmethod[]`, `.method` in PHP). Servers split queries at `&` and,
- * some, at `;`.
+ * it holds one (`_method`, `X-HTTP-Method-Override`, `%5fmethod[]`, `.method` in PHP), as a whole and each of a list.
+ * Servers split queries at `&` and, some, at `;`.
  */
-function methodsMeant(query: string, headers: RequestToJudge["headers"]): readonly string[] {
+function methodsMeant(query: string, headers: RequestToJudge["headers"]): ReadonlySet<string> {
   const isPlain = query === "" || !NAME_OF_METHOD.test(decoded(query));
   const pairs = isPlain ? headers : [...headers, ...query.split(/[&;]/).map(pairFrom)];
-  const words: string[] = [];
+  const methods = new Set<string>();
   for (const [name, value] of pairs) {
     if (!NAME_OF_METHOD.test(name)) continue;
-    const word = value.replace(/[^a-z]/gi, "").toUpperCase();
-    if (METHOD_MEANT.test(word)) words.push(word);
+    for (const text of [value, ...value.split(BETWEEN_METHODS)]) {
+      const method = text.replace(/[^a-z]/gi, "").toUpperCase();
+      if (METHOD_MEANT.test(method)) methods.add(method);
+    }
   }
-  return words;
+  return methods;
 }
 
 function pairFrom(text: string): readonly [string, string] {

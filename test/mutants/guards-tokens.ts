@@ -90,12 +90,13 @@ export const TOKEN_GUARDS: readonly Guard[] = [
     ['!segment.includes("*") || segment === "*" || segment === "**"', "true"],
     RULES,
   ),
-  guard("rules: methods", ["rule.methods !== undefined && !rule.methods.includes(method)", "false"], RULES),
+  guard("rules: methods", ["(methods === undefined || methods.includes(sent))", "true"], RULES),
   guard("rules: hosts", ["rule.hosts !== undefined && !rule.hosts.includes(host)", "false"], RULES),
-  guard("rules: no empty segment for a star", ['(wanted === "*" && segment !== "")', 'wanted === "*"'], RULES),
+  guard("rules: paths", ["map !== undefined && rule.paths.some(", "true || rule.paths.some("], RULES),
+  guard("rules: no empty segment for stars", ['& ~(places.get("") ?? 0n)', ""], RULES),
   guard(
-    "rules: no empty segment for two stars",
-    ['if (starAt === -1 || segments[takenTo] === "") return false;', "if (starAt === -1) return false;"],
+    "rules: each pattern once a request",
+    ["at) => isOpen[at] &&", "at) => fitsPlace(rules[at], host, map) &&"],
     RULES,
   ),
   guard("rules: empty segments", ['segment === "" ? at === segments.length - 1', 'segment === "" ? true'], RULES),
@@ -110,6 +111,13 @@ export const TOKEN_GUARDS: readonly Guard[] = [
   guard(
     "rules: second places",
     ["namesOtherPlace(headers) ? undefined : segmentsFrom(path)", "segmentsFrom(path)"],
+    RULES,
+  ),
+  guard("rules: second places in Swift", ["|object[-_]manifest|", "|"], RULES),
+  guard("rules: lists of methods", ["[value, ...value.split(BETWEEN_METHODS)]", "[value]"], RULES),
+  guard(
+    "rules: methods parted by what is no letter",
+    ["[value, ...value.split(BETWEEN_METHODS)]", "value.split(BETWEEN_METHODS)"],
     RULES,
   ),
   guard(
