@@ -192,7 +192,7 @@ function redactorFor(secrets: readonly string[]): Redactor {
 
 /** Fields that repeat are joined (RFC 9110 section 5.2). */
 function forwarded(fields: HeaderPairs, credential: Credential, connection: string | undefined): HeaderPairs {
-  const place = credential.kind === "header" ? credential.name : undefined;
+  const place = credential.kind === "header" ? headerMeant(credential.name) : undefined;
   const named = new Set(
     (connection ?? "")
       .toLowerCase()

@@ -159,6 +159,10 @@ describe("the caller's proof", () => {
     ["in Authorization of another scheme", (token) => ({ fields: { authorization: `token ${token}` } })],
     ["as the password of Basic", (token) => ({ fields: { authorization: basic(`user:${token}`) } })],
     ["in the provider's own field", (token) => ({ provider: "keyed", fields: { "X-Api-Key": token } })],
+    [
+      "in the provider's own field with an underscore",
+      (token) => ({ provider: "underscored", fields: { x_api_key: token } }),
+    ],
     ["in the provider's own parameter", (token) => ({ provider: "queried", query: `?a=1&api_key=${token}&b=2` })],
     ["alone in the provider's own parameter", (token) => ({ provider: "queried", query: `?api%5Fkey=${token}` })],
     ["in x-relay-authorization", (token) => ({ fields: { "x-relay-authorization": `Bearer ${token}` } })],

@@ -35,10 +35,11 @@ export interface ViaBed {
 const CREDENTIALS = [
   { name: "plain", aliases: ["alias"], urlPlaceholders: ["access_token"] },
   { name: "keyed", credential: { header: "x-api-key", scheme: "" } },
+  { name: "underscored", credential: { header: "x_api_key", scheme: "" } },
   { name: "queried", credential: { queryParameter: "api_key" } },
 ];
 
-export async function startViaBed(options: Pick<HarnessOptions, "env"> = {}): Promise<ViaBed> {
+export async function startViaBed(options: Pick<HarnessOptions, "env" | "sandbox"> = {}): Promise<ViaBed> {
   const received: Received[] = [];
   const server = createServer((incoming, response) => {
     const { method = "", url = "", headers, rawHeaders } = incoming;
