@@ -9,7 +9,7 @@ import { createRedactor, type Redactor } from "../redaction/redact.js";
 import type { Secret } from "../sealing/seal.js";
 import { fieldsFromTraceContext } from "../telemetry/call-spans.js";
 import { headerValue } from "../upstream/exchange.js";
-import type { UpstreamAnswer, UpstreamRequest } from "../upstream/request.js";
+import type { StreamedBody, UpstreamAnswer, UpstreamRequest } from "../upstream/request.js";
 import { type AllowedCall, appendQuery } from "./allowed-call.js";
 import { isPartOfText } from "./answer.js";
 import { noteAnswered, noteSent, noteUnanswered, notingToken } from "./trace.js";
@@ -64,15 +64,19 @@ export async function sendWithToken<Answer extends UpstreamAnswer>(
     if (noted !== undefined) await noted;
     return sentBy(first);
   }
-  const isRepeatable = mayRepeat(allowed);
+  const body = allowed.call.description.passed?.body;
+  body?.hold();
   const discard = () => first.answer && sender.discard(first.answer);
   const other = await otherToken(options, allowed, used, refusal).catch((error: unknown) => {
     // The answer is the caller's; that there is no other token is found again by the next call.
-    if (!isRepeatable) return undefined;
+    if (!mayRepeat(body)) return undefined;
     discard();
     throw error;
   });
-  if (other === undefined || !isRepeatable) return sentBy(first);
+  if (other === undefined || !mayRepeat(body)) {
+    body?.release();
+    return sentBy(first);
+  }
   discard();
   const again = await attempt(options, allowed, other, sender);
   if (refusalOf(again, other) !== undefined) tokens.noteRefusedAgain(other.connection);
@@ -88,8 +92,7 @@ function sentBy<Answer>({ answer, failure, secrets }: Attempt<Answer>): Sent<Ans
 const MAX_REPEATED_BYTES = 64 * 1024;
 
 /** Whether what was sent can be sent once more: all of it is here, or still to come. */
-function mayRepeat({ call }: AllowedCall): boolean {
-  const body = call.description.passed?.body;
+function mayRepeat(body: StreamedBody | undefined): boolean {
   return body === undefined || (body.isWhole && (body.length ?? 0) <= MAX_REPEATED_BYTES);
 }
 

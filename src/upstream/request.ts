@@ -15,8 +15,15 @@ export interface StreamedBody {
   readonly isWhole: boolean;
   /** The beginning of it, as far as it is kept. */
   readonly start: Uint8Array;
-  /** The body from its beginning; ends what was opened before. Fails with the RelayError of a body that must not be sent. */
+  /**
+   * The body from its beginning; ends what was opened before. Fails with the RelayError of a body that must not be sent,
+   * or of one whose beginning is not here any more.
+   */
   open(): Readable;
+  /** Takes no more from the caller until it is opened again or `release()` is called, so that it stays as whole as it is. */
+  hold(): void;
+  /** What is open goes on. */
+  release(): void;
 }
 
 /** One HTTP request to a provider, fully decided: nothing in it is caller text that was not judged. */

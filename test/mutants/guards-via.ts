@@ -45,12 +45,10 @@ export const VIA_GUARDS: readonly Guard[] = [
   ),
   guard(
     "via: a longer body is not sent again",
-    [
-      "if (other === undefined || !isRepeatable) return sentBy(first);",
-      "if (other === undefined) return sentBy(first);",
-    ],
+    ["if (other === undefined || !mayRepeat(body)) {", "if (other === undefined) {"],
     "api/via/streams",
   ),
+  guard("via: nothing more is read before it is sent again", ["body?.hold();", ""], "api/via/streams"),
   guard(
     "via: the body is asked for by nobody but the one who reads it",
     [

@@ -48,6 +48,7 @@ class RequestBody implements StreamedBody {
   #isWhole = true;
   #isBegun = false;
   #isEnded = false;
+  #isHeld = false;
   #failure: RelayError | undefined;
   #reader: Readable | undefined;
 
@@ -68,6 +69,8 @@ class RequestBody implements StreamedBody {
 
   open(): Readable {
     this.#reader?.destroy();
+    this.#isHeld = false;
+    if (!this.#isWhole) this.#fail(beginningLost());
     const again = [...this.#kept];
     const reader = new Readable({
       highWaterMark: MAX_KEPT_BYTES,
@@ -83,27 +86,43 @@ class RequestBody implements StreamedBody {
     return reader;
   }
 
-  #feed(reader: Readable, kept: Buffer | undefined): void {
-    if (kept !== undefined) reader.push(kept);
-    else if (this.#failure !== undefined) reader.destroy(this.#failure);
-    else if (this.#isEnded) reader.push(null);
-    else if (this.#isBegun) this.#request.resume();
-    else this.#begin();
+  hold(): void {
+    this.#isHeld = true;
+    this.#request.pause();
   }
 
-  /** The provider's socket is there: a client that waits for a word before it sends the body gets it (RFC 9110 section 10.1.1). */
+  release(): void {
+    this.#isHeld = false;
+    if (this.#reader !== undefined && this.#failure === undefined) this.#request.resume();
+  }
+
+  #feed(reader: Readable, kept: Buffer | undefined): void {
+    if (this.#failure !== undefined) reader.destroy(this.#failure);
+    else if (kept !== undefined) reader.push(kept);
+    else if (this.#isEnded) reader.push(null);
+    else if (!this.#isBegun) this.#begin();
+    else if (!this.#isHeld) this.#request.resume();
+  }
+
+  /**
+   * The provider's socket is there: a client that waits for a word before it sends the body gets it; one of HTTP/1.0
+   * cannot (RFC 9110 section 10.1.1).
+   */
   #begin(): void {
     this.#isBegun = true;
     const proofs = this.#options.proofs().stream();
     allowLongUpload(this.#response);
-    const expectation = String(this.#request.headers.expect ?? "");
-    if (/^100-continue$/i.test(expectation) && !this.#response.headersSent) this.#response.writeContinue();
+    const { headers, httpVersion } = this.#request;
+    const isWaiting = httpVersion !== "1.0" && /^100-continue$/i.test(String(headers.expect ?? ""));
+    if (isWaiting && !this.#response.headersSent) this.#response.writeContinue();
     const request: Readable = this.#request;
     request.on("data", (piece: Buffer) => this.#onPiece(piece, proofs));
     request.on("end", () => this.#onEnd(proofs));
     // Also without its end, when the caller has gone.
     request.on("close", () => this.#onClose());
     request.on("error", () => this.#onClose());
+    // Whoever let go of it before it was begun has paused it.
+    request.resume();
   }
 
   #leave(): void {
@@ -161,6 +180,14 @@ class RequestBody implements StreamedBody {
 
 function tooLarge(maxBytes: number): RelayError {
   return new RelayError("REQUEST_TOO_LARGE", `The request body is over the limit of ${maxBytes} bytes. Send less.`);
+}
+
+/** It had to be sent a second time, and was too long to be kept. */
+function beginningLost(): RelayError {
+  return new RelayError(
+    "PROVIDER_UNREACHABLE",
+    "The request had to be sent to the provider once more, and the beginning of its body is not kept any more. Send it again.",
+  );
 }
 
 /** What the caller proved itself with stands in the body as well: the rest of it is not sent. */

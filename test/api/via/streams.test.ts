@@ -9,15 +9,21 @@ import { answerWith, bearer, readAnswer, send, sendRaw, startViaBed, type ViaBed
 const MAX_BYTES = 8 * 1024 * 1024;
 
 let bed: ViaBed;
+/** What happens before a token endpoint answers. */
+let duringRefresh = async () => {};
 
 beforeAll(async () => {
-  bed = await startViaBed({ env: { RELAY_MAX_STREAM_REQUEST_BYTES: String(MAX_BYTES) } });
+  bed = await startViaBed({
+    env: { RELAY_MAX_STREAM_REQUEST_BYTES: String(MAX_BYTES) },
+    sandbox: { holdTokenAnswer: () => duringRefresh() },
+  });
 });
 
 afterAll(() => bed.close());
 
 afterEach(() => {
   bed.answer = answerWith(200, {}, "{}");
+  duringRefresh = async () => {};
 });
 
 /** A request whose body is still to be written. */
@@ -163,6 +169,14 @@ describe("a body that is passed through", () => {
     const text = await sendRaw(bed, `POST ${bed.via("/a")} HTTP/1.0\r\n${fields}abc`);
     expect(text).toMatch(/^HTTP\/1\.1 200 /);
     expect(text.toLowerCase()).not.toContain("transfer-encoding");
+    expect(text.endsWith(digestOf(Buffer.from("abc")))).toBe(true);
+  });
+
+  it("is not asked for where a client of HTTP/1.0 says that it waits for that", async () => {
+    bed.answer = answerDigest;
+    const fields = `Host: relay\r\nAuthorization: ${bearer(bed)["authorization"]}\r\nContent-Length: 3\r\n`;
+    const text = await sendRaw(bed, `POST ${bed.via("/a")} HTTP/1.0\r\n${fields}Expect: 100-continue\r\n\r\nabc`);
+    expect(text).toMatch(/^HTTP\/1\.1 200 /);
     expect(text.endsWith(digestOf(Buffer.from("abc")))).toBe(true);
   });
 
@@ -347,5 +361,65 @@ describe("a token that the provider calls expired", () => {
     await expect.poll(() => bed.received.length).toBeGreaterThan(before + 1);
     sent.end("def");
     expect(await answered).toMatchObject({ status: 200, text: digestOf(Buffer.from("abcdef")) });
+  });
+
+  /** The head of a 401 after some bytes, its end behind the body; gives the digests of the requests that came whole. */
+  function refuseAfter(expired: string, bytes: number): readonly string[] {
+    const whole: string[] = [];
+    bed.answer = (incoming, response) => {
+      incoming.on("error", () => {});
+      const chunks: Buffer[] = [];
+      const isRefused = incoming.headers.authorization === `Bearer ${expired}`;
+      incoming.on("data", (chunk: Buffer) => {
+        chunks.push(chunk);
+        if (!isRefused || response.headersSent || Buffer.concat(chunks).length < bytes) return;
+        response.writeHead(401, { "content-type": "text/plain" }).flushHeaders();
+      });
+      incoming.on("end", () => {
+        whole.push(digestOf(Buffer.concat(chunks)));
+        response.end(whole.at(-1));
+      });
+    };
+    return whole;
+  }
+
+  /** By then the relay has read what was written to its other connections. */
+  async function passOthers(): Promise<void> {
+    for (let count = 0; count < 3; count++) await send(bed, bed.via("/other"), { fields: bearer(bed) });
+  }
+
+  it.each([
+    ["the end", 80_000],
+    ["the middle", 70_000],
+  ])("never costs a body in chunks %s that comes during the refresh", async (part, bytesDuring) => {
+    const user = `during ${part}`;
+    const whole = refuseAfter(await connectExpired(user), 40_000);
+    const body = randomBytes(80_000);
+    const sent = begin({ "transfer-encoding": "chunked", ...bearer(bed, { claims: { sub: user } }) });
+    const answered = answerTo(sent);
+    duringRefresh = async () => {
+      await new Promise((resolve) => sent.write(body.subarray(40_000, bytesDuring), resolve));
+      if (bytesDuring === body.length) sent.end();
+      await passOthers();
+    };
+    const before = bed.received.length;
+    sent.write(body.subarray(0, 40_000));
+    await expect.poll(() => bed.received.slice(before).filter(({ target }) => target === "/a").length).toBe(2);
+    if (bytesDuring < body.length) sent.end(body.subarray(bytesDuring));
+    const { status, text } = await answered;
+    expect({ status, text }).toEqual({ status: 200, text: digestOf(body) });
+    expect(whole.filter((digest) => !digest.startsWith("0 "))).toEqual([digestOf(body)]);
+  });
+
+  it("and cannot be refreshed is answered with the 401, beside which the body goes on", async () => {
+    const whole = refuseAfter(bed.token, 40_000);
+    const body = randomBytes(300_000);
+    const sent = begin({ "transfer-encoding": "chunked" });
+    const responding = once(sent, "response") as Promise<[IncomingMessage]>;
+    sent.write(body.subarray(0, 40_000));
+    const [response] = await responding;
+    sent.end(body.subarray(40_000));
+    expect(await readAnswer(response)).toMatchObject({ status: 401, text: digestOf(body) });
+    expect(whole).toEqual([digestOf(body)]);
   });
 });
