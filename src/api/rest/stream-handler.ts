@@ -149,7 +149,8 @@ export function fieldsFromHead(
 }
 
 function isKept(name: string, value: string): boolean {
-  if (name === "link") return !LOADED_LINK.test(value);
+  // Of a link its relation, not where it leads.
+  if (name === "link") return !LOADED_LINK.test(value.replace(/<[^<>]*>/g, ""));
   return KEPT.has(name) || KEPT_FAMILIES.some((family) => family.test(name));
 }
 

@@ -24,7 +24,7 @@ import { bodyFromOutcome, bytesFromBody } from "../rest/envelope.js";
 import type { BrowserOrigins } from "../rest/preflight.js";
 import { originOf } from "../rest/read-call.js";
 import { passedFieldsFrom } from "./answer-fields.js";
-import { parseTarget, readPassedHead, type Target, VIA } from "./read-call.js";
+import { isProofCarried, parseTarget, readPassedHead, type Target, VIA } from "./read-call.js";
 import { requestBodyOf } from "./request-body.js";
 
 /** What the pass-through needs from the rest of the service. */
@@ -143,7 +143,8 @@ function fieldsOf(
   const provider = options.catalog.find(origin.providerName);
   if (provider === undefined) throw new Error("the provider of an answer is not in the catalogue");
   const relayOrigin = relayOriginOf(request, options.publicUrl());
-  const rewriting = { provider, providerName: provider.name, url, relayOrigin };
+  const isCarried = () => isProofCarried(request.rawHeaders, provider.credential);
+  const rewriting = { provider, providerName: provider.name, url, relayOrigin, isProofCarried: isCarried };
   return passedFieldsFrom(head, origin.callId, cors, method, rewriting);
 }
 

@@ -132,6 +132,15 @@ function bearerOf(value: string): string {
   throw new RelayError("CALLER_NOT_ALLOWED", "x-relay-authorization must be Bearer and a call token.");
 }
 
+/**
+ * Whether a client that follows a redirect to another host would show the proof there: it takes `Authorization` out (Fetch
+ * standard, HTTP-redirect fetch), and no other field.
+ */
+export function isProofCarried(rawHeaders: readonly string[], credential: Credential): boolean {
+  const place = credential.kind === "header" && credential.name !== "authorization" ? credential.name : undefined;
+  return fieldsOf(rawHeaders).some(([name]) => name === place || name.startsWith("x-relay-"));
+}
+
 /** What has the form of a call token. */
 const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 

@@ -329,8 +329,10 @@ describe("an answer", () => {
     const here = `${bed.harness.url}/via/plain/${bed.host}`;
     const table: ReadonlyArray<readonly [string, string]> = [
       [`${own}/b?c=%2F#d`, `${here}/b?c=%2F#d`],
-      [`${own.toUpperCase()}/B/../c'`, `${here}/B/../c'`],
-      ["/b/../c?d=/e", `${here}/b/../c?d=/e`],
+      [`${own.toUpperCase()}/B/c'`, `${here}/B/c'`],
+      [`${own}/B/../../../other/c`, `${here}/other/c`],
+      ["/%2e%2E/.%2e/other/%2e?d=/../e", `${here}/other/?d=/../e`],
+      ["/b/../c?d=/e", `${here}/c?d=/e`],
       [`//${bed.host}/b`, `${here}/b`],
       ["b?c", `${here}/x/b?c`],
       ["../../b", `${here}/b`],
@@ -351,6 +353,45 @@ describe("an answer", () => {
         place: expected,
         link: `<${expected}>; rel="next", <https://other.example/>; rel=help`,
       });
+    }
+  });
+
+  it("leads to no other place at the relay", async () => {
+    for (const place of [
+      `${bed.harness.url}/via/other/api.example/x`,
+      `${bed.harness.url.slice(5)}/oauth/connections`,
+    ]) {
+      bed.answer = answerWith(307, { location: place, link: `<${place}>; rel="next"` }, "");
+      const { status, fields } = await send(bed, bed.via("/a"), { fields: bearer(bed) });
+      expect({ status, location: fields.location, link: fields["link"] }).toEqual({ status: 307 });
+      expect([fields["x-provider-location"], fields["x-provider-link"]]).toEqual([place, `<${place}>; rel="next"`]);
+    }
+  });
+
+  it("leads to nobody else where a client would show the proof there", async () => {
+    const { authorization } = bearer(bed) as { authorization: string };
+    bed.answer = answerWith(302, { location: "https://storage.example/b" }, "");
+    const proofs = [{ "x-relay-authorization": authorization }, { "x-relay-public-key": bed.application.publicKey }];
+    for (const proof of proofs) {
+      const fields = { ...proof, "x-relay-user-id": "ada", ...(proof["x-relay-public-key"] && { authorization }) };
+      const answer = await send(bed, bed.via("/a"), { fields });
+      expect([answer.fields.location, answer.fields["x-provider-location"]]).toEqual([
+        undefined,
+        "https://storage.example/b",
+      ]);
+    }
+  });
+
+  it("has no more links than a head may have room for, and those whose addresses speak of icons", async () => {
+    const many = "<>".repeat(7_000);
+    for (const [link, name] of [
+      [many, "x-provider-link"],
+      [`<http://${bed.host}/lexicon?page=2>; rel="next"`, "link"],
+      [`<http://${bed.host}/a>; rel="icon"`, "x-provider-link"],
+    ] as const) {
+      bed.answer = answerWith(200, { link }, "[]");
+      const { fields } = await send(bed, bed.via(`/${"a".repeat(4_000)}`), { fields: bearer(bed) });
+      expect(Object.keys(fields).filter((each) => each.endsWith("link"))).toEqual([name]);
     }
   });
 
