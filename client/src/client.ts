@@ -136,16 +136,16 @@ interface Row extends Partial<Omit<CallAnswer, "status">> {
 /** Creates a client; it opens nothing, and keeps nothing but its options. */
 export function createRelayClient(options: RelayClientOptions): RelayClient {
   const { publicKey } = options;
-  const base = options.url.replace(/\/+$/, "");
+  const base = baseOf(options);
   const viaFor = (provider: string) => (host: string) => `${base}/via/${encodeURIComponent(provider)}/${host}`;
   const tokenFor = async (userId: string, provider: string, limits?: TokenLimits) =>
     createCallToken({ ...limits, publicKey, userId, privateKey: privateKeyOf(options), providers: [provider] });
   const queryOf = (userId: string) => new URLSearchParams({ user_id: userId, public_key: publicKey });
   return {
     account: (userId, provider) => ({
-      async call<Data>({ signal, body, ...call }: CallOptions) {
+      async call<Data>({ signal, body, headers = {}, ...call }: CallOptions) {
         const method = call.method ?? "GET";
-        const described = { ...call, method, ...(body && { body: base64From(body) }) };
+        const described = { ...call, method, headers: callHeaders(headers), ...(body && { body: base64From(body) }) };
         const path = `/oauth/method/${encodeURIComponent(provider)}/call?${queryOf(userId)}`;
         const isSafe = SAFE_METHOD.test(method);
         return answerFrom<Data>(await ask(options, "POST", path, { body: described, signal, isSafe }), isSafe);
@@ -174,21 +174,26 @@ export function createRelayClient(options: RelayClientOptions): RelayClient {
  * anywhere but to the relay.
  */
 function createFetch(
-  { callToken, fetch = globalThis.fetch }: RelayClientOptions,
+  options: RelayClientOptions,
   via: (host: string) => string,
   newToken: () => Promise<string>,
 ): typeof globalThis.fetch {
+  const { callToken, fetch = globalThis.fetch } = options;
+  const ownPlaces = `${baseOf(options)}/via/`;
   return async (input, init) => {
     const isRequest = input instanceof Request;
     const url = new URL(isRequest ? input.url : input);
     url.hash = "";
     // The relay's links to further pages lead through it already.
-    const isVia = url.href.startsWith(via(""));
-    const target = isVia ? url.href : via(url.host) + url.href.slice(url.origin.length);
+    const target = url.href.startsWith(ownPlaces) ? url.href : via(url.host) + url.href.slice(url.origin.length);
     const headers = new Headers(init?.headers ?? (isRequest ? input.headers : undefined));
     headers.set("authorization", `Bearer ${callToken ?? (await newToken())}`);
     return fetch(isRequest ? new Request(target, input) : target, { ...init, headers });
   };
+}
+
+function baseOf({ url }: RelayClientOptions): string {
+  return new URL(url).href.replace(/\/+$/, "");
 }
 
 const SAFE_METHOD = /^(?:GET|GETFILE|HEAD|OPTIONS)$/i;
@@ -197,6 +202,11 @@ const NOTHING_DONE = /^(?:RATE_LIMITED|STORE_UNAVAILABLE|REFRESH_UNAVAILABLE)$/;
 /** The provider may have done what was asked. */
 const PERHAPS_DONE = /^(?:OVERLOADED|PROVIDER_(?:UNREACHABLE|TIMEOUT|RESPONSE_INVALID)|RELAY_UNREACHABLE)$/;
 const BUSY_STATUS: readonly number[] = [502, 503, 504];
+
+/** The whole envelope is read here, so that no part of it may be asked for. */
+function callHeaders(headers: NonNullable<CallOptions["headers"]>): object {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !/^x-pinc-response-data-at$/i.test(name)));
+}
 
 interface Asked {
   readonly body?: object;
@@ -207,11 +217,11 @@ interface Asked {
 
 /** Sends one request to the relay; the JSON object that it answers with. */
 async function ask(options: RelayClientOptions, method: string, path: string, asked: Asked): Promise<object> {
-  const { url, privateKey, callToken = privateKey, fetch = globalThis.fetch } = options;
+  const { privateKey, callToken = privateKey, fetch = globalThis.fetch } = options;
   const { body, signal, isSafe } = asked;
   let status = 0;
   try {
-    const response = await fetch(url.replace(/\/+$/, "") + path, {
+    const response = await fetch(baseOf(options) + path, {
       method,
       headers: {
         ...(callToken !== undefined && { authorization: `Bearer ${callToken}` }),
@@ -223,7 +233,8 @@ async function ask(options: RelayClientOptions, method: string, path: string, as
     });
     status = response.status;
     const answered: unknown = await response.json();
-    if (typeof answered === "object" && answered !== null) return answered;
+    // A gateway in front may have an error in JSON of its own.
+    if (typeof answered === "object" && answered !== null && (response.ok || "rows" in answered)) return answered;
   } catch (cause) {
     if (signal?.aborted) throw cause;
     throw unreachable(status, isSafe, cause);

@@ -55,7 +55,8 @@ async function errorOf(promise: Promise<unknown>): Promise<RelayCallError> {
 
 describe("account.call()", () => {
   it("gives the provider's answer as plain data", async () => {
-    const answer = await relay.account("ada", "sandbox").call<{ sub: string }>({ url: `${api}/me` });
+    const headers = { "X-Pinc-Response-Data-At": "rows.0.data" };
+    const answer = await relay.account("ada", "sandbox").call<{ sub: string }>({ url: `${api}/me`, headers });
     expect(answer).toMatchObject({ status: 200, data: { sub: "1001" }, contentType: "application/json" });
     expect(answer).toMatchObject({ possiblyTruncated: false, dataEncoding: undefined });
     expect(answer.callId).toMatch(/^[0-9a-f-]{36}$/);
@@ -110,6 +111,13 @@ describe("account.call()", () => {
         .account("ada", "sandbox")
         .call({ url: `${api}/me` });
     expect(await errorOf(ask())).toMatchObject({ errorType: "RELAY_UNREACHABLE", statusCode: 502, retryable: true });
+    other.removeAllListeners("request").on("request", (_request, response) => {
+      response.writeHead(503, { "content-type": "application/json" }).end('{"message":"no upstream"}');
+    });
+    const client = createRelayClient(options({ url }));
+    for (const askAgain of [ask, () => client.connections("ada"), () => client.disconnect("ada", "sandbox")]) {
+      expect(await errorOf(askAgain())).toMatchObject({ errorType: "RELAY_UNREACHABLE", statusCode: 503 });
+    }
     await new Promise((resolve) => other.close(resolve));
     const gone = await errorOf(ask());
     expect(gone).toMatchObject({ errorType: "RELAY_UNREACHABLE", statusCode: 0, callId: undefined });
@@ -155,6 +163,11 @@ describe("account.fetch", () => {
   it("goes on with a link of the relay's, and stays within the rules of its call token", async () => {
     const account = (await tokenClient([{ methods: ["GET"], paths: ["/me"] }])).account("ada", "sandbox");
     expect((await account.fetch(`${account.via(new URL(api).host)}/me`)).status).toBe(200);
+    // As the relay's links have it, whatever name and spelling the client was made with.
+    const { publicKey } = application;
+    const callToken = await relay.account("ada", "sandbox").token();
+    const odd = createRelayClient({ url: harness.url.replace("http", "HTTP"), publicKey, callToken });
+    expect((await odd.account("ada", "alias").fetch(`${account.via(new URL(api).host)}/me`)).status).toBe(200);
     const refused = await account.fetch(`${api}/echo`);
     expect([refused.status, refused.headers.get("x-relay-error")]).toEqual([403, "CALL_NOT_PERMITTED"]);
   });
@@ -220,8 +233,8 @@ describe("connections of a user", () => {
 
   it("are refused as a call is, with the row's type", async () => {
     const client = createRelayClient({ url: harness.url, publicKey: application.publicKey });
-    for (const ask of [client.connections("ada"), client.disconnect("ada", "sandbox")]) {
-      expect((await errorOf(ask)).errorType).toBe("CALLER_NOT_ALLOWED");
+    for (const ask of [() => client.connections("ada"), () => client.disconnect("ada", "sandbox")]) {
+      expect((await errorOf(ask())).errorType).toBe("CALLER_NOT_ALLOWED");
     }
     const link = relay.connectLink({ userId: "ada", provider: "nowhere" });
     expect(await errorOf(link)).toMatchObject({ errorType: "INVALID_PROVIDER", statusCode: 404 });
