@@ -75,6 +75,7 @@ function project(test: TestProjectInlineConfiguration["test"]): TestProjectInlin
       // Ends what hangs; a busy machine takes many times as long as a quiet one to start the processes of one test.
       testTimeout: 60_000,
       hookTimeout: 60_000,
+      expect: { poll: { timeout: 20_000 } },
       ...test,
     },
   };

@@ -48,6 +48,17 @@ export const VIA_GUARDS: readonly Guard[] = [
     ["if (other === undefined || !mayRepeat(body)) {", "if (other === undefined) {"],
     "api/via/streams",
   ),
+  guard("via: no other place at the relay", ["place.isRelay || rewriting", "rewriting"], "api/via/pass-through"),
+  guard(
+    "via: no redirect that carries the proof elsewhere",
+    ["if (place.isOwn || !(place.isRelay || rewriting.isProofCarried())) alsoKept", "if (!place.isRelay) alsoKept"],
+    "api/via/pass-through",
+  ),
+  guard(
+    "via: dot segments of a place",
+    ["isKept && !DOT_SEGMENT.test(tail) ? tail", "isKept ? tail"],
+    "api/via/pass-through",
+  ),
   guard("via: nothing more is read before it is sent again", ["body?.hold();", ""], "api/via/streams"),
   guard(
     "via: the body is asked for by nobody but the one who reads it",
@@ -59,7 +70,7 @@ export const VIA_GUARDS: readonly Guard[] = [
   ),
   guard(
     "via: places through the relay",
-    ["if (PLACES.has(name)) return urlThroughRelay(value, rewriting);", ""],
+    ["return { url: through, isOwn: true, isRelay: false };", "return { url: written, isOwn: true, isRelay: false };"],
     "api/via/pass-through",
   ),
 ];

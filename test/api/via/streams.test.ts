@@ -6,7 +6,8 @@ import { connect } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { answerWith, bearer, readAnswer, send, sendRaw, startViaBed, type ViaBed } from "./via-bed.js";
 
-const MAX_BYTES = 8 * 1024 * 1024;
+/** More than the kernel may hold of it on both ways, some 32 MiB at each receiver. */
+const MAX_BYTES = 96 * 1024 * 1024;
 
 let bed: ViaBed;
 /** What happens before a token endpoint answers. */
@@ -94,7 +95,7 @@ describe("a body that is passed through", () => {
     bed.answer = (incoming, response) => {
       resume = () => answerDigest(incoming, response);
     };
-    const body = randomBytes(MAX_BYTES);
+    const body = Buffer.alloc(MAX_BYTES);
     const sent = begin({ "content-length": body.length });
     sent.end(body);
     await expect.poll(() => bed.received.at(-1)?.fields["content-length"]).toBe(String(body.length));
@@ -151,15 +152,16 @@ describe("a body that is passed through", () => {
         response.end("{}");
       });
     };
-    const session = connectHttp2(bed.harness.url);
     for (const length of ["2", "10"]) {
+      // Node.js 26 ends the whole session of such a client.
+      const session = connectHttp2(bed.harness.url).on("error", () => {});
       const fields = { ":method": "POST", ":path": bed.via("/a"), "content-length": length, ...bearer(bed) };
       const stream = session.request(fields);
       const closed = once(stream.on("error", () => {}).resume(), "close").catch(() => {});
       stream.end("abc");
       await closed;
+      session.close();
     }
-    session.close();
     expect(ends).toBe(0);
   });
 
@@ -275,14 +277,15 @@ describe("a caller that goes", () => {
   it("in the middle of its body takes the provider's connection with it", async () => {
     const { hasBegun, isClosed } = closedAtProvider();
     const sent = begin({ "content-length": 1000 });
-    sent.write("abc");
+    sent.write("!!!");
     await hasBegun;
     sent.destroy();
     await isClosed;
   });
 
   it("by ending its side alone is gone as well, before and behind the end of its request", async () => {
-    for (const body of ["abc", "ab"]) {
+    // No proof begins with this, so that redaction keeps none of it back.
+    for (const body of ["!!!", "!!"]) {
       const { hasBegun, isClosed } = closedAtProvider();
       const { hostname, port } = new URL(bed.harness.url);
       const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: true });
@@ -363,6 +366,11 @@ describe("a token that the provider calls expired", () => {
     expect(await answered).toMatchObject({ status: 200, text: digestOf(Buffer.from("abcdef")) });
   });
 
+  /** Nothing at 40,000 bytes looks like the beginning of a proof, so that redaction keeps none of them back. */
+  function bytesFor(length: number): Buffer {
+    return randomBytes(length).fill(0xff, 39_900, 40_000);
+  }
+
   /** The head of a 401 after some bytes, its end behind the body; gives the digests of the requests that came whole. */
   function refuseAfter(expired: string, bytes: number): readonly string[] {
     const whole: string[] = [];
@@ -394,7 +402,7 @@ describe("a token that the provider calls expired", () => {
   ])("never costs a body in chunks %s that comes during the refresh", async (part, bytesDuring) => {
     const user = `during ${part}`;
     const whole = refuseAfter(await connectExpired(user), 40_000);
-    const body = randomBytes(80_000);
+    const body = bytesFor(80_000);
     const sent = begin({ "transfer-encoding": "chunked", ...bearer(bed, { claims: { sub: user } }) });
     const answered = answerTo(sent);
     duringRefresh = async () => {
@@ -413,7 +421,7 @@ describe("a token that the provider calls expired", () => {
 
   it("and cannot be refreshed is answered with the 401, beside which the body goes on", async () => {
     const whole = refuseAfter(bed.token, 40_000);
-    const body = randomBytes(300_000);
+    const body = bytesFor(300_000);
     const sent = begin({ "transfer-encoding": "chunked" });
     const responding = once(sent, "response") as Promise<[IncomingMessage]>;
     sent.write(body.subarray(0, 40_000));
