@@ -134,9 +134,9 @@ interface Row extends Partial<Omit<CallAnswer, "status">> {
 }
 
 /** Creates a client; it opens nothing, and keeps nothing but its options. */
-export function createRelayClient(options: RelayClientOptions): RelayClient {
-  const { publicKey } = options;
-  const base = baseOf(options);
+export function createRelayClient(given: RelayClientOptions): RelayClient {
+  const options = { ...given, url: new URL(given.url).href.replace(/\/+$/, "") };
+  const { publicKey, url: base } = options;
   const viaFor = (provider: string) => (host: string) => `${base}/via/${encodeURIComponent(provider)}/${host}`;
   const tokenFor = async (userId: string, provider: string, limits?: TokenLimits) =>
     createCallToken({ ...limits, publicKey, userId, privateKey: privateKeyOf(options), providers: [provider] });
@@ -179,7 +179,7 @@ function createFetch(
   newToken: () => Promise<string>,
 ): typeof globalThis.fetch {
   const { callToken, fetch = globalThis.fetch } = options;
-  const ownPlaces = `${baseOf(options)}/via/`;
+  const ownPlaces = `${options.url}/via/`;
   return async (input, init) => {
     const isRequest = input instanceof Request;
     const url = new URL(isRequest ? input.url : input);
@@ -190,10 +190,6 @@ function createFetch(
     headers.set("authorization", `Bearer ${callToken ?? (await newToken())}`);
     return fetch(isRequest ? new Request(target, input) : target, { ...init, headers });
   };
-}
-
-function baseOf({ url }: RelayClientOptions): string {
-  return new URL(url).href.replace(/\/+$/, "");
 }
 
 const SAFE_METHOD = /^(?:GET|GETFILE|HEAD|OPTIONS)$/i;
@@ -221,7 +217,7 @@ async function ask(options: RelayClientOptions, method: string, path: string, as
   const { body, signal, isSafe } = asked;
   let status = 0;
   try {
-    const response = await fetch(baseOf(options) + path, {
+    const response = await fetch(options.url + path, {
       method,
       headers: {
         ...(callToken !== undefined && { authorization: `Bearer ${callToken}` }),

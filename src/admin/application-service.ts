@@ -147,10 +147,7 @@ function messageFromRule(rule: CallRule): MessageInitShape<typeof CallRuleSchema
 
 function callRulesFrom(messages: readonly ProviderCallRules[], catalog: ProviderCatalog): CallRulesByProvider {
   const entries = messages.map(({ providerName, rules }) => [providerName, rules.map(writtenFrom)] as const);
-  const parsed = parseRulesOfProviders(entries, catalog);
-  if ("rules" in parsed) return parsed.rules;
-  const which = parsed.entry === undefined ? "" : `has ${JSON.stringify(parsed.entry)}, which `;
-  throw invalidArgument("application.call_rules", which + parsed.problem);
+  return values(parseRulesOfProviders(entries, catalog), "call_rules");
 }
 
 /** What can be written, in the schema's spelling, and how each field is read. */
@@ -201,7 +198,7 @@ function value(parsed: Parsed, field: string): string {
   throw invalidArgument(`application.${field}`, parsed.problem);
 }
 
-function values(parsed: ParsedList, field: string): readonly string[] {
+function values<Values>(parsed: ParsedList<Values>, field: string): Values {
   if ("values" in parsed) return parsed.values;
   const which = parsed.entry === undefined ? "" : `has ${JSON.stringify(parsed.entry)}, which `;
   throw invalidArgument(`application.${field}`, which + parsed.problem);

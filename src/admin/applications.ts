@@ -16,12 +16,7 @@ import {
   jsonFromCallRules,
   parseCallRules,
 } from "../applications/call-rules.js";
-import {
-  createCallToken,
-  MAX_CALL_TOKEN_LENGTH,
-  MAX_CALL_TOKEN_SECONDS,
-  type NewCallToken,
-} from "../applications/call-token.js";
+import { createCallToken, MAX_CALL_TOKEN_LENGTH, maxSecondsOf, type NewCallToken } from "../applications/call-token.js";
 import type { ChangeOptions } from "../model/audit.js";
 import type { ProviderCatalog } from "../providers/provider.js";
 import { type Administration, applicationResource, auditEntryFrom, userResource } from "./administration.js";
@@ -33,8 +28,8 @@ export const MAX_CALLS_PER_MINUTE = 1_000_000;
 const MAX_NAME_LENGTH = 200;
 
 /** A list as it is stored, or what is wrong with which entry. */
-export type ParsedList =
-  | { readonly values: readonly string[] }
+export type ParsedList<Values = readonly string[]> =
+  | { readonly values: Values }
   | { readonly problem: string; readonly entry: string | undefined };
 
 /** Reads an application's name for people. */
@@ -91,11 +86,6 @@ function parseList(texts: readonly string[], parse: (text: string) => Parsed): P
 /** All rules of an application, as JSON: each process keeps them with the application. */
 const MAX_RULES_LENGTH = 64 * 1024;
 
-/** Rules by provider as they are stored, or what is wrong with those of which provider. */
-type ParsedCallRules =
-  | { readonly rules: CallRulesByProvider }
-  | { readonly problem: string; readonly entry: string | undefined };
-
 /**
  * Reads an application's rules. A provider that is not in the catalogue is refused: rules under a name that is mistyped
  * would bound nothing. @param entries provider's name or alias -> rules as they stand in JSON.
@@ -103,7 +93,7 @@ type ParsedCallRules =
 export function parseRulesOfProviders(
   entries: ReadonlyArray<readonly [name: string, rules: unknown]>,
   catalog: Pick<ProviderCatalog, "find">,
-): ParsedCallRules {
+): ParsedList<CallRulesByProvider> {
   const byName = new Map<string, readonly CallRule[]>();
   for (const [entry, written] of entries) {
     const provider = catalog.find(entry);
@@ -115,7 +105,7 @@ export function parseRulesOfProviders(
   }
   const rules = Object.fromEntries(byName);
   const { length } = JSON.stringify(jsonFromCallRules(rules));
-  if (length <= MAX_RULES_LENGTH) return { rules };
+  if (length <= MAX_RULES_LENGTH) return { values: rules };
   return { problem: `must have at most ${MAX_RULES_LENGTH} characters as JSON`, entry: undefined };
 }
 
@@ -143,7 +133,7 @@ export async function issueCallToken(
   const { store, sealer, now } = administration;
   const application = await store.applications.findByPublicKey(input.publicKey);
   if (application === undefined) return undefined;
-  const maxSeconds = application.maxCallTokenSeconds || MAX_CALL_TOKEN_SECONDS;
+  const maxSeconds = maxSecondsOf(application);
   if (input.lifetimeSeconds < 1 || input.lifetimeSeconds > maxSeconds) {
     return { field: "lifetime_seconds", problem: `must be from 1 to ${maxSeconds} for this application` };
   }

@@ -133,9 +133,12 @@ export function hashPrivateKey(privateKey: string): Buffer {
   return createHash("sha256").update(privateKey).digest();
 }
 
-/** HMAC-SHA256 of a user id, made from the private key's hash; the same as from the key itself. */
-export function signUserId(privateKeyHash: Uint8Array, userId: string): Buffer {
-  return createHmac("sha256", privateKeyHash).update(userId).digest();
+/**
+ * HMAC-SHA256 of a text, made from the private key's hash; the same as from the key itself, since a key of more than 64
+ * bytes is hashed first (RFC 2104).
+ */
+export function signText(privateKeyHash: Uint8Array, text: string): Buffer {
+  return createHmac("sha256", privateKeyHash).update(text).digest();
 }
 
 /** The hash of a private key as an application row keeps it. */

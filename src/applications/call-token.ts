@@ -1,8 +1,7 @@
-import { createHmac, hash as digest, timingSafeEqual } from "node:crypto";
-import { uniqueValueFrom } from "../json/json-slice.js";
-import { validateJson } from "../json/json-validator.js";
+import { hash as digest, timingSafeEqual } from "node:crypto";
+import { uniqueObjectFrom } from "../json/json-slice.js";
 import { Secret } from "../sealing/seal.js";
-import type { Application } from "./application.js";
+import { type Application, signText } from "./application.js";
 import { type CallRule, parseCallRules, type WrittenRule, writtenFromRule } from "./call-rules.js";
 
 /** What a call token says: who may call for whom, until when, and what. Times are seconds since the epoch. */
@@ -81,13 +80,18 @@ export function callTokenProblem(shown: ShownToken, verification: CallTokenVerif
   if (!isSigned(shown, verification)) return "it is not signed with this application's private key";
   if (subject !== userId) return "its sub is not the user_id of the call";
   const lifetime = expiresAt - issuedAt;
-  const maxSeconds = application.maxCallTokenSeconds || MAX_CALL_TOKEN_SECONDS;
+  const maxSeconds = maxSecondsOf(application);
   if (lifetime <= 0 || lifetime > maxSeconds) return `its exp must be at most ${maxSeconds} seconds after its iat`;
   const seconds = now / 1000;
   if (expiresAt + LEEWAY_SECONDS <= seconds) return "it has expired";
   // One that is issued in the future would live longer than it may.
   if (Math.max(issuedAt, notBefore) - LEEWAY_SECONDS > seconds) return "it is not valid yet";
   return undefined;
+}
+
+/** The longest lifetime of an application's call tokens, in seconds. */
+export function maxSecondsOf({ maxCallTokenSeconds }: Pick<Application, "maxCallTokenSeconds">): number {
+  return maxCallTokenSeconds || MAX_CALL_TOKEN_SECONDS;
 }
 
 /** Whether a token is for a provider of these names. */
@@ -101,7 +105,7 @@ function isSigned(shown: ShownToken, { application, privateKeyHash }: CallTokenV
   const text = shown.text.reveal();
   const dot = text.lastIndexOf(".");
   const signature = Buffer.from(text.slice(dot + 1), "base64url");
-  const isRight = timingSafeEqual(signature, signatureOf(text.slice(0, dot), privateKeyHash()));
+  const isRight = timingSafeEqual(signature, signText(privateKeyHash(), text.slice(0, dot)));
   if (isRight) remember(shown.hash, { token: shown.token, privateKeyHash: application.privateKeyHash });
   return isRight;
 }
@@ -114,11 +118,6 @@ function remember(hash: string, verified: Remembered): void {
   remembered.delete(hash);
   remembered.set(hash, verified);
   if (remembered.size > MAX_REMEMBERED) remembered.delete(remembered.keys().next().value as string);
-}
-
-/** RFC 7515 section 5.1: a key longer than 64 bytes is hashed first (RFC 2104), so its SHA-256 signs as it does. */
-function signatureOf(signed: string, privateKeyHash: Uint8Array): Buffer {
-  return createHmac("sha256", privateKeyHash).update(signed).digest();
 }
 
 /** What a new token says. */
@@ -139,7 +138,7 @@ export function createCallToken(
   const claims = { iss: publicKey, sub: userId, aud: AUDIENCE, iat, exp, providers, rules: written };
   const signed = [HEADER, claims].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".");
   return {
-    callToken: `${signed}.${signatureOf(signed, privateKeyHash).toString("base64url")}`,
+    callToken: `${signed}.${signText(privateKeyHash, signed).toString("base64url")}`,
     expiresAt: exp * 1000,
   };
 }
@@ -192,9 +191,7 @@ const JSON_LIMITS = { maxDepth: 8, maxKeys: 1000 } as const;
 
 function objectFrom(base64url: string): Claims | undefined {
   const bytes = bytesFrom(base64url);
-  if (bytes === undefined || validateJson(bytes, JSON_LIMITS) !== "valid") return undefined;
-  const value = uniqueValueFrom(bytes);
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Claims) : undefined;
+  return bytes && uniqueObjectFrom(bytes, JSON_LIMITS);
 }
 
 /** Base64url without padding (RFC 7515 section 2); bits that stand for nothing must be zero, so that there is one spelling. */

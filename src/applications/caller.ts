@@ -1,7 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
 import { createAddressMatcher } from "../lib/address-list.js";
 import { formatError, RelayError } from "../model/errors.js";
-import { type Application, type ApplicationStore, hashPrivateKey, signUserId } from "./application.js";
+import { type Application, type ApplicationStore, hashPrivateKey, signText } from "./application.js";
 import { callTokenProblem, isCallToken, readCallToken, type ShownToken } from "./call-token.js";
 
 /** What a caller shows to prove who it is; everything is untrusted text. Empty text is no proof. */
@@ -145,7 +145,7 @@ function requireProof(callerAuth: Application["callerAuth"], isSigned: boolean):
 }
 
 function isSignature(text: string, privateKeyHash: Buffer, userId: string): boolean {
-  return SIGNATURE.test(text) && timingSafeEqual(Buffer.from(text, "hex"), signUserId(privateKeyHash, userId));
+  return SIGNATURE.test(text) && timingSafeEqual(Buffer.from(text, "hex"), signText(privateKeyHash, userId));
 }
 
 function deny(rule: CallerRule, message: string): CallerDecision {
@@ -319,7 +319,7 @@ function valuesOf(rawHeaders: readonly string[], wanted: string): readonly strin
  * RFC 6750 section 2.1; the scheme's case does not matter (RFC 9110 section 11.1). What stands behind it is a proof
  * whatever its characters are. Another scheme is none of ours: a proxy in front may ask for it.
  */
-function bearerFrom(authorization: string): string | undefined {
+export function bearerFrom(authorization: string): string | undefined {
   const scheme = /^Bearer +/i.exec(authorization)?.[0];
   return scheme && authorization.slice(scheme.length);
 }

@@ -197,23 +197,15 @@ function writeKeys(publicKey: string, privateKey: string, options: { readonly js
   writeNote("Keep the private key now; it cannot be shown again.");
 }
 
-interface UpdateOptions {
+interface UpdateOptions extends Partial<Omit<CreateOptions, "publicKey" | "callRules">> {
   readonly name?: string;
-  readonly callerAuth?: string;
-  readonly allowOrigin?: readonly string[];
   readonly origins: boolean;
-  readonly allowAddress?: readonly string[];
   readonly addresses: boolean;
-  readonly allowRedirect?: readonly string[];
   readonly redirects: boolean;
   readonly enable?: boolean;
   readonly disable?: boolean;
-  readonly callsPerMinute?: string;
-  readonly connectionCallsPerMinute?: string;
   /** False: none. */
   readonly callRules?: string | false;
-  readonly maxTokenTtl?: number;
-  readonly json?: boolean;
 }
 
 /** `relay app update` */

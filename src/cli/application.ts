@@ -9,10 +9,9 @@ import {
 } from "../admin/applications.js";
 import { type Application, type CallerAuth, parsePublicKey } from "../applications/application.js";
 import { type CallRulesByProvider, jsonFromCallRules } from "../applications/call-rules.js";
-import { MAX_CALL_TOKEN_SECONDS } from "../applications/call-token.js";
+import { MAX_CALL_TOKEN_SECONDS, maxSecondsOf } from "../applications/call-token.js";
 import { parseInteger } from "../config/setting-list.js";
-import { uniqueValueFrom } from "../json/json-slice.js";
-import { validateJson } from "../json/json-validator.js";
+import { uniqueObjectFrom } from "../json/json-slice.js";
 import type { Store } from "../store/store.js";
 import { failure, readInputFile, readStandardInput, textFields, usageError } from "./command.js";
 import { loadCatalog, type OpenStore } from "./open-store.js";
@@ -72,7 +71,7 @@ export function textFromApplication(application: Application): string {
     ["calls a minute", callsText(application.callsPerMinute)],
     ["  per connection", callsText(application.connectionCallsPerMinute)],
     ["call rules", callRulesText(application)],
-    ["call tokens", `valid for ${application.maxCallTokenSeconds || MAX_CALL_TOKEN_SECONDS} seconds at most`],
+    ["call tokens", `valid for ${maxSecondsOf(application)} seconds at most`],
     ["calls captured", captureUntil === null ? "no" : `until ${captureUntil}`],
     ["created", new Date(application.createdAt).toISOString()],
     ["updated", new Date(application.updatedAt).toISOString()],
@@ -145,8 +144,8 @@ const MAX_RULES_BYTES = 1024 * 1024;
 export async function readCallRules(file: string | undefined): Promise<Readonly<Record<string, unknown>> | undefined> {
   if (file === undefined) return undefined;
   const bytes = await (file === "-" ? readStandardInput(MAX_RULES_BYTES) : readInputFile(file, MAX_RULES_BYTES));
-  const value = validateJson(bytes, { maxDepth: 8 }) === "valid" ? uniqueValueFrom(bytes) : undefined;
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return { ...value };
+  const value = uniqueObjectFrom(bytes, { maxDepth: 8 });
+  if (value !== undefined) return value;
   throw usageError(
     '--call-rules: must be a JSON object that names no member twice, such as {"github": [{"methods": ["GET"]}]}.',
   );
@@ -158,9 +157,7 @@ export async function callRulesFrom(
   { config }: OpenStore,
 ): Promise<CallRulesByProvider> {
   if (written === undefined) return {};
-  const parsed = parseRulesOfProviders(Object.entries(written), await loadCatalog(config));
-  if ("rules" in parsed) return parsed.rules;
-  throw usageError(`${["--call-rules", parsed.entry].filter(Boolean).join(" ")}: ${parsed.problem}.`);
+  return listFrom(parseRulesOfProviders(Object.entries(written), await loadCatalog(config)), "--call-rules");
 }
 
 /** Reads `--calls-per-minute` and `--connection-calls-per-minute`; 0 is no limit. */
@@ -170,7 +167,7 @@ export function callsFrom(text: string | undefined, option: string): number {
   throw usageError(`${option} must be a whole number from 0 (no limit) to ${MAX_CALLS_PER_MINUTE}.`);
 }
 
-function listFrom(parsed: ParsedList, option: string): readonly string[] {
+function listFrom<Values>(parsed: ParsedList<Values>, option: string): Values {
   if ("values" in parsed) return parsed.values;
   throw usageError(`${[option, parsed.entry].filter(Boolean).join(" ")}: ${parsed.problem}.`);
 }

@@ -8,6 +8,7 @@ import {
   PROTOCOLS,
   type Protocol,
   parseCallArguments,
+  writeAnswer,
 } from "./call-row.js";
 import {
   addCommand,
@@ -84,15 +85,12 @@ async function call(provider: string, url: string, options: CallOptions): Promis
   };
   const { row, json } = await perform(request, target, options.protocol);
   if (options.json) writeJsonText(json);
-  else (await import("./call-output.js")).writeAnswer(row, { include: options.include ?? false });
+  else writeAnswer(row, { include: options.include ?? false });
   if (row.pincStatus !== "success") throw failure(`${row.errorType}: ${row.inernalError}`);
 }
 
 async function explain(request: CallRequestText, { privateKeyFile, json }: CallOptions): Promise<void> {
-  const [{ explainFromStore }, { writeExplanation }] = await Promise.all([
-    import("./call-output.js"),
-    import("./call-output.js"),
-  ]);
+  const { explainFromStore, writeExplanation } = await import("./call-output.js");
   const privateKey = await readPrivateKey(privateKeyFile);
   const explanation = await withStore((open) => explainFromStore(open, request, privateKey));
   writeExplanation(explanation, { json: json ?? false });
@@ -102,8 +100,8 @@ async function explain(request: CallRequestText, { privateKeyFile, json }: CallO
 }
 
 async function perform(request: CallRequestText, target: CallTarget, protocol: Protocol): Promise<CallRow> {
-  if (protocol === "rest") return (await import("./call-rpc.js")).callOverRest(request, target);
-  return (await import("./call-rpc.js")).callOverRpc(request, target, protocol);
+  const { callOverRest, callOverRpc } = await import("./call-rpc.js");
+  return protocol === "rest" ? callOverRest(request, target) : callOverRpc(request, target, protocol);
 }
 
 async function readPayload(data: string | undefined): Promise<string | undefined> {

@@ -1,11 +1,5 @@
 import type { Command } from "commander";
-import {
-  deleteOAuthClient,
-  type OAuthClientFields,
-  type OAuthClientKey,
-  oauthClientProblem,
-  putOAuthClient,
-} from "../admin/oauth-client-service.js";
+import type { OAuthClientFields, OAuthClientKey } from "../admin/oauth-client-service.js";
 import type { StoredOAuthClient } from "../oauth/oauth-client.js";
 import type { Provider } from "../providers/provider.js";
 import { Secret } from "../sealing/seal.js";
@@ -123,6 +117,7 @@ async function put(options: PutOptions): Promise<void> {
 }
 
 async function putNamed(open: OpenStore, options: PutOptions, credentials: Credentials): Promise<string> {
+  const { oauthClientProblem, putOAuthClient } = await import("../admin/oauth-client-service.js");
   const key = await clientKeyFrom(open, options);
   const problem = oauthClientProblem(key.provider);
   if (problem !== undefined) throw failure(`${key.providerName} ${problem}.`);
@@ -174,6 +169,7 @@ function addClientDelete(group: Command): void {
 
 async function deleteClient(options: ClientOptions): Promise<void> {
   const deleted = await withStore(async (open) => {
+    const { deleteOAuthClient } = await import("../admin/oauth-client-service.js");
     const key = await clientKeyFrom(open, options);
     return (await deleteOAuthClient(administrationOf(open), key)) ? key : undefined;
   });

@@ -219,10 +219,7 @@ function pairProblems(cert: X509Certificate, key: KeyObject): string[] {
 async function adminTokenProblems(config: Config): Promise<string[]> {
   const { adminListen, adminTokenFile, keyFileMustExist } = config;
   if (adminListen === "off" || (!keyFileMustExist && !existsSync(adminTokenFile))) return [];
-  const [{ loadAdminTokens }, { AdminTokenFileError }] = await Promise.all([
-    import("../admin/admit.js"),
-    import("../admin/admit.js"),
-  ]);
+  const { loadAdminTokens, AdminTokenFileError } = await import("../admin/admit.js");
   try {
     await loadAdminTokens(adminTokenFile, { mustExist: true, onCreated: () => {} });
     return [];

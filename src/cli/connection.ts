@@ -1,9 +1,9 @@
 import type { Command } from "commander";
-import { type DeleteConnectionInput, putConnection, type ToldRevocation } from "../admin/connection-service.js";
+import type { DeleteConnectionInput, ToldRevocation } from "../admin/connection-service.js";
 import type { Application } from "../applications/application.js";
 import { MAX_ID_LENGTH, requireCallerIds } from "../applications/caller.js";
 import { type Config, publicUrlFrom } from "../config/config.js";
-import { type ConnectLink, createConnectLink } from "../oauth/connect-session.js";
+import type { ConnectLink } from "../oauth/connect-session.js";
 import type { Connection } from "../oauth/connection.js";
 import { parseTokenResponse, type TokenResponse, TokenResponseError } from "../oauth/token-answer.js";
 import type { Provider, ProviderCatalog } from "../providers/provider.js";
@@ -188,6 +188,7 @@ async function put(options: PutOptions): Promise<void> {
 }
 
 async function putNamed(open: OpenStore, options: PutOptions, input: string): Promise<Connection> {
+  const { putConnection } = await import("../admin/connection-service.js");
   const provider = requireProvider(await loadCatalog(open.config), options.provider);
   const response = responseFrom(input, provider);
   const originParameters = originParametersFrom(options.param ?? [], provider);
@@ -263,7 +264,10 @@ function requireFit({ app, user, provider, providers, param }: LinkOptions): voi
 }
 
 async function createLink({ config, store, sealer }: OpenStore, options: LinkOptions): Promise<ConnectLink> {
-  const { createTickets } = await import("../oauth/tickets.js");
+  const [{ createTickets }, { createConnectLink }] = await Promise.all([
+    import("../oauth/tickets.js"),
+    import("../oauth/connect-session.js"),
+  ]);
   const publicUrl = requirePublicUrl(config);
   const catalog = await loadCatalog(config);
   const providers = (options.providers ?? "").split(",").flatMap((name) => name.trim() || []);

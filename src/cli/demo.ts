@@ -33,13 +33,12 @@ export function addDemo(program: Command): void {
 
 async function demo(options: DemoOptions): Promise<void> {
   const stop = stopSignal();
-  const [{ startDemo }, { makeDemoCalls }] = await Promise.all([import("./demo-relay.js"), import("./demo-relay.js")]);
+  const { startDemo, makeDemoCalls, demoLines } = await import("./demo-relay.js");
   const relay = await startOnPort(startDemo, options);
   try {
     const failed = await makeDemoCalls(relay, { json: options.json ?? false });
     if (failed > 0) throw new ExitError(1, `${failed} of the calls failed.`);
     if (options.once) return;
-    const { demoLines } = await import("./demo-relay.js");
     if (!options.json) writeLine(demoLines(relay));
     await stop;
   } finally {

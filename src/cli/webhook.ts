@@ -1,5 +1,4 @@
 import type { Command } from "commander";
-import { deleteWebhook, putWebhook } from "../admin/webhook-service.js";
 import type { Secret } from "../sealing/seal.js";
 import { parseWebhookUri } from "../webhooks/webhook-store.js";
 import { applicationOf } from "./application.js";
@@ -102,6 +101,7 @@ async function put(text: string, options: WebhookOptions): Promise<void> {
 }
 
 async function putEndpoint(open: OpenStore, options: WebhookOptions, uri: string): Promise<Secret> {
+  const { putWebhook } = await import("../admin/webhook-service.js");
   return putWebhook(administrationOf(open), await applicationOf(open.store, options.app), uri);
 }
 
@@ -117,9 +117,10 @@ function addWebhookDelete(group: Command): void {
 }
 
 async function deleteNamed(options: WebhookOptions): Promise<void> {
-  const isDeleted = await withStore(async (open) =>
-    deleteWebhook(administrationOf(open), await applicationOf(open.store, options.app)),
-  );
+  const isDeleted = await withStore(async (open) => {
+    const { deleteWebhook } = await import("../admin/webhook-service.js");
+    return deleteWebhook(administrationOf(open), await applicationOf(open.store, options.app));
+  });
   if (!isDeleted) throw noWebhook();
   writeResult(options, { deleted: true }, "Deleted the webhook.");
 }

@@ -69,8 +69,8 @@ export function writeHeadOf(response: HttpResponse, statusCode: number, fields: 
 
 /** Resolves when more may be written, or when the response is closed and nothing more can be. */
 export function writeChunk(response: HttpResponse, bytes: Buffer): true | Promise<true> {
-  const isTaken = response instanceof ServerResponse ? response.write(bytes) : response.write(bytes);
-  if (isTaken) return true;
+  const out: Writable = response;
+  if (out.write(bytes)) return true;
   return new Promise((resolve) => {
     const settle = () => {
       response.off("drain", settle).off("close", settle);

@@ -10,6 +10,7 @@ import {
   visitElements,
   visitMembers,
 } from "./json-scan.js";
+import { type JsonLimits, validateJson } from "./json-validator.js";
 
 /** A member of an object: its decoded name, and where its value stands without the whitespace around it. */
 export interface JsonMember extends JsonRange {
@@ -94,11 +95,16 @@ export function textAt(bytes: Uint8Array, { start, end }: JsonRange, latin1?: st
   return written.toString("utf8", 1, written.length - 1);
 }
 
+/** A JSON object, within limits; undefined for anything else, and where an object in it has the same name twice. */
+export function uniqueObjectFrom(bytes: Uint8Array, limits: JsonLimits): Readonly<Record<string, unknown>> | undefined {
+  const value = validateJson(bytes, limits) === "valid" ? uniqueValueFrom(bytes) : undefined;
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as Readonly<Record<string, unknown>>)
+    : undefined;
+}
+
 /** What valid JSON stands for; undefined where an object in it has the same name twice, of which readers take one or the other. */
-export function uniqueValueFrom(
-  bytes: Uint8Array,
-  { start, end }: JsonRange = { start: 0, end: bytes.length },
-): unknown {
+function uniqueValueFrom(bytes: Uint8Array, { start, end }: JsonRange = { start: 0, end: bytes.length }): unknown {
   const kind = kindAt(bytes, start);
   if (kind === "array") {
     const elements = sliceElements(bytes, start, end).map((element) => uniqueValueFrom(bytes, element));

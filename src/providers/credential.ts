@@ -66,19 +66,30 @@ function fieldValue({ scheme }: Extract<Credential, { kind: "header" }>, token: 
   return scheme === "" ? token : `${scheme} ${token}`;
 }
 
-/** Takes every parameter of that name out of the query and appends ours. */
 function pathWithToken(path: string, parameter: string, token: string): string {
-  const mark = path.indexOf("?");
-  const query = mark === -1 ? "" : path.slice(mark + 1);
-  const reserved = parameter.toLowerCase();
-  const kept = query.split("&").filter((part) => parameterName(part) !== reserved);
+  const { path: without } = takeParameter(path, parameter);
   const own = `${parameter}=${encodeURIComponent(token)}`;
-  const rest = kept.join("&");
-  return `${mark === -1 ? path : path.slice(0, mark)}?${rest === "" ? own : `${rest}&${own}`}`;
+  const mark = without.indexOf("?");
+  const separator = mark === -1 ? "?" : mark === without.length - 1 ? "" : "&";
+  return `${without}${separator}${own}`;
+}
+
+/** Takes every parameter of that name out of the query of a path; `taken` has each as it was written. Pure. */
+export function takeParameter(
+  path: string,
+  parameter: string,
+): { readonly path: string; readonly taken: readonly string[] } {
+  const mark = path.indexOf("?");
+  const parts = mark === -1 ? [] : path.slice(mark + 1).split("&");
+  const reserved = parameter.toLowerCase();
+  const kept = parts.filter((part) => parameterName(part) !== reserved);
+  if (kept.length === parts.length) return { path, taken: [] };
+  const rest = kept.length === 0 ? "" : `?${kept.join("&")}`;
+  return { path: path.slice(0, mark) + rest, taken: parts.filter((part) => parameterName(part) === reserved) };
 }
 
 /** The name of one `name=value`, decoded as servers decode it; names of credentials are ASCII, so bytes will do. */
-export function parameterName(part: string): string {
+function parameterName(part: string): string {
   const equals = part.indexOf("=");
   const name = equals === -1 ? part : part.slice(0, equals);
   const decoded = name.replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));

@@ -59,13 +59,8 @@ function credentialValues(headers: ReadonlyArray<readonly [name: string, value: 
     // The scheme before a credential (RFC 9110 section 11.4) is no part of it.
     .map(([, value]) => value.replace(/^[A-Za-z]+ +/, ""));
   const mark = url.indexOf("?");
-  const parameters =
-    mark === -1
-      ? []
-      : url
-          .slice(mark + 1)
-          .split("&")
-          .flatMap(valuesOf);
+  const query = mark === -1 ? "" : url.slice(mark + 1);
+  const parameters = query.split("&").flatMap(valuesOf);
   return [...fields, ...parameters].filter(({ length }) => length <= MAX_CREDENTIAL_LENGTH).slice(0, MAX_CREDENTIALS);
 }
 

@@ -82,10 +82,10 @@ const TOKEN = /"(?:[^"\\\r\n]|\\[^\r\n])*"?|[:=][:=>]*|[{}<>]|[^\s"'`<>&=:?#;,{}
 /** What no string begins or ends with, but what stands between two: a quotation mark before it had no other. */
 const BETWEEN_STRINGS = /^"\s*[:,}\]]|=\s*"$/;
 
-interface Edit {
+/** A text and its place in another: what was found there, or what stands there instead. */
+interface Span {
   readonly start: number;
   readonly end: number;
-  /** What stands there instead. */
   readonly text: string;
 }
 
@@ -100,7 +100,7 @@ interface Frame {
 
 interface Scan {
   readonly text: string;
-  readonly edits: Edit[];
+  readonly edits: Span[];
   frame: Frame;
 }
 
@@ -113,7 +113,7 @@ function maskNamed(text: string, depth: number): string {
   return edited(scan);
 }
 
-function afterToken(scan: Scan, token: Match, depth: number): number {
+function afterToken(scan: Scan, token: Span, depth: number): number {
   const { start, end, text } = token;
   switch (text[0]) {
     case '"':
@@ -137,7 +137,7 @@ function afterToken(scan: Scan, token: Match, depth: number): number {
   }
 }
 
-function note({ edits }: Scan, { start, end, text }: Match, masked: string): void {
+function note({ edits }: Scan, { start, end, text }: Span, masked: string): void {
   if (masked !== text) edits.push({ start, end, text: masked });
 }
 
@@ -164,13 +164,7 @@ function edited({ text, edits }: Scan): string {
   return masked + text.slice(at);
 }
 
-interface Match {
-  readonly text: string;
-  readonly start: number;
-  readonly end: number;
-}
-
-function matchFrom(pattern: RegExp, text: string, from: number): Match | undefined {
+function matchFrom(pattern: RegExp, text: string, from: number): Span | undefined {
   pattern.lastIndex = from;
   const match = pattern.exec(text);
   return match === null ? undefined : { text: match[0], start: match.index, end: match.index + match[0].length };
@@ -180,7 +174,7 @@ function matchFrom(pattern: RegExp, text: string, from: number): Match | undefin
 const MAX_APART = 512;
 
 /** Masks the value behind a colon or an equals sign if the name before it says so; where to go on. */
-function afterName(scan: Scan, token: Match): number {
+function afterName(scan: Scan, token: Span): number {
   const { text, edits, frame } = scan;
   const name = nameBefore(text, token);
   const role = roleOf(lettersOf(name.text));
@@ -197,7 +191,7 @@ function afterName(scan: Scan, token: Match): number {
 /** A name as the value of another one. */
 const SHORT_VALUE = /\s{0,16}(?:"([^"\\]{1,128})"|'([^'\\]{1,128})'|([^\s"'<>{},;&=]{1,128}))/y;
 
-function afterNaming({ text, edits, frame }: Scan, token: Match, name: Name): number {
+function afterNaming({ text, edits, frame }: Scan, token: Span, name: Name): number {
   SHORT_VALUE.lastIndex = token.end;
   const [, ...forms] = SHORT_VALUE.exec(text) ?? [];
   if (!isSensitiveField(decoded(forms.find((form) => form !== undefined) ?? ""))) return token.end;
@@ -223,7 +217,7 @@ interface Name {
 const MAX_NAME = 128;
 const LAST_WORD = /(?:([\w-]{1,32})[ \t])?([^\s"'`&?#;,{}()<>=:/|]*)$/;
 
-function nameBefore(text: string, { start: separator }: Match): Name {
+function nameBefore(text: string, { start: separator }: Span): Name {
   const least = Math.max(0, separator - MAX_NAME);
   const line = text.slice(least, separator).trimEnd();
   const quote = line.at(-1) ?? "";
@@ -247,7 +241,7 @@ function decoded(name: string): string {
 }
 
 /** `key` alone is the name of a parameter or a setting, and of any attribute or member. */
-function isSensitive({ text: name, before, isQuoted }: Name, text: string, { text: sign, end }: Match): boolean {
+function isSensitive({ text: name, before, isQuoted }: Name, text: string, { text: sign, end }: Span): boolean {
   const isParameter = sign[0] === "=" && !isQuoted && !/["']/.test(text[end] ?? "");
   if (isParameter ? isSensitiveField(name) : isSensitiveName(name)) return true;
   // Such as "API key".
@@ -266,7 +260,7 @@ const REST_OF_LINE = /[^\r\n]*/y;
 const PARAMETER = /[^&\r\n]*/y;
 const PARAMETER_IN_TEXT = /(?:[^&>\s][^&\r\n"<>]*)?/y;
 
-function valueAfter(text: string, { end: from, text: sign }: Match, name: Name): Edit {
+function valueAfter(text: string, { end: from, text: sign }: Span, name: Name): Span {
   const start = matchFrom(name.isQuoted ? SPACE : BLANK, text, from)?.end ?? from;
   const masked = name.isQuoted ? `"${MASKED}"` : MASKED;
   const closed = quotedAt(text, start) ?? nestedAt(text, start, masked);
@@ -279,7 +273,7 @@ function valueAfter(text: string, { end: from, text: sign }: Match, name: Name):
   return { start, end, text: masked };
 }
 
-function quotedAt(text: string, at: number): Edit | undefined {
+function quotedAt(text: string, at: number): Span | undefined {
   const quoted = matchFrom(QUOTED, text, at);
   if (quoted === undefined) return undefined;
   const quote = /["'`]/.exec(quoted.text)?.[0] ?? "";
@@ -299,7 +293,7 @@ function isHarmless({ text: name }: Name, value: string): boolean {
 }
 
 /** What is indented deeper than a name at the beginning of a line belongs to it, in YAML and in header fields. */
-function blockEnd(text: string, { text: value, end }: Match, { indent }: Name): number {
+function blockEnd(text: string, { text: value, end }: Span, { indent }: Name): number {
   if (indent === undefined) return end;
   let last = end;
   for (let line = matchFrom(LINE, text, end); line !== undefined; line = matchFrom(LINE, text, line.end)) {
@@ -315,7 +309,7 @@ function blockEnd(text: string, { text: value, end }: Match, { indent }: Name): 
 const LINE = /\r?\n[^\r\n]*/y;
 
 /** A value whose name comes after it. */
-function valueBefore(text: string, at: number, name: Name): Edit {
+function valueBefore(text: string, at: number, name: Name): Span {
   const start = matchFrom(SPACE, text, at)?.end ?? at;
   const quoted = quotedAt(text, start);
   if (quoted !== undefined) return quoted;
@@ -325,7 +319,7 @@ function valueBefore(text: string, at: number, name: Name): Edit {
 
 const BRACKET_OR_STRING = /"(?:[^"\\]|\\[\s\S])*"?|[[\]{}]/g;
 
-function nestedAt(text: string, start: number, masked: string): Edit | undefined {
+function nestedAt(text: string, start: number, masked: string): Span | undefined {
   if (text[start] !== "[" && text[start] !== "{") return undefined;
   return { start, end: nestedEnd(text, start), text: masked };
 }

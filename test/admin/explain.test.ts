@@ -10,7 +10,7 @@ import {
   ExplainCallResponse_Refresh as Refresh,
 } from "../../gen/relay/admin/v1/call_pb.js";
 import { CallRequestSchema } from "../../gen/relay/v1/relay_pb.js";
-import { hashPrivateKey, signUserId } from "../../src/applications/application.js";
+import { hashPrivateKey, signText } from "../../src/applications/application.js";
 import type { Connection } from "../../src/oauth/connection.js";
 import { type Caller, createCallers, type Row, type ScenarioCall } from "../support/callers.js";
 import { ADMIN_TOKENS, type TestApplication } from "../support/harness.js";
@@ -335,5 +335,5 @@ describe("performing a call for an operator", () => {
 });
 
 function signatureOf({ privateKey }: TestApplication, userId: string): string {
-  return signUserId(hashPrivateKey(privateKey), userId).toString("hex");
+  return signText(hashPrivateKey(privateKey), userId).toString("hex");
 }

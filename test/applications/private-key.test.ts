@@ -7,7 +7,7 @@ import {
   openPrivateKeyHash,
   parsePublicKey,
   sealPrivateKeyHash,
-  signUserId,
+  signText,
 } from "../../src/applications/application.js";
 import { RelayError } from "../../src/model/errors.js";
 import { sealerForTest } from "../oauth/sealer-for-test.js";
@@ -19,14 +19,14 @@ describe("createPrivateKey()", () => {
     expect(Buffer.byteLength(key)).toBeGreaterThan(64);
     for (const userId of ["", "user", "É\0", "x".repeat(256)]) {
       const byKey = createHmac("sha256", key).update(userId).digest("hex");
-      expect(signUserId(hashPrivateKey(key), userId).toString("hex")).toBe(byKey);
+      expect(signText(hashPrivateKey(key), userId).toString("hex")).toBe(byKey);
     }
   });
 
   it("would not work with a key of 64 bytes: the reason for its length", () => {
     const short = "k".repeat(64);
     const byKey = createHmac("sha256", short).update("user").digest();
-    expect(signUserId(createHash("sha256").update(short).digest(), "user").equals(byKey)).toBe(false);
+    expect(signText(createHash("sha256").update(short).digest(), "user").equals(byKey)).toBe(false);
   });
 
   it("never gives a key twice", () => {

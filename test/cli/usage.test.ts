@@ -1,5 +1,6 @@
 import { readdirSync } from "node:fs";
-import { describe, expect, it } from "vitest";
+import { build } from "esbuild";
+import { beforeAll, describe, expect, it } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
 import { SETTINGS } from "../../src/config/setting-list.js";
 import { createFolder } from "./run-relay.js";
@@ -104,5 +105,36 @@ describe("wrong usage", () => {
     });
     expect(result).toMatchObject({ exitCode: 2, stdout: "" });
     expect(result.stderr).toMatch(/^RELAY_LISTEN: .*\nRELAY_DEADLINE_MS: .*\n$/);
+  });
+});
+
+describe("a command", () => {
+  const files = readdirSync("src/cli").filter((name) => /^[a-z]+\.ts$/.test(name));
+  let imports: Readonly<Record<string, { readonly imports: readonly ModuleImport[] }>>;
+  interface ModuleImport {
+    readonly path: string;
+    readonly kind: string;
+    readonly external?: boolean;
+  }
+
+  beforeAll(async () => {
+    const entryPoints = files.map((name) => `src/cli/${name}`);
+    const output = { write: false, outdir: "unwritten", splitting: true, format: "esm", metafile: true } as const;
+    const { metafile } = await build({ entryPoints, bundle: true, platform: "node", packages: "external", ...output });
+    imports = metafile.inputs;
+  });
+
+  /** What is loaded with a module, before it does anything. */
+  function packagesOf(module: string, seen = new Set<string>()): string[] {
+    if (seen.has(module)) return [];
+    seen.add(module);
+    const loaded = imports[module]?.imports.filter(({ kind }) => kind === "import-statement") ?? [];
+    return loaded.flatMap(({ path, external }) => (external ? path : packagesOf(path, seen)));
+  }
+
+  it.each(files)("waits with large packages until it has work for them: %s", (name) => {
+    const packages = packagesOf(`src/cli/${name}`).filter((path) => !path.startsWith("node:"));
+    const allowed = name === "calls.ts" ? /^(?:commander|@opentelemetry\/api)$/ : /^commander$/;
+    expect(packages.filter((path) => !allowed.test(path))).toEqual([]);
   });
 });

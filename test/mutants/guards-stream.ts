@@ -57,7 +57,7 @@ export const STREAM_GUARDS: readonly Guard[] = [
   guard("stream: a cut answer of HTTP/1.0 can be told", ["response.socket?.resetAndDestroy();", ""], "api/rest/stream"),
   guard(
     "stream: a cut answer can be told",
-    ["if (exchange.response.headersSent) cut(exchange.response);", "if (exchange.response.headersSent) return;"],
+    ["if (response.headersSent) cut(response);", "if (response.headersSent) return false;"],
     "api/rest/stream",
   ),
   guard(

@@ -133,7 +133,10 @@ export const TOKEN_GUARDS: readonly Guard[] = [
 
   guard(
     "call token: lifetime of its application",
-    ["application.maxCallTokenSeconds || MAX_CALL_TOKEN_SECONDS; if (lifetime", "MAX_CALL_TOKEN_SECONDS; if (lifetime"],
+    [
+      "const maxSeconds = maxSecondsOf(application); if (lifetime",
+      "const maxSeconds = MAX_CALL_TOKEN_SECONDS; if (lifetime",
+    ],
     TOKEN,
   ),
   guard(
@@ -167,14 +170,14 @@ export const TOKEN_GUARDS: readonly Guard[] = [
   ),
   guard(
     "rules of an application: size",
-    ["if (length <= MAX_RULES_LENGTH) return { rules };", "if (length > 0) return { rules };"],
+    ["if (length <= MAX_RULES_LENGTH) return {", "if (length > 0) return {"],
     ADMIN,
   ),
   guard(
     "rules of an application: members once in the file",
     [
-      'validateJson(bytes, { maxDepth: 8 }) === "valid" ? uniqueValueFrom(bytes)',
-      'validateJson(bytes, { maxDepth: 8 }) === "valid" ? JSON.parse(String(bytes))',
+      'validateJson(bytes, limits) === "valid" ? uniqueValueFrom(bytes)',
+      'validateJson(bytes, limits) === "valid" ? JSON.parse(Buffer.from(bytes).toString())',
     ],
     "cli/token",
   ),

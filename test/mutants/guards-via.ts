@@ -48,10 +48,10 @@ export const VIA_GUARDS: readonly Guard[] = [
     ["if (other === undefined || !mayRepeat(body)) {", "if (other === undefined) {"],
     "api/via/streams",
   ),
-  guard("via: no other place at the relay", ["place.isRelay || rewriting", "rewriting"], "api/via/pass-through"),
+  guard("via: no other place at the relay", ["place.isRelay || way", "way"], "api/via/pass-through"),
   guard(
     "via: no redirect that carries the proof elsewhere",
-    ["if (place.isOwn || !(place.isRelay || rewriting.isProofCarried())) alsoKept", "if (!place.isRelay) alsoKept"],
+    ["if (place.isOwn || !(place.isRelay || way.isProofCarried)) alsoKept", "if (!place.isRelay) alsoKept"],
     "api/via/pass-through",
   ),
   guard(

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { hashPrivateKey, signUserId } from "../../src/applications/application.js";
+import { hashPrivateKey, signText } from "../../src/applications/application.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { openBrowser } from "./browser.js";
 import { BACK, connectIn, pageAt, startAt, storedOf } from "./flow.js";
@@ -54,7 +54,7 @@ describe("redirect_uri", () => {
 
 describe("who may begin", () => {
   const signatureOf = ({ privateKey }: TestApplication, userId: string) =>
-    signUserId(hashPrivateKey(privateKey), userId).toString("hex");
+    signText(hashPrivateKey(privateKey), userId).toString("hex");
   const visit = (own: TestApplication, user: string, query: Record<string, string> = {}) =>
     openBrowser().visit(startAt(harness, own, user, query));
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { hashPrivateKey, signUserId } from "../../src/applications/application.js";
+import { hashPrivateKey, signText } from "../../src/applications/application.js";
 import { REASONS, type Reason } from "../../src/model/errors.js";
 import {
   type ConnectionCaller,
@@ -187,7 +187,7 @@ export function describeConnections(bed: () => ConnectionBed): void {
   it("makes no link without the private key, whatever else is proven", async () => {
     const own = await newApplication();
     const other = await newApplication();
-    const userSignature = signUserId(hashPrivateKey(own.privateKey), "ada").toString("hex");
+    const userSignature = signText(hashPrivateKey(own.privateKey), "ada").toString("hex");
     expect(await bed().caller("listConnections", { ...named(own, "ada"), userSignature })).toHaveProperty("answer");
     await refused("createConnectLink", named(own, "ada"), "CALLER_NOT_ALLOWED");
     for (const privateKey of ["x", other.privateKey, userSignature]) {
@@ -214,7 +214,7 @@ export function describeConnections(bed: () => ConnectionBed): void {
 
   it("takes a user's signature where the application asks for one", async () => {
     const own = await newApplication({ callerAuth: "SIGNED_USER" });
-    const sign = (userId: string) => signUserId(hashPrivateKey(own.privateKey), userId).toString("hex");
+    const sign = (userId: string) => signText(hashPrivateKey(own.privateKey), userId).toString("hex");
     await bed().harness.connect(own, "ada");
     const deletion = { ...named(own, "ada"), providerName: "sandbox" };
     for (const userSignature of ["", sign("bob"), sign("ada").toUpperCase()]) {

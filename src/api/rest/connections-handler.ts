@@ -26,7 +26,7 @@ import { messageFaultFrom } from "../../json/message-fault.js";
 import { formatError, RelayError } from "../../model/errors.js";
 import { bodyFromOutcome, bytesFromBody } from "./envelope.js";
 import { answerPreflight, type BrowserOrigins, corsFieldsFor } from "./preflight.js";
-import { parseCallQuery, providerNameFrom, type Route, readBody, routeFromMethod } from "./read-call.js";
+import { mustClose, parseCallQuery, providerNameFrom, type Route, readBody, routeFromMethod } from "./read-call.js";
 
 /** Message → message; rejects with RelayError. */
 type Operation<Input extends DescMessage, Output extends DescMessage> = (
@@ -105,7 +105,7 @@ async function dispatch(
     "cache-control": "no-store",
     "x-content-type-options": "nosniff",
     ...cors,
-    ...(request.httpVersionMajor === 1 && !request.complete ? { connection: "close" } : undefined),
+    ...(mustClose(request) ? { connection: "close" } : undefined),
   });
   response.end(body);
 }

@@ -3,7 +3,7 @@ import type { Call, CallDescription } from "../../call/call.js";
 import { isGone, type Outcome } from "../../call/outcome.js";
 import type { Performed, Relay } from "../../call/relay.js";
 import type { PathHandler } from "../../http/dispatch.js";
-import { answerPlain, endWith } from "../../http/exchange.js";
+import { answerPlain, endWith, hasContent } from "../../http/exchange.js";
 import { type Body, bodyFromOutcome, largeBodyOf } from "./envelope.js";
 import { answerPreflight, type BrowserOrigins, corsFieldsFor } from "./preflight.js";
 import { type CallReaderOptions, type Exchange, mustClose, originOf, readCall } from "./read-call.js";
@@ -67,7 +67,7 @@ function answerOutcome(
 /** A status that an HTTP response with a body cannot have stays in the row alone. */
 function mirroredStatus(outcome: Outcome): number {
   const status = outcome.result === "success" ? outcome.answer.statusCode : outcome.statusCode;
-  return status === 204 || status === 205 || status === 304 ? 200 : status;
+  return hasContent(status) ? status : 200;
 }
 
 /** What a route that takes calls needs from the rest of the service. */

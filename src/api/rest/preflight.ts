@@ -35,9 +35,19 @@ export async function answerPreflight(
     answerPlain(response, 403, "This origin is not on the application's list of allowed origins.", { vary: "Origin" });
     return;
   }
-  const requested = request.headers["access-control-request-headers"];
-  const headers = typeof requested === "string" && /^[\w, -]{1,2048}$/.test(requested) ? requested : "content-type";
-  response.writeHead(204, { vary: "Origin", ...preflightHeaders(origin, { methods: route.method, headers }) });
+  allowPreflight(request, response, origin, { methods: route.method, headers: "content-type" });
+}
+
+/** Allows the header names that a preflight asks for, or `headers` where it names none that can be repeated. */
+export function allowPreflight(
+  request: HttpRequest,
+  response: HttpResponse,
+  origin: string,
+  { methods, headers }: { readonly methods: string; readonly headers: string },
+): void {
+  const asked = request.headers["access-control-request-headers"];
+  const allowed = typeof asked === "string" && /^[\w, -]{1,2048}$/.test(asked) ? asked : headers;
+  response.writeHead(204, { vary: "Origin", ...preflightHeaders(origin, { methods, headers: allowed }) });
   response.end();
 }
 
@@ -50,11 +60,17 @@ export async function corsFieldsFor(
 ): Promise<Record<string, string> | undefined> {
   const { origin } = request.headers;
   if (origin === undefined) return undefined;
-  const allowed = await originsOrNone(
-    allowedOrigins,
-    publicKeyOf(request, route, queryText) ?? onlyPublicKeyIn(queryText),
-  );
-  if (!decideCors(origin, allowed)) return { vary: "Origin" };
+  return corsFieldsAt(allowedOrigins, origin, publicKeyOf(request, route, queryText) ?? onlyPublicKeyIn(queryText));
+}
+
+/** CORS fields for a browser at `origin`; undefined for who is no browser. */
+export async function corsFieldsAt(
+  allowedOrigins: AllowedOrigins,
+  origin: string | undefined,
+  publicKey: string,
+): Promise<Record<string, string> | undefined> {
+  if (origin === undefined) return undefined;
+  if (!decideCors(origin, await originsOrNone(allowedOrigins, publicKey))) return { vary: "Origin" };
   return { vary: "Origin", ...corsHeaders(origin), "access-control-expose-headers": "x-request-id" };
 }
 

@@ -254,7 +254,8 @@ export function readBody(
   });
 }
 
-function tooLarge(maxBytes: number): RelayError {
+/** What a request is refused with whose body is over the limit. */
+export function tooLarge(maxBytes: number): RelayError {
   return new RelayError("REQUEST_TOO_LARGE", `The request body is over the limit of ${maxBytes} bytes. Send less.`);
 }
 

@@ -1,8 +1,8 @@
 import type { Call } from "../../call/call.js";
-import { type AnswerHead, type ErrorOutcome, isGone, type Outcome } from "../../call/outcome.js";
+import { type AnswerHead, type ErrorOutcome, isGone } from "../../call/outcome.js";
 import type { Relay, StreamPart } from "../../call/relay.js";
 import type { PathHandler } from "../../http/dispatch.js";
-import { cut, hasContent, writeChunk, writeHeadOf } from "../../http/exchange.js";
+import { cut, type HttpResponse, hasContent, writeChunk, writeHeadOf } from "../../http/exchange.js";
 import { bodyFromOutcome, bytesFromBody } from "./envelope.js";
 import { type CallRouteOptions, createCallRoute } from "./handler.js";
 import { corsFieldsFor } from "./preflight.js";
@@ -22,49 +22,58 @@ export function createStreamHandler(options: StreamHandlerOptions): PathHandler 
 }
 
 async function answerStream(options: StreamHandlerOptions, exchange: Exchange): Promise<void> {
-  const { response, origin } = exchange;
+  const { request, response, origin, queryText } = exchange;
+  const corsFields = () => corsFieldsFor(options.allowedOrigins, options.route, request, queryText);
+  const answerRow = async (outcome: ErrorOutcome) => {
+    const more = mustClose(request) ? { connection: "close" } : undefined;
+    writeRow(response, outcome, "x-error-type", await corsFields(), more);
+  };
   let call: Call;
   try {
     call = await readCall(options, exchange);
   } catch (error) {
-    await answerRow(options, exchange, options.relay.refuse(origin, error));
-    return;
+    return answerRow(options.relay.refuse(origin, error));
   }
-  for await (const part of options.relay.stream(call)) {
+  const fieldsOf = async (head: AnswerHead) => fieldsFromHead(head, origin.callId, await corsFields());
+  await writeStream(options.relay.stream(call), call.signal, { response, fieldsOf, answerRow });
+}
+
+/** How a surface answers with a stream. */
+interface StreamWriter {
+  readonly response: HttpResponse;
+  readonly fieldsOf: (head: AnswerHead) => Record<string, string> | Promise<Record<string, string>>;
+  /** Answers a call that has no head of a provider. */
+  readonly answerRow: (outcome: ErrorOutcome) => void | Promise<void>;
+}
+
+/** Writes an answer as it comes, until it ends or the caller is gone. */
+export async function writeStream(
+  parts: AsyncIterable<StreamPart>,
+  signal: Call["signal"],
+  writer: StreamWriter,
+): Promise<void> {
+  for await (const part of parts) {
     // Leaving the loop lets the provider's socket go.
-    if (isGone(call.signal) || !(await answerPart(options, exchange, part))) break;
+    if (isGone(signal) || !(await writePart(part, writer))) break;
   }
-  if (!response.writableEnded) response.end();
+  if (!writer.response.writableEnded) writer.response.end();
 }
 
 /** False when nothing more is to be sent. */
-async function answerPart(options: StreamHandlerOptions, exchange: Exchange, part: StreamPart): Promise<boolean> {
-  const { response } = exchange;
+async function writePart(part: StreamPart, { response, fieldsOf, answerRow }: StreamWriter): Promise<boolean> {
   switch (part.kind) {
-    case "head":
-      await writeHead(options, exchange, part.head);
+    case "head": {
+      const fields = await fieldsOf(part.head);
+      if (!response.destroyed) writeHeadOf(response, part.head.statusCode, fields);
       return true;
+    }
     case "chunk":
       return hasContent(response.statusCode) && writeChunk(response, part.bytes);
     case "failure":
-      await fail(options, exchange, part.outcome);
+      if (response.headersSent) cut(response);
+      else await answerRow(part.outcome);
       return false;
   }
-}
-
-async function writeHead(
-  options: StreamHandlerOptions,
-  { request, response, origin, queryText }: Exchange,
-  head: (StreamPart & { kind: "head" })["head"],
-): Promise<void> {
-  const cors = await corsFieldsFor(options.allowedOrigins, options.route, request, queryText);
-  if (response.destroyed) return;
-  writeHeadOf(response, head.statusCode, fieldsFromHead(head, origin.callId, cors));
-}
-
-async function fail(options: StreamHandlerOptions, exchange: Exchange, outcome: ErrorOutcome): Promise<void> {
-  if (exchange.response.headersSent) cut(exchange.response);
-  else await answerRow(options, exchange, outcome);
 }
 
 /**
@@ -154,26 +163,31 @@ function isKept(name: string, value: string): boolean {
   return KEPT.has(name) || KEPT_FAMILIES.some((family) => family.test(name));
 }
 
-/** Answers the raw route with the row of a call that has no head of a provider: JSON, with the status of its reason. */
-async function answerRow(
-  options: CallRouteOptions,
-  { request, response, queryText }: Exchange,
+/**
+ * Answers with the row of a call that has no head of a provider: JSON, with the status of its reason.
+ *
+ * @param typeField names the row's type; no answer of a provider has it, whatever its status.
+ * @param more further fields.
+ */
+export function writeRow(
+  response: HttpResponse,
   outcome: ErrorOutcome,
-): Promise<void> {
-  const cors = await corsFieldsFor(options.allowedOrigins, options.route, request, queryText);
+  typeField: string,
+  cors: Readonly<Record<string, string>> | undefined,
+  more?: Readonly<Record<string, string>>,
+): void {
   if (response.destroyed) return;
-  const body = bytesFromBody(bodyFromOutcome(outcome satisfies Outcome, undefined));
+  const body = bytesFromBody(bodyFromOutcome(outcome, undefined));
   response.writeHead(outcome.statusCode, {
     "content-type": "application/json",
-    "content-length": body.length,
+    "content-length": String(body.length),
     "cache-control": "no-store",
     "x-content-type-options": "nosniff",
     "x-call-id": outcome.callId,
-    // A provider's own answer never has it, whatever its status.
-    "x-error-type": outcome.errorType,
+    [typeField]: outcome.errorType,
     ...cors,
-    ...(cors === undefined ? undefined : { "access-control-expose-headers": "x-call-id, x-error-type, x-request-id" }),
-    ...(mustClose(request) ? { connection: "close" } : undefined),
+    ...(cors && { "access-control-expose-headers": `x-call-id, ${typeField}, x-request-id` }),
+    ...more,
   });
   response.end(body);
 }

@@ -7,14 +7,12 @@ import { fieldsFromHead } from "../rest/stream-handler.js";
 /** Where an answer comes from and goes to. */
 export interface Rewriting {
   readonly provider: Provider;
-  /** The name of the provider in the request's path, as it was written. */
-  readonly providerName: string;
   /** The URL that was asked for. */
   readonly url: string;
   /** Origin of the relay as the caller reaches it. */
   readonly relayOrigin: string;
   /** Whether a client would show the caller's proof to the place that a redirect leads to, see `isProofCarried`. */
-  readonly isProofCarried: () => boolean;
+  readonly isProofCarried: boolean;
 }
 
 /** Fields with one URL (RFC 9110 sections 8.7 and 10.2.2). */
@@ -27,24 +25,27 @@ const MAX_LINK_LENGTH = 16_384;
 /**
  * Fields of an answer that is passed through: those of the raw route, and where the provider names a place of its own, the
  * way there through the relay. What a client could not follow safely comes as `x-provider-…`. Pure.
+ *
+ * @param rewriting asked for only where a field names places.
  */
 export function passedFieldsFrom(
   head: AnswerHead,
   callId: string,
   cors: Readonly<Record<string, string>> | undefined,
   method: string,
-  rewriting: Rewriting,
+  rewriting: () => Rewriting,
 ): Record<string, string> {
   const alsoKept = new Set<string>();
   const headers = head.headers.map(([written, value]) => {
     const name = written.toLowerCase();
     if (PLACES.has(name)) {
-      const place = placeFrom(value, rewriting);
-      if (place.isOwn || !(place.isRelay || rewriting.isProofCarried())) alsoKept.add(name);
+      const way = rewriting();
+      const place = placeFrom(value, way);
+      if (place.isOwn || !(place.isRelay || way.isProofCarried)) alsoKept.add(name);
       return [name, place.url] as const;
     }
     if (name !== "link") return [name, value] as const;
-    const links = linksFrom(value, rewriting);
+    const links = linksFrom(value, rewriting());
     return links === undefined ? (["x-provider-link", value] as const) : ([name, links] as const);
   });
   // Of HEAD there is no body that redaction could make shorter.
@@ -78,13 +79,13 @@ interface Place {
  * A URL of the provider as one of the relay, everything behind the origin as it was written where it can stay so; a URL of
  * anybody else as it is. Pure.
  */
-function placeFrom(written: string, { provider, providerName, url, relayOrigin }: Rewriting): Place {
+function placeFrom(written: string, { provider, url, relayOrigin }: Rewriting): Place {
   const parsed = parseUrl(written, url);
   const isOwn = parsed !== undefined && matchOrigin(parsed.origin, provider) !== undefined;
   if (!isOwn || parsed.username !== "" || parsed.password !== "") {
     return { url: written, isOwn: false, isRelay: parsed !== undefined && parsed.host === parseUrl(relayOrigin)?.host };
   }
-  const through = `${relayOrigin}/via/${providerName}/${parsed.host}${tailOf(written, parsed)}`;
+  const through = `${relayOrigin}/via/${provider.name}/${parsed.host}${tailOf(written, parsed)}`;
   return { url: through, isOwn: true, isRelay: false };
 }
 

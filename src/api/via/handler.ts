@@ -1,29 +1,16 @@
 import type { TLSSocket } from "node:tls";
-import type { CallerProof } from "../../applications/caller.js";
 import { type Budget, overloaded, type StreamGarbage } from "../../call/budget.js";
 import type { Call, CallOrigin } from "../../call/call.js";
-import { type ErrorOutcome, isGone } from "../../call/outcome.js";
-import type { Relay, StreamPart } from "../../call/relay.js";
-import { corsHeaders, decideCors, preflightHeaders } from "../../http/cors.js";
+import type { Relay } from "../../call/relay.js";
 import type { PathHandler } from "../../http/dispatch.js";
-import {
-  answerPlain,
-  clientNetworkOf,
-  cut,
-  type HttpRequest,
-  type HttpResponse,
-  hasContent,
-  watchCaller,
-  writeChunk,
-  writeHeadOf,
-} from "../../http/exchange.js";
+import { answerPlain, clientNetworkOf, type HttpRequest, type HttpResponse, watchCaller } from "../../http/exchange.js";
 import { discardRestAfter } from "../../http/long-upload.js";
 import { formatError } from "../../model/errors.js";
 import type { ProviderCatalog } from "../../providers/provider.js";
-import { bodyFromOutcome, bytesFromBody } from "../rest/envelope.js";
-import type { BrowserOrigins } from "../rest/preflight.js";
+import { allowPreflight, type BrowserOrigins, corsFieldsAt } from "../rest/preflight.js";
 import { originOf } from "../rest/read-call.js";
-import { passedFieldsFrom } from "./answer-fields.js";
+import { writeRow, writeStream } from "../rest/stream-handler.js";
+import { passedFieldsFrom, type Rewriting } from "./answer-fields.js";
 import { isProofCarried, parseTarget, readPassedHead, type Target, VIA } from "./read-call.js";
 import { requestBodyOf } from "./request-body.js";
 
@@ -67,14 +54,15 @@ async function answerVia(options: ViaHandlerOptions, exchange: Exchange): Promis
   try {
     call = callFrom(options, exchange);
   } catch (error) {
-    return answerRow(exchange, options.relay.refuse(origin, error), undefined);
+    return writeRow(response, options.relay.refuse(origin, error), "x-relay-error", undefined);
   }
-  const cors = await corsFieldsFor(options, call);
-  for await (const part of options.relay.stream(call)) {
-    // Leaving the loop lets the provider's socket go.
-    if (isGone(call.signal) || !(await answerPart(options, exchange, call, cors, part))) break;
-  }
-  if (!response.writableEnded) response.end();
+  const cors = await corsFieldsAt(options.allowedOrigins, call.proof.origin, call.publicKey);
+  const rewriting = () => rewritingOf(options, exchange, call);
+  await writeStream(options.relay.stream(call), call.signal, {
+    response,
+    fieldsOf: (head) => passedFieldsFrom(head, origin.callId, cors, call.description.method, rewriting),
+    answerRow: (outcome) => writeRow(response, outcome, "x-relay-error", cors),
+  });
 }
 
 /** Throws RelayError CALL_FORMAT_ERROR, CALLER_NOT_ALLOWED, REQUEST_TOO_LARGE or OVERLOADED. */
@@ -110,42 +98,15 @@ function callFrom(options: ViaHandlerOptions, { request, response, origin, targe
   };
 }
 
-/** False when nothing more is to be sent. */
-async function answerPart(
-  options: ViaHandlerOptions,
-  exchange: Exchange,
-  call: Call,
-  cors: CorsFields,
-  part: StreamPart,
-): Promise<boolean> {
-  const { response } = exchange;
-  switch (part.kind) {
-    case "head":
-      if (!response.destroyed)
-        writeHeadOf(response, part.head.statusCode, fieldsOf(options, exchange, call, cors, part));
-      return true;
-    case "chunk":
-      return hasContent(response.statusCode) && writeChunk(response, part.bytes);
-    case "failure":
-      if (response.headersSent) cut(response);
-      else answerRow(exchange, part.outcome, cors);
-      return false;
-  }
-}
-
-function fieldsOf(
-  options: ViaHandlerOptions,
-  { request, origin }: Exchange,
-  { description: { url, method } }: Call,
-  cors: CorsFields,
-  { head }: StreamPart & { kind: "head" },
-): Record<string, string> {
+function rewritingOf(options: ViaHandlerOptions, { request, origin }: Exchange, { description }: Call): Rewriting {
   const provider = options.catalog.find(origin.providerName);
   if (provider === undefined) throw new Error("the provider of an answer is not in the catalogue");
-  const relayOrigin = relayOriginOf(request, options.publicUrl());
-  const isCarried = () => isProofCarried(request.rawHeaders, provider.credential);
-  const rewriting = { provider, providerName: provider.name, url, relayOrigin, isProofCarried: isCarried };
-  return passedFieldsFrom(head, origin.callId, cors, method, rewriting);
+  return {
+    provider,
+    url: description.url,
+    relayOrigin: relayOriginOf(request, options.publicUrl()),
+    isProofCarried: isProofCarried(request.rawHeaders, provider.credential),
+  };
 }
 
 /** The origin that the caller used: its scheme is the socket's, unless a proxy in front has the address of browsers. */
@@ -156,35 +117,6 @@ function relayOriginOf(request: HttpRequest, publicUrl: string | undefined): str
   return `${isEncrypted ? "https" : "http"}://${host}`;
 }
 
-/** The relay's own refusal. A provider's answer never has `x-relay-error`, whatever its status. */
-function answerRow({ response }: Exchange, outcome: ErrorOutcome, cors: CorsFields): void {
-  if (response.destroyed) return;
-  const body = bytesFromBody(bodyFromOutcome(outcome, undefined));
-  response.writeHead(outcome.statusCode, {
-    "content-type": "application/json",
-    "content-length": String(body.length),
-    "cache-control": "no-store",
-    "x-content-type-options": "nosniff",
-    "x-call-id": outcome.callId,
-    "x-relay-error": outcome.errorType,
-    ...cors,
-    ...(cors === undefined ? undefined : { "access-control-expose-headers": "x-call-id, x-relay-error, x-request-id" }),
-  });
-  response.end(body);
-}
-
-type CorsFields = Record<string, string> | undefined;
-
-/** Undefined for who is no browser. When the store cannot be read nothing is allowed; the row says why. */
-async function corsFieldsFor(
-  { allowedOrigins }: BrowserOrigins,
-  { publicKey, proof: { origin } }: { readonly publicKey: string; readonly proof: CallerProof },
-): Promise<CorsFields> {
-  if (origin === undefined) return undefined;
-  const allowed = await allowedOrigins(publicKey).catch(() => []);
-  return decideCors(origin, allowed) ? { vary: "Origin", ...corsHeaders(origin) } : { vary: "Origin" };
-}
-
 /** A provider's own OPTIONS comes without the question of a browser (Fetch standard, CORS-preflight fetch). */
 function isPreflight({ method, headers }: HttpRequest): boolean {
   return method === "OPTIONS" && headers.origin !== undefined && "access-control-request-method" in headers;
@@ -192,17 +124,11 @@ function isPreflight({ method, headers }: HttpRequest): boolean {
 
 /** A preflight names no application: that some list has the origin is enough, the request itself is judged by its own. */
 async function answerPreflight({ listsOrigin }: BrowserOrigins, request: HttpRequest, response: HttpResponse) {
-  const {
-    origin = "",
-    "access-control-request-method": asked,
-    "access-control-request-headers": names,
-  } = request.headers;
+  const { origin = "", "access-control-request-method": asked } = request.headers;
   if (!(await listsOrigin(origin).catch(() => false))) {
     answerPlain(response, 403, "This origin is not on the list of any application.", { vary: "Origin" });
     return;
   }
   const methods = /^[\w-]{1,64}$/.test(String(asked)) ? String(asked) : "GET";
-  const headers = /^[\w, -]{1,2048}$/.test(String(names)) ? String(names) : "authorization";
-  response.writeHead(204, { vary: "Origin", ...preflightHeaders(origin, { methods, headers }) });
-  response.end();
+  allowPreflight(request, response, origin, { methods, headers: "authorization" });
 }

@@ -1,8 +1,8 @@
 import { hash } from "node:crypto";
-import { type CallerFields, callerFrom, type NamedKeys } from "../../applications/caller.js";
+import { bearerFrom, type CallerFields, callerFrom, type NamedKeys } from "../../applications/caller.js";
 import type { HttpRequest } from "../../http/exchange.js";
 import { formatError, RelayError } from "../../model/errors.js";
-import { headerMeant, isDroppedHeader, parameterName } from "../../providers/credential.js";
+import { headerMeant, isDroppedHeader, takeParameter } from "../../providers/credential.js";
 import type { Credential, HeaderPairs, Provider } from "../../providers/provider.js";
 import { createRedactor, type Redactor } from "../../redaction/redact.js";
 
@@ -72,7 +72,11 @@ export function readPassedHead(
   };
   const caller = callerFrom(callerFields, own.keys);
   if (caller.publicKey === "" || caller.userId === "") throw unnamed();
-  const proofs = () => redactorFor(secretsOf(caller));
+  let found: Redactor | undefined;
+  const proofs = () => {
+    found ??= redactorFor(secretsOf(caller));
+    return found;
+  };
   const headers = forwarded(fields, credential, request.headers.connection);
   const requireProofOnce = () => requireOnce(proofs(), cleanPath, headers);
   const scheme = provider?.exactOrigins.has(`http://${host.toLowerCase()}`) ? "http" : "https";
@@ -127,7 +131,7 @@ function only(fields: HeaderPairs, name: string): string | undefined {
 }
 
 function bearerOf(value: string): string {
-  const text = /^Bearer +(.*)$/is.exec(value)?.[1];
+  const text = bearerFrom(value);
   if (text) return text;
   throw new RelayError("CALLER_NOT_ALLOWED", "x-relay-authorization must be Bearer and a call token.");
 }
@@ -159,20 +163,15 @@ function passwordOf(base64: string): string {
   return text.slice(text.indexOf(":") + 1);
 }
 
-/** Takes the credential's parameter out of the query, as it is taken out when the provider's own is put in. */
+/** Takes the credential's parameter out of the query; the texts that stood there. */
 function splitQuery(
   path: string,
   credential: Credential,
 ): { readonly path: string; readonly query: readonly string[] } {
-  const mark = path.indexOf("?");
-  if (credential.kind !== "query" || mark === -1) return { path, query: [] };
-  const parts = path.slice(mark + 1).split("&");
-  const isCredential = (part: string) => parameterName(part) === credential.parameter.toLowerCase();
-  const kept = parts.filter((part) => !isCredential(part));
-  if (kept.length === parts.length) return { path, query: [] };
-  const query = parts.filter(isCredential).map((part) => new URLSearchParams(part).values().next().value ?? "");
-  const place = path.slice(0, mark);
-  return { path: kept.length === 0 ? place : `${place}?${kept.join("&")}`, query: query.filter((text) => text !== "") };
+  if (credential.kind !== "query") return { path, query: [] };
+  const { path: without, taken } = takeParameter(path, credential.parameter);
+  const texts = taken.map((part) => new URLSearchParams(part).values().next().value ?? "");
+  return { path: without, query: texts.filter((text) => text !== "") };
 }
 
 /** What is never to be sent on: of a call token its signature, without which it is worth nothing. */

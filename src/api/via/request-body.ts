@@ -5,6 +5,7 @@ import { formatError, RelayError } from "../../model/errors.js";
 import type { Redactor } from "../../redaction/redact.js";
 import type { StreamRedactor } from "../../redaction/redact-stream.js";
 import type { StreamedBody } from "../../upstream/request.js";
+import { tooLarge } from "../rest/read-call.js";
 
 /** What a body must not be, and who counts it. */
 interface RequestBodyOptions {
@@ -40,12 +41,12 @@ export function requestBodyOf(
 class RequestBody implements StreamedBody {
   readonly length: number | undefined;
   taken = 0;
+  isWhole = true;
   readonly #request: HttpRequest;
   readonly #response: HttpResponse;
   readonly #options: RequestBodyOptions;
   #kept: Buffer[] = [];
   #keptBytes = 0;
-  #isWhole = true;
   #isBegun = false;
   #isEnded = false;
   #isHeld = false;
@@ -59,10 +60,6 @@ class RequestBody implements StreamedBody {
     this.#options = options;
   }
 
-  get isWhole(): boolean {
-    return this.#isWhole;
-  }
-
   get start(): Uint8Array {
     return Buffer.concat(this.#kept);
   }
@@ -70,7 +67,7 @@ class RequestBody implements StreamedBody {
   open(): Readable {
     this.#reader?.destroy();
     this.#isHeld = false;
-    if (!this.#isWhole) this.#fail(beginningLost());
+    if (!this.isWhole) this.#fail(beginningLost());
     const again = [...this.#kept];
     const reader = new Readable({
       highWaterMark: MAX_KEPT_BYTES,
@@ -163,9 +160,9 @@ class RequestBody implements StreamedBody {
 
   /** A copy: a piece of a few bytes would keep all of what it was cut from. */
   #keep(piece: Buffer): void {
-    if (!this.#isWhole) return;
-    this.#isWhole = this.#keptBytes + piece.length <= MAX_KEPT_BYTES;
-    if (!this.#isWhole) return;
+    if (!this.isWhole) return;
+    this.isWhole = this.#keptBytes + piece.length <= MAX_KEPT_BYTES;
+    if (!this.isWhole) return;
     this.#keptBytes += piece.length;
     this.#kept.push(Buffer.from(piece));
   }
@@ -176,10 +173,6 @@ class RequestBody implements StreamedBody {
     this.#request.pause();
     this.#reader?.destroy(failure);
   }
-}
-
-function tooLarge(maxBytes: number): RelayError {
-  return new RelayError("REQUEST_TOO_LARGE", `The request body is over the limit of ${maxBytes} bytes. Send less.`);
 }
 
 /** It had to be sent a second time, and was too long to be kept. */

@@ -422,6 +422,9 @@ describe("a browser", () => {
       },
     });
     expect((await preflight("https://evil.test")).status).toBe(403);
+    const { "access-control-request-headers": _, ...none } = asked;
+    const plain = await send(bed, bed.via("/a"), { method: "OPTIONS", fields: { origin: PAGE, ...none } });
+    expect(plain.fields["access-control-allow-headers"]).toBe("authorization");
     expect(bed.received.length).toBe(before);
     const fields = { origin: PAGE, authorization: `Bearer ${signCallToken(application)}` };
     const answer = await send(bed, bed.via("/a"), { method: "PATCH", fields });
