@@ -13,11 +13,11 @@ import {
   type WatchCallRecordsResponse,
   WatchCallRecordsResponseSchema,
 } from "../../gen/relay/admin/v1/call_record_pb.js";
+import type { StoredCall } from "../records/call-block.js";
 import type { CaptureContent, CapturedBody, HeaderPairs } from "../records/call-capture.js";
 import { type CallWatch, createCallWatch } from "../records/call-watch.js";
 import { openCapture } from "../records/capture-store.js";
 import { type CallFilter, type CallPosition, findCall, isWantedCall, listCalls } from "../records/list-calls.js";
-import type { StoredCall } from "../records/stored-call.js";
 import { operatorContextKey } from "./admit.js";
 import { captureCalls, DEFAULT_CAPTURE_MINUTES, MAX_CAPTURE_MINUTES } from "./applications.js";
 import {

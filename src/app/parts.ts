@@ -24,7 +24,7 @@ import { createCallLog } from "../telemetry/call-log.js";
 import { createTracing, isSdkLoaded } from "../telemetry/call-spans.js";
 import { describeError } from "../telemetry/log.js";
 import { createUpstream, type UpstreamOptions } from "../upstream/client.js";
-import type { SelfAddress } from "../upstream/dial.js";
+import type { SelfAddress } from "../upstream/connector.js";
 import type { Upstream } from "../upstream/request.js";
 import {
   type CallRecording,

@@ -5,9 +5,8 @@ import type { Steps } from "../lib/turns.js";
 import { formatError, type RelayError } from "../model/errors.js";
 import { type Room, requireRoom } from "./budget.js";
 import { fileFromMembers, formDataFromJson, membersByName, relatedFromJson } from "./multipart.js";
-import { type QueryPair, queryFromJson } from "./query.js";
 import { isJsonType, parseMediaType } from "./text.js";
-import { formFromJson, isUrlencoded, URLENCODED } from "./urlencoded.js";
+import { formFromJson, isUrlencoded, type QueryPair, queryFromJson, URLENCODED } from "./urlencoded.js";
 
 /** The parts of a call that decide method and body. */
 export interface BodyInput {

@@ -7,7 +7,7 @@ import type { TraceContext } from "../telemetry/call-spans.js";
 import type { StreamedBody } from "../upstream/request.js";
 import { type BodyInput, bodyFromCall } from "./body.js";
 import type { Reservation } from "./budget.js";
-import { queryFromJson } from "./query.js";
+import { queryFromJson } from "./urlencoded.js";
 
 /** JSON text that goes to the query. */
 const MAX_QUERY_BYTES = 32 * 1024;

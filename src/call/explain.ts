@@ -1,16 +1,16 @@
+import type { ErrorType } from "../model/errors.js";
 import type { Refresher } from "../oauth/refresher.js";
 import { decideRefreshNeed, type RefreshNeed } from "../oauth/token-source.js";
 import type { TraceContext } from "../telemetry/call-spans.js";
-import { adviceOn } from "./advice.js";
 import { type AllowanceOptions, type AllowedCall, judgeCall } from "./allowed-call.js";
 import type { Call } from "./call.js";
-import { type Explanation, MASK, UNDECIDED } from "./explanation.js";
+import { type CallDecisions, type Explanation, MASK, UNDECIDED } from "./explanation.js";
 import { outcomeFromError } from "./outcome.js";
 import { upstreamRequestFrom } from "./send-with-token.js";
 import { createCallTrace, type RelayLog } from "./trace.js";
 
 /** What explaining needs: what the checks of a call need, and what tells whether a token could be refreshed. */
-export interface ExplainOptions extends AllowanceOptions, Pick<Refresher, "requireRefreshable"> {
+interface ExplainOptions extends AllowanceOptions, Pick<Refresher, "requireRefreshable"> {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly onFault: RelayLog["fault"];
@@ -57,4 +57,72 @@ function maskedRequestFrom(allowed: Omit<AllowedCall, "trace">) {
   const { idToken } = connection;
   const trace = createCallTrace({ ...call, traceContext: UNKNOWN_TRACE });
   return upstreamRequestFrom({ ...allowed, trace }, connection, { access_token: MASK, id_token: idToken && MASK });
+}
+
+/** What an operator can do about a refusal of a call; empty where the caller's own message says it all. Pure. */
+function adviceOn(errorType: ErrorType, found: CallDecisions): string {
+  switch (errorType) {
+    case "INVALID_PUBLIC_KEY":
+      return found.application === undefined
+        ? "'relay app list' lists the public keys, 'relay app create' creates one."
+        : "The application is disabled; 'relay app update PUBLIC_KEY --enable' accepts its calls again.";
+    case "CALLER_NOT_ALLOWED":
+      return CALLER_ADVICE.get(found.caller?.rule ?? "") ?? "";
+    case "INVALID_PROVIDER":
+      return "'relay provider list' shows the providers that a command knows; RELAY_PROVIDERS adds more, and each command reads that of its own terminal, the service its own.";
+    case "URL_NOT_ALLOWED":
+      return urlAdvice(found);
+    case "CALL_NOT_PERMITTED":
+      return found.permission?.application?.isAllowed === false
+        ? "'relay app show PUBLIC_KEY' shows the application's rules, 'relay app update PUBLIC_KEY --call-rules FILE' changes them."
+        : "A call token cannot be changed: 'relay token create' makes one with other rules.";
+    case "INVALID_OAUTHID":
+      return `'relay connection list --app PUBLIC_KEY' shows who is connected. ${linkAdvice(found)}`;
+    case "REAUTHORIZATION_REQUIRED":
+      return linkAdvice(found);
+    case "RATE_LIMITED":
+      return "'relay app update PUBLIC_KEY' with --calls-per-minute or --connection-calls-per-minute sets another limit.";
+    case "REFRESH_UNAVAILABLE":
+      return `'relay connection show' shows how refreshes failed. ${clientAdvice(found)}`;
+    case "PROVIDER_MISCONFIGURED":
+      return clientAdvice(found);
+    case "STORE_UNAVAILABLE":
+      return "'relay config check' checks the settings, the database and the key file.";
+    default:
+      return "";
+  }
+}
+
+const CALLER_ADVICE: ReadonlyMap<string, string> = new Map([
+  ["origin", "'relay app update PUBLIC_KEY --allow-origin ORIGIN' lists browser origins."],
+  ["address", "'relay app update PUBLIC_KEY --allow-address CIDR' lists client addresses."],
+  ["private-key", "If the key is lost, 'relay app rotate-key PUBLIC_KEY' makes a new one and ends the old one."],
+  [
+    "user-signature",
+    'The right one, made with the whole private key: printf %s "$USER_ID" | openssl dgst -sha256 -hmac "$RELAY_PRIVATE_KEY".',
+  ],
+  [
+    "proof-missing",
+    "Send it: 'relay call' reads the key from RELAY_PRIVATE_KEY. What a call must carry is set by 'relay app update PUBLIC_KEY --caller-auth PROOF'.",
+  ],
+]);
+
+function urlAdvice({ provider, connection, egress }: CallDecisions): string {
+  if (egress?.rule === "origin_not_listed" && provider !== undefined) {
+    return `'relay provider show ${provider.name}' lists the origins; a definition in RELAY_PROVIDERS may list others.`;
+  }
+  if (egress?.rule !== "origin_not_bound" || connection === undefined) return "";
+  const bound = Object.entries(connection.originParameters).map(([name, value]) => `${name}=${value}`);
+  return bound.length === 0
+    ? "This connection is bound to no host: the user must connect again, naming the host."
+    : `This connection is bound to ${bound.join(", ")}.`;
+}
+
+function linkAdvice({ provider }: CallDecisions): string {
+  const name = provider?.name ?? "PROVIDER";
+  return `'relay connection link --app PUBLIC_KEY --user USER --provider ${name}' makes a link with which the user connects.`;
+}
+
+function clientAdvice({ provider }: CallDecisions): string {
+  return `'relay client put --app PUBLIC_KEY --provider ${provider?.name ?? "PROVIDER"}' stores the OAuth client that refreshes tokens.`;
 }

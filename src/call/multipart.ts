@@ -1,13 +1,19 @@
 import { randomBytes } from "node:crypto";
-import { base64FromJson } from "../json/base64-from-json.js";
 import type { JsonRange } from "../json/json-scan.js";
-import { elementsInSteps, type JsonMember, kindAt, membersInSteps, textAt } from "../json/json-slice.js";
+import {
+  base64FromJson,
+  elementsInSteps,
+  type JsonMember,
+  kindAt,
+  membersInSteps,
+  textAt,
+} from "../json/json-slice.js";
 import { textSlices } from "../json/text-slices.js";
 import { type Bytes, bytesOf, createChunks, createPace, joinedInSteps } from "../lib/chunks.js";
 import type { Steps } from "../lib/turns.js";
 import { formatError } from "../model/errors.js";
-import { fieldOf, requireShortName } from "./query.js";
 import { isTextType, parseMediaType } from "./text.js";
+import { fieldOf, requireShortName } from "./urlencoded.js";
 
 /** A body and the content-type that goes with it. */
 interface MultipartBody {

@@ -1,10 +1,10 @@
 import { isActive } from "../applications/caller.js";
 import { createCallTimes } from "../http/identity.js";
 import { RelayError } from "../model/errors.js";
+import type { StoredCall } from "../records/call-block.js";
 import type { CallCapture, ResponseToCapture } from "../records/call-capture.js";
 import type { CaptureWriter } from "../records/capture-store.js";
 import type { RecordWriter } from "../records/record-writer.js";
-import type { StoredCall } from "../records/stored-call.js";
 import type { CallRecord } from "../telemetry/call-log.js";
 import type { CallSpans, SpanMethod, StartSpans } from "../telemetry/call-spans.js";
 import type { UpstreamHead, UpstreamRequest } from "../upstream/request.js";

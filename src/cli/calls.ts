@@ -1,7 +1,7 @@
 import type { Command } from "commander";
+import type { StoredCall } from "../records/call-block.js";
 import type { CaptureContent, CapturedBody, HeaderPairs } from "../records/call-capture.js";
 import { type CallFilter, type CallPosition, findCall, listCalls } from "../records/list-calls.js";
-import type { StoredCall } from "../records/stored-call.js";
 import { applicationOf } from "./application.js";
 import {
   addCommand,

@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import type { Readable } from "node:stream";
 import { type Command, InvalidArgumentError } from "commander";
 import { parseInteger } from "../config/setting-list.js";
-import { type FailureCode, operatorExitCode } from "../lib/exit-codes.js";
+import { type FailureCode, operatorExitCode } from "../lib/exit.js";
 
 /** What the help of a command says. */
 interface CommandHelp {

@@ -120,7 +120,7 @@ async function hasStoreOrProblem(
   sealer: Sealer | undefined,
   { problems, warn }: { readonly problems: string[]; readonly warn: (text: string) => void },
 ): Promise<boolean> {
-  const { inspectStore } = await import("../store/inspect-store.js");
+  const { inspectStore } = await import("../store/open-store.js");
   const { database } = config;
   try {
     const { state, note } = await inspectStore(config, sealer);

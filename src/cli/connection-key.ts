@@ -5,7 +5,7 @@ import type { DisconnectOptions } from "../oauth/disconnect.js";
 import { toldStateOf } from "../oauth/refreshable.js";
 import { parseOriginParameters } from "../providers/origin.js";
 import type { Provider } from "../providers/provider.js";
-import type { SelfAddress } from "../upstream/dial.js";
+import type { SelfAddress } from "../upstream/connector.js";
 import { applicationOf } from "./application.js";
 import { failure, textFields, usageError } from "./command.js";
 import { loadCatalog, type OpenStore } from "./open-store.js";

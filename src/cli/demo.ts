@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { stopSignal } from "../lib/stop-signal.js";
+import { stopSignal } from "../lib/exit.js";
 import { addCommand, ExitError, wholeNumber, writeLine, writeNote } from "./command.js";
 import type { DemoRelay } from "./demo-relay.js";
 

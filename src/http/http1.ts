@@ -5,8 +5,7 @@ import type { Socket } from "node:net";
 import type { Dispatch, Expectation, OnFault } from "./dispatch.js";
 import { NamedResponse } from "./exchange.js";
 import type { ListenerLimits } from "./limits.js";
-import { isLongUpload } from "./long-upload.js";
-import type { Connections, NewestExchange } from "./sweep.js";
+import { type Connections, isLongUpload, type NewestExchange } from "./sweep.js";
 
 /** Certificate chain and private key, PEM. */
 export interface TlsMaterial {

@@ -1,6 +1,6 @@
+import type { StoredCall } from "./call-block.js";
 import type { CallStore } from "./call-store.js";
 import { readBlocks } from "./list-calls.js";
-import type { StoredCall } from "./stored-call.js";
 
 /** Calls that have ended since the last time, in order. */
 interface SeenCalls {

@@ -1,8 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { timeOfCallId } from "../http/identity.js";
-import { callsFromBlock } from "./call-block.js";
+import { callsFromBlock, type StoredCall } from "./call-block.js";
 import type { CallStore, StoredBlock } from "./call-store.js";
-import type { StoredCall } from "./stored-call.js";
 
 /** Which calls are wanted; what is undefined does not matter. */
 export interface CallFilter {

@@ -1,8 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { blocksFrom, type CallBlock } from "./call-block.js";
+import { blocksFrom, type CallBlock, type StoredCall } from "./call-block.js";
 import type { CallStore } from "./call-store.js";
 import { within } from "./list-calls.js";
-import type { StoredCall } from "./stored-call.js";
 
 /** Written in one transaction: some milliseconds of the event loop, and of the write lock. */
 const MAX_CALLS = 500;

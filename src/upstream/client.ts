@@ -1,13 +1,18 @@
 import { type Bytes, type Chunks, createChunks } from "../lib/chunks.js";
-import { type ConnectorOptions, createConnector, createTrust } from "./connector.js";
+import {
+  type ConnectorOptions,
+  createConnector,
+  createResolver,
+  createTrust,
+  type Resolve,
+  type SelfAddress,
+} from "./connector.js";
 import { type ContentCoding, decodeBody, parseContentCodings } from "./decode.js";
-import type { SelfAddress } from "./dial.js";
 import { type AnswerFields, type AnswerLimits, Exchange, isChunkedOrNone } from "./exchange.js";
 import { relayError } from "./failure.js";
 import { ReadPace } from "./lane.js";
 import { Pool, type PoolOptions } from "./pool.js";
 import { ORIGIN_LIMITS, type Upstream, type UpstreamAnswer, type UpstreamRequest } from "./request.js";
-import { createResolver, type Resolve } from "./resolver.js";
 import { StreamedExchange } from "./streamed-exchange.js";
 
 /** How the relay calls providers. */

@@ -1,10 +1,10 @@
-import { isIP, type Socket } from "node:net";
+import { promises as dns, type LookupAddress } from "node:dns";
+import { isIP, type LookupFunction, type Socket } from "node:net";
+import { networkInterfaces } from "node:os";
 import { createSecureContext, rootCertificates, type SecureContext } from "node:tls";
 import { buildConnector } from "undici";
-import { type DialPolicy, decideDial, type Target } from "./dial.js";
-import { AddressRefusedError } from "./failure.js";
-import { createLookup } from "./lookup.js";
-import type { Resolve } from "./resolver.js";
+import { type AddressDecision, bytesFromAddress, decideAddress } from "./address.js";
+import { AddressRefusedError, relayError } from "./failure.js";
 
 /** Opens one socket; gives it back at once, while it is still connecting, so that it can be given up. */
 export type Connect = (options: buildConnector.Options, callback: buildConnector.Callback) => Socket | undefined;
@@ -52,4 +52,172 @@ export function createConnector(options: ConnectorOptions, target: Target): Conn
     process.nextTick(callback, new AddressRefusedError(decision.rule), null);
     return undefined;
   };
+}
+
+/** What a lookup needs; all of it is fixed when a pool is made. */
+interface LookupOptions {
+  readonly resolve: (hostname: string) => Promise<readonly LookupAddress[]>;
+  /** Judges one address of the answer. */
+  readonly decide: (address: string) => AddressDecision;
+  /** Budget of one name in milliseconds. */
+  readonly timeoutMs: number;
+}
+
+/** More addresses are not tried: a host of a provider has a handful. */
+const MAX_ADDRESSES = 16;
+
+/**
+ * Makes the `lookup` function that `net.connect` and `tls.connect` call once for each new socket: the addresses that
+ * were judged are the ones that are dialled, with no second query between (DNS rebinding, threats N09). One refused
+ * address refuses the name (N10). Not called for IP literals: the connector judges those.
+ *
+ * Fails with AddressRefusedError, or RelayError PROVIDER_UNREACHABLE when the name does not resolve in time.
+ */
+export function createLookup(options: LookupOptions): LookupFunction {
+  return (hostname, { all, family }, callback) => {
+    resolveAllowed(hostname, familyNumber(family), options).then(
+      (found) => {
+        const [first] = found;
+        // Node.js 20 asks for `all` when it may try several addresses (autoSelectFamily) and then wants the array.
+        if (all === true) callback(null, found);
+        else callback(null, (first as LookupAddress).address, (first as LookupAddress).family);
+      },
+      (error: NodeJS.ErrnoException) => callback(error, []),
+    );
+  };
+}
+
+async function resolveAllowed(hostname: string, family: number, options: LookupOptions): Promise<LookupAddress[]> {
+  const found = await resolveInTime(hostname, options);
+  for (const { address } of found) {
+    const { result, rule } = options.decide(address);
+    if (result === "deny") throw new AddressRefusedError(rule);
+  }
+  const wanted = family === 0 ? found : found.filter(({ address }) => isIP(address) === family);
+  if (wanted.length === 0) throw relayError("name");
+  return wanted.slice(0, MAX_ADDRESSES);
+}
+
+/** The resolver has timeouts of its own; this one holds for every resolver. */
+async function resolveInTime(hostname: string, options: LookupOptions): Promise<readonly LookupAddress[]> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error("DNS timeout")), options.timeoutMs);
+  });
+  try {
+    return await Promise.race([options.resolve(hostname), timeout]);
+  } catch (error) {
+    throw relayError("name", error);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function familyNumber(family: number | "IPv4" | "IPv6" | undefined): number {
+  if (family === "IPv4") return 4;
+  return family === "IPv6" ? 6 : (family ?? 0);
+}
+
+/** An address and port that the relay itself listens on. */
+export interface SelfAddress {
+  readonly address: string;
+  readonly port: number;
+}
+
+/** What is the same for every dial of the process. */
+interface DialPolicy {
+  readonly allowLoopback: boolean;
+  readonly selfAddresses: () => readonly SelfAddress[];
+}
+
+/** Where one pool dials to. */
+interface Target {
+  /** `https:` or `http:`. */
+  readonly protocol: string;
+  readonly port: number;
+  readonly allowPrivateNetwork: boolean;
+}
+
+/** Decides whether an address may be dialled for a target: by its range, by the scheme, and never the relay itself. */
+export function decideDial(address: string, policy: DialPolicy, target: Target): AddressDecision {
+  const decision = decideAddress(address, {
+    allowLoopback: policy.allowLoopback,
+    allowPrivateNetwork: target.allowPrivateNetwork,
+  });
+  if (decision.result === "deny") return decision;
+  // A token leaves in the clear only where nobody else can listen.
+  if (target.protocol !== "https:" && decision.rule !== "loopback") return { result: "deny", rule: "cleartext" };
+  return isSelf(address, target.port, policy.selfAddresses()) ? { result: "deny", rule: "self" } : decision;
+}
+
+/** Whether a dial would reach a listener of this process (threats N15). */
+function isSelf(address: string, port: number, listeners: readonly SelfAddress[]): boolean {
+  const key = addressKey(address);
+  return listeners.some((listener) => {
+    if (listener.port !== port) return false;
+    const own = addressKey(listener.address);
+    return own === key || (isUnspecified(own) && isOwnInterface(key));
+  });
+}
+
+/** A listener on 0.0.0.0 or :: hears every address of the machine. */
+function isOwnInterface(key: string): boolean {
+  if (key.startsWith("127.") || key === addressKey("::1")) return true;
+  return Object.values(networkInterfaces()).some((list) => list?.some(({ address }) => addressKey(address) === key));
+}
+
+function isUnspecified(key: string): boolean {
+  return /^[0.]+$/.test(key);
+}
+
+/** One text for every spelling of an address; an IPv4-mapped one counts as its IPv4 address. */
+function addressKey(address: string): string {
+  const bytes = bytesFromAddress(address) ?? new Uint8Array();
+  const text = bytes.join(".");
+  return text.startsWith(MAPPED) ? text.slice(MAPPED.length) : text;
+}
+
+const MAPPED = "0.0.0.0.0.0.0.0.0.0.255.255.";
+
+/** Finds the addresses of a host name. Rejects, or answers an empty list, when there are none. */
+export type Resolve = (hostname: string, allowPrivateNetwork: boolean) => Promise<readonly LookupAddress[]>;
+
+/**
+ * The default resolver: DNS queries of its own (c-ares), A and AAAA together. It does not use getaddrinfo, whose calls
+ * occupy the few threads that files and zlib share, so that hanging names would block every other call (threats N13).
+ *
+ * Names in the hosts file and short names of a search list exist only for getaddrinfo. They are asked for there when
+ * the provider may be in a private network and DNS itself does not know the name; such an answer comes at once.
+ * `localhost` needs no query at all (RFC 6761 section 6.3).
+ *
+ * @param timeoutMs budget of one name; a try gets a quarter of it and the second try twice that, so that one record
+ * type that never answers does not take the other one with it.
+ * @param servers `address:port` of DNS servers; default those of the system.
+ */
+export function createResolver(timeoutMs: number, servers?: readonly string[]): Resolve {
+  const resolver = new dns.Resolver({ timeout: Math.max(1, Math.floor(timeoutMs / 4)), tries: 2 });
+  if (servers !== undefined) resolver.setServers(servers);
+  return async (hostname, allowPrivateNetwork) => {
+    if (hostname === "localhost" || hostname.endsWith(".localhost")) return LOCALHOST;
+    const [v4, v6] = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
+    const found = [...addresses(v4, 4), ...addresses(v6, 6)];
+    if (found.length > 0) return found;
+    const reason: unknown = v4.status === "rejected" ? v4.reason : undefined;
+    if (allowPrivateNetwork && isUnknownName(reason)) return dns.lookup(hostname, { all: true });
+    throw reason ?? new Error("no addresses");
+  };
+}
+
+const LOCALHOST: readonly LookupAddress[] = [
+  { address: "127.0.0.1", family: 4 },
+  { address: "::1", family: 6 },
+];
+
+function addresses(result: PromiseSettledResult<string[]>, family: 4 | 6): LookupAddress[] {
+  return result.status === "fulfilled" ? result.value.map((address) => ({ address, family })) : [];
+}
+
+function isUnknownName(reason: unknown): boolean {
+  const code = reason instanceof Error && "code" in reason ? reason.code : undefined;
+  return code === "ENOTFOUND" || code === "ENODATA";
 }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { appendQuery } from "../../src/call/allowed-call.js";
-import { queryFromJson } from "../../src/call/query.js";
+import { queryFromJson } from "../../src/call/urlencoded.js";
 
 describe("queryFromJson()", () => {
   it.each<[string, string[][]]>([

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { bytesFromBase64 } from "../../src/json/base64-from-json.js";
+import { bytesFromBase64 } from "../../src/json/json-slice.js";
 
 describe("bytesFromBase64()", () => {
   it.each([

@@ -1,9 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { base64FromJson, bytesFromBase64 } from "../../src/json/base64-from-json.js";
 import { pathInSteps, slicePath } from "../../src/json/json-path.js";
 import { createJsonText, ValueScan, valueEnd } from "../../src/json/json-scan.js";
-import { elementsInSteps, membersInSteps, sliceElements, sliceMembers, textAt } from "../../src/json/json-slice.js";
+import {
+  base64FromJson,
+  bytesFromBase64,
+  elementsInSteps,
+  membersInSteps,
+  sliceElements,
+  sliceMembers,
+  textAt,
+} from "../../src/json/json-slice.js";
 import { textSlices } from "../../src/json/text-slices.js";
 import { atOnce } from "../../src/lib/turns.js";
 

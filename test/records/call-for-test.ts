@@ -1,6 +1,5 @@
 import { createCallIds } from "../../src/http/identity.js";
-import { blocksFrom, type CallBlock } from "../../src/records/call-block.js";
-import type { StoredCall } from "../../src/records/stored-call.js";
+import { blocksFrom, type CallBlock, type StoredCall } from "../../src/records/call-block.js";
 
 /** A call that began at `startedAt`, with an id to match. */
 export function storedCallForTest(

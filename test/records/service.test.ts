@@ -1,10 +1,10 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import type { StoredCall } from "../../src/records/call-block.js";
 import type { CaptureContent } from "../../src/records/call-capture.js";
 import { openCapture } from "../../src/records/capture-store.js";
 import { findCall, listCalls } from "../../src/records/list-calls.js";
-import type { StoredCall } from "../../src/records/stored-call.js";
 import { createCallers } from "../support/callers.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { createStreamCallers } from "../support/stream-callers.js";

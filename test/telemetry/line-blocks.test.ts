@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { createLineBlocks } from "../../src/telemetry/line-blocks.js";
+import { createLineBlocks } from "../../src/telemetry/log.js";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -1,8 +1,7 @@
 import type { LookupAddress } from "node:dns";
 import { networkInterfaces } from "node:os";
 import { describe, expect, it } from "vitest";
-import { decideDial } from "../../src/upstream/dial.js";
-import { createResolver } from "../../src/upstream/resolver.js";
+import { createResolver, decideDial } from "../../src/upstream/connector.js";
 import { answer } from "../support/raw-provider.js";
 import { startFakeDns } from "./fake-dns.js";
 import { failureOf, get, provider, textOf, upstream, within } from "./upstream-for-test.js";

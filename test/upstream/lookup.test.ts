@@ -1,8 +1,8 @@
 import type { LookupAddress, LookupOptions } from "node:dns";
 import { describe, expect, it } from "vitest";
 import { decideAddress } from "../../src/upstream/address.js";
+import { createLookup } from "../../src/upstream/connector.js";
 import { AddressRefusedError } from "../../src/upstream/failure.js";
-import { createLookup } from "../../src/upstream/lookup.js";
 
 const PUBLIC: LookupAddress = { address: "93.184.216.34", family: 4 };
 const PUBLIC_V6: LookupAddress = { address: "2606:2800::1", family: 6 };

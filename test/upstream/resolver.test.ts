@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { createResolver, type Resolve } from "../../src/upstream/resolver.js";
+import { createResolver, type Resolve } from "../../src/upstream/connector.js";
 import { type FakeDns, startFakeDns, type Zone } from "./fake-dns.js";
 
 let dns: FakeDns;

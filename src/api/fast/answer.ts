@@ -1,8 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Outcome } from "../../call/outcome.js";
 import { endWith, type HttpRequest, type HttpResponse } from "../../http/exchange.js";
-import { type Bytes, LARGE_BYTES } from "../../lib/chunks.js";
-import { base64InSteps, base64StringInSteps, stringInSteps } from "../../lib/encode-in-steps.js";
+import { type Bytes, base64InSteps, base64StringInSteps, LARGE_BYTES, stringInSteps } from "../../lib/chunks.js";
 import type { Steps } from "../../lib/turns.js";
 import { MAX_TIMEOUT_MS } from "../rpc/one-message.js";
 import type { RowData } from "../rpc/row.js";

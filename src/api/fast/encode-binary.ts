@@ -1,12 +1,11 @@
-import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import type { JsonValue } from "@bufbuild/protobuf";
+import { ListValueSchema, StructSchema, ValueSchema } from "@bufbuild/protobuf/wkt";
 import { CallResponseSchema, ResultRowSchema } from "../../../gen/relay/v1/relay_pb.js";
 import type { Answer, Outcome } from "../../call/outcome.js";
-import { type Bytes, between, bytesOf, SLICE_BYTES } from "../../lib/chunks.js";
-import { base64InSteps } from "../../lib/encode-in-steps.js";
+import { type Bytes, base64InSteps, between, bytesOf, SLICE_BYTES } from "../../lib/chunks.js";
 import { atOnce } from "../../lib/turns.js";
 import type { RowData } from "../rpc/row.js";
-import { encodeValue } from "./encode-value.js";
-import { lengthDelimited, tagOf, utf8, varint, type WireText } from "./wire-text.js";
+import { double, lengthDelimited, tagOf, utf8, varint, type WireText } from "./wire-text.js";
 
 const { field: ROW } = ResultRowSchema;
 const ROWS = tagOf(CallResponseSchema.field.rows, "lengthDelimited");
@@ -37,7 +36,7 @@ interface Pieces {
 const NONE = bytesOf(new Uint8Array());
 
 /** What is written besides an outcome. */
-export interface BinaryRow {
+interface BinaryRow {
   /** Undefined where no provider answered. */
   readonly data: RowData | undefined;
   /** The data in base64, where that was made in steps. */
@@ -113,4 +112,48 @@ function headersOf({ headers }: Answer): WireText {
   for (const [name, value] of headers)
     entries += HEADERS + lengthDelimited(KEY + utf8(name) + ENTRY_VALUE + utf8(value));
   return entries;
+}
+
+const { field: VALUE } = ValueSchema;
+const NULL = `${tagOf(VALUE.nullValue, "varint")}\0`;
+const FALSE = `${tagOf(VALUE.boolValue, "varint")}\0`;
+const TRUE = `${tagOf(VALUE.boolValue, "varint")}\x01`;
+const NUMBER = tagOf(VALUE.numberValue, "fixed64");
+const STRING = tagOf(VALUE.stringValue, "lengthDelimited");
+const STRUCT = tagOf(VALUE.structValue, "lengthDelimited");
+const LIST = tagOf(VALUE.listValue, "lengthDelimited");
+const FIELDS = tagOf(StructSchema.field.fields, "lengthDelimited");
+const VALUES = tagOf(ListValueSchema.field.values, "lengthDelimited");
+
+/**
+ * JSON as a google.protobuf.Value on the wire; protobuf-es makes the same bytes of it in twenty times as long, by way of
+ * a message for each number. Calls itself once a level: not for JSON whose depth nobody has bounded.
+ */
+function encodeValue(json: JsonValue): WireText {
+  switch (typeof json) {
+    case "string":
+      return STRING + utf8(json);
+    case "number":
+      return NUMBER + double(json);
+    case "boolean":
+      return json ? TRUE : FALSE;
+    default:
+      if (json === null) return NULL;
+      return Array.isArray(json) ? LIST + lengthDelimited(valuesOf(json)) : STRUCT + lengthDelimited(fieldsOf(json));
+  }
+}
+
+function valuesOf(list: readonly JsonValue[]): WireText {
+  let values = "";
+  for (const item of list) values += VALUES + lengthDelimited(encodeValue(item));
+  return values;
+}
+
+function fieldsOf(object: { readonly [name: string]: JsonValue }): WireText {
+  let fields = "";
+  for (const name of Object.keys(object)) {
+    const value = encodeValue(object[name] as JsonValue);
+    fields += FIELDS + lengthDelimited(KEY + utf8(name) + ENTRY_VALUE + lengthDelimited(value));
+  }
+  return fields;
 }

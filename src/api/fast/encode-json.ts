@@ -1,6 +1,5 @@
 import type { Answer, Outcome } from "../../call/outcome.js";
-import { type Bytes, between, bytesOf } from "../../lib/chunks.js";
-import { base64Json, stringInSteps } from "../../lib/encode-in-steps.js";
+import { type Bytes, base64Json, between, bytesOf, stringInSteps } from "../../lib/chunks.js";
 import { atOnce } from "../../lib/turns.js";
 import type { RowData } from "../rpc/row.js";
 

@@ -1,7 +1,14 @@
 import { isUtf8 } from "node:buffer";
 import { type CallDescription, CALL_JSON_LIMITS as LIMITS } from "../../call/call.js";
-import { base64FromJson } from "../../json/base64-from-json.js";
-import { isEmptyAt, type JsonMember, kindAt, membersInSteps, sliceMembers, textAt } from "../../json/json-slice.js";
+import {
+  base64FromJson,
+  isEmptyAt,
+  type JsonMember,
+  kindAt,
+  membersInSteps,
+  sliceMembers,
+  textAt,
+} from "../../json/json-slice.js";
 import { type JsonVerdict, validateJson, validateJsonInSteps } from "../../json/json-validator.js";
 import { joinedInSteps, SLICE_BYTES } from "../../lib/chunks.js";
 import type { Steps } from "../../lib/turns.js";

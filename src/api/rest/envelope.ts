@@ -1,7 +1,15 @@
 import type { Answer, AnswerData, Outcome } from "../../call/outcome.js";
 import { pathInSteps, slicePath } from "../../json/json-path.js";
-import { type Bytes, between, bytesOf, joinedInSteps, LARGE_BYTES } from "../../lib/chunks.js";
-import { base64Json, base64StringInSteps, stringInSteps } from "../../lib/encode-in-steps.js";
+import {
+  type Bytes,
+  base64Json,
+  base64StringInSteps,
+  between,
+  bytesOf,
+  joinedInSteps,
+  LARGE_BYTES,
+  stringInSteps,
+} from "../../lib/chunks.js";
 import { atOnce, type Steps } from "../../lib/turns.js";
 
 const EMPTY_OBJECT = bytesOf(Buffer.from("{}"));

@@ -1,8 +1,7 @@
 import { fromJsonString } from "@bufbuild/protobuf";
 import { type CallRequest, CallRequestSchema } from "../../../gen/relay/v1/relay_pb.js";
-import { base64FromJson } from "../../json/base64-from-json.js";
 import type { JsonRange } from "../../json/json-scan.js";
-import { kindAt, membersInSteps } from "../../json/json-slice.js";
+import { base64FromJson, kindAt, membersInSteps } from "../../json/json-slice.js";
 import { validateJsonInSteps } from "../../json/json-validator.js";
 import { joinedInSteps } from "../../lib/chunks.js";
 import type { Steps } from "../../lib/turns.js";

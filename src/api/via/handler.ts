@@ -4,7 +4,7 @@ import type { Call, CallOrigin } from "../../call/call.js";
 import type { Relay } from "../../call/relay.js";
 import type { PathHandler } from "../../http/dispatch.js";
 import { answerPlain, clientNetworkOf, type HttpRequest, type HttpResponse, watchCaller } from "../../http/exchange.js";
-import { discardRestAfter } from "../../http/long-upload.js";
+import { discardRestAfter } from "../../http/sweep.js";
 import { formatError } from "../../model/errors.js";
 import type { ProviderCatalog } from "../../providers/provider.js";
 import { allowPreflight, type BrowserOrigins, corsFieldsAt } from "../rest/preflight.js";

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import type { HttpRequest, HttpResponse } from "../../http/exchange.js";
-import { allowLongUpload } from "../../http/long-upload.js";
+import { allowLongUpload } from "../../http/sweep.js";
 import { formatError, RelayError } from "../../model/errors.js";
 import type { Redactor } from "../../redaction/redact.js";
 import type { StreamRedactor } from "../../redaction/redact-stream.js";
