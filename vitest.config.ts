@@ -12,7 +12,9 @@ const LONG = [
   // They install packages, build images, and start some dozens of processes.
   "test/package/{pack,release,compile-if-changed}.test.ts",
   "test/{deploy/image,documents/service,bench/bench,console/demo,examples/examples,postgres/workers}.test.ts",
-  "test/{workers/{protocols,start-and-end,metrics},cli/{demo,monitoring,process}}.test.ts",
+  "test/{workers/*,cli/{demo,monitoring,process},store/at-rest,webhooks/document}.test.ts",
+  // They wait for a database, a disk or a process to be away, and for it to come back.
+  "test/{postgres/relays,regress/store-health,webhooks/restart}.test.ts",
   "test/{api/rpc/buf-curl,lib/wasm-modules,regress/stalled-log}.test.ts",
   // Short runs of what looks for the unknown (`npm run fuzz`, `chaos` and `stress`), and the model of refresh.
   "test/{fuzz,chaos,refresh-model}/*.test.ts",
