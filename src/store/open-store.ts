@@ -51,7 +51,7 @@ export async function hasStore(config: StoreConfig): Promise<boolean> {
 }
 
 /** What of a configuration concerns PostgreSQL. */
-export function limitsFrom({ databaseConnections, databaseTimeoutMs }: StoreConfig): PostgresLimits {
+function limitsFrom({ databaseConnections, databaseTimeoutMs }: StoreConfig): PostgresLimits {
   return { maxConnections: databaseConnections, timeoutMs: databaseTimeoutMs };
 }
 

@@ -27,6 +27,8 @@ export interface BenchKeys {
 /**
  * Makes a store of one application with so many connected users, as quickly as can be: one transaction. Returns the
  * application's keys.
+ *
+ * @public Imported by a process of its own, in the checkout whose relay is measured.
  */
 export async function createBenchStore(folder: string, connections: number): Promise<BenchKeys> {
   const file = join(folder, "relay.db");

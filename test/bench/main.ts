@@ -1,12 +1,12 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
-import { build } from "./build.js";
+import { build, buildCommit } from "./build.js";
 import { type BenchOptions, parseBenchOptions, USAGE } from "./options.js";
 import { ON_DEMAND, POINTS, type SubjectName } from "./points.js";
 import { type Plan, runLoopHolds, runRounds } from "./rounds.js";
 import { startStage } from "./stage.js";
-import { machine, rowsFrom, type Summary } from "./summary.js";
+import { comparisonFrom, type LoopHolds, machine, rowsFrom, type Sample, type Summary } from "./summary.js";
 import { tableFrom } from "./table.js";
 
 const RESULTS = fileURLToPath(new URL("results", import.meta.url));
@@ -26,7 +26,7 @@ async function main(): Promise<number> {
     return 2;
   }
   build({ withRelay: !options.built });
-  const summary = await run(options);
+  const summary = await (options.compare === undefined ? run(options) : runCompared(options, options.compare));
   mkdirSync(dirname(options.out), { recursive: true });
   writeFileSync(options.out, `${JSON.stringify(summary, null, 2)}\n`);
   process.stdout.write(`${tableFrom(summary)}\nWritten to ${options.out}\n`);
@@ -37,13 +37,49 @@ async function run(options: BenchOptions): Promise<Summary> {
   const plan = planFor(options);
   const stage = await startStage(new Set(plan.flatMap(({ subjects }) => subjects)));
   try {
-    const samples = await runRounds(stage, plan, options, (text) => process.stderr.write(`${text}\n`));
-    const loopHoldMs = await runLoopHolds(stage, plan, options);
-    const { rounds, seconds } = options;
-    return { machine: machine(), at: new Date().toISOString(), rounds, seconds, rows: rowsFrom(samples), loopHoldMs };
+    const samples = await runRounds(stage, plan, options, writeProgress);
+    return summaryOf(samples, options, await runLoopHolds(stage, plan, options));
   } finally {
     await stage.close();
   }
+}
+
+/** In new processes each round: two processes with the same code differ by more than most changes do. */
+async function runCompared(options: BenchOptions, commit: string): Promise<Summary> {
+  const compared = buildCommit(commit);
+  try {
+    const samples: Sample[] = [];
+    for (let round = 1; round <= options.rounds; round++) {
+      const plan = planFor({ ...options, subjects: ["relay"] }).map(({ point }) => ({
+        point,
+        subjects: inTurn(round),
+      }));
+      const stage = await startStage(new Set(inTurn(round)), compared);
+      try {
+        writeProgress(`round ${round} of ${options.rounds}, in new processes`);
+        const own = await runRounds(stage, plan, { ...options, rounds: 1 }, writeProgress);
+        samples.push(...own.map((sample) => ({ ...sample, round })));
+      } finally {
+        await stage.close();
+      }
+    }
+    return { ...summaryOf(samples, options, {}), compared: { commit, points: comparisonFrom(samples) } };
+  } finally {
+    rmSync(compared, { recursive: true, force: true });
+  }
+}
+
+/** Whoever is first has the quieter half of a machine that grows busy. */
+function inTurn(round: number): readonly SubjectName[] {
+  return round % 2 === 1 ? ["relay", "relay-compared"] : ["relay-compared", "relay"];
+}
+
+function summaryOf(samples: readonly Sample[], { rounds, seconds }: BenchOptions, loopHoldMs: LoopHolds): Summary {
+  return { machine: machine(), at: new Date().toISOString(), rounds, seconds, rows: rowsFrom(samples), loopHoldMs };
+}
+
+function writeProgress(text: string): void {
+  process.stderr.write(`${text}\n`);
 }
 
 function planFor({ points, subjects, largeStore }: BenchOptions): Plan {

@@ -16,13 +16,15 @@ export interface BenchOptions {
   readonly largeStore: boolean;
   /** Whether dist/ holds the relay that is meant, so that it is not built. */
   readonly built: boolean;
+  /** A commit whose relay is measured beside this one, both in new processes each round; undefined: none. */
+  readonly compare: string | undefined;
   /** Where the summary goes. */
   readonly out: string;
 }
 
 /** How to call it, for a wrong command line. */
 export const USAGE = `usage: npm run bench -- [--rounds N] [--seconds N] [--warm N] [--warm-up N] [--points NAME,NAME]
-  [--subjects NAME,NAME] [--large-store] [--built] [--out FILE]
+  [--subjects NAME,NAME] [--large-store] [--compare COMMIT] [--built] [--out FILE]
 `;
 
 /** Reads the command line. Throws an Error with what is wrong. */
@@ -38,6 +40,7 @@ export function parseBenchOptions(args: readonly string[], folder: string): Benc
       points: text,
       subjects: text,
       "large-store": { type: "boolean", default: false },
+      compare: text,
       built: { type: "boolean", default: false },
       out: text,
     },
@@ -50,6 +53,7 @@ export function parseBenchOptions(args: readonly string[], folder: string): Benc
     points: values.points?.split(","),
     subjects: values.subjects?.split(","),
     largeStore: values["large-store"],
+    compare: values.compare,
     built: values.built,
     out: values.out ?? `${folder}/latest.json`,
   };

@@ -10,6 +10,8 @@ type Core = "measured" | "other";
 export interface PinnedOptions {
   readonly core: Core;
   readonly args: readonly string[];
+  /** Its working directory; the repository unless it is given. */
+  readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
   /** Descriptor for its output; otherwise that of this process. */
   readonly output?: number;
@@ -24,11 +26,11 @@ export function isPinned(): boolean {
 }
 
 /** Starts a Node.js process that tells what it has to tell over its IPC channel. */
-export function startPinned({ core, args, env, output }: PinnedOptions): ChildProcess {
+export function startPinned({ core, args, cwd = REPOSITORY, env, output }: PinnedOptions): ChildProcess {
   const command = [process.execPath, ...args];
   const [program = "", ...rest] = canPin ? ["taskset", "-c", core === "measured" ? "1" : "0", ...command] : command;
   return spawn(program, rest, {
-    cwd: REPOSITORY,
+    cwd,
     env: { PATH: process.env["PATH"] ?? "", ...env },
     stdio: ["ignore", output ?? 2, output ?? 2, "ipc"],
   });

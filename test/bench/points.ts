@@ -12,6 +12,7 @@ export type SubjectName =
   | "relay"
   | "relay-quiet"
   | "relay-traced"
+  | "relay-compared"
   | "relay-postgres"
   | "relay-million"
   | "direct";

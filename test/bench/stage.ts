@@ -14,8 +14,12 @@ export interface Stage {
   close(): Promise<void>;
 }
 
-/** Starts provider, load, yardstick and the subjects. */
-export async function startStage(names: ReadonlySet<SubjectName>): Promise<Stage> {
+/**
+ * Starts provider, load, yardstick and the subjects.
+ *
+ * @param compared the checkout of `relay-compared`.
+ */
+export async function startStage(names: ReadonlySet<SubjectName>, compared?: string): Promise<Stage> {
   const closers: Array<() => Promise<void>> = [];
   const close = async () => {
     for (const closer of closers.reverse()) await closer();
@@ -31,7 +35,9 @@ export async function startStage(names: ReadonlySet<SubjectName>): Promise<Stage
     closers.push(yardstick.close);
     const subjects = new Map<SubjectName, Subject>();
     for (const name of names) {
-      const subject = name === "direct" ? directTo(provider, providerPort) : await startSubject(name, providerPort);
+      const checkout = name === "relay-compared" ? compared : undefined;
+      const subject =
+        name === "direct" ? directTo(provider, providerPort) : await startSubject(name, providerPort, checkout);
       subjects.set(name, subject);
       closers.push(subject.close);
     }

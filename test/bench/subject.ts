@@ -1,11 +1,12 @@
-import { type ChildProcess, execFileSync } from "node:child_process";
+import { type ChildProcess, execFileSync, type StdioOptions } from "node:child_process";
 import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { pathToFileURL } from "node:url";
 import { startPostgresServer } from "../support/postgres-server.js";
-import { createBenchStore, PROVIDER_NAME } from "./bench-store.js";
-import { RELAY_SCRIPT, scriptOf } from "./build.js";
+import { type BenchKeys, PROVIDER_NAME } from "./bench-store.js";
+import { RELAY_SCRIPT, REPOSITORY, scriptOf } from "./build.js";
 import { nextMessage, startPinned, stopPinned } from "./pinned-process.js";
 import type { SubjectName } from "./points.js";
 
@@ -28,6 +29,7 @@ const CONNECTIONS: Partial<Record<SubjectName, number>> = {
   relay: 1_000,
   "relay-quiet": 1_000,
   "relay-traced": 1_000,
+  "relay-compared": 1_000,
   "relay-postgres": 1_000,
   "relay-million": 1_000_000,
 };
@@ -50,10 +52,13 @@ const SCRIPTS: Partial<Record<SubjectName, string>> = {
 };
 const START_TIMEOUT_MS = 60_000;
 
-/** Starts a subject in front of the provider on this port. `direct` is the provider itself, and not started here. */
-export function startSubject(name: SubjectName, providerPort: number): Promise<Subject> {
-  const connections = CONNECTIONS[name];
-  return connections === undefined ? startComparison(name, providerPort) : startRelay(name, providerPort, connections);
+/**
+ * Starts a subject in front of the provider on this port. `direct` is the provider itself, and not started here.
+ *
+ * @param checkout where the relay's script is.
+ */
+export function startSubject(name: SubjectName, providerPort: number, checkout = REPOSITORY): Promise<Subject> {
+  return name in CONNECTIONS ? startRelay(name, providerPort, checkout) : startComparison(name, providerPort);
 }
 
 async function startComparison(name: SubjectName, providerPort: number): Promise<Subject> {
@@ -76,9 +81,10 @@ async function startComparison(name: SubjectName, providerPort: number): Promise
 }
 
 /** The relay as it is run: built, on a SQLite file, with its settings' defaults, its log in a file. */
-async function startRelay(name: SubjectName, providerPort: number, connections: number): Promise<Subject> {
+async function startRelay(name: SubjectName, providerPort: number, checkout: string): Promise<Subject> {
   const folder = mkdtempSync(join(tmpdir(), "relay-bench-"));
-  const { publicKey, privateKey } = await createBenchStore(folder, connections);
+  const connections = CONNECTIONS[name] ?? 0;
+  const { publicKey, privateKey } = createStore(checkout, folder, connections);
   const own = { ...environmentOf(folder, providerPort), ...SETTINGS[name] };
   const { env, closeDatabase } =
     name === "relay-postgres" ? await inPostgres(own) : { env: own, closeDatabase: async () => {} };
@@ -87,6 +93,7 @@ async function startRelay(name: SubjectName, providerPort: number, connections: 
   const extra = process.env["BENCH_NODE_ARGS"]?.split(" ") ?? [];
   const child = startPinned({
     core: "measured",
+    cwd: checkout,
     args: [...preload("loop-hold"), ...preload(PRELOADED[name]), ...extra, RELAY_SCRIPT, "serve"],
     env,
     output,
@@ -101,8 +108,17 @@ async function startRelay(name: SubjectName, providerPort: number, connections: 
   return { name, port, pid: child.pid as number, child, publicKey, privateKey, users: connections, close };
 }
 
+/** By the checkout's own code, whose schema it has. */
+function createStore(checkout: string, folder: string, connections: number): BenchKeys {
+  const source = `const { createBenchStore } = await import("./test/bench/bench-store.ts");
+    console.log(JSON.stringify(await createBenchStore(process.argv[1], Number(process.argv[2]))));`;
+  const args = ["--import", "tsx", "--input-type=module", "--eval", source, folder, String(connections)];
+  const stdio: StdioOptions = ["ignore", "pipe", 2];
+  return JSON.parse(execFileSync(process.execPath, args, { cwd: checkout, encoding: "utf8", stdio })) as BenchKeys;
+}
+
 function preload(script: string | undefined): string[] {
-  return script === undefined ? [] : ["--import", `./${scriptOf(script)}`];
+  return script === undefined ? [] : ["--import", pathToFileURL(join(REPOSITORY, scriptOf(script))).href];
 }
 
 /** The same store, copied into a PostgreSQL next door. */

@@ -1,6 +1,6 @@
 import { cpus, totalmem } from "node:os";
 import type { Figures } from "./measure.js";
-import { medianOf } from "./median.js";
+import { medianOf, quantileOf } from "./median.js";
 import { isPinned } from "./pinned-process.js";
 import { POINTS, type Point, type SubjectName } from "./points.js";
 
@@ -38,6 +38,16 @@ export interface Summary {
   readonly seconds: number;
   readonly rows: readonly SummaryRow[];
   readonly loopHoldMs: LoopHolds;
+  readonly compared?: { readonly commit: string; readonly points: readonly Comparison[] };
+}
+
+/** What a call of this relay costs, as a ratio to that of another commit. */
+export interface Comparison {
+  readonly point: string;
+  /** Quartiles over the rounds. */
+  readonly low: number;
+  readonly median: number;
+  readonly high: number;
 }
 
 /** Longest hold of an event loop in milliseconds, by point and subject. */
@@ -59,7 +69,7 @@ export function machine(): Summary["machine"] {
 /** Makes the rows of all samples, in the order of the points. */
 export function rowsFrom(samples: readonly Sample[]): SummaryRow[] {
   return POINTS.flatMap((point) =>
-    point.subjects.flatMap((subject) => {
+    [...point.subjects, "relay-compared" as const].flatMap((subject) => {
       const own = samples.filter((sample) => sample.point === point.name && sample.subject === subject);
       return own.length === 0 ? [] : [rowFrom(point, subject, own, samples)];
     }),
@@ -85,6 +95,19 @@ function rowFrom(point: Point, subject: SubjectName, own: readonly Sample[], all
     peakMib: Math.max(...own.map(({ figures }) => figures.peakMib)),
     disturbed: own.filter(({ figures }) => figures.disturbed).length,
   };
+}
+
+/** The ratio of every round, point by point. */
+export function comparisonFrom(samples: readonly Sample[]): Comparison[] {
+  return POINTS.flatMap((point) => {
+    const base = { point: point.name, subject: "relay-compared" } as const;
+    const own = samples.filter((sample) => sample.point === point.name && sample.subject === "relay");
+    const ratios = own.flatMap((sample) => ratioOf(sample, { ...point, base }, samples));
+    const [low, median, high] = [0.25, 0.5, 0.75].map((part) => quantileOf(ratios, part));
+    return low === undefined || median === undefined || high === undefined
+      ? []
+      : [{ point: point.name, low, median, high }];
+  });
 }
 
 function ratioOf(sample: Sample, { base }: Point, all: readonly Sample[]): number[] {

@@ -1,4 +1,4 @@
-import type { Summary, SummaryRow } from "./summary.js";
+import type { Comparison, Summary, SummaryRow } from "./summary.js";
 
 type Column = readonly [head: string, cell: (row: SummaryRow) => string];
 
@@ -30,5 +30,15 @@ export function tableFrom(summary: Summary): string {
         .join(", ")}`,
   );
   const hold = holds.length === 0 ? "" : `\nlongest hold of the event loop\n${holds.join("\n")}\n`;
-  return `${lines.join("\n")}\n${hold}`;
+  const { compared } = summary;
+  const comparison =
+    compared === undefined
+      ? ""
+      : `\nCPU per call as a ratio to ${compared.commit}: median and quartiles of ${summary.rounds} rounds\n${compared.points.map(comparisonLine).join("\n")}\n`;
+  return `${lines.join("\n")}\n${hold}${comparison}`;
+}
+
+function comparisonLine({ point, low, median, high }: Comparison): string {
+  const verdict = low > 1 ? "costs more" : high < 1 ? "costs less" : "within the noise";
+  return `  ${point}: ${median.toFixed(3)} (${low.toFixed(3)} to ${high.toFixed(3)}), ${verdict}`;
 }
