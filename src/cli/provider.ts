@@ -118,6 +118,7 @@ export function textFromProvider(provider: Provider): string {
     ["aliases", provider.aliases.join(", ")],
     ["display name", provider.displayName],
     ["documentation", provider.documentationUri],
+    ["sources", provider.sources.join(", ")],
     ["api origins", originTextsOf(provider).join(", ")],
     ["token placed in", textFromCredential(provider.credential)],
     ["default headers", provider.defaultHeaders.map(([field, value]) => `${field}: ${value}`).join(", ")],

@@ -2,12 +2,13 @@ import type { Provider } from "./provider.js";
 
 /** ProtoJSON of `relay.admin.v1.Provider`: what `relay provider check` accepts. */
 export function definitionFromProvider(provider: Provider) {
-  const { name, aliases, displayName, documentationUri, credential, oauth2, notes } = provider;
+  const { name, aliases, displayName, documentationUri, sources, credential, oauth2, notes } = provider;
   return {
     name,
     aliases,
     displayName,
     documentationUri,
+    sources: [...sources],
     apiOrigins: originTextsOf(provider),
     credential:
       credential.kind === "header"

@@ -93,6 +93,8 @@ export interface Provider {
   readonly aliases: readonly string[];
   readonly displayName: string;
   readonly documentationUri: string;
+  /** Pages of the provider that describe its authorization and token requests. */
+  readonly sources: readonly string[];
   readonly origins: readonly OriginRule[];
   /** The exact ones of `origins`, for the look-up of every call. */
   readonly exactOrigins: ReadonlySet<string>;
