@@ -165,10 +165,9 @@ function textFromCredential(credential: Credential): string {
   return `${credential.name}: ${credential.scheme}`.trimEnd();
 }
 
-function textFromSignal({ statusCode, ...body }: ExpirySignal): string {
-  return body.member === undefined
-    ? `${statusCode}`
-    : `${statusCode} with ${body.member}=${[...body.values].join("|")}`;
+function textFromSignal({ statusCode, pastLifetime, ...body }: ExpirySignal): string {
+  const member = body.member === undefined ? "" : ` with ${body.member}=${[...body.values].join("|")}`;
+  return `${statusCode}${member}${pastLifetime ? " past its lifetime" : ""}`;
 }
 
 function textFromParameters(parameters: Readonly<Record<string, string>>): string {

@@ -20,9 +20,11 @@ export function definitionFromProvider(provider: Provider) {
     allowPrivateNetwork: provider.allowPrivateNetwork,
     urlPlaceholders: [...provider.urlPlaceholders],
     passTraceContext: provider.passTraceContext,
-    expirySignals: provider.expirySignals.map(({ statusCode, ...body }) =>
-      body.member === undefined ? { statusCode } : { statusCode, member: body.member, values: [...body.values] },
-    ),
+    expirySignals: provider.expirySignals.map(({ statusCode, pastLifetime, ...body }) => ({
+      statusCode,
+      ...(body.member !== undefined && { member: body.member, values: [...body.values] }),
+      ...(pastLifetime && { pastLifetime }),
+    })),
     notes,
   };
 }

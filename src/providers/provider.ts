@@ -27,11 +27,15 @@ export type OriginRule =
     };
 
 /** An answer of the provider's API that means that the access token has ended; all of its members must match. */
-export type ExpirySignal =
-  /** The status alone says it; 400 or more. */
-  | { readonly statusCode: number; readonly member: undefined }
+export type ExpirySignal = {
+  readonly statusCode: number;
+  /** Counts only for a token that may have ended by its own account; off by default. */
+  readonly pastLifetime: boolean;
+} & (
+  | /** The status alone says it; 400 or more. */ { readonly member: undefined }
   /** `member` is the dotted path of a member of the JSON body, `values` what it may be, as text. */
-  | { readonly statusCode: number; readonly member: string; readonly values: ReadonlySet<string> };
+  | { readonly member: string; readonly values: ReadonlySet<string> }
+);
 
 /** OAuth 2.0 endpoints and habits (RFC 6749). */
 export interface OAuth2 {

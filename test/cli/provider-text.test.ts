@@ -40,7 +40,10 @@ const FULL = {
   allowPrivateNetwork: true,
   urlPlaceholders: ["id_token"],
   passTraceContext: true,
-  expirySignals: [{ statusCode: 200, member: "error", values: ["x", "y"] }, { statusCode: 498 }],
+  expirySignals: [
+    { statusCode: 200, member: "error", values: ["x", "y"] },
+    { statusCode: 498, pastLifetime: true },
+  ],
   notes: "None.",
 };
 
@@ -70,7 +73,7 @@ describe("textFromProvider()", () => {
       "token placed in           ?token=",
       "default headers           accept: application/json",
       "url placeholders          id_token",
-      "ended token               200 with error=x|y; 498",
+      "ended token               200 with error=x|y; 498 past its lifetime",
       "authorization             https://acme.example/authorize",
       "issuer                    https://acme.example (always named)",
       "PKCE                      yes",

@@ -95,12 +95,12 @@ describe("parseProvider()", () => {
 
   it("reads expiry signals", () => {
     const expirySignals = [
-      { statusCode: 403 },
+      { statusCode: 403, pastLifetime: true },
       { statusCode: 200, member: "error", values: ["token_expired", "invalid_auth"] },
     ];
     expect(providerFrom({ expirySignals }).expirySignals).toEqual([
-      { statusCode: 403, member: undefined },
-      { statusCode: 200, member: "error", values: new Set(["token_expired", "invalid_auth"]) },
+      { statusCode: 403, pastLifetime: true, member: undefined },
+      { statusCode: 200, pastLifetime: false, member: "error", values: new Set(["token_expired", "invalid_auth"]) },
     ]);
   });
 
