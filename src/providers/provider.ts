@@ -118,6 +118,30 @@ export interface Provider {
   readonly notes: string;
 }
 
+/** What a definition lacks for each of these, for people; nothing where it has all that is needed. */
+export interface Lacks {
+  /** To let users connect in a browser. */
+  readonly connect: readonly string[];
+  /** To refresh access tokens. */
+  readonly refresh: readonly string[];
+  /** To revoke tokens at the provider when a connection is deleted. */
+  readonly revoke: readonly string[];
+}
+
+/** Says what a definition lacks for each capability. */
+export function lacksOf({ oauth2 }: Provider): Lacks {
+  const { authorizationEndpoint, tokenEndpoint, refreshEndpoint, revocationEndpoint } = oauth2 ?? {};
+  const missing = (field: string, value: string | undefined) =>
+    value === undefined ? [`oauth2.${field} is missing`] : [];
+  const token = missing("tokenEndpoint", tokenEndpoint);
+  const endless = oauth2?.nonExpiringAccessTokens ? ["nothing to refresh: access tokens do not expire"] : [];
+  return {
+    connect: [...missing("authorizationEndpoint", authorizationEndpoint), ...token],
+    refresh: endless.length > 0 ? endless : missing("tokenEndpoint", refreshEndpoint ?? tokenEndpoint),
+    revoke: missing("revocationEndpoint", revocationEndpoint),
+  };
+}
+
 /** Finds a provider by name or alias, exactly as written; never an object-key look-up. */
 export interface ProviderCatalog {
   find(nameOrAlias: string): Provider | undefined;
