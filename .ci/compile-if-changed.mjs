@@ -10,7 +10,7 @@ const SOURCES = [
   "package-lock.json",
   "tsconfig.json",
   "tsconfig.build.json",
-  "tsconfig.console.json",
+  "tsconfig.browser.json",
 ];
 
 const builtAt = existsSync("dist/built") ? statSync("dist/built").mtimeMs : 0;

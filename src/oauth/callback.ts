@@ -21,6 +21,7 @@ interface CallbackResult {
   readonly provider: Provider;
   readonly outcome: ConnectOutcome;
   readonly redirectUri: string | undefined;
+  readonly openerOrigin: string | undefined;
   readonly session: string | undefined;
 }
 
@@ -50,16 +51,23 @@ export async function finishAuthorization(
   const state = onlyValue(parameters, "state");
   const ticket = await options.tickets.take("STATE", state, browser);
   if (ticket === undefined) throw unknownAttempt();
-  const { publicKey, providerName, redirectUri, session } = ticket.payload;
+  const { publicKey, providerName, redirectUri, openerOrigin, session } = ticket.payload;
   const application = await requireApplication(options, { publicKey });
   const provider = options.catalog.find(providerName);
   if (application.id !== ticket.applicationId || provider === undefined) throw unknownAttempt();
   const outcome = await options.pending.track(connect(options, ticket, provider, parameters));
   const told = outcome.outcome === "success" ? outcome.outcome : outcome.error;
   options.onEvent({ what: "connect", applicationId: application.id, provider: provider.name, outcome: told });
-  // The list may have become shorter since.
-  const isListed = redirectUri !== undefined && application.allowedRedirectUris.includes(redirectUri);
-  return { provider, outcome, redirectUri: isListed ? redirectUri : undefined, session };
+  return {
+    ...{ provider, outcome, session },
+    // The lists may have become shorter since.
+    redirectUri: listed(redirectUri, application.allowedRedirectUris),
+    openerOrigin: listed(openerOrigin, application.allowedOrigins),
+  };
+}
+
+function listed(value: string | undefined, list: readonly string[]): string | undefined {
+  return value !== undefined && list.includes(value) ? value : undefined;
 }
 
 async function connect(
@@ -191,6 +199,15 @@ export function requireRedirectUri(redirectUri: string | undefined, allowed: rea
   throw new RelayError(
     "CALLER_NOT_ALLOWED",
     "This redirect_uri is not on the application's list. Use a listed one, or have it added with 'relay app update --allow-redirect'.",
+  );
+}
+
+/** Throws RelayError CALLER_NOT_ALLOWED when pages of this origin may not hear how connecting ended. Exact comparison (RFC 6454). */
+export function requireOpenerOrigin(openerOrigin: string | undefined, allowed: readonly string[]): void {
+  if (openerOrigin === undefined || allowed.includes(openerOrigin)) return;
+  throw new RelayError(
+    "CALLER_NOT_ALLOWED",
+    "The page that opened this window is of an origin that is not on the application's list. Have it added with 'relay app update --allow-origin'.",
   );
 }
 

@@ -9,7 +9,7 @@ import { formatError, RelayError } from "../model/errors.js";
 import { parseOriginAnswers } from "../providers/origin.js";
 import type { Provider } from "../providers/provider.js";
 import type { AuthorizationOptions } from "./authorization-server.js";
-import { requirePublicUrl, requireRedirectUri } from "./callback.js";
+import { requireOpenerOrigin, requirePublicUrl, requireRedirectUri } from "./callback.js";
 import type { ConnectionState } from "./connection.js";
 import { toldStateOf } from "./refreshable.js";
 import { hasAuthorizationFlow, requireConnectable } from "./start.js";
@@ -35,6 +35,7 @@ export interface ConnectSessionQuery {
   readonly proof: CallerProof;
   readonly providers: readonly string[];
   readonly redirectUri: string | undefined;
+  readonly openerOrigin: string | undefined;
   readonly scope: string | undefined;
   readonly isPage: boolean;
 }
@@ -55,21 +56,29 @@ export async function connectSessionFromQuery(
   if (application.callerAuth === "PRIVATE_KEY") throw linkNeeded();
   requireAllowedCaller(options, application, query);
   requireRedirectUri(query.redirectUri, application.allowedRedirectUris);
-  const { userId, publicKey, redirectUri, scope, isPage } = query;
+  requireOpenerOrigin(query.openerOrigin, application.allowedOrigins);
+  const { userId, publicKey, redirectUri, openerOrigin, scope, isPage } = query;
   // A name that nobody has stays: without it the list might be empty, and that would mean all of them.
   const providers = query.providers.map((name) => options.catalog.find(name)?.name ?? name);
-  return { application, userId, publicKey, providers, redirectUri, scope, isPage, browser, session: undefined };
+  const known = { application, userId, publicKey, providers, redirectUri, openerOrigin, scope, isPage };
+  return { ...known, browser, session: undefined };
 }
 
-/** Opens a link, once. Rejects with RelayError CALLER_NOT_ALLOWED when it is unknown, was opened or has ended. */
+/**
+ * Opens a link, once. Rejects with RelayError CALLER_NOT_ALLOWED when it is unknown, was opened or has ended.
+ *
+ * @param openerOrigin said by whoever opens the link, and not by whoever made it.
+ */
 export async function connectSessionFromLink(
   options: Options,
   secret: string,
+  openerOrigin: string | undefined,
   browser: string,
 ): Promise<LinkedSession> {
   const ticket = await options.tickets.take("LINK", secret, "");
   if (ticket === undefined) throw goneError("This link was used before or has ended. Ask for a new one.");
-  return { ...ticket.payload, ...(await ownerOf(options, ticket)), browser, session: undefined };
+  const payload = { ...ticket.payload, openerOrigin };
+  return { ...payload, ...(await ownerOf(options, { ...ticket, payload })), browser, session: undefined };
 }
 
 /** Goes on with an open page. Rejects with RelayError CALLER_NOT_ALLOWED when it is another browser's or has ended. */
@@ -89,8 +98,9 @@ export async function withSession(
   connectSession: ConnectSession,
 ): Promise<ConnectSession & { readonly session: string }> {
   if (connectSession.session !== undefined) return { ...connectSession, session: connectSession.session };
-  const { application, userId, publicKey, providers, redirectUri, scope, isPage, browser } = connectSession;
-  const payload = { publicKey, providers, redirectUri, scope, isPage };
+  const { application, userId, publicKey, providers, redirectUri, openerOrigin, scope, isPage, browser } =
+    connectSession;
+  const payload = { publicKey, providers, redirectUri, openerOrigin, scope, isPage };
   const owner = { applicationId: application.id, userId };
   const { secret: session } = await options.tickets.issue("SESSION", owner, browser, payload);
   return { ...connectSession, session };
@@ -101,6 +111,7 @@ async function ownerOf(options: Options, { applicationId, userId, payload }: Ope
   const application = await requireApplication(options, payload);
   if (application.id !== applicationId) throw goneError("This link or page is of an application that is gone.");
   requireRedirectUri(payload.redirectUri, application.allowedRedirectUris);
+  requireOpenerOrigin(payload.openerOrigin, application.allowedOrigins);
   return { application, userId };
 }
 
@@ -210,7 +221,11 @@ export async function createConnectLink(
   if (providers.length === 0) await requireOffers(options, input);
   const { publicKey, id: applicationId } = application;
   const names = providers.map(({ name }) => name);
-  const ticket = { publicKey, providers: names, redirectUri, scope, isPage: provider === undefined, originParameters };
+  const isPage = provider === undefined;
+  const ticket = {
+    ...{ publicKey, providers: names, redirectUri, openerOrigin: undefined, scope, isPage },
+    originParameters,
+  };
   const { secret, expiresAt } = await options.tickets.issue("LINK", { applicationId, userId }, undefined, ticket);
   return { uri: `${base}${provider === undefined ? "" : `/${provider.name}`}?link=${secret}`, expiresAt };
 }

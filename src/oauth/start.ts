@@ -22,6 +22,7 @@ interface ConnectRequest {
   readonly isAnswer: boolean;
   readonly scope: string | undefined;
   readonly redirectUri: string | undefined;
+  readonly openerOrigin: string | undefined;
   /** Secret of the page's session that the browser comes from. */
   readonly session: string | undefined;
 }
@@ -54,6 +55,7 @@ export async function startAuthorization(options: AuthorizationOptions, request:
     codeVerifier,
     originParameters: asked.values,
     redirectUri: request.redirectUri,
+    openerOrigin: request.openerOrigin,
     session: request.session,
   });
   const codeChallenge = codeVerifier && (await calculatePKCECodeChallenge(codeVerifier));

@@ -20,6 +20,8 @@ export interface SessionPayload {
   readonly providers: readonly string[];
   /** Where the browser goes afterwards; one of the application's. */
   readonly redirectUri: string | undefined;
+  /** Origin of the window that opened this one, which hears how it ends; one of the application's. */
+  readonly openerOrigin: string | undefined;
   /** Scope to ask for instead of the OAuth client's. */
   readonly scope: string | undefined;
   /** Whether there is a connect page, to which the browser comes back first; else it connects one provider. */
@@ -39,6 +41,7 @@ export interface StatePayload {
   readonly codeVerifier: string | undefined;
   readonly originParameters: Readonly<Record<string, string>>;
   readonly redirectUri: string | undefined;
+  readonly openerOrigin: string | undefined;
   /** Secret of the page's session that the browser came from. */
   readonly session: string | undefined;
 }

@@ -84,15 +84,39 @@ export interface Page {
   readonly main: Html;
   /** What its head has besides; undefined for nothing. */
   readonly head?: Html;
+  /** What the window that opened this one is told; undefined for nothing. */
+  readonly told?: OpenerMessage;
 }
+
+/** A message that pages of one origin alone can read. */
+interface OpenerMessage {
+  readonly origin: string;
+  /** JSON. */
+  readonly message: string;
+}
+
+/** Says how connecting ended, as `connectAccount()` of the client package hears it. Pure. */
+export function connectMessage(origin: string, provider: string, outcome: ConnectOutcome): OpenerMessage {
+  return { origin, message: JSON.stringify({ type: "provider-call-relay.connect", provider, ...outcome }) };
+}
+
+/** The one script: a page that was opened by nobody who can hear it, since a provider's page cut the tie, ends itself. */
+const SCRIPT = `const { origin, message } = document.currentScript.dataset;
+if (opener) opener.postMessage(JSON.parse(message), origin); else close();`;
 
 /** Escaped it would no longer be what the hash is of. */
 const STYLE_SHEET = new Html(STYLE);
-/** CSP hash source of the one style sheet. */
-const STYLE_SOURCE = `'sha256-${createHash("sha256").update(STYLE).digest("base64")}'`;
+const TELL_OPENER = new Html(SCRIPT);
+const STYLE_SOURCE = hashSourceOf(STYLE);
+const SCRIPT_SOURCE = hashSourceOf(SCRIPT);
+
+/** Content Security Policy Level 3, section 2.3.1. */
+function hashSourceOf(text: string): string {
+  return `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
+}
 
 /** Prints a page as a whole document. */
-export function documentFrom({ title, main, head }: Page): string {
+export function documentFrom({ title, main, head, told }: Page): string {
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -106,6 +130,7 @@ ${head}
 <main>
 ${main}
 </main>
+${told !== undefined && html`<script data-origin="${told.origin}" data-message="${told.message}">${TELL_OPENER}</script>`}
 </body>
 </html>
 `.text;
@@ -118,10 +143,12 @@ const PRIVATE_FIELDS: Readonly<Record<string, string>> = {
   "x-content-type-options": "nosniff",
 };
 
+const POLICY = `default-src 'none'; style-src ${STYLE_SOURCE}; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`;
+
 /** Fields of every page: nothing runs in it, nothing is loaded, no other site may frame it or see where it was. */
 const PAGE_FIELDS: Readonly<Record<string, string>> = {
   "content-type": "text/html; charset=utf-8",
-  "content-security-policy": `default-src 'none'; style-src ${STYLE_SOURCE}; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`,
+  "content-security-policy": POLICY,
   "x-frame-options": "DENY",
   ...PRIVATE_FIELDS,
 };
@@ -137,6 +164,7 @@ export function sendPage(response: HttpResponse, statusCode: number, page: Page,
   const body = Buffer.from(documentFrom(page));
   response.writeHead(statusCode, {
     ...PAGE_FIELDS,
+    ...(page.told && { "content-security-policy": `${POLICY}; script-src ${SCRIPT_SOURCE}` }),
     ...cookieField(cookie),
     "content-length": String(body.length),
   });

@@ -20,7 +20,14 @@ import { startAuthorization } from "../oauth/start.js";
 import { originParameterNames } from "../providers/origin.js";
 import type { Provider } from "../providers/provider.js";
 import { connectPage, forwardPage, noticeFrom, parameterPage } from "./connect-page.js";
-import { messageFromError, messageFromOutcome, messagePage, sendPage, sendRedirect } from "./document.js";
+import {
+  connectMessage,
+  messageFromError,
+  messageFromOutcome,
+  messagePage,
+  sendPage,
+  sendRedirect,
+} from "./document.js";
 import {
   connectSessionFor,
   createBrowserCookie,
@@ -97,11 +104,15 @@ function readText(request: HttpRequest): Promise<string> {
 /** `GET /oauth/callback`: where providers send the browser back to. It goes on to where it came from. */
 async function answerCallback({ options, response, browser, queryText }: PageExchange): Promise<void> {
   const result = await finishAuthorization(options, new URLSearchParams(queryText), browser);
-  const { provider, outcome, redirectUri, session } = result;
+  const { provider, outcome, redirectUri, openerOrigin, session } = result;
+  const page = messagePage(messageFromOutcome(provider, outcome));
+  const status = outcome.outcome === "success" ? 200 : 400;
+  if (openerOrigin !== undefined) {
+    return sendPage(response, status, { ...page, told: connectMessage(openerOrigin, provider.name, outcome) });
+  }
   if (session !== undefined) return sendRedirect(response, pageUri(session, { provider: provider.name, ...outcome }));
   if (redirectUri !== undefined) return sendRedirect(response, redirectUriWith(redirectUri, provider.name, outcome));
-  const status = outcome.outcome === "success" ? 200 : 400;
-  sendPage(response, status, messagePage(messageFromOutcome(provider, outcome)));
+  sendPage(response, status, page);
 }
 
 /** `GET /oauth/connect/{provider}`: sends the browser to the provider, or asks for what its address takes first. */
@@ -112,11 +123,11 @@ async function answerStart(exchange: PageExchange, rawName: string): Promise<voi
   const provider = requireProvider(options, decodePercent(rawName) ?? "");
   requireListed(connectSession, provider.name);
   const given = parametersFrom(connectSession, query, provider);
-  const { application, userId, redirectUri, scope } = connectSession;
+  const { application, userId, redirectUri, openerOrigin, scope } = connectSession;
   const session = connectSession.isPage ? connectSession.session : undefined;
   const isAnswer = query.get("answer") !== undefined;
   const start = await startAuthorization(options, {
-    ...{ application, userId, provider, browser, scope, redirectUri, session, isAnswer },
+    ...{ application, userId, provider, browser, scope, redirectUri, openerOrigin, session, isAnswer },
     originParameters: given,
   });
   if (start.kind === "redirect") {

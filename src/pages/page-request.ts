@@ -39,7 +39,7 @@ export async function connectSessionFor(
   const session = query.get("session");
   if (session !== undefined) return connectSessionFromSecret(options, session, browser);
   const link = query.get("link");
-  if (link !== undefined) return connectSessionFromLink(options, link, browser);
+  if (link !== undefined) return connectSessionFromLink(options, link, query.get("opener_origin"), browser);
   return connectSessionFromQuery(options, connectSessionQueryFrom(query, address, isPage), browser);
 }
 
@@ -141,6 +141,7 @@ export function connectSessionQueryFrom(query: PageQuery, address: string, isPag
     },
     providers: providersFrom(query.get("providers")),
     redirectUri: query.get("redirect_uri"),
+    openerOrigin: query.get("opener_origin"),
     scope: query.get("scope"),
     isPage,
   };

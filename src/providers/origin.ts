@@ -22,6 +22,7 @@ const CONNECT_PARAMETERS: ReadonlySet<string> = new Set([
   "user_signature",
   "private_key",
   "redirect_uri",
+  "opener_origin",
   "scope",
   "state",
   "code",

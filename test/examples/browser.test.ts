@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { launchChromium, NEEDS_CHROMIUM } from "../support/chromium.js";
 import { freePort } from "../support/free-port.js";
@@ -19,11 +19,18 @@ describe("docs/examples/browser", NEEDS_CHROMIUM, () => {
     await harness.close();
   });
 
-  /** What the page shows, served by the example's own server for the application. */
+  interface Shown {
+    readonly outcome: string | null;
+    readonly text: string;
+  }
+
+  /** What a page shows, served by the example's own server for the application. */
   async function show(
     { publicKey, privateKey }: TestApplication,
     port: number,
-  ): Promise<{ outcome: string | null; text: string }> {
+    path: string,
+    before = async (_page: Page): Promise<void> => {},
+  ): Promise<Shown> {
     const { url } = harness;
     const env = { RELAY_URL: url, API_URL: harness.sandbox.origin, PUBLIC_KEY: publicKey, PRIVATE_KEY: privateKey };
     const server = spawn("npx", ["tsx", "docs/examples/browser/server.ts"], {
@@ -35,8 +42,9 @@ describe("docs/examples/browser", NEEDS_CHROMIUM, () => {
     try {
       const [line] = await once(createInterface({ input: server.stdout as NodeJS.ReadableStream }), "line");
       const page = await browser.newPage();
-      await page.goto(line);
+      await page.goto(line + path);
       await page.waitForSelector("output[data-outcome]");
+      await before(page);
       const output = page.locator("output");
       return { outcome: await output.getAttribute("data-outcome"), text: (await output.textContent()) ?? "" };
     } finally {
@@ -44,21 +52,41 @@ describe("docs/examples/browser", NEEDS_CHROMIUM, () => {
     }
   }
 
-  it("calls over Connect with a signature that the page's server made", async () => {
+  async function applicationFor(port: number): Promise<TestApplication> {
+    const allowedOrigins = [`http://127.0.0.1:${port}`];
+    const application = await harness.createApplication({ callerAuth: "SIGNED_USER", allowedOrigins });
+    await harness.putClient(application);
+    return application;
+  }
+
+  it.each([
+    ["with a call token", ""],
+    ["over Connect with a signature", "/contract"],
+  ])("calls %s that the page's server made", async (_how, path) => {
     const port = await freePort();
-    const application = await harness.createApplication({
-      callerAuth: "SIGNED_USER",
-      allowedOrigins: [`http://127.0.0.1:${port}`],
-    });
+    const application = await applicationFor(port);
     await harness.connect(application, "ada");
-    const shown = await show(application, port);
+    const shown = await show(application, port, path);
     expect(shown.outcome).toBe("success");
     expect(JSON.parse(shown.text)).toMatchObject({ login: "ada" });
   });
 
-  it("says so where the page's origin is not on the application's list", async () => {
+  it("connects the account in a window of its own, and calls then", async () => {
+    const port = await freePort();
+    const shown = await show(await applicationFor(port), port, "", async (page) => {
+      expect(await page.locator("output").getAttribute("data-outcome")).toBe("INVALID_OAUTHID");
+      await page.getByRole("button", { name: "Connect my account" }).click();
+      await page.waitForSelector('output[data-outcome="success"]');
+    });
+    expect(JSON.parse(shown.text)).toMatchObject({ login: "ada" });
+  });
+
+  it.each([
+    ["", "RELAY_UNREACHABLE"],
+    ["/contract", "failed"],
+  ])("says so at %j where the page's origin is not on the application's list", async (path, outcome) => {
     const application = await harness.createApplication({ allowedOrigins: ["https://elsewhere.example"] });
-    expect((await show(application, await freePort())).outcome).toBe("failed");
+    expect((await show(application, await freePort(), path)).outcome).toBe(outcome);
   });
 });
 

@@ -17,6 +17,21 @@ export const CONNECT_GUARDS: readonly Guard[] = [
     "api/rest/connections",
   ),
   guard(
+    "opener: on the list, by an address",
+    ["  requireOpenerOrigin(query.openerOrigin, application.allowedOrigins);\n", ""],
+    "pages/opener",
+  ),
+  guard(
+    "opener: on the list, by a link",
+    ["  requireOpenerOrigin(payload.openerOrigin, application.allowedOrigins);\n", ""],
+    "pages/opener",
+  ),
+  guard(
+    "opener: still on the list in the end",
+    ["openerOrigin: listed(openerOrigin, application.allowedOrigins)", "openerOrigin"],
+    "pages/opener",
+  ),
+  guard(
     "links: no empty page",
     ["  if (providers.length === 0) await requireOffers(options, input);\n", ""],
     "api/rest/connections",
@@ -97,7 +112,7 @@ export const CONNECT_GUARDS: readonly Guard[] = [
   ),
   guard(
     "redirect list that became shorter, callback",
-    ["redirectUri !== undefined && application.allowedRedirectUris.includes(redirectUri)", "redirectUri !== undefined"],
+    ["redirectUri: listed(redirectUri, application.allowedRedirectUris)", "redirectUri"],
     "pages/state",
   ),
   guard(

@@ -7,7 +7,14 @@ import { sealerForTest } from "./sealer-for-test.js";
 const MINUTE = 60_000;
 const BROWSER = "B".repeat(43);
 const OTHER = "C".repeat(43);
-const SESSION = { publicKey: "p", providers: [], redirectUri: undefined, scope: undefined, isPage: true };
+const SESSION = {
+  publicKey: "p",
+  providers: [],
+  redirectUri: undefined,
+  openerOrigin: undefined,
+  scope: undefined,
+  isPage: true,
+};
 const LINK = { ...SESSION, originParameters: {} };
 const STATE: StatePayload = {
   publicKey: "p",
@@ -15,6 +22,7 @@ const STATE: StatePayload = {
   codeVerifier: "CANARY_VERIFIER",
   originParameters: { shop: "acme" },
   redirectUri: undefined,
+  openerOrigin: undefined,
   session: "CANARY_SESSION",
 };
 

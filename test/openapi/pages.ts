@@ -17,6 +17,10 @@ const WHOSE = [
   query("user_id", "The application's own id of its user, with `public_key`."),
   query("user_signature", "Proof for applications with caller_auth SIGNED_USER, with `public_key`."),
   query("redirect_uri", "Where the browser goes afterwards, from the application's list; with `public_key`."),
+  query(
+    "opener_origin",
+    "Origin of the page that opened this one in a window of its own, from the application's list: it gets a message with `provider`, `outcome` and `error` in the place of a redirect. With `public_key` or `link`.",
+  ),
   query("scope", "Scope to ask for instead of the client's; with `public_key`."),
   query("link", "Secret of a connect link, which is used up by opening it; in the place of `public_key`."),
   query("session", "Secret of a page that is open in this browser; in the place of `public_key`."),
@@ -80,7 +84,7 @@ const OPERATIONS: Readonly<Record<string, object>> = {
       query("iss", "RFC 9207."),
     ],
     responses: {
-      "200": html("Says that the account is connected, where no address to go on to was given."),
+      "200": html("Says that the account is connected, where no address to go on to was given or `opener_origin` was."),
       "303": redirect("To `redirect_uri` with `provider`, `outcome` and `error`, or to the open page."),
     },
   },

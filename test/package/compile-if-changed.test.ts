@@ -18,7 +18,7 @@ function createPackage(): string {
   for (const folder of ["src/sub", "gen", "client", "dist"]) mkdirSync(join(path, folder), { recursive: true });
   const build = "node -e \"fs.writeFileSync('dist/built','');console.log('built')\"";
   writeFileSync(join(path, "package.json"), JSON.stringify({ scripts: { build } }));
-  for (const file of ["package-lock.json", "tsconfig.json", "tsconfig.build.json", "tsconfig.console.json"]) {
+  for (const file of ["package-lock.json", "tsconfig.json", "tsconfig.build.json", "tsconfig.browser.json"]) {
     writeFileSync(join(path, file), "{}");
   }
   for (const file of ["src/sub/a.ts", "src/sub/b.ts"]) writeFileSync(join(path, file), "");
@@ -50,7 +50,7 @@ it("npm start and npm run demo tell that they compile, and do so only when a sou
   for (const path of ["package.json", "package-lock.json", "src/sub/b.ts", "src", "gen", "client"]) {
     utimesSync(join(cwd, path), new Date(0), new Date(0));
   }
-  for (const name of ["tsconfig.json", "tsconfig.build.json", "tsconfig.console.json"]) {
+  for (const name of ["tsconfig.json", "tsconfig.build.json", "tsconfig.browser.json"]) {
     utimesSync(join(cwd, name), new Date(0), new Date(0));
   }
   rmSync(join(cwd, "src/sub/a.ts"));

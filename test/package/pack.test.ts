@@ -19,6 +19,7 @@ import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { type CallAnswer, createCallToken, createRelayClient, signUser, verifyWebhook } from "provider-call-relay-client";
+import { type ConnectResult, connectAccount } from "provider-call-relay-client/browser";
 import { ProviderSchema, type Provider } from "provider-call-relay-client/relay/admin/v1";
 import { ApplicationService } from "provider-call-relay-client/relay/admin/v1/application";
 import { RelayService, type ResultRow } from "provider-call-relay-client/relay/v1";
@@ -40,6 +41,8 @@ const account = createRelayClient({ url: baseUrl, publicKey }).account("ada", "s
 const plain: CallAnswer<{ sub: string }> = await account.call<{ sub: string }>({ url });
 const proof: string = await createCallToken({ publicKey, privateKey: "p", userId: await signUser("p", "ada") });
 if (proof === "") verifyWebhook("", "", {});
+const connect = (): Promise<ConnectResult> => connectAccount({ link: "" });
+if (proof === "") await connect();
 // @ts-expect-error: no option of a call
 account.call({ nothing: 1 }).catch(() => {});
 const { sub } = plain.data;

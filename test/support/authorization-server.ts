@@ -27,6 +27,8 @@ export interface AuthorizationServer {
   readonly reuses: string[];
   /** Lifetime in seconds of the access tokens that are issued from now on. */
   accessTokenSeconds: number;
+  /** `Cross-Origin-Opener-Policy` of its pages from now on; undefined for none. */
+  openerPolicy: string | undefined;
   providerDefinition(name: string, displayName: string): object;
   /** Registers the relay as a confidential client (RFC 7591). */
   register(redirectUri: string): Promise<RegisteredClient>;
@@ -52,14 +54,15 @@ export async function startAuthorizationServer(): Promise<AuthorizationServer> {
   listener.listen(0, "127.0.0.1");
   await once(listener, "listening");
   const origin = `http://localhost:${(listener.address() as AddressInfo).port}`;
-  const clock = { accessTokenSeconds: 600 };
-  const provider = createProvider(origin, clock);
+  const settings = { accessTokenSeconds: 600, openerPolicy: undefined as string | undefined };
+  const provider = createProvider(origin, settings);
   const answer = provider.callback();
   listener.on("request", (incoming, response) => {
+    if (settings.openerPolicy) response.setHeader("cross-origin-opener-policy", settings.openerPolicy);
     if (!incoming.url?.startsWith("/interaction/")) return void answer(incoming, response);
     answerInteraction(provider, incoming, response).catch(() => response.destroy());
   });
-  return Object.assign(clock, {
+  return Object.assign(settings, {
     origin,
     meUrl: `${origin}/me`,
     ...watch(provider),
@@ -73,13 +76,13 @@ export async function startAuthorizationServer(): Promise<AuthorizationServer> {
   });
 }
 
-function createProvider(origin: string, clock: { readonly accessTokenSeconds: number }): Provider {
+function createProvider(origin: string, settings: { readonly accessTokenSeconds: number }): Provider {
   return new Provider(origin, {
     pkce: { required: () => true },
     clockTolerance: 0,
     rotateRefreshToken: true,
     issueRefreshToken: async () => true,
-    ttl: { AccessToken: () => clock.accessTokenSeconds, RefreshToken: 3600, Grant: 3600, Session: 3600 },
+    ttl: { AccessToken: () => settings.accessTokenSeconds, RefreshToken: 3600, Grant: 3600, Session: 3600 },
     features: {
       devInteractions: { enabled: false },
       introspection: { enabled: true },
