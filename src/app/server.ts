@@ -12,7 +12,7 @@ import { VIA } from "../api/via/read-call.js";
 import { createBudget } from "../call/budget.js";
 import { type Config, listenUrlFrom, publicUrlFrom } from "../config/config.js";
 import { createReadiness, createRouter, type PathHandler } from "../http/dispatch.js";
-import { createClientAddress } from "../http/exchange.js";
+import { createClientAddress, createIsEncrypted } from "../http/exchange.js";
 import type { TlsMaterial } from "../http/http1.js";
 import { type Listener, listen } from "../http/listener.js";
 import { createAddressMatcher } from "../lib/address-list.js";
@@ -107,7 +107,14 @@ function listenForClients(wiring: Wiring, options: ServiceOptions): Promise<List
 }
 
 function handlersFor(
-  { config, parts, calls: { relay, rateLimiter, turns, streamGarbage }, readiness, clientAddress }: Wiring,
+  {
+    config,
+    parts,
+    calls: { relay, rateLimiter, turns, streamGarbage },
+    readiness,
+    clientAddress,
+    isTrustedProxy,
+  }: Wiring,
   { lane = true }: ServiceOptions,
 ): readonly PathHandler[] {
   const { applications, lookups } = parts.store;
@@ -142,6 +149,7 @@ function handlersFor(
       maxStreamRequestBytes: config.maxStreamRequestBytes,
       streamGarbage,
       publicUrl: () => parts.self.publicUrl,
+      isEncrypted: createIsEncrypted(isTrustedProxy),
     }),
     lane ? createLane({ ...shared, otherwise: rpcs }) : rpcs,
     createConnectionsHandler({ ...shared, operations: connections }),

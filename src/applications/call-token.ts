@@ -40,11 +40,17 @@ const AUDIENCE = "provider-call-relay";
 /** Tokens that were verified: each with the sealed key hash that it was verified by, so that another key ends it. */
 interface Remembered {
   readonly token: CallToken;
+  /** Of its text. */
+  readonly length: number;
   readonly privateKeyHash: Uint8Array;
 }
 
-/** Some kilobytes each. One that makes room for others is verified again, which takes microseconds. */
-const MAX_REMEMBERED = 5000;
+/**
+ * Of the texts of all of them, in characters: some five thousand usual tokens. One that makes room for others is verified
+ * again, which takes microseconds.
+ */
+const MAX_REMEMBERED_LENGTH = 2 * 1024 * 1024;
+let rememberedLength = 0;
 /** By hash: what is kept of a token is worth nothing to whoever reads the memory. */
 const remembered = new Map<string, Remembered>();
 
@@ -106,7 +112,8 @@ function isSigned(shown: ShownToken, { application, privateKeyHash }: CallTokenV
   const dot = text.lastIndexOf(".");
   const signature = Buffer.from(text.slice(dot + 1), "base64url");
   const isRight = timingSafeEqual(signature, signText(privateKeyHash(), text.slice(0, dot)));
-  if (isRight) remember(shown.hash, { token: shown.token, privateKeyHash: application.privateKeyHash });
+  const { token, hash } = shown;
+  if (isRight) remember(hash, { token, length: text.length, privateKeyHash: application.privateKeyHash });
   return isRight;
 }
 
@@ -115,9 +122,15 @@ function isSame(one: Uint8Array, other: Uint8Array): boolean {
 }
 
 function remember(hash: string, verified: Remembered): void {
-  remembered.delete(hash);
+  forget(hash);
   remembered.set(hash, verified);
-  if (remembered.size > MAX_REMEMBERED) remembered.delete(remembered.keys().next().value as string);
+  rememberedLength += verified.length;
+  while (rememberedLength > MAX_REMEMBERED_LENGTH) forget(remembered.keys().next().value as string);
+}
+
+function forget(hash: string): void {
+  rememberedLength -= remembered.get(hash)?.length ?? 0;
+  remembered.delete(hash);
 }
 
 /** What a new token says. */

@@ -116,7 +116,8 @@ export const TABLE = {
   },
   trustedProxies: {
     ...setting("RELAY_TRUSTED_PROXIES", "", format(parseCidrList, "CIDRs separated by ','")),
-    about: "CIDRs of proxies, separated by ',', whose X-Forwarded-For is trusted; none by default",
+    about:
+      "CIDRs of proxies, separated by ',', whose X-Forwarded-For and X-Forwarded-Proto are trusted; none by default",
   },
   /** Of one client address, in each process. */
   maxClientConnections: {

@@ -3,6 +3,14 @@ export function decideCors(origin: string | undefined, allowedOrigins: readonly 
   return origin !== undefined && allowedOrigins.includes(origin);
 }
 
+/** Whether any active application lists this browser origin. Rejects when that cannot be found out. */
+export type ListsOrigin = (origin: string) => Promise<boolean>;
+
+/** The same, for a preflight or an answer: when the store cannot be read nothing is allowed to browsers. */
+export function isListed(listsOrigin: ListsOrigin, origin: string): Promise<boolean> {
+  return listsOrigin(origin).catch(() => false);
+}
+
 /** Fields of an answer that a browser at `origin` may read. */
 export function corsHeaders(origin: string): Record<string, string> {
   return { "access-control-allow-origin": origin, "access-control-allow-credentials": "true" };

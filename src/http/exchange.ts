@@ -2,6 +2,7 @@ import { type IncomingMessage, type OutgoingHttpHeader, type OutgoingHttpHeaders
 import { constants, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
 import type { Socket } from "node:net";
 import type { Writable } from "node:stream";
+import type { TLSSocket } from "node:tls";
 import { LARGE_BYTES, slicesOf } from "../lib/chunks.js";
 import type { CallerListener, CallerSignal } from "../model/caller-signal.js";
 
@@ -207,6 +208,15 @@ export function createClientAddress(isTrustedProxy: (address: string) => boolean
       .split(",")
       .map((hop) => plainAddress(hop.trim()));
     return hops.findLast((hop) => !isTrustedProxy(hop)) ?? peer;
+  };
+}
+
+/** Whether the client's own connection is encrypted: the socket, or, when the peer is a trusted proxy, as X-Forwarded-Proto says. */
+export function createIsEncrypted(isTrustedProxy: (address: string) => boolean): (request: HttpRequest) => boolean {
+  return ({ socket, headers }) => {
+    if ((socket as Partial<TLSSocket>).encrypted === true) return true;
+    const [scheme = ""] = String(headers["x-forwarded-proto"] ?? "").split(",");
+    return scheme.trim().toLowerCase() === "https" && isTrustedProxy(plainAddress(socket.remoteAddress ?? ""));
   };
 }
 

@@ -224,6 +224,19 @@ describe("a call token", () => {
     expect(problemOf(text, { now: NOW - 61 })).toContain("not valid yet");
   });
 
+  it("is verified again only when much larger ones have come after it", () => {
+    const text = withClaims({ jti: "small" });
+    expect(problemOf(text)).toBeUndefined();
+    const showLarge = (from: number) => {
+      for (let at = from; at < from + 400; at += 1) problemOf(withClaims({ jti: String(at).padEnd(2_700, "x") }));
+    };
+    showLarge(0);
+    expect(problemOf(text, { hash: () => expect.unreachable() })).toBeUndefined();
+    showLarge(400);
+    expect(() => problemOf(text, { hash: () => expect.unreachable() })).toThrow();
+    expect(problemOf(text)).toBeUndefined();
+  });
+
   it("prints itself without its text", () => {
     const read = readCallToken(signed({}));
     const [, claims = "", signature = ""] = signed({}).split(".");

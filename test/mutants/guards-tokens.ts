@@ -21,6 +21,11 @@ export const TOKEN_GUARDS: readonly Guard[] = [
     TOKEN,
     SERVER,
   ),
+  guard(
+    "call token: room for those that are remembered",
+    ["while (rememberedLength > MAX_REMEMBERED_LENGTH)", "while (false)"],
+    TOKEN,
+  ),
   guard("call token: remembered unverified", ["if (isRight) remember(", "remember("], TOKEN),
   guard("call token: application", ["if (publicKey !== application.publicKey) return", "if (false) return"], TOKEN),
   guard("call token: user", ["if (subject !== userId) return", "if (false) return"], TOKEN),
@@ -66,11 +71,7 @@ export const TOKEN_GUARDS: readonly Guard[] = [
     ["target: appendQuery(egress.path, query) };", "target: egress.path };"],
     "protocols",
   ),
-  guard(
-    "call token: preflight of unlisted pages",
-    ["? await listsOrigin(origin).catch(() => false)", "? true"],
-    SERVER,
-  ),
+  guard("call token: preflight of unlisted pages", ["? await isListed(listsOrigin, origin)", "? true"], SERVER),
 
   guard(
     "rules: unknown members",

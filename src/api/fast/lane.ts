@@ -2,6 +2,7 @@ import { type CallRequest, RelayService } from "../../../gen/relay/v1/relay_pb.j
 import type { Budget, Reservation } from "../../call/budget.js";
 import { isGone } from "../../call/outcome.js";
 import type { LargePart } from "../../call/relay.js";
+import type { ListsOrigin } from "../../http/cors.js";
 import type { PathHandler } from "../../http/dispatch.js";
 import {
   clientNetworkOf,
@@ -14,7 +15,7 @@ import { type Bytes, LARGE_BYTES } from "../../lib/chunks.js";
 import type { Turns, WorkLimits } from "../../lib/turns.js";
 import { RelayError } from "../../model/errors.js";
 import type { RpcHandler } from "../rpc/adapter.js";
-import { allowPage, type ListsOrigin } from "../rpc/cors.js";
+import { allowPage } from "../rpc/cors.js";
 import { requestFromLargeJson } from "../rpc/large-json.js";
 import {
   type CallContext,

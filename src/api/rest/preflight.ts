@@ -1,5 +1,5 @@
 import { callerFieldsOf, callerFrom } from "../../applications/caller.js";
-import { corsHeaders, decideCors, preflightHeaders } from "../../http/cors.js";
+import { corsHeaders, decideCors, isListed, type ListsOrigin, preflightHeaders } from "../../http/cors.js";
 import { answerPlain, type HttpRequest, type HttpResponse } from "../../http/exchange.js";
 import { namedKeysOf, parseCallQuery, type Route } from "./read-call.js";
 
@@ -9,8 +9,7 @@ export type AllowedOrigins = (publicKey: string) => Promise<readonly string[]>;
 /** Whose lists decide. */
 export interface BrowserOrigins {
   readonly allowedOrigins: AllowedOrigins;
-  /** Whether any active application lists an origin. */
-  readonly listsOrigin: (origin: string) => Promise<boolean>;
+  readonly listsOrigin: ListsOrigin;
 }
 
 /**
@@ -29,7 +28,7 @@ export async function answerPreflight(
   const publicKey = publicKeyOf(request, route, queryText);
   const isAllowed =
     publicKey === "" && origin !== undefined && mayNameNone(route)
-      ? await listsOrigin(origin).catch(() => false)
+      ? await isListed(listsOrigin, origin)
       : decideCors(origin, await originsOrNone(allowedOrigins, publicKey ?? ""));
   if (origin === undefined || !isAllowed) {
     answerPlain(response, 403, "This origin is not on the application's list of allowed origins.", { vary: "Origin" });
@@ -60,17 +59,13 @@ export async function corsFieldsFor(
 ): Promise<Record<string, string> | undefined> {
   const { origin } = request.headers;
   if (origin === undefined) return undefined;
-  return corsFieldsAt(allowedOrigins, origin, publicKeyOf(request, route, queryText) ?? onlyPublicKeyIn(queryText));
+  const publicKey = publicKeyOf(request, route, queryText) ?? onlyPublicKeyIn(queryText);
+  return corsFieldsAt(origin, decideCors(origin, await originsOrNone(allowedOrigins, publicKey)));
 }
 
-/** CORS fields for a browser at `origin`; undefined for who is no browser. */
-export async function corsFieldsAt(
-  allowedOrigins: AllowedOrigins,
-  origin: string | undefined,
-  publicKey: string,
-): Promise<Record<string, string> | undefined> {
-  if (origin === undefined) return undefined;
-  if (!decideCors(origin, await originsOrNone(allowedOrigins, publicKey))) return { vary: "Origin" };
+/** CORS fields for a browser at `origin`. */
+export function corsFieldsAt(origin: string, isAllowed: boolean): Record<string, string> {
+  if (!isAllowed) return { vary: "Origin" };
   return { vary: "Origin", ...corsHeaders(origin), "access-control-expose-headers": "x-request-id" };
 }
 

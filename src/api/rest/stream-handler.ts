@@ -120,6 +120,8 @@ const NONE: ReadonlySet<string> = new Set();
 
 /** What node:http refuses to write: the parser lets DEL through. */
 const UNWRITABLE = /[^\t\x20-\x7e\x80-\xff]/;
+/** RFC 9110 section 5.6.2; a name that held the token is none after redaction. */
+const FIELD_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 
 /**
  * Fields of an answer on the raw route. Pure. The provider's, byte for byte; those that somebody might act on come as
@@ -137,7 +139,7 @@ export function fieldsFromHead(
 ): Record<string, string> {
   const fields: Record<string, string> = {};
   for (const [written, value] of head.headers) {
-    if (UNWRITABLE.test(value)) continue;
+    if (UNWRITABLE.test(value) || !FIELD_NAME.test(written)) continue;
     const name = written.toLowerCase();
     fields[isKept(name, value) || alsoKept.has(name) ? name : `x-provider-${name}`] = value;
   }

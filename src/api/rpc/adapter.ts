@@ -17,6 +17,7 @@ import {
 import { RelayService } from "../../../gen/relay/v1/relay_pb.js";
 import { type Budget, overloaded, type Reservation } from "../../call/budget.js";
 import { isUtf8Charset, parseMediaType } from "../../call/text.js";
+import type { ListsOrigin } from "../../http/cors.js";
 import {
   clientNetworkOf,
   DRAIN_FACTOR,
@@ -26,7 +27,7 @@ import {
 } from "../../http/exchange.js";
 import { slicesOf } from "../../lib/chunks.js";
 import type { CallerSignal } from "../../model/caller-signal.js";
-import { answeredAsPreflight, type ListsOrigin } from "./cors.js";
+import { answeredAsPreflight } from "./cors.js";
 import { withDecodeError } from "./errors.js";
 import { type BinaryParts, createBinaryParts } from "./message-parts.js";
 import { describeAsPlain, inOnePiece, type MessageOptions, messageFormFrom, shortenTimeout } from "./one-message.js";

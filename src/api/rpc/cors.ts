@@ -1,12 +1,9 @@
 import { cors } from "@connectrpc/connect";
-import { corsHeaders, preflightHeaders } from "../../http/cors.js";
+import { corsHeaders, isListed, type ListsOrigin, preflightHeaders } from "../../http/cors.js";
 import { answerPlain, type HttpRequest, type HttpResponse } from "../../http/exchange.js";
 
 const ALLOWED_HEADERS = [...cors.allowedHeaders, "Authorization", "X-Partner-Key"].join(", ");
 const EXPOSED_HEADERS = [...cors.exposedHeaders, "X-Request-Id"].join(", ");
-
-/** Whether any active application lists this browser origin. Rejects when that cannot be found out. */
-export type ListsOrigin = (origin: string) => Promise<boolean>;
 
 /**
  * CORS for browsers that speak Connect or gRPC-Web. A preflight names no application (the public key is in the
@@ -41,10 +38,6 @@ export async function allowPage(listsOrigin: ListsOrigin, origin: string, respon
   response.setHeader("vary", "Origin");
   if (!(await isListed(listsOrigin, origin))) return;
   setFields(response, { ...corsHeaders(origin), "access-control-expose-headers": EXPOSED_HEADERS });
-}
-
-function isListed(listsOrigin: ListsOrigin, origin: string): Promise<boolean> {
-  return listsOrigin(origin).catch(() => false);
 }
 
 function setFields(response: HttpResponse, fields: Readonly<Record<string, string>>): void {

@@ -1,13 +1,13 @@
-import type { TLSSocket } from "node:tls";
 import { type Budget, overloaded, type StreamGarbage } from "../../call/budget.js";
 import type { Call, CallOrigin } from "../../call/call.js";
 import type { Relay } from "../../call/relay.js";
+import { isListed, type ListsOrigin } from "../../http/cors.js";
 import type { PathHandler } from "../../http/dispatch.js";
 import { answerPlain, clientNetworkOf, type HttpRequest, type HttpResponse, watchCaller } from "../../http/exchange.js";
 import { discardRestAfter } from "../../http/sweep.js";
 import { formatError } from "../../model/errors.js";
 import type { ProviderCatalog } from "../../providers/provider.js";
-import { allowPreflight, type BrowserOrigins, corsFieldsAt } from "../rest/preflight.js";
+import { allowPreflight, corsFieldsAt } from "../rest/preflight.js";
 import { originOf } from "../rest/read-call.js";
 import { writeRow, writeStream } from "../rest/stream-handler.js";
 import { passedFieldsFrom, type Rewriting } from "./answer-fields.js";
@@ -15,8 +15,9 @@ import { isProofCarried, parseTarget, readPassedHead, type Target, VIA } from ".
 import { requestBodyOf } from "./request-body.js";
 
 /** What the pass-through needs from the rest of the service. */
-export interface ViaHandlerOptions extends BrowserOrigins {
+export interface ViaHandlerOptions {
   readonly relay: Relay;
+  readonly listsOrigin: ListsOrigin;
   readonly catalog: ProviderCatalog;
   readonly budget: Budget;
   readonly clientAddress: (request: HttpRequest) => string;
@@ -25,6 +26,7 @@ export interface ViaHandlerOptions extends BrowserOrigins {
   readonly streamGarbage: StreamGarbage;
   /** The origin at which browsers reach the relay; undefined while it is not known. */
   readonly publicUrl: () => string | undefined;
+  readonly isEncrypted: (request: HttpRequest) => boolean;
 }
 
 /** One request that is passed through. */
@@ -54,15 +56,28 @@ async function answerVia(options: ViaHandlerOptions, exchange: Exchange): Promis
   try {
     call = callFrom(options, exchange);
   } catch (error) {
-    return writeRow(response, options.relay.refuse(origin, error), "x-relay-error", undefined);
+    return writeRow(
+      response,
+      options.relay.refuse(origin, error),
+      "x-relay-error",
+      await corsFieldsFor(options, request),
+    );
   }
-  const cors = await corsFieldsAt(options.allowedOrigins, call.proof.origin, call.publicKey);
+  const cors = await corsFieldsFor(options, request);
   const rewriting = () => rewritingOf(options, exchange, call);
   await writeStream(options.relay.stream(call), call.signal, {
     response,
     fieldsOf: (head) => passedFieldsFrom(head, origin.callId, cors, call.description.method, rewriting),
     answerRow: (outcome) => writeRow(response, outcome, "x-relay-error", cors),
   });
+}
+
+/**
+ * CORS fields of an answer; undefined for who is no browser. As for Connect, it is enough that some application lists the
+ * origin: a call is performed only for an origin on its own application's list, and a page must be able to read why it was not.
+ */
+async function corsFieldsFor({ listsOrigin }: ViaHandlerOptions, { headers: { origin } }: HttpRequest) {
+  return origin === undefined ? undefined : corsFieldsAt(origin, await isListed(listsOrigin, origin));
 }
 
 /** Throws RelayError CALL_FORMAT_ERROR, CALLER_NOT_ALLOWED, REQUEST_TOO_LARGE or OVERLOADED. */
@@ -104,17 +119,17 @@ function rewritingOf(options: ViaHandlerOptions, { request, origin }: Exchange, 
   return {
     provider,
     url: description.url,
-    relayOrigin: relayOriginOf(request, options.publicUrl()),
+    relayOrigin: relayOriginOf(request, options),
     isProofCarried: isProofCarried(request.rawHeaders, provider.credential),
   };
 }
 
-/** The origin that the caller used: its scheme is the socket's, unless a proxy in front has the address of browsers. */
-function relayOriginOf(request: HttpRequest, publicUrl: string | undefined): string {
+/** The origin that the caller used; a proxy in front may have the address of browsers. */
+function relayOriginOf(request: HttpRequest, { publicUrl, isEncrypted }: ViaHandlerOptions): string {
   const host = String(request.headers[":authority"] ?? request.headers.host ?? "").toLowerCase();
-  if (publicUrl !== undefined && new URL(publicUrl).host === host) return publicUrl;
-  const isEncrypted = (request.socket as Partial<TLSSocket>).encrypted === true;
-  return `${isEncrypted ? "https" : "http"}://${host}`;
+  const known = publicUrl();
+  if (known !== undefined && new URL(known).host === host) return known;
+  return `${isEncrypted(request) ? "https" : "http"}://${host}`;
 }
 
 /** A provider's own OPTIONS comes without the question of a browser (Fetch standard, CORS-preflight fetch). */
@@ -123,9 +138,9 @@ function isPreflight({ method, headers }: HttpRequest): boolean {
 }
 
 /** A preflight names no application: that some list has the origin is enough, the request itself is judged by its own. */
-async function answerPreflight({ listsOrigin }: BrowserOrigins, request: HttpRequest, response: HttpResponse) {
+async function answerPreflight({ listsOrigin }: ViaHandlerOptions, request: HttpRequest, response: HttpResponse) {
   const { origin = "", "access-control-request-method": asked } = request.headers;
-  if (!(await listsOrigin(origin).catch(() => false))) {
+  if (!(await isListed(listsOrigin, origin))) {
     answerPlain(response, 403, "This origin is not on the list of any application.", { vary: "Origin" });
     return;
   }

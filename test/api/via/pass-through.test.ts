@@ -434,4 +434,39 @@ describe("a browser", () => {
     expectRefusal(refused, "CALLER_NOT_ALLOWED", 403);
     expect(refused.fields).not.toHaveProperty("access-control-allow-origin");
   });
+
+  it("may read why a request was refused before its caller was known", async () => {
+    await bed.harness.createApplication({ allowedOrigins: [PAGE] });
+    const unknown = bearer(bed, { claims: { iss: "nobody-has-this-public-key" } });
+    for (const [target, fields, type] of [
+      [bed.via("/a"), {}, "CALLER_NOT_ALLOWED"],
+      [bed.via("/a"), { authorization: "Bearer no-call-token" }, "CALLER_NOT_ALLOWED"],
+      [bed.via("/a"), unknown, "INVALID_PUBLIC_KEY"],
+      ["/via/plain", bearer(bed), "CALL_FORMAT_ERROR"],
+    ] as const) {
+      const refused = await send(bed, target, { fields: { ...fields, origin: PAGE } });
+      expect(refused.fields).toMatchObject({ "x-relay-error": type, "access-control-allow-origin": PAGE });
+      expect(refused.fields["access-control-expose-headers"]).toContain("x-relay-error");
+      const elsewhere = await send(bed, target, { fields: { ...fields, origin: "https://evil.test" } });
+      expect(elsewhere.fields).not.toHaveProperty("access-control-allow-origin");
+      expect((await send(bed, target, { fields })).fields).not.toHaveProperty("vary");
+    }
+  });
+});
+
+describe("a link through the relay", () => {
+  it("is https where a trusted proxy says that the caller came so", async () => {
+    const behind = await startViaBed({ env: { RELAY_TRUSTED_PROXIES: "127.0.0.1" } });
+    const linkOf = async (of: ViaBed, scheme: string) => {
+      of.answer = answerWith(200, { link: `<http://${of.host}/b?page=2>; rel="next"` }, "[]");
+      const fields = { ...bearer(of), host: "relay.example.com", "x-forwarded-proto": scheme };
+      return (await send(of, of.via("/b"), { fields })).fields["link"];
+    };
+    const through = (of: ViaBed, scheme: string) => `<${scheme}://relay.example.com${of.via("/b?page=2")}>; rel="next"`;
+    expect(await linkOf(behind, "https")).toBe(through(behind, "https"));
+    expect(await linkOf(behind, "HTTPS, http")).toBe(through(behind, "https"));
+    for (const scheme of ["http", "ftp, https", ""]) expect(await linkOf(behind, scheme)).toBe(through(behind, "http"));
+    await behind.close();
+    expect(await linkOf(bed, "https")).toBe(through(bed, "http"));
+  });
 });
