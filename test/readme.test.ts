@@ -103,11 +103,14 @@ describe("the README's commands", () => {
   });
 
   it("call the demo from TypeScript as it stands", async () => {
-    const [program = ""] = blocksOf("the demo", "ts");
+    const programs = blocksOf("the demo", "ts");
     const file = resolve("dist/readme-example.mts");
-    writeFileSync(file, here(program));
-    const { stdout } = await run("npx", ["tsx", file]).finally(() => rmSync(file));
-    expect(stdout).toMatch(/^200 \[ \{ id: 1, /);
+    const printed: string[] = [];
+    for (const program of programs) {
+      writeFileSync(file, here(program));
+      printed.push((await run("npx", ["tsx", file]).finally(() => rmSync(file))).stdout);
+    }
+    expect(printed).toEqual([expect.stringMatching(/^200 \[ \{ id: 1, /), "200 application/json\n"]);
   });
 
   it("set up an application and a connection", async () => {
