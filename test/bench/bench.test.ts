@@ -14,13 +14,22 @@ describe.skipIf(!canMeasure)("npm run bench", () => {
     try {
       const out = join(folder, "summary.json");
       const short = ["--built", "--rounds", "1", "--seconds", "0.2", "--warm", "0.1", "--warm-up", "0.1"];
-      const chosen = ["--points", "json-1k,grpc-body-1k,connect-data-1k", "--subjects", "bare,grpc-js,relay"];
+      const chosen = [
+        "--points",
+        "json-1k,via-10m,grpc-body-1k,connect-data-1k",
+        "--subjects",
+        "bare,http-proxy,grpc-js,relay",
+      ];
       execFileSync("npx", ["tsx", "test/bench/main.ts", ...short, ...chosen, "--out", out], { stdio: "pipe" });
       const { machine, rows, loopHoldMs } = JSON.parse(readFileSync(out, "utf8")) as Summary;
       expect(machine["node"]).toBe(process.version);
       expect(rows.map(({ point, subject }) => `${point} ${subject}`)).toEqual([
         "json-1k bare",
+        "json-1k http-proxy",
         "json-1k relay",
+        "via-10m bare",
+        "via-10m http-proxy",
+        "via-10m relay",
         "grpc-body-1k grpc-js",
         "grpc-body-1k relay",
         "connect-data-1k relay",
@@ -28,6 +37,7 @@ describe.skipIf(!canMeasure)("npm run bench", () => {
       expect(rows.every(({ cpuUs, ratio }) => cpuUs > 0 && ratio !== undefined)).toBe(true);
       expect(Object.entries(loopHoldMs).map(([point, holds]) => [point, ...Object.keys(holds)])).toEqual([
         ["json-1k", "bare", "relay"],
+        ["via-10m", "bare", "relay"],
         ["grpc-body-1k", "relay"],
         ["connect-data-1k", "relay"],
       ]);

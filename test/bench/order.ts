@@ -34,10 +34,14 @@ export function orderFor(
 function requestFor(point: Point, subject: Subject, providerOrigin: string): Request {
   const path = pathOf(point.content, point.bytes);
   const expected = point.user === "stranger" ? "INVALID_OAUTHID" : "success";
-  if (point.wire === "json") {
+  if (point.wire === "json" || point.wire === "via") {
     if (subject.name === "direct" || subject.name === "fastify" || subject.name === "http-proxy") return plain(path);
     const call = Buffer.from(JSON.stringify({ url: providerOrigin + path, method: "GET" }));
     if (subject.name === "bare") return { ...posted(path, "application/json", call), expected: "" };
+    if (point.wire === "via") {
+      const { host } = new URL(providerOrigin);
+      return plain(`/via/${PROVIDER_NAME}/${host}${path}`, callTokenOf(subject, path));
+    }
     if (point.caller === "call-token") {
       const authorization = `authorization: Bearer ${callTokenOf(subject, path)}\r\n`;
       return { ...posted(`/oauth/method/${PROVIDER_NAME}/call`, "application/json", call, authorization), expected };
@@ -61,8 +65,8 @@ function requestFor(point: Point, subject: Subject, providerOrigin: string): Req
 }
 
 /** A proxy sends on what it is asked, so it is asked as the provider is. */
-function plain(path: string): Request {
-  const head = `GET ${path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer bench-token\r\n\r\n`;
+function plain(path: string, token = "bench-token"): Request {
+  const head = `GET ${path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer ${token}\r\n\r\n`;
   return { protocol: "http1", headers: {}, expected: "", bytes: Buffer.from(head) };
 }
 

@@ -1,7 +1,7 @@
 import type { ContentKind } from "./processes/content.js";
 
 /** How a point's calls are made. */
-type Wire = "json" | "grpc" | "connect" | "connect-json";
+type Wire = "json" | "via" | "grpc" | "connect" | "connect-json";
 
 /** Who can be measured: the relay, with a store of either size or kind, and what it is compared with. */
 export type SubjectName =
@@ -76,6 +76,8 @@ export const POINTS: readonly Point[] = [
     caller: "call-token",
     base: { point: "json-1k-1-user", subject: "relay" },
   },
+  via("via-1k", 1 * KIB, 32, 1, { point: "json-1k-call-token", subject: "relay" }),
+  via("via-10m", 10 * MIB, 4, 1.3, { point: "via-10m", subject: "http-proxy" }),
   typed("grpc-body-1k", "grpc", "body", 1),
   typed("grpc-data-1k", "grpc", "data", undefined),
   typed("connect-body-1k", "connect", "body", 1.5),
@@ -115,8 +117,19 @@ function json(
   };
 }
 
+/** The pass-through of one user's call token: small against the JSON route with one, large against a plain proxy. */
+function via(name: string, bytes: number, callers: number, target: number, base: Point["base"]): Point {
+  const point = json(name, bytes, callers, target, ["direct", "bare", "http-proxy", "relay"]);
+  return { ...point, wire: "via", caller: "call-token", base };
+}
+
 /** gRPC against the relay written by hand, Connect against the JSON route. */
-function typed(name: string, wire: Exclude<Wire, "json">, mode: Point["mode"], target: number | undefined): Point {
+function typed(
+  name: string,
+  wire: Exclude<Wire, "json" | "via">,
+  mode: Point["mode"],
+  target: number | undefined,
+): Point {
   const isGrpc = wire === "grpc";
   return {
     ...json(name, 1 * KIB, 32, target, isGrpc ? ["grpc-js", "relay"] : ["relay"]),

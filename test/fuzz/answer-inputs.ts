@@ -142,7 +142,7 @@ const rarely = <Value>(usual: Value, weight: number, rare: fc.Arbitrary<Value>):
 /** Answers of every kind; about a third of them sound. */
 export const generatedAnswers: fc.Arbitrary<AnswerInput> = fc.record({
   call: fc.record({
-    surface: fc.constantFrom("REST" as const, "REST", "Connect"),
+    surface: fc.constantFrom("REST" as const, "REST", "Connect", "via"),
     method: fc.constantFrom("GET", "GET", "POST", "DELETE", "HEAD", "GETFILE"),
     isBodyMode: fc.constantFrom(false, false, false, true),
   }),

@@ -12,6 +12,8 @@ export function createHttp1Requests(place: RelayPlace): ReadonlyMap<string, Buff
     call: JSON.parse(call("/echo-headers")),
   });
   const rpc = "/relay.v1.RelayService/Call";
+  const via = (path: string) => `/via/sandbox/${new URL(origin).host}${path}`;
+  const proof = [`X-Relay-Public-Key: ${publicKey}`, "X-Relay-User-Id: user"];
   const json = "Content-Type: application/json";
   const dotted = `body.url=${encodeURIComponent(`${origin}/me`)}&body.method=GET&body.headers.x-a=1`;
   const requests: ReadonlyArray<readonly [name: string, text: string]> = [
@@ -32,6 +34,14 @@ export function createHttp1Requests(place: RelayPlace): ReadonlyMap<string, Buff
     ],
     ["not found", head("GET", "/nowhere", [])],
     ["pipelined", head("GET", "/healthz", []) + post(target, call("/me"), [json]) + head("GET", "/readyz", [])],
+    ["via", head("GET", via("/me"), ["Authorization: Bearer x", ...proof])],
+    ["via with a body", post(via("/echo?a=%2F"), "a=1&b=2", ["Content-Type: text/plain", ...proof])],
+    ["via chunked", chunked(via("/echo-token?as=raw"), "abcdef", ["Trailer: X-T", ...proof])],
+    ["via with continue", post(via("/echo"), "{}", [json, "Expect: 100-continue", ...proof])],
+    [
+      "via pipelined",
+      head("GET", via("/me"), proof) + head("DELETE", via("/echo"), proof) + head("GET", "/readyz", []),
+    ],
     ["partner key", post(target, call("/me"), [json, `X-Partner-Key: ${publicKey}.wrong`, "Authorization: Bearer x"])],
   ];
   return new Map(requests.map(([name, text]) => [name, Buffer.from(text, "latin1")]));

@@ -5,7 +5,7 @@ import { SPECIAL_IPV4, SPECIAL_IPV6 } from "./address-notations.js";
 import { type Bench, startBench, type Worker } from "./bench.js";
 import { type Campaign, mustHold } from "./campaign.js";
 import { type Exploration, explore, exploreList, joined, pick } from "./explore.js";
-import { type FuzzRow, isUndecodable, rowFrom } from "./surfaces.js";
+import { type FuzzRow, isUndecodable, passedTarget, rowFrom } from "./surfaces.js";
 import { generatedUrls, listUrls, readCorpus, type UrlInput, type UrlPlaces } from "./url-inputs.js";
 import { fieldValue } from "./wire-request.js";
 
@@ -105,14 +105,53 @@ async function checkUrl(bench: Bench, places: UrlPlaces, dns: FakeDns, input: Ur
       mustHold(dns.asked.has(allowed.authority), `${surface} did not ask for ${allowed.authority}`);
     }
   }
+  await checkPassed(bench, places, input, worker);
+}
+
+/** The same url in the provider's own form: it is refused, or goes out byte for byte to the host that it names. */
+async function checkPassed(bench: Bench, places: UrlPlaces, { providerName, url }: UrlInput, worker: Worker) {
+  const target = passedTarget(providerName, url);
+  if (target === undefined) return;
+  const call = JSON.stringify({ url, method: "GET" });
+  const row = rowFrom("via", await bench.send("via", { providerName, userId: worker.userId, call }));
+  const requests = bench.provider.take(worker.token);
+  const [, host = "", path = ""] = /^\/via\/[^/]*\/([^/?#]*)(.*)$/s.exec(target) ?? [];
+  if (!isNamed(places.allowed[providerName] ?? [], host.toLowerCase()) || isRefusal(row)) {
+    mustBeRefused(row, "via");
+    mustHold(requests.length === 0, "via sent a request for a refused url");
+    mustHold(!isNamed(places.allowed[providerName] ?? [], host) || !PLAIN_TARGET.test(path), "via refused a plain url");
+  } else if (providerName === "wire") {
+    mustHold(row["pincStatus"] === "success", `via did not perform an allowed url: ${row["errorType"]}`);
+    const [request, ...more] = requests;
+    mustHold(request !== undefined && more.length === 0, "via did not send exactly one request");
+    mustHold(fieldValue(request.fields, "host") === host.toLowerCase(), "via sent another Host");
+    const written = path.startsWith("/") ? path : `/${path}`;
+    mustHold(request.target === written, `via sent ${request.target} for ${written}`);
+  } else {
+    mustHold(row["errorType"] === "PROVIDER_UNREACHABLE", `via answered ${row["errorType"]} without a DNS`);
+  }
+}
+
+/** What no parser of urls changes. */
+const PLAIN_TARGET = /^(?:\/[\w~-]+)*\/?(?:\?[\w=&~-]*)?$/;
+
+/** Whether a host is that of one of these origins, in so many letters. */
+function isNamed(origins: readonly string[], host: string): boolean {
+  return origins.some((origin) => {
+    const authority = origin.slice(origin.indexOf("//") + 2);
+    return host === authority || (origin.startsWith("https:") && host === `${authority}:443`);
+  });
 }
 
 function mustBeRefused(row: FuzzRow, surface: string): void {
-  const { errorType, statusCode } = row;
-  const isRefusal =
-    (errorType === "URL_NOT_ALLOWED" && statusCode === 403) ||
-    (errorType === "CALL_FORMAT_ERROR" && statusCode === 400);
-  mustHold(isRefusal, `${surface} answered ${errorType ?? statusCode} for a url that is not allowed`);
+  const told = row["errorType"] ?? row["statusCode"];
+  mustHold(isRefusal(row), `${surface} answered ${told} for a url that is not allowed`);
+}
+
+function isRefusal({ errorType, statusCode }: FuzzRow): boolean {
+  return (
+    (errorType === "URL_NOT_ALLOWED" && statusCode === 403) || (errorType === "CALL_FORMAT_ERROR" && statusCode === 400)
+  );
 }
 
 /** Where an allowed url leads; undefined for others. What the text says and what the relay decides must agree. */

@@ -5,5 +5,6 @@ await runOnPostgres(async () =>
   runOnWorkers({
     calls: () => import("../protocols.test.js"),
     streams: () => import("../stream-protocols.test.js"),
+    "requests passed through": () => import("../api/via/scenarios.test.js"),
   }),
 );

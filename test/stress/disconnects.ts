@@ -56,9 +56,9 @@ export async function runDisconnects(count: number, seed: number): Promise<Row[]
   }
 }
 
-/** Fifty at a time, each in one of the four ways. */
+/** Fifty at a time, each in one of the five ways. */
 async function disconnectAll(relay: ChildRelay, origin: string, count: number, random: Random): Promise<void> {
-  const ways = [cutHttp1, cutHttp1, cutHttp2, cutGrpc];
+  const ways = [cutHttp1, cutHttp1, cutHttp2, cutGrpc, cutPassed];
   let next = 0;
   const work = async () => {
     while (next < count) {
@@ -75,12 +75,24 @@ const targetOf = (relay: ChildRelay) => `/oauth/method/slow/call?user_id=u&publi
 
 /** Goes with a part of the request sent, while it waits, or with a part of the answer read. */
 async function cutHttp1(relay: ChildRelay, body: string, random: Random): Promise<void> {
+  const head = `POST ${targetOf(relay)} HTTP/1.1\r\nHost: relay.test\r\nContent-Length: ${body.length}\r\n\r\n`;
+  await cutRequest(relay, head + body, random);
+}
+
+/** The same in the provider's own form, whose body is sent on while it comes. */
+async function cutPassed(relay: ChildRelay, body: string, random: Random): Promise<void> {
+  const { url, payload } = JSON.parse(body) as { url: string; payload: object };
+  const content = JSON.stringify(payload);
+  const fields = [`Host: relay.test`, `X-Relay-Public-Key: ${relay.publicKey}`, "X-Relay-User-Id: u"];
+  const head = `POST /via/slow/${new URL(url).host}/ HTTP/1.1\r\n${fields.join("\r\n")}\r\n`;
+  await cutRequest(relay, `${head}Content-Length: ${content.length}\r\n\r\n${content}`, random);
+}
+
+async function cutRequest(relay: ChildRelay, request: string, random: Random): Promise<void> {
   const socket = connect(relay.port, "127.0.0.1");
   socket.on("error", () => {
     // The relay may have cut it first.
   });
-  const head = `POST ${targetOf(relay)} HTTP/1.1\r\nHost: relay.test\r\nContent-Length: ${body.length}\r\n\r\n`;
-  const request = head + body;
   const isWhole = random.below(2) === 0;
   socket.write(isWhole ? request : request.slice(0, random.below(request.length)));
   if (random.below(3) === 0) socket.once("data", () => socket.destroy());

@@ -2,7 +2,7 @@ import { toJson } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { CallResponseSchema, RelayService } from "../../gen/relay/v1/relay_pb.js";
-import { postRest } from "../support/callers.js";
+import { postRest, type ScenarioCall } from "../support/callers.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { type LabelProvider, startLabelProvider } from "./label-provider.js";
 import { createRandom, type Random } from "./random.js";
@@ -88,12 +88,14 @@ function labelOf(application: number, userId: string, provider: number): string 
   return `application ${application}, ${userId}, p${provider}`;
 }
 
+const SURFACES = ["rest", "grpc", "via"] as const;
+
 interface Planned {
   readonly application: number;
   readonly userId: string;
   readonly provider: number;
   readonly isStranger: boolean;
-  readonly surface: "rest" | "grpc";
+  readonly surface: (typeof SURFACES)[number];
   readonly payload: { readonly marker: string; readonly ms: number; readonly size: number };
 }
 
@@ -106,7 +108,7 @@ function plan(random: Random, at: number, { applications, users, providers }: Te
     userId: isStranger ? stranger : `u${random.below(users)}`,
     provider: random.below(providers),
     isStranger,
-    surface: random.below(2) === 0 ? "rest" : "grpc",
+    surface: SURFACES[random.below(SURFACES.length)] ?? "rest",
     payload: { marker: `marker-${at}`, ms: random.below(4), size: random.below(3) === 0 ? random.below(20_000) : 0 },
   };
 }
@@ -140,10 +142,23 @@ function createPerform({ harness, origins, applications }: Bed): (planned: Plann
     const call = { url: `${originOf(origins, provider)}/`, method: "POST", payload };
     const { publicKey } = applications[application] as TestApplication;
     const request = { providerName: `p${provider}`, userId, publicKey, call };
+    if (surface === "via") return passedThrough(harness.url, request);
     return surface === "rest"
       ? answeredFrom(JSON.parse((await postRest(harness.url, request)).text))
       : answeredFrom(toJson(CallResponseSchema, await client.call(request)));
   };
+}
+
+async function passedThrough(
+  relayUrl: string,
+  { providerName, userId, publicKey, call }: ScenarioCall & { readonly call: { url: string; payload: object } },
+): Promise<Answered> {
+  const answer = await fetch(`${relayUrl}/via/${providerName}/${new URL(call.url).host}/`, {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-relay-public-key": publicKey, "x-relay-user-id": userId },
+    body: JSON.stringify(call.payload),
+  });
+  return { errorType: answer.headers.get("x-relay-error") ?? "", data: await answer.json() };
 }
 
 function answeredFrom(envelope: unknown): Answered {

@@ -27,6 +27,8 @@ const KINDS: Readonly<Record<string, string>> = {
   "json-10m": "JSON route, 10 MiB",
   "binary-1k": "JSON route, 1 KiB that is no JSON",
   "error-row": "JSON route, refused: no connection",
+  "via-1k": "pass-through, 1 KiB, one user, with a call token",
+  "via-10m": "pass-through, 10 MiB, one user, with a call token",
   "grpc-body-1k": "gRPC, `body`, 1 KiB",
   "grpc-data-1k": "gRPC, `data`, 1 KiB",
   "connect-body-1k": "Connect binary, `body`, 1 KiB",

@@ -3,6 +3,8 @@ import { chooseUser, type LoadOrder } from "./load-order.js";
 import type { Tally } from "./tally.js";
 
 const HEAD_END = Buffer.from("\r\n\r\n");
+/** RFC 9112 section 7.1; no content of the provider has a line break. */
+const LAST_CHUNK = "0\r\n\r\n";
 
 /**
  * One caller over HTTP/1.1: a kept-alive socket, one call after the other. It reads no more of an answer than its
@@ -15,8 +17,10 @@ export function startHttp1Caller(order: LoadOrder, tally: Tally, onFailure: (pro
   const socket = connect({ port: order.port, host: "127.0.0.1", noDelay: true });
   let startedAt = 0;
   let pending: Buffer | undefined;
-  /** Octets of the answer that are still to come; undefined before its head is whole. */
+  /** Octets of the answer that are still to come, not a number for one in chunks; undefined before its head is whole. */
   let missing: number | undefined;
+  /** Of an answer in chunks. */
+  let lastOctets = "";
   let isOver = false;
 
   function send(): void {
@@ -41,19 +45,30 @@ export function startHttp1Caller(order: LoadOrder, tally: Tally, onFailure: (pro
       return;
     }
     pending = undefined;
-    if (!head.startsWith("HTTP/1.1 200") || length === undefined || !bytes.includes(order.expected)) {
+    const isFramed = length !== undefined || /\r\ntransfer-encoding: chunked/i.test(head);
+    if (!head.startsWith("HTTP/1.1 200") || !isFramed || !bytes.includes(order.expected)) {
       fail(`not the answer that was expected: ${bytes.toString("latin1", 0, 600)}`);
       return;
     }
-    missing = bodyStart + Number(length) - bytes.length;
+    missing = length === undefined ? Number.NaN : bodyStart + Number(length) - bytes.length;
+  }
+
+  /** Whether the answer has ended. */
+  function isWhole(chunk: Buffer): boolean {
+    if (!Number.isNaN(missing)) return missing === 0;
+    lastOctets = (lastOctets + chunk.toString("latin1", Math.max(0, chunk.length - LAST_CHUNK.length))).slice(
+      -LAST_CHUNK.length,
+    );
+    return lastOctets === LAST_CHUNK;
   }
 
   socket.on("connect", send);
   socket.on("data", (chunk: Buffer) => {
     if (missing === undefined) onHead(chunk);
     else missing -= chunk.length;
-    if (missing !== 0) return;
+    if (!isWhole(chunk)) return;
     missing = undefined;
+    lastOctets = "";
     tally.count(startedAt);
     if (!isOver) send();
   });
