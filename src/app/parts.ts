@@ -92,10 +92,8 @@ export interface Parts {
  * when this rejects half-way.
  */
 export async function openParts(config: Config, options: ServiceOptions, closers: Closers): Promise<Parts> {
-  const { catalog, files: providerFiles } = loadProviders({
-    paths: config.providers,
-    allowLoopback: config.allowLoopback,
-  });
+  const { allowLoopback, providers: paths } = config;
+  const { catalog, files: providerFiles, warm } = loadProviders({ paths, allowLoopback });
   // Beside an existing database a new key would open nothing.
   const mustExist = config.keyFileMustExist || (await hasStore(config));
   const keyring = await loadKeyring(config.keyFile, { mustExist });
@@ -121,6 +119,7 @@ export async function openParts(config: Config, options: ServiceOptions, closers
   metrics?.addSource(() => logMetrics(options.droppedLines?.() ?? 0));
   const log = relayLogFor(config, options.logger, { fault, metrics, recording });
   const made = { store, sealer, catalog, providerFiles, ...ways, metrics, log, logger: options.logger };
+  warm().catch((error: unknown) => log.fault("providers", error));
   const spool = openSpoolFor(config, made, closers);
   const self = { publicUrl: config.publicUrl };
   const authorization = authorizationFor(made, () => self.publicUrl);

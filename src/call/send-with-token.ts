@@ -56,8 +56,8 @@ export async function sendWithToken<Answer extends UpstreamAnswer>(
   const ready = notingToken(trace, () => tokens.accessToken(allowed.connection, call));
   const used = ready instanceof Promise ? await ready : ready;
   const first = await attempt(options, allowed, used, sender);
-  const refusalOf = ({ heard }: Attempt<Answer>, { connection: { obtainedAt } }: CurrentToken) =>
-    tokenRefusalOf(allowed.provider, heard, now() - obtainedAt);
+  const refusalOf = ({ heard }: Attempt<Answer>, { connection }: CurrentToken) =>
+    tokenRefusalOf(allowed.provider, heard, connection, now());
   const refusal = refusalOf(first, used);
   if (refusal === undefined) {
     const noted = first.heard.statusCode < 400 ? tokens.noteTaken(used.connection) : undefined;
@@ -170,17 +170,21 @@ type TokenRefusal = "named" | "likely";
 /**
  * Whether an answer means that the access token has ended (threats 3.6): 401, unless it says that only the scope is
  * too small (RFC 6750 section 3.1), or what the provider's definition names.
- *
- * @param tokenAgeMs since when the token is stored.
  */
-function tokenRefusalOf(provider: Provider, answer: UpstreamAnswer, tokenAgeMs: number): TokenRefusal | undefined {
-  if (isExpirySignal(provider, answer.statusCode, answer.body)) return "named";
+function tokenRefusalOf(
+  provider: Provider,
+  answer: UpstreamAnswer,
+  { obtainedAt, expiresAt, refreshToken }: Connection,
+  now: number,
+): TokenRefusal | undefined {
+  const isPastLifetime = expiresAt === undefined ? refreshToken !== undefined : expiresAt <= now;
+  if (isExpirySignal(provider, answer.statusCode, answer.body, isPastLifetime)) return "named";
   if (answer.statusCode !== 401) return undefined;
   const challenge = headerValue(answer.rawHeaders, "www-authenticate");
   if (/error="?invalid_token/i.test(challenge)) return "named";
   if (challenge !== "") return /error="?insufficient_scope/i.test(challenge) ? undefined : "likely";
   const isPage = headerValue(answer.rawHeaders, "content-type").startsWith("text/html");
-  return tokenAgeMs >= MIN_AGE_MS || !isPage ? "likely" : undefined;
+  return now - obtainedAt >= MIN_AGE_MS || !isPage ? "likely" : undefined;
 }
 
 /** Gives the redactor for the secrets that were sent with a call. */

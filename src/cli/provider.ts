@@ -1,6 +1,16 @@
 import type { Command } from "commander";
 import { definitionFromProvider, originTextsOf } from "../providers/definition-from-provider.js";
-import type { Credential, ExpirySignal, OAuth2, Provider, ProviderProblem } from "../providers/provider.js";
+import {
+  type Credential,
+  type ExpirySignal,
+  isProviderName,
+  type Lacks,
+  lacksOf,
+  type OAuth2,
+  type Provider,
+  type ProviderProblem,
+  textFromProblem,
+} from "../providers/provider.js";
 import {
   addCommand,
   addGroup,
@@ -19,7 +29,7 @@ export function addProvider(program: Command): void {
   addGroup(program, {
     usage: "provider",
     about: "Show provider definitions: those that ship with the relay, and those of RELAY_PROVIDERS.",
-    examples: ["relay provider list", "relay provider check my-provider.json"],
+    examples: ["relay provider list --search google", "relay provider check my-provider.json"],
     commands: [addProviderList, addProviderShow, addProviderCheck],
   });
 }
@@ -29,12 +39,21 @@ function addProviderList(group: Command): void {
   addCommand(group, {
     usage: "list",
     about: "List the providers that calls can use.",
-    examples: ["relay provider list"],
-  }).action(listProviders);
+    examples: ["relay provider list", "relay provider list --search zoho"],
+  })
+    .option("--search <text>", "only those with this text in a name, an alias or an API origin, in any case")
+    .action(listProviders);
 }
 
-async function listProviders(options: { readonly json?: boolean }): Promise<void> {
-  const providers = [...(await loadCatalog(configFromEnvironment())).list()];
+interface ListOptions {
+  readonly search?: string;
+  readonly json?: boolean;
+}
+
+async function listProviders(options: ListOptions): Promise<void> {
+  const wanted = (options.search ?? "").toLowerCase();
+  const all = (await loadCatalog(configFromEnvironment())).list();
+  const providers = all.filter((provider) => isAbout(provider, wanted));
   providers.sort((a, b) => (a.name < b.name ? -1 : 1));
   const definitions = providers.map(definitionFromProvider);
   if (options.json) return writeJson(definitions);
@@ -42,9 +61,24 @@ async function listProviders(options: { readonly json?: boolean }): Promise<void
     each.name,
     each.displayName,
     each.aliases.join(", "),
-    each.apiOrigins.join(", "),
+    textFromOrigins(each.apiOrigins),
   ]);
   writeLine(textTable(["NAME", "DISPLAY NAME", "ALIASES", "API ORIGINS"], rows));
+}
+
+/** Origins that a line of the list has room for; `show` has them all. */
+const LISTED_ORIGINS = 3;
+
+function textFromOrigins(origins: readonly string[]): string {
+  const rest = origins.length - LISTED_ORIGINS;
+  return origins.slice(0, LISTED_ORIGINS).join(", ") + (rest > 0 ? ` and ${rest} more` : "");
+}
+
+function isAbout(provider: Provider, wanted: string): boolean {
+  const { name, displayName, aliases } = provider;
+  return [name, displayName, ...aliases, ...originTextsOf(provider)].some((text) =>
+    text.toLowerCase().includes(wanted),
+  );
 }
 
 /** `relay provider show` */
@@ -64,36 +98,65 @@ async function showProvider(name: string, options: { readonly json?: boolean }):
 /** A hundred times the largest shipped definition. */
 const MAX_DEFINITION_BYTES = 256 * 1024;
 
-type Checked = { readonly file: string; readonly provider: string } | { readonly problems: readonly ProviderProblem[] };
+interface CheckedProvider {
+  /** The file, or the name of a provider that calls can use. */
+  readonly file: string;
+  readonly provider: string;
+  /** What the definition lacks for each capability. */
+  readonly lacks: Lacks;
+}
+
+type Checked = CheckedProvider | { readonly problems: readonly ProviderProblem[] };
 
 /** `relay provider check` */
 function addProviderCheck(group: Command): void {
   addCommand(group, {
-    usage: "check <file...>",
-    about: "Check definition files and print every problem with its file and field.",
-    examples: ["relay provider check my-provider.json", "relay provider check providers/*.json --json"],
-    more: "Definitions with http or loopback origins pass only with RELAY_ALLOW_LOOPBACK=true.",
-  }).action(checkFiles);
+    usage: "check <file-or-name...>",
+    about: "Check definition files and print every problem with its file and field, and what a definition lacks.",
+    examples: [
+      "relay provider check my-provider.json",
+      "relay provider check providers/*.json --json",
+      "relay provider check github",
+    ],
+    more: "A definition without problems may still lack what users need to connect, or the relay to refresh or revoke. Definitions with http or loopback origins pass only with RELAY_ALLOW_LOOPBACK=true.",
+  }).action(checkDefinitions);
 }
 
-async function checkFiles(files: readonly string[], options: { readonly json?: boolean }): Promise<void> {
+async function checkDefinitions(targets: readonly string[], options: { readonly json?: boolean }): Promise<void> {
   const config = configFromEnvironment();
+  const names = targets.filter(isProviderName);
+  const files = targets.filter((target) => !isProviderName(target));
+  const catalog = names.length > 0 ? await loadCatalog(config) : undefined;
   const results: Checked[] = [];
-  for (const file of files) results.push(await checkFile(file, config.allowLoopback));
+  for (const target of targets) {
+    const known = catalog !== undefined && isProviderName(target) ? requireProvider(catalog, target) : undefined;
+    results.push(known === undefined ? await checkFile(target, config.allowLoopback) : checkedFrom(target, known));
+  }
   const providers = results.flatMap((result) => ("provider" in result ? [result] : []));
   const problems = results.flatMap((result) => ("problems" in result ? result.problems : []));
-  if (problems.length === 0) problems.push(...(await clashes([...config.providers, ...files], config.allowLoopback)));
-  const { textFromProblem } = await import("../providers/provider.js");
+  if (problems.length === 0 && files.length > 0)
+    problems.push(...(await clashes([...config.providers, ...files], config.allowLoopback)));
   if (options.json) writeJson({ ok: problems.length === 0, providers, problems });
-  else for (const { file, provider } of providers) writeLine(`${file}: ok (${provider})`);
+  else for (const checked of providers) writeLine(textFromChecked(checked));
   if (problems.length > 0) throw failure(problems.map(textFromProblem).join("\n"));
+}
+
+function checkedFrom(file: string, provider: Provider): CheckedProvider {
+  return { file, provider: provider.name, lacks: lacksOf(provider) };
+}
+
+function textFromChecked({ file, provider, lacks }: CheckedProvider): string {
+  const lines = Object.entries(lacks).map(
+    ([capability, missing]) => `  ${capability}: ${missing.length === 0 ? "ok" : missing.join(", ")}`,
+  );
+  return [`${file}: ok (${provider})`, ...lines].join("\n");
 }
 
 async function checkFile(file: string, allowLoopback: boolean): Promise<Checked> {
   const { parseProvider } = await import("../providers/definition.js");
   const text = (await readInputFile(file, MAX_DEFINITION_BYTES)).toString();
   const parsed = parseProvider(text, file, { allowLoopback });
-  return "problems" in parsed ? parsed : { file, provider: parsed.provider.name };
+  return "problems" in parsed ? parsed : checkedFrom(file, parsed.provider);
 }
 
 /** What is wrong only together with the other definitions: an alias that is taken. */
@@ -118,6 +181,7 @@ export function textFromProvider(provider: Provider): string {
     ["aliases", provider.aliases.join(", ")],
     ["display name", provider.displayName],
     ["documentation", provider.documentationUri],
+    ["sources", provider.sources.join(", ")],
     ["api origins", originTextsOf(provider).join(", ")],
     ["token placed in", textFromCredential(provider.credential)],
     ["default headers", provider.defaultHeaders.map(([field, value]) => `${field}: ${value}`).join(", ")],
@@ -164,10 +228,9 @@ function textFromCredential(credential: Credential): string {
   return `${credential.name}: ${credential.scheme}`.trimEnd();
 }
 
-function textFromSignal({ statusCode, ...body }: ExpirySignal): string {
-  return body.member === undefined
-    ? `${statusCode}`
-    : `${statusCode} with ${body.member}=${[...body.values].join("|")}`;
+function textFromSignal({ statusCode, pastLifetime, ...body }: ExpirySignal): string {
+  const member = body.member === undefined ? "" : ` with ${body.member}=${[...body.values].join("|")}`;
+  return `${statusCode}${member}${pastLifetime ? " past its lifetime" : ""}`;
 }
 
 function textFromParameters(parameters: Readonly<Record<string, string>>): string {

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { type DefinitionOptions, parseProvider } from "./definition.js";
 import {
@@ -21,52 +22,105 @@ export interface LoadedProviders {
   readonly catalog: ProviderCatalog;
   /** Files of the operator's own definitions, by provider name. */
   readonly files: ReadonlyMap<string, string>;
+  /**
+   * Parses the definitions that were not asked for yet, a few in each turn of the event loop: all at once they would
+   * hold up calls for a quarter of a second. Rejects with ProviderDefinitionError.
+   */
+  warm(): Promise<void>;
+}
+
+/** A definition by name. A shipped one is parsed when it is first asked for: a command needs one of 400. */
+interface Entry {
+  readonly name: string;
+  readonly aliases: readonly string[];
+  /** Throws ProviderDefinitionError. */
+  provider(): Provider;
 }
 
 /** Largest definition file, in bytes: a hundred times the largest shipped one. */
 const MAX_FILE_BYTES = 256 * 1024;
 const SHIPPED = fileURLToPath(new URL("./catalog/", import.meta.url));
+/** Definitions that are parsed in one turn of the event loop, in some two milliseconds. */
+const PARSED_AT_ONCE = 4;
 
 /**
  * A catalogue of the providers; a later one replaces an earlier one of the same name. Throws ProviderDefinitionError
  * when an alias would stand for two providers.
  */
 export function createCatalog(providers: readonly Provider[]): ProviderCatalog {
-  const clashes = findClashes(providers);
+  const entries = providers.map(entryFrom);
+  const clashes = findClashes(entries);
   if (clashes.length > 0) throw new ProviderDefinitionError(clashes);
-  const kept = latestByName(providers);
-  const index = new Map(kept);
-  for (const provider of kept.values()) {
-    for (const alias of provider.aliases) index.set(alias, provider);
-  }
-  const all = [...kept.values()];
-  return { find: (nameOrAlias) => index.get(nameOrAlias), list: () => all };
+  return catalogOf([...latestByName(entries).values()]);
 }
 
 /**
  * Reads the shipped definitions and the operator's. Throws ProviderDefinitionError, which holds every problem of every
- * file. Reads at once: a start waits for it, and 140 files one after another take several times as long otherwise.
+ * file of the operator. Reads at once: a start waits for it, and 400 files one after another take several times as
+ * long otherwise.
  */
 export function loadProviders(options: LoadOptions): LoadedProviders {
   const problems: ProviderProblem[] = [];
-  const providers: Provider[] = [];
+  const entries = shippedEntries();
   const files = new Map<string, string>();
-  for (const path of [SHIPPED, ...options.paths]) {
+  for (const path of options.paths) {
     for (const file of definitionFiles(path, reporterOf(path, problems))) {
       const provider = readProvider(file, options, problems);
       if (provider === undefined) continue;
-      providers.push(provider);
-      if (path !== SHIPPED) files.set(provider.name, file);
+      entries.push(entryFrom(provider));
+      files.set(provider.name, file);
     }
   }
-  problems.push(...findClashes(providers));
+  problems.push(...findClashes(entries));
   if (problems.length > 0) throw new ProviderDefinitionError(problems);
-  return { catalog: createCatalog(providers), files };
+  const kept = [...latestByName(entries).values()];
+  return { catalog: catalogOf(kept), files, warm: () => warm(kept) };
+}
+
+function catalogOf(entries: readonly Entry[]): ProviderCatalog {
+  const index = new Map(entries.map((entry) => [entry.name, entry]));
+  for (const entry of entries) for (const alias of entry.aliases) index.set(alias, entry);
+  let all: readonly Provider[] | undefined;
+  return {
+    find: (nameOrAlias) => index.get(nameOrAlias)?.provider(),
+    list: () => (all ??= entries.map((entry) => entry.provider())),
+  };
+}
+
+async function warm(entries: readonly Entry[]): Promise<void> {
+  for (const [at, entry] of entries.entries()) {
+    if (at % PARSED_AT_ONCE === 0) await nextTurn();
+    entry.provider();
+  }
+}
+
+/** The tests hold that each is a definition without problems, and has the name of its file. */
+function shippedEntries(): Entry[] {
+  return readdirSync(SHIPPED).flatMap((file) => {
+    const text = readFileSync(join(SHIPPED, file), "utf8");
+    const { name, aliases } = JSON.parse(text) as Pick<Provider, "name" | "aliases">;
+    return [{ name, aliases, provider: onceParsed(text, file) }];
+  });
+}
+
+function onceParsed(text: string, file: string): () => Provider {
+  let known: Provider | undefined;
+  return () => {
+    if (known !== undefined) return known;
+    const parsed = parseProvider(text, file, { allowLoopback: false });
+    if ("problems" in parsed) throw new ProviderDefinitionError(parsed.problems);
+    known = parsed.provider;
+    return known;
+  };
+}
+
+function entryFrom(provider: Provider): Entry {
+  return { name: provider.name, aliases: provider.aliases, provider: () => provider };
 }
 
 /** Aliases that stand for two providers; named by provider, since a definition does not know its file. */
-function findClashes(providers: readonly Provider[]): ProviderProblem[] {
-  const kept = latestByName(providers);
+function findClashes(entries: readonly Entry[]): ProviderProblem[] {
+  const kept = latestByName(entries);
   const owners = new Map([...kept.keys()].map((name) => [name, name]));
   const clashes: ProviderProblem[] = [];
   for (const { name, aliases } of kept.values()) {
@@ -80,8 +134,8 @@ function findClashes(providers: readonly Provider[]): ProviderProblem[] {
   return clashes;
 }
 
-function latestByName(providers: readonly Provider[]): Map<string, Provider> {
-  return new Map(providers.map((provider) => [provider.name, provider]));
+function latestByName(entries: readonly Entry[]): Map<string, Entry> {
+  return new Map(entries.map((entry) => [entry.name, entry]));
 }
 
 /** A file is itself; a folder is its `*.json` files in the order of their names. */

@@ -224,9 +224,13 @@ type MemberSignal = Extract<ExpirySignal, { readonly member: string }>;
  * Whether an answer of the provider's API means that the access token has ended, by the provider's `expirySignals`.
  * A plain 401 needs no signal: it is not judged here. The body, which may be anything, is looked at only where a signal
  * of that status names a member of it; hardly any answer is.
+ *
+ * @param isPastLifetime whether the token may have ended by its own account, for signals that need it.
  */
-export function isExpirySignal(provider: Provider, statusCode: number, body: Bytes): boolean {
-  const signals = provider.expirySignals.filter((signal) => signal.statusCode === statusCode);
+export function isExpirySignal(provider: Provider, statusCode: number, body: Bytes, isPastLifetime: boolean): boolean {
+  const signals = provider.expirySignals.filter(
+    (signal) => signal.statusCode === statusCode && (isPastLifetime || !signal.pastLifetime),
+  );
   const byMember = signals.filter((signal): signal is MemberSignal => signal.member !== undefined);
   if (byMember.length < signals.length) return true;
   if (byMember.length === 0) return false;

@@ -12,13 +12,13 @@ export function parseExpirySignals(signals: readonly Definition[], report: Repor
   });
 }
 
-function parseExpirySignal({ statusCode, member, values }: Definition, report: Report): ExpirySignal {
+function parseExpirySignal({ statusCode, member, values, pastLifetime }: Definition, report: Report): ExpirySignal {
   if (statusCode < 200 || statusCode > 599) report("statusCode", "must be 200 to 599");
   if (member === "") {
     // Every good answer would be one.
     if (statusCode < 400) report("member", "must name a member: a status below 400 alone does not say it");
     if (values.length > 0) report("values", "only together with member");
-    return { statusCode, member: undefined };
+    return { statusCode, pastLifetime, member: undefined };
   }
   if (!isMemberPath(member)) report("member", MEMBER_PATH_HINT);
   if (values.length === 0) report("values", "must list at least one value of member");
@@ -26,5 +26,5 @@ function parseExpirySignal({ statusCode, member, values }: Definition, report: R
     if (value === "" || value.length > MAX_VALUE_LENGTH) report(`values[${at}]`, "must be 1 to 256 characters");
     else if (values.indexOf(value) !== at) report(`values[${at}]`, "stands twice");
   });
-  return { statusCode, member, values: new Set(values) };
+  return { statusCode, pastLifetime, member, values: new Set(values) };
 }

@@ -2,12 +2,13 @@ import type { Provider } from "./provider.js";
 
 /** ProtoJSON of `relay.admin.v1.Provider`: what `relay provider check` accepts. */
 export function definitionFromProvider(provider: Provider) {
-  const { name, aliases, displayName, documentationUri, credential, oauth2, notes } = provider;
+  const { name, aliases, displayName, documentationUri, sources, credential, oauth2, notes } = provider;
   return {
     name,
     aliases,
     displayName,
     documentationUri,
+    sources: [...sources],
     apiOrigins: originTextsOf(provider),
     credential:
       credential.kind === "header"
@@ -19,9 +20,11 @@ export function definitionFromProvider(provider: Provider) {
     allowPrivateNetwork: provider.allowPrivateNetwork,
     urlPlaceholders: [...provider.urlPlaceholders],
     passTraceContext: provider.passTraceContext,
-    expirySignals: provider.expirySignals.map(({ statusCode, ...body }) =>
-      body.member === undefined ? { statusCode } : { statusCode, member: body.member, values: [...body.values] },
-    ),
+    expirySignals: provider.expirySignals.map(({ statusCode, pastLifetime, ...body }) => ({
+      statusCode,
+      ...(body.member !== undefined && { member: body.member, values: [...body.values] }),
+      ...(pastLifetime && { pastLifetime }),
+    })),
     notes,
   };
 }

@@ -52,9 +52,7 @@ export function parseProvider(
 function providerFromDefinition(definition: Definition, options: DefinitionOptions, report: Report): Provider {
   const { name, aliases, documentationUri, allowPrivateNetwork } = definition;
   checkNames(name, aliases, report);
-  if (documentationUri !== "" && !/^https:\/\//.test(documentationUri)) {
-    report("documentationUri", "must be an https url");
-  }
+  if (documentationUri !== "") checkPage("documentationUri", documentationUri, report);
   const credential = parseCredential(definition.credential, report);
   const origins = parseOrigins(definition, options, report);
   const exactOrigins = origins.flatMap((rule) => (rule.kind === "exact" ? [rule.origin] : []));
@@ -64,6 +62,7 @@ function providerFromDefinition(definition: Definition, options: DefinitionOptio
     aliases,
     displayName: definition.displayName || name,
     documentationUri,
+    sources: parseSources(definition.sources, report),
     origins,
     exactOrigins: new Set(exactOrigins),
     plainOrigins: new Set(exactOrigins.filter(isCanonical)),
@@ -84,6 +83,18 @@ function checkNames(name: string, aliases: readonly string[], report: Report): v
     if (!isProviderName(alias)) report(`aliases[${at}]`, PROVIDER_NAME_HINT);
     else if (alias === name || aliases.indexOf(alias) !== at) report(`aliases[${at}]`, "stands twice");
   });
+}
+
+function parseSources(sources: readonly string[], report: Report): readonly string[] {
+  sources.forEach((page, at) => {
+    if (sources.indexOf(page) !== at) report(`sources[${at}]`, "stands twice");
+    else checkPage(`sources[${at}]`, page, report);
+  });
+  return [...sources];
+}
+
+function checkPage(field: string, url: string, report: Report): void {
+  if (!url.startsWith("https://")) report(field, "must be an https url");
 }
 
 function parseOrigins(definition: Definition, { allowLoopback }: DefinitionOptions, report: Report): OriginRule[] {

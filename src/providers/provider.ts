@@ -27,11 +27,15 @@ export type OriginRule =
     };
 
 /** An answer of the provider's API that means that the access token has ended; all of its members must match. */
-export type ExpirySignal =
-  /** The status alone says it; 400 or more. */
-  | { readonly statusCode: number; readonly member: undefined }
+export type ExpirySignal = {
+  readonly statusCode: number;
+  /** Counts only for a token that may have ended by its own account; off by default. */
+  readonly pastLifetime: boolean;
+} & (
+  | /** The status alone says it; 400 or more. */ { readonly member: undefined }
   /** `member` is the dotted path of a member of the JSON body, `values` what it may be, as text. */
-  | { readonly statusCode: number; readonly member: string; readonly values: ReadonlySet<string> };
+  | { readonly member: string; readonly values: ReadonlySet<string> }
+);
 
 /** OAuth 2.0 endpoints and habits (RFC 6749). */
 export interface OAuth2 {
@@ -93,6 +97,8 @@ export interface Provider {
   readonly aliases: readonly string[];
   readonly displayName: string;
   readonly documentationUri: string;
+  /** Pages of the provider that describe its authorization and token requests. */
+  readonly sources: readonly string[];
   readonly origins: readonly OriginRule[];
   /** The exact ones of `origins`, for the look-up of every call. */
   readonly exactOrigins: ReadonlySet<string>;
@@ -110,6 +116,30 @@ export interface Provider {
   /** How the provider says that an access token has ended, where it is not a plain 401. */
   readonly expirySignals: readonly ExpirySignal[];
   readonly notes: string;
+}
+
+/** What a definition lacks for each of these, for people; nothing where it has all that is needed. */
+export interface Lacks {
+  /** To let users connect in a browser. */
+  readonly connect: readonly string[];
+  /** To refresh access tokens. */
+  readonly refresh: readonly string[];
+  /** To revoke tokens at the provider when a connection is deleted. */
+  readonly revoke: readonly string[];
+}
+
+/** Says what a definition lacks for each capability. */
+export function lacksOf({ oauth2 }: Provider): Lacks {
+  const { authorizationEndpoint, tokenEndpoint, refreshEndpoint, revocationEndpoint } = oauth2 ?? {};
+  const missing = (field: string, value: string | undefined) =>
+    value === undefined ? [`oauth2.${field} is missing`] : [];
+  const token = missing("tokenEndpoint", tokenEndpoint);
+  const endless = oauth2?.nonExpiringAccessTokens ? ["nothing to refresh: access tokens do not expire"] : [];
+  return {
+    connect: [...missing("authorizationEndpoint", authorizationEndpoint), ...token],
+    refresh: endless.length > 0 ? endless : missing("tokenEndpoint", refreshEndpoint ?? tokenEndpoint),
+    revoke: missing("revocationEndpoint", revocationEndpoint),
+  };
 }
 
 /** Finds a provider by name or alias, exactly as written; never an object-key look-up. */

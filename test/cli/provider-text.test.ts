@@ -10,6 +10,7 @@ const FULL = {
   aliases: ["acme-old"],
   displayName: "Acme",
   documentationUri: "https://acme.example/docs",
+  sources: ["https://acme.example/docs/oauth", "https://acme.example/docs/tokens"],
   apiOrigins: ["https://api.acme.example", "https://{shop}.acme.example"],
   credential: { queryParameter: "token" },
   defaultHeaders: { accept: "application/json" },
@@ -39,7 +40,10 @@ const FULL = {
   allowPrivateNetwork: true,
   urlPlaceholders: ["id_token"],
   passTraceContext: true,
-  expirySignals: [{ statusCode: 200, member: "error", values: ["x", "y"] }, { statusCode: 498 }],
+  expirySignals: [
+    { statusCode: 200, member: "error", values: ["x", "y"] },
+    { statusCode: 498, pastLifetime: true },
+  ],
   notes: "None.",
 };
 
@@ -64,11 +68,12 @@ describe("textFromProvider()", () => {
       "aliases                   acme-old",
       "display name              Acme",
       "documentation             https://acme.example/docs",
+      "sources                   https://acme.example/docs/oauth, https://acme.example/docs/tokens",
       "api origins               https://api.acme.example, https://{shop}.acme.example",
       "token placed in           ?token=",
       "default headers           accept: application/json",
       "url placeholders          id_token",
-      "ended token               200 with error=x|y; 498",
+      "ended token               200 with error=x|y; 498 past its lifetime",
       "authorization             https://acme.example/authorize",
       "issuer                    https://acme.example (always named)",
       "PKCE                      yes",

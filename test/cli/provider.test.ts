@@ -20,11 +20,52 @@ describe("relay provider", () => {
     expect(names).toContain("github");
     expect(names).not.toContain("acme");
     const env = { RELAY_PROVIDERS: "acme.json" };
-    const { stdout } = await folder.run(["provider", "list"], { env });
+    const { stdout } = await folder.run(["provider", "list", "--search", "acme"], { env });
     expect(stdout).toMatch(
       /^NAME +DISPLAY NAME +ALIASES +API ORIGINS\nacme +acme +acme-old +https:\/\/api\.acme\.example\n/,
     );
     expect(await folder.json(["provider", "show", "acme-old"], { env })).toMatchObject(DEFINITION);
+  });
+
+  it("lists those with a text in a name, an alias or an origin, in any case", async () => {
+    const found = async (text: string) =>
+      (await createFolder().json(["provider", "list", "--search", text])).map(({ name }: { name: string }) => name);
+    expect(await found("GitHub")).toEqual(["github"]);
+    expect(await found("twitter-v2")).toEqual(["twitteroauth2"]);
+    expect(await found("uploads.linear")).toEqual(["linear"]);
+    expect(await found("no such provider")).toEqual([]);
+  });
+
+  it("says what a definition lacks for users to connect, and to refresh and revoke tokens", async () => {
+    const { stdout } = await createFolder().run(["provider", "check", "github", "gitlab", "woocommerce"]);
+    expect(stdout.split("\n")).toEqual([
+      "github: ok (github)",
+      "  connect: ok",
+      "  refresh: nothing to refresh: access tokens do not expire",
+      "  revoke: oauth2.revocationEndpoint is missing",
+      "gitlab: ok (gitlab)",
+      "  connect: ok",
+      "  refresh: ok",
+      "  revoke: ok",
+      "woocommerce: ok (woocommerce)",
+      "  connect: oauth2.authorizationEndpoint is missing, oauth2.tokenEndpoint is missing",
+      "  refresh: nothing to refresh: access tokens do not expire",
+      "  revoke: oauth2.revocationEndpoint is missing",
+      "",
+    ]);
+    const json = await folderWith({ "acme.json": DEFINITION }).json(["provider", "check", "acme.json"]);
+    expect(json.providers).toEqual([
+      {
+        file: "acme.json",
+        provider: "acme",
+        lacks: {
+          connect: ["oauth2.authorizationEndpoint is missing", "oauth2.tokenEndpoint is missing"],
+          refresh: ["oauth2.tokenEndpoint is missing"],
+          revoke: ["oauth2.revocationEndpoint is missing"],
+        },
+      },
+    ]);
+    expect(await createFolder().run(["provider", "check", "nobody"])).toMatchObject({ exitCode: 1, stdout: "" });
   });
 
   it("shows a definition that check accepts", async () => {
@@ -50,7 +91,7 @@ describe("relay provider", () => {
     });
     const result = await folder.run(["provider", "check", "good.json", "bad.json", "broken.json"]);
     expect(result.exitCode).toBe(1);
-    expect(result.stdout).toBe("good.json: ok (acme)\n");
+    expect(result.stdout).toMatch(/^good\.json: ok \(acme\)\n {2}connect: /);
     expect(result.stderr).toMatch(/^bad\.json: apiOrigin: /m);
     expect(result.stderr).toMatch(/^broken\.json: /m);
     const json = await folder.run(["provider", "check", "bad.json", "--json"]);

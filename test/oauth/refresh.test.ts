@@ -51,14 +51,21 @@ function definition(sandboxOrigin: string) {
     name: PROVIDER,
     apiOrigins: [sandboxOrigin],
     oauth2: { tokenEndpoint: endpoint.url, clientAuthentication: "client_secret_basic" },
-    expirySignals: [{ statusCode: 403, member: "status", values: ["403"] }],
+    expirySignals: [
+      { statusCode: 403, member: "status", values: ["403"] },
+      { statusCode: 404, pastLifetime: true },
+    ],
   };
 }
 
-/** A user whose access token ended long ago, or, `alive`, is good for another hour by its own account. */
+/** A user whose access token ended long ago, or has no lifetime of its own. */
 async function connectUser({ isEnded = true, refreshToken = harness.sandbox.issueToken().refresh_token } = {}) {
+  return connectUntil(isEnded ? 1 : undefined, refreshToken);
+}
+
+async function connectUntil(expiresAt: number | undefined, refreshToken = harness.sandbox.issueToken().refresh_token) {
   const userId = randomUUID();
-  const options = { providerName: PROVIDER, refreshToken, ...(isEnded ? { expiresAt: 1 } : {}) };
+  const options = { providerName: PROVIDER, refreshToken, ...(expiresAt !== undefined && { expiresAt }) };
   const accessToken = await harness.connect(application, userId, options);
   const key: ConnectionKey = { applicationId: application.id, userId, providerName: PROVIDER };
   return { userId, accessToken, key, row: () => harness.store.connections.find(key) };
@@ -290,6 +297,18 @@ describe("a token that the provider refuses", () => {
     const row = await call(user.userId, "/status/403");
     expect(row).toMatchObject({ errorType: "API_ERROR", statusCode: 403 });
     expect(endpoint.received.length).toBeLessThanOrEqual(1);
+  });
+
+  it("is refreshed on a status that means other things too while its lifetime is not known", async () => {
+    const user = await connectUser({ isEnded: false });
+    expect(await call(user.userId, "/status/404")).toMatchObject({ errorType: "API_ERROR", statusCode: 404 });
+    expect(endpoint.received).toHaveLength(1);
+  });
+
+  it("is not refreshed on such a status before its lifetime is over", async () => {
+    const user = await connectUntil(Date.now() + 3_600_000);
+    expect(await call(user.userId, "/status/404")).toMatchObject({ errorType: "API_ERROR", statusCode: 404 });
+    expect(endpoint.received).toHaveLength(0);
   });
 
   it("gives the provider's own answer when it is refused again, and is not refreshed by force for a while", async () => {

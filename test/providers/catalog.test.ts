@@ -67,6 +67,18 @@ describe("loadProviders()", () => {
     expect(catalog.list().length).toBeGreaterThanOrEqual(13);
   });
 
+  it("parses every shipped definition once, a few at a time or when it is asked for", async () => {
+    const { catalog, warm } = loadProviders({ paths: [], allowLoopback: false });
+    const github = catalog.find("github");
+    let turns = 0;
+    const counter = setInterval(() => turns++, 0);
+    await warm();
+    clearInterval(counter);
+    expect(turns).toBeGreaterThan(0);
+    expect(catalog.list()).toContain(github);
+    expect(catalog.find("gmail")).toBe(catalog.find("googlemail"));
+  });
+
   it("reads files and folders, later over earlier", async () => {
     const define = (displayName: string) =>
       JSON.stringify({ name: "github", displayName, apiOrigins: ["https://api.github.com"] });

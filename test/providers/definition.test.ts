@@ -11,6 +11,7 @@ describe("parseProvider()", () => {
       aliases: [],
       displayName: "test",
       documentationUri: "",
+      sources: [],
       origins: [{ kind: "exact", origin: "https://api.example.com" }],
       exactOrigins: new Set(["https://api.example.com"]),
       plainOrigins: new Set(["https://api.example.com"]),
@@ -94,12 +95,12 @@ describe("parseProvider()", () => {
 
   it("reads expiry signals", () => {
     const expirySignals = [
-      { statusCode: 403 },
+      { statusCode: 403, pastLifetime: true },
       { statusCode: 200, member: "error", values: ["token_expired", "invalid_auth"] },
     ];
     expect(providerFrom({ expirySignals }).expirySignals).toEqual([
-      { statusCode: 403, member: undefined },
-      { statusCode: 200, member: "error", values: new Set(["token_expired", "invalid_auth"]) },
+      { statusCode: 403, pastLifetime: true, member: undefined },
+      { statusCode: 200, pastLifetime: false, member: "error", values: new Set(["token_expired", "invalid_auth"]) },
     ]);
   });
 
@@ -172,6 +173,7 @@ describe("parseProvider() problems of content", () => {
       name: "Git Hub",
       aliases: ["ok", "ok", "../x"],
       documentationUri: "http://example.com",
+      sources: ["https://example.com/oauth", "http://example.com", "https://example.com/oauth"],
       apiOrigins: [
         "http://api.example.com",
         "https://ok.example.com",
@@ -220,6 +222,8 @@ describe("parseProvider() problems of content", () => {
       "apiOrigins[0]",
       "apiOrigins[2]",
       "apiOrigins[3]",
+      "sources[1]",
+      "sources[2]",
       "defaultHeaders.x a",
       "defaultHeaders.cookie",
       "defaultHeaders.x-a",

@@ -8,6 +8,7 @@ const provider = providerFrom({
     { statusCode: 498 },
     { statusCode: 200, member: "error", values: ["token_expired", "invalid_auth"] },
     { statusCode: 400, member: "error.code", values: ["190", "{}", "[190]"] },
+    { statusCode: 404, pastLifetime: true },
     { statusCode: 403, member: "errors.0.message", values: ["Expired \u201ctoken\u201d", "true"] },
   ],
 });
@@ -43,10 +44,16 @@ describe("isExpirySignal()", () => {
     [403, '{"errors":[{},{"message":true}]}', false],
     [403, '{"errors":[]}', false],
   ])("%i %s: %s", (statusCode, body, expected) => {
-    expect(isExpirySignal(provider, statusCode, bytesOf(Buffer.from(body)))).toBe(expected);
+    expect(isExpirySignal(provider, statusCode, bytesOf(Buffer.from(body)), false)).toBe(expected);
+  });
+
+  it("counts a status that means other things too only past the lifetime of the token", () => {
+    const heard = (isPastLifetime: boolean) =>
+      isExpirySignal(provider, 404, bytesOf(Buffer.from("{}")), isPastLifetime);
+    expect([heard(false), heard(true)]).toEqual([false, true]);
   });
 
   it("has none by default", () => {
-    expect(isExpirySignal(providerFrom({}), 401, bytesOf(Buffer.from("{}")))).toBe(false);
+    expect(isExpirySignal(providerFrom({}), 401, bytesOf(Buffer.from("{}")), true)).toBe(false);
   });
 });

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file relay/admin/v1/provider.proto.
  */
 export const file_relay_admin_v1_provider: GenFile = /*@__PURE__*/
-  fileDesc("Ch1yZWxheS9hZG1pbi92MS9wcm92aWRlci5wcm90bxIOcmVsYXkuYWRtaW4udjEi6AMKCFByb3ZpZGVyEgwKBG5hbWUYASABKAkSDwoHYWxpYXNlcxgCIAMoCRIUCgxkaXNwbGF5X25hbWUYAyABKAkSGQoRZG9jdW1lbnRhdGlvbl91cmkYBCABKAkSEwoLYXBpX29yaWdpbnMYBSADKAkSNwoKY3JlZGVudGlhbBgGIAEoCzIjLnJlbGF5LmFkbWluLnYxLkNyZWRlbnRpYWxQbGFjZW1lbnQSRQoPZGVmYXVsdF9oZWFkZXJzGAcgAygLMiwucmVsYXkuYWRtaW4udjEuUHJvdmlkZXIuRGVmYXVsdEhlYWRlcnNFbnRyeRImCgZvYXV0aDIYCCABKAsyFi5yZWxheS5hZG1pbi52MS5PQXV0aDISHQoVYWxsb3dfcHJpdmF0ZV9uZXR3b3JrGAkgASgIEhgKEHVybF9wbGFjZWhvbGRlcnMYCiADKAkSDQoFbm90ZXMYCyABKAkSNAoOZXhwaXJ5X3NpZ25hbHMYDCADKAsyHC5yZWxheS5hZG1pbi52MS5FeHBpcnlTaWduYWwSGgoScGFzc190cmFjZV9jb250ZXh0GA0gASgIGjUKE0RlZmF1bHRIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJDCgxFeHBpcnlTaWduYWwSEwoLc3RhdHVzX2NvZGUYASABKAUSDgoGbWVtYmVyGAIgASgJEg4KBnZhbHVlcxgDIAMoCSJOChNDcmVkZW50aWFsUGxhY2VtZW50Eg4KBmhlYWRlchgBIAEoCRIOCgZzY2hlbWUYAiABKAkSFwoPcXVlcnlfcGFyYW1ldGVyGAMgASgJIqgICgZPQXV0aDISHgoWYXV0aG9yaXphdGlvbl9lbmRwb2ludBgBIAEoCRIWCg50b2tlbl9lbmRwb2ludBgCIAEoCRIXCg9zY29wZV9zZXBhcmF0b3IYAyABKAkSDAoEcGtjZRgEIAEoCBIdChVjbGllbnRfYXV0aGVudGljYXRpb24YBSABKAkSVQoYYXV0aG9yaXphdGlvbl9wYXJhbWV0ZXJzGAYgAygLMjMucmVsYXkuYWRtaW4udjEuT0F1dGgyLkF1dGhvcml6YXRpb25QYXJhbWV0ZXJzRW50cnkSGwoTcmV2b2NhdGlvbl9lbmRwb2ludBgHIAEoCRJFChB0b2tlbl9wYXJhbWV0ZXJzGAggAygLMisucmVsYXkuYWRtaW4udjEuT0F1dGgyLlRva2VuUGFyYW1ldGVyc0VudHJ5EhsKE2NsaWVudF9pZF9wYXJhbWV0ZXIYCSABKAkSFgoOZGVmYXVsdF9zY29wZXMYCiADKAkSIgoabm9uX2V4cGlyaW5nX2FjY2Vzc190b2tlbnMYCyABKAgSGgoSZGVmYXVsdF9leHBpcmVzX2luGAwgASgFEh4KFnJlZnJlc2hfdG9rZW5fcm90YXRpb24YDSABKAgSHAoUdG9rZW5fcmVxdWVzdF9mb3JtYXQYDiABKAkSGAoQcmVmcmVzaF9lbmRwb2ludBgPIAEoCRJDCg9jb2RlX3BhcmFtZXRlcnMYECADKAsyKi5yZWxheS5hZG1pbi52MS5PQXV0aDIuQ29kZVBhcmFtZXRlcnNFbnRyeRJJChJyZWZyZXNoX3BhcmFtZXRlcnMYESADKAsyLS5yZWxheS5hZG1pbi52MS5PQXV0aDIuUmVmcmVzaFBhcmFtZXRlcnNFbnRyeRIdChV0b2tlbl9yZXNwb25zZV9tZW1iZXIYEiABKAkSDgoGaXNzdWVyGBMgASgJEjYKLmF1dGhvcml6YXRpb25fcmVzcG9uc2VfaXNzX3BhcmFtZXRlcl9zdXBwb3J0ZWQYFCABKAgSHAoUcmVmcmVzaF9lbmRlZF9lcnJvcnMYFSADKAkSGgoSdG9rZW5fZXJyb3JfbWVtYmVyGBYgASgJGj4KHEF1dGhvcml6YXRpb25QYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARo2ChRUb2tlblBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjUKE0NvZGVQYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARo4ChZSZWZyZXNoUGFyYW1ldGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCXQoacHJvdmlkZXJjYWxscmVsYXkuYWRtaW4udjFCDVByb3ZpZGVyUHJvdG9QAVoucHJvdmlkZXItY2FsbC1yZWxheS9nZW4vcmVsYXkvYWRtaW4vdjE7YWRtaW52MWIGcHJvdG8z");
+  fileDesc("Ch1yZWxheS9hZG1pbi92MS9wcm92aWRlci5wcm90bxIOcmVsYXkuYWRtaW4udjEi+QMKCFByb3ZpZGVyEgwKBG5hbWUYASABKAkSDwoHYWxpYXNlcxgCIAMoCRIUCgxkaXNwbGF5X25hbWUYAyABKAkSGQoRZG9jdW1lbnRhdGlvbl91cmkYBCABKAkSDwoHc291cmNlcxgUIAMoCRITCgthcGlfb3JpZ2lucxgFIAMoCRI3CgpjcmVkZW50aWFsGAYgASgLMiMucmVsYXkuYWRtaW4udjEuQ3JlZGVudGlhbFBsYWNlbWVudBJFCg9kZWZhdWx0X2hlYWRlcnMYByADKAsyLC5yZWxheS5hZG1pbi52MS5Qcm92aWRlci5EZWZhdWx0SGVhZGVyc0VudHJ5EiYKBm9hdXRoMhgIIAEoCzIWLnJlbGF5LmFkbWluLnYxLk9BdXRoMhIdChVhbGxvd19wcml2YXRlX25ldHdvcmsYCSABKAgSGAoQdXJsX3BsYWNlaG9sZGVycxgKIAMoCRINCgVub3RlcxgLIAEoCRI0Cg5leHBpcnlfc2lnbmFscxgMIAMoCzIcLnJlbGF5LmFkbWluLnYxLkV4cGlyeVNpZ25hbBIaChJwYXNzX3RyYWNlX2NvbnRleHQYDSABKAgaNQoTRGVmYXVsdEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIloKDEV4cGlyeVNpZ25hbBITCgtzdGF0dXNfY29kZRgBIAEoBRIOCgZtZW1iZXIYAiABKAkSDgoGdmFsdWVzGAMgAygJEhUKDXBhc3RfbGlmZXRpbWUYBCABKAgiTgoTQ3JlZGVudGlhbFBsYWNlbWVudBIOCgZoZWFkZXIYASABKAkSDgoGc2NoZW1lGAIgASgJEhcKD3F1ZXJ5X3BhcmFtZXRlchgDIAEoCSKoCAoGT0F1dGgyEh4KFmF1dGhvcml6YXRpb25fZW5kcG9pbnQYASABKAkSFgoOdG9rZW5fZW5kcG9pbnQYAiABKAkSFwoPc2NvcGVfc2VwYXJhdG9yGAMgASgJEgwKBHBrY2UYBCABKAgSHQoVY2xpZW50X2F1dGhlbnRpY2F0aW9uGAUgASgJElUKGGF1dGhvcml6YXRpb25fcGFyYW1ldGVycxgGIAMoCzIzLnJlbGF5LmFkbWluLnYxLk9BdXRoMi5BdXRob3JpemF0aW9uUGFyYW1ldGVyc0VudHJ5EhsKE3Jldm9jYXRpb25fZW5kcG9pbnQYByABKAkSRQoQdG9rZW5fcGFyYW1ldGVycxgIIAMoCzIrLnJlbGF5LmFkbWluLnYxLk9BdXRoMi5Ub2tlblBhcmFtZXRlcnNFbnRyeRIbChNjbGllbnRfaWRfcGFyYW1ldGVyGAkgASgJEhYKDmRlZmF1bHRfc2NvcGVzGAogAygJEiIKGm5vbl9leHBpcmluZ19hY2Nlc3NfdG9rZW5zGAsgASgIEhoKEmRlZmF1bHRfZXhwaXJlc19pbhgMIAEoBRIeChZyZWZyZXNoX3Rva2VuX3JvdGF0aW9uGA0gASgIEhwKFHRva2VuX3JlcXVlc3RfZm9ybWF0GA4gASgJEhgKEHJlZnJlc2hfZW5kcG9pbnQYDyABKAkSQwoPY29kZV9wYXJhbWV0ZXJzGBAgAygLMioucmVsYXkuYWRtaW4udjEuT0F1dGgyLkNvZGVQYXJhbWV0ZXJzRW50cnkSSQoScmVmcmVzaF9wYXJhbWV0ZXJzGBEgAygLMi0ucmVsYXkuYWRtaW4udjEuT0F1dGgyLlJlZnJlc2hQYXJhbWV0ZXJzRW50cnkSHQoVdG9rZW5fcmVzcG9uc2VfbWVtYmVyGBIgASgJEg4KBmlzc3VlchgTIAEoCRI2Ci5hdXRob3JpemF0aW9uX3Jlc3BvbnNlX2lzc19wYXJhbWV0ZXJfc3VwcG9ydGVkGBQgASgIEhwKFHJlZnJlc2hfZW5kZWRfZXJyb3JzGBUgAygJEhoKEnRva2VuX2Vycm9yX21lbWJlchgWIAEoCRo+ChxBdXRob3JpemF0aW9uUGFyYW1ldGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaNgoUVG9rZW5QYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARo1ChNDb2RlUGFyYW1ldGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaOAoWUmVmcmVzaFBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQl0KGnByb3ZpZGVyY2FsbHJlbGF5LmFkbWluLnYxQg1Qcm92aWRlclByb3RvUAFaLnByb3ZpZGVyLWNhbGwtcmVsYXkvZ2VuL3JlbGF5L2FkbWluL3YxO2FkbWludjFiBnByb3RvMw");
 
 /**
  * Provider is the definition of one third-party OAuth provider. A definition
@@ -48,6 +48,15 @@ export type Provider = Message<"relay.admin.v1.Provider"> & {
    * @generated from field: string documentation_uri = 4;
    */
   documentationUri: string;
+
+  /**
+   * Pages of the provider that describe its authorization and token requests
+   * and the other habits of this definition; documentation_uri is the page of
+   * its API. https urls.
+   *
+   * @generated from field: repeated string sources = 20;
+   */
+  sources: string[];
 
   /**
    * Exact origins a call may go to, such as `https://api.github.com`. A
@@ -161,6 +170,15 @@ export type ProviderJson = {
   documentationUri?: string;
 
   /**
+   * Pages of the provider that describe its authorization and token requests
+   * and the other habits of this definition; documentation_uri is the page of
+   * its API. https urls.
+   *
+   * @generated from field: repeated string sources = 20;
+   */
+  sources?: string[];
+
+  /**
    * Exact origins a call may go to, such as `https://api.github.com`. A
    * template, `https://{subdomain}.zendesk.com`, is bound to the parameters
    * stored with the connection. Required.
@@ -271,6 +289,15 @@ export type ExpirySignal = Message<"relay.admin.v1.ExpirySignal"> & {
    * @generated from field: repeated string values = 3;
    */
   values: string[];
+
+  /**
+   * Counts only for a token that may have ended by its own account: one whose
+   * lifetime is over, or is not known while there is a refresh token. For a
+   * status that means other things too, such as 404.
+   *
+   * @generated from field: bool past_lifetime = 4;
+   */
+  pastLifetime: boolean;
 };
 
 /**
@@ -301,6 +328,15 @@ export type ExpirySignalJson = {
    * @generated from field: repeated string values = 3;
    */
   values?: string[];
+
+  /**
+   * Counts only for a token that may have ended by its own account: one whose
+   * lifetime is over, or is not known while there is a refresh token. For a
+   * status that means other things too, such as 404.
+   *
+   * @generated from field: bool past_lifetime = 4;
+   */
+  pastLifetime?: boolean;
 };
 
 /**

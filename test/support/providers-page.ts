@@ -1,0 +1,51 @@
+import { writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { loadProviders } from "../../src/providers/catalog.js";
+import { lacksOf, type Provider } from "../../src/providers/provider.js";
+
+/** The command that writes docs/providers.md. */
+export const REGENERATE = "npx tsx test/support/providers-page.ts";
+
+/** docs/providers.md: how many providers there are, and how to find one. */
+export function providersPage(providers: readonly Provider[]): string {
+  const able = (capability: "connect" | "refresh" | "revoke") =>
+    providers.filter((provider) => lacksOf(provider)[capability].length === 0).length;
+  return `# Providers
+
+The catalogue that comes with the relay has ${providers.length} definitions, one file each in
+[src/providers/catalog](../src/providers/catalog). Operators add or override definitions with \`RELAY_PROVIDERS\`.
+
+| What the relay does with them | Definitions |
+|---|---|
+| lets users connect in a browser (OAuth 2.0, authorization code) | ${able("connect")} |
+| refreshes access tokens | ${able("refresh")} |
+| revokes tokens at the provider when a connection is deleted | ${able("revoke")} |
+
+## Find one
+
+\`\`\`sh
+npx relay provider list --search google
+npx relay provider show github
+npx relay provider check github
+\`\`\`
+
+\`list\` looks in names, aliases and API origins: many names of other products, such as \`google-mail\` or \`twitter-v2\`, are
+aliases. \`check\` says what a definition lacks for each of the three above.
+
+## Where the facts come from
+
+Each file names its sources: \`documentationUri\` is the page of the provider's API, \`sources\` are those that describe its
+authorization and token requests. \`notes\` has the peculiarities, and says what could not be confirmed.
+
+\`npm run providers:report\` compares the definitions with what public references say about the same providers
+([provider-facts.jsonl](../test/providers/provider-facts.jsonl): facts as found, some of them old). A test demands a
+[reason](../test/providers/fact-differences.ts) for each difference.
+
+This page is generated from the files: \`${REGENERATE}\`.
+`;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const { catalog } = loadProviders({ paths: [], allowLoopback: false });
+  writeFileSync("docs/providers.md", providersPage(catalog.list()));
+}
