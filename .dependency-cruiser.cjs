@@ -13,7 +13,7 @@ const FOLDERS = [
   ["store", "call", "pages", "workers"],
   "api/rpc",
   ["api/rest", "api/fast"],
-  "api/via",
+  ["api/via", "api/mcp"],
   "admin",
   "app",
   "cli",
@@ -21,7 +21,7 @@ const FOLDERS = [
 /** The only ones that know the store. */
 const OF_THE_STORE = ["app", "cli"];
 /** The only ones that know the generated code. */
-const OF_THE_CONTRACT = ["providers", "api/rest", "api/rpc", "api/fast", "admin", "app", "cli"];
+const OF_THE_CONTRACT = ["providers", "api/rest", "api/rpc", "api/fast", "api/mcp", "admin", "app", "cli"];
 
 const pathOf = (folders) => `^src/(?:${folders.flat().join("|")})/`;
 const error = (name, from, to) => ({ name, severity: "error", from, to });

@@ -91,14 +91,14 @@ function probeFor({ store, sealer }: Parts): () => Promise<string | undefined> {
   };
 }
 
-function listenForClients(wiring: Wiring, options: ServiceOptions): Promise<Listener> {
+async function listenForClients(wiring: Wiring, options: ServiceOptions): Promise<Listener> {
   const { config, parts, readiness, tls, isTrustedProxy } = wiring;
   const { maxConnections, maxClientConnections, writeTimeoutMs } = config;
   return listen({
     host: config.listen.host,
     port: config.listen.port,
     tls,
-    handler: createRouter(handlersFor(wiring, options), readiness),
+    handler: createRouter(await handlersFor(wiring, options), readiness),
     onFault: parts.log.fault,
     isTrustedProxy,
     limits: { maxConnections, maxClientConnections, writeTimeoutMs },
@@ -106,17 +106,17 @@ function listenForClients(wiring: Wiring, options: ServiceOptions): Promise<List
   });
 }
 
-function handlersFor(
+async function handlersFor(
   {
     config,
     parts,
-    calls: { relay, rateLimiter, turns, streamGarbage },
+    calls: { relay, explain, rateLimiter, turns, streamGarbage },
     readiness,
     clientAddress,
     isTrustedProxy,
   }: Wiring,
   { lane = true }: ServiceOptions,
-): readonly PathHandler[] {
+): Promise<readonly PathHandler[]> {
   const { applications, lookups } = parts.store;
   const { authorization } = parts;
   const budget = createBudget(config);
@@ -135,6 +135,18 @@ function handlersFor(
     turns,
   };
   const rpcs = createRpcHandler({ ...shared, readiness, connections });
+  // The SDK is loaded where agents are served, and nowhere else.
+  const mcp = config.mcp === "on" ? await import("../api/mcp/handler.js") : undefined;
+  const forAgents = mcp?.createMcpHandler({
+    ...shared,
+    explain,
+    connections,
+    catalog: parts.catalog,
+    applications: lookups.applications,
+    openPrivateKeyHash: authorization.openPrivateKeyHash,
+    now: Date.now,
+    maxAnswerBytes: config.mcpMaxAnswerBytes,
+  });
   return [
     createRestHandler({
       ...shared,
@@ -153,6 +165,7 @@ function handlersFor(
     }),
     lane ? createLane({ ...shared, otherwise: rpcs }) : rpcs,
     createConnectionsHandler({ ...shared, operations: connections }),
+    ...(forAgents === undefined ? [] : [forAgents]),
     createPagesHandler({
       authorization,
       clientAddress,

@@ -92,10 +92,10 @@ function withContentType(headers: CheckedCall["headers"], contentType: string | 
 }
 
 /**
- * How a call came in; a label for logs and metrics. `stream` is the raw route, `via` the pass-through; `admin`: an operator
- * performed it.
+ * How a call came in; a label for logs and metrics. `stream` is the raw route, `via` the pass-through, `mcp` a tool of an
+ * agent; `admin`: an operator performed it.
  */
-export type Surface = "rest" | "stream" | "via" | "connect" | "grpc" | "grpc-web" | "admin";
+export type Surface = "rest" | "stream" | "via" | "mcp" | "connect" | "grpc" | "grpc-web" | "admin";
 
 /** Deepest nesting and most keys of a call's JSON (threats J01, J11): far beyond any API, far below what costs time. */
 export const CALL_JSON_LIMITS = { maxDepth: 64, maxKeys: 10_000 } as const;

@@ -146,6 +146,15 @@ export const TABLE = {
     ...setting("RELAY_HTTP_STATUS", "envelope", oneOf("envelope", "mirror")),
     about: "HTTP status of the JSON route: 200 for every envelope, or mirror the row's statusCode",
   },
+  mcp: {
+    ...setting("RELAY_MCP", "off", ON_OFF),
+    about: "on or off; POST /mcp on the public port, where agents call with a call token. Off: few relays serve agents",
+  },
+  mcpMaxAnswerBytes: {
+    ...setting("RELAY_MCP_MAX_ANSWER_BYTES", String(64 * 1024), integer(1024, MIB)),
+    about:
+      "so much of a provider's answer is shown to an agent; about 20,000 tokens, of which a model's memory holds several",
+  },
   logLevel: {
     ...setting("RELAY_LOG_LEVEL", "info", format(oneOf(...LOG_LEVELS).parse, `one of ${LOG_LEVELS.join(", ")}`)),
     about: `one of ${LOG_LEVELS.join(", ")}; info has one line per call`,

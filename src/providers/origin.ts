@@ -178,6 +178,14 @@ function templatesOf({ origins }: Pick<Provider, "origins">): readonly TemplateR
   return origins.flatMap((rule) => (rule.kind === "template" ? [rule] : []));
 }
 
+/** The origins that a connection with these values may reach; a template of which one is missing is none. */
+export function originsFor({ origins }: Pick<Provider, "origins">, values: Readonly<Record<string, string>>): string[] {
+  return origins.flatMap((rule) => {
+    if (rule.kind === "exact") return [rule.origin];
+    return rule.parameters.every((name) => Object.hasOwn(values, name)) ? [originFrom(rule, values)] : [];
+  });
+}
+
 function originFrom({ template, parameters }: TemplateRule, values: Readonly<Record<string, string>>): string {
   return parameters.reduce((text, name) => text.replace(`{${name}}`, () => values[name] ?? ""), template);
 }

@@ -67,6 +67,7 @@ const EXPECTED: Readonly<Record<string, readonly RegExp[]>> = {
     /^eyJ[\w-]+\.[\w-]+\.[\w-]{43}\n$/,
     /call rules +github \(1\)/,
   ],
+  "docs/agents.md": [/^$/, /"state\\":\\"not connected[\s\S]*\/repos\/acme\/site\/\*\*/],
   "docs/hardening.md": [/PRIVATE_KEY[\s\S]*192\.0\.2\.0\/24/i],
   "docs/migrating.md": [/^$/, /github/, /^ada github ok\na\+b@example\.com slack ok\n[\s\S]*a\+b@example\.com/],
   "docs/scaling.md": [/is up to date/, /applications +1/],

@@ -52,8 +52,8 @@ export const REQUEST_GUARDS: readonly Guard[] = [
   guard(
     "connections of one client: but for trusted proxies",
     [
-      "handler: createRouter(handlersFor(wiring, options), readiness), onFault: parts.log.fault, isTrustedProxy, limits",
-      "handler: createRouter(handlersFor(wiring, options), readiness), onFault: parts.log.fault, limits",
+      "handler: createRouter(await handlersFor(wiring, options), readiness), onFault: parts.log.fault, isTrustedProxy, limits",
+      "handler: createRouter(await handlersFor(wiring, options), readiness), onFault: parts.log.fault, limits",
     ],
     CLIENT_CONNECTIONS,
   ),

@@ -4,6 +4,7 @@ import { CONNECT_GUARDS } from "./guards-connect.js";
 import { CONSOLE_GUARDS } from "./guards-console.js";
 import { LANE_GUARDS } from "./guards-lane.js";
 import { LARGE_GUARDS } from "./guards-large.js";
+import { MCP_GUARDS } from "./guards-mcp.js";
 import { OPERATOR_GUARDS } from "./guards-operator.js";
 import { PAGE_GUARDS } from "./guards-pages.js";
 import { POSTGRES_GUARDS } from "./guards-postgres.js";
@@ -28,6 +29,7 @@ export const GUARDS: readonly Guard[] = [
   ...WEBHOOK_GUARDS,
   ...STREAM_GUARDS,
   ...VIA_GUARDS,
+  ...MCP_GUARDS,
   ...RECORD_GUARDS,
   ...LANE_GUARDS,
   ...LARGE_GUARDS,

@@ -4,4 +4,5 @@ runOnWorkers({
   calls: () => import("../protocols.test.js"),
   streams: () => import("../stream-protocols.test.js"),
   "requests passed through": () => import("../api/via/scenarios.test.js"),
+  agents: () => import("../api/mcp/tools.test.js"),
 });

@@ -37,12 +37,31 @@ export async function answerPreflight(
   allowPreflight(request, response, origin, { methods: route.method, headers: "content-type" });
 }
 
-/** Allows the header names that a preflight asks for, or `headers` where it names none that can be repeated. */
-export function allowPreflight(
+/** What a preflight is allowed. */
+interface AllowedRequest {
+  readonly methods: string;
+  /** Names of headers, where the preflight asks for none that can be repeated. */
+  readonly headers: string;
+}
+
+/** The same where nothing names an application: that some list has the origin is enough, the request itself is judged by its own. */
+export async function answerOriginPreflight(
+  { listsOrigin }: Pick<BrowserOrigins, "listsOrigin">,
+  request: HttpRequest,
+  response: HttpResponse,
+  allowed: AllowedRequest,
+): Promise<void> {
+  const { origin = "" } = request.headers;
+  if (await isListed(listsOrigin, origin)) return allowPreflight(request, response, origin, allowed);
+  answerPlain(response, 403, "This origin is not on the list of any application.", { vary: "Origin" });
+}
+
+/** Allows the header names that a preflight asks for. */
+function allowPreflight(
   request: HttpRequest,
   response: HttpResponse,
   origin: string,
-  { methods, headers }: { readonly methods: string; readonly headers: string },
+  { methods, headers }: AllowedRequest,
 ): void {
   const asked = request.headers["access-control-request-headers"];
   const allowed = typeof asked === "string" && /^[\w, -]{1,2048}$/.test(asked) ? asked : headers;
@@ -63,8 +82,19 @@ export async function corsFieldsFor(
   return corsFieldsAt(origin, decideCors(origin, await originsOrNone(allowedOrigins, publicKey)));
 }
 
+/**
+ * CORS fields of an answer; undefined for who is no browser. As for Connect, it is enough that some application lists the
+ * origin: a call is performed only for an origin on its own application's list, and a page must be able to read why it was not.
+ */
+export async function corsFieldsIfListed(
+  { listsOrigin }: Pick<BrowserOrigins, "listsOrigin">,
+  { headers: { origin } }: HttpRequest,
+): Promise<Record<string, string> | undefined> {
+  return origin === undefined ? undefined : corsFieldsAt(origin, await isListed(listsOrigin, origin));
+}
+
 /** CORS fields for a browser at `origin`. */
-export function corsFieldsAt(origin: string, isAllowed: boolean): Record<string, string> {
+function corsFieldsAt(origin: string, isAllowed: boolean): Record<string, string> {
   if (!isAllowed) return { vary: "Origin" };
   return { vary: "Origin", ...corsHeaders(origin), "access-control-expose-headers": "x-request-id" };
 }

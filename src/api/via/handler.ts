@@ -1,13 +1,13 @@
 import { type Budget, overloaded, type StreamGarbage } from "../../call/budget.js";
 import type { Call, CallOrigin } from "../../call/call.js";
 import type { Relay } from "../../call/relay.js";
-import { isListed, type ListsOrigin } from "../../http/cors.js";
+import type { ListsOrigin } from "../../http/cors.js";
 import type { PathHandler } from "../../http/dispatch.js";
-import { answerPlain, clientNetworkOf, type HttpRequest, type HttpResponse, watchCaller } from "../../http/exchange.js";
+import { clientNetworkOf, type HttpRequest, type HttpResponse, watchCaller } from "../../http/exchange.js";
 import { discardRestAfter } from "../../http/sweep.js";
 import { formatError } from "../../model/errors.js";
 import type { ProviderCatalog } from "../../providers/provider.js";
-import { allowPreflight, corsFieldsAt } from "../rest/preflight.js";
+import { answerOriginPreflight, corsFieldsIfListed } from "../rest/preflight.js";
 import { originOf } from "../rest/read-call.js";
 import { writeRow, writeStream } from "../rest/stream-handler.js";
 import { passedFieldsFrom, type Rewriting } from "./answer-fields.js";
@@ -60,24 +60,16 @@ async function answerVia(options: ViaHandlerOptions, exchange: Exchange): Promis
       response,
       options.relay.refuse(origin, error),
       "x-relay-error",
-      await corsFieldsFor(options, request),
+      await corsFieldsIfListed(options, request),
     );
   }
-  const cors = await corsFieldsFor(options, request);
+  const cors = await corsFieldsIfListed(options, request);
   const rewriting = () => rewritingOf(options, exchange, call);
   await writeStream(options.relay.stream(call), call.signal, {
     response,
     fieldsOf: (head) => passedFieldsFrom(head, origin.callId, cors, call.description.method, rewriting),
     answerRow: (outcome) => writeRow(response, outcome, "x-relay-error", cors),
   });
-}
-
-/**
- * CORS fields of an answer; undefined for who is no browser. As for Connect, it is enough that some application lists the
- * origin: a call is performed only for an origin on its own application's list, and a page must be able to read why it was not.
- */
-async function corsFieldsFor({ listsOrigin }: ViaHandlerOptions, { headers: { origin } }: HttpRequest) {
-  return origin === undefined ? undefined : corsFieldsAt(origin, await isListed(listsOrigin, origin));
 }
 
 /** Throws RelayError CALL_FORMAT_ERROR, CALLER_NOT_ALLOWED, REQUEST_TOO_LARGE or OVERLOADED. */
@@ -137,13 +129,8 @@ function isPreflight({ method, headers }: HttpRequest): boolean {
   return method === "OPTIONS" && headers.origin !== undefined && "access-control-request-method" in headers;
 }
 
-/** A preflight names no application: that some list has the origin is enough, the request itself is judged by its own. */
-async function answerPreflight({ listsOrigin }: ViaHandlerOptions, request: HttpRequest, response: HttpResponse) {
-  const { origin = "", "access-control-request-method": asked } = request.headers;
-  if (!(await isListed(listsOrigin, origin))) {
-    answerPlain(response, 403, "This origin is not on the list of any application.", { vary: "Origin" });
-    return;
-  }
-  const methods = /^[\w-]{1,64}$/.test(String(asked)) ? String(asked) : "GET";
-  allowPreflight(request, response, origin, { methods, headers: "authorization" });
+function answerPreflight(options: ViaHandlerOptions, request: HttpRequest, response: HttpResponse): Promise<void> {
+  const asked = String(request.headers["access-control-request-method"]);
+  const methods = /^[\w-]{1,64}$/.test(asked) ? asked : "GET";
+  return answerOriginPreflight(options, request, response, { methods, headers: "authorization" });
 }

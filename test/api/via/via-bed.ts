@@ -37,6 +37,7 @@ const CREDENTIALS = [
   { name: "keyed", credential: { header: "x-api-key", scheme: "" } },
   { name: "underscored", credential: { header: "x_api_key", scheme: "" } },
   { name: "queried", credential: { queryParameter: "api_key" } },
+  { name: "intranet", allowPrivateNetwork: true },
 ];
 
 export async function startViaBed(options: Pick<HarnessOptions, "env" | "sandbox"> = {}): Promise<ViaBed> {

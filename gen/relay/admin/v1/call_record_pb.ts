@@ -43,8 +43,9 @@ export type CallRecord = Message<"relay.admin.v1.CallRecord"> & {
   startTime?: Timestamp | undefined;
 
   /**
-   * How it came in: `rest`, `stream` (the raw route), `connect`, `grpc`,
-   * `grpc-web`, `admin` (PerformCall).
+   * How it came in: `rest`, `stream` (the raw route), `via` (the pass-through),
+   * `mcp` (a tool of an agent), `connect`, `grpc`, `grpc-web`, `admin`
+   * (PerformCall).
    *
    * @generated from field: string surface = 4;
    */
@@ -203,8 +204,9 @@ export type CallRecordJson = {
   startTime?: TimestampJson;
 
   /**
-   * How it came in: `rest`, `stream` (the raw route), `connect`, `grpc`,
-   * `grpc-web`, `admin` (PerformCall).
+   * How it came in: `rest`, `stream` (the raw route), `via` (the pass-through),
+   * `mcp` (a tool of an agent), `connect`, `grpc`, `grpc-web`, `admin`
+   * (PerformCall).
    *
    * @generated from field: string surface = 4;
    */

@@ -1,0 +1,167 @@
+import { Server } from "@modelcontextprotocol/sdk/server/index.js";
+import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js";
+import { CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import {
+  type CallerOptions,
+  callerFieldsOf,
+  callerFrom,
+  judgeCaller,
+  requireApplication,
+  requireCallerIds,
+} from "../../applications/caller.js";
+import { type Budget, overloaded } from "../../call/budget.js";
+import { callerGone, isGone } from "../../call/outcome.js";
+import type { ListsOrigin } from "../../http/cors.js";
+import type { PathHandler } from "../../http/dispatch.js";
+import { answerPlain, clientNetworkOf, type HttpRequest, type HttpResponse, watchCaller } from "../../http/exchange.js";
+import { LARGE_BYTES } from "../../lib/chunks.js";
+import { packageVersion } from "../../lib/package-version.js";
+import { RelayError } from "../../model/errors.js";
+import { answerOriginPreflight, corsFieldsIfListed } from "../rest/preflight.js";
+import { mustClose, originOf, readBody } from "../rest/read-call.js";
+import { type Message, readMessage } from "./read-message.js";
+import { type Agent, callTool, INSTRUCTIONS, type ToolOptions, toolsFor } from "./tools.js";
+
+/** Where agents ask. */
+const MCP_PATH = "/mcp";
+
+/** What serving agents needs from the rest of the service. */
+export interface McpHandlerOptions extends CallerOptions, ToolOptions {
+  readonly listsOrigin: ListsOrigin;
+  readonly budget: Budget;
+  readonly clientAddress: (request: HttpRequest) => string;
+  readonly maxRequestBytes: number;
+  readonly deadlineMs: number;
+}
+
+/**
+ * The Model Context Protocol over streamable HTTP (revision 2025-11-25, basic/transports), for the holder of a call token.
+ * There are no sessions: a POST is one message, and any process answers it.
+ */
+export function createMcpHandler(options: McpHandlerOptions): PathHandler {
+  return (request, response, path) => {
+    if (path !== MCP_PATH) return undefined;
+    if (request.method === "POST") return answerPost(options, request, response);
+    if (request.method === "OPTIONS") {
+      return answerOriginPreflight(options, request, response, { methods: "POST", headers: "authorization" });
+    }
+    // Without sessions there is nothing to listen to, and none to end.
+    answerPlain(response, 405, "Send a POST request.", { allow: "POST, OPTIONS" });
+    return Promise.resolve();
+  };
+}
+
+/** What is answered: JSON, or nothing to a message that asks for nothing. */
+interface Answer {
+  readonly status: number;
+  readonly body: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+async function answerPost(options: McpHandlerOptions, request: HttpRequest, response: HttpResponse): Promise<void> {
+  const origin = originOf({ surface: "mcp" }, request, "");
+  const address = options.clientAddress(request);
+  const memory = options.budget.open(clientNetworkOf(address));
+  const signal = watchCaller(response, memory);
+  let answer: Answer;
+  try {
+    const { application, caller, fields } = await requireAgent(options, request, address);
+    if (signal.aborted) throw isGone(signal) ? callerGone() : signal.reason;
+    const body = await readBody(request, Math.min(options.maxRequestBytes, MAX_BODY_BYTES), memory, signal);
+    if (!memory.begin() || !memory.belongTo(application.id)) throw overloaded();
+    const message = readMessage(body.concat());
+    const deadline = origin.startedAt + options.deadlineMs;
+    answer = await answerMessage(options, request, message, { ...origin, ...caller, fields, memory, signal, deadline });
+  } catch (error) {
+    const { errorType, statusCode, message } = options.relay.refuse(origin, error);
+    const isOfToken = errorType === "CALLER_NOT_ALLOWED" && !(error instanceof PlaceRefusal);
+    answer = refusal(isOfToken ? 401 : statusCode, message, request.headers.authorization !== undefined);
+  }
+  const cors = await corsFieldsIfListed(options, request);
+  if (response.destroyed || isGone(signal)) return;
+  response.writeHead(answer.status, {
+    ...(answer.body !== "" && { "content-type": "application/json" }),
+    "content-length": String(Buffer.byteLength(answer.body)),
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+    ...answer.headers,
+    ...cors,
+    ...(mustClose(request) && { connection: "close" }),
+  });
+  response.end(answer.body);
+}
+
+/** What a model writes is far shorter; so much is read in one turn of the event loop. */
+const MAX_BODY_BYTES = LARGE_BYTES;
+
+/** Where the request comes from is refused: another token would not help. The specification asks for 403. */
+class PlaceRefusal extends RelayError {}
+
+/** Nothing but the token says who calls. */
+const NAMED = { publicKey: "", userId: "", privateKey: undefined, userSignature: undefined };
+
+/** Whose token it is. Rejects with RelayError, before anything else is done. */
+async function requireAgent(options: McpHandlerOptions, request: HttpRequest, address: string) {
+  const fields = callerFieldsOf(request, address);
+  const caller = callerFrom(fields, NAMED);
+  const { callToken, privateKeys } = caller.proof;
+  if (callToken === undefined || privateKeys.length > 0) throw noToken(privateKeys.length > 0);
+  requireCallerIds(caller);
+  const application = await requireApplication(options, caller);
+  const decision = judgeCaller(options, application, caller);
+  if (decision.result === "allow") return { application, caller, fields };
+  const isPlace = decision.rule === "origin" || decision.rule === "address";
+  throw new (isPlace ? PlaceRefusal : RelayError)("CALLER_NOT_ALLOWED", decision.message);
+}
+
+function noToken(isOther: boolean): RelayError {
+  return new RelayError(
+    "CALLER_NOT_ALLOWED",
+    isOther
+      ? "Only a call token is accepted here: an agent must not hold a private key or an operator's token. Send a call token, and nothing else, as Authorization: Bearer."
+      : "Send a call token as Authorization: Bearer.",
+  );
+}
+
+/** RFC 6750 section 3; the body is an error of JSON-RPC that belongs to no request. */
+function refusal(status: number, message: string, isTokenShown: boolean): Answer {
+  const challenge = isTokenShown ? 'Bearer error="invalid_token"' : "Bearer";
+  return {
+    status,
+    body: JSON.stringify({ jsonrpc: "2.0", error: { code: status === 400 ? -32600 : -32000, message }, id: null }),
+    headers: status === 401 ? { "www-authenticate": challenge } : {},
+  };
+}
+
+/** Nothing that the SDK would ask of a client is validated, so that no validator is made for each message. */
+const NO_VALIDATOR = {
+  getValidator(): never {
+    throw new Error("nothing is asked of clients");
+  },
+};
+
+/** What of a request the SDK looks at; the token is not among it. */
+const TRANSPORT_FIELDS = ["accept", "content-type", "mcp-protocol-version"] as const;
+
+/** A server and a transport for one message, as the SDK wants it without sessions. */
+async function answerMessage(
+  options: McpHandlerOptions,
+  { headers }: HttpRequest,
+  { parsed, args }: Message,
+  agent: Agent,
+): Promise<Answer> {
+  const server = new Server(
+    { name: "provider-call-relay", version: packageVersion() },
+    { capabilities: { tools: {} }, instructions: INSTRUCTIONS, jsonSchemaValidator: NO_VALIDATOR },
+  );
+  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: toolsFor(agent) }));
+  server.setRequestHandler(CallToolRequestSchema, ({ params }) => callTool(options, agent, params.name, args));
+  const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
+  await server.connect(transport);
+  const fields = TRANSPORT_FIELDS.flatMap((name) =>
+    headers[name] === undefined ? [] : [[name, String(headers[name])]],
+  );
+  const asked = new Request(`http://relay${MCP_PATH}`, { method: "POST", headers: fields as [string, string][] });
+  const answered = await transport.handleRequest(asked, { parsedBody: parsed });
+  return { status: answered.status, body: await answered.text() };
+}
