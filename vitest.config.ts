@@ -24,6 +24,8 @@ const LONG = [
   // They need Chromium, and take half a second of two cores for each page.
   "test/{browser/*,console/{console,accessibility},examples/browser}.test.ts",
 ];
+/** Packages of `npm run sdks`, with what tests they bring. */
+const SDKS = ["test/sdks/**"];
 /** Those of AGAIN that try every scenario over one protocol; over all of them there. */
 const MATRICES = ["test/postgres/{,stream-}protocols.test.ts"];
 /** Where processes, browsers and servers are waited for: what begins last of these would be waited for alone. */
@@ -55,7 +57,7 @@ export default defineConfig({
     reporters: ["default", new TallyReporter()],
     sequence: { sequencer: SlowFirst },
     projects: [
-      project({ name: "tests", include: ["test/**/*.test.ts"], exclude: [...AGAIN, ...LONG] }),
+      project({ name: "tests", include: ["test/**/*.test.ts"], exclude: [...AGAIN, ...LONG, ...SDKS] }),
       project({ name: "on PostgreSQL", include: AGAIN }),
       // Some of them run programs that they make, which a folder in memory may forbid.
       project({
