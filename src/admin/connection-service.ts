@@ -14,11 +14,20 @@ import {
 } from "../../gen/relay/admin/v1/connection_pb.js";
 import type { Application } from "../applications/application.js";
 import type { Connection, ConnectionKey, ConnectionRange, ConnectionSummary } from "../oauth/connection.js";
+import { boundValuesOf, withAnswer } from "../oauth/connection-values.js";
+import { isWithoutTokens, responseFromSecrets } from "../oauth/credentials.js";
 import { type DisconnectOptions, disconnect } from "../oauth/disconnect.js";
 import { toldStateOf } from "../oauth/refreshable.js";
 import { newConnectionFrom } from "../oauth/store-answer.js";
-import { parseTokenResponse, type TokenResponse, TokenResponseError } from "../oauth/token-answer.js";
+import {
+  parseTokenResponse,
+  type TokenResponse,
+  TokenResponseError,
+  type ToldMembers,
+  toldMembersFrom,
+} from "../oauth/token-answer.js";
 import type { Revocation } from "../oauth/token-request.js";
+import { parseValues } from "../providers/connection-value.js";
 import type { Provider } from "../providers/provider.js";
 import { type Administration, auditEntryFrom, connectionResource } from "./administration.js";
 import { originParametersFrom } from "./oauth-client-service.js";
@@ -80,21 +89,34 @@ async function keyFrom(
   return { application: await namedApplication(store.applications, request.publicKey), userId, providerName };
 }
 
-async function inputFrom(
-  { store, catalog }: AdminOptions,
-  { publicKey, userId, providerName, originParameters, tokenResponse }: PutConnectionRequest,
-): Promise<PutConnectionInput> {
+async function inputFrom({ store, catalog }: AdminOptions, request: PutConnectionRequest): Promise<PutConnectionInput> {
+  const { publicKey, userId, providerName, originParameters } = request;
   const provider = namedProvider(catalog, providerName);
   return {
     userId: requiredId(userId, "user_id"),
     provider,
-    response: responseFrom(tokenResponse, provider),
+    response: isWithoutTokens(provider.kind) ? secretsFrom(request, provider) : responseFrom(request, provider),
     originParameters: originParametersFrom(originParameters, provider, "origin_parameters"),
+    told: toldMembersFrom(request.tokenResponse),
     application: await namedApplication(store.applications, publicKey),
   };
 }
 
-function responseFrom(text: string, { oauth2 }: Provider): TokenResponse {
+/** A map on the wire: what is given twice cannot be told there. Throws INVALID_ARGUMENT, which never holds a value. */
+function secretsFrom({ secrets, tokenResponse }: PutConnectionRequest, provider: Provider): TokenResponse {
+  if (tokenResponse !== "")
+    throw invalidArgument("token_response", `is not for the kind ${provider.kind}: send secrets`);
+  const parsed = parseValues(new Map(Object.entries(secrets)), provider, "secret");
+  if ("values" in parsed) return responseFromSecrets(provider.kind, parsed.values);
+  throw invalidArgument(`secrets.${parsed.parameter}`, parsed.problem);
+}
+
+function responseFrom(
+  { tokenResponse: text, secrets }: PutConnectionRequest,
+  { oauth2, kind }: Provider,
+): TokenResponse {
+  if (Object.keys(secrets).length > 0)
+    throw invalidArgument("secrets", `is not for the kind ${kind}: send token_response`);
   if (text.length > MAX_TOKEN_RESPONSE) throw invalidArgument("token_response", "is longer than 64 KiB");
   try {
     return parseTokenResponse(required(text, "token_response"), oauth2?.tokenResponseMember);
@@ -225,15 +247,23 @@ export interface PutConnectionInput {
   readonly provider: Provider;
   readonly originParameters: Readonly<Record<string, string>>;
   readonly response: TokenResponse;
+  /** What the token response tells besides. */
+  readonly told: ToldMembers;
 }
 
-/** Seals the tokens and stores the connection; one that exists gets the new tokens. */
+/**
+ * Seals the tokens and stores the connection; one that exists gets the new tokens. Values that the operator has fixed for the
+ * OAuth client, or the token response tells, stand with it unless others were given.
+ */
 export async function putConnection(
   administration: Administration,
-  { application, userId, provider, originParameters, response }: PutConnectionInput,
+  { application, userId, provider, originParameters: given, response, told }: PutConnectionInput,
 ): Promise<Connection> {
   const { store, sealer, now } = administration;
   const at = now();
+  const client = await store.oauthClients.find(application.id, provider.name);
+  const known = client === undefined ? given : { ...boundValuesOf(provider, client), ...given };
+  const originParameters = withAnswer(provider, known, known, "token", told);
   const connection = newConnectionFrom(sealer, {
     id: randomUUID(),
     key: { applicationId: application.id, userId, providerName: provider.name },
@@ -243,7 +273,7 @@ export async function putConnection(
     obtainedAt: at,
   });
   const resource = connectionResource(application.publicKey, userId, provider.name);
-  const fields = ["token_response", "origin_parameters"];
+  const fields = [isWithoutTokens(provider.kind) ? "secrets" : "token_response", "origin_parameters"];
   const audit = auditEntryFrom(administration, "ConnectionService.PutConnection", resource, fields);
   return store.connections.put(connection, at, audit);
 }

@@ -11,7 +11,7 @@ import {
 import type { Application } from "../applications/application.js";
 import { type ChangeOptions, requireCurrent } from "../model/audit.js";
 import { type StoredOAuthClient, sealClientSecret } from "../oauth/oauth-client.js";
-import { parseOriginParameters } from "../providers/origin.js";
+import { parseValues } from "../providers/connection-value.js";
 import type { Provider } from "../providers/provider.js";
 import { Secret } from "../sealing/seal.js";
 import { type Administration, auditEntryFrom, oauthClientResource } from "./administration.js";
@@ -151,21 +151,21 @@ function clientPatchFrom(
   };
 }
 
-/** Reads parameters of templated origins. Throws INVALID_ARGUMENT. */
+/** Reads values that stand with connections; all that are needed, unless told. Throws INVALID_ARGUMENT. */
 export function originParametersFrom(
   given: Readonly<Record<string, string>>,
   provider: Provider,
   field: string,
+  isPartial = false,
 ): Readonly<Record<string, string>> {
-  const parsed = parseOriginParameters(new Map(Object.entries(given)), provider);
+  const parsed = parseValues(new Map(Object.entries(given)), provider, "open", isPartial);
   if ("values" in parsed) return parsed.values;
   throw invalidArgument(`${field}.${parsed.parameter}`, parsed.problem);
 }
 
 /** Without any, the client is for all of the provider's customers. */
 function clientParametersFrom({ originParameters }: OAuthClientMessage, provider: Provider) {
-  if (Object.keys(originParameters).length === 0) return {};
-  return originParametersFrom(originParameters, provider, "oauth_client.origin_parameters");
+  return originParametersFrom(originParameters, provider, "oauth_client.origin_parameters", true);
 }
 
 function secretFrom(text: string): Secret | undefined {

@@ -233,7 +233,7 @@ export function createCallParts(parts: Parts): CallParts {
   };
   const relay = createRelay({
     ...checks,
-    tokens: createTokenSource({ sealer, connections: store.connections, refresher, now: Date.now }),
+    tokens: createTokenSource({ sealer, catalog, connections: store.connections, refresher, now: Date.now }),
     upstream,
     capturing: recording.capturing,
     redactorFor: createRedactors(),

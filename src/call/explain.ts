@@ -1,6 +1,8 @@
 import type { ErrorType } from "../model/errors.js";
 import type { Refresher } from "../oauth/refresher.js";
 import { decideRefreshNeed, type RefreshNeed } from "../oauth/token-source.js";
+import { placesOf } from "../providers/connection-value.js";
+import { Secret } from "../sealing/seal.js";
 import type { TraceContext } from "../telemetry/call-spans.js";
 import { type AllowanceOptions, type AllowedCall, judgeCall } from "./allowed-call.js";
 import type { Call } from "./call.js";
@@ -52,11 +54,16 @@ export async function explainCall(options: ExplainOptions, read: () => Call): Pr
   }
 }
 
+/** Stands in each place of a credential. */
+const MASKED = new Secret(MASK);
+
 function maskedRequestFrom(allowed: Omit<AllowedCall, "trace">) {
   const { call, connection } = allowed;
   const { idToken } = connection;
   const trace = createCallTrace({ ...call, traceContext: UNKNOWN_TRACE });
-  return upstreamRequestFrom({ ...allowed, trace }, connection, { access_token: MASK, id_token: idToken && MASK });
+  const texts = placesOf(allowed.provider).map(() => MASKED);
+  const tokens = { access_token: MASK, id_token: idToken && MASK };
+  return upstreamRequestFrom({ ...allowed, trace }, connection, texts, tokens);
 }
 
 /** What an operator can do about a refusal of a call; empty where the caller's own message says it all. Pure. */

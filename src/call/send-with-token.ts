@@ -1,8 +1,16 @@
 import { createChunks } from "../lib/chunks.js";
 import { formatError } from "../model/errors.js";
 import type { Connection } from "../oauth/connection.js";
+import { isWithoutTokens } from "../oauth/credentials.js";
 import type { CurrentToken, TokenSource } from "../oauth/token-source.js";
-import { fillPlaceholders, isExpirySignal, type PlaceholderTokens, placeCredential } from "../providers/credential.js";
+import { placesOf } from "../providers/connection-value.js";
+import {
+  type CredentialTexts,
+  fillPlaceholders,
+  isExpirySignal,
+  type PlaceholderTokens,
+  placeCredential,
+} from "../providers/credential.js";
 import type { HeaderPairs, Provider } from "../providers/provider.js";
 import type { CallCapture } from "../records/call-capture.js";
 import { createRedactor, type Redactor } from "../redaction/redact.js";
@@ -118,9 +126,9 @@ async function attempt<Answer extends UpstreamAnswer>(
   const idToken = isNamed ? await options.tokens.idToken(current.connection) : undefined;
   const { egress, checked } = allowed;
   trace.spans?.beginRequest({ method: checked.method, origin: egress.origin, path: egress.path });
-  const tokens = { access_token: current.token.reveal(), id_token: idToken?.reveal() };
-  const request = upstreamRequestFrom(allowed, current.connection, tokens);
-  const secrets = idToken === undefined ? [current.token] : [current.token, idToken];
+  const named = { access_token: current.token?.reveal(), id_token: idToken?.reveal() };
+  const request = upstreamRequestFrom(allowed, current.connection, current.texts, named);
+  const secrets = idToken === undefined ? current.secrets : [...current.secrets, idToken];
   noteSent(trace, request);
   if (trace.capture !== undefined) captureRequest(trace.capture, request, secrets, provider);
   let answer: Answer;
@@ -144,11 +152,11 @@ function captureRequest(
   capture: CallCapture,
   { method, origin, path, headers, body, streamedBody }: UpstreamRequest,
   secrets: readonly Secret[],
-  { credential }: Provider,
+  provider: Provider,
 ): void {
   const pairs: Array<readonly [string, string]> = [];
   for (let at = 0; at + 1 < headers.length; at += 2) pairs.push([headers[at] as string, headers[at + 1] as string]);
-  const credentialField = credential.kind === "header" ? credential.name : undefined;
+  const credentialFields = placesOf(provider).flatMap((place) => (place.kind === "header" ? [place.name] : []));
   const request = {
     method,
     url: origin + path,
@@ -158,7 +166,7 @@ function captureRequest(
       return body ?? streamedBody?.start;
     },
   };
-  capture.noteSent(request, secrets, credentialField);
+  capture.noteSent(request, secrets, credentialFields);
 }
 
 /** A page of a proxy on the way is no word of the provider about a token that is younger than this. Milliseconds. */
@@ -182,8 +190,10 @@ function tokenRefusalOf(
   if (answer.statusCode !== 401) return undefined;
   const challenge = headerValue(answer.rawHeaders, "www-authenticate");
   if (/error="?invalid_token/i.test(challenge)) return "named";
-  if (challenge !== "") return /error="?insufficient_scope/i.test(challenge) ? undefined : "likely";
   const isPage = headerValue(answer.rawHeaders, "content-type").startsWith("text/html");
+  // A key has no scope that could be too small.
+  if (isWithoutTokens(provider.kind)) return isPage ? undefined : "named";
+  if (challenge !== "") return /error="?insufficient_scope/i.test(challenge) ? undefined : "likely";
   return now - obtainedAt >= MIN_AGE_MS || !isPage ? "likely" : undefined;
 }
 
@@ -191,18 +201,16 @@ function tokenRefusalOf(
 export type RedactorFor = (secrets: readonly Secret[]) => Redactor;
 
 /**
- * Makes the spellings of a secret once, as long as whoever opened the secret keeps it: one secret is all that most calls
- * send, and making its spellings costs more than searching a small answer for them.
+ * Makes the spellings of a connection's secrets once, as long as whoever opened them keeps the list: it is all that most
+ * calls send, and making the spellings costs more than searching a small answer for them.
  */
 export function createRedactors(): RedactorFor {
-  const made = new WeakMap<Secret, Redactor>();
+  const made = new WeakMap<readonly Secret[], Redactor>();
   return (secrets) => {
-    const [only] = secrets;
-    if (only === undefined || secrets.length > 1) return createRedactor(secrets.map((secret) => secret.reveal()));
-    const known = made.get(only);
+    const known = made.get(secrets);
     if (known !== undefined) return known;
-    const redactor = createRedactor([only.reveal()]);
-    made.set(only, redactor);
+    const redactor = createRedactor(secrets.map((secret) => secret.reveal()));
+    made.set(secrets, redactor);
     return redactor;
   };
 }
@@ -218,10 +226,15 @@ const DEFAULT_HEADERS: HeaderPairs = [
   ["user-agent", "provider-call-relay"],
 ];
 
-/** The request of an allowed call, with the tokens in their places. Pure. */
+/**
+ * The request of an allowed call, with the credentials in their places. Pure.
+ *
+ * @param tokens what the placeholders of the url stand for.
+ */
 export function upstreamRequestFrom(
   allowed: AllowedCall,
   connection: Pick<Connection, "id" | "applicationId">,
+  texts: CredentialTexts,
   tokens: PlaceholderTokens,
 ): UpstreamRequest {
   const { provider, checked, egress } = allowed;
@@ -232,7 +245,8 @@ export function upstreamRequestFrom(
     headers: checked.headers,
     defaults: withTraceFields(DEFAULT_HEADERS, allowed),
     path: appendQuery(target, checked.query),
-    token: tokens.access_token,
+    texts,
+    values: allowed.connection.originParameters,
   });
   return {
     origin: egress.origin,

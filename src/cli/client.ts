@@ -121,7 +121,8 @@ async function putNamed(open: OpenStore, options: PutOptions, credentials: Crede
   const key = await clientKeyFrom(open, options);
   const problem = oauthClientProblem(key.provider);
   if (problem !== undefined) throw failure(`${key.providerName} ${problem}.`);
-  const originParameters = options.param === undefined ? {} : originParametersFrom(options.param, key.provider);
+  const originParameters =
+    options.param === undefined ? {} : originParametersFrom(options.param, key.provider, "open", true);
   await putOAuthClient(administrationOf(open), key, { ...credentials, originParameters });
   return key.providerName;
 }

@@ -3,7 +3,7 @@ import type { Config } from "../config/config.js";
 import type { Connection, ConnectionKey } from "../oauth/connection.js";
 import type { DisconnectOptions } from "../oauth/disconnect.js";
 import { toldStateOf } from "../oauth/refreshable.js";
-import { parseOriginParameters } from "../providers/origin.js";
+import { parseValues, type ValueClass } from "../providers/connection-value.js";
 import type { Provider } from "../providers/provider.js";
 import type { SelfAddress } from "../upstream/connector.js";
 import { applicationOf } from "./application.js";
@@ -100,19 +100,25 @@ function timeFrom(time: number | undefined): string | null {
 }
 
 /** Reads all `--param name=value`. Throws a usage error that names the parameter. */
-export function originParametersFrom(given: readonly string[], provider: Provider): Readonly<Record<string, string>> {
-  const parsed = parseOriginParameters(parsePairs(given), provider);
+export function originParametersFrom(
+  given: readonly string[],
+  provider: Provider,
+  which: ValueClass = "open",
+  isPartial = false,
+): Readonly<Record<string, string>> {
+  const parsed = parseValues(parsePairs("--param", given), provider, which, isPartial);
   if ("values" in parsed) return parsed.values;
   throw usageError(`--param ${parsed.parameter}: ${parsed.problem}.`);
 }
 
-function parsePairs(given: readonly string[]): Map<string, string> {
+/** Reads all `name=value` of an option. Throws a usage error that names the parameter. */
+export function parsePairs(option: string, given: readonly string[]): Map<string, string> {
   const values = new Map<string, string>();
   for (const pair of given) {
     const equals = pair.indexOf("=");
-    if (equals < 1) throw usageError(`--param must be name=value, such as subdomain=acme.`);
+    if (equals < 1) throw usageError(`${option} must be name=value, such as subdomain=acme.`);
     const name = pair.slice(0, equals);
-    if (values.has(name)) throw usageError(`--param ${name} is given twice; give it once.`);
+    if (values.has(name)) throw usageError(`${option} ${name} is given twice; give it once.`);
     values.set(name, pair.slice(equals + 1));
   }
   return values;

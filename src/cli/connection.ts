@@ -5,7 +5,9 @@ import { MAX_ID_LENGTH, requireCallerIds } from "../applications/caller.js";
 import { type Config, publicUrlFrom } from "../config/config.js";
 import type { ConnectLink } from "../oauth/connect-session.js";
 import type { Connection } from "../oauth/connection.js";
-import { parseTokenResponse, type TokenResponse, TokenResponseError } from "../oauth/token-answer.js";
+import { isWithoutTokens, responseFromSecrets } from "../oauth/credentials.js";
+import { parseTokenResponse, type TokenResponse, TokenResponseError, toldMembersFrom } from "../oauth/token-answer.js";
+import { parseValues } from "../providers/connection-value.js";
 import type { Provider, ProviderCatalog } from "../providers/provider.js";
 import { applicationOf, noApplication } from "./application.js";
 import {
@@ -28,6 +30,7 @@ import {
   jsonFromConnection,
   noConnection,
   originParametersFrom,
+  parsePairs,
   textFromConnection,
   withWayOut,
 } from "./connection-key.js";
@@ -164,16 +167,25 @@ interface PutOptions extends ConnectionOptions {
 function addConnectionPut(group: Command): void {
   addCommand(group, {
     usage: "put",
-    about: "Store a user's tokens, sealed. An existing connection gets the new ones.",
-    examples: ["relay connection put --app PUBLIC_KEY --user ada --provider github < token-response.json"],
+    about: "Store a user's tokens or keys, sealed. An existing connection gets the new ones.",
+    examples: [
+      "relay connection put --app PUBLIC_KEY --user ada --provider github < token-response.json",
+      "relay connection put --app PUBLIC_KEY --user ada --provider sendgrid < api-key.json",
+    ],
     more: `Standard input holds the provider's token response (RFC 6749 section 5.1) as JSON: access_token,
-and if there are any refresh_token, expires_in, scope, token_type, id_token. Tokens are no
-arguments, since those stand in the shell's history and in the list of processes.`,
+and if there are any refresh_token, expires_in, scope, token_type, id_token. At a provider of the
+kind api_key or basic it holds the secret values that 'relay provider show' names, such as
+{"api_key":"…"} or {"password":"…"}. None of them is an argument, since those stand in the shell's
+history and in the list of processes.`,
   })
     .requiredOption("--app <public-key>", "the application's public key")
     .requiredOption("--user <id>", "the user's id in the application; calls must use exactly this id")
     .requiredOption("--provider <name>", "the provider's name or alias")
-    .option("--param <name=value>", "parameter of the provider's origin; repeatable", collect)
+    .option(
+      "--param <name=value>",
+      "value that stands with the connection, such as a parameter of the provider's origin; repeatable",
+      collect,
+    )
     .action(put);
 }
 
@@ -181,7 +193,7 @@ async function put(options: PutOptions): Promise<void> {
   if (options.user === "" || options.user.length > MAX_ID_LENGTH) {
     throw usageError(`--user must have 1 to ${MAX_ID_LENGTH} characters.`);
   }
-  if (process.stdin.isTTY) writeNote("Paste the token response, then press Ctrl-D.");
+  if (process.stdin.isTTY) writeNote("Paste the token response, or the keys as JSON, then press Ctrl-D.");
   const input = (await readStandardInput(MAX_TOKEN_RESPONSE_BYTES)).toString();
   const connection = await withStore((open) => putNamed(open, options, input));
   writeResult(options, jsonFromConnection(connection), textFromConnection(connection));
@@ -190,11 +202,32 @@ async function put(options: PutOptions): Promise<void> {
 async function putNamed(open: OpenStore, options: PutOptions, input: string): Promise<Connection> {
   const { putConnection } = await import("../admin/connection-service.js");
   const provider = requireProvider(await loadCatalog(open.config), options.provider);
-  const response = responseFrom(input, provider);
+  const isKey = isWithoutTokens(provider.kind);
+  const response = isKey ? secretsFrom(input, provider) : responseFrom(input, provider);
+  const told = toldMembersFrom(isKey ? "" : input);
   const originParameters = originParametersFrom(options.param ?? [], provider);
   const application = await applicationOf(open.store, options.app);
-  const made = { application, userId: options.user, provider, originParameters, response };
+  const made = { application, userId: options.user, provider, originParameters, response, told };
   return putConnection(administrationOf(open), made);
+}
+
+/** Reads a JSON object of texts. Throws a usage error that never holds a value. */
+function secretsFrom(text: string, provider: Provider): TokenResponse {
+  const given = textMembersFrom(text);
+  if (given === undefined) throw usageError('Standard input must be a JSON object of texts, such as {"api_key":"…"}.');
+  const parsed = parseValues(given, provider, "secret");
+  if ("values" in parsed) return responseFromSecrets(provider.kind, parsed.values);
+  throw usageError(`${parsed.parameter}: ${parsed.problem}.`);
+}
+
+function textMembersFrom(text: string): ReadonlyMap<string, string> | undefined {
+  try {
+    const members = Object.entries(JSON.parse(text) as object);
+    return members.every(([, value]) => typeof value === "string") ? new Map(members) : undefined;
+  } catch {
+    // The parser's own words quote the text.
+    return undefined;
+  }
 }
 
 function responseFrom(text: string, { oauth2 }: Provider): TokenResponse {
@@ -214,6 +247,7 @@ interface LinkOptions {
   readonly redirectUri?: string;
   readonly scope?: string;
   readonly param?: readonly string[];
+  readonly authorizationParam?: readonly string[];
   readonly json?: boolean;
 }
 
@@ -239,7 +273,8 @@ Whoever opens it first connects an account of theirs for the user: hand it to no
     )
     .option("--redirect-uri <uri>", "where the browser goes afterwards, from the application's list")
     .option("--scope <scope>", "scope to request instead of the client's, as the provider writes it")
-    .option("--param <name=value>", "parameter of the provider's origin; repeatable", collect)
+    .option("--param <name=value>", "value that stands with the connection; repeatable", collect)
+    .option("--authorization-param <name=value>", "parameter of the authorization request; repeatable", collect)
     .action(link);
 }
 
@@ -285,13 +320,16 @@ async function createLink({ config, store, sealer }: OpenStore, options: LinkOpt
       redirectUri: options.redirectUri,
       scope: options.scope,
       originParameters: originParametersOf(catalog, options),
+      authorizationParameters: Object.fromEntries(
+        parsePairs("--authorization-param", options.authorizationParam ?? []),
+      ),
     },
   );
 }
 
 function originParametersOf(catalog: ProviderCatalog, { provider: name = "", param }: LinkOptions) {
   const provider = catalog.find(name);
-  return new Map(param && provider ? Object.entries(originParametersFrom(param, provider)) : []);
+  return new Map(param && provider ? Object.entries(originParametersFrom(param, provider, "asked", true)) : []);
 }
 
 /** A port that the system chooses is known to the running service only. */

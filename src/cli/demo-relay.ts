@@ -134,7 +134,15 @@ async function connectUser(config: Config, sandbox: Sandbox): Promise<string> {
       state: "ACTIVE",
     });
     await putOAuthClient(administration, { application, providerName: provider.name }, clientOf(sandbox));
-    await putConnection(administration, { application, userId: USER_ID, provider, originParameters: {}, response });
+    const told = () => "";
+    await putConnection(administration, {
+      application,
+      userId: USER_ID,
+      provider,
+      originParameters: {},
+      response,
+      told,
+    });
     return application.publicKey;
   });
 }

@@ -1,6 +1,10 @@
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
+import { placesOf } from "../providers/connection-value.js";
 import { definitionFromProvider, originTextsOf } from "../providers/definition-from-provider.js";
 import {
+  CONNECTION_KINDS,
+  type ConnectionKind,
+  type ConnectionValue,
   type Credential,
   type ExpirySignal,
   isProviderName,
@@ -39,31 +43,35 @@ function addProviderList(group: Command): void {
   addCommand(group, {
     usage: "list",
     about: "List the providers that calls can use.",
-    examples: ["relay provider list", "relay provider list --search zoho"],
+    examples: ["relay provider list", "relay provider list --search zoho", "relay provider list --kind api_key"],
   })
     .option("--search <text>", "only those with this text in a name, an alias or an API origin, in any case")
+    .addOption(new Option("--kind <kind>", "only those whose users connect so").choices(CONNECTION_KINDS))
     .action(listProviders);
 }
 
 interface ListOptions {
   readonly search?: string;
+  readonly kind?: ConnectionKind;
   readonly json?: boolean;
 }
 
 async function listProviders(options: ListOptions): Promise<void> {
   const wanted = (options.search ?? "").toLowerCase();
   const all = (await loadCatalog(configFromEnvironment())).list();
-  const providers = all.filter((provider) => isAbout(provider, wanted));
+  const ofKind = all.filter(({ kind }) => options.kind === undefined || kind === options.kind);
+  const providers = ofKind.filter((provider) => isAbout(provider, wanted));
   providers.sort((a, b) => (a.name < b.name ? -1 : 1));
   const definitions = providers.map(definitionFromProvider);
   if (options.json) return writeJson(definitions);
   const rows = definitions.map((each) => [
     each.name,
     each.displayName,
+    each.kind,
     each.aliases.join(", "),
     textFromOrigins(each.apiOrigins),
   ]);
-  writeLine(textTable(["NAME", "DISPLAY NAME", "ALIASES", "API ORIGINS"], rows));
+  writeLine(textTable(["NAME", "DISPLAY NAME", "KIND", "ALIASES", "API ORIGINS"], rows));
 }
 
 /** Origins that a line of the list has room for; `show` has them all. */
@@ -183,7 +191,9 @@ export function textFromProvider(provider: Provider): string {
     ["documentation", provider.documentationUri],
     ["sources", provider.sources.join(", ")],
     ["api origins", originTextsOf(provider).join(", ")],
-    ["token placed in", textFromCredential(provider.credential)],
+    ["kind", provider.kind === "oauth2" ? "" : provider.kind],
+    ["connection values", provider.connectionValues.map(textFromValue).join(", ")],
+    ["token placed in", placesOf(provider).map(textFromCredential).join(", ")],
     ["default headers", provider.defaultHeaders.map(([field, value]) => `${field}: ${value}`).join(", ")],
     ["url placeholders", [...provider.urlPlaceholders].join(", ")],
     ["ended token", provider.expirySignals.map(textFromSignal).join("; ")],
@@ -209,7 +219,7 @@ function fieldsFromOAuth2(oauth2: OAuth2): Fields {
     ["token endpoint", oauth2.tokenEndpoint],
     ["refresh endpoint", oauth2.refreshEndpoint],
     ["revocation", oauth2.revocationEndpoint],
-    ["client authentication", oauth2.clientAuthentication],
+    ["client authentication", oauth2.clientAuthentication + (oauth2.rawClientSecretBasic ? " (raw)" : "")],
     ["client id parameter", oauth2.clientIdParameter === "client_id" ? "" : oauth2.clientIdParameter],
     ["token request format", oauth2.tokenRequestFormat === "form" ? "" : oauth2.tokenRequestFormat],
     ["token parameters", textFromParameters(oauth2.tokenParameters)],
@@ -217,6 +227,8 @@ function fieldsFromOAuth2(oauth2: OAuth2): Fields {
     ["refresh parameters", textFromParameters(oauth2.refreshParameters)],
     ["token response in", oauth2.tokenResponseMember],
     ["token error in", oauth2.tokenErrorMember],
+    ["token's end in", oauth2.expiresAtMember],
+    ["applications may set", oauth2.connectParameters.join(", ")],
     ["refresh tokens end with", [...oauth2.refreshEndedErrors].join(", ")],
     ["access tokens last", lifetimeFrom(oauth2)],
     ["refresh tokens", oauth2.refreshTokenRotation ? "rotate" : ""],
@@ -224,8 +236,18 @@ function fieldsFromOAuth2(oauth2: OAuth2): Fields {
 }
 
 function textFromCredential(credential: Credential): string {
-  if (credential.kind === "query") return `?${credential.parameter}=`;
-  return `${credential.name}: ${credential.scheme}`.trimEnd();
+  const value = credential.value === "{access_token}" ? "" : credential.value;
+  if (credential.kind === "query") return `?${credential.parameter}=${value}`;
+  return `${credential.name}: ${[credential.scheme, value].join(" ").trim()}`.trimEnd();
+}
+
+function textFromValue({ name, isSecret, isOptional, choices }: ConnectionValue): string {
+  const notes = [
+    ...(isSecret ? ["secret"] : []),
+    ...(isOptional ? ["optional"] : []),
+    ...(choices.length > 0 ? [choices.map(({ value }) => value).join("|")] : []),
+  ];
+  return notes.length === 0 ? name : `${name} (${notes.join(", ")})`;
 }
 
 function textFromSignal({ statusCode, pastLifetime, ...body }: ExpirySignal): string {

@@ -131,6 +131,7 @@ function resultOf(
 const COLUMNS: ReadonlyArray<Column<ConnectionJson>> = [
   { label: "User", cell: ({ userId = "" }) => html`<bdi class="id">${visibleText(userId)}</bdi>` },
   { label: "Provider", cell: ({ providerName = "" }) => visibleText(providerName) },
+  { label: "Values", cell: valuesOf },
   { label: "State", cell: stateOf },
   { label: "Token ends", cell: ({ expireTime }) => moment(expireTime, "not known") },
   { label: "Refresh", cell: refreshOf },
@@ -139,15 +140,21 @@ const COLUMNS: ReadonlyArray<Column<ConnectionJson>> = [
   { label: "Call", cell: tryLink },
 ];
 
+/** Those that are no secrets. */
+function valuesOf({ originParameters = {} }: ConnectionJson): TemplateResult {
+  const pairs = Object.entries(originParameters).map(([name, value]) => `${name}=${value}`);
+  return html`<bdi>${visibleText(pairs.join(", "))}</bdi>`;
+}
+
 function stateOf({ state, stateReason = "" }: ConnectionJson): TemplateResult {
   if (state === "STATE_ACTIVE") return stateMark(true, "Active");
   return stateMark(false, `Must connect again (${visibleText(stateReason)})`);
 }
 
 function refreshOf(connection: ConnectionJson) {
-  const { state, hasRefreshToken, refreshFailureCount = 0, lastRefreshFailure = "" } = connection;
+  const { state, tokenType, hasRefreshToken, refreshFailureCount = 0, lastRefreshFailure = "" } = connection;
   if (state !== "STATE_ACTIVE") return "No more";
-  if (!hasRefreshToken) return "No refresh token";
+  if (!hasRefreshToken) return tokenType === "api_key" || tokenType === "basic" ? "Not needed" : "No refresh token";
   if (refreshFailureCount === 0) return "By itself";
   const { refreshFailingTime, nextRefreshTime } = connection;
   return html`${stateMark(false, `Failed ${refreshFailureCount} times (${visibleText(lastRefreshFailure)})`)} since

@@ -47,8 +47,8 @@ async function allProviders(api: Api): Promise<readonly ProviderEntryJson[]> {
 }
 
 function isWanted({ provider }: ProviderEntryJson, wanted: string): boolean {
-  const { name = "", displayName = "", aliases = [], apiOrigins = [] } = provider ?? {};
-  return [name, displayName, ...aliases, ...apiOrigins].some((text) => text.toLowerCase().includes(wanted));
+  const { name = "", displayName = "", kind = "", aliases = [], apiOrigins = [] } = provider ?? {};
+  return [name, displayName, kind, ...aliases, ...apiOrigins].some((text) => text.toLowerCase().includes(wanted));
 }
 
 const COLUMNS: ReadonlyArray<Column<ProviderEntryJson>> = [
@@ -58,6 +58,7 @@ const COLUMNS: ReadonlyArray<Column<ProviderEntryJson>> = [
     label: "API origins",
     cell: ({ provider }) => html`<span class="id">${visibleText((provider?.apiOrigins ?? []).join(", "))}</span>`,
   },
+  { label: "Kind", cell: ({ provider }) => visibleText(provider?.kind ?? "") },
   { label: "Definition", cell: sourceOf },
   { label: "Documentation", cell: documentationLink },
 ];

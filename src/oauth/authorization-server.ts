@@ -1,15 +1,17 @@
 import type { CallerOptions } from "../applications/caller.js";
 import type { Pending } from "../lib/pending.js";
 import { RelayError } from "../model/errors.js";
+import type { ValueTexts } from "../providers/connection-value.js";
 import { fillEndpoint } from "../providers/endpoint.js";
 import type { OAuth2, Provider, ProviderCatalog } from "../providers/provider.js";
 import type { Sealer } from "../sealing/seal.js";
 import type { Connection, ConnectionStore } from "./connection.js";
+import { boundValuesOf, filledParameters, withAnswer } from "./connection-values.js";
 import { type OAuthClientStore, openOAuthClient } from "./oauth-client.js";
 import type { RefreshTarget, ServedConnection } from "./refresh.js";
 import type { RefreshPlace } from "./refreshable.js";
 import type { Tickets } from "./tickets.js";
-import type { TokenEndpointAnswer } from "./token-answer.js";
+import type { TokenEndpointAnswer, ToldMembers } from "./token-answer.js";
 import { freeHostParameter, type TokenEndpoint } from "./token-endpoint.js";
 import type { CodeHabits, TokenRequest } from "./token-request.js";
 
@@ -71,13 +73,19 @@ async function findKnownServer(
   const provider = catalog.find(connection.providerName);
   const stored = await oauthClients.find(connection.applicationId, connection.providerName);
   if (provider?.oauth2 === undefined || stored === undefined) return undefined;
-  if (freeHostParameter(provider.oauth2, stored) !== undefined) return undefined;
+  if (freeHostParameter(provider, stored) !== undefined) return undefined;
   const { originParameters } = connection;
-  const isBoundElsewhere = Object.entries(stored.originParameters).some(
-    ([name, value]) => originParameters[name] !== value,
+  const isBoundElsewhere = provider.connectionValues.some(
+    ({ name, isHost }) =>
+      isHost &&
+      Object.hasOwn(stored.originParameters, name) &&
+      originParameters[name] !== stored.originParameters[name],
   );
-  const endpoints = isBoundElsewhere ? undefined : endpointsOf(provider.oauth2, originParameters);
-  return endpoints && { stored, ...endpoints, ...habitsOf(provider, provider.oauth2) };
+  const bound = boundValuesOf(provider, stored);
+  const texts = { ...originParameters, ...bound };
+  const endpoints = isBoundElsewhere ? undefined : endpointsOf(provider, provider.oauth2, texts);
+  const valuesAfter = (told: ToldMembers) => withAnswer(provider, texts, bound, "token", told);
+  return endpoints && { stored, ...endpoints, ...habitsOf(provider, provider.oauth2, texts), valuesAfter };
 }
 
 function nowhereToRefresh(): RelayError {
@@ -87,24 +95,26 @@ function nowhereToRefresh(): RelayError {
   );
 }
 
-function endpointsOf(oauth2: OAuth2, originParameters: Connection["originParameters"]) {
-  const fill = (endpoint: string | undefined) => endpoint && fillEndpoint(endpoint, originParameters);
+function endpointsOf({ connectionValues }: Provider, oauth2: OAuth2, texts: ValueTexts) {
+  const fill = (endpoint: string | undefined) => endpoint && fillEndpoint(endpoint, texts, connectionValues);
   const tokenEndpoint = fill(oauth2.tokenEndpoint);
   const refreshEndpoint = fill(oauth2.refreshEndpoint ?? oauth2.tokenEndpoint);
   if (!tokenEndpoint || !refreshEndpoint) return undefined;
   return { tokenEndpoint, refreshEndpoint, revocationEndpoint: fill(oauth2.revocationEndpoint) };
 }
 
-function habitsOf({ allowPrivateNetwork }: Provider, oauth2: OAuth2) {
+function habitsOf({ allowPrivateNetwork }: Provider, oauth2: OAuth2, texts: ValueTexts) {
   return {
     clientAuthentication: oauth2.clientAuthentication,
     clientIdParameter: oauth2.clientIdParameter,
     tokenRequestFormat: oauth2.tokenRequestFormat,
-    tokenParameters: oauth2.tokenParameters,
-    codeParameters: oauth2.codeParameters,
-    refreshParameters: oauth2.refreshParameters,
+    tokenParameters: filledParameters(oauth2.tokenParameters, texts),
+    codeParameters: filledParameters(oauth2.codeParameters, texts),
+    refreshParameters: filledParameters(oauth2.refreshParameters, texts),
     tokenResponseMember: oauth2.tokenResponseMember,
     tokenErrorMember: oauth2.tokenErrorMember,
+    expiresAtMember: oauth2.expiresAtMember,
+    rawClientSecretBasic: oauth2.rawClientSecretBasic,
     refreshEndedErrors: oauth2.refreshEndedErrors,
     defaultExpiresInS: oauth2.defaultExpiresIn,
     allowPrivateNetwork,

@@ -3,6 +3,7 @@ import { AuthorizationResponseError, validateAuthResponse } from "oauth4webapi";
 import { requireApplication } from "../applications/caller.js";
 import { parseUrl } from "../lib/parse-url.js";
 import { RelayError } from "../model/errors.js";
+import { missingFrom } from "../providers/connection-value.js";
 import { fillEndpoint } from "../providers/endpoint.js";
 import type { Provider } from "../providers/provider.js";
 import { Secret } from "../sealing/seal.js";
@@ -11,13 +12,14 @@ import {
   type AuthorizationServer,
   findAuthorizationServer,
 } from "./authorization-server.js";
+import { withAnswer, withLookups } from "./connection-values.js";
 import { newConnectionFrom, persistFor, untilStored } from "./store-answer.js";
 import type { OpenTicket, StatePayload } from "./tickets.js";
 import { decideTokenAnswer, type TokenEndpointAnswer, type TokenVerdict } from "./token-answer.js";
-import { type CodeGrant, codeRequestFrom } from "./token-request.js";
+import { type CodeGrant, codeRequestFrom, revoke } from "./token-request.js";
 
 /** How one attempt to connect ended, and where the browser goes from here. */
-interface CallbackResult {
+export interface CallbackResult {
   readonly provider: Provider;
   readonly outcome: ConnectOutcome;
   readonly redirectUri: string | undefined;
@@ -80,9 +82,10 @@ async function connect(
   if (error !== undefined) return { outcome: "error", error };
   const { applicationId, userId, payload } = ticket;
   const id = randomUUID();
-  const { originParameters, codeVerifier } = payload;
+  const { originParameters: asked, codeVerifier } = payload;
   const key = { applicationId, userId, providerName: provider.name };
-  const server = await findAuthorizationServer(options, { id, ...key, originParameters });
+  const returned = withAnswer(provider, asked, asked, "callback", (name) => onlyValue(parameters, name));
+  const server = await findAuthorizationServer(options, { id, ...key, originParameters: returned });
   if (server === undefined) return { outcome: "error", error: ERRORS.misconfigured };
   const obtainedAt = options.now();
   const verdict = await redeem(options, server, {
@@ -91,8 +94,16 @@ async function connect(
     codeVerifier: codeVerifier === undefined ? undefined : new Secret(codeVerifier),
   });
   if (verdict.kind !== "granted") return { outcome: "error", error: ERRORS[verdict.kind] };
+  const { tokens, told } = verdict;
+  const granted = withAnswer(provider, returned, returned, "token", told);
+  const originParameters = await withLookups({ ...options, provider, server, ...tokens }, granted);
+  if (missingFrom(originParameters, provider).length > 0) {
+    // Nobody could use them.
+    await revoke(options.send, server, tokens).catch((error) => options.onFault("revocation", error));
+    return { outcome: "error", error: "invalid_response" };
+  }
   const { defaultExpiresInS } = server;
-  const input = { id, key, response: verdict.tokens, defaultExpiresInS, originParameters, obtainedAt };
+  const input = { id, key, response: tokens, defaultExpiresInS, originParameters, obtainedAt };
   const connection = newConnectionFrom(options.sealer, input);
   const persistence = persistFor(STORE_FOR_MS, (error) => options.onFault("callback", error));
   await untilStored(persistence, () => options.connections.put(connection, options.now()));
@@ -115,12 +126,13 @@ async function redeem(options: AuthorizationOptions, server: AuthorizationServer
 
 /** What the provider or the user said no with; undefined when there is a code. */
 function errorFrom(
-  { oauth2 }: Provider,
+  provider: Provider,
   { originParameters }: StatePayload,
   parameters: URLSearchParams,
 ): string | undefined {
+  const { oauth2 } = provider;
   const server = {
-    issuer: issuerFrom(oauth2, originParameters, parameters.get("iss")),
+    issuer: issuerFrom(provider, originParameters, parameters.get("iss")),
     authorization_response_iss_parameter_supported: oauth2?.authorizationResponseIssParameterSupported ?? false,
   };
   try {
@@ -138,11 +150,11 @@ function errorFrom(
  * server's is a sign of a mix-up.
  */
 function issuerFrom(
-  oauth2: Provider["oauth2"],
+  { oauth2, connectionValues }: Provider,
   originParameters: StatePayload["originParameters"],
   iss: string | null,
 ): string {
-  const fill = (endpoint: string | undefined) => endpoint && fillEndpoint(endpoint, originParameters);
+  const fill = (endpoint: string | undefined) => endpoint && fillEndpoint(endpoint, originParameters, connectionValues);
   const known = fill(oauth2?.issuer);
   if (known !== undefined || iss === null) return known ?? "unknown";
   const { authorizationEndpoint, tokenEndpoint, refreshEndpoint, revocationEndpoint } = oauth2 ?? {};

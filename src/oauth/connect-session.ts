@@ -6,11 +6,12 @@ import {
   requireCallerIds,
 } from "../applications/caller.js";
 import { formatError, RelayError } from "../model/errors.js";
-import { parseOriginAnswers } from "../providers/origin.js";
+import { parseAnswers } from "../providers/connection-value.js";
 import type { Provider } from "../providers/provider.js";
 import type { AuthorizationOptions } from "./authorization-server.js";
 import { requireOpenerOrigin, requirePublicUrl, requireRedirectUri } from "./callback.js";
 import type { ConnectionState } from "./connection.js";
+import { isWithoutTokens } from "./credentials.js";
 import { toldStateOf } from "./refreshable.js";
 import { hasAuthorizationFlow, requireConnectable } from "./start.js";
 import type { LinkPayload, OpenTicket, SessionPayload } from "./tickets.js";
@@ -60,8 +61,8 @@ export async function connectSessionFromQuery(
   const { userId, publicKey, redirectUri, openerOrigin, scope, isPage } = query;
   // A name that nobody has stays: without it the list might be empty, and that would mean all of them.
   const providers = query.providers.map((name) => options.catalog.find(name)?.name ?? name);
-  const known = { application, userId, publicKey, providers, redirectUri, openerOrigin, scope, isPage };
-  return { ...known, browser, session: undefined };
+  const payload = { publicKey, providers, redirectUri, openerOrigin, scope, isPage };
+  return { application, userId, ...payload, browser, session: undefined };
 }
 
 /**
@@ -100,7 +101,8 @@ export async function withSession(
   if (connectSession.session !== undefined) return { ...connectSession, session: connectSession.session };
   const { application, userId, publicKey, providers, redirectUri, openerOrigin, scope, isPage, browser } =
     connectSession;
-  const payload = { publicKey, providers, redirectUri, openerOrigin, scope, isPage };
+  const { authorizationParameters } = connectSession;
+  const payload = { publicKey, providers, redirectUri, openerOrigin, scope, authorizationParameters, isPage };
   const owner = { applicationId: application.id, userId };
   const { secret: session } = await options.tickets.issue("SESSION", owner, browser, payload);
   return { ...connectSession, session };
@@ -154,11 +156,12 @@ export async function offersFor(
   const clients = new Set((await oauthClients.list(application.id)).map(({ providerName }) => providerName));
   const found = await connections.list({ applicationId: application.id, userId, limit: MAX_CONNECTIONS });
   const states = new Map(found.map((connection) => [connection.providerName, toldStateOf(connection, now()).state]));
-  const offerOf = (provider: Provider): Offer => ({
-    provider,
-    state: states.get(provider.name),
-    canConnect: clients.has(provider.name) && hasAuthorizationFlow(provider),
-  });
+  const offerOf = (provider: Provider): Offer => {
+    const state = states.get(provider.name);
+    // Any application could have users enter keys of any provider: a page has those that it is asked for.
+    const canEnter = isWithoutTokens(provider.kind) && (wanted.length > 0 || state !== undefined);
+    return { provider, state, canConnect: canEnter || (clients.has(provider.name) && hasAuthorizationFlow(provider)) };
+  };
   const listed = wanted.length > 0 ? providersNamed(catalog, wanted) : byDisplayName(catalog.list());
   return listed.map(offerOf).filter(({ state, canConnect }) => canConnect || state !== undefined);
 }
@@ -189,6 +192,8 @@ interface ConnectLinkInput {
   readonly redirectUri: string | undefined;
   readonly scope: string | undefined;
   readonly originParameters: ReadonlyMap<string, string>;
+  /** Parameters of the authorization request that the definition lets applications set. */
+  readonly authorizationParameters: Readonly<Record<string, string>>;
 }
 
 /** A link, and when it ends unopened in milliseconds since the epoch. */
@@ -221,10 +226,12 @@ export async function createConnectLink(
   if (providers.length === 0) await requireOffers(options, input);
   const { publicKey, id: applicationId } = application;
   const names = providers.map(({ name }) => name);
+  const authorizationParameters = authorizationParametersFrom(input, provider);
   const isPage = provider === undefined;
   const ticket = {
     ...{ publicKey, providers: names, redirectUri, openerOrigin: undefined, scope, isPage },
     originParameters,
+    authorizationParameters,
   };
   const { secret, expiresAt } = await options.tickets.issue("LINK", { applicationId, userId }, undefined, ticket);
   return { uri: `${base}${provider === undefined ? "" : `/${provider.name}`}?link=${secret}`, expiresAt };
@@ -252,10 +259,24 @@ function requireLimits({ providers, scope = "" }: ConnectLinkInput): void {
   if (scope.length > MAX_SCOPE_LENGTH) throw formatError(`scope is longer than ${MAX_SCOPE_LENGTH} characters.`);
 }
 
+function authorizationParametersFrom({ authorizationParameters }: ConnectLinkInput, provider: Provider | undefined) {
+  const allowed = provider?.oauth2?.connectParameters ?? [];
+  for (const [name, value] of Object.entries(authorizationParameters)) {
+    if (!allowed.includes(name)) {
+      throw formatError(
+        "authorization_parameters holds one that the definition of the provider does not list as connectParameters.",
+      );
+    }
+    if (value.length > MAX_SCOPE_LENGTH)
+      throw formatError(`authorization_parameters.${name} is longer than ${MAX_SCOPE_LENGTH} characters.`);
+  }
+  return authorizationParameters;
+}
+
 function originParametersFrom({ originParameters }: ConnectLinkInput, provider: Provider | undefined) {
   if (originParameters.size === 0) return {};
   if (provider === undefined) throw formatError("origin_parameters are of one provider: name it in provider_name.");
-  const parsed = parseOriginAnswers(originParameters, provider);
+  const parsed = parseAnswers(originParameters, provider, "asked", true);
   if ("values" in parsed) return parsed.values;
   throw formatError(`origin_parameters.${parsed.parameter} ${parsed.problem}.`);
 }

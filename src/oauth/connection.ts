@@ -23,7 +23,7 @@ export interface Connection extends ConnectionKey {
   readonly tokenType: string;
   /** Granted scope as the provider wrote it (RFC 6749 section 3.3); empty when unknown. */
   readonly scope: string;
-  /** Values of the placeholders in a templated origin, such as `{"subdomain":"acme"}`. */
+  /** Values that stand with the connection, such as `{"subdomain":"acme"}` of a templated origin; no secret ones. */
   readonly originParameters: Readonly<Record<string, string>>;
   /** When the token was obtained, milliseconds since the epoch. */
   readonly obtainedAt: number;
@@ -100,6 +100,8 @@ export interface RefreshedTokens {
   readonly scope: string | undefined;
   readonly obtainedAt: number;
   readonly expiresAt: number | undefined;
+  /** Values that stand with the connection from now on. */
+  readonly originParameters?: Connection["originParameters"] | undefined;
 }
 
 /**

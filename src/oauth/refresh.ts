@@ -10,8 +10,8 @@ import {
   expiresAtFrom,
   type TokenAnswerHabits,
   type TokenEndpointAnswer,
-  type TokenResponse,
   type TokenVerdict,
+  type ToldMembers,
 } from "./token-answer.js";
 import {
   type OAuthClient,
@@ -38,6 +38,8 @@ export interface RefreshTarget extends RefreshHabits, TokenAnswerHabits {
   /** Seconds to assume when the answer has no expires_in; undefined: unknown. */
   readonly defaultExpiresInS: number | undefined;
   readonly allowPrivateNetwork: boolean;
+  /** The values that stand with the connection after a token response that tells them. */
+  readonly valuesAfter: (told: ToldMembers) => Connection["originParameters"];
 }
 
 /** Which connection; it need not be stored yet. */
@@ -135,8 +137,8 @@ async function attempt(
         options,
         lease,
         lease.tried === undefined
-          ? verdict.tokens
-          : { ...verdict.tokens, refreshToken: verdict.tokens.refreshToken ?? refreshToken },
+          ? verdict
+          : { ...verdict, tokens: { ...verdict.tokens, refreshToken: verdict.tokens.refreshToken ?? refreshToken } },
         target,
         sentAt,
       );
@@ -195,7 +197,7 @@ async function ask(
 async function commit(
   options: RefreshOptions,
   { connection }: Lease,
-  tokens: TokenResponse,
+  { tokens, told }: Pick<Extract<TokenVerdict, { kind: "granted" }>, "tokens" | "told">,
   target: RefreshTarget,
   sentAt: number,
 ): Promise<RefreshOutcome> {
@@ -207,6 +209,7 @@ async function commit(
       scope: tokens.scope || undefined,
       obtainedAt: sentAt,
       expiresAt: expiresAtFrom(tokens, target.defaultExpiresInS, sentAt),
+      originParameters: target.valuesAfter(told),
     },
   });
   if (outcome === "gone") options.track(revokeOrphans(options, connection, tokens, target));

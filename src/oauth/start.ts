@@ -1,11 +1,13 @@
 import { calculatePKCECodeChallenge, generateRandomCodeVerifier } from "oauth4webapi";
 import type { Application } from "../applications/application.js";
 import { RelayError } from "../model/errors.js";
+import { parseAnswers, valuesOf } from "../providers/connection-value.js";
 import { fillEndpoint } from "../providers/endpoint.js";
-import { originParameterNames, parseOriginAnswers } from "../providers/origin.js";
-import type { OAuth2, Provider } from "../providers/provider.js";
+import type { ConnectionValue, OAuth2, Provider } from "../providers/provider.js";
 import type { AuthorizationOptions } from "./authorization-server.js";
 import { callbackUrl } from "./callback.js";
+import { boundValuesOf, filledParameters } from "./connection-values.js";
+import { isWithoutTokens } from "./credentials.js";
 import type { StoredOAuthClient } from "./oauth-client.js";
 import { freeHostParameter } from "./token-endpoint.js";
 
@@ -21,6 +23,8 @@ interface ConnectRequest {
   /** Whether the parameters are an answer to the question for them, so that what is wrong is told. */
   readonly isAnswer: boolean;
   readonly scope: string | undefined;
+  /** Further parameters of the authorization request, which count where the definition lets applications set them. */
+  readonly authorizationParameters: Readonly<Record<string, string>>;
   readonly redirectUri: string | undefined;
   readonly openerOrigin: string | undefined;
   /** Secret of the page's session that the browser comes from. */
@@ -28,10 +32,15 @@ interface ConnectRequest {
 }
 
 /** Where the browser goes first. */
-type Start =
-  | { readonly kind: "redirect"; readonly uri: string }
-  /** The user has to name the parameters of the provider's origin. */
-  | { readonly kind: "ask"; readonly names: readonly string[]; readonly problem: string | undefined };
+type Start = { readonly kind: "redirect"; readonly uri: string } | Question;
+
+/** The user has to give values that stand with the connection. */
+export interface Question {
+  readonly kind: "ask";
+  readonly values: readonly ConnectionValue[];
+  /** What is wrong with an answer, and of which of them; undefined: nothing was answered yet. */
+  readonly problem: { readonly parameter: string; readonly problem: string } | undefined;
+}
 
 /**
  * Begins the authorization code flow (RFC 6749 section 4.1) with PKCE where the provider knows it (RFC 7636). Rejects
@@ -42,10 +51,10 @@ export async function startAuthorization(options: AuthorizationOptions, request:
   const { application, provider, userId, browser } = request;
   const oauth2 = requireOAuth2(provider);
   const client = await requireClient(options, application, provider);
-  requireBoundHost(oauth2, client);
+  requireBoundValues(provider, client);
   const asked = originParametersFor(request, client);
   if ("kind" in asked) return asked;
-  const endpoint = fillEndpoint(oauth2.authorizationEndpoint, asked.values);
+  const endpoint = fillEndpoint(oauth2.authorizationEndpoint, asked.values, provider.connectionValues);
   if (endpoint === undefined) throw cannotConnect(provider);
   const redirectUri = callbackUrl(options.publicUrl());
   const codeVerifier = oauth2.pkce ? generateRandomCodeVerifier() : undefined;
@@ -61,9 +70,14 @@ export async function startAuthorization(options: AuthorizationOptions, request:
   const codeChallenge = codeVerifier && (await calculatePKCECodeChallenge(codeVerifier));
   const scope = scopeFor(request, client, oauth2);
   const { clientId } = client;
+  const authorizationParameters = {
+    ...filledParameters(oauth2.authorizationParameters, asked.values),
+    ...connectParametersAmong(oauth2, request.authorizationParameters),
+  };
+  const habits = { ...oauth2, authorizationParameters };
   return {
     kind: "redirect",
-    uri: authorizationUrlFrom({ endpoint, clientId, redirectUri, scope, state, codeChallenge }, oauth2),
+    uri: authorizationUrlFrom({ endpoint, clientId, redirectUri, scope, state, codeChallenge }, habits),
   };
 }
 
@@ -81,9 +95,10 @@ export async function requireConnectable(
   application: Application,
   providers: readonly Provider[],
 ): Promise<void> {
-  for (const provider of providers) requireOAuth2(provider);
+  const byClient = providers.filter(({ kind }) => !isWithoutTokens(kind));
+  for (const provider of byClient) requireOAuth2(provider);
   const clients = new Set((await oauthClients.list(application.id)).map(({ providerName }) => providerName));
-  const without = providers.find(({ name }) => !clients.has(name));
+  const without = byClient.find(({ name }) => !clients.has(name));
   if (without !== undefined) throw noClient(without);
 }
 
@@ -116,16 +131,34 @@ function noClient({ name }: Provider): RelayError {
 function originParametersFor(
   { provider, originParameters, isAnswer }: ConnectRequest,
   client: StoredOAuthClient,
-): { readonly values: Readonly<Record<string, string>> } | Extract<Start, { kind: "ask" }> {
-  const bound = Object.entries(client.originParameters);
-  const parsed = parseOriginAnswers(new Map([...originParameters, ...bound]), provider);
-  if ("values" in parsed) return parsed;
-  const names = originParameterNames(provider).filter((name) => !Object.hasOwn(client.originParameters, name));
-  return { kind: "ask", names, problem: isAnswer ? parsed.problem : undefined };
+): { readonly values: Readonly<Record<string, string>> } | Question {
+  const bound = boundValuesOf(provider, client);
+  const asked = valuesOf(provider, "asked");
+  const given = new Map([...originParameters, ...Object.entries(bound)].filter(([name]) => isAmong(asked, name)));
+  const parsed = parseAnswers(given, provider);
+  const values = asked.filter(({ name }) => !Object.hasOwn(bound, name));
+  // What has a default is asked for as well, once.
+  if ("values" in parsed && (isAnswer || values.every(({ name }) => given.has(name))))
+    return { values: { ...parsed.values, ...bound } };
+  return { kind: "ask", values, problem: isAnswer && "problem" in parsed ? parsed : undefined };
 }
 
-function requireBoundHost(oauth2: OAuth2, client: StoredOAuthClient): void {
-  const parameter = freeHostParameter(oauth2, client);
+function isAmong(values: readonly ConnectionValue[], name: string): boolean {
+  return values.some((value) => value.name === name);
+}
+
+function requireBoundValues(provider: Provider, client: StoredOAuthClient): void {
+  const bound = boundValuesOf(provider, client);
+  const unbound = provider.connectionValues.find(
+    ({ name, source, isOptional }) => source.kind === "client" && !isOptional && !Object.hasOwn(bound, name),
+  );
+  if (unbound !== undefined) {
+    throw new RelayError(
+      "PROVIDER_MISCONFIGURED",
+      `The application's OAuth client for ${provider.name} lacks a value. The operator must store it with 'relay client put --param ${unbound.name}=VALUE'.`,
+    );
+  }
+  const parameter = freeHostParameter(provider, client);
   if (parameter === undefined) return;
   throw new RelayError(
     "PROVIDER_MISCONFIGURED",
@@ -135,6 +168,10 @@ function requireBoundHost(oauth2: OAuth2, client: StoredOAuthClient): void {
 
 function scopeFor({ scope }: ConnectRequest, client: StoredOAuthClient, oauth2: OAuth2): string {
   return scope || client.scope || oauth2.defaultScopes.join(oauth2.scopeSeparator);
+}
+
+function connectParametersAmong({ connectParameters }: OAuth2, given: Readonly<Record<string, string>>) {
+  return Object.fromEntries(Object.entries(given).filter(([name]) => connectParameters.includes(name)));
 }
 
 function cannotConnect({ name }: Provider): RelayError {
@@ -174,6 +211,6 @@ export function authorizationUrlFrom(
     set("code_challenge", request.codeChallenge);
     set("code_challenge_method", "S256");
   }
-  for (const [name, value] of Object.entries(habits.authorizationParameters)) set(name, value);
+  for (const [name, value] of Object.entries(habits.authorizationParameters)) if (value !== "") set(name, value);
   return url.href;
 }

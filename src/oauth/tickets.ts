@@ -24,6 +24,8 @@ export interface SessionPayload {
   readonly openerOrigin: string | undefined;
   /** Scope to ask for instead of the OAuth client's. */
   readonly scope: string | undefined;
+  /** Further parameters of the authorization request; undefined for none. */
+  readonly authorizationParameters?: Readonly<Record<string, string>> | undefined;
   /** Whether there is a connect page, to which the browser comes back first; else it connects one provider. */
   readonly isPage: boolean;
 }

@@ -17,6 +17,8 @@ export interface TokenAnswerHabits {
   readonly tokenResponseMember: string | undefined;
   /** Dotted path of the error code, where it is not `error`; an answer without it is read as RFC 6749 has it. */
   readonly tokenErrorMember: string | undefined;
+  /** Dotted path of the time at which the token ends; undefined: only expires_in says it. */
+  readonly expiresAtMember?: string | undefined;
   /** Error codes with which this provider says that a refresh token is of no more use, beside `invalid_grant`. */
   readonly refreshEndedErrors: ReadonlySet<string>;
 }
@@ -33,7 +35,7 @@ export interface TokenAnswerHabits {
  * `answer` is a word for people, never provider text; `words` is a fingerprint of what the provider said.
  */
 export type TokenVerdict =
-  | { readonly kind: "granted"; readonly tokens: TokenResponse }
+  | { readonly kind: "granted"; readonly tokens: TokenResponse; readonly told: ToldMembers }
   | { readonly kind: "ended" | "misconfigured" | "refused"; readonly answer: string; readonly words: string }
   | {
       readonly kind: "failed";
@@ -41,6 +43,9 @@ export type TokenVerdict =
       readonly retryAfterMs: number;
       readonly refreshToken: Secret | undefined;
     };
+
+/** Texts and numbers of a JSON answer by dotted path; a number in a path is the element of a list. Empty: no such thing. */
+export type ToldMembers = (path: string) => string;
 
 /** Why no verdict on the request could be had; `unreadable`: the answer is none of a token endpoint. */
 type FailedAnswer = "no_answer" | "server_error" | "rate_limited" | "unreadable";
@@ -88,7 +93,10 @@ export function decideTokenAnswer(answer: TokenEndpointAnswer, now: number, habi
   const stray = refreshTokenFrom(members) ?? refreshTokenFrom(whole ?? {});
   // A rotation was performed, whatever is said beside it.
   const isRotation = stray !== undefined && tokensFrom(members) !== undefined;
-  if (statusCode < 300 && (code === "" || isRotation)) return decideTokens(members, () => failed("unreadable", stray));
+  if (statusCode < 300 && (code === "" || isRotation)) {
+    const verdict = decideTokens(members, whole ?? {}, () => failed("unreadable", stray));
+    return verdict.kind === "granted" ? { ...verdict, tokens: withEnd(verdict, habits, now) } : verdict;
+  }
   if (statusCode === 429 || RATE_LIMITED.test(code)) return failed("rate_limited", stray);
   if (statusCode >= 500 || statusCode === 408 || TRANSIENT.test(code)) return failed("server_error", stray);
   if (code !== "") return decideCode(code, habits);
@@ -123,10 +131,28 @@ export function parseRetryAfter(text: string, now: number): number {
 }
 
 /** A member that is of no use to a call must not cost the tokens beside it. */
-function decideTokens(members: Members, failed: () => TokenVerdict): TokenVerdict {
+function decideTokens(members: Members, whole: Members, failed: () => TokenVerdict): TokenVerdict {
   const { access_token, refresh_token, expires_in } = members;
   const tokens = tokensFrom(members) ?? tokensFrom({ access_token, refresh_token, expires_in });
-  return tokens === undefined ? failed() : { kind: "granted", tokens };
+  return tokens === undefined ? failed() : { kind: "granted", tokens, told: toldMembersOf(whole) };
+}
+
+/** A time that is over, or none, says nothing. */
+function withEnd(
+  { tokens, told }: Extract<TokenVerdict, { kind: "granted" }>,
+  { expiresAtMember }: TokenAnswerHabits,
+  now: number,
+): TokenResponse {
+  const endsAt = expiresAtMember === undefined ? Number.NaN : timeFrom(told(expiresAtMember));
+  const expiresInS = expiresInFrom((endsAt - now) / 1000);
+  return expiresInS === undefined ? tokens : { ...tokens, expiresInS };
+}
+
+/** Seconds or milliseconds since the epoch, which no token's end confuses, or a date. In milliseconds. */
+function timeFrom(text: string): number {
+  const number = numberFrom(text);
+  if (Number.isNaN(number)) return Date.parse(text);
+  return number < 1e11 ? number * 1000 : number;
 }
 
 function tokensFrom(members: Members): TokenResponse | undefined {
@@ -155,13 +181,28 @@ function objectFrom(text: string): Members | undefined {
 
 /** The error code where this provider has it; only a text or a number is one. */
 function ownCodeFrom(members: Members, { tokenErrorMember }: TokenAnswerHabits): string {
-  if (tokenErrorMember === undefined) return "";
-  let value: unknown = members;
-  for (const name of tokenErrorMember.split(".")) {
-    if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return "";
-    value = (value as Members)[name];
+  return tokenErrorMember === undefined ? "" : toldMembersOf(members)(tokenErrorMember);
+}
+
+/** Reads an answer that is JSON; anything else has no members. */
+export function toldMembersFrom(text: string): ToldMembers {
+  try {
+    return toldMembersOf(JSON.parse(text));
+  } catch {
+    // Nothing is told; the parser's words quote the text.
+    return () => "";
   }
-  return typeof value === "string" || typeof value === "number" ? String(value) : "";
+}
+
+function toldMembersOf(answer: unknown): ToldMembers {
+  return (path) => {
+    let value = answer;
+    for (const name of path.split(".")) {
+      if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return "";
+      value = (value as Members)[name];
+    }
+    return typeof value === "string" || typeof value === "number" ? String(value) : "";
+  };
 }
 
 /** `error` is a code in RFC 6749, and an object with a code or type elsewhere. */

@@ -1,5 +1,6 @@
 import { RelayError } from "../model/errors.js";
-import type { OAuth2 } from "../providers/provider.js";
+import { boundsOf } from "../providers/endpoint.js";
+import type { Provider } from "../providers/provider.js";
 import { headerValue } from "../upstream/exchange.js";
 import type { RequestProgress, Upstream, UpstreamRequest } from "../upstream/request.js";
 import type { StoredOAuthClient } from "./oauth-client.js";
@@ -28,7 +29,7 @@ export type TokenEndpoint = Pick<
 export function createTokenEndpoint(upstream: Upstream, timeoutMs = DEFAULT_TIMEOUT_MS) {
   return async (
     target: TokenEndpoint,
-    { headers, body }: TokenRequest,
+    { headers, body, method = "POST" }: TokenRequest,
     signal?: AbortSignal,
     mayBegin?: () => boolean,
   ): Promise<TokenEndpointAnswer> => {
@@ -38,9 +39,9 @@ export function createTokenEndpoint(upstream: Upstream, timeoutMs = DEFAULT_TIME
     const request: UpstreamRequest = {
       origin: url.origin,
       path: url.pathname + url.search,
-      method: "POST",
+      method,
       headers,
-      body,
+      body: method === "GET" ? undefined : body,
       applicationId: target.registration.applicationId,
       connectionId: target.connectionId,
       allowPrivateNetwork: target.allowPrivateNetwork,
@@ -89,16 +90,20 @@ function startLimit(
 const WHOLE_HOST = /^https:\/\/\{([^}]*)\}(?:[:/?]|$)/;
 
 /**
- * The parameter that is the whole host of an endpoint and that the operator has not fixed for this client; undefined
- * when there is none, and the client's secret may be sent. A parameter in front of the provider's own domain is fine:
- * who has the domain has what is below it. Pure.
+ * The parameter that is the whole host of an endpoint and that neither the definition bounds nor the operator has fixed for
+ * this client; undefined when there is none, and the client's secret may be sent. A parameter in front of the provider's own
+ * domain is fine: who has the domain has what is below it. Pure.
  */
 export function freeHostParameter(
-  oauth2: Pick<OAuth2, "authorizationEndpoint" | "tokenEndpoint" | "refreshEndpoint" | "revocationEndpoint">,
+  { oauth2, connectionValues }: Pick<Provider, "oauth2" | "connectionValues">,
   { originParameters }: Pick<StoredOAuthClient, "originParameters">,
 ): string | undefined {
-  const { authorizationEndpoint, tokenEndpoint, refreshEndpoint, revocationEndpoint } = oauth2;
+  const { authorizationEndpoint, tokenEndpoint, refreshEndpoint, revocationEndpoint } = oauth2 ?? {};
+  const bounds = boundsOf(connectionValues);
   return [authorizationEndpoint, tokenEndpoint, refreshEndpoint, revocationEndpoint]
     .flatMap((endpoint = "") => WHOLE_HOST.exec(endpoint)?.[1] ?? [])
-    .find((parameter) => !Object.hasOwn(originParameters, parameter));
+    .find((parameter) => {
+      const { choices = [], hosts = [] } = bounds.get(parameter) ?? {};
+      return choices.length + hosts.length === 0 && !Object.hasOwn(originParameters, parameter);
+    });
 }

@@ -14,6 +14,8 @@ interface TokenEndpointHabits {
   readonly clientAuthentication: "client_secret_basic" | "client_secret_post" | "none";
   /** Name of the client_id parameter. */
   readonly clientIdParameter: string;
+  /** Basic is not form-encoded. */
+  readonly rawClientSecretBasic?: boolean;
   readonly tokenRequestFormat: "form" | "json";
   /** Here and in what is one grant's own, a parameter with an empty value is left out. */
   readonly tokenParameters: TokenParameters;
@@ -46,6 +48,8 @@ export interface TokenRequest {
   /** Flat list name, value, …. */
   readonly headers: readonly string[];
   readonly body: Uint8Array;
+  /** POST by default. */
+  readonly method?: "GET" | "POST";
 }
 
 /** A token request of which nothing left the relay: what it would have spent is as good as before. */
@@ -95,7 +99,7 @@ function tokenRequestFrom(
   }
   const headers = ["accept", "application/json", "user-agent", "provider-call-relay", "accept-encoding", "identity"];
   if (habits.clientAuthentication === "client_secret_basic" && client.clientSecret !== undefined) {
-    headers.push("authorization", basicFrom(client.clientId, client.clientSecret));
+    headers.push("authorization", basicFrom(client.clientId, client.clientSecret, habits.rawClientSecretBasic));
   } else {
     all.set(habits.clientIdParameter, client.clientId);
     const isPost = habits.clientAuthentication === "client_secret_post" && client.clientSecret !== undefined;
@@ -116,9 +120,9 @@ function encodedFrom(
   return { headers: ["content-type", mediaType, ...headers], body: Buffer.from(text) };
 }
 
-/** RFC 6749 section 2.3.1: both are form-encoded before they are joined. */
-function basicFrom(clientId: string, clientSecret: Secret): string {
-  const encode = (text: string) => new URLSearchParams([["", text]]).toString().slice(1);
+/** RFC 6749 section 2.3.1: both are form-encoded before they are joined, unless the provider reads them raw. */
+function basicFrom(clientId: string, clientSecret: Secret, isRaw = false): string {
+  const encode = (text: string) => (isRaw ? text : new URLSearchParams([["", text]]).toString().slice(1));
   return `Basic ${Buffer.from(`${encode(clientId)}:${encode(clientSecret.reveal())}`).toString("base64")}`;
 }
 

@@ -1,16 +1,17 @@
 import type { CallerSignal } from "../model/caller-signal.js";
 import { RelayError } from "../model/errors.js";
+import type { ProviderCatalog } from "../providers/provider.js";
 import type { Sealer, Secret } from "../sealing/seal.js";
 import { type Connection, type ConnectionStore, isAhead } from "./connection.js";
+import { type Credentials, credentialsOf } from "./credentials.js";
 import { decideFreshness, reauthorizationRequired, refreshUnavailable } from "./refreshable.js";
 import type { Refresher } from "./refresher.js";
 import { openToken } from "./store-answer.js";
 import { fingerprintOf } from "./token-answer.js";
 import { decideRefusedToken, REFUSED_TOKEN_APART_MS } from "./verdict.js";
 
-/** A token in the clear, and the row it is of. */
-export interface CurrentToken {
-  readonly token: Secret;
+/** A connection's credentials in the clear, and the row they are of; the same object for the same row. */
+export interface CurrentToken extends Credentials {
   readonly connection: Connection;
 }
 
@@ -49,6 +50,7 @@ export interface TokenSource {
 /** What a token source needs. */
 interface TokenSourceOptions {
   readonly sealer: Sealer;
+  readonly catalog: Pick<ProviderCatalog, "find">;
   readonly connections: Pick<ConnectionStore, "find"> & RefusedTokensOptions["connections"];
   readonly refresher: Refresher;
   /** Milliseconds since the epoch. */
@@ -62,7 +64,7 @@ const MAX_HOLDS = 10_000;
 
 /** Opens the stored tokens. A token is opened only when the connection's state and times allow its use. */
 export function createTokenSource(options: TokenSourceOptions): TokenSource {
-  const { sealer, connections, refresher, now } = options;
+  const { sealer, catalog, connections, refresher, now } = options;
   /** Connection id → until when. */
   const holds = new Map<string, number>();
   const refusedTokens = createRefusedTokens(options);
@@ -73,8 +75,11 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
   function current(connection: Connection): CurrentToken {
     const known = opened.get(connection);
     if (known !== undefined) return known;
-    const token = openToken(sealer, connection, "access_token", connection.accessToken);
-    const made = { token, connection };
+    const provider = catalog.find(connection.providerName);
+    // A call has its provider from the same catalogue.
+    if (provider === undefined) throw disconnected();
+    const open = () => openToken(sealer, connection, "access_token", connection.accessToken);
+    const made = { ...credentialsOf(provider, connection, open), connection };
     opened.set(connection, made);
     return made;
   }

@@ -1,6 +1,9 @@
 import type { AuthorizationOptions } from "../oauth/authorization-server.js";
 import type { ConnectSession, Offer } from "../oauth/connect-session.js";
-import type { Provider } from "../providers/provider.js";
+import { isWithoutTokens } from "../oauth/credentials.js";
+import type { Question } from "../oauth/start.js";
+import { patternTextOf } from "../providers/connection-value.js";
+import type { ConnectionValue, Provider } from "../providers/provider.js";
 import { type Html, html, messageFromOutcome, type Page } from "./document.js";
 import type { PageQuery } from "./page-request.js";
 
@@ -105,60 +108,100 @@ export function noticeFrom({ catalog }: Pick<AuthorizationOptions, "catalog">, q
 }
 
 /** What the page asks for. */
-interface ParameterPageInput {
-  readonly provider: Pick<Provider, "name" | "displayName" | "origins">;
-  /** Parameters of the provider's origin, in order. */
-  readonly names: readonly string[];
+interface ValuesPageInput {
+  readonly provider: Pick<Provider, "name" | "displayName" | "origins" | "kind">;
+  readonly question: Question;
   /** What the user wrote before. */
   readonly given: ReadonlyMap<string, string>;
-  /** What is wrong with that; undefined for nothing. */
-  readonly problem: string | undefined;
   readonly session: string;
 }
 
-/** Asks for what makes up the address of the user's account, such as the name of a shop. Pure. */
-export function parameterPage({ provider, names, given, problem, session }: ParameterPageInput): Page {
-  const { name, displayName } = provider;
+/**
+ * Asks for what stands with a connection: the address of the user's account, such as the name of a shop, or keys. Keys are in
+ * no address and on no page again. Pure.
+ */
+export function valuesPage({ provider, question, given, session }: ValuesPageInput): Page {
+  const { name, displayName, kind } = provider;
   const heading = `Connect ${displayName}`;
-  const hasProblem = problem !== undefined;
+  const { values, problem } = question;
+  const isEntered = isWithoutTokens(kind);
+  const wrong = problem && problemFor(provider, values, problem);
   return {
-    title: hasProblem ? `No such address. ${heading}` : heading,
+    title: wrong === undefined ? heading : `${wrong.title}. ${heading}`,
     main: html`<h1>${heading}</h1>
-<p>Your ${displayName} account has an address of its own. Which one is it?</p>
-${hasProblem && problemFor(displayName)}
-<form method="get" action="/oauth/connect/${name}">
+${introFor(provider, values)}
+${wrong?.notice}
+<form method="${isEntered ? "post" : "get"}" action="/oauth/connect/${name}">
 <input type="hidden" name="session" value="${session}"><input type="hidden" name="answer" value="1">
-${names.map((each, at) => fieldFor(each, provider, { value: given.get(each) ?? "", isFirst: at === 0, hasProblem }))}
-<button class="button main">Continue to ${displayName}</button>
+${values.map((value, at) => fieldFor(value, provider, { written: given.get(value.name), isFirst: at === 0, problem }))}
+<button class="button main">${isEntered ? "Connect" : `Continue to ${displayName}`}</button>
 </form>`,
   };
 }
 
-function problemFor(displayName: string): Html {
-  return html`<p class="notice bad" role="alert" id="problem"><strong>This is not an address of ${displayName}.</strong> Open ${displayName} in another window, copy its address from the address bar, and paste it here.</p>`;
+function introFor({ displayName }: ValuesPageInput["provider"], values: readonly ConnectionValue[]): Html {
+  if (values.every(({ isHost }) => isHost))
+    return html`<p>Your ${displayName} account has an address of its own. Which one is it?</p>`;
+  return html`<p>${displayName} asks for this to connect your account. It is kept encrypted, and sent to ${displayName} only.</p>`;
+}
+
+/** What is wrong, as the title says it, and as the page does. */
+function problemFor(
+  { displayName }: ValuesPageInput["provider"],
+  values: readonly ConnectionValue[],
+  { parameter, problem }: NonNullable<Question["problem"]>,
+): { readonly title: string; readonly notice: Html } {
+  const value = values.find(({ name }) => name === parameter);
+  if (value === undefined || value.isHost) {
+    return {
+      title: "No such address",
+      notice: html`<p class="notice bad" role="alert" id="problem"><strong>This is not an address of ${displayName}.</strong> Open ${displayName} in another window, copy its address from the address bar, and paste it here.</p>`,
+    };
+  }
+  const told = problem.startsWith("is missing") ? "is missing" : problem;
+  const label = labelOf(value, displayName);
+  return {
+    title: `${label} cannot be right`,
+    notice: html`<p class="notice bad" role="alert" id="problem"><strong>${label} cannot be right.</strong> It ${told}.</p>`,
+  };
 }
 
 interface Field {
-  readonly value: string;
+  /** Undefined when nothing was. */
+  readonly written: string | undefined;
   readonly isFirst: boolean;
-  readonly hasProblem: boolean;
+  readonly problem: Question["problem"];
 }
 
-function fieldFor(
-  name: string,
-  { displayName, origins }: ParameterPageInput["provider"],
-  { value, isFirst, hasProblem }: Field,
-): Html {
-  const rule = origins.find((each) => each.kind === "template" && each.parameters.includes(name));
-  const template = rule?.kind === "template" ? rule.template : "";
-  return html`<label for="${name}">${displayName} ${wordsOf(name)}</label>
-<p class="hint" id="${name}-hint">${hintFrom(template, name)}</p>
-<input id="${name}" name="${name}" value="${value}" required maxlength="253" autocapitalize="none" autocomplete="off" spellcheck="false" aria-describedby="${name}-hint${hasProblem ? " problem" : ""}"${hasProblem && html` aria-invalid="true"`}${isFirst && html` autofocus`}>
+function fieldFor(value: ConnectionValue, provider: ValuesPageInput["provider"], field: Field): Html {
+  const { name, help, isSecret, isOptional, isHost, defaultValue, choices, pattern } = value;
+  const { displayName } = provider;
+  const isWrong = field.problem !== undefined && (isHost || field.problem.parameter === name);
+  const hint = help !== "" ? html`${help}` : isHost ? hostHint(provider, name) : undefined;
+  const text = field.written ?? defaultValue;
+  const described = [...(hint === undefined ? [] : [`${name}-hint`]), ...(isWrong ? ["problem"] : [])].join(" ");
+  const shared = html`id="${name}" name="${name}"${!isOptional && html` required`}${described !== "" && html` aria-describedby="${described}"`}${isWrong && html` aria-invalid="true"`}${field.isFirst && html` autofocus`}`;
+  const control =
+    choices.length > 0
+      ? html`<select ${shared}>
+${isOptional && html`<option value=""></option>`}
+${choices.map((choice) => html`<option value="${choice.value}"${choice.value === text && html` selected`}>${choice.label}</option>`)}
+</select>`
+      : html`<input ${shared}${isSecret ? html` type="password"` : html` value="${text}"`} maxlength="${isHost ? "253" : "4096"}"${pattern !== undefined && html` pattern="${patternTextOf(pattern)}"`} autocapitalize="none" autocomplete="off" spellcheck="false">`;
+  return html`<label for="${name}">${labelOf(value, displayName)}${isOptional && html` (optional)`}</label>
+${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}
+${control}
 `;
 }
 
+function labelOf({ name, label }: ConnectionValue, displayName: string): string {
+  return label === "" ? `${displayName} ${wordsOf(name)}` : label;
+}
+
 /** Shows where in the address the part is that is asked for. */
-function hintFrom(template: string, name: string): Html {
+function hostHint({ origins }: ValuesPageInput["provider"], name: string): Html {
+  const rule = origins.find((each) => each.kind === "template" && each.parameters.includes(name));
+  const template = rule?.kind === "template" ? rule.template : "";
   const [before = "", after = ""] = template.split(`{${name}}`).map((part) => part.replace(/\{([^}]*)\}/g, "$1"));
   if (before === "https://" && after === "")
     return html`Such as <strong>example.com</strong>. You may paste the whole address.`;
@@ -170,17 +213,17 @@ function wordsOf(name: string): string {
 }
 
 /**
- * Takes the browser on to the provider after a form. A redirect would not do: Chromium holds a form's whole chain of
+ * Takes the browser on after a form, to a provider or back to an application. A redirect would not do: Chromium holds a form's whole chain of
  * redirects against `form-action`, and where a provider sends the browser next is not known. Pure.
  *
- * @param uri the authorization request.
+ * @param name where it goes, for people.
  */
-export function forwardPage({ displayName }: Pick<Provider, "displayName">, uri: string): Page {
-  const title = `On the way to ${displayName}`;
+export function forwardPage(name: string, uri: string): Page {
+  const title = `On the way to ${name}`;
   return {
     title,
     head: html`<meta http-equiv="refresh" content="0; url=${uri}">`,
     main: html`<h1>${title}</h1>
-<p><a href="${uri}">Continue to ${displayName}</a></p>`,
+<p><a href="${uri}">Continue to ${name}</a></p>`,
   };
 }

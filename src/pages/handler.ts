@@ -5,7 +5,7 @@ import { createChunks } from "../lib/chunks.js";
 import { decodePercent } from "../lib/parse-url.js";
 import { formatError, RelayError } from "../model/errors.js";
 import type { AuthorizationOptions } from "../oauth/authorization-server.js";
-import { CALLBACK_PATH, finishAuthorization, redirectUriWith } from "../oauth/callback.js";
+import { CALLBACK_PATH, type CallbackResult, finishAuthorization, redirectUriWith } from "../oauth/callback.js";
 import {
   CONNECT_PATH,
   type ConnectSession,
@@ -15,11 +15,13 @@ import {
   requireProvider,
   withSession,
 } from "../oauth/connect-session.js";
+import { isWithoutTokens } from "../oauth/credentials.js";
 import { disconnect } from "../oauth/disconnect.js";
-import { startAuthorization } from "../oauth/start.js";
-import { originParameterNames } from "../providers/origin.js";
+import { connectByValues } from "../oauth/enter-values.js";
+import { type Question, startAuthorization } from "../oauth/start.js";
+import { valuesOf } from "../providers/connection-value.js";
 import type { Provider } from "../providers/provider.js";
-import { connectPage, forwardPage, noticeFrom, parameterPage } from "./connect-page.js";
+import { connectPage, forwardPage, noticeFrom, valuesPage } from "./connect-page.js";
 import {
   connectMessage,
   messageFromError,
@@ -72,8 +74,8 @@ function pageUri(session: string, happened: Readonly<Record<string, string>> = {
   return `${CONNECT_PATH}?${new URLSearchParams({ session, ...happened })}`;
 }
 
-/** Of the connect page's form, many times over. */
-const MAX_FORM_BYTES = 16 * 1024;
+/** Of the connect page's form, many times over, and of a form with some keys of the greatest length. */
+const MAX_FORM_BYTES = 32 * 1024;
 
 /** Reads a urlencoded form. Rejects with RelayError REQUEST_TOO_LARGE, or CALL_FORMAT_ERROR when it is none or cut short. */
 async function readForm(request: HttpRequest): Promise<string> {
@@ -104,15 +106,43 @@ function readText(request: HttpRequest): Promise<string> {
 /** `GET /oauth/callback`: where providers send the browser back to. It goes on to where it came from. */
 async function answerCallback({ options, response, browser, queryText }: PageExchange): Promise<void> {
   const result = await finishAuthorization(options, new URLSearchParams(queryText), browser);
-  const { provider, outcome, redirectUri, openerOrigin, session } = result;
+  sendOutcome(response, result, (uri) => sendRedirect(response, uri));
+}
+
+/** @param goTo sends the browser back to the application. */
+function sendOutcome(
+  response: HttpResponse,
+  { provider, outcome, redirectUri, openerOrigin, session }: CallbackResult,
+  goTo: (redirectUri: string) => void,
+): void {
   const page = messagePage(messageFromOutcome(provider, outcome));
   const status = outcome.outcome === "success" ? 200 : 400;
   if (openerOrigin !== undefined) {
-    return sendPage(response, status, { ...page, told: connectMessage(openerOrigin, provider.name, outcome) });
+    sendPage(response, status, { ...page, told: connectMessage(openerOrigin, provider.name, outcome) });
+  } else if (session !== undefined) {
+    sendRedirect(response, pageUri(session, { provider: provider.name, ...outcome }));
+  } else if (redirectUri !== undefined) {
+    goTo(redirectUriWith(redirectUri, provider.name, outcome));
+  } else {
+    sendPage(response, status, page);
   }
-  if (session !== undefined) return sendRedirect(response, pageUri(session, { provider: provider.name, ...outcome }));
-  if (redirectUri !== undefined) return sendRedirect(response, redirectUriWith(redirectUri, provider.name, outcome));
-  sendPage(response, status, page);
+}
+
+/** Never a caller's to see, and not for an address. */
+const TOKENS = ["access_token", "id_token", "refresh_token"];
+/** Of an address; servers in front of the relay take so much. */
+const MAX_CALLBACK_LENGTH = 6000;
+
+/**
+ * `POST /oauth/callback`: the same by a form that the provider lets the browser send (OAuth 2.0 Form Post Response Mode). The
+ * browser has no cookie with it, since it comes from another site, but shows one when it follows a redirect with GET.
+ */
+async function answerPostedCallback({ request, response }: PageExchange): Promise<void> {
+  const parameters = new URLSearchParams(await readForm(request));
+  for (const name of TOKENS) parameters.delete(name);
+  const location = `${CALLBACK_PATH}?${parameters}`;
+  if (location.length > MAX_CALLBACK_LENGTH) throw formatError("The provider's answer is too long.");
+  sendRedirect(response, location);
 }
 
 /** `GET /oauth/connect/{provider}`: sends the browser to the provider, or asks for what its address takes first. */
@@ -123,20 +153,64 @@ async function answerStart(exchange: PageExchange, rawName: string): Promise<voi
   const provider = requireProvider(options, decodePercent(rawName) ?? "");
   requireListed(connectSession, provider.name);
   const given = parametersFrom(connectSession, query, provider);
+  // What is secret is never in an address, so there is nothing to be done but to ask.
+  if (isWithoutTokens(provider.kind)) {
+    const question = await connectByValues(options, { ...connectSession, provider, given: undefined });
+    if (question !== undefined) await sendQuestion(exchange, connectSession, { provider, question, given });
+    return;
+  }
+  const picked = query.pick(provider.oauth2?.connectParameters ?? []);
+  const authorizationParameters = { ...Object.fromEntries(picked), ...connectSession.authorizationParameters };
   const { application, userId, redirectUri, openerOrigin, scope } = connectSession;
   const session = connectSession.isPage ? connectSession.session : undefined;
   const isAnswer = query.get("answer") !== undefined;
   const start = await startAuthorization(options, {
     ...{ application, userId, provider, browser, scope, redirectUri, openerOrigin, session, isAnswer },
+    authorizationParameters,
     originParameters: given,
   });
   if (start.kind === "redirect") {
-    if (isAnswer) return sendPage(response, 200, forwardPage(provider, start.uri), { cookie });
+    if (isAnswer) return sendPage(response, 200, forwardPage(provider.displayName, start.uri), { cookie });
     return sendRedirect(response, start.uri, { cookie });
   }
+  await sendQuestion(exchange, { ...connectSession, authorizationParameters }, { provider, question: start, given });
+}
+
+/** What is asked of the user of a connect session. */
+interface Asked {
+  readonly provider: Provider;
+  readonly question: Question;
+  readonly given: ReadonlyMap<string, string>;
+}
+
+async function sendQuestion(
+  { options, response, cookie }: PageExchange,
+  connectSession: ConnectSession,
+  { provider, question, given }: Asked,
+): Promise<void> {
   const asked = await withSession(options, { ...connectSession, providers: [provider.name] });
-  const page = parameterPage({ ...start, provider, given, session: asked.session });
-  sendPage(response, start.problem === undefined ? 200 : 400, page, { cookie });
+  const page = valuesPage({ provider, question, given, session: asked.session });
+  sendPage(response, question.problem === undefined ? 200 : 400, page, { cookie });
+}
+
+/** `POST /oauth/connect/{provider}`: the form in which a user enters keys. */
+async function answerValues(exchange: PageExchange, rawName: string): Promise<void> {
+  const { options, request, response, browser } = exchange;
+  const form = parsePageQuery(await readForm(request));
+  const connectSession = await connectSessionFromSecret(options, form.get("session") ?? "", browser);
+  const provider = requireProvider(options, decodePercent(rawName) ?? "");
+  const { name } = provider;
+  requireListed(connectSession, name);
+  if (!isWithoutTokens(provider.kind)) throw formatError("This provider is connected by its own page. Start again.");
+  const given = form.pick(provider.connectionValues.map(({ name }) => name));
+  const entered = connectByValues(options, { ...connectSession, provider, given });
+  const question = await options.pending.track(entered);
+  if (question !== undefined) return sendQuestion(exchange, connectSession, { provider, question, given });
+  const { application, isPage, redirectUri, openerOrigin } = connectSession;
+  const session = isPage ? connectSession.session : undefined;
+  const result = { provider, outcome: { outcome: "success" }, redirectUri, openerOrigin, session } as const;
+  // A form's redirects are held against form-action.
+  sendOutcome(response, result, (uri) => sendPage(response, 200, forwardPage(application.name, uri)));
 }
 
 /** What the link has counts before what the address says. */
@@ -145,7 +219,7 @@ function parametersFrom(
   query: PageQuery,
   provider: Provider,
 ): ReadonlyMap<string, string> {
-  const given = query.pick(originParameterNames(provider));
+  const given = query.pick(valuesOf(provider, "asked").map(({ name }) => name));
   return "originParameters" in connectSession
     ? new Map([...given, ...Object.entries(connectSession.originParameters)])
     : given;
@@ -167,8 +241,14 @@ const CONNECT: Answers = new Map([
   ["GET", answerConnectPage],
   ["POST", answerDisconnect],
 ]);
-const START: Answers = new Map([["GET", answerStart]]);
-const CALLBACK: Answers = new Map([["GET", answerCallback]]);
+const START: Answers = new Map([
+  ["GET", answerStart],
+  ["POST", answerValues],
+]);
+const CALLBACK: Answers = new Map([
+  ["GET", answerCallback],
+  ["POST", answerPostedCallback],
+]);
 const VARIABLE = "{provider_name}";
 
 /** Path of each page, with its variable as OpenAPI writes one, and what it answers to which method. */

@@ -4,7 +4,9 @@ import { kindAt, textAt } from "../json/json-slice.js";
 import { isJson } from "../json/json-validator.js";
 import type { Bytes } from "../lib/chunks.js";
 import { formatError } from "../model/errors.js";
-import type { Credential, ExpirySignal, HeaderPairs, Provider } from "./provider.js";
+import type { Secret } from "../sealing/seal.js";
+import { fillTemplate, placesOf, type ValueTexts } from "./connection-value.js";
+import type { ExpirySignal, HeaderPairs, Provider } from "./provider.js";
 
 /** What placeCredential() puts together. */
 interface CredentialInput {
@@ -15,13 +17,18 @@ interface CredentialInput {
   readonly defaults: HeaderPairs;
   /** Path and query as decideEgress() allowed them. */
   readonly path: string;
-  /** The access token. */
-  readonly token: string;
+  /** What goes into each of the provider's places, in order; undefined: nothing. */
+  readonly texts: CredentialTexts;
+  /** Values that stand with the connection. */
+  readonly values: ValueTexts;
 }
 
-/** A request's headers and path with the token in them. Prints itself without either. */
+/** Texts for the places of a provider's credentials, as `fillCredential()` makes them. */
+export type CredentialTexts = ReadonlyArray<Secret | undefined>;
+
+/** A request's headers and path with the credentials in them. Prints itself without either. */
 interface PlacedCredential {
-  /** Flat list name, value, name, value, …; exactly one credential, of the provider's own placement. */
+  /** Flat list name, value, name, value, …; exactly one credential in each of the provider's own places. */
   readonly headers: readonly string[];
   readonly path: string;
   toJSON(): string;
@@ -32,26 +39,38 @@ interface PlacedCredential {
 const NEVER_SENT = new Set(["authorization", "proxy-authorization", "cookie"]);
 
 /**
- * Places the access token (RFC 6750 section 2). The provider's own placement wins over whatever the caller wrote, in
- * any case and any percent-encoding; other credentials in headers are dropped.
+ * Places the credentials (RFC 6750 section 2, RFC 7617). The provider's own places win over whatever the caller wrote,
+ * in any case and any percent-encoding; other credentials in headers are dropped.
  */
-export function placeCredential({ provider, headers, defaults, path, token }: CredentialInput): PlacedCredential {
-  const { credential } = provider;
-  const reserved = credential.kind === "header" ? headerMeant(credential.name) : undefined;
+export function placeCredential({
+  provider,
+  headers,
+  defaults,
+  path,
+  texts,
+  values,
+}: CredentialInput): PlacedCredential {
+  const places = placesOf(provider);
+  const reserved = places.map((place) => (place.kind === "header" ? headerMeant(place.name) : undefined));
   const flat: string[] = [];
   // A list: of so few names a Set would cost more than comparing them.
   const names: string[] = [];
-  for (const pairs of [headers, provider.defaultHeaders, defaults]) {
+  const own = provider.hasHeaderTemplates ? filledHeaders(provider, values) : provider.defaultHeaders;
+  for (const pairs of [headers, own, defaults]) {
     for (const [name, value] of pairs) {
       const key = headerMeant(name.toLowerCase());
-      if (key === reserved || NEVER_SENT.has(key) || names.includes(key)) continue;
+      if (reserved.includes(key) || NEVER_SENT.has(key) || names.includes(key)) continue;
       names.push(key);
       flat.push(name, value);
     }
   }
-  if (credential.kind === "query") return placed(flat, pathWithToken(path, credential.parameter, token));
-  flat.push(credential.name, fieldValue(credential, token));
-  return placed(flat, path);
+  let target = path;
+  places.forEach((place, at) => {
+    const text = texts[at]?.reveal();
+    if (place.kind === "query") target = pathWith(target, place.parameter, text);
+    else if (text !== undefined) flat.push(place.name, place.scheme === "" ? text : `${place.scheme} ${text}`);
+  });
+  return placed(flat, target);
 }
 
 function placed(headers: readonly string[], path: string): PlacedCredential {
@@ -62,13 +81,20 @@ function redacted(): string {
   return "[request with credential]";
 }
 
-function fieldValue({ scheme }: Extract<Credential, { kind: "header" }>, token: string): string {
-  return scheme === "" ? token : `${scheme} ${token}`;
+/** One whose value is not known, or is none of a field, is left out. */
+function filledHeaders({ defaultHeaders }: Provider, values: ValueTexts): HeaderPairs {
+  const textOf = (name: string) => (Object.hasOwn(values, name) ? values[name] : undefined);
+  return defaultHeaders.flatMap(([name, template]) => {
+    const value = fillTemplate(template, textOf);
+    return value !== undefined && VALUE.test(value) ? [[name, value] as const] : [];
+  });
 }
 
-function pathWithToken(path: string, parameter: string, token: string): string {
+/** The caller's own parameter of this name goes in any case. */
+function pathWith(path: string, parameter: string, text: string | undefined): string {
   const { path: without } = takeParameter(path, parameter);
-  const own = `${parameter}=${encodeURIComponent(token)}`;
+  if (text === undefined) return without;
+  const own = `${parameter}=${encodeURIComponent(text)}`;
   const mark = without.indexOf("?");
   const separator = mark === -1 ? "?" : mark === without.length - 1 ? "" : "&";
   return `${without}${separator}${own}`;
@@ -250,9 +276,9 @@ function isInBody({ member, values }: MemberSignal, body: Uint8Array): boolean {
   return kind !== "object" && kind !== "array" && values.has(textAt(body, range));
 }
 
-/** Tokens that a placeholder can stand for. */
+/** Tokens that a placeholder can stand for; undefined where the connection has none. */
 export interface PlaceholderTokens {
-  readonly access_token: string;
+  readonly access_token: string | undefined;
   readonly id_token: string | undefined;
 }
 

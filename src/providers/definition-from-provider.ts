@@ -1,19 +1,20 @@
-import type { Provider } from "./provider.js";
+import { patternTextOf } from "./connection-value.js";
+import type { ConnectionValue, Credential, Provider, ValueSource } from "./provider.js";
 
 /** ProtoJSON of `relay.admin.v1.Provider`: what `relay provider check` accepts. */
 export function definitionFromProvider(provider: Provider) {
-  const { name, aliases, displayName, documentationUri, sources, credential, oauth2, notes } = provider;
+  const { name, aliases, displayName, documentationUri, sources, kind, oauth2, notes } = provider;
   return {
     name,
     aliases,
     displayName,
     documentationUri,
     sources: [...sources],
+    kind,
     apiOrigins: originTextsOf(provider),
-    credential:
-      credential.kind === "header"
-        ? { header: credential.name, scheme: credential.scheme }
-        : { queryParameter: credential.parameter },
+    connectionValues: provider.connectionValues.map(valueFrom).filter(isTelling),
+    credential: placementFrom(provider.credential),
+    furtherCredentials: provider.furtherCredentials.map(placementFrom),
     defaultHeaders: Object.fromEntries(provider.defaultHeaders),
     // Its members have the names of the schema.
     ...(oauth2 && { oauth2: { ...oauth2, refreshEndedErrors: [...oauth2.refreshEndedErrors] } }),
@@ -27,6 +28,50 @@ export function definitionFromProvider(provider: Provider) {
     })),
     notes,
   };
+}
+
+function placementFrom(credential: Credential) {
+  const { value } = credential;
+  return credential.kind === "header"
+    ? { header: credential.name, scheme: credential.scheme, value }
+    : { queryParameter: credential.parameter, value };
+}
+
+function valueFrom({ pattern, isSecret, isOptional, source, ...value }: ConnectionValue) {
+  const { name, label, help, defaultValue, choices, hosts } = value;
+  const text = pattern && patternTextOf(pattern);
+  return {
+    name,
+    label,
+    help,
+    pattern: text,
+    defaultValue,
+    choices,
+    hosts,
+    secret: isSecret,
+    optional: isOptional,
+    ...membersFrom(source),
+  };
+}
+
+function membersFrom(source: ValueSource) {
+  switch (source.kind) {
+    case "asked":
+      return {};
+    case "callback":
+      return { callbackParameter: source.parameter };
+    case "token":
+      return { tokenMember: source.member };
+    case "lookup":
+      return { lookup: { url: source.url, member: source.member } };
+    case "client":
+      return { client: true };
+  }
+}
+
+/** A parameter of an origin need not be named. */
+function isTelling({ name: _name, ...value }: ReturnType<typeof valueFrom>) {
+  return Object.values(value).some((member) => (Array.isArray(member) ? member.length > 0 : Boolean(member)));
 }
 
 /** The origins as a definition writes them. */

@@ -1,5 +1,6 @@
 import type { OAuth2 as Definition } from "../../gen/relay/admin/v1/provider_pb.js";
 import { type EndpointPolicy, endpointProblem, isMemberPath, MEMBER_PATH_HINT } from "./endpoint.js";
+import { CONNECT_PARAMETERS } from "./origin.js";
 import type { OAuth2, Report } from "./provider.js";
 
 const CLIENT_AUTHENTICATIONS = ["client_secret_basic", "client_secret_post", "none"] as const;
@@ -25,6 +26,9 @@ export function parseOAuth2(definition: Definition, policy: EndpointPolicy, repo
     tokenRequestFormat: parseTokenRequestFormat(definition.tokenRequestFormat, report),
     tokenResponseMember: parseMember(definition, "tokenResponseMember", report),
     tokenErrorMember: parseMember(definition, "tokenErrorMember", report),
+    expiresAtMember: parseMember(definition, "expiresAtMember", report),
+    rawClientSecretBasic: definition.rawClientSecretBasic,
+    connectParameters: parseConnectParameters(definition, policy, report),
     refreshEndedErrors: parseRefreshEndedErrors(definition, report),
     nonExpiringAccessTokens,
     defaultExpiresIn: parseDefaultExpiresIn(definition, report),
@@ -100,7 +104,7 @@ function parseTokenRequestFormat(text: string, report: Report): OAuth2["tokenReq
 
 function parseMember(
   definition: Definition,
-  field: "tokenResponseMember" | "tokenErrorMember",
+  field: "tokenResponseMember" | "tokenErrorMember" | "expiresAtMember",
   report: Report,
 ): string | undefined {
   const text = definition[field];
@@ -135,7 +139,6 @@ const PARAMETER = /^[A-Za-z][A-Za-z0-9._-]{0,63}$/;
 const AUTHORIZATION_PARAMETERS: ReadonlySet<string> = new Set([
   "response_type",
   "client_id",
-  "redirect_uri",
   "scope",
   "state",
   "code_challenge",
@@ -154,13 +157,13 @@ const TOKEN_PARAMETERS: ReadonlySet<string> = new Set([
   "refresh_token",
 ]);
 /**
- * The members of `oauth2` that hold parameters, and what each must leave alone. grant_type is one for each grant, and a
- * refresh request has no redirect_uri, but some providers ask for it.
+ * The members of `oauth2` that hold parameters, and what each must leave alone. grant_type is one for each grant. Some
+ * providers know an address under a name of their own (eBay's RuName), or ask for it in refresh requests as well.
  */
 const MEMBERS = {
   authorizationParameters: AUTHORIZATION_PARAMETERS,
   tokenParameters: TOKEN_PARAMETERS,
-  codeParameters: without(TOKEN_PARAMETERS, "grant_type"),
+  codeParameters: without(TOKEN_PARAMETERS, "grant_type", "redirect_uri"),
   refreshParameters: without(TOKEN_PARAMETERS, "grant_type", "redirect_uri"),
 } as const;
 
@@ -181,6 +184,22 @@ function parseOAuth2Parameters(
     codeParameters: parameters("codeParameters"),
     refreshParameters: parameters("refreshParameters"),
   };
+}
+
+/** An application gives them in the address that it sends a user to, beside the relay's own and the connection values. */
+function parseConnectParameters(
+  { connectParameters, clientIdParameter }: Definition,
+  { names }: EndpointPolicy,
+  report: Report,
+): readonly string[] {
+  connectParameters.forEach((name, at) => {
+    const field = `oauth2.connectParameters[${at}]`;
+    const isOwn = AUTHORIZATION_PARAMETERS.has(name) || CONNECT_PARAMETERS.has(name) || name === clientIdParameter;
+    if (!PARAMETER.test(name)) report(field, "must be letters, digits and ._-");
+    else if (isOwn || names.has(name)) report(field, "is set by the relay");
+    else if (connectParameters.indexOf(name) !== at) report(field, "stands twice");
+  });
+  return [...connectParameters];
 }
 
 function without(names: ReadonlySet<string>, ...left: readonly string[]): ReadonlySet<string> {

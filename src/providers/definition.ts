@@ -1,16 +1,13 @@
-import {
-  type CredentialPlacement,
-  type Provider as Definition,
-  ProviderSchema,
-} from "../../gen/relay/admin/v1/provider_pb.js";
+import { type Provider as Definition, ProviderSchema } from "../../gen/relay/admin/v1/provider_pb.js";
+import { isTemplate, namesIn } from "./connection-value.js";
 import { isDroppedHeader } from "./credential.js";
 import { parseExpirySignals } from "./definition-expiry-signals.js";
 import { parseDefinitionJson } from "./definition-json.js";
 import { parseOAuth2 } from "./definition-oauth2.js";
-import { isCanonical, parseOrigin } from "./origin.js";
+import { boundsFromDefinition, type ConnectionParts, checkLookups, parseConnectionParts } from "./definition-values.js";
+import { hostTemplateOf } from "./endpoint.js";
+import { type HostBounds, isCanonical, parseOrigin } from "./origin.js";
 import {
-  type Credential,
-  type HeaderPairs,
   isProviderName,
   type OriginRule,
   PROVIDER_NAME_HINT,
@@ -28,8 +25,6 @@ export interface DefinitionOptions {
 /** A token of RFC 9110 section 5.6.2. */
 const FIELD_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/;
 const FIELD_VALUE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
-const SCHEME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{0,32}$/;
-const QUERY_PARAMETER = /^[A-Za-z0-9._~-]{1,64}$/;
 const PLACEHOLDERS = ["id_token", "access_token"] as const;
 
 /**
@@ -53,22 +48,28 @@ function providerFromDefinition(definition: Definition, options: DefinitionOptio
   const { name, aliases, documentationUri, allowPrivateNetwork } = definition;
   checkNames(name, aliases, report);
   if (documentationUri !== "") checkPage("documentationUri", documentationUri, report);
-  const credential = parseCredential(definition.credential, report);
-  const origins = parseOrigins(definition, options, report);
+  const bounds = boundsFromDefinition(definition);
+  const origins = parseOrigins(definition, { ...options, bounds }, report);
+  const oauth2 = definition.oauth2;
+  const hostTemplates = hostTemplatesOf(origins, oauth2, bounds);
+  const parts = parseConnectionParts(definition, { origins, hostTemplates }, report);
   const exactOrigins = origins.flatMap((rule) => (rule.kind === "exact" ? [rule.origin] : []));
-  const policy = { allowLoopback: options.allowLoopback, parameters: parametersOf(origins) };
+  const names = new Set(parts.connectionValues.map(({ name }) => name));
+  const policy = { allowLoopback: options.allowLoopback, names, bounds };
+  checkLookups(parts.connectionValues, definition.apiOrigins, policy, report);
   return {
     name,
     aliases,
     displayName: definition.displayName || name,
     documentationUri,
     sources: parseSources(definition.sources, report),
+    ...parts,
     origins,
     exactOrigins: new Set(exactOrigins),
     plainOrigins: new Set(exactOrigins.filter(isCanonical)),
-    credential,
-    defaultHeaders: parseDefaultHeaders(definition.defaultHeaders, credential, report),
-    oauth2: definition.oauth2 && parseOAuth2(definition.oauth2, policy, report),
+    hostTemplates,
+    ...parseDefaultHeaders(definition.defaultHeaders, parts, report),
+    oauth2: oauth2 && parseOAuth2(oauth2, policy, report),
     allowPrivateNetwork,
     urlPlaceholders: parsePlaceholders(definition.urlPlaceholders, report),
     passTraceContext: definition.passTraceContext,
@@ -97,11 +98,15 @@ function checkPage(field: string, url: string, report: Report): void {
   if (!url.startsWith("https://")) report(field, "must be an https url");
 }
 
-function parseOrigins(definition: Definition, { allowLoopback }: DefinitionOptions, report: Report): OriginRule[] {
+function parseOrigins(
+  definition: Definition,
+  { allowLoopback, bounds }: DefinitionOptions & { readonly bounds: HostBounds },
+  report: Report,
+): OriginRule[] {
   const { apiOrigins, allowPrivateNetwork } = definition;
   if (apiOrigins.length === 0) report("apiOrigins", "must list at least one origin, such as https://api.example.com");
   return apiOrigins.flatMap((text, at) => {
-    const rule = parseOrigin(text, { allowLoopback, allowPrivateNetwork });
+    const rule = parseOrigin(text, { allowLoopback, allowPrivateNetwork, bounds });
     const problem = apiOrigins.indexOf(text) !== at ? "stands twice" : rule;
     if (typeof problem !== "string") return [problem];
     report(`apiOrigins[${at}]`, problem);
@@ -109,50 +114,43 @@ function parseOrigins(definition: Definition, { allowLoopback }: DefinitionOptio
   });
 }
 
-function parametersOf(origins: readonly OriginRule[]): ReadonlySet<string> {
-  return new Set(origins.flatMap((rule) => (rule.kind === "template" ? rule.parameters : [])));
-}
-
-/** `Authorization: Bearer` by default (RFC 6750 section 2.1). */
-function parseCredential(placement: CredentialPlacement | undefined, report: Report): Credential {
-  if (placement === undefined) return { kind: "header", name: "authorization", scheme: "Bearer" };
-  const { scheme, queryParameter } = placement;
-  if (queryParameter !== "") {
-    if (placement.header !== "") report("credential.queryParameter", "not together with header");
-    if (scheme !== "") report("credential.scheme", "not together with queryParameter");
-    if (!QUERY_PARAMETER.test(queryParameter)) report("credential.queryParameter", "must be letters, digits and -._~");
-    return { kind: "query", parameter: queryParameter };
-  }
-  const name = (placement.header || "authorization").toLowerCase();
-  if (!FIELD_NAME.test(name)) report("credential.header", "must be a header name");
-  else if (name !== "authorization" && !isCredentialHeader(name)) {
-    report("credential.header", "must not be a header that the relay or the connection sets itself");
-  }
-  if (!SCHEME.test(scheme)) report("credential.scheme", "must be one word, such as Bearer");
-  return { kind: "header", name, scheme };
-}
-
-function isCredentialHeader(name: string): boolean {
-  return !isDroppedHeader(name) && name !== "content-type" && name !== "accept";
+/** Of origins and endpoints, each once. */
+function hostTemplatesOf(
+  origins: readonly OriginRule[],
+  oauth2: Definition["oauth2"],
+  bounds: HostBounds,
+): Provider["hostTemplates"] {
+  const endpoints = [oauth2?.authorizationEndpoint, oauth2?.tokenEndpoint, oauth2?.refreshEndpoint];
+  const rules = [
+    ...origins.flatMap((rule) => (rule.kind === "template" ? [rule] : [])),
+    ...[...endpoints, oauth2?.revocationEndpoint].flatMap((url = "") => hostTemplateOf(url, bounds) ?? []),
+  ];
+  return rules.filter(({ template }, at) => rules.findIndex((rule) => rule.template === template) === at);
 }
 
 function parseDefaultHeaders(
   headers: Readonly<Record<string, string>>,
-  credential: Credential,
+  { credential, furtherCredentials, connectionValues }: ConnectionParts,
   report: Report,
-): HeaderPairs {
+): Pick<Provider, "defaultHeaders" | "hasHeaderTemplates"> {
+  const places = [credential, ...furtherCredentials];
+  const values = new Set(connectionValues.flatMap(({ name, isSecret }) => (isSecret ? [] : [name])));
   const seen = new Set<string>();
-  return Object.entries(headers).map(([written, value]) => {
+  const defaultHeaders = Object.entries(headers).map(([written, value]) => {
     const name = written.toLowerCase();
     const field = `defaultHeaders.${written}`;
+    const unknown = namesIn(value).find((each) => !values.has(each));
     if (!FIELD_NAME.test(name)) report(field, "must be a header name");
     else if (isDroppedHeader(name) || name === "content-type") report(field, "must not be set by a definition");
-    else if (credential.kind === "header" && credential.name === name) report(field, "is the credential's header");
+    else if (places.some((place) => place.kind === "header" && place.name === name))
+      report(field, "is the credential's header");
     else if (seen.has(name)) report(field, "stands twice");
     if (!FIELD_VALUE.test(value)) report(field, "must be printable ASCII without spaces around it");
+    else if (unknown !== undefined) report(field, `{${unknown}} is no connection value that may be shown`);
     seen.add(name);
     return [name, value] as const;
   });
+  return { defaultHeaders, hasHeaderTemplates: defaultHeaders.some(([, value]) => isTemplate(value)) };
 }
 
 function parsePlaceholders(names: readonly string[], report: Report): Provider["urlPlaceholders"] {

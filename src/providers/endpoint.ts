@@ -1,62 +1,88 @@
 import { parseUrl } from "../lib/parse-url.js";
-import { isCanonical, isLoopback, parseOrigin } from "./origin.js";
+import { fillTemplate, namesIn } from "./connection-value.js";
+import { type HostBounds, isCanonical, isLoopback, parseOrigin } from "./origin.js";
+import type { ConnectionValue, OriginRule } from "./provider.js";
 
-const SHAPE = /^(https:\/\/[^/?#]*)([/?][^#{}]*)?$/;
+const SHAPE = /^(https?:\/\/[^/?#]*)([/?][^#]*)?$/;
+/** A segment that a URL parser takes away, or takes another for. */
+const DOTS = /^\.{1,2}$/;
 
 /** Which endpoints a definition may name. */
 export interface EndpointPolicy {
   /** http to loopback hosts, for development and tests. */
   readonly allowLoopback: boolean;
-  /** The parameters of the definition's templated API origins: an endpoint may use no other. */
-  readonly parameters: ReadonlySet<string>;
+  /** Names of the connection values that an endpoint may use. */
+  readonly names: ReadonlySet<string>;
+  readonly bounds: HostBounds;
 }
 
 /**
  * Judges an endpoint of a definition: an https url, or a template of one such as
- * `https://{shop}.myshopify.com/admin/oauth/authorize`, whose host follows the rules of `apiOrigins`. Answers with what
- * is wrong, undefined when nothing is.
+ * `https://{shop}.myshopify.com/admin/oauth/authorize`, whose host follows the rules of `apiOrigins`; in path and query a
+ * value stands percent-encoded. Answers with what is wrong, undefined when nothing is.
  */
 export function endpointProblem(text: string, policy: EndpointPolicy): string | undefined {
-  if (text.includes("{") || text.includes("}")) return templateProblem(text, policy);
-  return isEndpoint(text, policy.allowLoopback) ? undefined : "must be an https url without userinfo or fragment";
+  if (!/[{}]/.test(text)) {
+    return isEndpoint(text, policy.allowLoopback) ? undefined : "must be an https url without userinfo or fragment";
+  }
+  const unknown = namesIn(text).find((name) => !policy.names.has(name));
+  if (unknown !== undefined) return `{${unknown}} is neither a connection value nor a parameter of apiOrigins`;
+  const [, origin, rest = ""] = SHAPE.exec(text) ?? [];
+  if (origin === undefined) return "a template must be https://host/path";
+  const filled = fillTemplate(rest, () => "a") ?? "";
+  if (/[{}]/.test(filled)) return "a parameter must be a lower-case name in braces, such as {subdomain}";
+  if (!/[{}]/.test(origin)) {
+    return isEndpoint(origin + filled, policy.allowLoopback)
+      ? undefined
+      : "the url is not what a URL parser makes of it";
+  }
+  const rule = parseOrigin(origin, { allowLoopback: false, allowPrivateNetwork: false, bounds: policy.bounds });
+  if (typeof rule === "string") return rule;
+  return isEndpoint(`https://example.com${filled}`, false)
+    ? undefined
+    : "the path is not what a URL parser makes of it";
 }
 
 /**
- * The url that an endpoint of a definition is for one connection: each `{parameter}` of its host replaced by the value
- * bound to the connection, lower-case as it is stored. An endpoint that is no template comes back as it is.
+ * The url that an endpoint of a definition is for one connection: each `{name}` replaced by the value that stands with the
+ * connection, in path and query percent-encoded. An endpoint that is no template comes back as it is.
  *
- * Undefined when a parameter is missing or a value does not match its pattern: one DNS label, or a host name where the
- * parameter is the whole host.
+ * Undefined when a value is missing, or does not make a host that its template allows.
  */
-export function fillEndpoint(template: string, originParameters: Readonly<Record<string, string>>): string | undefined {
+export function fillEndpoint(
+  template: string,
+  texts: Readonly<Record<string, string>>,
+  values: readonly ConnectionValue[],
+): string | undefined {
   if (!template.includes("{")) return template;
-  const { rule, rest } = parseTemplate(template) ?? {};
-  if (rule === undefined) return undefined;
-  const origin = rule.template.replace(/\{([^}]*)\}/g, (whole, name: string) =>
-    Object.hasOwn(originParameters, name) ? String(originParameters[name]) : whole,
-  );
+  const textOf = (name: string) => (Object.hasOwn(texts, name) ? texts[name] : undefined);
+  const rule = hostTemplateOf(template, boundsOf(values));
+  const [, written = "", rest = ""] = SHAPE.exec(template) ?? [];
+  const origin = fillTemplate(written, textOf);
   // The pattern takes labels such as `xn--` that a URL parser refuses.
-  const isHost = rule.pattern.test(origin) && isCanonical(origin);
-  return isHost ? origin + rest : undefined;
+  const isHost =
+    rule === undefined ? !/[{}]/.test(written) : rule.pattern.test(origin ?? "") && isCanonical(origin ?? "");
+  if (!isHost || namesIn(rest).some((name) => DOTS.test(textOf(name) || "."))) return undefined;
+  const tail = fillTemplate(rest, textOf, (text) => encodeURIComponent(text.toWellFormed()));
+  return origin === undefined || tail === undefined ? undefined : origin + tail;
 }
 
-function templateProblem(text: string, { parameters }: EndpointPolicy): string | undefined {
-  const parsed = parseTemplate(text);
-  if (parsed === undefined) return "a template must be https://host/path with its {parameter} in the host only";
-  const { rule, rest, problem } = parsed;
-  if (rule === undefined) return problem;
-  const unknown = rule.parameters.find((name) => !parameters.has(name));
-  if (unknown !== undefined) return `{${unknown}} is not a parameter of apiOrigins`;
-  return isEndpoint(`https://example.com${rest}`, false) ? undefined : "the path is not what a URL parser makes of it";
+/** The host of an endpoint as an origin rule; undefined where it is no template. */
+export function hostTemplateOf(
+  endpoint: string,
+  bounds: HostBounds,
+): Extract<OriginRule, { kind: "template" }> | undefined {
+  const [, origin = ""] = SHAPE.exec(endpoint) ?? [];
+  if (!origin.includes("{")) return undefined;
+  const rule = parseOrigin(origin, { allowLoopback: false, allowPrivateNetwork: false, bounds });
+  return typeof rule === "string" || rule.kind === "exact" ? undefined : rule;
 }
 
-/** The host of a template as an origin rule, or what is wrong with it, and the path and query after it. */
-function parseTemplate(text: string) {
-  const [, origin, rest = ""] = SHAPE.exec(text) ?? [];
-  if (origin === undefined) return undefined;
-  const rule = parseOrigin(origin, { allowLoopback: false, allowPrivateNetwork: false });
-  if (typeof rule === "string") return { rule: undefined, rest, problem: rule };
-  return rule.kind === "template" ? { rule, rest, problem: undefined } : undefined;
+/** What values can be as a part of a host. */
+export function boundsOf(values: readonly Pick<ConnectionValue, "name" | "choices" | "hosts">[]): HostBounds {
+  return new Map(
+    values.map(({ name, choices, hosts }) => [name, { choices: choices.map(({ value }) => value), hosts }] as const),
+  );
 }
 
 /** https, or http to loopback where that is allowed; the text is what a URL parser makes of it. */

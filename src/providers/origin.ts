@@ -1,5 +1,6 @@
 import { isIPv4 } from "node:net";
 import { parseUrl } from "../lib/parse-url.js";
+import { fillTemplate } from "./connection-value.js";
 import type { OriginRule, Provider } from "./provider.js";
 
 /** Which origins that are not public https a definition may name. */
@@ -8,15 +9,31 @@ interface OriginPolicy {
   readonly allowLoopback: boolean;
   /** IP addresses and single-label hosts of a private network (self-hosted providers). */
   readonly allowPrivateNetwork: boolean;
+  /** What the definition says of connection values; none by default. */
+  readonly bounds?: HostBounds;
+}
+
+/** What the values of a definition can be as a part of a host, by name. */
+export type HostBounds = ReadonlyMap<string, HostBound>;
+
+/** All that a value can be, or the hosts and `*.` suffixes that it is one of; both empty: any label, or any host. */
+interface HostBound {
+  readonly choices: readonly string[];
+  readonly hosts: readonly string[];
 }
 
 const SHAPE = /^(https?):\/\/([^:]*)(?::(.*))?$/s;
 const OUTSIDE = /[/?#@\\*%\s]/;
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
-const PARAMETER = /^\{([a-z][a-z0-9_]{0,31})\}$/;
+const PARAMETER = /^[a-z][a-z0-9_]{0,31}$/;
+/** One parameter, with nothing but letters of a host around it in its label. */
+const VARIABLE_LABEL = /^[a-z0-9-]*\{[^{}]*\}[a-z0-9-]*$/;
+const IN_BRACES = /\{([^{}]*)\}/g;
+/** Hosts that the choices of one template make together; the world has fewer regions. */
+const MAX_EXPANSIONS = 1000;
 const MAX_HOST_LENGTH = 253;
 /** Query parameters of a connect url, where the parameters of a template stand as well. */
-const CONNECT_PARAMETERS: ReadonlySet<string> = new Set([
+export const CONNECT_PARAMETERS: ReadonlySet<string> = new Set([
   "public_key",
   "user_id",
   "user_signature",
@@ -46,8 +63,9 @@ const HOST_SOURCE =
 /**
  * Reads one entry of `apiOrigins`: `https://host[:port]`, or a template. Answers with what is wrong as text.
  *
- * A parameter of a template stands for exactly one DNS label in front of at least two fixed labels, or, alone, for a
- * complete host name (`https://{host}`).
+ * A parameter of a template stands for exactly one DNS label, or a part of it, in front of at least two fixed labels; for
+ * one of its choices, wherever it stands; or, alone, for a complete host name (`https://{host}`), one of its hosts where it
+ * has some.
  */
 export function parseOrigin(text: string, policy: OriginPolicy): OriginRule | string {
   const [, scheme, host, port] = SHAPE.exec(text) ?? [];
@@ -56,7 +74,9 @@ export function parseOrigin(text: string, policy: OriginPolicy): OriginRule | st
   if (host !== host.toLowerCase()) return "must be lower-case";
   const problem = portProblem(scheme, port);
   if (problem !== undefined) return problem;
-  return host.includes("{") ? parseTemplate(text, scheme, host, port) : parseExact(text, scheme, host, policy);
+  return /[{}]/.test(host)
+    ? parseTemplate(text, scheme, host, port, policy.bounds)
+    : parseExact(text, scheme, host, policy);
 }
 
 /** Whether the host is this machine, by name or IPv4 address. */
@@ -86,25 +106,98 @@ function parseExact(text: string, scheme: string, host: string, policy: OriginPo
   return isCanonical(text) ? { kind: "exact", origin: text } : "the host is not what a URL parser makes of it";
 }
 
-function parseTemplate(text: string, scheme: string, host: string, port: string | undefined): OriginRule | string {
+function parseTemplate(
+  text: string,
+  scheme: string,
+  host: string,
+  port: string | undefined,
+  bounds: HostBounds = new Map(),
+): OriginRule | string {
   if (scheme !== "https") return "a template must use https";
-  const labels = host.split(".");
-  const parameters = labels.flatMap((label) => PARAMETER.exec(label)?.[1] ?? []);
-  const fixed = labels.slice(parameters.length);
-  if (parameters.length === 0 || fixed.some((label) => label.includes("{"))) {
-    return "a parameter must be a whole label, such as {subdomain}, in front of the fixed labels";
+  const parameters = [...host.matchAll(IN_BRACES)].map(([, name = ""]) => name);
+  if (!parameters.every((name) => PARAMETER.test(name)) || host.replace(IN_BRACES, "").match(/[{}]/)) {
+    return "a parameter must be a lower-case name in braces, such as {subdomain}";
   }
   if (new Set(parameters).size !== parameters.length) return "a parameter must not appear twice";
   const reserved = parameters.find((name) => CONNECT_PARAMETERS.has(name));
   if (reserved !== undefined)
     return `{${reserved}} must have another name: the connect url has a parameter of this one`;
-  const suffix = port === undefined ? "" : `:${port}`;
-  if (labels.length === 1) return templateRule(text, parameters, HOST_SOURCE + suffix);
-  if (fixed.length < 2 || !isDomain(fixed)) {
-    return "a template needs at least two fixed labels that form a DNS name, such as {subdomain}.example.com";
+  const problem = templateProblem(host, parameters, bounds);
+  if (problem !== undefined) return problem;
+  const isWhole = host === `{${parameters[0]}}`;
+  const source = host
+    .split(/(\{[^{}]*\})/)
+    .map((part) => (part.startsWith("{") ? sourceOf(bounds.get(part.slice(1, -1)), isWhole) : escaped(part)))
+    .join("");
+  const end = port === undefined ? "" : `:${port}`;
+  return { kind: "template", template: text, parameters, pattern: new RegExp(`^https://${source}${end}$`) };
+}
+
+/** Judges what becomes of a host with each choice in its place. */
+function templateProblem(host: string, parameters: readonly string[], bounds: HostBounds): string | undefined {
+  const [first = ""] = parameters;
+  const whole = bounds.get(first);
+  const withHosts = parameters.find((name) => (bounds.get(name)?.hosts.length ?? 0) > 0);
+  if (withHosts !== undefined && host !== `{${withHosts}}`)
+    return `{${withHosts}} has hosts, so it must be the whole host`;
+  if (host === `{${first}}` && (whole?.choices.length ?? 0) === 0) {
+    return whole?.hosts.every(isHostBound) === false
+      ? `{${first}} has hosts that are not names such as api.example.com or *.example.com`
+      : undefined;
   }
-  const source = [...parameters.map(() => LABEL_SOURCE), ...fixed].join("\\.");
-  return templateRule(text, parameters, source + suffix);
+  const hosts = expansionsOf(host, parameters, bounds);
+  if (hosts === undefined) return "the choices make too many hosts";
+  for (const each of hosts) {
+    const problem = expandedProblem(each);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+function expansionsOf(host: string, parameters: readonly string[], bounds: HostBounds): readonly string[] | undefined {
+  let hosts: readonly string[] = [host];
+  for (const name of parameters) {
+    const choices = bounds.get(name)?.choices ?? [];
+    if (choices.length === 0) continue;
+    if (hosts.length * choices.length > MAX_EXPANSIONS) return undefined;
+    hosts = hosts.flatMap((each) => choices.map((choice) => each.replace(`{${name}}`, () => choice)));
+  }
+  return hosts;
+}
+
+/** What stands in braces still is any label. */
+function expandedProblem(host: string): string | undefined {
+  const labels = host.split(".");
+  const fixed = labels.slice(labels.findLastIndex((label) => label.includes("{")) + 1);
+  const variable = labels.slice(0, labels.length - fixed.length).filter((label) => label.includes("{"));
+  if (!variable.every((label) => VARIABLE_LABEL.test(label) && !/^-|-$/.test(label))) {
+    return "a parameter must stand in a label of its own, such as {subdomain} or {subdomain}-api";
+  }
+  if (fixed.length >= 2 && isDomain(fixed) && isDomain(labels.map((label) => label.replace(IN_BRACES, "a"))))
+    return undefined;
+  return "a template needs at least two fixed labels that form a DNS name, such as {subdomain}.example.com";
+}
+
+/** Whether a definition may bound a value by this: a DNS name, or `*.` and one. */
+function isHostBound(text: string): boolean {
+  const labels = text.replace(/^\*\./, "").split(".");
+  return text.length <= MAX_HOST_LENGTH && labels.length >= 2 && isDomain(labels);
+}
+
+function sourceOf(bound: HostBound | undefined, isWhole: boolean): string {
+  if (bound !== undefined && bound.choices.length > 0) return `(${bound.choices.map(escaped).join("|")})`;
+  if (bound !== undefined && bound.hosts.length > 0) return `(${bound.hosts.map(hostSource).join("|")})`;
+  return isWhole ? HOST_SOURCE : LABEL_SOURCE;
+}
+
+/** Label by label: `*.example.com` is every host below it, and not `example.com` itself. */
+function hostSource(host: string): string {
+  if (!host.startsWith("*.")) return escaped(host);
+  return `(?=.{1,253}(?::|$))(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\\.)+${escaped(host.slice(2))}`;
+}
+
+function escaped(text: string): string {
+  return text.replace(/[^a-z0-9-]/g, (sign) => `\\${sign}`);
 }
 
 function isDomain(labels: readonly string[]): boolean {
@@ -115,88 +208,15 @@ function isDomain(labels: readonly string[]): boolean {
   );
 }
 
-function templateRule(template: string, parameters: readonly string[], source: string): OriginRule {
-  return { kind: "template", template, parameters, pattern: new RegExp(`^https://${source}$`) };
-}
-
 /** Whether an origin is what the URL standard makes of it. */
 export function isCanonical(origin: string): boolean {
   return parseUrl(origin)?.origin === origin;
 }
 
-/** Values for the parameters of a provider's templated origins, or what is wrong with them. */
-type OriginParameters =
-  | { readonly values: Readonly<Record<string, string>> }
-  | { readonly problem: string; readonly parameter: string };
-
-type TemplateRule = Extract<OriginRule, { kind: "template" }>;
-
-/** Names of the parameters, in the order of the templates; none for most providers. */
-export function originParameterNames(provider: Pick<Provider, "origins">): readonly string[] {
-  return [...new Set(templatesOf(provider).flatMap(({ parameters }) => parameters))];
-}
-
-/**
- * Judges values that a person gave: each parameter must be there, no other, and put in place they must make a host that
- * the template allows. Values come back lower-case, as hosts are compared.
- */
-export function parseOriginParameters(
-  given: ReadonlyMap<string, string>,
-  provider: Pick<Provider, "name" | "origins">,
-): OriginParameters {
-  const names = originParameterNames(provider);
-  const expectation = names.length === 0 ? "takes no parameters" : `takes ${names.join(", ")}`;
-  const unknown = [...given.keys()].find((name) => !names.includes(name));
-  if (unknown !== undefined) return { parameter: unknown, problem: `${provider.name} ${expectation}` };
-  const missing = names.find((name) => !given.has(name));
-  if (missing !== undefined) return { parameter: missing, problem: `is missing: ${provider.name} ${expectation}` };
-  const values = Object.fromEntries([...given].map(([name, value]) => [name, lowerCase(value)]));
-  const wrong = templatesOf(provider).find((rule) => !rule.pattern.test(originFrom(rule, values)));
-  if (wrong === undefined) return { values };
-  return { parameter: wrong.parameters.join(", "), problem: `does not make a valid host of ${wrong.template}` };
-}
-
-/**
- * The same for what a person wrote into a form, where a whole address such as `https://acme.example.com/` stands for
- * its parameter.
- */
-export function parseOriginAnswers(
-  given: ReadonlyMap<string, string>,
-  provider: Pick<Provider, "name" | "origins">,
-): OriginParameters {
-  const hosts = new Map([...given].map(([name, text]) => [name, hostFrom(text)]));
-  for (const host of hosts.values()) {
-    for (const { pattern, parameters } of templatesOf(provider)) {
-      const captured = pattern.exec(`https://${host}`)?.slice(1);
-      for (const [at, value] of captured?.entries() ?? []) hosts.set(parameters[at] ?? "", value);
-    }
-  }
-  return parseOriginParameters(hosts, provider);
-}
-
-function templatesOf({ origins }: Pick<Provider, "origins">): readonly TemplateRule[] {
-  return origins.flatMap((rule) => (rule.kind === "template" ? [rule] : []));
-}
-
 /** The origins that a connection with these values may reach; a template of which one is missing is none. */
 export function originsFor({ origins }: Pick<Provider, "origins">, values: Readonly<Record<string, string>>): string[] {
-  return origins.flatMap((rule) => {
-    if (rule.kind === "exact") return [rule.origin];
-    return rule.parameters.every((name) => Object.hasOwn(values, name)) ? [originFrom(rule, values)] : [];
-  });
-}
-
-function originFrom({ template, parameters }: TemplateRule, values: Readonly<Record<string, string>>): string {
-  return parameters.reduce((text, name) => text.replace(`{${name}}`, () => values[name] ?? ""), template);
-}
-
-function hostFrom(text: string): string {
-  return lowerCase(text.trim())
-    .replace(/^https?:\/\//, "")
-    .replace(/[/?#].*$/s, "");
-}
-
-/** ASCII only: other letters make no host. */
-function lowerCase(text: string): string {
-  return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+  const textOf = (name: string) => (Object.hasOwn(values, name) ? values[name] : undefined);
+  return origins.flatMap((rule) =>
+    rule.kind === "exact" ? [rule.origin] : (fillTemplate(rule.template, textOf) ?? []),
+  );
 }

@@ -1,15 +1,59 @@
 /** Header fields in the order they are written. */
 export type HeaderPairs = ReadonlyArray<readonly [name: string, value: string]>;
 
-/** Where the access token goes in a request. */
+/** Where a credential goes in a request. `value` is what it is made of: text with names of values in braces. */
 export type Credential =
   /**
-   * RFC 6750 section 2.1 and its relatives: header `name: scheme token`, or `name: token` when scheme is empty. The
-   * name is lower-case.
+   * RFC 6750 section 2.1 and its relatives: header `name: scheme value`, or `name: value` when scheme is empty. The
+   * name is lower-case. With the scheme Basic, a value with a colon is sent in base64 (RFC 7617 section 2).
    */
-  | { readonly kind: "header"; readonly name: string; readonly scheme: string }
+  | { readonly kind: "header"; readonly name: string; readonly scheme: string; readonly value: string }
   /** RFC 6750 section 2.3: a query parameter. */
-  | { readonly kind: "query"; readonly parameter: string };
+  | { readonly kind: "query"; readonly parameter: string; readonly value: string };
+
+/** What users connect with; the first one where a definition does not say. */
+export const CONNECTION_KINDS = ["oauth2", "api_key", "basic"] as const;
+
+/** One of {@link CONNECTION_KINDS}. */
+export type ConnectionKind = (typeof CONNECTION_KINDS)[number];
+
+/** A value that stands with each connection at a provider. */
+export interface ConnectionValue {
+  readonly name: string;
+  /** For people; empty: the name says it. */
+  readonly label: string;
+  /** Where a user finds it; empty: nothing to say. */
+  readonly help: string;
+  /** Matches the whole value, as in HTML; undefined: any text. */
+  readonly pattern: RegExp | undefined;
+  /** Empty: there is none. */
+  readonly defaultValue: string;
+  /** All that it can be; empty: any text. */
+  readonly choices: ReadonlyArray<{ readonly value: string; readonly label: string }>;
+  /** Sealed with the connection, and never shown. */
+  readonly isSecret: boolean;
+  readonly isOptional: boolean;
+  /** It stands in a field of a request as it is, so that it must be printable ASCII. */
+  readonly isPrintable: boolean;
+  /** It is a part of hosts. */
+  readonly isHost: boolean;
+  /** Hosts that it can be, and `*.` suffixes of them; empty: it is no whole host, or any. */
+  readonly hosts: readonly string[];
+  readonly source: ValueSource;
+}
+
+/** Where a connection value comes from. */
+export type ValueSource =
+  /** The user. */
+  | { readonly kind: "asked" }
+  /** The authorization response. */
+  | { readonly kind: "callback"; readonly parameter: string }
+  /** A token response: the member at a dotted path. */
+  | { readonly kind: "token"; readonly member: string }
+  /** The provider's API: a member of what it answers at `url`, which may be a template. */
+  | { readonly kind: "lookup"; readonly url: string; readonly member: string }
+  /** The operator, with the application's OAuth client. */
+  | { readonly kind: "client" };
 
 /** One place a provider's token may go. */
 export type OriginRule =
@@ -40,8 +84,8 @@ export type ExpirySignal = {
 /** OAuth 2.0 endpoints and habits (RFC 6749). */
 export interface OAuth2 {
   /**
-   * RFC 6749 section 3.1. Each endpoint may be a template with the parameters of `origins` in its host; fillEndpoint()
-   * makes the url of one connection.
+   * RFC 6749 section 3.1. Each endpoint may be a template with names of connection values in host, path and query;
+   * fillEndpoint() makes the url of one connection.
    */
   readonly authorizationEndpoint: string | undefined;
   /** RFC 6749 section 3.2. */
@@ -65,10 +109,14 @@ export interface OAuth2 {
   readonly pkce: boolean;
   /** RFC 7591 section 2; `client_secret_basic` by default. */
   readonly clientAuthentication: "client_secret_basic" | "client_secret_post" | "none";
+  /** Basic without the form-encoding of RFC 6749 section 2.3.1; off by default. */
+  readonly rawClientSecretBasic: boolean;
   /** Name of the client_id parameter in every request; `client_id` by default. */
   readonly clientIdParameter: string;
   /** Further parameters of the authorization request. */
   readonly authorizationParameters: Readonly<Record<string, string>>;
+  /** Parameters of it that an application may set; they count before the former. */
+  readonly connectParameters: readonly string[];
   /** How token requests are encoded; `form` by default. */
   readonly tokenRequestFormat: "form" | "json";
   /** Further parameters of every token request; here and in the next two, "" leaves a parameter out. */
@@ -85,6 +133,8 @@ export interface OAuth2 {
   readonly refreshEndedErrors: ReadonlySet<string>;
   /** Access tokens last until they are revoked, unless a token response says otherwise; off by default. */
   readonly nonExpiringAccessTokens: boolean;
+  /** Dotted path of the time at which a token ends; undefined: only expires_in says it. */
+  readonly expiresAtMember: string | undefined;
   /** Lifetime in seconds when a token response has no expires_in; undefined: not known. */
   readonly defaultExpiresIn: number | undefined;
   /** Each refresh answers with a new refresh token and ends the old one (RFC 9700 section 4.14.2); off by default. */
@@ -99,14 +149,22 @@ export interface Provider {
   readonly documentationUri: string;
   /** Pages of the provider that describe its authorization and token requests. */
   readonly sources: readonly string[];
+  readonly kind: ConnectionKind;
+  /** Those of the definition, then parameters of `origins` that it says nothing of. */
+  readonly connectionValues: readonly ConnectionValue[];
   readonly origins: readonly OriginRule[];
   /** The exact ones of `origins`, for the look-up of every call. */
   readonly exactOrigins: ReadonlySet<string>;
   /** Those of them that the URL standard writes the same: text and parser agree about them beforehand. */
   readonly plainOrigins: ReadonlySet<string>;
+  /** Templates among the hosts of `origins` and of endpoints. */
+  readonly hostTemplates: ReadonlyArray<Extract<OriginRule, { kind: "template" }>>;
   readonly credential: Credential;
-  /** Sent unless the call carries its own; names lower-case. */
+  /** Of what else goes with each call, such as the second of two keys. */
+  readonly furtherCredentials: readonly Credential[];
+  /** Sent unless the call carries its own; names lower-case. Values may be templates, where `hasHeaderTemplates` says so. */
   readonly defaultHeaders: HeaderPairs;
+  readonly hasHeaderTemplates: boolean;
   readonly oauth2: OAuth2 | undefined;
   /** Addresses in private networks may be dialled (self-hosted providers). */
   readonly allowPrivateNetwork: boolean;
@@ -129,7 +187,9 @@ export interface Lacks {
 }
 
 /** Says what a definition lacks for each capability. */
-export function lacksOf({ oauth2 }: Provider): Lacks {
+export function lacksOf({ kind, oauth2 }: Provider): Lacks {
+  if (kind !== "oauth2")
+    return { connect: [], refresh: ["nothing to refresh: keys do not expire"], revoke: [REVOKED_THERE] };
   const { authorizationEndpoint, tokenEndpoint, refreshEndpoint, revocationEndpoint } = oauth2 ?? {};
   const missing = (field: string, value: string | undefined) =>
     value === undefined ? [`oauth2.${field} is missing`] : [];
@@ -141,6 +201,8 @@ export function lacksOf({ oauth2 }: Provider): Lacks {
     revoke: missing("revocationEndpoint", revocationEndpoint),
   };
 }
+
+const REVOKED_THERE = "keys are revoked at the provider";
 
 /** Finds a provider by name or alias, exactly as written; never an object-key look-up. */
 export interface ProviderCatalog {

@@ -110,7 +110,7 @@ export class CallCapture {
   #request: RequestToCapture;
   #isSent = false;
   readonly #secrets: Secret[] = [];
-  #credentialField: string | undefined;
+  #credentialFields: readonly string[] = [];
   readonly #chunks: Uint8Array[] = [];
   #chunkBytes = 0;
 
@@ -123,13 +123,13 @@ export class CallCapture {
   /**
    * The request is sent, with these secrets in it; the last one counts, the secrets of all.
    *
-   * @param credentialField the name of the header that holds the token; undefined when none does.
+   * @param credentialFields names of the headers that hold them, lower-case.
    */
-  noteSent(request: RequestToCapture, secrets: readonly Secret[], credentialField: string | undefined): void {
+  noteSent(request: RequestToCapture, secrets: readonly Secret[], credentialFields: readonly string[]): void {
     this.#request = request;
     this.#isSent = true;
     this.#secrets.push(...secrets);
-    this.#credentialField = credentialField;
+    this.#credentialFields = credentialFields;
   }
 
   /** Bytes are handed to the caller as they came, but for the tokens in them. */
@@ -153,7 +153,7 @@ export class CallCapture {
   #requestWith(redactor: Redactor): CapturedRequest {
     const { method, url, headers, body } = this.#request;
     const masked = headers.map(([name, value]) => {
-      const isCredential = name.toLowerCase() === this.#credentialField;
+      const isCredential = this.#credentialFields.includes(name.toLowerCase());
       return [name, isCredential ? MASKED : maskField(name, redactor.text(value))] as const;
     });
     return {

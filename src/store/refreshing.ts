@@ -145,6 +145,7 @@ const COMMIT = createStatement<object>(
      refresh_token = coalesce(:refresh_token, refresh_token), previous_refresh_token = NULL,
      id_token = coalesce(:id_token, id_token), scope = coalesce(:scope, scope),
      obtained_at = :obtained_at, expires_at = :expires_at,
+     origin_parameters = coalesce(:origin_parameters, origin_parameters),
      version = CAST(:version AS BIGINT) + 1, lease_owner = NULL, lease_until = NULL, unanswered_since = NULL,
      fail_count = 0, next_try_at = NULL, last_error_class = NULL, last_failed_at = NULL,
      trouble = NULL, refusal = NULL, refused_at = NULL, refreshed_at = :now, updated_at = :now
@@ -191,6 +192,7 @@ function* commit(connection: LeasedConnection, tokens: RefreshedTokens, now: num
     scope: tokens.scope ?? null,
     obtained_at: tokens.obtainedAt,
     expires_at: tokens.expiresAt ?? null,
+    origin_parameters: tokens.originParameters === undefined ? null : JSON.stringify(tokens.originParameters),
     now,
   };
   const isWhole = tokens.accessToken !== undefined;

@@ -4,6 +4,13 @@ import { loadProviders } from "../../src/providers/catalog.js";
 import { definitionFromProvider } from "../../src/providers/definition-from-provider.js";
 import { providerFrom } from "../providers/provider-for-test.js";
 
+function shownValue(members: object) {
+  return {
+    ...{ label: "", help: "", defaultValue: "", choices: [], hosts: [], secret: false, optional: false },
+    ...members,
+  };
+}
+
 /** A definition in which no member is as it is by default. */
 const FULL = {
   name: "acme",
@@ -11,8 +18,25 @@ const FULL = {
   displayName: "Acme",
   documentationUri: "https://acme.example/docs",
   sources: ["https://acme.example/docs/oauth", "https://acme.example/docs/tokens"],
+  kind: "oauth2",
   apiOrigins: ["https://api.acme.example", "https://{shop}.acme.example"],
-  credential: { queryParameter: "token" },
+  connectionValues: [
+    shownValue({ name: "shop", label: "Shop", help: "In the address.", pattern: "[a-z]+" }),
+    shownValue({
+      name: "region",
+      choices: [
+        { value: "eu", label: "Europe" },
+        { value: "us", label: "us" },
+      ],
+      defaultValue: "eu",
+    }),
+    shownValue({ name: "realm", callbackParameter: "realmId", optional: true }),
+    shownValue({ name: "team", tokenMember: "team.id" }),
+    shownValue({ name: "org", lookup: { url: "https://api.acme.example/me", member: "id" } }),
+    shownValue({ name: "client_id", client: true }),
+  ],
+  credential: { queryParameter: "token", value: "{access_token}" },
+  furtherCredentials: [{ header: "x-team", scheme: "", value: "{team}:{access_token}" }],
   defaultHeaders: { accept: "application/json" },
   oauth2: {
     authorizationEndpoint: "https://acme.example/authorize",
@@ -27,6 +51,9 @@ const FULL = {
     clientAuthentication: "client_secret_post",
     clientIdParameter: "client_key",
     authorizationParameters: { prompt: "consent" },
+    connectParameters: ["login_hint"],
+    rawClientSecretBasic: true,
+    expiresAtMember: "expires_at",
     tokenRequestFormat: "json",
     tokenParameters: { action: "requesttoken" },
     codeParameters: { type: "web_server", grant_type: "" },
@@ -70,7 +97,8 @@ describe("textFromProvider()", () => {
       "documentation             https://acme.example/docs",
       "sources                   https://acme.example/docs/oauth, https://acme.example/docs/tokens",
       "api origins               https://api.acme.example, https://{shop}.acme.example",
-      "token placed in           ?token=",
+      "connection values         shop, region (eu|us), realm (optional), team, org, client_id",
+      "token placed in           ?token=, x-team: {team}:{access_token}",
       "default headers           accept: application/json",
       "url placeholders          id_token",
       "ended token               200 with error=x|y; 498 past its lifetime",
@@ -83,7 +111,7 @@ describe("textFromProvider()", () => {
       "token endpoint            https://acme.example/token",
       "refresh endpoint          https://acme.example/refresh",
       "revocation                https://acme.example/revoke",
-      "client authentication     client_secret_post",
+      "client authentication     client_secret_post (raw)",
       "client id parameter       client_key",
       "token request format      json",
       "token parameters          action=requesttoken",
@@ -91,6 +119,8 @@ describe("textFromProvider()", () => {
       "refresh parameters        type=refresh",
       "token response in         body",
       "token error in            status",
+      "token's end in            expires_at",
+      "applications may set      login_hint",
       "refresh tokens end with   bad, gone",
       "access tokens last        600 seconds unless the token response says otherwise",
       "refresh tokens            rotate",

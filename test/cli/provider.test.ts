@@ -22,7 +22,7 @@ describe("relay provider", () => {
     const env = { RELAY_PROVIDERS: "acme.json" };
     const { stdout } = await folder.run(["provider", "list", "--search", "acme"], { env });
     expect(stdout).toMatch(
-      /^NAME +DISPLAY NAME +ALIASES +API ORIGINS\nacme +acme +acme-old +https:\/\/api\.acme\.example\n/,
+      /^NAME +DISPLAY NAME +KIND +ALIASES +API ORIGINS\nacme +acme +oauth2 +acme-old +https:\/\/api\.acme\.example\n/,
     );
     expect(await folder.json(["provider", "show", "acme-old"], { env })).toMatchObject(DEFINITION);
   });

@@ -59,7 +59,7 @@ const EXPECTED: Readonly<Record<string, readonly RegExp[]>> = {
   "docs/configuration.md": [
     /^ok\n[\s\S]*"RELAY_DEADLINE_MS":"10000"/,
     /intranet\.json: ok \(intranet\)[\s\S]*api\.intranet\.example/,
-    /^data\/providers\/acme\.json: ok \(acme\)\ndata\/providers\/local\.json: ok \(local\)\n$/,
+    /^data\/providers\/acme\.json: ok \(acme\)\ndata\/providers\/meter\.json: ok \(meter\)\ndata\/providers\/local\.json: ok \(local\)\n$/,
   ],
   "docs/call-tokens.md": [
     /^$/,

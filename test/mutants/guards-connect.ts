@@ -126,10 +126,10 @@ export const CONNECT_GUARDS: readonly Guard[] = [
     "applications/redirect-uri",
   ),
 
-  guard("whole host, to begin", ["  requireBoundHost(oauth2, client);\n", ""], "pages/parameters"),
+  guard("whole host, to begin", ["  requireBoundValues(provider, client);\n", ""], "pages/parameters"),
   guard(
     "whole host, for every token request",
-    ["  if (freeHostParameter(provider.oauth2, stored) !== undefined) return undefined;\n", ""],
+    ["  if (freeHostParameter(provider, stored) !== undefined) return undefined;\n", ""],
     "oauth/client-secret",
   ),
   guard(
@@ -139,7 +139,42 @@ export const CONNECT_GUARDS: readonly Guard[] = [
   ),
   guard(
     "bound parameter before what a user says",
-    ["new Map([...originParameters, ...bound])", "new Map([...bound, ...originParameters])"],
+    [
+      "new Map([...originParameters, ...Object.entries(bound)]",
+      "new Map([...Object.entries(bound), ...originParameters]",
+    ],
     "pages/parameters",
+  ),
+  guard(
+    "told host: judged by the templates",
+    ["if (!provider.hostTemplates.some(isMisfit)) texts.set(name, text);", "texts.set(name, text);"],
+    "providers/connection-value",
+  ),
+  guard(
+    "told host: judged by the list of hosts",
+    ["value.hosts.length > 0 && !value.hosts.some((host) => isOneOf(text, host))", "false"],
+    "providers/connection-value",
+  ),
+  guard("told value: no other with it", ["      !told.has(name) ||\n", ""], "providers/connection-value"),
+  guard(
+    "told host: only with a list in the definition",
+    ["if (isWhole && isTold && hosts.length === 0 && choices.length === 0)", "if (false)"],
+    "providers/definition-values",
+  ),
+  guard(
+    "look-up: at an origin of the definition",
+    ["source.url.startsWith(`${origin}/`)", 'source.url.startsWith("https://")'],
+    "providers/definition-values",
+  ),
+  guard("dot segments in an endpoint", ['DOTS.test(textOf(name) || ".")', "false"], "providers/endpoint"),
+  guard(
+    "connect parameters: those of the definition",
+    [".filter(([name]) => connectParameters.includes(name))", ""],
+    "oauth/connection-values",
+  ),
+  guard(
+    "posted callback: no tokens in an address",
+    ["for (const name of TOKENS) parameters.delete(name);", ""],
+    "oauth/connection-values",
   ),
 ];

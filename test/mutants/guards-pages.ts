@@ -27,6 +27,7 @@ export const PAGE_GUARDS: readonly Guard[] = [
     "pages/connect-page",
   ),
   guard("requireListed, to begin", ["  requireListed(connectSession, provider.name);\n", ""], "pages/links"),
+  guard("requireListed, to enter keys", ["  requireListed(connectSession, name);\n", ""], "pages/enter-keys"),
   guard("requireListed, to disconnect", ["  requireListed(connectSession, providerName);\n", ""], "pages/connect-page"),
   guard(
     "list of names that nobody has",

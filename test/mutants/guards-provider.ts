@@ -202,7 +202,7 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   ),
   guard(
     "redaction of the id token",
-    ["[current.token] : [current.token, idToken]", "[current.token] : [current.token]"],
+    ["current.secrets : [...current.secrets, idToken]", "current.secrets : [...current.secrets]"],
     "call/id-token",
   ),
 ];

@@ -163,7 +163,7 @@ export const REQUEST_GUARDS: readonly Guard[] = [
   guard("parser agreement, origin", ["parsed?.origin === text.origin ?", "parsed !== undefined ?"], "providers/egress"),
   guard(
     "template pattern",
-    ["new RegExp(`^https://${source}$`)", "new RegExp(`^https://${source}`)"],
+    ["new RegExp(`^https://${source}${end}$`)", "new RegExp(`^https://${source}${end}`)"],
     "providers/egress-template",
   ),
   guard(

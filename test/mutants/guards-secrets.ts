@@ -3,7 +3,7 @@ import { type Guard, guard } from "./guard.js";
 
 /** Whose token is sent, how secrets are kept, what is told and logged. */
 export const SECRET_GUARDS: readonly Guard[] = [
-  guard("credential overwrite, header", ["key === reserved || ", ""], "providers/credential"),
+  guard("credential overwrite, header", ["reserved.includes(key) || ", ""], "providers/credential"),
   guard(
     "credential overwrite, query",
     [".filter((part) => parameterName(part) !== reserved)", ""],
@@ -15,6 +15,14 @@ export const SECRET_GUARDS: readonly Guard[] = [
     ["return decoded.toLowerCase();", "return name.toLowerCase();"],
     "providers/credential",
   ),
+
+  guard("credential of another kind", ["  requireKind(provider, connection);\n", ""], "oauth/key-connections"),
+  guard(
+    "whole of Basic, which base64 hides",
+    ["if (filled !== undefined && isBasic(place)) more.push(new Secret(filled.plain));", ""],
+    "oauth/key-connections",
+  ),
+  guard("line breaks in a value", ["if (CONTROL.test(text) || ", "if ("], "oauth/key-connections"),
 
   guard(
     "tenancy: application in the look-up",

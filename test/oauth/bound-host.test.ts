@@ -1,5 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { freeHostParameter } from "../../src/oauth/token-endpoint.js";
+import type { OAuth2, Provider } from "../../src/providers/provider.js";
+import { providerFrom } from "../providers/provider-for-test.js";
+
+const OAUTH2 = providerFrom({ oauth2: {} }).oauth2 as OAuth2;
 
 describe("freeHostParameter()", () => {
   const none = {
@@ -8,8 +12,8 @@ describe("freeHostParameter()", () => {
     refreshEndpoint: undefined,
     revocationEndpoint: undefined,
   };
-  const at = (endpoints: object, originParameters = {}) =>
-    freeHostParameter({ ...none, ...endpoints }, { originParameters });
+  const at = (endpoints: object, originParameters = {}, connectionValues: Provider["connectionValues"] = []) =>
+    freeHostParameter({ oauth2: { ...OAUTH2, ...none, ...endpoints }, connectionValues }, { originParameters });
 
   it.each(["authorizationEndpoint", "tokenEndpoint", "refreshEndpoint", "revocationEndpoint"])(
     "finds a free host in %s",
@@ -25,6 +29,13 @@ describe("freeHostParameter()", () => {
   it("finds none where the provider's own domain follows, or nothing is a parameter", () => {
     expect(at({ tokenEndpoint: "https://{shop}.shop.example/x" })).toBeUndefined();
     expect(at({ tokenEndpoint: "https://a.example/{host}" })).toBeUndefined();
+  });
+
+  it("finds none where the definition says which hosts it can be", () => {
+    for (const value of [{ choices: [{ value: "a.example.com" }] }, { hosts: ["*.example.com"] }]) {
+      const members = { apiOrigins: ["https://{host}"], connectionValues: [{ name: "host", ...value }] };
+      expect(at({ tokenEndpoint: "https://{host}/x" }, {}, providerFrom(members).connectionValues)).toBeUndefined();
+    }
   });
 
   it("takes no inherited member for a bound parameter", () => {

@@ -18,5 +18,6 @@ export function refreshTargetForTest(
     registration: { applicationId: "a", providerName: "p", updatedAt: 1 },
     defaultExpiresInS: undefined,
     allowPrivateNetwork: false,
+    valuesAfter: () => ({}),
   };
 }

@@ -3,6 +3,9 @@ import { refreshUnavailable } from "../../src/oauth/refreshable.js";
 import type { Refresher } from "../../src/oauth/refresher.js";
 import { createTokenSource } from "../../src/oauth/token-source.js";
 import type { Sealer, Secret } from "../../src/sealing/seal.js";
+import { providerFrom } from "../providers/provider-for-test.js";
+
+const PROVIDER = providerFrom({});
 
 /** Opens tokens by the product's own code, with nobody to refresh them. */
 export function tokenSourceForTest({ sealer, now }: { readonly sealer: Sealer; readonly now: () => number }) {
@@ -21,12 +24,12 @@ export function tokenSourceForTest({ sealer, now }: { readonly sealer: Sealer; r
     findEvidence: unused,
     requireReauthorization: unused,
   };
-  const source = createTokenSource({ sealer, now, refresher, connections });
+  const source = createTokenSource({ sealer, catalog: { find: () => PROVIDER }, now, refresher, connections });
   return {
     ...source,
     accessToken: async (connection: Connection): Promise<Secret> => {
       const wait = { deadline: performance.now() + 1000, signal: undefined };
-      return (await source.accessToken(connection, wait)).token;
+      return (await source.accessToken(connection, wait)).token as Secret;
     },
   };
 }

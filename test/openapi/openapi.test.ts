@@ -81,7 +81,7 @@ describe("docs/openapi.json", () => {
     const annotated = RelayService.methods.filter((method) => hasOption(method, http));
     const pages = PAGE_ROUTES.flatMap(({ path }) => Object.values(document.paths[path] ?? {}));
     const others = [...pages.map(({ operationId }) => operationId), "liveness", "readiness"];
-    expect(pages).toHaveLength(4);
+    expect(pages).toHaveLength(6);
     expect(operations.sort()).toEqual([...annotated.map(({ localName }) => localName), ...others].sort());
   });
 

@@ -39,6 +39,16 @@ const FORM = {
   required: ["action", "session", "provider"],
 };
 
+const VALUES = {
+  type: "object",
+  properties: { session: { type: "string", description: "Secret of the page." } },
+  required: ["session"],
+  additionalProperties: {
+    type: "string",
+    description: "A connection value of the provider's definition, by its name.",
+  },
+};
+
 const html = (description: string) => ({ description, content: { "text/html": { schema: { type: "string" } } } });
 const redirect = (description: string) => ({
   description,
@@ -72,6 +82,29 @@ const OPERATIONS: Readonly<Record<string, object>> = {
       "200": html("Asks for a parameter of the provider's origin, or leads on to the provider."),
       "303": redirect("To the provider's authorization endpoint."),
     },
+  },
+  "POST /oauth/connect/{provider_name}": {
+    operationId: "enterKeys",
+    summary: "The form in which a user enters the keys of one provider",
+    description: "For providers whose kind is `api_key` or `basic`; the page of the GET request has the form.",
+    parameters: [PROVIDER],
+    requestBody: { required: true, content: { "application/x-www-form-urlencoded": { schema: VALUES } } },
+    responses: {
+      "200": html("Says that the account is connected, or leads on to `redirect_uri`."),
+      "303": redirect("Back to the open page."),
+    },
+  },
+  "POST /oauth/callback": {
+    operationId: "postedCallback",
+    summary: "The same for providers that let the browser post a form (OAuth 2.0 Form Post Response Mode)",
+    parameters: [],
+    requestBody: {
+      required: true,
+      content: {
+        "application/x-www-form-urlencoded": { schema: { type: "object", additionalProperties: { type: "string" } } },
+      },
+    },
+    responses: { "303": redirect("To the GET request, with the same parameters.") },
   },
   "GET /oauth/callback": {
     operationId: "callback",

@@ -190,7 +190,7 @@ describe("disconnecting", () => {
     ["JSON", "application/json", "{}", 400],
     ["plain text, as a form of another site may be", "text/plain", "session=x&action=disconnect", 400],
     ["twice the same field", "application/x-www-form-urlencoded", "action=disconnect&action=disconnect", 400],
-    ["more than 16 KiB", "application/x-www-form-urlencoded", `action=${"x".repeat(17_000)}`, 413],
+    ["more than 32 KiB", "application/x-www-form-urlencoded", `action=${"x".repeat(33_000)}`, 413],
     ["a private key", "application/x-www-form-urlencoded", "action=disconnect&private_key=x", 403],
     ["bytes that are no UTF-8", "application/x-www-form-urlencoded", "action=disconnect&session=%FF", 400],
   ])("takes no %s", async (_, type, body, status) => {

@@ -51,13 +51,9 @@ describe.each([
   it.each(["HEAD", "OPTIONS", "PUT", "DELETE", "PATCH"])("answers 405 to %s, and uses nothing up", async (method) => {
     const browser = openBrowser(send);
     const callback = await consent(browser, startAt(harness, application, `${method} ${protocol}`));
-    for (const [url, allow] of [
-      [callback, "GET"],
-      [startAt(harness, application, "ada"), "GET"],
-      [pageAt(harness, "/oauth/connect", {}), "GET, POST"],
-    ] as const) {
+    for (const url of [callback, startAt(harness, application, "ada"), pageAt(harness, "/oauth/connect", {})]) {
       const seen = await browser.visit(url, { method });
-      expect([seen.status, seen.headers["allow"]]).toEqual([405, allow]);
+      expect([seen.status, seen.headers["allow"]]).toEqual([405, "GET, POST"]);
     }
     expect((await browser.visit(callback)).status).toBe(200);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { forwardPage, parameterPage } from "../../src/pages/connect-page.js";
+import { forwardPage, valuesPage } from "../../src/pages/connect-page.js";
 import { documentFrom, html, messagePage } from "../../src/pages/document.js";
 import { providerFrom as provider } from "../providers/provider-for-test.js";
 
@@ -26,14 +26,17 @@ const WITH_SHOP = { ...provider({ apiOrigins: ["https://{shop}.shop.example"] })
 describe("a page", () => {
   it.each([
     ["of a message", messagePage({ title: MARKUP, advice: MARKUP, detail: MARKUP })],
-    ["that goes on", forwardPage(WITH_SHOP, `https://acme.shop.example/?x=${MARKUP}`)],
+    ["that goes on", forwardPage(MARKUP, `https://acme.shop.example/?x=${MARKUP}`)],
     [
       "that asks",
-      parameterPage({
+      valuesPage({
         provider: WITH_SHOP,
-        names: ["shop"],
+        question: {
+          kind: "ask",
+          values: WITH_SHOP.connectionValues.map((value) => ({ ...value, label: MARKUP, help: MARKUP })),
+          problem: { parameter: "shop", problem: MARKUP },
+        },
         given: new Map([["shop", MARKUP]]),
-        problem: MARKUP,
         session: MARKUP,
       }),
     ],

@@ -4,7 +4,7 @@ import { createCatalog } from "../../src/providers/catalog.js";
 import { parseProvider } from "../../src/providers/definition.js";
 import { decideBoundOrigin, decideEgress } from "../../src/providers/egress.js";
 import { fillEndpoint } from "../../src/providers/endpoint.js";
-import type { OriginRule, Provider } from "../../src/providers/provider.js";
+import type { ConnectionValue, Provider } from "../../src/providers/provider.js";
 import {
   API_CALLS,
   COMPANIES,
@@ -29,10 +29,19 @@ const providers = files.map(load);
 const catalog = createCatalog(providers);
 const each = providers.map((provider) => [provider.name, provider] as const);
 
-/** An origin of the rule; a template with a value in place of each parameter. */
-function originFrom(rule: OriginRule): string {
-  if (rule.kind === "exact") return rule.origin;
-  return rule.template.replace("{host}", "shop.example.org").replace(/\{[^}]*\}/g, "acme");
+/** A text for each value of the provider's connections. */
+function textsFor({ connectionValues }: Provider): Readonly<Record<string, string>> {
+  const textOf = ({ name, choices, hosts }: ConnectionValue) =>
+    choices[0]?.value ?? hosts[0]?.replace("*.", "acme.") ?? (name === "host" ? "shop.example.org" : "acme");
+  return Object.fromEntries(connectionValues.map((value) => [value.name, textOf(value)]));
+}
+
+/** Origins of the provider; of a template one with a value in place of each parameter. */
+function originsOf(provider: Provider): readonly string[] {
+  const texts = textsFor(provider);
+  return provider.origins.map((rule) =>
+    rule.kind === "exact" ? rule.origin : rule.template.replace(/\{([^}]*)\}/g, (_, name: string) => texts[name] ?? ""),
+  );
 }
 
 function endpointsOf({ oauth2 }: Provider): string[] {
@@ -75,7 +84,7 @@ describe("the shipped catalogue", () => {
     expect(provider.urlPlaceholders.size).toBe(0);
     const [header, scheme] = CREDENTIALS[name] ?? ["authorization", "Bearer"];
     const parameter = QUERY_CREDENTIALS[name];
-    expect(provider.credential).toEqual(
+    expect(provider.credential).toMatchObject(
       parameter === undefined ? { kind: "header", name: header, scheme } : { kind: "query", parameter },
     );
   });
@@ -87,16 +96,12 @@ describe("the shipped catalogue", () => {
   });
 
   it.each(each)("%s uses https everywhere, also with its parameters filled in", (_name, provider) => {
-    const parameters = provider.origins.flatMap((rule) => (rule.kind === "template" ? rule.parameters : []));
-    const values = Object.fromEntries(parameters.map((parameter) => [parameter, "acme"]));
-    const filled = endpointsOf(provider).map((url) =>
-      fillEndpoint(url, "host" in values ? { ...values, host: "shop.example.org" } : values),
-    );
-    for (const url of [...provider.origins.map(originFrom), ...filled]) expect(url).toMatch(/^https:\/\/[a-z0-9]/);
+    const filled = endpointsOf(provider).map((url) => fillEndpoint(url, textsFor(provider), provider.connectionValues));
+    for (const url of [...originsOf(provider), ...filled]) expect(url).toMatch(/^https:\/\/[a-z0-9]/);
   });
 
   it.each(each)("%s reaches its own API", (name, provider) => {
-    for (const url of [...provider.origins.map((rule) => `${originFrom(rule)}/`), ...(API_CALLS[name] ?? [])]) {
+    for (const url of [...originsOf(provider).map((origin) => `${origin}/`), ...(API_CALLS[name] ?? [])]) {
       const { origin, pathname, search } = new URL(url);
       const path = pathname + search.replaceAll("%27", "'");
       expect(decideEgress(url, provider)).toMatchObject({ result: "allow", origin, path });
@@ -106,7 +111,7 @@ describe("the shipped catalogue", () => {
 
 describe("the hosts of the shipped catalogue", () => {
   it.each(each.filter(([name]) => !SELF_HOSTED.has(name)))("%s belongs to one company", (_name, provider) => {
-    const urls = [...provider.origins.map(originFrom), ...endpointsOf(provider)];
+    const urls = [...originsOf(provider), ...endpointsOf(provider)];
     const domains = [...new Set(urls.map(registrableDomain))];
     const owner =
       domains.length > 1 && COMPANIES.find((company) => domains.every((domain) => company.includes(domain)));
@@ -130,7 +135,7 @@ describe("the hosts of the shipped catalogue", () => {
         .filter(
           (other) => other !== provider && !isFamily(provider.name, other.name) && !SELF_HOSTED.has(provider.name),
         )
-        .flatMap((other) => other.origins.map(originFrom))
+        .flatMap(originsOf)
         .filter((origin) => decideEgress(`${origin}/`, provider).result === "allow")
         .map((origin) => `${provider.name} reaches ${origin}`),
     );

@@ -2,6 +2,7 @@ import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
 import { placeCredential } from "../../src/providers/credential.js";
 import type { HeaderPairs, Provider } from "../../src/providers/provider.js";
+import { Secret } from "../../src/sealing/seal.js";
 import { providerFrom } from "./provider-for-test.js";
 
 const TOKEN = "CANARY_t0ken/+=";
@@ -10,7 +11,14 @@ const apiKey = providerFrom({ credential: { header: "X-Api-Key" } });
 const query = providerFrom({ credential: { queryParameter: "access_token" } });
 
 function place(provider: Provider, headers: HeaderPairs, path = "/", defaults: HeaderPairs = []) {
-  const { headers: flat, path: sent } = placeCredential({ provider, headers, defaults, path, token: TOKEN });
+  const { headers: flat, path: sent } = placeCredential({
+    provider,
+    headers,
+    defaults,
+    path,
+    texts: [new Secret(TOKEN)],
+    values: {},
+  });
   return { headers: flat, path: sent };
 }
 
@@ -87,7 +95,14 @@ describe("placeCredential() in the query", () => {
 describe("placeCredential() result", () => {
   it("never prints the token", () => {
     for (const provider of [bearer, query]) {
-      const placed = placeCredential({ provider, headers: [], defaults: [], path: "/", token: TOKEN });
+      const placed = placeCredential({
+        provider,
+        headers: [],
+        defaults: [],
+        path: "/",
+        texts: [new Secret(TOKEN)],
+        values: {},
+      });
       for (const text of [JSON.stringify(placed), inspect(placed), inspect({ ...placed }), JSON.stringify([placed])]) {
         expect(text).not.toContain("CANARY");
       }

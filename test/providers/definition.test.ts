@@ -12,11 +12,16 @@ describe("parseProvider()", () => {
       displayName: "test",
       documentationUri: "",
       sources: [],
+      kind: "oauth2",
+      connectionValues: [],
       origins: [{ kind: "exact", origin: "https://api.example.com" }],
       exactOrigins: new Set(["https://api.example.com"]),
       plainOrigins: new Set(["https://api.example.com"]),
-      credential: { kind: "header", name: "authorization", scheme: "Bearer" },
+      hostTemplates: [],
+      credential: { kind: "header", name: "authorization", scheme: "Bearer", value: "{access_token}" },
+      furtherCredentials: [],
       defaultHeaders: [],
+      hasHeaderTemplates: false,
       oauth2: {
         authorizationEndpoint: undefined,
         tokenEndpoint: "https://example.com/token",
@@ -30,6 +35,9 @@ describe("parseProvider()", () => {
         clientAuthentication: "client_secret_basic",
         clientIdParameter: "client_id",
         authorizationParameters: {},
+        connectParameters: [],
+        rawClientSecretBasic: false,
+        expiresAtMember: undefined,
         tokenRequestFormat: "form",
         tokenParameters: {},
         codeParameters: {},
@@ -52,10 +60,11 @@ describe("parseProvider()", () => {
 
   it("reads every placement of the credential", () => {
     const placement = (credential: unknown) => providerFrom({ credential }).credential;
-    expect(placement({ header: "X-Api-Key" })).toEqual({ kind: "header", name: "x-api-key", scheme: "" });
-    expect(placement({ scheme: "OAuth" })).toEqual({ kind: "header", name: "authorization", scheme: "OAuth" });
+    const value = "{access_token}";
+    expect(placement({ header: "X-Api-Key" })).toEqual({ kind: "header", name: "x-api-key", scheme: "", value });
+    expect(placement({ scheme: "OAuth" })).toEqual({ kind: "header", name: "authorization", scheme: "OAuth", value });
     expect(placement({ header: "Authorization", scheme: "token" })).toMatchObject({ scheme: "token" });
-    expect(placement({ queryParameter: "access_token" })).toEqual({ kind: "query", parameter: "access_token" });
+    expect(placement({ queryParameter: "access_token" })).toEqual({ kind: "query", parameter: "access_token", value });
   });
 
   it("takes proto field names as ProtoJSON does, and lower-cases default headers", () => {
@@ -217,11 +226,11 @@ describe("parseProvider() problems of content", () => {
       "aliases[1]",
       "aliases[2]",
       "documentationUri",
-      "credential.header",
-      "credential.scheme",
       "apiOrigins[0]",
       "apiOrigins[2]",
       "apiOrigins[3]",
+      "credential.header",
+      "credential.scheme",
       "sources[1]",
       "sources[2]",
       "defaultHeaders.x a",
@@ -300,7 +309,7 @@ describe("parseProvider() problems of content", () => {
       "oauth2.codeParameters.client_key",
     ],
     [{ oauth2: { codeParameters: { code_verifier: "" } } }, "oauth2.codeParameters.code_verifier"],
-    [{ oauth2: { codeParameters: { redirect_uri: "" } } }, "oauth2.codeParameters.redirect_uri"],
+    [{ oauth2: { authorizationParameters: { scope: "" } } }, "oauth2.authorizationParameters.scope"],
     [{ oauth2: { refreshParameters: { client_secret: "x" } } }, "oauth2.refreshParameters.client_secret"],
     [{ oauth2: { refreshParameters: { "a b": "x" } } }, "oauth2.refreshParameters.a b"],
     [{ oauth2: { tokenRequestFormat: "JSON" } }, "oauth2.tokenRequestFormat"],

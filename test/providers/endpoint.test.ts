@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { endpointProblem, fillEndpoint } from "../../src/providers/endpoint.js";
 
-const policy = { allowLoopback: false, parameters: new Set(["shop", "region", "host"]) };
+const policy = { allowLoopback: false, names: new Set(["shop", "region", "host"]), bounds: new Map() };
 
 describe("endpointProblem()", () => {
   it.each([
@@ -12,6 +12,9 @@ describe("endpointProblem()", () => {
     "https://{shop}.myshopify.com:8443/authorize?a=b&c=%20",
     "https://{shop}.{region}.example.com/token",
     "https://{host}/token",
+    "https://example.com/{shop}/token",
+    "https://example.com/token?shop={shop}",
+    "https://x-{shop}.myshopify.com/{region}/token?a={region}",
   ])("accepts %s", (text) => {
     expect(endpointProblem(text, policy)).toBeUndefined();
   });
@@ -20,18 +23,18 @@ describe("endpointProblem()", () => {
     "http://example.com/token",
     "https://user@example.com/token",
     "https://example.com/token#x",
-    "https://example.com/{shop}/token",
-    "https://example.com/token?shop={shop}",
     "https://example.com/token?shop=}",
+    "https://example.com/{other}/token",
+    "https://example.com/../{shop}/token",
+    "http://example.com/{shop}/token",
+    "https://example.com/{shop}#x",
     "http://{shop}.myshopify.com/token",
     "https://{other}.myshopify.com/token",
     "https://{shop}.com/token",
-    "https://x-{shop}.myshopify.com/token",
+    "https://-{shop}.myshopify.com/token",
     "https://{shop}.{shop}.myshopify.com/token",
     "https://{shop}@evil.example.com/token",
     "https://{shop}.MyShopify.com/token",
-    "https://{shop}.myshopify.com/{region}",
-    "https://{shop}.myshopify.com/token?a={region}",
     "https://{shop}.myshopify.com/token#x",
     "https://{shop}.myshopify.com/a/../token",
     "https://{shop}.myshopify.com/a b",
@@ -44,7 +47,7 @@ describe("endpointProblem()", () => {
 
   it("says which parameter is unknown", () => {
     expect(endpointProblem("https://{other}.example.com/token", policy)).toBe(
-      "{other} is not a parameter of apiOrigins",
+      "{other} is neither a connection value nor a parameter of apiOrigins",
     );
   });
 });
@@ -58,8 +61,13 @@ describe("fillEndpoint()", () => {
     [shop, { shop: "acme", other: "x" }, "https://acme.myshopify.com/admin/oauth/authorize?a=b"],
     ["https://{shop}.{region}.example.com:8443", { shop: "a", region: "eu" }, "https://a.eu.example.com:8443"],
     ["https://{host}/token", { host: "shop.example.org" }, "https://shop.example.org/token"],
+    [
+      "https://example.com/{shop}/token?a={region}",
+      { shop: "a/..é", region: "&b=c" },
+      "https://example.com/a%2F..%C3%A9/token?a=%26b%3Dc",
+    ],
   ])("%s with %j", (template, parameters, url) => {
-    expect(fillEndpoint(template, parameters)).toBe(url);
+    expect(fillEndpoint(template, parameters, [])).toBe(url);
   });
 
   it.each([
@@ -90,9 +98,13 @@ describe("fillEndpoint()", () => {
     ["https://{host}/token", { host: "shop.example.org:8443" }],
     ["https://{host}/token", { host: "shop.example.org." }],
     ["https://{constructor}.example.com/token", {}],
-    ["https://example.com/{shop}", { shop: "acme" }],
+    ["https://example.com/{shop}/x", {}],
+    ["https://example.com/{shop}/x", { shop: "" }],
+    ["https://example.com/{shop}/x", { shop: "." }],
+    ["https://example.com/{shop}/x", { shop: ".." }],
+    ["https://{shop}.myshopify.com/{region}", { shop: "acme", region: ".." }],
     ["https://{shop}.com/token", { shop: "acme" }],
   ])("refuses %s with %j", (template, parameters) => {
-    expect(fillEndpoint(template, parameters)).toBeUndefined();
+    expect(fillEndpoint(template, parameters, [])).toBeUndefined();
   });
 });

@@ -91,6 +91,8 @@ describe("parseOrigin() templates", () => {
     ["https://{subdomain}.zendesk.com", ["subdomain"], "https://acme.zendesk.com", ["acme"]],
     ["https://{shop}.{region}.example.com:8443", ["shop", "region"], "https://a.eu.example.com:8443", ["a", "eu"]],
     ["https://{host}", ["host"], "https://git.example.org", ["git.example.org"]],
+    ["https://x-{subdomain}.zendesk.com", ["subdomain"], "https://x-acme.zendesk.com", ["acme"]],
+    ["https://api.{subdomain}.zendesk.com", ["subdomain"], "https://api.acme.zendesk.com", ["acme"]],
     ["https://{host}:8443", ["host"], "https://git.example.org:8443", ["git.example.org"]],
   ])("%s", (text, parameters, origin, captured) => {
     const rule = parseOrigin(text, closed);
@@ -104,9 +106,9 @@ describe("parseOrigin() templates", () => {
     "http://{subdomain}.zendesk.com",
     "https://{subdomain}.com",
     "https://{subdomain}.local host.com",
-    "https://x-{subdomain}.zendesk.com",
+    "https://-{subdomain}.zendesk.com",
+    "https://{subdomain}-.zendesk.com",
     "https://{a}{b}.zendesk.com",
-    "https://api.{subdomain}.zendesk.com",
     "https://{a}.{a}.zendesk.com",
     "https://{A}.zendesk.com",
     "https://{}.zendesk.com",

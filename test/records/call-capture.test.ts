@@ -11,7 +11,7 @@ const NOTHING = { response: undefined, message: undefined };
 function sentWith(body: string, { field = "x-custom", headers = [] as Array<readonly [string, string]> } = {}) {
   const request = { method: "POST", url: "https://api.example/x", headers, body: Buffer.from(body) };
   const capture = new CallCapture(1, request);
-  capture.noteSent(request, [new Secret(TOKEN)], field);
+  capture.noteSent(request, [new Secret(TOKEN)], [field]);
   return capture.content(NOTHING).request;
 }
 
@@ -59,8 +59,8 @@ describe("CallCapture", () => {
     const [one, two] = [`${TOKEN}1`, `${TOKEN}2`];
     const requestOf = (url: string) => ({ method: "GET", url, headers: [], body: undefined });
     const capture = new CallCapture(1, requestOf("https://a.example"));
-    capture.noteSent(requestOf(`https://a.example/${one}`), [new Secret(one)], undefined);
-    capture.noteSent(requestOf(`https://b.example/${one}/${two}`), [new Secret(two)], undefined);
+    capture.noteSent(requestOf(`https://a.example/${one}`), [new Secret(one)], []);
+    capture.noteSent(requestOf(`https://b.example/${one}/${two}`), [new Secret(two)], []);
     expect(capture.content(NOTHING).request.url).toBe("https://b.example/[redacted]/[redacted]");
   });
 });

@@ -77,6 +77,7 @@ export function createConnectionOperations(options: AuthorizationOptions): Conne
         redirectUri: request.redirectUri || undefined,
         scope: request.scope || undefined,
         originParameters: new Map(Object.entries(request.originParameters)),
+        authorizationParameters: request.authorizationParameters,
       });
       return create(CreateConnectLinkResponseSchema, { connectUri: uri, expireTime: timestampFromMs(expiresAt) });
     },

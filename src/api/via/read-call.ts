@@ -42,7 +42,7 @@ export interface PassedHead {
 }
 
 /** By RFC 6750 section 2.1, as where a definition says nothing; whether there is such a provider is asked later. */
-const BEARER: Credential = { kind: "header", name: "authorization", scheme: "Bearer" };
+const BEARER: Credential = { kind: "header", name: "authorization", scheme: "Bearer", value: "{access_token}" };
 
 /**
  * Reads what of a request goes on, and who calls: a call token in the place of this provider's credential or in

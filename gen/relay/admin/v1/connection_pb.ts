@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file relay/admin/v1/connection.proto.
  */
 export const file_relay_admin_v1_connection: GenFile = /*@__PURE__*/
-  fileDesc("Ch9yZWxheS9hZG1pbi92MS9jb25uZWN0aW9uLnByb3RvEg5yZWxheS5hZG1pbi52MSKpBgoKQ29ubmVjdGlvbhISCgpwdWJsaWNfa2V5GAEgASgJEg8KB3VzZXJfaWQYAiABKAkSFQoNcHJvdmlkZXJfbmFtZRgDIAEoCRIvCgVzdGF0ZRgEIAEoDjIgLnJlbGF5LmFkbWluLnYxLkNvbm5lY3Rpb24uU3RhdGUSFAoMc3RhdGVfcmVhc29uGAUgASgJEg0KBXNjb3BlGAYgASgJEhIKCnRva2VuX3R5cGUYByABKAkSGQoRaGFzX3JlZnJlc2hfdG9rZW4YCCABKAgSSwoRb3JpZ2luX3BhcmFtZXRlcnMYCSADKAsyMC5yZWxheS5hZG1pbi52MS5Db25uZWN0aW9uLk9yaWdpblBhcmFtZXRlcnNFbnRyeRIvCgtjcmVhdGVfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2V4cGlyZV90aW1lGAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIdChVyZWZyZXNoX2ZhaWx1cmVfY291bnQYDSABKAUSPQoZbGFzdF9yZWZyZXNoX2ZhaWx1cmVfdGltZRgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHAoUbGFzdF9yZWZyZXNoX2ZhaWx1cmUYDyABKAkSNQoRbmV4dF9yZWZyZXNoX3RpbWUYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjgKFHJlZnJlc2hfZmFpbGluZ190aW1lGBEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBo3ChVPcmlnaW5QYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJUCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEhAKDFNUQVRFX0FDVElWRRABEiIKHlNUQVRFX1JFQVVUSE9SSVpBVElPTl9SRVFVSVJFRBACIlIKFEdldENvbm5lY3Rpb25SZXF1ZXN0EhIKCnB1YmxpY19rZXkYASABKAkSDwoHdXNlcl9pZBgCIAEoCRIVCg1wcm92aWRlcl9uYW1lGAMgASgJIsQBChZMaXN0Q29ubmVjdGlvbnNSZXF1ZXN0EhIKCnB1YmxpY19rZXkYASABKAkSDwoHdXNlcl9pZBgCIAEoCRIWCg51c2VyX2lkX3ByZWZpeBgDIAEoCRIVCg1wcm92aWRlcl9uYW1lGAQgASgJEi8KBXN0YXRlGAUgASgOMiAucmVsYXkuYWRtaW4udjEuQ29ubmVjdGlvbi5TdGF0ZRIRCglwYWdlX3NpemUYBiABKAUSEgoKcGFnZV90b2tlbhgHIAEoCSJjChdMaXN0Q29ubmVjdGlvbnNSZXNwb25zZRIvCgtjb25uZWN0aW9ucxgBIAMoCzIaLnJlbGF5LmFkbWluLnYxLkNvbm5lY3Rpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIvoBChRQdXRDb25uZWN0aW9uUmVxdWVzdBISCgpwdWJsaWNfa2V5GAEgASgJEg8KB3VzZXJfaWQYAiABKAkSFQoNcHJvdmlkZXJfbmFtZRgDIAEoCRJVChFvcmlnaW5fcGFyYW1ldGVycxgEIAMoCzI6LnJlbGF5LmFkbWluLnYxLlB1dENvbm5lY3Rpb25SZXF1ZXN0Lk9yaWdpblBhcmFtZXRlcnNFbnRyeRIWCg50b2tlbl9yZXNwb25zZRgFIAEoCRo3ChVPcmlnaW5QYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJuChdEZWxldGVDb25uZWN0aW9uUmVxdWVzdBISCgpwdWJsaWNfa2V5GAEgASgJEg8KB3VzZXJfaWQYAiABKAkSFQoNcHJvdmlkZXJfbmFtZRgDIAEoCRIXCg9za2lwX3Jldm9jYXRpb24YBCABKAgi8wEKGERlbGV0ZUNvbm5lY3Rpb25SZXNwb25zZRJHCgpyZXZvY2F0aW9uGAEgASgOMjMucmVsYXkuYWRtaW4udjEuRGVsZXRlQ29ubmVjdGlvblJlc3BvbnNlLlJldm9jYXRpb24ijQEKClJldm9jYXRpb24SGgoWUkVWT0NBVElPTl9VTlNQRUNJRklFRBAAEhYKElJFVk9DQVRJT05fUkVWT0tFRBABEhwKGFJFVk9DQVRJT05fTk9UX1NVUFBPUlRFRBACEhUKEVJFVk9DQVRJT05fRkFJTEVEEAMSFgoSUkVWT0NBVElPTl9TS0lQUEVEEAQyhAMKEUNvbm5lY3Rpb25TZXJ2aWNlElEKDUdldENvbm5lY3Rpb24SJC5yZWxheS5hZG1pbi52MS5HZXRDb25uZWN0aW9uUmVxdWVzdBoaLnJlbGF5LmFkbWluLnYxLkNvbm5lY3Rpb24SYgoPTGlzdENvbm5lY3Rpb25zEiYucmVsYXkuYWRtaW4udjEuTGlzdENvbm5lY3Rpb25zUmVxdWVzdBonLnJlbGF5LmFkbWluLnYxLkxpc3RDb25uZWN0aW9uc1Jlc3BvbnNlElEKDVB1dENvbm5lY3Rpb24SJC5yZWxheS5hZG1pbi52MS5QdXRDb25uZWN0aW9uUmVxdWVzdBoaLnJlbGF5LmFkbWluLnYxLkNvbm5lY3Rpb24SZQoQRGVsZXRlQ29ubmVjdGlvbhInLnJlbGF5LmFkbWluLnYxLkRlbGV0ZUNvbm5lY3Rpb25SZXF1ZXN0GigucmVsYXkuYWRtaW4udjEuRGVsZXRlQ29ubmVjdGlvblJlc3BvbnNlQl8KGnByb3ZpZGVyY2FsbHJlbGF5LmFkbWluLnYxQg9Db25uZWN0aW9uUHJvdG9QAVoucHJvdmlkZXItY2FsbC1yZWxheS9nZW4vcmVsYXkvYWRtaW4vdjE7YWRtaW52MWIGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("Ch9yZWxheS9hZG1pbi92MS9jb25uZWN0aW9uLnByb3RvEg5yZWxheS5hZG1pbi52MSKpBgoKQ29ubmVjdGlvbhISCgpwdWJsaWNfa2V5GAEgASgJEg8KB3VzZXJfaWQYAiABKAkSFQoNcHJvdmlkZXJfbmFtZRgDIAEoCRIvCgVzdGF0ZRgEIAEoDjIgLnJlbGF5LmFkbWluLnYxLkNvbm5lY3Rpb24uU3RhdGUSFAoMc3RhdGVfcmVhc29uGAUgASgJEg0KBXNjb3BlGAYgASgJEhIKCnRva2VuX3R5cGUYByABKAkSGQoRaGFzX3JlZnJlc2hfdG9rZW4YCCABKAgSSwoRb3JpZ2luX3BhcmFtZXRlcnMYCSADKAsyMC5yZWxheS5hZG1pbi52MS5Db25uZWN0aW9uLk9yaWdpblBhcmFtZXRlcnNFbnRyeRIvCgtjcmVhdGVfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2V4cGlyZV90aW1lGAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIdChVyZWZyZXNoX2ZhaWx1cmVfY291bnQYDSABKAUSPQoZbGFzdF9yZWZyZXNoX2ZhaWx1cmVfdGltZRgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHAoUbGFzdF9yZWZyZXNoX2ZhaWx1cmUYDyABKAkSNQoRbmV4dF9yZWZyZXNoX3RpbWUYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjgKFHJlZnJlc2hfZmFpbGluZ190aW1lGBEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBo3ChVPcmlnaW5QYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJUCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEhAKDFNUQVRFX0FDVElWRRABEiIKHlNUQVRFX1JFQVVUSE9SSVpBVElPTl9SRVFVSVJFRBACIlIKFEdldENvbm5lY3Rpb25SZXF1ZXN0EhIKCnB1YmxpY19rZXkYASABKAkSDwoHdXNlcl9pZBgCIAEoCRIVCg1wcm92aWRlcl9uYW1lGAMgASgJIsQBChZMaXN0Q29ubmVjdGlvbnNSZXF1ZXN0EhIKCnB1YmxpY19rZXkYASABKAkSDwoHdXNlcl9pZBgCIAEoCRIWCg51c2VyX2lkX3ByZWZpeBgDIAEoCRIVCg1wcm92aWRlcl9uYW1lGAQgASgJEi8KBXN0YXRlGAUgASgOMiAucmVsYXkuYWRtaW4udjEuQ29ubmVjdGlvbi5TdGF0ZRIRCglwYWdlX3NpemUYBiABKAUSEgoKcGFnZV90b2tlbhgHIAEoCSJjChdMaXN0Q29ubmVjdGlvbnNSZXNwb25zZRIvCgtjb25uZWN0aW9ucxgBIAMoCzIaLnJlbGF5LmFkbWluLnYxLkNvbm5lY3Rpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIu4CChRQdXRDb25uZWN0aW9uUmVxdWVzdBISCgpwdWJsaWNfa2V5GAEgASgJEg8KB3VzZXJfaWQYAiABKAkSFQoNcHJvdmlkZXJfbmFtZRgDIAEoCRJVChFvcmlnaW5fcGFyYW1ldGVycxgEIAMoCzI6LnJlbGF5LmFkbWluLnYxLlB1dENvbm5lY3Rpb25SZXF1ZXN0Lk9yaWdpblBhcmFtZXRlcnNFbnRyeRIWCg50b2tlbl9yZXNwb25zZRgFIAEoCRJCCgdzZWNyZXRzGAYgAygLMjEucmVsYXkuYWRtaW4udjEuUHV0Q29ubmVjdGlvblJlcXVlc3QuU2VjcmV0c0VudHJ5GjcKFU9yaWdpblBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGi4KDFNlY3JldHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIm4KF0RlbGV0ZUNvbm5lY3Rpb25SZXF1ZXN0EhIKCnB1YmxpY19rZXkYASABKAkSDwoHdXNlcl9pZBgCIAEoCRIVCg1wcm92aWRlcl9uYW1lGAMgASgJEhcKD3NraXBfcmV2b2NhdGlvbhgEIAEoCCLzAQoYRGVsZXRlQ29ubmVjdGlvblJlc3BvbnNlEkcKCnJldm9jYXRpb24YASABKA4yMy5yZWxheS5hZG1pbi52MS5EZWxldGVDb25uZWN0aW9uUmVzcG9uc2UuUmV2b2NhdGlvbiKNAQoKUmV2b2NhdGlvbhIaChZSRVZPQ0FUSU9OX1VOU1BFQ0lGSUVEEAASFgoSUkVWT0NBVElPTl9SRVZPS0VEEAESHAoYUkVWT0NBVElPTl9OT1RfU1VQUE9SVEVEEAISFQoRUkVWT0NBVElPTl9GQUlMRUQQAxIWChJSRVZPQ0FUSU9OX1NLSVBQRUQQBDKEAwoRQ29ubmVjdGlvblNlcnZpY2USUQoNR2V0Q29ubmVjdGlvbhIkLnJlbGF5LmFkbWluLnYxLkdldENvbm5lY3Rpb25SZXF1ZXN0GhoucmVsYXkuYWRtaW4udjEuQ29ubmVjdGlvbhJiCg9MaXN0Q29ubmVjdGlvbnMSJi5yZWxheS5hZG1pbi52MS5MaXN0Q29ubmVjdGlvbnNSZXF1ZXN0GicucmVsYXkuYWRtaW4udjEuTGlzdENvbm5lY3Rpb25zUmVzcG9uc2USUQoNUHV0Q29ubmVjdGlvbhIkLnJlbGF5LmFkbWluLnYxLlB1dENvbm5lY3Rpb25SZXF1ZXN0GhoucmVsYXkuYWRtaW4udjEuQ29ubmVjdGlvbhJlChBEZWxldGVDb25uZWN0aW9uEicucmVsYXkuYWRtaW4udjEuRGVsZXRlQ29ubmVjdGlvblJlcXVlc3QaKC5yZWxheS5hZG1pbi52MS5EZWxldGVDb25uZWN0aW9uUmVzcG9uc2VCXwoacHJvdmlkZXJjYWxscmVsYXkuYWRtaW4udjFCD0Nvbm5lY3Rpb25Qcm90b1ABWi5wcm92aWRlci1jYWxsLXJlbGF5L2dlbi9yZWxheS9hZG1pbi92MTthZG1pbnYxYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * Connection is what is held for one user at one provider.
@@ -79,7 +79,8 @@ export type Connection = Message<"relay.admin.v1.Connection"> & {
   hasRefreshToken: boolean;
 
   /**
-   * Parameters of the provider's templated origins.
+   * Values that stand with the connection, such as parameters of the provider's
+   * templated origins; never a secret one.
    *
    * @generated from field: map<string, string> origin_parameters = 9;
    */
@@ -207,7 +208,8 @@ export type ConnectionJson = {
   hasRefreshToken?: boolean;
 
   /**
-   * Parameters of the provider's templated origins.
+   * Values that stand with the connection, such as parameters of the provider's
+   * templated origins; never a secret one.
    *
    * @generated from field: map<string, string> origin_parameters = 9;
    */
@@ -556,7 +558,7 @@ export const ListConnectionsResponseSchema: GenMessage<ListConnectionsResponse, 
   messageDesc(file_relay_admin_v1_connection, 3);
 
 /**
- * PutConnectionRequest holds a user's tokens.
+ * PutConnectionRequest holds a user's tokens or keys.
  *
  * @generated from message relay.admin.v1.PutConnectionRequest
  */
@@ -583,7 +585,8 @@ export type PutConnectionRequest = Message<"relay.admin.v1.PutConnectionRequest"
   providerName: string;
 
   /**
-   * Parameters of the provider's templated origins.
+   * Values that stand with the connection, such as parameters of the provider's
+   * templated origins; all but the secret ones.
    *
    * @generated from field: map<string, string> origin_parameters = 4;
    */
@@ -592,15 +595,24 @@ export type PutConnectionRequest = Message<"relay.admin.v1.PutConnectionRequest"
   /**
    * The provider's token response as JSON text (RFC 6749 section 5.1):
    * access_token, and if there are any refresh_token, expires_in, scope,
-   * token_type, id_token. 64 KiB at most. Input only. Required.
+   * token_type, id_token. 64 KiB at most. Input only. Required, but at a
+   * provider whose kind is without tokens.
    *
    * @generated from field: string token_response = 5;
    */
   tokenResponse: string;
+
+  /**
+   * The secret values of a connection without tokens, by their names in the
+   * provider's definition: an API key, or user name and password. Input only.
+   *
+   * @generated from field: map<string, string> secrets = 6;
+   */
+  secrets: { [key: string]: string };
 };
 
 /**
- * PutConnectionRequest holds a user's tokens.
+ * PutConnectionRequest holds a user's tokens or keys.
  *
  * @generated from message relay.admin.v1.PutConnectionRequest
  */
@@ -627,7 +639,8 @@ export type PutConnectionRequestJson = {
   providerName?: string;
 
   /**
-   * Parameters of the provider's templated origins.
+   * Values that stand with the connection, such as parameters of the provider's
+   * templated origins; all but the secret ones.
    *
    * @generated from field: map<string, string> origin_parameters = 4;
    */
@@ -636,11 +649,20 @@ export type PutConnectionRequestJson = {
   /**
    * The provider's token response as JSON text (RFC 6749 section 5.1):
    * access_token, and if there are any refresh_token, expires_in, scope,
-   * token_type, id_token. 64 KiB at most. Input only. Required.
+   * token_type, id_token. 64 KiB at most. Input only. Required, but at a
+   * provider whose kind is without tokens.
    *
    * @generated from field: string token_response = 5;
    */
   tokenResponse?: string;
+
+  /**
+   * The secret values of a connection without tokens, by their names in the
+   * provider's definition: an API key, or user name and password. Input only.
+   *
+   * @generated from field: map<string, string> secrets = 6;
+   */
+  secrets?: { [key: string]: string };
 };
 
 /**
@@ -822,8 +844,8 @@ export const DeleteConnectionResponse_RevocationSchema: GenEnum<DeleteConnection
   enumDesc(file_relay_admin_v1_connection, 6, 0);
 
 /**
- * ConnectionService administers connections: the tokens that are held for
- * users. No answer holds a token.
+ * ConnectionService administers connections: the tokens and keys that are held
+ * for users. No answer holds one.
  *
  * @generated from service relay.admin.v1.ConnectionService
  */
@@ -850,8 +872,8 @@ export const ConnectionService: GenService<{
     output: typeof ListConnectionsResponseSchema;
   },
   /**
-   * PutConnection stores a user's tokens, sealed. A connection that exists gets
-   * the new ones and starts afresh.
+   * PutConnection stores a user's tokens or keys, sealed. A connection that
+   * exists gets the new ones and starts afresh.
    *
    * @generated from rpc relay.admin.v1.ConnectionService.PutConnection
    */

@@ -12,11 +12,11 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file relay/admin/v1/provider.proto.
  */
 export const file_relay_admin_v1_provider: GenFile = /*@__PURE__*/
-  fileDesc("Ch1yZWxheS9hZG1pbi92MS9wcm92aWRlci5wcm90bxIOcmVsYXkuYWRtaW4udjEi+QMKCFByb3ZpZGVyEgwKBG5hbWUYASABKAkSDwoHYWxpYXNlcxgCIAMoCRIUCgxkaXNwbGF5X25hbWUYAyABKAkSGQoRZG9jdW1lbnRhdGlvbl91cmkYBCABKAkSDwoHc291cmNlcxgUIAMoCRITCgthcGlfb3JpZ2lucxgFIAMoCRI3CgpjcmVkZW50aWFsGAYgASgLMiMucmVsYXkuYWRtaW4udjEuQ3JlZGVudGlhbFBsYWNlbWVudBJFCg9kZWZhdWx0X2hlYWRlcnMYByADKAsyLC5yZWxheS5hZG1pbi52MS5Qcm92aWRlci5EZWZhdWx0SGVhZGVyc0VudHJ5EiYKBm9hdXRoMhgIIAEoCzIWLnJlbGF5LmFkbWluLnYxLk9BdXRoMhIdChVhbGxvd19wcml2YXRlX25ldHdvcmsYCSABKAgSGAoQdXJsX3BsYWNlaG9sZGVycxgKIAMoCRINCgVub3RlcxgLIAEoCRI0Cg5leHBpcnlfc2lnbmFscxgMIAMoCzIcLnJlbGF5LmFkbWluLnYxLkV4cGlyeVNpZ25hbBIaChJwYXNzX3RyYWNlX2NvbnRleHQYDSABKAgaNQoTRGVmYXVsdEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIloKDEV4cGlyeVNpZ25hbBITCgtzdGF0dXNfY29kZRgBIAEoBRIOCgZtZW1iZXIYAiABKAkSDgoGdmFsdWVzGAMgAygJEhUKDXBhc3RfbGlmZXRpbWUYBCABKAgiTgoTQ3JlZGVudGlhbFBsYWNlbWVudBIOCgZoZWFkZXIYASABKAkSDgoGc2NoZW1lGAIgASgJEhcKD3F1ZXJ5X3BhcmFtZXRlchgDIAEoCSKoCAoGT0F1dGgyEh4KFmF1dGhvcml6YXRpb25fZW5kcG9pbnQYASABKAkSFgoOdG9rZW5fZW5kcG9pbnQYAiABKAkSFwoPc2NvcGVfc2VwYXJhdG9yGAMgASgJEgwKBHBrY2UYBCABKAgSHQoVY2xpZW50X2F1dGhlbnRpY2F0aW9uGAUgASgJElUKGGF1dGhvcml6YXRpb25fcGFyYW1ldGVycxgGIAMoCzIzLnJlbGF5LmFkbWluLnYxLk9BdXRoMi5BdXRob3JpemF0aW9uUGFyYW1ldGVyc0VudHJ5EhsKE3Jldm9jYXRpb25fZW5kcG9pbnQYByABKAkSRQoQdG9rZW5fcGFyYW1ldGVycxgIIAMoCzIrLnJlbGF5LmFkbWluLnYxLk9BdXRoMi5Ub2tlblBhcmFtZXRlcnNFbnRyeRIbChNjbGllbnRfaWRfcGFyYW1ldGVyGAkgASgJEhYKDmRlZmF1bHRfc2NvcGVzGAogAygJEiIKGm5vbl9leHBpcmluZ19hY2Nlc3NfdG9rZW5zGAsgASgIEhoKEmRlZmF1bHRfZXhwaXJlc19pbhgMIAEoBRIeChZyZWZyZXNoX3Rva2VuX3JvdGF0aW9uGA0gASgIEhwKFHRva2VuX3JlcXVlc3RfZm9ybWF0GA4gASgJEhgKEHJlZnJlc2hfZW5kcG9pbnQYDyABKAkSQwoPY29kZV9wYXJhbWV0ZXJzGBAgAygLMioucmVsYXkuYWRtaW4udjEuT0F1dGgyLkNvZGVQYXJhbWV0ZXJzRW50cnkSSQoScmVmcmVzaF9wYXJhbWV0ZXJzGBEgAygLMi0ucmVsYXkuYWRtaW4udjEuT0F1dGgyLlJlZnJlc2hQYXJhbWV0ZXJzRW50cnkSHQoVdG9rZW5fcmVzcG9uc2VfbWVtYmVyGBIgASgJEg4KBmlzc3VlchgTIAEoCRI2Ci5hdXRob3JpemF0aW9uX3Jlc3BvbnNlX2lzc19wYXJhbWV0ZXJfc3VwcG9ydGVkGBQgASgIEhwKFHJlZnJlc2hfZW5kZWRfZXJyb3JzGBUgAygJEhoKEnRva2VuX2Vycm9yX21lbWJlchgWIAEoCRo+ChxBdXRob3JpemF0aW9uUGFyYW1ldGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaNgoUVG9rZW5QYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARo1ChNDb2RlUGFyYW1ldGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaOAoWUmVmcmVzaFBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQl0KGnByb3ZpZGVyY2FsbHJlbGF5LmFkbWluLnYxQg1Qcm92aWRlclByb3RvUAFaLnByb3ZpZGVyLWNhbGwtcmVsYXkvZ2VuL3JlbGF5L2FkbWluL3YxO2FkbWludjFiBnByb3RvMw");
+  fileDesc("Ch1yZWxheS9hZG1pbi92MS9wcm92aWRlci5wcm90bxIOcmVsYXkuYWRtaW4udjEihQUKCFByb3ZpZGVyEgwKBG5hbWUYASABKAkSDwoHYWxpYXNlcxgCIAMoCRIUCgxkaXNwbGF5X25hbWUYAyABKAkSGQoRZG9jdW1lbnRhdGlvbl91cmkYBCABKAkSDwoHc291cmNlcxgUIAMoCRITCgthcGlfb3JpZ2lucxgFIAMoCRI3CgpjcmVkZW50aWFsGAYgASgLMiMucmVsYXkuYWRtaW4udjEuQ3JlZGVudGlhbFBsYWNlbWVudBJFCg9kZWZhdWx0X2hlYWRlcnMYByADKAsyLC5yZWxheS5hZG1pbi52MS5Qcm92aWRlci5EZWZhdWx0SGVhZGVyc0VudHJ5EiYKBm9hdXRoMhgIIAEoCzIWLnJlbGF5LmFkbWluLnYxLk9BdXRoMhIdChVhbGxvd19wcml2YXRlX25ldHdvcmsYCSABKAgSGAoQdXJsX3BsYWNlaG9sZGVycxgKIAMoCRINCgVub3RlcxgLIAEoCRI0Cg5leHBpcnlfc2lnbmFscxgMIAMoCzIcLnJlbGF5LmFkbWluLnYxLkV4cGlyeVNpZ25hbBIaChJwYXNzX3RyYWNlX2NvbnRleHQYDSABKAgSDAoEa2luZBgOIAEoCRI6ChFjb25uZWN0aW9uX3ZhbHVlcxgPIAMoCzIfLnJlbGF5LmFkbWluLnYxLkNvbm5lY3Rpb25WYWx1ZRJAChNmdXJ0aGVyX2NyZWRlbnRpYWxzGBAgAygLMiMucmVsYXkuYWRtaW4udjEuQ3JlZGVudGlhbFBsYWNlbWVudBo1ChNEZWZhdWx0SGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEilwMKD0Nvbm5lY3Rpb25WYWx1ZRIMCgRuYW1lGAEgASgJEg0KBWxhYmVsGAIgASgJEgwKBGhlbHAYAyABKAkSDwoHcGF0dGVybhgEIAEoCRIVCg1kZWZhdWx0X3ZhbHVlGAUgASgJEjcKB2Nob2ljZXMYBiADKAsyJi5yZWxheS5hZG1pbi52MS5Db25uZWN0aW9uVmFsdWUuQ2hvaWNlEg4KBnNlY3JldBgHIAEoCBIQCghvcHRpb25hbBgIIAEoCBINCgVob3N0cxgJIAMoCRIaChJjYWxsYmFja19wYXJhbWV0ZXIYCiABKAkSFAoMdG9rZW5fbWVtYmVyGAsgASgJEjYKBmxvb2t1cBgMIAEoCzImLnJlbGF5LmFkbWluLnYxLkNvbm5lY3Rpb25WYWx1ZS5Mb29rdXASDgoGY2xpZW50GA0gASgIGiYKBkNob2ljZRINCgV2YWx1ZRgBIAEoCRINCgVsYWJlbBgCIAEoCRolCgZMb29rdXASCwoDdXJsGAEgASgJEg4KBm1lbWJlchgCIAEoCSJaCgxFeHBpcnlTaWduYWwSEwoLc3RhdHVzX2NvZGUYASABKAUSDgoGbWVtYmVyGAIgASgJEg4KBnZhbHVlcxgDIAMoCRIVCg1wYXN0X2xpZmV0aW1lGAQgASgIIl0KE0NyZWRlbnRpYWxQbGFjZW1lbnQSDgoGaGVhZGVyGAEgASgJEg4KBnNjaGVtZRgCIAEoCRIXCg9xdWVyeV9wYXJhbWV0ZXIYAyABKAkSDQoFdmFsdWUYBCABKAkigAkKBk9BdXRoMhIeChZhdXRob3JpemF0aW9uX2VuZHBvaW50GAEgASgJEhYKDnRva2VuX2VuZHBvaW50GAIgASgJEhcKD3Njb3BlX3NlcGFyYXRvchgDIAEoCRIMCgRwa2NlGAQgASgIEh0KFWNsaWVudF9hdXRoZW50aWNhdGlvbhgFIAEoCRJVChhhdXRob3JpemF0aW9uX3BhcmFtZXRlcnMYBiADKAsyMy5yZWxheS5hZG1pbi52MS5PQXV0aDIuQXV0aG9yaXphdGlvblBhcmFtZXRlcnNFbnRyeRIbChNyZXZvY2F0aW9uX2VuZHBvaW50GAcgASgJEkUKEHRva2VuX3BhcmFtZXRlcnMYCCADKAsyKy5yZWxheS5hZG1pbi52MS5PQXV0aDIuVG9rZW5QYXJhbWV0ZXJzRW50cnkSGwoTY2xpZW50X2lkX3BhcmFtZXRlchgJIAEoCRIWCg5kZWZhdWx0X3Njb3BlcxgKIAMoCRIiChpub25fZXhwaXJpbmdfYWNjZXNzX3Rva2VucxgLIAEoCBIaChJkZWZhdWx0X2V4cGlyZXNfaW4YDCABKAUSHgoWcmVmcmVzaF90b2tlbl9yb3RhdGlvbhgNIAEoCBIcChR0b2tlbl9yZXF1ZXN0X2Zvcm1hdBgOIAEoCRIYChByZWZyZXNoX2VuZHBvaW50GA8gASgJEkMKD2NvZGVfcGFyYW1ldGVycxgQIAMoCzIqLnJlbGF5LmFkbWluLnYxLk9BdXRoMi5Db2RlUGFyYW1ldGVyc0VudHJ5EkkKEnJlZnJlc2hfcGFyYW1ldGVycxgRIAMoCzItLnJlbGF5LmFkbWluLnYxLk9BdXRoMi5SZWZyZXNoUGFyYW1ldGVyc0VudHJ5Eh0KFXRva2VuX3Jlc3BvbnNlX21lbWJlchgSIAEoCRIOCgZpc3N1ZXIYEyABKAkSNgouYXV0aG9yaXphdGlvbl9yZXNwb25zZV9pc3NfcGFyYW1ldGVyX3N1cHBvcnRlZBgUIAEoCBIcChRyZWZyZXNoX2VuZGVkX2Vycm9ycxgVIAMoCRIaChJ0b2tlbl9lcnJvcl9tZW1iZXIYFiABKAkSGgoSY29ubmVjdF9wYXJhbWV0ZXJzGBcgAygJEh8KF3Jhd19jbGllbnRfc2VjcmV0X2Jhc2ljGBggASgIEhkKEWV4cGlyZXNfYXRfbWVtYmVyGBkgASgJGj4KHEF1dGhvcml6YXRpb25QYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARo2ChRUb2tlblBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjUKE0NvZGVQYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARo4ChZSZWZyZXNoUGFyYW1ldGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCXQoacHJvdmlkZXJjYWxscmVsYXkuYWRtaW4udjFCDVByb3ZpZGVyUHJvdG9QAVoucHJvdmlkZXItY2FsbC1yZWxheS9nZW4vcmVsYXkvYWRtaW4vdjE7YWRtaW52MWIGcHJvdG8z");
 
 /**
- * Provider is the definition of one third-party OAuth provider. A definition
- * file is the ProtoJSON of this message; unknown fields stop the start.
+ * Provider is the definition of one third-party provider. A definition file is
+ * the ProtoJSON of this message; unknown fields stop the start.
  *
  * @generated from message relay.admin.v1.Provider
  */
@@ -60,16 +60,19 @@ export type Provider = Message<"relay.admin.v1.Provider"> & {
 
   /**
    * Exact origins a call may go to, such as `https://api.github.com`. A
-   * template, `https://{subdomain}.zendesk.com`, is bound to the parameters
-   * stored with the connection. Required.
+   * template, `https://{subdomain}.zendesk.com`, is bound to the connection
+   * values stored with the connection: one stands for one label in front of at
+   * least two fixed ones, for one of its choices, or, as the whole host, for
+   * one of its hosts. Required.
    *
    * @generated from field: repeated string api_origins = 5;
    */
   apiOrigins: string[];
 
   /**
-   * Where the access token is placed; `Authorization: Bearer` (RFC 6750
-   * section 2.1) by default.
+   * Where the credential is placed: the access token, the key, or user name and
+   * password. `Authorization: Bearer` (RFC 6750 section 2.1) by default,
+   * `Authorization: Basic` (RFC 7617) for the kind `basic`.
    *
    * @generated from field: relay.admin.v1.CredentialPlacement credential = 6;
    */
@@ -132,11 +135,36 @@ export type Provider = Message<"relay.admin.v1.Provider"> & {
    * @generated from field: bool pass_trace_context = 13;
    */
   passTraceContext: boolean;
+
+  /**
+   * What users connect with: `oauth2` (an authorization code, RFC 6749 section
+   * 4.1), which is the default; `api_key`, one or more secret values that go
+   * with each call as they are; or `basic`, user name and password (RFC 7617).
+   *
+   * @generated from field: string kind = 14;
+   */
+  kind: string;
+
+  /**
+   * Values that stand with each connection. The kind `api_key` has one secret
+   * value, `api_key`, unless this names secret ones; `basic` has `username` and
+   * the secret `password`.
+   *
+   * @generated from field: repeated relay.admin.v1.ConnectionValue connection_values = 15;
+   */
+  connectionValues: ConnectionValue[];
+
+  /**
+   * Where further credentials are placed, such as the second of two keys.
+   *
+   * @generated from field: repeated relay.admin.v1.CredentialPlacement further_credentials = 16;
+   */
+  furtherCredentials: CredentialPlacement[];
 };
 
 /**
- * Provider is the definition of one third-party OAuth provider. A definition
- * file is the ProtoJSON of this message; unknown fields stop the start.
+ * Provider is the definition of one third-party provider. A definition file is
+ * the ProtoJSON of this message; unknown fields stop the start.
  *
  * @generated from message relay.admin.v1.Provider
  */
@@ -180,16 +208,19 @@ export type ProviderJson = {
 
   /**
    * Exact origins a call may go to, such as `https://api.github.com`. A
-   * template, `https://{subdomain}.zendesk.com`, is bound to the parameters
-   * stored with the connection. Required.
+   * template, `https://{subdomain}.zendesk.com`, is bound to the connection
+   * values stored with the connection: one stands for one label in front of at
+   * least two fixed ones, for one of its choices, or, as the whole host, for
+   * one of its hosts. Required.
    *
    * @generated from field: repeated string api_origins = 5;
    */
   apiOrigins?: string[];
 
   /**
-   * Where the access token is placed; `Authorization: Bearer` (RFC 6750
-   * section 2.1) by default.
+   * Where the credential is placed: the access token, the key, or user name and
+   * password. `Authorization: Bearer` (RFC 6750 section 2.1) by default,
+   * `Authorization: Basic` (RFC 7617) for the kind `basic`.
    *
    * @generated from field: relay.admin.v1.CredentialPlacement credential = 6;
    */
@@ -252,6 +283,31 @@ export type ProviderJson = {
    * @generated from field: bool pass_trace_context = 13;
    */
   passTraceContext?: boolean;
+
+  /**
+   * What users connect with: `oauth2` (an authorization code, RFC 6749 section
+   * 4.1), which is the default; `api_key`, one or more secret values that go
+   * with each call as they are; or `basic`, user name and password (RFC 7617).
+   *
+   * @generated from field: string kind = 14;
+   */
+  kind?: string;
+
+  /**
+   * Values that stand with each connection. The kind `api_key` has one secret
+   * value, `api_key`, unless this names secret ones; `basic` has `username` and
+   * the secret `password`.
+   *
+   * @generated from field: repeated relay.admin.v1.ConnectionValue connection_values = 15;
+   */
+  connectionValues?: ConnectionValueJson[];
+
+  /**
+   * Where further credentials are placed, such as the second of two keys.
+   *
+   * @generated from field: repeated relay.admin.v1.CredentialPlacement further_credentials = 16;
+   */
+  furtherCredentials?: CredentialPlacementJson[];
 };
 
 /**
@@ -260,6 +316,329 @@ export type ProviderJson = {
  */
 export const ProviderSchema: GenMessage<Provider, {jsonType: ProviderJson}> = /*@__PURE__*/
   messageDesc(file_relay_admin_v1_provider, 0);
+
+/**
+ * ConnectionValue is a value that stands with each connection at a provider. It
+ * is asked of the user, unless it has one of callback_parameter, token_member,
+ * lookup and client. Names of values may stand in braces in the hosts and paths
+ * of origins and endpoints, in default headers, in parameters of requests and
+ * in what credentials are made of.
+ *
+ * @generated from message relay.admin.v1.ConnectionValue
+ */
+export type ConnectionValue = Message<"relay.admin.v1.ConnectionValue"> & {
+  /**
+   * Lower-case name: a letter, then letters, digits and `_`. Required.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Name for people; the name itself by default.
+   *
+   * @generated from field: string label = 2;
+   */
+  label: string;
+
+  /**
+   * Where a user finds it, in one sentence.
+   *
+   * @generated from field: string help = 3;
+   */
+  help: string;
+
+  /**
+   * Regular expression that the whole value must match, as in HTML: without
+   * groups that repeat, look around or refer back, and with three quantifiers
+   * without a fixed count at most.
+   *
+   * @generated from field: string pattern = 4;
+   */
+  pattern: string;
+
+  /**
+   * What counts when nothing is given. Not for a secret one.
+   *
+   * @generated from field: string default_value = 5;
+   */
+  defaultValue: string;
+
+  /**
+   * All that it can be; any text without them.
+   *
+   * @generated from field: repeated relay.admin.v1.ConnectionValue.Choice choices = 6;
+   */
+  choices: ConnectionValue_Choice[];
+
+  /**
+   * Sealed with the connection, and never shown. For the kinds without tokens.
+   *
+   * @generated from field: bool secret = 7;
+   */
+  secret: boolean;
+
+  /**
+   * A connection can do without it.
+   *
+   * @generated from field: bool optional = 8;
+   */
+  optional: boolean;
+
+  /**
+   * The hosts that it can be, where it is a whole host: `api.example.com`, or
+   * `*.example.com` for every host below that. A whole address, such as
+   * `https://acme.example.com/`, stands for its host.
+   *
+   * @generated from field: repeated string hosts = 9;
+   */
+  hosts: string[];
+
+  /**
+   * It is this parameter of the authorization response, such as `realmId`.
+   *
+   * @generated from field: string callback_parameter = 10;
+   */
+  callbackParameter: string;
+
+  /**
+   * It is the member at this dotted path of the token response, such as
+   * `instance_url`; that of a refresh replaces it.
+   *
+   * @generated from field: string token_member = 11;
+   */
+  tokenMember: string;
+
+  /**
+   * It is looked up with the new access token.
+   *
+   * @generated from field: relay.admin.v1.ConnectionValue.Lookup lookup = 12;
+   */
+  lookup?: ConnectionValue_Lookup | undefined;
+
+  /**
+   * The operator fixes it with the application's OAuth client. One that is
+   * named `client_id` is the client's own id.
+   *
+   * @generated from field: bool client = 13;
+   */
+  client: boolean;
+};
+
+/**
+ * ConnectionValue is a value that stands with each connection at a provider. It
+ * is asked of the user, unless it has one of callback_parameter, token_member,
+ * lookup and client. Names of values may stand in braces in the hosts and paths
+ * of origins and endpoints, in default headers, in parameters of requests and
+ * in what credentials are made of.
+ *
+ * @generated from message relay.admin.v1.ConnectionValue
+ */
+export type ConnectionValueJson = {
+  /**
+   * Lower-case name: a letter, then letters, digits and `_`. Required.
+   *
+   * @generated from field: string name = 1;
+   */
+  name?: string;
+
+  /**
+   * Name for people; the name itself by default.
+   *
+   * @generated from field: string label = 2;
+   */
+  label?: string;
+
+  /**
+   * Where a user finds it, in one sentence.
+   *
+   * @generated from field: string help = 3;
+   */
+  help?: string;
+
+  /**
+   * Regular expression that the whole value must match, as in HTML: without
+   * groups that repeat, look around or refer back, and with three quantifiers
+   * without a fixed count at most.
+   *
+   * @generated from field: string pattern = 4;
+   */
+  pattern?: string;
+
+  /**
+   * What counts when nothing is given. Not for a secret one.
+   *
+   * @generated from field: string default_value = 5;
+   */
+  defaultValue?: string;
+
+  /**
+   * All that it can be; any text without them.
+   *
+   * @generated from field: repeated relay.admin.v1.ConnectionValue.Choice choices = 6;
+   */
+  choices?: ConnectionValue_ChoiceJson[];
+
+  /**
+   * Sealed with the connection, and never shown. For the kinds without tokens.
+   *
+   * @generated from field: bool secret = 7;
+   */
+  secret?: boolean;
+
+  /**
+   * A connection can do without it.
+   *
+   * @generated from field: bool optional = 8;
+   */
+  optional?: boolean;
+
+  /**
+   * The hosts that it can be, where it is a whole host: `api.example.com`, or
+   * `*.example.com` for every host below that. A whole address, such as
+   * `https://acme.example.com/`, stands for its host.
+   *
+   * @generated from field: repeated string hosts = 9;
+   */
+  hosts?: string[];
+
+  /**
+   * It is this parameter of the authorization response, such as `realmId`.
+   *
+   * @generated from field: string callback_parameter = 10;
+   */
+  callbackParameter?: string;
+
+  /**
+   * It is the member at this dotted path of the token response, such as
+   * `instance_url`; that of a refresh replaces it.
+   *
+   * @generated from field: string token_member = 11;
+   */
+  tokenMember?: string;
+
+  /**
+   * It is looked up with the new access token.
+   *
+   * @generated from field: relay.admin.v1.ConnectionValue.Lookup lookup = 12;
+   */
+  lookup?: ConnectionValue_LookupJson;
+
+  /**
+   * The operator fixes it with the application's OAuth client. One that is
+   * named `client_id` is the client's own id.
+   *
+   * @generated from field: bool client = 13;
+   */
+  client?: boolean;
+};
+
+/**
+ * Describes the message relay.admin.v1.ConnectionValue.
+ * Use `create(ConnectionValueSchema)` to create a new message.
+ */
+export const ConnectionValueSchema: GenMessage<ConnectionValue, {jsonType: ConnectionValueJson}> = /*@__PURE__*/
+  messageDesc(file_relay_admin_v1_provider, 1);
+
+/**
+ * Choice is one of the values that a connection value can have.
+ *
+ * @generated from message relay.admin.v1.ConnectionValue.Choice
+ */
+export type ConnectionValue_Choice = Message<"relay.admin.v1.ConnectionValue.Choice"> & {
+  /**
+   * The value.
+   *
+   * @generated from field: string value = 1;
+   */
+  value: string;
+
+  /**
+   * Name for people; the value itself by default.
+   *
+   * @generated from field: string label = 2;
+   */
+  label: string;
+};
+
+/**
+ * Choice is one of the values that a connection value can have.
+ *
+ * @generated from message relay.admin.v1.ConnectionValue.Choice
+ */
+export type ConnectionValue_ChoiceJson = {
+  /**
+   * The value.
+   *
+   * @generated from field: string value = 1;
+   */
+  value?: string;
+
+  /**
+   * Name for people; the value itself by default.
+   *
+   * @generated from field: string label = 2;
+   */
+  label?: string;
+};
+
+/**
+ * Describes the message relay.admin.v1.ConnectionValue.Choice.
+ * Use `create(ConnectionValue_ChoiceSchema)` to create a new message.
+ */
+export const ConnectionValue_ChoiceSchema: GenMessage<ConnectionValue_Choice, {jsonType: ConnectionValue_ChoiceJson}> = /*@__PURE__*/
+  messageDesc(file_relay_admin_v1_provider, 1, 0);
+
+/**
+ * Lookup asks the provider's API, once for each new connection.
+ *
+ * @generated from message relay.admin.v1.ConnectionValue.Lookup
+ */
+export type ConnectionValue_Lookup = Message<"relay.admin.v1.ConnectionValue.Lookup"> & {
+  /**
+   * Address for a GET request, at one of the origins. Required.
+   *
+   * @generated from field: string url = 1;
+   */
+  url: string;
+
+  /**
+   * Dotted path of a member of the JSON answer. A number is the element of a
+   * list: `0.id`. Required.
+   *
+   * @generated from field: string member = 2;
+   */
+  member: string;
+};
+
+/**
+ * Lookup asks the provider's API, once for each new connection.
+ *
+ * @generated from message relay.admin.v1.ConnectionValue.Lookup
+ */
+export type ConnectionValue_LookupJson = {
+  /**
+   * Address for a GET request, at one of the origins. Required.
+   *
+   * @generated from field: string url = 1;
+   */
+  url?: string;
+
+  /**
+   * Dotted path of a member of the JSON answer. A number is the element of a
+   * list: `0.id`. Required.
+   *
+   * @generated from field: string member = 2;
+   */
+  member?: string;
+};
+
+/**
+ * Describes the message relay.admin.v1.ConnectionValue.Lookup.
+ * Use `create(ConnectionValue_LookupSchema)` to create a new message.
+ */
+export const ConnectionValue_LookupSchema: GenMessage<ConnectionValue_Lookup, {jsonType: ConnectionValue_LookupJson}> = /*@__PURE__*/
+  messageDesc(file_relay_admin_v1_provider, 1, 1);
 
 /**
  * ExpirySignal is an answer of a resource server that means that the access
@@ -344,10 +723,10 @@ export type ExpirySignalJson = {
  * Use `create(ExpirySignalSchema)` to create a new message.
  */
 export const ExpirySignalSchema: GenMessage<ExpirySignal, {jsonType: ExpirySignalJson}> = /*@__PURE__*/
-  messageDesc(file_relay_admin_v1_provider, 1);
+  messageDesc(file_relay_admin_v1_provider, 2);
 
 /**
- * CredentialPlacement says where the access token goes in a request.
+ * CredentialPlacement says where a credential goes in a request.
  *
  * @generated from message relay.admin.v1.CredentialPlacement
  */
@@ -360,23 +739,34 @@ export type CredentialPlacement = Message<"relay.admin.v1.CredentialPlacement"> 
   header: string;
 
   /**
-   * Scheme before the token in the header, such as `Bearer`. Empty: the header
-   * holds the token alone.
+   * Scheme before the credential in the header, such as `Bearer`. Empty: the
+   * header holds the credential alone.
    *
    * @generated from field: string scheme = 2;
    */
   scheme: string;
 
   /**
-   * Query parameter that holds the token (RFC 6750 section 2.3).
+   * Query parameter that holds the credential (RFC 6750 section 2.3).
    *
    * @generated from field: string query_parameter = 3;
    */
   queryParameter: string;
+
+  /**
+   * What the credential is made of: text with the names of connection values in
+   * braces, such as `token={api_key}`. By default `{access_token}`, the first
+   * secret value for the kind `api_key`, and `{username}:{password}` for
+   * `basic`. With the scheme `Basic`, one with a colon is sent in base64 (RFC
+   * 7617 section 2).
+   *
+   * @generated from field: string value = 4;
+   */
+  value: string;
 };
 
 /**
- * CredentialPlacement says where the access token goes in a request.
+ * CredentialPlacement says where a credential goes in a request.
  *
  * @generated from message relay.admin.v1.CredentialPlacement
  */
@@ -389,19 +779,30 @@ export type CredentialPlacementJson = {
   header?: string;
 
   /**
-   * Scheme before the token in the header, such as `Bearer`. Empty: the header
-   * holds the token alone.
+   * Scheme before the credential in the header, such as `Bearer`. Empty: the
+   * header holds the credential alone.
    *
    * @generated from field: string scheme = 2;
    */
   scheme?: string;
 
   /**
-   * Query parameter that holds the token (RFC 6750 section 2.3).
+   * Query parameter that holds the credential (RFC 6750 section 2.3).
    *
    * @generated from field: string query_parameter = 3;
    */
   queryParameter?: string;
+
+  /**
+   * What the credential is made of: text with the names of connection values in
+   * braces, such as `token={api_key}`. By default `{access_token}`, the first
+   * secret value for the kind `api_key`, and `{username}:{password}` for
+   * `basic`. With the scheme `Basic`, one with a colon is sent in base64 (RFC
+   * 7617 section 2).
+   *
+   * @generated from field: string value = 4;
+   */
+  value?: string;
 };
 
 /**
@@ -409,7 +810,7 @@ export type CredentialPlacementJson = {
  * Use `create(CredentialPlacementSchema)` to create a new message.
  */
 export const CredentialPlacementSchema: GenMessage<CredentialPlacement, {jsonType: CredentialPlacementJson}> = /*@__PURE__*/
-  messageDesc(file_relay_admin_v1_provider, 2);
+  messageDesc(file_relay_admin_v1_provider, 3);
 
 /**
  * OAuth2 holds the OAuth 2.0 endpoints of a provider and its habits.
@@ -588,6 +989,33 @@ export type OAuth2 = Message<"relay.admin.v1.OAuth2"> & {
    * @generated from field: string token_error_member = 22;
    */
   tokenErrorMember: string;
+
+  /**
+   * Parameters of the authorization request that an application may set when it
+   * sends a user to connect, such as `login_hint`; they count before
+   * authorization_parameters.
+   *
+   * @generated from field: repeated string connect_parameters = 23;
+   */
+  connectParameters: string[];
+
+  /**
+   * With `client_secret_basic`, client id and secret are joined as they are, and
+   * not form-encoded before that (RFC 6749 section 2.3.1), as some providers
+   * read them.
+   *
+   * @generated from field: bool raw_client_secret_basic = 24;
+   */
+  rawClientSecretBasic: boolean;
+
+  /**
+   * Dotted path of the time at which an access token ends, where it is not told
+   * by expires_in: seconds or milliseconds since the epoch, or a date (RFC
+   * 3339).
+   *
+   * @generated from field: string expires_at_member = 25;
+   */
+  expiresAtMember: string;
 };
 
 /**
@@ -767,6 +1195,33 @@ export type OAuth2Json = {
    * @generated from field: string token_error_member = 22;
    */
   tokenErrorMember?: string;
+
+  /**
+   * Parameters of the authorization request that an application may set when it
+   * sends a user to connect, such as `login_hint`; they count before
+   * authorization_parameters.
+   *
+   * @generated from field: repeated string connect_parameters = 23;
+   */
+  connectParameters?: string[];
+
+  /**
+   * With `client_secret_basic`, client id and secret are joined as they are, and
+   * not form-encoded before that (RFC 6749 section 2.3.1), as some providers
+   * read them.
+   *
+   * @generated from field: bool raw_client_secret_basic = 24;
+   */
+  rawClientSecretBasic?: boolean;
+
+  /**
+   * Dotted path of the time at which an access token ends, where it is not told
+   * by expires_in: seconds or milliseconds since the epoch, or a date (RFC
+   * 3339).
+   *
+   * @generated from field: string expires_at_member = 25;
+   */
+  expiresAtMember?: string;
 };
 
 /**
@@ -774,5 +1229,5 @@ export type OAuth2Json = {
  * Use `create(OAuth2Schema)` to create a new message.
  */
 export const OAuth2Schema: GenMessage<OAuth2, {jsonType: OAuth2Json}> = /*@__PURE__*/
-  messageDesc(file_relay_admin_v1_provider, 3);
+  messageDesc(file_relay_admin_v1_provider, 4);
 

@@ -1,0 +1,104 @@
+import { fillTemplate, type ValueTexts, withTold } from "../providers/connection-value.js";
+import { placeCredential } from "../providers/credential.js";
+import { decideBoundOrigin, decideEgress } from "../providers/egress.js";
+import { fillEndpoint } from "../providers/endpoint.js";
+import type { HeaderPairs, Provider, ValueSource } from "../providers/provider.js";
+import type { Secret } from "../sealing/seal.js";
+import { credentialsOf } from "./credentials.js";
+import type { StoredOAuthClient } from "./oauth-client.js";
+import { type TokenEndpointAnswer, type ToldMembers, toldMembersFrom } from "./token-answer.js";
+import type { TokenEndpoint } from "./token-endpoint.js";
+import type { TokenRequest } from "./token-request.js";
+
+/** A larger answer is not read for a value; in bytes. */
+const MAX_ANSWER_BYTES = 1024 * 1024;
+const LOOKUP_HEADERS: HeaderPairs = [
+  ["accept", "application/json"],
+  ["accept-encoding", "identity"],
+  ["user-agent", "provider-call-relay"],
+];
+
+/** What the operator has fixed with the application's OAuth client: it counts before what anybody else says. */
+export function boundValuesOf(
+  { connectionValues }: Pick<Provider, "connectionValues">,
+  { originParameters, clientId }: Pick<StoredOAuthClient, "originParameters" | "clientId">,
+): ValueTexts {
+  const hasClientId = connectionValues.some(({ name, source }) => name === "client_id" && source.kind === "client");
+  return hasClientId ? { ...originParameters, client_id: clientId } : originParameters;
+}
+
+/**
+ * The known values, and those that an authorization response or a token response tells. Pure.
+ *
+ * @param fixed values that stay as they are.
+ */
+export function withAnswer(
+  provider: Provider,
+  known: ValueTexts,
+  fixed: ValueTexts,
+  from: Extract<ValueSource["kind"], "callback" | "token">,
+  textOf: ToldMembers,
+): ValueTexts {
+  const told = new Map<string, string>();
+  for (const { name, source } of provider.connectionValues) {
+    if (source.kind !== from || Object.hasOwn(fixed, name)) continue;
+    const text = textOf(source.kind === "callback" ? source.parameter : source.member);
+    if (text !== "") told.set(name, text);
+  }
+  return told.size === 0 ? known : withTold(known, told, provider);
+}
+
+/** Parameters of a request with values in their places; one whose value is not known is left out. Pure. */
+export function filledParameters(
+  parameters: Readonly<Record<string, string>>,
+  texts: ValueTexts,
+): Readonly<Record<string, string>> {
+  const textOf = (name: string) => (Object.hasOwn(texts, name) ? texts[name] : undefined);
+  return Object.fromEntries(
+    Object.entries(parameters).map(([name, value]) => [name, fillTemplate(value, textOf) ?? ""]),
+  );
+}
+
+/** What looking values up needs. */
+interface LookupOptions {
+  readonly send: (endpoint: TokenEndpoint, request: TokenRequest) => Promise<TokenEndpointAnswer>;
+  readonly provider: Provider;
+  readonly server: TokenEndpoint;
+  readonly accessToken: Secret;
+  readonly tokenType: string;
+}
+
+/**
+ * The known values, and those that the provider's API tells for the new token: each address is asked once, and only where
+ * the token may go with the values known by then. Never rejects: what is not told is left out.
+ */
+export async function withLookups(options: LookupOptions, known: ValueTexts): Promise<ValueTexts> {
+  const answers = new Map<string, ToldMembers>();
+  let texts = known;
+  for (const { name, source } of options.provider.connectionValues) {
+    if (source.kind !== "lookup" || Object.hasOwn(texts, name)) continue;
+    const told = answers.get(source.url) ?? (await lookUp(options, source.url, texts).catch(() => () => ""));
+    answers.set(source.url, told);
+    texts = withTold(texts, new Map([[name, told(source.member)]]), options.provider);
+  }
+  return texts;
+}
+
+async function lookUp(
+  { send, provider, server, accessToken, tokenType }: LookupOptions,
+  template: string,
+  texts: ValueTexts,
+): Promise<ToldMembers> {
+  const url = fillEndpoint(template, texts, provider.connectionValues);
+  const egress = url === undefined ? undefined : decideEgress(url, provider);
+  if (egress?.result !== "allow" || decideBoundOrigin(egress, texts).result !== "allow") return () => "";
+  const credentials = credentialsOf(provider, { tokenType, originParameters: texts }, () => accessToken);
+  const { path, headers } = placeCredential({
+    ...{ provider, headers: [], defaults: LOOKUP_HEADERS, path: egress.path },
+    ...{ texts: credentials.texts, values: texts },
+  });
+  const request = { method: "GET", headers, body: Buffer.alloc(0) } as const;
+  const { statusCode, body } = await send({ ...server, tokenEndpoint: egress.origin + path }, request);
+  if (statusCode !== 200 || body.length > MAX_ANSWER_BYTES) return () => "";
+  return toldMembersFrom(Buffer.from(body).toString());
+}

@@ -1,0 +1,222 @@
+import type { ConnectionValue, Credential, Provider } from "./provider.js";
+
+/** Longest value that is no secret, and longest one that is matched against a pattern, in characters. */
+const MAX_LENGTH = 1024;
+/** As the longest token; it must fit one request header. */
+const MAX_SECRET_LENGTH = 16_384;
+/** What a request header takes (RFC 9110 section 5.5). */
+const PRINTABLE = /^[\x20-\x7e]*$/;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the purpose
+const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
+/** A name in braces; whatever stands for it is never read as a template itself. */
+const NAMED = /\{([a-z][a-z0-9_]*)\}/g;
+
+/** Texts of connection values by their names. */
+export type ValueTexts = Readonly<Record<string, string>>;
+
+/**
+ * What is wrong with the text of a value, as the end of a sentence that begins with its name; undefined when nothing is. Never
+ * holds the text. Pure.
+ */
+export function problemOfValue(value: ConnectionValue, text: string): string | undefined {
+  const max = value.isSecret && value.pattern === undefined ? MAX_SECRET_LENGTH : MAX_LENGTH;
+  if (text.length > max) return `must be at most ${max} characters`;
+  if (CONTROL.test(text) || !text.isWellFormed()) return "must not hold line breaks or other control characters";
+  if (text !== text.trim()) return "must not begin or end with a space";
+  if (value.isPrintable && !PRINTABLE.test(text)) return "must be printable ASCII";
+  if (value.choices.length > 0 && !value.choices.some((choice) => choice.value === text)) {
+    return `must be one of ${value.choices.map((choice) => choice.value).join(", ")}`;
+  }
+  if (value.hosts.length > 0 && !value.hosts.some((host) => isOneOf(text, host))) {
+    return `must be one of the hosts ${value.hosts.join(", ")}`;
+  }
+  if (value.pattern !== undefined && !value.pattern.test(text)) return `must match ${patternTextOf(value.pattern)}`;
+  return undefined;
+}
+
+/** Whether a host is this one, or one below `*.`. */
+function isOneOf(host: string, bound: string): boolean {
+  return bound.startsWith("*.") ? host.endsWith(bound.slice(1)) && host.length > bound.length - 1 : host === bound;
+}
+
+/** The pattern as a definition, and HTML, have it. */
+export function patternTextOf({ source }: RegExp): string {
+  return source.slice("^(?:".length, -")$".length);
+}
+
+/** Whether a text of a definition names connection values. */
+export function isTemplate(text: string): boolean {
+  return text.search(NAMED) !== -1;
+}
+
+/** Names in braces, in order. */
+export function namesIn(template: string): readonly string[] {
+  return [...template.matchAll(NAMED)].map(([, name = ""]) => name);
+}
+
+/** The template with each name replaced by its text; undefined where one has none. Pure. */
+export function fillTemplate(
+  template: string,
+  textOf: (name: string) => string | undefined,
+  encode: (text: string) => string = (text) => text,
+): string | undefined {
+  let isWhole = true;
+  const filled = template.replace(NAMED, (_, name: string) => {
+    const text = textOf(name);
+    isWhole &&= text !== undefined;
+    return encode(text ?? "");
+  });
+  return isWhole ? filled : undefined;
+}
+
+/** The places of a provider's credentials, the one that a call token stands in first. */
+export function placesOf({ credential, furtherCredentials }: Provider): readonly Credential[] {
+  return furtherCredentials.length === 0 ? [credential] : [credential, ...furtherCredentials];
+}
+
+/** Whether a placement is sent in base64 (RFC 7617 section 2); one without a colon is taken to be encoded already. */
+export function isBasic(credential: Credential): boolean {
+  return credential.kind === "header" && credential.scheme.toLowerCase() === "basic" && credential.value.includes(":");
+}
+
+/** What goes into one place, as text and, for what it is never to leave in, before it is encoded; undefined: nothing. Pure. */
+export function fillCredential(
+  credential: Credential,
+  textOf: (name: string) => string | undefined,
+): { readonly text: string; readonly plain: string } | undefined {
+  const plain = fillTemplate(credential.value, textOf);
+  if (plain === undefined) return undefined;
+  return { text: isBasic(credential) ? Buffer.from(plain).toString("base64") : plain, plain };
+}
+
+/** Values that were judged, or what is wrong with them. */
+type ParsedValues = { readonly values: ValueTexts } | { readonly problem: string; readonly parameter: string };
+
+type TemplateRule = Provider["hostTemplates"][number];
+type ValuesOf = Pick<Provider, "name" | "hostTemplates" | "connectionValues">;
+
+/**
+ * Which values: `asked`, those that a user gives before the provider is asked; `open`, all that are shown, as whoever stores
+ * a connection may give them; `secret`, those that are sealed.
+ */
+export type ValueClass = "asked" | "open" | "secret";
+
+/** The values of a provider's connections of one class, in order. */
+export function valuesOf(
+  { connectionValues }: Pick<Provider, "connectionValues">,
+  which: ValueClass,
+): readonly ConnectionValue[] {
+  return connectionValues.filter(({ isSecret, source }) => {
+    if (isSecret !== (which === "secret")) return false;
+    return which !== "asked" || source.kind === "asked";
+  });
+}
+
+/**
+ * Judges values that somebody gave: each one that has to be asked for must be there, no other, and put in place they must
+ * make hosts that the templates allow. Those that make a host come back lower-case, as hosts are compared. Pure.
+ *
+ * @param isPartial whether any of them may be missing, and none has a default yet.
+ */
+export function parseValues(
+  given: ReadonlyMap<string, string>,
+  provider: ValuesOf,
+  which: ValueClass = "open",
+  isPartial = false,
+): ParsedValues {
+  const wanted = valuesOf(provider, which);
+  const what = which === "secret" ? "secrets" : "parameters";
+  const names = wanted.map(({ name }) => name);
+  const expectation = names.length === 0 ? `takes no ${what}` : `takes ${names.join(", ")}`;
+  const unknown = [...given.keys()].find((name) => !names.includes(name));
+  if (unknown !== undefined) return { parameter: unknown, problem: `${provider.name} ${expectation}` };
+  const texts = new Map<string, string>();
+  for (const value of wanted) {
+    const { name, defaultValue, isHost, isOptional, source } = value;
+    const written = given.get(name) || (isPartial ? "" : defaultValue);
+    if (written === "" && (isOptional || isPartial || source.kind !== "asked")) continue;
+    if (written === "") return { parameter: name, problem: `is missing: ${provider.name} ${expectation}` };
+    const text = isHost ? lowerCase(written) : written;
+    const fault = problemOfValue(value, text);
+    if (fault !== undefined) return { parameter: name, problem: fault };
+    texts.set(name, text);
+  }
+  const wrong = which === "secret" ? undefined : provider.hostTemplates.find((rule) => isWrong(rule, texts));
+  if (wrong === undefined) return { values: Object.fromEntries(texts) };
+  return { parameter: wrong.parameters.join(", "), problem: `does not make a valid host of ${wrong.template}` };
+}
+
+/**
+ * The same for what a person wrote into a form, where spaces around it count for nothing, and a whole address such as
+ * `https://acme.example.com/` stands for the part that makes the host.
+ */
+export function parseAnswers(
+  given: ReadonlyMap<string, string>,
+  provider: ValuesOf,
+  which: ValueClass = "asked",
+  isPartial = false,
+): ParsedValues {
+  return parseValues(withHostParts(given, provider), provider, which, isPartial);
+}
+
+/**
+ * What was told of values that nobody is asked for, added to what is known. A text that a value cannot have is left out, as
+ * one that was not told. Pure.
+ */
+export function withTold(known: ValueTexts, told: ReadonlyMap<string, string>, provider: ValuesOf): ValueTexts {
+  const texts = new Map(Object.entries(known));
+  for (const [name, text] of withHostParts(told, provider)) {
+    const value = provider.connectionValues.find((each) => each.name === name);
+    // An address may hold other parts of hosts, which are not its to change.
+    if (
+      !told.has(name) ||
+      value === undefined ||
+      value.isSecret ||
+      text === "" ||
+      problemOfValue(value, text) !== undefined
+    )
+      continue;
+    const tried = new Map(texts).set(name, text);
+    const isMisfit = (rule: TemplateRule) => rule.parameters.includes(name) && isWrong(rule, tried);
+    if (!provider.hostTemplates.some(isMisfit)) texts.set(name, text);
+  }
+  return Object.fromEntries(texts);
+}
+
+/** Names of values that a connection needs and that are not among the texts. */
+export function missingFrom(texts: ValueTexts, provider: Pick<Provider, "connectionValues">): readonly string[] {
+  const needed = valuesOf(provider, "open").filter(({ isOptional }) => !isOptional);
+  return needed.flatMap(({ name }) => (Object.hasOwn(texts, name) ? [] : [name]));
+}
+
+function withHostParts(
+  given: ReadonlyMap<string, string>,
+  { connectionValues, hostTemplates }: ValuesOf,
+): ReadonlyMap<string, string> {
+  const hosts = new Set(connectionValues.flatMap(({ name, isHost }) => (isHost ? [name] : [])));
+  const texts = new Map([...given].map(([name, text]) => [name, hosts.has(name) ? hostFrom(text) : text.trim()]));
+  for (const host of [...hosts].flatMap((name) => texts.get(name) ?? [])) {
+    for (const { pattern, parameters } of hostTemplates) {
+      const captured = pattern.exec(`https://${host}`)?.slice(1);
+      for (const [at, value] of captured?.entries() ?? []) texts.set(parameters[at] ?? "", value);
+    }
+  }
+  return texts;
+}
+
+/** One with a part that is not known yet is judged when it is. */
+function isWrong({ template, pattern, parameters }: TemplateRule, texts: ReadonlyMap<string, string>): boolean {
+  if (!parameters.every((name) => texts.has(name))) return false;
+  return !pattern.test(fillTemplate(template, (name) => texts.get(name)) ?? "");
+}
+
+function hostFrom(text: string): string {
+  return lowerCase(text.trim())
+    .replace(/^https?:\/\//, "")
+    .replace(/[/?#].*$/s, "");
+}
+
+/** ASCII only: other letters make no host. */
+function lowerCase(text: string): string {
+  return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+}

@@ -1,0 +1,161 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createCallers } from "../support/callers.js";
+import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
+import { type RecordingProvider, startRecordingProvider } from "../support/recording-provider.js";
+import { type Browser, openBrowser, type Seen } from "./browser.js";
+import { BACK, startAt, storedOf } from "./flow.js";
+
+const KEY = "CANARY_key_of_ada";
+const MARKUP = `"><script>alert(1)</script>`;
+let harness: Harness;
+let provider: RecordingProvider;
+let application: TestApplication;
+
+beforeAll(async () => {
+  provider = await startRecordingProvider();
+  const { origin } = provider;
+  harness = await startHarness({
+    providers: [
+      {
+        ...{
+          name: "mailer",
+          displayName: "Mailer",
+          kind: "api_key",
+          apiOrigins: [origin, "https://{team}.mailer.example"],
+        },
+        connectionValues: [
+          { name: "team", label: "Team", help: "What stands in front of .mailer.example." },
+          {
+            name: "region",
+            label: "Region",
+            choices: [{ value: "us", label: "America" }, { value: "eu" }],
+            defaultValue: "eu",
+          },
+          { name: "api_key", label: "API key", help: 'Settings > "API"', pattern: "[\\w\\-]{5,40}", secret: true },
+        ],
+      },
+      { name: "desk", displayName: "Desk", kind: "basic", apiOrigins: [origin] },
+    ],
+  });
+  application = await harness.createApplication({
+    allowedRedirectUris: [BACK],
+    allowedOrigins: ["https://app.example.com"],
+  });
+});
+afterAll(async () => {
+  await harness.close();
+  await provider.close();
+});
+
+const sessionIn = ({ body }: Seen) => /name="session" value="([\w-]+)"/.exec(body)?.[1] ?? "";
+const at = (name: string) => `${harness.url}/oauth/connect/${name}`;
+async function asked(name: string, query: Record<string, string> = {}, userId = "ada"): Promise<[Browser, Seen]> {
+  const browser = openBrowser();
+  return [browser, await browser.visit(startAt(harness, application, userId, { provider: name, ...query }))];
+}
+
+describe("the page for entering keys", () => {
+  it("asks for each value with its label and help, the key in a field that hides it", async () => {
+    const [, seen] = await asked("mailer");
+    expect(seen.status).toBe(200);
+    expect(seen.body).toContain('<form method="post" action="/oauth/connect/mailer">');
+    expect(seen.body).toContain('<label for="api_key">API key</label>');
+    expect(seen.body).toContain("Settings &gt; &quot;API&quot;");
+    expect(seen.body).toMatch(
+      /<input id="api_key" name="api_key" required[^>]* type="password"[^>]* pattern="\[\\w\\-\]\{5,40\}"/,
+    );
+    expect(seen.body).toMatch(/<option value="us">America<\/option>\s*<option value="eu" selected>eu<\/option>/);
+    expect(seen.headers["cache-control"]).toBe("no-store");
+  });
+
+  it("stores what is entered, sealed, and sends the browser back to the application", async () => {
+    const [browser, seen] = await asked("mailer", { redirect_uri: BACK });
+    const form = {
+      session: sessionIn(seen),
+      team: "https://Acme.mailer.example/inbox",
+      region: "us",
+      api_key: ` ${KEY} `,
+    };
+    const done = await browser.post(at("mailer"), form);
+    expect([done.status, done.location]).toEqual([200, ""]);
+    expect(done.body).toContain(`0; url=${BACK}?provider=mailer&amp;outcome=success`);
+    const stored = await storedOf(harness, application, "ada", "mailer");
+    expect(stored?.originParameters).toEqual({ team: "acme", region: "us" });
+    expect(Buffer.from(stored?.accessToken ?? []).toString("latin1")).not.toContain("CANARY");
+    const [, call] = createCallers(harness.url)[0] ?? [];
+    const key = { providerName: "mailer", userId: "ada", publicKey: application.publicKey };
+    await call?.({ ...key, call: { url: `${provider.origin}/send`, method: "POST", payload: {} } });
+    expect(provider.requests.at(-1)?.headers.authorization).toBe(`Bearer ${KEY}`);
+  });
+
+  it("tells the page that opened it", async () => {
+    const [browser, seen] = await asked("desk", { opener_origin: "https://app.example.com" }, "opened");
+    const done = await browser.post(at("desk"), { session: sessionIn(seen), username: "a", password: KEY });
+    expect(done.body).toContain('data-origin="https://app.example.com"');
+    expect(done.body).not.toContain(KEY);
+  });
+
+  it("says so where there is nowhere to go back to", async () => {
+    const [browser, seen] = await asked("desk", {}, "bob");
+    const done = await browser.post(at("desk"), { session: sessionIn(seen), username: "bob", password: "pässword x" });
+    expect([done.status, done.body.includes("Desk is connected")]).toEqual([200, true]);
+    expect(await storedOf(harness, application, "bob", "desk")).toMatchObject({ tokenType: "basic" });
+  });
+
+  it.each([
+    ["mailer", { team: "acme", api_key: "CANARY short!" }, "API key cannot be right", "must match"],
+    ["mailer", { team: "acme", api_key: "" }, "API key cannot be right", "is missing"],
+    ["mailer", { team: "acme", api_key: "CANARY\r\nx: y" }, "API key cannot be right", "line breaks"],
+    ["mailer", { team: "evil.example/", api_key: KEY }, "No such address", "This is not an address of Mailer"],
+    ["mailer", { team: MARKUP, api_key: KEY }, "No such address", "This is not an address of Mailer"],
+    ["mailer", { team: "acme", region: MARKUP, api_key: KEY }, "Region cannot be right", "must be one of us, eu"],
+    ["desk", { username: "a\u0000b", password: KEY }, "User name cannot be right", "control characters"],
+  ])("asks %s again for %o, and has no secret in it", async (name, fields, title, text) => {
+    const [browser, seen] = await asked(name, {}, "eve");
+    const again = await browser.post(at(name), { session: sessionIn(seen), ...fields });
+    expect(again.status).toBe(400);
+    expect(again.body).toContain(`<title>${title}. Connect`);
+    expect(again.body).toContain(text);
+    expect(again.body).not.toContain("CANARY");
+    expect(again.body).not.toContain("<script");
+    expect(await storedOf(harness, application, "eve", name)).toBeUndefined();
+  });
+
+  it("takes a key from the form's own browser and session alone", async () => {
+    const [browser, seen] = await asked("mailer", {}, "mallory");
+    const form = { team: "acme", api_key: KEY, session: sessionIn(seen) };
+    expect((await openBrowser().post(at("mailer"), form)).status).toBe(403);
+    expect((await browser.post(at("mailer"), { ...form, session: "" })).status).toBe(403);
+    expect((await browser.post(at("desk"), { ...form, username: "a", password: KEY })).status).toBe(403);
+    expect((await browser.post(at("sandbox"), form)).status).toBe(403);
+    expect((await browser.post(at("mailer"), { ...form, api_key: "k".repeat(64 * 1024) })).status).toBe(413);
+    const inAddress = await browser.visit(`${at("mailer")}?${new URLSearchParams({ ...form, answer: "1" })}`);
+    expect([inAddress.status, inAddress.body.includes(KEY)]).toEqual([200, false]);
+    expect(await storedOf(harness, application, "mallory", "mailer")).toBeUndefined();
+  });
+});
+
+describe("the connect page", () => {
+  it("offers keys of the providers that it was opened for, and those that are connected", async () => {
+    const page = (query: Record<string, string>) =>
+      openBrowser().visit(
+        `${harness.url}/oauth/connect?${new URLSearchParams({ public_key: application.publicKey, ...query })}`,
+      );
+    expect((await page({ user_id: "new" })).body).not.toContain("Mailer");
+    expect((await page({ user_id: "new", providers: "mailer,desk" })).body).toMatch(
+      /Connect<span class="unseen"> Mailer/,
+    );
+    expect((await page({ user_id: "ada" })).body).toMatch(/Connect again<span class="unseen"> to Mailer/);
+  });
+
+  it("is come back to, and says what has happened", async () => {
+    const browser = openBrowser();
+    const query = new URLSearchParams({ public_key: application.publicKey, user_id: "pat", providers: "desk" });
+    const page = await browser.visit(`${harness.url}/oauth/connect?${query}`);
+    const [, session = ""] = /\/oauth\/connect\/desk\?session=([\w-]+)/.exec(page.body) ?? [];
+    const seen = await browser.visit(`${at("desk")}?session=${session}`);
+    const done = await browser.post(at("desk"), { session: sessionIn(seen), username: "pat", password: KEY });
+    expect(done.status).toBe(303);
+    expect((await browser.visit(done.location)).body).toContain("Desk is connected");
+  });
+});
