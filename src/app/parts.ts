@@ -132,6 +132,7 @@ function waysOut(
   {
     connectTimeoutMs,
     upstreamReuse,
+    upstreamKeepAliveMs,
     upstreamQuietMs,
     allowLoopback,
     maxResponseBytes,
@@ -145,6 +146,7 @@ function waysOut(
   const shared = {
     connectTimeoutMs,
     reuse: upstreamReuse,
+    keepAliveTimeoutMs: upstreamKeepAliveMs,
     quietMs: upstreamQuietMs,
     onStray: (origin: string) => options.logger.warn({ origin }, "stray answer"),
     allowLoopback,

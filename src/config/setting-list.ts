@@ -101,6 +101,11 @@ export const TABLE = {
     ...setting("RELAY_UPSTREAM_REUSE", "origin", oneOf("origin", "connection", "never")),
     about: "who may share a kept-alive provider socket: origin, connection, or never",
   },
+  upstreamKeepAliveMs: {
+    ...setting("RELAY_UPSTREAM_KEEP_ALIVE_MS", "60000", integer(1000, 600_000)),
+    about:
+      "how long an idle provider socket is kept; less where the provider says so, or was seen to close one earlier",
+  },
   upstreamQuietMs: {
     ...setting("RELAY_UPSTREAM_QUIET_MS", "10", integer(0, 1000)),
     about:

@@ -41,7 +41,10 @@ export interface UpstreamOptions {
   readonly connectTimeoutMs?: number;
   /** Resolving one name, in milliseconds. Default 3,000, so that a connect attempt is left within the connect timeout. */
   readonly dnsTimeoutMs?: number;
-  /** How long an idle socket is kept, in milliseconds. Default 4,000: below the 5 s after which many servers close. */
+  /**
+   * How long an idle socket is kept, in milliseconds. Default 60,000: a person who reads in between meets it again. Less
+   * where the provider says so, or was seen to close one earlier.
+   */
   readonly keepAliveTimeoutMs?: number;
   /** Body octets of an answer, before and after decoding. Default 10 MiB, as RELAY_MAX_RESPONSE_BYTES. */
   readonly maxResponseBytes?: number;
@@ -136,7 +139,7 @@ function settingsFrom(options: UpstreamOptions): Settings {
     distrustMs: options.distrustMs ?? 600_000,
     onStray: options.onStray ?? (() => {}),
     connectTimeoutMs: options.connectTimeoutMs ?? 5000,
-    keepAliveTimeoutMs: options.keepAliveTimeoutMs ?? 4000,
+    keepAliveTimeoutMs: options.keepAliveTimeoutMs ?? 60_000,
     maxResponseBytes: options.maxResponseBytes ?? 10 * 1024 * 1024,
     maxHeaderBytes: options.maxHeaderBytes ?? 16 * 1024,
     maxHeaderCount: options.maxHeaderCount ?? 100,

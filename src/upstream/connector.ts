@@ -1,4 +1,4 @@
-import { promises as dns, type LookupAddress } from "node:dns";
+import { promises as dns, type LookupAddress, type RecordWithTtl } from "node:dns";
 import { isIP, type LookupFunction, type Socket } from "node:net";
 import { networkInterfaces } from "node:os";
 import { createSecureContext, rootCertificates, type SecureContext } from "node:tls";
@@ -45,12 +45,19 @@ export function createConnector(options: ConnectorOptions, target: Target): Conn
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: ATTEMPT_TIMEOUT_MS,
   });
+  const held: { session?: Buffer } = {};
   return (dial, callback) => {
     const decision = isIP(dial.hostname) === 0 ? undefined : decide(dial.hostname);
     // undici's connector returns the socket, though its type does not say so (lib/core/connect.js).
-    if (decision?.result !== "deny") return connect(dial, callback) as unknown as Socket;
-    process.nextTick(callback, new AddressRefusedError(decision.rule), null);
-    return undefined;
+    if (decision?.result === "deny") {
+      process.nextTick(callback, new AddressRefusedError(decision.rule), null);
+      return undefined;
+    }
+    const socket = connect(dial, callback) as unknown as Socket;
+    // undici resumes sessions, but holds them by weak references: the next collection would take the latest one.
+    return socket.on("session", (session: Buffer) => {
+      held.session = session;
+    });
   };
 }
 
@@ -188,6 +195,7 @@ export type Resolve = (hostname: string, allowPrivateNetwork: boolean) => Promis
  *
  * Names in the hosts file and short names of a search list exist only for getaddrinfo. They are asked for there when
  * the provider may be in a private network and DNS itself does not know the name; such an answer comes at once.
+ * Answers of DNS are kept for as long as they say themselves, and five minutes at most.
  * `localhost` needs no query at all (RFC 6761 section 6.3).
  *
  * @param timeoutMs budget of one name; a try gets a quarter of it and the second try twice that, so that one record
@@ -197,11 +205,17 @@ export type Resolve = (hostname: string, allowPrivateNetwork: boolean) => Promis
 export function createResolver(timeoutMs: number, servers?: readonly string[]): Resolve {
   const resolver = new dns.Resolver({ timeout: Math.max(1, Math.floor(timeoutMs / 4)), tries: 2 });
   if (servers !== undefined) resolver.setServers(servers);
+  const known = new Map<string, KnownName>();
   return async (hostname, allowPrivateNetwork) => {
     if (hostname === "localhost" || hostname.endsWith(".localhost")) return LOCALHOST;
-    const [v4, v6] = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
-    const found = [...addresses(v4, 4), ...addresses(v6, 6)];
-    if (found.length > 0) return found;
+    const kept = known.get(hostname);
+    if (kept !== undefined && performance.now() < kept.until) return kept.addresses;
+    const [v4, v6] = await Promise.allSettled([
+      resolver.resolve4(hostname, { ttl: true }),
+      resolver.resolve6(hostname, { ttl: true }),
+    ]);
+    const found = [...recordsOf(v4), ...recordsOf(v6)];
+    if (found.length > 0) return keep(known, hostname, found);
     const reason: unknown = v4.status === "rejected" ? v4.reason : undefined;
     if (allowPrivateNetwork && isUnknownName(reason)) return dns.lookup(hostname, { all: true });
     throw reason ?? new Error("no addresses");
@@ -213,8 +227,32 @@ const LOCALHOST: readonly LookupAddress[] = [
   { address: "::1", family: 6 },
 ];
 
-function addresses(result: PromiseSettledResult<string[]>, family: 4 | 6): LookupAddress[] {
-  return result.status === "fulfilled" ? result.value.map((address) => ({ address, family })) : [];
+/** What DNS said of a name. */
+interface KnownName {
+  readonly addresses: readonly LookupAddress[];
+  /** In milliseconds of `performance.now()`. */
+  readonly until: number;
+}
+
+/** As many as there are origins whose sockets are kept; the one that was asked for longest ago makes room. */
+const MAX_NAMES = 1024;
+/** An address that is dead is not dialled for longer, whatever its record says. */
+const MAX_TTL_S = 300;
+
+function keep(known: Map<string, KnownName>, hostname: string, records: readonly RecordWithTtl[]) {
+  const addresses = records.map(({ address }) => ({ address, family: isIP(address) }));
+  const ttlS = Math.min(MAX_TTL_S, ...records.map(({ ttl }) => ttl));
+  known.delete(hostname);
+  for (const oldest of known.keys()) {
+    if (known.size < MAX_NAMES) break;
+    known.delete(oldest);
+  }
+  known.set(hostname, { addresses, until: performance.now() + ttlS * 1000 });
+  return addresses;
+}
+
+function recordsOf(result: PromiseSettledResult<RecordWithTtl[]>): readonly RecordWithTtl[] {
+  return result.status === "fulfilled" ? result.value : [];
 }
 
 function isUnknownName(reason: unknown): boolean {

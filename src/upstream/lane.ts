@@ -17,8 +17,13 @@ export interface LaneOptions {
 
 /** Whoever keeps a lane. */
 export interface LaneOwner {
-  /** Called whenever its socket has closed. */
-  onClosed(lane: Lane): void;
+  /**
+   * Called whenever its socket has closed.
+   *
+   * @param isProviders whether the provider has closed it, and not undici: it was idle for too long, or carried its last
+   *   call.
+   */
+  onClosed(lane: Lane, isProviders: boolean): void;
   /** Called when something came that is no answer to a request, and no notice that the provider closes the socket. */
   onStray(): void;
 }
@@ -84,6 +89,7 @@ export class Lane implements Links<Lane> {
   #isBroken = false;
   #isUsed = false;
   #restsUntil = 0;
+  #restsSince = 0;
   #isHeld = false;
   #expected: Expected = "nothing";
   /** Bytes read of the answer. */
@@ -129,6 +135,11 @@ export class Lane implements Links<Lane> {
     return this.#restsUntil;
   }
 
+  /** Since when it carries no call, in milliseconds of `performance.now()`. */
+  get restsSince(): number {
+    return this.#restsSince;
+  }
+
   /** Sends a request, or tells the handler why not. */
   send(request: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
     this.#client.dispatch(request, handler);
@@ -142,9 +153,10 @@ export class Lane implements Links<Lane> {
   }
 
   /** The answer is whole: whatever comes before the next request closes the socket. */
-  rest(until: number): void {
+  rest(since: number, until: number): void {
     this.#isUsed = true;
     this.#expected = "nothing";
+    this.#restsSince = since;
     this.#restsUntil = until;
   }
 
@@ -235,7 +247,7 @@ export class Lane implements Links<Lane> {
     if (this.#expected === "nothing" && error instanceof errors.SocketError && this.#socket?.readableEnded === false) {
       this.#owner.onStray();
     }
-    this.#owner.onClosed(this);
+    this.#owner.onClosed(this, !(error instanceof errors.InformationalError));
   }
 }
 

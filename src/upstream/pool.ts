@@ -33,6 +33,12 @@ export interface PoolOptions extends LaneOptions {
   readonly onStray: (origin: string) => void;
 }
 
+/**
+ * No socket is used for so long before its provider has been seen to close idle ones: twice the way there takes less. One
+ * that is closed earlier has met no time-out, but a restart, or a limit of calls.
+ */
+const CLOSE_MARGIN_MS = 1000;
+
 /** What one application has of a pool. */
 export class Party implements Links<Party> {
   previous: Party | undefined;
@@ -81,6 +87,8 @@ export class Pool implements LaneOwner {
   readonly #idle: Lane[] = [];
   /** In milliseconds of `performance.now()`. */
   #distrustedUntil = 0;
+  /** How long a socket may have been idle that carries another call: less where the provider closes them earlier. */
+  #maxIdleMs: number;
   #isArmed = false;
   #restTimer: NodeJS.Timeout | undefined;
   #isClosed = false;
@@ -89,6 +97,7 @@ export class Pool implements LaneOwner {
   constructor(origin: string, options: PoolOptions) {
     this.#origin = origin;
     this.#options = options;
+    this.#maxIdleMs = options.keepAliveTimeoutMs;
     this.#places = new Shares(options.maxConcurrent + options.maxWaiting);
     this.#running = new Shares(options.maxConcurrent);
     this.#streams = new Shares(Math.max(1, options.maxConcurrent >> 1));
@@ -224,8 +233,11 @@ export class Pool implements LaneOwner {
 
   /** The socket used last comes first: the others grow old and are closed. */
   #takeIdle(share: string): Lane | undefined {
+    if (this.#idle.length === 0) return undefined;
+    const oldest = performance.now() - this.#maxIdleMs;
     for (let at = this.#idle.length - 1; at >= 0; at -= 1) {
       const lane = this.#idle[at] as Lane;
+      if (lane.restsSince < oldest) return undefined;
       if (lane.share !== share) continue;
       this.#idle.splice(at, 1);
       if (lane.isReusable) return lane;
@@ -266,16 +278,28 @@ export class Pool implements LaneOwner {
       void lane.destroy();
       return;
     }
-    lane.rest(now + this.#options.quietMs);
+    lane.rest(now, now + this.#options.quietMs);
     this.#resting.add(lane);
   }
 
-  /** Called whenever the socket of a lane has closed. */
-  onClosed(lane: Lane): void {
+  onClosed(lane: Lane, isProviders: boolean): void {
+    this.#endRests();
     const at = this.#idle.indexOf(lane);
-    if (at !== -1) this.#idle.splice(at, 1);
+    if (at !== -1) {
+      this.#idle.splice(at, 1);
+      this.#learn(performance.now() - lane.restsSince, isProviders);
+    }
     this.#resting.remove(lane);
     if (this.#line.size > 0) this.#arm();
+  }
+
+  /**
+   * A request that meets a socket while the provider closes it may be lost, and only some can be sent again. A provider
+   * that closed one after so long does so again; those that are older are left to it, so that it shows when it does not.
+   */
+  #learn(idleMs: number, isProviders: boolean): void {
+    if (!isProviders && idleMs > this.#maxIdleMs) this.#maxIdleMs = this.#options.keepAliveTimeoutMs;
+    if (isProviders && idleMs > CLOSE_MARGIN_MS) this.#maxIdleMs = idleMs - CLOSE_MARGIN_MS;
   }
 
   /** Called when something came on a lane that carries no call. */

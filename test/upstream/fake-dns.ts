@@ -3,7 +3,12 @@ import { once } from "node:events";
 
 /** Records of one name, or how its query goes wrong. */
 export type Zone =
-  | { readonly a?: readonly string[]; readonly aaaa?: readonly string[]; readonly cname?: string }
+  | {
+      readonly a?: readonly string[];
+      readonly aaaa?: readonly string[];
+      readonly cname?: string;
+      readonly ttl?: number;
+    }
   | "silence"
   | "SERVFAIL";
 
@@ -64,13 +69,15 @@ function replyTo(query: Buffer, type: number, zone: Exclude<Zone, "silence"> | u
 }
 
 function recordsOf(type: number, zone: Exclude<Zone, string>): Buffer[] {
-  if (zone.cname !== undefined) return [record(TYPE_CNAME, nameOf(zone.cname))];
-  if (type === TYPE_A) return (zone.a ?? []).map((ip) => record(TYPE_A, Buffer.from(ip.split(".").map(Number))));
-  return (zone.aaaa ?? []).map((hex) => record(TYPE_AAAA, Buffer.from(hex, "hex")));
+  const { a = [], aaaa = [], cname, ttl = 0 } = zone;
+  if (cname !== undefined) return [record(TYPE_CNAME, ttl, nameOf(cname))];
+  if (type === TYPE_A) return a.map((ip) => record(TYPE_A, ttl, Buffer.from(ip.split(".").map(Number))));
+  return aaaa.map((hex) => record(TYPE_AAAA, ttl, Buffer.from(hex, "hex")));
 }
 
-function record(type: number, data: Buffer): Buffer {
+function record(type: number, ttl: number, data: Buffer): Buffer {
   const head = Buffer.from([0xc0, 12, 0, type, 0, 1, 0, 0, 0, 0, 0, 0]);
+  head.writeUInt32BE(ttl, 6);
   head.writeUInt16BE(data.length, 10);
   return Buffer.concat([head, data]);
 }

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { createResolver, type Resolve } from "../../src/upstream/connector.js";
 import { type FakeDns, startFakeDns, type Zone } from "./fake-dns.js";
 
@@ -30,6 +30,48 @@ describe("createResolver()", () => {
     });
     expect(await resolve("four.test", false)).toEqual([{ address: "1.2.3.4", family: 4 }]);
     expect(await resolve("six.test", false)).toEqual([{ address: "2606::", family: 6 }]);
+  });
+
+  it("asks again only when an answer is older than it says of itself, and than five minutes", async () => {
+    vi.useFakeTimers({ toFake: ["performance"] });
+    try {
+      const resolve = await resolverFor({
+        "minute.test": { a: ["1.2.3.4"], aaaa: [`2606${"00".repeat(14)}`], ttl: 60 },
+        "day.test": { a: ["1.2.3.4"], ttl: 86_400 },
+        "zero.test": { a: ["1.2.3.4"] },
+      });
+      const asked = async (name: string) => {
+        const before = dns.queries.length;
+        expect(await resolve(name, false)).toContainEqual({ address: "1.2.3.4", family: 4 });
+        return dns.queries.length > before;
+      };
+      expect([await asked("minute.test"), await asked("day.test"), await asked("zero.test")]).not.toContain(false);
+      expect(await asked("zero.test")).toBe(true);
+      vi.advanceTimersByTime(59_000);
+      expect(await asked("minute.test")).toBe(false);
+      vi.advanceTimersByTime(2_000);
+      expect(await asked("minute.test")).toBe(true);
+      expect(await asked("day.test")).toBe(false);
+      vi.advanceTimersByTime(240_000);
+      expect(await asked("day.test")).toBe(true);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it("forgets the oldest of more than a thousand names, and none that there are not", async () => {
+    const names = Array.from({ length: 1025 }, (_, number) => `n${number}.test`);
+    const resolve = await resolverFor(Object.fromEntries(names.map((name) => [name, { a: ["1.2.3.4"], ttl: 300 }])));
+    for (const name of names) await resolve(name, false);
+    const before = dns.queries.length;
+    await resolve("n1024.test", false);
+    await resolve("n1.test", false);
+    expect(dns.queries.length).toBe(before);
+    await resolve("n0.test", false);
+    expect(dns.queries.slice(before)).toEqual(["n0.test", "n0.test"]);
+    await expect(resolve("missing.test", false)).rejects.toMatchObject({ code: "ENOTFOUND" });
+    await expect(resolve("missing.test", false)).rejects.toMatchObject({ code: "ENOTFOUND" });
+    expect(dns.queries.slice(before + 2).filter((name) => name === "missing.test").length).toBeGreaterThan(2);
   });
 
   it("rejects a name that does not exist, has no address, fails or goes in a circle", async () => {

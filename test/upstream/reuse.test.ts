@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { answer, type Play } from "../support/raw-provider.js";
 import { block, failureOf, get, inPollPhase, provider, textOf, upstream, within } from "./upstream-for-test.js";
 
@@ -109,6 +109,82 @@ describe("reuse of sockets", () => {
   it("by connection shares it only within one connection", async () => {
     expect((await callTwice("connection", "one", "one")).accepted).toBe(1);
     expect((await callTwice("connection", "one", "two")).accepted).toBe(2);
+  });
+
+  describe("that were idle", () => {
+    afterEach(() => void vi.useRealTimers());
+
+    /** A provider that closes what it likes, and calls to it in turn; time passes as the test says. */
+    async function idleWorld(keepAliveTimeoutMs = 60_000) {
+      vi.useFakeTimers({ toFake: ["performance"] });
+      const peer = await provider(own);
+      const client = upstream({ keepAliveTimeoutMs });
+      const call = () => textOf(client.send(get(peer.origin, { path: "/x" }), within()));
+      /** Closes all sockets, when they have been idle for so long. */
+      const closeAfter = async (idleMs: number) => {
+        vi.advanceTimersByTime(idleMs);
+        for (const socket of peer.open) socket.end();
+        await peer.openAtMost(0);
+        await turns(20);
+      };
+      return { peer, call, closeAfter };
+    }
+
+    it("carry another call a minute later", async () => {
+      const { peer, call } = await idleWorld();
+      await call();
+      vi.advanceTimersByTime(59_000);
+      await call();
+      expect(peer.accepted).toBe(1);
+    });
+
+    it("are used no more from a second before the provider has been seen to close one", async () => {
+      const { peer, call, closeAfter } = await idleWorld();
+      await call();
+      await closeAfter(5_000);
+      await call();
+      vi.advanceTimersByTime(3_900);
+      await call();
+      expect(peer.accepted).toBe(2);
+      vi.advanceTimersByTime(4_100);
+      await call();
+      expect(peer.accepted).toBe(3);
+    });
+
+    it("are used for longer again when the provider is seen to keep one for longer", async () => {
+      const { peer, call, closeAfter } = await idleWorld();
+      await call();
+      await closeAfter(5_000);
+      await call();
+      await closeAfter(30_000);
+      await call();
+      vi.advanceTimersByTime(28_000);
+      await call();
+      expect(peer.accepted).toBe(3);
+    });
+
+    it("are used for longer again when the provider has not closed one until the relay did", async () => {
+      const { peer, call, closeAfter } = await idleWorld(1_000);
+      await call();
+      await closeAfter(1_500);
+      await call();
+      vi.advanceTimersByTime(1_000);
+      await peer.openAtMost(0);
+      await call();
+      vi.advanceTimersByTime(900);
+      await call();
+      expect(peer.accepted).toBe(3);
+    });
+
+    it("say nothing of others when they are closed at once, as by a restart", async () => {
+      const { peer, call, closeAfter } = await idleWorld();
+      await call();
+      await closeAfter(900);
+      await call();
+      vi.advanceTimersByTime(30_000);
+      await call();
+      expect(peer.accepted).toBe(2);
+    });
   });
 
   it("can be switched off, and the provider is told so", async () => {

@@ -1,6 +1,8 @@
 import type { LookupAddress } from "node:dns";
 import { connect } from "node:net";
-import type { TlsOptions } from "node:tls";
+import type { TLSSocket, TlsOptions } from "node:tls";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import type { UpstreamOptions } from "../../src/upstream/client.js";
 import { createAuthority } from "../support/certificates.js";
@@ -17,6 +19,11 @@ const tlsProvider = (tls: TlsOptions, play: Play = (socket) => socket.write(answ
   provider(play, { tls, host: NAME });
 const trusting = (options: Partial<UpstreamOptions> = {}) => upstream({ resolve, ca: OURS.ca, ...options });
 
+function collectGarbage(): void {
+  setFlagsFromString("--expose-gc");
+  runInNewContext("gc")();
+}
+
 describe("TLS", () => {
   it("is spoken with a provider whose certificate is good, on one socket for many calls", async () => {
     const peer = await tlsProvider(good);
@@ -26,11 +33,19 @@ describe("TLS", () => {
     expect(peer.requests[0]?.head).toContain(`host: ${NAME}:${peer.port}`);
   });
 
-  it("resumes a session on a new socket", async () => {
-    const peer = await tlsProvider(good);
+  it("resumes a session on a new socket, whatever was collected in between", async () => {
+    const resumed: boolean[] = [];
+    const peer = await tlsProvider(good, (socket) => {
+      resumed.push((socket as TLSSocket).isSessionReused());
+      socket.write(answer("ok"));
+    });
     const client = trusting({ reuse: "never" });
-    for (let run = 0; run < 3; run += 1) expect(await textOf(client.send(get(peer.origin), within()))).toBe("ok");
-    expect(peer.accepted).toBe(3);
+    for (let run = 0; run < 3; run += 1) {
+      expect(await textOf(client.send(get(peer.origin), within()))).toBe("ok");
+      await peer.openAtMost(0);
+      collectGarbage();
+    }
+    expect(resumed).toEqual([false, true, true]);
   });
 
   it.each<[string, TlsOptions, Partial<UpstreamOptions>]>([
