@@ -55,7 +55,9 @@ export function fillEndpoint(
   values: readonly ConnectionValue[],
 ): string | undefined {
   if (!template.includes("{")) return template;
-  const textOf = (name: string) => (Object.hasOwn(texts, name) ? texts[name] : undefined);
+  // A connection may be older than the value, and then has the default.
+  const textOf = (name: string) =>
+    Object.hasOwn(texts, name) ? texts[name] : values.find((value) => value.name === name)?.defaultValue || undefined;
   const rule = hostTemplateOf(template, boundsOf(values));
   const [, written = "", rest = ""] = SHAPE.exec(template) ?? [];
   const origin = fillTemplate(written, textOf);

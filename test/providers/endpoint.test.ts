@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { endpointProblem, fillEndpoint } from "../../src/providers/endpoint.js";
+import { providerFrom } from "./provider-for-test.js";
 
 const policy = { allowLoopback: false, names: new Set(["shop", "region", "host"]), bounds: new Map() };
 
@@ -68,6 +69,23 @@ describe("fillEndpoint()", () => {
     ],
   ])("%s with %j", (template, parameters, url) => {
     expect(fillEndpoint(template, parameters, [])).toBe(url);
+  });
+
+  it("takes the default of a value that the connection is older than", () => {
+    const { connectionValues } = providerFrom({
+      apiOrigins: ["https://api.{region}"],
+      connectionValues: [
+        {
+          name: "region",
+          defaultValue: "example.com",
+          choices: [{ value: "example.com" }, { value: "example.eu" }],
+        },
+      ],
+    });
+    const fill = (texts: Readonly<Record<string, string>>) =>
+      fillEndpoint("https://app.{region}/token", texts, connectionValues);
+    expect(fill({})).toBe("https://app.example.com/token");
+    expect(fill({ region: "example.eu" })).toBe("https://app.example.eu/token");
   });
 
   it.each([
