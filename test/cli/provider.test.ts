@@ -30,9 +30,9 @@ describe("relay provider", () => {
   it("lists those with a text in a name, an alias or an origin, in any case", async () => {
     const found = async (text: string) =>
       (await createFolder().json(["provider", "list", "--search", text])).map(({ name }: { name: string }) => name);
-    expect(await found("GitHub")).toEqual(["github"]);
+    expect(await found("GitHub")).toEqual(["github", "githubkey"]);
     expect(await found("twitter-v2")).toEqual(["twitteroauth2"]);
-    expect(await found("uploads.linear")).toEqual(["linear"]);
+    expect(await found("uploads.linear")).toEqual(["linear", "linearkey"]);
     expect(await found("no such provider")).toEqual([]);
   });
 

@@ -6,6 +6,27 @@ export interface Family {
   readonly isOneServer?: true;
 }
 
+/** All with one server and one habit. */
+const ZOHO = [
+  "zohoanalytics",
+  "zohobilling",
+  "zohobooks",
+  "zohocalendar",
+  "zohocampaigns",
+  "zohocliq",
+  "zohocreator",
+  "zohocrm",
+  "zohodesk",
+  "zohoinventory",
+  "zohoinvoice",
+  "zohomail",
+  "zohopeople",
+  "zohoprojects",
+  "zohorecruit",
+  "zohosign",
+  "zohoworkdrive",
+];
+
 /** Providers that share the user's account: each may reach the hosts of the others. */
 export const FAMILIES: readonly Family[] = [
   {
@@ -86,7 +107,23 @@ export const FAMILIES: readonly Family[] = [
     isOneServer: true,
     names: ["quickbooks", "quickbookssandbox"],
   },
-  { reason: "two kinds of connected account, with tokens of the same platform", names: ["stripe", "stripeexpress"] },
+  {
+    reason: "products of one Zoho account; scopes decide what a token opens",
+    isOneServer: true,
+    names: ZOHO,
+  },
+  {
+    reason: "orgs of one company, by their own address or by where users sign in",
+    names: ["salesforce", "salesforcedeveloper", "salesforceorg", "salesforcesandbox"],
+  },
+  { reason: "one key for two versions of the API", names: ["affinity", "affinityv2"] },
+  { reason: "users and bots of one server", names: ["discord", "discordbot"] },
+  { reason: "users of LINE and the channel that writes to them", names: ["line", "linemessaging"] },
+  { reason: "tokens and keys of one account", names: ["freshsales", "freshworks"] },
+  {
+    reason: "two kinds of connected account, with tokens of the same platform",
+    names: ["stripe", "stripeexpress", "stripekey"],
+  },
 ];
 
 /** Domains that belong to one company where it has more than one. */
@@ -110,17 +147,23 @@ export const COMPANIES: readonly (readonly string[])[] = [
   ["epicgames.com", "epicgames.dev"],
   ["evetech.net", "eveonline.com"],
   ["facebook.com", "fbsbx.com"],
+  ["fal.ai", "fal.run"],
   ["fathom.ai", "fathom.video"],
+  ["fly.io", "machines.dev"],
   ["google.com", "googleapis.com", "googleusercontent.com"],
   ["izettle.com", "zettle.com"],
   ["livechat.com", "livechatinc.com", "text.com"],
   ["logonvalidation.net", "saxobank.com"],
   ["lucid.app", "lucid.co"],
+  ["bird.com", "messagebird.com"],
   ["meistertask.com", "mindmeister.com"],
   ["pardot.com", "salesforce.com"],
   ["sf-api.com", "sharefile.com"],
+  ["braze.com", "braze.eu"],
   ["cc.email", "constantcontact.com"],
+  ["datadoghq.com", "datadoghq.eu", "ddog-gov.com"],
   ["deel.com", "letsdeel.com"],
+  ["docuseal.com", "docuseal.eu"],
   ["dropbox.com", "dropboxapi.com"],
   ["eventbrite.com", "eventbriteapi.com"],
   ["getgo.com", "goto.com", "logmeininc.com"],
@@ -130,6 +173,7 @@ export const COMPANIES: readonly (readonly string[])[] = [
   ["intercom.com", "intercom.io"],
   ["polar.com", "polaraccesslink.com", "polarremote.com"],
   ["sage.com", "sageone.com"],
+  ["smartsheet.au", "smartsheet.com", "smartsheet.eu"],
   ["stackexchange.com", "stackoverflow.com"],
   ["surveymonkey.ca", "surveymonkey.com"],
   ["tiktok.com", "tiktokapis.com"],
@@ -138,7 +182,24 @@ export const COMPANIES: readonly (readonly string[])[] = [
   ["withings.com", "withings.net"],
   ["yahoo.com", "yahooapis.com"],
   ["yandex.com", "yandex.net", "yandex.ru"],
-  ["zoho.com", "zohoapis.com"],
+  [
+    "zoho.com",
+    "zoho.com.au",
+    "zoho.com.cn",
+    "zoho.eu",
+    "zoho.in",
+    "zoho.jp",
+    "zoho.sa",
+    "zohocloud.ca",
+    "zohoapis.ca",
+    "zohoapis.com",
+    "zohoapis.com.au",
+    "zohoapis.com.cn",
+    "zohoapis.eu",
+    "zohoapis.in",
+    "zohoapis.jp",
+    "zohoapis.sa",
+  ],
 ];
 
 /** Software that users host under names of their own: `https://{host}`, bound to the connection. */
@@ -155,7 +216,7 @@ export const CREDENTIALS: Readonly<Record<string, readonly [header: string, sche
   soundcloud: ["authorization", "OAuth"],
   woocommerce: ["authorization", "Basic"],
   yandex: ["authorization", "OAuth"],
-  zohocrm: ["authorization", "Zoho-oauthtoken"],
+  ...Object.fromEntries(ZOHO.map((name) => [name, ["authorization", "Zoho-oauthtoken"] as const])),
 };
 
 /** The query parameter that the token goes into, of those that take it there. */

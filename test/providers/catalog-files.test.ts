@@ -58,13 +58,39 @@ function registrableDomain(url: string): string {
   return labels.slice(isUnderSecondLevel ? -3 : -2).join(".");
 }
 
+/** Hosts that a template can make; what may be any label stays in braces. */
+function hostsOf(template: string, { connectionValues }: Provider): readonly string[] {
+  return connectionValues.reduce<readonly string[]>(
+    (hosts, { name, choices, hosts: bounds }) => {
+      const parts = [...choices.map(({ value }) => value), ...bounds.map((bound) => bound.replace("*", "{any}"))];
+      return parts.length === 0 ? hosts : hosts.flatMap((host) => parts.map((part) => host.replace(`{${name}}`, part)));
+    },
+    [template.replace("https://", "")],
+  );
+}
+
+function fixedLabelsOf(host: string): number {
+  const labels = host.split(".");
+  return labels.length - 1 - labels.findLastIndex((label) => label.includes("{"));
+}
+
+/** Keys of a provider that has OAuth 2.0 as well are a definition of their own: two ways into one account. */
+const isKeyOf = (name: string, other: string) => name === `${other}key`;
 const isFamily = (name: string, other: string) =>
+  isKeyOf(name, other) ||
+  isKeyOf(other, name) ||
   FAMILIES.some(({ names }) => names.includes(name) && names.includes(other));
 const servers = FAMILIES.flatMap(({ isOneServer, names }) => (isOneServer ? [names] : []));
 
 describe("the shipped catalogue", () => {
-  it("has at least 260 providers with a code flow, no name or alias twice, and the names of the original service", () => {
-    expect(providers.filter(({ oauth2 }) => oauth2?.authorizationEndpoint).length).toBeGreaterThanOrEqual(260);
+  it("has at least 400 providers, 260 with a code flow and 100 of other kinds", () => {
+    const withCode = providers.filter(({ oauth2 }) => oauth2?.authorizationEndpoint).length;
+    expect(providers.length).toBeGreaterThanOrEqual(400);
+    expect(withCode).toBeGreaterThanOrEqual(260);
+    expect(providers.filter(({ kind }) => kind !== "oauth2").length).toBeGreaterThanOrEqual(100);
+  });
+
+  it("has no name or alias twice, and the names of the original service", () => {
     const names = providers.flatMap(({ name, aliases }) => [name, ...aliases]);
     expect(names.filter((name, at) => names.indexOf(name) !== at)).toEqual([]);
     expect(DOCUMENTED_NAMES.filter((name) => catalog.find(name) === undefined)).toEqual([]);
@@ -82,18 +108,27 @@ describe("the shipped catalogue", () => {
     expect(provider.notes).toMatch(/\.$/);
     expect(provider.allowPrivateNetwork).toBe(false);
     expect(provider.urlPlaceholders.size).toBe(0);
-    const [header, scheme] = CREDENTIALS[name] ?? ["authorization", "Bearer"];
-    const parameter = QUERY_CREDENTIALS[name];
-    expect(provider.credential).toMatchObject(
-      parameter === undefined ? { kind: "header", name: header, scheme } : { kind: "query", parameter },
-    );
   });
 
-  it.each(each)("%s says where to authorize and to get tokens", (name, { oauth2 }) => {
-    expect(oauth2?.authorizationEndpoint === undefined).toBe(WITHOUT_OAUTH2.has(name));
-    expect(oauth2?.tokenEndpoint === undefined).toBe(WITHOUT_OAUTH2.has(name));
-    expect(oauth2?.nonExpiringAccessTokens === true && oauth2.refreshTokenRotation).toBe(false);
-  });
+  it.each(each.filter(([, { kind }]) => kind === "oauth2"))(
+    "%s has its token in the place that is known",
+    (name, provider) => {
+      const [header, scheme] = CREDENTIALS[name] ?? ["authorization", "Bearer"];
+      const parameter = QUERY_CREDENTIALS[name];
+      expect(provider.credential).toMatchObject(
+        parameter === undefined ? { kind: "header", name: header, scheme } : { kind: "query", parameter },
+      );
+    },
+  );
+
+  it.each(each.filter(([, { kind }]) => kind === "oauth2"))(
+    "%s says where to authorize and to get tokens",
+    (name, { oauth2 }) => {
+      expect(oauth2?.authorizationEndpoint === undefined).toBe(WITHOUT_OAUTH2.has(name));
+      expect(oauth2?.tokenEndpoint === undefined).toBe(WITHOUT_OAUTH2.has(name));
+      expect(oauth2?.nonExpiringAccessTokens === true && oauth2.refreshTokenRotation).toBe(false);
+    },
+  );
 
   it.each(each)("%s uses https everywhere, also with its parameters filled in", (_name, provider) => {
     const filled = endpointsOf(provider).map((url) => fillEndpoint(url, textsFor(provider), provider.connectionValues));
@@ -111,7 +146,13 @@ describe("the shipped catalogue", () => {
 
 describe("the hosts of the shipped catalogue", () => {
   it.each(each.filter(([name]) => !SELF_HOSTED.has(name)))("%s belongs to one company", (_name, provider) => {
-    const urls = [...originsOf(provider), ...endpointsOf(provider)];
+    const templates = [
+      ...provider.origins.map((rule) => (rule.kind === "exact" ? rule.origin : rule.template)),
+      ...endpointsOf(provider),
+    ];
+    const urls = templates.flatMap((template) =>
+      hostsOf(template, provider).map((host) => `https://${host.replace(/\{[^}]*\}/g, "acme")}`),
+    );
     const domains = [...new Set(urls.map(registrableDomain))];
     const owner =
       domains.length > 1 && COMPANIES.find((company) => domains.every((domain) => company.includes(domain)));
@@ -123,9 +164,8 @@ describe("the hosts of the shipped catalogue", () => {
   it.each(each)("%s has no template that is wider than an account", (name, provider) => {
     for (const rule of provider.origins) {
       if (rule.kind === "exact") continue;
-      const fixed = rule.template.replace("https://", "").split(".").slice(rule.parameters.length);
       if (SELF_HOSTED.has(name)) expect(rule.template).toBe("https://{host}");
-      else expect(fixed.length).toBeGreaterThanOrEqual(2);
+      else for (const host of hostsOf(rule.template, provider)) expect(fixedLabelsOf(host)).toBeGreaterThanOrEqual(2);
     }
   });
 
@@ -191,7 +231,7 @@ describe("the habits in the shipped catalogue", () => {
   it("send JSON where token requests are documented so", () => {
     const senders = providers.filter(({ oauth2 }) => oauth2?.tokenRequestFormat === "json").map(({ name }) => name);
     expect(senders.join(" ")).toBe(
-      "atlassian calcom dropboxsign feishu freshbooks gusto kommo lark marketingcloud notion podium raindrop square squaresandbox teamwork trakt zendesk",
+      "atlassian calcom clover cloversandbox dropboxsign feishu freshbooks gusto gustodemo kommo lark marketingcloud notion podium raindrop square squaresandbox teamwork trakt zendesk",
     );
   });
 

@@ -5,7 +5,7 @@
 export const DIFFERENCES: ReadonlyArray<{ readonly reason: string; readonly of: string }> = [
   {
     reason: "references disagree about the place of the client's secret; ours is the one that the provider documents",
-    of: `adobe.clientAuthentication autodesk.clientAuthentication battlenet.clientAuthentication
+    of: `adobe.clientAuthentication auth0.clientAuthentication autodesk.clientAuthentication battlenet.clientAuthentication
       bitbucket.clientAuthentication calendly.clientAuthentication constantcontact.clientAuthentication
       discord.clientAuthentication dropbox.clientAuthentication ebay.clientAuthentication
       exactonline.clientAuthentication freeagent.clientAuthentication figma.clientAuthentication
@@ -34,7 +34,21 @@ export const DIFFERENCES: ReadonlyArray<{ readonly reason: string; readonly of: 
       snowflake.authorization snowflake.token wrike.api zohocrm.api zohocrm.token battlenet.api
       battlenet.authorization battlenet.token exactonline.api exactonline.authorization exactonline.token
       msgraph.authorization msgraph.token discord.token discord.revocation salesforce.authorization salesforce.token
-      salesforce.revocation salesforcesandbox.authorization salesforcesandbox.token`,
+      salesforce.revocation salesforcesandbox.authorization salesforcesandbox.token
+      activecampaign.api messagebird.api clover.api clover.authorization clover.token clover.refresh dixa.api
+      freshsales.api gitlabkey.api grafanacloud.api greenhousekey.api kustomer.api make.api mailgun.api maxio.api
+      oktakey.api paddle.api phrase.api posthogkey.api sentrykey.api shipbobkey.api teamtailor.api`,
+  },
+  {
+    reason: "the reference asks for the end of the host or names the data center of the United States; ours lists them",
+    of: `zohocrm.authorization zohocalendar.api zohocalendar.authorization zohocalendar.token zohodesk.api
+      zohodesk.authorization zohodesk.token zohoinventory.api zohoinventory.authorization zohoinventory.token
+      zohomail.api zohomail.authorization zohomail.token zohopeople.api zohopeople.authorization zohopeople.token
+      zohorecruit.api zohorecruit.authorization zohorecruit.token`,
+  },
+  {
+    reason: "tenants have a region in their address; the reference has that of the first ones in the United States",
+    of: "auth0.api auth0.authorization auth0.token auth0.revocation",
   },
   {
     reason: "the reference has an address that the provider has replaced, or another address of the same endpoint",
@@ -62,7 +76,11 @@ export const DIFFERENCES: ReadonlyArray<{ readonly reason: string; readonly of: 
     reason: "the reference names the sign-in page that the authorization endpoint leads to",
     of: "contaazul.authorization",
   },
-  { reason: "both hosts serve the same API; ours binds the host to the company", of: "bamboohr.api" },
+  {
+    reason:
+      "both hosts serve the same API; ours is the one that the provider documents or that is bound to the company",
+    of: "bamboohr.api bamboohrkey.api apollo.api",
+  },
   {
     reason: "the endpoint is no RFC 7009 one: it takes the token another way",
     of: "dropbox.revocation strava.revocation",

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
-import type { Provider, ProviderCatalog } from "../../src/providers/provider.js";
+import { isBasic, placesOf } from "../../src/providers/connection-value.js";
+import type { Credential, Provider, ProviderCatalog } from "../../src/providers/provider.js";
 
 /** What one public reference says of a provider: facts as found, some of them old or wrong. */
 interface Statement {
@@ -12,12 +13,14 @@ interface Statement {
   readonly pkce?: boolean;
   readonly tokenBody?: string;
   readonly apiBase?: string;
+  readonly authMode?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string>>;
 }
 
 /** A row of test/providers/provider-facts.jsonl. */
 interface Fact extends Statement {
   readonly name: string;
-  readonly authMode?: string;
   readonly otherSources?: ReadonlyArray<Statement & { readonly source: string }>;
 }
 
@@ -32,7 +35,13 @@ export interface Comparison {
 }
 
 /** How the references call the kinds of a definition; rows of others are about something else. */
-const KINDS: ReadonlyMap<string, string> = new Map([["OAUTH2", "oauth2"]]);
+const KINDS: ReadonlyMap<string, readonly string[]> = new Map([
+  ["OAUTH2", ["oauth2"]],
+  ["OAUTH2_CC", ["client_credentials"]],
+  ["API_KEY", ["api_key"]],
+  // Some keys are sent as user name or password.
+  ["BASIC", ["basic", "api_key"]],
+]);
 
 const FILE = new URL("../providers/provider-facts.jsonl", import.meta.url);
 
@@ -51,11 +60,7 @@ export function compareWithFacts(catalog: ProviderCatalog): Comparison[] {
 function definitionOf({ name, authMode = "" }: Fact, catalog: ProviderCatalog): Provider | undefined {
   const plain = name.replaceAll("-", "");
   const found = [name, plain, `${plain}key`].flatMap((each) => catalog.find(each) ?? []);
-  return found.find((provider) => kindOf(provider) === KINDS.get(authMode));
-}
-
-function kindOf({ oauth2 }: Provider): string {
-  return oauth2?.tokenEndpoint === undefined ? "none" : "oauth2";
+  return found.find(({ kind }) => KINDS.get(authMode)?.includes(kind));
 }
 
 function compare(provider: Provider, said: Statement & { readonly source: string }): Comparison[] {
@@ -75,18 +80,42 @@ function compare(provider: Provider, said: Statement & { readonly source: string
     const match = urls.find((each) => own.includes(each));
     return urls.length === 0 ? [] : same(field, match ?? own.join(" "), match ?? urls.join(" "));
   };
-  if (oauth2 === undefined) return url("api", origins.map(originOf), said.apiBase && originOf(said.apiBase));
+  const api = url("api", origins.map(originOf), said.apiBase?.split(" || ").map(originOf).join(" || "));
+  if (oauth2 === undefined) {
+    const ours = placesOf(provider).map(placeText);
+    const theirs = placeSaid(said);
+    return [...api, ...same("credential", ours.find((place) => place === theirs) ?? ours.join(", "), theirs)];
+  }
   return [
+    ...api,
     ...url("authorization", [oauth2.authorizationEndpoint], said.authorization),
     ...url("token", [oauth2.tokenEndpoint], said.token),
     ...url("refresh", [oauth2.refreshEndpoint ?? oauth2.tokenEndpoint], said.refresh),
     ...url("revocation", [oauth2.revocationEndpoint], said.revocation),
-    ...url("api", origins.map(originOf), said.apiBase?.split(" || ").map(originOf).join(" || ")),
     ...same("scopeSeparator", oauth2.scopeSeparator, said.scopeSeparator?.replace("+", " ")),
     ...same("clientAuthentication", oauth2.clientAuthentication, said.clientAuthentication),
     ...same("pkce", String(oauth2.pkce), said.pkce?.toString()),
     ...same("tokenRequestFormat", oauth2.tokenRequestFormat, /^(?:form|json)$/.exec(said.tokenBody ?? "")?.[0]),
   ];
+}
+
+/** Where a credential goes, with what it is made of left open: `authorization: Token token={}`. */
+function placeText(credential: Credential): string {
+  const value = credential.value.replace(/\{[^}]*\}/g, "{}");
+  if (credential.kind === "query") return `?${credential.parameter}=${value}`;
+  // User name and password are the reference's own affair.
+  if (isBasic(credential)) return "Basic";
+  return `${credential.name}: ${credential.scheme} ${value}`.replace(":  ", ": ");
+}
+
+function placeSaid({ authMode, headers = {}, query = {} }: Statement): string | undefined {
+  const ofKey = (pairs: Readonly<Record<string, string>>) =>
+    Object.entries(pairs).find(([, value]) => /\{(?:apiKey|api_key)\}/.test(value));
+  const header = ofKey(headers);
+  const parameter = ofKey(query);
+  if (header !== undefined) return `${header[0]}: ${header[1].replace(/\{[^}]*\}/g, "{}")}`;
+  if (parameter !== undefined) return `?${parameter[0]}={}`;
+  return authMode === "BASIC" && headers["authorization"] === undefined ? "Basic" : undefined;
 }
 
 /** An address with its parameters unnamed and without what makes no difference: case of the host, query, last slash. */

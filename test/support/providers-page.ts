@@ -1,36 +1,42 @@
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { loadProviders } from "../../src/providers/catalog.js";
-import { lacksOf, type Provider } from "../../src/providers/provider.js";
+import { type ConnectionKind, lacksOf, type Provider } from "../../src/providers/provider.js";
 
 /** The command that writes docs/providers.md. */
 export const REGENERATE = "npx tsx test/support/providers-page.ts";
 
 /** docs/providers.md: how many providers there are, and how to find one. */
 export function providersPage(providers: readonly Provider[]): string {
-  const able = (capability: "connect" | "refresh" | "revoke") =>
-    providers.filter((provider) => lacksOf(provider)[capability].length === 0).length;
+  const ofKind = (wanted: ConnectionKind) => providers.filter(({ kind }) => kind === wanted);
+  const withCode = ofKind("oauth2").filter((provider) => lacksOf(provider).connect.length === 0);
+  const able = (capability: "refresh" | "revoke") =>
+    withCode.filter((provider) => lacksOf(provider)[capability].length === 0).length;
   return `# Providers
 
 The catalogue that comes with the relay has ${providers.length} definitions, one file each in
 [src/providers/catalog](../src/providers/catalog). Operators add or override definitions with \`RELAY_PROVIDERS\`.
 
-| What the relay does with them | Definitions |
+| Users connect with | Definitions |
 |---|---|
-| lets users connect in a browser (OAuth 2.0, authorization code) | ${able("connect")} |
-| refreshes access tokens | ${able("refresh")} |
-| revokes tokens at the provider when a connection is deleted | ${able("revoke")} |
+| OAuth 2.0, authorization code | ${withCode.length} |
+| an API key | ${ofKind("api_key").length} |
+| user name and password | ${ofKind("basic").length} |
+
+Of those with OAuth 2.0, ${able("refresh")} have access tokens that the relay refreshes, and ${able("revoke")} an endpoint at which it revokes them when a connection is
+deleted.
 
 ## Find one
 
 \`\`\`sh
 npx relay provider list --search google
+npx relay provider list --kind basic
 npx relay provider show github
 npx relay provider check github
 \`\`\`
 
 \`list\` looks in names, aliases and API origins: many names of other products, such as \`google-mail\` or \`twitter-v2\`, are
-aliases. \`check\` says what a definition lacks for each of the three above.
+aliases. \`check\` says what a definition lacks for users to connect, and for the relay to refresh and revoke tokens.
 
 ## Where the facts come from
 
