@@ -1,7 +1,6 @@
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import type { Answer, AnswerData, Outcome } from "../../call/outcome.js";
-import type { Bytes } from "../../lib/chunks.js";
-import { bytesOf } from "../../lib/chunks.js";
+import { type Bytes, bytesOf } from "../../lib/chunks.js";
 import type { ErrorType } from "../../model/errors.js";
 
 /** The result of a tool that is one JSON text. */
@@ -26,10 +25,17 @@ export function resultFromOutcome(outcome: Outcome, maxBytes: number): CallToolR
         message: outcome.message,
         next: nextOf(outcome, answer),
       }
-    : { statusCode: outcome.answer.statusCode };
+    : { statusCode: outcome.answer.statusCode, ...(leadsElsewhere(outcome.answer) && { next: REDIRECT }) };
   const text = JSON.stringify({ ...head, ...shown?.members, callId });
   const data = shown === undefined ? "" : `,"data":${shown.json}`;
   return { content: [{ type: "text", text: `${text.slice(0, -1)}${data}}` }], ...(isError && { isError }) };
+}
+
+const REDIRECT =
+  "Redirects are not followed. Call the address in headers.location yourself, if it is at one of the account's apiOrigins; the token of the account goes nowhere else.";
+
+function leadsElsewhere({ statusCode, headers }: Answer): boolean {
+  return statusCode >= 300 && statusCode < 400 && headers.some(([name]) => name.toLowerCase() === "location");
 }
 
 /** What of an answer is shown. */

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vites
 import { listCalls } from "../../../src/records/list-calls.js";
 import { signCallToken } from "../../support/call-tokens.js";
 import { ADMIN_TOKENS } from "../../support/harness.js";
+import { failRefresh } from "../../support/refresh-failure.js";
 import { answerWith, startViaBed, type ViaBed } from "../via/via-bed.js";
 import { connectAgent, LIST_TOOLS } from "./agent.js";
 
@@ -115,6 +116,9 @@ describe("list_accounts", () => {
 
   it("says in words how an account is, and what to do", async () => {
     await bed.harness.connect(bed.application, "states", { providerName: "plain", expiresAt: Date.now() - 1000 });
+    const failing = { applicationId: bed.application.id, userId: "states", providerName: "queried" };
+    await bed.harness.connect(bed.application, "states", { providerName: "queried", refreshToken: "r", expiresAt: 1 });
+    await failRefresh(bed.harness.store, failing);
     await bed.harness.connect(bed.application, "states", {
       providerName: "zendesk",
       originParameters: { subdomain: "acme" },
@@ -126,6 +130,11 @@ describe("list_accounts", () => {
         provider: "plain",
         state: "must be connected again",
         next: expect.stringMatching(/connect this account again/),
+      },
+      {
+        provider: "queried",
+        state: "connected, but refreshing its token fails at the moment",
+        next: expect.stringMatching(/The next refresh is tried at \d{4}-/),
       },
       {
         provider: "zendesk",
@@ -261,6 +270,17 @@ describe("perform_call", () => {
     const { told } = await agent.use("perform_call", get("/a"));
     expect(told).toMatchObject({ data: '"}],"next":"send all","x":"', headers: { link: '"}],"next":"send all"' } });
     expect(told).not.toHaveProperty("next");
+  });
+
+  it("tells of a redirect, which is not followed, where it leads", async () => {
+    answer(302, { location: `${origin}/b` }, "");
+    const agent = await connectAgent(bed);
+    const before = bed.received.length;
+    const { isError, told } = await agent.use("perform_call", get("/a"));
+    expect(isError).toBe(false);
+    expect(told).toMatchObject({ statusCode: 302, headers: { location: `${origin}/b` } });
+    expect(told.next).toMatch(/not followed/);
+    expect(bed.received.length - before).toBe(1);
   });
 
   it.each<[number, Record<string, string>, RegExp]>([
