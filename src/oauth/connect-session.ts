@@ -162,16 +162,19 @@ export async function offersFor(
     const canEnter = isWithoutTokens(provider.kind) && (wanted.length > 0 || state !== undefined);
     return { provider, state, canConnect: canEnter || (clients.has(provider.name) && hasAuthorizationFlow(provider)) };
   };
-  const listed = wanted.length > 0 ? providersNamed(catalog, wanted) : byDisplayName(catalog.list());
-  return listed.map(offerOf).filter(({ state, canConnect }) => canConnect || state !== undefined);
+  const listed = wanted.length > 0 ? providersNamed(catalog, wanted) : catalog.list();
+  const offers = listed.map(offerOf).filter(({ state, canConnect }) => canConnect || state !== undefined);
+  return wanted.length > 0 ? offers : offers.sort(byDisplayName);
 }
 
 function providersNamed(catalog: AuthorizationOptions["catalog"], names: readonly string[]): readonly Provider[] {
   return [...new Set(names.flatMap((name) => catalog.find(name) ?? []))];
 }
 
-function byDisplayName(providers: readonly Provider[]): readonly Provider[] {
-  return [...providers].sort((one, other) => one.displayName.localeCompare(other.displayName, "en"));
+const COLLATOR = new Intl.Collator("en");
+
+function byDisplayName(one: Offer, other: Offer): number {
+  return COLLATOR.compare(one.provider.displayName, other.provider.displayName);
 }
 
 /** Path of the connect page; one provider's is below it. */

@@ -13,17 +13,22 @@ interface ConnectPageInput {
   readonly offers: readonly Offer[];
   /** What has just happened; undefined when nothing has. */
   readonly notice: Notice | undefined;
+  /** What the names of the listed providers hold, in any case; empty lists all. */
+  readonly search: string;
 }
 
+/** A page with more accounts than fit a screen or two has a search, and groups. */
+const MANY_OFFERS = 12;
+
 /** The page on which a user connects and disconnects accounts. Pure. */
-export function connectPage({ connectSession, offers, notice }: ConnectPageInput): Page {
+export function connectPage({ connectSession, offers, notice, search }: ConnectPageInput): Page {
   const { name } = connectSession.application;
   const heading = `Connect accounts to ${name}`;
   return {
     title: notice === undefined ? heading : `${notice.title}. ${heading}`,
     main: html`<h1>${heading}</h1>
 ${notice !== undefined && noticeFor(notice)}
-${offers.length === 0 ? html`<p>${name} has nothing to connect yet.</p>` : listOf(connectSession, offers)}
+${offers.length === 0 ? html`<p>${name} has nothing to connect yet.</p>` : listOf(connectSession, offers, search)}
 ${connectSession.redirectUri !== undefined && html`<p><a href="${connectSession.redirectUri}">Back to ${name}</a></p>`}`,
   };
 }
@@ -32,15 +37,57 @@ function noticeFor({ title, advice, isGood }: Notice): Html {
   return html`<p class="${isGood ? "notice" : "notice bad"}" role="status"><strong>${title}.</strong>${advice !== "" && html` ${advice}`}</p>`;
 }
 
-function listOf({ application, session }: ConnectPageInput["connectSession"], offers: readonly Offer[]): Html {
+function listOf(
+  { application, session, providers }: ConnectPageInput["connectSession"],
+  offers: readonly Offer[],
+  search: string,
+): Html {
+  const isMany = offers.length > MANY_OFFERS;
+  const found = isMany ? offers.filter((offer) => isFound(offer, search)) : offers;
+  // A page that was opened for some providers keeps their order.
+  const groups = isMany && search === "" && providers.length === 0 ? groupsOf(found) : undefined;
   return html`<p>${application.name} can use the accounts that you connect here. Before an account is connected, its provider asks you to sign in and to agree. You can disconnect it at any time.</p>
-<ul role="list">
+${isMany && searchForm(session, search)}
+${found.length === 0 && html`<p role="status">No provider has this in its name.</p>`}
+${groups === undefined ? itemsFrom(found, session) : groups.map(([title, members]) => html`<h2 class="group">${title}</h2>${itemsFrom(members, session)}`)}`;
+}
+
+function itemsFrom(offers: readonly Offer[], session: string): Html {
+  return html`<ul role="list">
 ${offers.map((offer) => itemFrom(offer, session))}
 </ul>`;
 }
 
+function searchForm(session: string, search: string): Html {
+  return html`<form method="get" action="/oauth/connect" role="search">
+<input type="hidden" name="session" value="${session}">
+<label for="search">Find a provider</label>
+<input id="search" name="search" type="search" value="${search}" maxlength="100" autocomplete="off" spellcheck="false">
+<button class="button">Find</button>
+</form>`;
+}
+
+function isFound({ provider: { name, displayName, aliases } }: Offer, search: string): boolean {
+  const wanted = search.trim().toLowerCase();
+  return [displayName, name, ...aliases].some((text) => text.toLowerCase().includes(wanted));
+}
+
+/** What the user has connected, and the rest by the first letter of its name, both in order. */
+function groupsOf(offers: readonly Offer[]): ReadonlyArray<readonly [title: string, members: readonly Offer[]]> {
+  const groups = new Map<string, Offer[]>();
+  const add = (title: string, offer: Offer) => groups.set(title, [...(groups.get(title) ?? []), offer]);
+  for (const offer of offers) if (offer.state !== undefined) add("Your accounts", offer);
+  for (const offer of offers) if (offer.state === undefined) add(initialOf(offer), offer);
+  return [...groups];
+}
+
+function initialOf({ provider: { displayName } }: Offer): string {
+  return (/[\p{L}\p{N}]/u.exec(displayName)?.[0] ?? "#").toUpperCase();
+}
+
 function itemFrom(offer: Offer, session: string): Html {
   return html`<li>
+<span class="initial" aria-hidden="true">${initialOf(offer)}</span>
 <div><h2>${offer.provider.displayName}</h2>${stateOf(offer)}</div>
 <div class="actions">
 ${offer.canConnect && connectLink(offer, session)}

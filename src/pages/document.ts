@@ -19,6 +19,11 @@ li { display: flex; flex-wrap: wrap; gap: .75rem 1rem; align-items: center; just
 li:last-child { border-bottom: 1px solid var(--line); }
 h2 { font-size: 1.0625rem; margin: 0; }
 li p { margin: 0; }
+li > div:not(.actions) { flex: 1 1 10rem; }
+h2.group { margin: 2rem 0 0; color: var(--quiet); }
+h2.group + ul { margin-top: .5rem; }
+.initial { flex: none; width: 2.75rem; line-height: 2.75rem; text-align: center; font-weight: 600;
+  color: var(--quiet); border: 1px solid var(--line); border-radius: .5rem; }
 form { margin: 0; }
 a { color: var(--accent); }
 .state { color: var(--quiet); }

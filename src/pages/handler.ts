@@ -51,7 +51,8 @@ async function answerConnectPage(exchange: PageExchange): Promise<void> {
   const offers = await offersFor(options, connectSession);
   // Only an address of ours tells what has happened; one from elsewhere could tell anything.
   const notice = begun.session === undefined ? undefined : noticeFrom(options, query);
-  sendPage(response, 200, connectPage({ connectSession, offers, notice }), { cookie });
+  const search = query.get("search") ?? "";
+  sendPage(response, 200, connectPage({ connectSession, offers, notice, search }), { cookie });
 }
 
 /** `POST /oauth/connect`: the page's one form, which ends a connection. */

@@ -4,6 +4,8 @@ import { startTokenEndpoint, type TestTokenEndpoint } from "../support/token-end
 import { type Browser, openBrowser, overHttp1, overHttp2, type Seen } from "./browser.js";
 import { BACK, connectIn, pageAt, startAt, storedOf } from "./flow.js";
 
+/** More than a page has room for. */
+const CROWD = "Zoho,Zoom,Zulip,Äpfel,apple,Asana,Box,Canva,Canvas,Deel,Egnyte,Figma,1Password".split(",");
 const MARKUP = `<img src=x onerror=alert(1)>"'&amp;`;
 const ESCAPED = "&lt;img src=x onerror=alert(1)&gt;&quot;&#39;&amp;amp;";
 let revocation: TestTokenEndpoint;
@@ -16,6 +18,10 @@ beforeAll(async () => {
     definitionsFor: (origin) => [
       { name: "odd", displayName: MARKUP, apiOrigins: [origin], oauth2: oauth2At(origin) },
       { name: "watched", apiOrigins: [origin], oauth2: { ...oauth2At(origin), revocationEndpoint: revocation.url } },
+      ...CROWD.map((displayName, at) => ({
+        ...{ name: `crowd${at}`, aliases: [`alias-${at}`], displayName },
+        ...{ apiOrigins: [origin], oauth2: oauth2At(origin) },
+      })),
     ],
   });
   application = await newApplication();
@@ -64,6 +70,25 @@ describe("the connect page", () => {
     expect(body.match(/href="\/oauth\/connect\//g)).toHaveLength(3);
     expect(body).toContain(`<a href="${BACK}">Back to Notes</a>`);
     expect(body.match(/<form method="post"/g)).toHaveLength(2);
+  });
+
+  it("groups many providers by what is connected and by their first letter, and finds them", async () => {
+    const own = await newApplication("Crowd");
+    for (const at of CROWD.keys()) await harness.putClient(own, `crowd${at}`);
+    await harness.connect(own, "eve", { providerName: "crowd1" });
+    const browser = openBrowser();
+    const seen = await browser.visit(pageFor("eve", {}, own));
+    const titles = [...seen.body.matchAll(/<h2 class="group">([^<]*)</g)].map(([, title]) => title);
+    expect(titles).toEqual(["Your accounts", "I", "1", "Ä", "A", "B", "C", "D", "E", "F", "S", "W", "Z"]);
+    expect(statesOn(seen.body)[0]).toEqual(["Zoom", "Connected"]);
+    expect(seen.body).toContain('role="search"');
+    const find = async (search: string) => {
+      const found = await browser.visit(pageAt(harness, "/oauth/connect", { session: sessionIn(seen), search }));
+      return statesOn(found.body).map(([name]) => name);
+    };
+    expect(await find("CANVA")).toEqual(["Canva", "Canvas"]);
+    expect(await find("alias-2")).toEqual(["Zulip"]);
+    expect(await find("<b>")).toEqual([]);
   });
 
   it("shows what a template of its own could not hold: STYLE stays a name", async () => {
