@@ -24,7 +24,8 @@ import { type CallTrace, noteStreamed, type RelayLog } from "./trace.js";
 
 /** One piece of an answer: the head, then chunks; a failure is the last one, with or without a head before it. */
 export type StreamPart =
-  | { readonly kind: "head"; readonly head: AnswerHead }
+  /** `whole`: the whole body, which may be empty, where all of it is here; then nothing follows. */
+  | { readonly kind: "head"; readonly head: AnswerHead; readonly whole?: Buffer | undefined }
   /** Never empty. */
   | { readonly kind: "chunk"; readonly bytes: Buffer }
   | { readonly kind: "failure"; readonly outcome: ErrorOutcome };
@@ -151,6 +152,13 @@ async function* partsFrom(
   { body, stream }: StreamedAnswer,
   { redactor, trace, garbage }: PartsOptions,
 ): AsyncGenerator<StreamPart, void, undefined> {
+  const came = body.length === 0 ? stream.whole() : undefined;
+  if (came !== undefined) {
+    const whole = redactor.bytes(came);
+    noteStreamed(trace, whole);
+    yield { kind: "head", head, whole };
+    return;
+  }
   const redacting = redactor.stream();
   try {
     stream.begin();

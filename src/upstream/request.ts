@@ -72,6 +72,8 @@ export interface UpstreamStream extends Omit<UpstreamAnswer, "body"> {
    * one that grows beyond reason when it is decoded, or the signal's reason.
    */
   readonly body: AsyncIterableIterator<Buffer>;
+  /** The whole body, where all of it has come with the head and `body` was not asked for; undefined otherwise. */
+  whole(): Buffer | undefined;
   /** The deadline of the call has been kept: from here on only the limits of a stream count. */
   begin(): void;
   /** Gives up what is left of it; to be called in the end, also when nothing is left. */

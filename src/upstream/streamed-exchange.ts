@@ -19,7 +19,14 @@ export class StreamedExchange extends Exchange<UpstreamStream> {
   readonly isStream = true;
   /** What is not handed over yet. */
   #head: Head | undefined;
+  /** What has come before anybody reads it: most answers are small, and whole by then. */
+  readonly #early: Buffer[] = [];
+  #earlyBytes = 0;
+  /** Made for who reads on. */
   #body: Readable | undefined;
+  #pieces: AsyncIterableIterator<Buffer> | undefined;
+  #isComplete = false;
+  #failure: Error | undefined;
   #idleTimer: NodeJS.Timeout | undefined;
   /** Whether the provider is waited for, and not whoever reads the body. */
   #isWanted = true;
@@ -28,7 +35,6 @@ export class StreamedExchange extends Exchange<UpstreamStream> {
   protected onHead(statusCode: number, fields: AnswerFields): boolean {
     const hasBody = this.request.method !== "HEAD" && statusCode !== 304;
     if (hasBody && !isChunkedOrNone(fields.transferEncoding)) return this.failAs("coding");
-    this.#body = this.#createBody();
     this.#head = { statusCode, fields, codings: parseContentCodings(fields.contentEncoding ?? "") };
     const { codings } = this.#head;
     // Whether there is anything to decode, or an end that is told by a coding, is known with the first byte.
@@ -44,7 +50,7 @@ export class StreamedExchange extends Exchange<UpstreamStream> {
       this.#handOver(false);
     }
     this.#idleTimer?.refresh();
-    this.#isWanted = this.#body?.push(chunk) === true;
+    this.#isWanted = this.#add(chunk);
     if (!this.#isWanted) this.lane?.hold();
     return true;
   }
@@ -70,6 +76,7 @@ export class StreamedExchange extends Exchange<UpstreamStream> {
     clearTimeout(this.#idleTimer);
     this.lane?.unhold();
     this.pool.remove(this, isSocketClean);
+    this.#isComplete = true;
     this.#body?.push(null);
     return true;
   }
@@ -78,23 +85,58 @@ export class StreamedExchange extends Exchange<UpstreamStream> {
     if (this.isOver) return;
     super.fail(reason);
     clearTimeout(this.#idleTimer);
-    this.#body?.destroy(reason instanceof Error ? reason : relayError("cutShort", reason));
+    this.#failure = reason instanceof Error ? reason : relayError("cutShort", reason);
+    this.#body?.destroy(this.#failure);
   }
 
   /** Hands over the head, unless that was done. */
   #handOver(isEmpty: boolean): void {
-    const [head, body] = [this.#head, this.#body];
-    if (head === undefined || body === undefined) return;
+    const head = this.#head;
+    if (head === undefined) return;
     this.#head = undefined;
     const { statusCode, fields, codings = [] } = head;
+    const open = () => this.#open(codings);
     this.succeed({
       statusCode,
       rawHeaders: fields.lines,
       isPossiblyTruncated: this.isOpenEnded(statusCode, fields, isEmpty),
-      body: decodeStream(body, codings, this.answerLimits.maxResponseBytes, this.memory),
+      get body() {
+        return open();
+      },
+      whole: () => (codings.length === 0 ? this.#whole() : undefined),
       begin: () => this.#begin(),
-      close: () => void body.destroy(),
+      close: () => this.#close(),
     });
+  }
+
+  /** Whether more is wanted. */
+  #add(chunk: Buffer): boolean {
+    if (this.#body !== undefined) return this.#body.push(chunk);
+    this.#early.push(chunk);
+    this.#earlyBytes += chunk.length;
+    return this.#earlyBytes < WAITING_BYTES;
+  }
+
+  #whole(): Buffer | undefined {
+    if (!this.#isComplete || this.#body !== undefined) return undefined;
+    const [first, ...more] = this.#early;
+    return first !== undefined && more.length === 0 ? first : Buffer.concat(this.#early);
+  }
+
+  #open(codings: readonly ContentCoding[]): AsyncIterableIterator<Buffer> {
+    if (this.#pieces !== undefined) return this.#pieces;
+    const body = this.#createBody();
+    for (const chunk of this.#early) body.push(chunk);
+    if (this.#isComplete) body.push(null);
+    if (this.#failure !== undefined) body.destroy(this.#failure);
+    this.#body = body;
+    this.#pieces = decodeStream(body, codings, this.answerLimits.maxResponseBytes, this.memory);
+    return this.#pieces;
+  }
+
+  #close(): void {
+    if (this.#body === undefined) this.fail(undefined);
+    else this.#body.destroy();
   }
 
   #createBody(): Readable {

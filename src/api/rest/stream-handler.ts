@@ -64,7 +64,9 @@ async function writePart(part: StreamPart, { response, fieldsOf, answerRow }: St
   switch (part.kind) {
     case "head": {
       const fields = await fieldsOf(part.head);
-      if (!response.destroyed) writeHeadOf(response, part.head.statusCode, fields);
+      if (response.destroyed) return false;
+      if (part.whole === undefined) writeHeadOf(response, part.head.statusCode, fields);
+      else writeWhole(response, part.head.statusCode, fields, part.whole);
       return true;
     }
     case "chunk":
@@ -74,6 +76,15 @@ async function writePart(part: StreamPart, { response, fieldsOf, answerRow }: St
       else await answerRow(part.outcome);
       return false;
   }
+}
+
+/** One write to the socket, with its length; an answer to HEAD may tell another one. */
+function writeWhole(response: HttpResponse, statusCode: number, fields: Record<string, string>, body: Buffer): void {
+  const hasBody = body.length > 0 && hasContent(statusCode);
+  if (hasBody) fields["content-length"] = String(body.length);
+  response.writeHead(statusCode, fields);
+  if (hasBody) response.end(body);
+  else response.end();
 }
 
 /**

@@ -454,6 +454,24 @@ describe("a browser", () => {
   });
 });
 
+describe("an answer that has come whole with its head", () => {
+  it("tells the length of what is left of it after redaction, but for those that have no body", async () => {
+    const body = JSON.stringify({ token: bed.token, text: "grüezi" });
+    bed.answer = answerWith(200, { "content-type": "application/json" }, body);
+    const passed = await send(bed, bed.via("/a"), { fields: bearer(bed) });
+    expect(JSON.parse(passed.text)).toEqual({ token: "[redacted]", text: "grüezi" });
+    expect(passed.fields).toMatchObject({ "content-length": String(passed.body.length) });
+    for (const status of [204, 304]) {
+      bed.answer = answerWith(status, {}, "");
+      const bare = await send(bed, bed.via("/a"), { fields: bearer(bed) });
+      expect([bare.status, bare.text, bare.fields["content-length"]]).toEqual([status, "", undefined]);
+    }
+    bed.answer = answerWith(200, { "content-length": "1000" }, "");
+    const head = await send(bed, bed.via("/a"), { method: "HEAD", fields: bearer(bed) });
+    expect(head.fields["content-length"]).toBe("1000");
+  });
+});
+
 describe("a link through the relay", () => {
   it("is https where a trusted proxy says that the caller came so", async () => {
     const behind = await startViaBed({ env: { RELAY_TRUSTED_PROXIES: "127.0.0.1" } });
