@@ -9,11 +9,19 @@ import {
   requireApplication,
   requireCallerIds,
 } from "../../applications/caller.js";
-import { type Budget, overloaded } from "../../call/budget.js";
+import { type Budget, overloaded, type Reservation } from "../../call/budget.js";
+import type { CallOrigin } from "../../call/call.js";
 import { callerGone, isGone } from "../../call/outcome.js";
 import type { ListsOrigin } from "../../http/cors.js";
 import type { PathHandler } from "../../http/dispatch.js";
-import { answerPlain, clientNetworkOf, type HttpRequest, type HttpResponse, watchCaller } from "../../http/exchange.js";
+import {
+  answerPlain,
+  clientNetworkOf,
+  type HttpRequest,
+  type HttpResponse,
+  type ResponseSignal,
+  watchCaller,
+} from "../../http/exchange.js";
 import { LARGE_BYTES } from "../../lib/chunks.js";
 import { packageVersion } from "../../lib/package-version.js";
 import { RelayError } from "../../model/errors.js";
@@ -60,23 +68,10 @@ interface Answer {
 
 async function answerPost(options: McpHandlerOptions, request: HttpRequest, response: HttpResponse): Promise<void> {
   const origin = originOf({ surface: "mcp" }, request, "");
-  const address = options.clientAddress(request);
-  const memory = options.budget.open(clientNetworkOf(address));
+  const memory = options.budget.open(clientNetworkOf(options.clientAddress(request)));
   const signal = watchCaller(response, memory);
-  let answer: Answer;
-  try {
-    const { application, caller, fields } = await requireAgent(options, request, address);
-    if (signal.aborted) throw isGone(signal) ? callerGone() : signal.reason;
-    const body = await readBody(request, Math.min(options.maxRequestBytes, MAX_BODY_BYTES), memory, signal);
-    if (!memory.begin() || !memory.belongTo(application.id)) throw overloaded();
-    const message = readMessage(body.concat());
-    const deadline = origin.startedAt + options.deadlineMs;
-    answer = await answerMessage(options, request, message, { ...origin, ...caller, fields, memory, signal, deadline });
-  } catch (error) {
-    const { errorType, statusCode, message } = options.relay.refuse(origin, error);
-    const isOfToken = errorType === "CALLER_NOT_ALLOWED" && !(error instanceof PlaceRefusal);
-    answer = refusal(isOfToken ? 401 : statusCode, message, request.headers.authorization !== undefined);
-  }
+  const exchange = { request, origin, memory, signal };
+  const answer = await answerTo(options, exchange).catch((error: unknown) => refusalOf(options, exchange, error));
   const cors = await corsFieldsIfListed(options, request);
   if (response.destroyed || isGone(signal)) return;
   response.writeHead(answer.status, {
@@ -91,6 +86,38 @@ async function answerPost(options: McpHandlerOptions, request: HttpRequest, resp
   response.end(answer.body);
 }
 
+/** One message on its way. */
+interface Exchange {
+  readonly request: HttpRequest;
+  readonly origin: CallOrigin;
+  readonly memory: Reservation;
+  readonly signal: ResponseSignal;
+}
+
+/** Rejects with RelayError for what is not let in, or is no message. */
+async function answerTo(options: McpHandlerOptions, { request, origin, memory, signal }: Exchange): Promise<Answer> {
+  const { application, caller, fields } = await requireAgent(options, request);
+  if (signal.aborted) throw isGone(signal) ? callerGone() : signal.reason;
+  const body = await readBody(request, Math.min(options.maxRequestBytes, MAX_BODY_BYTES), memory, signal);
+  if (!memory.begin() || !memory.belongTo(application.id)) throw overloaded();
+  const deadline = origin.startedAt + options.deadlineMs;
+  const agent = { ...origin, ...caller, fields, memory, signal, deadline };
+  return answerMessage(options, request, readMessage(body.concat()), agent);
+}
+
+/** RFC 6750 section 3; the body is an error of JSON-RPC that belongs to no request. */
+function refusalOf({ relay }: McpHandlerOptions, { request, origin }: Exchange, error: unknown): Answer {
+  const { errorType, statusCode, message } = relay.refuse(origin, error);
+  const isOfToken = errorType === "CALLER_NOT_ALLOWED" && !(error instanceof PlaceRefusal);
+  const status = isOfToken ? 401 : statusCode;
+  const challenge = request.headers.authorization === undefined ? "Bearer" : 'Bearer error="invalid_token"';
+  return {
+    status,
+    body: JSON.stringify({ jsonrpc: "2.0", error: { code: status === 400 ? -32600 : -32000, message }, id: null }),
+    headers: status === 401 ? { "www-authenticate": challenge } : {},
+  };
+}
+
 /** What a model writes is far shorter; so much is read in one turn of the event loop. */
 const MAX_BODY_BYTES = LARGE_BYTES;
 
@@ -101,8 +128,8 @@ class PlaceRefusal extends RelayError {}
 const NAMED = { publicKey: "", userId: "", privateKey: undefined, userSignature: undefined };
 
 /** Whose token it is. Rejects with RelayError, before anything else is done. */
-async function requireAgent(options: McpHandlerOptions, request: HttpRequest, address: string) {
-  const fields = callerFieldsOf(request, address);
+async function requireAgent(options: McpHandlerOptions, request: HttpRequest) {
+  const fields = callerFieldsOf(request, options.clientAddress(request));
   const caller = callerFrom(fields, NAMED);
   const { callToken, privateKeys } = caller.proof;
   if (callToken === undefined || privateKeys.length > 0) throw noToken(privateKeys.length > 0);
@@ -121,16 +148,6 @@ function noToken(isOther: boolean): RelayError {
       ? "Only a call token is accepted here: an agent must not hold a private key or an operator's token. Send a call token, and nothing else, as Authorization: Bearer."
       : "Send a call token as Authorization: Bearer.",
   );
-}
-
-/** RFC 6750 section 3; the body is an error of JSON-RPC that belongs to no request. */
-function refusal(status: number, message: string, isTokenShown: boolean): Answer {
-  const challenge = isTokenShown ? 'Bearer error="invalid_token"' : "Bearer";
-  return {
-    status,
-    body: JSON.stringify({ jsonrpc: "2.0", error: { code: status === 400 ? -32600 : -32000, message }, id: null }),
-    headers: status === 401 ? { "www-authenticate": challenge } : {},
-  };
 }
 
 /** Nothing that the SDK would ask of a client is validated, so that no validator is made for each message. */
