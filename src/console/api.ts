@@ -1,34 +1,15 @@
-import type {
-  ListApplicationsRequestJson,
-  ListApplicationsResponseJson,
-} from "../../gen/relay/admin/v1/application_pb.js";
-import type {
-  ExplainCallRequestJson,
-  ExplainCallResponseJson,
-  PerformCallRequestJson,
-  PerformCallResponseJson,
-} from "../../gen/relay/admin/v1/call_pb.js";
-import type {
-  CallRecordJson,
-  GetCallRecordRequestJson,
-  ListCallRecordsRequestJson,
-  ListCallRecordsResponseJson,
-  WatchCallRecordsRequestJson,
-  WatchCallRecordsResponseJson,
-} from "../../gen/relay/admin/v1/call_record_pb.js";
-import type {
-  ListConnectionsRequestJson,
-  ListConnectionsResponseJson,
-} from "../../gen/relay/admin/v1/connection_pb.js";
-import type {
-  ListOAuthClientsRequestJson,
-  ListOAuthClientsResponseJson,
-} from "../../gen/relay/admin/v1/oauth_client_pb.js";
+import type * as Application from "../../gen/relay/admin/v1/application_pb.js";
+import type { ListAuditRecordsRequestJson, ListAuditRecordsResponseJson } from "../../gen/relay/admin/v1/audit_pb.js";
+import type * as Call from "../../gen/relay/admin/v1/call_pb.js";
+import type * as CallRecord from "../../gen/relay/admin/v1/call_record_pb.js";
+import type * as Connection from "../../gen/relay/admin/v1/connection_pb.js";
+import type * as OAuthClient from "../../gen/relay/admin/v1/oauth_client_pb.js";
 import type {
   ListProvidersRequestJson,
   ListProvidersResponseJson,
 } from "../../gen/relay/admin/v1/provider_service_pb.js";
 import type { GetSessionRequestJson, SessionJson } from "../../gen/relay/admin/v1/session_pb.js";
+import type * as Webhook from "../../gen/relay/admin/v1/webhook_pb.js";
 import { frameFrom, framesFrom } from "./frames.js";
 import { ApiError } from "./loading.js";
 
@@ -47,6 +28,8 @@ export interface Api {
 interface ErrorJson {
   readonly code?: string;
   readonly message?: string;
+  /** Of them, relay.admin.v1.ErrorDetail says which field is wrong. */
+  readonly details?: ReadonlyArray<{ readonly debug?: { readonly field?: string } }>;
 }
 
 /** @param onUnauthenticated the token is good for nothing any more. */
@@ -97,32 +80,74 @@ async function send(
   }
 }
 
-function errorFrom({ code = "unknown", message = "" }: ErrorJson, status?: number): ApiError {
-  return new ApiError(code, message || `The relay answered with ${status === undefined ? code : `status ${status}`}.`);
+function errorFrom({ code = "unknown", message = "", details = [] }: ErrorJson, status?: number): ApiError {
+  const text = message || `The relay answered with ${status === undefined ? code : `status ${status}`}.`;
+  return new ApiError(code, text, details.find(({ debug }) => debug?.field !== undefined)?.debug?.field);
 }
 
 /** The methods that the console calls: what each takes and answers. */
-interface Methods {
-  "ApplicationService/ListApplications": [ListApplicationsRequestJson, ListApplicationsResponseJson];
-  "CallRecordService/GetCallRecord": [GetCallRecordRequestJson, CallRecordJson];
-  "CallRecordService/ListCallRecords": [ListCallRecordsRequestJson, ListCallRecordsResponseJson];
-  "CallService/ExplainCall": [ExplainCallRequestJson, ExplainCallResponseJson];
-  "CallService/PerformCall": [PerformCallRequestJson, PerformCallResponseJson];
-  "ConnectionService/ListConnections": [ListConnectionsRequestJson, ListConnectionsResponseJson];
-  "OAuthClientService/ListOAuthClients": [ListOAuthClientsRequestJson, ListOAuthClientsResponseJson];
+export interface Methods {
+  "ApplicationService/CreateApplication": [
+    Application.CreateApplicationRequestJson,
+    Application.CreateApplicationResponseJson,
+  ];
+  "ApplicationService/CreateCallToken": [
+    Application.CreateCallTokenRequestJson,
+    Application.CreateCallTokenResponseJson,
+  ];
+  "ApplicationService/DeleteApplication": [Application.DeleteApplicationRequestJson, object];
+  "ApplicationService/GetApplication": [Application.GetApplicationRequestJson, Application.ApplicationJson];
+  "ApplicationService/ListApplications": [
+    Application.ListApplicationsRequestJson,
+    Application.ListApplicationsResponseJson,
+  ];
+  "ApplicationService/RotateApplicationKey": [
+    Application.RotateApplicationKeyRequestJson,
+    Application.RotateApplicationKeyResponseJson,
+  ];
+  "ApplicationService/UpdateApplication": [Application.UpdateApplicationRequestJson, Application.ApplicationJson];
+  "AuditService/ListAuditRecords": [ListAuditRecordsRequestJson, ListAuditRecordsResponseJson];
+  "CallRecordService/GetCallRecord": [CallRecord.GetCallRecordRequestJson, CallRecord.CallRecordJson];
+  "CallRecordService/ListCallRecords": [CallRecord.ListCallRecordsRequestJson, CallRecord.ListCallRecordsResponseJson];
+  "CallRecordService/StartCallCapture": [
+    CallRecord.StartCallCaptureRequestJson,
+    CallRecord.StartCallCaptureResponseJson,
+  ];
+  "CallRecordService/StopCallCapture": [CallRecord.StopCallCaptureRequestJson, object];
+  "CallService/ExplainCall": [Call.ExplainCallRequestJson, Call.ExplainCallResponseJson];
+  "CallService/PerformCall": [Call.PerformCallRequestJson, Call.PerformCallResponseJson];
+  "ConnectionService/DeleteConnection": [
+    Connection.DeleteConnectionRequestJson,
+    Connection.DeleteConnectionResponseJson,
+  ];
+  "ConnectionService/GetConnection": [Connection.GetConnectionRequestJson, Connection.ConnectionJson];
+  "ConnectionService/ListConnections": [Connection.ListConnectionsRequestJson, Connection.ListConnectionsResponseJson];
+  "ConnectionService/PutConnection": [Connection.PutConnectionRequestJson, Connection.ConnectionJson];
+  "OAuthClientService/DeleteOAuthClient": [OAuthClient.DeleteOAuthClientRequestJson, object];
+  "OAuthClientService/ListOAuthClients": [
+    OAuthClient.ListOAuthClientsRequestJson,
+    OAuthClient.ListOAuthClientsResponseJson,
+  ];
+  "OAuthClientService/UpdateOAuthClient": [OAuthClient.UpdateOAuthClientRequestJson, OAuthClient.OAuthClientJson];
   "ProviderService/ListProviders": [ListProvidersRequestJson, ListProvidersResponseJson];
   "SessionService/GetSession": [GetSessionRequestJson, SessionJson];
+  "WebhookService/DeleteWebhook": [Webhook.DeleteWebhookRequestJson, object];
+  "WebhookService/GetWebhook": [Webhook.GetWebhookRequestJson, Webhook.WebhookJson];
+  "WebhookService/PutWebhook": [Webhook.PutWebhookRequestJson, Webhook.PutWebhookResponseJson];
 }
 
 /** The methods that answer with a stream. */
 interface Streams {
-  "CallRecordService/WatchCallRecords": [WatchCallRecordsRequestJson, WatchCallRecordsResponseJson];
+  "CallRecordService/WatchCallRecords": [
+    CallRecord.WatchCallRecordsRequestJson,
+    CallRecord.WatchCallRecordsResponseJson,
+  ];
 }
 
 /** Who is signed in. */
 export interface Session {
   readonly operatorName: string;
-  /** Whether calls may be performed, not only looked at. */
+  /** Whether things may be changed and calls performed, not only looked at. */
   readonly mayPerform: boolean;
   /** Where callers reach the relay; a stand-in that says what is missing when it is not known. */
   readonly relayUrl: string;

@@ -1,10 +1,15 @@
-import type {
-  ApplicationJson,
-  CallerAuthJson,
-  ListApplicationsResponseJson,
-} from "../../gen/relay/admin/v1/application_pb.js";
+import type { ApplicationJson, ListApplicationsResponseJson } from "../../gen/relay/admin/v1/application_pb.js";
 import type { OAuthClientJson } from "../../gen/relay/admin/v1/oauth_client_pb.js";
 import type { Api } from "./api.js";
+import {
+  APPLICATION_FIELDS,
+  applicationFromValues,
+  NEW_APPLICATION,
+  PROOFS,
+  privateKeyView,
+} from "./application-form.js";
+import { applicationAddress } from "./application-view.js";
+import { createForm, type Field } from "./form.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader, createPages } from "./loading.js";
 import { visibleText } from "./text.js";
@@ -23,7 +28,8 @@ import {
 const PAGE_SIZE = 25;
 
 /** Applications, with the providers at which each has an OAuth client. */
-export function createApplicationsView({ api, update }: ViewContext): View {
+export function createApplicationsView(context: ViewContext): View {
+  const { api, update } = context;
   const found = createLoader<ListApplicationsResponseJson>(update);
   const pages = createPages();
   const providers = createApplicationProviders(api, update);
@@ -37,17 +43,55 @@ export function createApplicationsView({ api, update }: ViewContext): View {
     await providers.load(applications.map(({ publicKey = "" }) => publicKey));
   }
 
+  const creation = createForm(context, {
+    ...{ id: "creation", method: "ApplicationService/CreateApplication", button: "Create the application" },
+    fields: () => CREATION_FIELDS,
+    requestFrom: (values) => ({
+      application: { ...applicationFromValues(values), publicKey: values["publicKey"] ?? "" },
+    }),
+    done: ({ application: { publicKey = "" } = {}, privateKey = "" }) => {
+      void load();
+      return createdView(publicKey, privateKey);
+    },
+  });
+
+  function forget(): void {
+    creation.clear();
+    creation.fill(NEW_APPLICATION);
+  }
+
   return {
     title: "Applications",
     enter() {
+      forget();
       pages.reset();
       void load();
     },
-    leave() {},
+    leave: forget,
     render: () => html`<h1 tabindex="-1">Applications</h1>
+      <details class="new">
+        <summary>New application</summary>
+        ${creation.render()}
+      </details>
       ${problemNotice(found)} ${listOf(found.value, providers.of)} ${busyNotice(found)}
       ${found.value === undefined ? nothing : pager(pages, found.isBusy, () => void load())}`,
   };
+}
+
+const CREATION_FIELDS: readonly Field[] = [
+  ...APPLICATION_FIELDS,
+  {
+    ...{ name: "publicKey", label: "Public key, if clients have one already", path: "application.public_key" },
+    hint: "8 to 256 characters. None: a new one is made.",
+  },
+];
+
+function createdView(publicKey: string, privateKey: string): TemplateResult {
+  return html`<p class="notice">
+      Created. Its public key is <span class="id">${visibleText(publicKey)}</span>; it goes with every call and is no
+      secret. <a href=${applicationAddress("application", publicKey)}>Go on to its settings</a>
+    </p>
+    ${privateKeyView("created-private-key", privateKey)}`;
 }
 
 type ProvidersOf = (publicKey: string) => string;
@@ -56,18 +100,22 @@ function listOf(value: ListApplicationsResponseJson | undefined, providersOf: Pr
   if (value === undefined) return nothing;
   const { applications = [] } = value;
   if (applications.length > 0) return dataTable("Applications", columnsFor(providersOf), applications);
-  return html`<p>There is no application yet. <code>relay app create NAME</code> makes one.</p>`;
+  return html`<p>There is no application yet. Create one above.</p>`;
 }
 
 function columnsFor(providersOf: ProvidersOf): ReadonlyArray<Column<ApplicationJson>> {
   return [
-    { label: "Name", cell: ({ displayName = "" }) => html`<bdi>${visibleText(displayName)}</bdi>` },
+    {
+      label: "Name",
+      cell: ({ publicKey = "", displayName = "" }) =>
+        html`<a href=${applicationAddress("application", publicKey)}><bdi>${visibleText(displayName)}</bdi></a>`,
+    },
     { label: "Public key", cell: ({ publicKey = "" }) => html`<span class="id">${visibleText(publicKey)}</span>` },
     {
       label: "State",
       cell: ({ state }) => (state === "STATE_DISABLED" ? stateMark(false, "Disabled") : stateMark(true, "Active")),
     },
-    { label: "A call must carry", cell: ({ callerAuth }) => PROOFS.get(callerAuth) ?? "" },
+    { label: "A call must carry", cell: ({ callerAuth }) => PROOF_NAMES.get(callerAuth ?? "") ?? "" },
     {
       label: "Rules for calls at",
       cell: ({ callRules = [] }) =>
@@ -82,11 +130,7 @@ function columnsFor(providersOf: ProvidersOf): ReadonlyArray<Column<ApplicationJ
   ];
 }
 
-const PROOFS: ReadonlyMap<CallerAuthJson | undefined, string> = new Map([
-  ["CALLER_AUTH_PUBLIC_KEY", "Public key and user id"],
-  ["CALLER_AUTH_SIGNED_USER", "A user signature"],
-  ["CALLER_AUTH_PRIVATE_KEY", "The private key"],
-]);
+const PROOF_NAMES: ReadonlyMap<string, string> = new Map(PROOFS);
 
 function listText(items: readonly string[], otherwise: string): string {
   return items.length === 0 ? otherwise : items.map(visibleText).join(", ");

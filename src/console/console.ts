@@ -1,4 +1,5 @@
 import { createApi, openSession, tokenStorage } from "./api.js";
+import { createApplicationView } from "./application-view.js";
 import { createApplicationsView } from "./applications-view.js";
 import { createCallView } from "./call-view.js";
 import { createConnectionsView } from "./connections-view.js";
@@ -120,7 +121,10 @@ function createShell(context: ViewContext, signOut: () => void) {
     ["try", createTryView(context)],
   ]);
   /** Views of one thing, to which others lead. */
-  const details: ReadonlyMap<string, View> = new Map([["call", createCallView(context)]]);
+  const details: ReadonlyMap<string, View> = new Map([
+    ["call", createCallView(context)],
+    ["application", createApplicationView(context)],
+  ]);
   let current: View | undefined;
 
   function follow(): void {

@@ -4,17 +4,23 @@ export interface Loading<Value> {
   readonly isBusy: boolean;
   /** Why the last question failed; undefined when it did not. */
   readonly problem: string | undefined;
+  /** Path of the field that the API names as wrong; undefined when it names none. */
+  readonly field: string | undefined;
 }
+
+const NOTHING: Loading<never> = { value: undefined, isBusy: false, problem: undefined, field: undefined };
 
 /** What asks. */
 export interface Loader<Value> extends Loading<Value> {
   /** Only the last question counts, also when answers overtake each other. Never rejects. */
   load(ask: () => Promise<Value>): Promise<void>;
+  /** Forgets the answer, also one that is still on its way. */
+  clear(): void;
 }
 
 /** @param onChange hears of each change. */
 export function createLoader<Value>(onChange: () => void): Loader<Value> {
-  let state: Loading<Value> = { value: undefined, isBusy: false, problem: undefined };
+  let state: Loading<Value> = NOTHING;
   let last = 0;
   const set = (next: Partial<Loading<Value>>) => {
     state = { ...state, ...next };
@@ -30,15 +36,22 @@ export function createLoader<Value>(onChange: () => void): Loader<Value> {
     get problem() {
       return state.problem;
     },
+    get field() {
+      return state.field;
+    },
+    clear() {
+      last += 1;
+      set(NOTHING);
+    },
     async load(ask) {
       last += 1;
       const own = last;
       set({ isBusy: true });
       try {
         const value = await ask();
-        if (own === last) set({ value, isBusy: false, problem: undefined });
+        if (own === last) set({ value, isBusy: false, problem: undefined, field: undefined });
       } catch (error) {
-        if (own === last) set({ isBusy: false, problem: textFrom(error) });
+        if (own === last) set({ isBusy: false, problem: textFrom(error), field: fieldOf(error) });
       }
     },
   };
@@ -48,15 +61,22 @@ function textFrom(error: unknown): string {
   return error instanceof ApiError ? error.message : "The console has a fault. Reload the page.";
 }
 
+function fieldOf(error: unknown): string | undefined {
+  return error instanceof ApiError ? error.field : undefined;
+}
+
 /** A method of the administration API failed. `message` is for people. */
 export class ApiError extends Error {
   /** Code of the Connect protocol, such as `permission_denied`. */
   readonly code: string;
+  /** Path of the field that is wrong, such as `application.display_name`; undefined when none is named. */
+  readonly field: string | undefined;
 
-  constructor(code: string, message: string) {
+  constructor(code: string, message: string, field?: string) {
     super(message);
     this.name = "ApiError";
     this.code = code;
+    this.field = field;
   }
 }
 

@@ -8,7 +8,7 @@ import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader } from "./loading.js";
 import { type CallForm, EMPTY_FORM, readCall, type Snippet, snippetsFor } from "./snippets.js";
 import { visibleLines, visibleText } from "./text.js";
-import { busyNotice, problemNotice, stateMark, type View, type ViewContext } from "./view.js";
+import { busyNotice, copyButton, problemNotice, stateMark, type View, type ViewContext } from "./view.js";
 
 /** What came of the last press of a button. */
 interface Tried {
@@ -218,30 +218,6 @@ function methodField({ form, change }: CallFormOptions): TemplateResult {
       ${METHODS.map((method) => html`<option value=${method} ?selected=${method === form.method}>${method}</option>`)}
     </select>
   </p>`;
-}
-
-/**
- * Copies text, and says so. Where the browser gives no clipboard (cleartext on another machine), the text is selected
- * instead, so that a key copies it.
- *
- * @param label what a screen reader says; `targetId` the element that shows the text.
- */
-function copyButton(label: string, text: string, targetId: string): TemplateResult {
-  async function copy(event: Event): Promise<void> {
-    const status = (event.currentTarget as HTMLElement).nextElementSibling;
-    const said = await navigator.clipboard?.writeText(text).then(
-      () => "Copied.",
-      () => undefined,
-    );
-    if (said === undefined) select(targetId);
-    if (status !== null) status.textContent = said ?? "Selected: copy it with the keyboard.";
-  }
-  return html`<button type="button" aria-label=${label} @click=${copy}>Copy</button> <span role="status"></span>`;
-}
-
-function select(id: string): void {
-  const element = document.getElementById(id);
-  if (element !== null) getSelection()?.selectAllChildren(element);
 }
 
 /** Shows one of the snippets, and lets it be copied. @param onChoose gets the name of another one. */

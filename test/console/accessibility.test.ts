@@ -56,8 +56,16 @@ describe("the console, for everybody", NEEDS_CHROMIUM, () => {
         await requireWidth(page, view);
         // The checker takes seconds for a long table.
         if (view === "Providers") await page.getByLabel("Name or origin contains").fill("github");
+        if (view === "Applications") await page.getByText("New application").click();
         await requireReach(page, view);
       }
+      await showView(page, "Applications");
+      await page.getByRole("table").getByRole("link").first().click();
+      await page.getByRole("form", { name: "Save" }).waitFor();
+      await page.getByRole("button", { name: "Delete the application" }).click();
+      await page.getByText("Tick this to go on.").waitFor();
+      for (const summary of await page.locator("details.command summary").all()) await summary.click();
+      await requireReach(page, "an application");
       await showView(page, "Live calls");
       await page.getByRole("table", { name: "Last calls" }).getByRole("link").first().click();
       await page.getByRole("region", { name: "Record" }).waitFor();

@@ -1,0 +1,102 @@
+import type { ApplicationJson, CallerAuthJson } from "../../gen/relay/admin/v1/application_pb.js";
+import { rulesFromText, textFromRules } from "./commands.js";
+import { type Field, lines, numberFrom, secretView, type Values } from "./form.js";
+import { html, type TemplateResult } from "./lit-html.js";
+import { ApiError } from "./loading.js";
+
+/** What a call must carry at least, in words. */
+export const PROOFS: ReadonlyArray<readonly [CallerAuthJson, string]> = [
+  ["CALLER_AUTH_PUBLIC_KEY", "Public key and user id"],
+  ["CALLER_AUTH_SIGNED_USER", "A user signature"],
+  ["CALLER_AUTH_PRIVATE_KEY", "The private key"],
+];
+
+/** What an operator decides about an application. */
+export const APPLICATION_FIELDS: readonly Field[] = [
+  { name: "displayName", label: "Name", path: "application.display_name" },
+  { name: "callerAuth", label: "A call must carry", kind: "choice", choices: PROOFS, path: "application.caller_auth" },
+  {
+    ...{ name: "allowedOrigins", label: "Browser origins that may call", kind: "lines" },
+    ...{
+      path: "application.allowed_origins",
+      hint: "One a line, such as https://app.example.com. None: no browser may.",
+    },
+  },
+  {
+    ...{ name: "allowedAddresses", label: "Client addresses that may call", kind: "lines" },
+    ...{ path: "application.allowed_addresses", hint: "One a line, as CIDR such as 192.0.2.0/24. None: any may." },
+  },
+  {
+    ...{ name: "allowedRedirectUris", label: "Addresses to return to after connecting", kind: "lines" },
+    ...{ path: "application.allowed_redirect_uris", hint: "One a line, compared as text. None: nowhere." },
+  },
+  {
+    ...{ name: "callsPerMinute", label: "Calls a minute, of all users", kind: "number" },
+    ...{ path: "application.calls_per_minute", hint: "0: no limit." },
+  },
+  {
+    ...{ name: "connectionCallsPerMinute", label: "Calls a minute for each connection", kind: "number" },
+    ...{ path: "application.connection_calls_per_minute", hint: "0: no limit." },
+  },
+  {
+    ...{ name: "maxCallTokenSeconds", label: "Longest lifetime of a call token, in seconds", kind: "number" },
+    ...{ path: "application.max_call_token_seconds", hint: "0: a day, the most." },
+  },
+  {
+    ...{ name: "callRules", label: "Rules that all its calls must fit, by provider", kind: "lines" },
+    path: "application.call_rules",
+    hint: html`JSON, such as <code>{"github": [{"methods": ["GET"], "paths": ["/repos/acme/**"]}]}</code>. None: not bounded.`,
+  },
+];
+
+/** The fields as UpdateApplication names them. */
+export const APPLICATION_MASK =
+  "displayName,callerAuth,allowedOrigins,allowedAddresses,allowedRedirectUris,callsPerMinute,connectionCallsPerMinute,callRules,maxCallTokenSeconds";
+
+/** What a form of a new application begins with. */
+export const NEW_APPLICATION: Values = { callerAuth: "CALLER_AUTH_SIGNED_USER" };
+
+/** An application as it stands in the form. Pure. */
+export function valuesFromApplication(application: ApplicationJson): Values {
+  const { displayName = "", callerAuth = "", callRules = [] } = application;
+  return {
+    ...{ displayName, callerAuth, callRules: textFromRules(callRules) },
+    allowedOrigins: lines.write(application.allowedOrigins),
+    allowedAddresses: lines.write(application.allowedAddresses),
+    allowedRedirectUris: lines.write(application.allowedRedirectUris),
+    callsPerMinute: String(application.callsPerMinute ?? 0),
+    connectionCallsPerMinute: String(application.connectionCallsPerMinute ?? 0),
+    maxCallTokenSeconds: String(application.maxCallTokenSeconds ?? 0),
+  };
+}
+
+/** Reads the form; whatever the relay can judge itself is left to it. Throws ApiError. Pure. */
+export function applicationFromValues(values: Values): ApplicationJson {
+  const callRules = rulesFromText(values["callRules"] ?? "");
+  if (callRules === undefined) {
+    const problem = 'The rules must be a JSON object of lists, such as {"github": [{"methods": ["GET"]}]}.';
+    throw new ApiError("invalid_argument", problem, "application.call_rules");
+  }
+  return {
+    displayName: values["displayName"] ?? "",
+    callerAuth: (values["callerAuth"] ?? "") as CallerAuthJson,
+    allowedOrigins: lines.read(values["allowedOrigins"]),
+    allowedAddresses: lines.read(values["allowedAddresses"]),
+    allowedRedirectUris: lines.read(values["allowedRedirectUris"]),
+    callsPerMinute: numberFrom(values["callsPerMinute"], "application.calls_per_minute"),
+    connectionCallsPerMinute: numberFrom(values["connectionCallsPerMinute"], "application.connection_calls_per_minute"),
+    maxCallTokenSeconds: numberFrom(values["maxCallTokenSeconds"], "application.max_call_token_seconds"),
+    callRules,
+  };
+}
+
+/** The one time that a private key is shown. */
+export function privateKeyView(id: string, privateKey: string): TemplateResult {
+  return secretView(
+    id,
+    "Private key",
+    privateKey,
+    html`It belongs on your application's server, in its secret store or an environment variable. It never belongs in a
+      browser, in an app that users install or in a repository. The relay keeps its hash only.`,
+  );
+}

@@ -1,0 +1,165 @@
+import type { ApplicationJson } from "../../gen/relay/admin/v1/application_pb.js";
+import {
+  APPLICATION_FIELDS,
+  APPLICATION_MASK,
+  applicationFromValues,
+  privateKeyView,
+  valuesFromApplication,
+} from "./application-form.js";
+import { createForm, type Form } from "./form.js";
+import { html, nothing, type TemplateResult } from "./lit-html.js";
+import { createLoader } from "./loading.js";
+import { visibleText } from "./text.js";
+import { busyNotice, moment, problemNotice, stateMark, type View, type ViewContext } from "./view.js";
+
+/** What an operator does with one application. */
+export function createApplicationView(context: ViewContext): View {
+  const { api, update } = context;
+  const found = createLoader<ApplicationJson>(update);
+  let publicKey = "";
+
+  /** @param isAfresh what is typed in the settings makes room for what is stored. */
+  async function load(isAfresh: boolean): Promise<void> {
+    await found.load(() => api.call("ApplicationService/GetApplication", { publicKey }));
+    if (isAfresh && found.value !== undefined) forms.settings.fill(valuesFromApplication(found.value));
+  }
+
+  /** After a change: the etag and the state have changed with it. */
+  function done(text: unknown, isAfresh = false): TemplateResult {
+    void load(isAfresh);
+    return html`<p class="notice">${text}</p>`;
+  }
+
+  const forms = {
+    settings: createForm(context, {
+      ...{ id: "settings", method: "ApplicationService/UpdateApplication", button: "Save" },
+      fields: () => APPLICATION_FIELDS,
+      requestFrom: (values) => ({
+        application: { ...applicationFromValues(values), publicKey, etag: found.value?.etag ?? "" },
+        updateMask: APPLICATION_MASK,
+      }),
+      done: () => done("Saved.", true),
+    }),
+    state: createForm(context, {
+      ...{ id: "state", method: "ApplicationService/UpdateApplication", fields: () => [] },
+      button: () => (isDisabled() ? "Enable the application" : "Disable the application"),
+      requestFrom: () => ({
+        application: { publicKey, state: isDisabled() ? "STATE_ACTIVE" : "STATE_DISABLED" },
+        updateMask: "state",
+      }),
+      done: ({ state }) =>
+        done(state === "STATE_DISABLED" ? "Disabled: its calls are refused." : "Enabled: its calls are accepted."),
+    }),
+    capture: createForm(context, {
+      ...{ id: "capture", method: "CallRecordService/StartCallCapture", button: "Capture calls" },
+      fields: () => [{ name: "minutes", label: "Minutes", kind: "number", path: "duration", hint: "From 1 to 60." }],
+      requestFrom: ({ minutes }) => ({ publicKey, duration: `${Math.trunc(Number(minutes) || 0) * 60}s` }),
+      done: ({ endTime }) => done(html`Calls are captured; it ends ${moment(endTime, "")}.`),
+    }),
+    stop: createForm(context, {
+      ...{ id: "stop", method: "CallRecordService/StopCallCapture", button: "Stop capturing", fields: () => [] },
+      requestFrom: () => ({ publicKey }),
+      done: () => done("Nothing is captured any more. What was captured stays for its day."),
+    }),
+    rotate: createForm(context, {
+      ...{ id: "rotate", method: "ApplicationService/RotateApplicationKey", button: "Rotate the private key" },
+      isDangerous: true,
+      fields: () => [{ name: "sure", label: "The old key may stop working now", kind: "tick" }],
+      requestFrom: () => ({ publicKey }),
+      done: ({ privateKey = "" }) => {
+        void load(false);
+        return privateKeyView("new-private-key", privateKey);
+      },
+    }),
+    remove: createForm(context, {
+      ...{ id: "remove", method: "ApplicationService/DeleteApplication", button: "Delete the application" },
+      ...{ isDangerous: true, isLast: true },
+      fields: () => [{ name: "sure", label: "Delete it with its clients and connections, for good", kind: "tick" }],
+      requestFrom: () => ({ publicKey }),
+      done: () => html`<p class="notice">Deleted the application, its clients, its connections and its webhook.</p>`,
+    }),
+  } as const;
+
+  const isDisabled = () => found.value?.state === "STATE_DISABLED";
+
+  function forget(): void {
+    for (const form of Object.values(forms)) form.clear();
+    forms.capture.fill({ minutes: "10" });
+  }
+
+  return {
+    title: "Application",
+    enter(parameters) {
+      publicKey = parameters.get("publicKey") ?? "";
+      found.clear();
+      forget();
+      void load(true);
+    },
+    leave() {
+      found.clear();
+      forget();
+    },
+    render: () => html`<h1 tabindex="-1">Application</h1>
+      ${applicationLinks(publicKey, "application")} ${problemNotice(found)} ${busyNotice(found)}
+      ${forms.remove.isOver ? forms.remove.render() : found.value === undefined ? nothing : partsOf(found.value, forms)}`,
+  };
+}
+
+type Forms = Readonly<Record<"settings" | "state" | "capture" | "stop" | "rotate" | "remove", Form>>;
+
+function partsOf(application: ApplicationJson, forms: Forms): TemplateResult {
+  const { displayName = "", publicKey = "", state, captureEndTime } = application;
+  const isCapturing = captureEndTime !== undefined && Date.parse(captureEndTime) > Date.now();
+  return html`<p>
+      <strong><bdi>${visibleText(displayName)}</bdi></strong> <span class="id">${visibleText(publicKey)}</span>
+      ${state === "STATE_DISABLED" ? stateMark(false, "Disabled") : stateMark(true, "Active")}
+    </p>
+    ${part("Settings", nothing, forms.settings)}
+    ${part("Calls on or off", "Of a disabled application all calls are refused; nothing of it is lost.", forms.state)}
+    ${part(
+      "Capture",
+      html`Keeps headers and bodies of up to 100 calls for a day, sealed, with tokens taken out; each call's record shows
+        them. ${isCapturing ? html`It is on; it ends ${moment(captureEndTime, "")}.` : "It is off."}`,
+      forms.capture,
+      isCapturing ? forms.stop : undefined,
+    )}
+    ${part(
+      "Private key",
+      "A new key ends the old one, its user signatures and call tokens, and the connect links that are open.",
+      forms.rotate,
+    )}
+    ${part("Delete", "There is no way back; disabling has one.", forms.remove)}`;
+}
+
+/** One thing to do under a heading of its own. */
+export function part(heading: string, about: unknown, ...forms: ReadonlyArray<Form | undefined>): TemplateResult {
+  return html`<section class="part">
+    <h2>${heading}</h2>
+    ${about === nothing ? nothing : html`<p class="hint">${about}</p>`} ${forms.map((form) => form?.render() ?? nothing)}
+  </section>`;
+}
+
+/** The address of a view of one application. */
+export function applicationAddress(view: string, publicKey: string): string {
+  return `#/${view}?${new URLSearchParams({ publicKey })}`;
+}
+
+/** Names of the views of one application, as addresses have them. */
+const PARTS = [
+  ["application", "Settings"],
+  ["connections", "Connections"],
+] as const;
+
+/** Links between the views of one application. */
+export function applicationLinks(publicKey: string, current: string): TemplateResult {
+  return html`<nav class="parts" aria-label="The application's views">
+    <ul>
+      ${PARTS.map(
+        ([view, label]) =>
+          html`<li>
+            <a href=${applicationAddress(view, publicKey)} aria-current=${view === current ? "page" : "false"}>${label}</a>
+          </li>`,
+      )}
+    </ul>
+  </nav>`;
+}

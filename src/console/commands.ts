@@ -1,0 +1,177 @@
+import type { CallRuleJson, ProviderCallRulesJson } from "../../gen/relay/admin/v1/application_pb.js";
+import type { Methods } from "./api.js";
+import { quoted } from "./snippets.js";
+
+/** A command that does the same as a request of the administration API. */
+export interface Command {
+  readonly text: string;
+  /** What the file holds that it reads, in words: secrets are no arguments. Undefined when it reads none. */
+  readonly input?: string;
+}
+
+/** The methods that a form of the console calls. */
+export type ActionName = Exclude<
+  keyof Methods,
+  `${string}Service/${"Get" | "List"}${string}` | `CallService/${string}`
+>;
+
+/** The `relay` command of a request; what is missing in it is named in capitals. It never holds a secret. Pure. */
+export function commandFor<Name extends ActionName>(method: Name, request: Methods[Name][0]): Command {
+  return COMMANDS[method](request);
+}
+
+const CALLER_AUTH: Readonly<Record<string, string>> = {
+  CALLER_AUTH_PUBLIC_KEY: "public-key",
+  CALLER_AUTH_SIGNED_USER: "signed-user",
+  CALLER_AUTH_PRIVATE_KEY: "private-key",
+};
+
+const COMMANDS: { readonly [Name in ActionName]: (request: Methods[Name][0]) => Command } = {
+  "ApplicationService/CreateApplication": ({ application }) => {
+    const { publicKey, displayName } = application ?? {};
+    const options = [...option("--public-key", publicKey), ...applicationOptions(application ?? {}, false)];
+    return withRules(relay("app create", options, displayName || "NAME"), application?.callRules ?? []);
+  },
+  "ApplicationService/UpdateApplication": ({ application, updateMask = "" }) => {
+    const { publicKey = "", displayName, state } = application ?? {};
+    if (updateMask === "state")
+      return relay("app update", [state === "STATE_DISABLED" ? "--disable" : "--enable"], publicKey);
+    const options = [...option("--name", displayName), ...applicationOptions(application ?? {}, true)];
+    return withRules(relay("app update", options, publicKey), application?.callRules ?? []);
+  },
+  "ApplicationService/DeleteApplication": ({ publicKey }) => relay("app delete", [], publicKey),
+  "ApplicationService/RotateApplicationKey": ({ publicKey }) => relay("app rotate-key", [], publicKey),
+  "ApplicationService/CreateCallToken": ({ publicKey, userId, providerNames = [], rules = [], lifetimeSeconds }) => {
+    const { methods = [], hosts = [], paths = [] } = rules[0] ?? {};
+    return relay("token create", [
+      ...option("--app", publicKey),
+      ...option("--user", userId || "USER"),
+      ...each("--provider", providerNames),
+      ...option("--ttl", lifetimeSeconds ? `${lifetimeSeconds}s` : ""),
+      ...[...each("--method", methods), ...each("--host", hosts), ...each("--path", paths)],
+    ]);
+  },
+  "CallRecordService/StartCallCapture": ({ publicKey, duration = "" }) =>
+    relay("app capture", option("--minutes", String(Number.parseInt(duration, 10) / 60)), publicKey),
+  "CallRecordService/StopCallCapture": ({ publicKey }) => relay("app capture", ["--off"], publicKey),
+  "OAuthClientService/UpdateOAuthClient": ({ oauthClient }) => {
+    const { publicKey, providerName, originParameters = {} } = oauthClient ?? {};
+    const options = [...named(publicKey, undefined, providerName), ...pairs("--param", originParameters)];
+    const input =
+      'client.json holds {"client_id": "…", "client_secret": "…", "scope": "…"}, the last two where there are any.';
+    return reading(relay("client put", options), "client.json", input);
+  },
+  "OAuthClientService/DeleteOAuthClient": ({ publicKey, providerName }) =>
+    relay("client delete", named(publicKey, undefined, providerName)),
+  "ConnectionService/PutConnection": ({ publicKey, userId, providerName, originParameters = {}, secrets = {} }) => {
+    const options = [...named(publicKey, userId || "USER", providerName), ...pairs("--param", originParameters)];
+    const names = Object.keys(secrets).map((name) => `"${name}": "…"`);
+    const answer = '{"access_token": "…"} and what else the provider answered';
+    const input = `connection.json holds ${names.length === 0 ? answer : `{${names.join(", ")}}`}.`;
+    return reading(relay("connection put", options), "connection.json", input);
+  },
+  "ConnectionService/DeleteConnection": ({ publicKey, userId, providerName, skipRevocation }) =>
+    relay("connection delete", [
+      ...named(publicKey, userId || "USER", providerName),
+      ...(skipRevocation ? ["--no-revoke"] : []),
+    ]),
+  "WebhookService/PutWebhook": ({ webhook }) =>
+    relay("webhook put", option("--app", webhook?.publicKey), webhook?.uri || "URI"),
+  "WebhookService/DeleteWebhook": ({ publicKey }) => relay("webhook delete", option("--app", publicKey)),
+};
+
+type ApplicationSettings = NonNullable<Methods["ApplicationService/CreateApplication"][0]["application"]>;
+
+/** @param isUpdate what is empty is said, since the command leaves what it does not name. */
+function applicationOptions(settings: ApplicationSettings, isUpdate: boolean): readonly string[] {
+  const { allowedOrigins = [], allowedAddresses = [], allowedRedirectUris = [], callRules = [] } = settings;
+  const list = (name: string, texts: readonly string[], none: string) =>
+    texts.length === 0 && isUpdate ? [none] : each(name, texts);
+  const number = (name: string, count = 0) => (count === 0 && !isUpdate ? [] : option(name, String(count)));
+  return [
+    ...option("--caller-auth", CALLER_AUTH[settings.callerAuth ?? ""] ?? "public-key"),
+    ...list("--allow-origin", allowedOrigins, "--no-origins"),
+    ...list("--allow-address", allowedAddresses, "--no-addresses"),
+    ...list("--allow-redirect", allowedRedirectUris, "--no-redirects"),
+    ...number("--calls-per-minute", settings.callsPerMinute),
+    ...number("--connection-calls-per-minute", settings.connectionCallsPerMinute),
+    ...option("--max-token-ttl", settings.maxCallTokenSeconds ? `${settings.maxCallTokenSeconds}s` : ""),
+    ...(callRules.length > 0 ? ["--call-rules", "-"] : isUpdate ? ["--no-call-rules"] : []),
+  ];
+}
+
+/** Rules are no secret: they go with the command. */
+function withRules({ text }: Command, rules: readonly ProviderCallRulesJson[]): Command {
+  if (rules.length === 0) return { text };
+  return { text: `printf %s ${shellText(textFromRules(rules))} | ${text}` };
+}
+
+/** Rules as the command line and the console's form have them: `{"github": [{"methods": ["GET"]}]}`. Pure. */
+export function textFromRules(rules: readonly ProviderCallRulesJson[]): string {
+  return rules.length === 0
+    ? ""
+    : JSON.stringify(Object.fromEntries(rules.map(({ providerName = "", rules: all = [] }) => [providerName, all])));
+}
+
+/** The other way round; undefined for what is no such JSON. What the rules say is judged by the relay. Pure. */
+export function rulesFromText(text: string): ProviderCallRulesJson[] | undefined {
+  if (text.trim() === "") return [];
+  try {
+    const entries = Object.entries(JSON.parse(text) as Readonly<Record<string, CallRuleJson[]>>);
+    const isOne = text.trim().startsWith("{") && entries.every(([, rules]) => Array.isArray(rules));
+    return isOne ? entries.map(([providerName, rules]) => ({ providerName, rules })) : undefined;
+  } catch {
+    // The form says it; the parser's own words quote the text.
+    return undefined;
+  }
+}
+
+function named(publicKey: string | undefined, userId: string | undefined, providerName: string | undefined): string[] {
+  return [
+    ...option("--app", publicKey || "PUBLIC_KEY"),
+    ...option("--user", userId),
+    ...option("--provider", providerName || "PROVIDER"),
+  ];
+}
+
+/** The words that the console itself writes need no quotes; an argument that looks like an option stands last. */
+function relay(words: string, options: readonly string[], argument?: string): Command {
+  const last = argument === undefined ? [] : [...(argument.startsWith("-") ? ["--"] : []), shellText(argument)];
+  return { text: ["relay", words, ...options, ...last].join(" ") };
+}
+
+function reading({ text }: Command, file: string, input: string): Command {
+  return { text: `${text} < ${file}`, input };
+}
+
+function option(name: string, value: string | undefined): string[] {
+  if (value === undefined || value === "") return [];
+  return [value.startsWith("-") ? `${name}=${shellText(value)}` : `${name} ${shellText(value)}`];
+}
+
+function each(name: string, values: readonly string[]): string[] {
+  return values.flatMap((value) => option(name, value));
+}
+
+function pairs(name: string, values: Readonly<Record<string, string>>): string[] {
+  return Object.entries(values).flatMap(([key, value]) => option(name, `${key}=${value}`));
+}
+
+const PLAIN = /^[\w@%+:,./=-]+$/;
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
+
+/** One word for a shell. What a terminal would act on or hide is written as bytes, as bash, zsh and ksh read them. */
+function shellText(text: string): string {
+  if (PLAIN.test(text)) return text;
+  if (!UNSEEN.test(text)) return quoted(text);
+  const escaped = [...text].map((character) => {
+    if (character === "'" || character === "\\") return `\\${character}`;
+    return UNSEEN.test(character) ? bytesOf(character) : character;
+  });
+  return `$'${escaped.join("")}'`;
+}
+
+/** Octal: of three digits at most, so that a digit that follows is no part of it. */
+function bytesOf(character: string): string {
+  return Array.from(new TextEncoder().encode(character), (byte) => `\\${byte.toString(8).padStart(3, "0")}`).join("");
+}
