@@ -12,6 +12,8 @@ import { type Received, type StandIn, startStandIn } from "./stand-in.js";
 const MAX_RUN_MS = 120_000;
 /** What the relay decides itself, on purpose: its own connection and content codings (docs/pass-through.md). */
 const OF_THE_WAY = ["connection", "accept-encoding", "sec-fetch-mode"];
+/** The credential's scheme is the definition's; Octokit chooses its own by the form of the token. */
+const SCHEME = /^(?:Bearer|token) /i;
 
 /** What the relay sends where a caller says nothing. */
 const FILLED_IN = { accept: "*/*", "user-agent": "provider-call-relay" };
@@ -98,7 +100,7 @@ function accountWithout(token: string): SdkAccount {
 }
 
 async function perform(sdk: Sdk<unknown>, standIn: StandIn, token: string, account: SdkAccount): Promise<Work> {
-  standIn.begin(sdk.routes(), `Bearer ${token}`);
+  standIn.begin(sdk.routes(), token);
   let results: unknown;
   const problems: string[] = [];
   let timer: NodeJS.Timeout | undefined;
@@ -123,7 +125,7 @@ function comparable({ varying = [] }: Sdk<unknown>) {
   return (request: Received) => {
     const fields = Object.entries({ ...FILLED_IN, ...request.fields })
       .filter(([name]) => !OF_THE_WAY.includes(name))
-      .map(([name, value]) => [name, varying.includes(name) ? "…" : value] as const)
+      .map(([name, value]) => [name, varying.includes(name) ? "…" : String(value).replace(SCHEME, "")] as const)
       .sort(([one], [other]) => (one < other ? -1 : 1));
     return { ...request, fields: Object.fromEntries(fields) };
   };

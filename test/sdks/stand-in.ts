@@ -46,8 +46,8 @@ export interface Received {
 export interface StandIn {
   /** Ports on 127.0.0.1: one for the SDKs themselves, one for the relay. */
   readonly ports: { readonly sdk: number; readonly relay: number };
-  /** Begins a run of these routes, in which nothing was asked yet; only this `Authorization` is let in. */
-  begin(routes: Routes, authorization: string): void;
+  /** Begins a run of these routes, in which nothing was asked yet; only this token is let in. */
+  begin(routes: Routes, credential: string): void;
   /** What came in this run. */
   readonly received: readonly Received[];
   /** Hosts that were asked by an SDK itself in this run. */
@@ -82,8 +82,8 @@ export async function startStandIn(authority: Authority): Promise<StandIn> {
   const [sdk = 0, relay = 0] = servers.map(({ port }) => port);
   return {
     ports: { sdk, relay },
-    begin(routes, authorization) {
-      run = startRun(routes, authorization);
+    begin(routes, credential) {
+      run = startRun(routes, credential);
     },
     get received() {
       return run.received;
@@ -103,7 +103,7 @@ export async function startStandIn(authority: Authority): Promise<StandIn> {
   };
 }
 
-function startRun(routes: Routes, authorization: string) {
+function startRun(routes: Routes, credential: string) {
   const received: Received[] = [];
   const faults: string[] = [];
   const askedBySdk = new Set<string>();
@@ -121,7 +121,7 @@ function startRun(routes: Routes, authorization: string) {
       faults.push(`nothing answers ${asked}`);
       return { status: 404, body: {} };
     }
-    if (!found.isOpen && fields.authorization !== authorization) {
+    if (!found.isOpen && credentialOf(fields) !== credential) {
       faults.push(`${asked} came with another credential`);
       return { status: 401, body: {} };
     }
@@ -130,6 +130,11 @@ function startRun(routes: Routes, authorization: string) {
     return found.route({ parts: found.parts, query, fields, body: kept, before });
   };
   return { received, faults, askedBySdk, answer };
+}
+
+/** GitHub takes `token` for `Bearer` as well, and any case of either (RFC 9110 section 11.1). */
+function credentialOf({ authorization = "" }: IncomingHttpHeaders): string {
+  return authorization.replace(/^(?:Bearer|token) /i, "");
 }
 
 function findRoute(routes: Routes, asked: string) {

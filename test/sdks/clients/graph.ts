@@ -1,4 +1,4 @@
-import { Client, PageIterator, RetryHandler } from "@microsoft/microsoft-graph-client";
+import { Client, FileUpload, LargeFileUploadTask, PageIterator, RetryHandler } from "@microsoft/microsoft-graph-client";
 import { caught, defineSdk } from "../sdk.js";
 
 const FILES = Array.from({ length: 5 }, (_, at) => ({ id: `${at + 1}`, name: `File ${at + 1}` }));
@@ -13,12 +13,24 @@ export const sdk = defineSdk({
         new RetryHandler(),
         {
           execute: async (context) => {
-            context.response = await account.fetch(context.request, context.options);
+            const isGraph = `${context.request}`.startsWith("https://graph.microsoft.com/");
+            context.response = await (isGraph ? account.fetch : fetch)(context.request, context.options);
           },
         },
       ],
     }),
+  around: ["acme-my.sharepoint.com"],
   routes: () => ({
+    [`POST ${API}/me/drive/root:/*/createUploadSession`]: () => ({
+      body: {
+        uploadUrl: "https://acme-my.sharepoint.com/_api/v2.0/uploadSession",
+        expirationDateTime: "2030-01-01T00:00:00Z",
+      },
+    }),
+    "open PUT acme-my.sharepoint.com/_api/v2.0/uploadSession": ({ fields, before }) =>
+      before === 0
+        ? { status: 202, body: { expirationDateTime: "2030-01-01T00:00:00Z", nextExpectedRanges: ["327680-"] } }
+        : { status: 201, body: { id: "8", range: fields["content-range"] } },
     [`GET ${API}/me/drive/root/children`]: ({ query }) => {
       const skip = Number(query.get("$skiptoken") ?? 0);
       const next = `https://${API}/me/drive/root/children?$top=2&$skiptoken=${skip + 2}`;
@@ -53,6 +65,13 @@ export const sdk = defineSdk({
       return true;
     }).iterate();
     const created = await children.post({ name: "Grüße", folder: {}, "@microsoft.graph.conflictBehavior": "rename" });
+    const session = await LargeFileUploadTask.createUploadSession(
+      graph,
+      "https://graph.microsoft.com/v1.0/me/drive/root:/large.bin:/createUploadSession",
+      {},
+    );
+    const large = new FileUpload(Buffer.alloc(400_000, "a"), "large.bin", 400_000);
+    const { responseBody } = await new LargeFileUploadTask(graph, large, session, { rangeSize: 327_680 }).upload();
     const content: ReadableStream = await graph.api("/me/drive/items/1/content").getStream();
     return {
       list: first,
@@ -61,7 +80,7 @@ export const sdk = defineSdk({
       "rate limit": created.id,
       change: await graph.api("/me/drive/items/6").header("if-match", '"e"').patch({ name: "a" }),
       delete: (await graph.api("/me/drive/items/6").delete()) ?? null,
-      upload: await graph.api("/me/drive/root:/a b.txt:/content").put(Buffer.from("a file\r\n\0")),
+      upload: [await graph.api("/me/drive/root:/a b.txt:/content").put(Buffer.from("a file\r\n\0")), responseBody],
       download: [...Buffer.from(await new Response(content).arrayBuffer())],
       error: await caught(graph.api("/me/drive/items/9").get(), ({ statusCode, code, message, body }) => [
         statusCode,

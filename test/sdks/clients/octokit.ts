@@ -1,14 +1,29 @@
 import { Octokit } from "@octokit/rest";
 import { caught, defineSdk } from "../sdk.js";
+import type { Routes } from "../stand-in.js";
 
 const ISSUES = Array.from({ length: 5 }, (_, at) => ({ id: at + 1, title: `Issue ${at + 1}` }));
+const REPO = { owner: "acme", repo: "site" };
 const API = "api.github.com/repos/acme/site";
 
 export const sdk = defineSdk({
   package: "@octokit/rest",
   provider: "github",
   connect: (account) => new Octokit({ request: { fetch: account.fetch } }),
-  routes: () => ({
+  routes: githubRoutes,
+  work: async (octokit) => {
+    const { rest } = octokit;
+    // 100 MB, as bytes: Octokit sends whatever fetch takes.
+    const data = Buffer.alloc(100_000_000, "relay") as unknown as string;
+    const asset = { release_id: 7, name: "build 1.zip", headers: { "content-type": "application/zip" } };
+    const uploaded = await rest.repos.uploadReleaseAsset({ ...REPO, ...asset, data });
+    return { ...(await workWith(octokit)), upload: uploaded.data };
+  },
+});
+
+/** What GitHub answers. */
+export function githubRoutes(): Routes {
+  return {
     [`GET ${API}/issues`]: ({ query }) => {
       const page = Number(query.get("page") ?? 1);
       const next = `<https://${API}/issues?per_page=2&page=${page + 1}>; rel="next"`;
@@ -32,33 +47,29 @@ export const sdk = defineSdk({
       fields: { "x-ratelimit-remaining": "0", "x-ratelimit-reset": "1893456000", "retry-after": "60" },
       body: { message: "API rate limit exceeded" },
     }),
-  }),
-  work: async ({ rest, paginate }) => {
-    const repo = { owner: "acme", repo: "site" };
-    const pages = await paginate(rest.issues.listForRepo, { ...repo, per_page: 2 });
-    const { data: first, headers } = await rest.issues.listForRepo({ ...repo, per_page: 2 });
-    const created = await rest.issues.create({ ...repo, title: "Grüße", labels: ["a b", "c/d"] });
-    // 100 MB, as bytes: Octokit sends whatever fetch takes.
-    const data = Buffer.alloc(100_000_000, "relay") as unknown as string;
-    const asset = { release_id: 7, name: "build 1.zip", headers: { "content-type": "application/zip" } };
-    const uploaded = await rest.repos.uploadReleaseAsset({ ...repo, ...asset, data });
-    const readme = await rest.repos.getContent({ ...repo, path: "README", mediaType: { format: "raw" } });
-    return {
-      list: [first, headers.link !== undefined],
-      pages,
-      create: created.data,
-      upload: uploaded.data,
-      download: [readme.data, readme.headers.etag],
-      error: await caught(rest.issues.get({ ...repo, issue_number: 99 }), ({ status, response }) => [
-        status,
-        response.data,
-      ]),
-      "rate limit": await caught(rest.rateLimit.get(), ({ status, response: { headers, data } }) => [
-        status,
-        headers["x-ratelimit-remaining"],
-        headers["retry-after"],
-        data,
-      ]),
-    };
-  },
-});
+  };
+}
+
+/** All but what goes to another host of GitHub. */
+export async function workWith({ rest, paginate }: Octokit) {
+  const pages = await paginate(rest.issues.listForRepo, { ...REPO, per_page: 2 });
+  const { data: first, headers } = await rest.issues.listForRepo({ ...REPO, per_page: 2 });
+  const created = await rest.issues.create({ ...REPO, title: "Grüße", labels: ["a b", "c/d"] });
+  const readme = await rest.repos.getContent({ ...REPO, path: "README", mediaType: { format: "raw" } });
+  return {
+    list: [first, headers.link !== undefined],
+    pages,
+    create: created.data,
+    download: [readme.data, readme.headers.etag],
+    error: await caught(rest.issues.get({ ...REPO, issue_number: 99 }), ({ status, response }) => [
+      status,
+      response.data,
+    ]),
+    "rate limit": await caught(rest.rateLimit.get(), ({ status, response }) => [
+      status,
+      response.headers["x-ratelimit-remaining"],
+      response.headers["retry-after"],
+      response.data,
+    ]),
+  };
+}
