@@ -205,4 +205,14 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
     ["current.secrets : [...current.secrets, idToken]", "current.secrets : [...current.secrets]"],
     "call/id-token",
   ),
+  guard(
+    "expiry: a status that means other things too, only past the lifetime",
+    ["(isPastLifetime || !signal.pastLifetime)", "true"],
+    "providers/expiry-signal",
+  ),
+  guard(
+    "values: the default of one that the connection is older than",
+    ["values.find((value) => value.name === name)?.defaultValue || undefined", "undefined"],
+    "providers/endpoint",
+  ),
 ];
