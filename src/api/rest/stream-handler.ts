@@ -156,19 +156,19 @@ export function fieldsFromHead(
   }
   fields["x-call-id"] = callId;
   if (head.isPossiblyTruncated === true) fields["x-possibly-truncated"] = "true";
-  const exposed = [...Object.keys(fields), "x-request-id"].join(", ");
+  const exposed = cors && [...Object.keys(fields), "x-request-id"].join(", ");
   if (!hasContent(head.statusCode)) delete fields["content-type"];
-  return {
-    ...fields,
-    "cache-control": "no-store",
-    // A provider's page must not run as one of ours, whatever its type.
-    "content-security-policy": "sandbox; default-src 'none'",
-    "cross-origin-resource-policy": "same-origin",
-    "x-content-type-options": "nosniff",
-    ...cors,
-    ...(cors === undefined ? undefined : { "access-control-expose-headers": exposed }),
-  };
+  Object.assign(fields, OWN_FIELDS, cors, exposed && { "access-control-expose-headers": exposed });
+  return fields;
 }
+
+const OWN_FIELDS: Readonly<Record<string, string>> = {
+  "cache-control": "no-store",
+  // A provider's page must not run as one of ours, whatever its type.
+  "content-security-policy": "sandbox; default-src 'none'",
+  "cross-origin-resource-policy": "same-origin",
+  "x-content-type-options": "nosniff",
+};
 
 function isKept(name: string, value: string): boolean {
   // Of a link its relation, not where it leads.
