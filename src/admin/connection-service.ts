@@ -15,7 +15,7 @@ import {
 import type { Application } from "../applications/application.js";
 import type { Connection, ConnectionKey, ConnectionRange, ConnectionSummary } from "../oauth/connection.js";
 import { boundValuesOf, withAnswer } from "../oauth/connection-values.js";
-import { isWithoutTokens, responseFromSecrets } from "../oauth/credentials.js";
+import { isGrantKind, obtainedAtOf, problemOfClient, responseFromSecrets, secretsIn } from "../oauth/credentials.js";
 import { type DisconnectOptions, disconnect } from "../oauth/disconnect.js";
 import { toldStateOf } from "../oauth/refreshable.js";
 import { newConnectionFrom } from "../oauth/store-answer.js";
@@ -92,14 +92,28 @@ async function keyFrom(
 async function inputFrom({ store, catalog }: AdminOptions, request: PutConnectionRequest): Promise<PutConnectionInput> {
   const { publicKey, userId, providerName, originParameters } = request;
   const provider = namedProvider(catalog, providerName);
-  return {
+  const input = {
     userId: requiredId(userId, "user_id"),
     provider,
-    response: isWithoutTokens(provider.kind) ? secretsFrom(request, provider) : responseFrom(request, provider),
+    response: provider.kind === "oauth2" ? responseFrom(request, provider) : secretsFrom(request, provider),
     originParameters: originParametersFrom(originParameters, provider, "origin_parameters"),
     told: toldMembersFrom(request.tokenResponse),
     application: await namedApplication(store.applications, publicKey),
   };
+  const problem = await findClientProblem(store, input);
+  if (problem === undefined) return input;
+  const part = problem.parameter === "client_id" ? "origin_parameters" : "secrets";
+  throw invalidArgument(`${part}.${problem.parameter}`, problem.problem);
+}
+
+/** What is wrong with the client of a connection whose tokens the relay gets; undefined when nothing is. */
+export async function findClientProblem(
+  { oauthClients }: Pick<AdminOptions["store"], "oauthClients">,
+  { application, provider, originParameters, response }: PutConnectionInput,
+) {
+  if (!isGrantKind(provider.kind) || response.refreshToken === undefined) return undefined;
+  const hasClient = (await oauthClients.find(application.id, provider.name)) !== undefined;
+  return problemOfClient(provider, originParameters, secretsIn(response.refreshToken), hasClient);
 }
 
 /** A map on the wire: what is given twice cannot be told there. Throws INVALID_ARGUMENT, which never holds a value. */
@@ -262,7 +276,10 @@ export async function putConnection(
   const { store, sealer, now } = administration;
   const at = now();
   const client = await store.oauthClients.find(application.id, provider.name);
-  const known = client === undefined ? given : { ...boundValuesOf(provider, client), ...given };
+  const known =
+    client === undefined || Object.hasOwn(given, "client_id")
+      ? given
+      : { ...boundValuesOf(provider, client), ...given };
   const originParameters = withAnswer(provider, known, known, "token", told);
   const connection = newConnectionFrom(sealer, {
     id: randomUUID(),
@@ -270,10 +287,10 @@ export async function putConnection(
     response,
     defaultExpiresInS: provider.oauth2?.defaultExpiresIn,
     originParameters,
-    obtainedAt: at,
+    obtainedAt: obtainedAtOf(provider.kind, at),
   });
   const resource = connectionResource(application.publicKey, userId, provider.name);
-  const fields = [isWithoutTokens(provider.kind) ? "secrets" : "token_response", "origin_parameters"];
+  const fields = [provider.kind === "oauth2" ? "token_response" : "secrets", "origin_parameters"];
   const audit = auditEntryFrom(administration, "ConnectionService.PutConnection", resource, fields);
   return store.connections.put(connection, at, audit);
 }

@@ -14,6 +14,7 @@ import { LARGE_BYTES } from "../lib/chunks.js";
 import { atOnce, type Turns } from "../lib/turns.js";
 import { RelayError } from "../model/errors.js";
 import type { Connection, ConnectionStore } from "../oauth/connection.js";
+import type { TokenSource } from "../oauth/token-source.js";
 import { requirePlaceholders } from "../providers/credential.js";
 import { decideBoundOrigin, decideEgress, type EgressAllowed } from "../providers/egress.js";
 import type { Provider, ProviderCatalog } from "../providers/provider.js";
@@ -33,6 +34,8 @@ export interface AllowanceOptions extends CallerOptions {
   readonly newBoundary: () => string;
   /** For payloads too large to be worked on in one go. */
   readonly turns: Turns;
+  /** Gets first tokens; undefined where none is to be got. */
+  readonly tokens?: Pick<TokenSource, "fetched">;
 }
 
 /** What a call that is performed needs besides. */
@@ -104,7 +107,9 @@ async function allowedBy(options: AllowanceOptions, call: Call, decided: Decided
   requirePermission(application, call, { provider, checked, egress }, decided);
   const key = { applicationId: application.id, userId: call.userId, providerName: provider.name };
   decided.connection = await options.connections.find(key);
-  const connection = requireConnection(decided.connection);
+  const stored = requireConnection(decided.connection);
+  const connection = isBoundBy(egress, stored) ? stored : await fetchedBy(options, stored, call);
+  decided.connection = connection;
   requireBoundOrigin(egress, connection, decided);
   if (call.description.passed === undefined) {
     requirePlaceholders(egress.path, provider, { id_token: connection.idToken !== undefined });
@@ -205,6 +210,16 @@ function requireConnection(connection: Connection | undefined): Connection {
     "INVALID_OAUTHID",
     "This user has no connection at this provider. Connect the user first; user ids match exactly, and a raw + in a query is a space.",
   );
+}
+
+/** Whether the values that say so are there. */
+function isBoundBy({ parameters = {} }: EgressAllowed, { originParameters }: Connection): boolean {
+  return Object.keys(parameters).every((name) => Object.hasOwn(originParameters, name));
+}
+
+/** The answer with the first token may tell the values. */
+async function fetchedBy({ tokens }: AllowanceOptions, connection: Connection, call: Call): Promise<Connection> {
+  return tokens === undefined ? connection : tokens.fetched(connection, call);
 }
 
 function requireBoundOrigin(egress: EgressAllowed, connection: Connection, decided: Decided): void {

@@ -31,7 +31,7 @@ export type StreamPart =
   | { readonly kind: "failure"; readonly outcome: ErrorOutcome };
 
 /** What a call needs; everything is a value or an interface, so that the use case knows no protocol and no store. */
-interface RelayOptions extends AllowanceOptions, CaptureOptions, TokenOptions {
+interface RelayOptions extends Omit<AllowanceOptions, "tokens">, CaptureOptions, TokenOptions {
   readonly upstream: Upstream;
   readonly redactorFor: RedactorFor;
   readonly streamGarbage: StreamGarbage;

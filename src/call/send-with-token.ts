@@ -233,7 +233,7 @@ const DEFAULT_HEADERS: HeaderPairs = [
  */
 export function upstreamRequestFrom(
   allowed: AllowedCall,
-  connection: Pick<Connection, "id" | "applicationId">,
+  connection: Pick<Connection, "id" | "applicationId" | "originParameters">,
   texts: CredentialTexts,
   tokens: PlaceholderTokens,
 ): UpstreamRequest {
@@ -246,7 +246,7 @@ export function upstreamRequestFrom(
     defaults: withTraceFields(DEFAULT_HEADERS, allowed),
     path: appendQuery(target, checked.query),
     texts,
-    values: allowed.connection.originParameters,
+    values: connection.originParameters,
   });
   return {
     origin: egress.origin,

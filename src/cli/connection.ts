@@ -5,7 +5,7 @@ import { MAX_ID_LENGTH, requireCallerIds } from "../applications/caller.js";
 import { type Config, publicUrlFrom } from "../config/config.js";
 import type { ConnectLink } from "../oauth/connect-session.js";
 import type { Connection } from "../oauth/connection.js";
-import { isWithoutTokens, responseFromSecrets } from "../oauth/credentials.js";
+import { responseFromSecrets } from "../oauth/credentials.js";
 import { parseTokenResponse, type TokenResponse, TokenResponseError, toldMembersFrom } from "../oauth/token-answer.js";
 import { parseValues } from "../providers/connection-value.js";
 import type { Provider, ProviderCatalog } from "../providers/provider.js";
@@ -174,8 +174,8 @@ function addConnectionPut(group: Command): void {
     ],
     more: `Standard input holds the provider's token response (RFC 6749 section 5.1) as JSON: access_token,
 and if there are any refresh_token, expires_in, scope, token_type, id_token. At a provider of the
-kind api_key or basic it holds the secret values that 'relay provider show' names, such as
-{"api_key":"…"} or {"password":"…"}. None of them is an argument, since those stand in the shell's
+another kind than oauth2 it holds the secret values that 'relay provider show' names, such as
+{"api_key":"…"} or {"client_secret":"…"}; {} for none. None of them is an argument, since those stand in the shell's
 history and in the list of processes.`,
   })
     .requiredOption("--app <public-key>", "the application's public key")
@@ -200,14 +200,16 @@ async function put(options: PutOptions): Promise<void> {
 }
 
 async function putNamed(open: OpenStore, options: PutOptions, input: string): Promise<Connection> {
-  const { putConnection } = await import("../admin/connection-service.js");
+  const { findClientProblem, putConnection } = await import("../admin/connection-service.js");
   const provider = requireProvider(await loadCatalog(open.config), options.provider);
-  const isKey = isWithoutTokens(provider.kind);
+  const isKey = provider.kind !== "oauth2";
   const response = isKey ? secretsFrom(input, provider) : responseFrom(input, provider);
   const told = toldMembersFrom(isKey ? "" : input);
   const originParameters = originParametersFrom(options.param ?? [], provider);
   const application = await applicationOf(open.store, options.app);
   const made = { application, userId: options.user, provider, originParameters, response, told };
+  const problem = await findClientProblem(open.store, made);
+  if (problem !== undefined) throw usageError(`${problem.parameter} ${problem.problem}.`);
   return putConnection(administrationOf(open), made);
 }
 

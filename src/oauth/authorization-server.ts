@@ -7,13 +7,15 @@ import type { OAuth2, Provider, ProviderCatalog } from "../providers/provider.js
 import type { Sealer } from "../sealing/seal.js";
 import type { Connection, ConnectionStore } from "./connection.js";
 import { boundValuesOf, filledParameters, withAnswer } from "./connection-values.js";
-import { type OAuthClientStore, openOAuthClient } from "./oauth-client.js";
+import { isGrantKind, isOfKind, secretsIn } from "./credentials.js";
+import { type OAuthClientStore, openOAuthClient, type RegisteredClient } from "./oauth-client.js";
 import type { RefreshTarget, ServedConnection } from "./refresh.js";
 import type { RefreshPlace } from "./refreshable.js";
+import { openToken } from "./store-answer.js";
 import type { Tickets } from "./tickets.js";
 import type { TokenEndpointAnswer, ToldMembers } from "./token-answer.js";
 import { freeHostParameter, type TokenEndpoint } from "./token-endpoint.js";
-import type { CodeHabits, TokenRequest } from "./token-request.js";
+import { type CodeHabits, clientCredentialsRequestFrom, type TokenRequest } from "./token-request.js";
 
 /** Where the way to an authorization server is put together from. */
 interface AuthorizationServerOptions {
@@ -47,7 +49,7 @@ export function createPlaceFor(options: Omit<AuthorizationServerOptions, "sealer
   return async (connection: Connection): Promise<RefreshPlace> => {
     const known = await findKnownServer(options, connection);
     if (known === undefined) throw nowhereToRefresh();
-    return { endpoint: known.refreshEndpoint, client: known.stored };
+    return { endpoint: known.refreshEndpoint, client: known.stored ?? ownRegistration(connection) };
   };
 }
 
@@ -61,9 +63,47 @@ export async function findAuthorizationServer(
 ): Promise<AuthorizationServer | undefined> {
   const known = await findKnownServer(options, connection);
   if (known === undefined) return undefined;
-  const { stored, ...server } = known;
-  const client = openOAuthClient(options.sealer, stored);
-  return { ...server, connectionId: connection.id, client, registration: stored };
+  const { stored, provider, ...server } = known;
+  const { oauth2 } = provider;
+  if (oauth2 === undefined || !isGrantKind(provider.kind)) {
+    if (stored === undefined) return undefined;
+    const client = openOAuthClient(options.sealer, stored);
+    return { ...server, connectionId: connection.id, client, registration: stored };
+  }
+  const secrets = openSecrets(options.sealer, connection);
+  const client = stored === undefined ? ownClient(connection, secrets) : openOAuthClient(options.sealer, stored);
+  const texts = { ...server.texts, ...revealed(secrets) };
+  const habits = { ...server, tokenParameters: filledParameters(oauth2.tokenParameters, texts) };
+  const scope = stored?.scope || oauth2.defaultScopes.join(oauth2.scopeSeparator);
+  return {
+    ...server,
+    connectionId: connection.id,
+    client,
+    registration: stored ?? ownRegistration(connection),
+    grant: { request: () => clientCredentialsRequestFrom(client, scope, habits), isOwnClient: stored === undefined },
+  };
+}
+
+/** The client whose id and secret stand with the connection. */
+function ownClient(
+  { originParameters }: ServedConnection,
+  { client_secret: clientSecret }: ReturnType<typeof secretsIn>,
+) {
+  return { clientId: originParameters["client_id"] ?? "", clientSecret };
+}
+
+/** Of no application, so that what becomes of it is told of no other. */
+function ownRegistration({ id, applicationId, providerName }: ServedConnection): RegisteredClient {
+  return { applicationId, providerName: `${providerName} ${id}`, updatedAt: 0 };
+}
+
+function openSecrets(sealer: Sealer, { userId, refreshToken, ...connection }: ServedConnection) {
+  if (userId === undefined || refreshToken === undefined) return {};
+  return secretsIn(openToken(sealer, { ...connection, userId }, "refresh_token", refreshToken));
+}
+
+function revealed(secrets: ReturnType<typeof secretsIn>): ValueTexts {
+  return Object.fromEntries(Object.entries(secrets).map(([name, secret]) => [name, secret.reveal()]));
 }
 
 async function findKnownServer(
@@ -71,21 +111,26 @@ async function findKnownServer(
   connection: ServedConnection,
 ) {
   const provider = catalog.find(connection.providerName);
-  const stored = await oauthClients.find(connection.applicationId, connection.providerName);
-  if (provider?.oauth2 === undefined || stored === undefined) return undefined;
-  if (freeHostParameter(provider, stored) !== undefined) return undefined;
+  if (provider?.oauth2 === undefined || !isFit(provider, connection)) return undefined;
+  const isOwn = isGrantKind(provider.kind) && Object.hasOwn(connection.originParameters, "client_id");
+  const stored = isOwn ? undefined : await oauthClients.find(connection.applicationId, connection.providerName);
+  if (stored === undefined && !isOwn) return undefined;
+  if (stored !== undefined && freeHostParameter(provider, stored) !== undefined) return undefined;
   const { originParameters } = connection;
+  const bound: ValueTexts = stored === undefined ? {} : boundValuesOf(provider, stored);
   const isBoundElsewhere = provider.connectionValues.some(
-    ({ name, isHost }) =>
-      isHost &&
-      Object.hasOwn(stored.originParameters, name) &&
-      originParameters[name] !== stored.originParameters[name],
+    ({ name, isHost }) => isHost && Object.hasOwn(bound, name) && originParameters[name] !== bound[name],
   );
-  const bound = boundValuesOf(provider, stored);
   const texts = { ...originParameters, ...bound };
   const endpoints = isBoundElsewhere ? undefined : endpointsOf(provider, provider.oauth2, texts);
   const valuesAfter = (told: ToldMembers) => withAnswer(provider, texts, bound, "token", told);
-  return endpoints && { stored, ...endpoints, ...habitsOf(provider, provider.oauth2, texts), valuesAfter };
+  const habits = habitsOf(provider, provider.oauth2, texts);
+  return endpoints && { stored, provider, texts, ...endpoints, ...habits, valuesAfter };
+}
+
+/** What a row of another kind holds is no refresh token, or no secret value, of this one's. */
+function isFit({ kind }: Provider, { tokenType }: ServedConnection): boolean {
+  return tokenType === undefined || isOfKind({ tokenType }, kind);
 }
 
 function nowhereToRefresh(): RelayError {

@@ -11,7 +11,7 @@ import type { Provider } from "../providers/provider.js";
 import type { AuthorizationOptions } from "./authorization-server.js";
 import { requireOpenerOrigin, requirePublicUrl, requireRedirectUri } from "./callback.js";
 import type { ConnectionState } from "./connection.js";
-import { isWithoutTokens } from "./credentials.js";
+import { isGrantKind } from "./credentials.js";
 import { toldStateOf } from "./refreshable.js";
 import { hasAuthorizationFlow, requireConnectable } from "./start.js";
 import type { LinkPayload, OpenTicket, SessionPayload } from "./tickets.js";
@@ -159,12 +159,16 @@ export async function offersFor(
   const offerOf = (provider: Provider): Offer => {
     const state = states.get(provider.name);
     // Any application could have users enter keys of any provider: a page has those that it is asked for.
-    const canEnter = isWithoutTokens(provider.kind) && (wanted.length > 0 || state !== undefined);
-    return { provider, state, canConnect: canEnter || (clients.has(provider.name) && hasAuthorizationFlow(provider)) };
+    const canEnter = provider.kind !== "oauth2" && (wanted.length > 0 || state !== undefined);
+    return { provider, state, canConnect: canEnter || (clients.has(provider.name) && isConnectable(provider)) };
   };
   const listed = wanted.length > 0 ? providersNamed(catalog, wanted) : catalog.list();
   const offers = listed.map(offerOf).filter(({ state, canConnect }) => canConnect || state !== undefined);
   return wanted.length > 0 ? offers : offers.sort(byDisplayName);
+}
+
+function isConnectable(provider: Provider): boolean {
+  return isGrantKind(provider.kind) || hasAuthorizationFlow(provider);
 }
 
 function providersNamed(catalog: AuthorizationOptions["catalog"], names: readonly string[]): readonly Provider[] {

@@ -1,7 +1,7 @@
 import { RelayError } from "../model/errors.js";
-import { fillCredential, isBasic, placesOf } from "../providers/connection-value.js";
+import { fillCredential, isBasic, namesIn, placesOf } from "../providers/connection-value.js";
 import type { CredentialTexts } from "../providers/credential.js";
-import type { ConnectionKind, Provider } from "../providers/provider.js";
+import { CONNECTION_KINDS, type ConnectionKind, type Provider } from "../providers/provider.js";
 import { Secret } from "../sealing/seal.js";
 import type { Connection } from "./connection.js";
 import type { TokenResponse } from "./token-answer.js";
@@ -21,19 +21,57 @@ export function isWithoutTokens(kind: ConnectionKind): boolean {
   return kind === "api_key" || kind === "basic";
 }
 
+/** Whether the relay gets the tokens of a kind for secret values of the connection. */
+export function isGrantKind(kind: ConnectionKind): boolean {
+  return kind === "client_credentials";
+}
+
 /**
- * Secret values in the form in which they are stored: sealed together where a token would be. They never expire, and
- * nothing refreshes them.
+ * Secret values in the form in which they are stored: sealed together where a token would be. Keys stand for the access
+ * token, never expire, and nothing refreshes them; what the relay gets tokens for stands for the refresh token, beside an access
+ * token that has ended long ago, so that the first call gets one.
  */
 export function responseFromSecrets(kind: ConnectionKind, values: Readonly<Record<string, string>>): TokenResponse {
+  const secrets = new Secret(JSON.stringify(values));
+  const isGrant = isGrantKind(kind);
   return {
-    accessToken: new Secret(JSON.stringify(values)),
-    // What tells the row from one with tokens.
+    accessToken: isGrant ? new Secret("") : secrets,
+    // What tells the row from one with tokens of the user's.
     tokenType: kind,
-    refreshToken: undefined,
+    refreshToken: isGrant ? secrets : undefined,
     idToken: undefined,
-    expiresInS: undefined,
+    expiresInS: isGrant ? 1 : undefined,
     scope: "",
+  };
+}
+
+/** When what a connection is made from was obtained, milliseconds since the epoch: see {@link responseFromSecrets}. */
+export function obtainedAtOf(kind: ConnectionKind, now: number): number {
+  return isGrantKind(kind) ? 0 : now;
+}
+
+/** Whether no token was got yet for what a connection holds. */
+export function isUnfetched({ obtainedAt, refreshToken }: Pick<Connection, "obtainedAt" | "refreshToken">): boolean {
+  return obtainedAt === 0 && refreshToken !== undefined;
+}
+
+/**
+ * What is wrong with the client of a connection whose tokens the relay gets; undefined when nothing is. It has one of its
+ * own, id and secret, or the application has.
+ */
+export function problemOfClient(
+  provider: Pick<Provider, "kind" | "name">,
+  open: Readonly<Record<string, string>>,
+  secrets: Readonly<Record<string, unknown>>,
+  hasClient: boolean,
+): { readonly parameter: "client_id" | "client_secret"; readonly problem: string } | undefined {
+  if (provider.kind !== "client_credentials") return undefined;
+  const [id, secret] = [Object.hasOwn(open, "client_id"), Object.hasOwn(secrets, "client_secret")];
+  if (id === secret && (id || hasClient)) return undefined;
+  const parameter = id ? "client_secret" : "client_id";
+  return {
+    parameter,
+    problem: `is missing: the application has no OAuth client for ${provider.name} to be used instead`,
   };
 }
 
@@ -44,23 +82,32 @@ export function responseFromSecrets(kind: ConnectionKind, values: Readonly<Recor
  * provider's definition has now.
  *
  * @param open opens what is sealed as the row's access token.
+ * @param openSecrets opens the secret values of a row with tokens.
  */
 export function credentialsOf(
   provider: Provider,
   connection: Pick<Connection, "tokenType" | "originParameters">,
   open: () => Secret,
+  openSecrets?: () => Secret,
 ): Credentials {
   const { kind } = provider;
   requireKind(provider, connection);
   const opened = open();
-  if (!isWithoutTokens(kind)) {
-    const text = (name: string) => (name === "access_token" ? opened.reveal() : connection.originParameters[name]);
-    return { token: opened, ...placedTexts(provider, text, [opened]) };
-  }
-  const values = valuesIn(opened);
-  const own = (name: string) => (Object.hasOwn(values, name) ? values[name] : connection.originParameters[name]);
-  const secrets = Object.values(values).map((value) => new Secret(value));
-  return { token: undefined, ...placedTexts(provider, own, secrets) };
+  if (isWithoutTokens(kind)) return { token: undefined, ...placedTexts(provider, connection, secretsIn(opened)) };
+  const places = placesOf(provider);
+  const isToken = places.every(({ value }) => namesIn(value).every((name) => !isSecretOf(provider, name)));
+  const secrets = isToken || openSecrets === undefined ? {} : secretsIn(openSecrets());
+  return { token: opened, ...placedTexts(provider, connection, { access_token: opened, ...secrets }) };
+}
+
+function isSecretOf({ connectionValues }: Provider, name: string): boolean {
+  return connectionValues.some((value) => value.name === name && value.isSecret);
+}
+
+/** Secret values by their names, as they were sealed together. Throws RelayError STORE_UNAVAILABLE. */
+export function secretsIn(opened: Secret): Readonly<Record<string, Secret>> {
+  const values = Object.entries(valuesIn(opened));
+  return Object.fromEntries(values.map(([name, value]) => [name, new Secret(value)]));
 }
 
 function valuesIn(opened: Secret): Readonly<Record<string, string>> {
@@ -75,9 +122,14 @@ function valuesIn(opened: Secret): Readonly<Record<string, string>> {
   }
 }
 
-function requireKind({ kind, name }: Provider, { tokenType }: Pick<Connection, "tokenType">): void {
-  const isFit = isWithoutTokens(kind) ? tokenType === kind : tokenType !== "api_key" && tokenType !== "basic";
-  if (isFit) return;
+/** Whether a connection's row is one of the kind. */
+export function isOfKind({ tokenType }: Pick<Connection, "tokenType">, kind: ConnectionKind): boolean {
+  const others: readonly string[] = CONNECTION_KINDS.slice(1);
+  return kind === "oauth2" ? !others.includes(tokenType) : tokenType === kind;
+}
+
+function requireKind({ kind, name }: Provider, connection: Pick<Connection, "tokenType">): void {
+  if (isOfKind(connection, kind)) return;
   throw new RelayError(
     "REAUTHORIZATION_REQUIRED",
     `The definition of ${name} has become one of the kind ${kind} since this user connected. The user must connect again.`,
@@ -86,16 +138,22 @@ function requireKind({ kind, name }: Provider, { tokenType }: Pick<Connection, "
 
 function placedTexts(
   provider: Provider,
-  textOf: (name: string) => string | undefined,
-  secrets: readonly Secret[],
+  { originParameters }: Pick<Connection, "originParameters">,
+  secrets: Readonly<Record<string, Secret>>,
 ): Pick<Credentials, "texts" | "secrets"> {
-  const more: Secret[] = [];
+  const textOf = (name: string) =>
+    Object.hasOwn(secrets, name)
+      ? secrets[name]?.reveal()
+      : Object.hasOwn(originParameters, name)
+        ? originParameters[name]
+        : undefined;
+  const all = Object.values(secrets);
   const texts = placesOf(provider).map((place) => {
-    if (place.value === "{access_token}") return secrets[0];
+    if (place.value === "{access_token}") return secrets["access_token"];
     const filled = fillCredential(place, textOf);
     // The base64 of a whole is not that of its parts.
-    if (filled !== undefined && isBasic(place)) more.push(new Secret(filled.plain));
+    if (filled !== undefined && isBasic(place)) all.push(new Secret(filled.plain));
     return filled && new Secret(filled.text);
   });
-  return { texts, secrets: more.length === 0 ? secrets : [...secrets, ...more] };
+  return { texts, secrets: all };
 }

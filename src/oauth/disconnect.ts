@@ -44,7 +44,9 @@ async function revokeTokens(options: DisconnectOptions, connection: DeletedConne
     // One that came too late may be the only one that the provider still knows.
     const late = previousRefreshToken && openToken(sealer, connection, "previous_refresh_token", previousRefreshToken);
     if (late !== undefined) await revoke(send, server, { accessToken: undefined, refreshToken: late });
-    return await revoke(send, server, openPair(sealer, connection, connection));
+    // What the relay gets tokens for is no token.
+    const tokens = server.grant === undefined ? connection : { ...connection, refreshToken: undefined };
+    return await revoke(send, server, openPair(sealer, connection, tokens));
   } catch (error) {
     options.onFault("revocation", error);
     return "FAILED";

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { Application } from "../applications/application.js";
 import { parseAnswers } from "../providers/connection-value.js";
-import type { Provider } from "../providers/provider.js";
+import type { ConnectionValue, Provider } from "../providers/provider.js";
 import type { AuthorizationOptions } from "./authorization-server.js";
-import { responseFromSecrets } from "./credentials.js";
+import { isGrantKind, obtainedAtOf, problemOfClient, responseFromSecrets } from "./credentials.js";
 import type { Question } from "./start.js";
 import { newConnectionFrom } from "./store-answer.js";
 
@@ -24,7 +24,9 @@ export async function connectByValues(
   options: AuthorizationOptions,
   { application, userId, provider, given }: EnteredValues,
 ): Promise<Question | undefined> {
-  const { connectionValues: values, kind } = provider;
+  const { kind } = provider;
+  const hasClient = isGrantKind(kind) && (await options.oauthClients.find(application.id, provider.name)) !== undefined;
+  const values = askedFrom(provider, hasClient);
   const ask = (problem: Question["problem"]): Question => ({ kind: "ask", values, problem });
   if (given === undefined) return ask(undefined);
   const partOf = (isSecret: boolean) =>
@@ -35,11 +37,23 @@ export async function connectByValues(
   if ("problem" in open) return ask(open);
   const secret = parseAnswers(partOf(true), provider, "secret");
   if ("problem" in secret) return ask(secret);
+  const missing = problemOfClient(provider, open.values, secret.values, hasClient);
+  if (missing !== undefined) return ask(missing);
   const now = options.now();
   const key = { applicationId: application.id, userId, providerName: provider.name };
   const response = responseFromSecrets(kind, secret.values);
-  const input = { id: randomUUID(), key, response, originParameters: open.values, obtainedAt: now };
+  const input = { id: randomUUID(), key, response, originParameters: open.values, obtainedAt: obtainedAtOf(kind, now) };
   await options.connections.put(newConnectionFrom(options.sealer, { ...input, defaultExpiresInS: undefined }), now);
   options.onEvent({ what: "connect", applicationId: application.id, provider: provider.name, outcome: "success" });
   return undefined;
+}
+
+/** The user gives a client where the application has none, and only what a user can know. */
+function askedFrom({ connectionValues, kind }: Provider, hasClient: boolean): readonly ConnectionValue[] {
+  const asked = connectionValues.filter(({ source }) => source.kind === "asked");
+  if (!isGrantKind(kind)) return asked;
+  const isOfClient = ({ name }: ConnectionValue) => name === "client_id" || name === "client_secret";
+  return hasClient
+    ? asked.filter((value) => !isOfClient(value))
+    : asked.map((value) => (isOfClient(value) ? { ...value, isOptional: false } : value));
 }

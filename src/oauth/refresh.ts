@@ -38,12 +38,21 @@ export interface RefreshTarget extends RefreshHabits, TokenAnswerHabits {
   /** Seconds to assume when the answer has no expires_in; undefined: unknown. */
   readonly defaultExpiresInS: number | undefined;
   readonly allowPrivateNetwork: boolean;
+  /** Of a connection whose tokens the relay gets for secret values; undefined: it has a refresh token. */
+  readonly grant?:
+    | {
+        readonly request: () => TokenRequest;
+        /** The client is the connection's own: that it is refused says nothing of others. */
+        readonly isOwnClient: boolean;
+      }
+    | undefined;
   /** The values that stand with the connection after a token response that tells them. */
   readonly valuesAfter: (told: ToldMembers) => Connection["originParameters"];
 }
 
 /** Which connection; it need not be stored yet. */
-export type ServedConnection = Pick<Connection, "id" | "applicationId" | "providerName" | "originParameters">;
+export type ServedConnection = Pick<Connection, "id" | "applicationId" | "providerName" | "originParameters"> &
+  Partial<Pick<Connection, "userId" | "tokenType" | "refreshToken">>;
 
 /** What one refresh needs. */
 export interface RefreshOptions extends StoringOptions {
@@ -160,6 +169,7 @@ async function attempt(
 function noteTaken({ breaker, clients, noteClientRefused, track }: RefreshOptions, target: RefreshTarget): void {
   const { registration } = target;
   breaker.recordSuccess(target.tokenEndpoint);
+  if (target.grant?.isOwnClient) return;
   clients.recordTaken(registration);
   // For operators alone: what cannot be written now is written with the next refresh.
   if (registration.refusedSince !== undefined) track(noteClientRefused(registration, undefined).catch(() => {}));
@@ -179,15 +189,28 @@ async function ask(
 ): Promise<Asked> {
   let answer: TokenEndpointAnswer;
   try {
-    answer = await send(target, refreshRequestFrom(target.client, refreshToken, target), ending, isFresh);
+    const request = target.grant?.request() ?? refreshRequestFrom(target.client, refreshToken, target);
+    answer = await send(target, request, ending, isFresh);
   } catch (error) {
     // No answer is an answer too: the refresh token stays, and may have been spent if it was sent.
     const verdict = { kind: "failed", answer: "no_answer", retryAfterMs: 0, refreshToken: undefined } as const;
     return { verdict, isUnspent: error instanceof TokenRequestNotSentError };
   }
-  const verdict = decideTokenAnswer(answer, now(), target);
+  const verdict = ofGrant(target, decideTokenAnswer(answer, now(), target));
   // A page of a proxy, or an answer of 500 and above, may hide a rotation that the provider performed.
   return { verdict, isUnspent: verdict.kind !== "failed" || verdict.answer === "rate_limited" };
+}
+
+/**
+ * What an answer means for a connection without a refresh token of the provider's: one that comes all the same (RFC 6749
+ * section 4.4.3) must not take the place of what the tokens are got for, and a client of its own that is refused is the
+ * user's to mend.
+ */
+function ofGrant({ grant }: RefreshTarget, verdict: TokenVerdict): TokenVerdict {
+  if (grant === undefined) return verdict;
+  if (verdict.kind === "granted") return { ...verdict, tokens: { ...verdict.tokens, refreshToken: undefined } };
+  if (verdict.kind === "failed") return { ...verdict, refreshToken: undefined };
+  return verdict.kind === "misconfigured" && grant.isOwnClient ? { ...verdict, kind: "ended" } : verdict;
 }
 
 /**
@@ -287,7 +310,7 @@ async function refuse(
     return "refused";
   }
   const trouble = troubleAfter(connection.trouble, { refusal, clientUpdatedAt: target.registration.updatedAt }, now());
-  const reason = reasonOf(verdict, connection);
+  const reason = target.grant === undefined ? reasonOf(verdict, connection) : verdict.answer;
   const { owner, tried } = lease;
   const end = { trouble, owner, tried };
   return (await connections.requireReauthorization(connection, reason, now(), end)) ? "ended" : "lost";

@@ -7,7 +7,6 @@ import type { ConnectionValue, OAuth2, Provider } from "../providers/provider.js
 import type { AuthorizationOptions } from "./authorization-server.js";
 import { callbackUrl } from "./callback.js";
 import { boundValuesOf, filledParameters } from "./connection-values.js";
-import { isWithoutTokens } from "./credentials.js";
 import type { StoredOAuthClient } from "./oauth-client.js";
 import { freeHostParameter } from "./token-endpoint.js";
 
@@ -95,7 +94,7 @@ export async function requireConnectable(
   application: Application,
   providers: readonly Provider[],
 ): Promise<void> {
-  const byClient = providers.filter(({ kind }) => !isWithoutTokens(kind));
+  const byClient = providers.filter(({ kind }) => kind === "oauth2");
   for (const provider of byClient) requireOAuth2(provider);
   const clients = new Set((await oauthClients.list(application.id)).map(({ providerName }) => providerName));
   const without = byClient.find(({ name }) => !clients.has(name));

@@ -81,6 +81,17 @@ export function refreshRequestFrom(client: OAuthClient, refreshToken: Secret, ha
   return tokenRequestFrom(client, habits, parameters, habits.refreshParameters);
 }
 
+/** Builds a request for a client's own tokens (RFC 6749 section 4.4.2). @param scope empty: the parameter is left out. */
+export function clientCredentialsRequestFrom(
+  client: OAuthClient,
+  scope: string,
+  habits: TokenEndpointHabits,
+): TokenRequest {
+  const parameters: [string, string][] = [["grant_type", "client_credentials"]];
+  if (scope !== "") parameters.push(["scope", scope]);
+  return tokenRequestFrom(client, habits, parameters);
+}
+
 /**
  * Builds a token request (RFC 6749 section 3.2). JSON is asked for, since GitHub answers with a form otherwise. The
  * client authenticates in one way only: trying a second one would use the refresh token twice (threats 3.5). Of
@@ -157,7 +168,8 @@ export async function revoke<Target extends RevocationTarget>(
 ): Promise<Revocation> {
   if (target.revocationEndpoint === undefined) return "NOT_SUPPORTED";
   const token = refreshToken ?? accessToken;
-  if (token === undefined) return "NOT_SUPPORTED";
+  // One that was never fetched is empty.
+  if (token === undefined || token.reveal() === "") return "NOT_SUPPORTED";
   const parameters = [
     ["token", token.reveal()],
     ["token_type_hint", refreshToken === undefined ? "access_token" : "refresh_token"],

@@ -3,7 +3,7 @@ import { RelayError } from "../model/errors.js";
 import type { ProviderCatalog } from "../providers/provider.js";
 import type { Sealer, Secret } from "../sealing/seal.js";
 import { type Connection, type ConnectionStore, isAhead } from "./connection.js";
-import { type Credentials, credentialsOf } from "./credentials.js";
+import { type Credentials, credentialsOf, isUnfetched } from "./credentials.js";
 import { decideFreshness, reauthorizationRequired, refreshUnavailable } from "./refreshable.js";
 import type { Refresher } from "./refresher.js";
 import { openToken } from "./store-answer.js";
@@ -39,6 +39,11 @@ export interface TokenSource {
    * @param isNamed whether the provider said that it is the token.
    */
   tokenAfterRefusal(connection: Connection, wait: Wait, isNamed: boolean): Promise<CurrentToken | undefined>;
+  /**
+   * The row of a connection whose first token is still to be got, once it is, since its answer may tell the connection's
+   * values; any other as it is. Rejects as `accessToken()` does.
+   */
+  fetched(connection: Connection, wait: Wait): Promise<Connection>;
   /** The provider took the token. A promise where that has to be written down; never rejects. */
   noteTaken(connection: Connection): Promise<void> | undefined;
   /** The refreshed token was refused as well: no refresh is forced for a while, since it would not help. */
@@ -79,7 +84,9 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
     // A call has its provider from the same catalogue.
     if (provider === undefined) throw disconnected();
     const open = () => openToken(sealer, connection, "access_token", connection.accessToken);
-    const made = { ...credentialsOf(provider, connection, open), connection };
+    const { refreshToken } = connection;
+    const openSecrets = refreshToken && (() => openToken(sealer, connection, "refresh_token", refreshToken));
+    const made = { ...credentialsOf(provider, connection, open, openSecrets), connection };
     opened.set(connection, made);
     return made;
   }
@@ -91,6 +98,8 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
       if (need === "beside") refresher.refreshBeside(connection);
       return current(connection);
     },
+    fetched: async (connection, wait) =>
+      isUnfetched(connection) ? refreshedRow(options, connection, wait) : connection,
     noteTaken: refusedTokens.noteTaken,
     async tokenAfterRefusal(connection, wait, isNamed) {
       const stored = await connections.find(connection);

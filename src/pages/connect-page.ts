@@ -1,6 +1,5 @@
 import type { AuthorizationOptions } from "../oauth/authorization-server.js";
 import type { ConnectSession, Offer } from "../oauth/connect-session.js";
-import { isWithoutTokens } from "../oauth/credentials.js";
 import type { Question } from "../oauth/start.js";
 import { patternTextOf } from "../providers/connection-value.js";
 import type { ConnectionValue, Provider } from "../providers/provider.js";
@@ -171,7 +170,7 @@ export function valuesPage({ provider, question, given, session }: ValuesPageInp
   const { name, displayName, kind } = provider;
   const heading = `Connect ${displayName}`;
   const { values, problem } = question;
-  const isEntered = isWithoutTokens(kind);
+  const isEntered = kind !== "oauth2";
   const wrong = problem && problemFor(provider, values, problem);
   return {
     title: wrong === undefined ? heading : `${wrong.title}. ${heading}`,
@@ -187,6 +186,7 @@ ${values.map((value, at) => fieldFor(value, provider, { written: given.get(value
 }
 
 function introFor({ displayName }: ValuesPageInput["provider"], values: readonly ConnectionValue[]): Html {
+  if (values.length === 0) return html`<p>There is nothing more to say to connect it.</p>`;
   if (values.every(({ isHost }) => isHost))
     return html`<p>Your ${displayName} account has an address of its own. Which one is it?</p>`;
   return html`<p>${displayName} asks for this to connect your account. It is kept encrypted, and sent to ${displayName} only.</p>`;

@@ -15,7 +15,6 @@ import {
   requireProvider,
   withSession,
 } from "../oauth/connect-session.js";
-import { isWithoutTokens } from "../oauth/credentials.js";
 import { disconnect } from "../oauth/disconnect.js";
 import { connectByValues } from "../oauth/enter-values.js";
 import { type Question, startAuthorization } from "../oauth/start.js";
@@ -155,7 +154,7 @@ async function answerStart(exchange: PageExchange, rawName: string): Promise<voi
   requireListed(connectSession, provider.name);
   const given = parametersFrom(connectSession, query, provider);
   // What is secret is never in an address, so there is nothing to be done but to ask.
-  if (isWithoutTokens(provider.kind)) {
+  if (provider.kind !== "oauth2") {
     const question = await connectByValues(options, { ...connectSession, provider, given: undefined });
     if (question !== undefined) await sendQuestion(exchange, connectSession, { provider, question, given });
     return;
@@ -202,7 +201,7 @@ async function answerValues(exchange: PageExchange, rawName: string): Promise<vo
   const provider = requireProvider(options, decodePercent(rawName) ?? "");
   const { name } = provider;
   requireListed(connectSession, name);
-  if (!isWithoutTokens(provider.kind)) throw formatError("This provider is connected by its own page. Start again.");
+  if (provider.kind === "oauth2") throw formatError("This provider is connected by its own page. Start again.");
   const given = form.pick(provider.connectionValues.map(({ name }) => name));
   const entered = connectByValues(options, { ...connectSession, provider, given });
   const question = await options.pending.track(entered);

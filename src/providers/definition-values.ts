@@ -20,12 +20,17 @@ import {
 /** What goes with a call at each kind, where the definition does not say. */
 const DEFAULT_VALUE: Readonly<Record<ConnectionKind, string>> = {
   oauth2: "{access_token}",
+  client_credentials: "{access_token}",
   api_key: "{api_key}",
   basic: "{username}:{password}",
 };
 /** Values of each kind that a definition need not name. */
 const OWN_VALUES: Readonly<Record<ConnectionKind, readonly Partial<Definition>[]>> = {
   oauth2: [],
+  client_credentials: [
+    { name: "client_id", label: "Client ID", optional: true },
+    { name: "client_secret", label: "Client secret", secret: true, optional: true },
+  ],
   api_key: [{ name: "api_key", label: "API key", secret: true }],
   basic: [
     { name: "username", label: "User name" },
@@ -83,16 +88,23 @@ export function parseConnectionParts(
 function parseKind({ kind: text, oauth2 }: ProviderDefinition, report: Report): ConnectionKind {
   const known = CONNECTION_KINDS.find((kind) => kind === (text || "oauth2"));
   if (known === undefined) report("kind", `must be one of ${CONNECTION_KINDS.join(", ")}`);
-  else if (known !== "oauth2" && oauth2 !== undefined) report("oauth2", `not together with the kind ${known}`);
+  else if (hasTokens(known)) {
+    if (known !== "oauth2" && !oauth2?.tokenEndpoint)
+      report("oauth2.tokenEndpoint", `is missing for the kind ${known}`);
+  } else if (oauth2 !== undefined) report("oauth2", `not together with the kind ${known}`);
   return known ?? "oauth2";
 }
 
-/** Those that the kind has by itself stand last, unless the definition names secret ones of its own. */
+function hasTokens(kind: ConnectionKind): boolean {
+  return kind === "oauth2" || kind === "client_credentials";
+}
+
+/** Those that the kind has by itself stand last, unless the definition names other keys in their place. */
 function valueDefinitions(
   kind: ConnectionKind,
   { connectionValues }: ProviderDefinition,
 ): readonly Partial<Definition>[] {
-  if (connectionValues.some(({ secret }) => secret)) return connectionValues;
+  if (!hasTokens(kind) && connectionValues.some(({ secret }) => secret)) return connectionValues;
   const named = new Set(connectionValues.map(({ name }) => name));
   return [...connectionValues, ...OWN_VALUES[kind].filter(({ name = "" }) => !named.has(name))];
 }
@@ -297,7 +309,7 @@ function checkPlaces(
   values: readonly ConnectionValue[],
   report: Report,
 ): void {
-  const known = new Set([...values.map(({ name }) => name), ...(kind === "oauth2" ? ["access_token"] : [])]);
+  const known = new Set([...values.map(({ name }) => name), ...(hasTokens(kind) ? ["access_token"] : [])]);
   const secret = new Set(["access_token", ...values.flatMap(({ name, isSecret }) => (isSecret ? [name] : []))]);
   places.forEach((place, at) => {
     const field = at === 0 ? "credential" : `furtherCredentials[${at - 1}]`;
@@ -310,7 +322,8 @@ function checkPlaces(
     if (places.findIndex((other) => placeName(other) === placeName(place)) !== at) report(field, "stands twice");
   });
   const placed = new Set(places.flatMap((place) => namesIn(place.value)));
-  const left = values.find(({ name, isSecret }) => isSecret && !placed.has(name));
+  // Token requests have those of the other kinds.
+  const left = hasTokens(kind) ? undefined : values.find(({ name, isSecret }) => isSecret && !placed.has(name));
   if (left !== undefined) report("furtherCredentials", `must place the secret value ${left.name}`);
 }
 

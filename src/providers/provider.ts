@@ -12,7 +12,7 @@ export type Credential =
   | { readonly kind: "query"; readonly parameter: string; readonly value: string };
 
 /** What users connect with; the first one where a definition does not say. */
-export const CONNECTION_KINDS = ["oauth2", "api_key", "basic"] as const;
+export const CONNECTION_KINDS = ["oauth2", "client_credentials", "api_key", "basic"] as const;
 
 /** One of {@link CONNECTION_KINDS}. */
 export type ConnectionKind = (typeof CONNECTION_KINDS)[number];
@@ -188,7 +188,7 @@ export interface Lacks {
 
 /** Says what a definition lacks for each capability. */
 export function lacksOf({ kind, oauth2 }: Provider): Lacks {
-  if (kind !== "oauth2")
+  if (kind === "api_key" || kind === "basic")
     return { connect: [], refresh: ["nothing to refresh: keys do not expire"], revoke: [REVOKED_THERE] };
   const { authorizationEndpoint, tokenEndpoint, refreshEndpoint, revocationEndpoint } = oauth2 ?? {};
   const missing = (field: string, value: string | undefined) =>
@@ -196,7 +196,7 @@ export function lacksOf({ kind, oauth2 }: Provider): Lacks {
   const token = missing("tokenEndpoint", tokenEndpoint);
   const endless = oauth2?.nonExpiringAccessTokens ? ["nothing to refresh: access tokens do not expire"] : [];
   return {
-    connect: [...missing("authorizationEndpoint", authorizationEndpoint), ...token],
+    connect: [...(kind === "oauth2" ? missing("authorizationEndpoint", authorizationEndpoint) : []), ...token],
     refresh: endless.length > 0 ? endless : missing("tokenEndpoint", refreshEndpoint ?? tokenEndpoint),
     revoke: missing("revocationEndpoint", revocationEndpoint),
   };

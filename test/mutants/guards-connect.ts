@@ -129,7 +129,7 @@ export const CONNECT_GUARDS: readonly Guard[] = [
   guard("whole host, to begin", ["  requireBoundValues(provider, client);\n", ""], "pages/parameters"),
   guard(
     "whole host, for every token request",
-    ["  if (freeHostParameter(provider, stored) !== undefined) return undefined;\n", ""],
+    ["  if (stored !== undefined && freeHostParameter(provider, stored) !== undefined) return undefined;\n", ""],
     "oauth/client-secret",
   ),
   guard(

@@ -19,8 +19,23 @@ export const SECRET_GUARDS: readonly Guard[] = [
   guard("credential of another kind", ["  requireKind(provider, connection);\n", ""], "oauth/key-connections"),
   guard(
     "whole of Basic, which base64 hides",
-    ["if (filled !== undefined && isBasic(place)) more.push(new Secret(filled.plain));", ""],
+    ["if (filled !== undefined && isBasic(place)) all.push(new Secret(filled.plain));", ""],
     "oauth/key-connections",
+  ),
+  guard(
+    "client credentials: a refresh token that comes all the same",
+    ["tokens: { ...verdict.tokens, refreshToken: undefined } };", "tokens: verdict.tokens };"],
+    "oauth/client-credentials",
+  ),
+  guard(
+    "client credentials: no secret among tokens to revoke",
+    ["server.grant === undefined ? connection : { ...connection, refreshToken: undefined }", "connection"],
+    "oauth/client-credentials",
+  ),
+  guard(
+    "row of another kind",
+    ["return tokenType === undefined || isOfKind({ tokenType }, kind);", "return true;"],
+    "oauth/client-credentials",
   ),
   guard("line breaks in a value", ["if (CONTROL.test(text) || ", "if ("], "oauth/key-connections"),
 

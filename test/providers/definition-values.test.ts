@@ -28,6 +28,24 @@ describe("the kind of a definition", () => {
     });
   });
 
+  it("is client_credentials with a token endpoint, and with a client that may be the application's", () => {
+    const oauth2 = { tokenEndpoint: "https://api.example.com/token" };
+    const values = [{ name: "key", secret: true }];
+    const credential = { value: "{key}.{access_token}" };
+    expect(providerFrom({ kind: "client_credentials", oauth2, connectionValues: values, credential })).toMatchObject({
+      connectionValues: [
+        { name: "key", isSecret: true },
+        { name: "client_id", isSecret: false, isOptional: true },
+        { name: "client_secret", isSecret: true, isOptional: true },
+      ],
+    });
+    for (const members of [{}, { oauth2: {} }]) {
+      expect(problems({ kind: "client_credentials", ...members })).toEqual([
+        "test.json: oauth2.tokenEndpoint: is missing for the kind client_credentials",
+      ]);
+    }
+  });
+
   it("is said again as it was read", () => {
     const definition = {
       ...BASE,

@@ -32,6 +32,8 @@ export interface AuthorizationServer {
   providerDefinition(name: string, displayName: string): object;
   /** Registers the relay as a confidential client (RFC 7591). */
   register(redirectUri: string): Promise<RegisteredClient>;
+  /** Registers a client that gets tokens of its own (RFC 6749 section 4.4). */
+  registerForCredentials(): Promise<RegisteredClient>;
   /** Whether a token is good (RFC 7662). */
   isActive(client: RegisteredClient, token: string): Promise<boolean>;
   /** Whether the protected resource takes an access token. */
@@ -84,6 +86,7 @@ function createProvider(origin: string, settings: { readonly accessTokenSeconds:
     issueRefreshToken: async () => true,
     ttl: { AccessToken: () => settings.accessTokenSeconds, RefreshToken: 3600, Grant: 3600, Session: 3600 },
     features: {
+      clientCredentials: { enabled: true },
       devInteractions: { enabled: false },
       introspection: { enabled: true },
       registration: { enabled: true },
@@ -119,14 +122,17 @@ function clientSide(origin: string) {
     const answer = await request(origin + path, { method: "POST", headers, body });
     return { statusCode: answer.statusCode, text: await answer.body.text() };
   };
+  const register = async (metadata: object): Promise<RegisteredClient> => {
+    const headers = { "content-type": "application/json" };
+    const answer = await request(`${origin}/reg`, { method: "POST", headers, body: JSON.stringify(metadata) });
+    return (await answer.body.json()) as RegisteredClient;
+  };
   return {
     post,
-    async register(redirectUri: string): Promise<RegisteredClient> {
-      const metadata = { redirect_uris: [redirectUri], grant_types: ["authorization_code", "refresh_token"] };
-      const headers = { "content-type": "application/json" };
-      const answer = await request(`${origin}/reg`, { method: "POST", headers, body: JSON.stringify(metadata) });
-      return (await answer.body.json()) as RegisteredClient;
-    },
+    register: (redirectUri: string) =>
+      register({ redirect_uris: [redirectUri], grant_types: ["authorization_code", "refresh_token"] }),
+    registerForCredentials: () =>
+      register({ redirect_uris: [], response_types: [], grant_types: ["client_credentials"] }),
     async isActive(client: RegisteredClient, token: string): Promise<boolean> {
       const { text } = await post("/token/introspection", client, { token });
       return JSON.parse(text).active;

@@ -49,8 +49,9 @@ export type Connection = Message<"relay.admin.v1.Connection"> & {
   state: Connection_State;
 
   /**
-   * Why the user must connect again: `invalid_grant`, `refused`, `expired`,
-   * `rotation_lost_suspected`, `token_refused`. Empty while the state is ACTIVE.
+   * Why the user must connect again: `invalid_grant`, `invalid_client` (of the
+   * connection's own client), `refused`, `expired`, `rotation_lost_suspected`,
+   * `token_refused`. Empty while the state is ACTIVE.
    *
    * @generated from field: string state_reason = 5;
    */
@@ -178,8 +179,9 @@ export type ConnectionJson = {
   state?: Connection_StateJson;
 
   /**
-   * Why the user must connect again: `invalid_grant`, `refused`, `expired`,
-   * `rotation_lost_suspected`, `token_refused`. Empty while the state is ACTIVE.
+   * Why the user must connect again: `invalid_grant`, `invalid_client` (of the
+   * connection's own client), `refused`, `expired`, `rotation_lost_suspected`,
+   * `token_refused`. Empty while the state is ACTIVE.
    *
    * @generated from field: string state_reason = 5;
    */
@@ -595,16 +597,16 @@ export type PutConnectionRequest = Message<"relay.admin.v1.PutConnectionRequest"
   /**
    * The provider's token response as JSON text (RFC 6749 section 5.1):
    * access_token, and if there are any refresh_token, expires_in, scope,
-   * token_type, id_token. 64 KiB at most. Input only. Required, but at a
-   * provider whose kind is without tokens.
+   * token_type, id_token. 64 KiB at most. Input only. Required at a provider of
+   * the kind `oauth2`, and for no other.
    *
    * @generated from field: string token_response = 5;
    */
   tokenResponse: string;
 
   /**
-   * The secret values of a connection without tokens, by their names in the
-   * provider's definition: an API key, or user name and password. Input only.
+   * The secret values of a connection of another kind, by their names in the
+   * provider's definition: an API key, a password, a client secret. Input only.
    *
    * @generated from field: map<string, string> secrets = 6;
    */
@@ -649,16 +651,16 @@ export type PutConnectionRequestJson = {
   /**
    * The provider's token response as JSON text (RFC 6749 section 5.1):
    * access_token, and if there are any refresh_token, expires_in, scope,
-   * token_type, id_token. 64 KiB at most. Input only. Required, but at a
-   * provider whose kind is without tokens.
+   * token_type, id_token. 64 KiB at most. Input only. Required at a provider of
+   * the kind `oauth2`, and for no other.
    *
    * @generated from field: string token_response = 5;
    */
   tokenResponse?: string;
 
   /**
-   * The secret values of a connection without tokens, by their names in the
-   * provider's definition: an API key, or user name and password. Input only.
+   * The secret values of a connection of another kind, by their names in the
+   * provider's definition: an API key, a password, a client secret. Input only.
    *
    * @generated from field: map<string, string> secrets = 6;
    */

@@ -138,8 +138,10 @@ export type Provider = Message<"relay.admin.v1.Provider"> & {
 
   /**
    * What users connect with: `oauth2` (an authorization code, RFC 6749 section
-   * 4.1), which is the default; `api_key`, one or more secret values that go
-   * with each call as they are; or `basic`, user name and password (RFC 7617).
+   * 4.1), which is the default; `client_credentials`, a client id and secret for
+   * which the relay gets tokens (RFC 6749 section 4.4), of the connection or of
+   * the application; `api_key`, one or more secret values that go with each call
+   * as they are; or `basic`, user name and password (RFC 7617).
    *
    * @generated from field: string kind = 14;
    */
@@ -148,7 +150,9 @@ export type Provider = Message<"relay.admin.v1.Provider"> & {
   /**
    * Values that stand with each connection. The kind `api_key` has one secret
    * value, `api_key`, unless this names secret ones; `basic` has `username` and
-   * the secret `password`.
+   * the secret `password`; `client_credentials` has `client_id` and the secret
+   * `client_secret`, which are left out where the application's OAuth client
+   * counts.
    *
    * @generated from field: repeated relay.admin.v1.ConnectionValue connection_values = 15;
    */
@@ -286,8 +290,10 @@ export type ProviderJson = {
 
   /**
    * What users connect with: `oauth2` (an authorization code, RFC 6749 section
-   * 4.1), which is the default; `api_key`, one or more secret values that go
-   * with each call as they are; or `basic`, user name and password (RFC 7617).
+   * 4.1), which is the default; `client_credentials`, a client id and secret for
+   * which the relay gets tokens (RFC 6749 section 4.4), of the connection or of
+   * the application; `api_key`, one or more secret values that go with each call
+   * as they are; or `basic`, user name and password (RFC 7617).
    *
    * @generated from field: string kind = 14;
    */
@@ -296,7 +302,9 @@ export type ProviderJson = {
   /**
    * Values that stand with each connection. The kind `api_key` has one secret
    * value, `api_key`, unless this names secret ones; `basic` has `username` and
-   * the secret `password`.
+   * the secret `password`; `client_credentials` has `client_id` and the secret
+   * `client_secret`, which are left out where the application's OAuth client
+   * counts.
    *
    * @generated from field: repeated relay.admin.v1.ConnectionValue connection_values = 15;
    */
@@ -372,7 +380,7 @@ export type ConnectionValue = Message<"relay.admin.v1.ConnectionValue"> & {
   choices: ConnectionValue_Choice[];
 
   /**
-   * Sealed with the connection, and never shown. For the kinds without tokens.
+   * Sealed with the connection, and never shown. Not for the kind `oauth2`.
    *
    * @generated from field: bool secret = 7;
    */
@@ -480,7 +488,7 @@ export type ConnectionValueJson = {
   choices?: ConnectionValue_ChoiceJson[];
 
   /**
-   * Sealed with the connection, and never shown. For the kinds without tokens.
+   * Sealed with the connection, and never shown. Not for the kind `oauth2`.
    *
    * @generated from field: bool secret = 7;
    */
