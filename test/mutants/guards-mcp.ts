@@ -27,7 +27,12 @@ export const MCP_GUARDS: readonly Guard[] = [
   ),
   guard(
     "mcp: one message of bounded depth and size",
-    ['if (validateJson(json, CALL_JSON_LIMITS) !== "valid" || kindAt(json) !== "object") {', "if (false) {"],
+    ['if (validateJson(json, CALL_JSON_LIMITS) !== "valid" || kindAt(json) !== "object") throw noMessage();', ""],
+    "api/mcp/hostile",
+  ),
+  guard(
+    "mcp: few members beside the arguments",
+    ['if (validateJson(envelope, ENVELOPE_LIMITS) !== "valid") throw noMessage();', ""],
     "api/mcp/hostile",
   ),
   guard(

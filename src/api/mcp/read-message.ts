@@ -2,11 +2,12 @@ import { CALL_JSON_LIMITS, type CallDescription } from "../../call/call.js";
 import { type JsonMember, kindAt, sliceMembers, textAt } from "../../json/json-slice.js";
 import { validateJson } from "../../json/json-validator.js";
 import { atOnce } from "../../lib/turns.js";
-import { formatError } from "../../model/errors.js";
+import { formatError, type RelayError } from "../../model/errors.js";
 import { descriptionFromBody } from "../rest/description.js";
 
-/** One message of JSON-RPC, for the SDK, and the arguments of a tool as they were written. */
+/** One message of JSON-RPC, and the arguments of a tool as they were written. */
 export interface Message {
+  /** For the SDK; without the arguments. */
   readonly parsed: unknown;
   readonly args: Arguments;
 }
@@ -17,16 +18,30 @@ export interface Arguments {
   readonly members: ReadonlyMap<string, JsonMember>;
 }
 
+/** Of a message without its arguments: the SDK looks at each of them several times, and no message has a tenth. */
+const ENVELOPE_LIMITS = { ...CALL_JSON_LIMITS, maxKeys: 500 } as const;
+const NO_ARGUMENTS = Buffer.from("{}");
+
 /** Reads a request body. Throws RelayError CALL_FORMAT_ERROR. */
 export function readMessage(json: Buffer): Message {
-  if (validateJson(json, CALL_JSON_LIMITS) !== "valid" || kindAt(json) !== "object") {
-    throw formatError(
-      "The body must be one JSON-RPC message: a JSON object of at most 64 levels and 10,000 members, and no batch.",
-    );
-  }
+  if (validateJson(json, CALL_JSON_LIMITS) !== "valid" || kindAt(json) !== "object") throw noMessage();
   const params = membersOf(json, { start: 0, end: json.length }).get("params");
   const args = params && membersOf(json, params).get("arguments");
-  return { parsed: JSON.parse(json.toString()), args: { json, members: membersOf(json, args) } };
+  const envelope = args === undefined ? json : withoutArguments(json, args);
+  if (validateJson(envelope, ENVELOPE_LIMITS) !== "valid") throw noMessage();
+  return { parsed: JSON.parse(envelope.toString()), args: { json, members: membersOf(json, args) } };
+}
+
+/** What is no object stays, for the SDK to refuse. */
+function withoutArguments(json: Buffer, { start, end }: JsonMember): Buffer {
+  if (kindAt(json, start) !== "object") return json;
+  return Buffer.concat([json.subarray(0, start), NO_ARGUMENTS, json.subarray(end)]);
+}
+
+function noMessage(): RelayError {
+  return formatError(
+    "The body must be one JSON-RPC message, and no batch: a JSON object of at most 64 levels and 10,000 members, 500 of them outside of the arguments.",
+  );
 }
 
 /** By name: of two of one name one reader takes the first and another one the last. None of what is no object. */

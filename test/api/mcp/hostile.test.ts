@@ -54,6 +54,15 @@ describe("a message that no client should send", () => {
       /10,000 members/,
     ],
     [
+      "501 members beside the arguments, each of which would be looked at several times",
+      () =>
+        JSON.stringify(
+          call(get("/a"), { _meta: Object.fromEntries(Array.from({ length: 501 }, (_, at) => [`a${at}`, 1])) }),
+        ),
+      400,
+      /500 of them outside/,
+    ],
+    [
       "bytes that are no UTF-8",
       () => Buffer.from('{"jsonrpc":"2.0","id":1,"method":"\xff"}', "latin1"),
       400,
