@@ -114,8 +114,17 @@ export const FAMILIES: readonly Family[] = [
   },
   {
     reason: "orgs of one company, by their own address or by where users sign in",
-    names: ["salesforce", "salesforcedeveloper", "salesforceorg", "salesforcesandbox"],
+    names: ["salesforce", "salesforceclient", "salesforcedeveloper", "salesforceorg", "salesforcesandbox"],
   },
+  ...[
+    ["auth0", "auth0management"],
+    ["ebay", "ebayapp"],
+    ["greenhouse", "greenhouseclient", "greenhousekey"],
+    ["paypal", "paypalmerchant"],
+    ["sellsy", "sellsyclient"],
+    ["spotify", "spotifyapp"],
+    ["twitch", "twitchapp"],
+  ].map((names) => ({ reason: "tokens of users and of the application itself at one API", names })),
   { reason: "one key for two versions of the API", names: ["affinity", "affinityv2"] },
   { reason: "users and bots of one server", names: ["discord", "discordbot"] },
   { reason: "users of LINE and the channel that writes to them", names: ["line", "linemessaging"] },

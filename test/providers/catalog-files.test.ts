@@ -231,7 +231,7 @@ describe("the habits in the shipped catalogue", () => {
   it("send JSON where token requests are documented so", () => {
     const senders = providers.filter(({ oauth2 }) => oauth2?.tokenRequestFormat === "json").map(({ name }) => name);
     expect(senders.join(" ")).toBe(
-      "atlassian calcom clover cloversandbox dropboxsign feishu freshbooks gusto gustodemo kommo lark marketingcloud notion podium raindrop square squaresandbox teamwork trakt zendesk",
+      "atlassian calcom clover cloversandbox dropboxsign feishu freshbooks gusto gustodemo kommo lark marketingcloud notion pax8 podium raindrop square squaresandbox teamwork trakt usps vanta zendesk",
     );
   });
 

@@ -37,7 +37,9 @@ export const DIFFERENCES: ReadonlyArray<{ readonly reason: string; readonly of: 
       salesforce.revocation salesforcesandbox.authorization salesforcesandbox.token
       activecampaign.api messagebird.api clover.api clover.authorization clover.token clover.refresh dixa.api
       freshsales.api gitlabkey.api grafanacloud.api greenhousekey.api kustomer.api make.api mailgun.api maxio.api
-      oktakey.api paddle.api phrase.api posthogkey.api sentrykey.api shipbobkey.api teamtailor.api`,
+      oktakey.api paddle.api phrase.api posthogkey.api athenahealth.api athenahealth.token commercetools.api
+      commercetools.token marketo.api marketo.token paylocity.api paylocity.token salesforceclient.token zuora.api
+      zuora.token sentrykey.api shipbobkey.api teamtailor.api`,
   },
   {
     reason: "the reference asks for the end of the host or names the data center of the United States; ours lists them",
@@ -66,7 +68,7 @@ export const DIFFERENCES: ReadonlyArray<{ readonly reason: string; readonly of: 
   },
   {
     reason: "the reference means another product or flow of the same company",
-    of: "googleanalytics.api googleplay.api sentry.token snapchat.authorization snapchat.token gong.api",
+    of: "onelogin.authorization onelogin.token onelogin.clientAuthentication personio.token personio.tokenRequestFormat googleanalytics.api googleplay.api sentry.token snapchat.authorization snapchat.token gong.api",
   },
   {
     reason: "the reference is mistaken: a placeholder that was not filled in, or another provider's address",

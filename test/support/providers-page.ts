@@ -20,6 +20,7 @@ The catalogue that comes with the relay has ${providers.length} definitions, one
 | Users connect with | Definitions |
 |---|---|
 | OAuth 2.0, authorization code | ${withCode.length} |
+| a client id and a client secret, for which the relay gets tokens (client credentials) | ${ofKind("client_credentials").length} |
 | an API key | ${ofKind("api_key").length} |
 | user name and password | ${ofKind("basic").length} |
 
