@@ -7,7 +7,7 @@ const ANSWERS = "upstream/answers";
 /** Where a request may go, and what may come back. */
 export const PROVIDER_GUARDS: readonly Guard[] = [
   guard("lookup check", ['if (result === "deny") throw new AddressRefusedError(rule);', ""], "upstream/lookup"),
-  guard("literal address check", ['if (decision?.result !== "deny")', "if (true)"], DIAL),
+  guard("literal address check", ['if (decision?.result === "deny") {', "if (false) {"], DIAL),
   guard(
     "private addresses",
     ['if (rule === "private") return policy.allowPrivateNetwork;', 'if (rule === "private") return true;'],
