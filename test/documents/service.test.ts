@@ -70,6 +70,7 @@ const EXPECTED: Readonly<Record<string, readonly RegExp[]>> = {
   "docs/agents.md": [/^$/, /"state\\":\\"not connected[\s\S]*\/repos\/acme\/site\/\*\*/],
   "docs/hardening.md": [/PRIVATE_KEY[\s\S]*192\.0\.2\.0\/24/i],
   "docs/migrating.md": [/^$/, /github/, /^ada github ok\na\+b@example\.com slack ok\n[\s\S]*a\+b@example\.com/],
+  "docs/providers.md": [/^googledrive [\s\S]*^amplitude [\s\S]*api\.github\.com[\s\S]*^github: ok/m],
   "docs/scaling.md": [/is up to date/, /applications +1/],
   "docs/contributing.md": [/^example\.json: ok \(example\)\n$/],
 };

@@ -29,6 +29,7 @@ deleted.
 
 ## Find one
 
+<!-- run with the service stopped -->
 \`\`\`sh
 npx relay provider list --search google
 npx relay provider list --kind basic
