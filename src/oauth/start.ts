@@ -22,7 +22,7 @@ interface ConnectRequest {
   /** Whether the parameters are an answer to the question for them, so that what is wrong is told. */
   readonly isAnswer: boolean;
   readonly scope: string | undefined;
-  /** Further parameters of the authorization request, which count where the definition lets applications set them. */
+  /** Further parameters of the authorization request: those that the definition lets applications set. */
   readonly authorizationParameters: Readonly<Record<string, string>>;
   readonly redirectUri: string | undefined;
   readonly openerOrigin: string | undefined;
@@ -71,7 +71,7 @@ export async function startAuthorization(options: AuthorizationOptions, request:
   const { clientId } = client;
   const authorizationParameters = {
     ...filledParameters(oauth2.authorizationParameters, asked.values),
-    ...connectParametersAmong(oauth2, request.authorizationParameters),
+    ...request.authorizationParameters,
   };
   const habits = { ...oauth2, authorizationParameters };
   return {
@@ -167,10 +167,6 @@ function requireBoundValues(provider: Provider, client: StoredOAuthClient): void
 
 function scopeFor({ scope }: ConnectRequest, client: StoredOAuthClient, oauth2: OAuth2): string {
   return scope || client.scope || oauth2.defaultScopes.join(oauth2.scopeSeparator);
-}
-
-function connectParametersAmong({ connectParameters }: OAuth2, given: Readonly<Record<string, string>>) {
-  return Object.fromEntries(Object.entries(given).filter(([name]) => connectParameters.includes(name)));
 }
 
 function cannotConnect({ name }: Provider): RelayError {

@@ -169,7 +169,7 @@ export const CONNECT_GUARDS: readonly Guard[] = [
   guard("dot segments in an endpoint", ['DOTS.test(textOf(name) || ".")', "false"], "providers/endpoint"),
   guard(
     "connect parameters: those of the definition",
-    [".filter(([name]) => connectParameters.includes(name))", ""],
+    ["if (!allowed.includes(name)) {", "if (false) {"],
     "oauth/connection-values",
   ),
   guard(

@@ -117,6 +117,16 @@ describe.each([
     expect(last().headers.authorization).toBeUndefined();
   });
 
+  it("masks the whole of Basic, of which the password alone is too short to be looked for", async () => {
+    const key = keyOf("basic", `short-${protocol}`);
+    const [username, password] = ["somebody-at-example", "s3cret!"];
+    await connections.putConnection({ ...key, originParameters: { username }, secrets: { password } });
+    const row = JSON.stringify(await callOf(key));
+    expect(last().headers.authorization).toBe(`Basic ${base64(`${username}:${password}`)}`);
+    expect(row).not.toContain(base64(`${username}:${password}`));
+    expect(row).toContain("redacted");
+  });
+
   it("shows what is no secret, takes a default, and ends without asking the provider", async () => {
     const key = keyOf("key-bearer", `eve-${protocol}`);
     await connections.putConnection({ ...key, secrets: { api_key: KEY } });
