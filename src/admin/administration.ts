@@ -32,6 +32,7 @@ type ChangingMethod =
   | "ApplicationService.CreateCallToken"
   | `OAuthClientService.${"Create" | "Update" | "Delete"}OAuthClient`
   | `ConnectionService.${"Put" | "Delete"}Connection`
+  | "ConnectionService.CreateConnectLink"
   | `WebhookService.${"Put" | "Delete"}Webhook`
   | `CallRecordService.${"Start" | "Stop"}CallCapture`
   | "CallService.PerformCall";

@@ -30,6 +30,7 @@ import type { Revocation } from "../oauth/token-request.js";
 import { parseValues } from "../providers/connection-value.js";
 import type { Provider } from "../providers/provider.js";
 import { type Administration, auditEntryFrom, connectionResource } from "./administration.js";
+import { connectLinkFor } from "./connect-links.js";
 import { originParametersFrom } from "./oauth-client-service.js";
 import {
   type AdminOptions,
@@ -69,6 +70,7 @@ export function createConnectionService(options: AdminOptions): ServiceImpl<type
       const connection = await putConnection(administrationFor(options, context), input);
       return messageFromConnection(summaryFrom(connection, request.publicKey), now());
     },
+    createConnectLink: (request, context) => connectLinkFor(options, request, context),
     async deleteConnection(request, context) {
       const key = await keyFrom(options, request);
       const provider = request.skipRevocation ? "untold" : disconnection;

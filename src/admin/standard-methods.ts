@@ -11,6 +11,7 @@ import type { Relay } from "../call/relay.js";
 import type { HttpRequest } from "../http/exchange.js";
 import type { Pending } from "../lib/pending.js";
 import type { ChangeOptions } from "../model/audit.js";
+import type { ConnectLinkOptions } from "../oauth/connect-session.js";
 import type { DisconnectOptions } from "../oauth/disconnect.js";
 import { isProviderName, PROVIDER_NAME_HINT, type Provider, type ProviderCatalog } from "../providers/provider.js";
 import type { CallStore } from "../records/call-store.js";
@@ -197,8 +198,13 @@ function digestOf(filter: readonly unknown[]): string {
  * @param problem what follows the path in a sentence.
  */
 export function invalidArgument(field: string, problem: string): ConnectError {
+  return invalidField(field, `${field} ${problem}.`);
+}
+
+/** The same with a message of its own. */
+export function invalidField(field: string, message: string): ConnectError {
   const detail = { desc: ErrorDetailSchema, value: { field } };
-  return new ConnectError(`${field} ${problem}.`, Code.InvalidArgument, undefined, [detail]);
+  return new ConnectError(message, Code.InvalidArgument, undefined, [detail]);
 }
 
 /** A text that must be there. */
@@ -254,6 +260,8 @@ export interface AdminOptions {
   readonly providerFiles: ReadonlyMap<string, string>;
   /** How connections are ended, and what waits for it when the service stops. */
   readonly disconnection: DisconnectOptions & { readonly pending: Pending };
+  /** What connect links are made with. */
+  readonly connecting: ConnectLinkOptions;
   /** Resolves when the service begins to stop, or when the signal aborts. */
   readonly stopped: (signal: AbortSignal) => Promise<void>;
   /** Webhooks may go to this machine. */

@@ -65,6 +65,7 @@ async function handlersFor(wiring: Wiring): Promise<readonly PathHandler[]> {
     catalog,
     providerFiles,
     disconnection: authorization,
+    connecting: authorization,
     stopped: readiness.stopped,
     allowLoopback: config.allowLoopback,
     clientAddress,

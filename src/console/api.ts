@@ -1,17 +1,7 @@
-import type * as Application from "../../gen/relay/admin/v1/application_pb.js";
-import type { ListAuditRecordsRequestJson, ListAuditRecordsResponseJson } from "../../gen/relay/admin/v1/audit_pb.js";
-import type * as Call from "../../gen/relay/admin/v1/call_pb.js";
-import type * as CallRecord from "../../gen/relay/admin/v1/call_record_pb.js";
-import type * as Connection from "../../gen/relay/admin/v1/connection_pb.js";
-import type * as OAuthClient from "../../gen/relay/admin/v1/oauth_client_pb.js";
-import type {
-  ListProvidersRequestJson,
-  ListProvidersResponseJson,
-} from "../../gen/relay/admin/v1/provider_service_pb.js";
-import type { GetSessionRequestJson, SessionJson } from "../../gen/relay/admin/v1/session_pb.js";
-import type * as Webhook from "../../gen/relay/admin/v1/webhook_pb.js";
+import type { SessionJson } from "../../gen/relay/admin/v1/session_pb.js";
 import { frameFrom, framesFrom } from "./frames.js";
 import { ApiError } from "./loading.js";
+import type { Methods, Streams } from "./methods.js";
 
 /** The administration API, over Connect with JSON (https://connectrpc.com/docs/protocol). */
 export interface Api {
@@ -83,65 +73,6 @@ async function send(
 function errorFrom({ code = "unknown", message = "", details = [] }: ErrorJson, status?: number): ApiError {
   const text = message || `The relay answered with ${status === undefined ? code : `status ${status}`}.`;
   return new ApiError(code, text, details.find(({ debug }) => debug?.field !== undefined)?.debug?.field);
-}
-
-/** The methods that the console calls: what each takes and answers. */
-export interface Methods {
-  "ApplicationService/CreateApplication": [
-    Application.CreateApplicationRequestJson,
-    Application.CreateApplicationResponseJson,
-  ];
-  "ApplicationService/CreateCallToken": [
-    Application.CreateCallTokenRequestJson,
-    Application.CreateCallTokenResponseJson,
-  ];
-  "ApplicationService/DeleteApplication": [Application.DeleteApplicationRequestJson, object];
-  "ApplicationService/GetApplication": [Application.GetApplicationRequestJson, Application.ApplicationJson];
-  "ApplicationService/ListApplications": [
-    Application.ListApplicationsRequestJson,
-    Application.ListApplicationsResponseJson,
-  ];
-  "ApplicationService/RotateApplicationKey": [
-    Application.RotateApplicationKeyRequestJson,
-    Application.RotateApplicationKeyResponseJson,
-  ];
-  "ApplicationService/UpdateApplication": [Application.UpdateApplicationRequestJson, Application.ApplicationJson];
-  "AuditService/ListAuditRecords": [ListAuditRecordsRequestJson, ListAuditRecordsResponseJson];
-  "CallRecordService/GetCallRecord": [CallRecord.GetCallRecordRequestJson, CallRecord.CallRecordJson];
-  "CallRecordService/ListCallRecords": [CallRecord.ListCallRecordsRequestJson, CallRecord.ListCallRecordsResponseJson];
-  "CallRecordService/StartCallCapture": [
-    CallRecord.StartCallCaptureRequestJson,
-    CallRecord.StartCallCaptureResponseJson,
-  ];
-  "CallRecordService/StopCallCapture": [CallRecord.StopCallCaptureRequestJson, object];
-  "CallService/ExplainCall": [Call.ExplainCallRequestJson, Call.ExplainCallResponseJson];
-  "CallService/PerformCall": [Call.PerformCallRequestJson, Call.PerformCallResponseJson];
-  "ConnectionService/DeleteConnection": [
-    Connection.DeleteConnectionRequestJson,
-    Connection.DeleteConnectionResponseJson,
-  ];
-  "ConnectionService/GetConnection": [Connection.GetConnectionRequestJson, Connection.ConnectionJson];
-  "ConnectionService/ListConnections": [Connection.ListConnectionsRequestJson, Connection.ListConnectionsResponseJson];
-  "ConnectionService/PutConnection": [Connection.PutConnectionRequestJson, Connection.ConnectionJson];
-  "OAuthClientService/DeleteOAuthClient": [OAuthClient.DeleteOAuthClientRequestJson, object];
-  "OAuthClientService/ListOAuthClients": [
-    OAuthClient.ListOAuthClientsRequestJson,
-    OAuthClient.ListOAuthClientsResponseJson,
-  ];
-  "OAuthClientService/UpdateOAuthClient": [OAuthClient.UpdateOAuthClientRequestJson, OAuthClient.OAuthClientJson];
-  "ProviderService/ListProviders": [ListProvidersRequestJson, ListProvidersResponseJson];
-  "SessionService/GetSession": [GetSessionRequestJson, SessionJson];
-  "WebhookService/DeleteWebhook": [Webhook.DeleteWebhookRequestJson, object];
-  "WebhookService/GetWebhook": [Webhook.GetWebhookRequestJson, Webhook.WebhookJson];
-  "WebhookService/PutWebhook": [Webhook.PutWebhookRequestJson, Webhook.PutWebhookResponseJson];
-}
-
-/** The methods that answer with a stream. */
-interface Streams {
-  "CallRecordService/WatchCallRecords": [
-    CallRecord.WatchCallRecordsRequestJson,
-    CallRecord.WatchCallRecordsResponseJson,
-  ];
 }
 
 /** Who is signed in. */

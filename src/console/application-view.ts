@@ -147,7 +147,13 @@ export function applicationAddress(view: string, publicKey: string): string {
 /** Names of the views of one application, as addresses have them. */
 const PARTS = [
   ["application", "Settings"],
-  ["connections", "Connections"],
+  ["clients", "OAuth clients"],
+  ["webhook", "Webhook"],
+  ["token", "Call tokens"],
+  ["link", "Connect link"],
+  ["connection", "Store a connection"],
+  ["connections", "All connections"],
+  ["audit", "Its audit trail"],
 ] as const;
 
 /** Links between the views of one application. */

@@ -1,5 +1,5 @@
 import type { CallRuleJson, ProviderCallRulesJson } from "../../gen/relay/admin/v1/application_pb.js";
-import type { Methods } from "./api.js";
+import type { Methods } from "./methods.js";
 import { quoted } from "./snippets.js";
 
 /** A command that does the same as a request of the administration API. */
@@ -63,6 +63,14 @@ const COMMANDS: { readonly [Name in ActionName]: (request: Methods[Name][0]) => 
   },
   "OAuthClientService/DeleteOAuthClient": ({ publicKey, providerName }) =>
     relay("client delete", named(publicKey, undefined, providerName)),
+  "ConnectionService/CreateConnectLink": ({ publicKey, userId, providerNames = [], redirectUri, scope }) => {
+    const providers = providerNames.length > 1 ? "--providers" : "--provider";
+    return relay("connection link", [
+      ...[...option("--app", publicKey), ...option("--user", userId || "USER")],
+      ...option(providers, providerNames.join(",")),
+      ...[...option("--redirect-uri", redirectUri), ...option("--scope", scope)],
+    ]);
+  },
   "ConnectionService/PutConnection": ({ publicKey, userId, providerName, originParameters = {}, secrets = {} }) => {
     const options = [...named(publicKey, userId || "USER", providerName), ...pairs("--param", originParameters)];
     const names = Object.keys(secrets).map((name) => `"${name}": "…"`);

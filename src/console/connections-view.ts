@@ -137,21 +137,23 @@ const COLUMNS: ReadonlyArray<Column<ConnectionJson>> = [
   { label: "Refresh", cell: refreshOf },
   { label: "Changed", cell: ({ updateTime }) => moment(updateTime, "") },
   { label: "Application", cell: ({ publicKey = "" }) => html`<span class="id">${visibleText(publicKey)}</span>` },
-  { label: "Call", cell: tryLink },
+  { label: "More", cell: links },
 ];
 
 /** Those that are no secrets. */
-function valuesOf({ originParameters = {} }: ConnectionJson): TemplateResult {
+export function valuesOf({ originParameters = {} }: ConnectionJson): TemplateResult {
   const pairs = Object.entries(originParameters).map(([name, value]) => `${name}=${value}`);
   return html`<bdi>${visibleText(pairs.join(", "))}</bdi>`;
 }
 
-function stateOf({ state, stateReason = "" }: ConnectionJson): TemplateResult {
+/** Whether calls can be made, in words. */
+export function stateOf({ state, stateReason = "" }: ConnectionJson): TemplateResult {
   if (state === "STATE_ACTIVE") return stateMark(true, "Active");
   return stateMark(false, `Must connect again (${visibleText(stateReason)})`);
 }
 
-function refreshOf(connection: ConnectionJson) {
+/** Whether its token is refreshed, and since when that fails. */
+export function refreshOf(connection: ConnectionJson) {
   const { state, tokenType, hasRefreshToken, refreshFailureCount = 0, lastRefreshFailure = "" } = connection;
   if (state !== "STATE_ACTIVE") return "No more";
   if (!hasRefreshToken) return tokenType === "api_key" || tokenType === "basic" ? "Not needed" : "No refresh token";
@@ -161,7 +163,9 @@ function refreshOf(connection: ConnectionJson) {
   ${moment(refreshFailingTime, "not known")}, next try ${moment(nextRefreshTime, "at the next call")}`;
 }
 
-function tryLink({ publicKey = "", userId = "", providerName = "" }: ConnectionJson): TemplateResult {
-  const label = `Try a call for ${visibleText(userId)} at ${visibleText(providerName)}`;
-  return html`<a href=${tryAddress({ publicKey, userId, providerName })} aria-label=${label}>Try</a>`;
+function links({ publicKey = "", userId = "", providerName = "" }: ConnectionJson): TemplateResult {
+  const whose = `${visibleText(userId)} at ${visibleText(providerName)}`;
+  const address = `#/connection?${new URLSearchParams({ publicKey, userId, providerName })}`;
+  return html`<a href=${address} aria-label="Open the connection of ${whose}">Open</a>
+    <a href=${tryAddress({ publicKey, userId, providerName })} aria-label="Try a call for ${whose}">Try</a>`;
 }

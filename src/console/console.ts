@@ -1,15 +1,21 @@
 import { createApi, openSession, tokenStorage } from "./api.js";
 import { createApplicationView } from "./application-view.js";
 import { createApplicationsView } from "./applications-view.js";
+import { createAuditView } from "./audit-view.js";
 import { createCallView } from "./call-view.js";
+import { createClientsView } from "./clients-view.js";
+import { createConnectionView } from "./connection-view.js";
 import { createConnectionsView } from "./connections-view.js";
+import { createLinkView } from "./link-view.js";
 import { html, render, type TemplateResult } from "./lit-html.js";
 import { createLiveView } from "./live-view.js";
 import { ApiError, createLoader } from "./loading.js";
 import { createProvidersView } from "./providers-view.js";
 import { visibleText } from "./text.js";
+import { createTokenView } from "./token-view.js";
 import { createTryView } from "./try-view.js";
 import { busyNotice, problemNotice, type View, type ViewContext } from "./view.js";
+import { createWebhookView } from "./webhook-view.js";
 
 /** What fills the window: the form for the token, or everything behind it. */
 interface Screen {
@@ -118,12 +124,18 @@ function createShell(context: ViewContext, signOut: () => void) {
     ["connections", createConnectionsView(context)],
     ["applications", createApplicationsView(context)],
     ["providers", createProvidersView(context)],
+    ["audit", createAuditView(context)],
     ["try", createTryView(context)],
   ]);
   /** Views of one thing, to which others lead. */
   const details: ReadonlyMap<string, View> = new Map([
     ["call", createCallView(context)],
     ["application", createApplicationView(context)],
+    ["clients", createClientsView(context)],
+    ["connection", createConnectionView(context)],
+    ["link", createLinkView(context)],
+    ["token", createTokenView(context)],
+    ["webhook", createWebhookView(context)],
   ]);
   let current: View | undefined;
 

@@ -1,7 +1,7 @@
-import type { Methods } from "./api.js";
 import { type ActionName, type Command, commandFor } from "./commands.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { ApiError, createLoader } from "./loading.js";
+import type { Methods } from "./methods.js";
 import { visibleText } from "./text.js";
 import { copyButton, type ViewContext } from "./view.js";
 
@@ -46,6 +46,8 @@ export interface FormOptions<Name extends ActionName> {
 export interface Form {
   /** Whether it is done, and was the last of its kind. */
   readonly isOver: boolean;
+  /** What stands in it. */
+  readonly values: Values;
   /** Puts values in the fields. */
   fill(values: Values): void;
   /** Forgets everything that was typed or answered, also what is still on its way. */
@@ -102,6 +104,9 @@ export function createForm<Name extends ActionName>(
   return {
     get isOver() {
       return options.isLast === true && sent.value !== undefined;
+    },
+    get values() {
+      return values;
     },
     fill(given) {
       values = { ...values, ...given };
@@ -242,6 +247,13 @@ export const lines = {
   read: (text = ""): string[] => text.split("\n").flatMap((line) => line.trim() || []),
   write: (entries: readonly string[] = []): string => entries.join("\n"),
 } as const;
+
+/** Reads `name=value`, one a line. Throws ApiError. */
+export function pairsFrom(text: string | undefined, path: string): Record<string, string> {
+  const pairs = lines.read(text).map((line) => line.split(/=(.*)/s, 2));
+  if (pairs.every(([name, value]) => name !== "" && value !== undefined)) return Object.fromEntries(pairs);
+  throw new ApiError("invalid_argument", "Each line must be name=value, such as subdomain=acme.", path);
+}
 
 /** Reads a whole number; empty is 0. Throws ApiError. */
 export function numberFrom(text: string | undefined, path: string): number {

@@ -273,11 +273,14 @@ export function suggestionLists({ applications, providers }: KnownNames): Templa
     </datalist>`;
 }
 
+/** The provider of a name or alias; undefined for one that is not known. */
+export function providerOf(names: KnownNames | undefined, wanted: string): ProviderJson | undefined {
+  return names?.providers.find(({ name, aliases = [] }) => name === wanted || aliases.includes(wanted));
+}
+
 /** Where a provider's API is; nothing for one that is not known. */
 function originsHint(names: KnownNames | undefined, providerName: string): TemplateResult | typeof nothing {
-  const provider = names?.providers.find(
-    ({ name, aliases = [] }) => name === providerName || aliases.includes(providerName),
-  );
+  const provider = providerOf(names, providerName);
   if (provider === undefined) return nothing;
   return html`On ${visibleText((provider.apiOrigins ?? []).join(" or "))}`;
 }

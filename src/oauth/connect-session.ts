@@ -203,6 +203,12 @@ interface ConnectLinkInput {
   readonly authorizationParameters: Readonly<Record<string, string>>;
 }
 
+/** What making links needs. */
+export type ConnectLinkOptions = Pick<
+  AuthorizationOptions,
+  "catalog" | "connections" | "oauthClients" | "tickets" | "publicUrl" | "now"
+>;
+
 /** A link, and when it ends unopened in milliseconds since the epoch. */
 export interface ConnectLink {
   readonly uri: string;
@@ -215,10 +221,7 @@ export interface ConnectLink {
  * origin), PROVIDER_MISCONFIGURED (no public address, no OAuth client for a provider, nothing on the page), OVERLOADED,
  * STORE_UNAVAILABLE.
  */
-export async function createConnectLink(
-  options: Pick<AuthorizationOptions, "catalog" | "connections" | "oauthClients" | "tickets" | "publicUrl" | "now">,
-  input: ConnectLinkInput,
-): Promise<ConnectLink> {
+export async function createConnectLink(options: ConnectLinkOptions, input: ConnectLinkInput): Promise<ConnectLink> {
   const { application, userId, redirectUri, scope } = input;
   const base = requirePublicUrl(options.publicUrl()) + CONNECT_PATH;
   const find = (name: string) => requireProvider(options, name);

@@ -227,6 +227,52 @@ describe("ListConnections", () => {
   });
 });
 
+describe.each(["connect", "grpc"] as const)("CreateConnectLink over %s", (protocol) => {
+  it("makes a link that opens once, of an application that asks for its private key too, and writes it down", async () => {
+    const own = await harness.createApplication({ callerAuth: "PRIVATE_KEY" });
+    await harness.putClient(own);
+    const { connections, audit } = createAdminClients(harness, protocol);
+    const request = { publicKey: own.publicKey, userId: "a/b", providerNames: ["sandbox"] };
+    const { connectUri, expireTime } = await connections.createConnectLink(request);
+    expect(connectUri).toContain(`${harness.url}/oauth/connect/sandbox?link=`);
+    expect(expireTime).toBeDefined();
+    const open = () => fetch(connectUri, { redirect: "manual" });
+    expect([(await open()).status, (await open()).status]).toEqual([303, 403]);
+    const { auditRecords } = await audit.listAuditRecords({ publicKey: own.publicKey });
+    expect(auditRecords.map(({ actor, method, resource }) => [actor, method, resource])).toEqual([
+      ["alice", "relay.admin.v1.ConnectionService.CreateConnectLink", `applications/${own.publicKey}/users/a%2Fb`],
+    ]);
+    expect(harness.logLines.join("\n")).not.toContain(connectUri.split("=")[1]);
+    const page = await connections.createConnectLink({ ...request, providerNames: [] });
+    expect(page.connectUri).toContain(`${harness.url}/oauth/connect?link=`);
+  });
+
+  it.each([
+    [{ userId: "" }, "InvalidArgument", "user_id"],
+    [{ providerNames: ["nowhere"] }, "InvalidArgument", "provider_names"],
+    [{ providerNames: ["sandbox", "nowhere"] }, "InvalidArgument", "provider_names"],
+    [{ redirectUri: "https://elsewhere.example/" }, "InvalidArgument", "redirect_uri"],
+    [{ scope: "s".repeat(4097) }, "InvalidArgument", "scope"],
+    [{ providerNames: ["shop"] }, "InvalidArgument", "provider_names"],
+    [{ providerNames: ["github"] }, "FailedPrecondition", undefined],
+    [{ publicKey: "nobody's" }, "NotFound", undefined],
+  ])("refuses %o and writes nothing down", async (patch, code, field) => {
+    const own = await harness.createApplication();
+    await harness.putClient(own);
+    const { connections, audit } = createAdminClients(harness, protocol);
+    const call = connections.createConnectLink({ publicKey: own.publicKey, userId: "u", ...patch });
+    expect(await failure(call)).toMatchObject({ code, field });
+    expect((await audit.listAuditRecords({ publicKey: own.publicKey })).auditRecords).toEqual([]);
+  });
+
+  it("refuses a disabled application", async () => {
+    const { publicKey } = await harness.createApplication({ state: "DISABLED" });
+    const { connections } = createAdminClients(harness, protocol);
+    const call = connections.createConnectLink({ publicKey, userId: "u" });
+    expect(await failure(call)).toMatchObject({ code: "FailedPrecondition" });
+  });
+});
+
 /** JSON has no bigint. */
 function printed(_key: string, value: unknown): unknown {
   return typeof value === "bigint" ? String(value) : value;

@@ -11,7 +11,7 @@ import { newWatchedPage, type WatchedPage } from "../support/watched-page.js";
 export const MARKUP = `"'><img src=x onerror="globalThis.ran=1"><script>globalThis.ran=1</script>`;
 
 /** The names of the console's views. */
-export const VIEWS = ["Live calls", "Connections", "Applications", "Providers", "Try a call"] as const;
+export const VIEWS = ["Live calls", "Connections", "Applications", "Providers", "Audit trail", "Try a call"] as const;
 
 /** A relay with calls, users and hostile texts in it, and Chromium in front of its console. */
 export interface ConsoleWorld {

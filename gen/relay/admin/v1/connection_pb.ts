@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file relay/admin/v1/connection.proto.
  */
 export const file_relay_admin_v1_connection: GenFile = /*@__PURE__*/
-  fileDesc("Ch9yZWxheS9hZG1pbi92MS9jb25uZWN0aW9uLnByb3RvEg5yZWxheS5hZG1pbi52MSKpBgoKQ29ubmVjdGlvbhISCgpwdWJsaWNfa2V5GAEgASgJEg8KB3VzZXJfaWQYAiABKAkSFQoNcHJvdmlkZXJfbmFtZRgDIAEoCRIvCgVzdGF0ZRgEIAEoDjIgLnJlbGF5LmFkbWluLnYxLkNvbm5lY3Rpb24uU3RhdGUSFAoMc3RhdGVfcmVhc29uGAUgASgJEg0KBXNjb3BlGAYgASgJEhIKCnRva2VuX3R5cGUYByABKAkSGQoRaGFzX3JlZnJlc2hfdG9rZW4YCCABKAgSSwoRb3JpZ2luX3BhcmFtZXRlcnMYCSADKAsyMC5yZWxheS5hZG1pbi52MS5Db25uZWN0aW9uLk9yaWdpblBhcmFtZXRlcnNFbnRyeRIvCgtjcmVhdGVfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2V4cGlyZV90aW1lGAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIdChVyZWZyZXNoX2ZhaWx1cmVfY291bnQYDSABKAUSPQoZbGFzdF9yZWZyZXNoX2ZhaWx1cmVfdGltZRgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHAoUbGFzdF9yZWZyZXNoX2ZhaWx1cmUYDyABKAkSNQoRbmV4dF9yZWZyZXNoX3RpbWUYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjgKFHJlZnJlc2hfZmFpbGluZ190aW1lGBEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBo3ChVPcmlnaW5QYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJUCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEhAKDFNUQVRFX0FDVElWRRABEiIKHlNUQVRFX1JFQVVUSE9SSVpBVElPTl9SRVFVSVJFRBACIlIKFEdldENvbm5lY3Rpb25SZXF1ZXN0EhIKCnB1YmxpY19rZXkYASABKAkSDwoHdXNlcl9pZBgCIAEoCRIVCg1wcm92aWRlcl9uYW1lGAMgASgJIsQBChZMaXN0Q29ubmVjdGlvbnNSZXF1ZXN0EhIKCnB1YmxpY19rZXkYASABKAkSDwoHdXNlcl9pZBgCIAEoCRIWCg51c2VyX2lkX3ByZWZpeBgDIAEoCRIVCg1wcm92aWRlcl9uYW1lGAQgASgJEi8KBXN0YXRlGAUgASgOMiAucmVsYXkuYWRtaW4udjEuQ29ubmVjdGlvbi5TdGF0ZRIRCglwYWdlX3NpemUYBiABKAUSEgoKcGFnZV90b2tlbhgHIAEoCSJjChdMaXN0Q29ubmVjdGlvbnNSZXNwb25zZRIvCgtjb25uZWN0aW9ucxgBIAMoCzIaLnJlbGF5LmFkbWluLnYxLkNvbm5lY3Rpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIu4CChRQdXRDb25uZWN0aW9uUmVxdWVzdBISCgpwdWJsaWNfa2V5GAEgASgJEg8KB3VzZXJfaWQYAiABKAkSFQoNcHJvdmlkZXJfbmFtZRgDIAEoCRJVChFvcmlnaW5fcGFyYW1ldGVycxgEIAMoCzI6LnJlbGF5LmFkbWluLnYxLlB1dENvbm5lY3Rpb25SZXF1ZXN0Lk9yaWdpblBhcmFtZXRlcnNFbnRyeRIWCg50b2tlbl9yZXNwb25zZRgFIAEoCRJCCgdzZWNyZXRzGAYgAygLMjEucmVsYXkuYWRtaW4udjEuUHV0Q29ubmVjdGlvblJlcXVlc3QuU2VjcmV0c0VudHJ5GjcKFU9yaWdpblBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGi4KDFNlY3JldHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIm4KF0RlbGV0ZUNvbm5lY3Rpb25SZXF1ZXN0EhIKCnB1YmxpY19rZXkYASABKAkSDwoHdXNlcl9pZBgCIAEoCRIVCg1wcm92aWRlcl9uYW1lGAMgASgJEhcKD3NraXBfcmV2b2NhdGlvbhgEIAEoCCLzAQoYRGVsZXRlQ29ubmVjdGlvblJlc3BvbnNlEkcKCnJldm9jYXRpb24YASABKA4yMy5yZWxheS5hZG1pbi52MS5EZWxldGVDb25uZWN0aW9uUmVzcG9uc2UuUmV2b2NhdGlvbiKNAQoKUmV2b2NhdGlvbhIaChZSRVZPQ0FUSU9OX1VOU1BFQ0lGSUVEEAASFgoSUkVWT0NBVElPTl9SRVZPS0VEEAESHAoYUkVWT0NBVElPTl9OT1RfU1VQUE9SVEVEEAISFQoRUkVWT0NBVElPTl9GQUlMRUQQAxIWChJSRVZPQ0FUSU9OX1NLSVBQRUQQBDKEAwoRQ29ubmVjdGlvblNlcnZpY2USUQoNR2V0Q29ubmVjdGlvbhIkLnJlbGF5LmFkbWluLnYxLkdldENvbm5lY3Rpb25SZXF1ZXN0GhoucmVsYXkuYWRtaW4udjEuQ29ubmVjdGlvbhJiCg9MaXN0Q29ubmVjdGlvbnMSJi5yZWxheS5hZG1pbi52MS5MaXN0Q29ubmVjdGlvbnNSZXF1ZXN0GicucmVsYXkuYWRtaW4udjEuTGlzdENvbm5lY3Rpb25zUmVzcG9uc2USUQoNUHV0Q29ubmVjdGlvbhIkLnJlbGF5LmFkbWluLnYxLlB1dENvbm5lY3Rpb25SZXF1ZXN0GhoucmVsYXkuYWRtaW4udjEuQ29ubmVjdGlvbhJlChBEZWxldGVDb25uZWN0aW9uEicucmVsYXkuYWRtaW4udjEuRGVsZXRlQ29ubmVjdGlvblJlcXVlc3QaKC5yZWxheS5hZG1pbi52MS5EZWxldGVDb25uZWN0aW9uUmVzcG9uc2VCXwoacHJvdmlkZXJjYWxscmVsYXkuYWRtaW4udjFCD0Nvbm5lY3Rpb25Qcm90b1ABWi5wcm92aWRlci1jYWxsLXJlbGF5L2dlbi9yZWxheS9hZG1pbi92MTthZG1pbnYxYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("Ch9yZWxheS9hZG1pbi92MS9jb25uZWN0aW9uLnByb3RvEg5yZWxheS5hZG1pbi52MSKpBgoKQ29ubmVjdGlvbhISCgpwdWJsaWNfa2V5GAEgASgJEg8KB3VzZXJfaWQYAiABKAkSFQoNcHJvdmlkZXJfbmFtZRgDIAEoCRIvCgVzdGF0ZRgEIAEoDjIgLnJlbGF5LmFkbWluLnYxLkNvbm5lY3Rpb24uU3RhdGUSFAoMc3RhdGVfcmVhc29uGAUgASgJEg0KBXNjb3BlGAYgASgJEhIKCnRva2VuX3R5cGUYByABKAkSGQoRaGFzX3JlZnJlc2hfdG9rZW4YCCABKAgSSwoRb3JpZ2luX3BhcmFtZXRlcnMYCSADKAsyMC5yZWxheS5hZG1pbi52MS5Db25uZWN0aW9uLk9yaWdpblBhcmFtZXRlcnNFbnRyeRIvCgtjcmVhdGVfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2V4cGlyZV90aW1lGAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIdChVyZWZyZXNoX2ZhaWx1cmVfY291bnQYDSABKAUSPQoZbGFzdF9yZWZyZXNoX2ZhaWx1cmVfdGltZRgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHAoUbGFzdF9yZWZyZXNoX2ZhaWx1cmUYDyABKAkSNQoRbmV4dF9yZWZyZXNoX3RpbWUYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjgKFHJlZnJlc2hfZmFpbGluZ190aW1lGBEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBo3ChVPcmlnaW5QYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJUCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEhAKDFNUQVRFX0FDVElWRRABEiIKHlNUQVRFX1JFQVVUSE9SSVpBVElPTl9SRVFVSVJFRBACIlIKFEdldENvbm5lY3Rpb25SZXF1ZXN0EhIKCnB1YmxpY19rZXkYASABKAkSDwoHdXNlcl9pZBgCIAEoCRIVCg1wcm92aWRlcl9uYW1lGAMgASgJIsQBChZMaXN0Q29ubmVjdGlvbnNSZXF1ZXN0EhIKCnB1YmxpY19rZXkYASABKAkSDwoHdXNlcl9pZBgCIAEoCRIWCg51c2VyX2lkX3ByZWZpeBgDIAEoCRIVCg1wcm92aWRlcl9uYW1lGAQgASgJEi8KBXN0YXRlGAUgASgOMiAucmVsYXkuYWRtaW4udjEuQ29ubmVjdGlvbi5TdGF0ZRIRCglwYWdlX3NpemUYBiABKAUSEgoKcGFnZV90b2tlbhgHIAEoCSJjChdMaXN0Q29ubmVjdGlvbnNSZXNwb25zZRIvCgtjb25uZWN0aW9ucxgBIAMoCzIaLnJlbGF5LmFkbWluLnYxLkNvbm5lY3Rpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIu4CChRQdXRDb25uZWN0aW9uUmVxdWVzdBISCgpwdWJsaWNfa2V5GAEgASgJEg8KB3VzZXJfaWQYAiABKAkSFQoNcHJvdmlkZXJfbmFtZRgDIAEoCRJVChFvcmlnaW5fcGFyYW1ldGVycxgEIAMoCzI6LnJlbGF5LmFkbWluLnYxLlB1dENvbm5lY3Rpb25SZXF1ZXN0Lk9yaWdpblBhcmFtZXRlcnNFbnRyeRIWCg50b2tlbl9yZXNwb25zZRgFIAEoCRJCCgdzZWNyZXRzGAYgAygLMjEucmVsYXkuYWRtaW4udjEuUHV0Q29ubmVjdGlvblJlcXVlc3QuU2VjcmV0c0VudHJ5GjcKFU9yaWdpblBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGi4KDFNlY3JldHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIm4KF0RlbGV0ZUNvbm5lY3Rpb25SZXF1ZXN0EhIKCnB1YmxpY19rZXkYASABKAkSDwoHdXNlcl9pZBgCIAEoCRIVCg1wcm92aWRlcl9uYW1lGAMgASgJEhcKD3NraXBfcmV2b2NhdGlvbhgEIAEoCCLzAQoYRGVsZXRlQ29ubmVjdGlvblJlc3BvbnNlEkcKCnJldm9jYXRpb24YASABKA4yMy5yZWxheS5hZG1pbi52MS5EZWxldGVDb25uZWN0aW9uUmVzcG9uc2UuUmV2b2NhdGlvbiKNAQoKUmV2b2NhdGlvbhIaChZSRVZPQ0FUSU9OX1VOU1BFQ0lGSUVEEAASFgoSUkVWT0NBVElPTl9SRVZPS0VEEAESHAoYUkVWT0NBVElPTl9OT1RfU1VQUE9SVEVEEAISFQoRUkVWT0NBVElPTl9GQUlMRUQQAxIWChJSRVZPQ0FUSU9OX1NLSVBQRUQQBCJ8ChhDcmVhdGVDb25uZWN0TGlua1JlcXVlc3QSEgoKcHVibGljX2tleRgBIAEoCRIPCgd1c2VyX2lkGAIgASgJEhYKDnByb3ZpZGVyX25hbWVzGAMgAygJEhQKDHJlZGlyZWN0X3VyaRgEIAEoCRINCgVzY29wZRgFIAEoCSJhChlDcmVhdGVDb25uZWN0TGlua1Jlc3BvbnNlEhMKC2Nvbm5lY3RfdXJpGAEgASgJEi8KC2V4cGlyZV90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcDLuAwoRQ29ubmVjdGlvblNlcnZpY2USUQoNR2V0Q29ubmVjdGlvbhIkLnJlbGF5LmFkbWluLnYxLkdldENvbm5lY3Rpb25SZXF1ZXN0GhoucmVsYXkuYWRtaW4udjEuQ29ubmVjdGlvbhJiCg9MaXN0Q29ubmVjdGlvbnMSJi5yZWxheS5hZG1pbi52MS5MaXN0Q29ubmVjdGlvbnNSZXF1ZXN0GicucmVsYXkuYWRtaW4udjEuTGlzdENvbm5lY3Rpb25zUmVzcG9uc2USUQoNUHV0Q29ubmVjdGlvbhIkLnJlbGF5LmFkbWluLnYxLlB1dENvbm5lY3Rpb25SZXF1ZXN0GhoucmVsYXkuYWRtaW4udjEuQ29ubmVjdGlvbhJlChBEZWxldGVDb25uZWN0aW9uEicucmVsYXkuYWRtaW4udjEuRGVsZXRlQ29ubmVjdGlvblJlcXVlc3QaKC5yZWxheS5hZG1pbi52MS5EZWxldGVDb25uZWN0aW9uUmVzcG9uc2USaAoRQ3JlYXRlQ29ubmVjdExpbmsSKC5yZWxheS5hZG1pbi52MS5DcmVhdGVDb25uZWN0TGlua1JlcXVlc3QaKS5yZWxheS5hZG1pbi52MS5DcmVhdGVDb25uZWN0TGlua1Jlc3BvbnNlQl8KGnByb3ZpZGVyY2FsbHJlbGF5LmFkbWluLnYxQg9Db25uZWN0aW9uUHJvdG9QAVoucHJvdmlkZXItY2FsbC1yZWxheS9nZW4vcmVsYXkvYWRtaW4vdjE7YWRtaW52MWIGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
  * Connection is what is held for one user at one provider.
@@ -846,6 +846,154 @@ export const DeleteConnectionResponse_RevocationSchema: GenEnum<DeleteConnection
   enumDesc(file_relay_admin_v1_connection, 6, 0);
 
 /**
+ * CreateConnectLinkRequest says who may connect what.
+ *
+ * @generated from message relay.admin.v1.CreateConnectLinkRequest
+ */
+export type CreateConnectLinkRequest = Message<"relay.admin.v1.CreateConnectLinkRequest"> & {
+  /**
+   * The application's public key. Required.
+   *
+   * @generated from field: string public_key = 1;
+   */
+  publicKey: string;
+
+  /**
+   * The application's id of its user; calls must name it exactly so. Required.
+   *
+   * @generated from field: string user_id = 2;
+   */
+  userId: string;
+
+  /**
+   * Names or aliases of the providers. One: the link connects that one. More: a
+   * page lists them. None: a page lists all that the application has clients
+   * for.
+   *
+   * @generated from field: repeated string provider_names = 3;
+   */
+  providerNames: string[];
+
+  /**
+   * Where the browser goes afterwards, from the application's list. Empty: the
+   * browser stays on a page that says how it went.
+   *
+   * @generated from field: string redirect_uri = 4;
+   */
+  redirectUri: string;
+
+  /**
+   * Scope to ask for, as the provider writes it, instead of the OAuth client's.
+   *
+   * @generated from field: string scope = 5;
+   */
+  scope: string;
+};
+
+/**
+ * CreateConnectLinkRequest says who may connect what.
+ *
+ * @generated from message relay.admin.v1.CreateConnectLinkRequest
+ */
+export type CreateConnectLinkRequestJson = {
+  /**
+   * The application's public key. Required.
+   *
+   * @generated from field: string public_key = 1;
+   */
+  publicKey?: string;
+
+  /**
+   * The application's id of its user; calls must name it exactly so. Required.
+   *
+   * @generated from field: string user_id = 2;
+   */
+  userId?: string;
+
+  /**
+   * Names or aliases of the providers. One: the link connects that one. More: a
+   * page lists them. None: a page lists all that the application has clients
+   * for.
+   *
+   * @generated from field: repeated string provider_names = 3;
+   */
+  providerNames?: string[];
+
+  /**
+   * Where the browser goes afterwards, from the application's list. Empty: the
+   * browser stays on a page that says how it went.
+   *
+   * @generated from field: string redirect_uri = 4;
+   */
+  redirectUri?: string;
+
+  /**
+   * Scope to ask for, as the provider writes it, instead of the OAuth client's.
+   *
+   * @generated from field: string scope = 5;
+   */
+  scope?: string;
+};
+
+/**
+ * Describes the message relay.admin.v1.CreateConnectLinkRequest.
+ * Use `create(CreateConnectLinkRequestSchema)` to create a new message.
+ */
+export const CreateConnectLinkRequestSchema: GenMessage<CreateConnectLinkRequest, {jsonType: CreateConnectLinkRequestJson}> = /*@__PURE__*/
+  messageDesc(file_relay_admin_v1_connection, 7);
+
+/**
+ * CreateConnectLinkResponse holds the link.
+ *
+ * @generated from message relay.admin.v1.CreateConnectLinkResponse
+ */
+export type CreateConnectLinkResponse = Message<"relay.admin.v1.CreateConnectLinkResponse"> & {
+  /**
+   * Address to send one browser to, once. Whoever opens it first connects an
+   * account of theirs for the user.
+   *
+   * @generated from field: string connect_uri = 1;
+   */
+  connectUri: string;
+
+  /**
+   * When it ends if nobody opens it.
+   *
+   * @generated from field: google.protobuf.Timestamp expire_time = 2;
+   */
+  expireTime?: Timestamp | undefined;
+};
+
+/**
+ * CreateConnectLinkResponse holds the link.
+ *
+ * @generated from message relay.admin.v1.CreateConnectLinkResponse
+ */
+export type CreateConnectLinkResponseJson = {
+  /**
+   * Address to send one browser to, once. Whoever opens it first connects an
+   * account of theirs for the user.
+   *
+   * @generated from field: string connect_uri = 1;
+   */
+  connectUri?: string;
+
+  /**
+   * When it ends if nobody opens it.
+   *
+   * @generated from field: google.protobuf.Timestamp expire_time = 2;
+   */
+  expireTime?: TimestampJson;
+};
+
+/**
+ * Describes the message relay.admin.v1.CreateConnectLinkResponse.
+ * Use `create(CreateConnectLinkResponseSchema)` to create a new message.
+ */
+export const CreateConnectLinkResponseSchema: GenMessage<CreateConnectLinkResponse, {jsonType: CreateConnectLinkResponseJson}> = /*@__PURE__*/
+  messageDesc(file_relay_admin_v1_connection, 8);
+
+/**
  * ConnectionService administers connections: the tokens and keys that are held
  * for users. No answer holds one.
  *
@@ -894,6 +1042,19 @@ export const ConnectionService: GenService<{
     methodKind: "unary";
     input: typeof DeleteConnectionRequestSchema;
     output: typeof DeleteConnectionResponseSchema;
+  },
+  /**
+   * CreateConnectLink makes a one-time address at which one browser may connect
+   * accounts for a user. FAILED_PRECONDITION when the application is disabled,
+   * when a provider has no OAuth client or when the relay's public address is
+   * not known.
+   *
+   * @generated from rpc relay.admin.v1.ConnectionService.CreateConnectLink
+   */
+  createConnectLink: {
+    methodKind: "unary";
+    input: typeof CreateConnectLinkRequestSchema;
+    output: typeof CreateConnectLinkResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_relay_admin_v1_connection, 0);

@@ -1,0 +1,184 @@
+import type { OAuthClientJson } from "../../gen/relay/admin/v1/oauth_client_pb.js";
+import { applicationAddress, applicationLinks, part } from "./application-view.js";
+import { createForm, type Field, type Form, pairsFrom, type Values } from "./form.js";
+import { html, nothing, type TemplateResult } from "./lit-html.js";
+import { createLoader } from "./loading.js";
+import { visibleText } from "./text.js";
+import { type KnownNames, loadKnownNames, providerOf, suggestionLists } from "./try-view.js";
+import {
+  busyNotice,
+  type Column,
+  copyButton,
+  dataTable,
+  moment,
+  problemNotice,
+  stateMark,
+  type View,
+  type ViewContext,
+} from "./view.js";
+
+/** More than the catalogue has providers. */
+const PAGE_SIZE = 500;
+
+/** OAuth clients of one application; with a provider in the address, that one. */
+export function createClientsView(context: ViewContext): View {
+  const { api, session, update } = context;
+  const found = createLoader<readonly OAuthClientJson[]>(update);
+  const names = createLoader<KnownNames>(update);
+  let publicKey = "";
+  let chosen = "";
+
+  const clientAt = (name = "") => {
+    const known = providerOf(names.value, name)?.name ?? name;
+    return found.value?.find(({ providerName }) => providerName === known);
+  };
+
+  async function load(): Promise<void> {
+    await found.load(async () => {
+      const request = { publicKey, pageSize: PAGE_SIZE };
+      return (await api.call("OAuthClientService/ListOAuthClients", request)).oauthClients ?? [];
+    });
+  }
+
+  const storing: Form = createForm(context, {
+    ...{ id: "client", method: "OAuthClientService/UpdateOAuthClient", button: "Store the client" },
+    fields: () => clientFields(clientAt(storing.values["providerName"])),
+    requestFrom: (values) => {
+      const stored = clientAt(values["providerName"]);
+      return {
+        oauthClient: { ...clientFromValues(values), publicKey, etag: stored?.etag ?? "" },
+        updateMask: maskOf(values, stored),
+        allowMissing: true,
+      };
+    },
+    done: ({ providerName = "" }) => {
+      void load();
+      return html`<p class="notice">Stored the client for ${visibleText(providerName)}. Its secret is sealed.</p>`;
+    },
+  });
+
+  const removal = createForm(context, {
+    ...{ id: "remove-client", method: "OAuthClientService/DeleteOAuthClient", button: "Delete the client" },
+    isDangerous: true,
+    fields: () => [{ name: "sure", label: "Tokens of its users can then no longer be refreshed", kind: "tick" }],
+    requestFrom: () => ({ publicKey, providerName: chosen }),
+    done: () => {
+      void load();
+      return html`<p class="notice">Deleted the client.</p>`;
+    },
+  });
+
+  function forget(): void {
+    storing.clear();
+    removal.clear();
+    found.clear();
+  }
+
+  return {
+    title: "OAuth clients",
+    async enter(parameters) {
+      forget();
+      publicKey = parameters.get("publicKey") ?? "";
+      chosen = parameters.get("providerName") ?? "";
+      storing.fill({ providerName: chosen });
+      void names.load(() => loadKnownNames(api));
+      await load();
+      const stored = clientAt(chosen);
+      if (stored !== undefined) storing.fill(valuesFromClient(stored));
+    },
+    leave: forget,
+    render: () => html`<h1 tabindex="-1">OAuth clients</h1>
+      ${applicationLinks(publicKey, "clients")} ${problemNotice(found)} ${busyNotice(found)}
+      ${found.value === undefined ? nothing : listOf(found.value)}
+      ${part("Store a client", registration(session.relayUrl, names.value, storing.values["providerName"]), storing)}
+      ${chosen === "" ? nothing : part(`Delete the client at ${visibleText(chosen)}`, nothing, removal)}
+      ${names.value === undefined ? nothing : suggestionLists(names.value)}`,
+  };
+}
+
+function clientFields(stored: OAuthClientJson | undefined): readonly Field[] {
+  const kept = stored?.hasClientSecret ? "None: the stored one stays." : "It is sealed, and never shown.";
+  return [
+    { name: "providerName", label: "Provider", path: "oauth_client.provider_name", list: "known-providers" },
+    { name: "clientId", label: "Client id", path: "oauth_client.client_id" },
+    { name: "clientSecret", label: "Client secret", kind: "secret", path: "oauth_client.client_secret", hint: kept },
+    {
+      ...{ name: "scope", label: "Scope to ask users for", path: "oauth_client.scope" },
+      hint: "As the provider writes it. None: the definition's default.",
+    },
+    {
+      ...{ name: "originParameters", label: "Values that the client is for", kind: "lines" },
+      ...{
+        path: "oauth_client.origin_parameters",
+        hint: "name=value, one a line. None: all of the provider's customers.",
+      },
+    },
+    ...(stored?.hasClientSecret
+      ? [{ name: "isPublic", label: "Forget the stored secret: it is a public client", kind: "flag" } as const]
+      : []),
+  ];
+}
+
+function valuesFromClient({
+  providerName = "",
+  clientId = "",
+  scope = "",
+  originParameters = {},
+}: OAuthClientJson): Values {
+  const parameters = Object.entries(originParameters).map(([name, value]) => `${name}=${value}`);
+  return { providerName, clientId, scope, originParameters: parameters.join("\n") };
+}
+
+function clientFromValues(values: Values): OAuthClientJson {
+  const { providerName = "", clientId = "", clientSecret = "", scope = "" } = values;
+  const originParameters = pairsFrom(values["originParameters"], "oauth_client.origin_parameters");
+  return { providerName, clientId, clientSecret, scope, originParameters };
+}
+
+/** A secret that is not typed again stays. */
+function maskOf({ clientSecret = "", isPublic }: Values, stored: OAuthClientJson | undefined): string {
+  const keeps = stored?.hasClientSecret === true && clientSecret === "" && isPublic !== "yes";
+  return `clientId,scope,originParameters${keeps ? "" : ",clientSecret"}`;
+}
+
+/** What to do at the provider first. */
+function registration(relayUrl: string, names: KnownNames | undefined, providerName = ""): TemplateResult {
+  const { displayName = "", documentationUri = "", sources = [] } = providerOf(names, providerName) ?? {};
+  // Only https: a definition may hold any text, and some of it would run.
+  const pages = [...new Set([...sources, documentationUri])].filter((uri) => uri.startsWith("https://"));
+  const uri = `${relayUrl}/oauth/callback`;
+  return html`Register a client at the provider first, with this redirect address:
+    <span class="id" id="redirect-uri">${uri}</span> ${copyButton("Copy the redirect address", uri, "redirect-uri")}
+    ${
+      pages.length === 0
+        ? nothing
+        : html`<br />Pages of ${visibleText(displayName)} on how that is done:
+            ${pages.map((page) => html`<a href=${page} target="_blank" rel="noreferrer">${visibleText(new URL(page).host + new URL(page).pathname)}</a> `)}`
+    }`;
+}
+
+function listOf(clients: readonly OAuthClientJson[]): TemplateResult {
+  if (clients.length === 0)
+    return html`<p>The application has no OAuth client yet: no user can connect in a browser.</p>`;
+  return dataTable("OAuth clients", COLUMNS, clients);
+}
+
+const COLUMNS: ReadonlyArray<Column<OAuthClientJson>> = [
+  { label: "Provider", cell: ({ providerName = "" }) => visibleText(providerName) },
+  { label: "Client id", cell: ({ clientId = "" }) => html`<bdi class="id">${visibleText(clientId)}</bdi>` },
+  { label: "Secret", cell: ({ hasClientSecret }) => (hasClientSecret ? "stored" : "none") },
+  { label: "Scope", cell: ({ scope = "" }) => visibleText(scope || "default") },
+  { label: "State", cell: stateOf },
+  { label: "Changed", cell: ({ updateTime }) => moment(updateTime, "") },
+  { label: "More", cell: editLink },
+];
+
+function stateOf({ refusedTime }: OAuthClientJson): TemplateResult {
+  if (refusedTime === undefined) return stateMark(true, "Not refused");
+  return html`${stateMark(false, "Refused by the provider")} since ${moment(refusedTime, "")}`;
+}
+
+function editLink({ publicKey = "", providerName = "" }: OAuthClientJson): TemplateResult {
+  const address = `${applicationAddress("clients", publicKey)}&${new URLSearchParams({ providerName })}`;
+  return html`<a href=${address} aria-label="Change or delete the client at ${visibleText(providerName)}">Change</a>`;
+}

@@ -1,0 +1,58 @@
+import { applicationLinks, part } from "./application-view.js";
+import { createForm, type Field, lines, secretView } from "./form.js";
+import { html, nothing } from "./lit-html.js";
+import { createLoader } from "./loading.js";
+import { type KnownNames, loadKnownNames, suggestionLists } from "./try-view.js";
+import { moment, type View, type ViewContext } from "./view.js";
+
+/** Makes one-time links with which a user connects accounts. */
+export function createLinkView(context: ViewContext): View {
+  const { api, update } = context;
+  const names = createLoader<KnownNames>(update);
+  let publicKey = "";
+
+  const making = createForm(context, {
+    ...{ id: "link", method: "ConnectionService/CreateConnectLink", button: "Make the connect link" },
+    fields: () => FIELDS,
+    requestFrom: ({ userId = "", providerNames, redirectUri = "", scope = "" }) => ({
+      ...{ publicKey, userId, redirectUri, scope },
+      providerNames: lines.read(providerNames),
+    }),
+    done: ({ connectUri = "", expireTime }) =>
+      secretView(
+        "connect-link",
+        "Connect link",
+        connectUri,
+        html`It belongs to this user and nobody else: whoever opens it first connects an account of theirs for the user.
+          It opens once, in one browser, and ends ${moment(expireTime, "")}.`,
+      ),
+  });
+
+  return {
+    title: "Connect link",
+    enter(parameters) {
+      making.clear();
+      publicKey = parameters.get("publicKey") ?? "";
+      making.fill({ userId: parameters.get("userId") ?? "", providerNames: parameters.get("providerName") ?? "" });
+      void names.load(() => loadKnownNames(api));
+    },
+    leave: making.clear,
+    render: () => html`<h1 tabindex="-1">Connect link</h1>
+      ${applicationLinks(publicKey, "link")}
+      ${part("Make a connect link", "A user opens it in a browser and connects an account, without an application that sends them there.", making)}
+      ${names.value === undefined ? nothing : suggestionLists(names.value)}`,
+  };
+}
+
+const FIELDS: readonly Field[] = [
+  { name: "userId", label: "User id", path: "user_id", hint: "Calls must name it exactly so." },
+  {
+    ...{ name: "redirectUri", label: "Address to return to", path: "redirect_uri" },
+    hint: "From the application's list. None: a page says how it went.",
+  },
+  {
+    ...{ name: "providerNames", label: "Providers", kind: "lines", path: "provider_names" },
+    hint: "One a line. None: all that the application has clients for.",
+  },
+  { name: "scope", label: "Scope to ask for", path: "scope", hint: "None: the OAuth client's." },
+];

@@ -1,0 +1,87 @@
+import type { WebhookJson } from "../../gen/relay/admin/v1/webhook_pb.js";
+import { applicationLinks, part } from "./application-view.js";
+import { createForm, secretView } from "./form.js";
+import { html, nothing, type TemplateResult } from "./lit-html.js";
+import { ApiError, createLoader } from "./loading.js";
+import { visibleText } from "./text.js";
+import { busyNotice, moment, problemNotice, stateMark, step, type View, type ViewContext } from "./view.js";
+
+/** Where one application is told of its connections. */
+export function createWebhookView(context: ViewContext): View {
+  const { api, update } = context;
+  /** Null: it has none. */
+  const found = createLoader<WebhookJson | null>(update);
+  let publicKey = "";
+
+  async function load(isAfresh: boolean): Promise<void> {
+    await found.load(() => api.call("WebhookService/GetWebhook", { publicKey }).catch(noneFrom));
+    if (isAfresh) setting.fill({ uri: found.value?.uri ?? "" });
+  }
+
+  const setting = createForm(context, {
+    ...{ id: "webhook", method: "WebhookService/PutWebhook", button: "Set the webhook" },
+    fields: () => [
+      {
+        ...{ name: "uri", label: "Address that events are sent to", path: "webhook.uri", isWide: true },
+        hint: "https, on your application's server. Setting it again, also to the same address, makes a new secret.",
+      },
+    ],
+    requestFrom: ({ uri = "" }) => ({ webhook: { publicKey, uri } }),
+    done: ({ secret = "" }) => {
+      void load(true);
+      return secretView("webhook-secret", "Signing secret", secret, WHERE);
+    },
+  });
+
+  const removal = createForm(context, {
+    ...{ id: "remove-webhook", method: "WebhookService/DeleteWebhook", button: "Delete the webhook" },
+    isDangerous: true,
+    fields: () => [{ name: "sure", label: "Events that were not delivered yet are forgotten", kind: "tick" }],
+    requestFrom: () => ({ publicKey }),
+    done: () => {
+      void load(true);
+      return html`<p class="notice">Deleted the webhook.</p>`;
+    },
+  });
+
+  function forget(): void {
+    setting.clear();
+    removal.clear();
+    found.clear();
+  }
+
+  return {
+    title: "Webhook",
+    enter(parameters) {
+      forget();
+      publicKey = parameters.get("publicKey") ?? "";
+      void load(true);
+    },
+    leave: forget,
+    render: () => html`<h1 tabindex="-1">Webhook</h1>
+      ${applicationLinks(publicKey, "webhook")} ${problemNotice(found)} ${busyNotice(found)}
+      ${found.value === undefined ? nothing : stateOf(found.value)} ${part("Set it", nothing, setting)}
+      ${part("Delete it", nothing, removal)}`,
+  };
+}
+
+const WHERE = html`It belongs on the server that receives the events, next to the code that verifies them (Standard
+  Webhooks). It never belongs in a browser or a repository. Events that wait are signed with it, too.`;
+
+function noneFrom(error: unknown): null {
+  if (error instanceof ApiError && error.code === "not_found" && error.message.includes("webhook")) return null;
+  throw error;
+}
+
+function stateOf(webhook: WebhookJson | null): TemplateResult {
+  if (webhook === null) return html`<p>The application has no webhook: it is not told of its connections.</p>`;
+  const { uri = "", updateTime, waitingEventCount = "0", waitingSinceTime } = webhook;
+  const waiting =
+    Number(waitingEventCount) === 0
+      ? stateMark(true, "Nothing waits")
+      : html`${stateMark(false, `${waitingEventCount} events wait`)}, the oldest since ${moment(waitingSinceTime, "")}`;
+  return html`<dl class="steps">
+    ${step("Address", html`<span class="id">${visibleText(uri)}</span>`)} ${step("Set", moment(updateTime, ""))}
+    ${step("To deliver", waiting)}
+  </dl>`;
+}
