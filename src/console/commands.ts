@@ -103,9 +103,14 @@ function applicationOptions(settings: ApplicationSettings, isUpdate: boolean): r
     ...list("--allow-redirect", allowedRedirectUris, "--no-redirects"),
     ...number("--calls-per-minute", settings.callsPerMinute),
     ...number("--connection-calls-per-minute", settings.connectionCallsPerMinute),
-    ...option("--max-token-ttl", settings.maxCallTokenSeconds ? `${settings.maxCallTokenSeconds}s` : ""),
+    ...option("--max-token-ttl", lifetimeText(settings.maxCallTokenSeconds, isUpdate)),
     ...(callRules.length > 0 ? ["--call-rules", "-"] : isUpdate ? ["--no-call-rules"] : []),
   ];
+}
+
+/** The command takes no 0, which means a day. */
+function lifetimeText(seconds = 0, isUpdate: boolean): string {
+  return seconds === 0 ? (isUpdate ? "24h" : "") : `${seconds}s`;
 }
 
 /** Rules are no secret: they go with the command. */
