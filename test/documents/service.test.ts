@@ -59,7 +59,7 @@ const EXPECTED: Readonly<Record<string, readonly RegExp[]>> = {
   "docs/configuration.md": [
     /^ok\n[\s\S]*"RELAY_DEADLINE_MS":"10000"/,
     /intranet\.json: ok \(intranet\)[\s\S]*api\.intranet\.example/,
-    /^data\/providers\/acme\.json: ok \(acme\)\ndata\/providers\/meter\.json: ok \(meter\)\ndata\/providers\/local\.json: ok \(local\)\n$/,
+    /^data\/providers\/acme\.json: ok \(acme\)\n {2}connect: [\s\S]*^data\/providers\/meter\.json: ok \(meter\)\n[\s\S]*^data\/providers\/local\.json: ok \(local\)\n/m,
   ],
   "docs/call-tokens.md": [
     /^$/,
@@ -72,7 +72,7 @@ const EXPECTED: Readonly<Record<string, readonly RegExp[]>> = {
   "docs/migrating.md": [/^$/, /github/, /^ada github ok\na\+b@example\.com slack ok\n[\s\S]*a\+b@example\.com/],
   "docs/providers.md": [/^googledrive [\s\S]*^amplitude [\s\S]*api\.github\.com[\s\S]*^github: ok/m],
   "docs/scaling.md": [/is up to date/, /applications +1/],
-  "docs/contributing.md": [/^example\.json: ok \(example\)\n$/],
+  "docs/contributing.md": [/^example\.json: ok \(example\)\n {2}connect: ok\n {2}refresh: ok\n/],
 };
 
 describe("the commands in", () => {
