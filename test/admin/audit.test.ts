@@ -42,7 +42,8 @@ beforeAll(async () => {
     await connections.putConnection({ ...key, tokenResponse: JSON.stringify({ access_token, refresh_token }) }),
   );
   const webhook = await webhooks.putWebhook({ webhook: { publicKey, uri: URI } });
-  shownOnce.push(made.privateKey, rotated.privateKey, webhook.secret);
+  const link = await connections.createConnectLink({ publicKey, userId: "ada", providerNames: ["github"] });
+  shownOnce.push(made.privateKey, rotated.privateKey, webhook.secret, link.connectUri);
   answers.push(
     await applications.listApplications({}),
     await oauthClients.listOAuthClients({ publicKey }),
@@ -86,6 +87,7 @@ describe("the audit trail", () => {
       ["alice", "OAuthClientService.UpdateOAuthClient", client, "client_secret", done],
       ["alice", "ConnectionService.PutConnection", connection, "token_response origin_parameters", done],
       ["alice", "WebhookService.PutWebhook", `${app}/webhook`, "uri secret", done],
+      ["alice", "ConnectionService.CreateConnectLink", "applications/KEY/users/ada", "", done],
       ["alice", "ConnectionService.DeleteConnection", connection, "", done],
       ["alice", "WebhookService.DeleteWebhook", `${app}/webhook`, "", done],
       ["alice", "OAuthClientService.DeleteOAuthClient", client, "", done],
