@@ -179,13 +179,14 @@ function createFetch(
   newToken: () => Promise<string>,
 ): typeof globalThis.fetch {
   const { callToken, fetch = globalThis.fetch } = options;
-  const ownPlaces = `${options.url}/via/`;
+  // Another provider's account is not to be reached by a link that this one wrote.
+  const ownPlaces = via("");
   return async (input, init) => {
     const isRequest = input instanceof Request;
     const url = new URL(isRequest ? input.url : input);
     url.hash = "";
     // The relay's links to further pages lead through it already.
-    const target = url.href.startsWith(ownPlaces) ? url.href : via(url.host) + url.href.slice(url.origin.length);
+    const target = url.href.startsWith(ownPlaces) ? url.href : via(url.host) + url.pathname + url.search;
     const headers = new Headers(init?.headers ?? (isRequest ? input.headers : undefined));
     headers.set("authorization", `Bearer ${callToken ?? (await newToken())}`);
     return fetch(isRequest ? new Request(target, input) : target, { ...init, headers });

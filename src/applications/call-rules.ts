@@ -35,14 +35,15 @@ export function judgeRequest(rules: readonly CallRule[], request: RequestToJudge
   const mark = target.indexOf("?");
   const path = mark === -1 ? target : target.slice(0, mark);
   const host = origin.slice(origin.indexOf("://") + "://".length);
-  const segments = namesOtherPlace(headers) ? undefined : segmentsFrom(path);
+  const query = mark === -1 ? "" : target.slice(mark + 1);
+  const segments = namesOtherPlace(query, headers) ? undefined : segmentsFrom(path);
   const map = segments && mapOf(segments);
   const isOpen = rules.map((rule) => fitsPlace(rule, host, map));
   const findRule = (sent: string) =>
     rules.findIndex(({ methods }, at) => isOpen[at] && (methods === undefined || methods.includes(sent)));
   const at = findRule(method);
   if (at === -1) return { isAllowed: false, rule: map === undefined ? "ambiguous path" : "no rule" };
-  for (const other of methodsMeant(mark === -1 ? "" : target.slice(mark + 1), headers)) {
+  for (const other of methodsMeant(query, headers)) {
     if (findRule(other) === -1) return { isAllowed: false, rule: "method override" };
   }
   return { isAllowed: true, rule: `rule ${at + 1}` };
@@ -111,9 +112,10 @@ function split(path: string): readonly string[] {
  * normalise (NFKC) or map to them in a legacy charset; `;` begins parameters (RFC 3986 section 3.3, and to the end of
  * the path in RFC 1808 section 2.4.5); `{{` may be a placeholder for a token.
  */
-const SEPARATOR = /[/\\;?#\u2044\u2215\u2216\u29f5\u29f8\u29f9\u00a5\u20a9\p{Cc}\p{Cf}]|\u20e5|\{\{/u;
+const SEPARATOR =
+  /[/\\;?#\p{Default_Ignorable_Code_Point}\u2044\u2215\u2216\u29f5\u29f8\u29f9\u00a5\u20a9\p{Cc}\p{Cf}]|\u20e5|\{\{/u;
 /** Dots are this directory and the one above; Windows drops those, and spaces, at the end of a name. */
-const DOTS = /^[.+\s]*$/;
+const DOTS = /^(?:[.+\s]*$|\.\.[^\w.])/;
 /** To be decoded once more by a server that does so, and `%u` by IIS. */
 const STILL_ENCODED = /%(?:[\da-f]{2}|u[\da-f]{4})/i;
 
@@ -125,19 +127,36 @@ function isAmbiguous(segment: string): boolean {
 }
 
 /**
- * Fields that name a second place, which no rule has judged: RFC 4918 section 10.3, and copies, links and manifests in
- * object stores (S3, Azure, OpenStack Swift).
+ * Fields that name a second place, which no rule has judged: RFC 4918 section 10.3, copies, links and manifests in object
+ * stores (S3, Azure, OpenStack Swift), and what web servers and frameworks take for the path in its stead.
  */
 const OTHER_PLACE =
-  /(?:^destination|[-_](?:(?:copy|rename|move|fetch)[-_](?:source|from)|symlink[-_]target|object[-_]manifest|(?:versions|history)[-_]location))(?:[-_]account)?$/i;
+  /(?:^destination|[-_](?:(?:copy|rename|move|fetch)[-_](?:source|from)|symlink[-_]target|object[-_]manifest|(?:versions|history)[-_]location))(?:[-_]account)?$|^(?:x[-_])?(?:http[-_])?(?:override|rewrite|request|base)[-_](?:ur[il]|path)$|^x[-_](?:http[-_])?(?:path|ur[il])(?:[-_]override)?$|^x[-_]host$/i;
+/** WordPress takes it for the path of its REST API, whatever the path is. */
+const OTHER_ROUTE = /(?:^|[&;])rest_route(?:\[|=|&|$)/i;
 
-function namesOtherPlace(headers: RequestToJudge["headers"]): boolean {
-  return headers.some(([name]) => OTHER_PLACE.test(name));
+function namesOtherPlace(query: string, headers: RequestToJudge["headers"]): boolean {
+  return headers.some(([name]) => OTHER_PLACE.test(name)) || OTHER_ROUTE.test(decoded(query));
 }
 
-/** Methods that a provider may know, and that change or tell something. */
-const METHOD_MEANT =
-  /^(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|QUERY|SEARCH|PURGE|COPY|MOVE|LINK|UNLINK|LOCK|UNLOCK|MERGE|PROPFIND|PROPPATCH|MKCOL|REPORT|ACL|BIND|REBIND|UNBIND)$/;
+/**
+ * Methods that a call may have besides the usual ones: what else the IANA HTTP Method Registry has, but CONNECT (a tunnel), TRACE (echoes the token) and PRI (no request);
+ * QUERY, which is on its way there, and PURGE of caches. A list, and not every token: a misspelled method is found
+ * before a token leaves, and what stands in log lines and records is one of few words. WebDAV (RFC 4918, 3253, 3648,
+ * 3744, 4437, 4791, 5323, 5842), RFC 2068.
+ */
+export const FURTHER_METHODS: readonly string[] =
+  "PROPFIND PROPPATCH MKCOL COPY MOVE LOCK UNLOCK REPORT SEARCH QUERY MKCALENDAR ACL BIND UNBIND REBIND ORDERPATCH VERSION-CONTROL CHECKOUT CHECKIN UNCHECKOUT UPDATE LABEL MERGE BASELINE-CONTROL MKWORKSPACE MKACTIVITY MKREDIRECTREF UPDATEREDIRECTREF LINK UNLINK PURGE".split(
+    " ",
+  );
+
+/** Methods that a provider may know, and that change or tell something; letters alone. */
+const METHODS_MEANT: ReadonlySet<string> = new Set(
+  [
+    ..."GET HEAD POST PUT PATCH DELETE OPTIONS TRACE CONNECT BAN NOTIFY SUBSCRIBE UNSUBSCRIBE".split(" "),
+    ...FURTHER_METHODS,
+  ].map((method) => method.replaceAll("-", "")),
+);
 /** Of a parameter or a field that says that it holds a method. */
 const NAME_OF_METHOD = /method|verb/i;
 /** What stands between the values of a list, which is what repeated fields are joined to; `a.search` is one value. */
@@ -155,8 +174,12 @@ function methodsMeant(query: string, headers: RequestToJudge["headers"]): Readon
   for (const [name, value] of pairs) {
     if (!NAME_OF_METHOD.test(name)) continue;
     for (const text of [value, ...value.split(BETWEEN_METHODS)]) {
-      const method = text.replace(/[^a-z]/gi, "").toUpperCase();
-      if (METHOD_MEANT.test(method)) methods.add(method);
+      // Upper case first: that of a long s is S, as servers in many languages would have it.
+      const method = text
+        .normalize("NFKC")
+        .toUpperCase()
+        .replace(/[^A-Z]/g, "");
+      if (METHODS_MEANT.has(method)) methods.add(method);
     }
   }
   return methods;
@@ -167,13 +190,13 @@ function pairFrom(text: string): readonly [string, string] {
   return equals === -1 ? ["", ""] : [decoded(text.slice(0, equals)), decoded(text.slice(equals + 1))];
 }
 
-/** As often as there is something to decode: who decodes twice reads what is left after that. Bytes will do. */
+/** As often as there is something to decode: who decodes twice reads what is left after that. In UTF-8 in the end. */
 function decoded(text: string): string {
   let read = text;
   for (let rest = MAX_DECODINGS; rest > 0 && ESCAPE.test(read); rest--) {
     read = read.replace(ESCAPES, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
   }
-  return read;
+  return Buffer.from(read, "latin1").toString();
 }
 
 /** `%u006d` is what IIS takes beside `%6d`. */

@@ -1,3 +1,4 @@
+import { FURTHER_METHODS } from "../applications/call-rules.js";
 import type { JsonRange } from "../json/json-scan.js";
 import { elementsInSteps, isEmptyAt, kindAt, membersInSteps } from "../json/json-slice.js";
 import { joinedInSteps } from "../lib/chunks.js";
@@ -47,17 +48,6 @@ interface Content {
 
 type Format = "query" | "json" | "urlencoded" | "form-data" | "related";
 type Method = Pick<DecidedBody, "method" | "answerAs"> & { readonly format: Format };
-
-/**
- * What else the IANA HTTP Method Registry has, but CONNECT (a tunnel), TRACE (echoes the token) and PRI (no request);
- * QUERY, which is on its way there, and PURGE of caches. A list, and not every token: a misspelled method is found
- * before a token leaves, and what stands in log lines and records is one of few words. WebDAV (RFC 4918, 3253, 3648,
- * 3744, 4437, 4791, 5323, 5842), RFC 2068.
- */
-const FURTHER_METHODS =
-  "PROPFIND PROPPATCH MKCOL COPY MOVE LOCK UNLOCK REPORT SEARCH QUERY MKCALENDAR ACL BIND UNBIND REBIND ORDERPATCH VERSION-CONTROL CHECKOUT CHECKIN UNCHECKOUT UPDATE LABEL MERGE BASELINE-CONTROL MKWORKSPACE MKACTIVITY MKREDIRECTREF UPDATEREDIRECTREF LINK UNLINK PURGE".split(
-    " ",
-  );
 
 /** By the name that a caller gives, in upper case. */
 const METHODS: ReadonlyMap<string, Method> = new Map([

@@ -1,3 +1,4 @@
+import { MIN_SECRET_LENGTH } from "../redaction/redact.js";
 import type { ConnectionValue, Credential, Provider } from "./provider.js";
 
 /** Longest value that is no secret, and longest one that is matched against a pattern, in characters. */
@@ -21,6 +22,8 @@ export type ValueTexts = Readonly<Record<string, string>>;
 export function problemOfValue(value: ConnectionValue, text: string): string | undefined {
   const max = value.isSecret && value.pattern === undefined ? MAX_SECRET_LENGTH : MAX_LENGTH;
   if (text.length > max) return `must be at most ${max} characters`;
+  if (value.isSecret && text.length < MIN_SECRET_LENGTH)
+    return `must be at least ${MIN_SECRET_LENGTH} characters: a shorter one could not be taken out of answers`;
   if (CONTROL.test(text) || !text.isWellFormed()) return "must not hold line breaks or other control characters";
   if (text !== text.trim()) return "must not begin or end with a space";
   if (value.isPrintable && !PRINTABLE.test(text)) return "must be printable ASCII";

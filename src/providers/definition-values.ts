@@ -33,7 +33,8 @@ const OWN_VALUES: Readonly<Record<ConnectionKind, readonly Partial<Definition>[]
   ],
   api_key: [{ name: "api_key", label: "API key", secret: true }],
   basic: [
-    { name: "username", label: "User name" },
+    // RFC 7617 section 2: what comes after a colon would be taken for the password.
+    { name: "username", label: "User name", pattern: "[^:]*" },
     { name: "password", label: "Password", secret: true },
   ],
 };
@@ -245,7 +246,12 @@ function isAsIs(place: Credential): boolean {
   return place.kind === "header" && !isBasic(place);
 }
 
-const QUANTIFIER = /[*+]|\{\d+,\d*\}/g;
+/** What a matcher may have to try more than once. */
+const CHOICE = /[*+?|]|\{(\d+),(\d*)\}/g;
+/** Longest text that is matched against a pattern, in characters. */
+const MAX_MATCHED = 1024;
+/** Of one text, in steps: some 10 ms. */
+const MAX_WORK = 2 ** 17;
 
 /**
  * As HTML reads it (HTML standard, attribute `pattern`). What users write is matched against it, so it must be one that takes
@@ -253,10 +259,16 @@ const QUANTIFIER = /[*+]|\{\d+,\d*\}/g;
  */
 function parsePattern(text: string, report: Report): RegExp | undefined {
   if (text === "") return undefined;
-  const plain = text.replace(/\\./g, "x").replace(/\[[^\]]*\]/g, "x");
-  const isSlow = /\)[*+?{]|\(\?[^:]/.test(plain) || /\\[1-9k]/.test(text) || (plain.match(QUANTIFIER) ?? []).length > 3;
+  const plain = text
+    .replace(/\\./g, "x")
+    .replace(/\[[^\]]*\]/g, "x")
+    .replaceAll("(?:", "(");
+  const isSlow = /\)[*+?{]|\(\?/.test(plain) || /\\[1-9k]/.test(text) || workOf(plain) > MAX_WORK;
   if (text.length > 256 || isSlow) {
-    report("pattern", "must have no group that repeats, looks around or is referred to, and at most three quantifiers");
+    report(
+      "pattern",
+      "must have no group that repeats, looks around or is referred to, one * or + at most, and few ? and |",
+    );
     return undefined;
   }
   try {
@@ -266,6 +278,14 @@ function parsePattern(text: string, report: Report): RegExp | undefined {
     report("pattern", "is not a regular expression with the flag v, as HTML has it");
     return undefined;
   }
+}
+
+/** In how many ways a pattern without groups that repeat may be tried: each choice multiplies those of the others. */
+function workOf(plain: string): number {
+  return [...plain.matchAll(CHOICE)].reduce((work, [choice, least, most]) => {
+    if (choice === "?" || choice === "|") return 2 * work;
+    return work * (Number(most || MAX_MATCHED) - Number(least ?? 0) + 1);
+  }, 1);
 }
 
 /** `Authorization: Bearer` by default (RFC 6750 section 2.1), `Authorization: Basic` for the kind that is (RFC 7617). */

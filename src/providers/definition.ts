@@ -1,6 +1,6 @@
 import { type Provider as Definition, ProviderSchema } from "../../gen/relay/admin/v1/provider_pb.js";
 import { isTemplate, namesIn } from "./connection-value.js";
-import { isDroppedHeader } from "./credential.js";
+import { isDroppedHeader, mayHoldKey } from "./credential.js";
 import { parseExpirySignals } from "./definition-expiry-signals.js";
 import { parseDefinitionJson } from "./definition-json.js";
 import { parseOAuth2 } from "./definition-oauth2.js";
@@ -68,7 +68,7 @@ function providerFromDefinition(definition: Definition, options: DefinitionOptio
     exactOrigins: new Set(exactOrigins),
     plainOrigins: new Set(exactOrigins.filter(isCanonical)),
     hostTemplates,
-    ...parseDefaultHeaders(definition.defaultHeaders, parts, report),
+    ...parseDefaultHeaders(definition.defaultHeaders, parts, hostTemplates, report),
     oauth2: oauth2 && parseOAuth2(oauth2, policy, report),
     allowPrivateNetwork,
     urlPlaceholders: parsePlaceholders(definition.urlPlaceholders, report),
@@ -131,9 +131,11 @@ function hostTemplatesOf(
 function parseDefaultHeaders(
   headers: Readonly<Record<string, string>>,
   { credential, furtherCredentials, connectionValues }: ConnectionParts,
+  hostTemplates: Provider["hostTemplates"],
   report: Report,
 ): Pick<Provider, "defaultHeaders" | "hasHeaderTemplates"> {
   const places = [credential, ...furtherCredentials];
+  const isAnybodys = mayBeAnyHost(connectionValues, hostTemplates);
   const values = new Set(connectionValues.flatMap(({ name, isSecret }) => (isSecret ? [] : [name])));
   const seen = new Set<string>();
   const defaultHeaders = Object.entries(headers).map(([written, value]) => {
@@ -146,11 +148,20 @@ function parseDefaultHeaders(
       report(field, "is the credential's header");
     else if (seen.has(name)) report(field, "stands twice");
     if (!FIELD_VALUE.test(value)) report(field, "must be printable ASCII without spaces around it");
+    else if (isAnybodys && mayHoldKey(name) && !isTemplate(value))
+      report(field, "may be a key, which would go to whatever host a user names; bound the host by hosts or choices");
     else if (unknown !== undefined) report(field, `{${unknown}} is no connection value that may be shown`);
     seen.add(name);
     return [name, value] as const;
   });
   return { defaultHeaders, hasHeaderTemplates: defaultHeaders.some(([, value]) => isTemplate(value)) };
+}
+
+/** Whether a user may name any host at all. */
+function mayBeAnyHost(values: ConnectionParts["connectionValues"], templates: Provider["hostTemplates"]): boolean {
+  return values
+    .filter(({ hosts, choices, source }) => hosts.length + choices.length === 0 && source.kind !== "client")
+    .some(({ name }) => templates.some(({ template }) => /^https:\/\/\{([^}]*)\}(?::|$)/.exec(template)?.[1] === name));
 }
 
 function parsePlaceholders(names: readonly string[], report: Report): Provider["urlPlaceholders"] {

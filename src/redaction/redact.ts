@@ -62,7 +62,7 @@ const NOTHING_TO_FIND: Redactor = {
 };
 
 /** Shorter secrets are not searched for: they would match ordinary text. No provider issues such tokens. */
-const MIN_SECRET_LENGTH = 8;
+export const MIN_SECRET_LENGTH = 8;
 
 /** Longer ones are searched for in base64 only as they are: each further way makes three texts more. */
 const MAX_WRITTEN_LENGTH = 1024;

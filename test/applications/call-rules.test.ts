@@ -76,6 +76,13 @@ describe("judgeRequest() with paths", () => {
     ["/repos/acme/**", "/repos/acme/%20/x"],
     ["/repos/acme/**", "/repos/acme/+/x"],
     ["/repos/acme/**", "/repos/acme/..;/x"],
+    ["/repos/acme/**", "/repos/acme/..,/x"],
+    ["/repos/acme/**", "/repos/acme/..%7C/x"],
+    ["/repos/acme/**", "/repos/acme/..::$DATA/x"],
+    ["/repos/acme/**", "/repos/acme/.%EF%B8%8F./x"],
+    ["/repos/acme/**", "/repos/acme/.%CD%8F./x"],
+    ["/repos/acme/**", "/repos/acme/a?rest_route=/repos/other"],
+    ["/repos/acme/**", "/repos/acme/a?b&rest%5Froute=/repos/other"],
     ["/repos/acme/**", "/repos/acme/%252e%252e/x"],
     ["/repos/acme/**", "/repos/acme/a%252Fb"],
     ["/repos/acme/**", "/repos/acme/a%25252Fb"],
@@ -225,6 +232,21 @@ describe("judgeRequest() with methods", () => {
     "q=%6d",
     "_method=GET",
   ])("lets %s be", (query) => expect(verdict(read, `/a?${query}`).isAllowed).toBe(true));
+
+  it.each(["po%C5%BFt", "%EF%BC%B0OST", "CHECKOUT", "VERSION-CONTROL", "trace", "MKCALENDAR", "BAN"])(
+    "judges the method %s, which a call may have or a server know",
+    (method) => {
+      expect(verdict(read, `/a?_method=${method}`)).toEqual({ isAllowed: false, rule: "method override" });
+    },
+  );
+
+  it.each(["X-Override-Url", "x-request-uri", "X-HTTP-Path-Override", "X-Rewrite-Path", "Base-Url", "X-Url", "x_host"])(
+    "takes no path for sure beside the field %s",
+    (name) => {
+      expect(verdict([{ paths: ["/a"] }], "/a", { headers: [[name, "/b"]] }).rule).toBe("ambiguous path");
+      expect(verdict([{}], "/a", { headers: [[name, "/b"]] }).isAllowed).toBe(true);
+    },
+  );
 
   it.each(["X-HTTP-Method-Override", "x_http_method", "X-Method-Override", "http-method", "x-http-verb"])(
     "judges what a provider may read the field %s as",

@@ -167,9 +167,21 @@ describe("account.fetch", () => {
     const { publicKey } = application;
     const callToken = await relay.account("ada", "sandbox").token();
     const odd = createRelayClient({ url: harness.url.replace("http", "HTTP"), publicKey, callToken });
-    expect((await odd.account("ada", "alias").fetch(`${account.via(new URL(api).host)}/me`)).status).toBe(200);
+    const oddAccount = odd.account("ada", "sandbox");
+    const link = `${harness.url}${new URL(oddAccount.via(new URL(api).host)).pathname}/me`;
+    expect((await oddAccount.fetch(link)).status).toBe(200);
     const refused = await account.fetch(`${api}/echo`);
     expect([refused.status, refused.headers.get("x-relay-error")]).toEqual([403, "CALL_NOT_PERMITTED"]);
+  });
+
+  it("follows no link to another provider's account, whoever wrote it", async () => {
+    const { publicKey } = application;
+    const callToken = await createCallToken({ publicKey, privateKey: application.privateKey, userId: "ada" });
+    const account = createRelayClient({ url: harness.url, publicKey, callToken }).account("ada", "sandbox");
+    const refused = await account.fetch(`${harness.url}/via/other/${new URL(api).host}/me`);
+    expect([refused.status, refused.headers.get("x-relay-error")]).toEqual([403, "URL_NOT_ALLOWED"]);
+    const odd = await account.fetch(`${harness.url.replace("//", "//user@")}/via/sandbox/${new URL(api).host}/me`);
+    expect(odd.headers.get("x-relay-error")).toBe("URL_NOT_ALLOWED");
   });
 
   it("ends when it is aborted, and needs a proof", async () => {

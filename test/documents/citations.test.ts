@@ -10,7 +10,9 @@ const ID = /[A-Z]?\d+(?:\.\d+)*[A-Z]?/g;
 
 /** Every comment's text, so that a citation may go on in the next line. */
 function sourcesIn(folder: string): [path: string, text: string][] {
-  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((path) => path.endsWith(".ts"));
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
+    (path) => path.endsWith(".ts") && !path.includes("node_modules"),
+  );
   return files.map((path) => {
     const text = readFileSync(join(folder, path), "utf8");
     return [join(folder, path), text.replace(/\n\s*(?:\*|\/\/) /g, " ")];

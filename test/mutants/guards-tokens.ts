@@ -111,7 +111,7 @@ export const TOKEN_GUARDS: readonly Guard[] = [
   guard("rules: overriding fields", ["isPlain ? headers : [...headers, ...query", "isPlain ? [] : [...query"], RULES),
   guard(
     "rules: second places",
-    ["namesOtherPlace(headers) ? undefined : segmentsFrom(path)", "segmentsFrom(path)"],
+    ["namesOtherPlace(query, headers) ? undefined : segmentsFrom(path)", "segmentsFrom(path)"],
     RULES,
   ),
   guard("rules: second places in Swift", ["|object[-_]manifest|", "|"], RULES),

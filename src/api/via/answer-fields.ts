@@ -7,6 +7,8 @@ import { fieldsFromHead } from "../rest/stream-handler.js";
 /** Where an answer comes from and goes to. */
 export interface Rewriting {
   readonly provider: Provider;
+  /** What the caller called it: its name or an alias, so that a client keeps to one prefix. */
+  readonly providerName: string;
   /** The URL that was asked for. */
   readonly url: string;
   /** Origin of the relay as the caller reaches it. */
@@ -79,13 +81,13 @@ interface Place {
  * A URL of the provider as one of the relay, everything behind the origin as it was written where it can stay so; a URL of
  * anybody else as it is. Pure.
  */
-function placeFrom(written: string, { provider, url, relayOrigin }: Rewriting): Place {
+function placeFrom(written: string, { provider, providerName, url, relayOrigin }: Rewriting): Place {
   const parsed = parseUrl(written, url);
   const isOwn = parsed !== undefined && matchOrigin(parsed.origin, provider) !== undefined;
   if (!isOwn || parsed.username !== "" || parsed.password !== "") {
     return { url: written, isOwn: false, isRelay: parsed !== undefined && parsed.host === parseUrl(relayOrigin)?.host };
   }
-  const through = `${relayOrigin}/via/${provider.name}/${parsed.host}${tailOf(written, parsed)}`;
+  const through = `${relayOrigin}/via/${providerName}/${parsed.host}${tailOf(written, parsed)}`;
   return { url: through, isOwn: true, isRelay: false };
 }
 

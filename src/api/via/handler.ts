@@ -110,6 +110,7 @@ function rewritingOf(options: ViaHandlerOptions, { request, origin }: Exchange, 
   if (provider === undefined) throw new Error("the provider of an answer is not in the catalogue");
   return {
     provider,
+    providerName: origin.providerName,
     url: description.url,
     relayOrigin: relayOriginOf(request, options),
     isProofCarried: isProofCarried(request.rawHeaders, provider.credential),

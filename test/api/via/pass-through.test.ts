@@ -326,7 +326,7 @@ describe("an answer", () => {
 
   it("names the provider's own places through the relay, and others as they are", async () => {
     const own = `http://${bed.host}`;
-    const here = `${bed.harness.url}/via/plain/${bed.host}`;
+    const here = `${bed.harness.url}/via/alias/${bed.host}`;
     const table: ReadonlyArray<readonly [string, string]> = [
       [`${own}/b?c=%2F#d`, `${here}/b?c=%2F#d`],
       [`${own.toUpperCase()}/B/c'`, `${here}/B/c'`],
