@@ -10,7 +10,7 @@ let application: TestApplication;
 beforeAll(async () => {
   harness = await startHarness();
   application = await harness.createApplication({ allowedRedirectUris: [BACK] });
-  for (const provider of ["shopify", "zendesk", "mastodon"]) await harness.putClient(application, provider);
+  for (const provider of ["shopify", "zendesk", "mastodon", "okta"]) await harness.putClient(application, provider);
 });
 
 afterAll(() => harness.close());
@@ -131,5 +131,23 @@ describe("a client that is for one customer of the provider", () => {
     await harness.putClient(own, "shopify", { originParameters: { shop: "acme" } });
     const seen = await openBrowser().visit(start("shopify", query, own));
     expect(endpointOf(seen)).toBe("https://acme.myshopify.com/admin/oauth/authorize");
+  });
+});
+
+describe("a client that the provider makes for one tenant", () => {
+  it.each([{}, { subdomain: "acme" }, { subdomain: "evil" }])(
+    "goes nowhere until the operator names it: %j",
+    async (query) => {
+      const seen = await openBrowser().visit(start("okta", query));
+      expect([seen.status, seen.location]).toEqual([500, ""]);
+      expect(seen.body).toContain("relay client put --param subdomain=VALUE");
+    },
+  );
+
+  it.each([{}, { subdomain: "acme" }, { subdomain: "evil" }])("goes to that one then: %j", async (query) => {
+    const own = await harness.createApplication({ allowedRedirectUris: [BACK] });
+    await harness.putClient(own, "okta", { originParameters: { subdomain: "acme" } });
+    const seen = await openBrowser().visit(start("okta", query, own));
+    expect([seen.status, endpointOf(seen)]).toEqual([303, "https://acme.okta.com/oauth2/v1/authorize"]);
   });
 });

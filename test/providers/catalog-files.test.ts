@@ -190,6 +190,22 @@ describe("the hosts of the shipped catalogue", () => {
     expect(decideBoundOrigin(decision, {}).result).toBe("deny");
   });
 
+  it("leaves no part of the token endpoint's host to users where a client belongs to one tenant", () => {
+    const fixed = providers.filter(({ oauth2, connectionValues }) =>
+      connectionValues.some(
+        ({ name, isHost, source }) =>
+          isHost && source.kind === "client" && oauth2?.tokenEndpoint?.includes(`{${name}}`),
+      ),
+    );
+    expect(fixed.map(({ name }) => name).join(" ")).toBe("auth0 cognito kintone namely okta servicenow snowflake");
+    for (const { oauth2, connectionValues } of fixed) {
+      const named = connectionValues.filter(({ name }) => oauth2?.tokenEndpoint?.includes(`{${name}}`));
+      expect(named.map(({ source, isOptional }) => [source.kind, isOptional])).toEqual(
+        named.map(() => ["client", false]),
+      );
+    }
+  });
+
   it("names only providers that exist", () => {
     const families = FAMILIES.flatMap(({ names }) => names);
     const credentials = [...Object.keys(CREDENTIALS), ...Object.keys(QUERY_CREDENTIALS)];

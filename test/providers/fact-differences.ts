@@ -19,7 +19,7 @@ export const DIFFERENCES: ReadonlyArray<{ readonly reason: string; readonly of: 
   { reason: "Etsy's token endpoint takes client_id without a secret", of: "etsy.clientAuthentication" },
   {
     reason: "the provider documents PKCE for clients without a secret; ours is for clients with one",
-    of: "autodesk.pkce spotify.pkce zoom.pkce",
+    of: "spotify.pkce",
   },
   {
     reason: "the reference separates scopes by a comma, the provider's documentation by a space",
@@ -30,7 +30,7 @@ export const DIFFERENCES: ReadonlyArray<{ readonly reason: string; readonly of: 
     reason: "the reference lets the user name any host; ours names those of one account or one region",
     of: `clio.api clio.authorization clio.token datadog.api datadog.authorization datadog.token
       freshworks.api freshworks.authorization freshworks.token greenhouse.api ironclad.api ironclad.authorization
-      ironclad.token pleo.api pleo.authorization pleo.token posthog.api sentry.api snowflake.api
+      ironclad.token pleo.api pleo.authorization pleo.token posthog.api snowflake.api
       snowflake.authorization snowflake.token wrike.api zohocrm.api zohocrm.token battlenet.api
       battlenet.authorization battlenet.token exactonline.api exactonline.authorization exactonline.token
       msgraph.authorization msgraph.token discord.token discord.revocation salesforce.authorization salesforce.token
@@ -68,7 +68,7 @@ export const DIFFERENCES: ReadonlyArray<{ readonly reason: string; readonly of: 
   },
   {
     reason: "the reference means another product or flow of the same company",
-    of: "onelogin.authorization onelogin.token onelogin.clientAuthentication personio.token personio.tokenRequestFormat googleanalytics.api googleplay.api sentry.token snapchat.authorization snapchat.token gong.api",
+    of: "onelogin.authorization onelogin.token onelogin.clientAuthentication personio.token personio.tokenRequestFormat googleanalytics.api googleplay.api snapchat.authorization snapchat.token gong.api",
   },
   {
     reason: "the reference is mistaken: a placeholder that was not filled in, or another provider's address",
