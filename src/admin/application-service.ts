@@ -1,6 +1,6 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import type { ServiceImpl } from "@connectrpc/connect";
+import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import {
   type Application as ApplicationMessage,
   ApplicationSchema,
@@ -108,8 +108,12 @@ export function createApplicationService(options: AdminOptions): ServiceImpl<typ
       return { privateKey };
     },
     async createCallToken({ publicKey, userId, providerNames, rules, lifetimeSeconds }, context) {
+      const { state } = await namedApplication(applications, publicKey);
+      // It would be good from the moment that calls are accepted again.
+      if (state !== "ACTIVE")
+        throw new ConnectError("This application is disabled: no call token can be made.", Code.FailedPrecondition);
       const issued = await issueCallToken(administrationFor(options, context), {
-        publicKey: requiredId(publicKey, "public_key"),
+        publicKey,
         userId: requiredId(userId, "user_id"),
         providers:
           providerNames.length === 0

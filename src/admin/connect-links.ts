@@ -27,6 +27,8 @@ export async function connectLinkFor(
   requiredId(userId, "user_id");
   if (application.state !== "ACTIVE")
     throw new ConnectError("This application is disabled: no user can connect.", Code.FailedPrecondition);
+  // Without a name the link would be for all of the application's providers, which the list does not say.
+  if (providerNames.includes("")) throw invalidField("provider_names", "provider_names has an entry that is empty.");
   const [only = "", ...others] = providerNames;
   const link = await createConnectLink(connecting, {
     ...{ application, userId },

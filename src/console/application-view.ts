@@ -17,11 +17,18 @@ export function createApplicationView(context: ViewContext): View {
   const { api, update } = context;
   const found = createLoader<ApplicationJson>(update);
   let publicKey = "";
+  /** What the settings began with, and the etag of just that. */
+  let base = { stored: "", etag: "" };
 
   /** @param isAfresh what is typed in the settings makes room for what is stored. */
   async function load(isAfresh: boolean): Promise<void> {
     await found.load(() => api.call("ApplicationService/GetApplication", { publicKey }));
-    if (isAfresh && found.value !== undefined) forms.settings.fill(valuesFromApplication(found.value));
+    if (found.value === undefined) return;
+    const values = valuesFromApplication(found.value);
+    const stored = JSON.stringify(values);
+    if (isAfresh) forms.settings.fill(values);
+    // Where somebody else has changed a setting, the old etag stays: what is typed was not meant for the new one.
+    if (isAfresh || stored === base.stored) base = { stored, etag: found.value.etag ?? "" };
   }
 
   /** After a change: the etag and the state have changed with it. */
@@ -35,7 +42,7 @@ export function createApplicationView(context: ViewContext): View {
       ...{ id: "settings", method: "ApplicationService/UpdateApplication", button: "Save" },
       fields: () => APPLICATION_FIELDS,
       requestFrom: (values) => ({
-        application: { ...applicationFromValues(values), publicKey, etag: found.value?.etag ?? "" },
+        application: { ...applicationFromValues(values), publicKey, etag: base.etag },
         updateMask: APPLICATION_MASK,
       }),
       done: () => done("Saved.", true),

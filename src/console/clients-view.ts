@@ -1,4 +1,5 @@
 import type { OAuthClientJson } from "../../gen/relay/admin/v1/oauth_client_pb.js";
+import type { Api } from "./api.js";
 import { applicationAddress, applicationLinks, part } from "./application-view.js";
 import { createForm, type Field, type Form, pairsFrom, type Values } from "./form.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
@@ -17,7 +18,7 @@ import {
   type ViewContext,
 } from "./view.js";
 
-/** More than the catalogue has providers. */
+/** The most that a page of the API has. */
 const PAGE_SIZE = 500;
 
 /** OAuth clients of one application; with a provider in the address, that one. */
@@ -34,10 +35,7 @@ export function createClientsView(context: ViewContext): View {
   };
 
   async function load(): Promise<void> {
-    await found.load(async () => {
-      const request = { publicKey, pageSize: PAGE_SIZE };
-      return (await api.call("OAuthClientService/ListOAuthClients", request)).oauthClients ?? [];
-    });
+    await found.load(() => allClients(api, publicKey));
   }
 
   const storing: Form = createForm(context, {
@@ -53,6 +51,7 @@ export function createClientsView(context: ViewContext): View {
     },
     done: ({ providerName = "" }) => {
       void load();
+      storing.fill({ isPublic: "" });
       return html`<p class="notice">Stored the client for ${visibleText(providerName)}. Its secret is sealed.</p>`;
     },
   });
@@ -90,10 +89,24 @@ export function createClientsView(context: ViewContext): View {
     render: () => html`<h1 tabindex="-1">OAuth clients</h1>
       ${applicationLinks(publicKey, "clients")} ${problemNotice(found)} ${busyNotice(found)}
       ${found.value === undefined ? nothing : listOf(found.value)}
-      ${part("Store a client", registration(session.relayUrl, names.value, storing.values["providerName"]), storing)}
+      ${
+        found.value === undefined
+          ? nothing
+          : part("Store a client", registration(session.relayUrl, names.value, storing.values["providerName"]), storing)
+      }
       ${chosen === "" ? nothing : part(`Delete the client at ${visibleText(chosen)}`, nothing, removal)}
       ${names.value === undefined ? nothing : suggestionLists(names.value)}`,
   };
+}
+
+async function allClients(api: Api, publicKey: string): Promise<readonly OAuthClientJson[]> {
+  const all: OAuthClientJson[] = [];
+  for (let pageToken = ""; ; ) {
+    const page = await api.call("OAuthClientService/ListOAuthClients", { publicKey, pageSize: PAGE_SIZE, pageToken });
+    all.push(...(page.oauthClients ?? []));
+    pageToken = page.nextPageToken ?? "";
+    if (pageToken === "") return all;
+  }
 }
 
 function clientFields(stored: OAuthClientJson | undefined): readonly Field[] {
@@ -135,10 +148,10 @@ function clientFromValues(values: Values): OAuthClientJson {
   return { providerName, clientId, clientSecret, scope, originParameters };
 }
 
-/** A secret that is not typed again stays. */
+/** A secret that is not typed again stays, also one of a client that is not known here (yet), unless the operator says so. */
 function maskOf({ clientSecret = "", isPublic }: Values, stored: OAuthClientJson | undefined): string {
-  const keeps = stored?.hasClientSecret === true && clientSecret === "" && isPublic !== "yes";
-  return `clientId,scope,originParameters${keeps ? "" : ",clientSecret"}`;
+  const forgets = stored?.hasClientSecret === true && isPublic === "yes";
+  return `clientId,scope,originParameters${clientSecret !== "" || forgets ? ",clientSecret" : ""}`;
 }
 
 /** What to do at the provider first. */

@@ -62,6 +62,8 @@ export function createForm<Name extends ActionName>(
 ): Form {
   const sent = createLoader<TemplateResult>(update);
   let values: Values = {};
+  /** Grows with each `clear()`: what was sent before is of no concern after it. */
+  let generation = 0;
 
   function change(name: string, value: string): void {
     values = { ...values, [name]: value };
@@ -72,13 +74,17 @@ export function createForm<Name extends ActionName>(
     const open = options.fields().find(({ kind, name }) => kind === "tick" && values[name] !== "yes");
     if (open !== undefined) throw new ApiError("invalid_argument", "Tick this to go on.", open.path ?? open.name);
     const request = options.requestFrom(values);
-    return options.done(await api.call(options.method, request), request);
+    const own = generation;
+    const answer = await api.call(options.method, request);
+    return own === generation ? options.done(answer, request) : html``;
   }
 
   async function submit(event: SubmitEvent): Promise<void> {
     event.preventDefault();
     if (sent.isBusy) return;
+    const own = generation;
     await sent.load(send);
+    if (own !== generation) return;
     if (sent.problem === undefined && sent.value !== undefined) forgetSecrets();
     const wrong = sent.field === undefined ? undefined : fieldOf(options.fields(), sent.field);
     const part = sent.problem === undefined ? "result" : (wrong?.name ?? "problem");
@@ -113,6 +119,7 @@ export function createForm<Name extends ActionName>(
       update();
     },
     clear() {
+      generation += 1;
       values = {};
       sent.clear();
     },
@@ -183,10 +190,12 @@ const onInput =
     change(name, (event.currentTarget as Input).value);
 
 function lineView(field: Field, id: string, state: FieldState): TemplateResult {
-  const type = field.kind === "secret" ? "password" : "text";
+  const isSecret = field.kind === "secret";
+  // Browsers offer their user's own passwords where they are told "off".
+  const completion = isSecret ? "new-password" : "off";
   const mode = field.kind === "number" ? "numeric" : nothing;
-  return html`<input id=${id} type=${type} inputmode=${mode} list=${field.list ?? nothing} .value=${state.value}
-    @input=${onInput(field, state)} autocomplete="off" spellcheck="false" aria-invalid=${state.problem !== undefined}
+  return html`<input id=${id} type=${isSecret ? "password" : "text"} inputmode=${mode} list=${field.list ?? nothing} .value=${state.value}
+    @input=${onInput(field, state)} autocomplete=${completion} spellcheck="false" aria-invalid=${state.problem !== undefined}
     aria-describedby=${notesOf(field, id)} />`;
 }
 

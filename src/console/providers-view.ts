@@ -5,7 +5,7 @@ import { createLoader } from "./loading.js";
 import { visibleText } from "./text.js";
 import { busyNotice, type Column, dataTable, problemNotice, type View, type ViewContext } from "./view.js";
 
-/** A page of the API; the catalogue is smaller. */
+/** The most that a page of the API has; the catalogue has more. */
 const PAGE_SIZE = 500;
 
 /** The providers that the relay knows, narrowed down while typing. */
@@ -36,7 +36,8 @@ export function createProvidersView({ api, update }: ViewContext): View {
   };
 }
 
-async function allProviders(api: Api): Promise<readonly ProviderEntryJson[]> {
+/** All providers, page by page. Rejects with ApiError. */
+export async function allProviders(api: Api): Promise<readonly ProviderEntryJson[]> {
   const all: ProviderEntryJson[] = [];
   for (let pageToken = ""; ; ) {
     const page = await api.call("ProviderService/ListProviders", { pageSize: PAGE_SIZE, pageToken });

@@ -6,6 +6,7 @@ import type { Api } from "./api.js";
 import { explanationView } from "./explanation-view.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader } from "./loading.js";
+import { allProviders } from "./providers-view.js";
 import { type CallForm, EMPTY_FORM, readCall, type Snippet, snippetsFor } from "./snippets.js";
 import { visibleLines, visibleText } from "./text.js";
 import { busyNotice, copyButton, problemNotice, stateMark, type View, type ViewContext } from "./view.js";
@@ -252,13 +253,12 @@ export interface KnownNames {
 
 /** More suggestions help nobody; any other may be typed. */
 const MAX_APPLICATIONS = 100;
-const MAX_PROVIDERS = 500;
 
 /** Rejects with ApiError. */
 export async function loadKnownNames(api: Api): Promise<KnownNames> {
-  const [{ applications = [] }, { providers = [] }] = await Promise.all([
+  const [{ applications = [] }, providers] = await Promise.all([
     api.call("ApplicationService/ListApplications", { pageSize: MAX_APPLICATIONS }),
-    api.call("ProviderService/ListProviders", { pageSize: MAX_PROVIDERS }),
+    allProviders(api),
   ]);
   return { applications, providers: providers.flatMap(({ provider }) => (provider === undefined ? [] : [provider])) };
 }

@@ -81,6 +81,13 @@ describe("CreateCallToken", () => {
     expect(await failure(asked)).toMatchObject({ code: "PermissionDenied" });
   });
 
+  it("refuses a disabled application, and writes nothing down", async () => {
+    const { publicKey } = await harness.createApplication({ state: "DISABLED" });
+    const refused = clients.applications.createCallToken({ publicKey, userId: "ada" });
+    expect(await failure(refused)).toMatchObject({ code: "FailedPrecondition" });
+    expect((await clients.audit.listAuditRecords({ publicKey })).auditRecords).toEqual([]);
+  });
+
   it.each([
     [{ userId: "" }, "InvalidArgument", ""],
     [{ publicKey: "nobody-here" }, "NotFound", "application"],

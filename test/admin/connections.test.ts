@@ -250,6 +250,8 @@ describe.each(["connect", "grpc"] as const)("CreateConnectLink over %s", (protoc
   it.each([
     [{ userId: "" }, "InvalidArgument", "user_id"],
     [{ providerNames: ["nowhere"] }, "InvalidArgument", "provider_names"],
+    [{ providerNames: [""] }, "InvalidArgument", "provider_names"],
+    [{ providerNames: ["sandbox", ""] }, "InvalidArgument", "provider_names"],
     [{ providerNames: ["sandbox", "nowhere"] }, "InvalidArgument", "provider_names"],
     [{ redirectUri: "https://elsewhere.example/" }, "InvalidArgument", "redirect_uri"],
     [{ scope: "s".repeat(4097) }, "InvalidArgument", "scope"],

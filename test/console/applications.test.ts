@@ -151,6 +151,30 @@ describe("applications in the console", NEEDS_CHROMIUM, () => {
     expect(await found(application)).toMatchObject({ name: "elsewhere" });
   });
 
+  it("are not edited over what somebody else has changed, also when that was loaded for another reason", async () => {
+    const { page, application } = await openApplication();
+    const name = form(page, "Save").getByLabel("Name", { exact: true });
+    await name.fill("renamed");
+    await page.getByRole("button", { name: "Disable the application" }).click();
+    await form(page, "Enable the application").waitFor();
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    await page.getByText("Saved.").waitFor();
+    expect(await found(application)).toMatchObject({ name: "renamed", state: "DISABLED" });
+    await page.getByText("renamed").first().waitFor();
+    await name.fill("over it");
+    await world.harness.store.applications.update(application.publicKey, { callsPerMinute: 7 }, Date.now() + 1000, {
+      audit: {
+        ...{ id: "00000000-0000-7000-8000-000000000002", at: 1, actor: "x", method: "x", resource: "x" },
+        ...{ publicKey: application.publicKey, changedFields: [] },
+      },
+    });
+    await page.getByRole("button", { name: "Enable the application" }).click();
+    await form(page, "Disable the application").waitFor();
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    await page.locator("#settings-problem:focus").waitFor();
+    expect(await found(application)).toMatchObject({ name: "renamed", callsPerMinute: 7, state: "ACTIVE" });
+  });
+
   it("are disabled and enabled again", async () => {
     const { page, application } = await openApplication();
     for (const [button, flag, state] of [

@@ -28,6 +28,15 @@ async function open(view: string, { query = "", token = ADMIN_TOKENS.operator as
   return { page, application };
 }
 
+/** Something that waits until it is released. */
+function hold() {
+  let release = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  return { released, release: () => release() };
+}
+
 async function go(page: Page, hash: string): Promise<void> {
   await page.goto(`${page.url().split("#")[0]}${hash}`);
   await page.locator("h1").waitFor();
@@ -50,6 +59,8 @@ describe("OAuth clients in the console", NEEDS_CHROMIUM, () => {
     await page.getByLabel("Values that the client is for").fill("");
     await page.getByLabel("Client id").fill("the-client");
     await page.getByLabel("Client secret").fill("CANARY_client_secret");
+    expect(await page.getByLabel("Client secret").getAttribute("autocomplete")).toBe("new-password");
+    expect(await page.getByLabel("Client id").getAttribute("autocomplete")).toBe("off");
     expect(await command(page, "Store the client").textContent()).toBe(
       `relay client put --app ${application.publicKey} --provider sandbox < client.json`,
     );
@@ -78,6 +89,30 @@ describe("OAuth clients in the console", NEEDS_CHROMIUM, () => {
     expect(await oauthClients.find(application.id, "sandbox")).toBeUndefined();
     expect(await lastAudit(application)).toEqual(["alice", "OAuthClientService.DeleteOAuthClient", "DONE"]);
     expect(world.harness.logLines.join("\n")).not.toContain("CANARY_client_secret");
+  });
+
+  it("keep a secret that the page does not know of, and have no form before they are known", async () => {
+    const { page, application } = await open("webhook");
+    await page.getByText("The application has no webhook").waitFor();
+    const list = hold();
+    await page.route(/ListOAuthClients/, async (route) => {
+      await list.released;
+      await route.continue();
+    });
+    await go(page, `#/clients?publicKey=${application.publicKey}`);
+    await page.getByRole("heading", { level: 1, name: "OAuth clients" }).waitFor();
+    expect(await page.getByRole("form").count()).toBe(0);
+    list.release();
+    await page.getByText("The application has no OAuth client yet").waitFor();
+    await world.harness.putClient(application);
+    const { oauthClients } = world.harness.store;
+    const { clientSecret } = (await oauthClients.find(application.id, "sandbox")) ?? expect.unreachable();
+    expect(clientSecret).toBeDefined();
+    await page.getByLabel("Provider", { exact: true }).fill("sandbox");
+    await page.getByLabel("Client id").fill("another");
+    await press(page, "Store the client");
+    await page.getByText("Stored the client for sandbox.").waitFor();
+    expect(await oauthClients.find(application.id, "sandbox")).toMatchObject({ clientId: "another", clientSecret });
   });
 });
 
@@ -132,6 +167,28 @@ describe("connections in the console", NEEDS_CHROMIUM, () => {
     expect(await world.harness.store.connections.find(key)).toMatchObject({ tokenType: "api_key" });
     await showView(page, "Connections");
     expect(await page.content()).not.toContain("CANARY_api_key");
+  });
+
+  it("of which one is stored late do not take the place of the one that is shown by then", async () => {
+    const { page, application } = await open("connection", { query: "&userId=ada&providerName=sendgrid" });
+    await world.harness.connect(application, "bob");
+    await page.getByLabel(/API key/i).fill("CANARY_api_key");
+    const answer = hold();
+    await page.route(/PutConnection/, async (route) => {
+      const response = await route.fetch();
+      await answer.released;
+      await route.fulfill({ response });
+    });
+    await press(page, "Store the connection");
+    await page.getByText("Working…").waitFor();
+    await go(page, `#/connection?publicKey=${application.publicKey}&userId=bob&providerName=sandbox`);
+    await page.getByRole("definition").getByText("bob").waitFor();
+    const answered = page.waitForResponse(/PutConnection/);
+    answer.release();
+    await (await answered).finished();
+    await page.getByLabel("Do not tell the provider").check();
+    expect(await command(page, "Delete the connection").textContent()).toContain("--user bob --provider sandbox");
+    expect(await page.getByLabel("User id").inputValue()).toBe("bob");
   });
 
   it("are opened from the list, markup and all", async () => {
