@@ -163,9 +163,9 @@ describe.each([
 
   it.each([
     [{ originParameters: { client_id: "a" } }, "secrets.client_secret", "is missing"],
-    [{ secrets: { client_secret: "CANARY" } }, "origin_parameters.client_id", "is missing"],
+    [{ secrets: { client_secret: "CANARY-secret" } }, "origin_parameters.client_id", "is missing"],
     [
-      { originParameters: { client_id: "a\r\nb" }, secrets: { client_secret: "CANARY" } },
+      { originParameters: { client_id: "a\r\nb" }, secrets: { client_secret: "CANARY-secret" } },
       "origin_parameters.client_id",
       "line breaks",
     ],
@@ -175,7 +175,7 @@ describe.each([
       "line breaks",
     ],
     [
-      { originParameters: { client_id: "a" }, secrets: { client_secret: "CANARY".repeat(11_000) } },
+      { originParameters: { client_id: "a" }, secrets: { client_secret: "CANARY-secret".repeat(11_000) } },
       "secrets.client_secret",
       "16384",
     ],
