@@ -11,7 +11,6 @@ import type { Provider } from "../providers/provider.js";
 import type { AuthorizationOptions } from "./authorization-server.js";
 import { requireOpenerOrigin, requirePublicUrl, requireRedirectUri } from "./callback.js";
 import type { ConnectionState } from "./connection.js";
-import { isGrantKind } from "./credentials.js";
 import { toldStateOf } from "./refreshable.js";
 import { hasAuthorizationFlow, requireConnectable } from "./start.js";
 import type { LinkPayload, OpenTicket, SessionPayload } from "./tickets.js";
@@ -160,15 +159,11 @@ export async function offersFor(
     const state = states.get(provider.name);
     // Any application could have users enter keys of any provider: a page has those that it is asked for.
     const canEnter = provider.kind !== "oauth2" && (wanted.length > 0 || state !== undefined);
-    return { provider, state, canConnect: canEnter || (clients.has(provider.name) && isConnectable(provider)) };
+    return { provider, state, canConnect: canEnter || (clients.has(provider.name) && hasAuthorizationFlow(provider)) };
   };
   const listed = wanted.length > 0 ? providersNamed(catalog, wanted) : catalog.list();
   const offers = listed.map(offerOf).filter(({ state, canConnect }) => canConnect || state !== undefined);
   return wanted.length > 0 ? offers : offers.sort(byDisplayName);
-}
-
-function isConnectable(provider: Provider): boolean {
-  return isGrantKind(provider.kind) || hasAuthorizationFlow(provider);
 }
 
 function providersNamed(catalog: AuthorizationOptions["catalog"], names: readonly string[]): readonly Provider[] {

@@ -25,8 +25,7 @@ export async function connectByValues(
   { application, userId, provider, given }: EnteredValues,
 ): Promise<Question | undefined> {
   const { kind } = provider;
-  const hasClient = isGrantKind(kind) && (await options.oauthClients.find(application.id, provider.name)) !== undefined;
-  const values = askedFrom(provider, hasClient);
+  const values = askedFrom(provider);
   const ask = (problem: Question["problem"]): Question => ({ kind: "ask", values, problem });
   if (given === undefined) return ask(undefined);
   const partOf = (isSecret: boolean) =>
@@ -37,7 +36,7 @@ export async function connectByValues(
   if ("problem" in open) return ask(open);
   const secret = parseAnswers(partOf(true), provider, "secret");
   if ("problem" in secret) return ask(secret);
-  const missing = problemOfClient(provider, open.values, secret.values, hasClient);
+  const missing = problemOfClient(provider, open.values, secret.values, false);
   if (missing !== undefined) return ask(missing);
   const now = options.now();
   const key = { applicationId: application.id, userId, providerName: provider.name };
@@ -48,12 +47,13 @@ export async function connectByValues(
   return undefined;
 }
 
-/** The user gives a client where the application has none, and only what a user can know. */
-function askedFrom({ connectionValues, kind }: Provider, hasClient: boolean): readonly ConnectionValue[] {
+/**
+ * Of tokens that are got for a client, the user gives an own one: that of the application stands for all of it, and whoever
+ * comes by this page would be given its access. An operator stores such connections.
+ */
+function askedFrom({ connectionValues, kind }: Provider): readonly ConnectionValue[] {
   const asked = connectionValues.filter(({ source }) => source.kind === "asked");
   if (!isGrantKind(kind)) return asked;
   const isOfClient = ({ name }: ConnectionValue) => name === "client_id" || name === "client_secret";
-  return hasClient
-    ? asked.filter((value) => !isOfClient(value))
-    : asked.map((value) => (isOfClient(value) ? { ...value, isOptional: false } : value));
+  return asked.map((value) => (isOfClient(value) ? { ...value, isOptional: false } : value));
 }

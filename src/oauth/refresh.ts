@@ -204,13 +204,14 @@ async function ask(
 /**
  * What an answer means for a connection without a refresh token of the provider's: one that comes all the same (RFC 6749
  * section 4.4.3) must not take the place of what the tokens are got for, and a client of its own that is refused is the
- * user's to mend.
+ * user's to mend, one of the application's the operator's, by whatever code it is refused.
  */
 function ofGrant({ grant }: RefreshTarget, verdict: TokenVerdict): TokenVerdict {
   if (grant === undefined) return verdict;
   if (verdict.kind === "granted") return { ...verdict, tokens: { ...verdict.tokens, refreshToken: undefined } };
   if (verdict.kind === "failed") return { ...verdict, refreshToken: undefined };
-  return verdict.kind === "misconfigured" && grant.isOwnClient ? { ...verdict, kind: "ended" } : verdict;
+  if (verdict.kind === "misconfigured" && grant.isOwnClient) return { ...verdict, kind: "ended" };
+  return verdict.kind === "ended" && !grant.isOwnClient ? { ...verdict, kind: "misconfigured" } : verdict;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { bufferOf } from "../lib/chunks.js";
+import { CONNECTION_KINDS } from "../providers/provider.js";
 import { Secret } from "../sealing/seal.js";
 
 /** What a token endpoint sent back. */
@@ -273,12 +274,18 @@ export function tokenResponseFrom(members: Members): TokenResponse {
   if (accessToken === undefined) throw new TokenResponseError("access_token", missingTokenProblem(members));
   return {
     accessToken,
-    tokenType: textFrom(members, "token_type") || "Bearer",
+    tokenType: tokenTypeFrom(members),
     refreshToken: tokenFrom(members, "refresh_token", VSCHARS),
     idToken: tokenFrom(members, "id_token", TOKEN),
     expiresInS: expiresInFrom(members["expires_in"]),
     scope: Array.isArray(members["scope"]) ? scopeFromList(members["scope"]) : textFrom(members, "scope"),
   };
+}
+
+/** Words that tell rows of other kinds from those with tokens are none of a provider's to say. */
+function tokenTypeFrom(members: Members): string {
+  const text = textFrom(members, "token_type");
+  return text === "" || CONNECTION_KINDS.some((kind) => kind === text) ? "Bearer" : text;
 }
 
 /** The parser's own error quotes the text, so it goes nowhere: not even into `cause`. */

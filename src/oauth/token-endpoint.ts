@@ -3,6 +3,7 @@ import { boundsOf } from "../providers/endpoint.js";
 import type { Provider } from "../providers/provider.js";
 import { headerValue } from "../upstream/exchange.js";
 import type { RequestProgress, Upstream, UpstreamRequest } from "../upstream/request.js";
+import { isGrantKind } from "./credentials.js";
 import type { StoredOAuthClient } from "./oauth-client.js";
 import type { RefreshTarget } from "./refresh.js";
 import type { TokenEndpointAnswer } from "./token-answer.js";
@@ -95,12 +96,19 @@ const WHOLE_HOST = /^https:\/\/\{([^}]*)\}(?:[:/?]|$)/;
  * domain is fine: who has the domain has what is below it. Pure.
  */
 export function freeHostParameter(
-  { oauth2, connectionValues }: Pick<Provider, "oauth2" | "connectionValues">,
+  {
+    oauth2,
+    connectionValues,
+    kind,
+    hostTemplates,
+  }: Pick<Provider, "oauth2" | "connectionValues" | "kind" | "hostTemplates">,
   { originParameters }: Pick<StoredOAuthClient, "originParameters">,
 ): string | undefined {
   const { authorizationEndpoint, tokenEndpoint, refreshEndpoint, revocationEndpoint } = oauth2 ?? {};
   const bounds = boundsOf(connectionValues);
-  return [authorizationEndpoint, tokenEndpoint, refreshEndpoint, revocationEndpoint]
+  // The tokens of such a client are the application's own.
+  const places = isGrantKind(kind) ? hostTemplates.map(({ template }) => template) : [];
+  return [authorizationEndpoint, tokenEndpoint, refreshEndpoint, revocationEndpoint, ...places]
     .flatMap((endpoint = "") => WHOLE_HOST.exec(endpoint)?.[1] ?? [])
     .find((parameter) => {
       const { choices = [], hosts = [] } = bounds.get(parameter) ?? {};

@@ -91,20 +91,22 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
     return made;
   }
 
+  function accessToken(connection: Connection, wait: Wait) {
+    const need = decideRefreshNeed(connection, now());
+    if (need === "before") return refreshedRow(options, connection, wait).then(current);
+    if (need === "beside") refresher.refreshBeside(connection);
+    return current(connection);
+  }
+
   return {
-    accessToken(connection, wait) {
-      const need = decideRefreshNeed(connection, now());
-      if (need === "before") return refreshedRow(options, connection, wait).then(current);
-      if (need === "beside") refresher.refreshBeside(connection);
-      return current(connection);
-    },
+    accessToken,
     fetched: async (connection, wait) =>
       isUnfetched(connection) ? refreshedRow(options, connection, wait) : connection,
     noteTaken: refusedTokens.noteTaken,
     async tokenAfterRefusal(connection, wait, isNamed) {
       const stored = await connections.find(connection);
       if (stored === undefined || stored.state !== "ACTIVE") return undefined;
-      if (stored.version !== connection.version) return current(stored);
+      if (stored.version !== connection.version) return accessToken(stored, wait);
       if (stored.refreshToken === undefined && isNamed) await refusedTokens.noteRefused(stored);
       if (stored.refreshToken === undefined || isAhead(holds.get(stored.id), now(), HOLD_MS)) return undefined;
       const refreshed = await forcedRow(options, stored, wait);
@@ -142,7 +144,7 @@ async function forcedRow(options: TokenSourceOptions, stored: Connection, wait: 
     throw error;
   }
   const row = await options.connections.find(stored);
-  return row?.state === "ACTIVE" && row.version !== stored.version ? row : undefined;
+  return row?.state === "ACTIVE" && row.version !== stored.version && !isUnfetched(row) ? row : undefined;
 }
 
 /** Waits for a refresh no longer than the caller can; the refresh goes on. */

@@ -156,6 +156,7 @@ export function noticeFrom({ catalog }: Pick<AuthorizationOptions, "catalog">, q
 /** What the page asks for. */
 interface ValuesPageInput {
   readonly provider: Pick<Provider, "name" | "displayName" | "origins" | "kind">;
+  readonly applicationName: string;
   readonly question: Question;
   /** What the user wrote before. */
   readonly given: ReadonlyMap<string, string>;
@@ -166,7 +167,7 @@ interface ValuesPageInput {
  * Asks for what stands with a connection: the address of the user's account, such as the name of a shop, or keys. Keys are in
  * no address and on no page again. Pure.
  */
-export function valuesPage({ provider, question, given, session }: ValuesPageInput): Page {
+export function valuesPage({ provider, applicationName, question, given, session }: ValuesPageInput): Page {
   const { name, displayName, kind } = provider;
   const heading = `Connect ${displayName}`;
   const { values, problem } = question;
@@ -175,7 +176,7 @@ export function valuesPage({ provider, question, given, session }: ValuesPageInp
   return {
     title: wrong === undefined ? heading : `${wrong.title}. ${heading}`,
     main: html`<h1>${heading}</h1>
-${introFor(provider, values)}
+${introFor(provider, values, isEntered ? applicationName : undefined)}
 ${wrong?.notice}
 <form method="${isEntered ? "post" : "get"}" action="/oauth/connect/${name}">
 <input type="hidden" name="session" value="${session}"><input type="hidden" name="answer" value="1">
@@ -185,11 +186,18 @@ ${values.map((value, at) => fieldFor(value, provider, { written: given.get(value
   };
 }
 
-function introFor({ displayName }: ValuesPageInput["provider"], values: readonly ConnectionValue[]): Html {
+/** @param user the application that gets to use what is entered; undefined where nothing secret is. */
+function introFor(
+  { displayName }: ValuesPageInput["provider"],
+  values: readonly ConnectionValue[],
+  user: string | undefined,
+): Html {
   if (values.length === 0) return html`<p>There is nothing more to say to connect it.</p>`;
   if (values.every(({ isHost }) => isHost))
     return html`<p>Your ${displayName} account has an address of its own. Which one is it?</p>`;
-  return html`<p>${displayName} asks for this to connect your account. It is kept encrypted, and sent to ${displayName} only.</p>`;
+  const isKept = html`It is kept encrypted, and sent to ${displayName} only.`;
+  if (user === undefined) return html`<p>${displayName} asks for this to connect your account. ${isKept}</p>`;
+  return html`<p>With this, <strong>${user}</strong> can use your ${displayName} account. ${isKept} Enter it only if you have come here from ${user}.</p>`;
 }
 
 /** What is wrong, as the title says it, and as the page does. */

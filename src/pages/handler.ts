@@ -189,7 +189,8 @@ async function sendQuestion(
   { provider, question, given }: Asked,
 ): Promise<void> {
   const asked = await withSession(options, { ...connectSession, providers: [provider.name] });
-  const page = valuesPage({ provider, question, given, session: asked.session });
+  const applicationName = connectSession.application.name;
+  const page = valuesPage({ provider, applicationName, question, given, session: asked.session });
   sendPage(response, question.problem === undefined ? 200 : 400, page, { cookie });
 }
 

@@ -107,7 +107,12 @@ function valueDefinitions(
 ): readonly Partial<Definition>[] {
   if (!hasTokens(kind) && connectionValues.some(({ secret }) => secret)) return connectionValues;
   const named = new Set(connectionValues.map(({ name }) => name));
-  return [...connectionValues, ...OWN_VALUES[kind].filter(({ name = "" }) => !named.has(name))];
+  const own = OWN_VALUES[kind];
+  // The application's OAuth client stands in for a client that the connection has none of.
+  const given = connectionValues.map((value) =>
+    own.some(({ name, optional }) => name === value.name && optional) ? { ...value, optional: true } : value,
+  );
+  return [...given, ...own.filter(({ name = "" }) => !named.has(name))];
 }
 
 /** Where the values are used. */

@@ -215,8 +215,10 @@ export function createResolver(timeoutMs: number, servers?: readonly string[]): 
       resolver.resolve6(hostname, { ttl: true }),
     ]);
     const found = [...recordsOf(v4), ...recordsOf(v6)];
-    if (found.length > 0) return keep(known, hostname, found);
-    const reason: unknown = v4.status === "rejected" ? v4.reason : undefined;
+    const faults = [v4, v6].flatMap((asked) => (asked.status === "rejected" ? [asked.reason as unknown] : []));
+    // Half an answer is none to keep: the other half may be the one that can be reached.
+    if (found.length > 0) return keep(known, hostname, found, faults.every(isUnknownName));
+    const [reason] = faults;
     if (allowPrivateNetwork && isUnknownName(reason)) return dns.lookup(hostname, { all: true });
     throw reason ?? new Error("no addresses");
   };
@@ -239,10 +241,16 @@ const MAX_NAMES = 1024;
 /** An address that is dead is not dialled for longer, whatever its record says. */
 const MAX_TTL_S = 300;
 
-function keep(known: Map<string, KnownName>, hostname: string, records: readonly RecordWithTtl[]) {
+function keep(
+  known: Map<string, KnownName>,
+  hostname: string,
+  records: readonly RecordWithTtl[],
+  isWhole: boolean,
+): readonly LookupAddress[] {
   const addresses = records.map(({ address }) => ({ address, family: isIP(address) }));
   const ttlS = Math.min(MAX_TTL_S, ...records.map(({ ttl }) => ttl));
   known.delete(hostname);
+  if (!isWhole) return addresses;
   for (const oldest of known.keys()) {
     if (known.size < MAX_NAMES) break;
     known.delete(oldest);

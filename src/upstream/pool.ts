@@ -299,7 +299,7 @@ export class Pool implements LaneOwner {
    */
   #learn(idleMs: number, isProviders: boolean): void {
     if (!isProviders && idleMs > this.#maxIdleMs) this.#maxIdleMs = this.#options.keepAliveTimeoutMs;
-    if (isProviders && idleMs > CLOSE_MARGIN_MS) this.#maxIdleMs = idleMs - CLOSE_MARGIN_MS;
+    if (isProviders && idleMs > CLOSE_MARGIN_MS) this.#maxIdleMs = Math.max(idleMs - CLOSE_MARGIN_MS, idleMs / 2);
   }
 
   /** Called when something came on a lane that carries no call. */

@@ -13,7 +13,10 @@ describe("freeHostParameter()", () => {
     revocationEndpoint: undefined,
   };
   const at = (endpoints: object, originParameters = {}, connectionValues: Provider["connectionValues"] = []) =>
-    freeHostParameter({ oauth2: { ...OAUTH2, ...none, ...endpoints }, connectionValues }, { originParameters });
+    freeHostParameter(
+      { kind: "oauth2", hostTemplates: [], oauth2: { ...OAUTH2, ...none, ...endpoints }, connectionValues },
+      { originParameters },
+    );
 
   it.each(["authorizationEndpoint", "tokenEndpoint", "refreshEndpoint", "revocationEndpoint"])(
     "finds a free host in %s",

@@ -238,7 +238,7 @@ describe("the token of a client", () => {
     }
   });
 
-  it("may be got for a client that a user enters, and needs nothing entered where the application has one", async () => {
+  it("may be got for a client that a user enters, never for the application's by whoever comes", async () => {
     const at = `${harness.url}/oauth/connect/cc`;
     const enter = async (of: TestApplication, userId: string, fields: Record<string, string>) => {
       const browser = openBrowser();
@@ -258,7 +258,8 @@ describe("the token of a client", () => {
     const machine = await harness.createApplication();
     await harness.putClient(machine, "cc", client);
     const none = await enter(machine, "none", {});
-    expect([none.asked.body.includes("client_id"), none.done.status]).toEqual([false, 200]);
+    expect([none.asked.body.includes("client_id"), none.done.status]).toEqual([true, 400]);
+    expect(await storedOf(harness, machine, "none", "cc")).toBeUndefined();
   });
 
   it("tells the host of the account before the first call goes there", async () => {

@@ -31,6 +31,7 @@ describe("a page", () => {
       "that asks",
       valuesPage({
         provider: WITH_SHOP,
+        applicationName: MARKUP,
         question: {
           kind: "ask",
           values: WITH_SHOP.connectionValues.map((value) => ({ ...value, label: MARKUP, help: MARKUP })),

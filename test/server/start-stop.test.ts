@@ -138,7 +138,9 @@ describe("close()", () => {
       (url) => {
         const client = createClient(RelayService, createGrpcTransport({ baseUrl: url }));
         const { publicKey } = application;
-        return client.call({ providerName: "held", userId: "ada", publicKey, call: call() });
+        // Node.js' client does not always notice that its connection was cut while the machine is busy.
+        const options = { timeoutMs: 10_000 };
+        return client.call({ providerName: "held", userId: "ada", publicKey, call: call() }, options);
       },
     ],
   ];

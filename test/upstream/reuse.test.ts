@@ -176,6 +176,16 @@ describe("reuse of sockets", () => {
       expect(peer.accepted).toBe(3);
     });
 
+    it("are used for half as long as a provider keeps them that hardly does", async () => {
+      const { peer, call, closeAfter } = await idleWorld();
+      await call();
+      await closeAfter(1_003);
+      await call();
+      vi.advanceTimersByTime(490);
+      await call();
+      expect(peer.accepted).toBe(2);
+    });
+
     it("say nothing of others when they are closed at once, as by a restart", async () => {
       const { peer, call, closeAfter } = await idleWorld();
       await call();
