@@ -41,6 +41,17 @@ describe("freeHostParameter()", () => {
     }
   });
 
+  it("finds a free host among the origins where the tokens are the application's own", () => {
+    const members = { apiOrigins: ["https://{host}", "https://{shop}.shop.example"] };
+    const { connectionValues, hostTemplates } = providerFrom(members);
+    const oauth2 = { ...OAUTH2, ...none, tokenEndpoint: "https://auth.shop.example/token" };
+    const parameterOf = (kind: Provider["kind"], originParameters = {}) =>
+      freeHostParameter({ kind, oauth2, connectionValues, hostTemplates }, { originParameters });
+    expect(parameterOf("client_credentials")).toBe("host");
+    expect(parameterOf("client_credentials", { host: "a.example" })).toBeUndefined();
+    expect(parameterOf("oauth2")).toBeUndefined();
+  });
+
   it("takes no inherited member for a bound parameter", () => {
     expect(at({ tokenEndpoint: "https://{constructor}/x" })).toBe("constructor");
   });

@@ -33,6 +33,11 @@ describe("parseTokenResponse() of a wrapped token response", () => {
 });
 
 describe("parseTokenResponse()", () => {
+  it.each(["api_key", "basic", "client_credentials"])("takes %s, which tells rows apart, for no token type", (word) => {
+    expect(parse({ token_type: word }).tokenType).toBe("Bearer");
+    expect(parse({ token_type: "mac" }).tokenType).toBe("mac");
+  });
+
   it.each([
     ["", "is not valid JSON"],
     ["CANARY", "is not valid JSON"],

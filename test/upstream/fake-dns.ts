@@ -7,6 +7,7 @@ export type Zone =
       readonly a?: readonly string[];
       readonly aaaa?: readonly string[];
       readonly cname?: string;
+      readonly failing?: "AAAA";
       readonly ttl?: number;
     }
   | "silence"
@@ -58,14 +59,18 @@ function questionOf(query: Buffer): { name: string; type: number; end: number } 
 }
 
 function replyTo(query: Buffer, type: number, zone: Exclude<Zone, "silence"> | undefined): Buffer {
-  const records = zone === undefined || zone === "SERVFAIL" ? [] : recordsOf(type, zone);
-  const code = zone === undefined ? 3 : zone === "SERVFAIL" ? 2 : 0;
+  const records = zone === undefined || isFailing(type, zone) ? [] : recordsOf(type, zone as Exclude<Zone, string>);
+  const code = zone === undefined ? 3 : isFailing(type, zone) ? 2 : 0;
   const head = Buffer.alloc(12);
   query.copy(head, 0, 0, 2);
   head.writeUInt16BE(0x8180 | code, 2);
   head.writeUInt16BE(1, 4);
   head.writeUInt16BE(records.length, 6);
   return Buffer.concat([head, query.subarray(12, questionOf(query).end), ...records]);
+}
+
+function isFailing(type: number, zone: Zone): boolean {
+  return zone === "SERVFAIL" || (zone !== "silence" && zone.failing === "AAAA" && type === TYPE_AAAA);
 }
 
 function recordsOf(type: number, zone: Exclude<Zone, string>): Buffer[] {

@@ -74,6 +74,14 @@ describe("createResolver()", () => {
     expect(dns.queries.slice(before + 2).filter((name) => name === "missing.test").length).toBeGreaterThan(2);
   });
 
+  it("keeps no answer of which one half failed", async () => {
+    const resolve = await resolverFor({ "half.test": { a: ["1.2.3.4"], ttl: 300, failing: "AAAA" } });
+    expect(await resolve("half.test", false)).toEqual([{ address: "1.2.3.4", family: 4 }]);
+    const before = dns.queries.length;
+    expect(await resolve("half.test", false)).toEqual([{ address: "1.2.3.4", family: 4 }]);
+    expect(dns.queries.length).toBeGreaterThan(before);
+  });
+
   it("rejects a name that does not exist, has no address, fails or goes in a circle", async () => {
     const resolve = await resolverFor({
       "empty.test": {},
