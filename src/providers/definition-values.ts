@@ -1,52 +1,15 @@
 import type {
-  CredentialPlacement,
   ConnectionValue as Definition,
   Provider as ProviderDefinition,
 } from "../../gen/relay/admin/v1/provider_pb.js";
-import { isBasic, isTemplate, namesIn, problemOfValue } from "./connection-value.js";
-import { isDroppedHeader } from "./credential.js";
+import { isBasic, namesIn, problemOfValue } from "./connection-value.js";
 import { boundsOf, type EndpointPolicy, endpointProblem, isMemberPath, MEMBER_PATH_HINT } from "./endpoint.js";
 import { CONNECT_PARAMETERS, type HostBounds } from "./origin.js";
-import {
-  CONNECTION_KINDS,
-  type ConnectionKind,
-  type ConnectionValue,
-  type Credential,
-  type Provider,
-  type Report,
-  type ValueSource,
-} from "./provider.js";
-
-/** What goes with a call at each kind, where the definition does not say. */
-const DEFAULT_VALUE: Readonly<Record<ConnectionKind, string>> = {
-  oauth2: "{access_token}",
-  client_credentials: "{access_token}",
-  api_key: "{api_key}",
-  basic: "{username}:{password}",
-};
-/** Values of each kind that a definition need not name. */
-const OWN_VALUES: Readonly<Record<ConnectionKind, readonly Partial<Definition>[]>> = {
-  oauth2: [],
-  client_credentials: [
-    { name: "client_id", label: "Client ID", optional: true },
-    { name: "client_secret", label: "Client secret", secret: true, optional: true },
-  ],
-  api_key: [{ name: "api_key", label: "API key", secret: true }],
-  basic: [
-    // RFC 7617 section 2: what comes after a colon would be taken for the password.
-    { name: "username", label: "User name", pattern: "[^:]*" },
-    { name: "password", label: "Password", secret: true },
-  ],
-};
+import type { ConnectionKind, ConnectionValue, Credential, Provider, Report, ValueSource } from "./provider.js";
 
 const NAME = /^[a-z][a-z0-9_]{0,31}$/;
 /** Names of what is no value of a connection. */
 const RESERVED: ReadonlySet<string> = new Set([...CONNECT_PARAMETERS, "access_token", "id_token", "refresh_token"]);
-/** A token of RFC 9110 section 5.6.2. */
-const FIELD_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/;
-const SCHEME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{0,32}$/;
-const QUERY_PARAMETER = /^[A-Za-z0-9._~-]{1,64}$/;
-const CREDENTIAL_VALUE = /^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/;
 const LABEL = /^[^\p{C}\p{Zl}\p{Zp}]{0,200}$/u;
 const HELP = /^[^\p{C}\p{Zl}\p{Zp}]{0,500}$/u;
 const CALLBACK_PARAMETER = /^[A-Za-z][A-Za-z0-9._-]{0,63}$/;
@@ -57,69 +20,30 @@ const TOKEN_MEMBER = /(?:^|\.)(?:access_token|refresh_token|id_token)$/;
 const MAX_VALUES = 16;
 const MAX_CHOICES = 100;
 
-/** What of a provider says what users connect with, and where it goes. */
-export interface ConnectionParts {
-  readonly kind: ConnectionKind;
-  readonly connectionValues: readonly ConnectionValue[];
-  readonly credential: Credential;
-  readonly furtherCredentials: readonly Credential[];
-}
-
-/** Reads `kind`, `connectionValues`, `credential` and `furtherCredentials` of a definition. */
-export function parseConnectionParts(
-  definition: ProviderDefinition,
-  hosts: Pick<Provider, "origins" | "hostTemplates">,
-  report: Report,
-): ConnectionParts {
-  const kind = parseKind(definition, report);
-  const values = valueDefinitions(kind, definition);
-  const first = values.find(({ secret }) => secret === true)?.name;
-  const defaultValue = kind === "api_key" && first !== undefined ? `{${first}}` : DEFAULT_VALUE[kind];
-  const credential = parseCredential(kind, definition.credential, defaultValue, "credential", report);
-  const furtherCredentials = definition.furtherCredentials.map((placement, at) =>
-    parseCredential(kind, placement, "", `furtherCredentials[${at}]`, report),
-  );
-  const places = [credential, ...furtherCredentials];
-  const headers = Object.values(definition.defaultHeaders);
-  const connectionValues = parseValues(kind, values, { ...hosts, places, headers }, report);
-  checkPlaces(kind, places, connectionValues, report);
-  return { kind, connectionValues, credential, furtherCredentials };
-}
-
-function parseKind({ kind: text, oauth2 }: ProviderDefinition, report: Report): ConnectionKind {
-  const known = CONNECTION_KINDS.find((kind) => kind === (text || "oauth2"));
-  if (known === undefined) report("kind", `must be one of ${CONNECTION_KINDS.join(", ")}`);
-  else if (hasTokens(known)) {
-    if (known !== "oauth2" && !oauth2?.tokenEndpoint)
-      report("oauth2.tokenEndpoint", `is missing for the kind ${known}`);
-  } else if (oauth2 !== undefined) report("oauth2", `not together with the kind ${known}`);
-  return known ?? "oauth2";
-}
-
-function hasTokens(kind: ConnectionKind): boolean {
-  return kind === "oauth2" || kind === "client_credentials";
-}
-
-/** Those that the kind has by itself stand last, unless the definition names other keys in their place. */
-function valueDefinitions(
-  kind: ConnectionKind,
-  { connectionValues }: ProviderDefinition,
-): readonly Partial<Definition>[] {
-  if (!hasTokens(kind) && connectionValues.some(({ secret }) => secret)) return connectionValues;
-  const named = new Set(connectionValues.map(({ name }) => name));
-  const own = OWN_VALUES[kind];
-  // The application's OAuth client stands in for a client that the connection has none of.
-  const given = connectionValues.map((value) =>
-    own.some(({ name, optional }) => name === value.name && optional) ? { ...value, optional: true } : value,
-  );
-  return [...given, ...own.filter(({ name = "" }) => !named.has(name))];
-}
-
 /** Where the values are used. */
 interface Uses extends Pick<Provider, "origins" | "hostTemplates"> {
   readonly places: readonly Credential[];
   /** Values of default headers. */
   readonly headers: readonly string[];
+}
+
+/** Reads the values of a definition; those of hosts that it says nothing of stand behind them. */
+export function parseValues(
+  kind: ConnectionKind,
+  definitions: readonly Partial<Definition>[],
+  uses: Uses,
+  report: Report,
+): readonly ConnectionValue[] {
+  if (definitions.length > MAX_VALUES) report("connectionValues", `must be at most ${MAX_VALUES}`);
+  const names = definitions.map(({ name }) => name);
+  const parsed = definitions.map((definition, at) => {
+    const reportMember: Report = (field, message) => report(`connectionValues[${at}].${field}`, message);
+    if (names.indexOf(definition.name) !== at) reportMember("name", "stands twice");
+    return parseValue(kind, definition, uses, reportMember);
+  });
+  const hostNames = uses.origins.flatMap((rule) => (rule.kind === "template" ? rule.parameters : []));
+  const others = [...new Set(hostNames)].filter((name) => !names.includes(name));
+  return [...parsed, ...others.map((name) => parseValue(kind, { name }, uses, () => {}))];
 }
 
 /** Judges where values are looked up: the token goes there, so it must be one of the origins, as the definition writes it. */
@@ -141,24 +65,6 @@ export function checkLookups(
 /** What a definition says of its values as a part of hosts, before anything else is read. */
 export function boundsFromDefinition({ connectionValues }: ProviderDefinition): HostBounds {
   return boundsOf(connectionValues);
-}
-
-function parseValues(
-  kind: ConnectionKind,
-  definitions: readonly Partial<Definition>[],
-  uses: Uses,
-  report: Report,
-): readonly ConnectionValue[] {
-  if (definitions.length > MAX_VALUES) report("connectionValues", `must be at most ${MAX_VALUES}`);
-  const names = definitions.map(({ name }) => name);
-  const parsed = definitions.map((definition, at) => {
-    const reportMember: Report = (field, message) => report(`connectionValues[${at}].${field}`, message);
-    if (names.indexOf(definition.name) !== at) reportMember("name", "stands twice");
-    return parseValue(kind, definition, uses, reportMember);
-  });
-  const hostNames = uses.origins.flatMap((rule) => (rule.kind === "template" ? rule.parameters : []));
-  const others = [...new Set(hostNames)].filter((name) => !names.includes(name));
-  return [...parsed, ...others.map((name) => parseValue(kind, { name }, uses, () => {}))];
 }
 
 function parseValue(
@@ -291,67 +197,4 @@ function workOf(plain: string): number {
     if (choice === "?" || choice === "|") return 2 * work;
     return work * (Number(most || MAX_MATCHED) - Number(least ?? 0) + 1);
   }, 1);
-}
-
-/** `Authorization: Bearer` by default (RFC 6750 section 2.1), `Authorization: Basic` for the kind that is (RFC 7617). */
-function parseCredential(
-  kind: ConnectionKind,
-  placement: CredentialPlacement | undefined,
-  defaultValue: string,
-  field: string,
-  report: Report,
-): Credential {
-  const value = placement?.value || defaultValue;
-  if (!CREDENTIAL_VALUE.test(value))
-    report(`${field}.value`, "must be printable ASCII such as {api_key}, 256 characters at most");
-  if (placement === undefined) {
-    return { kind: "header", name: "authorization", scheme: kind === "basic" ? "Basic" : "Bearer", value };
-  }
-  const { scheme, queryParameter } = placement;
-  if (queryParameter !== "") {
-    if (placement.header !== "") report(`${field}.queryParameter`, "not together with header");
-    if (scheme !== "") report(`${field}.scheme`, "not together with queryParameter");
-    if (!QUERY_PARAMETER.test(queryParameter)) report(`${field}.queryParameter`, "must be letters, digits and -._~");
-    return { kind: "query", parameter: queryParameter, value };
-  }
-  const name = (placement.header || "authorization").toLowerCase();
-  if (!FIELD_NAME.test(name)) report(`${field}.header`, "must be a header name");
-  else if (name !== "authorization" && !isCredentialHeader(name)) {
-    report(`${field}.header`, "must not be a header that the relay or the connection sets itself");
-  }
-  if (!SCHEME.test(scheme)) report(`${field}.scheme`, "must be one word, such as Bearer");
-  return { kind: "header", name, scheme, value };
-}
-
-function isCredentialHeader(name: string): boolean {
-  return !isDroppedHeader(name) && name !== "content-type" && name !== "accept";
-}
-
-/** Each place has one credential, and what that is made of is known. */
-function checkPlaces(
-  kind: ConnectionKind,
-  places: readonly Credential[],
-  values: readonly ConnectionValue[],
-  report: Report,
-): void {
-  const known = new Set([...values.map(({ name }) => name), ...(hasTokens(kind) ? ["access_token"] : [])]);
-  const secret = new Set(["access_token", ...values.flatMap(({ name, isSecret }) => (isSecret ? [name] : []))]);
-  places.forEach((place, at) => {
-    const field = at === 0 ? "credential" : `furtherCredentials[${at - 1}]`;
-    const names = namesIn(place.value);
-    const unknown = names.find((name) => !known.has(name));
-    if (unknown !== undefined) report(`${field}.value`, `{${unknown}} is no value of a connection`);
-    else if (!isTemplate(place.value) || !names.some((name) => secret.has(name))) {
-      report(`${field}.value`, "must name a secret value, such as {api_key}");
-    }
-    if (places.findIndex((other) => placeName(other) === placeName(place)) !== at) report(field, "stands twice");
-  });
-  const placed = new Set(places.flatMap((place) => namesIn(place.value)));
-  // Token requests have those of the other kinds.
-  const left = hasTokens(kind) ? undefined : values.find(({ name, isSecret }) => isSecret && !placed.has(name));
-  if (left !== undefined) report("furtherCredentials", `must place the secret value ${left.name}`);
-}
-
-function placeName(place: Credential): string {
-  return place.kind === "header" ? `${place.name}:` : `?${place.parameter.toLowerCase()}`;
 }

@@ -3,8 +3,9 @@ import { isTemplate, namesIn } from "./connection-value.js";
 import { isDroppedHeader, mayHoldKey } from "./credential.js";
 import { parseExpirySignals } from "./definition-expiry-signals.js";
 import { parseDefinitionJson } from "./definition-json.js";
+import { type ConnectionParts, parseConnectionParts } from "./definition-kind.js";
 import { parseOAuth2 } from "./definition-oauth2.js";
-import { boundsFromDefinition, type ConnectionParts, checkLookups, parseConnectionParts } from "./definition-values.js";
+import { boundsFromDefinition, checkLookups } from "./definition-values.js";
 import { hostTemplateOf } from "./endpoint.js";
 import { type HostBounds, isCanonical, parseOrigin } from "./origin.js";
 import {

@@ -17,6 +17,11 @@ export const CONNECTION_KINDS = ["oauth2", "client_credentials", "api_key", "bas
 /** One of {@link CONNECTION_KINDS}. */
 export type ConnectionKind = (typeof CONNECTION_KINDS)[number];
 
+/** Whether access tokens go with the calls of a kind. */
+export function hasTokens(kind: ConnectionKind): boolean {
+  return kind === "oauth2" || kind === "client_credentials";
+}
+
 /** A value that stands with each connection at a provider. */
 export interface ConnectionValue {
   readonly name: string;
@@ -188,7 +193,7 @@ export interface Lacks {
 
 /** Says what a definition lacks for each capability. */
 export function lacksOf({ kind, oauth2 }: Provider): Lacks {
-  if (kind === "api_key" || kind === "basic")
+  if (!hasTokens(kind))
     return { connect: [], refresh: ["nothing to refresh: keys do not expire"], revoke: [REVOKED_THERE] };
   const { authorizationEndpoint, tokenEndpoint, refreshEndpoint, revocationEndpoint } = oauth2 ?? {};
   const missing = (field: string, value: string | undefined) =>

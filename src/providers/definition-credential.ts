@@ -1,0 +1,76 @@
+import type { CredentialPlacement } from "../../gen/relay/admin/v1/provider_pb.js";
+import { isTemplate, namesIn } from "./connection-value.js";
+import { isDroppedHeader } from "./credential.js";
+import { type ConnectionKind, type ConnectionValue, type Credential, hasTokens, type Report } from "./provider.js";
+
+/** A token of RFC 9110 section 5.6.2. */
+const FIELD_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/;
+const SCHEME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{0,32}$/;
+const QUERY_PARAMETER = /^[A-Za-z0-9._~-]{1,64}$/;
+const CREDENTIAL_VALUE = /^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/;
+
+/**
+ * Reads where a credential goes: `Authorization: Bearer` by default (RFC 6750 section 2.1), `Authorization: Basic` for the kind
+ * that is (RFC 7617).
+ */
+export function parseCredential(
+  kind: ConnectionKind,
+  placement: CredentialPlacement | undefined,
+  defaultValue: string,
+  field: string,
+  report: Report,
+): Credential {
+  const value = placement?.value || defaultValue;
+  if (!CREDENTIAL_VALUE.test(value))
+    report(`${field}.value`, "must be printable ASCII such as {api_key}, 256 characters at most");
+  if (placement === undefined) {
+    return { kind: "header", name: "authorization", scheme: kind === "basic" ? "Basic" : "Bearer", value };
+  }
+  const { scheme, queryParameter } = placement;
+  if (queryParameter !== "") {
+    if (placement.header !== "") report(`${field}.queryParameter`, "not together with header");
+    if (scheme !== "") report(`${field}.scheme`, "not together with queryParameter");
+    if (!QUERY_PARAMETER.test(queryParameter)) report(`${field}.queryParameter`, "must be letters, digits and -._~");
+    return { kind: "query", parameter: queryParameter, value };
+  }
+  const name = (placement.header || "authorization").toLowerCase();
+  if (!FIELD_NAME.test(name)) report(`${field}.header`, "must be a header name");
+  else if (name !== "authorization" && !isCredentialHeader(name)) {
+    report(`${field}.header`, "must not be a header that the relay or the connection sets itself");
+  }
+  if (!SCHEME.test(scheme)) report(`${field}.scheme`, "must be one word, such as Bearer");
+  return { kind: "header", name, scheme, value };
+}
+
+function isCredentialHeader(name: string): boolean {
+  return !isDroppedHeader(name) && name !== "content-type" && name !== "accept";
+}
+
+/** Judges that each place has one credential, and that what it is made of is known. */
+export function checkPlaces(
+  kind: ConnectionKind,
+  places: readonly Credential[],
+  values: readonly ConnectionValue[],
+  report: Report,
+): void {
+  const known = new Set([...values.map(({ name }) => name), ...(hasTokens(kind) ? ["access_token"] : [])]);
+  const secret = new Set(["access_token", ...values.flatMap(({ name, isSecret }) => (isSecret ? [name] : []))]);
+  places.forEach((place, at) => {
+    const field = at === 0 ? "credential" : `furtherCredentials[${at - 1}]`;
+    const names = namesIn(place.value);
+    const unknown = names.find((name) => !known.has(name));
+    if (unknown !== undefined) report(`${field}.value`, `{${unknown}} is no value of a connection`);
+    else if (!isTemplate(place.value) || !names.some((name) => secret.has(name))) {
+      report(`${field}.value`, "must name a secret value, such as {api_key}");
+    }
+    if (places.findIndex((other) => placeName(other) === placeName(place)) !== at) report(field, "stands twice");
+  });
+  const placed = new Set(places.flatMap((place) => namesIn(place.value)));
+  // Token requests have those of the other kinds.
+  const left = hasTokens(kind) ? undefined : values.find(({ name, isSecret }) => isSecret && !placed.has(name));
+  if (left !== undefined) report("furtherCredentials", `must place the secret value ${left.name}`);
+}
+
+function placeName(place: Credential): string {
+  return place.kind === "header" ? `${place.name}:` : `?${place.parameter.toLowerCase()}`;
+}

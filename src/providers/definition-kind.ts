@@ -1,0 +1,91 @@
+import type {
+  ConnectionValue as Definition,
+  Provider as ProviderDefinition,
+} from "../../gen/relay/admin/v1/provider_pb.js";
+import { checkPlaces, parseCredential } from "./definition-credential.js";
+import { parseValues } from "./definition-values.js";
+import {
+  CONNECTION_KINDS,
+  type ConnectionKind,
+  type ConnectionValue,
+  type Credential,
+  hasTokens,
+  type Provider,
+  type Report,
+} from "./provider.js";
+
+/** What goes with a call at each kind, where the definition does not say. */
+const DEFAULT_VALUE: Readonly<Record<ConnectionKind, string>> = {
+  oauth2: "{access_token}",
+  client_credentials: "{access_token}",
+  api_key: "{api_key}",
+  basic: "{username}:{password}",
+};
+/** Values of each kind that a definition need not name. */
+const OWN_VALUES: Readonly<Record<ConnectionKind, readonly Partial<Definition>[]>> = {
+  oauth2: [],
+  client_credentials: [
+    { name: "client_id", label: "Client ID", optional: true },
+    { name: "client_secret", label: "Client secret", secret: true, optional: true },
+  ],
+  api_key: [{ name: "api_key", label: "API key", secret: true }],
+  basic: [
+    // RFC 7617 section 2: what comes after a colon would be taken for the password.
+    { name: "username", label: "User name", pattern: "[^:]*" },
+    { name: "password", label: "Password", secret: true },
+  ],
+};
+
+/** What of a provider says what users connect with, and where it goes. */
+export interface ConnectionParts {
+  readonly kind: ConnectionKind;
+  readonly connectionValues: readonly ConnectionValue[];
+  readonly credential: Credential;
+  readonly furtherCredentials: readonly Credential[];
+}
+
+/** Reads `kind`, `connectionValues`, `credential` and `furtherCredentials` of a definition. */
+export function parseConnectionParts(
+  definition: ProviderDefinition,
+  hosts: Pick<Provider, "origins" | "hostTemplates">,
+  report: Report,
+): ConnectionParts {
+  const kind = parseKind(definition, report);
+  const values = valueDefinitions(kind, definition);
+  const first = values.find(({ secret }) => secret === true)?.name;
+  const defaultValue = kind === "api_key" && first !== undefined ? `{${first}}` : DEFAULT_VALUE[kind];
+  const credential = parseCredential(kind, definition.credential, defaultValue, "credential", report);
+  const furtherCredentials = definition.furtherCredentials.map((placement, at) =>
+    parseCredential(kind, placement, "", `furtherCredentials[${at}]`, report),
+  );
+  const places = [credential, ...furtherCredentials];
+  const headers = Object.values(definition.defaultHeaders);
+  const connectionValues = parseValues(kind, values, { ...hosts, places, headers }, report);
+  checkPlaces(kind, places, connectionValues, report);
+  return { kind, connectionValues, credential, furtherCredentials };
+}
+
+function parseKind({ kind: text, oauth2 }: ProviderDefinition, report: Report): ConnectionKind {
+  const known = CONNECTION_KINDS.find((kind) => kind === (text || "oauth2"));
+  if (known === undefined) report("kind", `must be one of ${CONNECTION_KINDS.join(", ")}`);
+  else if (hasTokens(known)) {
+    if (known !== "oauth2" && !oauth2?.tokenEndpoint)
+      report("oauth2.tokenEndpoint", `is missing for the kind ${known}`);
+  } else if (oauth2 !== undefined) report("oauth2", `not together with the kind ${known}`);
+  return known ?? "oauth2";
+}
+
+/** Those that the kind has by itself stand last, unless the definition names other keys in their place. */
+function valueDefinitions(
+  kind: ConnectionKind,
+  { connectionValues }: ProviderDefinition,
+): readonly Partial<Definition>[] {
+  if (!hasTokens(kind) && connectionValues.some(({ secret }) => secret)) return connectionValues;
+  const named = new Set(connectionValues.map(({ name }) => name));
+  const own = OWN_VALUES[kind];
+  // The application's OAuth client stands in for a client that the connection has none of.
+  const given = connectionValues.map((value) =>
+    own.some(({ name, optional }) => name === value.name && optional) ? { ...value, optional: true } : value,
+  );
+  return [...given, ...own.filter(({ name = "" }) => !named.has(name))];
+}
