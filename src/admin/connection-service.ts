@@ -19,14 +19,14 @@ import { isGrantKind, obtainedAtOf, problemOfClient, responseFromSecrets, secret
 import { type DisconnectOptions, disconnect } from "../oauth/disconnect.js";
 import { toldStateOf } from "../oauth/refreshable.js";
 import { newConnectionFrom } from "../oauth/store-answer.js";
+import type { Revocation } from "../oauth/token-request.js";
 import {
   parseTokenResponse,
   type TokenResponse,
   TokenResponseError,
   type ToldMembers,
   toldMembersFrom,
-} from "../oauth/token-answer.js";
-import type { Revocation } from "../oauth/token-request.js";
+} from "../oauth/token-response.js";
 import { parseValues } from "../providers/connection-value.js";
 import type { Provider } from "../providers/provider.js";
 import { type Administration, auditEntryFrom, connectionResource } from "./administration.js";

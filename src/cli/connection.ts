@@ -6,7 +6,12 @@ import { type Config, publicUrlFrom } from "../config/config.js";
 import type { ConnectLink } from "../oauth/connect-session.js";
 import type { Connection } from "../oauth/connection.js";
 import { responseFromSecrets } from "../oauth/credentials.js";
-import { parseTokenResponse, type TokenResponse, TokenResponseError, toldMembersFrom } from "../oauth/token-answer.js";
+import {
+  parseTokenResponse,
+  type TokenResponse,
+  TokenResponseError,
+  toldMembersFrom,
+} from "../oauth/token-response.js";
 import { parseValues } from "../providers/connection-value.js";
 import type { Provider, ProviderCatalog } from "../providers/provider.js";
 import { applicationOf, noApplication } from "./application.js";

@@ -7,7 +7,7 @@ import { putConnection } from "../admin/connection-service.js";
 import { type OAuthClientFields, putOAuthClient } from "../admin/oauth-client-service.js";
 import { type Service, startService } from "../app/server.js";
 import { type Config, parseConfig } from "../config/config.js";
-import { parseTokenResponse } from "../oauth/token-answer.js";
+import { parseTokenResponse } from "../oauth/token-response.js";
 import { type Sandbox, startSandbox } from "../sandbox/sandbox.js";
 import { Secret } from "../sealing/seal.js";
 import { createLog } from "../telemetry/log.js";

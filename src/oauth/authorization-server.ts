@@ -5,17 +5,17 @@ import type { ValueTexts } from "../providers/connection-value.js";
 import { fillEndpoint } from "../providers/endpoint.js";
 import type { OAuth2, Provider, ProviderCatalog } from "../providers/provider.js";
 import type { Sealer } from "../sealing/seal.js";
-import type { Connection, ConnectionStore } from "./connection.js";
+import type { Connection, ConnectionStore, ServedConnection } from "./connection.js";
 import { boundValuesOf, filledParameters, withAnswer } from "./connection-values.js";
 import { isGrantKind, isOfKind, secretsIn } from "./credentials.js";
 import { type OAuthClientStore, openOAuthClient, type RegisteredClient } from "./oauth-client.js";
-import type { RefreshTarget, ServedConnection } from "./refresh.js";
 import type { RefreshPlace } from "./refreshable.js";
 import { openToken } from "./store-answer.js";
 import type { Tickets } from "./tickets.js";
-import type { TokenEndpointAnswer, ToldMembers } from "./token-answer.js";
-import { freeHostParameter, type TokenEndpoint } from "./token-endpoint.js";
+import type { TokenEndpointAnswer } from "./token-answer.js";
+import { freeHostParameter, type RefreshTarget, type TokenEndpoint } from "./token-endpoint.js";
 import { type CodeHabits, clientCredentialsRequestFrom, type TokenRequest } from "./token-request.js";
+import type { ToldMembers } from "./token-response.js";
 
 /** Where the way to an authorization server is put together from. */
 interface AuthorizationServerOptions {

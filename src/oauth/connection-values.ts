@@ -6,9 +6,10 @@ import type { HeaderPairs, Provider, ValueSource } from "../providers/provider.j
 import type { Secret } from "../sealing/seal.js";
 import { credentialsOf } from "./credentials.js";
 import type { StoredOAuthClient } from "./oauth-client.js";
-import { type TokenEndpointAnswer, type ToldMembers, toldMembersFrom } from "./token-answer.js";
+import type { TokenEndpointAnswer } from "./token-answer.js";
 import type { TokenEndpoint } from "./token-endpoint.js";
 import type { TokenRequest } from "./token-request.js";
+import { type ToldMembers, toldMembersFrom } from "./token-response.js";
 
 /** A larger answer is not read for a value; in bytes. */
 const MAX_ANSWER_BYTES = 1024 * 1024;

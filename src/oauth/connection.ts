@@ -54,6 +54,10 @@ export interface Connection extends ConnectionKey {
   readonly updatedAt: number;
 }
 
+/** Which connection; it need not be stored yet. */
+export type ServedConnection = Pick<Connection, "id" | "applicationId" | "providerName" | "originParameters"> &
+  Partial<Pick<Connection, "userId" | "tokenType" | "refreshToken">>;
+
 /** A connection that is no more, with everything that its provider may still take. */
 export interface DeletedConnection extends Connection {
   /** A refresh token that came too late; sealed. */

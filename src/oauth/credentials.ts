@@ -4,7 +4,7 @@ import type { CredentialTexts } from "../providers/credential.js";
 import { CONNECTION_KINDS, type ConnectionKind, type Provider } from "../providers/provider.js";
 import { Secret } from "../sealing/seal.js";
 import type { Connection } from "./connection.js";
-import type { TokenResponse } from "./token-answer.js";
+import type { TokenResponse } from "./token-response.js";
 
 /** What goes with a connection's calls, in the clear. Prints itself without it. */
 export interface Credentials {

@@ -1,59 +1,21 @@
 import { isRefusedByStore } from "../model/errors.js";
 import type { Sealer, Secret } from "../sealing/seal.js";
 import { type Breaker, recordFailure } from "./breaker.js";
-import type { Connection, ConnectionKey, Lease } from "./connection.js";
+import type { Connection, ConnectionKey, Lease, ServedConnection } from "./connection.js";
 import type { ClientHolds, RegisteredClient } from "./oauth-client.js";
 import { misconfigured, reauthorizationRequired, refreshUnavailable } from "./refreshable.js";
 import { openToken, type StoringOptions, sealTokens, storeAnswer, untilStored } from "./store-answer.js";
+import { decideTokenAnswer, type TokenEndpointAnswer, type TokenVerdict } from "./token-answer.js";
+import type { RefreshTarget } from "./token-endpoint.js";
 import {
-  decideTokenAnswer,
-  expiresAtFrom,
-  type TokenAnswerHabits,
-  type TokenEndpointAnswer,
-  type TokenVerdict,
-  type ToldMembers,
-} from "./token-answer.js";
-import {
-  type OAuthClient,
-  type RefreshHabits,
   type Revocation,
   refreshRequestFrom,
   revokeOrphans,
   type TokenRequest,
   TokenRequestNotSentError,
 } from "./token-request.js";
+import { expiresAtFrom } from "./token-response.js";
 import { decideRefusal, type RefusalDecision, troubleAfter } from "./verdict.js";
-
-/** Where and how the token of one connection is refreshed. */
-export interface RefreshTarget extends RefreshHabits, TokenAnswerHabits {
-  /** Where refresh requests go; the endpoint that the breaker counts. */
-  readonly tokenEndpoint: string;
-  /** RFC 7009; undefined: tokens cannot be revoked. */
-  readonly revocationEndpoint: string | undefined;
-  /** Whose tokens these are: sockets are kept apart by it where the operator wants that. */
-  readonly connectionId: string;
-  readonly client: OAuthClient;
-  /** Which client that is in the store. */
-  readonly registration: RegisteredClient;
-  /** Seconds to assume when the answer has no expires_in; undefined: unknown. */
-  readonly defaultExpiresInS: number | undefined;
-  readonly allowPrivateNetwork: boolean;
-  /** Of a connection whose tokens the relay gets for secret values; undefined: it has a refresh token. */
-  readonly grant?:
-    | {
-        readonly request: () => TokenRequest;
-        /** The client is the connection's own: that it is refused says nothing of others. */
-        readonly isOwnClient: boolean;
-      }
-    | undefined;
-  /** The values that stand with the connection after a token response that tells them. */
-  readonly valuesAfter: (told: ToldMembers) => Connection["originParameters"];
-}
-
-/** Which connection; it need not be stored yet. */
-export type ServedConnection = Pick<Connection, "id" | "applicationId" | "providerName" | "originParameters"> &
-  Partial<Pick<Connection, "userId" | "tokenType" | "refreshToken">>;
-
 /** What one refresh needs. */
 export interface RefreshOptions extends StoringOptions {
   readonly sealer: Sealer;

@@ -3,8 +3,8 @@ import { isRefusedByStore, RelayError, UnconfirmedWriteError } from "../model/er
 import { openSealed, type SealBinding, type Sealer, Secret } from "../sealing/seal.js";
 import type { CommitOutcome, ConnectionKey, ConnectionStore, Lease, NewConnection } from "./connection.js";
 import type { Spool, UnstoredAnswer } from "./peers.js";
-import { expiresAtFrom, type TokenResponse } from "./token-answer.js";
 import type { TokenPair } from "./token-request.js";
+import { expiresAtFrom, type TokenResponse } from "./token-response.js";
 
 /** How often, and for how long, what the store refuses is written again. */
 export interface Persistence {

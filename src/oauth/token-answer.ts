@@ -1,7 +1,17 @@
 import { createHash } from "node:crypto";
 import { bufferOf } from "../lib/chunks.js";
-import { CONNECTION_KINDS } from "../providers/provider.js";
 import { Secret } from "../sealing/seal.js";
+import {
+  expiresInFrom,
+  type Members,
+  numberFrom,
+  type TokenResponse,
+  TokenResponseError,
+  type ToldMembers,
+  tokenResponseFrom,
+  tokenResponseMember,
+  toldMembersOf,
+} from "./token-response.js";
 
 /** What a token endpoint sent back. */
 export interface TokenEndpointAnswer {
@@ -44,9 +54,6 @@ export type TokenVerdict =
       readonly retryAfterMs: number;
       readonly refreshToken: Secret | undefined;
     };
-
-/** Texts and numbers of a JSON answer by dotted path; a number in a path is the element of a list. Empty: no such thing. */
-export type ToldMembers = (path: string) => string;
 
 /** Why no verdict on the request could be had; `unreadable`: the answer is none of a token endpoint. */
 type FailedAnswer = "no_answer" | "server_error" | "rate_limited" | "unreadable";
@@ -185,27 +192,6 @@ function ownCodeFrom(members: Members, { tokenErrorMember }: TokenAnswerHabits):
   return tokenErrorMember === undefined ? "" : toldMembersOf(members)(tokenErrorMember);
 }
 
-/** Reads an answer that is JSON; anything else has no members. */
-export function toldMembersFrom(text: string): ToldMembers {
-  try {
-    return toldMembersOf(JSON.parse(text));
-  } catch {
-    // Nothing is told; the parser's words quote the text.
-    return () => "";
-  }
-}
-
-function toldMembersOf(answer: unknown): ToldMembers {
-  return (path) => {
-    let value = answer;
-    for (const name of path.split(".")) {
-      if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return "";
-      value = (value as Members)[name];
-    }
-    return typeof value === "string" || typeof value === "number" ? String(value) : "";
-  };
-}
-
 /** `error` is a code in RFC 6749, and an object with a code or type elsewhere. */
 function errorCodeFrom({ error }: Members): string {
   if (typeof error === "string") return error;
@@ -218,166 +204,4 @@ function errorCodeFrom({ error }: Members): string {
 /** The last resort when an answer is malformed: a rotation that the provider performed must not be lost. */
 function refreshTokenFrom({ refresh_token: token }: Members): Secret | undefined {
   return typeof token === "string" && /^[\x20-\x7e]{1,16384}$/.test(token) ? new Secret(token) : undefined;
-}
-
-/** What a token endpoint granted (RFC 6749 section 5.1). */
-export interface TokenResponse {
-  readonly accessToken: Secret;
-  /** As the provider named it; `Bearer` when it did not. */
-  readonly tokenType: string;
-  readonly refreshToken: Secret | undefined;
-  readonly idToken: Secret | undefined;
-  /** Whole seconds from the request on, 1 to 365 days; undefined when the provider did not say in a usable way. */
-  readonly expiresInS: number | undefined;
-  /** Granted scope as the provider wrote it, a list joined by spaces; empty when unknown. */
-  readonly scope: string;
-}
-
-/** Text that is no token response. The message names the member and never holds a value. */
-export class TokenResponseError extends Error {
-  constructor(field: string, problem: string) {
-    super(field === "" ? `The token response ${problem}.` : `The token response's ${field} ${problem}.`);
-    this.name = "TokenResponseError";
-  }
-}
-
-/** Largest token, in characters. Providers stay far below; it must fit one request header. */
-const MAX_TOKEN_LENGTH = 16_384;
-const MAX_EXPIRES_IN_S = 365 * 24 * 60 * 60;
-
-/** Visible ASCII. Narrower than VSCHAR by the space (RFC 6749 appendix A.12): a token stands in a header field. */
-const TOKEN = /^[\x21-\x7E]+$/;
-/** RFC 6749 appendix A.17: a refresh token may hold spaces. */
-const VSCHARS = /^[\x20-\x7E]+$/;
-
-/**
- * Reads a token response that somebody stores, given as JSON text. Throws TokenResponseError; also for an `expires_in`
- * that is no lifetime, which is a slip of whoever wrote it, while a provider's own answer would be taken as it is.
- *
- * @param member dotted path of the object that holds it; undefined for the whole text.
- */
-export function parseTokenResponse(text: string, member?: string): TokenResponse {
-  const members = tokenResponseMember(storedMembersFrom(text), member);
-  const expiresIn = members["expires_in"] ?? "";
-  if (expiresIn !== "" && !(numberFrom(expiresIn) >= 0)) {
-    throw new TokenResponseError(
-      "expires_in",
-      "must be a number of seconds, 0 or more; leave it out when it is unknown",
-    );
-  }
-  return tokenResponseFrom(members);
-}
-
-/** Reads the members of a token response, wherever they came from. Throws TokenResponseError. */
-export function tokenResponseFrom(members: Members): TokenResponse {
-  const accessToken = tokenFrom(members, "access_token", TOKEN);
-  if (accessToken === undefined) throw new TokenResponseError("access_token", missingTokenProblem(members));
-  return {
-    accessToken,
-    tokenType: tokenTypeFrom(members),
-    refreshToken: tokenFrom(members, "refresh_token", VSCHARS),
-    idToken: tokenFrom(members, "id_token", TOKEN),
-    expiresInS: expiresInFrom(members["expires_in"]),
-    scope: Array.isArray(members["scope"]) ? scopeFromList(members["scope"]) : textFrom(members, "scope"),
-  };
-}
-
-/** Words that tell rows of other kinds from those with tokens are none of a provider's to say. */
-function tokenTypeFrom(members: Members): string {
-  const text = textFrom(members, "token_type");
-  return text === "" || CONNECTION_KINDS.some((kind) => kind === text) ? "Bearer" : text;
-}
-
-/** The parser's own error quotes the text, so it goes nowhere: not even into `cause`. */
-function storedMembersFrom(text: string): Members {
-  let value: unknown;
-  try {
-    value = JSON.parse(text.startsWith("\uFEFF") ? text.slice(1) : text);
-  } catch {
-    throw new TokenResponseError("", "is not valid JSON");
-  }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new TokenResponseError("", "must be a JSON object, such as one with access_token and expires_in");
-  }
-  return value as Members;
-}
-
-function missingTokenProblem(members: Members): string {
-  return "error" in members ? "is missing: this is an error response (RFC 6749 section 5.2)" : "is missing";
-}
-
-/** Missing, null and "" all mean that there is none: an empty one must never replace a real one. */
-function tokenFrom(members: Members, field: string, allowed: RegExp): Secret | undefined {
-  const value = members[field];
-  if (value === undefined || value === null || value === "") return undefined;
-  if (typeof value !== "string") throw new TokenResponseError(field, "must be a string");
-  if (value.length > MAX_TOKEN_LENGTH) {
-    throw new TokenResponseError(field, `must be at most ${MAX_TOKEN_LENGTH} characters`);
-  }
-  if (!allowed.test(value)) throw new TokenResponseError(field, "must be printable ASCII, without line breaks");
-  return new Secret(value);
-}
-
-function textFrom(members: Members, field: string): string {
-  const value = members[field] ?? "";
-  if (typeof value !== "string") throw new TokenResponseError(field, "must be a string");
-  if (value !== "" && (value.length > MAX_TOKEN_LENGTH || !VSCHARS.test(value))) {
-    throw new TokenResponseError(field, "must be printable ASCII, without line breaks");
-  }
-  return value;
-}
-
-/** Some providers send a JSON array where RFC 6749 section 3.3 has a space-separated string. */
-function scopeFromList(list: readonly unknown[]): string {
-  if (!list.every((entry) => typeof entry === "string")) {
-    throw new TokenResponseError("scope", "must be a string or a list of strings");
-  }
-  return textFrom({ scope: list.join(" ") }, "scope");
-}
-
-/**
- * Providers send numbers, strings, fractions and nonsense here (threats 3.7). Nonsense, zero and below mean that the
- * lifetime is unknown: the token is used until the provider refuses it.
- */
-function expiresInFrom(value: unknown): number | undefined {
-  const seconds = Math.floor(numberFrom(value));
-  return seconds > 0 ? Math.min(seconds, MAX_EXPIRES_IN_S) : undefined;
-}
-
-function numberFrom(value: unknown): number {
-  if (typeof value === "number") return value;
-  return typeof value === "string" && /^\d{1,18}(?:\.\d{1,18})?$/.test(value.trim()) ? Number(value) : Number.NaN;
-}
-
-/** The members of a JSON object. */
-type Members = Readonly<Record<string, unknown>>;
-
-/**
- * The object that holds a token response: the one at a dotted path, or the whole answer where there is none, since a
- * provider may wrap one answer and not another (Slack wraps a user's tokens when they are issued, and not when they are
- * refreshed).
- *
- * @param path undefined for the whole answer.
- */
-function tokenResponseMember(answer: Members, path: string | undefined): Members {
-  let members = answer;
-  for (const name of path?.split(".") ?? []) {
-    const value = Object.hasOwn(members, name) ? members[name] : undefined;
-    if (typeof value !== "object" || value === null || Array.isArray(value)) return answer;
-    members = value as Members;
-  }
-  return members;
-}
-
-/**
- * When an access token ends, in milliseconds since the epoch; undefined: not known. Counted from `obtainedAt`, the time
- * of the request (threats 3.7). `defaultExpiresInS` is the lifetime in seconds to assume when the response has none.
- */
-export function expiresAtFrom(
-  { expiresInS }: Pick<TokenResponse, "expiresInS">,
-  defaultExpiresInS: number | undefined,
-  obtainedAt: number,
-): number | undefined {
-  const lifeS = expiresInS ?? defaultExpiresInS;
-  return lifeS === undefined ? undefined : obtainedAt + lifeS * 1000;
 }

@@ -3,16 +3,43 @@ import { boundsOf } from "../providers/endpoint.js";
 import type { Provider } from "../providers/provider.js";
 import { headerValue } from "../upstream/exchange.js";
 import type { RequestProgress, Upstream, UpstreamRequest } from "../upstream/request.js";
+import type { Connection } from "./connection.js";
 import { isGrantKind } from "./credentials.js";
-import type { StoredOAuthClient } from "./oauth-client.js";
-import type { RefreshTarget } from "./refresh.js";
-import type { TokenEndpointAnswer } from "./token-answer.js";
-import { type TokenRequest, TokenRequestNotSentError } from "./token-request.js";
+import type { RegisteredClient, StoredOAuthClient } from "./oauth-client.js";
+import type { TokenAnswerHabits, TokenEndpointAnswer } from "./token-answer.js";
+import { type OAuthClient, type RefreshHabits, type TokenRequest, TokenRequestNotSentError } from "./token-request.js";
+import type { ToldMembers } from "./token-response.js";
 
 /** A browser, or an operator, waits for a code that is redeemed, or a token that is revoked. Milliseconds. */
 const DEFAULT_TIMEOUT_MS = 8000;
 /** A process that stood still may have the answer waiting; timers come before sockets. Milliseconds. */
 const LAST_READ_MS = 250;
+
+/** Where and how the token of one connection is refreshed. */
+export interface RefreshTarget extends RefreshHabits, TokenAnswerHabits {
+  /** Where refresh requests go; the endpoint that the breaker counts. */
+  readonly tokenEndpoint: string;
+  /** RFC 7009; undefined: tokens cannot be revoked. */
+  readonly revocationEndpoint: string | undefined;
+  /** Whose tokens these are: sockets are kept apart by it where the operator wants that. */
+  readonly connectionId: string;
+  readonly client: OAuthClient;
+  /** Which client that is in the store. */
+  readonly registration: RegisteredClient;
+  /** Seconds to assume when the answer has no expires_in; undefined: unknown. */
+  readonly defaultExpiresInS: number | undefined;
+  readonly allowPrivateNetwork: boolean;
+  /** Of a connection whose tokens the relay gets for secret values; undefined: it has a refresh token. */
+  readonly grant?:
+    | {
+        readonly request: () => TokenRequest;
+        /** The client is the connection's own: that it is refused says nothing of others. */
+        readonly isOwnClient: boolean;
+      }
+    | undefined;
+  /** The values that stand with the connection after a token response that tells them. */
+  readonly valuesAfter: (told: ToldMembers) => Connection["originParameters"];
+}
 
 /** What of a connection's authorization server one request needs. */
 export type TokenEndpoint = Pick<

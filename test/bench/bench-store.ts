@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { newConnectionFrom } from "../../src/oauth/store-answer.js";
-import { parseTokenResponse } from "../../src/oauth/token-answer.js";
+import { parseTokenResponse } from "../../src/oauth/token-response.js";
 import { loadKeyring } from "../../src/sealing/keyring.js";
 import { createSealer, type Sealer } from "../../src/sealing/seal.js";
 import { CONNECTION_COLUMNS, rowFromConnection } from "../../src/store/connection-row.js";

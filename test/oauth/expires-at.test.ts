@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { expiresAtFrom } from "../../src/oauth/token-answer.js";
+import { expiresAtFrom } from "../../src/oauth/token-response.js";
 
 const NOW = 1_800_000_000_000;
 

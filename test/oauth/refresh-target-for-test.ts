@@ -1,4 +1,4 @@
-import type { RefreshTarget } from "../../src/oauth/refresh.js";
+import type { RefreshTarget } from "../../src/oauth/token-endpoint.js";
 
 /** A token endpoint without any habits, for a public client. */
 export function refreshTargetForTest(

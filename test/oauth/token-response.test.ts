@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
-import { parseTokenResponse, TokenResponseError, tokenResponseFrom } from "../../src/oauth/token-answer.js";
+import { parseTokenResponse, TokenResponseError, tokenResponseFrom } from "../../src/oauth/token-response.js";
 
 const parse = (members: object) => parseTokenResponse(JSON.stringify({ access_token: "token", ...members }));
 

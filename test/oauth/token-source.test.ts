@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { RelayError } from "../../src/model/errors.js";
 import type { Connection } from "../../src/oauth/connection.js";
 import { newConnectionFrom } from "../../src/oauth/store-answer.js";
-import { parseTokenResponse } from "../../src/oauth/token-answer.js";
+import { parseTokenResponse } from "../../src/oauth/token-response.js";
 import type { Sealer } from "../../src/sealing/seal.js";
 import { sealerForTest } from "./sealer-for-test.js";
 import { tokenSourceForTest } from "./token-source-for-test.js";

@@ -8,7 +8,7 @@ import Database from "better-sqlite3";
 import { type Application, createPrivateKey, sealPrivateKeyHash } from "../../src/applications/application.js";
 import type { ConnectionKey, NewConnection } from "../../src/oauth/connection.js";
 import { newConnectionFrom } from "../../src/oauth/store-answer.js";
-import { parseTokenResponse } from "../../src/oauth/token-answer.js";
+import { parseTokenResponse } from "../../src/oauth/token-response.js";
 import type { Sealer } from "../../src/sealing/seal.js";
 import { openSqliteStore, type SqliteStore, type SqliteStoreOptions } from "../../src/store/sqlite.js";
 

@@ -16,7 +16,7 @@ import type { CallRulesByProvider } from "../../src/applications/call-rules.js";
 import { type Config, parseConfig } from "../../src/config/config.js";
 import { sealClientSecret } from "../../src/oauth/oauth-client.js";
 import { newConnectionFrom } from "../../src/oauth/store-answer.js";
-import { parseTokenResponse } from "../../src/oauth/token-answer.js";
+import { parseTokenResponse } from "../../src/oauth/token-response.js";
 import { loadKeyring } from "../../src/sealing/keyring.js";
 import { createSealer, type Sealer, Secret } from "../../src/sealing/seal.js";
 import { openStore } from "../../src/store/open-store.js";
