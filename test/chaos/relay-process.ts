@@ -18,6 +18,8 @@ export interface RelayProcess {
   /** Where it listens, once it does and while it lives. */
   readonly url: string | undefined;
   readonly exited: Promise<Exit>;
+  /** Lines that it logged as errors. */
+  readonly faults: readonly string[];
   kill(signal: NodeJS.Signals): void;
   /** Stops it with SIGSTOP, and resolves when it stands. */
   stop(): Promise<void>;
@@ -33,6 +35,11 @@ export function startRelayProcess(
     env: { PATH: process.env["PATH"] ?? "", ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
+  const faults: string[] = [];
+  const noteFault = (line: string) => {
+    faults.push(line);
+    onFault(line);
+  };
   const state: { url: string | undefined } = { url: undefined };
   const exited = once(child, "exit").then(([code, signal]): Exit => {
     state.url = undefined;
@@ -42,17 +49,18 @@ export function startRelayProcess(
     void exited.then(() => resolve(undefined));
     createInterface(child.stdout).on("line", (line) => {
       const { level = 0, msg, url } = recordFrom(line);
-      if (level >= 50) onFault(line);
+      if (level >= 50) noteFault(line);
       if (msg !== "listening" || url === undefined) return;
       state.url = url;
       resolve(url);
     });
   });
-  createInterface(child.stderr).on("line", onFault);
+  createInterface(child.stderr).on("line", noteFault);
   return {
     pid: child.pid as number,
     listening,
     exited,
+    faults,
     get url() {
       return state.url;
     },
