@@ -14,6 +14,7 @@ import { LARGE_BYTES } from "../lib/chunks.js";
 import { atOnce, type Turns } from "../lib/turns.js";
 import { RelayError } from "../model/errors.js";
 import type { Connection, ConnectionStore } from "../oauth/connection.js";
+import { connectAgain } from "../oauth/credentials.js";
 import type { TokenSource } from "../oauth/token-source.js";
 import { requirePlaceholders } from "../providers/credential.js";
 import { decideBoundOrigin, decideEgress, type EgressAllowed } from "../providers/egress.js";
@@ -110,7 +111,11 @@ async function allowedBy(options: AllowanceOptions, call: Call, decided: Decided
   const stored = requireConnection(decided.connection);
   const connection = isBoundBy(egress, stored) ? stored : await fetchedBy(options, stored, call);
   decided.connection = connection;
-  requireBoundOrigin(egress, connection, decided);
+  const misfit = findMisfit(egress, provider, connection);
+  if (misfit !== undefined) {
+    decided.egress = { isAllowed: false, rule: misfit.rule };
+    throw misfit.refusal;
+  }
   if (call.description.passed === undefined) {
     requirePlaceholders(egress.path, provider, { id_token: connection.idToken !== undefined });
   }
@@ -222,11 +227,24 @@ async function fetchedBy({ tokens }: AllowanceOptions, connection: Connection, c
   return tokens === undefined ? connection : tokens.fetched(connection, call);
 }
 
-function requireBoundOrigin(egress: EgressAllowed, connection: Connection, decided: Decided): void {
-  const decision = decideBoundOrigin(egress, connection.originParameters);
-  if (decision.result === "allow") return;
-  decided.egress = { isAllowed: false, rule: decision.rule };
-  throw new RelayError("URL_NOT_ALLOWED", decision.message);
+/**
+ * Why the host of a call is none of the connection's; undefined: it is one. A connection that lacks the value which would
+ * tell is older than that, and only the user can say it.
+ */
+export function findMisfit(
+  egress: EgressAllowed,
+  { name, connectionValues }: Provider,
+  { originParameters }: Connection,
+): { readonly rule: string; readonly refusal: RelayError } | undefined {
+  const decision = decideBoundOrigin(egress, originParameters);
+  if (decision.result === "allow") return undefined;
+  const { parameters = {} } = egress;
+  const isOlder = connectionValues.some(
+    (value) =>
+      Object.hasOwn(parameters, value.name) && !value.isOptional && !Object.hasOwn(originParameters, value.name),
+  );
+  const refusal = isOlder ? connectAgain(name) : new RelayError("URL_NOT_ALLOWED", decision.message);
+  return { rule: decision.rule, refusal };
 }
 
 /**

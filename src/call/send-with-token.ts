@@ -1,5 +1,5 @@
 import { createChunks } from "../lib/chunks.js";
-import { formatError, RelayError } from "../model/errors.js";
+import { formatError } from "../model/errors.js";
 import type { Connection } from "../oauth/connection.js";
 import { isWithoutTokens } from "../oauth/credentials.js";
 import type { CurrentToken, TokenSource } from "../oauth/token-source.js";
@@ -11,7 +11,6 @@ import {
   type PlaceholderTokens,
   placeCredential,
 } from "../providers/credential.js";
-import { decideBoundOrigin } from "../providers/egress.js";
 import type { HeaderPairs, Provider } from "../providers/provider.js";
 import type { CallCapture } from "../records/call-capture.js";
 import { createRedactor, type Redactor } from "../redaction/redact.js";
@@ -19,7 +18,7 @@ import type { Secret } from "../sealing/seal.js";
 import { fieldsFromTraceContext } from "../telemetry/call-spans.js";
 import { headerValue } from "../upstream/exchange.js";
 import type { StreamedBody, UpstreamAnswer, UpstreamRequest } from "../upstream/request.js";
-import { type AllowedCall, appendQuery } from "./allowed-call.js";
+import { type AllowedCall, appendQuery, findMisfit } from "./allowed-call.js";
 import { isPartOfText } from "./answer.js";
 import { noteAnswered, noteSent, noteUnanswered, notingToken } from "./trace.js";
 
@@ -127,8 +126,8 @@ async function attempt<Answer extends UpstreamAnswer>(
   const idToken = isNamed ? await options.tokens.idToken(current.connection) : undefined;
   const { egress, checked } = allowed;
   // The row may be another one by now, of another account: what it holds goes to no host but its own.
-  const binding = decideBoundOrigin(egress, current.connection.originParameters);
-  if (binding.result !== "allow") throw new RelayError("URL_NOT_ALLOWED", binding.message);
+  const misfit = findMisfit(egress, provider, current.connection);
+  if (misfit !== undefined) throw misfit.refusal;
   trace.spans?.beginRequest({ method: checked.method, origin: egress.origin, path: egress.path });
   const named = { access_token: current.token?.reveal(), id_token: idToken?.reveal() };
   const request = upstreamRequestFrom(allowed, current.connection, current.texts, named);

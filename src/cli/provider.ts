@@ -112,6 +112,8 @@ interface CheckedProvider {
   readonly provider: string;
   /** What the definition lacks for each capability. */
   readonly lacks: Lacks;
+  /** What the operator has to give with an OAuth client: `name=VALUE` of `relay client put --param`. */
+  readonly clientNeeds: readonly string[];
 }
 
 type Checked = CheckedProvider | { readonly problems: readonly ProviderProblem[] };
@@ -138,7 +140,7 @@ async function checkDefinitions(targets: readonly string[], options: { readonly 
   const results: Checked[] = [];
   for (const target of targets) {
     const known = catalog !== undefined && isProviderName(target) ? requireProvider(catalog, target) : undefined;
-    results.push(known === undefined ? await checkFile(target, config.allowLoopback) : checkedFrom(target, known));
+    results.push(await (known === undefined ? checkFile(target, config.allowLoopback) : checkedFrom(target, known)));
   }
   const providers = results.flatMap((result) => ("provider" in result ? [result] : []));
   const problems = results.flatMap((result) => ("problems" in result ? result.problems : []));
@@ -149,15 +151,18 @@ async function checkDefinitions(targets: readonly string[], options: { readonly 
   if (problems.length > 0) throw failure(problems.map(textFromProblem).join("\n"));
 }
 
-function checkedFrom(file: string, provider: Provider): CheckedProvider {
-  return { file, provider: provider.name, lacks: lacksOf(provider) };
+async function checkedFrom(file: string, provider: Provider): Promise<CheckedProvider> {
+  const { unboundValuesOf } = await import("../oauth/connection-values.js");
+  const clientNeeds = unboundValuesOf(provider, { clientId: "any", originParameters: {} });
+  return { file, provider: provider.name, lacks: lacksOf(provider), clientNeeds };
 }
 
-function textFromChecked({ file, provider, lacks }: CheckedProvider): string {
+function textFromChecked({ file, provider, lacks, clientNeeds }: CheckedProvider): string {
   const lines = Object.entries(lacks).map(
     ([capability, missing]) => `  ${capability}: ${missing.length === 0 ? "ok" : missing.join(", ")}`,
   );
-  return [`${file}: ok (${provider})`, ...lines].join("\n");
+  const needs = clientNeeds.map((pair) => `  client: needs 'relay client put --param ${pair}'`);
+  return [`${file}: ok (${provider})`, ...lines, ...needs].join("\n");
 }
 
 async function checkFile(file: string, allowLoopback: boolean): Promise<Checked> {

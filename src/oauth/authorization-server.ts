@@ -7,9 +7,14 @@ import type { OAuth2, Provider, ProviderCatalog } from "../providers/provider.js
 import type { Sealer } from "../sealing/seal.js";
 import type { Connection, ConnectionStore, ServedConnection } from "./connection.js";
 import { boundValuesOf, filledParameters, withAnswer } from "./connection-values.js";
-import { isGrantKind, isOfKind, secretsIn } from "./credentials.js";
-import { type OAuthClientStore, openOAuthClient, type RegisteredClient } from "./oauth-client.js";
-import type { RefreshPlace } from "./refreshable.js";
+import { connectAgain, isGrantKind, isOfKind, lacksSecret, secretsIn } from "./credentials.js";
+import {
+  type OAuthClientStore,
+  openOAuthClient,
+  type RefreshPlace,
+  type RegisteredClient,
+  type StoredOAuthClient,
+} from "./oauth-client.js";
 import { openToken } from "./store-answer.js";
 import type { Tickets } from "./tickets.js";
 import type { TokenEndpointAnswer } from "./token-answer.js";
@@ -34,12 +39,14 @@ export interface AuthorizationServer extends RefreshTarget, CodeHabits {
 
 /**
  * Finds where and as whom a connection is refreshed: the provider's definition and the application's OAuth client there.
- * Rejects with REFRESH_UNAVAILABLE when the operator has stored no client or the definition names no token endpoint.
+ * Rejects with REFRESH_UNAVAILABLE when the operator has stored no client or the definition names no token endpoint, and
+ * with REAUTHORIZATION_REQUIRED when the connection lacks a secret that the definition has become to ask for.
  */
 export function createTargetFor(options: AuthorizationServerOptions) {
   return async (connection: ServedConnection): Promise<RefreshTarget> => {
     const server = await findAuthorizationServer(options, connection);
     if (server === undefined) throw nowhereToRefresh();
+    if (server.grant?.isWhole === false) throw connectAgain(connection.providerName);
     return { ...server, tokenEndpoint: server.refreshEndpoint };
   };
 }
@@ -56,21 +63,23 @@ export function createPlaceFor(options: Omit<AuthorizationServerOptions, "sealer
 /**
  * The authorization server of a connection; undefined when the application has no client there. A client that is bound
  * to parameters of the origin is shown to no other origin, and one that is not to no host that is a parameter.
+ *
+ * @param state of the authorization response, where a code is to be redeemed.
  */
 export async function findAuthorizationServer(
   options: AuthorizationServerOptions,
   connection: ServedConnection,
+  state?: string,
 ): Promise<AuthorizationServer | undefined> {
-  const known = await findKnownServer(options, connection);
+  const known = await findKnownServer(options, connection, state);
   if (known === undefined) return undefined;
-  const { stored, provider, ...server } = known;
+  const { stored, provider, secrets, ...server } = known;
   const { oauth2 } = provider;
   if (oauth2 === undefined || !isGrantKind(provider.kind)) {
     if (stored === undefined) return undefined;
     const client = openOAuthClient(options.sealer, stored);
     return { ...server, connectionId: connection.id, client, registration: stored };
   }
-  const secrets = openSecrets(options.sealer, connection);
   const client = stored === undefined ? ownClient(connection, secrets) : openOAuthClient(options.sealer, stored);
   const texts = { ...server.texts, ...revealed(secrets) };
   const habits = { ...server, tokenParameters: filledParameters(oauth2.tokenParameters, texts) };
@@ -80,7 +89,11 @@ export async function findAuthorizationServer(
     connectionId: connection.id,
     client,
     registration: stored ?? ownRegistration(connection),
-    grant: { request: () => clientCredentialsRequestFrom(client, scope, habits), isOwnClient: stored === undefined },
+    grant: {
+      request: () => clientCredentialsRequestFrom(client, scope, habits),
+      isOwnClient: stored === undefined,
+      isWhole: !lacksSecret(provider, secrets),
+    },
   };
 }
 
@@ -106,15 +119,33 @@ function revealed(secrets: ReturnType<typeof secretsIn>): ValueTexts {
   return Object.fromEntries(Object.entries(secrets).map(([name, secret]) => [name, secret.reveal()]));
 }
 
+/**
+ * Whether the client is the connection's own: then its secret stands with it. Where no secret is to be opened, one that is
+ * not the application's by its id is taken for it.
+ */
+function isOwnClient(
+  { originParameters }: ServedConnection,
+  secrets: ReturnType<typeof secretsIn> | undefined,
+  registered: StoredOAuthClient | undefined,
+): boolean {
+  if (secrets !== undefined) return Object.hasOwn(secrets, "client_secret");
+  return Object.hasOwn(originParameters, "client_id") && originParameters["client_id"] !== registered?.clientId;
+}
+
+/** @param sealer undefined: no secret is opened. */
 async function findKnownServer(
-  { catalog, oauthClients }: Omit<AuthorizationServerOptions, "sealer">,
+  { catalog, oauthClients, sealer }: Omit<AuthorizationServerOptions, "sealer"> & { readonly sealer?: Sealer },
   connection: ServedConnection,
+  state?: string,
 ) {
   const provider = catalog.find(connection.providerName);
   if (provider?.oauth2 === undefined || !isFit(provider, connection)) return undefined;
-  const isOwn = isGrantKind(provider.kind) && Object.hasOwn(connection.originParameters, "client_id");
-  const stored = isOwn ? undefined : await oauthClients.find(connection.applicationId, connection.providerName);
-  if (stored === undefined && !isOwn) return undefined;
+  const isGrant = isGrantKind(provider.kind);
+  const registered = await oauthClients.find(connection.applicationId, connection.providerName);
+  const secrets = isGrant && sealer !== undefined ? openSecrets(sealer, connection) : undefined;
+  const hasOwn = isGrant && isOwnClient(connection, secrets, registered);
+  const stored = hasOwn ? undefined : registered;
+  if (stored === undefined && !hasOwn) return undefined;
   if (stored !== undefined && freeHostParameter(provider, stored) !== undefined) return undefined;
   const { originParameters } = connection;
   const bound: ValueTexts = stored === undefined ? {} : boundValuesOf(provider, stored);
@@ -124,8 +155,10 @@ async function findKnownServer(
   const texts = { ...originParameters, ...bound };
   const endpoints = isBoundElsewhere ? undefined : endpointsOf(provider, provider.oauth2, texts);
   const valuesAfter = (told: ToldMembers) => withAnswer(provider, texts, bound, "token", told);
-  const habits = habitsOf(provider, provider.oauth2, texts);
-  return endpoints && { stored, provider, texts, ...endpoints, ...habits, valuesAfter };
+  const codeTexts = state === undefined ? texts : { ...texts, state };
+  const codeParameters = filledParameters(provider.oauth2.codeParameters, codeTexts);
+  const habits = { ...habitsOf(provider, provider.oauth2, texts), codeParameters };
+  return endpoints && { stored, provider, secrets: secrets ?? {}, texts, ...endpoints, ...habits, valuesAfter };
 }
 
 /** What a row of another kind holds is no refresh token, or no secret value, of this one's. */
@@ -154,7 +187,6 @@ function habitsOf({ allowPrivateNetwork }: Provider, oauth2: OAuth2, texts: Valu
     clientIdParameter: oauth2.clientIdParameter,
     tokenRequestFormat: oauth2.tokenRequestFormat,
     tokenParameters: filledParameters(oauth2.tokenParameters, texts),
-    codeParameters: filledParameters(oauth2.codeParameters, texts),
     refreshParameters: filledParameters(oauth2.refreshParameters, texts),
     tokenResponseMember: oauth2.tokenResponseMember,
     tokenErrorMember: oauth2.tokenErrorMember,

@@ -85,7 +85,8 @@ async function connect(
   const { originParameters: asked, codeVerifier } = payload;
   const key = { applicationId, userId, providerName: provider.name };
   const returned = withAnswer(provider, asked, asked, "callback", (name) => onlyValue(parameters, name));
-  const server = await findAuthorizationServer(options, { id, ...key, originParameters: returned });
+  const state = onlyValue(parameters, "state");
+  const server = await findAuthorizationServer(options, { id, ...key, originParameters: returned }, state);
   if (server === undefined) return { outcome: "error", error: ERRORS.misconfigured };
   const obtainedAt = options.now();
   const verdict = await redeem(options, server, {

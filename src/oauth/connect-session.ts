@@ -13,7 +13,7 @@ import { requireOpenerOrigin, requirePublicUrl, requireRedirectUri } from "./cal
 import type { ConnectionState } from "./connection.js";
 import { toldStateOf } from "./refreshable.js";
 import { hasAuthorizationFlow, requireConnectable } from "./start.js";
-import type { LinkPayload, OpenTicket, SessionPayload } from "./tickets.js";
+import type { OpenTicket, SessionPayload } from "./tickets.js";
 
 /** A browser that may connect accounts for one user, however it proved that. */
 export interface ConnectSession extends SessionPayload {
@@ -24,9 +24,6 @@ export interface ConnectSession extends SessionPayload {
   /** Secret of the page's session; undefined when the browser has none yet. */
   readonly session: string | undefined;
 }
-
-/** A connect session that a link began. */
-export interface LinkedSession extends ConnectSession, LinkPayload {}
 
 /** What an address that an application made itself says. */
 export interface ConnectSessionQuery {
@@ -74,7 +71,7 @@ export async function connectSessionFromLink(
   secret: string,
   openerOrigin: string | undefined,
   browser: string,
-): Promise<LinkedSession> {
+): Promise<ConnectSession> {
   const ticket = await options.tickets.take("LINK", secret, "");
   if (ticket === undefined) throw goneError("This link was used before or has ended. Ask for a new one.");
   const payload = { ...ticket.payload, openerOrigin };
@@ -100,8 +97,11 @@ export async function withSession(
   if (connectSession.session !== undefined) return { ...connectSession, session: connectSession.session };
   const { application, userId, publicKey, providers, redirectUri, openerOrigin, scope, isPage, browser } =
     connectSession;
-  const { authorizationParameters } = connectSession;
-  const payload = { publicKey, providers, redirectUri, openerOrigin, scope, authorizationParameters, isPage };
+  const { authorizationParameters, originParameters } = connectSession;
+  const payload = {
+    ...{ publicKey, providers, redirectUri, openerOrigin, scope, isPage },
+    ...{ authorizationParameters, originParameters },
+  };
   const owner = { applicationId: application.id, userId };
   const { secret: session } = await options.tickets.issue("SESSION", owner, browser, payload);
   return { ...connectSession, session };
@@ -116,10 +116,20 @@ async function ownerOf(options: Options, { applicationId, userId, payload }: Ope
   return { application, userId };
 }
 
-function linkNeeded(): RelayError {
+/**
+ * Whoever enters keys on a page gives them to the user that the page is for. A public key and a signature of an own user
+ * make an address for good that anybody could be sent to, and no provider asks; a link is the application's own, once.
+ *
+ * Throws RelayError CALLER_NOT_ALLOWED unless a link began the session.
+ */
+export function requireLink({ originParameters }: Pick<ConnectSession, "originParameters">): void {
+  if (originParameters === undefined) throw linkNeeded("Keys of this provider are entered");
+}
+
+function linkNeeded(what = "This application connects users"): RelayError {
   return new RelayError(
     "CALLER_NOT_ALLOWED",
-    "This application connects users by links only. Make one with its private key (POST /oauth/connect-links) and send the browser there.",
+    `${what} by links only. Make one with the application's private key (POST /oauth/connect-links) and send the browser there.`,
   );
 }
 
@@ -150,15 +160,17 @@ export async function offersFor(
     oauthClients,
     now,
   }: Pick<AuthorizationOptions, "catalog" | "connections" | "oauthClients" | "now">,
-  { application, userId, providers: wanted }: Pick<ConnectSession, "application" | "userId" | "providers">,
+  session: Pick<ConnectSession, "application" | "userId" | "providers"> & { readonly originParameters?: unknown },
 ): Promise<readonly Offer[]> {
+  const { application, userId, providers: wanted } = session;
+  const isLinked = session.originParameters !== undefined;
   const clients = new Set((await oauthClients.list(application.id)).map(({ providerName }) => providerName));
   const found = await connections.list({ applicationId: application.id, userId, limit: MAX_CONNECTIONS });
   const states = new Map(found.map((connection) => [connection.providerName, toldStateOf(connection, now()).state]));
   const offerOf = (provider: Provider): Offer => {
     const state = states.get(provider.name);
     // Any application could have users enter keys of any provider: a page has those that it is asked for.
-    const canEnter = provider.kind !== "oauth2" && (wanted.length > 0 || state !== undefined);
+    const canEnter = provider.kind !== "oauth2" && isLinked && (wanted.length > 0 || state !== undefined);
     return { provider, state, canConnect: canEnter || (clients.has(provider.name) && hasAuthorizationFlow(provider)) };
   };
   const listed = wanted.length > 0 ? providersNamed(catalog, wanted) : catalog.list();

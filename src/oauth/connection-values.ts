@@ -7,7 +7,7 @@ import type { Secret } from "../sealing/seal.js";
 import { credentialsOf } from "./credentials.js";
 import type { StoredOAuthClient } from "./oauth-client.js";
 import type { TokenEndpointAnswer } from "./token-answer.js";
-import type { TokenEndpoint } from "./token-endpoint.js";
+import { freeHostParameter, type TokenEndpoint } from "./token-endpoint.js";
 import type { TokenRequest } from "./token-request.js";
 import { type ToldMembers, toldMembersFrom } from "./token-response.js";
 
@@ -19,13 +19,30 @@ const LOOKUP_HEADERS: HeaderPairs = [
   ["user-agent", "provider-call-relay"],
 ];
 
-/** What the operator has fixed with the application's OAuth client: it counts before what anybody else says. */
+/**
+ * What the operator has fixed with the application's OAuth client: it counts before what anybody else says. Its id is a value
+ * where tokens are got for a client, and wherever else the definition says so.
+ */
 export function boundValuesOf(
-  { connectionValues }: Pick<Provider, "connectionValues">,
+  { kind, connectionValues }: Pick<Provider, "kind" | "connectionValues">,
   { originParameters, clientId }: Pick<StoredOAuthClient, "originParameters" | "clientId">,
 ): ValueTexts {
-  const hasClientId = connectionValues.some(({ name, source }) => name === "client_id" && source.kind === "client");
-  return hasClientId ? { ...originParameters, client_id: clientId } : originParameters;
+  const isNamed = connectionValues.some(({ name, source }) => name === "client_id" && source.kind === "client");
+  return isNamed || kind === "client_credentials" ? { ...originParameters, client_id: clientId } : originParameters;
+}
+
+/** What the operator still has to give with an OAuth client, so that users can connect: `name=VALUE`, or the host that it is for. */
+export function unboundValuesOf(
+  provider: Provider,
+  client: Pick<StoredOAuthClient, "originParameters" | "clientId">,
+): readonly string[] {
+  const bound = boundValuesOf(provider, client);
+  const values = provider.connectionValues.filter(
+    ({ name, source, isOptional }) => source.kind === "client" && !isOptional && !Object.hasOwn(bound, name),
+  );
+  const host = freeHostParameter(provider, client);
+  const others = values.flatMap(({ name }) => (name === host ? [] : `${name}=VALUE`));
+  return host === undefined ? others : [...others, `${host}=HOST`];
 }
 
 /**

@@ -78,8 +78,8 @@ export function problemOfClient(
 /**
  * What goes with the calls of a connection.
  *
- * Throws RelayError REAUTHORIZATION_REQUIRED, before the secret is opened, when the row is of another kind than the
- * provider's definition has now.
+ * Throws RelayError REAUTHORIZATION_REQUIRED when the row is of another kind than the provider's definition has now, before
+ * the secret is opened, and when it lacks what that puts into calls: none goes out without its credentials.
  *
  * @param open opens what is sealed as the row's access token.
  * @param openSecrets opens the secret values of a row with tokens.
@@ -129,10 +129,21 @@ export function isOfKind({ tokenType }: Pick<Connection, "tokenType">, kind: Con
 }
 
 function requireKind({ kind, name }: Provider, connection: Pick<Connection, "tokenType">): void {
-  if (isOfKind(connection, kind)) return;
-  throw new RelayError(
+  if (!isOfKind(connection, kind)) throw connectAgain(name);
+}
+
+/** A connection is older than what its provider's definition asks for by now. */
+export function connectAgain(providerName: string): RelayError {
+  return new RelayError(
     "REAUTHORIZATION_REQUIRED",
-    `The definition of ${name} has become one of the kind ${kind} since this user connected. The user must connect again.`,
+    `This connection is not what the definition of ${providerName} asks for by now. The user must connect again.`,
+  );
+}
+
+/** Whether a secret value that the definition asks for is not among those of a connection. */
+export function lacksSecret({ connectionValues }: Provider, secrets: Readonly<Record<string, Secret>>): boolean {
+  return connectionValues.some(
+    ({ name, isSecret, isOptional }) => isSecret && !isOptional && !Object.hasOwn(secrets, name),
   );
 }
 
@@ -141,6 +152,8 @@ function placedTexts(
   { originParameters }: Pick<Connection, "originParameters">,
   secrets: Readonly<Record<string, Secret>>,
 ): Pick<Credentials, "texts" | "secrets"> {
+  const isNeeded = (name: string) =>
+    provider.connectionValues.some((value) => value.name === name && !value.isOptional);
   const textOf = (name: string) =>
     Object.hasOwn(secrets, name)
       ? secrets[name]?.reveal()
@@ -151,6 +164,8 @@ function placedTexts(
   const texts = placesOf(provider).map((place) => {
     if (place.value === "{access_token}") return secrets["access_token"];
     const filled = fillCredential(place, textOf);
+    if (filled === undefined && namesIn(place.value).some((name) => textOf(name) === undefined && isNeeded(name)))
+      throw connectAgain(provider.name);
     // The base64 of a whole is not that of its parts.
     if (filled !== undefined && isBasic(place)) all.push(new Secret(filled.plain));
     return filled && new Secret(filled.text);

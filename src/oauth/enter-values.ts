@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { Application } from "../applications/application.js";
-import { parseAnswers } from "../providers/connection-value.js";
+import { parseAnswers, type ValueTexts } from "../providers/connection-value.js";
 import type { ConnectionValue, Provider } from "../providers/provider.js";
 import type { AuthorizationOptions } from "./authorization-server.js";
-import { isGrantKind, obtainedAtOf, problemOfClient, responseFromSecrets } from "./credentials.js";
+import { isGrantKind, obtainedAtOf, responseFromSecrets } from "./credentials.js";
 import type { Question } from "./start.js";
 import { newConnectionFrom } from "./store-answer.js";
 
@@ -12,6 +12,8 @@ interface EnteredValues {
   readonly application: Application;
   readonly userId: string;
   readonly provider: Provider;
+  /** Values that the application has fixed; the user is not asked for them. */
+  readonly fixed: ValueTexts;
   /** Undefined before anything was entered. */
   readonly given: ReadonlyMap<string, string> | undefined;
 }
@@ -22,22 +24,21 @@ interface EnteredValues {
  */
 export async function connectByValues(
   options: AuthorizationOptions,
-  { application, userId, provider, given }: EnteredValues,
+  { application, userId, provider, fixed, given }: EnteredValues,
 ): Promise<Question | undefined> {
   const { kind } = provider;
-  const values = askedFrom(provider);
+  const asked = { ...provider, connectionValues: askedFrom(provider) };
+  const values = asked.connectionValues.filter(({ name }) => !Object.hasOwn(fixed, name));
   const ask = (problem: Question["problem"]): Question => ({ kind: "ask", values, problem });
   if (given === undefined) return ask(undefined);
   const partOf = (isSecret: boolean) =>
     new Map(
       values.flatMap((value) => (value.isSecret === isSecret ? [[value.name, given.get(value.name) ?? ""]] : [])),
     );
-  const open = parseAnswers(partOf(false), provider);
+  const open = parseAnswers(new Map([...partOf(false), ...Object.entries(fixed)]), asked);
   if ("problem" in open) return ask(open);
-  const secret = parseAnswers(partOf(true), provider, "secret");
+  const secret = parseAnswers(partOf(true), asked, "secret");
   if ("problem" in secret) return ask(secret);
-  const missing = problemOfClient(provider, open.values, secret.values, false);
-  if (missing !== undefined) return ask(missing);
   const now = options.now();
   const key = { applicationId: application.id, userId, providerName: provider.name };
   const response = responseFromSecrets(kind, secret.values);
@@ -52,8 +53,12 @@ export async function connectByValues(
  * comes by this page would be given its access. An operator stores such connections.
  */
 function askedFrom({ connectionValues, kind }: Provider): readonly ConnectionValue[] {
-  const asked = connectionValues.filter(({ source }) => source.kind === "asked");
-  if (!isGrantKind(kind)) return asked;
-  const isOfClient = ({ name }: ConnectionValue) => name === "client_id" || name === "client_secret";
-  return asked.map((value) => (isOfClient(value) ? { ...value, isOptional: false } : value));
+  const isOfClient = ({ name }: ConnectionValue) =>
+    isGrantKind(kind) && (name === "client_id" || name === "client_secret");
+  return connectionValues
+    .map(
+      (value): ConnectionValue =>
+        isOfClient(value) ? { ...value, isOptional: false, source: { kind: "asked" } } : value,
+    )
+    .filter(({ source }) => source.kind === "asked");
 }

@@ -77,66 +77,82 @@ function bindingOf({ applicationId, providerName }: ClientKey): SealBinding {
 /** Which OAuth client, and as the operator changed it last: what was known of it before counts no more. */
 export type RegisteredClient = Pick<StoredOAuthClient, "applicationId" | "providerName" | "updatedAt" | "refusedSince">;
 
-/** Keeps a client that the provider refuses (`invalid_client`) from being shown to it by every connection. */
+/** Where a connection is refreshed, and as whom; no secret. */
+export interface RefreshPlace {
+  readonly endpoint: string;
+  readonly client: RegisteredClient;
+}
+
+/**
+ * Keeps a client that the provider refuses (`invalid_client`) from being shown to it by every connection. Each endpoint
+ * speaks for itself: whose address has a part that a user chose says nothing of those of other users.
+ */
 export interface ClientHolds {
   /** Milliseconds until the client may be shown again; 0 when it may be now. Counts as a probe after a hold. */
-  waitMs(client: RegisteredClient, now: number): number;
+  waitMs(place: RefreshPlace, now: number): number;
   /** The same for those who only want to know: no probe. */
-  peekMs(client: RegisteredClient, now: number): number;
+  peekMs(place: RefreshPlace, now: number): number;
   /**
-   * The provider refused the client for this connection. Returns whether that is held to be true of all: not while the
-   * client was taken for others, until it is refused for a second one.
+   * The provider refused the client for this connection; it is held from now on, unless it was taken there for others: then
+   * from the second one on that it is refused for. Returns whether it is held, and no other endpoint takes it.
    */
-  recordRefused(client: RegisteredClient, connectionId: string, now: number): boolean;
+  recordRefused(place: RefreshPlace, connectionId: string, now: number): boolean;
   /** The provider took the client. */
-  recordTaken(client: RegisteredClient): void;
+  recordTaken(place: RefreshPlace): void;
 }
 
 /** While a client is refused, one connection in this time finds out whether it still is. Milliseconds. */
 const CLIENT_PROBE_EVERY_MS = 30_000;
+/** Endpoints that are remembered of one client; the oldest makes room. */
+const MAX_ENDPOINTS = 1000;
 
 interface Known {
-  readonly updatedAt: number;
   /** Undefined: not refused since it was taken last. */
   refusedFor: string | undefined;
   isHeld: boolean;
   nextProbeAt: number;
 }
 
+const TAKEN: Known = { refusedFor: undefined, isHeld: false, nextProbeAt: 0 };
+
 /** Remembers of each client what this process has seen; times are milliseconds since the epoch. */
 export function createClientHolds(): ClientHolds {
-  const clients = new Map<string, Known>();
-  const knownOf = (client: RegisteredClient): Known | undefined => {
+  const clients = new Map<string, { readonly updatedAt: number; readonly endpoints: Map<string, Known> }>();
+  const endpointsOf = ({ client }: RefreshPlace) => {
     const known = clients.get(keyOf(client));
-    return known?.updatedAt === client.updatedAt ? known : undefined;
+    return known?.updatedAt === client.updatedAt ? known.endpoints : undefined;
   };
-  const peekMs = (client: RegisteredClient, now: number) => {
-    const known = knownOf(client);
+  const knownOf = (place: RefreshPlace) => endpointsOf(place)?.get(place.endpoint);
+  const record = (place: RefreshPlace, known: Known) => {
+    const { client, endpoint } = place;
+    const endpoints = endpointsOf(place) ?? new Map<string, Known>();
+    clients.set(keyOf(client), { updatedAt: client.updatedAt, endpoints });
+    endpoints.delete(endpoint);
+    endpoints.set(endpoint, known);
+    const [oldest] = endpoints.keys();
+    if (endpoints.size > MAX_ENDPOINTS && oldest !== undefined) endpoints.delete(oldest);
+    return endpoints;
+  };
+  const peekMs = (place: RefreshPlace, now: number) => {
+    const known = knownOf(place);
     return known?.isHeld && isAhead(known.nextProbeAt, now, CLIENT_PROBE_EVERY_MS) ? known.nextProbeAt - now : 0;
   };
   return {
     peekMs,
-    waitMs(client, now) {
-      const waitMs = peekMs(client, now);
-      const known = knownOf(client);
+    waitMs(place, now) {
+      const waitMs = peekMs(place, now);
+      const known = knownOf(place);
       if (waitMs === 0 && known?.isHeld) known.nextProbeAt = now + CLIENT_PROBE_EVERY_MS;
       return waitMs;
     },
-    recordRefused(client, connectionId, now) {
-      const known = knownOf(client);
+    recordRefused(place, connectionId, now) {
+      const known = knownOf(place);
       const isFirstOfGood = known !== undefined && !known.isHeld && (known.refusedFor ?? connectionId) === connectionId;
-      const { updatedAt } = client;
       const nextProbeAt = now + CLIENT_PROBE_EVERY_MS;
-      clients.set(keyOf(client), { updatedAt, refusedFor: connectionId, isHeld: !isFirstOfGood, nextProbeAt });
-      return !isFirstOfGood;
+      const endpoints = record(place, { refusedFor: connectionId, isHeld: !isFirstOfGood, nextProbeAt });
+      return [...endpoints.values()].every(({ isHeld }) => isHeld);
     },
-    recordTaken: (client) =>
-      void clients.set(keyOf(client), {
-        updatedAt: client.updatedAt,
-        refusedFor: undefined,
-        isHeld: false,
-        nextProbeAt: 0,
-      }),
+    recordTaken: (place) => void record(place, { ...TAKEN }),
   };
 }
 

@@ -2,7 +2,7 @@ import { isRefusedByStore } from "../model/errors.js";
 import type { Sealer, Secret } from "../sealing/seal.js";
 import { type Breaker, recordFailure } from "./breaker.js";
 import type { Connection, ConnectionKey, Lease, ServedConnection } from "./connection.js";
-import type { ClientHolds, RegisteredClient } from "./oauth-client.js";
+import type { ClientHolds, RefreshPlace, RegisteredClient } from "./oauth-client.js";
 import { misconfigured, reauthorizationRequired, refreshUnavailable } from "./refreshable.js";
 import { openToken, type StoringOptions, sealTokens, storeAnswer, untilStored } from "./store-answer.js";
 import { decideTokenAnswer, type TokenEndpointAnswer, type TokenVerdict } from "./token-answer.js";
@@ -16,6 +16,7 @@ import {
 } from "./token-request.js";
 import { expiresAtFrom } from "./token-response.js";
 import { decideRefusal, type RefusalDecision, troubleAfter } from "./verdict.js";
+
 /** What one refresh needs. */
 export interface RefreshOptions extends StoringOptions {
   readonly sealer: Sealer;
@@ -127,12 +128,17 @@ async function attempt(
   }
 }
 
+/** Where the client of a target is shown. */
+export function placeOf({ tokenEndpoint, registration }: RefreshTarget): RefreshPlace {
+  return { endpoint: tokenEndpoint, client: registration };
+}
+
 /** The endpoint works, and the client is the one that it knows. */
 function noteTaken({ breaker, clients, noteClientRefused, track }: RefreshOptions, target: RefreshTarget): void {
   const { registration } = target;
   breaker.recordSuccess(target.tokenEndpoint);
   if (target.grant?.isOwnClient) return;
-  clients.recordTaken(registration);
+  clients.recordTaken(placeOf(target));
   // For operators alone: what cannot be written now is written with the next refresh.
   if (registration.refusedSince !== undefined) track(noteClientRefused(registration, undefined).catch(() => {}));
 }
@@ -311,7 +317,7 @@ async function refuseClient(
 ): Promise<RefreshOutcome> {
   const { breaker, clients, noteClientRefused, now } = options;
   breaker.recordSuccess(target.tokenEndpoint);
-  const isOfAll = clients.recordRefused(target.registration, lease.connection.id, now());
+  const isOfAll = clients.recordRefused(placeOf(target), lease.connection.id, now());
   const outcome = await refuse(options, lease, target, verdict);
   if (outcome !== "refused") return outcome;
   if (isOfAll) await noteClientRefused(target.registration, now());

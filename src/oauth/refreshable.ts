@@ -1,13 +1,7 @@
 import { RelayError } from "../model/errors.js";
 import type { Breaker } from "./breaker.js";
 import { type Connection, type ConnectionState, isAhead, MAX_BACKOFF_MS } from "./connection.js";
-import type { ClientHolds, RegisteredClient } from "./oauth-client.js";
-
-/** Where a connection is refreshed, and as whom; no secret. */
-export interface RefreshPlace {
-  readonly endpoint: string;
-  readonly client: RegisteredClient;
-}
+import type { ClientHolds, RefreshPlace, RegisteredClient } from "./oauth-client.js";
 
 /** What tells whether a refresh could begin. */
 export interface RefreshableOptions {
@@ -27,10 +21,10 @@ export async function requireRefreshable(
   { breaker, clients, now, placeFor }: RefreshableOptions,
   connection: Connection,
 ): Promise<void> {
-  const { endpoint, client } = await placeFor(connection);
-  requireDue(connection, client, now());
-  if (clients.peekMs(client, now()) > 0) throw misconfigured();
-  requireNoWait(breaker.peekMs(endpoint, now()));
+  const place = await placeFor(connection);
+  requireDue(connection, place.client, now());
+  if (clients.peekMs(place, now()) > 0) throw misconfigured();
+  requireNoWait(breaker.peekMs(place.endpoint, now()));
 }
 
 /**

@@ -4,7 +4,7 @@ import { createPending } from "../lib/pending.js";
 import { RelayError } from "../model/errors.js";
 import { type CommitOutcome, type Connection, isAhead, MAX_LEASE_MS } from "./connection.js";
 import type { Spool, UnstoredAnswer } from "./peers.js";
-import { type HeldLease, type RefreshOptions, refreshLeased } from "./refresh.js";
+import { type HeldLease, placeOf, type RefreshOptions, refreshLeased } from "./refresh.js";
 import {
   isOfChangedClient,
   misconfigured,
@@ -146,9 +146,9 @@ export function createRefresher(options: RefresherOptions): Refresher {
 type FlightOptions = RefresherOptions & RefreshOptions & Required<Pick<RefresherOptions, "pause">>;
 
 async function refreshOnce(options: FlightOptions, connection: Connection, closing: AbortSignal): Promise<void> {
-  const { client } = await options.placeFor(connection);
-  requireDue(connection, client, options.now());
-  if (options.clients.peekMs(client, options.now()) > 0) throw misconfigured();
+  const place = await options.placeFor(connection);
+  requireDue(connection, place.client, options.now());
+  if (options.clients.peekMs(place, options.now()) > 0) throw misconfigured();
   const target = await options.targetFor(connection);
   const leaveAt = performance.now() + WAIT_MS;
   let pollMs = POLL_MS.first;
@@ -157,7 +157,7 @@ async function refreshOnce(options: FlightOptions, connection: Connection, closi
     if (performance.now() >= leaveAt || closing.aborted) throw refreshUnavailable();
     if (!isAhead(current.leaseUntil, now, MAX_LEASE_MS)) {
       requireDue(current, target.registration, now);
-      if (options.clients.waitMs(target.registration, now) > 0) throw misconfigured();
+      if (options.clients.waitMs(placeOf(target), now) > 0) throw misconfigured();
       requireNoWait(options.breaker.waitMs(target.tokenEndpoint, now));
       const skipsWait = isOfChangedClient(current, target.registration);
       const isFresh = options.watchAge();

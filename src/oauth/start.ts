@@ -1,14 +1,13 @@
 import { calculatePKCECodeChallenge, generateRandomCodeVerifier } from "oauth4webapi";
 import type { Application } from "../applications/application.js";
 import { RelayError } from "../model/errors.js";
-import { parseAnswers, valuesOf } from "../providers/connection-value.js";
+import { parseAnswers, type ValueTexts, valuesOf } from "../providers/connection-value.js";
 import { fillEndpoint } from "../providers/endpoint.js";
 import type { ConnectionValue, OAuth2, Provider } from "../providers/provider.js";
 import type { AuthorizationOptions } from "./authorization-server.js";
 import { callbackUrl } from "./callback.js";
-import { boundValuesOf, filledParameters } from "./connection-values.js";
+import { boundValuesOf, filledParameters, unboundValuesOf } from "./connection-values.js";
 import type { StoredOAuthClient } from "./oauth-client.js";
-import { freeHostParameter } from "./token-endpoint.js";
 
 /** Who connects what, decided and proven. */
 interface ConnectRequest {
@@ -19,6 +18,8 @@ interface ConnectRequest {
   readonly browser: string;
   /** Parameters of the provider's origin that are known so far, as a person wrote them. */
   readonly originParameters: ReadonlyMap<string, string>;
+  /** Those that the application has fixed: they count before, and are not asked for. */
+  readonly fixed: ValueTexts;
   /** Whether the parameters are an answer to the question for them, so that what is wrong is told. */
   readonly isAnswer: boolean;
   readonly scope: string | undefined;
@@ -87,7 +88,7 @@ export function hasAuthorizationFlow({ oauth2 }: Provider): boolean {
 
 /**
  * What users need to connect each of the providers for the application. Rejects with RelayError INVALID_PROVIDER (not in a
- * browser), PROVIDER_MISCONFIGURED (no OAuth client), STORE_UNAVAILABLE.
+ * browser), PROVIDER_MISCONFIGURED (no OAuth client, or one that lacks a value), STORE_UNAVAILABLE.
  */
 export async function requireConnectable(
   { oauthClients }: Pick<AuthorizationOptions, "oauthClients">,
@@ -96,9 +97,12 @@ export async function requireConnectable(
 ): Promise<void> {
   const byClient = providers.filter(({ kind }) => kind === "oauth2");
   for (const provider of byClient) requireOAuth2(provider);
-  const clients = new Set((await oauthClients.list(application.id)).map(({ providerName }) => providerName));
-  const without = byClient.find(({ name }) => !clients.has(name));
-  if (without !== undefined) throw noClient(without);
+  const clients = new Map((await oauthClients.list(application.id)).map((client) => [client.providerName, client]));
+  for (const provider of byClient) {
+    const client = clients.get(provider.name);
+    if (client === undefined) throw noClient(provider);
+    requireBoundValues(provider, client);
+  }
 }
 
 type BrowserOAuth2 = OAuth2 & { readonly authorizationEndpoint: string };
@@ -126,12 +130,12 @@ function noClient({ name }: Provider): RelayError {
   );
 }
 
-/** What the client is bound to counts without being asked for. */
+/** What the client is bound to counts without being asked for, and before what the application says. */
 function originParametersFor(
-  { provider, originParameters, isAnswer }: ConnectRequest,
+  { provider, originParameters, fixed, isAnswer }: ConnectRequest,
   client: StoredOAuthClient,
 ): { readonly values: Readonly<Record<string, string>> } | Question {
-  const bound = boundValuesOf(provider, client);
+  const bound = { ...fixed, ...boundValuesOf(provider, client) };
   const asked = valuesOf(provider, "asked");
   const given = new Map([...originParameters, ...Object.entries(bound)].filter(([name]) => isAmong(asked, name)));
   const parsed = parseAnswers(given, provider);
@@ -147,21 +151,11 @@ function isAmong(values: readonly ConnectionValue[], name: string): boolean {
 }
 
 function requireBoundValues(provider: Provider, client: StoredOAuthClient): void {
-  const bound = boundValuesOf(provider, client);
-  const unbound = provider.connectionValues.find(
-    ({ name, source, isOptional }) => source.kind === "client" && !isOptional && !Object.hasOwn(bound, name),
-  );
-  if (unbound !== undefined) {
-    throw new RelayError(
-      "PROVIDER_MISCONFIGURED",
-      `The application's OAuth client for ${provider.name} lacks a value. The operator must store it with 'relay client put --param ${unbound.name}=VALUE'.`,
-    );
-  }
-  const parameter = freeHostParameter(provider, client);
-  if (parameter === undefined) return;
+  const [missing] = unboundValuesOf(provider, client);
+  if (missing === undefined) return;
   throw new RelayError(
     "PROVIDER_MISCONFIGURED",
-    `The host of this provider must be fixed for the application's OAuth client. The operator must store it with 'relay client put --param ${parameter}=HOST'.`,
+    `The application's OAuth client for ${provider.name} lacks a value. The operator must store it with 'relay client put --param ${missing}'.`,
   );
 }
 

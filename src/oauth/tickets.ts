@@ -28,12 +28,12 @@ export interface SessionPayload {
   readonly authorizationParameters?: Readonly<Record<string, string>> | undefined;
   /** Whether there is a connect page, to which the browser comes back first; else it connects one provider. */
   readonly isPage: boolean;
+  /** Values that the link has fixed for its one provider; undefined where no link began the session. */
+  readonly originParameters?: Readonly<Record<string, string>> | undefined;
 }
 
 /** What whoever opens a link may do. */
-export interface LinkPayload extends SessionPayload {
-  readonly originParameters: Readonly<Record<string, string>>;
-}
+type LinkPayload = SessionPayload & Required<Pick<SessionPayload, "originParameters">>;
 
 /** What the callback must know of its authorization request. */
 export interface StatePayload {

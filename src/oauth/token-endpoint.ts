@@ -35,6 +35,8 @@ export interface RefreshTarget extends RefreshHabits, TokenAnswerHabits {
         readonly request: () => TokenRequest;
         /** The client is the connection's own: that it is refused says nothing of others. */
         readonly isOwnClient: boolean;
+        /** Every secret that the definition asks for is there: one that is older may have others. */
+        readonly isWhole: boolean;
       }
     | undefined;
   /** The values that stand with the connection after a token response that tells them. */

@@ -10,15 +10,15 @@ import {
   CONNECT_PATH,
   type ConnectSession,
   connectSessionFromSecret,
-  type LinkedSession,
   offersFor,
+  requireLink,
   requireProvider,
   withSession,
 } from "../oauth/connect-session.js";
 import { disconnect } from "../oauth/disconnect.js";
 import { connectByValues } from "../oauth/enter-values.js";
 import { type Question, startAuthorization } from "../oauth/start.js";
-import { valuesOf } from "../providers/connection-value.js";
+import { type ValueTexts, valuesOf } from "../providers/connection-value.js";
 import type { Provider } from "../providers/provider.js";
 import { connectPage, forwardPage, noticeFrom, valuesPage } from "./connect-page.js";
 import {
@@ -33,7 +33,6 @@ import {
   connectSessionFor,
   createBrowserCookie,
   type PageExchange,
-  type PageQuery,
   parsePageQuery,
   requireListed,
   requirePage,
@@ -152,10 +151,12 @@ async function answerStart(exchange: PageExchange, rawName: string): Promise<voi
   const connectSession = await connectSessionFor(exchange, query, false);
   const provider = requireProvider(options, decodePercent(rawName) ?? "");
   requireListed(connectSession, provider.name);
-  const given = parametersFrom(connectSession, query, provider);
+  const fixed = fixedFrom(connectSession, provider);
+  const given = query.pick(valuesOf(provider, "asked").map(({ name }) => name));
   // What is secret is never in an address, so there is nothing to be done but to ask.
   if (provider.kind !== "oauth2") {
-    const question = await connectByValues(options, { ...connectSession, provider, given: undefined });
+    requireLink(connectSession);
+    const question = await connectByValues(options, { ...connectSession, provider, fixed, given: undefined });
     if (question !== undefined) await sendQuestion(exchange, connectSession, { provider, question, given });
     return;
   }
@@ -168,6 +169,7 @@ async function answerStart(exchange: PageExchange, rawName: string): Promise<voi
     ...{ application, userId, provider, browser, scope, redirectUri, openerOrigin, session, isAnswer },
     authorizationParameters,
     originParameters: given,
+    fixed,
   });
   if (start.kind === "redirect") {
     if (isAnswer) return sendPage(response, 200, forwardPage(provider.displayName, start.uri), { cookie });
@@ -203,8 +205,10 @@ async function answerValues(exchange: PageExchange, rawName: string): Promise<vo
   const { name } = provider;
   requireListed(connectSession, name);
   if (provider.kind === "oauth2") throw formatError("This provider is connected by its own page. Start again.");
+  requireLink(connectSession);
+  const fixed = fixedFrom(connectSession, provider);
   const given = form.pick(provider.connectionValues.map(({ name }) => name));
-  const entered = connectByValues(options, { ...connectSession, provider, given });
+  const entered = connectByValues(options, { ...connectSession, provider, fixed, given });
   const question = await options.pending.track(entered);
   if (question !== undefined) return sendQuestion(exchange, connectSession, { provider, question, given });
   const { application, isPage, redirectUri, openerOrigin } = connectSession;
@@ -214,16 +218,10 @@ async function answerValues(exchange: PageExchange, rawName: string): Promise<vo
   sendOutcome(response, result, (uri) => sendPage(response, 200, forwardPage(application.name, uri)));
 }
 
-/** What the link has counts before what the address says. */
-function parametersFrom(
-  connectSession: ConnectSession | LinkedSession,
-  query: PageQuery,
-  provider: Provider,
-): ReadonlyMap<string, string> {
-  const given = query.pick(valuesOf(provider, "asked").map(({ name }) => name));
-  return "originParameters" in connectSession
-    ? new Map([...given, ...Object.entries(connectSession.originParameters)])
-    : given;
+/** What the link has counts whatever the browser says, and is not asked for. */
+function fixedFrom({ originParameters = {} }: ConnectSession, provider: Provider): ValueTexts {
+  const asked = valuesOf(provider, "asked").map(({ name }) => name);
+  return Object.fromEntries(Object.entries(originParameters).filter(([name]) => asked.includes(name)));
 }
 
 /** What the pages need from the rest of the service. */

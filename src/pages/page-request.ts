@@ -7,7 +7,6 @@ import {
   connectSessionFromLink,
   connectSessionFromQuery,
   connectSessionFromSecret,
-  type LinkedSession,
   MAX_PROVIDERS,
 } from "../oauth/connect-session.js";
 
@@ -34,7 +33,7 @@ export async function connectSessionFor(
   exchange: PageExchange,
   query: PageQuery,
   isPage: boolean,
-): Promise<ConnectSession | LinkedSession> {
+): Promise<ConnectSession> {
   const { options, browser, address } = exchange;
   const session = query.get("session");
   if (session !== undefined) return connectSessionFromSecret(options, session, browser);

@@ -37,7 +37,7 @@ describe("relay provider", () => {
   });
 
   it("says what a definition lacks for users to connect, and to refresh and revoke tokens", async () => {
-    const { stdout } = await createFolder().run(["provider", "check", "github", "gitlab", "woocommerce"]);
+    const { stdout } = await createFolder().run(["provider", "check", "github", "gitlab", "woocommerce", "ebay"]);
     expect(stdout.split("\n")).toEqual([
       "github: ok (github)",
       "  connect: ok",
@@ -51,6 +51,11 @@ describe("relay provider", () => {
       "  connect: oauth2.authorizationEndpoint is missing, oauth2.tokenEndpoint is missing",
       "  refresh: nothing to refresh: access tokens do not expire",
       "  revoke: oauth2.revocationEndpoint is missing",
+      "ebay: ok (ebay)",
+      "  connect: ok",
+      "  refresh: ok",
+      "  revoke: oauth2.revocationEndpoint is missing",
+      "  client: needs 'relay client put --param ru_name=VALUE'",
       "",
     ]);
     const json = await folderWith({ "acme.json": DEFINITION }).json(["provider", "check", "acme.json"]);
@@ -63,6 +68,7 @@ describe("relay provider", () => {
           refresh: ["oauth2.tokenEndpoint is missing"],
           revoke: ["oauth2.revocationEndpoint is missing"],
         },
+        clientNeeds: [],
       },
     ]);
     expect(await createFolder().run(["provider", "check", "nobody"])).toMatchObject({ exitCode: 1, stdout: "" });

@@ -126,7 +126,54 @@ export const CONNECT_GUARDS: readonly Guard[] = [
     "applications/redirect-uri",
   ),
 
-  guard("whole host, to begin", ["  requireBoundValues(provider, client);\n", ""], "pages/parameters"),
+  guard(
+    "whole host, to begin",
+    ["requireBoundValues(provider, client); const asked =", "const asked ="],
+    "pages/parameters",
+  ),
+  guard(
+    "keys: by links alone",
+    ['if (originParameters === undefined) throw linkNeeded("Keys', 'if (false) throw linkNeeded("Keys'],
+    "pages/enter-keys",
+  ),
+  guard(
+    "keys: on the page of a link alone",
+    ['provider.kind !== "oauth2" && isLinked &&', 'provider.kind !== "oauth2" &&'],
+    "pages/enter-keys",
+  ),
+  guard(
+    "links: their values count",
+    [
+      "const bound = { ...fixed, ...boundValuesOf(provider, client) };",
+      "const bound = boundValuesOf(provider, client);",
+    ],
+    "pages/parameters",
+  ),
+  guard(
+    "links: their values count in the form for keys",
+    ["new Map([...partOf(false), ...Object.entries(fixed)])", "new Map([...Object.entries(fixed), ...partOf(false)])"],
+    "pages/enter-keys",
+  ),
+  guard(
+    "hold of a client: at one endpoint",
+    ["endpointsOf(place)?.get(place.endpoint)", "[...(endpointsOf(place)?.values() ?? [])][0]"],
+    "oauth/client-holds",
+  ),
+  guard(
+    "credentials: none of an older definition's",
+    ["if (filled === undefined && namesIn(place.value)", "if (false && namesIn(place.value)"],
+    "oauth/older-connections",
+  ),
+  guard(
+    "credentials: no token for less than is asked for",
+    ["if (server.grant?.isWhole === false) throw", "if (false) throw"],
+    "oauth/older-connections",
+  ),
+  guard(
+    "own client: by its secret",
+    ['if (secrets !== undefined) return Object.hasOwn(secrets, "client_secret");', ""],
+    "oauth/client-credentials",
+  ),
   guard(
     "whole host, for every token request",
     ["  if (stored !== undefined && freeHostParameter(provider, stored) !== undefined) return undefined;\n", ""],

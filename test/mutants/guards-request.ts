@@ -171,7 +171,16 @@ export const REQUEST_GUARDS: readonly Guard[] = [
     ["if (stored === undefined || asciiLowerCase(stored) !== value)", "if (false)"],
     "providers/egress-template",
   ),
-  guard("template binding is asked for", ["requireBoundOrigin(egress, connection, decided);", ""], "call/bound-origin"),
+  guard(
+    "template binding is asked for",
+    ["if (misfit !== undefined) { decided.egress", "if (false) { decided.egress"],
+    "call/bound-origin",
+  ),
+  guard(
+    "template binding of the row that a token came for",
+    ["if (misfit !== undefined) throw misfit.refusal;", ""],
+    "oauth/older-connections",
+  ),
   guard(
     "http only for loopback",
     ['if (scheme === "http" && !(loopback && policy.allowLoopback))', "if (false)"],

@@ -1,10 +1,11 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DeleteConnectionResponse_Revocation as Revocation } from "../../gen/relay/admin/v1/connection_pb.js";
+import { connectionBinding } from "../../src/oauth/store-answer.js";
 import { type AdminClients, createAdminClients } from "../admin/admin-bed.js";
 import { failure } from "../admin/failure.js";
 import { openBrowser } from "../pages/browser.js";
-import { startAt, storedOf } from "../pages/flow.js";
+import { linkTo, storedOf } from "../pages/flow.js";
 import { exitOf, lineOf, startChild } from "../store/store-for-test.js";
 import {
   type AuthorizationServer,
@@ -22,6 +23,8 @@ let odd: RecordingProvider;
 let harness: Harness;
 let peerUrl: string;
 let application: TestApplication;
+/** Happens while the provider makes up its answer. */
+let race = async () => {};
 
 beforeAll(async () => {
   server = await startAuthorizationServer();
@@ -31,7 +34,14 @@ beforeAll(async () => {
     const isGood = token !== "" && (await server.isActive(client, token));
     return { statusCode: isGood ? 200 : 401, body: JSON.stringify(request) };
   });
-  odd = await startRecordingProvider(({ target }) => {
+  odd = await startRecordingProvider(async ({ target, headers }) => {
+    if (target === "/refused/token") return { statusCode: 400, body: '{"error":"invalid_grant"}' };
+    if (target === "/racing/token") {
+      await race();
+      return { body: '{"access_token":"CANARY_raced","expires_in":3600}' };
+    }
+    if (target === "/racing/v1")
+      return { statusCode: headers.authorization === "Bearer CANARY_first" ? 401 : 200, body: "{}" };
     if (target !== "/token") return { body: "{}" };
     return { body: '{"access_token":"CANARY_odd","expires_in":3600,"refresh_token":"CANARY_stray","region":"eu"}' };
   });
@@ -59,7 +69,22 @@ function definitions(): readonly object[] {
     tokenEndpoint: `${server.origin}/token`,
     revocationEndpoint: `${server.origin}/token/revocation`,
   };
+  const at = (place: string) => ({
+    ...{ kind: "client_credentials", apiOrigins: [odd.origin] },
+    oauth2: { tokenEndpoint: `${odd.origin}/${place}/token` },
+  });
   return [
+    { name: "cc-refused", ...at("refused") },
+    { name: "cc-racing", ...at("racing") },
+    {
+      ...{ name: "cc-named", kind: "client_credentials", apiOrigins: [api.origin], oauth2 },
+      defaultHeaders: { "client-id": "{client_id}" },
+    },
+    {
+      ...{ name: "cc-operator", kind: "client_credentials", apiOrigins: [api.origin], oauth2 },
+      connectionValues: [{ name: "client_id", client: true }],
+      defaultHeaders: { "client-id": "{client_id}" },
+    },
     { name: "cc", displayName: "Machines", kind: "client_credentials", apiOrigins: [api.origin], oauth2 },
     {
       ...{ name: "cc-odd", kind: "client_credentials", apiOrigins: [odd.origin, "https://{region}.cc-odd.example"] },
@@ -242,7 +267,7 @@ describe("the token of a client", () => {
     const at = `${harness.url}/oauth/connect/cc`;
     const enter = async (of: TestApplication, userId: string, fields: Record<string, string>) => {
       const browser = openBrowser();
-      const asked = await browser.visit(startAt(harness, of, userId, { provider: "cc" }));
+      const asked = await browser.visit(await linkTo(harness, of, userId, { provider_name: "cc" }));
       const [, session = ""] = /name="session" value="([\w-]+)"/.exec(asked.body) ?? [];
       return { asked, done: await browser.post(at, { session, ...fields }) };
     };
@@ -287,6 +312,73 @@ describe("the token of a client", () => {
     await harness.putClient(application, "cc", client);
     expect(await callAt(harness.url, "other")).toMatchObject({ pincStatus: "error", statusCode: 503 });
     expect(server.tokenRequests.length).toBe(before);
+  });
+
+  it.each(["cc-named", "cc-operator"])("goes with the id of its client where %s says so", async (name) => {
+    const machine = await harness.createApplication();
+    await harness.putClient(machine, name, client);
+    const key = keyOf("machine", machine, name);
+    const { connections } = createAdminClients(harness);
+    expect((await connections.putConnection(key)).originParameters).toEqual({ client_id: client.client_id });
+    const [, call] = createCallers(harness.url)[0] as readonly [string, Caller];
+    const callNow = () => call({ ...key, call: { url: `${api.origin}/v1`, method: "GET" } });
+    expect(await callNow()).toMatchObject({ statusCode: 200 });
+    expect(api.requests.at(-1)?.headers["client-id"]).toBe(client.client_id);
+    // Another client of the application's counts from the next token on.
+    const next = await server.registerForCredentials();
+    await harness.putClient(machine, name, next);
+    const stored = await storedOf(harness, machine, "machine", name);
+    if (stored === undefined) throw new Error("not connected");
+    await harness.store.connections.put({ ...stored, obtainedAt: 1, expiresAt: 2 }, Date.now());
+    await callNow();
+    expect(api.requests.at(-1)?.headers["client-id"]).toBe(next.client_id);
+    // Its own one counts before.
+    await connections.putConnection({ ...key, userId: "own", ...own() });
+    await call({ ...key, userId: "own", call: { url: `${api.origin}/v1`, method: "GET" } });
+    expect(api.requests.at(-1)?.headers["client-id"]).toBe(client.client_id);
+  });
+
+  it("may be of the user's own client where the operator's id is a value, too", async () => {
+    const browser = openBrowser();
+    const asked = await browser.visit(await linkTo(harness, application, "form", { provider_name: "cc-operator" }));
+    const [, session = ""] = /name="session" value="([\w-]+)"/.exec(asked.body) ?? [];
+    const { client_id, client_secret = "" } = client;
+    const done = await browser.post(`${harness.url}/oauth/connect/cc-operator`, { session, client_id, client_secret });
+    expect(done.status).toBe(200);
+    expect(await callAt(harness.url, "form", "cc-operator")).toMatchObject({ statusCode: 200 });
+  });
+
+  it("is the operator's to mend when the application's client is refused, by whatever code, and the user's to mend when an own one is", async () => {
+    const machine = await harness.createApplication();
+    await harness.putClient(machine, "cc-refused", client);
+    const { connections } = createAdminClients(harness);
+    const [, call] = createCallers(harness.url)[0] as readonly [string, Caller];
+    const callAs = async (userId: string, given: object) => {
+      const key = keyOf(userId, machine, "cc-refused");
+      await connections.putConnection({ ...key, ...given });
+      return call({ ...key, call: { url: `${odd.origin}/v1`, method: "GET" } });
+    };
+    expect(await callAs("of-all", {})).toMatchObject({ errorType: "PROVIDER_MISCONFIGURED" });
+    const shown = await connections.getConnection(keyOf("of-all", machine, "cc-refused"));
+    expect(shown.stateReason).toBe("");
+    const another = { ...own(), originParameters: { client_id: "another" } };
+    expect(await callAs("own", another)).toMatchObject({ errorType: "REAUTHORIZATION_REQUIRED" });
+  });
+
+  it("is not sent empty when the user connects again while another one is got after a 401", async () => {
+    race = async () => {};
+    await put("raced", own(), "cc-racing");
+    const at = () => callAt(harness.url, "raced", "cc-racing", `${odd.origin}/racing`);
+    expect(await at()).toMatchObject({ statusCode: 200 });
+    const stored = await storedOf(harness, application, "raced", "cc-racing");
+    if (stored === undefined) throw new Error("not connected");
+    const accessToken = harness.sealer.seal("CANARY_first", connectionBinding(stored, "access_token"));
+    await harness.store.connections.put({ ...stored, accessToken, obtainedAt: 1 }, Date.now());
+    race = async () => void (await put("raced", own(), "cc-racing"));
+    const before = odd.requests.length;
+    expect(await at()).toMatchObject({ statusCode: 401, errorType: "API_ERROR" });
+    const sent = odd.requests.slice(before).filter(({ target }) => target === "/racing/v1");
+    expect(sent.map(({ headers }) => headers.authorization)).toEqual(["Bearer CANARY_first"]);
   });
 
   it("is explained as one that is refreshed first", async () => {

@@ -63,7 +63,7 @@ function crm(origin: string): object {
       tokenEndpoint: `${origin}/{realm}/token`,
       rawClientSecretBasic: true,
       authorizationParameters: { redirect_uri: "{ru_name}", team: "{team}", prompt: "consent" },
-      codeParameters: { redirect_uri: "{ru_name}" },
+      codeParameters: { redirect_uri: "{ru_name}", state: "{state}" },
       tokenParameters: { realm: "{realm}", team: "{team}" },
       connectParameters: ["login_hint", "prompt"],
       expiresAtMember: "ends",
@@ -116,6 +116,7 @@ describe("values of a connection", () => {
       realm: "42",
       team: "t1",
       redirect_uri: "Acme-RU",
+      state: request.get("state"),
     });
     expect(token?.headers.authorization).toBe(`Basic ${Buffer.from("client of crm:s+cret").toString("base64")}`);
     expect(me).toMatchObject({

@@ -1,9 +1,10 @@
+import { createHmac } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createCallers } from "../support/callers.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { type RecordingProvider, startRecordingProvider } from "../support/recording-provider.js";
 import { type Browser, openBrowser, type Seen } from "./browser.js";
-import { BACK, startAt, storedOf } from "./flow.js";
+import { BACK, linkTo, startAt, storedOf } from "./flow.js";
 
 const KEY = "CANARY_key_of_ada";
 const MARKUP = `"><script>alert(1)</script>`;
@@ -49,9 +50,10 @@ afterAll(async () => {
 
 const sessionIn = ({ body }: Seen) => /name="session" value="([\w-]+)"/.exec(body)?.[1] ?? "";
 const at = (name: string) => `${harness.url}/oauth/connect/${name}`;
-async function asked(name: string, query: Record<string, string> = {}, userId = "ada"): Promise<[Browser, Seen]> {
+async function asked(name: string, more: object = {}, userId = "ada", query = ""): Promise<[Browser, Seen]> {
   const browser = openBrowser();
-  return [browser, await browser.visit(startAt(harness, application, userId, { provider: name, ...query }))];
+  const link = await linkTo(harness, application, userId, { provider_name: name, ...more });
+  return [browser, await browser.visit(link + query)];
 }
 
 describe("the page for entering keys", () => {
@@ -89,7 +91,7 @@ describe("the page for entering keys", () => {
   });
 
   it("tells the page that opened it", async () => {
-    const [browser, seen] = await asked("desk", { opener_origin: "https://app.example.com" }, "opened");
+    const [browser, seen] = await asked("desk", {}, "opened", "&opener_origin=https://app.example.com");
     const done = await browser.post(at("desk"), { session: sessionIn(seen), username: "a", password: KEY });
     expect(done.body).toContain('data-origin="https://app.example.com"');
     expect(done.body).not.toContain(KEY);
@@ -133,25 +135,69 @@ describe("the page for entering keys", () => {
     expect([inAddress.status, inAddress.body.includes(KEY)]).toEqual([200, false]);
     expect(await storedOf(harness, application, "mallory", "mailer")).toBeUndefined();
   });
+
+  it("is reached by links of the application alone, whatever else a browser shows", async () => {
+    const signed = await harness.createApplication({ callerAuth: "SIGNED_USER" });
+    const signature = createHmac("sha256", signed.privateKey).update("eve").digest("hex");
+    const addresses = [
+      startAt(harness, application, "eve", { provider: "desk" }),
+      startAt(harness, signed, "eve", { provider: "desk", user_signature: signature }),
+    ];
+    for (const address of addresses) {
+      const seen = await openBrowser().visit(address);
+      expect([seen.status, seen.body.includes("by links only"), seen.body.includes("<form")]).toEqual([
+        403,
+        true,
+        false,
+      ]);
+    }
+    const browser = openBrowser();
+    const query = new URLSearchParams({ public_key: application.publicKey, user_id: "eve", providers: "desk,sandbox" });
+    await harness.putClient(application);
+    const page = await browser.visit(`${harness.url}/oauth/connect?${query}`);
+    const [, session = ""] = /\/oauth\/connect\/sandbox\?session=([\w-]+)/.exec(page.body) ?? [];
+    const form = { session, username: "eve", password: KEY };
+    expect((await browser.visit(`${at("desk")}?session=${session}`)).status).toBe(403);
+    expect((await browser.post(at("desk"), form)).status).toBe(403);
+    expect(await storedOf(harness, application, "eve", "desk")).toBeUndefined();
+  });
+
+  it("keeps what the link has fixed, and asks for the rest", async () => {
+    const fixed = { origin_parameters: { team: "Acme", region: "us" } };
+    const [browser, seen] = await asked("mailer", fixed, "fixed", "&team=evil&region=eu");
+    expect([seen.body.includes('name="team"'), seen.body.includes('name="api_key"')]).toEqual([false, true]);
+    const form = { session: sessionIn(seen), team: "evil", region: "eu" };
+    const wrong = await browser.post(at("mailer"), { ...form, api_key: "CANARY short!" });
+    expect([wrong.status, wrong.body.includes('name="team"')]).toEqual([400, false]);
+    await browser.post(at("mailer"), { ...form, api_key: KEY });
+    const stored = await storedOf(harness, application, "fixed", "mailer");
+    expect(stored?.originParameters).toEqual({ team: "acme", region: "us" });
+  });
 });
 
 describe("the connect page", () => {
   it("offers keys of the providers that it was opened for, and those that are connected", async () => {
-    const page = (query: Record<string, string>) =>
-      openBrowser().visit(
-        `${harness.url}/oauth/connect?${new URLSearchParams({ public_key: application.publicKey, ...query })}`,
-      );
-    expect((await page({ user_id: "new" })).body).not.toContain("Mailer");
-    expect((await page({ user_id: "new", providers: "mailer,desk" })).body).toMatch(
-      /Connect<span class="unseen"> Mailer/,
-    );
-    expect((await page({ user_id: "ada" })).body).toMatch(/Connect again<span class="unseen"> to Mailer/);
+    const page = async (userId: string, more: object = {}) => {
+      const browser = openBrowser();
+      return browser.visit((await browser.visit(await linkTo(harness, application, userId, more))).location);
+    };
+    expect((await page("new")).body).not.toContain("Mailer");
+    expect((await page("new", { providers: ["mailer", "desk"] })).body).toMatch(/Connect<span class="unseen"> Mailer/);
+    expect((await page("ada")).body).toMatch(/Connect again<span class="unseen"> to Mailer/);
+  });
+
+  it("shows a key that is connected without a link, and offers to end it alone", async () => {
+    const query = new URLSearchParams({ public_key: application.publicKey, user_id: "ada", providers: "mailer,desk" });
+    const { body } = await openBrowser().visit(`${harness.url}/oauth/connect?${query}`);
+    expect(body).toMatch(/Disconnect<span class="unseen"> Mailer/);
+    expect(body).not.toContain("/oauth/connect/mailer");
+    expect(body).not.toContain("Desk");
   });
 
   it("is come back to, and says what has happened", async () => {
     const browser = openBrowser();
-    const query = new URLSearchParams({ public_key: application.publicKey, user_id: "pat", providers: "desk" });
-    const page = await browser.visit(`${harness.url}/oauth/connect?${query}`);
+    const opened = await browser.visit(await linkTo(harness, application, "pat", { providers: ["desk", "mailer"] }));
+    const page = await browser.visit(opened.location);
     const [, session = ""] = /\/oauth\/connect\/desk\?session=([\w-]+)/.exec(page.body) ?? [];
     const seen = await browser.visit(`${at("desk")}?session=${session}`);
     const done = await browser.post(at("desk"), { session: sessionIn(seen), username: "pat", password: KEY });

@@ -1,3 +1,4 @@
+import { request } from "undici";
 import type { Connection } from "../../src/oauth/connection.js";
 import type { Harness, TestApplication } from "../support/harness.js";
 import { type Browser, openBrowser, type Seen } from "./browser.js";
@@ -18,6 +19,30 @@ export function startAt(
   { provider = "sandbox", ...query }: Readonly<Record<string, string>> = {},
 ): string {
   return pageAt(harness, `/oauth/connect/${provider}`, { public_key: publicKey, user_id: userId, ...query });
+}
+
+/** A link as the application's server makes one: to one provider, or to the page. @param more further members. */
+export async function linkTo(...link: Parameters<typeof answerToLink>): Promise<string> {
+  const { connectUri } = (await answerToLink(...link)) as { connectUri: string };
+  return connectUri;
+}
+
+/** The row of one that is refused. */
+export async function refusedLinkTo(...link: Parameters<typeof answerToLink>): Promise<Record<string, unknown>> {
+  const { rows } = (await answerToLink(...link)) as { rows: [Record<string, unknown>] };
+  return rows[0];
+}
+
+async function answerToLink(
+  harness: Pick<Harness, "url">,
+  { publicKey, privateKey }: TestApplication,
+  userId: string,
+  more: object = {},
+): Promise<unknown> {
+  const body = JSON.stringify({ public_key: publicKey, user_id: userId, ...more });
+  const headers = { authorization: `Bearer ${privateKey}` };
+  const answer = await request(`${harness.url}/oauth/connect-links`, { method: "POST", headers, body });
+  return answer.body.json();
 }
 
 /** Goes from an address of the relay to the provider, which consents; returns where that sends the browser back to. */

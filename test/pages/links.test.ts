@@ -1,8 +1,7 @@
-import { request } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { type Browser, openBrowser } from "./browser.js";
-import { BACK, connectIn, pageAt, storedOf } from "./flow.js";
+import { BACK, connectIn, linkTo, pageAt, storedOf } from "./flow.js";
 
 let harness: Harness;
 let application: TestApplication;
@@ -28,14 +27,7 @@ async function newApplication(): Promise<TestApplication> {
   return created;
 }
 
-/** Makes a link as an application's server does. */
-async function linkFor(user: string, more: object = {}, own = application): Promise<string> {
-  const body = JSON.stringify({ public_key: own.publicKey, user_id: user, ...more });
-  const headers = { authorization: `Bearer ${own.privateKey}` };
-  const answer = await request(`${harness.url}/oauth/connect-links`, { method: "POST", headers, body });
-  const { connectUri } = (await answer.body.json()) as { connectUri: string };
-  return connectUri;
-}
+const linkFor = (user: string, more: object = {}, own = application) => linkTo(harness, own, user, more);
 
 /** Opens a link to the page; returns the page's own address and what stands there. */
 async function openPage(browser: Browser, link: string) {

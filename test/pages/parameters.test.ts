@@ -1,16 +1,29 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { type Browser, openBrowser, type Seen } from "./browser.js";
-import { BACK, startAt, storedOf } from "./flow.js";
+import { BACK, linkTo, refusedLinkTo, startAt, storedOf } from "./flow.js";
 
 const MARKUP = `"><script>alert(1)</script>`;
 let harness: Harness;
 let application: TestApplication;
 
 beforeAll(async () => {
-  harness = await startHarness();
+  harness = await startHarness({
+    providers: [
+      {
+        ...{ name: "desk", apiOrigins: ["https://{tenant}.desk.example.com"] },
+        connectionValues: [{ name: "tenant" }, { name: "region", choices: [{ value: "us" }, { value: "eu" }] }],
+        oauth2: {
+          authorizationEndpoint: "https://{tenant}.desk.example.com/authorize",
+          tokenEndpoint: "https://{tenant}.desk.example.com/token",
+          authorizationParameters: { region: "{region}" },
+        },
+      },
+    ],
+  });
   application = await harness.createApplication({ allowedRedirectUris: [BACK] });
-  for (const provider of ["shopify", "zendesk", "mastodon", "okta"]) await harness.putClient(application, provider);
+  for (const provider of ["shopify", "zendesk", "mastodon", "okta", "desk"])
+    await harness.putClient(application, provider);
 });
 
 afterAll(() => harness.close());
@@ -104,6 +117,37 @@ describe("the parameter of an origin", () => {
     const form = { session, provider: "shopify", action: "disconnect" };
     expect((await browser.post(`${harness.url}/oauth/connect`, form)).status).toBe(403);
     expect(await storedOf(harness, application, "ada", "shopify")).toBeDefined();
+  });
+});
+
+describe("a value that a link has fixed", () => {
+  it("is not asked for, and no form and no address changes it", async () => {
+    const browser = openBrowser();
+    const fixed = { provider_name: "desk", origin_parameters: { tenant: "acme" } };
+    const asked = await browser.visit(`${await linkTo(harness, application, "ada", fixed)}&tenant=evil`);
+    expect([asked.body.includes('name="tenant"'), asked.body.includes('name="region"')]).toEqual([false, true]);
+    const wrong = await answer(browser, "desk", sessionIn(asked), { tenant: "evil", region: "mars" });
+    expect([wrong.status, wrong.body.includes('name="tenant"')]).toEqual([400, false]);
+    const seen = await answer(browser, "desk", sessionIn(asked), { tenant: "evil", region: "eu" });
+    const [, uri = ""] = /http-equiv="refresh" content="0; url=([^"]+)"/.exec(seen.body) ?? [];
+    expect(uri).toMatch(/^https:\/\/acme\.desk\.example\.com\/authorize\?.*&amp;region=eu$/);
+  });
+});
+
+describe("a value that the operator has to give with the client", () => {
+  it("is asked for when a link is made, and of whoever opens an address", async () => {
+    const own = await harness.createApplication();
+    await harness.putClient(own, "ebay");
+    const { errorType, inernalError } = await refusedLinkTo(harness, own, "ada", { provider_name: "ebay" });
+    expect([errorType, inernalError]).toEqual([
+      "PROVIDER_MISCONFIGURED",
+      expect.stringContaining("relay client put --param ru_name=VALUE"),
+    ]);
+    const seen = await openBrowser().visit(start("ebay", { redirect_uri: "" }, own));
+    expect([seen.status, seen.body.includes("relay client put --param ru_name=VALUE")]).toEqual([500, true]);
+    await harness.putClient(own, "ebay", { originParameters: { ru_name: "Acme-RU" } });
+    const connecting = await openBrowser().visit(await linkTo(harness, own, "ada", { provider_name: "ebay" }));
+    expect(new URL(connecting.location).searchParams.get("redirect_uri")).toBe("Acme-RU");
   });
 });
 

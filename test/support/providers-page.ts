@@ -38,7 +38,8 @@ npx relay provider check github
 \`\`\`
 
 \`list\` looks in names, aliases and API origins: many names of other products, such as \`google-mail\` or \`twitter-v2\`, are
-aliases. \`check\` says what a definition lacks for users to connect, and for the relay to refresh and revoke tokens.
+aliases. \`check\` says what a definition lacks for users to connect, and for the relay to refresh and revoke tokens, and which values an
+OAuth client needs (eBay's \`--param ru_name=NAME\`).
 
 ## Where the facts come from
 

@@ -940,7 +940,8 @@ export type OAuth2 = Message<"relay.admin.v1.OAuth2"> & {
    * Parameters of token requests for an authorization code (RFC 6749 section
    * 4.1.3). One that is also in token_parameters counts here; `grant_type` may
    * be replaced as well. An empty value leaves the parameter out:
-   * `{"type": "web_server", "grant_type": ""}`.
+   * `{"type": "web_server", "grant_type": ""}`. `{state}` stands for the state
+   * of the authorization response, which some providers ask for again.
    *
    * @generated from field: map<string, string> code_parameters = 16;
    */
@@ -1146,7 +1147,8 @@ export type OAuth2Json = {
    * Parameters of token requests for an authorization code (RFC 6749 section
    * 4.1.3). One that is also in token_parameters counts here; `grant_type` may
    * be replaced as well. An empty value leaves the parameter out:
-   * `{"type": "web_server", "grant_type": ""}`.
+   * `{"type": "web_server", "grant_type": ""}`. `{state}` stands for the state
+   * of the authorization response, which some providers ask for again.
    *
    * @generated from field: map<string, string> code_parameters = 16;
    */

@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createCallers } from "../support/callers.js";
+import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
+import { type RecordingProvider, startRecordingProvider } from "../support/recording-provider.js";
+
+let harness: Harness;
+let provider: RecordingProvider;
+let application: TestApplication;
+
+beforeAll(async () => {
+  provider = await startRecordingProvider(({ target }) => {
+    if (target.startsWith("/good")) return { body: '{"access_token":"CANARY_new","expires_in":3600}' };
+    return target.endsWith("/token") ? { statusCode: 401, body: '{"error":"invalid_client"}' } : { body: "{}" };
+  });
+  harness = await startHarness({
+    providers: [
+      {
+        ...{ name: "tenants", apiOrigins: [provider.origin], connectionValues: [{ name: "tenant" }] },
+        oauth2: { tokenEndpoint: `${provider.origin}/{tenant}/token` },
+      },
+    ],
+  });
+  application = await harness.createApplication();
+  await harness.putClient(application, "tenants");
+});
+afterAll(async () => {
+  await harness.close();
+  await provider.close();
+});
+
+async function callAs(userId: string, tenant: string) {
+  const tokens = { refreshToken: `CANARY_refresh_of_${userId}`, expiresAt: 1 };
+  await harness.connect(application, userId, { providerName: "tenants", originParameters: { tenant }, ...tokens });
+  const [, call] = createCallers(harness.url)[0] ?? [];
+  const key = { publicKey: application.publicKey, userId, providerName: "tenants" };
+  return call?.({ ...key, call: { url: `${provider.origin}/api`, method: "GET" } });
+}
+const refusedSince = async () => (await harness.store.oauthClients.find(application.id, "tenants"))?.refusedSince;
+
+describe("the application's client, refused at an address that a user has chosen a part of", () => {
+  it("is held there alone, and other users' tokens are refreshed", async () => {
+    const refused = { errorType: "PROVIDER_MISCONFIGURED" };
+    expect(await callAs("eve", "evil")).toMatchObject(refused);
+    expect(await callAs("ada", "good")).toMatchObject({ statusCode: 200 });
+    const sent = provider.requests.length;
+    expect(await callAs("mallory", "evil")).toMatchObject(refused);
+    expect(provider.requests.length).toBe(sent);
+    expect(await callAs("bob", "good")).toMatchObject({ statusCode: 200 });
+  });
+
+  it("is not shown to operators as refused while another address takes it", async () => {
+    await expect.poll(refusedSince).toBeUndefined();
+    expect(await callAs("trudy", "worse")).toMatchObject({ errorType: "PROVIDER_MISCONFIGURED" });
+    expect(await refusedSince()).toBeUndefined();
+  });
+});
