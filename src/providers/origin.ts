@@ -1,4 +1,5 @@
 import { isIPv4 } from "node:net";
+import { getDomain } from "tldts-icann";
 import { parseUrl } from "../lib/parse-url.js";
 import { fillTemplate } from "./connection-value.js";
 import type { OriginRule, Provider } from "./provider.js";
@@ -142,7 +143,7 @@ function templateProblem(host: string, parameters: readonly string[], bounds: Ho
     return `{${withHosts}} has hosts, so it must be the whole host`;
   if (host === `{${first}}` && (whole?.choices.length ?? 0) === 0) {
     return whole?.hosts.every(isHostBound) === false
-      ? `{${first}} has hosts that are not names such as api.example.com or *.example.com`
+      ? `{${first}} has hosts that are not names such as api.example.com or *.example.com, whose domain belongs to somebody`
       : undefined;
   }
   const hosts = expansionsOf(host, parameters, bounds);
@@ -173,15 +174,23 @@ function expandedProblem(host: string): string | undefined {
   if (!variable.every((label) => VARIABLE_LABEL.test(label) && !/^-|-$/.test(label))) {
     return "a parameter must stand in a label of its own, such as {subdomain} or {subdomain}-api";
   }
-  if (fixed.length >= 2 && isDomain(fixed) && isDomain(labels.map((label) => label.replace(IN_BRACES, "a"))))
-    return undefined;
-  return "a template needs at least two fixed labels that form a DNS name, such as {subdomain}.example.com";
+  if (fixed.length < 2 || !isDomain(fixed) || !isDomain(labels.map((label) => label.replace(IN_BRACES, "a")))) {
+    return "a template needs at least two fixed labels that form a DNS name, such as {subdomain}.example.com";
+  }
+  const suffix = fixed.join(".");
+  return isOwned(suffix) ? undefined : `anybody can register a name below ${suffix}, and would be sent tokens`;
+}
+
+/** Whether all names below one are one owner's: those below a public suffix (https://publicsuffix.org), such as co.uk, are not. */
+function isOwned(name: string): boolean {
+  return (getDomain(`a.${name}`)?.length ?? Number.POSITIVE_INFINITY) <= name.length;
 }
 
 /** Whether a definition may bound a value by this: a DNS name, or `*.` and one. */
 function isHostBound(text: string): boolean {
-  const labels = text.replace(/^\*\./, "").split(".");
-  return text.length <= MAX_HOST_LENGTH && labels.length >= 2 && isDomain(labels);
+  const name = text.replace(/^\*\./, "");
+  const labels = name.split(".");
+  return text.length <= MAX_HOST_LENGTH && labels.length >= 2 && isDomain(labels) && isOwned(name);
 }
 
 function sourceOf(bound: HostBound | undefined, isWhole: boolean): string {

@@ -161,6 +161,8 @@ describe("a value that makes a host", () => {
       "connectionValues[0].hosts: must list the hosts",
     ],
     [{ hosts: ["*.com"] }, "apiOrigins[0]: {host} has hosts that are not names"],
+    [{ hosts: ["*.co.uk"] }, "apiOrigins[0]: {host} has hosts that are not names"],
+    [{ hosts: ["*.nagoya.jp"] }, "apiOrigins[0]: {host} has hosts that are not names"],
     [{ hosts: ["*"] }, "apiOrigins[0]: {host} has hosts that are not names"],
     [{ hosts: ["a.*.example.com"] }, "apiOrigins[0]: {host} has hosts that are not names"],
     [{ hosts: ["https://a.example.com"] }, "apiOrigins[0]: {host} has hosts that are not names"],

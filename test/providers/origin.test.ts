@@ -105,6 +105,8 @@ describe("parseOrigin() templates", () => {
   it.each([
     "http://{subdomain}.zendesk.com",
     "https://{subdomain}.com",
+    "https://{subdomain}.co.uk",
+    "https://api.{subdomain}.nagoya.jp",
     "https://{subdomain}.local host.com",
     "https://-{subdomain}.zendesk.com",
     "https://{subdomain}-.zendesk.com",
