@@ -97,6 +97,13 @@ export async function applicationOf(
   return application;
 }
 
+/** The same, for what is worth nothing, or too much, while its calls are not accepted. */
+export async function activeApplicationOf(store: Pick<Store, "applications">, publicKey: string): Promise<Application> {
+  const application = await applicationOf(store, publicKey);
+  if (application.state === "ACTIVE") return application;
+  throw failure("This application is disabled. 'relay app update --enable' accepts its calls again.");
+}
+
 /** What a command says when the public key names nothing. */
 export function noApplication(): Error {
   return failure("There is no application with this public key. 'relay app list' lists them.");

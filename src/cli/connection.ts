@@ -1,6 +1,5 @@
 import type { Command } from "commander";
 import type { DeleteConnectionInput, ToldRevocation } from "../admin/connection-service.js";
-import type { Application } from "../applications/application.js";
 import { MAX_ID_LENGTH, requireCallerIds } from "../applications/caller.js";
 import { type Config, publicUrlFrom } from "../config/config.js";
 import type { ConnectLink } from "../oauth/connect-session.js";
@@ -14,12 +13,11 @@ import {
 } from "../oauth/token-response.js";
 import { parseValues } from "../providers/connection-value.js";
 import type { Provider, ProviderCatalog } from "../providers/provider.js";
-import { applicationOf, noApplication } from "./application.js";
+import { activeApplicationOf, applicationOf } from "./application.js";
 import {
   addCommand,
   addGroup,
   collect,
-  failure,
   readStandardInput,
   textTable,
   usageError,
@@ -315,7 +313,7 @@ async function createLink({ config, store, sealer }: OpenStore, options: LinkOpt
   const providers = (options.providers ?? "").split(",").flatMap((name) => name.trim() || []);
   const named = options.provider === undefined ? providers : [options.provider];
   for (const name of named) requireProvider(catalog, name);
-  const application = activeApplication(await store.applications.findByPublicKey(options.app));
+  const application = await activeApplicationOf(store, options.app);
   const tickets = createTickets({ store: store.tickets, sealer, now: Date.now });
   return createConnectLink(
     { ...store, catalog, tickets, publicUrl: () => publicUrl, now: Date.now },
@@ -345,10 +343,4 @@ function requirePublicUrl(config: Config): string {
     config.publicUrl === undefined && config.listen.port === 0 ? undefined : publicUrlFrom(config, config.listen);
   if (publicUrl !== undefined) return publicUrl;
   throw usageError("RELAY_PUBLIC_URL: must be the address at which browsers reach the relay.");
-}
-
-function activeApplication(application: Application | undefined): Application {
-  if (application === undefined) throw noApplication();
-  if (application.state === "ACTIVE") return application;
-  throw failure("This application is disabled. 'relay app update --enable' accepts its calls again.");
 }

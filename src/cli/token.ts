@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import { DEFAULT_CALL_TOKEN_SECONDS, issueCallToken } from "../admin/applications.js";
 import { parseCallRules, type WrittenRule } from "../applications/call-rules.js";
 import { requireCallerIds } from "../applications/caller.js";
-import { noApplication } from "./application.js";
+import { activeApplicationOf, noApplication } from "./application.js";
 import { addCommand, addGroup, collect, usageError, writeNote, writeResult } from "./command.js";
 import { administrationOf, loadCatalog, type OpenStore, requireProvider, withStore } from "./open-store.js";
 
@@ -59,18 +59,18 @@ async function create(options: CreateOptions): Promise<void> {
   requireCallerIds({ publicKey, userId });
   const rules = rulesFrom(options);
   const issue = async (open: OpenStore) => {
+    // It would be good from the moment that calls are accepted again.
+    const { callerAuth } = await activeApplicationOf(open.store, publicKey);
     const catalog = options.provider && (await loadCatalog(open.config));
     const providers = catalog && options.provider?.map((name) => requireProvider(catalog, name).name);
     const administration = administrationOf(open);
-    return {
-      issued: await issueCallToken(administration, { publicKey, userId, providers, rules, lifetimeSeconds }),
-      application: await open.store.applications.findByPublicKey(publicKey),
-    };
+    const issued = await issueCallToken(administration, { publicKey, userId, providers, rules, lifetimeSeconds });
+    return { issued, callerAuth };
   };
-  const { issued, application } = await withStore(issue);
+  const { issued, callerAuth } = await withStore(issue);
   if (issued === undefined) throw noApplication();
   if ("problem" in issued) throw usageError(`${FIELDS[issued.field]} ${issued.problem}.`);
-  if (application?.callerAuth === "PUBLIC_KEY") writeNote(OPEN_DOOR);
+  if (callerAuth === "PUBLIC_KEY") writeNote(OPEN_DOOR);
   const { callToken, expiresAt } = issued;
   writeResult(options, { callToken, expiresAt: new Date(expiresAt).toISOString() }, callToken);
 }

@@ -50,6 +50,13 @@ describe("relay token create", () => {
     expect(Date.parse(expiresAt)).toBe(exp * 1000);
   });
 
+  it("makes none for a disabled application, in whose name it would be good again later", async () => {
+    const { folder, publicKey, at } = await withApplication();
+    await folder.json(["app", "update", publicKey, "--disable"]);
+    const refused = { exitCode: 1, stdout: "", stderr: expect.stringContaining("disabled") };
+    expect(await folder.run(["token", "create", ...at])).toMatchObject(refused);
+  });
+
   it("warns where a call needs no token", async () => {
     const folder = createFolder();
     const { publicKey } = await folder.json(["app", "create", "Shop"]);

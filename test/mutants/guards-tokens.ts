@@ -155,11 +155,7 @@ export const TOKEN_GUARDS: readonly Guard[] = [
     ['await store.audit.add({ ...entry, outcome: "DONE" }); return made;', "return made;"],
     ADMIN,
   ),
-  guard(
-    "call token: an open door",
-    ['if (application?.callerAuth === "PUBLIC_KEY") writeNote(OPEN_DOOR);', ""],
-    "cli/token",
-  ),
+  guard("call token: an open door", ['if (callerAuth === "PUBLIC_KEY") writeNote(OPEN_DOOR);', ""], "cli/token"),
   guard("rules of an application", ["if (application?.isAllowed === false) throw", "if (false) throw"], ADMIN),
   guard(
     "rules of an application: unknown providers",
