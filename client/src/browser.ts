@@ -30,11 +30,7 @@ export async function connectAccount({ link, timeoutMs = 900_000 }: ConnectAccou
   const popup = window.open("about:blank", "_blank", "popup,width=520,height=720");
   if (popup === null) return { outcome: "blocked" };
   try {
-    const url = new URL(await link);
-    if (!/^https?:$/.test(url.protocol)) throw new TypeError("The link is no web address.");
-    url.searchParams.set("opener_origin", location.origin);
-    popup.location.replace(url);
-    return await untilEnded(popup, url.origin, timeoutMs);
+    return await untilEnded(popup, link, timeoutMs);
   } finally {
     popup.close();
   }
@@ -45,9 +41,11 @@ const MESSAGE_TYPE = "provider-call-relay.connect";
 /** No event tells that another window was closed. */
 const LOOK_EVERY_MS = 300;
 
-function untilEnded(popup: Window, relayOrigin: string, timeoutMs: number): Promise<ConnectResult> {
+/** From the first moment on: the link may come late, or never. */
+function untilEnded(popup: Window, link: ConnectAccountOptions["link"], timeoutMs: number): Promise<ConnectResult> {
   const ended = new AbortController();
-  return new Promise<ConnectResult>((resolve) => {
+  return new Promise<ConnectResult>((resolve, reject) => {
+    let relayOrigin: string | undefined;
     const onMessage = ({ origin, source, data }: MessageEvent) => {
       if (origin !== relayOrigin || source !== popup || data?.type !== MESSAGE_TYPE) return;
       const { outcome, provider, error } = data;
@@ -65,5 +63,13 @@ function untilEnded(popup: Window, relayOrigin: string, timeoutMs: number): Prom
       clearTimeout(timer);
       clearInterval(watch);
     });
+    const open = (address: string) => {
+      const url = new URL(address);
+      if (!/^https?:$/.test(url.protocol)) throw new TypeError("The link is no web address.");
+      url.searchParams.set("opener_origin", location.origin);
+      relayOrigin = url.origin;
+      if (!ended.signal.aborted) popup.location.replace(url);
+    };
+    Promise.resolve(link).then(open).catch(reject);
   }).finally(() => ended.abort());
 }

@@ -128,6 +128,16 @@ describe("a page of the application", NEEDS_CHROMIUM, () => {
     expect(await result()).toEqual({ outcome: "blocked" });
   });
 
+  it("ends when its link never comes: with the window, and with the time", async () => {
+    const opened = page.waitForEvent("popup");
+    await page.evaluate("connect({ link: new Promise(() => {}) })");
+    const popup = await opened;
+    await popup.close();
+    expect(await result()).toEqual({ outcome: "closed" });
+    await page.evaluate("connect({ link: new Promise(() => {}), timeoutMs: 1 })");
+    expect(await result()).toEqual({ outcome: "timeout" });
+  });
+
   it("believes no other origin and no other window", async () => {
     const popup = await openFor(await linkFor("emil"));
     await popup.getByLabel("Account").waitFor();
