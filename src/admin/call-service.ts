@@ -14,7 +14,7 @@ import { requestContextKey } from "../api/rpc/relay-service.js";
 import { rowFromOutcome } from "../api/rpc/row.js";
 import { type CallerFields, callerFrom } from "../applications/caller.js";
 import { overloaded } from "../call/budget.js";
-import type { Call, CallOrigin } from "../call/call.js";
+import { asPassedThrough, type Call, type CallOrigin } from "../call/call.js";
 import { type ExplainedRule, type Explanation, MASK } from "../call/explanation.js";
 import type { RefreshNeed } from "../oauth/token-source.js";
 import { auditEntryFrom } from "./administration.js";
@@ -33,9 +33,12 @@ const EMPTY = create(CallRequestSchema);
 export function createCallService(options: AdminOptions): ServiceImpl<typeof CallService> {
   const { calls, now } = options;
   return {
-    async explainCall({ call = EMPTY, origin, clientAddress }, context) {
+    async explainCall({ call = EMPTY, origin, clientAddress, passedThrough }, context) {
       const place = { ...(origin !== "" && { origin }), ...(clientAddress !== "" && { address: clientAddress }) };
-      const explanation = await calls.explain(() => callFrom(calls, originOf(call, context), call, place, context));
+      const explanation = await calls.explain(() => {
+        const read = callFrom(calls, originOf(call, context), call, place, context);
+        return passedThrough ? { ...read, description: asPassedThrough(read.description) } : read;
+      });
       return messageFromExplanation(explanation, context.values.get(operatorContextKey)?.role, now());
     },
     async performCall({ call = EMPTY }, context) {

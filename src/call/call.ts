@@ -74,6 +74,21 @@ function checkPassed({ method, headers }: CallDescription): CheckedCall {
   return { method, headers: decideHeaders(headers).forwarded, body: undefined, query: [], answerAs: "auto" };
 }
 
+/**
+ * A described request as one that is passed through, but for its body; to be explained.
+ *
+ * Throws CALL_FORMAT_ERROR for what only a described one has.
+ */
+export function asPassedThrough(description: CallDescription): CallDescription {
+  const { url, payload, queryString, body } = description;
+  if (payload !== undefined || queryString !== undefined || body !== undefined) {
+    throw formatError("A request that is passed through is explained without payload, queryString and body.");
+  }
+  const tail = /^[a-z]+:\/\/[^/?#]*(.*)$/is.exec(url)?.[1] ?? "";
+  const target = tail.startsWith("/") ? tail : `/${tail}`;
+  return { ...description, passed: { target, body: undefined, requireProofOnce: () => {} } };
+}
+
 /** The payload of a request without a body becomes part of its query. */
 function payloadOf({ method, payload }: CallDescription): Uint8Array | undefined {
   return payload !== undefined && /^(?:get|head|getfile)$/i.test(method) ? short(payload, "payload") : payload;

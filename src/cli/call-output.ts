@@ -7,7 +7,7 @@ import { openPrivateKeyHash } from "../applications/application.js";
 import { callerFrom, withoutCallerFields } from "../applications/caller.js";
 import { createRateLimiter } from "../call/allowed-call.js";
 import { createBudget } from "../call/budget.js";
-import type { Call } from "../call/call.js";
+import { asPassedThrough, type Call } from "../call/call.js";
 import { explainCall } from "../call/explain.js";
 import type { Explanation } from "../call/explanation.js";
 import { createBoundary } from "../call/multipart.js";
@@ -82,7 +82,7 @@ function requestText({ request }: Explanation): string | undefined {
 export async function explainFromStore(
   { config, store, sealer }: OpenStore,
   request: CallRequestText,
-  privateKey: string | undefined,
+  { privateKey, via }: { readonly privateKey: string | undefined; readonly via: boolean },
 ): Promise<Explanation> {
   const catalog = await loadCatalog(config);
   const placeFor = createPlaceFor({ catalog, oauthClients: store.oauthClients });
@@ -102,7 +102,10 @@ export async function explainFromStore(
     // The refusal that it becomes is printed.
     onFault: () => {},
   };
-  return explainCall(options, () => callFrom(request, privateKey, config.deadlineMs));
+  return explainCall(options, () => {
+    const call = callFrom(request, privateKey, config.deadlineMs);
+    return via ? { ...call, description: asPassedThrough(call.description) } : call;
+  });
 }
 
 /** As the JSON route reads it from a client on this machine. */

@@ -38,6 +38,7 @@ interface CallOptions {
   readonly privateKeyFile?: string;
   readonly include?: boolean;
   readonly explain?: boolean;
+  readonly via?: boolean;
   readonly json?: boolean;
 }
 
@@ -64,6 +65,7 @@ export function addCall(program: Command): void {
     .option("--private-key-file <file>", "file with the application's private key")
     .option("-i, --include", "print status line and headers on standard output too")
     .option("--explain", "print what would be sent, or what would refuse it and what to do; send nothing")
+    .option("--via", "with --explain: as a request that is passed through /via/, and not described")
     .action(call);
 }
 
@@ -78,6 +80,7 @@ as ***. What only a running service knows, such as the calls of this minute, doe
 async function call(provider: string, url: string, options: CallOptions): Promise<void> {
   const request = parseCallArguments(provider, url, options, await readPayload(options.data));
   if (options.explain) return explain(request, options);
+  if (options.via) throw usageError("--via is for --explain; any HTTP client sends a request through /via/.");
   const target: CallTarget = {
     relayUrl: relayUrlFrom(options.relay),
     privateKey: await readPrivateKey(options.privateKeyFile),
@@ -89,10 +92,10 @@ async function call(provider: string, url: string, options: CallOptions): Promis
   if (row.pincStatus !== "success") throw failure(`${row.errorType}: ${row.inernalError}`);
 }
 
-async function explain(request: CallRequestText, { privateKeyFile, json }: CallOptions): Promise<void> {
+async function explain(request: CallRequestText, { privateKeyFile, json, via = false }: CallOptions): Promise<void> {
   const { explainFromStore, writeExplanation } = await import("./call-output.js");
   const privateKey = await readPrivateKey(privateKeyFile);
-  const explanation = await withStore((open) => explainFromStore(open, request, privateKey));
+  const explanation = await withStore((open) => explainFromStore(open, request, { privateKey, via }));
   writeExplanation(explanation, { json: json ?? false });
   const { refusal } = explanation;
   if (refusal === undefined) return;

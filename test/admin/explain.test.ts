@@ -220,6 +220,21 @@ describe("explaining", () => {
     ]);
   });
 
+  it("explains a request that is passed through: any method, no placeholder, and the path as it is written or not at all", async () => {
+    await world.harness.connect(world.application, USER, { providerName: "in-url" });
+    const passed = (path: string, call: Readonly<Record<string, unknown>> = {}) =>
+      explain(callTo(path, { providerName: "in-url" }, call), { passedThrough: true });
+    const { request } = await passed("/a/%7e?b='{{access_token}}'", { method: "X-PROBE" });
+    expect(request?.method).toBe("X-PROBE");
+    expect(request?.url.replace(world.harness.sandbox.origin, "")).toBe("/a/%7e?b='{{access_token}}'");
+    expect((await passed("/a/../b")).refusal).toMatchObject({ errorType: "URL_NOT_ALLOWED" });
+    expect((await passed("/a", { method: "TRACE" })).refusal).toMatchObject({ errorType: "CALL_FORMAT_ERROR" });
+    expect((await passed("/a", { payload: { a: 1 } })).refusal).toMatchObject({
+      errorType: "CALL_FORMAT_ERROR",
+      message: expect.stringContaining("payload"),
+    });
+  });
+
   it("says that a provider would hear of the call's trace, but not of which", async () => {
     await world.harness.connect(world.application, USER, { providerName: "traced" });
     const fieldsOf = async (call: ScenarioCall) =>

@@ -271,6 +271,14 @@ describe("relay call --explain", () => {
     expect(sandbox.requests).toHaveLength(asked);
   });
 
+  it("explains a request that is passed through, and leaves sending one to others", async () => {
+    const { folder, open } = await prepared();
+    const run = (...options: string[]) =>
+      folder.run(["call", ...argumentsOf("/me?a='b'", open), "-X", "X-PROBE", "--via", ...options], { env: ENV });
+    expect((await run("--explain")).stdout).toContain(`\n\nX-PROBE ${sandbox.origin}/me?a='b'\n`);
+    expect(await run()).toMatchObject({ exitCode: 2, stdout: "", stderr: expect.stringContaining("--explain") });
+  });
+
   it("exits with 1 for what would refuse it, and says what to do", async () => {
     const { call, keyed } = relay;
     const explain = (options: readonly string[], env = {}) =>
