@@ -224,7 +224,7 @@ function* judged(
   }
   take(stream.end());
   const isJson = checker.end();
-  return { bytes: stream.hasFound ? clean : body, isJson };
+  return { bytes: stream.hasFound() ? clean : body, isJson };
 }
 
 /**

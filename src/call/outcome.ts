@@ -22,7 +22,7 @@ export type AnswerData =
 export interface AnswerHead {
   readonly statusCode: number;
   /** Whether the body had no length and ended with the connection, so that nobody knows whether it is whole. */
-  readonly isPossiblyTruncated?: boolean;
+  readonly isPossiblyTruncated?: boolean | undefined;
   /** Media type without parameters, lower-case; empty when the provider named none. */
   readonly contentType: string;
   /** Names as received, repeated fields joined with `, `. Values are text in an answer, and bytes (latin1) in a stream's head. */

@@ -1,4 +1,4 @@
-import { type Bytes, bytesOf } from "../lib/chunks.js";
+import { type Bytes, bytesOf, createChunks } from "../lib/chunks.js";
 import type { Steps } from "../lib/turns.js";
 import { asksForBody } from "../providers/credential.js";
 import type { Redactor } from "../redaction/redact.js";
@@ -30,6 +30,9 @@ export type StreamPart =
   | { readonly kind: "chunk"; readonly bytes: Buffer }
   | { readonly kind: "failure"; readonly outcome: ErrorOutcome };
 
+/** What `stream()` gives: a list where all of it is here. */
+export type StreamParts = readonly [StreamPart] | AsyncIterable<StreamPart>;
+
 /** What a call needs; everything is a value or an interface, so that the use case knows no protocol and no store. */
 interface RelayOptions extends Omit<AllowanceOptions, "tokens">, CaptureOptions, TokenOptions {
   readonly upstream: Upstream;
@@ -56,10 +59,10 @@ export interface Relay {
    */
   perform<Large = never>(call: Call, largePart?: LargePart<Large>): Promise<Performed<Large>>;
   /**
-   * The same call, whose answer is handed on as it comes. Never throws: a failure is the last part. To be read to its end
-   * or left by `return()`, so that the log line is written and the provider's socket let go.
+   * The same call, whose answer is handed on as it comes. Never rejects: a failure is the last part. What it gives is to be
+   * iterated at once, to its end or until the loop is left, so that the log line is written and the provider's socket let go.
    */
-  stream(call: Call): AsyncGenerator<StreamPart, void, undefined>;
+  stream(call: Call): Promise<StreamParts>;
   /** The outcome of what could not even be read as a call. */
   refuse(origin: CallOrigin, error: unknown): ErrorOutcome;
 }
@@ -70,6 +73,7 @@ export function createRelay(options: RelayOptions): Relay {
     send: (request, { call, trace }) => options.upstream.send(request, call, trace),
     discard: () => {},
   };
+  const streamSender = createStreamSender(options.upstream);
   return {
     async perform<Large>(call: Call, largePart?: LargePart<Large>) {
       const trace = options.log.begin(call, "Call");
@@ -85,7 +89,7 @@ export function createRelay(options: RelayOptions): Relay {
       options.log.call(trace, performed.outcome);
       return performed;
     },
-    stream: (call) => streamCall(options, call),
+    stream: (call) => streamCall(options, streamSender, call),
     refuse(origin, error) {
       const outcome = outcomeFromError(origin.callId, error, options.log.fault);
       const isStream = origin.surface === "stream" || origin.surface === "via";
@@ -116,73 +120,85 @@ const STREAM_BYTES = 128 * 1024;
 const STREAMED_BODY_BYTES = 192 * 1024;
 
 /** One call whose answer is handed on as it comes, top to bottom. */
-async function* streamCall(options: RelayOptions, call: Call): AsyncGenerator<StreamPart, void, undefined> {
+async function streamCall(options: RelayOptions, sender: Sender<StreamedAnswer>, call: Call): Promise<StreamParts> {
   const trace = options.log.begin(call, "CallStream");
-  const streamedBody = call.description.passed?.body;
-  let outcome: Outcome | undefined;
   try {
-    requireRoom(call.memory, STREAM_BYTES + (streamedBody === undefined ? 0 : STREAMED_BODY_BYTES));
+    requireRoom(call.memory, STREAM_BYTES + (call.description.passed?.body === undefined ? 0 : STREAMED_BODY_BYTES));
     const allowed = await requireAllowedCall(options, call, trace);
-    const { answer, secrets } = await sendWithToken(options, allowed, createStreamSender(options.upstream));
+    const { answer, secrets } = await sendWithToken(options, allowed, sender);
     const redactor = options.redactorFor(secrets);
     const head = headFromUpstream(answer, redactor);
     trace.headMs = performance.now() - call.startedAt;
-    yield* partsFrom(head, answer, { redactor, trace, garbage: options.streamGarbage });
-    outcome = outcomeFromAnswer(call.callId, { ...head, data: { kind: "empty" } });
+    const came = answer.body.length === 0 ? answer.stream.whole() : undefined;
+    if (came === undefined) return partsFrom(options, { call, trace, head, answer, redactor });
+    const whole = redactor.bytes(came);
+    noteStreamed(trace, whole);
+    endStream(options, call, trace, streamedFrom(call, head));
+    return [{ kind: "head", head, whole }];
   } catch (error) {
-    trace.cause = causeOf(error);
-    const failed = outcomeFromFailure(call, error, options.log.fault);
-    outcome = failed;
-    yield { kind: "failure", outcome: failed };
-  } finally {
-    if (streamedBody !== undefined) trace.requestBytes = streamedBody.taken;
-    // Left by whoever read it: the caller is gone, or had to give way.
-    options.log.call(trace, outcome ?? outcomeFromFailure(call, callerGone(), options.log.fault));
+    const outcome = failureOf(options, call, trace, error);
+    endStream(options, call, trace, outcome);
+    return [{ kind: "failure", outcome }];
   }
 }
 
-interface PartsOptions {
-  readonly redactor: Redactor;
+/** An answer of which the head is here. */
+interface BegunAnswer {
+  readonly call: Call;
   readonly trace: CallTrace;
-  readonly garbage: StreamGarbage;
+  readonly head: AnswerHead;
+  readonly answer: StreamedAnswer;
+  readonly redactor: Redactor;
 }
 
 async function* partsFrom(
-  head: AnswerHead,
-  { body, stream }: StreamedAnswer,
-  { redactor, trace, garbage }: PartsOptions,
+  options: RelayOptions,
+  { call, trace, head, answer: { body, stream }, redactor }: BegunAnswer,
 ): AsyncGenerator<StreamPart, void, undefined> {
-  const came = body.length === 0 ? stream.whole() : undefined;
-  if (came !== undefined) {
-    const whole = redactor.bytes(came);
-    noteStreamed(trace, whole);
-    yield { kind: "head", head, whole };
-    return;
-  }
-  const redacting = redactor.stream();
+  const chunkFrom = (bytes: Buffer): StreamPart => {
+    noteStreamed(trace, bytes);
+    return { kind: "chunk", bytes };
+  };
+  let outcome: Outcome | undefined;
   try {
     stream.begin();
     yield { kind: "head", head };
-    for await (const piece of startedWith(body.concat(), stream.body)) {
-      garbage.add(piece.length);
-      yield* chunksOf(redacting.push(piece), trace);
+    const redacting = redactor.stream();
+    for (const bytes of redacting.push(body.concat())) yield chunkFrom(bytes);
+    for await (const piece of stream.body) {
+      options.streamGarbage.add(piece.length);
+      for (const bytes of redacting.push(piece)) yield chunkFrom(bytes);
     }
-    yield* chunksOf(redacting.end(), trace);
+    for (const bytes of redacting.end()) yield chunkFrom(bytes);
+    outcome = streamedFrom(call, head);
+  } catch (error) {
+    const failed = failureOf(options, call, trace, error);
+    outcome = failed;
+    yield { kind: "failure", outcome: failed };
   } finally {
     stream.close();
+    // Left by whoever reads it: the caller is gone, or had to give way.
+    endStream(options, call, trace, outcome ?? outcomeFromFailure(call, callerGone(), options.log.fault));
   }
 }
 
-function* chunksOf(parts: readonly Buffer[], trace: CallTrace): Generator<StreamPart, void, undefined> {
-  for (const bytes of parts) {
-    noteStreamed(trace, bytes);
-    yield { kind: "chunk", bytes };
-  }
+/** Member by member: a spread takes V8 as long as a look-up. */
+function streamedFrom(
+  { callId }: Call,
+  { statusCode, isPossiblyTruncated, contentType, headers }: AnswerHead,
+): Outcome {
+  return outcomeFromAnswer(callId, { statusCode, isPossiblyTruncated, contentType, headers, data: { kind: "empty" } });
 }
 
-async function* startedWith(start: Buffer, rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
-  if (start.length > 0) yield start;
-  yield* rest;
+function failureOf({ log }: RelayOptions, call: Call, trace: CallTrace, error: unknown): ErrorOutcome {
+  trace.cause = causeOf(error);
+  return outcomeFromFailure(call, error, log.fault);
+}
+
+function endStream({ log }: RelayOptions, call: Call, trace: CallTrace, outcome: Outcome): void {
+  const body = call.description.passed?.body;
+  if (body !== undefined) trace.requestBytes = body.taken;
+  log.call(trace, outcome);
 }
 
 /** An answer of which only the beginning is here. */
@@ -195,7 +211,7 @@ interface StreamedAnswer extends UpstreamAnswer {
 /** Errors are shorter; an answer that is longer does not say that the token has ended. */
 const MAX_START_BYTES = 64 * 1024;
 
-const NOTHING = Buffer.alloc(0);
+const NOTHING = createChunks();
 
 /**
  * Sends requests whose answers are handed on as they come. The body is waited for only where the provider's definition
@@ -208,8 +224,8 @@ function createStreamSender(upstream: Upstream): Sender<StreamedAnswer> {
       const stream = await upstream.stream(request, allowed.call, allowed.trace);
       try {
         const { statusCode, rawHeaders, isPossiblyTruncated = false } = stream;
-        const body = speaksOfToken(allowed, stream) ? await startOf(stream.body) : NOTHING;
-        return { statusCode, rawHeaders, isPossiblyTruncated, body: bytesOf(body), stream };
+        const body = speaksOfToken(allowed, stream) ? bytesOf(await startOf(stream.body)) : NOTHING;
+        return { statusCode, rawHeaders, isPossiblyTruncated, body, stream };
       } catch (error) {
         stream.close();
         throw error;

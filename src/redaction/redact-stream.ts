@@ -19,7 +19,7 @@ export interface StreamRedactor {
   /** What was kept back, and turned out to be no secret. */
   end(): readonly Buffer[];
   /** Whether anything was taken out so far. */
-  readonly hasFound: boolean;
+  hasFound(): boolean;
 }
 
 /** From the first byte to the one behind the last, in the whole body. */
@@ -110,9 +110,7 @@ export function createStreamRedactor(automaton: Automaton, filter: PieceFilter):
       reading.flush(came);
       return outputTo(came, NOTHING);
     },
-    get hasFound() {
-      return hasFound;
-    },
+    hasFound: () => hasFound,
   };
 }
 

@@ -40,7 +40,7 @@ export function createRedactor(secrets: readonly string[]): Redactor {
       if (first === -1) return input;
       const stream = redactor.stream();
       const parts = [input.subarray(0, first), ...stream.push(input.subarray(first)), ...stream.end()];
-      return stream.hasFound ? Buffer.concat(parts) : input;
+      return stream.hasFound() ? Buffer.concat(parts) : input;
     },
     text(input) {
       if (!filter.mayBeInText(input)) return input;
@@ -57,7 +57,11 @@ export function createRedactor(secrets: readonly string[]): Redactor {
 const NOTHING_TO_FIND: Redactor = {
   bytes: (input) => input,
   text: (input) => input,
-  stream: () => ({ push: (piece) => (piece.length === 0 ? [] : [bufferOf(piece)]), end: () => [], hasFound: false }),
+  stream: () => ({
+    push: (piece) => (piece.length === 0 ? [] : [bufferOf(piece)]),
+    end: () => [],
+    hasFound: () => false,
+  }),
   looks: () => 0,
 };
 

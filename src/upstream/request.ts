@@ -16,10 +16,10 @@ export interface StreamedBody {
   /** The beginning of it, as far as it is kept. */
   readonly start: Uint8Array;
   /**
-   * The body from its beginning; ends what was opened before. Fails with the RelayError of a body that must not be sent,
-   * or of one whose beginning is not here any more.
+   * The body from its beginning, its bytes where all of it is here; ends what was opened before. Fails with the RelayError of
+   * a body that must not be sent, or of one whose beginning is not here any more.
    */
-  open(): Readable;
+  open(): Readable | Uint8Array;
   /** Takes no more from the caller until it is opened again or `release()` is called, so that it stays as whole as it is. */
   hold(): void;
   /** What is open goes on. */

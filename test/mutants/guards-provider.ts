@@ -179,7 +179,7 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   ),
   guard("redaction: no part of a text by another name", ["|| BYTES.test(range);", "|| false;"], "call/range"),
   guard("redaction of small JSON is made", ["clean === whole ? body : bytesOf(clean)", "body"], "call/answer"),
-  guard("redaction of large JSON is made", ["stream.hasFound ? clean : body", "body"], "call/large-answer"),
+  guard("redaction of large JSON is made", ["stream.hasFound() ? clean : body", "body"], "call/large-answer"),
   guard(
     "redaction of recoded JSON is made",
     ["yield* judged(utf8, redactor);", "{ ...(yield* judged(utf8, redactor)), bytes: utf8 };"],

@@ -15,7 +15,7 @@ import { atOnce, type Steps } from "../../lib/turns.js";
 const EMPTY_OBJECT = bytesOf(Buffer.from("{}"));
 
 /** Up to here a copy costs less than pieces that are written one by one. */
-const MAX_TEXT_BYTES = 16 * 1024;
+export const MAX_TEXT_BYTES = 16 * 1024;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII is meant
 const ASCII = /^[\x00-\x7f]*$/;
 

@@ -1,9 +1,9 @@
 import type { Call } from "../../call/call.js";
 import { type AnswerHead, type ErrorOutcome, isGone } from "../../call/outcome.js";
-import type { Relay, StreamPart } from "../../call/relay.js";
+import type { Relay, StreamPart, StreamParts } from "../../call/relay.js";
 import type { PathHandler } from "../../http/dispatch.js";
 import { cut, type HttpResponse, hasContent, writeChunk, writeHeadOf } from "../../http/exchange.js";
-import { bodyFromOutcome, bytesFromBody } from "./envelope.js";
+import { bodyFromOutcome, bytesFromBody, MAX_TEXT_BYTES } from "./envelope.js";
 import { type CallRouteOptions, createCallRoute } from "./handler.js";
 import { corsFieldsFor } from "./preflight.js";
 import { type Exchange, mustClose, readCall } from "./read-call.js";
@@ -35,7 +35,7 @@ async function answerStream(options: StreamHandlerOptions, exchange: Exchange): 
     return answerRow(options.relay.refuse(origin, error));
   }
   const fieldsOf = async (head: AnswerHead) => fieldsFromHead(head, origin.callId, await corsFields());
-  await writeStream(options.relay.stream(call), call.signal, { response, fieldsOf, answerRow });
+  await writeStream(await options.relay.stream(call), call.signal, { response, fieldsOf, answerRow });
 }
 
 /** How a surface answers with a stream. */
@@ -47,14 +47,13 @@ interface StreamWriter {
 }
 
 /** Writes an answer as it comes, until it ends or the caller is gone. */
-export async function writeStream(
-  parts: AsyncIterable<StreamPart>,
-  signal: Call["signal"],
-  writer: StreamWriter,
-): Promise<void> {
-  for await (const part of parts) {
+export async function writeStream(parts: StreamParts, signal: Call["signal"], writer: StreamWriter): Promise<void> {
+  const write = async (part: StreamPart) => !isGone(signal) && writePart(part, writer);
+  if (Symbol.asyncIterator in parts) {
     // Leaving the loop lets the provider's socket go.
-    if (isGone(signal) || !(await writePart(part, writer))) break;
+    for await (const part of parts) if (!(await write(part))) break;
+  } else {
+    await write(parts[0]);
   }
   if (!writer.response.writableEnded) writer.response.end();
 }
@@ -63,7 +62,8 @@ export async function writeStream(
 async function writePart(part: StreamPart, { response, fieldsOf, answerRow }: StreamWriter): Promise<boolean> {
   switch (part.kind) {
     case "head": {
-      const fields = await fieldsOf(part.head);
+      const given = fieldsOf(part.head);
+      const fields = given instanceof Promise ? await given : given;
       if (response.destroyed) return false;
       if (part.whole === undefined) writeHeadOf(response, part.head.statusCode, fields);
       else writeWhole(response, part.head.statusCode, fields, part.whole);
@@ -83,8 +83,10 @@ function writeWhole(response: HttpResponse, statusCode: number, fields: Record<s
   const hasBody = body.length > 0 && hasContent(statusCode);
   if (hasBody) fields["content-length"] = String(body.length);
   response.writeHead(statusCode, fields);
-  if (hasBody) response.end(body);
-  else response.end();
+  if (!hasBody) response.end();
+  else if (body.length > MAX_TEXT_BYTES) response.end(body);
+  // As text node:http puts it behind the head; bytes are a second piece of what is written.
+  else response.end(body.toString("latin1"), "latin1");
 }
 
 /**
@@ -140,7 +142,7 @@ const FIELD_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
  * that the provider gave the request.
  *
  * @param cors fields for a browser; undefined when none asks.
- * @param alsoKept further names, in lower case, that are kept.
+ * @param alsoKept further names that are kept, as the head has them.
  */
 export function fieldsFromHead(
   head: AnswerHead,
@@ -150,9 +152,10 @@ export function fieldsFromHead(
 ): Record<string, string> {
   const fields: Record<string, string> = {};
   for (const [written, value] of head.headers) {
-    if (UNWRITABLE.test(value) || !FIELD_NAME.test(written)) continue;
-    const name = written.toLowerCase();
-    fields[isKept(name, value) || alsoKept.has(name) ? name : `x-provider-${name}`] = value;
+    const usual = nameFor(written);
+    if (usual === "" || UNWRITABLE.test(value)) continue;
+    const name = alsoKept.has(written) ? written : usual;
+    fields[name === "link" && mayBeLoaded(value) ? "x-provider-link" : name] = value;
   }
   fields["x-call-id"] = callId;
   if (head.isPossiblyTruncated === true) fields["x-possibly-truncated"] = "true";
@@ -170,10 +173,30 @@ const OWN_FIELDS: Readonly<Record<string, string>> = {
   "x-content-type-options": "nosniff",
 };
 
-function isKept(name: string, value: string): boolean {
-  // Of a link its relation, not where it leads.
-  if (name === "link") return !LOADED_LINK.test(value.replace(/<[^<>]*>/g, ""));
+/** By the name that a provider wrote; the same few come with nearly every answer, and are not judged again. */
+const names = new Map<string, string>();
+const MAX_NAMES = 1000;
+const MAX_NAME_LENGTH = 64;
+
+/** What a provider's field is called when it leaves; empty for what is no name. */
+function nameFor(written: string): string {
+  const known = names.get(written);
+  if (known !== undefined) return known;
+  const lower = written.toLowerCase();
+  const kept = isKept(lower) ? lower : `x-provider-${lower}`;
+  const name = FIELD_NAME.test(written) ? kept : "";
+  if (names.size >= MAX_NAMES) names.clear();
+  if (written.length <= MAX_NAME_LENGTH) names.set(written, name);
+  return name;
+}
+
+function isKept(name: string): boolean {
   return KEPT.has(name) || KEPT_FAMILIES.some((family) => family.test(name));
+}
+
+/** Of a link its relation, not where it leads. */
+function mayBeLoaded(link: string): boolean {
+  return LOADED_LINK.test(link.replace(/<[^<>]*>/g, ""));
 }
 
 /**

@@ -104,7 +104,7 @@ function createCallStream(options: RelayServiceOptions): ServiceImpl<typeof Rela
       yield messageFromFailure(options.relay.refuse(origin, error));
       return;
     }
-    for await (const part of options.relay.stream(call)) {
+    for await (const part of await options.relay.stream(call)) {
       yield messageFromPart(call, part);
       if (part.kind === "head" && part.whole?.length) yield messageFromPart(call, { kind: "chunk", bytes: part.whole });
     }

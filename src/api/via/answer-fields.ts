@@ -19,6 +19,8 @@ export interface Rewriting {
 
 /** Fields with one URL (RFC 9110 sections 8.7 and 10.2.2). */
 const PLACES: ReadonlySet<string> = new Set(["location", "content-location"]);
+/** What is more than copied; no other field of most answers is. */
+const SPECIAL = /^(?:(?:content-)?location$|link$|x-provider-)/i;
 /** Enough for any page of a list; every target may become as long as the URL that was asked for. */
 const MAX_LINKS = 50;
 /** Node.js refuses longer heads by default, and so do others, in characters. */
@@ -37,6 +39,8 @@ export function passedFieldsFrom(
   method: string,
   rewriting: () => Rewriting,
 ): Record<string, string> {
+  if (method !== "HEAD" && !head.headers.some(([name]) => SPECIAL.test(name)))
+    return fieldsFromHead(head, callId, cors);
   const alsoKept = new Set<string>();
   const headers = head.headers.map(([written, value]) => {
     const name = written.toLowerCase();

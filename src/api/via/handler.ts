@@ -12,7 +12,7 @@ import { originOf } from "../rest/read-call.js";
 import { writeRow, writeStream } from "../rest/stream-handler.js";
 import { passedFieldsFrom, type Rewriting } from "./answer-fields.js";
 import { isProofCarried, parseTarget, readPassedHead, type Target, VIA } from "./read-call.js";
-import { requestBodyOf } from "./request-body.js";
+import { hasBody, requestBodyOf } from "./request-body.js";
 
 /** What the pass-through needs from the rest of the service. */
 export interface ViaHandlerOptions {
@@ -51,21 +51,18 @@ export function createViaHandler(options: ViaHandlerOptions): PathHandler {
 
 async function answerVia(options: ViaHandlerOptions, exchange: Exchange): Promise<void> {
   const { request, response, origin } = exchange;
-  discardRestAfter(request, response);
+  // Only browsers send it, and only their answers wait for the list.
+  const isBrowser = request.headers.origin !== undefined;
   let call: Call;
   try {
     call = callFrom(options, exchange);
   } catch (error) {
-    return writeRow(
-      response,
-      options.relay.refuse(origin, error),
-      "x-relay-error",
-      await corsFieldsIfListed(options, request),
-    );
+    const cors = await corsFieldsIfListed(options, request);
+    return writeRow(response, options.relay.refuse(origin, error), "x-relay-error", cors);
   }
-  const cors = await corsFieldsIfListed(options, request);
+  const cors = isBrowser ? await corsFieldsIfListed(options, request) : undefined;
   const rewriting = () => rewritingOf(options, exchange, call);
-  await writeStream(options.relay.stream(call), call.signal, {
+  await writeStream(await options.relay.stream(call), call.signal, {
     response,
     fieldsOf: (head) => passedFieldsFrom(head, origin.callId, cors, call.description.method, rewriting),
     answerRow: (outcome) => writeRow(response, outcome, "x-relay-error", cors),
@@ -74,6 +71,7 @@ async function answerVia(options: ViaHandlerOptions, exchange: Exchange): Promis
 
 /** Throws RelayError CALL_FORMAT_ERROR, CALLER_NOT_ALLOWED, REQUEST_TOO_LARGE or OVERLOADED. */
 function callFrom(options: ViaHandlerOptions, { request, response, origin, target }: Exchange): Call {
+  if (hasBody(request)) discardRestAfter(request, response);
   const address = options.clientAddress(request);
   const memory = options.budget.open(clientNetworkOf(address));
   const signal = watchCaller(response, memory);
@@ -86,8 +84,16 @@ function callFrom(options: ViaHandlerOptions, { request, response, origin, targe
   });
   if (!memory.begin()) throw overloaded();
   return {
-    ...origin,
-    ...head.caller,
+    // Member by member, as on the JSON route: V8 is slow at spreading.
+    callId: origin.callId,
+    requestId: origin.requestId,
+    traceContext: origin.traceContext,
+    surface: origin.surface,
+    startedAt: origin.startedAt,
+    providerName: origin.providerName,
+    publicKey: head.caller.publicKey,
+    userId: head.caller.userId,
+    proof: head.caller.proof,
     description: {
       url: head.url,
       method: request.method ?? "",

@@ -29,12 +29,17 @@ export function requestBodyOf(
   response: HttpResponse,
   options: RequestBodyOptions,
 ): StreamedBody | undefined {
-  const { "content-length": declared, "transfer-encoding": coding } = request.headers;
+  const { "content-length": declared } = request.headers;
   const length = declared === undefined ? undefined : Number(declared);
-  const isEmpty = "stream" in request ? request.stream.endAfterHeaders : coding === undefined && length === undefined;
-  if (isEmpty || length === 0) return undefined;
+  if (length === 0 || !hasBody(request)) return undefined;
   if (length !== undefined && length > options.maxBytes) throw tooLarge(options.maxBytes);
   return new RequestBody(request, response, length, options);
+}
+
+/** Whether a request announces a body, which may be empty (RFC 9112 section 6.3, RFC 9113 section 8.1). */
+export function hasBody(request: HttpRequest): boolean {
+  if ("stream" in request) return !request.stream.endAfterHeaders;
+  return request.headers["content-length"] !== undefined || request.headers["transfer-encoding"] !== undefined;
 }
 
 /** Reads a request no faster than its body is taken. A class, since it has a life: nothing is read before it is opened. */
@@ -61,13 +66,16 @@ class RequestBody implements StreamedBody {
   }
 
   get start(): Uint8Array {
-    return Buffer.concat(this.#kept);
+    const [first, ...more] = this.#kept;
+    return first !== undefined && more.length === 0 ? first : Buffer.concat(this.#kept);
   }
 
-  open(): Readable {
+  open(): Readable | Uint8Array {
     this.#reader?.destroy();
     this.#isHeld = false;
     if (!this.isWhole) this.#fail(beginningLost());
+    if (!this.#isBegun) this.#takeWhole();
+    if (this.#isEnded && this.#failure === undefined && this.#keptBytes === this.length) return this.start;
     const again = [...this.#kept];
     const reader = new Readable({
       highWaterMark: MAX_KEPT_BYTES,
@@ -81,6 +89,21 @@ class RequestBody implements StreamedBody {
     reader.on("error", () => {});
     this.#reader = reader;
     return reader;
+  }
+
+  /** Most bodies are small, and all here by now: they need no stream. */
+  #takeWhole(): void {
+    const { length } = this;
+    const isHere = length !== undefined && length <= MAX_KEPT_BYTES && this.#request.readableLength === length;
+    const body: Buffer | null = isHere ? this.#request.read() : null;
+    if (body === null) return;
+    this.#isBegun = true;
+    this.#isEnded = true;
+    this.taken = body.length;
+    this.#keptBytes = body.length;
+    this.#options.onBytes(body.length);
+    if (this.#options.proofs().bytes(body) === body) this.#kept = [body];
+    else this.#fail(proofInBody());
   }
 
   hold(): void {
@@ -131,12 +154,12 @@ class RequestBody implements StreamedBody {
     this.taken += piece.length;
     this.#options.onBytes(piece.length);
     if (this.taken > this.#options.maxBytes) this.#fail(tooLarge(this.#options.maxBytes));
-    else this.#give(proofs.push(piece), proofs.hasFound);
+    else this.#give(proofs.push(piece), proofs.hasFound());
   }
 
   #onEnd(proofs: StreamRedactor): void {
     if (this.#failure !== undefined) return;
-    this.#give(proofs.end(), proofs.hasFound);
+    this.#give(proofs.end(), proofs.hasFound());
     if (this.#failure !== undefined) return;
     this.#isEnded = true;
     this.#reader?.push(null);
