@@ -15,7 +15,14 @@ import {
 import type { Application } from "../applications/application.js";
 import type { Connection, ConnectionKey, ConnectionRange, ConnectionSummary } from "../oauth/connection.js";
 import { boundValuesOf, withAnswer } from "../oauth/connection-values.js";
-import { isGrantKind, obtainedAtOf, problemOfClient, responseFromSecrets, secretsIn } from "../oauth/credentials.js";
+import {
+  isGrantKind,
+  obtainedAtOf,
+  parseGiven,
+  problemOfClient,
+  responseFromSecrets,
+  secretsIn,
+} from "../oauth/credentials.js";
 import { type DisconnectOptions, disconnect } from "../oauth/disconnect.js";
 import { toldStateOf } from "../oauth/refreshable.js";
 import { newConnectionFrom } from "../oauth/store-answer.js";
@@ -27,7 +34,6 @@ import {
   type ToldMembers,
   toldMembersFrom,
 } from "../oauth/token-response.js";
-import { parseValues } from "../providers/connection-value.js";
 import type { Provider } from "../providers/provider.js";
 import { type Administration, auditEntryFrom, connectionResource } from "./administration.js";
 import { connectLinkFor } from "./connect-links.js";
@@ -92,13 +98,12 @@ async function keyFrom(
 }
 
 async function inputFrom({ store, catalog }: AdminOptions, request: PutConnectionRequest): Promise<PutConnectionInput> {
-  const { publicKey, userId, providerName, originParameters } = request;
+  const { publicKey, userId, providerName } = request;
   const provider = namedProvider(catalog, providerName);
   const input = {
     userId: requiredId(userId, "user_id"),
     provider,
-    response: provider.kind === "oauth2" ? responseFrom(request, provider) : secretsFrom(request, provider),
-    originParameters: originParametersFrom(originParameters, provider, "origin_parameters"),
+    ...(provider.kind === "oauth2" ? tokensFrom(request, provider) : secretsFrom(request, provider)),
     told: toldMembersFrom(request.tokenResponse),
     application: await namedApplication(store.applications, publicKey),
   };
@@ -119,12 +124,23 @@ export async function findClientProblem(
 }
 
 /** A map on the wire: what is given twice cannot be told there. Throws INVALID_ARGUMENT, which never holds a value. */
-function secretsFrom({ secrets, tokenResponse }: PutConnectionRequest, provider: Provider): TokenResponse {
+function secretsFrom({ secrets, originParameters, tokenResponse }: PutConnectionRequest, provider: Provider): Content {
   if (tokenResponse !== "")
     throw invalidArgument("token_response", `is not for the kind ${provider.kind}: send secrets`);
-  const parsed = parseValues(new Map(Object.entries(secrets)), provider, "secret");
-  if ("values" in parsed) return responseFromSecrets(provider.kind, parsed.values);
-  throw invalidArgument(`secrets.${parsed.parameter}`, parsed.problem);
+  const mapOf = (texts: Readonly<Record<string, string>>) => new Map(Object.entries(texts));
+  const parsed = parseGiven({ open: mapOf(originParameters), secrets: mapOf(secrets) }, provider);
+  if (!("problem" in parsed))
+    return { response: responseFromSecrets(provider.kind, parsed.secrets), originParameters: parsed.open };
+  throw invalidArgument(`${parsed.isSecret ? "secrets" : "origin_parameters"}.${parsed.parameter}`, parsed.problem);
+}
+
+type Content = Pick<PutConnectionInput, "response" | "originParameters">;
+
+function tokensFrom(request: PutConnectionRequest, provider: Provider): Content {
+  return {
+    response: responseFrom(request, provider),
+    originParameters: originParametersFrom(request.originParameters, provider, "origin_parameters"),
+  };
 }
 
 function responseFrom(

@@ -4,15 +4,15 @@ import { MAX_ID_LENGTH, requireCallerIds } from "../applications/caller.js";
 import { type Config, publicUrlFrom } from "../config/config.js";
 import type { ConnectLink } from "../oauth/connect-session.js";
 import type { Connection } from "../oauth/connection.js";
-import { responseFromSecrets } from "../oauth/credentials.js";
+import { parseGiven, responseFromSecrets } from "../oauth/credentials.js";
+import { isBareKey } from "../oauth/signing-key.js";
 import {
   parseTokenResponse,
   type TokenResponse,
   TokenResponseError,
   toldMembersFrom,
 } from "../oauth/token-response.js";
-import { parseValues } from "../providers/connection-value.js";
-import type { Provider, ProviderCatalog } from "../providers/provider.js";
+import { KEY_VALUES, type Provider, type ProviderCatalog } from "../providers/provider.js";
 import { activeApplicationOf, applicationOf } from "./application.js";
 import {
   addCommand,
@@ -174,12 +174,14 @@ function addConnectionPut(group: Command): void {
     examples: [
       "relay connection put --app PUBLIC_KEY --user ada --provider github < token-response.json",
       "relay connection put --app PUBLIC_KEY --user ada --provider sendgrid < api-key.json",
+      "relay connection put --app PUBLIC_KEY --user ada --provider googleserviceaccount < service-account.json",
     ],
     more: `Standard input holds the provider's token response (RFC 6749 section 5.1) as JSON: access_token,
 and if there are any refresh_token, expires_in, scope, token_type, id_token. At a provider of the
 another kind than oauth2 it holds the secret values that 'relay provider show' names, such as
-{"api_key":"…"} or {"client_secret":"…"}; {} for none. None of them is an argument, since those stand in the shell's
-history and in the list of processes.`,
+{"api_key":"…"} or {"client_secret":"…"}; {} for none. At one of the kind jwt_bearer it may be the private key itself, in PEM,
+or the JSON file that the provider has given with it. None of them is an argument, since those stand in the shell's history
+and in the list of processes.`,
   })
     .requiredOption("--app <public-key>", "the application's public key")
     .requiredOption("--user <id>", "the user's id in the application; calls must use exactly this id")
@@ -206,23 +208,27 @@ async function putNamed(open: OpenStore, options: PutOptions, input: string): Pr
   const { findClientProblem, putConnection } = await import("../admin/connection-service.js");
   const provider = requireProvider(await loadCatalog(open.config), options.provider);
   const isKey = provider.kind !== "oauth2";
-  const response = isKey ? secretsFrom(input, provider) : responseFrom(input, provider);
+  const { param = [], user: userId } = options;
+  const content = isKey
+    ? secretsFrom(input, parsePairs("--param", param), provider)
+    : { response: responseFrom(input, provider), originParameters: originParametersFrom(param, provider) };
   const told = toldMembersFrom(isKey ? "" : input);
-  const originParameters = originParametersFrom(options.param ?? [], provider);
   const application = await applicationOf(open.store, options.app);
-  const made = { application, userId: options.user, provider, originParameters, response, told };
+  const made = { application, userId, provider, told, ...content };
   const problem = await findClientProblem(open.store, made);
   if (problem !== undefined) throw usageError(`${problem.parameter} ${problem.problem}.`);
   return putConnection(administrationOf(open), made);
 }
 
-/** Reads a JSON object of texts. Throws a usage error that never holds a value. */
-function secretsFrom(text: string, provider: Provider): TokenResponse {
-  const given = textMembersFrom(text);
-  if (given === undefined) throw usageError('Standard input must be a JSON object of texts, such as {"api_key":"…"}.');
-  const parsed = parseValues(given, provider, "secret");
-  if ("values" in parsed) return responseFromSecrets(provider.kind, parsed.values);
-  throw usageError(`${parsed.parameter}: ${parsed.problem}.`);
+/** Reads a JSON object of texts, or a signing key as it is. Throws a usage error that never holds a value. */
+function secretsFrom(text: string, open: ReadonlyMap<string, string>, provider: Provider) {
+  const secrets = isBareKey(text, provider) ? new Map([[KEY_VALUES.key, text]]) : textMembersFrom(text);
+  if (secrets === undefined)
+    throw usageError('Standard input must be a JSON object of texts, such as {"api_key":"…"}.');
+  const parsed = parseGiven({ open, secrets }, provider);
+  if (!("problem" in parsed))
+    return { response: responseFromSecrets(provider.kind, parsed.secrets), originParameters: parsed.open };
+  throw usageError(`${parsed.isSecret ? "" : "--param "}${parsed.parameter}: ${parsed.problem}.`);
 }
 
 function textMembersFrom(text: string): ReadonlyMap<string, string> | undefined {

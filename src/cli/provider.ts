@@ -2,6 +2,7 @@ import { type Command, Option } from "commander";
 import { placesOf } from "../providers/connection-value.js";
 import { definitionFromProvider, originTextsOf } from "../providers/definition-from-provider.js";
 import {
+  type Assertion,
   CONNECTION_KINDS,
   type ConnectionKind,
   type ConnectionValue,
@@ -235,9 +236,15 @@ function fieldsFromOAuth2(oauth2: OAuth2): Fields {
     ["token's end in", oauth2.expiresAtMember],
     ["applications may set", oauth2.connectParameters.join(", ")],
     ["refresh tokens end with", [...oauth2.refreshEndedErrors].join(", ")],
+    ["assertion", oauth2.assertion && textFromAssertion(oauth2.assertion)],
     ["access tokens last", lifetimeFrom(oauth2)],
     ["refresh tokens", oauth2.refreshTokenRotation ? "rotate" : ""],
   ];
+}
+
+function textFromAssertion({ algorithm, header, claims, lifetimeSeconds, jti, use }: Assertion): string {
+  const members = textFromParameters({ ...header, ...claims, ...(jti && { jti: "random" }) });
+  return `${algorithm}, as ${use}, for ${lifetimeSeconds} seconds: ${members}`;
 }
 
 function textFromCredential(credential: Credential): string {

@@ -87,28 +87,15 @@ const KEY_FIELDS: readonly Field[] = [
   { name: "providerName", label: "Provider", path: "provider_name", list: "known-providers" },
 ];
 
-/** Values that the provider's kind has without being named in its definition. */
-const OF_KINDS: Readonly<Record<string, readonly ConnectionValueJson[]>> = {
-  api_key: [{ name: "api_key", label: "API key", secret: true }],
-  basic: [
-    { name: "username", label: "User name" },
-    { name: "password", label: "Password", secret: true },
-  ],
-};
-
 /** Those that are not told by the provider or fixed with the client. */
-function askedValues({ connectionValues = [], kind = "" }: ProviderJson): readonly ConnectionValueJson[] {
-  const hasSecret = connectionValues.some(({ secret }) => secret);
-  const implied = (OF_KINDS[kind] ?? []).filter(
-    ({ name, secret }) => !(secret && hasSecret) && !connectionValues.some((each) => each.name === name),
-  );
-  const asked = connectionValues.filter(
+function askedValues({ connectionValues = [] }: ProviderJson): readonly ConnectionValueJson[] {
+  return connectionValues.filter(
     ({ callbackParameter, tokenMember, lookup, client }) => !(callbackParameter || tokenMember || lookup || client),
   );
-  return [...asked, ...implied];
 }
 
-const isWithoutTokens = ({ kind = "" }: ProviderJson) => kind in OF_KINDS;
+/** Whether what is stored is no token response. */
+const isWithoutTokens = ({ kind = "oauth2" }: ProviderJson) => kind !== "oauth2";
 
 function valueFields(provider: ProviderJson | undefined): readonly Field[] {
   const values = (provider === undefined ? [] : askedValues(provider)).map(fieldOfValue);

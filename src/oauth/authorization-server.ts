@@ -3,8 +3,9 @@ import type { Pending } from "../lib/pending.js";
 import { RelayError } from "../model/errors.js";
 import type { ValueTexts } from "../providers/connection-value.js";
 import { fillEndpoint } from "../providers/endpoint.js";
-import type { OAuth2, Provider, ProviderCatalog } from "../providers/provider.js";
+import { isSelfSigned, KEY_VALUES, type OAuth2, type Provider, type ProviderCatalog } from "../providers/provider.js";
 import type { Sealer } from "../sealing/seal.js";
+import { type SignedAssertion, signAssertion, withoutKey } from "./assertion.js";
 import type { Connection, ConnectionStore, ServedConnection } from "./connection.js";
 import { boundValuesOf, filledParameters, withAnswer } from "./connection-values.js";
 import { connectAgain, isGrantKind, isOfKind, lacksSecret, secretsIn } from "./credentials.js";
@@ -19,7 +20,12 @@ import { openToken } from "./store-answer.js";
 import type { Tickets } from "./tickets.js";
 import type { TokenEndpointAnswer } from "./token-answer.js";
 import { freeHostParameter, type RefreshTarget, type TokenEndpoint } from "./token-endpoint.js";
-import { type CodeHabits, clientCredentialsRequestFrom, type TokenRequest } from "./token-request.js";
+import {
+  assertionRequestFrom,
+  type CodeHabits,
+  clientCredentialsRequestFrom,
+  type TokenRequest,
+} from "./token-request.js";
 import type { ToldMembers } from "./token-response.js";
 
 /** Where the way to an authorization server is put together from. */
@@ -81,20 +87,34 @@ export async function findAuthorizationServer(
     return { ...server, connectionId: connection.id, client, registration: stored };
   }
   const client = stored === undefined ? ownClient(connection, secrets) : openOAuthClient(options.sealer, stored);
-  const texts = { ...server.texts, ...revealed(secrets) };
+  const texts = withoutKey({ ...server.texts, ...revealed(secrets) });
   const habits = { ...server, tokenParameters: filledParameters(oauth2.tokenParameters, texts) };
   const scope = stored?.scope || oauth2.defaultScopes.join(oauth2.scopeSeparator);
+  const { assertion } = oauth2;
+  const ask: Ask =
+    assertion === undefined
+      ? (send) => send(clientCredentialsRequestFrom(client, scope, habits))
+      : async (send, now) => {
+          const signed = await signAssertion(assertion, secrets[KEY_VALUES.key], texts, now);
+          if (assertion.use === "access_token") return answerFrom(signed, now);
+          return send(assertionRequestFrom(client, signed.assertion, assertion.use, scope, habits));
+        };
   return {
     ...server,
     connectionId: connection.id,
     client,
     registration: stored ?? ownRegistration(connection),
-    grant: {
-      request: () => clientCredentialsRequestFrom(client, scope, habits),
-      isOwnClient: stored === undefined,
-      isWhole: !lacksSecret(provider, secrets),
-    },
+    grant: { ask, isOwnClient: stored === undefined, isWhole: !lacksSecret(provider, secrets) },
+    isTimed: assertion !== undefined,
   };
+}
+
+type Ask = NonNullable<RefreshTarget["grant"]>["ask"];
+
+/** What a token endpoint would answer, were there one. */
+function answerFrom({ assertion, expiresAtS }: SignedAssertion, now: number): TokenEndpointAnswer {
+  const members = { access_token: assertion.reveal(), expires_in: expiresAtS - Math.ceil(now / 1000) };
+  return { statusCode: 200, body: Buffer.from(JSON.stringify(members)), retryAfter: "" };
 }
 
 /** The client whose id and secret stand with the connection. */
@@ -143,7 +163,7 @@ async function findKnownServer(
   const isGrant = isGrantKind(provider.kind);
   const registered = await oauthClients.find(connection.applicationId, connection.providerName);
   const secrets = isGrant && sealer !== undefined ? openSecrets(sealer, connection) : undefined;
-  const hasOwn = isGrant && isOwnClient(connection, secrets, registered);
+  const hasOwn = provider.kind === "jwt_bearer" || (isGrant && isOwnClient(connection, secrets, registered));
   const stored = hasOwn ? undefined : registered;
   if (stored === undefined && !hasOwn) return undefined;
   if (stored !== undefined && freeHostParameter(provider, stored) !== undefined) return undefined;
@@ -173,7 +193,9 @@ function nowhereToRefresh(): RelayError {
   );
 }
 
-function endpointsOf({ connectionValues }: Provider, oauth2: OAuth2, texts: ValueTexts) {
+function endpointsOf({ name, connectionValues }: Provider, oauth2: OAuth2, texts: ValueTexts) {
+  // Nothing is sent there; it is what failures are counted by.
+  if (isSelfSigned({ oauth2 })) return { tokenEndpoint: name, refreshEndpoint: name, revocationEndpoint: undefined };
   const fill = (endpoint: string | undefined) => endpoint && fillEndpoint(endpoint, texts, connectionValues);
   const tokenEndpoint = fill(oauth2.tokenEndpoint);
   const refreshEndpoint = fill(oauth2.refreshEndpoint ?? oauth2.tokenEndpoint);

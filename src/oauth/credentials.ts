@@ -1,9 +1,17 @@
 import { RelayError } from "../model/errors.js";
-import { fillCredential, isBasic, namesIn, placesOf } from "../providers/connection-value.js";
+import {
+  fillCredential,
+  isBasic,
+  namesIn,
+  parseValues,
+  placesOf,
+  type ValueTexts,
+} from "../providers/connection-value.js";
 import type { CredentialTexts } from "../providers/credential.js";
 import { CONNECTION_KINDS, type ConnectionKind, type Provider } from "../providers/provider.js";
 import { Secret } from "../sealing/seal.js";
 import type { Connection } from "./connection.js";
+import { type GivenProblem, type GivenValues, unpackKey } from "./signing-key.js";
 import type { TokenResponse } from "./token-response.js";
 
 /** What goes with a connection's calls, in the clear. Prints itself without it. */
@@ -23,7 +31,7 @@ export function isWithoutTokens(kind: ConnectionKind): boolean {
 
 /** Whether the relay gets the tokens of a kind for secret values of the connection. */
 export function isGrantKind(kind: ConnectionKind): boolean {
-  return kind === "client_credentials";
+  return kind === "client_credentials" || kind === "jwt_bearer";
 }
 
 /**
@@ -53,6 +61,25 @@ export function obtainedAtOf(kind: ConnectionKind, now: number): number {
 /** Whether no token was got yet for what a connection holds. */
 export function isUnfetched({ obtainedAt, refreshToken }: Pick<Connection, "obtainedAt" | "refreshToken">): boolean {
   return obtainedAt === 0 && refreshToken !== undefined;
+}
+
+/**
+ * Judges everything that somebody gave for a connection that has no tokens of an authorization code: all values that are
+ * shown, and all that are not. Pure.
+ *
+ * @param parse reads the values of one class.
+ */
+export function parseGiven(
+  given: GivenValues,
+  provider: Provider,
+  parse: typeof parseValues = parseValues,
+): { readonly open: ValueTexts; readonly secrets: ValueTexts } | GivenProblem {
+  const unpacked = unpackKey(given, provider);
+  if ("problem" in unpacked) return unpacked;
+  const open = parse(unpacked.open, provider, "open");
+  if ("problem" in open) return { ...open, isSecret: false };
+  const secrets = parse(unpacked.secrets, provider, "secret");
+  return "problem" in secrets ? { ...secrets, isSecret: true } : { open: open.values, secrets: secrets.values };
 }
 
 /**

@@ -3,7 +3,7 @@ import type { Application } from "../applications/application.js";
 import { parseAnswers, type ValueTexts } from "../providers/connection-value.js";
 import type { ConnectionValue, Provider } from "../providers/provider.js";
 import type { AuthorizationOptions } from "./authorization-server.js";
-import { isGrantKind, obtainedAtOf, responseFromSecrets } from "./credentials.js";
+import { isGrantKind, obtainedAtOf, parseGiven, responseFromSecrets } from "./credentials.js";
 import type { Question } from "./start.js";
 import { newConnectionFrom } from "./store-answer.js";
 
@@ -35,14 +35,14 @@ export async function connectByValues(
     new Map(
       values.flatMap((value) => (value.isSecret === isSecret ? [[value.name, given.get(value.name) ?? ""]] : [])),
     );
-  const open = parseAnswers(new Map([...partOf(false), ...Object.entries(fixed)]), asked);
-  if ("problem" in open) return ask(open);
-  const secret = parseAnswers(partOf(true), asked, "secret");
-  if ("problem" in secret) return ask(secret);
+  const open = new Map([...partOf(false), ...Object.entries(fixed)]);
+  const parsed = parseGiven({ open, secrets: partOf(true) }, asked, parseAnswers);
+  if ("problem" in parsed) return ask(parsed);
+  const { open: originParameters, secrets } = parsed;
   const now = options.now();
   const key = { applicationId: application.id, userId, providerName: provider.name };
-  const response = responseFromSecrets(kind, secret.values);
-  const input = { id: randomUUID(), key, response, originParameters: open.values, obtainedAt: obtainedAtOf(kind, now) };
+  const response = responseFromSecrets(kind, secrets);
+  const input = { id: randomUUID(), key, response, originParameters, obtainedAt: obtainedAtOf(kind, now) };
   await options.connections.put(newConnectionFrom(options.sealer, { ...input, defaultExpiresInS: undefined }), now);
   options.onEvent({ what: "connect", applicationId: application.id, provider: provider.name, outcome: "success" });
   return undefined;

@@ -157,8 +157,11 @@ async function ask(
 ): Promise<Asked> {
   let answer: TokenEndpointAnswer;
   try {
-    const request = target.grant?.request() ?? refreshRequestFrom(target.client, refreshToken, target);
-    answer = await send(target, request, ending, isFresh);
+    const post = (request: TokenRequest) => send(target, request, ending, isFresh);
+    answer =
+      target.grant === undefined
+        ? await post(refreshRequestFrom(target.client, refreshToken, target))
+        : await target.grant.ask(post, now());
   } catch (error) {
     // No answer is an answer too: the refresh token stays, and may have been spent if it was sent.
     const verdict = { kind: "failed", answer: "no_answer", retryAfterMs: 0, refreshToken: undefined } as const;

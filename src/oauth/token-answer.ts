@@ -20,6 +20,8 @@ export interface TokenEndpointAnswer {
   readonly body: Uint8Array;
   /** Value of the Retry-After field, empty without one. */
   readonly retryAfter: string;
+  /** Value of the Date field, empty without one. */
+  readonly date?: string;
 }
 
 /** How a provider's definition lets its answers be read. */
@@ -32,6 +34,8 @@ export interface TokenAnswerHabits {
   readonly expiresAtMember?: string | undefined;
   /** Error codes with which this provider says that a refresh token is of no more use, beside `invalid_grant`. */
   readonly refreshEndedErrors: ReadonlySet<string>;
+  /** What is asked with is signed, and good for a time by the provider's clock. */
+  readonly isTimed?: boolean;
 }
 
 /**
@@ -55,8 +59,11 @@ export type TokenVerdict =
       readonly refreshToken: Secret | undefined;
     };
 
-/** Why no verdict on the request could be had; `unreadable`: the answer is none of a token endpoint. */
-type FailedAnswer = "no_answer" | "server_error" | "rate_limited" | "unreadable";
+/**
+ * Why no verdict on the request could be had; `unreadable`: the answer is none of a token endpoint; `clock_differs`: what was
+ * signed may be refused for its time alone.
+ */
+type FailedAnswer = "no_answer" | "server_error" | "rate_limited" | "unreadable" | "clock_differs";
 
 /** The client, not the user (RFC 6749 section 5.2), and what GitHub and Slack say instead. */
 const MISCONFIGURED = new Set([
@@ -107,12 +114,20 @@ export function decideTokenAnswer(answer: TokenEndpointAnswer, now: number, habi
   }
   if (statusCode === 429 || RATE_LIMITED.test(code)) return failed("rate_limited", stray);
   if (statusCode >= 500 || statusCode === 408 || TRANSIENT.test(code)) return failed("server_error", stray);
-  if (code !== "") return decideCode(code, habits);
+  if (code !== "") return isOtherTime(answer, habits, now) ? failed("clock_differs") : decideCode(code, habits);
   // A page of a proxy on the way says nothing; nor does a status that RFC 6749 section 5.2 does not know.
   const isBare = whole !== undefined || text === "";
   return isBare && (statusCode === 400 || statusCode === 401)
     ? refusedWith(`status_${statusCode}`)
     : failed("unreadable");
+}
+
+/** Half a minute is what assertions leave for it. */
+const MAX_CLOCK_DIFFERENCE_MS = 30_000;
+
+/** A clock that is wrong for a moment must not end connections (threats 3.7). Without a date the clocks are taken to agree. */
+function isOtherTime({ date = "" }: TokenEndpointAnswer, { isTimed }: TokenAnswerHabits, now: number): boolean {
+  return isTimed === true && Math.abs(Date.parse(date) - now) > MAX_CLOCK_DIFFERENCE_MS;
 }
 
 function decideCode(code: string, { refreshEndedErrors }: TokenAnswerHabits): TokenVerdict {

@@ -32,7 +32,14 @@ export interface RefreshTarget extends RefreshHabits, TokenAnswerHabits {
   /** Of a connection whose tokens the relay gets for secret values; undefined: it has a refresh token. */
   readonly grant?:
     | {
-        readonly request: () => TokenRequest;
+        /**
+         * Gets what the token endpoint answers to a request for one, or answers itself where the provider takes what the relay
+         * signs. `now` is milliseconds since the epoch.
+         */
+        readonly ask: (
+          send: (request: TokenRequest) => Promise<TokenEndpointAnswer>,
+          now: number,
+        ) => Promise<TokenEndpointAnswer>;
         /** The client is the connection's own: that it is refused says nothing of others. */
         readonly isOwnClient: boolean;
         /** Every secret that the definition asks for is there: one that is older may have others. */
@@ -82,7 +89,8 @@ export function createTokenEndpoint(upstream: Upstream, timeoutMs = DEFAULT_TIME
       const limits = { deadline: Number.POSITIVE_INFINITY, signal: limit.signal, mayBegin };
       const answer = await upstream.send(request, limits, progress);
       const { statusCode, rawHeaders } = answer;
-      return { statusCode, body: answer.body.concat(), retryAfter: headerValue(rawHeaders, "retry-after") };
+      const field = (name: string) => headerValue(rawHeaders, name);
+      return { statusCode, body: answer.body.concat(), retryAfter: field("retry-after"), date: field("date") };
     } catch (error) {
       const isUnsent = progress.wasSent !== true && error instanceof RelayError;
       throw isUnsent ? new TokenRequestNotSentError(error) : error;

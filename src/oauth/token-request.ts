@@ -4,6 +4,7 @@ import type { ConnectionKey } from "./connection.js";
 
 /** The application's registration at a provider (RFC 6749 section 2). */
 export interface OAuthClient {
+  /** Empty: the provider knows the client by what it signs. */
   readonly clientId: string;
   /** Undefined for a public client. */
   readonly clientSecret: Secret | undefined;
@@ -92,6 +93,29 @@ export function clientCredentialsRequestFrom(
   return tokenRequestFrom(client, habits, parameters);
 }
 
+/** Builds a request that shows a signed assertion: as the grant (RFC 7523 section 2.1), or as the client's proof (2.2). */
+export function assertionRequestFrom(
+  client: OAuthClient,
+  assertion: Secret,
+  use: "grant" | "client_authentication",
+  scope: string,
+  habits: TokenEndpointHabits,
+): TokenRequest {
+  const parameters: [string, string][] =
+    use === "grant"
+      ? [
+          ["grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"],
+          ["assertion", assertion.reveal()],
+        ]
+      : [
+          ["grant_type", "client_credentials"],
+          ["client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"],
+          ["client_assertion", assertion.reveal()],
+        ];
+  if (scope !== "") parameters.push(["scope", scope]);
+  return tokenRequestFrom(client, habits, parameters);
+}
+
 /**
  * Builds a token request (RFC 6749 section 3.2). JSON is asked for, since GitHub answers with a form otherwise. The
  * client authenticates in one way only: trying a second one would use the refresh token twice (threats 3.5). Of
@@ -112,7 +136,7 @@ function tokenRequestFrom(
   if (habits.clientAuthentication === "client_secret_basic" && client.clientSecret !== undefined) {
     headers.push("authorization", basicFrom(client.clientId, client.clientSecret, habits.rawClientSecretBasic));
   } else {
-    all.set(habits.clientIdParameter, client.clientId);
+    if (client.clientId !== "") all.set(habits.clientIdParameter, client.clientId);
     const isPost = habits.clientAuthentication === "client_secret_post" && client.clientSecret !== undefined;
     if (isPost) all.set("client_secret", client.clientSecret.reveal());
   }

@@ -1,8 +1,8 @@
 import type { AuthorizationOptions } from "../oauth/authorization-server.js";
 import type { ConnectSession, Offer } from "../oauth/connect-session.js";
 import type { Question } from "../oauth/start.js";
-import { patternTextOf } from "../providers/connection-value.js";
-import type { ConnectionValue, Provider } from "../providers/provider.js";
+import { MAX_SECRET_LENGTH, patternTextOf } from "../providers/connection-value.js";
+import { type ConnectionValue, KEY_VALUES, type Provider } from "../providers/provider.js";
 import { type Html, html, messageFromOutcome, type Page } from "./document.js";
 import type { PageQuery } from "./page-request.js";
 
@@ -229,24 +229,31 @@ interface Field {
 }
 
 function fieldFor(value: ConnectionValue, provider: ValuesPageInput["provider"], field: Field): Html {
-  const { name, help, isSecret, isOptional, isHost, defaultValue, choices, pattern } = value;
-  const { displayName } = provider;
+  const { name, help, isOptional, isHost, defaultValue, choices, keyFileMember } = value;
+  const { displayName, kind } = provider;
+  const isKey = kind === "jwt_bearer" && name === KEY_VALUES.key;
   const isWrong = field.problem !== undefined && (isHost || field.problem.parameter === name);
   const hint = help !== "" ? html`${help}` : isHost ? hostHint(provider, name) : undefined;
   const text = field.written ?? defaultValue;
   const described = [...(hint === undefined ? [] : [`${name}-hint`]), ...(isWrong ? ["problem"] : [])].join(" ");
-  const shared = html`id="${name}" name="${name}"${!isOptional && html` required`}${described !== "" && html` aria-describedby="${described}"`}${isWrong && html` aria-invalid="true"`}${field.isFirst && html` autofocus`}`;
+  const shared = html`id="${name}" name="${name}"${!isOptional && (isKey || keyFileMember === undefined) && html` required`}${described !== "" && html` aria-describedby="${described}"`}${isWrong && html` aria-invalid="true"`}${field.isFirst && html` autofocus`}`;
   const control =
     choices.length > 0
       ? html`<select ${shared}>
 ${isOptional && html`<option value=""></option>`}
 ${choices.map((choice) => html`<option value="${choice.value}"${choice.value === text && html` selected`}>${choice.label}</option>`)}
 </select>`
-      : html`<input ${shared}${isSecret ? html` type="password"` : html` value="${text}"`} maxlength="${isHost ? "253" : "4096"}"${pattern !== undefined && html` pattern="${patternTextOf(pattern)}"`} autocapitalize="none" autocomplete="off" spellcheck="false">`;
+      : isKey
+        ? html`<textarea ${shared} rows="6" maxlength="${String(MAX_SECRET_LENGTH)}" autocapitalize="none" autocomplete="off" spellcheck="false"></textarea>`
+        : inputFor(value, shared, text);
   return html`<label for="${name}">${labelOf(value, displayName)}${isOptional && html` (optional)`}</label>
 ${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}
 ${control}
 `;
+}
+
+function inputFor({ isSecret, isHost, pattern }: ConnectionValue, shared: Html, text: string): Html {
+  return html`<input ${shared}${isSecret ? html` type="password"` : html` value="${text}"`} maxlength="${isHost ? "253" : "4096"}"${pattern !== undefined && html` pattern="${patternTextOf(pattern)}"`} autocapitalize="none" autocomplete="off" spellcheck="false">`;
 }
 
 function labelOf({ name, label }: ConnectionValue, displayName: string): string {

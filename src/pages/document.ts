@@ -39,9 +39,9 @@ a { color: var(--accent); }
 .button:hover { text-decoration: underline; }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
 label { display: block; font-weight: 600; }
-input, select { box-sizing: border-box; display: block; font: inherit; width: 100%; min-height: 2.75rem; padding: .5rem .75rem;
+input, select, textarea { box-sizing: border-box; display: block; font: inherit; width: 100%; min-height: 2.75rem; padding: .5rem .75rem;
   margin: .5rem 0 1.5rem; border: 1px solid var(--line); border-radius: .5rem; }
-input[aria-invalid], select[aria-invalid] { border-color: var(--bad); border-width: 2px; }
+[aria-invalid] { border-color: var(--bad); border-width: 2px; }
 .hint { color: var(--quiet); margin: 0; }
 .notice { border: 1px solid var(--good); border-left-width: .375rem; border-radius: .25rem; padding: .75rem 1rem; }
 .notice.bad { border-color: var(--bad); }

@@ -3,8 +3,8 @@ import type { ConnectionValue, Credential, Provider } from "./provider.js";
 
 /** Longest value that is no secret, and longest one that is matched against a pattern, in characters. */
 const MAX_LENGTH = 1024;
-/** As the longest token; it must fit one request header. */
-const MAX_SECRET_LENGTH = 16_384;
+/** Longest secret value, in characters: as the longest token, since it must fit one request header. */
+export const MAX_SECRET_LENGTH = 16_384;
 /** What a request header takes (RFC 9110 section 5.5). */
 const PRINTABLE = /^[\x20-\x7e]*$/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the purpose

@@ -1,7 +1,14 @@
 import type { CredentialPlacement } from "../../gen/relay/admin/v1/provider_pb.js";
 import { isTemplate, namesIn } from "./connection-value.js";
 import { isDroppedHeader } from "./credential.js";
-import { type ConnectionKind, type ConnectionValue, type Credential, hasTokens, type Report } from "./provider.js";
+import {
+  type ConnectionKind,
+  type ConnectionValue,
+  type Credential,
+  hasTokens,
+  KEY_VALUES,
+  type Report,
+} from "./provider.js";
 
 /** A token of RFC 9110 section 5.6.2. */
 const FIELD_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/;
@@ -54,6 +61,7 @@ export function checkPlaces(
   report: Report,
 ): void {
   const known = new Set([...values.map(({ name }) => name), ...(hasTokens(kind) ? ["access_token"] : [])]);
+  if (kind === "jwt_bearer") for (const name of Object.values(KEY_VALUES)) known.delete(name);
   const secret = new Set(["access_token", ...values.flatMap(({ name, isSecret }) => (isSecret ? [name] : []))]);
   places.forEach((place, at) => {
     const field = at === 0 ? "credential" : `furtherCredentials[${at - 1}]`;

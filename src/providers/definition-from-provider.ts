@@ -38,7 +38,7 @@ function placementFrom(credential: Credential) {
 }
 
 function valueFrom({ pattern, isSecret, isOptional, source, ...value }: ConnectionValue) {
-  const { name, label, help, defaultValue, choices, hosts } = value;
+  const { name, label, help, defaultValue, choices, hosts, keyFileMember } = value;
   const text = pattern && patternTextOf(pattern);
   return {
     name,
@@ -50,6 +50,7 @@ function valueFrom({ pattern, isSecret, isOptional, source, ...value }: Connecti
     hosts,
     secret: isSecret,
     optional: isOptional,
+    keyFileMember,
     ...membersFrom(source),
   };
 }

@@ -10,6 +10,7 @@ import {
   type ConnectionValue,
   type Credential,
   hasTokens,
+  KEY_VALUES,
   type Provider,
   type Report,
 } from "./provider.js";
@@ -18,6 +19,7 @@ import {
 const DEFAULT_VALUE: Readonly<Record<ConnectionKind, string>> = {
   oauth2: "{access_token}",
   client_credentials: "{access_token}",
+  jwt_bearer: "{access_token}",
   api_key: "{api_key}",
   basic: "{username}:{password}",
 };
@@ -28,6 +30,7 @@ const OWN_VALUES: Readonly<Record<ConnectionKind, readonly Partial<Definition>[]
     { name: "client_id", label: "Client ID", optional: true },
     { name: "client_secret", label: "Client secret", secret: true, optional: true },
   ],
+  jwt_bearer: [{ name: KEY_VALUES.key, label: "Private key", secret: true }],
   api_key: [{ name: "api_key", label: "API key", secret: true }],
   basic: [
     // RFC 7617 section 2: what comes after a colon would be taken for the password.
@@ -69,8 +72,12 @@ function parseKind({ kind: text, oauth2 }: ProviderDefinition, report: Report): 
   const known = CONNECTION_KINDS.find((kind) => kind === (text || "oauth2"));
   if (known === undefined) report("kind", `must be one of ${CONNECTION_KINDS.join(", ")}`);
   else if (hasTokens(known)) {
-    if (known !== "oauth2" && !oauth2?.tokenEndpoint)
+    const { assertion, tokenEndpoint } = oauth2 ?? {};
+    if (known !== "oauth2" && !tokenEndpoint && assertion?.use !== "access_token")
       report("oauth2.tokenEndpoint", `is missing for the kind ${known}`);
+    if (known === "jwt_bearer" && assertion === undefined)
+      report("oauth2.assertion", `is missing for the kind ${known}`);
+    if (known !== "jwt_bearer" && assertion !== undefined) report("oauth2.assertion", `not for the kind ${known}`);
   } else if (oauth2 !== undefined) report("oauth2", `not together with the kind ${known}`);
   return known ?? "oauth2";
 }
@@ -84,8 +91,10 @@ function valueDefinitions(
   const named = new Set(connectionValues.map(({ name }) => name));
   const own = OWN_VALUES[kind];
   // The application's OAuth client stands in for a client that the connection has none of.
-  const given = connectionValues.map((value) =>
-    own.some(({ name, optional }) => name === value.name && optional) ? { ...value, optional: true } : value,
-  );
+  const given = connectionValues.map((value) => {
+    const known = own.find(({ name }) => name === value.name);
+    if (known?.name === KEY_VALUES.key) return { ...value, secret: true, optional: false, pattern: "" };
+    return known?.optional ? { ...value, optional: true } : value;
+  });
   return [...given, ...own.filter(({ name = "" }) => !named.has(name))];
 }

@@ -1,4 +1,5 @@
 import type { OAuth2 as Definition } from "../../gen/relay/admin/v1/provider_pb.js";
+import { parseAssertion } from "./definition-assertion.js";
 import { type EndpointPolicy, endpointProblem, isMemberPath, MEMBER_PATH_HINT } from "./endpoint.js";
 import { CONNECT_PARAMETERS } from "./origin.js";
 import type { OAuth2, Report } from "./provider.js";
@@ -33,6 +34,7 @@ export function parseOAuth2(definition: Definition, policy: EndpointPolicy, repo
     nonExpiringAccessTokens,
     defaultExpiresIn: parseDefaultExpiresIn(definition, report),
     refreshTokenRotation,
+    assertion: definition.assertion && parseAssertion(definition.assertion, policy.names, report),
   };
 }
 

@@ -116,6 +116,7 @@ function parseValue(
     ),
     isHost,
     hosts,
+    keyFileMember: parseKeyFileMember(kind, definition, report),
     source,
   };
   named.forEach((choice, at) => {
@@ -128,6 +129,17 @@ function parseValue(
   const problem = defaultValue === "" ? undefined : problemOfValue(value, defaultValue);
   if (problem !== undefined) report("defaultValue", problem);
   return value;
+}
+
+function parseKeyFileMember(
+  kind: ConnectionKind,
+  { keyFileMember: member = "" }: Partial<Definition>,
+  report: Report,
+): string | undefined {
+  if (member === "") return undefined;
+  if (kind !== "jwt_bearer") report("keyFileMember", `not for the kind ${kind}`);
+  else if (!isMemberPath(member)) report("keyFileMember", MEMBER_PATH_HINT);
+  return member;
 }
 
 function parseSource(definition: Partial<Definition>, report: Report): ValueSource {

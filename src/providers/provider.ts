@@ -12,15 +12,21 @@ export type Credential =
   | { readonly kind: "query"; readonly parameter: string; readonly value: string };
 
 /** What users connect with; the first one where a definition does not say. */
-export const CONNECTION_KINDS = ["oauth2", "client_credentials", "api_key", "basic"] as const;
+export const CONNECTION_KINDS = ["oauth2", "client_credentials", "jwt_bearer", "api_key", "basic"] as const;
 
 /** One of {@link CONNECTION_KINDS}. */
 export type ConnectionKind = (typeof CONNECTION_KINDS)[number];
 
 /** Whether access tokens go with the calls of a kind. */
 export function hasTokens(kind: ConnectionKind): boolean {
-  return kind === "oauth2" || kind === "client_credentials";
+  return kind === "oauth2" || kind === "client_credentials" || kind === "jwt_bearer";
 }
+
+/**
+ * Values of the kind `jwt_bearer` that nothing is made of but signatures: the key, and what opens one that is encrypted until
+ * it is stored.
+ */
+export const KEY_VALUES = { key: "signing_key", passphrase: "passphrase" } as const;
 
 /** A value that stands with each connection at a provider. */
 export interface ConnectionValue {
@@ -44,6 +50,8 @@ export interface ConnectionValue {
   readonly isHost: boolean;
   /** Hosts that it can be, and `*.` suffixes of them; empty: it is no whole host, or any. */
   readonly hosts: readonly string[];
+  /** Dotted path of the member that holds it in the provider's key file; undefined: none does. */
+  readonly keyFileMember: string | undefined;
   readonly source: ValueSource;
 }
 
@@ -144,6 +152,29 @@ export interface OAuth2 {
   readonly defaultExpiresIn: number | undefined;
   /** Each refresh answers with a new refresh token and ends the old one (RFC 9700 section 4.14.2); off by default. */
   readonly refreshTokenRotation: boolean;
+  /** What the kind `jwt_bearer` has. */
+  readonly assertion: Assertion | undefined;
+}
+
+/** Signature algorithms of assertions (RFC 7518 section 3.1). */
+export const ASSERTION_ALGORITHMS = ["RS256", "RS384", "PS256", "ES256", "ES384", "HS256"] as const;
+
+/** A JWT that is signed for each token (RFC 7523). */
+export interface Assertion {
+  readonly algorithm: (typeof ASSERTION_ALGORITHMS)[number];
+  /** Here and in `claims`, texts may be templates. */
+  readonly header: Readonly<Record<string, string>>;
+  readonly claims: Readonly<Record<string, string>>;
+  /** 300 by default. */
+  readonly lifetimeSeconds: number;
+  readonly jti: boolean;
+  /** `grant` by default. */
+  readonly use: "grant" | "client_authentication" | "access_token";
+}
+
+/** Whether a provider's API takes the assertion itself, so that no token is asked for. */
+export function isSelfSigned({ oauth2 }: Pick<Provider, "oauth2">): boolean {
+  return oauth2?.assertion?.use === "access_token";
 }
 
 /** A provider definition, parsed and checked: inside, it is trusted. */
@@ -195,6 +226,7 @@ export interface Lacks {
 export function lacksOf({ kind, oauth2 }: Provider): Lacks {
   if (!hasTokens(kind))
     return { connect: [], refresh: ["nothing to refresh: keys do not expire"], revoke: [REVOKED_THERE] };
+  if (isSelfSigned({ oauth2 })) return { connect: [], refresh: [], revoke: [REVOKED_THERE] };
   const { authorizationEndpoint, tokenEndpoint, refreshEndpoint, revocationEndpoint } = oauth2 ?? {};
   const missing = (field: string, value: string | undefined) =>
     value === undefined ? [`oauth2.${field} is missing`] : [];

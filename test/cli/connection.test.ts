@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -65,6 +66,39 @@ describe("relay connection put", () => {
     expect(await lifetimeOf({ status: 0, body: { access_token: "canary" } })).toBe(600_000);
     expect(await lifetimeOf({ status: 0, body: { access_token: "canary", expires_in: 60 } })).toBe(60_000);
     expect(await lifetimeOf({ access_token: "canary", expires_in: null })).toBe(600_000);
+  });
+
+  it.each([
+    ["the private key", (pem: string) => pem, ["--param", "issuer=ada"]],
+    ["the provider's key file", (pem: string) => JSON.stringify({ type: "x", key: pem, iss: "ada" }), []],
+    ["the values by their names", (pem: string) => JSON.stringify({ signing_key: pem }), ["--param", "issuer=ada"]],
+  ])("stores a signing key from %s on standard input, and none that cannot sign", async (_, inputOf, params) => {
+    const { folder, app } = await folderWithApp();
+    const definition = {
+      ...{ name: "signer", kind: "jwt_bearer", apiOrigins: ["https://api.signer.example"] },
+      connectionValues: [
+        { name: "signing_key", secret: true, keyFileMember: "key" },
+        { name: "issuer", keyFileMember: "iss" },
+      ],
+      oauth2: {
+        tokenEndpoint: "https://api.signer.example/token",
+        assertion: { algorithm: "ES256", claims: { iss: "{issuer}" } },
+      },
+    };
+    writeFileSync(join(folder.path, "signer.json"), JSON.stringify(definition));
+    const env = { RELAY_PROVIDERS: "signer.json" };
+    const args = ["connection", "put", "--app", app, "--user", "ada", "--provider", "signer", ...params];
+    const pemOn = (namedCurve: string) =>
+      generateKeyPairSync("ec", { namedCurve }).privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+    const input = inputOf(pemOn("P-256"));
+    expect(await folder.json(args, { input, env })).toMatchObject({
+      ...{ state: "ACTIVE", tokenType: "jwt_bearer", originParameters: { issuer: "ada" }, hasRefreshToken: true },
+    });
+    const wrong = pemOn("P-384");
+    const refused = await folder.run(args, { input: inputOf(wrong), env });
+    expect(refused.exitCode).toBe(2);
+    expect(refused.stderr).toContain("signing_key: must be an elliptic curve key on P-256 for ES256.");
+    expect(refused.stderr).not.toContain(wrong.slice(40, 60));
   });
 
   it("leaves no token in what any command prints nor in any file", async () => {

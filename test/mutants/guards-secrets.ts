@@ -37,6 +37,17 @@ export const SECRET_GUARDS: readonly Guard[] = [
     ["return tokenType === undefined || isOfKind({ tokenType }, kind);", "return true;"],
     "oauth/client-credentials",
   ),
+  guard(
+    "signing key in a request",
+    ["withoutKey({ ...server.texts, ...revealed(secrets) })", "({ ...server.texts, ...revealed(secrets) })"],
+    "oauth/jwt-bearer",
+  ),
+  guard("work of opening a key", ["return roundsOf(der) <= MAX_ROUNDS", "return true"], "oauth/jwt-bearer"),
+  guard(
+    "key in a credential",
+    ['if (kind === "jwt_bearer") for (const name of Object.values(KEY_VALUES)) known.delete(name);', ""],
+    "providers/definition-values",
+  ),
   guard("line breaks in a value", ["if (CONTROL.test(text) || ", "if ("], "oauth/key-connections"),
 
   guard(

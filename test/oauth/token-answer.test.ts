@@ -143,6 +143,30 @@ describe("decideTokenAnswer()", () => {
   });
 });
 
+describe("decideTokenAnswer() of a request that is signed for a time", () => {
+  const habits = { tokenResponseMember: undefined, tokenErrorMember: undefined, refreshEndedErrors: new Set<string>() };
+  const decideAt = (secondsAhead: number, isTimed: boolean, body = '{"error":"invalid_grant"}', statusCode = 400) => {
+    const date = new Date(NOW + secondsAhead * 1000).toUTCString();
+    return decideTokenAnswer({ statusCode, body: Buffer.from(body), retryAfter: "", date }, NOW, {
+      ...habits,
+      isTimed,
+    });
+  };
+
+  it("takes a refusal for the clock's where the provider's stands more than half a minute apart", () => {
+    for (const seconds of [-3600, -32, 32, 86_400])
+      expect(decideAt(seconds, true)).toMatchObject({ kind: "failed", answer: "clock_differs" });
+    for (const seconds of [-29, 0, 29]) expect(decideAt(seconds, true)).toMatchObject({ kind: "ended" });
+    expect(decideAt(3600, false)).toMatchObject({ kind: "ended" });
+    expect(decideAt(3600, true, '{"access_token":"a"}', 200)).toMatchObject({ kind: "granted" });
+    const undated = { statusCode: 400, body: Buffer.from('{"error":"invalid_grant"}'), retryAfter: "" };
+    for (const date of [undefined, "", "yesterday"])
+      expect(
+        decideTokenAnswer({ ...undated, ...(date !== undefined && { date }) }, NOW, { ...habits, isTimed: true }),
+      ).toMatchObject({ kind: "ended" });
+  });
+});
+
 describe("decideTokenAnswer() of an answer that wraps the token response", () => {
   const wrapped = (body: unknown, members: object = {}) => JSON.stringify({ status: 0, body, ...members });
 

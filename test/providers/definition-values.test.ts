@@ -46,6 +46,70 @@ describe("the kind of a definition", () => {
     }
   });
 
+  it("is jwt_bearer with a signing key, and with an assertion that is signed with it", () => {
+    const assertion = { algorithm: "RS256", header: { kid: "{key_id}" }, claims: { iss: "{key_id}" } };
+    const tokenEndpoint = "https://api.example.com/token";
+    const value = { name: "key_id", keyFileMember: "client.key", optional: true };
+    const given = { kind: "jwt_bearer", connectionValues: [value], oauth2: { tokenEndpoint, assertion } };
+    const provider = providerFrom(given);
+    expect(provider).toMatchObject({
+      connectionValues: [
+        { name: "key_id", keyFileMember: "client.key" },
+        { name: "signing_key", isSecret: true, isOptional: false },
+      ],
+      credential: { value: "{access_token}" },
+      oauth2: { assertion: { ...assertion, lifetimeSeconds: 300, jti: false, use: "grant" } },
+    });
+    const shown = JSON.parse(JSON.stringify(definitionFromProvider(provider)));
+    expect(JSON.parse(JSON.stringify(definitionFromProvider(providerFrom(shown))))).toEqual(shown);
+  });
+
+  it("is jwt_bearer with a key that is needed and secret, also where the definition says otherwise", () => {
+    const own = { name: "signing_key", optional: true, pattern: "x" };
+    const oauth2 = { assertion: { algorithm: "RS256", use: "access_token" } };
+    expect(providerFrom({ kind: "jwt_bearer", connectionValues: [own], oauth2 }).connectionValues).toMatchObject([
+      { isSecret: true, isOptional: false, pattern: undefined },
+    ]);
+  });
+
+  const ASSERTION = { algorithm: "RS256", claims: { iss: "{key_id}" } };
+  const tokenEndpoint = "https://api.example.com/token";
+  const signing = (changes: object, more: object = {}) => ({
+    ...{ kind: "jwt_bearer", connectionValues: [{ name: "key_id" }] },
+    oauth2: { tokenEndpoint, assertion: { ...ASSERTION, ...changes } },
+    ...more,
+  });
+  it.each([
+    [{ kind: "jwt_bearer", oauth2: { tokenEndpoint } }, "oauth2.assertion: is missing for the kind jwt_bearer"],
+    [
+      { kind: "jwt_bearer", oauth2: { assertion: ASSERTION } },
+      "oauth2.tokenEndpoint: is missing for the kind jwt_bearer",
+    ],
+    [{ ...signing({}), kind: "client_credentials" }, "oauth2.assertion: not for the kind client_credentials"],
+    [signing({ algorithm: "none" }), "oauth2.assertion.algorithm: must be one of RS256"],
+    [signing({ use: "saml" }), "oauth2.assertion.use: must be one of grant"],
+    [signing({ lifetimeSeconds: 59 }), "oauth2.assertion.lifetimeSeconds: must be 60 to 3600 seconds"],
+    [signing({ lifetimeSeconds: 3601 }), "oauth2.assertion.lifetimeSeconds: must be 60 to 3600 seconds"],
+    [signing({ header: { alg: "none" } }), "oauth2.assertion.header.alg: is set by the relay"],
+    [signing({ claims: { exp: "9" } }), "oauth2.assertion.claims.exp: is set by the relay"],
+    [signing({ claims: { "a b": "9" } }), "oauth2.assertion.claims.a b: must be a name"],
+    [signing({ claims: { sub: "" } }), "oauth2.assertion.claims.sub: must be 1 to 1024 characters"],
+    [signing({ claims: { sub: "{nobody}" } }), "oauth2.assertion.claims.sub: {nobody} is no connection value"],
+    [
+      signing({ claims: { sub: "{signing_key}" } }),
+      "oauth2.assertion.claims.sub: {signing_key} is no connection value",
+    ],
+    [signing({}, { credential: { value: "{signing_key}" } }), "credential.value: {signing_key} is no value"],
+    [signing({}, { defaultHeaders: { "x-a": "{signing_key}" } }), "defaultHeaders.x-a: {signing_key} is no"],
+    [signing({}, { connectionValues: [{ name: "key_id", keyFileMember: "a..b" }] }), "keyFileMember: must be names"],
+    [
+      { kind: "api_key", connectionValues: [{ name: "a", keyFileMember: "a" }] },
+      "keyFileMember: not for the kind api_key",
+    ],
+  ])("%#: has a problem named of the signed %j", (members, problem) => {
+    expect(problems(members).join("\n")).toContain(problem);
+  });
+
   it("is said again as it was read", () => {
     const definition = {
       ...BASE,

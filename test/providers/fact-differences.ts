@@ -17,6 +17,11 @@ export const DIFFERENCES: ReadonlyArray<{ readonly reason: string; readonly of: 
       typeform.clientAuthentication vimeo.clientAuthentication zoom.clientAuthentication`,
   },
   { reason: "Etsy's token endpoint takes client_id without a secret", of: "etsy.clientAuthentication" },
+  { reason: "the client proves itself by what it signs, and has no secret", of: "oktaservice.clientAuthentication" },
+  {
+    reason: "the reference has the audience of the assertion; Apple's documentation asks at another path",
+    of: "applebusinessmanager.token",
+  },
   {
     reason: "the provider documents PKCE for clients without a secret; ours is for clients with one",
     of: "spotify.pkce",
@@ -35,6 +40,7 @@ export const DIFFERENCES: ReadonlyArray<{ readonly reason: string; readonly of: 
       battlenet.authorization battlenet.token exactonline.api exactonline.authorization exactonline.token
       msgraph.authorization msgraph.token discord.token discord.revocation salesforce.authorization salesforce.token
       salesforce.revocation salesforcesandbox.authorization salesforcesandbox.token
+      servicenowjwt.api servicenowjwt.token
       activecampaign.api messagebird.api clover.api clover.authorization clover.token clover.refresh dixa.api
       freshsales.api gitlabkey.api grafanacloud.api greenhousekey.api kustomer.api make.api mailgun.api maxio.api
       oktakey.api paddle.api phrase.api posthogkey.api athenahealth.api athenahealth.token commercetools.api

@@ -1,7 +1,9 @@
+import type { KeyObject } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type KoaContextWithOIDC, Provider } from "oidc-provider";
+import { decodeProtectedHeader, exportJWK, type JWK, type JWTHeaderParameters, type JWTPayload, jwtVerify } from "jose";
+import { errors, type KoaContextWithOIDC, Provider } from "oidc-provider";
 import { request } from "undici";
 import { answerInteraction } from "./interaction-page.js";
 
@@ -25,6 +27,10 @@ export interface AuthorizationServer {
   readonly tokenRequests: string[];
   /** Grants that ended because a refresh token was used twice. */
   readonly reuses: string[];
+  /** Public keys of those that sign assertions (RFC 7523), by `kid`; one that is taken out ends its account's access. */
+  readonly signers: Map<string, KeyObject>;
+  /** Assertions that were good, oldest first. */
+  readonly assertions: Assertion[];
   /** Lifetime in seconds of the access tokens that are issued from now on. */
   accessTokenSeconds: number;
   /** `Cross-Origin-Opener-Policy` of its pages from now on; undefined for none. */
@@ -34,6 +40,10 @@ export interface AuthorizationServer {
   register(redirectUri: string): Promise<RegisteredClient>;
   /** Registers a client that gets tokens of its own (RFC 6749 section 4.4). */
   registerForCredentials(): Promise<RegisteredClient>;
+  /** The same for one that proves itself by what it signs (`private_key_jwt`). */
+  registerWithKey(publicKey: KeyObject, algorithm: string): Promise<Pick<RegisteredClient, "client_id">>;
+  /** Registers a client without a secret that gets tokens for assertions (RFC 7523 section 2.1). */
+  registerForAssertions(): Promise<Pick<RegisteredClient, "client_id">>;
   /** Whether a token is good (RFC 7662). */
   isActive(client: RegisteredClient, token: string): Promise<boolean>;
   /** Whether the protected resource takes an access token. */
@@ -43,6 +53,12 @@ export interface AuthorizationServer {
   /** Posts to an endpoint as a client. */
   post(path: string, client: RegisteredClient, form: Readonly<Record<string, string>>): Promise<Answer>;
   close(): Promise<void>;
+}
+
+/** What somebody has signed. */
+interface Assertion {
+  readonly header: JWTHeaderParameters;
+  readonly claims: JWTPayload;
 }
 
 interface Answer {
@@ -68,6 +84,7 @@ export async function startAuthorizationServer(): Promise<AuthorizationServer> {
     origin,
     meUrl: `${origin}/me`,
     ...watch(provider),
+    ...takeAssertions(provider, origin),
     ...clientSide(origin),
     providerDefinition: (name: string, displayName: string) => definitionOf(origin, name, displayName),
     async close() {
@@ -96,6 +113,36 @@ function createProvider(origin: string, settings: { readonly accessTokenSeconds:
     findAccount: (_context, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
     cookies: { keys: ["of this run"] },
   });
+}
+
+const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+
+/** RFC 7523 section 3: signed by a known key, for this server, by the client, once, and for an hour at most. */
+function takeAssertions(provider: Provider, origin: string) {
+  const signers = new Map<string, KeyObject>();
+  const assertions: Assertion[] = [];
+  async function verified(text: string, clientId: string): Promise<Assertion> {
+    const header = decodeProtectedHeader(text) as JWTHeaderParameters;
+    const key = signers.get(header.kid ?? "");
+    if (key === undefined) throw new Error("the key is not known");
+    const rules = { audience: `${origin}/token`, issuer: clientId, maxTokenAge: 3600, requiredClaims: ["exp", "jti"] };
+    const { payload: claims } = await jwtVerify(text, key, rules);
+    if ((claims.exp ?? 0) - (claims.iat ?? 0) > 3600) throw new Error("it lasts too long");
+    if (assertions.some((other) => other.claims.jti === claims.jti)) throw new Error("it was used before");
+    return { header, claims };
+  }
+  const grant = async (context: KoaContextWithOIDC) => {
+    const { client, params } = context.oidc;
+    if (client === undefined) throw new errors.InvalidClient("there is none");
+    const assertion = await verified(String(params?.["assertion"]), client.clientId).catch((error: Error) => {
+      throw new errors.InvalidGrant(error.message);
+    });
+    assertions.push(assertion);
+    const token = new provider.ClientCredentials({ client, scope: undefined } as never);
+    context.body = { access_token: await token.save(), expires_in: token.expiration, token_type: "Bearer" };
+  };
+  provider.registerGrantType(JWT_BEARER, grant, ["assertion"]);
+  return { signers, assertions };
 }
 
 /** Hears what the server itself says of its token endpoint. */
@@ -127,12 +174,23 @@ function clientSide(origin: string) {
     const answer = await request(`${origin}/reg`, { method: "POST", headers, body: JSON.stringify(metadata) });
     return (await answer.body.json()) as RegisteredClient;
   };
+  const registerWith = (more: object) => register({ redirect_uris: [], response_types: [], ...more });
+  const jwksOf = async (key: KeyObject, alg: string): Promise<{ keys: JWK[] }> => ({
+    keys: [{ ...(await exportJWK(key)), alg, use: "sig" }],
+  });
   return {
     post,
     register: (redirectUri: string) =>
       register({ redirect_uris: [redirectUri], grant_types: ["authorization_code", "refresh_token"] }),
-    registerForCredentials: () =>
-      register({ redirect_uris: [], response_types: [], grant_types: ["client_credentials"] }),
+    registerForCredentials: () => registerWith({ grant_types: ["client_credentials"] }),
+    registerForAssertions: () => registerWith({ grant_types: [JWT_BEARER], token_endpoint_auth_method: "none" }),
+    registerWithKey: async (publicKey: KeyObject, algorithm: string) =>
+      registerWith({
+        grant_types: ["client_credentials"],
+        token_endpoint_auth_method: "private_key_jwt",
+        token_endpoint_auth_signing_alg: algorithm,
+        jwks: await jwksOf(publicKey, algorithm),
+      }),
     async isActive(client: RegisteredClient, token: string): Promise<boolean> {
       const { text } = await post("/token/introspection", client, { token });
       return JSON.parse(text).active;

@@ -37,7 +37,11 @@ export interface Comparison {
 /** How the references call the kinds of a definition; rows of others are about something else. */
 const KINDS: ReadonlyMap<string, readonly string[]> = new Map([
   ["OAUTH2", ["oauth2"]],
-  ["OAUTH2_CC", ["client_credentials"]],
+  // Some prove the client by a key.
+  ["OAUTH2_CC", ["client_credentials", "jwt_bearer"]],
+  ["JWT", ["jwt_bearer"]],
+  // Of those with a request of their own, some send an assertion.
+  ["TWO_STEP", ["jwt_bearer"]],
   ["API_KEY", ["api_key"]],
   // Some keys are sent as user name or password.
   ["BASIC", ["basic", "api_key"]],

@@ -21,6 +21,7 @@ The catalogue that comes with the relay has ${providers.length} definitions, one
 |---|---|
 | OAuth 2.0, authorization code | ${withCode.length} |
 | a client id and a client secret, for which the relay gets tokens (client credentials) | ${ofKind("client_credentials").length} |
+| a private key, with which the relay signs what it gets tokens for (JWT bearer) | ${ofKind("jwt_bearer").length} |
 | an API key | ${ofKind("api_key").length} |
 | user name and password | ${ofKind("basic").length} |
 

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file relay/admin/v1/provider.proto.
  */
 export const file_relay_admin_v1_provider: GenFile = /*@__PURE__*/
-  fileDesc("Ch1yZWxheS9hZG1pbi92MS9wcm92aWRlci5wcm90bxIOcmVsYXkuYWRtaW4udjEihQUKCFByb3ZpZGVyEgwKBG5hbWUYASABKAkSDwoHYWxpYXNlcxgCIAMoCRIUCgxkaXNwbGF5X25hbWUYAyABKAkSGQoRZG9jdW1lbnRhdGlvbl91cmkYBCABKAkSDwoHc291cmNlcxgUIAMoCRITCgthcGlfb3JpZ2lucxgFIAMoCRI3CgpjcmVkZW50aWFsGAYgASgLMiMucmVsYXkuYWRtaW4udjEuQ3JlZGVudGlhbFBsYWNlbWVudBJFCg9kZWZhdWx0X2hlYWRlcnMYByADKAsyLC5yZWxheS5hZG1pbi52MS5Qcm92aWRlci5EZWZhdWx0SGVhZGVyc0VudHJ5EiYKBm9hdXRoMhgIIAEoCzIWLnJlbGF5LmFkbWluLnYxLk9BdXRoMhIdChVhbGxvd19wcml2YXRlX25ldHdvcmsYCSABKAgSGAoQdXJsX3BsYWNlaG9sZGVycxgKIAMoCRINCgVub3RlcxgLIAEoCRI0Cg5leHBpcnlfc2lnbmFscxgMIAMoCzIcLnJlbGF5LmFkbWluLnYxLkV4cGlyeVNpZ25hbBIaChJwYXNzX3RyYWNlX2NvbnRleHQYDSABKAgSDAoEa2luZBgOIAEoCRI6ChFjb25uZWN0aW9uX3ZhbHVlcxgPIAMoCzIfLnJlbGF5LmFkbWluLnYxLkNvbm5lY3Rpb25WYWx1ZRJAChNmdXJ0aGVyX2NyZWRlbnRpYWxzGBAgAygLMiMucmVsYXkuYWRtaW4udjEuQ3JlZGVudGlhbFBsYWNlbWVudBo1ChNEZWZhdWx0SGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEilwMKD0Nvbm5lY3Rpb25WYWx1ZRIMCgRuYW1lGAEgASgJEg0KBWxhYmVsGAIgASgJEgwKBGhlbHAYAyABKAkSDwoHcGF0dGVybhgEIAEoCRIVCg1kZWZhdWx0X3ZhbHVlGAUgASgJEjcKB2Nob2ljZXMYBiADKAsyJi5yZWxheS5hZG1pbi52MS5Db25uZWN0aW9uVmFsdWUuQ2hvaWNlEg4KBnNlY3JldBgHIAEoCBIQCghvcHRpb25hbBgIIAEoCBINCgVob3N0cxgJIAMoCRIaChJjYWxsYmFja19wYXJhbWV0ZXIYCiABKAkSFAoMdG9rZW5fbWVtYmVyGAsgASgJEjYKBmxvb2t1cBgMIAEoCzImLnJlbGF5LmFkbWluLnYxLkNvbm5lY3Rpb25WYWx1ZS5Mb29rdXASDgoGY2xpZW50GA0gASgIGiYKBkNob2ljZRINCgV2YWx1ZRgBIAEoCRINCgVsYWJlbBgCIAEoCRolCgZMb29rdXASCwoDdXJsGAEgASgJEg4KBm1lbWJlchgCIAEoCSJaCgxFeHBpcnlTaWduYWwSEwoLc3RhdHVzX2NvZGUYASABKAUSDgoGbWVtYmVyGAIgASgJEg4KBnZhbHVlcxgDIAMoCRIVCg1wYXN0X2xpZmV0aW1lGAQgASgIIl0KE0NyZWRlbnRpYWxQbGFjZW1lbnQSDgoGaGVhZGVyGAEgASgJEg4KBnNjaGVtZRgCIAEoCRIXCg9xdWVyeV9wYXJhbWV0ZXIYAyABKAkSDQoFdmFsdWUYBCABKAkigAkKBk9BdXRoMhIeChZhdXRob3JpemF0aW9uX2VuZHBvaW50GAEgASgJEhYKDnRva2VuX2VuZHBvaW50GAIgASgJEhcKD3Njb3BlX3NlcGFyYXRvchgDIAEoCRIMCgRwa2NlGAQgASgIEh0KFWNsaWVudF9hdXRoZW50aWNhdGlvbhgFIAEoCRJVChhhdXRob3JpemF0aW9uX3BhcmFtZXRlcnMYBiADKAsyMy5yZWxheS5hZG1pbi52MS5PQXV0aDIuQXV0aG9yaXphdGlvblBhcmFtZXRlcnNFbnRyeRIbChNyZXZvY2F0aW9uX2VuZHBvaW50GAcgASgJEkUKEHRva2VuX3BhcmFtZXRlcnMYCCADKAsyKy5yZWxheS5hZG1pbi52MS5PQXV0aDIuVG9rZW5QYXJhbWV0ZXJzRW50cnkSGwoTY2xpZW50X2lkX3BhcmFtZXRlchgJIAEoCRIWCg5kZWZhdWx0X3Njb3BlcxgKIAMoCRIiChpub25fZXhwaXJpbmdfYWNjZXNzX3Rva2VucxgLIAEoCBIaChJkZWZhdWx0X2V4cGlyZXNfaW4YDCABKAUSHgoWcmVmcmVzaF90b2tlbl9yb3RhdGlvbhgNIAEoCBIcChR0b2tlbl9yZXF1ZXN0X2Zvcm1hdBgOIAEoCRIYChByZWZyZXNoX2VuZHBvaW50GA8gASgJEkMKD2NvZGVfcGFyYW1ldGVycxgQIAMoCzIqLnJlbGF5LmFkbWluLnYxLk9BdXRoMi5Db2RlUGFyYW1ldGVyc0VudHJ5EkkKEnJlZnJlc2hfcGFyYW1ldGVycxgRIAMoCzItLnJlbGF5LmFkbWluLnYxLk9BdXRoMi5SZWZyZXNoUGFyYW1ldGVyc0VudHJ5Eh0KFXRva2VuX3Jlc3BvbnNlX21lbWJlchgSIAEoCRIOCgZpc3N1ZXIYEyABKAkSNgouYXV0aG9yaXphdGlvbl9yZXNwb25zZV9pc3NfcGFyYW1ldGVyX3N1cHBvcnRlZBgUIAEoCBIcChRyZWZyZXNoX2VuZGVkX2Vycm9ycxgVIAMoCRIaChJ0b2tlbl9lcnJvcl9tZW1iZXIYFiABKAkSGgoSY29ubmVjdF9wYXJhbWV0ZXJzGBcgAygJEh8KF3Jhd19jbGllbnRfc2VjcmV0X2Jhc2ljGBggASgIEhkKEWV4cGlyZXNfYXRfbWVtYmVyGBkgASgJGj4KHEF1dGhvcml6YXRpb25QYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARo2ChRUb2tlblBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjUKE0NvZGVQYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARo4ChZSZWZyZXNoUGFyYW1ldGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCXQoacHJvdmlkZXJjYWxscmVsYXkuYWRtaW4udjFCDVByb3ZpZGVyUHJvdG9QAVoucHJvdmlkZXItY2FsbC1yZWxheS9nZW4vcmVsYXkvYWRtaW4vdjE7YWRtaW52MWIGcHJvdG8z");
+  fileDesc("Ch1yZWxheS9hZG1pbi92MS9wcm92aWRlci5wcm90bxIOcmVsYXkuYWRtaW4udjEihQUKCFByb3ZpZGVyEgwKBG5hbWUYASABKAkSDwoHYWxpYXNlcxgCIAMoCRIUCgxkaXNwbGF5X25hbWUYAyABKAkSGQoRZG9jdW1lbnRhdGlvbl91cmkYBCABKAkSDwoHc291cmNlcxgUIAMoCRITCgthcGlfb3JpZ2lucxgFIAMoCRI3CgpjcmVkZW50aWFsGAYgASgLMiMucmVsYXkuYWRtaW4udjEuQ3JlZGVudGlhbFBsYWNlbWVudBJFCg9kZWZhdWx0X2hlYWRlcnMYByADKAsyLC5yZWxheS5hZG1pbi52MS5Qcm92aWRlci5EZWZhdWx0SGVhZGVyc0VudHJ5EiYKBm9hdXRoMhgIIAEoCzIWLnJlbGF5LmFkbWluLnYxLk9BdXRoMhIdChVhbGxvd19wcml2YXRlX25ldHdvcmsYCSABKAgSGAoQdXJsX3BsYWNlaG9sZGVycxgKIAMoCRINCgVub3RlcxgLIAEoCRI0Cg5leHBpcnlfc2lnbmFscxgMIAMoCzIcLnJlbGF5LmFkbWluLnYxLkV4cGlyeVNpZ25hbBIaChJwYXNzX3RyYWNlX2NvbnRleHQYDSABKAgSDAoEa2luZBgOIAEoCRI6ChFjb25uZWN0aW9uX3ZhbHVlcxgPIAMoCzIfLnJlbGF5LmFkbWluLnYxLkNvbm5lY3Rpb25WYWx1ZRJAChNmdXJ0aGVyX2NyZWRlbnRpYWxzGBAgAygLMiMucmVsYXkuYWRtaW4udjEuQ3JlZGVudGlhbFBsYWNlbWVudBo1ChNEZWZhdWx0SGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEisAMKD0Nvbm5lY3Rpb25WYWx1ZRIMCgRuYW1lGAEgASgJEg0KBWxhYmVsGAIgASgJEgwKBGhlbHAYAyABKAkSDwoHcGF0dGVybhgEIAEoCRIVCg1kZWZhdWx0X3ZhbHVlGAUgASgJEjcKB2Nob2ljZXMYBiADKAsyJi5yZWxheS5hZG1pbi52MS5Db25uZWN0aW9uVmFsdWUuQ2hvaWNlEg4KBnNlY3JldBgHIAEoCBIQCghvcHRpb25hbBgIIAEoCBINCgVob3N0cxgJIAMoCRIaChJjYWxsYmFja19wYXJhbWV0ZXIYCiABKAkSFAoMdG9rZW5fbWVtYmVyGAsgASgJEjYKBmxvb2t1cBgMIAEoCzImLnJlbGF5LmFkbWluLnYxLkNvbm5lY3Rpb25WYWx1ZS5Mb29rdXASDgoGY2xpZW50GA0gASgIEhcKD2tleV9maWxlX21lbWJlchgOIAEoCRomCgZDaG9pY2USDQoFdmFsdWUYASABKAkSDQoFbGFiZWwYAiABKAkaJQoGTG9va3VwEgsKA3VybBgBIAEoCRIOCgZtZW1iZXIYAiABKAkiWgoMRXhwaXJ5U2lnbmFsEhMKC3N0YXR1c19jb2RlGAEgASgFEg4KBm1lbWJlchgCIAEoCRIOCgZ2YWx1ZXMYAyADKAkSFQoNcGFzdF9saWZldGltZRgEIAEoCCJdChNDcmVkZW50aWFsUGxhY2VtZW50Eg4KBmhlYWRlchgBIAEoCRIOCgZzY2hlbWUYAiABKAkSFwoPcXVlcnlfcGFyYW1ldGVyGAMgASgJEg0KBXZhbHVlGAQgASgJIq4JCgZPQXV0aDISHgoWYXV0aG9yaXphdGlvbl9lbmRwb2ludBgBIAEoCRIWCg50b2tlbl9lbmRwb2ludBgCIAEoCRIXCg9zY29wZV9zZXBhcmF0b3IYAyABKAkSDAoEcGtjZRgEIAEoCBIdChVjbGllbnRfYXV0aGVudGljYXRpb24YBSABKAkSVQoYYXV0aG9yaXphdGlvbl9wYXJhbWV0ZXJzGAYgAygLMjMucmVsYXkuYWRtaW4udjEuT0F1dGgyLkF1dGhvcml6YXRpb25QYXJhbWV0ZXJzRW50cnkSGwoTcmV2b2NhdGlvbl9lbmRwb2ludBgHIAEoCRJFChB0b2tlbl9wYXJhbWV0ZXJzGAggAygLMisucmVsYXkuYWRtaW4udjEuT0F1dGgyLlRva2VuUGFyYW1ldGVyc0VudHJ5EhsKE2NsaWVudF9pZF9wYXJhbWV0ZXIYCSABKAkSFgoOZGVmYXVsdF9zY29wZXMYCiADKAkSIgoabm9uX2V4cGlyaW5nX2FjY2Vzc190b2tlbnMYCyABKAgSGgoSZGVmYXVsdF9leHBpcmVzX2luGAwgASgFEh4KFnJlZnJlc2hfdG9rZW5fcm90YXRpb24YDSABKAgSHAoUdG9rZW5fcmVxdWVzdF9mb3JtYXQYDiABKAkSGAoQcmVmcmVzaF9lbmRwb2ludBgPIAEoCRJDCg9jb2RlX3BhcmFtZXRlcnMYECADKAsyKi5yZWxheS5hZG1pbi52MS5PQXV0aDIuQ29kZVBhcmFtZXRlcnNFbnRyeRJJChJyZWZyZXNoX3BhcmFtZXRlcnMYESADKAsyLS5yZWxheS5hZG1pbi52MS5PQXV0aDIuUmVmcmVzaFBhcmFtZXRlcnNFbnRyeRIdChV0b2tlbl9yZXNwb25zZV9tZW1iZXIYEiABKAkSDgoGaXNzdWVyGBMgASgJEjYKLmF1dGhvcml6YXRpb25fcmVzcG9uc2VfaXNzX3BhcmFtZXRlcl9zdXBwb3J0ZWQYFCABKAgSHAoUcmVmcmVzaF9lbmRlZF9lcnJvcnMYFSADKAkSGgoSdG9rZW5fZXJyb3JfbWVtYmVyGBYgASgJEhoKEmNvbm5lY3RfcGFyYW1ldGVycxgXIAMoCRIfChdyYXdfY2xpZW50X3NlY3JldF9iYXNpYxgYIAEoCBIZChFleHBpcmVzX2F0X21lbWJlchgZIAEoCRIsCglhc3NlcnRpb24YGiABKAsyGS5yZWxheS5hZG1pbi52MS5Bc3NlcnRpb24aPgocQXV0aG9yaXphdGlvblBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjYKFFRva2VuUGFyYW1ldGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaNQoTQ29kZVBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjgKFlJlZnJlc2hQYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKeAgoJQXNzZXJ0aW9uEhEKCWFsZ29yaXRobRgBIAEoCRI1CgZoZWFkZXIYAiADKAsyJS5yZWxheS5hZG1pbi52MS5Bc3NlcnRpb24uSGVhZGVyRW50cnkSNQoGY2xhaW1zGAMgAygLMiUucmVsYXkuYWRtaW4udjEuQXNzZXJ0aW9uLkNsYWltc0VudHJ5EhgKEGxpZmV0aW1lX3NlY29uZHMYBCABKAUSCwoDanRpGAUgASgIEgsKA3VzZRgGIAEoCRotCgtIZWFkZXJFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGi0KC0NsYWltc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCXQoacHJvdmlkZXJjYWxscmVsYXkuYWRtaW4udjFCDVByb3ZpZGVyUHJvdG9QAVoucHJvdmlkZXItY2FsbC1yZWxheS9nZW4vcmVsYXkvYWRtaW4vdjE7YWRtaW52MWIGcHJvdG8z");
 
 /**
  * Provider is the definition of one third-party provider. A definition file is
@@ -140,8 +140,9 @@ export type Provider = Message<"relay.admin.v1.Provider"> & {
    * What users connect with: `oauth2` (an authorization code, RFC 6749 section
    * 4.1), which is the default; `client_credentials`, a client id and secret for
    * which the relay gets tokens (RFC 6749 section 4.4), of the connection or of
-   * the application; `api_key`, one or more secret values that go with each call
-   * as they are; or `basic`, user name and password (RFC 7617).
+   * the application; `jwt_bearer`, a key with which the relay signs an assertion
+   * for each token request (RFC 7523); `api_key`, one or more secret values that
+   * go with each call as they are; or `basic`, user name and password (RFC 7617).
    *
    * @generated from field: string kind = 14;
    */
@@ -152,7 +153,8 @@ export type Provider = Message<"relay.admin.v1.Provider"> & {
    * value, `api_key`, unless this names secret ones; `basic` has `username` and
    * the secret `password`; `client_credentials` has `client_id` and the secret
    * `client_secret`, which are left out where the application's OAuth client
-   * counts.
+   * counts; `jwt_bearer` has the secret `signing_key`: a private key in PEM, and
+   * one that is encrypted where the definition names the secret `passphrase`.
    *
    * @generated from field: repeated relay.admin.v1.ConnectionValue connection_values = 15;
    */
@@ -292,8 +294,9 @@ export type ProviderJson = {
    * What users connect with: `oauth2` (an authorization code, RFC 6749 section
    * 4.1), which is the default; `client_credentials`, a client id and secret for
    * which the relay gets tokens (RFC 6749 section 4.4), of the connection or of
-   * the application; `api_key`, one or more secret values that go with each call
-   * as they are; or `basic`, user name and password (RFC 7617).
+   * the application; `jwt_bearer`, a key with which the relay signs an assertion
+   * for each token request (RFC 7523); `api_key`, one or more secret values that
+   * go with each call as they are; or `basic`, user name and password (RFC 7617).
    *
    * @generated from field: string kind = 14;
    */
@@ -304,7 +307,8 @@ export type ProviderJson = {
    * value, `api_key`, unless this names secret ones; `basic` has `username` and
    * the secret `password`; `client_credentials` has `client_id` and the secret
    * `client_secret`, which are left out where the application's OAuth client
-   * counts.
+   * counts; `jwt_bearer` has the secret `signing_key`: a private key in PEM, and
+   * one that is encrypted where the definition names the secret `passphrase`.
    *
    * @generated from field: repeated relay.admin.v1.ConnectionValue connection_values = 15;
    */
@@ -431,6 +435,16 @@ export type ConnectionValue = Message<"relay.admin.v1.ConnectionValue"> & {
    * @generated from field: bool client = 13;
    */
   client: boolean;
+
+  /**
+   * Dotted path of the member that holds it in the file that the provider gives
+   * users with their key, such as `client_email`. That file, as JSON, may be
+   * given as `signing_key`: the values that have such a path are taken from it
+   * unless they are given. For the kind `jwt_bearer`.
+   *
+   * @generated from field: string key_file_member = 14;
+   */
+  keyFileMember: string;
 };
 
 /**
@@ -539,6 +553,16 @@ export type ConnectionValueJson = {
    * @generated from field: bool client = 13;
    */
   client?: boolean;
+
+  /**
+   * Dotted path of the member that holds it in the file that the provider gives
+   * users with their key, such as `client_email`. That file, as JSON, may be
+   * given as `signing_key`: the values that have such a path are taken from it
+   * unless they are given. For the kind `jwt_bearer`.
+   *
+   * @generated from field: string key_file_member = 14;
+   */
+  keyFileMember?: string;
 };
 
 /**
@@ -1025,6 +1049,14 @@ export type OAuth2 = Message<"relay.admin.v1.OAuth2"> & {
    * @generated from field: string expires_at_member = 25;
    */
   expiresAtMember: string;
+
+  /**
+   * The JWT that the relay signs for each token. For the kind `jwt_bearer`, which
+   * needs it.
+   *
+   * @generated from field: relay.admin.v1.Assertion assertion = 26;
+   */
+  assertion?: Assertion | undefined;
 };
 
 /**
@@ -1232,6 +1264,14 @@ export type OAuth2Json = {
    * @generated from field: string expires_at_member = 25;
    */
   expiresAtMember?: string;
+
+  /**
+   * The JWT that the relay signs for each token. For the kind `jwt_bearer`, which
+   * needs it.
+   *
+   * @generated from field: relay.admin.v1.Assertion assertion = 26;
+   */
+  assertion?: AssertionJson;
 };
 
 /**
@@ -1240,4 +1280,125 @@ export type OAuth2Json = {
  */
 export const OAuth2Schema: GenMessage<OAuth2, {jsonType: OAuth2Json}> = /*@__PURE__*/
   messageDesc(file_relay_admin_v1_provider, 4);
+
+/**
+ * Assertion is a JWT that the relay signs with the `signing_key` of a connection
+ * (RFC 7523). Header `typ` and the claims `iat` and `exp` are the relay's.
+ *
+ * @generated from message relay.admin.v1.Assertion
+ */
+export type Assertion = Message<"relay.admin.v1.Assertion"> & {
+  /**
+   * `RS256`, `RS384`, `PS256`, `ES256`, `ES384` (RFC 7518 section 3.1), or
+   * `HS256`, whose key is given as hexadecimal digits. Required.
+   *
+   * @generated from field: string algorithm = 1;
+   */
+  algorithm: string;
+
+  /**
+   * Further members of the header, such as `kid`. Here and in claims, names of
+   * connection values may stand in braces, and a member whose value is not known
+   * is left out.
+   *
+   * @generated from field: map<string, string> header = 2;
+   */
+  header: { [key: string]: string };
+
+  /**
+   * Claims, such as `iss`, `sub`, `aud` and `scope`.
+   *
+   * @generated from field: map<string, string> claims = 3;
+   */
+  claims: { [key: string]: string };
+
+  /**
+   * From `iat` to `exp`: 60 to 3600 seconds, 300 by default. It begins half a
+   * minute before the assertion is sent, since clocks differ.
+   *
+   * @generated from field: int32 lifetime_seconds = 4;
+   */
+  lifetimeSeconds: number;
+
+  /**
+   * Gives each assertion an id of its own (`jti`).
+   *
+   * @generated from field: bool jti = 5;
+   */
+  jti: boolean;
+
+  /**
+   * What the assertion is sent as: `grant` (RFC 7523 section 2.1), which is the
+   * default; `client_authentication` of a request for a client's own tokens
+   * (section 2.2); or `access_token`, where the provider's API takes the
+   * assertion itself and there is no token endpoint.
+   *
+   * @generated from field: string use = 6;
+   */
+  use: string;
+};
+
+/**
+ * Assertion is a JWT that the relay signs with the `signing_key` of a connection
+ * (RFC 7523). Header `typ` and the claims `iat` and `exp` are the relay's.
+ *
+ * @generated from message relay.admin.v1.Assertion
+ */
+export type AssertionJson = {
+  /**
+   * `RS256`, `RS384`, `PS256`, `ES256`, `ES384` (RFC 7518 section 3.1), or
+   * `HS256`, whose key is given as hexadecimal digits. Required.
+   *
+   * @generated from field: string algorithm = 1;
+   */
+  algorithm?: string;
+
+  /**
+   * Further members of the header, such as `kid`. Here and in claims, names of
+   * connection values may stand in braces, and a member whose value is not known
+   * is left out.
+   *
+   * @generated from field: map<string, string> header = 2;
+   */
+  header?: { [key: string]: string };
+
+  /**
+   * Claims, such as `iss`, `sub`, `aud` and `scope`.
+   *
+   * @generated from field: map<string, string> claims = 3;
+   */
+  claims?: { [key: string]: string };
+
+  /**
+   * From `iat` to `exp`: 60 to 3600 seconds, 300 by default. It begins half a
+   * minute before the assertion is sent, since clocks differ.
+   *
+   * @generated from field: int32 lifetime_seconds = 4;
+   */
+  lifetimeSeconds?: number;
+
+  /**
+   * Gives each assertion an id of its own (`jti`).
+   *
+   * @generated from field: bool jti = 5;
+   */
+  jti?: boolean;
+
+  /**
+   * What the assertion is sent as: `grant` (RFC 7523 section 2.1), which is the
+   * default; `client_authentication` of a request for a client's own tokens
+   * (section 2.2); or `access_token`, where the provider's API takes the
+   * assertion itself and there is no token endpoint.
+   *
+   * @generated from field: string use = 6;
+   */
+  use?: string;
+};
+
+/**
+ * Describes the message relay.admin.v1.Assertion.
+ * Use `create(AssertionSchema)` to create a new message.
+ */
+export const AssertionSchema: GenMessage<Assertion, {jsonType: AssertionJson}> = /*@__PURE__*/
+  messageDesc(file_relay_admin_v1_provider, 5);
 

@@ -1,0 +1,146 @@
+import { createPrivateKey, type KeyObject } from "node:crypto";
+import { MAX_SECRET_LENGTH } from "../providers/connection-value.js";
+import { type Assertion, KEY_VALUES, type Provider } from "../providers/provider.js";
+import { toldMembersFrom } from "./token-response.js";
+
+/** What somebody gave for a connection, by the names of values. */
+export interface GivenValues {
+  readonly open: ReadonlyMap<string, string>;
+  readonly secrets: ReadonlyMap<string, string>;
+}
+
+/** What is wrong with a value, as the end of a sentence that begins with its name; never holds any of it. */
+export interface GivenProblem {
+  readonly parameter: string;
+  readonly problem: string;
+  readonly isSecret: boolean;
+}
+
+/** `BEGIN` and `END` around base64 (RFC 7468); a field that takes one line may have taken the line breaks away. */
+const PEM = /-----BEGIN ((?:RSA |EC |ENCRYPTED )?PRIVATE KEY)-----([A-Za-z0-9+/=\s]*)-----END \1-----/;
+/** PKCS #8 as one is stored, and so exported: a sequence that takes more than one byte to say its length. */
+const STORED = /^MI[A-Za-z0-9+/]+={0,2}$/;
+/**
+ * A key that is encrypted with a password (RFC 5958 section 3, RFC 8018 appendix A.4) through PBKDF2 (appendix A.2), as
+ * hexadecimal digits up to the length of the salt. Tags and lengths are matched where they must stand, so that nothing can be
+ * hidden in front of the count.
+ */
+const PBKDF2 =
+  /^30(?:[0-7].|81..|82....)30(?:[0-7].|81..)06092a864886f70d01050d30(?:[0-7].|81..)30[0-7].06092a864886f70d01050c30[0-7].04([0-7].)/;
+/** What OpenSSL makes has 2048; so many take 5 ms of the process. */
+const MAX_ROUNDS = 10_000;
+/** In bits: RFC 7518 section 3.3 wants the least, and what is larger than the most takes more than 10 ms to sign with. */
+const RSA_BITS = { least: 2048, most: 4096 } as const;
+/** RFC 7518 section 3.2: as many as the hash has. */
+const HMAC_KEY = /^(?:[0-9a-f]{2}){32,128}$/i;
+
+/**
+ * Makes the signing key among values that were given ready to be stored: one line of base64 that is PKCS #8, no longer
+ * encrypted, or hexadecimal digits for HS256. What stands in the provider's key file besides is added to what is given. Values
+ * of other kinds come back as they are. Pure.
+ */
+export function unpackKey(given: GivenValues, provider: Provider): GivenValues | GivenProblem {
+  const assertion = provider.oauth2?.assertion;
+  const text = given.secrets.get(KEY_VALUES.key) ?? "";
+  if (assertion === undefined || text === "") return given;
+  if (text.length > MAX_SECRET_LENGTH) return keyProblem(`must be at most ${MAX_SECRET_LENGTH} characters`);
+  const isFile = text.trimStart().startsWith("{");
+  const read = isFile ? withKeyFile(given, text, provider) : given;
+  const {
+    [KEY_VALUES.passphrase]: passphrase = "",
+    [KEY_VALUES.key]: written = "",
+    ...others
+  } = Object.fromEntries(read.secrets);
+  if (isFile && written === text) return keyProblem("is JSON, but no key file of this provider");
+  const key = storedKeyFrom(written, passphrase, assertion, provider);
+  return typeof key === "string"
+    ? { open: read.open, secrets: new Map(Object.entries({ ...others, [KEY_VALUES.key]: key })) }
+    : key;
+}
+
+/** Whether text on its own stands for the signing key: anything but JSON that names the key. */
+export function isBareKey(text: string, { kind }: Pick<Provider, "kind">): boolean {
+  return kind === "jwt_bearer" && toldMembersFrom(text)(KEY_VALUES.key) === "";
+}
+
+function keyProblem(problem: string, parameter: string = KEY_VALUES.key): GivenProblem {
+  return { parameter, problem, isSecret: true };
+}
+
+function withKeyFile({ open, secrets }: GivenValues, file: string, { connectionValues }: Provider): GivenValues {
+  const told = toldMembersFrom(file);
+  const read = { open: new Map(open), secrets: new Map(secrets) };
+  for (const { name, isSecret, keyFileMember } of connectionValues) {
+    const to = isSecret ? read.secrets : read.open;
+    const text = keyFileMember === undefined ? "" : told(keyFileMember);
+    if (text !== "" && (name === KEY_VALUES.key || !to.get(name))) to.set(name, text);
+  }
+  return read;
+}
+
+function storedKeyFrom(
+  written: string,
+  passphrase: string,
+  { algorithm }: Assertion,
+  provider: Provider,
+): string | GivenProblem {
+  if (algorithm === "HS256")
+    return HMAC_KEY.test(written.trim())
+      ? written.trim()
+      : keyProblem("must be 64 hexadecimal digits or more, as the provider shows it");
+  // Taken from a JSON text as it stands there.
+  const [, label = "", base64 = STORED.exec(written)?.[0]] = PEM.exec(written.replace(/\\[rn]/g, "\n")) ?? [];
+  if (base64 === undefined) return keyProblem("must be a private key in PEM, from -----BEGIN to -----END");
+  const der = Buffer.from(base64, "base64");
+  const isEncrypted = label.startsWith("ENCRYPTED");
+  const locked = isEncrypted ? problemOfLock(der, passphrase, provider) : undefined;
+  if (locked !== undefined) return locked;
+  const type = label.startsWith("RSA") ? "pkcs1" : label.startsWith("EC ") ? "sec1" : "pkcs8";
+  let key: KeyObject;
+  try {
+    key = createPrivateKey({ key: der, format: "der", type, ...(isEncrypted && { passphrase }) });
+  } catch {
+    // OpenSSL's own words may speak of what is in it.
+    return isEncrypted
+      ? keyProblem("does not open the private key", KEY_VALUES.passphrase)
+      : keyProblem("cannot be read: it is cut short, or no private key");
+  }
+  const problem = problemOfKey(key, algorithm);
+  if (problem !== undefined) return keyProblem(problem);
+  return key.export({ format: "der", type: "pkcs8" }).toString("base64");
+}
+
+/** Opening takes as much work as the key itself says, so that is judged first. */
+function problemOfLock(der: Buffer, passphrase: string, { connectionValues }: Provider): GivenProblem | undefined {
+  const hint = "decrypt it first, with openssl pkcs8 -in key.pem -out plain.pem";
+  if (!connectionValues.some(({ name }) => name === KEY_VALUES.passphrase)) return keyProblem(`is encrypted: ${hint}`);
+  if (passphrase === "") return keyProblem("is missing: the private key is encrypted", KEY_VALUES.passphrase);
+  if (passphrase.length > MAX_SECRET_LENGTH)
+    return keyProblem(`must be at most ${MAX_SECRET_LENGTH} characters`, KEY_VALUES.passphrase);
+  return roundsOf(der) <= MAX_ROUNDS
+    ? undefined
+    : keyProblem(`is encrypted in a way that the relay does not open: ${hint}`);
+}
+
+/** How often the passphrase is hashed; infinite where another way than PBKDF2 is named. */
+function roundsOf(der: Buffer): number {
+  const text = der.toString("hex");
+  const head = PBKDF2.exec(text);
+  if (head === null) return Number.POSITIVE_INFINITY;
+  const rest = text.slice(head[0].length + 2 * Number.parseInt(head[1] ?? "", 16));
+  const [, length = "", digits = ""] = /^02(0[1-4])(.{2,8})/.exec(rest) ?? [];
+  return length === "" ? Number.POSITIVE_INFINITY : Number.parseInt(digits.slice(0, 2 * Number(length)), 16);
+}
+
+function problemOfKey({ asymmetricKeyType: type, asymmetricKeyDetails }: KeyObject, algorithm: string) {
+  const { modulusLength = 0, namedCurve } = asymmetricKeyDetails ?? {};
+  if (algorithm.startsWith("ES")) {
+    const [curve, name] = algorithm === "ES256" ? ["prime256v1", "P-256"] : ["secp384r1", "P-384"];
+    return type === "ec" && namedCurve === curve
+      ? undefined
+      : `must be an elliptic curve key on ${name} for ${algorithm}`;
+  }
+  if (type !== "rsa") return `must be an RSA key for ${algorithm}`;
+  const { least, most } = RSA_BITS;
+  return modulusLength >= least && modulusLength <= most ? undefined : `must have ${least} to ${most} bits`;
+}
