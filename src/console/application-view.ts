@@ -6,7 +6,7 @@ import {
   privateKeyView,
   valuesFromApplication,
 } from "./application-form.js";
-import { createForm, type Form } from "./form.js";
+import { createForm, type Form, notice } from "./form.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader } from "./loading.js";
 import { visibleText } from "./text.js";
@@ -34,7 +34,7 @@ export function createApplicationView(context: ViewContext): View {
   /** After a change: the etag and the state have changed with it. */
   function done(text: unknown, isAfresh = false): TemplateResult {
     void load(isAfresh);
-    return html`<p class="notice">${text}</p>`;
+    return notice(text);
   }
 
   const forms = {
@@ -48,7 +48,7 @@ export function createApplicationView(context: ViewContext): View {
       done: () => done("Saved.", true),
     }),
     state: createForm(context, {
-      ...{ id: "state", method: "ApplicationService/UpdateApplication", fields: () => [] },
+      ...{ id: "state", method: "ApplicationService/UpdateApplication" },
       button: () => (isDisabled() ? "Enable the application" : "Disable the application"),
       requestFrom: () => ({
         application: { publicKey, state: isDisabled() ? "STATE_ACTIVE" : "STATE_DISABLED" },
@@ -64,14 +64,13 @@ export function createApplicationView(context: ViewContext): View {
       done: ({ endTime }) => done(html`Calls are captured; it ends ${moment(endTime, "")}.`),
     }),
     stop: createForm(context, {
-      ...{ id: "stop", method: "CallRecordService/StopCallCapture", button: "Stop capturing", fields: () => [] },
+      ...{ id: "stop", method: "CallRecordService/StopCallCapture", button: "Stop capturing" },
       requestFrom: () => ({ publicKey }),
       done: () => done("Nothing is captured any more. What was captured stays for its day."),
     }),
     rotate: createForm(context, {
       ...{ id: "rotate", method: "ApplicationService/RotateApplicationKey", button: "Rotate the private key" },
-      isDangerous: true,
-      fields: () => [{ name: "sure", label: "The old key may stop working now", kind: "tick" }],
+      sure: "The old key may stop working now",
       requestFrom: () => ({ publicKey }),
       done: ({ privateKey = "" }) => {
         void load(false);
@@ -80,10 +79,9 @@ export function createApplicationView(context: ViewContext): View {
     }),
     remove: createForm(context, {
       ...{ id: "remove", method: "ApplicationService/DeleteApplication", button: "Delete the application" },
-      ...{ isDangerous: true, isLast: true },
-      fields: () => [{ name: "sure", label: "Delete it with its clients and connections, for good", kind: "tick" }],
+      ...{ sure: "Delete it with its clients and connections, for good", isLast: true },
       requestFrom: () => ({ publicKey }),
-      done: () => html`<p class="notice">Deleted the application, its clients, its connections and its webhook.</p>`,
+      done: () => notice("Deleted the application, its clients, its connections and its webhook."),
     }),
   } as const;
 

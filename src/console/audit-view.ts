@@ -1,4 +1,5 @@
 import type { AuditRecordJson, ListAuditRecordsResponseJson } from "../../gen/relay/admin/v1/audit_pb.js";
+import { searched } from "./form.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { ApiError, createLoader, createPages } from "./loading.js";
 import { visibleText } from "./text.js";
@@ -41,12 +42,6 @@ export function createAuditView({ api, update }: ViewContext): View {
     void load();
   }
 
-  function search(event: SubmitEvent): void {
-    event.preventDefault();
-    const form = new FormData(event.currentTarget as HTMLFormElement);
-    show(new URLSearchParams([...form].map(([name, value]) => [name, String(value)])));
-  }
-
   return {
     title: "Audit trail",
     enter(parameters) {
@@ -55,7 +50,7 @@ export function createAuditView({ api, update }: ViewContext): View {
     },
     leave() {},
     render: () => html`<h1 tabindex="-1">Audit trail</h1>
-      <form class="filter" role="search" aria-label="Audit trail" @submit=${search}>
+      <form class="filter" role="search" aria-label="Audit trail" @submit=${(event: SubmitEvent) => show(searched(event))}>
         <label
           >Application's public key<input name="publicKey" list="known-applications" .value=${filter.publicKey}
             autocomplete="off" spellcheck="false"
@@ -65,7 +60,7 @@ export function createAuditView({ api, update }: ViewContext): View {
         /></label>
         <button type="submit" class="main">Search</button>
       </form>
-      ${names.value === undefined ? nothing : suggestionLists(names.value)} ${problemNotice(found)}
+      ${suggestionLists(names.value)} ${problemNotice(found)}
       ${found.value === undefined ? nothing : listOf(found.value)} ${busyNotice(found)}
       ${found.value === undefined ? nothing : pager(pages, found.isBusy, () => void load())}`,
   };

@@ -1,9 +1,9 @@
 import type { OAuthClientJson } from "../../gen/relay/admin/v1/oauth_client_pb.js";
 import type { Api } from "./api.js";
 import { applicationAddress, applicationLinks, part } from "./application-view.js";
-import { createForm, type Field, type Form, pairsFrom, type Values } from "./form.js";
+import { createForm, type Field, type Form, notice, pairsFrom, type Values } from "./form.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
-import { createLoader } from "./loading.js";
+import { allPages, createLoader } from "./loading.js";
 import { visibleText } from "./text.js";
 import { type KnownNames, loadKnownNames, providerOf, suggestionLists } from "./try-view.js";
 import {
@@ -17,9 +17,6 @@ import {
   type View,
   type ViewContext,
 } from "./view.js";
-
-/** The most that a page of the API has. */
-const PAGE_SIZE = 500;
 
 /** OAuth clients of one application; with a provider in the address, that one. */
 export function createClientsView(context: ViewContext): View {
@@ -52,25 +49,22 @@ export function createClientsView(context: ViewContext): View {
     done: ({ providerName = "" }) => {
       void load();
       storing.fill({ isPublic: "" });
-      return html`<p class="notice">Stored the client for ${visibleText(providerName)}. Its secret is sealed.</p>`;
+      return notice(`Stored the client for ${visibleText(providerName)}. Its secret is sealed.`);
     },
   });
 
   const removal = createForm(context, {
     ...{ id: "remove-client", method: "OAuthClientService/DeleteOAuthClient", button: "Delete the client" },
-    isDangerous: true,
-    fields: () => [{ name: "sure", label: "Tokens of its users can then no longer be refreshed", kind: "tick" }],
+    sure: "Tokens of its users can then no longer be refreshed",
     requestFrom: () => ({ publicKey, providerName: chosen }),
     done: () => {
       void load();
-      return html`<p class="notice">Deleted the client.</p>`;
+      return notice("Deleted the client.");
     },
   });
 
   function forget(): void {
-    storing.clear();
-    removal.clear();
-    found.clear();
+    for (const each of [storing, removal, found]) each.clear();
   }
 
   return {
@@ -95,18 +89,13 @@ export function createClientsView(context: ViewContext): View {
           : part("Store a client", registration(session.relayUrl, names.value, storing.values["providerName"]), storing)
       }
       ${chosen === "" ? nothing : part(`Delete the client at ${visibleText(chosen)}`, nothing, removal)}
-      ${names.value === undefined ? nothing : suggestionLists(names.value)}`,
+      ${suggestionLists(names.value)}`,
   };
 }
 
 async function allClients(api: Api, publicKey: string): Promise<readonly OAuthClientJson[]> {
-  const all: OAuthClientJson[] = [];
-  for (let pageToken = ""; ; ) {
-    const page = await api.call("OAuthClientService/ListOAuthClients", { publicKey, pageSize: PAGE_SIZE, pageToken });
-    all.push(...(page.oauthClients ?? []));
-    pageToken = page.nextPageToken ?? "";
-    if (pageToken === "") return all;
-  }
+  const pages = await allPages((page) => api.call("OAuthClientService/ListOAuthClients", { publicKey, ...page }));
+  return pages.flatMap(({ oauthClients = [] }) => oauthClients);
 }
 
 function clientFields(stored: OAuthClientJson | undefined): readonly Field[] {

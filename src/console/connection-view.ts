@@ -2,7 +2,7 @@ import type { ConnectionJson } from "../../gen/relay/admin/v1/connection_pb.js";
 import type { ConnectionValueJson, ProviderJson } from "../../gen/relay/admin/v1/provider_pb.js";
 import { applicationLinks, part } from "./application-view.js";
 import { refreshOf, stateOf, valuesOf } from "./connections-view.js";
-import { createForm, type Field, type Form, type Values } from "./form.js";
+import { createForm, type Field, type Form, notice, type Values } from "./form.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader } from "./loading.js";
 import { visibleText } from "./text.js";
@@ -34,25 +34,20 @@ export function createConnectionView(context: ViewContext): View {
       const { userId = "", providerName = "" } = connection;
       key = { ...key, userId, providerName };
       void load();
-      return html`<p class="notice">Stored, sealed. Calls of ${visibleText(userId)} can be made now.</p>`;
+      return notice(`Stored, sealed. Calls of ${visibleText(userId)} can be made now.`);
     },
   });
 
   const removal = createForm(context, {
     ...{ id: "remove-connection", method: "ConnectionService/DeleteConnection", button: "Delete the connection" },
-    ...{ isDangerous: true, isLast: true },
-    fields: () => [
-      { name: "skipRevocation", label: "Do not tell the provider", kind: "flag" },
-      { name: "sure", label: "Calls for this user end now; the user must connect again", kind: "tick" },
-    ],
+    ...{ sure: "Calls for this user end now; the user must connect again", isLast: true },
+    fields: () => [{ name: "skipRevocation", label: "Do not tell the provider", kind: "flag" }],
     requestFrom: ({ skipRevocation }) => ({ ...key, skipRevocation: skipRevocation === "yes" }),
-    done: ({ revocation = "" }) => html`<p class="notice">Deleted the connection. ${WHAT_BECAME[revocation] ?? ""}</p>`,
+    done: ({ revocation = "" }) => notice(`Deleted the connection. ${WHAT_BECAME[revocation] ?? ""}`),
   });
 
   function forget(): void {
-    storing.clear();
-    removal.clear();
-    found.clear();
+    for (const each of [storing, removal, found]) each.clear();
   }
 
   return {
@@ -71,7 +66,7 @@ export function createConnectionView(context: ViewContext): View {
       ${found.value === undefined || removal.isOver ? nothing : detailsOf(found.value)}
       ${part(isNew() ? "Store tokens or keys" : "Store new tokens or keys", "A connection that exists gets the new ones and starts afresh.", storing)}
       ${found.value === undefined ? nothing : part("Delete", "Its tokens are deleted here, and revoked at a provider that can.", removal)}
-      ${names.value === undefined ? nothing : suggestionLists(names.value)}`,
+      ${suggestionLists(names.value)}`,
   };
 }
 

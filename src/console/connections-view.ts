@@ -3,6 +3,7 @@ import type {
   ConnectionJson,
   ListConnectionsResponseJson,
 } from "../../gen/relay/admin/v1/connection_pb.js";
+import { searched } from "./form.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { ApiError, createLoader, createPages, type Loading } from "./loading.js";
 import { visibleText } from "./text.js";
@@ -39,10 +40,8 @@ export function createConnectionsView({ api, update }: ViewContext): View {
     update();
   }
 
-  function search(event: SubmitEvent): void {
-    event.preventDefault();
-    const form = new FormData(event.currentTarget as HTMLFormElement);
-    filter = filterFrom(new URLSearchParams([...form].map(([name, value]) => [name, String(value)])));
+  function show(parameters: URLSearchParams): void {
+    filter = filterFrom(parameters);
     pages.reset();
     void load();
   }
@@ -54,14 +53,12 @@ export function createConnectionsView({ api, update }: ViewContext): View {
   return {
     title: "Connections",
     enter(parameters) {
-      filter = filterFrom(parameters);
-      pages.reset();
-      void load();
+      show(parameters);
       void names.load(() => loadKnownNames(api));
     },
     leave() {},
     render: () => html`<h1 tabindex="-1">Connections</h1>
-      ${filterForm(filter, search)} ${names.value === undefined ? nothing : suggestionLists(names.value)}
+      ${filterForm(filter, (event) => show(searched(event)))} ${suggestionLists(names.value)}
       ${problemNotice(found)} ${resultOf(found, isNarrowed())} ${busyNotice(found)}
       ${found.value === undefined ? nothing : pager(pages, found.isBusy, () => void load())}`,
   };

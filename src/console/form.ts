@@ -11,8 +11,8 @@ export interface Field {
   readonly label: string;
   /** What it is called in the API, such as `application.display_name`: what the API says of it stands beside it. */
   readonly path?: string;
-  /** A line of text by default; `tick` must be set before anything is sent, `flag` may be. */
-  readonly kind?: "line" | "secret" | "lines" | "choice" | "number" | "tick" | "flag";
+  /** A line of text by default. */
+  readonly kind?: "line" | "secret" | "lines" | "choice" | "number" | "flag";
   readonly hint?: unknown;
   /** Values and labels of a `choice`. */
   readonly choices?: ReadonlyArray<readonly [value: string, label: string]>;
@@ -31,11 +31,12 @@ export interface FormOptions<Name extends ActionName> {
   readonly method: Name;
   /** What its button says. */
   readonly button: string | (() => string);
-  /** It takes something away that does not come back. */
-  readonly isDangerous?: boolean;
+  /** It takes something away that does not come back: this is to be ticked before anything is sent. */
+  readonly sure?: string;
   /** After it nothing is left that it could be used for again: only its result is shown. */
   readonly isLast?: boolean;
-  readonly fields: () => readonly Field[];
+  /** None by default. */
+  readonly fields?: () => readonly Field[];
   /** Throws ApiError, which may name a field's path. */
   readonly requestFrom: (values: Values) => Methods[Name][0];
   /** Shows what came of it; what it holds is forgotten with `clear()`. */
@@ -65,14 +66,22 @@ export function createForm<Name extends ActionName>(
   /** Grows with each `clear()`: what was sent before is of no concern after it. */
   let generation = 0;
 
+  function fieldsNow(): readonly Field[] {
+    const { fields, sure } = options;
+    return [
+      ...(fields?.() ?? []),
+      ...(sure === undefined ? [] : [{ name: "sure", label: sure, kind: "flag" } as const]),
+    ];
+  }
+
   function change(name: string, value: string): void {
     values = { ...values, [name]: value };
     update();
   }
 
   async function send(): Promise<TemplateResult> {
-    const open = options.fields().find(({ kind, name }) => kind === "tick" && values[name] !== "yes");
-    if (open !== undefined) throw new ApiError("invalid_argument", "Tick this to go on.", open.path ?? open.name);
+    if (options.sure !== undefined && values["sure"] !== "yes")
+      throw new ApiError("invalid_argument", "Tick this to go on.", "sure");
     const request = options.requestFrom(values);
     const own = generation;
     const answer = await api.call(options.method, request);
@@ -86,15 +95,15 @@ export function createForm<Name extends ActionName>(
     await sent.load(send);
     if (own !== generation) return;
     if (sent.problem === undefined && sent.value !== undefined) forgetSecrets();
-    const wrong = sent.field === undefined ? undefined : fieldOf(options.fields(), sent.field);
+    const wrong = sent.field === undefined ? undefined : fieldOf(fieldsNow(), sent.field);
     const part = sent.problem === undefined ? "result" : (wrong?.name ?? "problem");
     // Once the change is shown.
     queueMicrotask(() => document.getElementById(`${options.id}-${part}`)?.focus());
   }
 
   function forgetSecrets(): void {
-    const secrets = options.fields().filter(({ kind }) => kind === "secret" || kind === "tick");
-    values = { ...values, ...Object.fromEntries(secrets.map(({ name }) => [name, ""])) };
+    const secrets = fieldsNow().filter(({ kind }) => kind === "secret");
+    values = { ...values, ...Object.fromEntries(secrets.map(({ name }) => [name, ""])), sure: "" };
     update();
   }
 
@@ -124,13 +133,13 @@ export function createForm<Name extends ActionName>(
       sent.clear();
     },
     render() {
-      const { id, isDangerous, isLast } = options;
+      const { id, sure, isLast } = options;
       const button = typeof options.button === "string" ? options.button : options.button();
       const result = html`<div id="${id}-result" class="result" role="status" tabindex="-1">
         ${sent.value !== undefined && sent.problem === undefined ? sent.value : nothing}
       </div>`;
       if (isLast && sent.value !== undefined) return result;
-      const fields = options.fields();
+      const fields = fieldsNow();
       const wrong = sent.field === undefined ? undefined : fieldOf(fields, sent.field);
       const general = wrong === undefined ? sent.problem : undefined;
       return html`<form id=${id} class="call" novalidate aria-label=${button} @submit=${submit}>
@@ -139,7 +148,7 @@ export function createForm<Name extends ActionName>(
               ${fields.map((field) => fieldView(field, { id, value: values[field.name] ?? "", change, problem: field === wrong ? sent.problem : undefined }))}
             </div>
             <p class="actions">
-              <button type="submit" class=${isDangerous ? "danger" : "main"} ?disabled=${sent.isBusy}>${button}</button>
+              <button type="submit" class=${sure === undefined ? "main" : "danger"} ?disabled=${sent.isBusy}>${button}</button>
               <span role="status">${sent.isBusy ? "Working…" : nothing}</span>
             </p>
           </fieldset>
@@ -176,7 +185,7 @@ function fieldView(field: Field, state: FieldState): TemplateResult {
   const id = `${state.id}-${name}`;
   const notes = html`${hint === undefined ? nothing : html`<span class="hint" id="${id}-hint">${hint}</span>`}
     <span class="problem" id="${id}-wrong">${state.problem === undefined ? nothing : visibleText(state.problem)}</span>`;
-  if (kind === "tick" || kind === "flag") return tickView(field, id, state, notes);
+  if (kind === "flag") return tickView(field, id, state, notes);
   return html`<p class=${isWide || kind === "lines" ? "wide" : ""}>
     <label for=${id}>${label}</label>
     ${kind === "choice" ? choiceView(field, id, state) : kind === "lines" ? linesView(field, id, state) : lineView(field, id, state)}
@@ -249,6 +258,18 @@ export function secretView(id: string, label: string, secret: string, where: unk
     <p>${copyButton(`Copy: ${label}`, secret, id)}</p>
     <p class="hint">${where}</p>
   </div>`;
+}
+
+/** Says how it went. */
+export function notice(text: unknown): TemplateResult {
+  return html`<p class="notice">${text}</p>`;
+}
+
+/** What stands in a search form that is sent: the view shows it, in the place of the browser. */
+export function searched(event: SubmitEvent): URLSearchParams {
+  event.preventDefault();
+  const form = new FormData(event.currentTarget as HTMLFormElement);
+  return new URLSearchParams([...form].map(([name, value]) => [name, String(value)]));
 }
 
 /** Text of one entry a line, and back. */

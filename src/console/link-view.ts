@@ -1,6 +1,6 @@
 import { applicationLinks, part } from "./application-view.js";
 import { createForm, type Field, lines, secretView } from "./form.js";
-import { html, nothing } from "./lit-html.js";
+import { html } from "./lit-html.js";
 import { createLoader } from "./loading.js";
 import { type KnownNames, loadKnownNames, suggestionLists } from "./try-view.js";
 import { moment, type View, type ViewContext } from "./view.js";
@@ -40,7 +40,7 @@ export function createLinkView(context: ViewContext): View {
     render: () => html`<h1 tabindex="-1">Connect link</h1>
       ${applicationLinks(publicKey, "link")}
       ${part("Make a connect link", "A user opens it in a browser and connects an account, without an application that sends them there.", making)}
-      ${names.value === undefined ? nothing : suggestionLists(names.value)}`,
+      ${suggestionLists(names.value)}`,
   };
 }
 

@@ -1,6 +1,7 @@
 import type { CallRecordJson, WatchCallRecordsRequestJson } from "../../gen/relay/admin/v1/call_record_pb.js";
 import type { Api } from "./api.js";
 import { callList, type ListLength, latencyTable, outcomeTable } from "./call-tables.js";
+import { searched } from "./form.js";
 import { type LiveCall, liveCallFrom } from "./frames.js";
 import { html, svg, type TemplateResult } from "./lit-html.js";
 import { ApiError } from "./loading.js";
@@ -48,9 +49,7 @@ export function createLiveView({ api, update }: ViewContext): View {
   }
 
   function search(event: SubmitEvent): void {
-    event.preventDefault();
-    const form = new FormData(event.currentTarget as HTMLFormElement);
-    filter = { ...NO_FILTER, ...Object.fromEntries([...form].map(([name, value]) => [name, String(value).trim()])) };
+    filter = { ...NO_FILTER, ...Object.fromEntries([...searched(event)].map(([name, value]) => [name, value.trim()])) };
     paused = undefined;
     feed.follow(filter);
     update();

@@ -8,6 +8,8 @@ export interface Loading<Value> {
   readonly field: string | undefined;
 }
 
+/** The most that a page of the API has. */
+const MAX_PAGE_SIZE = 500;
 const NOTHING: Loading<never> = { value: undefined, isBusy: false, problem: undefined, field: undefined };
 
 /** What asks. */
@@ -78,6 +80,17 @@ export class ApiError extends Error {
     this.code = code;
     this.field = field;
   }
+}
+
+/** Asks for a whole list, page after page (AIP-158). Rejects as `ask` does. */
+export async function allPages<Page extends { readonly nextPageToken?: string }>(
+  ask: (page: { readonly pageSize: number; readonly pageToken: string }) => Promise<Page>,
+): Promise<readonly Page[]> {
+  const pages: Page[] = [];
+  do {
+    pages.push(await ask({ pageSize: MAX_PAGE_SIZE, pageToken: pages.at(-1)?.nextPageToken ?? "" }));
+  } while (pages.at(-1)?.nextPageToken);
+  return pages;
 }
 
 /** The place in a list that comes in pages (AIP-158). */

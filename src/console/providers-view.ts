@@ -1,12 +1,9 @@
 import type { ProviderEntryJson } from "../../gen/relay/admin/v1/provider_service_pb.js";
 import type { Api } from "./api.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
-import { createLoader } from "./loading.js";
+import { allPages, createLoader } from "./loading.js";
 import { visibleText } from "./text.js";
 import { busyNotice, type Column, dataTable, problemNotice, type View, type ViewContext } from "./view.js";
-
-/** The most that a page of the API has; the catalogue has more. */
-const PAGE_SIZE = 500;
 
 /** The providers that the relay knows, narrowed down while typing. */
 export function createProvidersView({ api, update }: ViewContext): View {
@@ -38,13 +35,8 @@ export function createProvidersView({ api, update }: ViewContext): View {
 
 /** All providers, page by page. Rejects with ApiError. */
 export async function allProviders(api: Api): Promise<readonly ProviderEntryJson[]> {
-  const all: ProviderEntryJson[] = [];
-  for (let pageToken = ""; ; ) {
-    const page = await api.call("ProviderService/ListProviders", { pageSize: PAGE_SIZE, pageToken });
-    all.push(...(page.providers ?? []));
-    pageToken = page.nextPageToken ?? "";
-    if (pageToken === "") return all;
-  }
+  const pages = await allPages((page) => api.call("ProviderService/ListProviders", page));
+  return pages.flatMap(({ providers = [] }) => providers);
 }
 
 function isWanted({ provider }: ProviderEntryJson, wanted: string): boolean {

@@ -60,7 +60,7 @@ export function createTokenView(context: ViewContext): View {
       ${applicationLinks(publicKey, "token")} ${problemNotice(found)}
       ${part("Make a call token", "It stands for one user, for a time, within rules. The relay keeps no list of them.", making)}
       ${found.value?.callerAuth === "CALLER_AUTH_PUBLIC_KEY" ? openDoor(publicKey) : nothing}
-      ${names.value === undefined ? nothing : suggestionLists(names.value)}`,
+      ${suggestionLists(names.value)}`,
   };
 }
 

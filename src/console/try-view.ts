@@ -176,7 +176,7 @@ function callForm(options: CallFormOptions): TemplateResult {
       ${area(options, "payload", "Payload: a JSON object")} ${area(options, "headers", "Headers, 'name: value' a line")}
       ${input(options, "privateKey", "The application's private key, if it requires one", { type: "password" })}
     </details>
-    ${names === undefined ? nothing : suggestionLists(names)}
+    ${suggestionLists(names)}
     <p class="actions">
       <button type="submit" class="main" ?disabled=${isBusy}>Explain</button>
       <button type="button" ?disabled=${isBusy || !mayPerform} @click=${() => attempt(true)}>Perform the call</button>
@@ -264,7 +264,8 @@ export async function loadKnownNames(api: Api): Promise<KnownNames> {
 }
 
 /** The lists that fields suggest from: `known-applications` and `known-providers`. */
-export function suggestionLists({ applications, providers }: KnownNames): TemplateResult {
+export function suggestionLists(names: KnownNames | undefined): TemplateResult {
+  const { applications = [], providers = [] } = names ?? {};
   return html`<datalist id="known-applications">
       ${applications.map(({ publicKey = "", displayName = "" }) => html`<option value=${publicKey}>${visibleText(displayName)}</option>`)}
     </datalist>

@@ -1,6 +1,6 @@
 import type { WebhookJson } from "../../gen/relay/admin/v1/webhook_pb.js";
 import { applicationLinks, part } from "./application-view.js";
-import { createForm, secretView } from "./form.js";
+import { createForm, notice, secretView } from "./form.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { ApiError, createLoader } from "./loading.js";
 import { visibleText } from "./text.js";
@@ -35,19 +35,16 @@ export function createWebhookView(context: ViewContext): View {
 
   const removal = createForm(context, {
     ...{ id: "remove-webhook", method: "WebhookService/DeleteWebhook", button: "Delete the webhook" },
-    isDangerous: true,
-    fields: () => [{ name: "sure", label: "Events that were not delivered yet are forgotten", kind: "tick" }],
+    sure: "Events that were not delivered yet are forgotten",
     requestFrom: () => ({ publicKey }),
     done: () => {
       void load(true);
-      return html`<p class="notice">Deleted the webhook.</p>`;
+      return notice("Deleted the webhook.");
     },
   });
 
   function forget(): void {
-    setting.clear();
-    removal.clear();
-    found.clear();
+    for (const each of [setting, removal, found]) each.clear();
   }
 
   return {
