@@ -126,7 +126,8 @@ async function attempt<Answer extends UpstreamAnswer>(
   const idToken = isNamed ? await options.tokens.idToken(current.connection) : undefined;
   const { egress, checked } = allowed;
   // The row may be another one by now, of another account: what it holds goes to no host but its own.
-  const misfit = findMisfit(egress, provider, current.connection);
+  const { connection } = current;
+  const misfit = connection === allowed.connection ? undefined : findMisfit(egress, provider, connection);
   if (misfit !== undefined) throw misfit.refusal;
   trace.spans?.beginRequest({ method: checked.method, origin: egress.origin, path: egress.path });
   const named = { access_token: current.token?.reveal(), id_token: idToken?.reveal() };
