@@ -23,6 +23,7 @@ import { lateWork } from "../model/errors.js";
 import { createTokenSource } from "../oauth/token-source.js";
 import type { ConnectionCounts } from "../store/store-health.js";
 import { gaugeOf, gaugesOf, type Metric } from "../telemetry/metric.js";
+import { METRICS } from "../telemetry/metric-list.js";
 import { EXPOSITION_TYPE, expositionOf } from "../telemetry/metrics.js";
 import { limiterOverWorkers } from "../workers/worker.js";
 import type { Parts } from "./parts.js";
@@ -154,17 +155,6 @@ const FRESH_MS = 60_000;
 /** How long a scrape waits for a count that is under way; then it has the last one, or none. Milliseconds. */
 const WAIT_MS = 500;
 
-const STATES = {
-  name: "relay_connections",
-  help: "Stored connections by state, counted at most once a minute.",
-  aggregator: "max",
-} as const;
-const REFRESH_FAILING = {
-  name: "relay_connections_refresh_failing",
-  help: "Active connections whose last refresh failed, counted at most once a minute.",
-  aggregator: "max",
-} as const;
-
 /** Shows how many connections the store has. Never rejects: figures that are not to be had are left out. */
 export function createConnectionGauge({ count, now, onFault }: ConnectionGaugeOptions): () => Promise<Metric[]> {
   let counts: ConnectionCounts | undefined;
@@ -188,7 +178,7 @@ export function createConnectionGauge({ count, now, onFault }: ConnectionGaugeOp
     await Promise.race([counting, delay(WAIT_MS, undefined, { ref: false })]);
     if (counts === undefined) return [];
     const states = [...counts.states].map(([state, value]) => ({ labels: { state: state.toLowerCase() }, value }));
-    return [gaugesOf(STATES, states), gaugeOf(REFRESH_FAILING, counts.refreshFailing)];
+    return [gaugesOf(METRICS.connections, states), gaugeOf(METRICS.connectionsRefreshFailing, counts.refreshFailing)];
   };
 }
 

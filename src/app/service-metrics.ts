@@ -13,6 +13,7 @@ import type { Store } from "../store/store.js";
 import type { StoreHealth } from "../store/store-health.js";
 import { describeError } from "../telemetry/log.js";
 import { countOf, countsOf, gaugeOf, gaugesOf, type Metric } from "../telemetry/metric.js";
+import { METRICS } from "../telemetry/metric-list.js";
 import { createMetrics, type Metrics } from "../telemetry/metrics.js";
 import { metricsOverWorkers } from "../workers/worker.js";
 
@@ -42,18 +43,12 @@ export function budgetMetrics(
   const { inFlight, bytes, reading } = budget.refusals;
   const refusals = { in_flight: inFlight, bytes, reading };
   return [
-    gaugeOf({ name: "relay_calls_in_flight", help: "Calls in flight." }, budget.inFlight),
-    gaugeOf({ name: "relay_max_calls_in_flight", help: "Value of RELAY_MAX_IN_FLIGHT." }, limits.maxInFlight),
-    gaugeOf(
-      { name: "relay_buffered_bytes", help: "Bytes of request and answer bodies held in memory." },
-      budget.bufferedBytes,
-    ),
-    gaugeOf({ name: "relay_max_buffered_bytes", help: "Value of RELAY_MAX_BUFFERED_BYTES." }, limits.maxBufferedBytes),
+    gaugeOf(METRICS.callsInFlight, budget.inFlight),
+    gaugeOf(METRICS.maxCallsInFlight, limits.maxInFlight),
+    gaugeOf(METRICS.bufferedBytes, budget.bufferedBytes),
+    gaugeOf(METRICS.maxBufferedBytes, limits.maxBufferedBytes),
     countsOf(
-      {
-        name: "relay_rejected_total",
-        help: "Requests refused for lack of room: calls in flight, bytes, or being read for too long while others waited.",
-      },
+      METRICS.rejected,
       Object.entries(refusals).map(([reason, value]) => ({ labels: { reason }, value })),
     ),
   ];
@@ -61,44 +56,23 @@ export function budgetMetrics(
 
 /** Calls that no record was kept of; 0 where records are switched off. */
 export function recordMetrics(records: CallRecording["records"]): readonly Metric[] {
-  const dropped = {
-    name: "relay_call_records_dropped_total",
-    help: "Calls that were not recorded because the store was slow or away.",
-  };
-  return [countOf(dropped, records?.dropped ?? 0)];
+  return [countOf(METRICS.callRecordsDropped, records?.dropped ?? 0)];
 }
 
 /** What looks at the store found last; of several processes the worst. */
 export function healthMetrics({ problems }: StoreHealth): readonly Metric[] {
-  const options = {
-    name: "relay_store_check_ok",
-    help: "1 if the last check passed, 0 if it failed: another file is at the path, nothing can be written, or pages are damaged.",
-    aggregator: "min",
-  } as const;
   const values = [...problems].map(([check, problem]) => ({ labels: { check }, value: problem === undefined ? 1 : 0 }));
-  return [gaugesOf(options, values)];
+  return [gaugesOf(METRICS.storeCheckOk, values)];
 }
 
 /** Log lines that nobody has. */
 export function logMetrics(dropped: number): readonly Metric[] {
-  return [
-    countOf(
-      { name: "relay_log_lines_dropped_total", help: "Log lines dropped because the log was not read fast enough." },
-      dropped,
-    ),
-  ];
+  return [countOf(METRICS.logLinesDropped, dropped)];
 }
 
 /** TCP connections of clients. */
 export function listenerMetrics({ connections: { open, refused } }: Listener): readonly Metric[] {
-  const refusals = {
-    name: "relay_client_connections_refused_total",
-    help: "TCP connections refused over the limit of all clients or of one.",
-  };
-  return [
-    gaugeOf({ name: "relay_client_connections", help: "Open TCP connections on the public port." }, open),
-    countsOf(refusals, [{ labels: {}, value: refused }]),
-  ];
+  return [gaugeOf(METRICS.clientConnections, open), countOf(METRICS.clientConnectionsRefused, refused)];
 }
 
 /** What recording calls needs. */

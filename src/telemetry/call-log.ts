@@ -1,14 +1,6 @@
 import { type Logger, levels, symbols } from "pino";
-import {
-  countsOf,
-  createObservations,
-  type HistogramOptions,
-  histogramOf,
-  type Metric,
-  type Observations,
-  OTHER,
-  observe,
-} from "./metric.js";
+import { countsOf, createObservations, histogramOf, type Metric, type Observations, OTHER, observe } from "./metric.js";
+import { METRICS } from "./metric-list.js";
 
 /**
  * What is told of a call, in its log line and elsewhere: an allow-list of names and numbers. None is a value that a caller
@@ -126,27 +118,6 @@ interface CallMetrics {
   read(): readonly Metric[];
 }
 
-const CALLS = { name: "relay_calls_total", help: "Calls, by outcome." };
-
-/** Seconds: from a provider next door to the default deadline. */
-const CALL_BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
-
-const WHOLE: HistogramOptions = {
-  name: "relay_call_duration_seconds",
-  help: "Duration of whole calls, from the request's headers; for a streamed answer, until its headers.",
-  bounds: CALL_BOUNDS,
-};
-const PROVIDER: HistogramOptions = {
-  name: "relay_call_provider_duration_seconds",
-  help: "Time that calls spent waiting for the provider; for a streamed answer, until its headers.",
-  bounds: CALL_BOUNDS,
-};
-const OWN: HistogramOptions = {
-  name: "relay_call_relay_duration_seconds",
-  help: "Time that calls spent in the relay: reading the request, checks, store, answer; without the wait for a token refresh.",
-  bounds: [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5],
-};
-
 /** Stands for a provider that there is not, and for the error of a call that has none. */
 const UNKNOWN = "unknown";
 const NONE = "none";
@@ -186,10 +157,14 @@ export function createCallMetrics(): CallMetrics {
       const figures = figuresOf(providers, name);
       endOf(figures, name, call).value += 1;
       const wholeMs = call.headMs ?? call.totalMs;
-      observe(WHOLE, figures.whole, wholeMs);
-      observe(OWN, figures.own, Math.max(0, wholeMs - (call.providerMs ?? 0) - (call.tokenMs ?? 0)));
+      observe(METRICS.callDuration, figures.whole, wholeMs);
+      observe(
+        METRICS.callRelayDuration,
+        figures.own,
+        Math.max(0, wholeMs - (call.providerMs ?? 0) - (call.tokenMs ?? 0)),
+      );
       // A call that was refused has asked no provider.
-      if (call.providerMs !== undefined) observe(PROVIDER, figures.provider, call.providerMs);
+      if (call.providerMs !== undefined) observe(METRICS.callProviderDuration, figures.provider, call.providerMs);
     },
     read() {
       const all = [...providers];
@@ -197,19 +172,19 @@ export function createCallMetrics(): CallMetrics {
         all.map(([provider, figures]) => [{ provider }, pick(figures)] as const);
       return [
         countsOf(
-          CALLS,
+          METRICS.calls,
           all.flatMap(([, { ends }]) => [...ends.values()].map(({ labels, value }) => ({ labels, value }))),
         ),
         histogramOf(
-          WHOLE,
+          METRICS.callDuration,
           series(({ whole }) => whole),
         ),
         histogramOf(
-          PROVIDER,
+          METRICS.callProviderDuration,
           series(({ provider }) => provider),
         ),
         histogramOf(
-          OWN,
+          METRICS.callRelayDuration,
           series(({ own }) => own),
         ),
       ];
@@ -227,9 +202,9 @@ function figuresOf(providers: Map<string, ProviderFigures>, name: string): Provi
   const made: ProviderFigures = {
     ends: new Map(),
     lastEnd: NO_END,
-    whole: createObservations(WHOLE),
-    provider: createObservations(PROVIDER),
-    own: createObservations(OWN),
+    whole: createObservations(METRICS.callDuration),
+    provider: createObservations(METRICS.callProviderDuration),
+    own: createObservations(METRICS.callRelayDuration),
   };
   providers.set(name, made);
   return made;

@@ -7,11 +7,11 @@ import {
   createObservations,
   gaugeOf,
   gaugesOf,
-  type HistogramOptions,
   histogramOf,
   type Metric,
   observe,
 } from "./metric.js";
+import { METRICS } from "./metric-list.js";
 
 /** Everything that one process counts and measures. */
 export interface Metrics {
@@ -36,7 +36,9 @@ export function createMetrics(version: string): Metrics {
   const calls = createCallMetrics();
   const store = createStoreMetrics();
   const ofProcess = createProcessMetrics();
-  const { refreshes, deliveries, faults } = createCounters();
+  const refreshes = createCounter(METRICS.refreshes);
+  const deliveries = createCounter(METRICS.webhookDeliveries);
+  const faults = createCounter(METRICS.faults);
   const sources: Array<() => readonly Metric[]> = [];
   return {
     call: calls.add,
@@ -59,30 +61,8 @@ export function createMetrics(version: string): Metrics {
   };
 }
 
-function createCounters() {
-  return {
-    refreshes: createCounter({
-      name: "relay_refreshes_total",
-      help: "Refreshes of access tokens, by outcome.",
-      labels: ["provider", "outcome"],
-    }),
-    deliveries: createCounter({
-      name: "relay_webhook_deliveries_total",
-      help: "Attempts to deliver a webhook, by outcome.",
-      labels: ["outcome"],
-      expected: [{ outcome: "delivered" }, { outcome: "retry" }, { outcome: "given_up" }],
-    }),
-    faults: createCounter({
-      name: "relay_faults_total",
-      help: "Faults, by where they occurred; client and session are mistakes of clients. The log has the details.",
-      labels: ["where"],
-    }),
-  };
-}
-
 function buildInfo(version: string): Metric {
-  const options = { name: "relay_build_info", help: "Versions; always 1.", aggregator: "max" } as const;
-  return gaugesOf(options, [{ labels: { version, node: process.version }, value: 1 }]);
+  return gaugesOf(METRICS.buildInfo, [{ labels: { version, node: process.version }, value: 1 }]);
 }
 
 /** Figures of this process. */
@@ -105,11 +85,6 @@ function createProcessMetrics(): ProcessMetrics {
   const seconds = (ns: number) => Math.max(0, ns - RESOLUTION_MS * 1e6) / NS_PER_S;
   return {
     read() {
-      const loop = {
-        name: "relay_event_loop_delay_seconds",
-        help: "Event loop delay since the last scrape; of several processes the worst.",
-        aggregator: "max",
-      } as const;
       // No label `quantile`, which is a summary's (promtool check metrics); a summary has no maximum.
       const values = [
         { labels: { stat: "p50" }, value: seconds(delay.percentile(50)) },
@@ -117,7 +92,7 @@ function createProcessMetrics(): ProcessMetrics {
         { labels: { stat: "max" }, value: seconds(delay.max) },
       ];
       delay.reset();
-      return [gaugesOf(loop, values), ...usage(startedAt)];
+      return [gaugesOf(METRICS.eventLoopDelay, values), ...usage(startedAt)];
     },
     close: () => void delay.disable(),
   };
@@ -127,19 +102,12 @@ function usage(startedAt: number): Metric[] {
   const { user, system } = process.cpuUsage();
   const { rss, heapUsed, external } = process.memoryUsage();
   return [
-    gaugeOf({ name: "relay_processes", help: "Processes that answered this scrape." }, 1),
-    countOf({ name: "process_cpu_seconds_total", help: "CPU time, user and system." }, (user + system) / 1e6),
-    gaugeOf({ name: "process_resident_memory_bytes", help: "Resident memory." }, rss),
-    gaugeOf({ name: "nodejs_heap_size_used_bytes", help: "Used V8 heap." }, heapUsed),
-    gaugeOf({ name: "nodejs_external_memory_bytes", help: "Memory of buffers outside the V8 heap." }, external),
-    gaugeOf(
-      {
-        name: "process_start_time_seconds",
-        help: "Start time of the oldest process, in seconds since the epoch.",
-        aggregator: "min",
-      },
-      startedAt,
-    ),
+    gaugeOf(METRICS.processes, 1),
+    countOf(METRICS.cpuSeconds, (user + system) / 1e6),
+    gaugeOf(METRICS.residentMemory, rss),
+    gaugeOf(METRICS.heapUsed, heapUsed),
+    gaugeOf(METRICS.externalMemory, external),
+    gaugeOf(METRICS.startTime, startedAt),
   ];
 }
 
@@ -152,30 +120,19 @@ interface StoreMetrics {
   read(): readonly Metric[];
 }
 
-/** From a row in SQLite's own cache to a database that its timeout ends. */
-const DURATION: HistogramOptions = {
-  name: "relay_store_duration_seconds",
-  help: "Database reads and writes, including the wait for a lock or a connection. Rows cached in memory do not count.",
-  bounds: [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5],
-};
-
 /** Nothing measured yet. */
 function createStoreMetrics(): StoreMetrics {
-  const durations = { read: createObservations(DURATION), write: createObservations(DURATION) };
-  const failures = createCounter({
-    name: "relay_store_failures_total",
-    help: "Database reads and writes that failed.",
-    labels: ["operation"],
-    expected: [{ operation: "read" }, { operation: "write" }],
-  });
+  const { storeDuration, storeFailures } = METRICS;
+  const durations = { read: createObservations(storeDuration), write: createObservations(storeDuration) };
+  const failures = createCounter(storeFailures);
   return {
     add(operation, ms, isFailed) {
-      observe(DURATION, durations[operation], ms);
+      observe(storeDuration, durations[operation], ms);
       if (isFailed) failures.add({ operation });
     },
     read: () => [
       histogramOf(
-        DURATION,
+        storeDuration,
         Object.entries(durations).map(([operation, figures]) => [{ operation }, figures] as const),
       ),
       failures.read(),
