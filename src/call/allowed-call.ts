@@ -12,7 +12,7 @@ import {
 } from "../applications/caller.js";
 import { LARGE_BYTES } from "../lib/chunks.js";
 import { atOnce, type Turns } from "../lib/turns.js";
-import { RelayError } from "../model/errors.js";
+import { overloaded, RelayError } from "../model/errors.js";
 import type { Connection, ConnectionStore } from "../oauth/connection.js";
 import { connectAgain } from "../oauth/credentials.js";
 import type { TokenSource } from "../oauth/token-source.js";
@@ -20,7 +20,6 @@ import { requirePlaceholders } from "../providers/credential.js";
 import { decideBoundOrigin, decideEgress, type EgressAllowed } from "../providers/egress.js";
 import type { Provider, ProviderCatalog } from "../providers/provider.js";
 import type { Capturing } from "../records/call-capture.js";
-import { overloaded } from "./budget.js";
 import { type Call, type CheckedCall, checkCall } from "./call.js";
 import { type CallDecisions, UNDECIDED } from "./explanation.js";
 import type { CallTrace } from "./trace.js";

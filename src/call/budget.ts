@@ -1,5 +1,5 @@
 import { LinkedList, type Links, Parties, Shares } from "../lib/shares.js";
-import { RelayError } from "../model/errors.js";
+import { overloaded, RelayError } from "../model/errors.js";
 
 /** What all calls together may hold. */
 interface BudgetLimits {
@@ -299,11 +299,6 @@ function evicted(): RelayError {
     "OVERLOADED",
     "The relay had to end this call to make room for others; if it was to change something, check whether that was done before sending it again.",
   );
-}
-
-/** The row of a call that the budget has no room for. */
-export function overloaded(): RelayError {
-  return new RelayError("OVERLOADED", "The relay is overloaded right now. Try again in a moment.");
 }
 
 /** What streams leave behind in memory. */

@@ -12,9 +12,6 @@ export type HttpRequest = IncomingMessage | Http2ServerRequest;
 /** A response as both HTTP/1.1 and HTTP/2 take it. */
 export type HttpResponse = ServerResponse | Http2ServerResponse;
 
-/** How far beyond the limit a body is still read and thrown away, so that the caller gets to see the answer. */
-export const DRAIN_FACTOR = 4;
-
 /** Answers with a short plain text; for what is outside the JSON route and the RPCs. */
 export function answerPlain(
   response: HttpResponse,

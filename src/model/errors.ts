@@ -35,6 +35,11 @@ export function formatError(message: string): RelayError {
   return new RelayError("CALL_FORMAT_ERROR", message);
 }
 
+/** What there is no room for. */
+export function overloaded(): RelayError {
+  return new RelayError("OVERLOADED", "The relay is overloaded right now. Try again in a moment.");
+}
+
 /**
  * The only error the relay answers with.
  *

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
+import { mustClose, readBody } from "../http/body.js";
 import type { PathHandler } from "../http/dispatch.js";
-import { answerPlain, clientNetworkOf, DRAIN_FACTOR, type HttpRequest, type HttpResponse } from "../http/exchange.js";
-import { createChunks } from "../lib/chunks.js";
+import { answerPlain, clientNetworkOf, type HttpRequest, type HttpResponse, watchCaller } from "../http/exchange.js";
 import { decodePercent } from "../lib/parse-url.js";
 import { formatError, RelayError } from "../model/errors.js";
 import type { AuthorizationOptions } from "../oauth/authorization-server.js";
@@ -55,8 +55,8 @@ async function answerConnectPage(exchange: PageExchange): Promise<void> {
 
 /** `POST /oauth/connect`: the page's one form, which ends a connection. */
 async function answerDisconnect(exchange: PageExchange): Promise<void> {
-  const { options, request, response, browser } = exchange;
-  const form = parsePageQuery(await readForm(request));
+  const { options, response, browser } = exchange;
+  const form = parsePageQuery(await readForm(exchange));
   if (form.get("action") !== "disconnect") throw formatError("action must be disconnect.");
   const connectSession = await connectSessionFromSecret(options, form.get("session") ?? "", browser);
   requirePage(connectSession);
@@ -76,30 +76,19 @@ function pageUri(session: string, happened: Readonly<Record<string, string>> = {
 /** Of the connect page's form, many times over, and of a form with some keys of the greatest length. */
 const MAX_FORM_BYTES = 32 * 1024;
 
-/** Reads a urlencoded form. Rejects with RelayError REQUEST_TOO_LARGE, or CALL_FORMAT_ERROR when it is none or cut short. */
-async function readForm(request: HttpRequest): Promise<string> {
-  if (/^application\/x-www-form-urlencoded\b/i.test(request.headers["content-type"] ?? "")) return readText(request);
-  throw formatError("The request is not a form. Use the page's own buttons.");
-}
+/** Forms are small: what they hold is not counted. */
+const UNCOUNTED = { reserve: () => true, release() {}, whenEvicted() {} };
 
-/** What is too much is read on for a while and thrown away, so that the browser gets to see the answer. */
-function readText(request: HttpRequest): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const chunks = createChunks();
-    let length = 0;
-    request.on("data", (chunk: Buffer) => {
-      length += chunk.length;
-      if (length <= MAX_FORM_BYTES) chunks.push(chunk);
-      else if (length > MAX_FORM_BYTES * DRAIN_FACTOR) request.destroy();
-    });
-    request.on("end", () => {
-      if (length <= MAX_FORM_BYTES) resolve(chunks.concat().toString());
-      else reject(new RelayError("REQUEST_TOO_LARGE", "The form is too large."));
-    });
-    const cutShort = () => reject(formatError("The form ended before it was complete. Send it again."));
-    request.on("error", cutShort);
-    request.on("close", cutShort);
-  });
+/** Reads a urlencoded form. Rejects with RelayError REQUEST_TOO_LARGE, or CALL_FORMAT_ERROR when it is none or cut short. */
+async function readForm({ request, response }: PageExchange): Promise<string> {
+  if (!/^application\/x-www-form-urlencoded\b/i.test(request.headers["content-type"] ?? ""))
+    throw formatError("The request is not a form. Use the page's own buttons.");
+  try {
+    const body = await readBody(request, MAX_FORM_BYTES, UNCOUNTED, watchCaller(response, UNCOUNTED));
+    return body.concat().toString();
+  } finally {
+    if (mustClose(request)) response.setHeader("connection", "close");
+  }
 }
 
 /** `GET /oauth/callback`: where providers send the browser back to. It goes on to where it came from. */
@@ -136,12 +125,12 @@ const MAX_CALLBACK_LENGTH = 6000;
  * `POST /oauth/callback`: the same by a form that the provider lets the browser send (OAuth 2.0 Form Post Response Mode). The
  * browser has no cookie with it, since it comes from another site, but shows one when it follows a redirect with GET.
  */
-async function answerPostedCallback({ request, response }: PageExchange): Promise<void> {
-  const parameters = new URLSearchParams(await readForm(request));
+async function answerPostedCallback(exchange: PageExchange): Promise<void> {
+  const parameters = new URLSearchParams(await readForm(exchange));
   for (const name of TOKENS) parameters.delete(name);
   const location = `${CALLBACK_PATH}?${parameters}`;
   if (location.length > MAX_CALLBACK_LENGTH) throw formatError("The provider's answer is too long.");
-  sendRedirect(response, location);
+  sendRedirect(exchange.response, location);
 }
 
 /** `GET /oauth/connect/{provider}`: sends the browser to the provider, or asks for what its address takes first. */
@@ -198,8 +187,8 @@ async function sendQuestion(
 
 /** `POST /oauth/connect/{provider}`: the form in which a user enters keys. */
 async function answerValues(exchange: PageExchange, rawName: string): Promise<void> {
-  const { options, request, response, browser } = exchange;
-  const form = parsePageQuery(await readForm(request));
+  const { options, response, browser } = exchange;
+  const form = parsePageQuery(await readForm(exchange));
   const connectSession = await connectSessionFromSecret(options, form.get("session") ?? "", browser);
   const provider = requireProvider(options, decodePercent(rawName) ?? "");
   const { name } = provider;

@@ -9,9 +9,10 @@ import {
   requireApplication,
   requireCallerIds,
 } from "../../applications/caller.js";
-import { type Budget, overloaded, type Reservation } from "../../call/budget.js";
+import type { Budget, Reservation } from "../../call/budget.js";
 import type { CallOrigin } from "../../call/call.js";
 import { callerGone, isGone } from "../../call/outcome.js";
+import { mustClose, readBody } from "../../http/body.js";
 import type { ListsOrigin } from "../../http/cors.js";
 import type { PathHandler } from "../../http/dispatch.js";
 import {
@@ -24,9 +25,9 @@ import {
 } from "../../http/exchange.js";
 import { LARGE_BYTES } from "../../lib/chunks.js";
 import { packageVersion } from "../../lib/package-version.js";
-import { RelayError } from "../../model/errors.js";
+import { overloaded, RelayError } from "../../model/errors.js";
 import { answerOriginPreflight, corsFieldsIfListed } from "../rest/preflight.js";
-import { mustClose, originOf, readBody } from "../rest/read-call.js";
+import { originOf } from "../rest/read-call.js";
 import { type Message, readMessage } from "./read-message.js";
 import { type Agent, callTool, INSTRUCTIONS, type ToolOptions, toolsFor } from "./tools.js";
 

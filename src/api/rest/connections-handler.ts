@@ -17,16 +17,17 @@ import {
   RelayService,
 } from "../../../gen/relay/v1/relay_pb.js";
 import { type CallerFields, callerFieldsOf } from "../../applications/caller.js";
-import { type Budget, overloaded } from "../../call/budget.js";
+import type { Budget } from "../../call/budget.js";
 import { outcomeFromError } from "../../call/outcome.js";
+import { mustClose, readBody } from "../../http/body.js";
 import type { PathHandler } from "../../http/dispatch.js";
 import { answerPlain, clientNetworkOf, type HttpRequest, type HttpResponse, watchCaller } from "../../http/exchange.js";
 import { identityOf } from "../../http/identity.js";
 import { messageFaultFrom } from "../../json/message-fault.js";
-import { formatError, RelayError } from "../../model/errors.js";
+import { formatError, overloaded, RelayError } from "../../model/errors.js";
 import { bodyFromOutcome, bytesFromBody } from "./envelope.js";
 import { answerPreflight, type BrowserOrigins, corsFieldsFor } from "./preflight.js";
-import { mustClose, parseCallQuery, providerNameFrom, type Route, readBody, routeFromMethod } from "./read-call.js";
+import { parseCallQuery, providerNameFrom, type Route, routeFromMethod } from "./read-call.js";
 
 /** Message → message; rejects with RelayError. */
 type Operation<Input extends DescMessage, Output extends DescMessage> = (

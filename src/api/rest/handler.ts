@@ -2,11 +2,12 @@ import type { OutgoingHttpHeaders } from "node:http";
 import type { Call, CallDescription } from "../../call/call.js";
 import { isGone, type Outcome } from "../../call/outcome.js";
 import type { Performed, Relay } from "../../call/relay.js";
+import { mustClose } from "../../http/body.js";
 import type { PathHandler } from "../../http/dispatch.js";
 import { answerPlain, endWith, hasContent } from "../../http/exchange.js";
 import { type Body, bodyFromOutcome, largeBodyOf } from "./envelope.js";
 import { answerPreflight, type BrowserOrigins, corsFieldsFor } from "./preflight.js";
-import { type CallReaderOptions, type Exchange, mustClose, originOf, readCall } from "./read-call.js";
+import { type CallReaderOptions, type Exchange, originOf, readCall } from "./read-call.js";
 
 /** What the JSON route needs from the rest of the service. */
 interface RestOptions extends CallRouteOptions {

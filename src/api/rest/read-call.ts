@@ -8,23 +8,22 @@ import {
   MAX_ID_LENGTH,
   type NamedKeys,
 } from "../../applications/caller.js";
-import { type Budget, overloaded, type Reservation } from "../../call/budget.js";
+import type { Budget, Reservation } from "../../call/budget.js";
 import type { Call, CallDescription, CallOrigin, ResponseMode, Surface } from "../../call/call.js";
 import { callerGone, isGone } from "../../call/outcome.js";
+import { readBody } from "../../http/body.js";
 import {
   clientNetworkOf,
-  DRAIN_FACTOR,
   type HttpRequest,
   type HttpResponse,
   type ResponseSignal,
   watchCaller,
 } from "../../http/exchange.js";
 import { identityOf } from "../../http/identity.js";
-import { type Bytes, createChunks, joinedInSteps, LARGE_BYTES } from "../../lib/chunks.js";
+import { type Bytes, joinedInSteps, LARGE_BYTES } from "../../lib/chunks.js";
 import { decodePercent } from "../../lib/parse-url.js";
 import { atOnce, type Steps, type Turns, type WorkLimits } from "../../lib/turns.js";
-import type { CallerSignal } from "../../model/caller-signal.js";
-import { formatError, RelayError } from "../../model/errors.js";
+import { formatError, overloaded } from "../../model/errors.js";
 import { descriptionFromBody, descriptionFromDotted } from "./description.js";
 
 /** A JSON route as the schema's google.api.http annotation describes it (AIP-127). */
@@ -207,62 +206,6 @@ function responseModeFrom(text: string | undefined): ResponseMode {
   if (text === "RESPONSE_MODE_BODY") return "body";
   if (text === undefined || text === "RESPONSE_MODE_DATA" || text === "RESPONSE_MODE_UNSPECIFIED") return "data";
   throw formatError("response_mode must be RESPONSE_MODE_DATA or RESPONSE_MODE_BODY.");
-}
-
-/** An HTTP/1.1 request that was not read to its end leaves bytes behind that are not the next request. */
-export function mustClose(request: HttpRequest): boolean {
-  return request.httpVersionMajor === 1 && !request.complete;
-}
-
-/**
- * Reads a whole request body, in the chunks that it came in. That the caller is gone is the signal's to
- * tell: listening for it on the request costs each call more than its body.
- *
- * Rejects with RelayError REQUEST_TOO_LARGE above `maxBytes`, OVERLOADED when the memory budget has no room for it, and
- * CALL_FORMAT_ERROR when the caller goes before its end: nobody reads that row, but it is no fault of ours either.
- */
-export function readBody(
-  request: HttpRequest,
-  maxBytes: number,
-  memory: Reservation,
-  signal: CallerSignal,
-): Promise<Bytes> {
-  const declared = Number(request.headers["content-length"] ?? 0);
-  if (declared > maxBytes * DRAIN_FACTOR) return Promise.reject(tooLarge(maxBytes));
-  return new Promise((resolve, reject) => {
-    let chunks = createChunks();
-    let length = 0;
-    const left = { handleEvent: () => (isGone(signal) ? reject(cutShort(signal.reason)) : refuse(signal.reason)) };
-    signal.addEventListener("abort", left);
-    request.on("data", (chunk: Buffer) => {
-      length += chunk.length;
-      if (length > maxBytes * DRAIN_FACTOR) refuse(tooLarge(maxBytes));
-      else if (length > maxBytes) chunks = createChunks();
-      else if (memory.reserve(chunk.length)) chunks.push(chunk);
-      else refuse(overloaded());
-    });
-    request.on("end", () => {
-      signal.removeEventListener("abort", left);
-      if (length > maxBytes) reject(tooLarge(maxBytes));
-      else resolve(chunks);
-    });
-
-    function refuse(error: unknown): void {
-      request.pause();
-      reject(error);
-    }
-  });
-}
-
-/** What a request is refused with whose body is over the limit. */
-export function tooLarge(maxBytes: number): RelayError {
-  return new RelayError("REQUEST_TOO_LARGE", `The request body is over the limit of ${maxBytes} bytes. Send less.`);
-}
-
-function cutShort(cause: unknown): RelayError {
-  return new RelayError("CALL_FORMAT_ERROR", "The request ended before its body was complete. Send it again.", {
-    cause,
-  });
 }
 
 /** Old names of query parameters that clients of the original service still send (compat C1). */

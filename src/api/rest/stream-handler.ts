@@ -1,12 +1,13 @@
 import type { Call } from "../../call/call.js";
 import { type AnswerHead, type ErrorOutcome, isGone } from "../../call/outcome.js";
 import type { Relay, StreamPart, StreamParts } from "../../call/relay.js";
+import { mustClose } from "../../http/body.js";
 import type { PathHandler } from "../../http/dispatch.js";
 import { cut, type HttpResponse, hasContent, writeChunk, writeHeadOf } from "../../http/exchange.js";
 import { bodyFromOutcome, bytesFromBody, MAX_TEXT_BYTES } from "./envelope.js";
 import { type CallRouteOptions, createCallRoute } from "./handler.js";
 import { corsFieldsFor } from "./preflight.js";
-import { type Exchange, mustClose, readCall } from "./read-call.js";
+import { type Exchange, readCall } from "./read-call.js";
 
 /** What the raw route needs from the rest of the service. */
 interface StreamHandlerOptions extends CallRouteOptions {

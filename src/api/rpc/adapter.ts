@@ -15,18 +15,14 @@ import {
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
 import { RelayService } from "../../../gen/relay/v1/relay_pb.js";
-import { type Budget, overloaded, type Reservation } from "../../call/budget.js";
+import type { Budget, Reservation } from "../../call/budget.js";
 import { isUtf8Charset, parseMediaType } from "../../call/text.js";
+import { DRAIN_FACTOR } from "../../http/body.js";
 import type { ListsOrigin } from "../../http/cors.js";
-import {
-  clientNetworkOf,
-  DRAIN_FACTOR,
-  type HttpRequest,
-  type HttpResponse,
-  watchCaller,
-} from "../../http/exchange.js";
+import { clientNetworkOf, type HttpRequest, type HttpResponse, watchCaller } from "../../http/exchange.js";
 import { slicesOf } from "../../lib/chunks.js";
 import type { CallerSignal } from "../../model/caller-signal.js";
+import { overloaded } from "../../model/errors.js";
 import { answeredAsPreflight } from "./cors.js";
 import { withDecodeError } from "./errors.js";
 import { type BinaryParts, createBinaryParts } from "./message-parts.js";

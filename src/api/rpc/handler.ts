@@ -14,14 +14,13 @@ import {
   RelayService,
 } from "../../../gen/relay/v1/relay_pb.js";
 import type { CallerFields } from "../../applications/caller.js";
-import { overloaded } from "../../call/budget.js";
 import type { Call } from "../../call/call.js";
 import type { ErrorOutcome } from "../../call/outcome.js";
 import type { StreamPart } from "../../call/relay.js";
 import { textFromField } from "../../call/text.js";
 import type { Readiness } from "../../http/dispatch.js";
 import type { HttpRequest } from "../../http/exchange.js";
-import { type Reason, RelayError } from "../../model/errors.js";
+import { overloaded, type Reason, RelayError } from "../../model/errors.js";
 import { createRpcAdapter, type RpcAdapterOptions, type RpcHandler } from "./adapter.js";
 import type { ConnectionOperations } from "./connection-operations.js";
 import { MAX_TIMEOUT_MS } from "./one-message.js";

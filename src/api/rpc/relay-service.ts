@@ -1,12 +1,13 @@
 import { Code, ConnectError, createContextKey, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
 import { type CallRequest, type RelayService, ResponseMode } from "../../../gen/relay/v1/relay_pb.js";
 import { type CallerFields, callerFieldsOf, callerFrom, withoutCallerFields } from "../../applications/caller.js";
-import { overloaded, type Reservation, requireRoom } from "../../call/budget.js";
+import { type Reservation, requireRoom } from "../../call/budget.js";
 import type { Call, CallDescription, CallOrigin, Surface } from "../../call/call.js";
 import type { LargePart, Performed, Relay } from "../../call/relay.js";
 import type { HttpRequest } from "../../http/exchange.js";
 import { type Identity, identityOf } from "../../http/identity.js";
 import type { CallerSignal } from "../../model/caller-signal.js";
+import { overloaded } from "../../model/errors.js";
 import { descriptionFromMessage } from "./description.js";
 import { responseFromOutcome } from "./row.js";
 

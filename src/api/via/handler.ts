@@ -1,11 +1,11 @@
-import { type Budget, overloaded, type StreamGarbage } from "../../call/budget.js";
+import type { Budget, StreamGarbage } from "../../call/budget.js";
 import type { Call, CallOrigin } from "../../call/call.js";
 import type { Relay } from "../../call/relay.js";
 import type { ListsOrigin } from "../../http/cors.js";
 import type { PathHandler } from "../../http/dispatch.js";
 import { clientNetworkOf, type HttpRequest, type HttpResponse, watchCaller } from "../../http/exchange.js";
 import { discardRestAfter } from "../../http/sweep.js";
-import { formatError } from "../../model/errors.js";
+import { formatError, overloaded } from "../../model/errors.js";
 import type { ProviderCatalog } from "../../providers/provider.js";
 import { answerOriginPreflight, corsFieldsIfListed } from "../rest/preflight.js";
 import { originOf } from "../rest/read-call.js";

@@ -1,11 +1,11 @@
 import { Readable } from "node:stream";
+import { tooLarge } from "../../http/body.js";
 import type { HttpRequest, HttpResponse } from "../../http/exchange.js";
 import { allowLongUpload } from "../../http/sweep.js";
 import { formatError, RelayError } from "../../model/errors.js";
 import type { Redactor } from "../../redaction/redact.js";
 import type { StreamRedactor } from "../../redaction/redact-stream.js";
 import type { StreamedBody } from "../../upstream/request.js";
-import { tooLarge } from "../rest/read-call.js";
 
 /** What a body must not be, and who counts it. */
 interface RequestBodyOptions {
