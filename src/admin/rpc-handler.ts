@@ -77,12 +77,12 @@ export function createAdminRpcHandler(options: AdminOptions, admit: Admit): Path
     interceptors: [translateErrors(onFault), requireRole(options)],
     budget: createBudget(BUDGET),
     clientAddress: options.clientAddress,
-    contextValues: (request, memory) =>
+    contextValues: (request, address, memory) =>
       createContextValues()
         .set(operatorContextKey, operators.get(request))
         .set(requestContextKey, {
           // The fields are the operator's, and no proof of an application.
-          caller: withoutCallerFields(options.clientAddress(request)),
+          caller: withoutCallerFields(address),
           identity: identityOf(request),
           startedAt: performance.now(),
           memory,

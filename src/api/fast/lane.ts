@@ -1,16 +1,10 @@
 import { type CallRequest, RelayService } from "../../../gen/relay/v1/relay_pb.js";
-import type { Budget, Reservation } from "../../call/budget.js";
+import type { Budget } from "../../call/budget.js";
 import { isGone } from "../../call/outcome.js";
 import type { LargePart } from "../../call/relay.js";
 import type { ListsOrigin } from "../../http/cors.js";
 import type { PathHandler } from "../../http/dispatch.js";
-import {
-  clientNetworkOf,
-  type HttpRequest,
-  type HttpResponse,
-  type ResponseSignal,
-  watchCaller,
-} from "../../http/exchange.js";
+import { clientNetworkOf, type HttpRequest, type HttpResponse, watchCaller } from "../../http/exchange.js";
 import { type Bytes, LARGE_BYTES } from "../../lib/chunks.js";
 import type { Turns, WorkLimits } from "../../lib/turns.js";
 import { RelayError } from "../../model/errors.js";
@@ -26,7 +20,7 @@ import {
   requestContextOf,
 } from "../rpc/relay-service.js";
 import { decideRowData, type RowData } from "../rpc/row.js";
-import { answerRow, decideHead, endTimeout, isPrefixed, type LaneForm, type LaneHead, largeValueOf } from "./answer.js";
+import { answerRow, decideHead, endTimeout, isPrefixed, type LaneHead, largeValueOf } from "./answer.js";
 import { decodeRequest } from "./decode.js";
 import { type Reading, readMessage } from "./read-message.js";
 
@@ -76,7 +70,8 @@ async function answerCall(
 ): Promise<void> {
   const { form } = head;
   const startedAt = performance.now();
-  const memory = options.budget.open(clientNetworkOf(options.clientAddress(request)));
+  const address = options.clientAddress(request);
+  const memory = options.budget.open(clientNetworkOf(address));
   const signal = watchCaller(response, memory);
   const { origin } = request.headers;
   if (origin !== undefined) await allowPage(options.listsOrigin, origin, response);
@@ -98,9 +93,10 @@ async function answerCall(
     if (isLate) endTimeout(request, form);
     return options.otherwise(request, response, PATH, reading.bytes);
   }
-  const times = { startedAt, timesOutAt };
   let data: RowData | undefined;
-  const context = contextFrom(options, request, form, times, memory, signal);
+  const { caller, identity } = requestContextOf(request, address, memory);
+  const surface = isPrefixed(form) ? form : "connect";
+  const context: CallContext = { identity, surface, caller, memory, signal, startedAt, timesOutAt };
   const { outcome, large: value } = await performed(options, message, context, ({ answer }) => {
     data = answer && decideRowData(answer.data);
     return largeValueOf(form, data);
@@ -128,24 +124,4 @@ function performed(
 ) {
   if (!(message instanceof RelayError)) return performCall(options, message, context, largePart);
   return { outcome: options.relay.refuse(originOf({ providerName: "" }, context), message), large: undefined };
-}
-
-function contextFrom(
-  { clientAddress }: LaneOptions,
-  request: HttpRequest,
-  form: LaneForm,
-  { startedAt, timesOutAt }: Pick<CallContext, "startedAt" | "timesOutAt">,
-  memory: Reservation,
-  signal: ResponseSignal,
-): CallContext {
-  const { caller, identity } = requestContextOf(request, clientAddress, memory);
-  return {
-    identity,
-    surface: isPrefixed(form) ? form : "connect",
-    caller,
-    memory,
-    signal,
-    startedAt,
-    timesOutAt,
-  };
 }

@@ -2,6 +2,7 @@ import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js";
 import { CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import {
+  type CallerFields,
   type CallerOptions,
   callerFieldsOf,
   callerFrom,
@@ -69,9 +70,10 @@ interface Answer {
 
 async function answerPost(options: McpHandlerOptions, request: HttpRequest, response: HttpResponse): Promise<void> {
   const origin = originOf({ surface: "mcp" }, request, "");
-  const memory = options.budget.open(clientNetworkOf(options.clientAddress(request)));
+  const fields = callerFieldsOf(request, options.clientAddress(request));
+  const memory = options.budget.open(clientNetworkOf(fields.address));
   const signal = watchCaller(response, memory);
-  const exchange = { request, origin, memory, signal };
+  const exchange = { request, fields, origin, memory, signal };
   const answer = await answerTo(options, exchange).catch((error: unknown) => refusalOf(options, exchange, error));
   const cors = await corsFieldsIfListed(options, request);
   if (response.destroyed || isGone(signal)) return;
@@ -90,14 +92,16 @@ async function answerPost(options: McpHandlerOptions, request: HttpRequest, resp
 /** One message on its way. */
 interface Exchange {
   readonly request: HttpRequest;
+  readonly fields: CallerFields;
   readonly origin: CallOrigin;
   readonly memory: Reservation;
   readonly signal: ResponseSignal;
 }
 
 /** Rejects with RelayError for what is not let in, or is no message. */
-async function answerTo(options: McpHandlerOptions, { request, origin, memory, signal }: Exchange): Promise<Answer> {
-  const { application, caller, fields } = await requireAgent(options, request);
+async function answerTo(options: McpHandlerOptions, exchange: Exchange): Promise<Answer> {
+  const { request, fields, origin, memory, signal } = exchange;
+  const { application, caller } = await requireAgent(options, fields);
   if (signal.aborted) throw isGone(signal) ? callerGone() : signal.reason;
   const body = await readBody(request, Math.min(options.maxRequestBytes, MAX_BODY_BYTES), memory, signal);
   if (!memory.begin() || !memory.belongTo(application.id)) throw overloaded();
@@ -129,15 +133,14 @@ class PlaceRefusal extends RelayError {}
 const NAMED = { publicKey: "", userId: "", privateKey: undefined, userSignature: undefined };
 
 /** Whose token it is. Rejects with RelayError, before anything else is done. */
-async function requireAgent(options: McpHandlerOptions, request: HttpRequest) {
-  const fields = callerFieldsOf(request, options.clientAddress(request));
+async function requireAgent(options: McpHandlerOptions, fields: CallerFields) {
   const caller = callerFrom(fields, NAMED);
   const { callToken, privateKeys } = caller.proof;
   if (callToken === undefined || privateKeys.length > 0) throw noToken(privateKeys.length > 0);
   requireCallerIds(caller);
   const application = await requireApplication(options, caller);
   const decision = judgeCaller(options, application, caller);
-  if (decision.result === "allow") return { application, caller, fields };
+  if (decision.result === "allow") return { application, caller };
   const isPlace = decision.rule === "origin" || decision.rule === "address";
   throw new (isPlace ? PlaceRefusal : RelayError)("CALLER_NOT_ALLOWED", decision.message);
 }

@@ -17,7 +17,7 @@ import {
   RelayService,
 } from "../../../gen/relay/v1/relay_pb.js";
 import { type CallerFields, callerFieldsOf } from "../../applications/caller.js";
-import type { Budget } from "../../call/budget.js";
+import type { Budget, Reservation } from "../../call/budget.js";
 import { outcomeFromError } from "../../call/outcome.js";
 import { mustClose, readBody } from "../../http/body.js";
 import type { PathHandler } from "../../http/dispatch.js";
@@ -130,9 +130,10 @@ function serve<Input extends DescMessage, Output extends DescMessage>(
   return {
     route,
     async answer(exchange) {
-      const message = await messageFrom(options, method.input, route, exchange);
-      const { request } = exchange;
-      const answered = await operate(message, callerFieldsOf(request, options.clientAddress(request)));
+      const caller = callerFieldsOf(exchange.request, options.clientAddress(exchange.request));
+      const memory = options.budget.open(clientNetworkOf(caller.address));
+      const message = await messageFrom(memory, method.input, route, exchange);
+      const answered = await operate(message, caller);
       return toJsonString(method.output, answered, { alwaysEmitImplicit: true });
     },
   };
@@ -150,23 +151,16 @@ interface MessageExchange {
 /** Of a connect link's request, many times over. */
 const MAX_BODY_BYTES = 64 * 1024;
 
-/** What reading a message needs from the rest of the service. */
-interface MessageReaderOptions {
-  readonly budget: Budget;
-  readonly clientAddress: (request: HttpRequest) => string;
-}
-
 /**
  * Reads the message of a request: the body of a POST; of other methods the path's variables and the query. Rejects with
  * RelayError CALL_FORMAT_ERROR, REQUEST_TOO_LARGE or OVERLOADED.
  */
 async function messageFrom<Input extends DescMessage>(
-  { budget, clientAddress }: MessageReaderOptions,
+  memory: Reservation,
   schema: Input,
   route: Route,
   { request, response, variables, queryText }: MessageExchange,
 ): Promise<MessageShape<Input>> {
-  const memory = budget.open(clientNetworkOf(clientAddress(request)));
   const signal = watchCaller(response, memory);
   const body = await readBody(request, MAX_BODY_BYTES, memory, signal);
   if (!memory.begin()) throw overloaded();

@@ -37,7 +37,12 @@ export interface RpcAdapterOptions extends ConnectRouterOptions {
   readonly readMaxBytes: number;
   readonly routes: (router: ConnectRouter) => void;
   readonly budget: Budget;
-  readonly contextValues: (request: HttpRequest, memory: Reservation, signal: CallerSignal) => ContextValues;
+  readonly contextValues: (
+    request: HttpRequest,
+    clientAddress: string,
+    memory: Reservation,
+    signal: CallerSignal,
+  ) => ContextValues;
   readonly listsOrigin: ListsOrigin;
   readonly clientAddress: (request: HttpRequest) => string;
   /** Faults while a response is written. */
@@ -88,7 +93,8 @@ async function answer(
   response: HttpResponse,
   readAhead: Uint8Array | undefined,
 ): Promise<void> {
-  const memory = options.budget.open(clientNetworkOf(options.clientAddress(request)));
+  const address = options.clientAddress(request);
+  const memory = options.budget.open(clientNetworkOf(address));
   const signal = watchCaller(response, memory);
   // connect-node waits for it before it writes on, and over HTTP/2 nothing else tells it that the caller is gone.
   response.on("close", () => response.emit("drain"));
@@ -96,7 +102,7 @@ async function answer(
   if (parts === undefined) memory.release();
   try {
     if (await answeredAsPreflight(options.listsOrigin, request, response)) return;
-    const values = options.contextValues(request, memory, signal);
+    const values = options.contextValues(request, address, memory, signal);
     const body = createRequestBody(request, readAhead);
     const asked = universalRequestFromNodeRequest(request, response, undefined, values);
     shortenTimeout(asked.header);

@@ -78,9 +78,9 @@ export function createRpcHandler(options: RpcOptions): RpcHandler {
     },
     budget: options.budget,
     clientAddress: options.clientAddress,
-    contextValues: (request, memory, signal) =>
+    contextValues: (request, address, memory, signal) =>
       createContextValues().set(requestContextKey, {
-        ...requestContextOf(request, options.clientAddress, memory),
+        ...requestContextOf(request, address, memory),
         signal,
       }),
     listsOrigin: options.listsOrigin,

@@ -133,13 +133,13 @@ interface RequestContext {
 }
 
 /** What a caller's request says beside its message. */
-export function requestContextOf(
-  request: HttpRequest,
-  clientAddress: (request: HttpRequest) => string,
-  memory: Reservation,
-): RequestContext {
-  const caller = callerFieldsOf(request, clientAddress(request));
-  return { caller, identity: identityOf(request), startedAt: performance.now(), memory };
+export function requestContextOf(request: HttpRequest, address: string, memory: Reservation): RequestContext {
+  return {
+    caller: callerFieldsOf(request, address),
+    identity: identityOf(request),
+    startedAt: performance.now(),
+    memory,
+  };
 }
 
 /** Where the adapter puts it. */
