@@ -43,8 +43,8 @@ export interface ServiceOptions {
   readonly droppedLines?: () => number;
   /** Parts of the upstream that tests stand in for: the resolver, further trusted certificates. */
   readonly upstream?: Pick<UpstreamOptions, "resolve" | "ca">;
-  /** Whether plain typed calls take the lane in front of connect-node; true by default. Tests hold the two together. */
-  readonly lane?: boolean;
+  /** Whether plain typed calls take the fast path in front of connect-node; true by default. Tests hold the two together. */
+  readonly fastPath?: boolean;
 }
 
 /** Where the listener meets what a client did: malformed requests, broken sessions. */

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { RelayService } from "../../gen/relay/v1/relay_pb.js";
-import { createLane } from "../api/fast/lane.js";
+import { createFastPath } from "../api/fast/handler.js";
 import { createConnectionsHandler } from "../api/rest/connections-handler.js";
 import { createRestHandler } from "../api/rest/handler.js";
 import { routeFromMethod } from "../api/rest/read-call.js";
@@ -115,7 +115,7 @@ async function handlersFor(
     clientAddress,
     isTrustedProxy,
   }: Wiring,
-  { lane = true }: ServiceOptions,
+  { fastPath = true }: ServiceOptions,
 ): Promise<readonly PathHandler[]> {
   const { applications, lookups } = parts.store;
   const { authorization } = parts;
@@ -163,7 +163,7 @@ async function handlersFor(
       publicUrl: () => parts.self.publicUrl,
       isEncrypted: createIsEncrypted(isTrustedProxy),
     }),
-    lane ? createLane({ ...shared, otherwise: rpcs }) : rpcs,
+    fastPath ? createFastPath({ ...shared, otherwise: rpcs }) : rpcs,
     createConnectionsHandler({ ...shared, operations: connections }),
     ...(forAgents === undefined ? [] : [forAgents]),
     createPagesHandler({

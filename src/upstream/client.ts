@@ -10,8 +10,8 @@ import {
 import { type ContentCoding, decodeBody, parseContentCodings } from "./decode.js";
 import { type AnswerFields, type AnswerLimits, Exchange, isChunkedOrNone } from "./exchange.js";
 import { relayError } from "./failure.js";
-import { ReadPace } from "./lane.js";
 import { Pool, type PoolOptions } from "./pool.js";
+import { ReadPace } from "./pooled-socket.js";
 import { ORIGIN_LIMITS, type Upstream, type UpstreamAnswer, type UpstreamRequest } from "./request.js";
 import { StreamedExchange } from "./streamed-exchange.js";
 

@@ -3,8 +3,8 @@ import type { CallerListener, CallerSignal } from "../model/caller-signal.js";
 import { RelayError } from "../model/errors.js";
 import { parseContentCodings } from "./decode.js";
 import { deadlineError, type Failure, isSilentEnd, type Progress, relayError, relayErrorFrom } from "./failure.js";
-import type { Lane } from "./lane.js";
 import type { Party, Pool, PooledCall } from "./pool.js";
+import type { PooledSocket } from "./pooled-socket.js";
 import type { MemoryShare, RequestProgress, UpstreamLimits, UpstreamRequest } from "./request.js";
 
 /** The head of an answer, read once: its field lines, and what this folder itself must know of them. */
@@ -94,7 +94,7 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
   previous: PooledCall | undefined;
   next: PooledCall | undefined;
   party: Party | undefined;
-  lane: Lane | undefined;
+  socket: PooledSocket | undefined;
   wasReadded = false;
   protected readonly request: UpstreamRequest;
   protected readonly pool: Pool;
@@ -144,7 +144,7 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
     return this.request.applicationId;
   }
 
-  send(lane: Lane): void {
+  send(socket: PooledSocket): void {
     this.#noteWaited();
     this.progress = "dialling";
     const { path, method, headers, body, streamedBody } = this.request;
@@ -153,7 +153,7 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
     // Member by member: nothing else may become an option of undici (threats N18).
     const sent = body ?? streamedBody?.open() ?? null;
     const options = { path, method, headers: fields as string[], body: sent, blocking: false };
-    lane.send(options, this);
+    socket.send(options, this);
   }
 
   /** The caller's signal. */
@@ -178,7 +178,7 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
       return;
     }
     this.#abort = abort;
-    this.lane?.expectAnswer();
+    this.socket?.expectAnswer();
     this.#noteSent();
   }
 
@@ -203,7 +203,7 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
   onComplete(): void {
     if (this.isOver) return;
     // RFC 9112 section 8: an answer that ends with the connection is whole only if the connection ended without error.
-    if (this.lane?.isBroken === true) this.failAs("cutShort");
+    if (this.socket?.isBroken === true) this.failAs("cutShort");
     else this.finish(true);
   }
 
@@ -293,7 +293,7 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
    * section 9.2.2, RFC 9112 section 9.3.1).
    */
   #mayRepeat(error: unknown): boolean {
-    if (this.lane?.isUsed !== true || this.wasReadded) return false;
+    if (this.socket?.isUsed !== true || this.wasReadded) return false;
     // The body failed, not the socket; or the beginning of it is not here any more.
     if (error instanceof RelayError || this.request.streamedBody?.isWhole === false) return false;
     if (this.progress === "dialling") return true;
@@ -302,7 +302,7 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
 
   /** On a kept socket it is about the time in which no request came: the provider has not seen this one. */
   #onTimeoutNotice(statusCode: number, fields: AnswerFields): boolean {
-    if (this.lane?.isUsed !== true) return this.onHead(statusCode, fields);
+    if (this.socket?.isUsed !== true) return this.onHead(statusCode, fields);
     this.progress = "sent";
     this.#abort?.();
     return true;

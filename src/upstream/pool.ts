@@ -1,5 +1,5 @@
 import { LinkedList, type Links, Parties, Shares } from "../lib/shares.js";
-import { Lane, type LaneOptions, type LaneOwner } from "./lane.js";
+import { PooledSocket, type PooledSocketOptions, type PooledSocketOwner } from "./pooled-socket.js";
 
 /** A call as its pool sees it. */
 export interface PooledCall extends Links<PooledCall> {
@@ -12,15 +12,15 @@ export interface PooledCall extends Links<PooledCall> {
   /** Set by the pool while it has this call. */
   party: Party | undefined;
   /** Set by the pool while it carries this call. */
-  lane: Lane | undefined;
+  socket: PooledSocket | undefined;
   /** Whether a kept socket ended under it: another one may end as well, so it gets a new one. */
   readonly wasReadded: boolean;
   /** Called by the pool when the call's turn has come. */
-  send(lane: Lane): void;
+  send(socket: PooledSocket): void;
 }
 
-/** What a pool needs to know beyond its lanes. */
-export interface PoolOptions extends LaneOptions {
+/** What a pool needs to know beyond its sockets. */
+export interface PoolOptions extends PooledSocketOptions {
   /** Calls at once; more wait, in order of arrival those of one application. */
   readonly maxConcurrent: number;
   /** Calls that may wait; more are refused, so that one slow provider does not take every place of the relay. */
@@ -71,7 +71,7 @@ export class Party implements Links<Party> {
  * there, and the call goes out on a new one, instead of being answered by them (threats P22). One immediate per turn
  * serves all calls.
  */
-export class Pool implements LaneOwner {
+export class Pool implements PooledSocketOwner {
   readonly #origin: string;
   readonly #options: PoolOptions;
   readonly #parties = new Parties(() => new Party());
@@ -82,9 +82,9 @@ export class Pool implements LaneOwner {
   /** Those with calls that wait, in the order in which it is their turn. */
   readonly #line = new LinkedList<Party>();
   /** In the order in which their rests end. */
-  readonly #resting = new LinkedList<Lane>();
+  readonly #resting = new LinkedList<PooledSocket>();
   /** Those that have rested, in the order of their last use. */
-  readonly #idle: Lane[] = [];
+  readonly #idle: PooledSocket[] = [];
   /** In milliseconds of `performance.now()`. */
   #distrustedUntil = 0;
   /** How long a socket may have been idle that carries another call: less where the provider closes them earlier. */
@@ -138,29 +138,29 @@ export class Pool implements LaneOwner {
    * @param isWhole whether the answer was read to its end, so that the socket may carry another call.
    */
   remove(exchange: PooledCall, isWhole: boolean): void {
-    const { lane, party } = exchange;
+    const { socket, party } = exchange;
     if (party === undefined) return;
     exchange.party = undefined;
-    if (lane === undefined) party.waiting.remove(exchange);
+    if (socket === undefined) party.waiting.remove(exchange);
     if (party.waiting.size === 0) this.#line.remove(party);
-    if (lane !== undefined) this.#stop(exchange, lane, party, isWhole);
+    if (socket !== undefined) this.#stop(exchange, socket, party, isWhole);
     if (exchange.isStream) party.streams = this.#streams.giveBack(party.streams, 1);
     party.places = this.#places.giveBack(party.places, 1);
     if (this.#isClosed && this.isIdle) this.#onDrained?.();
   }
 
-  #stop(exchange: PooledCall, lane: Lane, party: Party, isWhole: boolean): void {
-    exchange.lane = undefined;
+  #stop(exchange: PooledCall, socket: PooledSocket, party: Party, isWhole: boolean): void {
+    exchange.socket = undefined;
     party.running = this.#running.giveBack(party.running, 1);
-    this.#release(lane, isWhole);
+    this.#release(socket, isWhole);
     if (this.#line.size > 0) this.#arm();
   }
 
   /** Puts a call back whose kept socket ended under it. */
   readd(exchange: PooledCall): void {
-    const { lane, party } = exchange;
-    if (lane === undefined || party === undefined) return;
-    this.#stop(exchange, lane, party, false);
+    const { socket, party } = exchange;
+    if (socket === undefined || party === undefined) return;
+    this.#stop(exchange, socket, party, false);
     this.#enqueue(exchange, party);
   }
 
@@ -178,10 +178,10 @@ export class Pool implements LaneOwner {
   }
 
   #endKept(): Array<Promise<void>> {
-    const closing = this.#idle.splice(0).map((lane) => lane.destroy());
-    for (let lane = this.#resting.first; lane !== undefined; lane = this.#resting.first) {
-      this.#resting.remove(lane);
-      closing.push(lane.destroy());
+    const closing = this.#idle.splice(0).map((socket) => socket.destroy());
+    for (let socket = this.#resting.first; socket !== undefined; socket = this.#resting.first) {
+      this.#resting.remove(socket);
+      closing.push(socket.destroy());
     }
     return closing;
   }
@@ -201,14 +201,15 @@ export class Pool implements LaneOwner {
     this.#endRests();
     for (let party = this.#nextParty(); party !== undefined; party = this.#nextParty()) {
       const exchange = party.waiting.first as PooledCall;
-      const lane = (exchange.wasReadded ? undefined : this.#takeIdle(exchange.share)) ?? this.#newLane(exchange.share);
-      if (lane === undefined) return;
+      const socket =
+        (exchange.wasReadded ? undefined : this.#takeIdle(exchange.share)) ?? this.#newSocket(exchange.share);
+      if (socket === undefined) return;
       party.waiting.remove(exchange);
       this.#line.remove(party);
       if (party.waiting.size > 0) this.#line.add(party);
       party.running = this.#running.take(party.running, 1);
-      exchange.lane = lane;
-      exchange.send(lane);
+      exchange.socket = socket;
+      exchange.send(socket);
     }
   }
 
@@ -224,24 +225,24 @@ export class Pool implements LaneOwner {
 
   #endRests(): void {
     const now = performance.now();
-    for (let lane = this.#resting.first; lane !== undefined; lane = this.#resting.first) {
-      if (lane.restsUntil > now) return;
-      this.#resting.remove(lane);
-      this.#idle.push(lane);
+    for (let socket = this.#resting.first; socket !== undefined; socket = this.#resting.first) {
+      if (socket.restsUntil > now) return;
+      this.#resting.remove(socket);
+      this.#idle.push(socket);
     }
   }
 
   /** The socket used last comes first: the others grow old and are closed. */
-  #takeIdle(share: string): Lane | undefined {
+  #takeIdle(share: string): PooledSocket | undefined {
     if (this.#idle.length === 0) return undefined;
     const oldest = performance.now() - this.#maxIdleMs;
     for (let at = this.#idle.length - 1; at >= 0; at -= 1) {
-      const lane = this.#idle[at] as Lane;
-      if (lane.restsSince < oldest) return undefined;
-      if (lane.share !== share) continue;
+      const socket = this.#idle[at] as PooledSocket;
+      if (socket.restsSince < oldest) return undefined;
+      if (socket.share !== share) continue;
       this.#idle.splice(at, 1);
-      if (lane.isReusable) return lane;
-      void lane.destroy();
+      if (socket.isReusable) return socket;
+      void socket.destroy();
     }
     return undefined;
   }
@@ -250,13 +251,13 @@ export class Pool implements LaneOwner {
    * Never more sockets than calls may run at once: idle ones of other connections make room. Where there are none, a
    * resting one will: its rest is waited for, since making new sockets for all calls costs more than the rests do.
    */
-  #newLane(share: string): Lane | undefined {
+  #newSocket(share: string): PooledSocket | undefined {
     if (this.#running.total + this.#idle.length + this.#resting.size >= this.#options.maxConcurrent) {
       const idle = this.#idle.shift();
       if (idle === undefined) return this.#awaitRest();
       void idle.destroy();
     }
-    return new Lane(this.#origin, share, this.#options, this);
+    return new PooledSocket(this.#origin, share, this.#options, this);
   }
 
   #awaitRest(): undefined {
@@ -272,24 +273,24 @@ export class Pool implements LaneOwner {
     );
   }
 
-  #release(lane: Lane, isWhole: boolean): void {
+  #release(socket: PooledSocket, isWhole: boolean): void {
     const now = performance.now();
     if (!isWhole || this.#isClosed || this.#options.once || now < this.#distrustedUntil) {
-      void lane.destroy();
+      void socket.destroy();
       return;
     }
-    lane.rest(now, now + this.#options.quietMs);
-    this.#resting.add(lane);
+    socket.rest(now, now + this.#options.quietMs);
+    this.#resting.add(socket);
   }
 
-  onClosed(lane: Lane, isProviders: boolean): void {
+  onClosed(socket: PooledSocket, isProviders: boolean): void {
     this.#endRests();
-    const at = this.#idle.indexOf(lane);
+    const at = this.#idle.indexOf(socket);
     if (at !== -1) {
       this.#idle.splice(at, 1);
-      this.#learn(performance.now() - lane.restsSince, isProviders);
+      this.#learn(performance.now() - socket.restsSince, isProviders);
     }
-    this.#resting.remove(lane);
+    this.#resting.remove(socket);
     if (this.#line.size > 0) this.#arm();
   }
 
@@ -302,7 +303,7 @@ export class Pool implements LaneOwner {
     if (isProviders && idleMs > CLOSE_MARGIN_MS) this.#maxIdleMs = Math.max(idleMs - CLOSE_MARGIN_MS, idleMs / 2);
   }
 
-  /** Called when something came on a lane that carries no call. */
+  /** Called when something came on a socket that carries no call. */
   onStray(): void {
     const now = performance.now();
     if (now >= this.#distrustedUntil) this.#options.onStray(this.#origin);

@@ -80,7 +80,7 @@ export class StreamedExchange extends Exchange<UpstreamStream> implements Upstre
     this.#handOver(false);
     this.#idleTimer?.refresh();
     this.#isWanted = this.#add(chunk);
-    if (!this.#isWanted) this.lane?.hold();
+    if (!this.#isWanted) this.socket?.hold();
     return true;
   }
 
@@ -103,7 +103,7 @@ export class StreamedExchange extends Exchange<UpstreamStream> implements Upstre
     this.#handOver(true);
     this.end();
     clearTimeout(this.#idleTimer);
-    this.lane?.unhold();
+    this.socket?.unhold();
     this.pool.remove(this, isSocketClean);
     this.#isComplete = true;
     this.#body?.push(null);
@@ -163,7 +163,7 @@ export class StreamedExchange extends Exchange<UpstreamStream> implements Upstre
     if (this.isOver || this.#isWanted) return;
     this.#isWanted = true;
     this.#idleTimer?.refresh();
-    this.lane?.readOn();
+    this.socket?.readOn();
   }
 }
 

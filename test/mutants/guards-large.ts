@@ -96,9 +96,9 @@ export const LARGE_GUARDS: readonly Guard[] = [
     ["base64FromJson(text, body, false)", "base64FromJson(text, body)"],
     "api/rpc/large-json",
   ),
-  guard("parts of a message: in the lane", ["requireFewParts(PARTS, bytes);", ""], PARTS),
+  guard("parts of a message: in the fast path", ["requireFewParts(PARTS, bytes);", ""], PARTS),
   guard("parts of a message: JSON", ["requireFewPartsOfJson(message);", ""], PARTS),
-  guard("parts of a message: beside the lane", ["if (!form.isJson) requireFewParts(parts, message);", ""], PARTS),
+  guard("parts of a message: beside the fast path", ["if (!form.isJson) requireFewParts(parts, message);", ""], PARTS),
   guard(
     "parts of a message: decompressed, whatever it looks like",
     [

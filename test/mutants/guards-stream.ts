@@ -18,7 +18,7 @@ export const STREAM_GUARDS: readonly Guard[] = [
     ["let begun = reading.begunAt(came);", "let begun = Math.max(left, came - maxKept);"],
     "redaction/redact-stream",
   ),
-  guard("stream: back-pressure", ["if (!this.#isWanted) this.lane?.hold();", ""], "upstream/stream"),
+  guard("stream: back-pressure", ["if (!this.#isWanted) this.socket?.hold();", ""], "upstream/stream"),
   guard("stream: silence ends it", ['if (this.#isWanted) this.failAs("silent");', ""], "upstream/stream"),
   guard(
     "stream: content coding",

@@ -2,7 +2,7 @@ import type { Guard } from "./guard.js";
 import { ADMIN_GUARDS } from "./guards-admin.js";
 import { CONNECT_GUARDS } from "./guards-connect.js";
 import { CONSOLE_GUARDS } from "./guards-console.js";
-import { LANE_GUARDS } from "./guards-lane.js";
+import { FAST_PATH_GUARDS } from "./guards-fast-path.js";
 import { LARGE_GUARDS } from "./guards-large.js";
 import { MCP_GUARDS } from "./guards-mcp.js";
 import { OPERATOR_GUARDS } from "./guards-operator.js";
@@ -31,7 +31,7 @@ export const GUARDS: readonly Guard[] = [
   ...VIA_GUARDS,
   ...MCP_GUARDS,
   ...RECORD_GUARDS,
-  ...LANE_GUARDS,
+  ...FAST_PATH_GUARDS,
   ...LARGE_GUARDS,
   ...TELEMETRY_GUARDS,
   ...POSTGRES_GUARDS,

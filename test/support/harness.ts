@@ -87,7 +87,7 @@ export interface Harness {
   /** Stores the OAuth client of an application, the sandbox's unless told, so that its tokens can be refreshed. */
   putClient(application: TestApplication, providerName?: string, client?: Partial<TestClient>): Promise<void>;
   /** Another relay on the same files, as a second process would be; closed with the harness. */
-  startPeer(options?: Pick<ServiceOptions, "lane">): Promise<string>;
+  startPeer(options?: Pick<ServiceOptions, "fastPath">): Promise<string>;
   /** Stops the relay alone, with a grace of a second. */
   closeRelay(): Promise<void>;
   close(): Promise<void>;

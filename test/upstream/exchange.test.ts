@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { WholeExchange } from "../../src/upstream/client.js";
-import type { Lane } from "../../src/upstream/lane.js";
 import type { Pool } from "../../src/upstream/pool.js";
+import type { PooledSocket } from "../../src/upstream/pooled-socket.js";
 import type { UpstreamAnswer } from "../../src/upstream/request.js";
 import { failureOf, get, within } from "./upstream-for-test.js";
 
@@ -13,14 +13,14 @@ const LIMITS = {
   streamTimeoutMs: 0,
 };
 
-/** An exchange whose lane does what the test says: for what undici must not do, and therefore does not. */
+/** An exchange whose socket does what the test says: for what undici must not do, and therefore does not. */
 function exchangeOn(send: () => void): { exchange: WholeExchange; sent: Promise<unknown> } {
-  const lane = { isUsed: false, isBroken: false, send, expectAnswer() {} } as unknown as Lane;
+  const socket = { isUsed: false, isBroken: false, send, expectAnswer() {} } as unknown as PooledSocket;
   const pool = { add: () => true, remove: () => {} } as unknown as Pool;
   const exchange = new WholeExchange(get("https://api.test"), "", pool, LIMITS);
   const sent = exchange.start(within());
-  exchange.lane = lane;
-  exchange.send(lane);
+  exchange.socket = socket;
+  exchange.send(socket);
   return { exchange, sent };
 }
 

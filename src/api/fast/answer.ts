@@ -19,7 +19,7 @@ const STATUS_OK = { "grpc-status": "0" } as const;
 const WEB_TRAILERS = Buffer.from("\x80\0\0\0\x10grpc-status: 0\r\n", "latin1");
 
 /** A row that is ready to be written. */
-interface LaneRow {
+interface FastRow {
   readonly outcome: Outcome;
   /** Undefined where no provider answered. */
   readonly data: RowData | undefined;
@@ -28,7 +28,7 @@ interface LaneRow {
 }
 
 /** Writes a row as connect-node writes it, but never compressed: nobody has to understand a compression. */
-export function answerRow(response: HttpResponse, form: LaneForm, { outcome, data, value }: LaneRow): void {
+export function answerRow(response: HttpResponse, form: FastForm, { outcome, data, value }: FastRow): void {
   switch (form) {
     case "grpc":
       response.writeHead(200, { "content-type": "application/grpc+proto" });
@@ -53,7 +53,7 @@ function answerConnect(response: HttpResponse, contentType: string, body: Bytes)
 }
 
 /** What of a row has to be written anew before it can be sent, where it is large; undefined for all others. */
-export function largeValueOf(form: LaneForm, data: RowData | undefined): Steps<Bytes> | undefined {
+export function largeValueOf(form: FastForm, data: RowData | undefined): Steps<Bytes> | undefined {
   if (data === undefined || !("bytes" in data) || data.bytes.length <= LARGE_BYTES) return undefined;
   switch (data.kind) {
     case "binary":
@@ -65,23 +65,23 @@ export function largeValueOf(form: LaneForm, data: RowData | undefined): Steps<B
   }
 }
 
-/** How a call of the lane is written: gRPC or gRPC-Web in protobuf, or Connect with a message in protobuf or in JSON. */
-export type LaneForm = "grpc" | "grpc-web" | "proto" | "json";
+/** How a call of the fast path is written: gRPC or gRPC-Web in protobuf, or Connect with a message in protobuf or in JSON. */
+export type FastForm = "grpc" | "grpc-web" | "proto" | "json";
 
 /** Whether a message stands behind a prefix. */
-export function isPrefixed(form: LaneForm): form is "grpc" | "grpc-web" {
+export function isPrefixed(form: FastForm): form is "grpc" | "grpc-web" {
   return form === "grpc" || form === "grpc-web";
 }
 
 /** What the head of a request says of its call. */
-export interface LaneHead {
-  readonly form: LaneForm;
+export interface FastHead {
+  readonly form: FastForm;
   /** The caller's own timeout in milliseconds, at least 1; undefined without one. */
   readonly timeoutMs: number | undefined;
 }
 
 /** As clients write them; connect-node knows further spellings. */
-const FORMS: ReadonlyMap<string | undefined, LaneForm> = new Map([
+const FORMS: ReadonlyMap<string | undefined, FastForm> = new Map([
   ["application/grpc", "grpc"],
   ["application/grpc+proto", "grpc"],
   ["application/grpc-web", "grpc-web"],
@@ -93,13 +93,13 @@ const FORMS: ReadonlyMap<string | undefined, LaneForm> = new Map([
 ]);
 
 /**
- * Decides from the head alone whether a request at the path of Call is one for the lane: a plain call, as nearly all
+ * Decides from the head alone whether a request at the path of Call is one for the fast path: a plain call, as nearly all
  * are. Undefined for whatever is compressed, too large or malformed: connect-node's. What it leaves unsaid matters to
  * nobody: connect-node takes any connect-protocol-version and asks for no `te: trailers`.
  *
  * @param maxBytes largest message.
  */
-export function decideHead(request: HttpRequest, maxBytes: number): LaneHead | undefined {
+export function decideHead(request: HttpRequest, maxBytes: number): FastHead | undefined {
   const { headers, method } = request;
   const form = FORMS.get(headers["content-type"]);
   if (form === undefined || method !== "POST") return undefined;
@@ -108,13 +108,13 @@ export function decideHead(request: HttpRequest, maxBytes: number): LaneHead | u
   return isFitting && isPlain(headers["content-encoding"]) ? connectHead(headers, form) : undefined;
 }
 
-function grpcHead({ "grpc-timeout": timeout }: IncomingHttpHeaders, form: LaneForm): LaneHead | undefined {
+function grpcHead({ "grpc-timeout": timeout }: IncomingHttpHeaders, form: FastForm): FastHead | undefined {
   if (timeout === undefined) return { form, timeoutMs: undefined };
   const timeoutMs = timeoutFromGrpc(String(timeout));
   return timeoutMs === undefined ? undefined : { form, timeoutMs };
 }
 
-function connectHead({ "connect-timeout-ms": timeout }: IncomingHttpHeaders, form: LaneForm): LaneHead | undefined {
+function connectHead({ "connect-timeout-ms": timeout }: IncomingHttpHeaders, form: FastForm): FastHead | undefined {
   if (timeout === undefined) return { form, timeoutMs: undefined };
   const timeoutMs = timeoutFromConnect(String(timeout));
   return timeoutMs === undefined ? undefined : { form, timeoutMs };
@@ -153,7 +153,7 @@ function timeoutFromConnect(text: string): number | undefined {
 }
 
 /** Lets connect-node find that the time of a request is over, which it cannot know when it sees the request only now. */
-export function endTimeout({ headers }: HttpRequest, form: LaneForm): void {
+export function endTimeout({ headers }: HttpRequest, form: FastForm): void {
   if (isPrefixed(form)) headers["grpc-timeout"] = "0m";
   else headers["connect-timeout-ms"] = "0";
 }

@@ -8,13 +8,13 @@ import {
 import { SLICE_BYTES } from "../../lib/chunks.js";
 import { createBinaryParts, requireFewParts } from "../rpc/message-parts.js";
 import { JSON_OPTIONS, PREFIX_BYTES } from "../rpc/row.js";
-import type { LaneForm } from "./answer.js";
+import type { FastForm } from "./answer.js";
 import { tagByte } from "./wire-text.js";
 
 const PARTS = createBinaryParts(CallRequestSchema);
 
 /** The message of a body; undefined for one that cannot be decoded: connect-node has the words for it. */
-export function decodeRequest(form: LaneForm, body: Buffer): CallRequest | undefined {
+export function decodeRequest(form: FastForm, body: Buffer): CallRequest | undefined {
   try {
     switch (form) {
       case "grpc":

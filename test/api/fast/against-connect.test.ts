@@ -47,12 +47,12 @@ const grpc = (body: Buffer | readonly Buffer[], headers: object = {}) => http2Re
 /** Sends it to both, and holds what is seen together; returns it. */
 async function same(send: Send) {
   const connect = await send(two.without);
-  const lane = await send(two.withLane);
-  expect(lane).toEqual(connect);
-  return lane;
+  const fast = await send(two.withFastPath);
+  expect(fast).toEqual(connect);
+  return fast;
 }
 
-/** Over every form that the lane takes. */
+/** Over every form that the fast path takes. */
 async function sameInEveryForm(json: JsonValue, headers: Record<string, string> = {}) {
   const fields = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   await same(http1Request(post("application/json", text(json), fields.join(""))));
@@ -63,7 +63,7 @@ async function sameInEveryForm(json: JsonValue, headers: Record<string, string> 
   return same(grpc(framed(binary(json)), headers));
 }
 
-describe("the lane answers as connect-node does", () => {
+describe("the fast path answers as connect-node does", () => {
   it.each<[string, string, object, object]>([
     ["JSON", "/me", {}, {}],
     ["JSON of many kinds", "/echo", { method: "POST", payload: { a: [1, -0.5, "ä", true, null, {}] } }, {}],
@@ -180,7 +180,7 @@ describe("the lane answers as connect-node does", () => {
   });
 });
 
-describe("the lane leaves to connect-node", () => {
+describe("the fast path leaves to connect-node", () => {
   const call = () => binary(callJson("/me"));
 
   it.each<[string, () => Buffer | readonly Buffer[]]>([

@@ -2,7 +2,7 @@ import { type JsonValue, toBinary, toJsonString } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { CallResponseSchema } from "../../../gen/relay/v1/relay_pb.js";
-import { type LaneForm, largeValueOf } from "../../../src/api/fast/answer.js";
+import { type FastForm, largeValueOf } from "../../../src/api/fast/answer.js";
 import { encodeBinary } from "../../../src/api/fast/encode-binary.js";
 import { encodeJson } from "../../../src/api/fast/encode-json.js";
 import { grpcPrefix } from "../../../src/api/fast/read-message.js";
@@ -51,7 +51,7 @@ function binaryOf(outcome: Outcome, prefixFor?: typeof grpcPrefix): Buffer {
   return encodeBinary(outcome, { data, value: madeInSteps("proto", data), ...(prefixFor && { prefixFor }) }).concat();
 }
 
-function madeInSteps(form: LaneForm, data: RowData | undefined) {
+function madeInSteps(form: FastForm, data: RowData | undefined) {
   const long = largeValueOf(form, data);
   return long && atOnce(long);
 }

@@ -7,7 +7,7 @@ import {
 import { connect } from "node:net";
 import { type Harness, startHarness, type TestApplication } from "../../support/harness.js";
 
-/** Where the lane is. */
+/** Where the fast path is. */
 export const PATH = "/relay.v1.RelayService/Call";
 
 /** What a client gets to see, but for what is new each time: dates, and ids of calls. */
@@ -22,11 +22,11 @@ export interface Seen {
 /** Sends one request to the relay of an address. */
 export type Send = (url: string) => Promise<Seen>;
 
-/** The same relay twice, with the lane and with connect-node alone, on one store. */
+/** The same relay twice, with the fast path and with connect-node alone, on one store. */
 export interface TwoRelays {
   readonly harness: Harness;
   readonly application: TestApplication;
-  readonly withLane: string;
+  readonly withFastPath: string;
   readonly without: string;
   close(): Promise<void>;
 }
@@ -36,8 +36,8 @@ export async function startTwoRelays(env: Readonly<Record<string, string>> = {})
   const harness = await startHarness({ env });
   const application = await harness.createApplication({ allowedOrigins: ["https://app.example"] });
   await harness.connect(application, "ada");
-  const without = await harness.startPeer({ lane: false });
-  return { harness, application, withLane: harness.url, without, close: () => harness.close() };
+  const without = await harness.startPeer({ fastPath: false });
+  return { harness, application, withFastPath: harness.url, without, close: () => harness.close() };
 }
 
 /** One piece of a body, or what to wait for before the next. */

@@ -4,7 +4,7 @@ import type { Links } from "../lib/shares.js";
 import type { Connect } from "./connector.js";
 
 /** What the sockets of one pool have in common. */
-export interface LaneOptions {
+export interface PooledSocketOptions {
   readonly connect: Connect;
   /** Header octets of an answer. */
   readonly maxHeaderBytes: number;
@@ -15,15 +15,15 @@ export interface LaneOptions {
   readonly pace: ReadPace;
 }
 
-/** Whoever keeps a lane. */
-export interface LaneOwner {
+/** Whoever keeps a socket. */
+export interface PooledSocketOwner {
   /**
    * Called whenever its socket has closed.
    *
    * @param isProviders whether the provider has closed it, and not undici: it was idle for too long, or carried its last
    *   call.
    */
-  onClosed(lane: Lane, isProviders: boolean): void;
+  onClosed(socket: PooledSocket, isProviders: boolean): void;
   /** Called when something came that is no answer to a request, and no notice that the provider closes the socket. */
   onStray(): void;
 }
@@ -40,12 +40,12 @@ const TURN_BYTES = 256 * 1024;
 export class ReadPace {
   #left = TURN_BYTES;
   #isArmed = false;
-  readonly #waiting = new Set<Lane>();
+  readonly #waiting = new Set<PooledSocket>();
 
-  /** Whether a lane may read now; if not, it is told to when its turn comes. */
-  mayRead(lane: Lane): boolean {
+  /** Whether a socket may read now; if not, it is told to when its turn comes. */
+  mayRead(socket: PooledSocket): boolean {
     if (this.#left > 0) return true;
-    this.#waiting.add(lane);
+    this.#waiting.add(socket);
     return false;
   }
 
@@ -60,10 +60,10 @@ export class ReadPace {
   #onTurn(): void {
     this.#isArmed = false;
     this.#left = TURN_BYTES;
-    for (const lane of this.#waiting) {
+    for (const socket of this.#waiting) {
       if (this.#left <= 0) return;
-      this.#waiting.delete(lane);
-      lane.readMore();
+      this.#waiting.delete(socket);
+      socket.readMore();
     }
   }
 }
@@ -76,14 +76,14 @@ type Expected = "nothing" | "head" | "rest";
  * given up. A Client whose request is aborted would open a new socket for it, only to find out that it is not needed;
  * a destroyed one does not. And no request ever waits in a Client, where an answer could meet the wrong one.
  */
-export class Lane implements Links<Lane> {
+export class PooledSocket implements Links<PooledSocket> {
   /** The pool's, while it rests. */
-  previous: Lane | undefined;
-  next: Lane | undefined;
+  previous: PooledSocket | undefined;
+  next: PooledSocket | undefined;
   /** Calls with the same value may follow each other here. */
   readonly share: string;
   readonly #client: Client;
-  readonly #owner: LaneOwner;
+  readonly #owner: PooledSocketOwner;
   readonly #pace: ReadPace;
   #socket: Socket | undefined;
   #isBroken = false;
@@ -97,7 +97,7 @@ export class Lane implements Links<Lane> {
   /** Characters of the version that have come. */
   #versionLength = 0;
 
-  constructor(origin: string, share: string, options: LaneOptions, owner: LaneOwner) {
+  constructor(origin: string, share: string, options: PooledSocketOptions, owner: PooledSocketOwner) {
     this.share = share;
     this.#owner = owner;
     this.#pace = options.pace;

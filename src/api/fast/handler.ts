@@ -20,18 +20,18 @@ import {
   requestContextOf,
 } from "../rpc/relay-service.js";
 import { decideRowData, type RowData } from "../rpc/row.js";
-import { answerRow, decideHead, endTimeout, isPrefixed, type LaneHead, largeValueOf } from "./answer.js";
+import { answerRow, decideHead, endTimeout, type FastHead, isPrefixed, largeValueOf } from "./answer.js";
 import { decodeRequest } from "./decode.js";
 import { type Reading, readMessage } from "./read-message.js";
 
-/** What the lane needs from the rest of the service. */
-export interface LaneOptions extends RelayServiceOptions {
+/** What the fast path needs from the rest of the service. */
+export interface FastPathOptions extends RelayServiceOptions {
   readonly budget: Budget;
   readonly clientAddress: (request: HttpRequest) => string;
   readonly listsOrigin: ListsOrigin;
   /** Largest request message. */
   readonly maxRequestBytes: number;
-  /** Answers whatever the lane leaves. */
+  /** Answers whatever the fast path leaves. */
   readonly otherwise: RpcHandler;
   /** For rows too large to be written in one go. */
   readonly turns: Turns;
@@ -40,7 +40,7 @@ export interface LaneOptions extends RelayServiceOptions {
 const PATH = `/${RelayService.typeName}/${RelayService.method.call.name}`;
 
 /**
- * A lean lane for plain calls of relay.v1.RelayService/Call, in front of connect-node.
+ * A fast path for plain calls of relay.v1.RelayService/Call, in front of connect-node.
  *
  * Why it exists: connect-node serves every protocol and every kind of method with one machinery of async generators,
  * abort controllers, timers and copies of header lists, which costs a call four times as much as the rest of the relay;
@@ -50,11 +50,11 @@ const PATH = `/${RelayService.typeName}/${RelayService.method.call.name}`;
  *
  * It judges a request by its head; what it does not know is connect-node's, and so is a body that turns out not to be
  * one plain message, with what was read of it so far. So every error of the protocols has one author. Three answers
- * differ: the lane never compresses, which no client may count on; a call that ends with its caller's own timeout says
+ * differ: the fast path never compresses, which no client may count on; a call that ends with its caller's own timeout says
  * that the deadline passed instead of that its caller left; and a large JSON that has more members than a call may have
  * is refused as a call, whatever these members are.
  */
-export function createLane(options: LaneOptions): PathHandler {
+export function createFastPath(options: FastPathOptions): PathHandler {
   return (request, response, path) => {
     const head = path === PATH ? decideHead(request, options.maxRequestBytes) : undefined;
     if (head === undefined) return options.otherwise(request, response, path);
@@ -63,8 +63,8 @@ export function createLane(options: LaneOptions): PathHandler {
 }
 
 async function answerCall(
-  options: LaneOptions,
-  head: LaneHead,
+  options: FastPathOptions,
+  head: FastHead,
   request: HttpRequest,
   response: HttpResponse,
 ): Promise<void> {
@@ -105,7 +105,7 @@ async function answerCall(
 }
 
 /** A refusal is given, not thrown: it is answered like that of a call. */
-async function largeRequest({ turns }: LaneOptions, { bytes }: Reading, limits: WorkLimits) {
+async function largeRequest({ turns }: FastPathOptions, { bytes }: Reading, limits: WorkLimits) {
   try {
     return await turns.take(requestFromLargeJson(bytes), limits);
   } catch (error) {
@@ -117,7 +117,7 @@ async function largeRequest({ turns }: LaneOptions, { bytes }: Reading, limits: 
 
 /** Of a call that was refused before it was read nothing is known. */
 function performed(
-  options: LaneOptions,
+  options: FastPathOptions,
   message: CallRequest | RelayError,
   context: CallContext,
   largePart: LargePart<Bytes>,

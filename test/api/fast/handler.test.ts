@@ -29,7 +29,7 @@ function framed(message: Buffer): Buffer {
   return Buffer.concat([prefix, message]);
 }
 
-/** The forms that the lane takes: how to send a call, and how to find the message in what is seen. */
+/** The forms that the fast path takes: how to send a call, and how to find the message in what is seen. */
 const FORMS = [
   [
     "gRPC",
@@ -61,35 +61,38 @@ describe.each(FORMS)("a call in %s", (form, send, messageOf) => {
   it("is answered as it is, also where connect-node would compress", async () => {
     const accepting = { "accept-encoding": "gzip", "grpc-accept-encoding": "gzip" };
     const connect = await send("/json?size=20000", accepting)(two.without);
-    const lane = await send("/json?size=20000", accepting)(two.withLane);
+    const fast = await send("/json?size=20000", accepting)(two.withFastPath);
     expect(connect.head["content-encoding"] ?? connect.head["grpc-encoding"]).toBe("gzip");
-    expect(lane.head).not.toHaveProperty("content-encoding");
-    expect(lane.head).not.toHaveProperty("grpc-encoding");
-    const [row, compressed] = [messageOf(lane), gunzipSync(messageOf(connect))].map((bytes) => rowFrom(form, bytes));
+    expect(fast.head).not.toHaveProperty("content-encoding");
+    expect(fast.head).not.toHaveProperty("grpc-encoding");
+    const [row, compressed] = [messageOf(fast), gunzipSync(messageOf(connect))].map((bytes) => rowFrom(form, bytes));
     expect(row?.data).toEqual(compressed?.data);
     expect(row?.data).toBeDefined();
   });
 
   it("ends with the timeout of a caller that stays all the same", async () => {
     const timeout = { "grpc-timeout": "100m", "connect-timeout-ms": "100" };
-    const row = rowFrom(form, messageOf(await send("/slow?ms=60000", timeout)(two.withLane)));
+    const row = rowFrom(form, messageOf(await send("/slow?ms=60000", timeout)(two.withFastPath)));
     expect(row).toMatchObject({ pincStatus: "error", statusCode: 504, errorType: "PROVIDER_TIMEOUT" });
     expect(row.inernalError).toContain("deadline");
   });
 });
 
-describe("the lane", () => {
+describe("the fast path", () => {
   it("answers one call after the other on a connection of HTTP/1.1", async () => {
     const body = JSON.stringify(call("/me"));
     const head = `POST ${PATH} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`;
     const last = post("application/json", body);
-    const { body: answers } = await http1Request(`${head}\r\n\r\n${body}${head}\r\n\r\n${body}`, last)(two.withLane);
+    const { body: answers } = await http1Request(
+      `${head}\r\n\r\n${body}${head}\r\n\r\n${body}`,
+      last,
+    )(two.withFastPath);
     expect(answers.match(/"pincStatus":"success"/g)).toHaveLength(3);
   });
 
   it("takes JSON whose charset is named", async () => {
     const fields = { "content-type": "application/json; charset=utf-8", "accept-encoding": "gzip" };
-    const { head, body } = await FORMS[2][1]("/json?size=20000", fields)(two.withLane);
+    const { head, body } = await FORMS[2][1]("/json?size=20000", fields)(two.withFastPath);
     expect(head).not.toHaveProperty("content-encoding");
     expect(rowFrom("JSON", Buffer.from(body, "latin1")).pincStatus).toBe("success");
   });
@@ -97,7 +100,7 @@ describe("the lane", () => {
   it("refuses a large JSON of more members than any call may have, and holds nothing of it then", async () => {
     const body = `{"call":{"url":"https://x/","body":"QUFB",${'"":0,'.repeat(60_000)}"":0}}`;
     for (let at = 0; at < 5; at++) {
-      const { body: text } = await http1Request(post("application/json", body))(two.withLane);
+      const { body: text } = await http1Request(post("application/json", body))(two.withFastPath);
       const { rows } = fromJsonString(CallResponseSchema, text);
       expect(rows[0]).toMatchObject({ pincStatus: "error", errorType: "CALL_FORMAT_ERROR", statusCode: 400 });
       expect(rows[0]?.inernalError).toBe("The message has more than 30000 keys.");
@@ -108,14 +111,14 @@ describe("the lane", () => {
     const large = Buffer.concat([binary("/me"), Buffer.from([0x7a, 0x80, 0x80, 0x80, 0x01]), Buffer.alloc(2 ** 21)]);
     for (const headers of [{ "content-type": "application/proto" }, { "content-type": "application/grpc" }]) {
       const body = headers["content-type"].endsWith("grpc") ? framed(large) : large;
-      const seen = await http2Request(headers, body)(two.withLane);
+      const seen = await http2Request(headers, body)(two.withFastPath);
       expect(seen).toEqual(await http2Request(headers, body)(two.without));
       expect(seen.body + JSON.stringify(seen.trailers)).toMatch(/resource_exhausted|"grpc-status":"8"/);
     }
   });
 
   it("cuts off a request that has not come to its end when others need the room", async () => {
-    const port = Number(new URL(two.withLane).port);
+    const port = Number(new URL(two.withFastPath).port);
     const unfinished = (length: number) => {
       const head = `POST ${PATH} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`;
       return `${head}{`.padEnd(length, " ");
@@ -136,10 +139,10 @@ describe("the lane", () => {
         headers,
         [bytes.subarray(0, 20), async () => leaving.abort()],
         leaving.signal,
-      )(two.withLane);
+      )(two.withFastPath);
       expect(await ended).toMatchObject({ head: {}, body: "", end: "code 8" });
     }
-    expect((await http2Request({ "content-type": "application/grpc" }, bytes)(two.withLane)).trailers).toEqual({
+    expect((await http2Request({ "content-type": "application/grpc" }, bytes)(two.withFastPath)).trailers).toEqual({
       "grpc-status": "0",
     });
     expect(two.harness.logLines.join("")).not.toContain('"fault"');
