@@ -168,7 +168,7 @@ describe("close()", () => {
     await provider.seen(before + 1);
     await service.close(50);
     expect(await answered).toBe("cut");
-    await provider.openAtMost(0);
+    await provider.letGo(before);
   });
 
   it("may be called again", async () => {

@@ -184,8 +184,6 @@ function settingsFor(folder: string, sandbox: Sandbox, options: HarnessOptions):
     RELAY_SPOOL: join(folder, "spool"),
     RELAY_PROVIDERS: files.join(":"),
     RELAY_ALLOW_LOOPBACK: "true",
-    // Tests wait for the provider's sockets to be closed.
-    RELAY_UPSTREAM_KEEP_ALIVE_MS: "1000",
     RELAY_LOG_LEVEL: "trace",
   };
 }

@@ -9,6 +9,7 @@ export interface RawRequest {
   readonly body: Buffer;
   /** How many requests came on this socket before. */
   readonly indexOnSocket: number;
+  readonly socket: Socket;
 }
 
 /** What the provider does with a request: writes whatever bytes it likes. */
@@ -25,8 +26,10 @@ export interface RawProvider {
   readonly open: ReadonlySet<Socket>;
   /** Resolves when that many requests have come. */
   seen(count: number): Promise<void>;
-  /** Resolves when no more than that many sockets are open. */
+  /** Resolves when no more than that many sockets are open, idle ones as well. */
   openAtMost(count: number): Promise<void>;
+  /** Resolves when the socket is closed that the request of this index came on. */
+  letGo(index: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -61,6 +64,7 @@ export async function startRawProvider(play: Play, options: RawProviderOptions =
     });
   const accept = (socket: Socket) => {
     options.onConnection?.(socket);
+    socket.on("close", wake);
     readRequests(socket, (request) => {
       requests.push(request);
       wake();
@@ -97,6 +101,7 @@ export async function startRawProvider(play: Play, options: RawProviderOptions =
     },
     seen: (count) => until(() => requests.length >= count),
     openAtMost: (count) => until(() => open.size <= count),
+    letGo: (index) => until(() => requests[index]?.socket.destroyed === true),
     async close() {
       for (const socket of open) socket.destroy();
       server.close();
@@ -128,7 +133,7 @@ function readRequests(socket: Socket, onRequest: (request: RawRequest) => void):
       if (buffered.length < end + 4 + length) return;
       const body = buffered.subarray(end + 4, end + 4 + length);
       buffered = buffered.subarray(end + 4 + length);
-      onRequest({ head, body, indexOnSocket });
+      onRequest({ head, body, indexOnSocket, socket });
       indexOnSocket += 1;
     }
   });

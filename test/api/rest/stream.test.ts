@@ -190,7 +190,7 @@ describe("a caller that goes away", () => {
     await provider.seen(seen + 1);
     if (path !== "/silence") await opened;
     controller.abort();
-    await provider.openAtMost(0);
+    await provider.letGo(seen);
     await logLine(before + 1);
     expect(harness.logLines.join("")).not.toContain('"fault"');
   });
@@ -212,7 +212,7 @@ describe("a caller that goes away", () => {
     }
     expect(written).toBeLessThan(32 * MIB);
     client.destroy();
-    await provider.openAtMost(0);
+    await provider.letGo(seen);
     expect(((await logLine(before + 1))["responseBytes"] as number) / MIB).toBeLessThan(32);
   });
 });
@@ -286,7 +286,7 @@ describe("answers on the raw route", () => {
     socket.write("HTTP/1.1 205 Reset Content\r\n\r\nsome\n");
     const { statusCode, body } = await opened;
     expect([statusCode, await body.text()]).toEqual([205, ""]);
-    await provider.openAtMost(0);
+    await provider.letGo(seen);
   });
 
   it("let a listed page read them, with the names of their fields", async () => {

@@ -76,7 +76,7 @@ async function expectAborted(perform: (signal: AbortSignal) => Promise<unknown>)
   expect(provider.requests[before]?.head).toMatch(/^GET \/silence /);
   controller.abort();
   expect(await ended).toBeInstanceOf(Error);
-  await provider.openAtMost(0);
+  await provider.letGo(before);
   expect(harness.logLines.join("")).not.toContain('"fault"');
 }
 
@@ -88,7 +88,7 @@ describe("a caller that goes away", () => {
     );
     await provider.seen(before + TRANSPORTS.length);
     for (const ended of await Promise.all(calls)) expect(ended).toMatchObject({ code: Code.DeadlineExceeded });
-    await provider.openAtMost(0);
+    for (const at of TRANSPORTS.keys()) await provider.letGo(before + at);
   });
 
   it.each([
