@@ -9,8 +9,7 @@ import {
   type RuleVerdictSchema,
 } from "../../gen/relay/admin/v1/call_pb.js";
 import { type CallRequest, CallRequestSchema, ResponseMode } from "../../gen/relay/v1/relay_pb.js";
-import { descriptionFromMessage } from "../api/rpc/description.js";
-import { requestContextKey } from "../api/rpc/relay-service.js";
+import { descriptionFromMessage, requestContextKey } from "../api/rpc/relay-service.js";
 import { rowFromOutcome } from "../api/rpc/row.js";
 import { type CallerFields, callerFrom } from "../applications/caller.js";
 import { asPassedThrough, type Call, type CallOrigin } from "../call/call.js";

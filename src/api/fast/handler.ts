@@ -8,9 +8,7 @@ import { clientNetworkOf, type HttpRequest, type HttpResponse, watchCaller } fro
 import { type Bytes, LARGE_BYTES } from "../../lib/chunks.js";
 import type { Turns, WorkLimits } from "../../lib/turns.js";
 import { RelayError } from "../../model/errors.js";
-import type { RpcHandler } from "../rpc/adapter.js";
-import { allowPage } from "../rpc/cors.js";
-import { requestFromLargeJson } from "../rpc/large-json.js";
+import { allowPage, type RpcHandler } from "../rpc/adapter.js";
 import {
   type CallContext,
   deadlineOf,
@@ -21,7 +19,7 @@ import {
 } from "../rpc/relay-service.js";
 import { decideRowData, type RowData } from "../rpc/row.js";
 import { answerRow, decideHead, endTimeout, type FastHead, isPrefixed, largeValueOf } from "./answer.js";
-import { decodeRequest } from "./decode.js";
+import { decodeRequest, requestFromLargeJson } from "./decode.js";
 import { type Reading, readMessage } from "./read-message.js";
 
 /** What the fast path needs from the rest of the service. */

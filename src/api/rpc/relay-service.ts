@@ -1,14 +1,25 @@
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { Code, ConnectError, createContextKey, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
-import { type CallRequest, type RelayService, ResponseMode } from "../../../gen/relay/v1/relay_pb.js";
+import {
+  type CallDescription as CallDescriptionMessage,
+  type CallRequest,
+  type RelayService,
+  ResponseMode,
+} from "../../../gen/relay/v1/relay_pb.js";
 import { type CallerFields, callerFieldsOf, callerFrom, withoutCallerFields } from "../../applications/caller.js";
 import { type Reservation, requireRoom } from "../../call/budget.js";
-import type { Call, CallDescription, CallOrigin, Surface } from "../../call/call.js";
+import {
+  type Call,
+  type CallDescription,
+  type CallOrigin,
+  CALL_JSON_LIMITS as LIMITS,
+  type Surface,
+} from "../../call/call.js";
 import type { LargePart, Performed, Relay } from "../../call/relay.js";
 import type { HttpRequest } from "../../http/exchange.js";
 import { type Identity, identityOf } from "../../http/identity.js";
 import type { CallerSignal } from "../../model/caller-signal.js";
-import { overloaded } from "../../model/errors.js";
-import { descriptionFromMessage } from "./description.js";
+import { formatError, overloaded, type RelayError } from "../../model/errors.js";
 import { responseFromOutcome } from "./row.js";
 
 /** What the typed service needs from the rest of the service. */
@@ -149,3 +160,54 @@ export const requestContextKey = createContextKey<RequestContext & Partial<Pick<
   startedAt: 0,
   memory: undefined,
 });
+
+/**
+ * Reads the call from its message.
+ *
+ * Fails with CALL_FORMAT_ERROR that names the field, in the words of the JSON route.
+ */
+export function descriptionFromMessage(message: CallDescriptionMessage | undefined): CallDescription {
+  return {
+    url: required(message?.url, "url"),
+    method: required(message?.method, "method"),
+    payload: jsonText(message?.payload, "payload"),
+    explodeArrays: message?.explodeArrays ?? false,
+    headers: Object.entries(message?.headers ?? {}),
+    queryString: isEmpty(message?.queryString) ? undefined : jsonText(message?.queryString, "queryString"),
+    body: message?.body.length ? message.body : undefined,
+  };
+}
+
+/** proto3 cannot tell an empty string from a missing one. */
+function required(value: string | undefined, field: string): string {
+  if (value === undefined || value === "") throw formatError(`${field} is missing.`);
+  return value;
+}
+
+function isEmpty(struct: JsonObject | undefined): boolean {
+  return struct !== undefined && Object.keys(struct).length === 0;
+}
+
+/** A Struct as JSON text. */
+function jsonText(struct: JsonObject | undefined, field: string): Uint8Array | undefined {
+  if (struct === undefined) return undefined;
+  // Before it is written: of ten mebibytes of control characters sixty are.
+  if (keysOf(struct, field, 1) > LIMITS.maxKeys) throw tooLarge(field);
+  return Buffer.from(JSON.stringify(struct));
+}
+
+/** Members at any depth. Fails where a value is nested too deep, or is NaN or infinite, which a double may be. */
+function keysOf(value: JsonValue, field: string, depth: number): number {
+  if (typeof value === "number" && !Number.isFinite(value))
+    throw formatError(`${field} has a number that JSON cannot hold (NaN or infinite).`);
+  if (typeof value !== "object" || value === null) return 0;
+  if (depth > LIMITS.maxDepth) throw tooLarge(field);
+  const inner = Array.isArray(value) ? value : Object.values(value);
+  let keys = Array.isArray(value) ? 0 : inner.length;
+  for (const each of inner) keys += keysOf(each, field, depth + 1);
+  return keys;
+}
+
+function tooLarge(field: string): RelayError {
+  return formatError(`${field} has too many keys or is nested too deep.`);
+}

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { decodeRequest } from "../../../src/api/fast/decode.js";
-import { requestFromLargeJson } from "../../../src/api/rpc/large-json.js";
+import { decodeRequest, requestFromLargeJson } from "../../../src/api/fast/decode.js";
 import { atOnce } from "../../../src/lib/turns.js";
 
 const LONG = Buffer.from(Uint8Array.from({ length: 300_001 }, (_, at) => (at * 167) & 0xff));
