@@ -25,8 +25,8 @@ interface AdmitOptions {
 const MAX_WRONG_TOKENS = 60;
 
 /**
- * Creates the judge. A client that has sent too many wrong tokens is not heard for the rest of the minute, whatever it
- * sends, so that nobody goes through tokens that an operator chose badly. Requests without a token are no tries: any web
+ * Creates the judge. A client that has sent too many wrong tokens is refused with 429 for the rest of that minute, whatever
+ * it sends, so that nobody goes through tokens that an operator chose badly. Requests without a token are no tries: any web
  * page can make an operator's browser send those.
  */
 export function createAdmit({ authenticate, clientAddress, now }: AdmitOptions): Admit {

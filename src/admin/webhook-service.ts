@@ -73,7 +73,7 @@ export async function putWebhook(
   return secret;
 }
 
-/** Tells an application no more. False when it was told nothing. */
+/** Deletes the webhook; false if there was none. */
 export function deleteWebhook(
   administration: Administration,
   { id, publicKey }: Pick<Application, "id" | "publicKey">,

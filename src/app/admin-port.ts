@@ -146,7 +146,7 @@ interface ConnectionGaugeOptions {
   readonly count: () => Promise<ConnectionCounts>;
   /** Milliseconds of a clock that never goes back. */
   readonly now: () => number;
-  /** Hears why they cannot be counted. */
+  /** Called with the reason when they cannot be counted. */
   readonly onFault: (error: unknown) => void;
 }
 
@@ -192,7 +192,7 @@ export interface Wiring {
   readonly tls: TlsMaterial | undefined;
   /** Whether an address is one of RELAY_TRUSTED_PROXIES. */
   readonly isTrustedProxy: (address: string) => boolean;
-  /** Whom a request comes from, in front of those proxies. */
+  /** Client address, after the trusted proxies. */
   readonly clientAddress: (request: HttpRequest) => string;
 }
 

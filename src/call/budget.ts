@@ -311,9 +311,9 @@ export interface StreamGarbage {
 const MAX_BYTES = 8 * 1024 * 1024;
 
 /**
- * Has what streams have read collected before it adds up. V8 collects young objects when they fill its young space, and
- * does not count the buffers that they hold: without this, a fast download grows the process by fifty megabytes before a
- * buffer is freed.
+ * Runs a minor GC so that what streams have read does not pile up. V8 collects young objects when they fill its young
+ * space, and does not count the buffers that they hold: without this, a fast download grows the process by fifty
+ * megabytes before a buffer is freed.
  *
  * @param collect collects young objects, see `createYoungCollection()`.
  */

@@ -73,7 +73,7 @@ export function callerGone(): RelayError {
   return new RelayError("PROVIDER_TIMEOUT", "The caller ended the call before the provider answered.");
 }
 
-/** @param onFault hears of what is no RelayError: a fault of ours, answered as INTERNAL_ERROR. */
+/** @param onFault called for what is no RelayError: a fault of ours, answered as INTERNAL_ERROR. */
 export function outcomeFromError(
   callId: string,
   error: unknown,

@@ -49,10 +49,10 @@ export interface RelayLog {
   fault(where: string, error: unknown): void;
 }
 
-/** Hears of calls that have ended; must not throw. */
+/** Called once per finished call; must not throw. */
 export type CallSink = (record: CallRecord, trace: CallTrace, outcome: Outcome) => void;
 
-/** Who hears of calls. */
+/** Who is called for each call. */
 interface RelayLogOptions {
   /** Each is told of every call that has ended. */
   readonly sinks: readonly CallSink[];

@@ -71,7 +71,7 @@ function shownSetting(name: string, value: string): string {
  * or changed.
  *
  * @param wrong settings whose value is none, so that there is nothing to look at.
- * @param warn hears of what is no problem and worth knowing.
+ * @param warn called for what is no problem but worth knowing.
  */
 async function fileProblems(
   config: Config,

@@ -154,7 +154,7 @@ interface ApplicationProviders {
 /** More than are shown of one application. */
 const MAX_PROVIDERS = 20;
 
-/** @param onChange hears of each answer. */
+/** @param onChange called for each answer. */
 function createApplicationProviders(api: Api, onChange: () => void): ApplicationProviders {
   const known = new Map<string, string>();
 

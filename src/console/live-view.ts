@@ -246,7 +246,7 @@ const MAX_CALLS = 200;
 /** A relay that restarts is back in less, in milliseconds. */
 const RETRY_MS = 2000;
 
-/** @param onChange hears of new calls and of trouble. */
+/** @param onChange called for new calls and for trouble. */
 function createCallFeed(api: Api, onChange: () => void): CallFeed {
   let calls: readonly LiveCall[] = [];
   let count = 0;

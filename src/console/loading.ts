@@ -20,7 +20,7 @@ export interface Loader<Value> extends Loading<Value> {
   clear(): void;
 }
 
-/** @param onChange hears of each change. */
+/** @param onChange called for each change. */
 export function createLoader<Value>(onChange: () => void): Loader<Value> {
   let state: Loading<Value> = NOTHING;
   let last = 0;

@@ -46,9 +46,9 @@ export interface RefreshOptions extends StoringOptions {
   readonly ending: AbortSignal;
   /** Where a connection is refreshed. Rejects with RelayError when there is nowhere. */
   readonly targetFor: (connection: ServedConnection) => Promise<RefreshTarget>;
-  /** Hears how each refresh ended; for logs and counters. */
+  /** Called once per refresh; for logs and counters. */
   readonly onRefresh: (connection: Connection, outcome: RefreshOutcome) => void;
-  /** Hears what became of tokens that came for a connection which is gone. */
+  /** Called with the fate of tokens that came for a deleted connection. */
   readonly onRevocation: (connection: ConnectionKey, revocation: Revocation) => void;
   /** Keeps in mind what goes on behind the refresh, and never rejects. */
   readonly track: (work: Promise<void>) => void;

@@ -27,7 +27,7 @@ interface RefresherOptions
   readonly requestTimeoutMs: number;
   /** Resolves after so many milliseconds; tests replace it. */
   readonly pause?: (ms: number) => Promise<void>;
-  /** Hears of what no refresh should end with: a store that cannot be used, a value that does not open, a fault. */
+  /** Called for what no refresh should end with: a store that cannot be used, a value that does not open, a fault. */
   readonly onFault: (error: unknown) => void;
 }
 

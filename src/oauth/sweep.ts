@@ -76,7 +76,7 @@ interface ExpirySweepOptions {
   readonly connections: Pick<ConnectionStore, "findExpired" | "requireReauthorization">;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Hears of each connection that was ended. */
+  /** Called for each connection that was ended. */
   readonly onEnded: (connection: Connection) => void;
   readonly onFault: (error: unknown) => void;
 }

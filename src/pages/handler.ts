@@ -309,5 +309,5 @@ function browserOf(
 
 function requireWithinLimit(waitSeconds: number): void {
   if (waitSeconds === 0) return;
-  throw new RelayError("RATE_LIMITED", `Too many visits from this address. Try again in ${waitSeconds} seconds.`);
+  throw new RelayError("RATE_LIMITED", `Too many requests from this address. Try again in ${waitSeconds} seconds.`);
 }

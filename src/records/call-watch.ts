@@ -79,7 +79,7 @@ export interface CallWatch {
 /** What watching needs. */
 interface CallWatchOptions {
   readonly calls: Pick<CallStore, "lastSequence" | "listAfter">;
-  /** Hears once that the store cannot be read, until it can be again. */
+  /** Called once when the store cannot be read, until it can be again. */
   readonly onFault: (error: unknown) => void;
 }
 

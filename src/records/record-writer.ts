@@ -54,7 +54,7 @@ interface RecordWriterOptions {
   readonly calls: Pick<CallStore, "append">;
   /** Most calls of each application that are kept. */
   readonly maxCalls: number;
-  /** Hears of calls that were not recorded, and of the last error behind it, at once and then once a minute. */
+  /** Called with the number of calls that were not recorded and the last error behind it, at once and then once a minute. */
   readonly onDropped: (count: number, cause: unknown) => void;
 }
 

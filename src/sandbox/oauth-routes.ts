@@ -51,7 +51,7 @@ function answerOrError(
   }
 }
 
-/** Hears of each answer of the token endpoint, after the tokens have changed; it is sent when this resolves. */
+/** Called for each answer of the token endpoint, after the tokens have changed; it is sent when this resolves. */
 export type HoldTokenAnswer = (received: SandboxRequest, answer: Answer) => Promise<void>;
 
 /** What the endpoints of the authorization server share. */

@@ -16,7 +16,7 @@ interface CallsFile extends CallBlockStore {
 interface CallsFileOptions {
   /** Whether there is an application of this id. */
   readonly exists: (applicationId: string) => boolean;
-  /** Hears where a damaged file was moved to. */
+  /** Called with the place that a damaged file was moved to. */
   readonly onDamaged: (aside: string) => void;
 }
 

@@ -19,12 +19,12 @@ export interface StoreConfig {
   readonly databaseTimeoutMs: number;
 }
 
-/** Who hears of the store. */
+/** Who is called for what happens to the store. */
 export interface StoreListeners {
   readonly onOperation?: OnOperation | undefined;
   /** Records of calls were damaged: they are begun anew, and what was there is in this file. */
   readonly onDamagedCalls?: ((aside: string) => void) | undefined;
-  /** Hears how the store stands, which is then looked at for as long as it is open. */
+  /** Called when the health of the store changes; it is checked only where this is given. */
   readonly onHealth?: OnHealth | undefined;
 }
 

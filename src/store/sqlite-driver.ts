@@ -160,9 +160,9 @@ async function tryAgain<T>(db: Sqlite.Database, operation: () => T, failure: unk
 }
 
 /**
- * Hears of each read and write of the database, with the wait for it; of those that found their row kept in memory, nothing.
+ * Called for each read and write of the database, but not for rows that are cached in memory.
  *
- * @param ms how long it took.
+ * @param ms how long it took, with the wait for it.
  */
 export type OnOperation = (operation: "read" | "write", ms: number, isFailed: boolean) => void;
 

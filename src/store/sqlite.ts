@@ -26,7 +26,7 @@ export interface SqliteStoreOptions {
   /** Milliseconds since the epoch; tests replace it. */
   readonly now?: () => number;
   readonly onOperation?: OnOperation | undefined;
-  /** Hears where a damaged file of call records was moved to. */
+  /** Called with the place that a damaged file of call records was moved to. */
   readonly onDamagedCalls?: ((aside: string) => void) | undefined;
   readonly onHealth?: OnHealth | undefined;
 }

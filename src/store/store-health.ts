@@ -20,7 +20,7 @@ export interface StoreCheck {
 /** The checks of one store. */
 type StoreChecks = Readonly<Partial<Record<StoreCheckName, StoreCheck>>>;
 
-/** Hears of each change: what is wrong, or undefined when it is well again. */
+/** Called for each change, with what is wrong; undefined when it is well again. */
 export type OnHealth = (check: StoreCheckName, problem: Error | undefined) => void;
 
 /** How a store stands, as far as it was looked at. */

@@ -54,9 +54,9 @@ export interface DelivererOptions extends SendWebhookOptions {
   readonly webhooks: Pick<WebhookStore, "claimDue" | "finish" | "putOff">;
   /** From 0 up to 1. */
   readonly random: () => number;
-  /** Hears of each attempt that ended; for logs. */
+  /** Called once per finished attempt; for logs. */
   readonly onDelivery: (delivery: Delivery) => void;
-  /** Hears of what no delivery should end with: a store that cannot be used, a fault. */
+  /** Called for what no delivery should end with: a store that cannot be used, a fault. */
   readonly onFault: (error: unknown) => void;
 }
 
@@ -145,7 +145,7 @@ interface SlotsOptions<Item> {
   /** Takes at most so many items that nobody else works on; none when there are none. */
   readonly take: (count: number) => Promise<readonly Item[]>;
   readonly run: (item: Item) => Promise<void>;
-  /** Hears of what `take` or `run` rejects with; the item is left to whoever takes it next. */
+  /** Called with what `take` or `run` rejects with; the item is left to whoever takes it next. */
   readonly onFault: (error: unknown) => void;
 }
 
