@@ -7,8 +7,8 @@ export const FAST_PATH_GUARDS: readonly Guard[] = [
   guard(
     "fast path: pages that may not call",
     [
-      'surface: isPrefixed(form) ? form : "connect", caller,',
-      'surface: isPrefixed(form) ? form : "connect", caller: { ...caller, origin: undefined },',
+      "const context: CallContext = { identity, surface, caller,",
+      "const context: CallContext = { identity, surface, caller: { ...caller, origin: undefined },",
     ],
     AGAINST,
   ),

@@ -9,10 +9,7 @@ export const MCP_GUARDS: readonly Guard[] = [
   ),
   guard(
     "mcp: the token is judged before anything is read",
-    [
-      'if (decision.result === "allow") return { application, caller, fields };',
-      "return { application, caller, fields };",
-    ],
+    ['if (decision.result === "allow") return { application, caller };', "return { application, caller };"],
     "api/mcp/admission",
   ),
   guard(

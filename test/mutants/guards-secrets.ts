@@ -339,7 +339,7 @@ export const SECRET_GUARDS: readonly Guard[] = [
   ),
   guard(
     "budget: request bytes are counted",
-    ["else if (memory.reserve(chunk.length))", "else if (true)"],
+    ["else if (room.reserve(chunk.length))", "else if (true)"],
     "call/overload",
   ),
   guard("budget: given back", ["    held.release();", ""], "call/overload"),
