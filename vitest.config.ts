@@ -6,7 +6,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { TallyReporter } from "./test/support/tally-reporter.js";
 
 /** Files that run those of other folders once more, and tell them how by the environment, which no others may share. */
-const AGAIN = ["test/postgres/!(workers|relays|refresh-short).test.ts"];
+const AGAIN = ["test/postgres/!(workers|relays|refresh-short|records|webhooks).test.ts"];
 /** What takes long for what it finds beyond the others: `npm run test:long`, which CI runs as well. */
 const LONG = [
   // They install packages, build images, and start some dozens of processes.
@@ -18,7 +18,9 @@ const LONG = [
   "test/{api/rpc/buf-curl,lib/wasm-modules,regress/stalled-log}.test.ts",
   // Short runs of what looks for the unknown (`npm run fuzz`, `chaos` and `stress`), and the model of refresh.
   "test/{fuzz,chaos,refresh-model}/*.test.ts",
-  "test/{postgres/refresh-short,call/stream-memory}.test.ts",
+  "test/{postgres/{refresh-short,records,webhooks},call/stream-memory}.test.ts",
+  // They compile, pack, or fill memory.
+  "test/{documents/typescript,package/files,sandbox/prepared-content}.test.ts",
   // Each function that is entered, noted by a breakpoint.
   "test/documents/architecture.test.ts",
   // They need Chromium, and take half a second of two cores for each page.
@@ -28,6 +30,11 @@ const LONG = [
 const SDKS = ["test/sdks/**"];
 /** Those of AGAIN that try every scenario over one protocol; over all of them there. */
 const MATRICES = ["test/postgres/{,stream-}protocols.test.ts"];
+/** Those of the usual tests that try a thin slice of a matrix there, and all of it here (`test/support/long.ts`). */
+const THIN = [
+  "test/cli/{serve,config,call,db,db-backup}.test.ts",
+  "test/{call/large-answer,oauth/long-verdicts,tenancy,console/snippets,regress/unread-answers*}.test.ts",
+];
 /** Where processes, browsers and servers are waited for: what begins last of these would be waited for alone. */
 const SLOW = /\/test\/(workers|console|browser|cli|chaos|examples|readme|regress\/unread)/;
 
@@ -61,8 +68,8 @@ export default defineConfig({
       project({ name: "on PostgreSQL", include: AGAIN }),
       // Some of them run programs that they make, which a folder in memory may forbid.
       project({
-        ...{ name: "long", include: [...LONG, ...MATRICES], isolate: true, testTimeout: 300_000 },
-        env: { PATH: ENV.PATH, TEST_TURN: "all" },
+        ...{ name: "long", include: [...LONG, ...MATRICES, ...THIN], isolate: true, testTimeout: 300_000 },
+        env: { PATH: ENV.PATH, TEST_TURN: "all", TEST_LONG: "1" },
       }),
     ],
   },

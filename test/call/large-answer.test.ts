@@ -9,6 +9,7 @@ import { type Bytes, bytesOf, createChunks } from "../../src/lib/chunks.js";
 import { atOnce, createTurns } from "../../src/lib/turns.js";
 import { lateWork } from "../../src/model/errors.js";
 import { createRedactor } from "../../src/redaction/redact.js";
+import { thin } from "../support/long.js";
 import { ENDLESS, ROOMY } from "../support/roomy.js";
 
 const TOKEN = "canary-token-0123456789";
@@ -16,7 +17,10 @@ const SIZE = 4 * 1024 * 1024;
 const redactor = createRedactor([TOKEN]);
 const turns = createTurns(lateWork);
 /** Wherever a large body is cut into slices, it is at one of these; each with a body that goes on for long behind it. */
-const CUTS = Array.from({ length: 11 }, (_, at) => 2 ** (at + 11)).map((cut) => ({ cut, size: 2 * cut + SIZE / 8 }));
+const CUTS = thin(
+  Array.from({ length: 11 }, (_, at) => 2 ** (at + 11)).map((cut) => ({ cut, size: 2 * cut + SIZE / 8 })),
+  5,
+);
 
 /** In pieces of so many bytes, the first one shorter. */
 function inPieces(body: Buffer, first: number, size: number): Bytes {
@@ -138,23 +142,36 @@ describe("answerFromUpstream(): a large body", () => {
   });
 
   // Each text is longer than four slices, and moved by a byte at a time, so that every kind of character is cut everywhere.
-  it.each([
-    ["utf-8", undefined, Buffer.from('é☕😀"\\\u0000\u001f\u007f\u2028 '.repeat(15_000))],
-    ["utf-8 behind a byte order mark", undefined, Buffer.from(`\ufeff\ufeff${"é☕😀".repeat(30_000)}`)],
-    ["latin1 whose last byte begins a character", undefined, Buffer.alloc(300_000, Buffer.from("ä,\xe2", "latin1"))],
-    ["utf-8 that ends within a character", undefined, Buffer.from("é☕😀".repeat(30_000)).subarray(0, -1)],
-    ["utf-8 that ends within one, and says so", "utf-8", Buffer.from("é☕😀".repeat(30_000)).subarray(0, -1)],
-    ["a surrogate in utf-8", "utf-8", Buffer.concat([Buffer.alloc(300_000, "x"), Buffer.from([0xed, 0xa0, 0x80])])],
-    ["latin1 that claims to be utf-8", "utf-8", Buffer.alloc(300_000, Buffer.from("ä\x80\x9f\xfft", "latin1"))],
-    ["windows-1252", "windows-1252", Buffer.alloc(300_000, Buffer.from("ä\x80\x9f\xfft", "latin1"))],
-    ["an unknown charset", "klingon", Buffer.from("é☕😀".repeat(30_000))],
-    ["utf-16le", "utf-16le", Buffer.from('a😀é\ud800☕\udc00"\n'.repeat(20_000), "utf16le")],
-    ["utf-16le of odd length", "utf-16le", Buffer.from("a😀é".repeat(30_000), "utf16le").subarray(1)],
-    ["utf-16be by its byte order mark", "latin1", Buffer.from(`\ufeff${"a😀é".repeat(30_000)}`, "utf16le").swap16()],
-    ["shift_jis", "shift_jis", Buffer.alloc(300_000, Buffer.from([0x83, 0x65, 0x41, 0xb1, 0x83]))],
-    ["gb18030", "gb18030", Buffer.alloc(300_000, Buffer.from("9439fc36c4e361", "hex"))],
-    ["iso-2022-jp", "iso-2022-jp", Buffer.alloc(300_000, Buffer.from("1b244224221b284241", "hex"))],
-  ])("is decoded as a small one is: %s", async (_what, charset, body) => {
+  it.each(
+    thin(
+      [
+        ["utf-8", undefined, Buffer.from('é☕😀"\\\u0000\u001f\u007f\u2028 '.repeat(15_000))],
+        ["utf-8 behind a byte order mark", undefined, Buffer.from(`\ufeff\ufeff${"é☕😀".repeat(30_000)}`)],
+        [
+          "latin1 whose last byte begins a character",
+          undefined,
+          Buffer.alloc(300_000, Buffer.from("ä,\xe2", "latin1")),
+        ],
+        ["utf-8 that ends within a character", undefined, Buffer.from("é☕😀".repeat(30_000)).subarray(0, -1)],
+        ["utf-8 that ends within one, and says so", "utf-8", Buffer.from("é☕😀".repeat(30_000)).subarray(0, -1)],
+        ["a surrogate in utf-8", "utf-8", Buffer.concat([Buffer.alloc(300_000, "x"), Buffer.from([0xed, 0xa0, 0x80])])],
+        ["latin1 that claims to be utf-8", "utf-8", Buffer.alloc(300_000, Buffer.from("ä\x80\x9f\xfft", "latin1"))],
+        ["windows-1252", "windows-1252", Buffer.alloc(300_000, Buffer.from("ä\x80\x9f\xfft", "latin1"))],
+        ["an unknown charset", "klingon", Buffer.from("é☕😀".repeat(30_000))],
+        ["utf-16le", "utf-16le", Buffer.from('a😀é\ud800☕\udc00"\n'.repeat(20_000), "utf16le")],
+        ["utf-16le of odd length", "utf-16le", Buffer.from("a😀é".repeat(30_000), "utf16le").subarray(1)],
+        [
+          "utf-16be by its byte order mark",
+          "latin1",
+          Buffer.from(`\ufeff${"a😀é".repeat(30_000)}`, "utf16le").swap16(),
+        ],
+        ["shift_jis", "shift_jis", Buffer.alloc(300_000, Buffer.from([0x83, 0x65, 0x41, 0xb1, 0x83]))],
+        ["gb18030", "gb18030", Buffer.alloc(300_000, Buffer.from("9439fc36c4e361", "hex"))],
+        ["iso-2022-jp", "iso-2022-jp", Buffer.alloc(300_000, Buffer.from("1b244224221b284241", "hex"))],
+      ],
+      3,
+    ),
+  )("is decoded as a small one is: %s", async (_what, charset, body) => {
     const type = charset === undefined ? "text/plain" : `text/plain; charset=${charset}`;
     const json = charset === undefined ? "application/json" : `application/json; charset=${charset}`;
     for (let shift = 0; shift < 4; shift++) {

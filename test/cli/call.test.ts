@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createAuthority } from "../support/certificates.js";
+import { thin } from "../support/long.js";
 import { type Sandbox, startSandbox } from "../support/sandbox.js";
 import { type CleanUp, type CliFolder, createFolder, type OnEnd, prepareOnce, startServiceHere } from "./run-relay.js";
 
@@ -52,7 +53,7 @@ beforeAll(async () => {
 });
 
 describe("relay call to a relay with a certificate", () => {
-  it.each(["connect", "grpc", "rest"])(
+  it.each(thin(["connect", "grpc", "rest"]))(
     "says over %s what is wrong with it, and takes it when told to",
     async (protocol) => {
       const folder = createFolder();
@@ -97,7 +98,7 @@ describe("relay call to a relay with a certificate", () => {
 });
 
 describe("relay call", () => {
-  it.each(["connect", "grpc", "grpc-web", "rest"])(
+  it.each(thin(["connect", "grpc", "grpc-web", "rest"], 3))(
     "prints the answer's own bytes over %s, status and headers beside them",
     async (protocol) => {
       const { folder, url, call, open } = relay;

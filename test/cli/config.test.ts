@@ -4,6 +4,7 @@ import { join } from "node:path";
 import Database from "better-sqlite3";
 import { describe, expect, it } from "vitest";
 import { createAuthority } from "../support/certificates.js";
+import { IS_LONG } from "../support/long.js";
 import { type CliFolder, createFolder, type Env, lineFrom, prepareOnce } from "./run-relay.js";
 
 function spoilKeyFile(text: string) {
@@ -183,43 +184,6 @@ describe("relay config check", () => {
     expect(result.stdout + result.stderr).not.toContain("secret-of-ours");
   });
 
-  it("warns, as the start does, of proxies that are not used and of admin tokens in cleartext", async () => {
-    const folder = createFolder();
-    const env = { HTTPS_PROXY: "http://127.0.0.1:1", RELAY_ADMIN_LISTEN: "0.0.0.0:0", RELAY_LISTEN: "127.0.0.1:0" };
-    const { exitCode, stderr } = await folder.run(["config", "check"], { env });
-    expect(exitCode).toBe(0);
-    expect(stderr).toMatch(
-      /^warning: HTTPS_PROXY: is ignored: .*\nwarning: RELAY_ADMIN_LISTEN: can be reached without TLS.*\n$/,
-    );
-    const child = folder.start(["serve"], env);
-    const warned = new Set<string>();
-    await lineFrom(child, (line) => {
-      const { setting, msg } = JSON.parse(line);
-      if (setting !== undefined) warned.add(setting);
-      return msg === "listening" || undefined;
-    });
-    expect([...warned]).toEqual(["HTTPS_PROXY", "RELAY_ADMIN_LISTEN"]);
-    child.kill("SIGTERM");
-  });
-
-  it("warns of secrets that others can read, and in production they stop the start", async () => {
-    const { folder } = await folderWithApp();
-    const env = { RELAY_LISTEN: "127.0.0.1:0" };
-    const stderrOf = async (mode: number, more: Env = {}, command = ["config", "check"]) => {
-      chmodSync(join(folder.path, "relay.key"), mode);
-      const { exitCode, stderr } = await folder.run(command, { env: { ...env, ...more } });
-      return `${exitCode} ${stderr.replaceAll(folder.path, "")}`;
-    };
-    expect(await stderrOf(0o600)).toBe("0 ");
-    expect(await stderrOf(0o640)).toBe(
-      "0 warning: RELAY_KEY_FILE: /relay.key can be read by its group; chmod 0600 it\n",
-    );
-    const toAll = "RELAY_KEY_FILE: /relay.key can be read by every user of this machine; chmod 0600 it\n";
-    expect(await stderrOf(0o644)).toBe(`0 warning: ${toAll}`);
-    expect(await stderrOf(0o644, { NODE_ENV: "production" })).toBe(`2 ${toAll}`);
-    expect(await stderrOf(0o644, { NODE_ENV: "production" }, ["serve"])).toBe(`2 ${toAll}`);
-  });
-
   it("says that an empty database file makes a new store, and finds damaged pages", async () => {
     const { folder } = await folderWithApp();
     writeFileSync(join(folder.path, "empty.db"), "");
@@ -241,3 +205,45 @@ describe("relay config check", () => {
     ]);
   });
 });
+
+/** Each starts several processes, which take a second of two cores. */
+if (IS_LONG) {
+  describe("relay config check, and the start", () => {
+    it("warns, as the start does, of proxies that are not used and of admin tokens in cleartext", async () => {
+      const folder = createFolder();
+      const env = { HTTPS_PROXY: "http://127.0.0.1:1", RELAY_ADMIN_LISTEN: "0.0.0.0:0", RELAY_LISTEN: "127.0.0.1:0" };
+      const { exitCode, stderr } = await folder.run(["config", "check"], { env });
+      expect(exitCode).toBe(0);
+      expect(stderr).toMatch(
+        /^warning: HTTPS_PROXY: is ignored: .*\nwarning: RELAY_ADMIN_LISTEN: can be reached without TLS.*\n$/,
+      );
+      const child = folder.start(["serve"], env);
+      const warned = new Set<string>();
+      await lineFrom(child, (line) => {
+        const { setting, msg } = JSON.parse(line);
+        if (setting !== undefined) warned.add(setting);
+        return msg === "listening" || undefined;
+      });
+      expect([...warned]).toEqual(["HTTPS_PROXY", "RELAY_ADMIN_LISTEN"]);
+      child.kill("SIGTERM");
+    });
+
+    it("warns of secrets that others can read, and in production they stop the start", async () => {
+      const { folder } = await folderWithApp();
+      const env = { RELAY_LISTEN: "127.0.0.1:0" };
+      const stderrOf = async (mode: number, more: Env = {}, command = ["config", "check"]) => {
+        chmodSync(join(folder.path, "relay.key"), mode);
+        const { exitCode, stderr } = await folder.run(command, { env: { ...env, ...more } });
+        return `${exitCode} ${stderr.replaceAll(folder.path, "")}`;
+      };
+      expect(await stderrOf(0o600)).toBe("0 ");
+      expect(await stderrOf(0o640)).toBe(
+        "0 warning: RELAY_KEY_FILE: /relay.key can be read by its group; chmod 0600 it\n",
+      );
+      const toAll = "RELAY_KEY_FILE: /relay.key can be read by every user of this machine; chmod 0600 it\n";
+      expect(await stderrOf(0o644)).toBe(`0 warning: ${toAll}`);
+      expect(await stderrOf(0o644, { NODE_ENV: "production" })).toBe(`2 ${toAll}`);
+      expect(await stderrOf(0o644, { NODE_ENV: "production" }, ["serve"])).toBe(`2 ${toAll}`);
+    });
+  });
+}

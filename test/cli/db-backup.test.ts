@@ -15,6 +15,7 @@ import {
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { IS_LONG } from "../support/long.js";
 import { type CliFolder, createFolder, prepareOnce, startServe } from "./run-relay.js";
 
 const TOKENS = '{"access_token":"canary-access","refresh_token":"canary-refresh"}';
@@ -57,22 +58,6 @@ describe("relay db backup", () => {
     expect(await users(copyOf(folder))).toEqual(["before"]);
   });
 
-  it("has what a running service committed, while another process goes on writing", async () => {
-    const { folder, connect, users } = await filledFolder();
-    const { child } = await startServe(folder, { RELAY_ADMIN_LISTEN: "off" });
-    await connect("beside");
-    const db = new Database(join(folder.path, "relay.db"));
-    onTestFinished(() => void db.close());
-    const write = db.prepare("UPDATE applications SET name = ?");
-    let writes = 0;
-    const writer = setInterval(() => write.run(`name ${writes++}`), 1);
-    expect((await folder.run(["db", "backup", "copy.db"])).exitCode).toBe(0);
-    clearInterval(writer);
-    expect(writes).toBeGreaterThan(0);
-    expect(await users(copyOf(folder))).toEqual(expect.arrayContaining(["before", "beside"]));
-    child.kill("SIGTERM");
-  });
-
   it("is restored by putting the file in its place", async () => {
     const { folder, connect, users } = await filledFolder();
     await folder.json(["db", "backup", "copy.db"]);
@@ -103,24 +88,6 @@ describe("relay db backup", () => {
     expect(existsSync(join(folder.path, "damaged.db"))).toBe(false);
   });
 
-  it("has a file under its name only when it is whole, and goes on after one that was killed", async () => {
-    const { folder, users } = await filledFolder();
-    // Large enough that the copy and its check take some time.
-    const db = new Database(join(folder.path, "relay.db"));
-    const numbers = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)";
-    db.exec(`CREATE TABLE filler AS ${numbers} SELECT i, randomblob(4000) AS bytes FROM n`).close();
-    const names = () => readdirSync(folder.path).filter((name) => name.startsWith("copy.db"));
-    const child = folder.start(["db", "backup", "copy.db"]);
-    const watcher = watch(folder.path, () => names().length > 0 && child.kill("SIGKILL"));
-    expect(await once(child, "exit")).toEqual([null, "SIGKILL"]);
-    watcher.close();
-    expect(names().filter((name) => name.includes(".draft")).length).toBeGreaterThan(0);
-    expect(names()).not.toContain("copy.db");
-    expect((await folder.run(["db", "backup", "copy.db"])).exitCode).toBe(0);
-    expect(names()).toEqual(["copy.db"]);
-    expect(await users(copyOf(folder))).toEqual(["before"]);
-  });
-
   it("says that the database is damaged, not the copy, and keeps none", async () => {
     const { folder } = await filledFolder();
     const db = new Database(join(folder.path, "relay.db"));
@@ -143,3 +110,42 @@ describe("relay db backup", () => {
     expect(result.stderr).toMatch(/pg_dump/);
   });
 });
+
+/** They start a service, or copy a large file. */
+if (IS_LONG) {
+  describe("relay db backup, beside others", () => {
+    it("has what a running service committed, while another process goes on writing", async () => {
+      const { folder, connect, users } = await filledFolder();
+      const { child } = await startServe(folder, { RELAY_ADMIN_LISTEN: "off" });
+      await connect("beside");
+      const db = new Database(join(folder.path, "relay.db"));
+      onTestFinished(() => void db.close());
+      const write = db.prepare("UPDATE applications SET name = ?");
+      let writes = 0;
+      const writer = setInterval(() => write.run(`name ${writes++}`), 1);
+      expect((await folder.run(["db", "backup", "copy.db"])).exitCode).toBe(0);
+      clearInterval(writer);
+      expect(writes).toBeGreaterThan(0);
+      expect(await users(copyOf(folder))).toEqual(expect.arrayContaining(["before", "beside"]));
+      child.kill("SIGTERM");
+    });
+
+    it("has a file under its name only when it is whole, and goes on after one that was killed", async () => {
+      const { folder, users } = await filledFolder();
+      // Large enough that the copy and its check take some time.
+      const db = new Database(join(folder.path, "relay.db"));
+      const numbers = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)";
+      db.exec(`CREATE TABLE filler AS ${numbers} SELECT i, randomblob(4000) AS bytes FROM n`).close();
+      const names = () => readdirSync(folder.path).filter((name) => name.startsWith("copy.db"));
+      const child = folder.start(["db", "backup", "copy.db"]);
+      const watcher = watch(folder.path, () => names().length > 0 && child.kill("SIGKILL"));
+      expect(await once(child, "exit")).toEqual([null, "SIGKILL"]);
+      watcher.close();
+      expect(names().filter((name) => name.includes(".draft")).length).toBeGreaterThan(0);
+      expect(names()).not.toContain("copy.db");
+      expect((await folder.run(["db", "backup", "copy.db"])).exitCode).toBe(0);
+      expect(names()).toEqual(["copy.db"]);
+      expect(await users(copyOf(folder))).toEqual(["before"]);
+    });
+  });
+}

@@ -2,6 +2,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { thin } from "../support/long.js";
 import { createTestDatabase, POSTGRES_URL, type TestDatabase } from "../support/postgres.js";
 import { type CliFolder, createFolder, finished, prepareOnce } from "./run-relay.js";
 
@@ -132,12 +133,14 @@ describe.skipIf(POSTGRES_URL === undefined)("commands on PostgreSQL", () => {
 });
 
 describe("a password in RELAY_DATABASE", () => {
-  it.each([
-    ["config check", ["config", "check"], "postgres://user:CANARY_p@127.0.0.1:1/relay"],
-    ["config check of a wrong one", ["config", "check"], "postgres://user:CANARY_p@127.0.0.1:1/relay?x=1"],
-    ["a server that is not there", ["app", "list"], "postgres://user:CANARY_p@127.0.0.1:1/relay"],
-    ["a start of the service", ["serve"], "postgres://user:CANARY_p@127.0.0.1:1/relay"],
-  ])("is not shown by %s", async (_what, args, url) => {
+  it.each(
+    thin([
+      ["config check", ["config", "check"], "postgres://user:CANARY_p@127.0.0.1:1/relay"],
+      ["config check of a wrong one", ["config", "check"], "postgres://user:CANARY_p@127.0.0.1:1/relay?x=1"],
+      ["a server that is not there", ["app", "list"], "postgres://user:CANARY_p@127.0.0.1:1/relay"],
+      ["a start of the service", ["serve"], "postgres://user:CANARY_p@127.0.0.1:1/relay"],
+    ]),
+  )("is not shown by %s", async (_what, args, url) => {
     const folder = createFolder();
     const { stdout, stderr } = await finished(folder.start(args, { RELAY_DATABASE: url, RELAY_LOG_LEVEL: "trace" }));
     expect(stdout + stderr).not.toMatch(/CANARY|user:/);

@@ -5,6 +5,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type CallForm, EMPTY_FORM, readCall, snippetsFor } from "../../src/console/snippets.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
+import { thin } from "../support/long.js";
 
 const run = promisify(execFile);
 const FILE = resolve("dist/console-snippet.mts");
@@ -42,7 +43,7 @@ function snippets(form: CallForm): ReadonlyMap<string, string> {
   return new Map(all.map(({ name, text }) => [name, text]));
 }
 
-describe.each(["ada", HOSTILE])("what is copied, for the user %j", (userId) => {
+describe.each(thin([HOSTILE, "ada"]))("what is copied, for the user %j", (userId) => {
   beforeAll(() => harness.connect(application, userId));
   afterAll(() => expect(existsSync("ran")).toBe(false));
 

@@ -13,6 +13,7 @@ import {
   NOW,
   type StoreFolder,
 } from "../store/store-for-test.js";
+import { thin } from "../support/long.js";
 import { refreshTargetForTest } from "./refresh-target-for-test.js";
 import { sealerForTest } from "./sealer-for-test.js";
 
@@ -232,7 +233,7 @@ describe("what all users of a client get", () => {
   const ALIKE = ANSWERS.filter(([name]) => /^(?:invalid_grant|unauthorized_client|BAD_REFRESH|401 without)/.test(name));
   const users = Array.from({ length: 8 }, (_, at) => `u${at}`);
 
-  it.each(ALIKE)(
+  it.each(thin(ALIKE, 4))(
     "ends none but the first that came before it was known, in two days of %s",
     async (_name, answer, { minutes }) => {
       let isBad = true;
@@ -311,10 +312,12 @@ describe("a client that the provider refuses", () => {
 
 describe("a token endpoint that answers 500 for ten minutes", () => {
   // Few connections fail often each, and wait long; many seldom.
-  it.each([
-    [10, 100],
-    [1000, 20],
-  ])(
+  it.each(
+    thin([
+      [10, 100],
+      [1000, 20],
+    ]),
+  )(
     "is asked at most 200 times, and %i connections are refreshed in a minute afterwards, with a call each %i ms",
     async (count, stepMs) => {
       const users = Array.from({ length: count }, (_, at) => `u${at}`);

@@ -6,6 +6,7 @@ import { gzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { totalOf } from "../support/exposition.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
+import { thin } from "../support/long.js";
 import { answer, type RawProvider, startRawProvider } from "../support/raw-provider.js";
 import { scrape } from "../support/scrape.js";
 import { rawTarget } from "../support/stream-callers.js";
@@ -107,10 +108,12 @@ async function lengthOf(source: Duplex): Promise<number> {
 }
 
 describe("answers that nobody reads", () => {
-  it.each([
-    ["HTTP/1.1", askOverHttp1],
-    ["HTTP/2", askOverHttp2],
-  ])(
+  it.each(
+    thin([
+      ["HTTP/1.1", askOverHttp1],
+      ["HTTP/2", askOverHttp2],
+    ]),
+  )(
     "over %s are cut when nothing is taken for RELAY_WRITE_TIMEOUT_MS, and hold nothing from then on",
     async (_protocol, ask) => {
       const asked: [string, () => Promise<number>][] = [];

@@ -4,6 +4,7 @@ import { connect } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { createCallers } from "../support/callers.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
+import { thin } from "../support/long.js";
 import { answer, type RawProvider, startRawProvider } from "../support/raw-provider.js";
 
 const MIB = 1024 * 1024;
@@ -72,10 +73,12 @@ const call = ({ publicKey }: TestApplication, path: string) => ({
 });
 
 describe("answers that nobody reads", () => {
-  it.each([
-    ["HTTP/1.1", askOverHttp1],
-    ["HTTP/2", askOverHttp2],
-  ] as const)("over %s leave another application its share of the memory", async (_protocol, ask) => {
+  it.each(
+    thin([
+      ["HTTP/1.1", askOverHttp1],
+      ["HTTP/2", askOverHttp2],
+    ] as const),
+  )("over %s leave another application its share of the memory", async (_protocol, ask) => {
     for (let at = 0; at < 7; at++) await ask(greedy, "/large");
     for (const [protocol, caller] of createCallers(harness.url)) {
       const row = await caller(call(other, "/large"));

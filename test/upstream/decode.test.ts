@@ -11,13 +11,15 @@ const zstdCompressSync =
     ? undefined
     : (zlib as unknown as { zstdCompressSync: (body: Buffer) => Buffer }).zstdCompressSync;
 const MIB = 1024 * 1024;
+/** Its best quality takes a hundred times as long, and is decoded no other way. */
+const brotli = (body: Buffer) => brotliCompressSync(body, { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 4 } });
 const TEXT = Buffer.from(`{"text":"${"grüezi ".repeat(500)}"}`);
 const ENCODERS: ReadonlyArray<readonly [readonly ContentCoding[], (body: Buffer) => Buffer]> = [
   [["gzip"], gzipSync],
-  [["br"], brotliCompressSync],
+  [["br"], brotli],
   [["deflate"], deflateSync],
   [["deflate"], deflateRawSync],
-  [["br", "gzip"], (body) => brotliCompressSync(gzipSync(body))],
+  [["br", "gzip"], (body) => brotli(gzipSync(body))],
   [["deflate", "deflate", "gzip"], (body) => deflateSync(deflateRawSync(gzipSync(body)))],
   ...(zstdCompressSync === undefined ? [] : ([[["zstd"], zstdCompressSync]] as const)),
 ];
@@ -59,12 +61,12 @@ describe("decodeBody()", () => {
   });
 
   it("stops a bomb within a bomb before it is decoded again", async () => {
-    const bomb = gzipSync(gzipSync(Buffer.alloc(64 * MIB), { level: 0 }));
+    const bomb = gzipSync(gzipSync(Buffer.alloc(16 * MIB), { level: 0 }));
     await failureOf(decoded(bomb, ["gzip", "gzip"], MIB), "RESPONSE_TOO_LARGE");
   });
 
   it.each(ENCODERS)("stops a bomb in %s at the limit", async (coding, encode) => {
-    const bomb = encode(Buffer.alloc(32 * MIB));
+    const bomb = encode(Buffer.alloc(8 * MIB));
     await failureOf(decoded(bomb, coding, MIB), "RESPONSE_TOO_LARGE");
   });
 
