@@ -1,10 +1,10 @@
 import { type IncomingMessage, type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from "node:http";
 import { constants, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
-import type { Socket } from "node:net";
 import type { Writable } from "node:stream";
 import type { TLSSocket } from "node:tls";
-import { LARGE_BYTES, slicesOf } from "../lib/chunks.js";
+import { type Bytes, createChunks, LARGE_BYTES, slicesOf } from "../lib/chunks.js";
 import type { CallerListener, CallerSignal } from "../model/caller-signal.js";
+import { overloaded, RelayError } from "../model/errors.js";
 
 /** A request as both HTTP/1.1 and HTTP/2 hand it over. */
 export type HttpRequest = IncomingMessage | Http2ServerRequest;
@@ -245,51 +245,70 @@ function plainGroup(group: string): string {
   return Number.parseInt(group, 16).toString(16);
 }
 
-/** An IPv4-mapped IPv6 address (RFC 4291 section 2.5.5.2) is its IPv4 address. */
-function plainAddress(address: string): string {
+/** An address as text; an IPv4-mapped IPv6 address (RFC 4291 section 2.5.5.2) is its IPv4 address. */
+export function plainAddress(address: string): string {
   return address.startsWith("::ffff:") && address.includes(".") ? address.slice("::ffff:".length) : address;
 }
 
-/** How many connections each client has, so that one cannot take the places of all. */
-export interface ClientPlaces {
-  /** Takes a place for a new connection until it closes; false when its client has as many as it may. */
-  take(socket: Socket): boolean;
-  /** Connections that got no place since the start. */
-  readonly refused: number;
+/** How far beyond the limit a body is still read and thrown away, so that the caller gets to see the answer. */
+export const DRAIN_FACTOR = 4;
+
+/** An HTTP/1.1 request that was not read to its end leaves bytes behind that are not the next request. */
+export function mustClose(request: HttpRequest): boolean {
+  return request.httpVersionMajor === 1 && !request.complete;
+}
+
+/** What bytes that are held are counted by. */
+interface Room {
+  /** Counts them. False when there is no room. */
+  reserve(bytes: number): boolean;
 }
 
 /**
- * Counts connections by client, all of which are gone from here when they are closed.
+ * Reads a whole request body, in the chunks that it came in. That the caller is gone is the signal's to
+ * tell: listening for it on the request costs each call more than its body.
  *
- * @param isExempt addresses that speak for many clients: trusted proxies.
+ * Rejects with RelayError REQUEST_TOO_LARGE above `maxBytes`, OVERLOADED when there is no room for it, and
+ * CALL_FORMAT_ERROR when the caller goes before its end: nobody reads that row, but it is no fault of ours either.
  */
-export function createClientPlaces(maxOfOne: number, isExempt: (address: string) => boolean): ClientPlaces {
-  const taken = new Map<string, number>();
-  let refused = 0;
+export function readBody(request: HttpRequest, maxBytes: number, room: Room, signal: CallerSignal): Promise<Bytes> {
+  const declared = Number(request.headers["content-length"] ?? 0);
+  if (declared > maxBytes * DRAIN_FACTOR) return Promise.reject(tooLarge(maxBytes));
+  return new Promise((resolve, reject) => {
+    let chunks = createChunks();
+    let length = 0;
+    const left = {
+      handleEvent: () =>
+        signal.reason instanceof RelayError ? refuse(signal.reason) : reject(cutShort(signal.reason)),
+    };
+    signal.addEventListener("abort", left);
+    request.on("data", (chunk: Buffer) => {
+      length += chunk.length;
+      if (length > maxBytes * DRAIN_FACTOR) refuse(tooLarge(maxBytes));
+      else if (length > maxBytes) chunks = createChunks();
+      else if (room.reserve(chunk.length)) chunks.push(chunk);
+      else refuse(overloaded());
+    });
+    request.on("end", () => {
+      signal.removeEventListener("abort", left);
+      if (length > maxBytes) reject(tooLarge(maxBytes));
+      else resolve(chunks);
+    });
 
-  function free(client: string): void {
-    const left = (taken.get(client) ?? 1) - 1;
-    if (left === 0) taken.delete(client);
-    else taken.set(client, left);
-  }
+    function refuse(error: unknown): void {
+      request.pause();
+      reject(error);
+    }
+  });
+}
 
-  return {
-    take(socket) {
-      // Without an address it is gone already, and is closed as any other.
-      const address = plainAddress(socket.remoteAddress ?? "");
-      if (address === "" || isExempt(address)) return true;
-      const client = clientNetworkOf(address);
-      const count = taken.get(client) ?? 0;
-      if (count >= maxOfOne) {
-        refused += 1;
-        return false;
-      }
-      taken.set(client, count + 1);
-      socket.once("close", () => free(client));
-      return true;
-    },
-    get refused() {
-      return refused;
-    },
-  };
+/** What a request is refused with whose body is over the limit. */
+export function tooLarge(maxBytes: number): RelayError {
+  return new RelayError("REQUEST_TOO_LARGE", `The request body is over the limit of ${maxBytes} bytes. Send less.`);
+}
+
+function cutShort(cause: unknown): RelayError {
+  return new RelayError("CALL_FORMAT_ERROR", "The request ended before its body was complete. Send it again.", {
+    cause,
+  });
 }

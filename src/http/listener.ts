@@ -3,7 +3,7 @@ import type { Server as HttpsServer } from "node:https";
 import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { createDispatch, type Handler, type OnFault } from "./dispatch.js";
-import { type ClientPlaces, createClientPlaces } from "./exchange.js";
+import { clientNetworkOf, plainAddress } from "./exchange.js";
 import { createHttp1, type Http1, type TlsMaterial } from "./http1.js";
 import { createHttp2 } from "./http2.js";
 import { DEFAULT_LIMITS, type ListenerLimits } from "./limits.js";
@@ -228,4 +228,48 @@ export function decideProtocol(first: Buffer, alpnProtocol: string | false | und
   const length = Math.min(first.length, PREFACE.length);
   if (first.compare(PREFACE, 0, length, 0, length) !== 0) return "http1";
   return length === PREFACE.length ? "http2" : undefined;
+}
+
+/** How many connections each client has, so that one cannot take the places of all. */
+interface ClientPlaces {
+  /** Takes a place for a new connection until it closes; false when its client has as many as it may. */
+  take(socket: Socket): boolean;
+  /** Connections that got no place since the start. */
+  readonly refused: number;
+}
+
+/**
+ * Counts connections by client, all of which are gone from here when they are closed.
+ *
+ * @param isExempt addresses that speak for many clients: trusted proxies.
+ */
+function createClientPlaces(maxOfOne: number, isExempt: (address: string) => boolean): ClientPlaces {
+  const taken = new Map<string, number>();
+  let refused = 0;
+
+  function free(client: string): void {
+    const left = (taken.get(client) ?? 1) - 1;
+    if (left === 0) taken.delete(client);
+    else taken.set(client, left);
+  }
+
+  return {
+    take(socket) {
+      // Without an address it is gone already, and is closed as any other.
+      const address = plainAddress(socket.remoteAddress ?? "");
+      if (address === "" || isExempt(address)) return true;
+      const client = clientNetworkOf(address);
+      const count = taken.get(client) ?? 0;
+      if (count >= maxOfOne) {
+        refused += 1;
+        return false;
+      }
+      taken.set(client, count + 1);
+      socket.once("close", () => free(client));
+      return true;
+    },
+    get refused() {
+      return refused;
+    },
+  };
 }

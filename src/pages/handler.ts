@@ -1,7 +1,14 @@
 import { randomBytes } from "node:crypto";
-import { mustClose, readBody } from "../http/body.js";
 import type { PathHandler } from "../http/dispatch.js";
-import { answerPlain, clientNetworkOf, type HttpRequest, type HttpResponse, watchCaller } from "../http/exchange.js";
+import {
+  answerPlain,
+  clientNetworkOf,
+  type HttpRequest,
+  type HttpResponse,
+  mustClose,
+  readBody,
+  watchCaller,
+} from "../http/exchange.js";
 import { decodePercent } from "../lib/parse-url.js";
 import { formatError, RelayError } from "../model/errors.js";
 import type { AuthorizationOptions } from "../oauth/authorization-server.js";

@@ -13,7 +13,6 @@ import {
 import type { Budget, Reservation } from "../../call/budget.js";
 import type { CallOrigin } from "../../call/call.js";
 import { callerGone, isGone } from "../../call/outcome.js";
-import { mustClose, readBody } from "../../http/body.js";
 import type { ListsOrigin } from "../../http/cors.js";
 import type { PathHandler } from "../../http/dispatch.js";
 import {
@@ -21,7 +20,9 @@ import {
   clientNetworkOf,
   type HttpRequest,
   type HttpResponse,
+  mustClose,
   type ResponseSignal,
+  readBody,
   watchCaller,
 } from "../../http/exchange.js";
 import { LARGE_BYTES } from "../../lib/chunks.js";

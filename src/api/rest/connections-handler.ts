@@ -19,9 +19,16 @@ import {
 import { type CallerFields, callerFieldsOf } from "../../applications/caller.js";
 import type { Budget, Reservation } from "../../call/budget.js";
 import { outcomeFromError } from "../../call/outcome.js";
-import { mustClose, readBody } from "../../http/body.js";
 import type { PathHandler } from "../../http/dispatch.js";
-import { answerPlain, clientNetworkOf, type HttpRequest, type HttpResponse, watchCaller } from "../../http/exchange.js";
+import {
+  answerPlain,
+  clientNetworkOf,
+  type HttpRequest,
+  type HttpResponse,
+  mustClose,
+  readBody,
+  watchCaller,
+} from "../../http/exchange.js";
 import { identityOf } from "../../http/identity.js";
 import { messageFaultFrom } from "../../json/message-fault.js";
 import { formatError, overloaded, RelayError } from "../../model/errors.js";

@@ -11,12 +11,12 @@ import {
 import type { Budget, Reservation } from "../../call/budget.js";
 import type { Call, CallDescription, CallOrigin, ResponseMode, Surface } from "../../call/call.js";
 import { callerGone, isGone } from "../../call/outcome.js";
-import { readBody } from "../../http/body.js";
 import {
   clientNetworkOf,
   type HttpRequest,
   type HttpResponse,
   type ResponseSignal,
+  readBody,
   watchCaller,
 } from "../../http/exchange.js";
 import { identityOf } from "../../http/identity.js";

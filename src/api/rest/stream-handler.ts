@@ -1,9 +1,8 @@
 import type { Call } from "../../call/call.js";
 import { type AnswerHead, type ErrorOutcome, isGone } from "../../call/outcome.js";
 import type { Relay, StreamPart, StreamParts } from "../../call/relay.js";
-import { mustClose } from "../../http/body.js";
 import type { PathHandler } from "../../http/dispatch.js";
-import { cut, type HttpResponse, hasContent, writeChunk, writeHeadOf } from "../../http/exchange.js";
+import { cut, type HttpResponse, hasContent, mustClose, writeChunk, writeHeadOf } from "../../http/exchange.js";
 import { bodyFromOutcome, bytesFromBody, MAX_TEXT_BYTES } from "./envelope.js";
 import { type CallRouteOptions, createCallRoute } from "./handler.js";
 import { corsFieldsFor } from "./preflight.js";

@@ -18,9 +18,15 @@ import {
 import { RelayService } from "../../../gen/relay/v1/relay_pb.js";
 import type { Budget, Reservation } from "../../call/budget.js";
 import { isUtf8Charset, parseMediaType } from "../../call/text.js";
-import { DRAIN_FACTOR } from "../../http/body.js";
 import { corsHeaders, isListed, type ListsOrigin, preflightHeaders } from "../../http/cors.js";
-import { answerPlain, clientNetworkOf, type HttpRequest, type HttpResponse, watchCaller } from "../../http/exchange.js";
+import {
+  answerPlain,
+  clientNetworkOf,
+  DRAIN_FACTOR,
+  type HttpRequest,
+  type HttpResponse,
+  watchCaller,
+} from "../../http/exchange.js";
 import { slicesOf } from "../../lib/chunks.js";
 import type { CallerSignal } from "../../model/caller-signal.js";
 import { overloaded } from "../../model/errors.js";

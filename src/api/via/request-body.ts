@@ -1,6 +1,5 @@
 import { Readable } from "node:stream";
-import { tooLarge } from "../../http/body.js";
-import type { HttpRequest, HttpResponse } from "../../http/exchange.js";
+import { type HttpRequest, type HttpResponse, tooLarge } from "../../http/exchange.js";
 import { allowLongUpload } from "../../http/sweep.js";
 import { formatError, RelayError } from "../../model/errors.js";
 import type { Redactor } from "../../redaction/redact.js";
