@@ -28,38 +28,64 @@ export interface BenchKeys {
  * Makes a store of one application with so many connected users, as quickly as can be: one transaction. Returns the
  * application's keys.
  *
+ * @param ended how many users follow whose tokens have ended, and can be refreshed.
  * @public Imported by a process of its own, in the checkout whose relay is measured.
  */
-export async function createBenchStore(folder: string, connections: number): Promise<BenchKeys> {
+export async function createBenchStore(folder: string, connections: number, ended = 0): Promise<BenchKeys> {
   const file = join(folder, "relay.db");
   const store = openSqliteStore(file);
   const sealer = createSealer(await loadKeyring(join(folder, "relay.key"), { mustExist: false }));
   const application = await createApplication(store, sealer, {});
   // As the relay's first start leaves it: without a check of the key, the next start reads every row.
   await verifyKeys(store, sealer);
+  await store.oauthClients.put({
+    id: randomUUID(),
+    applicationId: application.id,
+    providerName: PROVIDER_NAME,
+    clientId: "bench",
+    clientSecret: undefined,
+    scope: "",
+    originParameters: {},
+    updatedAt: Date.now(),
+  });
   store.close();
-  insertAll(file, sealer, application.id, connections);
+  insertAll(file, sealer, application.id, { connections, ended });
   return application;
 }
 
-function insertAll(file: string, sealer: Sealer, applicationId: string, connections: number): void {
+const HOUR_MS = 3_600_000;
+
+function insertAll(
+  file: string,
+  sealer: Sealer,
+  applicationId: string,
+  { connections, ended }: { readonly connections: number; readonly ended: number },
+): void {
   const db = new Database(file);
+  // All of it fits into memory, and what is not finished is thrown away.
+  for (const fast of ["journal_mode = OFF", "cache_size = -1000000", "synchronous = OFF"]) db.pragma(fast);
   const names = CONNECTION_COLUMNS.split(",").map((name) => `:${name.trim()}`);
   const insert = db.prepare(`INSERT INTO connections (${CONNECTION_COLUMNS}) VALUES (${names.join(", ")})`);
   const now = Date.now();
   db.transaction(() => {
-    for (let number = 0; number < connections; number++) {
+    for (let number = 0; number < connections + ended; number++) {
+      const token = randomBytes(30).toString("base64url");
+      const isEnded = number >= connections;
+      const response = {
+        access_token: token,
+        ...(isEnded ? { refresh_token: token, expires_in: HOUR_MS / 1000 } : {}),
+      };
       const connection = newConnectionFrom(sealer, {
         id: randomUUID(),
         key: { applicationId, userId: userIdOf(number, "connected"), providerName: PROVIDER_NAME },
-        response: parseTokenResponse(JSON.stringify({ access_token: randomBytes(30).toString("base64url") })),
+        response: parseTokenResponse(JSON.stringify(response)),
         defaultExpiresInS: undefined,
         originParameters: {},
-        obtainedAt: now,
+        obtainedAt: isEnded ? now - 2 * HOUR_MS : now,
       });
       insert.run(rowFromConnection(connection, now));
     }
   })();
-  db.pragma("wal_checkpoint(TRUNCATE)");
+  db.pragma("journal_mode = WAL");
   db.close();
 }

@@ -44,5 +44,5 @@ describe.skipIf(!canMeasure)("npm run bench", () => {
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
-  }, 60_000);
+  }, 240_000);
 });

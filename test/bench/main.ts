@@ -3,9 +3,9 @@ import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build, buildCommit } from "./build.js";
 import { type BenchOptions, parseBenchOptions, USAGE } from "./options.js";
-import { ON_DEMAND, POINTS, type SubjectName } from "./points.js";
+import { comparedTo, LARGE, ON_DEMAND, POINTS, type SubjectName } from "./points.js";
 import { type Plan, runLoopHolds, runRounds } from "./rounds.js";
-import { startStage } from "./stage.js";
+import { type Cast, startStage } from "./stage.js";
 import { comparisonFrom, type LoopHolds, machine, rowsFrom, type Sample, type Summary } from "./summary.js";
 import { tableFrom } from "./table.js";
 
@@ -35,7 +35,7 @@ async function main(): Promise<number> {
 
 async function run(options: BenchOptions): Promise<Summary> {
   const plan = planFor(options);
-  const stage = await startStage(new Set(plan.flatMap(({ subjects }) => subjects)));
+  const stage = await startStage(castOf(plan));
   try {
     const samples = await runRounds(stage, plan, options, writeProgress);
     return summaryOf(samples, options, await runLoopHolds(stage, plan, options));
@@ -50,11 +50,8 @@ async function runCompared(options: BenchOptions, commit: string): Promise<Summa
   try {
     const samples: Sample[] = [];
     for (let round = 1; round <= options.rounds; round++) {
-      const plan = planFor({ ...options, subjects: ["relay"] }).map(({ point }) => ({
-        point,
-        subjects: inTurn(round),
-      }));
-      const stage = await startStage(new Set(inTurn(round)), compared);
+      const plan = planFor(options).map(({ point, subjects }) => ({ point, subjects: inTurn(round, subjects) }));
+      const stage = await startStage(castOf(plan), compared);
       try {
         writeProgress(`round ${round} of ${options.rounds}, in new processes`);
         const own = await runRounds(stage, plan, { ...options, rounds: 1 }, writeProgress);
@@ -69,9 +66,14 @@ async function runCompared(options: BenchOptions, commit: string): Promise<Summa
   }
 }
 
+function castOf(plan: Plan): Cast {
+  return plan.flatMap(({ point, subjects }) => subjects.map((name) => ({ name, setup: point })));
+}
+
 /** Whoever is first has the quieter half of a machine that grows busy. */
-function inTurn(round: number): readonly SubjectName[] {
-  return round % 2 === 1 ? ["relay", "relay-compared"] : ["relay-compared", "relay"];
+function inTurn(round: number, subjects: readonly SubjectName[]): readonly SubjectName[] {
+  const relays = subjects.filter((name) => name.startsWith("relay"));
+  return relays.flatMap((name) => (round % 2 === 1 ? [name, comparedTo(name)] : [comparedTo(name), name]));
 }
 
 function summaryOf(samples: readonly Sample[], { rounds, seconds }: BenchOptions, loopHoldMs: LoopHolds): Summary {
@@ -83,7 +85,7 @@ function writeProgress(text: string): void {
 }
 
 function planFor({ points, subjects, largeStore }: BenchOptions): Plan {
-  const isUsual = (name: SubjectName) => !ON_DEMAND.has(name) && (name !== "relay-million" || largeStore);
+  const isUsual = (name: SubjectName) => !ON_DEMAND.has(name) && (!LARGE.has(name) || largeStore);
   const isChosen = (name: SubjectName) => subjects?.includes(name) ?? isUsual(name);
   return POINTS.filter(({ name }) => points?.includes(name) ?? true)
     .map((point) => ({ point, subjects: point.subjects.filter(isChosen) }))

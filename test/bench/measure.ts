@@ -9,6 +9,8 @@ import type { Yardstick } from "./yardstick.js";
 export interface Figures {
   /** CPU microseconds of the subject's process for one call. */
   readonly cpuUs: number;
+  /** The same of the process that makes the calls. */
+  readonly callersCpuUs: number;
   readonly callsPerSecond: number;
   readonly p50Us: number;
   readonly p99Us: number;
@@ -48,11 +50,14 @@ export async function measureOnce({ pid }: Subject, order: LoadOrder, load: Chil
   load.send(order);
   await nextNotice(load);
   const before = cpuOf(pid);
+  const beforeOfCallers = cpuOf(load.pid as number);
   const ended = await nextNotice(load);
   const after = cpuOf(pid);
+  const afterOfCallers = cpuOf(load.pid as number);
   if (ended.notice !== "ended") throw new Error("the load process told nothing of its end");
   return {
     cpuUs: (after.ranUs - before.ranUs) / ended.calls,
+    callersCpuUs: (afterOfCallers.ranUs - beforeOfCallers.ranUs) / ended.calls,
     callsPerSecond: ended.calls / ended.seconds,
     p50Us: ended.p50Us,
     p99Us: ended.p99Us,

@@ -15,24 +15,28 @@ type Request = Pick<LoadOrder, "protocol" | "headers" | "expected"> & { readonly
 export function orderFor(
   point: Point,
   subject: Subject,
-  providerPort: number,
+  providerOrigin: string,
   times: Pick<LoadOrder, "warmMs" | "ms">,
 ): LoadOrder {
-  const { bytes, ...request } = requestFor(point, subject, `http://127.0.0.1:${providerPort}`);
+  const requests = point.sizes.map((size) => requestFor(point, subject, providerOrigin, pathOf(point.content, size)));
+  const [{ bytes, ...request }] = requests as [Request];
+  // It stands in front of all that differs.
   const placeholder = bytes.indexOf(userIdOf(0, point.user));
   return {
     ...request,
     port: subject.port,
-    request: bytes.toString("base64"),
+    isEncrypted: subject.name === "direct" ? point.provider !== "http" : point.callers === "tls",
+    requests: requests.map((each) => each.bytes.toString("base64")),
     userAt: placeholder === -1 || subject.users === 0 || point.caller !== "all-users" ? undefined : placeholder + 1,
     users: subject.users,
-    callers: point.callers,
+    endedUsers: subject.endedUsers,
+    callers: point.concurrency,
+    pauseMs: point.pauseMs,
     ...times,
   };
 }
 
-function requestFor(point: Point, subject: Subject, providerOrigin: string): Request {
-  const path = pathOf(point.content, point.bytes);
+function requestFor(point: Point, subject: Subject, providerOrigin: string, path: string): Request {
   const expected = point.user === "stranger" ? "INVALID_OAUTHID" : "success";
   if (point.wire === "json" || point.wire === "via") {
     if (subject.name === "direct" || subject.name === "fastify" || subject.name === "http-proxy") return plain(path);

@@ -3,33 +3,67 @@ import type { ContentKind } from "./processes/content.js";
 /** How a point's calls are made. */
 type Wire = "json" | "via" | "grpc" | "connect" | "connect-json";
 
-/** Who can be measured: the relay, with a store of either size or kind, and what it is compared with. */
-export type SubjectName =
+/** Who can be measured: the relay, with a store of either size or kind, and what could stand in its place. */
+type OwnName =
   | "bare"
   | "fastify"
   | "http-proxy"
   | "grpc-js"
   | "relay"
   | "relay-quiet"
+  | "relay-unrested"
   | "relay-traced"
-  | "relay-compared"
+  | "relay-refreshing"
+  | "relay-workers"
   | "relay-postgres"
   | "relay-million"
+  | "relay-postgres-million"
   | "direct";
 
+/** One of them, or the same of another commit. */
+export type SubjectName = OwnName | `${OwnName}-compared`;
+
+/** The same of another commit. */
+export function comparedTo(name: SubjectName): SubjectName {
+  return `${ownNameOf(name)}-compared`;
+}
+
+/** Whether it is of another commit. */
+export function isCompared(name: SubjectName): boolean {
+  return name.endsWith("-compared");
+}
+
+/** What it is, of whichever commit. */
+export function ownNameOf(name: SubjectName): OwnName {
+  return name.replace("-compared", "") as OwnName;
+}
+
+/** How the provider is reached, with TLS 1.3 but for `http`, and whether the callers use TLS. Each is a process of its own. */
+export interface Setup {
+  /** `far`: 20 ms there and back. */
+  readonly provider: "http" | "https" | "far";
+  readonly callers: "plain" | "tls";
+}
+
 /**
- * Measured only when named: the relay with everything off that can be switched off and only tells of calls, and with
- * traces on and an SDK that takes one call in a hundred.
+ * Measured only when named: the relay with everything off that can be switched off and only tells of calls, without the
+ * rest of the provider's sockets, and with traces on and an SDK that takes one call in a hundred.
  */
-export const ON_DEMAND: ReadonlySet<SubjectName> = new Set(["relay-quiet", "relay-traced"]);
+export const ON_DEMAND: ReadonlySet<SubjectName> = new Set(["relay-quiet", "relay-unrested", "relay-traced"]);
+
+/** Measured only with `--large-store`: making 1,000,000 connections takes a while. */
+export const LARGE: ReadonlySet<SubjectName> = new Set(["relay-million", "relay-postgres-million"]);
 
 /** One kind of work, done by several subjects. */
-export interface Point {
+export interface Point extends Setup {
   readonly name: string;
   readonly wire: Wire;
   readonly content: ContentKind;
-  readonly bytes: number;
-  readonly callers: number;
+  /** Bytes of an answer; each call asks for one of these at random. */
+  readonly sizes: readonly number[];
+  readonly concurrency: number;
+  /** Between a caller's calls, in milliseconds. */
+  readonly pauseMs: number;
   /** `stranger`: a user without a connection, so that the answer is an error row. */
   readonly user: "connected" | "stranger";
   readonly mode: "data" | "body";
@@ -54,6 +88,7 @@ export const POINTS: readonly Point[] = [
     "fastify",
     "relay",
     "relay-quiet",
+    "relay-unrested",
     "relay-traced",
   ]),
   json("json-1k-1-caller", 1 * KIB, 1, undefined, ["direct", "bare", "http-proxy", "relay"]),
@@ -84,6 +119,27 @@ export const POINTS: readonly Point[] = [
   typed("connect-data-1k", "connect", "data", undefined),
   typed("connect-json-body-1k", "connect-json", "body", 1.5),
   typed("connect-json-data-1k", "connect-json", "data", undefined),
+  ...(["plain", "tls"] as const).map((callers): Point => {
+    const name = callers === "plain" ? "json-1k-https" : "json-1k-https-both";
+    const point = json(name, 1 * KIB, 32, 0.9, ["direct", "bare", "http-proxy", "relay"]);
+    return { ...point, provider: "https", callers, base: { point: name, subject: "http-proxy" } };
+  }),
+  {
+    ...json("json-mixed", 1 * KIB, 32, undefined, ["direct", "bare", "http-proxy", "relay"]),
+    sizes: [1, 1, 1, 1, 1, 1, 10, 10, 10, 100].map((kib) => kib * KIB),
+  },
+  ...[10, 60].map((seconds): Point => {
+    const point = json(`pause-${seconds}s`, 1 * KIB, 32, undefined, ["direct", "bare", "http-proxy", "relay"]);
+    return { ...point, provider: "far", pauseMs: seconds * 1000 };
+  }),
+  {
+    ...json("refreshes-1k", 1 * KIB, 32, undefined, ["relay-refreshing"]),
+    base: { point: "json-1k", subject: "relay" },
+  },
+  {
+    ...json("workers-1k", 1 * KIB, 32, undefined, ["relay-workers"]),
+    base: { point: "json-1k", subject: "relay" },
+  },
   {
     ...json("postgres-1k", 1 * KIB, 32, 1.2, ["relay-postgres"]),
     base: { point: "json-1k", subject: "relay" },
@@ -92,12 +148,16 @@ export const POINTS: readonly Point[] = [
     ...json("million-1k", 1 * KIB, 32, 1.15, ["relay-million"]),
     base: { point: "json-1k", subject: "relay" },
   },
+  {
+    ...json("postgres-million-1k", 1 * KIB, 32, 1.3, ["relay-postgres-million"]),
+    base: { point: "json-1k", subject: "relay" },
+  },
 ];
 
 function json(
   name: string,
   bytes: number,
-  callers: number,
+  concurrency: number,
   target: number | undefined,
   subjects: readonly SubjectName[],
 ): Point {
@@ -106,8 +166,11 @@ function json(
     name,
     wire: "json",
     content: "json",
-    bytes,
-    callers,
+    sizes: [bytes],
+    concurrency,
+    pauseMs: 0,
+    provider: "http",
+    callers: "plain",
     user: "connected",
     mode: "data",
     caller: "all-users",
@@ -118,8 +181,8 @@ function json(
 }
 
 /** The pass-through of one user's call token: small against the JSON route with one, large against a plain proxy. */
-function via(name: string, bytes: number, callers: number, target: number, base: Point["base"]): Point {
-  const point = json(name, bytes, callers, target, ["direct", "bare", "http-proxy", "relay"]);
+function via(name: string, bytes: number, concurrency: number, target: number, base: Point["base"]): Point {
+  const point = json(name, bytes, concurrency, target, ["direct", "bare", "http-proxy", "relay"]);
   return { ...point, wire: "via", caller: "call-token", base };
 }
 

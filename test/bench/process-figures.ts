@@ -2,31 +2,43 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 
 /** A process's use of processors, in microseconds. */
 export interface CpuFigures {
-  /** For which all its threads ran. */
+  /** For which all threads ran. */
   readonly ranUs: number;
   /** For which its main thread stood ready and had to wait for the core. */
   readonly waitedUs: number;
 }
 
-/** From the scheduler's own account (https://docs.kernel.org/scheduler/sched-stats.html), in nanoseconds there. */
+/**
+ * From the scheduler's own account (https://docs.kernel.org/scheduler/sched-stats.html), in nanoseconds there. Of a process
+ * and those that it has started.
+ */
 export function cpuOf(pid: number): CpuFigures {
   let ranNs = 0;
   let waitedNs = 0;
-  for (const thread of readdirSync(`/proc/${pid}/task`)) {
-    const [ran, waited] = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "utf8").split(" ");
-    ranNs += Number(ran);
-    if (thread === String(pid)) waitedNs = Number(waited);
+  for (const each of familyOf(pid)) {
+    for (const thread of readdirSync(`/proc/${each}/task`)) {
+      const [ran, waited] = readFileSync(`/proc/${each}/task/${thread}/schedstat`, "utf8").split(" ");
+      ranNs += Number(ran);
+      if (thread === String(pid)) waitedNs = Number(waited);
+    }
   }
   return { ranUs: ranNs / 1000, waitedUs: waitedNs / 1000 };
 }
 
-/** Largest resident memory since {@link forgetPeak}, in MiB. */
+/** Largest resident memory since {@link forgetPeak}, in MiB; that of its children is added. */
 export function peakMibOf(pid: number): number {
-  const kib = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
-  return Math.round(Number(kib) / 1024);
+  const kib = familyOf(pid).map((each) =>
+    Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${each}/status`, "utf8"))?.[1]),
+  );
+  return Math.round(kib.reduce((sum, each) => sum + each, 0) / 1024);
 }
 
 /** Lets the peak of memory begin anew (https://man7.org/linux/man-pages/man5/proc_pid_clear_refs.5.html). */
 export function forgetPeak(pid: number): void {
-  writeFileSync(`/proc/${pid}/clear_refs`, "5");
+  for (const each of familyOf(pid)) writeFileSync(`/proc/${each}/clear_refs`, "5");
+}
+
+function familyOf(pid: number): number[] {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
+  return [pid, ...(children === "" ? [] : children.split(" ").flatMap((child) => familyOf(Number(child))))];
 }

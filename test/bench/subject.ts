@@ -1,5 +1,16 @@
 import { type ChildProcess, execFileSync, type StdioOptions } from "node:child_process";
-import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import {
+  closeSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -8,7 +19,9 @@ import { startPostgresServer } from "../support/postgres-server.js";
 import { type BenchKeys, PROVIDER_NAME } from "./bench-store.js";
 import { RELAY_SCRIPT, REPOSITORY, scriptOf } from "./build.js";
 import { nextMessage, startPinned, stopPinned } from "./pinned-process.js";
-import type { SubjectName } from "./points.js";
+import { ownNameOf, type Setup, type SubjectName } from "./points.js";
+import { TOKEN_PATH } from "./processes/content.js";
+import type { Providers } from "./providers.js";
 
 /** A server under test, in a process of its own. */
 export interface Subject {
@@ -22,28 +35,41 @@ export interface Subject {
   readonly privateKey: string;
   /** How many users are connected. */
   readonly users: number;
+  /** How many are besides whose tokens have ended. */
+  readonly endedUsers: number;
   close(): Promise<void>;
 }
 
-const CONNECTIONS: Partial<Record<SubjectName, number>> = {
-  relay: 1_000,
-  "relay-quiet": 1_000,
-  "relay-traced": 1_000,
-  "relay-compared": 1_000,
-  "relay-postgres": 1_000,
-  "relay-million": 1_000_000,
-};
-/** What differs from the defaults. */
-const SETTINGS: Partial<Record<SubjectName, Readonly<Record<string, string>>>> = {
-  "relay-quiet": { RELAY_METRICS: "off", RELAY_CALL_RECORDS: "off" },
+/** A relay that is measured. */
+interface RelayKind {
+  readonly connections: number;
+  readonly ended?: number;
+  /** What differs from the defaults. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** A script that is loaded before it. */
+  readonly preloaded?: string;
+  readonly isInPostgres?: boolean;
+}
+
+const RELAYS: Partial<Record<SubjectName, RelayKind>> = {
+  relay: { connections: 1_000 },
+  "relay-quiet": { connections: 1_000, settings: { RELAY_METRICS: "off", RELAY_CALL_RECORDS: "off" } },
+  "relay-unrested": { connections: 1_000, settings: { RELAY_UPSTREAM_QUIET_MS: "0" } },
   "relay-traced": {
-    RELAY_TRACES: "on",
-    OTEL_TRACES_SAMPLER: "parentbased_traceidratio",
-    OTEL_TRACES_SAMPLER_ARG: "0.01",
+    connections: 1_000,
+    settings: {
+      RELAY_TRACES: "on",
+      OTEL_TRACES_SAMPLER: "parentbased_traceidratio",
+      OTEL_TRACES_SAMPLER_ARG: "0.01",
+    },
+    preloaded: "tracing",
   },
+  "relay-refreshing": { connections: 1_000, ended: 50_000 },
+  "relay-workers": { connections: 1_000, settings: { RELAY_WORKERS: "2" } },
+  "relay-postgres": { connections: 1_000, isInPostgres: true },
+  "relay-million": { connections: 1_000_000 },
+  "relay-postgres-million": { connections: 1_000_000, isInPostgres: true },
 };
-/** Loaded before it. */
-const PRELOADED: Partial<Record<SubjectName, string>> = { "relay-traced": "tracing" };
 const SCRIPTS: Partial<Record<SubjectName, string>> = {
   bare: "bare",
   fastify: "fastify-proxy",
@@ -53,19 +79,31 @@ const SCRIPTS: Partial<Record<SubjectName, string>> = {
 const START_TIMEOUT_MS = 60_000;
 
 /**
- * Starts a subject in front of the provider on this port. `direct` is the provider itself, and not started here.
+ * Starts a subject in front of the provider. `direct` is the provider itself, and not started here.
  *
  * @param checkout where the relay's script is.
  */
-export function startSubject(name: SubjectName, providerPort: number, checkout = REPOSITORY): Promise<Subject> {
-  return name in CONNECTIONS ? startRelay(name, providerPort, checkout) : startComparison(name, providerPort);
+export function startSubject(
+  name: SubjectName,
+  providers: Providers,
+  setup: Setup,
+  checkout = REPOSITORY,
+): Promise<Subject> {
+  const kind = RELAYS[ownNameOf(name)];
+  return kind === undefined
+    ? startComparison(name, providers, setup)
+    : startRelay(name, kind, { providers, setup, checkout });
 }
 
-async function startComparison(name: SubjectName, providerPort: number): Promise<Subject> {
+async function startComparison(name: SubjectName, providers: Providers, setup: Setup): Promise<Subject> {
   const child = startPinned({
     core: "measured",
     args: [...preload("loop-hold"), scriptOf(SCRIPTS[name] ?? name)],
-    env: { PROVIDER: `http://127.0.0.1:${providerPort}` },
+    env: {
+      ...providers.trust,
+      PROVIDER: providers[setup.provider].origin,
+      ...(setup.callers === "tls" ? { TLS: JSON.stringify(providers.tls) } : {}),
+    },
   });
   const { port } = await nextMessage<{ port: number }>(child);
   return {
@@ -76,25 +114,28 @@ async function startComparison(name: SubjectName, providerPort: number): Promise
     publicKey: "",
     privateKey: "",
     users: 0,
+    endedUsers: 0,
     close: () => stopPinned(child),
   };
 }
 
 /** The relay as it is run: built, on a SQLite file, with its settings' defaults, its log in a file. */
-async function startRelay(name: SubjectName, providerPort: number, checkout: string): Promise<Subject> {
+async function startRelay(
+  name: SubjectName,
+  { connections: users, ended: endedUsers = 0, settings, preloaded, isInPostgres = false }: RelayKind,
+  { providers, setup, checkout }: { providers: Providers; setup: Setup; checkout: string },
+): Promise<Subject> {
   const folder = mkdtempSync(join(tmpdir(), "relay-bench-"));
-  const connections = CONNECTIONS[name] ?? 0;
-  const { publicKey, privateKey } = createStore(checkout, folder, connections);
-  const own = { ...environmentOf(folder, providerPort), ...SETTINGS[name] };
-  const { env, closeDatabase } =
-    name === "relay-postgres" ? await inPostgres(own) : { env: own, closeDatabase: async () => {} };
+  const { publicKey, privateKey } = createStore(checkout, folder, users, endedUsers);
+  const own = { ...environmentOf(folder, providers, setup), ...settings };
+  const { env, closeDatabase } = isInPostgres ? await inPostgres(own) : { env: own, closeDatabase: async () => {} };
   const log = join(folder, "log");
   const output = openSync(log, "a");
   const extra = process.env["BENCH_NODE_ARGS"]?.split(" ") ?? [];
   const child = startPinned({
     core: "measured",
     cwd: checkout,
-    args: [...preload("loop-hold"), ...preload(PRELOADED[name]), ...extra, RELAY_SCRIPT, "serve"],
+    args: [...preload("loop-hold"), ...preload(preloaded), ...extra, RELAY_SCRIPT, "serve"],
     env,
     output,
   });
@@ -104,15 +145,36 @@ async function startRelay(name: SubjectName, providerPort: number, checkout: str
     await closeDatabase();
     rmSync(folder, { recursive: true, force: true });
   };
-  const port = await listeningPort(child, log);
-  return { name, port, pid: child.pid as number, child, publicKey, privateKey, users: connections, close };
+  const port = await listeningPort(child, log).catch(async (error: unknown) => {
+    await close();
+    throw error;
+  });
+  return { name, port, pid: child.pid as number, child, publicKey, privateKey, users, endedUsers, close };
+}
+
+/** A larger store is made once for each schema, and kept beside the other temporary files. */
+const KEPT_CONNECTIONS = 100_000;
+
+function createStore(checkout: string, folder: string, ...counts: readonly number[]): BenchKeys {
+  if (Math.max(...counts) < KEPT_CONNECTIONS) return makeStore(checkout, folder, ...counts);
+  const hash = createHash("sha256").update(readFileSync(join(checkout, "src/store/schema.ts")));
+  const kept = join(tmpdir(), `relay-bench-store-${counts.join("-")}-${hash.digest("hex").slice(0, 12)}`);
+  const keysFile = join(kept, "keys.json");
+  if (!existsSync(keysFile)) {
+    rmSync(kept, { recursive: true, force: true });
+    mkdirSync(kept);
+    writeFileSync(keysFile, JSON.stringify(makeStore(checkout, kept, ...counts)));
+  }
+  cpSync(kept, folder, { recursive: true });
+  return JSON.parse(readFileSync(keysFile, "utf8")) as BenchKeys;
 }
 
 /** By the checkout's own code, whose schema it has. */
-function createStore(checkout: string, folder: string, connections: number): BenchKeys {
+function makeStore(checkout: string, folder: string, ...counts: readonly number[]): BenchKeys {
   const source = `const { createBenchStore } = await import("./test/bench/bench-store.ts");
-    console.log(JSON.stringify(await createBenchStore(process.argv[1], Number(process.argv[2]))));`;
-  const args = ["--import", "tsx", "--input-type=module", "--eval", source, folder, String(connections)];
+    const [folder, ...counts] = process.argv.slice(1);
+    console.log(JSON.stringify(await createBenchStore(folder, ...counts.map(Number))));`;
+  const args = ["--import", "tsx", "--input-type=module", "--eval", source, folder, ...counts.map(String)];
   const stdio: StdioOptions = ["ignore", "pipe", 2];
   return JSON.parse(execFileSync(process.execPath, args, { cwd: checkout, encoding: "utf8", stdio })) as BenchKeys;
 }
@@ -131,12 +193,17 @@ async function inPostgres(env: Readonly<Record<string, string>>) {
   return { env: moved, closeDatabase: server.close };
 }
 
-function environmentOf(folder: string, providerPort: number): Record<string, string> {
+function environmentOf(folder: string, providers: Providers, setup: Setup): Record<string, string> {
   const definitions = join(folder, "providers");
   mkdirSync(definitions);
-  const definition = { name: PROVIDER_NAME, apiOrigins: [`http://127.0.0.1:${providerPort}`] };
+  const { origin } = providers[setup.provider];
+  const oauth2 = { authorizationEndpoint: `${origin}/authorize`, tokenEndpoint: origin + TOKEN_PATH };
+  const definition = { name: PROVIDER_NAME, apiOrigins: [origin], oauth2 };
   writeFileSync(join(definitions, `${PROVIDER_NAME}.json`), JSON.stringify(definition));
+  const { cert, key } = providers.tlsFiles;
   return {
+    ...providers.trust,
+    ...(setup.callers === "tls" ? { RELAY_TLS_CERT: cert, RELAY_TLS_KEY: key } : {}),
     RELAY_LISTEN: "127.0.0.1:0",
     RELAY_ADMIN_LISTEN: "off",
     RELAY_DATABASE: `sqlite:${join(folder, "relay.db")}`,
@@ -148,7 +215,7 @@ function environmentOf(folder: string, providerPort: number): Record<string, str
 
 async function listeningPort(child: ChildProcess, log: string): Promise<number> {
   for (const until = performance.now() + START_TIMEOUT_MS; performance.now() < until; await delay(50)) {
-    const url = /"url":"([^"]+)","msg":"listening"/.exec(readFileSync(log, "utf8"))?.[1];
+    const url = /"url":"([^"]+)".*"msg":"listening"/.exec(readFileSync(log, "utf8"))?.[1];
     if (url !== undefined) return Number(new URL(url).port);
     if (child.exitCode !== null) break;
   }

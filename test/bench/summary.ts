@@ -2,7 +2,7 @@ import { cpus, totalmem } from "node:os";
 import type { Figures } from "./measure.js";
 import { medianOf, quantileOf } from "./median.js";
 import { isPinned } from "./pinned-process.js";
-import { POINTS, type Point, type SubjectName } from "./points.js";
+import { comparedTo, POINTS, type Point, type SubjectName } from "./points.js";
 
 /** One subject at one point in one round. */
 export interface Sample {
@@ -17,8 +17,11 @@ export interface SummaryRow {
   readonly point: string;
   readonly subject: SubjectName;
   readonly cpuUs: number;
-  /** Median of the ratios of each round; undefined when the base was not measured. */
+  readonly callersCpuUs: number;
+  /** Median of the ratios of each round, and their quartiles; undefined when the base was not measured. */
   readonly ratio: number | undefined;
+  readonly ratioLow: number | undefined;
+  readonly ratioHigh: number | undefined;
   readonly base: string;
   readonly target: number | undefined;
   readonly callsPerSecond: number;
@@ -44,6 +47,7 @@ export interface Summary {
 /** What a call of this relay costs, as a ratio to that of another commit. */
 export interface Comparison {
   readonly point: string;
+  readonly subject: SubjectName;
   /** Quartiles over the rounds. */
   readonly low: number;
   readonly median: number;
@@ -69,7 +73,7 @@ export function machine(): Summary["machine"] {
 /** Makes the rows of all samples, in the order of the points. */
 export function rowsFrom(samples: readonly Sample[]): SummaryRow[] {
   return POINTS.flatMap((point) =>
-    [...point.subjects, "relay-compared" as const].flatMap((subject) => {
+    [...point.subjects, ...point.subjects.map(comparedTo)].flatMap((subject) => {
       const own = samples.filter((sample) => sample.point === point.name && sample.subject === subject);
       return own.length === 0 ? [] : [rowFrom(point, subject, own, samples)];
     }),
@@ -82,11 +86,15 @@ function rowFrom(point: Point, subject: SubjectName, own: readonly Sample[], all
   const direct = all.filter((sample) => sample.point === point.name && sample.subject === "direct");
   const added = (value: (figures: Figures) => number) =>
     subject === "direct" ? median(value) : median(value) - median(value, direct);
+  const ratios = own.flatMap((sample) => ratioOf(sample, point, all));
   return {
     point: point.name,
     subject,
     cpuUs: median(({ cpuUs }) => cpuUs),
-    ratio: medianOf(own.flatMap((sample) => ratioOf(sample, point, all))),
+    callersCpuUs: median(({ callersCpuUs }) => callersCpuUs),
+    ratio: medianOf(ratios),
+    ratioLow: quantileOf(ratios, 0.25),
+    ratioHigh: quantileOf(ratios, 0.75),
     base: `${point.base.subject}${point.base.point === point.name ? "" : ` ${point.base.point}`}`,
     target: subject.startsWith("relay") ? point.target : undefined,
     callsPerSecond: median(({ callsPerSecond }) => callsPerSecond),
@@ -99,15 +107,17 @@ function rowFrom(point: Point, subject: SubjectName, own: readonly Sample[], all
 
 /** The ratio of every round, point by point. */
 export function comparisonFrom(samples: readonly Sample[]): Comparison[] {
-  return POINTS.flatMap((point) => {
-    const base = { point: point.name, subject: "relay-compared" } as const;
-    const own = samples.filter((sample) => sample.point === point.name && sample.subject === "relay");
-    const ratios = own.flatMap((sample) => ratioOf(sample, { ...point, base }, samples));
-    const [low, median, high] = [0.25, 0.5, 0.75].map((part) => quantileOf(ratios, part));
-    return low === undefined || median === undefined || high === undefined
-      ? []
-      : [{ point: point.name, low, median, high }];
-  });
+  return POINTS.flatMap((point) =>
+    point.subjects.flatMap((subject) => {
+      const base = { point: point.name, subject: comparedTo(subject) };
+      const own = samples.filter((sample) => sample.point === point.name && sample.subject === subject);
+      const ratios = own.flatMap((sample) => ratioOf(sample, { ...point, base }, samples));
+      const [low, median, high] = [0.25, 0.5, 0.75].map((part) => quantileOf(ratios, part));
+      return low === undefined || median === undefined || high === undefined
+        ? []
+        : [{ point: point.name, subject, low, median, high }];
+    }),
+  );
 }
 
 function ratioOf(sample: Sample, { base }: Point, all: readonly Sample[]): number[] {

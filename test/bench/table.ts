@@ -6,7 +6,12 @@ const COLUMNS: readonly Column[] = [
   ["point", ({ point }) => point],
   ["subject", ({ subject }) => subject],
   ["CPU µs/call", ({ cpuUs }) => cpuUs.toFixed(cpuUs < 1000 ? 1 : 0)],
+  ["callers' CPU", ({ callersCpuUs }) => callersCpuUs.toFixed(callersCpuUs < 1000 ? 1 : 0)],
   ["ratio", ({ ratio }) => ratio?.toFixed(2) ?? ""],
+  [
+    "quartiles",
+    ({ ratioLow, ratioHigh }) => (ratioLow === undefined ? "" : `${ratioLow.toFixed(2)}–${ratioHigh?.toFixed(2)}`),
+  ],
   ["to", ({ base, ratio }) => (ratio === undefined ? "" : base)],
   ["aim", ({ target }) => (target === undefined ? "" : `≤ ${target}`)],
   ["calls/s", ({ callsPerSecond }) => callsPerSecond.toFixed(0)],
@@ -38,7 +43,7 @@ export function tableFrom(summary: Summary): string {
   return `${lines.join("\n")}\n${hold}${comparison}`;
 }
 
-function comparisonLine({ point, low, median, high }: Comparison): string {
+function comparisonLine({ point, subject, low, median, high }: Comparison): string {
   const verdict = low > 1 ? "costs more" : high < 1 ? "costs less" : "within the noise";
-  return `  ${point}: ${median.toFixed(3)} (${low.toFixed(3)} to ${high.toFixed(3)}), ${verdict}`;
+  return `  ${point}, ${subject}: ${median.toFixed(3)} (${low.toFixed(3)} to ${high.toFixed(3)}), ${verdict}`;
 }

@@ -37,6 +37,12 @@ const KINDS: Readonly<Record<string, string>> = {
   "connect-json-data-1k": "Connect JSON, `data`, 1 KiB",
   "postgres-1k": "JSON route, 1 KiB, tokens in PostgreSQL (its own CPU not counted)",
   "million-1k": "JSON route, 1 KiB, 1,000,000 connections stored",
+  "postgres-million-1k": "JSON route, 1 KiB, 1,000,000 connections in PostgreSQL (its own CPU not counted)",
+  "json-1k-https": "JSON route, 1 KiB, TLS to the provider",
+  "json-1k-https-both": "JSON route, 1 KiB, TLS to the provider and with callers",
+  "json-mixed": "JSON route, answers of 1, 10 and 100 KiB, six to three to one",
+  "refreshes-1k": "JSON route, 1 KiB, a refresh before one call in a hundred",
+  "workers-1k": "JSON route, 1 KiB, two workers",
 };
 
 const SUBJECTS: Readonly<Record<string, string>> = {
@@ -48,32 +54,66 @@ const SUBJECTS: Readonly<Record<string, string>> = {
 };
 
 /** On-demand settings are no row of their own. */
-const RELAYS: ReadonlySet<string> = new Set(["relay", "relay-postgres", "relay-million"]);
+const RELAYS: ReadonlySet<string> = new Set([
+  "relay",
+  "relay-refreshing",
+  "relay-workers",
+  "relay-postgres",
+  "relay-million",
+  "relay-postgres-million",
+]);
 
 /** The text between the marks of docs/performance.md: the table, and what follows from it for a size. */
 export function performanceText(summary: Summary): string {
-  const rows = summary.rows.filter(({ subject }) => RELAYS.has(subject));
+  const rows = summary.rows.filter(({ point, subject }) => RELAYS.has(subject) && point in KINDS);
   const lines = rows.map((row) => `| ${cellsOf(row, summary).join(" | ")} |\n`);
   const { machine, rounds, at } = summary;
-  return `| Work | CPU µs a call | Against | Others, against the same |
-|---|---|---|---|
+  return `| Work | CPU µs a call | Against | Others, against the same | Callers' own CPU |
+|---|---|---|---|---|
 ${lines.join("")}
-Medians of ${rounds} rounds on ${at.slice(0, 10)}: ${machine["cores"]} cores of ${String(machine["cpu"]).trim()}, Node.js ${machine["node"]}, relay and load on a core
+Medians of ${rounds} rounds, with quartiles, on ${at.slice(0, 10)}: ${machine["cores"]} cores of ${String(machine["cpu"]).trim()}, Node.js ${machine["node"]}, relay and load on a core
 each, SQLite, log at \`info\`.
-${sizeText(summary)}`;
+${pauseText(summary)}${sizeText(summary)}`;
 }
 
 function cellsOf(row: SummaryRow, { rows }: Summary): string[] {
-  const others = rows.filter(
-    ({ point, subject }) => point === row.point && ["http-proxy", "fastify"].includes(subject),
-  );
   const [base = ""] = row.base.split(" ");
+  const others = rows.filter(
+    ({ point, subject }) =>
+      point === row.point && subject !== base && ["bare", "http-proxy", "fastify"].includes(subject),
+  );
   return [
     KINDS[row.point] ?? row.point,
     row.cpuUs < 1000 ? row.cpuUs.toFixed(0) : Math.round(row.cpuUs).toLocaleString("en"),
-    row.ratio === undefined ? "" : `${row.ratio.toFixed(2)} × ${SUBJECTS[base] ?? base}`,
+    row.ratio === undefined ? "" : `${row.ratio.toFixed(2)} × ${SUBJECTS[base] ?? base}${spreadOf(row)}`,
     others.map(({ subject, ratio }) => `${SUBJECTS[subject]} ${ratio?.toFixed(2)}`).join(", "),
+    row.callersCpuUs?.toFixed(0) ?? "",
   ];
+}
+
+function spreadOf({ ratioLow, ratioHigh }: SummaryRow): string {
+  return ratioLow === undefined || ratioHigh === undefined
+    ? ""
+    : ` (${ratioLow.toFixed(2)} to ${ratioHigh.toFixed(2)})`;
+}
+
+/** Latency of a call after a pause, which is what kept sockets are for. */
+function pauseText({ rows }: Summary): string {
+  const pauses = [...new Set(rows.flatMap(({ point }) => /^pause-(\d+)s$/.exec(point)?.[1] ?? []))];
+  if (pauses.length === 0) return "";
+  const lines = pauses.map((seconds) => {
+    const cells = ["relay", "bare", "http-proxy"].map((name) => {
+      const row = rows.find(({ point, subject }) => point === `pause-${seconds}s` && subject === name);
+      return row === undefined ? "" : `${(row.addedP50Us / 1000).toFixed(0)} ms`;
+    });
+    return `| ${seconds} s | ${cells.join(" | ")} |\n`;
+  });
+  return `
+What is added to a call after a pause, where a round trip to the provider takes 20 ms, with TLS:
+
+| Pause | The relay | The bare relay | http-proxy-3 |
+|---|---|---|---|
+${lines.join("")}`;
 }
 
 /** The arithmetic of a size, with the measured figure. */

@@ -1,6 +1,6 @@
-import { createServer, type IncomingMessage } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { Agent } from "undici";
-import { announce } from "./announce.js";
+import { serve } from "./serve.js";
 
 /**
  * The bare relay: node:http in, undici's request out, nothing else. It takes the same request as the relay and sends
@@ -25,7 +25,7 @@ function bodyOf(request: IncomingMessage): Promise<Buffer> {
   });
 }
 
-const server = createServer(async (request, response) => {
+serve(async (request, response) => {
   await bodyOf(request);
   const answer = await agent.request({
     origin: provider,
@@ -40,5 +40,3 @@ const server = createServer(async (request, response) => {
   });
   response.end(body);
 });
-server.keepAliveTimeout = 60_000;
-server.listen(0, "127.0.0.1", () => announce(server.address()));

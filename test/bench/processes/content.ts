@@ -1,6 +1,12 @@
 /** What the provider answers, and what a subject that builds its own requests has to know. */
 export type ContentKind = "json" | "binary";
 
+/** The provider's token endpoint. */
+export const TOKEN_PATH = "/token";
+
+/** Milliseconds from the relay to the provider that is far away. */
+export const ONE_WAY_MS = 10;
+
 /** The path of content of a kind and size. */
 export function pathOf(kind: ContentKind, bytes: number): string {
   return `/${kind}/${bytes}`;

@@ -1,6 +1,6 @@
 import fastifyHttpProxy from "@fastify/http-proxy";
 import Fastify from "fastify";
-import { announce } from "./announce.js";
+import { announce } from "./serve.js";
 
 /** `@fastify/http-proxy` that puts a token into each request. */
 const app = Fastify({ keepAliveTimeout: 60_000 });

@@ -9,7 +9,7 @@ import {
 } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { Agent } from "undici";
-import { announce } from "./announce.js";
+import { announce } from "./serve.js";
 
 /** The same relay as one would write it by hand on `@grpc/grpc-js`: no store, no checks, one row out. */
 const ROOT = process.cwd();

@@ -1,13 +1,16 @@
-import { Agent, createServer } from "node:http";
+import { Agent } from "node:http";
+import { Agent as SecureAgent } from "node:https";
 import { createProxyServer } from "http-proxy-3";
-import { announce } from "./announce.js";
+import { serve } from "./serve.js";
 
 /** `http-proxy-3` that puts a token into each request. */
+const target = process.env["PROVIDER"] ?? "";
+const sockets = { keepAlive: true, maxSockets: 200 };
 const proxy = createProxyServer({
-  target: process.env["PROVIDER"] ?? "",
-  agent: new Agent({ keepAlive: true, maxSockets: 200 }),
+  target,
+  // TLS asks for the name of the certificate.
+  changeOrigin: true,
+  agent: target.startsWith("https:") ? new SecureAgent(sockets) : new Agent(sockets),
   headers: { authorization: "Bearer bench-token-bench-token-bench-token" },
 });
-const server = createServer((request, response) => void proxy.web(request, response));
-server.keepAliveTimeout = 60_000;
-server.listen(0, "127.0.0.1", () => announce(server.address()));
+serve((request, response) => void proxy.web(request, response));

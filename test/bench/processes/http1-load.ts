@@ -1,4 +1,5 @@
 import { connect } from "node:net";
+import { connect as connectSecurely } from "node:tls";
 import { chooseUser, type LoadOrder } from "./load-order.js";
 import type { Tally } from "./tally.js";
 
@@ -13,8 +14,9 @@ const LAST_CHUNK = "0\r\n\r\n";
  * Returns what ends it.
  */
 export function startHttp1Caller(order: LoadOrder, tally: Tally, onFailure: (problem: string) => void): () => void {
-  const request = Buffer.from(order.request, "base64");
-  const socket = connect({ port: order.port, host: "127.0.0.1", noDelay: true });
+  const requests = order.requests.map((request) => Buffer.from(request, "base64"));
+  const address = { port: order.port, host: "127.0.0.1", noDelay: true };
+  const socket = order.isEncrypted ? connectSecurely({ ...address, servername: "localhost" }) : connect(address);
   let startedAt = 0;
   let pending: Buffer | undefined;
   /** Octets of the answer that are still to come, not a number for one in chunks; undefined before its head is whole. */
@@ -24,6 +26,8 @@ export function startHttp1Caller(order: LoadOrder, tally: Tally, onFailure: (pro
   let isOver = false;
 
   function send(): void {
+    if (isOver) return;
+    const request = requests[Math.floor(Math.random() * requests.length)] as Buffer;
     chooseUser(request, order);
     startedAt = performance.now();
     // A copy: the socket may still hold the last one.
@@ -62,7 +66,7 @@ export function startHttp1Caller(order: LoadOrder, tally: Tally, onFailure: (pro
     return lastOctets === LAST_CHUNK;
   }
 
-  socket.on("connect", send);
+  socket.on(order.isEncrypted ? "secureConnect" : "connect", send);
   socket.on("data", (chunk: Buffer) => {
     if (missing === undefined) onHead(chunk);
     else missing -= chunk.length;
@@ -70,12 +74,15 @@ export function startHttp1Caller(order: LoadOrder, tally: Tally, onFailure: (pro
     missing = undefined;
     lastOctets = "";
     tally.count(startedAt);
-    if (!isOver) send();
+    if (order.pauseMs === 0) send();
+    else setTimeout(send, order.pauseMs);
   });
   socket.on("error", (error) => fail(error.message));
   // The relay ends a connection after many calls; a caller opens another one, as every client does.
   socket.on("close", () => {
-    if (!isOver && missing === undefined && pending === undefined) end = startHttp1Caller(order, tally, onFailure);
+    if (isOver || missing !== undefined || pending !== undefined) return;
+    isOver = true;
+    end = startHttp1Caller(order, tally, onFailure);
   });
 
   let end = (): void => {

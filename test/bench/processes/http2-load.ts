@@ -17,7 +17,7 @@ export function startHttp2Callers(order: LoadOrder, tally: Tally, onFailure: (pr
       opened.on("error", (error) => fail(error.message));
       sessions.push(opened);
     }
-    call(sessions.at(-1) as ClientHttp2Session, Buffer.from(order.request, "base64"));
+    call(sessions.at(-1) as ClientHttp2Session, Buffer.from(order.requests[0] ?? "", "base64"));
   }
 
   function call(session: ClientHttp2Session, request: Buffer): void {
