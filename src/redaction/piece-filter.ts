@@ -36,8 +36,8 @@ const INPUT_AT = SEARCH.inputAt();
 const TABLE_AT = SEARCH.tableAt();
 const LETTERS_AT = SEARCH.lettersAt();
 const MAX_TABLE_BITS = 8 * SEARCH.tableBytes();
-/** The table that is in it: to put one there takes as long as to search a kilobyte. */
-let tableInside: Uint8Array | undefined;
+/** The bits of the table that is in it. */
+let keptInside: readonly number[] | undefined;
 
 /** Most bytes that are looked at together. */
 export const PART_BYTES: number = SEARCH.inputBytes();
@@ -48,6 +48,8 @@ const GRAM = 4;
 const MAX_STEP = 16;
 /** With two bits set for each piece, one of a few thousand others is taken for one of these. */
 const BITS_PER_GRAM = 128;
+/** A smaller table is filled no sooner, and where every answer is another user's, a piece that is taken for one is dear. */
+const MIN_TABLE_BITS = 65_536;
 /** As in wasm/piece-search.ts. */
 const [IN_TEXTS, OF_BASE64] = [1, 2] as const;
 /** As in wasm/piece-search.ts. */
@@ -68,33 +70,40 @@ const LINE_LETTERS = 1;
  * it stands, and a text that is interrupted only once, by an escape or the end of a line, has such a run before or behind
  * it. Elsewhere escapes are undone, once or in one way again and again, ends of lines are left out, and in what this makes
  * every `step`th place is looked at. Other escapes within escapes are places to read closely.
+ *
+ * @param maxStep a power of two: with larger steps a search takes less time, and making the filter more.
+ * @param letters of texts of which only the beginnings are given: the first `2 * maxStep + 8` bytes are looked at.
  */
-export function createPieceFilter(texts: readonly Uint8Array[]): PieceFilter {
-  const shortest = Math.min(...texts.map((text) => text.length));
-  const letters = new Uint8Array(256);
-  for (const text of texts) for (const byte of text) letters[byte] = IN_TEXTS;
-  const isStrict =
-    shortest < MIN_ESCAPED_LENGTH || letters.some((is, byte) => is !== 0 && (isLead(byte) || byte > 0x7f));
+export function createPieceFilter(
+  texts: readonly Uint8Array[],
+  { maxStep = MAX_STEP, letters: more = "" }: { readonly maxStep?: number; readonly letters?: string } = {},
+): PieceFilter {
+  const { shortest, letters, isOdd } = surveyOf(texts, more);
+  const isStrict = shortest < MIN_ESCAPED_LENGTH || isOdd;
   const lost = isStrict ? LINE_LETTERS : ESCAPE_LETTERS;
   const longestStep = (shortest - LINE_LETTERS) / 2 - GRAM + 1;
-  const step = Math.max(1, Math.min(MAX_STEP, 2 ** Math.floor(Math.log2(longestStep))));
+  const step = Math.max(1, Math.min(maxStep, 2 ** Math.floor(Math.log2(longestStep))));
   const reach = step + lost + GRAM;
   /** Of a text, those that may be met first: in the run that it begins with, or in the next one. */
   const pieces = 2 * step + GRAM + LINE_LETTERS;
-  const bits = Math.min(MAX_TABLE_BITS, 2 ** Math.ceil(Math.log2(BITS_PER_GRAM * pieces * texts.length)));
-  const table = new Uint8Array(bits / 8);
+  const wanted = 2 ** Math.ceil(Math.log2(BITS_PER_GRAM * pieces * texts.length));
+  const tableBytes = Math.min(MAX_TABLE_BITS, Math.max(MIN_TABLE_BITS, wanted)) / 8;
+  const kept: number[] = [];
   for (const text of texts) {
-    for (let at = 0; at < pieces && at + GRAM <= text.length; at++) keep(table, table.length - 4, text, at);
+    for (let at = 0; at < pieces && at + GRAM <= text.length; at++) keep(kept, tableBytes - 4, text, at);
   }
-  for (const [one, other] of OTHERS) letters[other] = letters[one] as number;
-  for (const byte of BASE64) letters[byte] = (letters[byte] as number) | OF_BASE64;
   let length = 0;
-  const isIn = (from: number) => SEARCH.next(from, length, step, reach, table.length, isStrict) !== 0;
+  const isIn = (from: number) => SEARCH.next(from, length, step, reach, tableBytes, isStrict) !== 0;
   const begin = () => {
-    if (tableInside === table) return;
-    MEMORY.set(table, TABLE_AT);
+    if (keptInside === kept) return;
+    MEMORY.fill(0, TABLE_AT, TABLE_AT + tableBytes);
+    for (let index = 0; index < kept.length; index++) {
+      const bit = kept[index] as number;
+      const at = TABLE_AT + (bit >>> 3);
+      MEMORY[at] = (MEMORY[at] as number) | (1 << (bit & 7));
+    }
     MEMORY.set(letters, LETTERS_AT);
-    tableInside = table;
+    keptInside = kept;
   };
   const filter: PieceFilter = {
     load(part) {
@@ -128,34 +137,56 @@ export function createPieceFilter(texts: readonly Uint8Array[]): PieceFilter {
   return filter;
 }
 
+/** What a filter knows of its texts besides their pieces. Loops over places: it is made for each user who comes by. */
+function surveyOf(texts: readonly Uint8Array[], more: string) {
+  const letters = new Uint8Array(LETTERS_OF_BASE64);
+  for (let at = 0; at < more.length; at++)
+    letters[more.charCodeAt(at)] = (letters[more.charCodeAt(at)] ?? 0) | IN_TEXTS;
+  let shortest = Number.POSITIVE_INFINITY;
+  let isOdd = false;
+  for (let index = 0; index < texts.length; index++) {
+    const text = texts[index] as Uint8Array;
+    shortest = Math.min(shortest, text.length);
+    for (let at = 0; at < text.length; at++) {
+      const byte = text[at] as number;
+      letters[byte] = (letters[byte] as number) | IN_TEXTS;
+      isOdd ||= byte > 0x7f || isLead(byte);
+    }
+  }
+  for (const [one, other] of OTHERS) letters[other] = letters[one] as number;
+  return { shortest, letters, isOdd };
+}
+
 /** A piece, in all the ways in which it may be written. */
-function keep(table: Uint8Array, mask: number, text: Uint8Array, at: number): void {
+function keep(kept: number[], mask: number, text: Uint8Array, at: number): void {
   const gram =
     (text[at] as number) |
     ((text[at + 1] as number) << 8) |
     ((text[at + 2] as number) << 16) |
     ((text[at + 3] as number) << 24);
-  keepFrom(table, mask, gram, 0);
+  keepFrom(kept, mask, gram, 0);
 }
 
-function keepFrom(table: Uint8Array, mask: number, gram: number, from: number): void {
+function keepFrom(kept: number[], mask: number, gram: number, from: number): void {
   for (let shift = from; shift < 8 * GRAM; shift += 8) {
     const byte = (gram >>> shift) & 0xff;
-    if (byte === 0x2b) keepFrom(table, mask, gram ^ ((0x2b ^ 0x2d) << shift), shift + 8);
-    else if (byte === 0x2f) keepFrom(table, mask, gram ^ ((0x2f ^ 0x5f) << shift), shift + 8);
+    if (byte === 0x2b) keepFrom(kept, mask, gram ^ ((0x2b ^ 0x2d) << shift), shift + 8);
+    else if (byte === 0x2f) keepFrom(kept, mask, gram ^ ((0x2f ^ 0x5f) << shift), shift + 8);
   }
   for (const factor of HASH_FACTORS) {
     const hash = Math.imul(gram, factor);
-    const at = ((hash >>> 11) & mask) + (hash >>> 30);
-    table[at] = (table[at] as number) | (1 << ((hash >>> 27) & 7));
+    kept.push((((hash >>> 11) & mask) << 3) + (hash >>> 27));
   }
 }
 
-/** Both alphabets (RFC 4648 sections 4 and 5). */
-const BASE64 = Buffer.from("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_");
+/** Of both alphabets (RFC 4648 sections 4 and 5). */
+const LETTERS_OF_BASE64 = new Uint8Array(256);
+for (const byte of Buffer.from("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")) {
+  LETTERS_OF_BASE64[byte] = OF_BASE64;
+}
 
 /** What also stands for a letter of the alphabet that texts are in: the others of base64url. */
-const OTHERS: ReadonlyMap<number, number> = new Map([
+const OTHERS = [
   [0x2b, 0x2d],
   [0x2f, 0x5f],
-]);
+] as const;

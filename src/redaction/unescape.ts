@@ -143,6 +143,11 @@ export function isLead(value: number): boolean {
   return value === BACKSLASH || value === PERCENT;
 }
 
+/** Whether an escape may begin in a text. */
+export function hasLead(text: Uint8Array): boolean {
+  return text.includes(BACKSLASH) || text.includes(PERCENT);
+}
+
 /** Both alphabets of base64 as the first one (RFC 4648 sections 4 and 5): texts are searched for as if they were in it. */
 export function canonical(byte: number): number {
   return byte === 0x2d ? 0x2b : byte === 0x5f ? 0x2f : byte;

@@ -133,7 +133,7 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   ),
   guard(
     "redaction, base64 whose line ends behind its first letter",
-    ["[...texts, ...spellings.flatMap(({ rests }) => rests)]", "texts"],
+    ["[...spellings().flatMap(whole), ...spellings().flatMap(rests)]", "spellings().flatMap(whole)"],
     "redaction/spellings",
   ),
   guard(
