@@ -106,11 +106,12 @@ export function createApplicationStore(
   database: Database,
   calls: Pick<CallBlockStore, "deleteOf">,
 ): CachedApplicationStore {
-  const kept = database.createCache<Application>({ maxRows: MAX_KEPT, findByIds });
+  const textOf = (publicKey: string) => publicKey;
+  const kept = database.createCache<string, Application>({ maxRows: MAX_KEPT, textOf, find, findByIds });
   const forget = (publicKey: string) => () => kept.forget(publicKey);
   return {
-    findByPublicKey: (publicKey) => kept.find(publicKey, () => find(publicKey)),
-    lookup: { findByPublicKey: (publicKey) => kept.lookUp(publicKey, () => find(publicKey)) },
+    findByPublicKey: kept.find,
+    lookup: { findByPublicKey: kept.lookUp },
     publicKeyOf: async (id) => (await database.read(() => first(PUBLIC_KEY, { id })))?.public_key,
     listsOrigin: async (origin) => (await database.read(() => first(LISTS_ORIGIN, { origin }))) !== undefined,
     list: async () => (await database.read(() => all(LIST, {}))).map(applicationFromRow),

@@ -46,19 +46,25 @@ export function createConnectionStore(database: Database): CachedConnectionStore
   const { now } = database;
   const read = (row: ConnectionRead) => connectionFromRow(row, now);
   const readOne = (row: ConnectionRead | undefined) => row && read(row);
-  function* find(key: ConnectionKey): Operation<Connection | undefined> {
-    return readOne(yield* first(FIND, parametersFrom(key)));
-  }
-  const kept = database.createCache<Connection>({
+  const kept = database.createCache<ConnectionKey, Connection>({
     maxRows: MAX_KEPT,
+    textOf,
+    *find(key) {
+      return readOne(yield* first(FIND, parametersFrom(key)));
+    },
+    *findMany(keys) {
+      const found = (yield* all(FIND_MANY, manyParametersFrom(keys))).map(read);
+      const byText = new Map(found.map((connection) => [textOf(connection), connection]));
+      return keys.map((key) => byText.get(textOf(key)));
+    },
     *findByIds(ids) {
       return (yield* all(FIND_BY_IDS, { ids })).map(read);
     },
   });
-  const forget = (key: ConnectionKey) => () => kept.forget(textOf(key));
+  const forget = (key: ConnectionKey) => () => kept.forget(key);
   return {
-    find: (key) => kept.find(textOf(key), () => find(key)),
-    lookup: { find: (key) => kept.lookUp(textOf(key), () => find(key)) },
+    find: kept.find,
+    lookup: { find: kept.lookUp },
     put: async (connection, at, audit) =>
       read(await database.write(() => put(connection, at, audit), forget(connection))),
     list: async (filter) => (await database.read(() => list(filter))).map(read),
@@ -71,7 +77,7 @@ export function createConnectionStore(database: Database): CachedConnectionStore
       const row = await database.write(() => deleteOne(key, at, audit), forget(key));
       return row && { ...read(row), previousRefreshToken: row.previous_refresh_token ?? undefined };
     },
-    ...createRefreshStore(database, { forget, forgetLease: (key) => () => kept.forgetFound(textOf(key)) }),
+    ...createRefreshStore(database, { forget, forgetLease: (key) => () => kept.forgetFound(key) }),
   };
 }
 
@@ -92,7 +98,20 @@ const FIND = createStatement<KeyParameters, ConnectionRead>(
    WHERE application_id = :application_id AND user_id = :user_id AND provider_name = :provider_name`,
 );
 
-/** For PostgreSQL's cache alone. */
+interface ManyKeys {
+  readonly application_ids: readonly string[];
+  readonly user_ids: readonly Buffer[];
+  readonly provider_names: readonly string[];
+}
+
+/** This and the next one are for PostgreSQL's cache alone. */
+const FIND_MANY = createStatement<ManyKeys, ConnectionRead>(
+  "find_connections_by_keys",
+  `SELECT ${CONNECTION_READ}
+   FROM unnest(:application_ids::text[], :user_ids::bytea[], :provider_names::text[]) AS asked (application, "user", provider)
+   JOIN connections ON application_id = asked.application AND user_id = asked."user" AND provider_name = asked.provider`,
+);
+
 const FIND_BY_IDS = createStatement<{ ids: readonly string[] }, ConnectionRead>(
   "find_connections",
   `SELECT ${CONNECTION_READ} FROM connections WHERE id = ANY(:ids::text[])`,
@@ -146,6 +165,14 @@ interface DeletedRow extends ConnectionRead {
 
 function parametersFrom({ applicationId, userId, providerName }: ConnectionKey): KeyParameters {
   return { application_id: applicationId, user_id: userId, provider_name: providerName };
+}
+
+function manyParametersFrom(keys: readonly ConnectionKey[]): ManyKeys {
+  return {
+    application_ids: keys.map(({ applicationId }) => applicationId),
+    user_ids: keys.map(({ userId }) => Buffer.from(userId)),
+    provider_names: keys.map(({ providerName }) => providerName),
+  };
 }
 
 function* put(connection: NewConnection, now: number, audit: AuditEntry | undefined): Operation<ConnectionRead> {

@@ -75,7 +75,7 @@ export interface Database {
    * @param forget lets go of the rows that it changed and a cache may keep; default all that are kept.
    */
   write<T>(operation: () => Operation<T>, forget?: () => void): Promise<T>;
-  createCache<Value extends Identified>(options: CacheOptions<Value>): Cache<Value>;
+  createCache<Key, Value extends Identified>(options: CacheOptions<Key, Value>): Cache<Key, Value>;
 }
 
 interface Identified {
@@ -83,24 +83,29 @@ interface Identified {
 }
 
 /** Rows of one kind that are kept in memory as they were read. */
-export interface Cache<Value> {
-  /** The value of this key as it is now, or what `read` finds. */
-  find(key: string, read: () => Operation<Value | undefined>): Promise<Value | undefined>;
+export interface Cache<Key, Value> {
+  /** The value of this key as it is now. */
+  find(key: Key): Promise<Value | undefined>;
   /**
    * The same for each call: what another process changed may be seen up to a second late, what this one changed is seen
    * at once.
    */
-  lookUp(key: string, read: () => Operation<Value | undefined>): Promise<Value | undefined>;
+  lookUp(key: Key): Promise<Value | undefined>;
   /** This process has changed the row. */
-  forget(key: string): void;
+  forget(key: Key): void;
   /** This process has changed what only `find()` must tell at once: who has the lease. */
-  forgetFound(key: string): void;
+  forgetFound(key: Key): void;
 }
 
 /** What a cache needs. */
-export interface CacheOptions<Value> {
+export interface CacheOptions<Key, Value> {
   /** How many rows SQLite keeps. */
   readonly maxRows: number;
+  /** One text for each key. */
+  readonly textOf: (key: Key) => string;
+  readonly find: (key: Key) => Operation<Value | undefined>;
+  /** How PostgreSQL reads those that are asked for at the same time, in the order of the keys; by default one by one. */
+  readonly findMany?: (keys: readonly Key[]) => Operation<ReadonlyArray<Value | undefined>>;
   /** How PostgreSQL reads those that are in use again: the values with these ids, in any order. */
   readonly findByIds: (ids: readonly string[]) => Operation<readonly Value[]>;
 }

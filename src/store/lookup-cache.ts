@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 
 /** How late a change of another process may be seen, in milliseconds: after a disconnect, calls end within that. */
@@ -59,6 +60,29 @@ export function createLookupCache<Value extends { readonly id: string }>({
     forget: (key) => void entries.delete(key),
     forgetAll: () => entries.clear(),
     close: rereader.close,
+  };
+}
+
+/**
+ * Reads together what is asked for in one turn of the event loop: most of what a statement costs this process is the same
+ * for one row and for ten.
+ *
+ * @param readAll gives the values in the order of the keys.
+ */
+export function createBatch<Key, Value>(
+  readAll: (keys: Key[]) => Promise<ReadonlyArray<Value | undefined>>,
+): (key: Key) => Promise<Value | undefined> {
+  let keys: Key[] = [];
+  let reading: Promise<ReadonlyArray<Value | undefined>> | undefined;
+  return (key) => {
+    const at = keys.push(key) - 1;
+    reading ??= nextTurn().then(() => {
+      const asked = keys;
+      keys = [];
+      reading = undefined;
+      return readAll(asked);
+    });
+    return reading.then((values) => values[at]);
   };
 }
 

@@ -11,7 +11,7 @@ import {
   type Query,
   StoreOpenError,
 } from "./database.js";
-import { createLookupCache, type LookupCache } from "./lookup-cache.js";
+import { createBatch, createLookupCache, type LookupCache } from "./lookup-cache.js";
 import { openErrorFrom, PostgresError } from "./postgres-error.js";
 import { createPool, type PostgresLimits } from "./postgres-pool.js";
 import { createPresence, type Presence } from "./postgres-presence.js";
@@ -159,13 +159,16 @@ function createPostgresDatabase(session: Session, now: () => number = Date.now):
         forget();
       }
     },
-    createCache<Value extends { readonly id: string }>({ findByIds }: CacheOptions<Value>): Cache<Value> {
+    createCache<Key, Value extends { readonly id: string }>(options: CacheOptions<Key, Value>): Cache<Key, Value> {
+      const { textOf, findMany, findByIds } = options;
       const cache = createLookupCache<Value>({ findByIds: (ids) => read(() => findByIds(ids)) });
       caches.push(cache);
+      const find = (key: Key) => read(() => options.find(key));
+      const findTogether = findMany === undefined ? find : createBatch((keys: Key[]) => read(() => findMany(keys)));
       return {
-        find: (_key, find) => read(find),
-        lookUp: (key, find) => cache.find(key, () => read(find)),
-        forget: cache.forget,
+        find,
+        lookUp: (key) => cache.find(textOf(key), () => findTogether(key)),
+        forget: (key) => cache.forget(textOf(key)),
         // None of them is kept.
         forgetFound: nothing,
       };

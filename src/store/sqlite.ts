@@ -119,6 +119,8 @@ function createWriteCheck(db: Database.Database, requireInPlace: () => void): St
     db.pragma(`application_id = ${db.pragma("application_id", { simple: true })}`);
   });
   const isWritten = () => {
+    // Look-ups of this turn of the event loop read on in theirs.
+    if (db.inTransaction) return false;
     try {
       db.pragma("busy_timeout = 0");
       write.immediate();

@@ -106,7 +106,7 @@ describe("write()", () => {
   it("has the write lock before it reads: nobody can write in between", async () => {
     const [ours, theirs] = [at.raw(), at.raw()];
     theirs.pragma("busy_timeout = 0");
-    const attempt = createAttempt(ours, { forgetAll: () => {} });
+    const attempt = createAttempt(ours, { forgetAll: () => {}, endTurn: () => {} });
     await attempt.write(() => {
       ours.prepare("SELECT * FROM applications").all();
       expect(() => theirs.exec("UPDATE applications SET name = 'theirs'")).toThrow("database is locked");
@@ -117,7 +117,7 @@ describe("write()", () => {
 
   it("takes everything back when it fails, and refuses to wait for anything", async () => {
     const ours = at.raw();
-    const attempt = createAttempt(ours, { forgetAll: () => {} });
+    const attempt = createAttempt(ours, { forgetAll: () => {}, endTurn: () => {} });
     const half = () => {
       ours.exec("UPDATE applications SET name = 'half'");
       throw new Error("a fault");

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createLookupCache } from "../../src/store/lookup-cache.js";
+import { createBatch, createLookupCache } from "../../src/store/lookup-cache.js";
 
 interface Value {
   readonly id: string;
@@ -19,6 +19,22 @@ function setUp() {
   };
   return { state, cache, find: async (key = "k") => (await cache.find(key, read))?.id };
 }
+
+describe("createBatch()", () => {
+  it("reads together what is asked for in one turn, and tells all of them that it failed", async () => {
+    const batches: string[][] = [];
+    const find = createBatch(async (keys: string[]) => {
+      batches.push(keys);
+      if (keys.includes("away")) throw new Error("away");
+      return keys.map((key) => (key === "nobody" ? undefined : `of ${key}`));
+    });
+    expect(await Promise.all(["a", "nobody", "b"].map(find))).toEqual(["of a", undefined, "of b"]);
+    const failed = await Promise.allSettled(["a", "away"].map(find));
+    expect(failed.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+    expect(await find("c")).toBe("of c");
+    expect(batches).toEqual([["a", "nobody", "b"], ["a", "away"], ["c"]]);
+  });
+});
 
 describe("createLookupCache()", () => {
   it("keeps a value for less than a second from when it was asked for", async () => {

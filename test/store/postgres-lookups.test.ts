@@ -43,10 +43,20 @@ async function setUp() {
       reads.length = 0;
       onRead = () => void (reads.length === count && resolve());
     });
-  return { database, find, reads, readsAgain };
+  return { database, store, keys, find, reads, readsAgain };
 }
 
 describe.skipIf(POSTGRES_URL === undefined)("look-ups in PostgreSQL", () => {
+  it("read connections that are asked for at the same time in one statement, each for whoever asked", async () => {
+    const { store, keys, reads } = await setUp();
+    reads.length = 0;
+    const strangers = keys.map((key) => ({ ...key, userId: `${key.userId}!` }));
+    const asked = keys.flatMap((key, at) => [strangers[at] ?? key, key]);
+    const found = await Promise.all(asked.map((key) => store.lookups.connections.find(key)));
+    expect(found.map((connection) => connection?.userId)).toEqual([undefined, "a\0", undefined, "b", undefined, "c"]);
+    expect(reads).toEqual(["read"]);
+  });
+
   it("are read again before they are too old, of each kind all at once, and tell what others changed", async () => {
     const { database, find, reads, readsAgain } = await setUp();
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });

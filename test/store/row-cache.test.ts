@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createRowCaches, type RowCache, type RowCaches } from "../../src/store/sqlite-driver.js";
+import { createStatement, first, run } from "../../src/store/database.js";
+import { createRowCaches, createSqliteDatabase, type RowCache, type RowCaches } from "../../src/store/sqlite-driver.js";
 import { createStoreFolder, type StoreFolder } from "./store-for-test.js";
 
 let at: StoreFolder;
@@ -68,6 +69,39 @@ describe("createRowCaches()", () => {
   it("keeps no more rows than it may, and lets the oldest go", () => {
     for (const key of ["a", "b", "c"]) keep(key);
     expect([find("c"), find("b"), find("a")]).toEqual([{ read: 6 }, { read: 4 }, { read: 7 }]);
+  });
+
+  it("reads all rows of one turn from one moment of the file, and the next ones from another", async () => {
+    const tables = db.prepare<[], number>("SELECT count(*) FROM sqlite_schema").pluck();
+    const count = (key: string) => cache.find(key, () => ({ read: tables.get() ?? 0 }))?.read ?? 0;
+    const before = count("a");
+    change();
+    expect(count("b")).toBe(before);
+    await nextTurn();
+    expect(count("c")).toBe(before + 1);
+    caches.endTurn();
+    at.change((other) => void other.exec("CREATE TABLE more (c)"));
+    expect(count("d")).toBe(before + 2);
+  });
+
+  it("lets a write be seen by others when it resolves, also in a turn in which rows were read", async () => {
+    const database = createSqliteDatabase(db);
+    const read = createStatement<object, { place: number }>("read", "SELECT rowid AS place FROM store_identity");
+    const rows = database.createCache<string, { id: string }>({
+      maxRows: 2,
+      textOf: (key) => key,
+      *find() {
+        return { id: String((yield* first(read, {}))?.place) };
+      },
+      findByIds() {
+        throw new Error("for PostgreSQL alone");
+      },
+    });
+    expect(await rows.lookUp("a")).toEqual({ id: "1" });
+    expect(db.inTransaction).toBe(true);
+    await database.write(() => run(createStatement("move", "UPDATE store_identity SET rowid = 7"), {}));
+    expect(at.raw().prepare("SELECT rowid FROM store_identity").pluck().get()).toBe(7);
+    expect(await rows.lookUp("b")).toEqual({ id: "7" });
   });
 
   it("gives nothing out of a database that is closed, not even in the same turn", () => {
