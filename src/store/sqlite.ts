@@ -87,9 +87,9 @@ const LOCKED = "The relay's store is locked by another process. Try again.";
 
 /** A transaction of another process is over by then, in milliseconds. */
 const MAX_BUSY_MS = 2000;
-/** Pages are read for so long in one turn of the event loop, with a pause before the next; milliseconds. */
+/** Pages are read for so long in one turn of the event loop, with a pause before the next: a tenth of a core. Milliseconds. */
 const SLICE_MS = 3;
-const PAUSE_MS = 10;
+const PAUSE_MS = 30;
 
 /**
  * Remembers which files a connection has open; the function throws STORE_UNAVAILABLE when their names lead to others, or
@@ -156,7 +156,7 @@ function createPagesCheck(file: string): PageWalk {
     async look() {
       walk = openWalk(file);
       try {
-        await walkOn(walk, Number.POSITIVE_INFINITY);
+        await walkOn(walk, Number.POSITIVE_INFINITY, PAUSE_MS);
       } finally {
         walk.close();
       }
@@ -172,7 +172,7 @@ function createPagesCheck(file: string): PageWalk {
 export async function readPages(file: string, maxMs: number): Promise<boolean> {
   const walk = openWalk(file);
   try {
-    return await walkOn(walk, maxMs);
+    return await walkOn(walk, maxMs, 0);
   } finally {
     walk.close();
   }
@@ -184,8 +184,8 @@ interface Walk {
   close(): void;
 }
 
-async function walkOn(walk: Walk, maxMs: number): Promise<boolean> {
-  for (const until = performance.now() + maxMs; walk.step(); await delay(PAUSE_MS)) {
+async function walkOn(walk: Walk, maxMs: number, pauseMs: number): Promise<boolean> {
+  for (const until = performance.now() + maxMs; walk.step(); await delay(pauseMs)) {
     if (performance.now() > until) return false;
   }
   return true;
