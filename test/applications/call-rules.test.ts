@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type CallRule, judgeRequest, parseCallRules, writtenFromRule } from "../../src/applications/call-rules.js";
 
@@ -44,6 +45,7 @@ describe("judgeRequest() with paths", () => {
   ])("lets %s through %s", (path, target) => expect(allows(path, target)).toBe(true));
 
   it.each([
+    ["/**/acme/**", "/repos/acme/"],
     ["/user", "/users"],
     ["/user", "/user/"],
     ["/user", "/User"],
@@ -274,6 +276,30 @@ describe("judgeRequest() with several members", () => {
   ])("%s %s: %s, since one rule must fit whole", (method, target, isAllowed) => {
     expect(verdict(rules, target, { method }).isAllowed).toBe(isAllowed);
   });
+});
+
+describe("a pattern", () => {
+  it("fits the paths that it fits as a regular expression, however many stars it has", () => {
+    const segments = (...texts: string[]) => fc.array(fc.constantFrom(...texts), { maxLength: 5 });
+    const paths = fc.tuple(segments("a", "b"), fc.constantFrom("", "/"));
+    fc.assert(
+      fc.property(
+        segments("a", "b", "*", "**", "**"),
+        fc.constantFrom("", "/"),
+        paths,
+        (wanted, end, [names, slash]) => {
+          const pattern = `/${wanted.join("/")}${wanted.length > 0 ? end : ""}`;
+          const target = `/${names.join("/")}${names.length > 0 ? slash : ""}`;
+          const source = pattern.replace(/\/(\*{0,2})(?=\/|$)/g, (all, stars) => SOURCES[stars.length] ?? all);
+          const expected = new RegExp(`^${pattern === "/" ? "" : source}$`).test(target === "/" ? "" : target);
+          expect(allows(pattern, target)).toBe(expected);
+        },
+      ),
+      { numRuns: 2000 },
+    );
+  });
+
+  const SOURCES = [undefined, "/[^/]+", "(?:/[^/]+)*"];
 });
 
 describe("parseCallRules()", () => {

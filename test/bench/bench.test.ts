@@ -8,6 +8,17 @@ import type { Summary } from "./summary.js";
 /** What it measures with: the scheduler's account of a process. */
 const canMeasure = existsSync("/proc/self/schedstat");
 
+describe("npm run bench -- --call-token", () => {
+  it("measures calls with a call token that are allowed", () => {
+    const printed = execFileSync("npx", ["tsx", "test/bench/main.ts", "--built", "--call-token"], {
+      encoding: "utf8",
+      stdio: "pipe",
+    });
+    const { withoutUs, withUs, addedUs } = JSON.parse(printed);
+    expect([withoutUs > 0, withUs > 0, typeof addedUs]).toEqual([true, true, "number"]);
+  }, 60_000);
+});
+
 describe.skipIf(!canMeasure)("npm run bench", () => {
   it("measures each subject at each point that was asked for, and says on which machine", () => {
     const folder = mkdtempSync(join(tmpdir(), "relay-bench-test-"));

@@ -2,6 +2,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build, buildCommit } from "./build.js";
+import { measureCallTokenCost } from "./call-token-cost.js";
 import { type BenchOptions, parseBenchOptions, USAGE } from "./options.js";
 import { comparedTo, LARGE, ON_DEMAND, POINTS, type SubjectName } from "./points.js";
 import { type Plan, runLoopHolds, runRounds } from "./rounds.js";
@@ -26,6 +27,10 @@ async function main(): Promise<number> {
     return 2;
   }
   build({ withRelay: !options.built });
+  if (options.callToken) {
+    process.stdout.write(`${JSON.stringify(await measureCallTokenCost())}\n`);
+    return 0;
+  }
   const summary = await (options.compare === undefined ? run(options) : runCompared(options, options.compare));
   mkdirSync(dirname(options.out), { recursive: true });
   writeFileSync(options.out, `${JSON.stringify(summary, null, 2)}\n`);

@@ -14,6 +14,8 @@ export interface BenchOptions {
   readonly subjects: readonly string[] | undefined;
   /** Whether a store of 1,000,000 connections is made and measured. */
   readonly largeStore: boolean;
+  /** Whether only what a call token adds to a call is measured, within this process. */
+  readonly callToken: boolean;
   /** Whether dist/ holds the relay that is meant, so that it is not built. */
   readonly built: boolean;
   /** A commit whose relay is measured beside this one, both in new processes each round; undefined: none. */
@@ -25,6 +27,7 @@ export interface BenchOptions {
 /** How to call it, for a wrong command line. */
 export const USAGE = `usage: npm run bench -- [--rounds N] [--seconds N] [--warm N] [--warm-up N] [--points NAME,NAME]
   [--subjects NAME,NAME] [--large-store] [--compare COMMIT] [--built] [--out FILE]
+       npm run bench -- --call-token
 `;
 
 /** Reads the command line. Throws an Error with what is wrong. */
@@ -41,6 +44,7 @@ export function parseBenchOptions(args: readonly string[], folder: string): Benc
       subjects: text,
       "large-store": { type: "boolean", default: false },
       compare: text,
+      "call-token": { type: "boolean", default: false },
       built: { type: "boolean", default: false },
       out: text,
     },
@@ -54,6 +58,7 @@ export function parseBenchOptions(args: readonly string[], folder: string): Benc
     subjects: values.subjects?.split(","),
     largeStore: values["large-store"],
     compare: values.compare,
+    callToken: values["call-token"],
     built: values.built,
     out: values.out ?? `${folder}/latest.json`,
   };
