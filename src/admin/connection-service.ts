@@ -16,7 +16,7 @@ import type { Application } from "../applications/application.js";
 import type { Connection, ConnectionKey, ConnectionRange, ConnectionSummary } from "../oauth/connection.js";
 import { boundValuesOf, withAnswer } from "../oauth/connection-values.js";
 import {
-  isGrantKind,
+  isOfClient,
   obtainedAtOf,
   parseGiven,
   problemOfClient,
@@ -118,9 +118,10 @@ export async function findClientProblem(
   { oauthClients }: Pick<AdminOptions["store"], "oauthClients">,
   { application, provider, originParameters, response }: PutConnectionInput,
 ) {
-  if (!isGrantKind(provider.kind) || response.refreshToken === undefined) return undefined;
+  if (!isOfClient(provider.kind)) return undefined;
   const hasClient = (await oauthClients.find(application.id, provider.name)) !== undefined;
-  return problemOfClient(provider, originParameters, secretsIn(response.refreshToken), hasClient);
+  const secrets = secretsIn(response.refreshToken ?? response.accessToken);
+  return problemOfClient(provider, originParameters, secrets, hasClient);
 }
 
 /** A map on the wire: what is given twice cannot be told there. Throws INVALID_ARGUMENT, which never holds a value. */

@@ -324,8 +324,8 @@ export function deleteOAuthClient(
  * when it can. Without a token endpoint nobody is connected in a browser and no token refreshed, so that no client is ever
  * used. Pure.
  */
-export function oauthClientProblem({ oauth2 }: Provider): string | undefined {
-  if (oauth2?.tokenEndpoint !== undefined) return undefined;
+export function oauthClientProblem({ oauth2, oauth1 }: Provider): string | undefined {
+  if (oauth2?.tokenEndpoint !== undefined || oauth1 !== undefined) return undefined;
   return (
     "has no oauth2.tokenEndpoint in its definition, so a client would be of no use: store users' tokens with " +
     "'relay connection put', or add oauth2 to a definition of your own (RELAY_PROVIDERS)"

@@ -20,6 +20,7 @@ import { type Listener, listen } from "../http/listener.js";
 import { createTurns, type Turns } from "../lib/turns.js";
 import { createYoungCollection } from "../lib/young-objects.js";
 import { lateWork } from "../model/errors.js";
+import { createSigningClientFor } from "../oauth/authorization-server.js";
 import { createTokenSource } from "../oauth/token-source.js";
 import type { ConnectionCounts } from "../store/store-health.js";
 import { gaugeOf, gaugesOf, type Metric } from "../telemetry/metric.js";
@@ -222,9 +223,11 @@ export function createCallParts(parts: Parts): CallParts {
     newBoundary: createBoundary,
     turns,
   };
+  const signingClientFor = createSigningClientFor({ catalog, oauthClients: store.oauthClients });
+  const { connections } = store;
   const relay = createRelay({
     ...checks,
-    tokens: createTokenSource({ sealer, catalog, connections: store.connections, refresher, now: Date.now }),
+    tokens: createTokenSource({ sealer, catalog, connections, refresher, signingClientFor, now: Date.now }),
     upstream,
     capturing: recording.capturing,
     redactorFor: createRedactors(),
@@ -237,6 +240,6 @@ export function createCallParts(parts: Parts): CallParts {
     rateLimiter,
     turns,
     streamGarbage,
-    explain: (read) => explainCall({ ...checks, requireRefreshable, onFault: log.fault }, read),
+    explain: (read) => explainCall({ ...checks, requireRefreshable, signingClientFor, onFault: log.fault }, read),
   };
 }

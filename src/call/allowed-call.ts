@@ -22,6 +22,7 @@ import type { Provider, ProviderCatalog } from "../providers/provider.js";
 import type { Capturing } from "../records/call-capture.js";
 import { type Call, type CheckedCall, checkCall } from "./call.js";
 import { type CallDecisions, UNDECIDED } from "./explanation.js";
+import { requireSignable } from "./signed-form.js";
 import type { CallTrace } from "./trace.js";
 import type { QueryPair } from "./urlencoded.js";
 
@@ -105,6 +106,7 @@ async function allowedBy(options: AllowanceOptions, call: Call, decided: Decided
   decided.checked = checked;
   const egress = requireEgress(call.description, provider, decided);
   requirePermission(application, call, { provider, checked, egress }, decided);
+  requireSignable({ call, provider, checked }, appendQuery(egress.path, checked.query));
   const key = { applicationId: application.id, userId: call.userId, providerName: provider.name };
   decided.connection = await options.connections.find(key);
   const stored = requireConnection(decided.connection);

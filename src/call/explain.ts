@@ -1,4 +1,5 @@
 import type { ErrorType } from "../model/errors.js";
+import type { Connection } from "../oauth/connection.js";
 import type { Refresher } from "../oauth/refresher.js";
 import { decideRefreshNeed, type RefreshNeed } from "../oauth/token-source.js";
 import { placesOf } from "../providers/connection-value.js";
@@ -13,6 +14,8 @@ import { createCallTrace, type RelayLog } from "./trace.js";
 
 /** What explaining needs: what the checks of a call need, and what tells whether a token could be refreshed. */
 interface ExplainOptions extends AllowanceOptions, Pick<Refresher, "requireRefreshable"> {
+  /** See `createSigningClientFor()`. */
+  readonly signingClientFor: (connection: Connection) => Promise<unknown>;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly onFault: RelayLog["fault"];
@@ -46,7 +49,8 @@ export async function explainCall(options: ExplainOptions, read: () => Call): Pr
     if (allowed === undefined) throw judgement.refusal;
     refresh = decideRefreshNeed(allowed.connection, options.now());
     if (refresh === "before") await options.requireRefreshable(allowed.connection);
-    return { ...decisions, refresh, request: maskedRequestFrom(allowed), refusal: undefined };
+    await options.signingClientFor(allowed.connection);
+    return { ...decisions, refresh, request: maskedRequestFrom(allowed, options.now()), refusal: undefined };
   } catch (error) {
     const { errorType, statusCode, message } = outcomeFromError("", error, options.onFault);
     const advice = adviceOn(errorType, decisions);
@@ -57,13 +61,13 @@ export async function explainCall(options: ExplainOptions, read: () => Call): Pr
 /** Stands in each place of a credential. */
 const MASKED = new Secret(MASK);
 
-function maskedRequestFrom(allowed: Omit<AllowedCall, "trace">) {
+function maskedRequestFrom(allowed: Omit<AllowedCall, "trace">, now: number) {
   const { call, connection } = allowed;
   const { idToken } = connection;
   const trace = createCallTrace({ ...call, traceContext: UNKNOWN_TRACE });
   const texts = placesOf(allowed.provider).map(() => MASKED);
   const tokens = { access_token: MASK, id_token: idToken && MASK };
-  return upstreamRequestFrom({ ...allowed, trace }, connection, texts, tokens);
+  return upstreamRequestFrom({ ...allowed, trace }, connection, { texts }, tokens, now);
 }
 
 /** What an operator can do about a refusal of a call; empty where the caller's own message says it all. Pure. */

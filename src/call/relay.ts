@@ -236,6 +236,8 @@ function createStreamSender(upstream: Upstream): Sender<StreamedAnswer> {
 }
 
 function speaksOfToken({ provider }: AllowedCall, { statusCode, rawHeaders }: UpstreamStream): boolean {
+  // The words of a refused signature are of no fixed type.
+  if (provider.oauth1 !== undefined && statusCode === 401) return true;
   if (!asksForBody(provider, statusCode)) return false;
   return isJsonType(parseMediaType(headerValue(rawHeaders, "content-type")).essence);
 }

@@ -1,16 +1,10 @@
 import { createChunks } from "../lib/chunks.js";
 import { formatError } from "../model/errors.js";
 import type { Connection } from "../oauth/connection.js";
-import { isWithoutTokens } from "../oauth/credentials.js";
-import type { CurrentToken, TokenSource } from "../oauth/token-source.js";
+import { type Credentials, isWithoutTokens, textsOf } from "../oauth/credentials.js";
+import type { CurrentToken, TokenRefusal, TokenSource } from "../oauth/token-source.js";
 import { placesOf } from "../providers/connection-value.js";
-import {
-  type CredentialTexts,
-  fillPlaceholders,
-  isExpirySignal,
-  type PlaceholderTokens,
-  placeCredential,
-} from "../providers/credential.js";
+import { fillPlaceholders, isExpirySignal, type PlaceholderTokens, placeCredential } from "../providers/credential.js";
 import type { HeaderPairs, Provider } from "../providers/provider.js";
 import type { CallCapture } from "../records/call-capture.js";
 import { createRedactor, type Redactor } from "../redaction/redact.js";
@@ -20,6 +14,7 @@ import { headerValue } from "../upstream/exchange.js";
 import type { StreamedBody, UpstreamAnswer, UpstreamRequest } from "../upstream/request.js";
 import { type AllowedCall, appendQuery, findMisfit } from "./allowed-call.js";
 import { isPartOfText } from "./answer.js";
+import { signedFormOf, withSignedForm } from "./signed-form.js";
 import { noteAnswered, noteSent, noteUnanswered, notingToken } from "./trace.js";
 
 /** What sending with a token needs. */
@@ -56,10 +51,11 @@ interface Attempt<Answer> {
 /** Sends the call; once more, with another token, when the provider says that the token has ended (threats 3.6). */
 export async function sendWithToken<Answer extends UpstreamAnswer>(
   options: TokenOptions,
-  allowed: AllowedCall,
+  given: AllowedCall,
   sender: Sender<Answer>,
 ): Promise<Sent<Answer>> {
   const { tokens, now } = options;
+  const allowed = given.provider.oauth1 === undefined ? given : await withSignedForm(given);
   const { call, trace } = allowed;
   const ready = notingToken(trace, () => tokens.accessToken(allowed.connection, call));
   const used = ready instanceof Promise ? await ready : ready;
@@ -110,7 +106,7 @@ async function otherToken(
   { connection }: CurrentToken,
   refusal: TokenRefusal,
 ) {
-  return notingToken(trace, () => tokens.tokenAfterRefusal(connection, call, refusal === "named"));
+  return notingToken(trace, () => tokens.tokenAfterRefusal(connection, call, refusal));
 }
 
 /** Fails when not even a head came. */
@@ -131,7 +127,7 @@ async function attempt<Answer extends UpstreamAnswer>(
   if (misfit !== undefined) throw misfit.refusal;
   trace.spans?.beginRequest({ method: checked.method, origin: egress.origin, path: egress.path });
   const named = { access_token: current.token?.reveal(), id_token: idToken?.reveal() };
-  const request = upstreamRequestFrom(allowed, current.connection, current.texts, named);
+  const request = upstreamRequestFrom(allowed, current.connection, current, named, options.now());
   const secrets = idToken === undefined ? current.secrets : [...current.secrets, idToken];
   noteSent(trace, request);
   if (trace.capture !== undefined) captureRequest(trace.capture, request, secrets, provider);
@@ -176,8 +172,19 @@ function captureRequest(
 /** A page of a proxy on the way is no word of the provider about a token that is younger than this. Milliseconds. */
 const MIN_AGE_MS = 30_000;
 
-/** How an answer refuses the access token: it says that it is the token, or it is likely. */
-type TokenRefusal = "named" | "likely";
+/** What a refusal says that means that the token has ended (OAuth Problem Reporting; NetSuite writes `error`). */
+const ENDED_TOKEN = /\b(?:oauth_problem|error)["']?\s*[=:]\s*["']?token_(?:expired|rejected|revoked)\b/i;
+/** That it is the signature, the client or the clock. */
+const OTHER_PROBLEM = /\boauth_problem["']?\s*[=:]/i;
+/** Refusals are shorter. */
+const MAX_REFUSAL_BYTES = 64 * 1024;
+
+/** What a refused signature means for the token; the words may stand in the challenge or in the body. */
+function signedRefusalOf(challenge: string, { body }: UpstreamAnswer): TokenRefusal | "other" | undefined {
+  const text = `${challenge}\n${body.concat().subarray(0, MAX_REFUSAL_BYTES).toString("latin1")}`;
+  if (ENDED_TOKEN.test(text)) return "ended";
+  return OTHER_PROBLEM.test(text) ? "other" : undefined;
+}
 
 /**
  * Whether an answer means that the access token has ended (threats 3.6): 401, unless it says that only the scope is
@@ -194,6 +201,8 @@ function tokenRefusalOf(
   if (answer.statusCode !== 401) return undefined;
   const challenge = headerValue(answer.rawHeaders, "www-authenticate");
   if (/error="?invalid_token/i.test(challenge)) return "named";
+  const signed = provider.oauth1 && signedRefusalOf(challenge, answer);
+  if (signed !== undefined) return signed === "other" ? undefined : signed;
   const isPage = headerValue(answer.rawHeaders, "content-type").startsWith("text/html");
   // A key has no scope that could be too small.
   if (isWithoutTokens(provider.kind)) return isPage ? undefined : "named";
@@ -231,34 +240,39 @@ const DEFAULT_HEADERS: HeaderPairs = [
 ];
 
 /**
- * The request of an allowed call, with the credentials in their places. Pure.
+ * The request of an allowed call, with the credentials in their places.
  *
  * @param tokens what the placeholders of the url stand for.
+ * @param now when it is sent, milliseconds since the epoch.
  */
 export function upstreamRequestFrom(
   allowed: AllowedCall,
   connection: Pick<Connection, "id" | "applicationId" | "originParameters">,
-  texts: CredentialTexts,
+  credentials: Pick<Credentials, "texts" | "sign">,
   tokens: PlaceholderTokens,
+  now: number,
 ): UpstreamRequest {
   const { provider, checked, egress } = allowed;
   const { passed } = allowed.call.description;
   const target = passed === undefined ? fillPlaceholders(egress.path, provider, tokens) : egress.path;
+  const { method, body } = checked;
+  const whole = appendQuery(target, checked.query);
+  const signable = { method, origin: egress.origin, path: whole, form: signedFormOf(checked) };
   const { path, headers } = placeCredential({
     provider,
     headers: checked.headers,
     defaults: withTraceFields(DEFAULT_HEADERS, allowed),
-    path: appendQuery(target, checked.query),
-    texts,
+    path: whole,
+    texts: textsOf(credentials, signable, now),
     values: connection.originParameters,
   });
   return {
     origin: egress.origin,
     path,
-    method: checked.method,
+    method,
     headers,
-    body: checked.body,
-    streamedBody: passed?.body,
+    body,
+    streamedBody: body === undefined ? passed?.body : undefined,
     applicationId: connection.applicationId,
     connectionId: connection.id,
     allowPrivateNetwork: provider.allowPrivateNetwork,

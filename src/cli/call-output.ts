@@ -13,7 +13,7 @@ import type { Explanation } from "../call/explanation.js";
 import { createBoundary } from "../call/multipart.js";
 import { atOnce, createTurns } from "../lib/turns.js";
 import { lateWork } from "../model/errors.js";
-import { createPlaceFor } from "../oauth/authorization-server.js";
+import { createPlaceFor, createSigningClientFor } from "../oauth/authorization-server.js";
 import { createBreaker } from "../oauth/breaker.js";
 import { createClientHolds } from "../oauth/oauth-client.js";
 import { requireRefreshable, toldStateOf } from "../oauth/refreshable.js";
@@ -99,6 +99,7 @@ export async function explainFromStore(
     turns: createTurns(lateWork),
     requireRefreshable: (connection: Parameters<typeof requireRefreshable>[1]) =>
       requireRefreshable(refreshable, connection),
+    signingClientFor: createSigningClientFor({ catalog, oauthClients: store.oauthClients }),
     // The refusal that it becomes is printed.
     onFault: () => {},
   };

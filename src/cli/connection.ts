@@ -179,9 +179,9 @@ function addConnectionPut(group: Command): void {
     more: `Standard input holds the provider's token response (RFC 6749 section 5.1) as JSON: access_token,
 and if there are any refresh_token, expires_in, scope, token_type, id_token. At a provider of the
 another kind than oauth2 it holds the secret values that 'relay provider show' names, such as
-{"api_key":"…"} or {"client_secret":"…"}; {} for none. At one of the kind jwt_bearer it may be the private key itself, in PEM,
-or the JSON file that the provider has given with it. None of them is an argument, since those stand in the shell's history
-and in the list of processes.`,
+{"api_key":"…"}, {"client_secret":"…"} or {"oauth_token":"…","oauth_token_secret":"…"}; {} for none. At one of the kind
+jwt_bearer it may be the private key itself, in PEM, or the JSON file that the provider has given with it. None of them is an
+argument, since those stand in the shell's history and in the list of processes.`,
   })
     .requiredOption("--app <public-key>", "the application's public key")
     .requiredOption("--user <id>", "the user's id in the application; calls must use exactly this id")

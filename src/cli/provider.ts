@@ -11,6 +11,7 @@ import {
   isProviderName,
   type Lacks,
   lacksOf,
+  type OAuth1,
   type OAuth2,
   type Provider,
   type ProviderProblem,
@@ -204,6 +205,7 @@ export function textFromProvider(provider: Provider): string {
     ["url placeholders", [...provider.urlPlaceholders].join(", ")],
     ["ended token", provider.expirySignals.map(textFromSignal).join("; ")],
     ...(provider.oauth2 === undefined ? [] : fieldsFromOAuth2(provider.oauth2)),
+    ...(provider.oauth1 === undefined ? [] : fieldsFromOAuth1(provider.oauth1)),
     ["private network", provider.allowPrivateNetwork ? "allowed" : ""],
     ["trace context", provider.passTraceContext ? "passed on" : ""],
     ["notes", provider.notes],
@@ -245,6 +247,17 @@ function fieldsFromOAuth2(oauth2: OAuth2): Fields {
 function textFromAssertion({ algorithm, header, claims, lifetimeSeconds, jti, use }: Assertion): string {
   const members = textFromParameters({ ...header, ...claims, ...(jti && { jti: "random" }) });
   return `${algorithm}, as ${use}, for ${lifetimeSeconds} seconds: ${members}`;
+}
+
+function fieldsFromOAuth1(oauth1: OAuth1): Fields {
+  return [
+    ["temporary credentials", oauth1.temporaryCredentialEndpoint],
+    ["authorization", oauth1.authorizationEndpoint],
+    ["token endpoint", oauth1.tokenEndpoint],
+    ["signed with", oauth1.signatureMethod],
+    ["realm", oauth1.realm],
+    ["scope in", oauth1.scopeParameter],
+  ];
 }
 
 function textFromCredential(credential: Credential): string {

@@ -149,11 +149,14 @@ export function stateOf({ state, stateReason = "" }: ConnectionJson): TemplateRe
   return stateMark(false, `Must connect again (${visibleText(stateReason)})`);
 }
 
+/** Kinds of connection of which nothing expires. */
+const WITHOUT_TOKENS = ["api_key", "basic", "oauth1"];
+
 /** Whether its token is refreshed, and since when that fails. */
 export function refreshOf(connection: ConnectionJson) {
   const { state, tokenType, hasRefreshToken, refreshFailureCount = 0, lastRefreshFailure = "" } = connection;
   if (state !== "STATE_ACTIVE") return "No more";
-  if (!hasRefreshToken) return tokenType === "api_key" || tokenType === "basic" ? "Not needed" : "No refresh token";
+  if (!hasRefreshToken) return WITHOUT_TOKENS.includes(tokenType ?? "") ? "Not needed" : "No refresh token";
   if (refreshFailureCount === 0) return "By itself";
   const { refreshFailingTime, nextRefreshTime } = connection;
   return html`${stateMark(false, `Failed ${refreshFailureCount} times (${visibleText(lastRefreshFailure)})`)} since

@@ -26,6 +26,12 @@ export function decodePercent(text: string): string | undefined {
   }
 }
 
+/** A parameter's value; empty when it is missing or stands more than once. */
+export function onlyValue(parameters: URLSearchParams, name: string): string {
+  const values = parameters.getAll(name);
+  return values.length === 1 ? (values[0] ?? "") : "";
+}
+
 /** What cannot be decoded comes back empty, or as it was. */
 function isLabel(label: string): boolean {
   return !label.startsWith("xn--") || /[^\0-\x7f]/.test(domainToUnicode(label));

@@ -3,12 +3,19 @@ import type { Pending } from "../lib/pending.js";
 import { RelayError } from "../model/errors.js";
 import type { ValueTexts } from "../providers/connection-value.js";
 import { fillEndpoint } from "../providers/endpoint.js";
-import { isSelfSigned, KEY_VALUES, type OAuth2, type Provider, type ProviderCatalog } from "../providers/provider.js";
+import {
+  hasOwnPage,
+  isSelfSigned,
+  KEY_VALUES,
+  type OAuth2,
+  type Provider,
+  type ProviderCatalog,
+} from "../providers/provider.js";
 import type { Sealer } from "../sealing/seal.js";
 import { type SignedAssertion, signAssertion, withoutKey } from "./assertion.js";
 import type { Connection, ConnectionStore, ServedConnection } from "./connection.js";
 import { boundValuesOf, filledParameters, withAnswer } from "./connection-values.js";
-import { connectAgain, isGrantKind, isOfKind, lacksSecret, secretsIn } from "./credentials.js";
+import { connectAgain, isGrantKind, isOfClient, isOfKind, lacksSecret, secretsIn } from "./credentials.js";
 import {
   type OAuthClientStore,
   openOAuthClient,
@@ -160,25 +167,58 @@ async function findKnownServer(
 ) {
   const provider = catalog.find(connection.providerName);
   if (provider?.oauth2 === undefined || !isFit(provider, connection)) return undefined;
-  const isGrant = isGrantKind(provider.kind);
-  const registered = await oauthClients.find(connection.applicationId, connection.providerName);
-  const secrets = isGrant && sealer !== undefined ? openSecrets(sealer, connection) : undefined;
-  const hasOwn = provider.kind === "jwt_bearer" || (isGrant && isOwnClient(connection, secrets, registered));
-  const stored = hasOwn ? undefined : registered;
-  if (stored === undefined && !hasOwn) return undefined;
-  if (stored !== undefined && freeHostParameter(provider, stored) !== undefined) return undefined;
-  const { originParameters } = connection;
-  const bound: ValueTexts = stored === undefined ? {} : boundValuesOf(provider, stored);
-  const isBoundElsewhere = provider.connectionValues.some(
-    ({ name, isHost }) => isHost && Object.hasOwn(bound, name) && originParameters[name] !== bound[name],
-  );
-  const texts = { ...originParameters, ...bound };
-  const endpoints = isBoundElsewhere ? undefined : endpointsOf(provider, provider.oauth2, texts);
+  const secrets = isGrantKind(provider.kind) && sealer !== undefined ? openSecrets(sealer, connection) : undefined;
+  const found = await findClient({ oauthClients }, provider, connection, secrets);
+  if (found === undefined) return undefined;
+  const { stored, bound } = found;
+  const texts = { ...connection.originParameters, ...bound };
+  const endpoints = endpointsOf(provider, provider.oauth2, texts);
   const valuesAfter = (told: ToldMembers) => withAnswer(provider, texts, bound, "token", told);
   const codeTexts = state === undefined ? texts : { ...texts, state };
   const codeParameters = filledParameters(provider.oauth2.codeParameters, codeTexts);
   const habits = { ...habitsOf(provider, provider.oauth2, texts), codeParameters };
   return endpoints && { stored, provider, secrets: secrets ?? {}, texts, ...endpoints, ...habits, valuesAfter };
+}
+
+/**
+ * The client of a connection: the application's, with the values that it is bound to, or one of the connection's own;
+ * undefined where there is none that this connection's hosts may be shown.
+ *
+ * @param secrets of the connection; undefined where none is to be opened.
+ */
+export async function findClient(
+  { oauthClients }: Pick<AuthorizationServerOptions, "oauthClients">,
+  provider: Provider,
+  connection: ServedConnection,
+  secrets?: ReturnType<typeof secretsIn>,
+): Promise<{ readonly stored: StoredOAuthClient | undefined; readonly bound: ValueTexts } | undefined> {
+  const stored = await oauthClients.find(connection.applicationId, connection.providerName);
+  const mayBeOwn = isOfClient(provider.kind) && !hasOwnPage(provider);
+  const isOwn = provider.kind === "jwt_bearer" || (mayBeOwn && isOwnClient(connection, secrets, stored));
+  if (isOwn) return { stored: undefined, bound: {} };
+  if (stored === undefined || freeHostParameter(provider, stored) !== undefined) return undefined;
+  const bound = boundValuesOf(provider, stored);
+  const isBoundElsewhere = provider.connectionValues.some(
+    ({ name, isHost }) => isHost && Object.hasOwn(bound, name) && connection.originParameters[name] !== bound[name],
+  );
+  return isBoundElsewhere ? undefined : { stored, bound };
+}
+
+/**
+ * Finds the application's client that the calls of a connection are signed with; undefined where it has one of its own, and
+ * where nothing is signed. Rejects with RelayError PROVIDER_MISCONFIGURED when there is none. Opens no secret.
+ */
+export function createSigningClientFor(options: Pick<AuthorizationServerOptions, "catalog" | "oauthClients">) {
+  return async (connection: ServedConnection): Promise<StoredOAuthClient | undefined> => {
+    const provider = options.catalog.find(connection.providerName);
+    if (provider?.oauth1 === undefined) return undefined;
+    const found = await findClient(options, provider, connection);
+    if (found !== undefined) return found.stored;
+    throw new RelayError(
+      "PROVIDER_MISCONFIGURED",
+      "No OAuth client is stored to sign this call with. The operator must add it with 'relay client put'.",
+    );
+  };
 }
 
 /** What a row of another kind holds is no refresh token, or no secret value, of this one's. */

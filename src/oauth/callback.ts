@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { AuthorizationResponseError, validateAuthResponse } from "oauth4webapi";
 import { requireApplication } from "../applications/caller.js";
-import { parseUrl } from "../lib/parse-url.js";
+import { onlyValue, parseUrl } from "../lib/parse-url.js";
 import { RelayError } from "../model/errors.js";
 import { missingFrom } from "../providers/connection-value.js";
 import { fillEndpoint } from "../providers/endpoint.js";
@@ -11,12 +11,18 @@ import {
   type AuthorizationOptions,
   type AuthorizationServer,
   findAuthorizationServer,
+  findClient,
 } from "./authorization-server.js";
+import type { ServedConnection } from "./connection.js";
 import { withAnswer, withLookups } from "./connection-values.js";
+import { openOAuthClient } from "./oauth-client.js";
+import { redeemVerifier } from "./signed-flow.js";
 import { newConnectionFrom, persistFor, untilStored } from "./store-answer.js";
 import type { OpenTicket, StatePayload } from "./tickets.js";
 import { decideTokenAnswer, type TokenEndpointAnswer, type TokenVerdict } from "./token-answer.js";
-import { type CodeGrant, codeRequestFrom, revoke } from "./token-request.js";
+import type { TokenEndpoint } from "./token-endpoint.js";
+import { type CodeGrant, codeRequestFrom, type OAuthClient, revoke } from "./token-request.js";
+import type { TokenResponse, ToldMembers } from "./token-response.js";
 
 /** How one attempt to connect ended, and where the browser goes from here. */
 export interface CallbackResult {
@@ -78,37 +84,100 @@ async function connect(
   provider: Provider,
   parameters: URLSearchParams,
 ): Promise<ConnectOutcome> {
-  const error = errorFrom(provider, ticket.payload, parameters);
-  if (error !== undefined) return { outcome: "error", error };
   const { applicationId, userId, payload } = ticket;
+  const { originParameters: asked, temporary } = payload;
+  const error = temporary ? signedErrorFrom(temporary, parameters) : errorFrom(provider, payload, parameters);
+  if (error !== undefined) return { outcome: "error", error };
   const id = randomUUID();
-  const { originParameters: asked, codeVerifier } = payload;
   const key = { applicationId, userId, providerName: provider.name };
   const returned = withAnswer(provider, asked, asked, "callback", (name) => onlyValue(parameters, name));
-  const state = onlyValue(parameters, "state");
-  const server = await findAuthorizationServer(options, { id, ...key, originParameters: returned }, state);
-  if (server === undefined) return { outcome: "error", error: ERRORS.misconfigured };
+  const served = { id, ...key, originParameters: returned };
   const obtainedAt = options.now();
-  const verdict = await redeem(options, server, {
-    code: new Secret(onlyValue(parameters, "code")),
-    redirectUri: callbackUrl(options.publicUrl()),
-    codeVerifier: codeVerifier === undefined ? undefined : new Secret(codeVerifier),
-  });
-  if (verdict.kind !== "granted") return { outcome: "error", error: ERRORS[verdict.kind] };
-  const { tokens, told } = verdict;
+  const redeemed = temporary
+    ? await redeemSigned(options, provider, served, temporary, parameters)
+    : await redeemCode(options, served, payload, parameters);
+  if ("error" in redeemed) return { outcome: "error", error: redeemed.error };
+  const { tokens, told, server, client } = redeemed;
   const granted = withAnswer(provider, returned, returned, "token", told);
-  const originParameters = await withLookups({ ...options, provider, server, ...tokens }, granted);
+  const originParameters = await withLookups({ ...options, provider, server, client, ...tokens }, granted);
   if (missingFrom(originParameters, provider).length > 0) {
     // Nobody could use them.
-    await revoke(options.send, server, tokens).catch((error) => options.onFault("revocation", error));
+    await redeemed.revoke().catch((error) => options.onFault("revocation", error));
     return { outcome: "error", error: "invalid_response" };
   }
-  const { defaultExpiresInS } = server;
+  const { defaultExpiresInS } = redeemed;
   const input = { id, key, response: tokens, defaultExpiresInS, originParameters, obtainedAt };
   const connection = newConnectionFrom(options.sealer, input);
   const persistence = persistFor(STORE_FOR_MS, (error) => options.onFault("callback", error));
   await untilStored(persistence, () => options.connections.put(connection, options.now()));
   return { outcome: "success" };
+}
+
+/** What an attempt has brought, and how it is used until it is stored. */
+interface Redeemed {
+  readonly tokens: TokenResponse;
+  readonly told: ToldMembers;
+  readonly server: TokenEndpoint;
+  /** Requests are signed with it; undefined where none is. */
+  readonly client: OAuthClient | undefined;
+  readonly defaultExpiresInS: number | undefined;
+  readonly revoke: () => Promise<unknown>;
+}
+
+interface NotRedeemed {
+  readonly error: string;
+}
+
+/** RFC 6749 section 4.1.3. */
+async function redeemCode(
+  options: AuthorizationOptions,
+  connection: ServedConnection,
+  { codeVerifier }: StatePayload,
+  parameters: URLSearchParams,
+): Promise<Redeemed | NotRedeemed> {
+  const server = await findAuthorizationServer(options, connection, onlyValue(parameters, "state"));
+  if (server === undefined) return { error: ERRORS.misconfigured };
+  const verdict = await redeem(options, server, {
+    code: new Secret(onlyValue(parameters, "code")),
+    redirectUri: callbackUrl(options.publicUrl()),
+    codeVerifier: codeVerifier === undefined ? undefined : new Secret(codeVerifier),
+  });
+  if (verdict.kind !== "granted") return { error: ERRORS[verdict.kind] };
+  const { tokens, told } = verdict;
+  const { defaultExpiresInS } = server;
+  return {
+    tokens,
+    told,
+    server,
+    client: undefined,
+    defaultExpiresInS,
+    revoke: () => revoke(options.send, server, tokens),
+  };
+}
+
+/** RFC 5849 section 2.3. */
+async function redeemSigned(
+  options: AuthorizationOptions,
+  provider: Provider,
+  connection: ServedConnection,
+  temporary: NonNullable<StatePayload["temporary"]>,
+  parameters: URLSearchParams,
+): Promise<Redeemed | NotRedeemed> {
+  const registration = (await findClient(options, provider, connection))?.stored;
+  if (registration === undefined) return { error: ERRORS.misconfigured };
+  const { id: connectionId, originParameters: values } = connection;
+  const flow = { options, provider, client: registration, values, connectionId };
+  const granted = await redeemVerifier(flow, temporary, onlyValue(parameters, "oauth_verifier"));
+  if ("error" in granted) return granted;
+  const { allowPrivateNetwork } = provider;
+  return {
+    ...granted,
+    server: { tokenEndpoint: "", registration, connectionId, allowPrivateNetwork },
+    client: openOAuthClient(options.sealer, registration),
+    defaultExpiresInS: undefined,
+    // There is no standard way.
+    revoke: async () => {},
+  };
 }
 
 /** Longer than a database takes to be restarted: the tokens exist nowhere else. In milliseconds. */
@@ -123,6 +192,20 @@ async function redeem(options: AuthorizationOptions, server: AuthorizationServer
     return { kind: "failed" } as const;
   }
   return decideTokenAnswer(answer, options.now(), server);
+}
+
+/**
+ * What the provider or the user said no with; undefined when there is a verifier (RFC 5849 section 2.2). A callback that
+ * names another token than this attempt's is of another attempt.
+ */
+function signedErrorFrom({ token }: { readonly token: string }, parameters: URLSearchParams): string | undefined {
+  // As X says it.
+  if (parameters.has("denied")) return "access_denied";
+  if (parameters.has("oauth_token") && onlyValue(parameters, "oauth_token") !== token) return "invalid_response";
+  const verifiers = parameters.getAll("oauth_verifier");
+  if (verifiers.length > 1) return "invalid_response";
+  if (!verifiers[0]) return "access_denied";
+  return parameters.has("oauth_token") ? undefined : "invalid_response";
 }
 
 /** What the provider or the user said no with; undefined when there is a code. */
@@ -165,12 +248,6 @@ function issuerFrom(
     return filled !== undefined && parseUrl(filled)?.origin === named;
   });
   return isOwn ? iss : `not ${iss}`;
-}
-
-/** Empty when it is missing or stands more than once. */
-function onlyValue(parameters: URLSearchParams, name: string): string {
-  const values = parameters.getAll(name);
-  return values.length === 1 ? (values[0] ?? "") : "";
 }
 
 function unknownAttempt(): RelayError {

@@ -7,7 +7,7 @@ import {
 } from "../applications/caller.js";
 import { formatError, RelayError } from "../model/errors.js";
 import { parseAnswers } from "../providers/connection-value.js";
-import type { Provider } from "../providers/provider.js";
+import { hasOwnPage, type Provider } from "../providers/provider.js";
 import type { AuthorizationOptions } from "./authorization-server.js";
 import { requireOpenerOrigin, requirePublicUrl, requireRedirectUri } from "./callback.js";
 import type { ConnectionState } from "./connection.js";
@@ -170,7 +170,7 @@ export async function offersFor(
   const offerOf = (provider: Provider): Offer => {
     const state = states.get(provider.name);
     // Any application could have users enter keys of any provider: a page has those that it is asked for.
-    const canEnter = provider.kind !== "oauth2" && isLinked && (wanted.length > 0 || state !== undefined);
+    const canEnter = !hasOwnPage(provider) && isLinked && (wanted.length > 0 || state !== undefined);
     return { provider, state, canConnect: canEnter || (clients.has(provider.name) && hasAuthorizationFlow(provider)) };
   };
   const listed = wanted.length > 0 ? providersNamed(catalog, wanted) : catalog.list();

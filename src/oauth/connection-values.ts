@@ -4,11 +4,11 @@ import { decideBoundOrigin, decideEgress } from "../providers/egress.js";
 import { fillEndpoint } from "../providers/endpoint.js";
 import type { HeaderPairs, Provider, ValueSource } from "../providers/provider.js";
 import type { Secret } from "../sealing/seal.js";
-import { credentialsOf } from "./credentials.js";
+import { credentialsOf, textsOf } from "./credentials.js";
 import type { StoredOAuthClient } from "./oauth-client.js";
 import type { TokenEndpointAnswer } from "./token-answer.js";
 import { freeHostParameter, type TokenEndpoint } from "./token-endpoint.js";
-import type { TokenRequest } from "./token-request.js";
+import type { OAuthClient, TokenRequest } from "./token-request.js";
 import { type ToldMembers, toldMembersFrom } from "./token-response.js";
 
 /** A larger answer is not read for a value; in bytes. */
@@ -82,6 +82,10 @@ interface LookupOptions {
   readonly send: (endpoint: TokenEndpoint, request: TokenRequest) => Promise<TokenEndpointAnswer>;
   readonly provider: Provider;
   readonly server: TokenEndpoint;
+  /** Requests are signed with it; undefined where none is. */
+  readonly client: OAuthClient | undefined;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
   readonly accessToken: Secret;
   readonly tokenType: string;
 }
@@ -103,17 +107,19 @@ export async function withLookups(options: LookupOptions, known: ValueTexts): Pr
 }
 
 async function lookUp(
-  { send, provider, server, accessToken, tokenType }: LookupOptions,
+  { send, provider, server, client, now, accessToken, tokenType }: LookupOptions,
   template: string,
   texts: ValueTexts,
 ): Promise<ToldMembers> {
   const url = fillEndpoint(template, texts, provider.connectionValues);
   const egress = url === undefined ? undefined : decideEgress(url, provider);
   if (egress?.result !== "allow" || decideBoundOrigin(egress, texts).result !== "allow") return () => "";
-  const credentials = credentialsOf(provider, { tokenType, originParameters: texts }, () => accessToken);
+  const open = () => accessToken;
+  const credentials = credentialsOf(provider, { tokenType, originParameters: texts }, open, undefined, client);
+  const signable = { method: "GET", origin: egress.origin, path: egress.path, form: undefined };
   const { path, headers } = placeCredential({
     ...{ provider, headers: [], defaults: LOOKUP_HEADERS, path: egress.path },
-    ...{ texts: credentials.texts, values: texts },
+    ...{ texts: textsOf(credentials, signable, now()), values: texts },
   });
   const request = { method: "GET", headers, body: Buffer.alloc(0) } as const;
   const { statusCode, body } = await send({ ...server, tokenEndpoint: egress.origin + path }, request);

@@ -1,6 +1,7 @@
 import { RelayError } from "../model/errors.js";
 import {
   fillCredential,
+  fillTemplate,
   isBasic,
   namesIn,
   parseValues,
@@ -8,10 +9,12 @@ import {
   type ValueTexts,
 } from "../providers/connection-value.js";
 import type { CredentialTexts } from "../providers/credential.js";
-import { CONNECTION_KINDS, type ConnectionKind, type Provider } from "../providers/provider.js";
+import { CONNECTION_KINDS, type ConnectionKind, type OAuth1, type Provider } from "../providers/provider.js";
 import { Secret } from "../sealing/seal.js";
 import type { Connection } from "./connection.js";
+import { occasionAt, type SignableRequest, signedCredentials, signingKeyOf } from "./signature.js";
 import { type GivenProblem, type GivenValues, unpackKey } from "./signing-key.js";
+import type { OAuthClient } from "./token-request.js";
 import type { TokenResponse } from "./token-response.js";
 
 /** What goes with a connection's calls, in the clear. Prints itself without it. */
@@ -22,11 +25,27 @@ export interface Credentials {
   readonly texts: CredentialTexts;
   /** What no answer may hold. */
   readonly secrets: readonly Secret[];
+  /** Signs a request, at a time in milliseconds since the epoch: what it gives stands in the one place, instead of `texts`. */
+  readonly sign?: ((request: SignableRequest, now: number) => Secret) | undefined;
 }
 
-/** Whether the connections of a kind hold secret values, which go with calls as they are, in the place of tokens. */
+/** What goes into each place of one request that is about to be sent. */
+export function textsOf(
+  { texts, sign }: Pick<Credentials, "texts" | "sign">,
+  request: SignableRequest,
+  now: number,
+): CredentialTexts {
+  return sign === undefined ? texts : [sign(request, now)];
+}
+
+/** Whether the connections of a kind hold secret values in the place of tokens. */
 export function isWithoutTokens(kind: ConnectionKind): boolean {
-  return kind === "api_key" || kind === "basic";
+  return kind === "api_key" || kind === "basic" || kind === "oauth1";
+}
+
+/** Whether calls of a kind are made with a client's secret, or with a token that is the client's own. */
+export function isOfClient(kind: ConnectionKind): boolean {
+  return isGrantKind(kind) || kind === "oauth1";
 }
 
 /** Whether the relay gets the tokens of a kind for secret values of the connection. */
@@ -83,8 +102,8 @@ export function parseGiven(
 }
 
 /**
- * What is wrong with the client of a connection whose tokens the relay gets; undefined when nothing is. It has one of its
- * own, id and secret, or the application has.
+ * What is wrong with the client that a connection's calls are made with; undefined when nothing is. It has one of its own,
+ * id and secret, or the application has.
  */
 export function problemOfClient(
   provider: Pick<Provider, "kind" | "name">,
@@ -92,7 +111,7 @@ export function problemOfClient(
   secrets: Readonly<Record<string, unknown>>,
   hasClient: boolean,
 ): { readonly parameter: "client_id" | "client_secret"; readonly problem: string } | undefined {
-  if (provider.kind !== "client_credentials") return undefined;
+  if (!isOfClient(provider.kind) || provider.kind === "jwt_bearer") return undefined;
   const [id, secret] = [Object.hasOwn(open, "client_id"), Object.hasOwn(secrets, "client_secret")];
   if (id === secret && (id || hasClient)) return undefined;
   const parameter = id ? "client_secret" : "client_id";
@@ -110,21 +129,46 @@ export function problemOfClient(
  *
  * @param open opens what is sealed as the row's access token.
  * @param openSecrets opens the secret values of a row with tokens.
+ * @param client the application's, with which requests are signed; undefined where the connection has one of its own.
  */
 export function credentialsOf(
   provider: Provider,
   connection: Pick<Connection, "tokenType" | "originParameters">,
   open: () => Secret,
   openSecrets?: () => Secret,
+  client?: OAuthClient,
 ): Credentials {
   const { kind } = provider;
   requireKind(provider, connection);
   const opened = open();
+  if (provider.oauth1 !== undefined) return signingWith(provider.oauth1, connection, secretsIn(opened), client);
   if (isWithoutTokens(kind)) return { token: undefined, ...placedTexts(provider, connection, secretsIn(opened)) };
   const places = placesOf(provider);
   const isToken = places.every(({ value }) => namesIn(value).every((name) => !isSecretOf(provider, name)));
   const secrets = isToken || openSecrets === undefined ? {} : secretsIn(openSecrets());
   return { token: opened, ...placedTexts(provider, connection, { access_token: opened, ...secrets }) };
+}
+
+/** RFC 5849 section 3. */
+function signingWith(
+  { signatureMethod, realm: template }: OAuth1,
+  { originParameters }: Pick<Connection, "originParameters">,
+  { oauth_token: token, oauth_token_secret: secret, client_secret: ownSecret }: Readonly<Record<string, Secret>>,
+  client: OAuthClient = { clientId: originParameters["client_id"] ?? "", clientSecret: ownSecret },
+): Credentials {
+  if (token === undefined || secret === undefined) throw unreadable();
+  const { clientId, clientSecret } = client;
+  const textOf = (name: string) => (Object.hasOwn(originParameters, name) ? originParameters[name] : undefined);
+  const realm = fillTemplate(template, textOf) ?? "";
+  const isShown = signatureMethod === "PLAINTEXT";
+  const secrets = [token, secret, clientSecret, isShown ? new Secret(signingKeyOf(clientSecret, secret)) : undefined];
+  const signing = { clientId, clientSecret, token: { token, secret } };
+  return {
+    token: undefined,
+    texts: [],
+    secrets: secrets.flatMap((each) => each ?? []),
+    sign: (request, now) => signedCredentials(request, signing, { signatureMethod, realm }, occasionAt(now)),
+  };
 }
 
 function isSecretOf({ connectionValues }: Provider, name: string): boolean {
@@ -142,11 +186,15 @@ function valuesIn(opened: Secret): Readonly<Record<string, string>> {
     return JSON.parse(opened.reveal()) as Record<string, string>;
   } catch {
     // The parser's own words quote the text.
-    throw new RelayError(
-      "STORE_UNAVAILABLE",
-      "This connection's secret values cannot be read. The user must connect again.",
-    );
+    throw unreadable();
   }
+}
+
+function unreadable(): RelayError {
+  return new RelayError(
+    "STORE_UNAVAILABLE",
+    "This connection's secret values cannot be read. The user must connect again.",
+  );
 }
 
 /** Whether a connection's row is one of the kind. */

@@ -3,7 +3,7 @@ import type { Application } from "../applications/application.js";
 import { parseAnswers, type ValueTexts } from "../providers/connection-value.js";
 import type { ConnectionValue, Provider } from "../providers/provider.js";
 import type { AuthorizationOptions } from "./authorization-server.js";
-import { isGrantKind, obtainedAtOf, parseGiven, responseFromSecrets } from "./credentials.js";
+import { isOfClient, obtainedAtOf, parseGiven, responseFromSecrets } from "./credentials.js";
 import type { Question } from "./start.js";
 import { newConnectionFrom } from "./store-answer.js";
 
@@ -27,7 +27,10 @@ export async function connectByValues(
   { application, userId, provider, fixed, given }: EnteredValues,
 ): Promise<Question | undefined> {
   const { kind } = provider;
-  const asked = { ...provider, connectionValues: askedFrom(provider) };
+  // A token of the user's own may be signed for with the application's client.
+  const isSigned = provider.oauth1 !== undefined;
+  const hasClient = isSigned && (await options.oauthClients.find(application.id, provider.name)) !== undefined;
+  const asked = { ...provider, connectionValues: askedFrom(provider, hasClient) };
   const values = asked.connectionValues.filter(({ name }) => !Object.hasOwn(fixed, name));
   const ask = (problem: Question["problem"]): Question => ({ kind: "ask", values, problem });
   if (given === undefined) return ask(undefined);
@@ -51,14 +54,17 @@ export async function connectByValues(
 /**
  * Of tokens that are got for a client, the user gives an own one: that of the application stands for all of it, and whoever
  * comes by this page would be given its access. An operator stores such connections.
+ *
+ * @param hasClient whether the application's is used instead.
  */
-function askedFrom({ connectionValues, kind }: Provider): readonly ConnectionValue[] {
-  const isOfClient = ({ name }: ConnectionValue) =>
-    isGrantKind(kind) && (name === "client_id" || name === "client_secret");
+function askedFrom({ connectionValues, kind }: Provider, hasClient: boolean): readonly ConnectionValue[] {
+  const isClients = ({ name }: ConnectionValue) =>
+    isOfClient(kind) && (name === "client_id" || name === "client_secret");
   return connectionValues
+    .filter((value) => !(hasClient && isClients(value)))
     .map(
       (value): ConnectionValue =>
-        isOfClient(value) ? { ...value, isOptional: false, source: { kind: "asked" } } : value,
+        isClients(value) ? { ...value, isOptional: false, source: { kind: "asked" } } : value,
     )
     .filter(({ source }) => source.kind === "asked");
 }

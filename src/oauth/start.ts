@@ -3,11 +3,13 @@ import type { Application } from "../applications/application.js";
 import { RelayError } from "../model/errors.js";
 import { parseAnswers, type ValueTexts, valuesOf } from "../providers/connection-value.js";
 import { fillEndpoint } from "../providers/endpoint.js";
-import type { ConnectionValue, OAuth2, Provider } from "../providers/provider.js";
+import { type ConnectionValue, hasOwnPage, type OAuth1, type OAuth2, type Provider } from "../providers/provider.js";
 import type { AuthorizationOptions } from "./authorization-server.js";
-import { callbackUrl } from "./callback.js";
+import { type ConnectOutcome, callbackUrl } from "./callback.js";
 import { boundValuesOf, filledParameters, unboundValuesOf } from "./connection-values.js";
 import type { StoredOAuthClient } from "./oauth-client.js";
+import { agreementUrlFrom, requestTemporary } from "./signed-flow.js";
+import { createSecret, type StatePayload } from "./tickets.js";
 
 /** Who connects what, decided and proven. */
 interface ConnectRequest {
@@ -31,8 +33,11 @@ interface ConnectRequest {
   readonly session: string | undefined;
 }
 
-/** Where the browser goes first. */
-type Start = { readonly kind: "redirect"; readonly uri: string } | Question;
+/** Where the browser goes first; `ended`: the provider did not let the attempt begin. */
+type Start =
+  | { readonly kind: "redirect"; readonly uri: string }
+  | { readonly kind: "ended"; readonly outcome: ConnectOutcome }
+  | Question;
 
 /** The user has to give values that stand with the connection. */
 export interface Question {
@@ -43,47 +48,88 @@ export interface Question {
 }
 
 /**
- * Begins the authorization code flow (RFC 6749 section 4.1) with PKCE where the provider knows it (RFC 7636). Rejects
- * with RelayError INVALID_PROVIDER or PROVIDER_MISCONFIGURED when this provider cannot be connected so, OVERLOADED when
- * the application has too many attempts on their way, STORE_UNAVAILABLE.
+ * Begins the authorization code flow (RFC 6749 section 4.1) with PKCE where the provider knows it (RFC 7636), or the one of
+ * OAuth 1.0a (RFC 5849 section 2). Rejects with RelayError INVALID_PROVIDER or PROVIDER_MISCONFIGURED when this provider
+ * cannot be connected so, OVERLOADED when the application has too many attempts on their way, STORE_UNAVAILABLE.
  */
 export async function startAuthorization(options: AuthorizationOptions, request: ConnectRequest): Promise<Start> {
-  const { application, provider, userId, browser } = request;
-  const oauth2 = requireOAuth2(provider);
+  const { application, provider } = request;
+  requireFlow(provider);
   const client = await requireClient(options, application, provider);
   requireBoundValues(provider, client);
   const asked = originParametersFor(request, client);
   if ("kind" in asked) return asked;
-  const endpoint = fillEndpoint(oauth2.authorizationEndpoint, asked.values, provider.connectionValues);
-  if (endpoint === undefined) throw cannotConnect(provider);
-  const redirectUri = callbackUrl(options.publicUrl());
+  const attempt = { request, client, values: asked.values, callback: callbackUrl(options.publicUrl()) };
+  const { oauth2, oauth1 } = provider;
+  if (oauth1 !== undefined) return startSigned(options, oauth1, attempt);
+  const uri = oauth2 && (await startCode(options, oauth2, attempt));
+  if (uri === undefined) throw cannotConnect(provider);
+  return { kind: "redirect", uri };
+}
+
+/** What is known before the provider comes into it. */
+interface Attempt {
+  readonly request: ConnectRequest;
+  readonly client: StoredOAuthClient;
+  /** Values that stand with the connection. */
+  readonly values: ValueTexts;
+  /** The relay's own redirection endpoint. */
+  readonly callback: string;
+}
+
+/** Resolves to the address of the authorization request (RFC 6749 section 4.1.1), undefined when a value is missing. */
+async function startCode(options: AuthorizationOptions, oauth2: OAuth2, attempt: Attempt): Promise<string | undefined> {
+  const { request, client, values, callback: redirectUri } = attempt;
+  const endpoint = fillEndpoint(oauth2.authorizationEndpoint ?? "", values, request.provider.connectionValues);
+  if (endpoint === undefined) return undefined;
   const codeVerifier = oauth2.pkce ? generateRandomCodeVerifier() : undefined;
-  const { secret: state } = await options.tickets.issue("STATE", { applicationId: application.id, userId }, browser, {
-    publicKey: application.publicKey,
-    providerName: provider.name,
-    codeVerifier,
-    originParameters: asked.values,
-    redirectUri: request.redirectUri,
-    openerOrigin: request.openerOrigin,
-    session: request.session,
-  });
+  const state = await issueState(options, attempt, { codeVerifier });
   const codeChallenge = codeVerifier && (await calculatePKCECodeChallenge(codeVerifier));
-  const scope = scopeFor(request, client, oauth2);
+  const scope = scopeFor(request, client) || oauth2.defaultScopes.join(oauth2.scopeSeparator);
   const { clientId } = client;
   const authorizationParameters = {
-    ...filledParameters(oauth2.authorizationParameters, asked.values),
+    ...filledParameters(oauth2.authorizationParameters, values),
     ...request.authorizationParameters,
   };
   const habits = { ...oauth2, authorizationParameters };
-  return {
-    kind: "redirect",
-    uri: authorizationUrlFrom({ endpoint, clientId, redirectUri, scope, state, codeChallenge }, habits),
-  };
+  return authorizationUrlFrom({ endpoint, clientId, redirectUri, scope, state, codeChallenge }, habits);
+}
+
+/**
+ * Gets temporary credentials, and sends the browser to where its user agrees. The callback that the provider is told names
+ * the attempt, as `state` does.
+ */
+async function startSigned(options: AuthorizationOptions, oauth1: OAuth1, attempt: Attempt): Promise<Start> {
+  const { request, client, values, callback } = attempt;
+  const { provider } = request;
+  const state = createSecret();
+  const flow = { options, provider, client, values, connectionId: state };
+  const temporary = await requestTemporary(flow, `${callback}?${new URLSearchParams({ state })}`);
+  if ("error" in temporary) return { kind: "ended", outcome: { outcome: "error", error: temporary.error } };
+  const uri = agreementUrlFrom(oauth1, provider, values, temporary, scopeFor(request, client));
+  if (uri === undefined) throw cannotConnect(provider);
+  await issueState(options, attempt, { codeVerifier: undefined, temporary }, state);
+  return { kind: "redirect", uri };
+}
+
+/** Keeps what the callback must know. Resolves to the `state` that stands for it. */
+async function issueState(
+  { tickets }: Pick<AuthorizationOptions, "tickets">,
+  { request, values: originParameters }: Attempt,
+  secrets: Pick<StatePayload, "codeVerifier" | "temporary">,
+  state?: string,
+): Promise<string> {
+  const { application, userId, provider, browser, redirectUri, openerOrigin, session } = request;
+  const { publicKey } = application;
+  const payload = { publicKey, providerName: provider.name, originParameters, redirectUri, openerOrigin, session };
+  const owner = { applicationId: application.id, userId };
+  return (await tickets.issue("STATE", owner, browser, { ...payload, ...secrets }, state)).secret;
 }
 
 /** Whether users can connect the provider in a browser at all. */
-export function hasAuthorizationFlow({ oauth2 }: Provider): boolean {
-  return oauth2?.authorizationEndpoint !== undefined && oauth2.tokenEndpoint !== undefined;
+export function hasAuthorizationFlow({ oauth2, oauth1 }: Provider): boolean {
+  const { authorizationEndpoint, tokenEndpoint } = oauth1 ?? oauth2 ?? {};
+  return authorizationEndpoint !== undefined && tokenEndpoint !== undefined;
 }
 
 /**
@@ -95,8 +141,8 @@ export async function requireConnectable(
   application: Application,
   providers: readonly Provider[],
 ): Promise<void> {
-  const byClient = providers.filter(({ kind }) => kind === "oauth2");
-  for (const provider of byClient) requireOAuth2(provider);
+  const byClient = providers.filter(hasOwnPage);
+  for (const provider of byClient) requireFlow(provider);
   const clients = new Map((await oauthClients.list(application.id)).map((client) => [client.providerName, client]));
   for (const provider of byClient) {
     const client = clients.get(provider.name);
@@ -105,12 +151,8 @@ export async function requireConnectable(
   }
 }
 
-type BrowserOAuth2 = OAuth2 & { readonly authorizationEndpoint: string };
-
-function requireOAuth2(provider: Provider): BrowserOAuth2 {
-  const { oauth2 } = provider;
-  if (oauth2?.authorizationEndpoint === undefined || !hasAuthorizationFlow(provider)) throw cannotConnect(provider);
-  return { ...oauth2, authorizationEndpoint: oauth2.authorizationEndpoint };
+function requireFlow(provider: Provider): void {
+  if (!hasAuthorizationFlow(provider)) throw cannotConnect(provider);
 }
 
 async function requireClient(
@@ -159,8 +201,9 @@ function requireBoundValues(provider: Provider, client: StoredOAuthClient): void
   );
 }
 
-function scopeFor({ scope }: ConnectRequest, client: StoredOAuthClient, oauth2: OAuth2): string {
-  return scope || client.scope || oauth2.defaultScopes.join(oauth2.scopeSeparator);
+/** Empty: the definition's default. */
+function scopeFor({ scope }: ConnectRequest, client: StoredOAuthClient): string {
+  return scope || client.scope;
 }
 
 function cannotConnect({ name }: Provider): RelayError {

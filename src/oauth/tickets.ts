@@ -46,6 +46,8 @@ export interface StatePayload {
   readonly openerOrigin: string | undefined;
   /** Secret of the page's session that the browser came from. */
   readonly session: string | undefined;
+  /** The temporary credentials of this attempt (RFC 5849 section 2.1); undefined with OAuth 2.0. */
+  readonly temporary?: { readonly token: string; readonly secret: string } | undefined;
 }
 
 /** A ticket that was found, with what it carries. */
@@ -57,12 +59,14 @@ export interface Tickets {
    * Resolves to the secret, 43 characters of base64url. Rejects with OVERLOADED when the application has too many.
    *
    * @param browser cookie of the browser that alone may use it; undefined for a link.
+   * @param secret one of `createSecret()`, where it had to be known before the payload.
    */
   issue<Kind extends TicketKind>(
     kind: Kind,
     owner: TicketOwner,
     browser: string | undefined,
     payload: TicketPayloads[Kind],
+    secret?: string,
   ): Promise<{ readonly secret: string; readonly expiresAt: number }>;
   /** Undefined when it is unknown, has ended, or is another browser's. */
   find<Kind extends TicketKind>(kind: Kind, secret: string, browser: string): Promise<OpenTicket<Kind> | undefined>;
@@ -93,8 +97,7 @@ export function createTickets({ store, sealer, now }: TicketsOptions): Tickets {
     return { applicationId: ticket.applicationId, userId: ticket.userId, payload: JSON.parse(text) };
   };
   return {
-    async issue(kind, owner, browser, payload) {
-      const secret = generateRandomState();
+    async issue(kind, owner, browser, payload, secret = createSecret()) {
       const expiresAt = now() + LIFETIME_MS[kind];
       const sealed = sealer.seal(JSON.stringify(payload), bindingOf(owner));
       const ticket = { ...owner, ...keyOf(kind, secret, browser ?? ""), payload: sealed, expiresAt };
@@ -106,6 +109,11 @@ export function createTickets({ store, sealer, now }: TicketsOptions): Tickets {
     take: async (kind, secret, browser) =>
       SECRET.test(secret) ? open(await store.take(keyOf(kind, secret, browser), now())) : undefined,
   };
+}
+
+/** The secret of a ticket that is issued later. */
+export function createSecret(): string {
+  return generateRandomState();
 }
 
 function keyOf(kind: TicketKind, secret: string, browser: string) {

@@ -1,10 +1,10 @@
 import { RelayError } from "../model/errors.js";
 import { boundsOf } from "../providers/endpoint.js";
-import type { Provider } from "../providers/provider.js";
+import { endpointsOf, type Provider } from "../providers/provider.js";
 import { headerValue } from "../upstream/exchange.js";
 import type { RequestProgress, Upstream, UpstreamRequest } from "../upstream/request.js";
 import type { Connection } from "./connection.js";
-import { isGrantKind } from "./credentials.js";
+import { isOfClient } from "./credentials.js";
 import type { RegisteredClient, StoredOAuthClient } from "./oauth-client.js";
 import type { TokenAnswerHabits, TokenEndpointAnswer } from "./token-answer.js";
 import { type OAuthClient, type RefreshHabits, type TokenRequest, TokenRequestNotSentError } from "./token-request.js";
@@ -133,20 +133,15 @@ const WHOLE_HOST = /^https:\/\/\{([^}]*)\}(?:[:/?]|$)/;
  * domain is fine: who has the domain has what is below it. Pure.
  */
 export function freeHostParameter(
-  {
-    oauth2,
-    connectionValues,
-    kind,
-    hostTemplates,
-  }: Pick<Provider, "oauth2" | "connectionValues" | "kind" | "hostTemplates">,
+  provider: Pick<Provider, "oauth2" | "oauth1" | "connectionValues" | "kind" | "hostTemplates">,
   { originParameters }: Pick<StoredOAuthClient, "originParameters">,
 ): string | undefined {
-  const { authorizationEndpoint, tokenEndpoint, refreshEndpoint, revocationEndpoint } = oauth2 ?? {};
+  const { connectionValues, kind, hostTemplates } = provider;
   const bounds = boundsOf(connectionValues);
-  // The tokens of such a client are the application's own.
-  const places = isGrantKind(kind) ? hostTemplates.map(({ template }) => template) : [];
-  return [authorizationEndpoint, tokenEndpoint, refreshEndpoint, revocationEndpoint, ...places]
-    .flatMap((endpoint = "") => WHOLE_HOST.exec(endpoint)?.[1] ?? [])
+  // The tokens of such a client, or its signature, are the application's own.
+  const places = isOfClient(kind) ? hostTemplates.map(({ template }) => template) : [];
+  return [...endpointsOf(provider), ...places]
+    .flatMap((endpoint) => WHOLE_HOST.exec(endpoint)?.[1] ?? [])
     .find((parameter) => {
       const { choices = [], hosts = [] } = bounds.get(parameter) ?? {};
       return choices.length + hosts.length === 0 && !Object.hasOwn(originParameters, parameter);

@@ -3,17 +3,21 @@ import { RelayError } from "../model/errors.js";
 import type { ProviderCatalog } from "../providers/provider.js";
 import type { Sealer, Secret } from "../sealing/seal.js";
 import { type Connection, type ConnectionStore, isAhead } from "./connection.js";
-import { type Credentials, credentialsOf, isUnfetched } from "./credentials.js";
+import { type Credentials, credentialsOf, isOfKind, isUnfetched } from "./credentials.js";
+import { openOAuthClient, type StoredOAuthClient } from "./oauth-client.js";
 import { decideFreshness, reauthorizationRequired, refreshUnavailable } from "./refreshable.js";
 import type { Refresher } from "./refresher.js";
 import { openToken } from "./store-answer.js";
 import { fingerprintOf } from "./token-answer.js";
-import { decideRefusedToken, REFUSED_TOKEN_APART_MS } from "./verdict.js";
+import { decideRefusal, decideRefusedToken, REFUSED_TOKEN_APART_MS } from "./verdict.js";
 
 /** A connection's credentials in the clear, and the row they are of; the same object for the same row. */
 export interface CurrentToken extends Credentials {
   readonly connection: Connection;
 }
+
+/** How an answer refuses a token: it says that the token has ended, it says that it is the token, or that is likely. */
+export type TokenRefusal = "ended" | "named" | "likely";
 
 /** How long a caller waits for a refresh; the refresh itself goes on. */
 interface Wait {
@@ -36,9 +40,9 @@ export interface TokenSource {
    * refreshed one. Undefined when there is none to be had. Rejects with REAUTHORIZATION_REQUIRED when the provider ends
    * the connection over it.
    *
-   * @param isNamed whether the provider said that it is the token.
+   * @param refusal how the provider said that it is the token.
    */
-  tokenAfterRefusal(connection: Connection, wait: Wait, isNamed: boolean): Promise<CurrentToken | undefined>;
+  tokenAfterRefusal(connection: Connection, wait: Wait, refusal: TokenRefusal): Promise<CurrentToken | undefined>;
   /**
    * The row of a connection whose first token is still to be got, once it is, since its answer may tell the connection's
    * values; any other as it is. Rejects as `accessToken()` does.
@@ -58,6 +62,8 @@ interface TokenSourceOptions {
   readonly catalog: Pick<ProviderCatalog, "find">;
   readonly connections: Pick<ConnectionStore, "find"> & RefusedTokensOptions["connections"];
   readonly refresher: Refresher;
+  /** See `createSigningClientFor()`. */
+  readonly signingClientFor: (connection: Connection) => Promise<StoredOAuthClient | undefined>;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
@@ -75,27 +81,30 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
   const refusedTokens = createRefusedTokens(options);
 
   /** Opened tokens, as long as the store keeps the very row: one that changes, or is deleted, is another or none. */
-  const opened = new WeakMap<Connection, CurrentToken>();
+  const opened = new WeakMap<Connection, CurrentToken & { readonly clientUpdatedAt: number | undefined }>();
 
-  function current(connection: Connection): CurrentToken {
+  function current(connection: Connection, client?: StoredOAuthClient): CurrentToken {
     const known = opened.get(connection);
-    if (known !== undefined) return known;
+    const clientUpdatedAt = client?.updatedAt;
+    if (known !== undefined && known.clientUpdatedAt === clientUpdatedAt) return known;
     const provider = catalog.find(connection.providerName);
     // A call has its provider from the same catalogue.
     if (provider === undefined) throw disconnected();
     const open = () => openToken(sealer, connection, "access_token", connection.accessToken);
     const { refreshToken } = connection;
     const openSecrets = refreshToken && (() => openToken(sealer, connection, "refresh_token", refreshToken));
-    const made = { ...credentialsOf(provider, connection, open, openSecrets), connection };
+    const signing = client && openOAuthClient(sealer, client);
+    const made = { ...credentialsOf(provider, connection, open, openSecrets, signing), connection, clientUpdatedAt };
     opened.set(connection, made);
     return made;
   }
 
   function accessToken(connection: Connection, wait: Wait) {
     const need = decideRefreshNeed(connection, now());
-    if (need === "before") return refreshedRow(options, connection, wait).then(current);
+    if (need === "before") return refreshedRow(options, connection, wait).then((row) => current(row));
     if (need === "beside") refresher.refreshBeside(connection);
-    return current(connection);
+    if (!isOfKind(connection, "oauth1")) return current(connection);
+    return options.signingClientFor(connection).then((client) => current(connection, client));
   }
 
   return {
@@ -103,11 +112,11 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
     fetched: async (connection, wait) =>
       isUnfetched(connection) ? refreshedRow(options, connection, wait) : connection,
     noteTaken: refusedTokens.noteTaken,
-    async tokenAfterRefusal(connection, wait, isNamed) {
+    async tokenAfterRefusal(connection, wait, refusal) {
       const stored = await connections.find(connection);
       if (stored === undefined || stored.state !== "ACTIVE") return undefined;
       if (stored.version !== connection.version) return accessToken(stored, wait);
-      if (stored.refreshToken === undefined && isNamed) await refusedTokens.noteRefused(stored);
+      if (stored.refreshToken === undefined && refusal !== "likely") await refusedTokens.noteRefused(stored, refusal);
       if (stored.refreshToken === undefined || isAhead(holds.get(stored.id), now(), HOLD_MS)) return undefined;
       const refreshed = await forcedRow(options, stored, wait);
       return refreshed && current(refreshed);
@@ -222,7 +231,7 @@ interface RefusedTokens {
    *
    * @param connection as it is stored now.
    */
-  noteRefused(connection: Connection): Promise<void>;
+  noteRefused(connection: Connection, refusal: Exclude<TokenRefusal, "likely">): Promise<void>;
 }
 
 /** Which of a provider's connections were answered last. Times are milliseconds since the epoch. */
@@ -258,14 +267,17 @@ function createRefusedTokens({ connections, now }: RefusedTokensOptions): Refuse
     return last?.id === id ? last.othersAt : last?.at;
   }
 
-  async function judge(connection: Connection): Promise<boolean> {
+  async function judge(connection: Connection, isEnded: boolean): Promise<boolean> {
     const at = now();
     const before = connection.trouble?.refusal;
-    if (before !== undefined && isAhead(before.countedAt + REFUSED_TOKEN_APART_MS, at, REFUSED_TOKEN_APART_MS))
-      return false;
+    const isSoon =
+      before !== undefined && isAhead(before.countedAt + REFUSED_TOKEN_APART_MS, at, REFUSED_TOKEN_APART_MS);
+    if (isSoon && !isEnded) return false;
     const evidence = await connections.findEvidence(connection, WORDS, before?.since ?? at, at);
-    const others = othersTakenAt(connection);
-    const { isOver, refusal } = decideRefusedToken({ words: WORDS, before, evidence, othersTakenAt: others, now: at });
+    const known = { words: WORDS, before, evidence, now: at };
+    const { isOver, refusal } = isEnded
+      ? decideRefusal({ ...known, isKnown: true, clientUpdatedAt: 0 })
+      : decideRefusedToken({ ...known, othersTakenAt: othersTakenAt(connection) });
     const trouble = { since: refusal.since, refusal };
     if (isOver) return connections.requireReauthorization(connection, "token_refused", at, { trouble });
     await connections.noteTrouble(connection, trouble);
@@ -279,8 +291,8 @@ function createRefusedTokens({ connections, now }: RefusedTokensOptions): Refuse
       // A store that refuses this one is asked again with the next answer.
       return connections.noteTrouble(connection, undefined).catch(() => {});
     },
-    async noteRefused(connection) {
-      const isOver = await judge(connection).catch((error: unknown) => {
+    async noteRefused(connection, refusal) {
+      const isOver = await judge(connection, refusal === "ended").catch((error: unknown) => {
         // What cannot be written now counts when the provider says it again: the caller has its answer all the same.
         if (error instanceof RelayError) return false;
         throw error;

@@ -2,7 +2,7 @@ import type { AuthorizationOptions } from "../oauth/authorization-server.js";
 import type { ConnectSession, Offer } from "../oauth/connect-session.js";
 import type { Question } from "../oauth/start.js";
 import { MAX_SECRET_LENGTH, patternTextOf } from "../providers/connection-value.js";
-import { type ConnectionValue, KEY_VALUES, type Provider } from "../providers/provider.js";
+import { type ConnectionValue, hasOwnPage, KEY_VALUES, type Provider } from "../providers/provider.js";
 import { type Html, html, messageFromOutcome, type Page } from "./document.js";
 import type { PageQuery } from "./page-request.js";
 
@@ -155,7 +155,7 @@ export function noticeFrom({ catalog }: Pick<AuthorizationOptions, "catalog">, q
 
 /** What the page asks for. */
 interface ValuesPageInput {
-  readonly provider: Pick<Provider, "name" | "displayName" | "origins" | "kind">;
+  readonly provider: Pick<Provider, "name" | "displayName" | "origins" | "kind" | "oauth1">;
   readonly applicationName: string;
   readonly question: Question;
   /** What the user wrote before. */
@@ -168,10 +168,10 @@ interface ValuesPageInput {
  * no address and on no page again. Pure.
  */
 export function valuesPage({ provider, applicationName, question, given, session }: ValuesPageInput): Page {
-  const { name, displayName, kind } = provider;
+  const { name, displayName } = provider;
   const heading = `Connect ${displayName}`;
   const { values, problem } = question;
-  const isEntered = kind !== "oauth2";
+  const isEntered = !hasOwnPage(provider);
   const wrong = problem && problemFor(provider, values, problem);
   return {
     title: wrong === undefined ? heading : `${wrong.title}. ${heading}`,

@@ -26,7 +26,7 @@ import { disconnect } from "../oauth/disconnect.js";
 import { connectByValues } from "../oauth/enter-values.js";
 import { type Question, startAuthorization } from "../oauth/start.js";
 import { type ValueTexts, valuesOf } from "../providers/connection-value.js";
-import type { Provider } from "../providers/provider.js";
+import { hasOwnPage, type Provider } from "../providers/provider.js";
 import { connectPage, forwardPage, noticeFrom, valuesPage } from "./connect-page.js";
 import {
   connectMessage,
@@ -150,7 +150,7 @@ async function answerStart(exchange: PageExchange, rawName: string): Promise<voi
   const fixed = fixedFrom(connectSession, provider);
   const given = query.pick(valuesOf(provider, "asked").map(({ name }) => name));
   // What is secret is never in an address, so there is nothing to be done but to ask.
-  if (provider.kind !== "oauth2") {
+  if (!hasOwnPage(provider)) {
     requireLink(connectSession);
     const question = await connectByValues(options, { ...connectSession, provider, fixed, given: undefined });
     if (question !== undefined) await sendQuestion(exchange, connectSession, { provider, question, given });
@@ -167,6 +167,10 @@ async function answerStart(exchange: PageExchange, rawName: string): Promise<voi
     originParameters: given,
     fixed,
   });
+  if (start.kind === "ended") {
+    const result = { provider, outcome: start.outcome, redirectUri, openerOrigin, session };
+    return sendOutcome(response, result, (uri) => sendRedirect(response, uri, { cookie }));
+  }
   if (start.kind === "redirect") {
     if (isAnswer) return sendPage(response, 200, forwardPage(provider.displayName, start.uri), { cookie });
     return sendRedirect(response, start.uri, { cookie });
@@ -200,7 +204,7 @@ async function answerValues(exchange: PageExchange, rawName: string): Promise<vo
   const provider = requireProvider(options, decodePercent(rawName) ?? "");
   const { name } = provider;
   requireListed(connectSession, name);
-  if (provider.kind === "oauth2") throw formatError("This provider is connected by its own page. Start again.");
+  if (hasOwnPage(provider)) throw formatError("This provider is connected by its own page. Start again.");
   requireLink(connectSession);
   const fixed = fixedFrom(connectSession, provider);
   const given = form.pick(provider.connectionValues.map(({ name }) => name));

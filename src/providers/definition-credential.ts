@@ -16,9 +16,12 @@ const SCHEME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{0,32}$/;
 const QUERY_PARAMETER = /^[A-Za-z0-9._~-]{1,64}$/;
 const CREDENTIAL_VALUE = /^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/;
 
+/** Of the kinds that have no Bearer. */
+const SCHEMES: Partial<Readonly<Record<ConnectionKind, string>>> = { basic: "Basic", oauth1: "OAuth" };
+
 /**
  * Reads where a credential goes: `Authorization: Bearer` by default (RFC 6750 section 2.1), `Authorization: Basic` for the kind
- * that is (RFC 7617).
+ * that is (RFC 7617), and `Authorization: OAuth` for the one that signs (RFC 5849 section 3.5.1).
  */
 export function parseCredential(
   kind: ConnectionKind,
@@ -30,8 +33,9 @@ export function parseCredential(
   const value = placement?.value || defaultValue;
   if (!CREDENTIAL_VALUE.test(value))
     report(`${field}.value`, "must be printable ASCII such as {api_key}, 256 characters at most");
-  if (placement === undefined) {
-    return { kind: "header", name: "authorization", scheme: kind === "basic" ? "Basic" : "Bearer", value };
+  if (placement === undefined || kind === "oauth1") {
+    if (placement !== undefined) report(field, "not for the kind oauth1, whose signature goes into Authorization");
+    return { kind: "header", name: "authorization", scheme: SCHEMES[kind] ?? "Bearer", value };
   }
   const { scheme, queryParameter } = placement;
   if (queryParameter !== "") {
@@ -53,6 +57,9 @@ function isCredentialHeader(name: string): boolean {
   return !isDroppedHeader(name) && name !== "content-type" && name !== "accept";
 }
 
+/** Secret values that signatures are made with. */
+const SIGNING = ["oauth_token", "oauth_token_secret", "client_secret"];
+
 /** Judges that each place has one credential, and that what it is made of is known. */
 export function checkPlaces(
   kind: ConnectionKind,
@@ -73,7 +80,7 @@ export function checkPlaces(
     }
     if (places.findIndex((other) => placeName(other) === placeName(place)) !== at) report(field, "stands twice");
   });
-  const placed = new Set(places.flatMap((place) => namesIn(place.value)));
+  const placed = new Set([...places.flatMap((place) => namesIn(place.value)), ...(kind === "oauth1" ? SIGNING : [])]);
   // Token requests have those of the other kinds.
   const left = hasTokens(kind) ? undefined : values.find(({ name, isSecret }) => isSecret && !placed.has(name));
   if (left !== undefined) report("furtherCredentials", `must place the secret value ${left.name}`);

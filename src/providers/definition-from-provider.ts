@@ -3,7 +3,7 @@ import type { ConnectionValue, Credential, Provider, ValueSource } from "./provi
 
 /** ProtoJSON of `relay.admin.v1.Provider`: what `relay provider check` accepts. */
 export function definitionFromProvider(provider: Provider) {
-  const { name, aliases, displayName, documentationUri, sources, kind, oauth2, notes } = provider;
+  const { name, aliases, displayName, documentationUri, sources, kind, oauth2, oauth1, notes } = provider;
   return {
     name,
     aliases,
@@ -13,11 +13,13 @@ export function definitionFromProvider(provider: Provider) {
     kind,
     apiOrigins: originTextsOf(provider),
     connectionValues: provider.connectionValues.map(valueFrom).filter(isTelling),
-    credential: placementFrom(provider.credential),
+    // That of a signature is no definition's to say.
+    credential: oauth1 ? undefined : placementFrom(provider.credential),
     furtherCredentials: provider.furtherCredentials.map(placementFrom),
     defaultHeaders: Object.fromEntries(provider.defaultHeaders),
     // Its members have the names of the schema.
     ...(oauth2 && { oauth2: { ...oauth2, refreshEndedErrors: [...oauth2.refreshEndedErrors] } }),
+    ...(oauth1 && { oauth1 }),
     allowPrivateNetwork: provider.allowPrivateNetwork,
     urlPlaceholders: [...provider.urlPlaceholders],
     passTraceContext: provider.passTraceContext,

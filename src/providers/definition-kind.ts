@@ -22,20 +22,29 @@ const DEFAULT_VALUE: Readonly<Record<ConnectionKind, string>> = {
   jwt_bearer: "{access_token}",
   api_key: "{api_key}",
   basic: "{username}:{password}",
+  // What is sent is signed with it.
+  oauth1: "{oauth_token}",
 };
+/** A client that stands with the connection; the application's is used where there is none. */
+const OWN_CLIENT: readonly Partial<Definition>[] = [
+  { name: "client_id", label: "Client ID", optional: true },
+  { name: "client_secret", label: "Client secret", secret: true, optional: true },
+];
 /** Values of each kind that a definition need not name. */
 const OWN_VALUES: Readonly<Record<ConnectionKind, readonly Partial<Definition>[]>> = {
   oauth2: [],
-  client_credentials: [
-    { name: "client_id", label: "Client ID", optional: true },
-    { name: "client_secret", label: "Client secret", secret: true, optional: true },
-  ],
+  client_credentials: OWN_CLIENT,
   jwt_bearer: [{ name: KEY_VALUES.key, label: "Private key", secret: true }],
   api_key: [{ name: "api_key", label: "API key", secret: true }],
   basic: [
     // RFC 7617 section 2: what comes after a colon would be taken for the password.
     { name: "username", label: "User name", pattern: "[^:]*" },
     { name: "password", label: "Password", secret: true },
+  ],
+  oauth1: [
+    ...OWN_CLIENT.map((value) => ({ ...value, label: value.secret ? "Consumer secret" : "Consumer key" })),
+    { name: "oauth_token", label: "Token", secret: true },
+    { name: "oauth_token_secret", label: "Token secret", secret: true },
   ],
 };
 
@@ -68,8 +77,10 @@ export function parseConnectionParts(
   return { kind, connectionValues, credential, furtherCredentials };
 }
 
-function parseKind({ kind: text, oauth2 }: ProviderDefinition, report: Report): ConnectionKind {
+function parseKind({ kind: text, oauth2, oauth1 }: ProviderDefinition, report: Report): ConnectionKind {
   const known = CONNECTION_KINDS.find((kind) => kind === (text || "oauth2"));
+  if ((oauth1 !== undefined) !== (known === "oauth1"))
+    report("oauth1", oauth1 === undefined ? "is missing for the kind oauth1" : "only for the kind oauth1");
   if (known === undefined) report("kind", `must be one of ${CONNECTION_KINDS.join(", ")}`);
   else if (hasTokens(known)) {
     const { assertion, tokenEndpoint } = oauth2 ?? {};
@@ -85,16 +96,21 @@ function parseKind({ kind: text, oauth2 }: ProviderDefinition, report: Report): 
 /** Those that the kind has by itself stand last, unless the definition names other keys in their place. */
 function valueDefinitions(
   kind: ConnectionKind,
-  { connectionValues }: ProviderDefinition,
+  { connectionValues, oauth1 }: ProviderDefinition,
 ): readonly Partial<Definition>[] {
-  if (!hasTokens(kind) && connectionValues.some(({ secret }) => secret)) return connectionValues;
+  const isOnlyKeys = !hasTokens(kind) && oauth1 === undefined;
+  if (isOnlyKeys && connectionValues.some(({ secret }) => secret)) return connectionValues;
   const named = new Set(connectionValues.map(({ name }) => name));
-  const own = OWN_VALUES[kind];
+  // Tokens that users agree to are the application's client's.
+  const own = OWN_VALUES[kind].filter(
+    (value) => !(oauth1?.authorizationEndpoint && OWN_CLIENT.some(({ name }) => name === value.name)),
+  );
   // The application's OAuth client stands in for a client that the connection has none of.
   const given = connectionValues.map((value) => {
     const known = own.find(({ name }) => name === value.name);
     if (known?.name === KEY_VALUES.key) return { ...value, secret: true, optional: false, pattern: "" };
-    return known?.optional ? { ...value, optional: true } : value;
+    const { secret = false, optional = false } = known ?? {};
+    return { ...value, secret: value.secret || (secret && !isOnlyKeys), optional: value.optional || optional };
   });
   return [...given, ...own.filter(({ name = "" }) => !named.has(name))];
 }

@@ -13,10 +13,19 @@ const RESERVED: ReadonlySet<string> = new Set([...CONNECT_PARAMETERS, "access_to
 const LABEL = /^[^\p{C}\p{Zl}\p{Zp}]{0,200}$/u;
 const HELP = /^[^\p{C}\p{Zl}\p{Zp}]{0,500}$/u;
 const CALLBACK_PARAMETER = /^[A-Za-z][A-Za-z0-9._-]{0,63}$/;
-/** RFC 6749 sections 4.1.2 and 4.1.2.1, RFC 9207. */
-const ANSWER_PARAMETERS: ReadonlySet<string> = new Set(["code", "state", "error", "error_description", "iss"]);
-/** RFC 6749 section 5.1. */
-const TOKEN_MEMBER = /(?:^|\.)(?:access_token|refresh_token|id_token)$/;
+/** RFC 6749 sections 4.1.2 and 4.1.2.1, RFC 9207, RFC 5849 section 2.2. */
+const ANSWER_PARAMETERS: ReadonlySet<string> = new Set([
+  "code",
+  "state",
+  "error",
+  "error_description",
+  "iss",
+  "oauth_token",
+  "oauth_verifier",
+]);
+/** RFC 6749 section 5.1, RFC 5849 section 2.3. */
+const TOKEN_MEMBER =
+  /(?:^|\.)(?:access_token|refresh_token|id_token|oauth_token|oauth_token_secret|oauth_session_handle)$/;
 const MAX_VALUES = 16;
 const MAX_CHOICES = 100;
 
@@ -149,7 +158,7 @@ function parseSource(definition: Partial<Definition>, report: Report): ValueSour
   if (named.length > 0 && secret) report("secret", "only for a value that is asked of the user");
   if (callbackParameter !== "") {
     if (!CALLBACK_PARAMETER.test(callbackParameter)) report("callbackParameter", "must be letters, digits and ._-");
-    else if (ANSWER_PARAMETERS.has(callbackParameter)) report("callbackParameter", "is one of RFC 6749");
+    else if (ANSWER_PARAMETERS.has(callbackParameter)) report("callbackParameter", "is one of RFC 6749 or RFC 5849");
     return { kind: "callback", parameter: callbackParameter };
   }
   if (tokenMember !== "") {

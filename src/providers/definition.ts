@@ -7,12 +7,14 @@ import { isTemplate, namesIn } from "./connection-value.js";
 import { isDroppedHeader, mayHoldKey } from "./credential.js";
 import { parseDefinitionJson } from "./definition-json.js";
 import { type ConnectionParts, parseConnectionParts } from "./definition-kind.js";
+import { parseOAuth1 } from "./definition-oauth1.js";
 import { parseOAuth2 } from "./definition-oauth2.js";
 import { boundsFromDefinition, checkLookups } from "./definition-values.js";
 import { hostTemplateOf, isMemberPath, MEMBER_PATH_HINT } from "./endpoint.js";
 import { type HostBounds, isCanonical, parseOrigin } from "./origin.js";
 import {
   type ExpirySignal,
+  endpointsOf,
   isProviderName,
   type OriginRule,
   PROVIDER_NAME_HINT,
@@ -55,8 +57,8 @@ function providerFromDefinition(definition: Definition, options: DefinitionOptio
   if (documentationUri !== "") checkPage("documentationUri", documentationUri, report);
   const bounds = boundsFromDefinition(definition);
   const origins = parseOrigins(definition, { ...options, bounds }, report);
-  const oauth2 = definition.oauth2;
-  const hostTemplates = hostTemplatesOf(origins, oauth2, bounds);
+  const { oauth2, oauth1 } = definition;
+  const hostTemplates = hostTemplatesOf(origins, endpointsOf(definition), bounds);
   const parts = parseConnectionParts(definition, { origins, hostTemplates }, report);
   const exactOrigins = origins.flatMap((rule) => (rule.kind === "exact" ? [rule.origin] : []));
   const names = new Set(parts.connectionValues.map(({ name }) => name));
@@ -75,6 +77,7 @@ function providerFromDefinition(definition: Definition, options: DefinitionOptio
     hostTemplates,
     ...parseDefaultHeaders(definition.defaultHeaders, parts, hostTemplates, report),
     oauth2: oauth2 && parseOAuth2(oauth2, policy, report),
+    oauth1: oauth1 && parseOAuth1(oauth1, policy, report),
     allowPrivateNetwork,
     urlPlaceholders: parsePlaceholders(definition.urlPlaceholders, report),
     passTraceContext: definition.passTraceContext,
@@ -122,13 +125,12 @@ function parseOrigins(
 /** Of origins and endpoints, each once. */
 function hostTemplatesOf(
   origins: readonly OriginRule[],
-  oauth2: Definition["oauth2"],
+  endpoints: readonly string[],
   bounds: HostBounds,
 ): Provider["hostTemplates"] {
-  const endpoints = [oauth2?.authorizationEndpoint, oauth2?.tokenEndpoint, oauth2?.refreshEndpoint];
   const rules = [
     ...origins.flatMap((rule) => (rule.kind === "template" ? [rule] : [])),
-    ...[...endpoints, oauth2?.revocationEndpoint].flatMap((url = "") => hostTemplateOf(url, bounds) ?? []),
+    ...endpoints.flatMap((url) => hostTemplateOf(url, bounds) ?? []),
   ];
   return rules.filter(({ template }, at) => rules.findIndex((rule) => rule.template === template) === at);
 }

@@ -12,7 +12,7 @@ export type Credential =
   | { readonly kind: "query"; readonly parameter: string; readonly value: string };
 
 /** What users connect with; the first one where a definition does not say. */
-export const CONNECTION_KINDS = ["oauth2", "client_credentials", "jwt_bearer", "api_key", "basic"] as const;
+export const CONNECTION_KINDS = ["oauth2", "client_credentials", "jwt_bearer", "api_key", "basic", "oauth1"] as const;
 
 /** One of {@link CONNECTION_KINDS}. */
 export type ConnectionKind = (typeof CONNECTION_KINDS)[number];
@@ -177,6 +177,28 @@ export function isSelfSigned({ oauth2 }: Pick<Provider, "oauth2">): boolean {
   return oauth2?.assertion?.use === "access_token";
 }
 
+/** OAuth 1.0a endpoints and habits (RFC 5849). */
+export interface OAuth1 {
+  /** RFC 5849 section 2.1. Each endpoint may be a template, as those of OAuth 2.0 may; all three are there, or none is. */
+  readonly temporaryCredentialEndpoint: string | undefined;
+  /** RFC 5849 section 2.2. */
+  readonly authorizationEndpoint: string | undefined;
+  /** RFC 5849 section 2.3. */
+  readonly tokenEndpoint: string | undefined;
+  /** RFC 5849 section 3.4; `HMAC-SHA1` by default. */
+  readonly signatureMethod: SignatureMethod;
+  /** Template of the `realm` in the Authorization field (RFC 5849 section 3.5.1); empty: there is none. */
+  readonly realm: string;
+  /** Parameter of the authorization endpoint that takes the scope; undefined: none does. */
+  readonly scopeParameter: string | undefined;
+}
+
+/** How requests are signed; the first one where a definition does not say. */
+export const SIGNATURE_METHODS = ["HMAC-SHA1", "HMAC-SHA256", "PLAINTEXT"] as const;
+
+/** One of {@link SIGNATURE_METHODS}. */
+export type SignatureMethod = (typeof SIGNATURE_METHODS)[number];
+
 /** A provider definition, parsed and checked: inside, it is trusted. */
 export interface Provider {
   readonly name: string;
@@ -202,6 +224,8 @@ export interface Provider {
   readonly defaultHeaders: HeaderPairs;
   readonly hasHeaderTemplates: boolean;
   readonly oauth2: OAuth2 | undefined;
+  /** There at the kind `oauth1`, and at no other. */
+  readonly oauth1: OAuth1 | undefined;
   /** Addresses in private networks may be dialled (self-hosted providers). */
   readonly allowPrivateNetwork: boolean;
   readonly urlPlaceholders: ReadonlySet<"id_token" | "access_token">;
@@ -224,9 +248,15 @@ export interface Lacks {
 
 /** Says what a definition lacks for each capability. */
 export function lacksOf({ kind, oauth2 }: Provider): Lacks {
-  if (!hasTokens(kind))
-    return { connect: [], refresh: ["nothing to refresh: keys do not expire"], revoke: [REVOKED_THERE] };
-  if (isSelfSigned({ oauth2 })) return { connect: [], refresh: [], revoke: [REVOKED_THERE] };
+  if (!hasTokens(kind)) {
+    const what = kind === "oauth1" ? "tokens" : "keys";
+    return {
+      connect: [],
+      refresh: [`nothing to refresh: ${what} do not expire`],
+      revoke: [`${what} ${REVOKED_THERE}`],
+    };
+  }
+  if (isSelfSigned({ oauth2 })) return { connect: [], refresh: [], revoke: [`keys ${REVOKED_THERE}`] };
   const { authorizationEndpoint, tokenEndpoint, refreshEndpoint, revocationEndpoint } = oauth2 ?? {};
   const missing = (field: string, value: string | undefined) =>
     value === undefined ? [`oauth2.${field} is missing`] : [];
@@ -239,7 +269,27 @@ export function lacksOf({ kind, oauth2 }: Provider): Lacks {
   };
 }
 
-const REVOKED_THERE = "keys are revoked at the provider";
+const REVOKED_THERE = "are revoked at the provider";
+
+/** The endpoints that a definition names, of either version of OAuth, as it writes them. */
+export function endpointsOf(definition: {
+  readonly oauth2?: Partial<Pick<OAuth2, (typeof OAUTH2_ENDPOINTS)[number]>> | undefined;
+  readonly oauth1?: Partial<Pick<OAuth1, (typeof OAUTH1_ENDPOINTS)[number]>> | undefined;
+}): readonly string[] {
+  const { oauth2 = {}, oauth1 = {} } = definition;
+  return [
+    ...OAUTH2_ENDPOINTS.flatMap((field) => oauth2[field] || []),
+    ...OAUTH1_ENDPOINTS.flatMap((field) => oauth1[field] || []),
+  ];
+}
+
+const OAUTH2_ENDPOINTS = ["authorizationEndpoint", "tokenEndpoint", "refreshEndpoint", "revocationEndpoint"] as const;
+const OAUTH1_ENDPOINTS = ["temporaryCredentialEndpoint", "authorizationEndpoint", "tokenEndpoint"] as const;
+
+/** Whether users of a provider connect on a page of its own; else they enter what the provider has shown them. */
+export function hasOwnPage({ kind, oauth1 }: Pick<Provider, "kind" | "oauth1">): boolean {
+  return kind === "oauth2" || oauth1?.authorizationEndpoint !== undefined;
+}
 
 /** Finds a provider by name or alias, exactly as written; never an object-key look-up. */
 export interface ProviderCatalog {

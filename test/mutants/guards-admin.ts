@@ -88,7 +88,7 @@ export const ADMIN_GUARDS: readonly Guard[] = [
   ),
   guard(
     "admin: no client that is of no use",
-    ["if (oauth2?.tokenEndpoint !== undefined)", "if (true)"],
+    ["if (oauth2?.tokenEndpoint !== undefined || oauth1 !== undefined)", "if (true)"],
     "admin/oauth-clients",
   ),
   guard("admin: keys in definitions", ["[name, mayHoldKey(name) ? MASK : value]", "[name, value]"], "admin/providers"),

@@ -138,7 +138,7 @@ export const CONNECT_GUARDS: readonly Guard[] = [
   ),
   guard(
     "keys: on the page of a link alone",
-    ['provider.kind !== "oauth2" && isLinked &&', 'provider.kind !== "oauth2" &&'],
+    ["!hasOwnPage(provider) && isLinked &&", "!hasOwnPage(provider) &&"],
     "pages/enter-keys",
   ),
   guard(
@@ -176,12 +176,12 @@ export const CONNECT_GUARDS: readonly Guard[] = [
   ),
   guard(
     "whole host, for every token request",
-    ["  if (stored !== undefined && freeHostParameter(provider, stored) !== undefined) return undefined;\n", ""],
+    ["if (stored === undefined || freeHostParameter(provider, stored) !== undefined)", "if (stored === undefined)"],
     "oauth/client-secret",
   ),
   guard(
     "client of another host",
-    ["const endpoints = isBoundElsewhere ? undefined :", "const endpoints ="],
+    ["return isBoundElsewhere ? undefined : { stored, bound };", "return { stored, bound };"],
     "oauth/client-secret",
   ),
   guard(
@@ -223,5 +223,37 @@ export const CONNECT_GUARDS: readonly Guard[] = [
     "posted callback: no tokens in an address",
     ["for (const name of TOKENS) parameters.delete(name);", ""],
     "oauth/connection-values",
+  ),
+  guard(
+    "oauth1: token of the attempt",
+    ['onlyValue(parameters, "oauth_token") !== token) return "invalid_response";', 'false) return "invalid_response";'],
+    "oauth/oauth1",
+  ),
+  guard(
+    "oauth1: parameters of the caller in the query",
+    ["if (mark !== -1 && holdsProtocolParameter(target.slice(mark + 1)))", "if (false)"],
+    "oauth/oauth1",
+  ),
+  guard(
+    "oauth1: parameters of the caller in a form",
+    ["if (holdsProtocolParameter(form))", "if (false)"],
+    "oauth/oauth1",
+  ),
+  guard("oauth1: length of a form", ["if (form.length > MAX_SIGNED_FORM_BYTES) throw tooLarge();", ""], "oauth/oauth1"),
+  guard(
+    "oauth1: secrets in answers",
+    ["secrets: secrets.flatMap((each) => each ?? []),", "secrets: [],"],
+    "oauth/oauth1",
+  ),
+  guard(
+    "oauth1: tokens that no field can hold",
+    ["TOKEN_PARAMETERS.every((name) => isToken(told(name)))", "true"],
+    "oauth/oauth1",
+  ),
+  guard(
+    "oauth1: a moment for each request",
+    ['nonce: randomBytes(16).toString("hex")', 'nonce: "0123456789abcdef"'],
+    "oauth/oauth1",
+    "oauth/signature",
   ),
 ];

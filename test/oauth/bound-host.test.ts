@@ -14,7 +14,10 @@ describe("freeHostParameter()", () => {
   };
   const at = (endpoints: object, originParameters = {}, connectionValues: Provider["connectionValues"] = []) =>
     freeHostParameter(
-      { kind: "oauth2", hostTemplates: [], oauth2: { ...OAUTH2, ...none, ...endpoints }, connectionValues },
+      {
+        ...{ kind: "oauth2", hostTemplates: [], oauth1: undefined, connectionValues },
+        oauth2: { ...OAUTH2, ...none, ...endpoints },
+      },
       { originParameters },
     );
 
@@ -46,9 +49,10 @@ describe("freeHostParameter()", () => {
     const { connectionValues, hostTemplates } = providerFrom(members);
     const oauth2 = { ...OAUTH2, ...none, tokenEndpoint: "https://auth.shop.example/token" };
     const parameterOf = (kind: Provider["kind"], originParameters = {}) =>
-      freeHostParameter({ kind, oauth2, connectionValues, hostTemplates }, { originParameters });
+      freeHostParameter({ kind, oauth2, oauth1: undefined, connectionValues, hostTemplates }, { originParameters });
     expect(parameterOf("client_credentials")).toBe("host");
     expect(parameterOf("client_credentials", { host: "a.example" })).toBeUndefined();
+    expect(parameterOf("oauth1")).toBe("host");
     expect(parameterOf("oauth2")).toBeUndefined();
   });
 

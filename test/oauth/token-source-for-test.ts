@@ -24,7 +24,10 @@ export function tokenSourceForTest({ sealer, now }: { readonly sealer: Sealer; r
     findEvidence: unused,
     requireReauthorization: unused,
   };
-  const source = createTokenSource({ sealer, catalog: { find: () => PROVIDER }, now, refresher, connections });
+  const source = createTokenSource({
+    ...{ sealer, catalog: { find: () => PROVIDER }, now, refresher, connections },
+    signingClientFor: async () => undefined,
+  });
   return {
     ...source,
     accessToken: async (connection: Connection): Promise<Secret> => {

@@ -143,6 +143,7 @@ export const FAMILIES: readonly Family[] = [
     ["spotify", "spotifyapp"],
     ["twitch", "twitchapp"],
   ].map((names) => ({ reason: "tokens of users and of the application itself at one API", names })),
+  { reason: "one account, with two versions of OAuth", names: ["twitteroauth1", "twitteroauth2"] },
   { reason: "one key for two versions of the API", names: ["affinity", "affinityv2"] },
   { reason: "users and bots of one server", names: ["discord", "discordbot"] },
   { reason: "users of LINE and the channel that writes to them", names: ["line", "linemessaging"] },
@@ -230,7 +231,7 @@ export const COMPANIES: readonly (readonly string[])[] = [
 ];
 
 /** Software that users host under names of their own: `https://{host}`, bound to the connection. */
-export const SELF_HOSTED: ReadonlySet<string> = new Set(["ghostadmin", "mastodon", "woocommerce"]);
+export const SELF_HOSTED: ReadonlySet<string> = new Set(["ghostadmin", "magento", "mastodon", "woocommerce"]);
 
 /** Providers that issue keys, not tokens: no authorization and no token endpoint. */
 export const WITHOUT_OAUTH2: ReadonlySet<string> = new Set(["woocommerce"]);

@@ -4,7 +4,7 @@ import { createCatalog } from "../../src/providers/catalog.js";
 import { parseProvider } from "../../src/providers/definition.js";
 import { decideBoundOrigin, decideEgress } from "../../src/providers/egress.js";
 import { fillEndpoint } from "../../src/providers/endpoint.js";
-import type { ConnectionValue, Provider } from "../../src/providers/provider.js";
+import { type ConnectionValue, endpointsOf, type Provider } from "../../src/providers/provider.js";
 import {
   API_CALLS,
   COMPANIES,
@@ -44,11 +44,8 @@ function originsOf(provider: Provider): readonly string[] {
   );
 }
 
-function endpointsOf({ oauth2 }: Provider): string[] {
-  if (oauth2 === undefined) return [];
-  const { authorizationEndpoint, tokenEndpoint, refreshEndpoint, revocationEndpoint, issuer } = oauth2;
-  const endpoints = [authorizationEndpoint, tokenEndpoint, refreshEndpoint, revocationEndpoint, issuer];
-  return endpoints.flatMap((url) => url ?? []);
+function addressesOf(provider: Provider): readonly string[] {
+  return [...endpointsOf(provider), ...(provider.oauth2?.issuer ?? "").split(" ").filter(Boolean)];
 }
 
 /** The two labels that are registered at a registry; three under `co.uk` and its like. */
@@ -74,8 +71,8 @@ function fixedLabelsOf(host: string): number {
   return labels.length - 1 - labels.findLastIndex((label) => label.includes("{"));
 }
 
-/** Keys of a provider that has OAuth 2.0 as well are a definition of their own: two ways into one account. */
-const isKeyOf = (name: string, other: string) => name === `${other}key`;
+/** Keys and signatures of a provider that has OAuth 2.0 as well are definitions of their own: ways into one account. */
+const isKeyOf = (name: string, other: string) => name === `${other}key` || name === `${other}oauth1`;
 const isFamily = (name: string, other: string) =>
   isKeyOf(name, other) ||
   isKeyOf(other, name) ||
@@ -131,7 +128,7 @@ describe("the shipped catalogue", () => {
   );
 
   it.each(each)("%s uses https everywhere, also with its parameters filled in", (_name, provider) => {
-    const filled = endpointsOf(provider).map((url) => fillEndpoint(url, textsFor(provider), provider.connectionValues));
+    const filled = addressesOf(provider).map((url) => fillEndpoint(url, textsFor(provider), provider.connectionValues));
     for (const url of [...originsOf(provider), ...filled]) expect(url).toMatch(/^https:\/\/[a-z0-9]/);
   });
 
@@ -148,7 +145,7 @@ describe("the hosts of the shipped catalogue", () => {
   it.each(each.filter(([name]) => !SELF_HOSTED.has(name)))("%s belongs to one company", (_name, provider) => {
     const templates = [
       ...provider.origins.map((rule) => (rule.kind === "exact" ? rule.origin : rule.template)),
-      ...endpointsOf(provider),
+      ...addressesOf(provider),
     ];
     const urls = templates.flatMap((template) =>
       hostsOf(template, provider).map((host) => `https://${host.replace(/\{[^}]*\}/g, "acme")}`),
@@ -212,6 +209,29 @@ describe("the hosts of the shipped catalogue", () => {
     for (const name of [...families, ...SELF_HOSTED, ...WITHOUT_OAUTH2, ...credentials, ...Object.keys(API_CALLS)]) {
       expect(catalog.find(name)?.name).toBe(name);
     }
+  });
+});
+
+describe("the shipped definitions with OAuth 1.0a", () => {
+  it.each(each.filter(([, { kind }]) => kind === "oauth1"))(
+    "%s says where to agree, or asks for a token",
+    (_name, provider) => {
+      const { oauth1, connectionValues } = provider;
+      const secrets = connectionValues.flatMap(({ name, isSecret }) => (isSecret ? [name] : []));
+      const isEntered = oauth1?.authorizationEndpoint === undefined;
+      expect(endpointsOf(provider).length).toBe(isEntered ? 0 : 3);
+      expect(secrets.sort()).toEqual([...(isEntered ? ["client_secret"] : []), "oauth_token", "oauth_token_secret"]);
+    },
+  );
+
+  it("are signed as each provider asks for", () => {
+    const methods = providers.flatMap(({ name, oauth1 }) => (oauth1 ? [`${name} ${oauth1.signatureMethod}`] : []));
+    expect(methods.length).toBeGreaterThanOrEqual(13);
+    expect(methods.filter((each) => !each.endsWith("HMAC-SHA1"))).toEqual([
+      "discogs PLAINTEXT",
+      "magento HMAC-SHA256",
+      "netsuiteoauth1 HMAC-SHA256",
+    ]);
   });
 });
 

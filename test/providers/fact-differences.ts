@@ -63,7 +63,7 @@ export const DIFFERENCES: ReadonlyArray<{ readonly reason: string; readonly of: 
     of: `box.authorization box.token box.revocation buffer.authorization
       buffer.token constantcontact.authorization constantcontact.token discord.authorization ebay.authorization
       epicgames.token etsy.token figma.token freshbooks.authorization gettyimages.authorization gettyimages.token
-      googleidentity.authorization googleidentity.token googleidentity.revocation googleads.token googleplay.token
+      smugmug.api googleidentity.authorization googleidentity.token googleidentity.revocation googleads.token googleplay.token
       googleplay.authorization greenhouse.authorization greenhouse.token gumroad.token highlevel.authorization
       intercom.authorization keap.authorization metaads.authorization metaads.token pagerduty.authorization
       pagerduty.token paypal.authorization paypal.token paypalsandbox.authorization paypalsandbox.token
@@ -74,7 +74,7 @@ export const DIFFERENCES: ReadonlyArray<{ readonly reason: string; readonly of: 
   },
   {
     reason: "the reference means another product or flow of the same company",
-    of: "onelogin.authorization onelogin.token onelogin.clientAuthentication personio.token personio.tokenRequestFormat googleanalytics.api googleplay.api snapchat.authorization snapchat.token gong.api",
+    of: "onelogin.authorization onelogin.token onelogin.clientAuthentication personio.token personio.tokenRequestFormat twitteroauth1.authorization twitteroauth1.token googleanalytics.api googleplay.api snapchat.authorization snapchat.token gong.api",
   },
   {
     reason: "the reference is mistaken: a placeholder that was not filled in, or another provider's address",

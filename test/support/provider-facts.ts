@@ -45,6 +45,7 @@ const KINDS: ReadonlyMap<string, readonly string[]> = new Map([
   ["API_KEY", ["api_key"]],
   // Some keys are sent as user name or password.
   ["BASIC", ["basic", "api_key"]],
+  ["OAUTH1", ["oauth1"]],
 ]);
 
 const FILE = new URL("../providers/provider-facts.jsonl", import.meta.url);
@@ -63,12 +64,12 @@ export function compareWithFacts(catalog: ProviderCatalog): Comparison[] {
 /** By name or alias, with and without hyphens; keys of a provider with OAuth 2.0 have a definition of their own. */
 function definitionOf({ name, authMode = "" }: Fact, catalog: ProviderCatalog): Provider | undefined {
   const plain = name.replaceAll("-", "");
-  const found = [name, plain, `${plain}key`].flatMap((each) => catalog.find(each) ?? []);
+  const found = [name, plain, `${plain}key`, `${plain}oauth1`].flatMap((each) => catalog.find(each) ?? []);
   return found.find(({ kind }) => KINDS.get(authMode)?.includes(kind));
 }
 
 function compare(provider: Provider, said: Statement & { readonly source: string }): Comparison[] {
-  const { oauth2 } = provider;
+  const { oauth2, oauth1 } = provider;
   const origins = provider.origins.map((rule) => (rule.kind === "exact" ? rule.origin : rule.template));
   const same = (field: string, ours: string | undefined, theirs: string | undefined): Comparison[] => {
     if (theirs === undefined) return [];
@@ -85,6 +86,14 @@ function compare(provider: Provider, said: Statement & { readonly source: string
     return urls.length === 0 ? [] : same(field, match ?? own.join(" "), match ?? urls.join(" "));
   };
   const api = url("api", origins.map(originOf), said.apiBase?.split(" || ").map(originOf).join(" || "));
+  if (oauth1 !== undefined) {
+    const { authorizationEndpoint, tokenEndpoint } = oauth1;
+    return [
+      ...api,
+      ...url("authorization", [authorizationEndpoint], said.authorization),
+      ...url("token", [tokenEndpoint], said.token),
+    ];
+  }
   if (oauth2 === undefined) {
     const ours = placesOf(provider).map(placeText);
     const theirs = placeSaid(said);

@@ -24,6 +24,7 @@ The catalogue that comes with the relay has ${providers.length} definitions, one
 | a private key, with which the relay signs what it gets tokens for (JWT bearer) | ${ofKind("jwt_bearer").length} |
 | an API key | ${ofKind("api_key").length} |
 | user name and password | ${ofKind("basic").length} |
+| OAuth 1.0a, or a token of it that the provider shows (RFC 5849) | ${ofKind("oauth1").length} |
 
 Of those with OAuth 2.0, ${able("refresh")} have access tokens that the relay refreshes, and ${able("revoke")} an endpoint at which it revokes them when a connection is
 deleted.

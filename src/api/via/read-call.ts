@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import { bearerFrom, type CallerFields, callerFrom, type NamedKeys } from "../../applications/caller.js";
 import type { HttpRequest } from "../../http/exchange.js";
+import { decodePercent } from "../../lib/parse-url.js";
 import { formatError, RelayError } from "../../model/errors.js";
 import { headerMeant, isDroppedHeader, takeParameter } from "../../providers/credential.js";
 import type { Credential, HeaderPairs, Provider } from "../../providers/provider.js";
@@ -162,10 +163,16 @@ function tokensIn(fields: HeaderPairs, credential: Credential): readonly string[
   for (const [name, value] of fields) {
     if (name !== "authorization" && name !== place) continue;
     const [, scheme = "", rest = value] = /^([\w-]+) +(.*)$/s.exec(value) ?? [];
-    const text = scheme.toLowerCase() === "basic" ? passwordOf(rest) : rest;
+    const text = scheme.toLowerCase() === "basic" ? passwordOf(rest) : (signedToken(rest) ?? rest);
     if (text !== "") texts.push(text);
   }
   return texts;
+}
+
+/** What an SDK has signed for (RFC 5849 section 3.5.1); undefined in a field that is none of these. */
+function signedToken(field: string): string | undefined {
+  const [, token] = /(?:^|[,\s])oauth_token="([^"]*)"/.exec(field) ?? [];
+  return token === undefined ? undefined : decodePercent(token);
 }
 
 /** RFC 7617 section 2. */

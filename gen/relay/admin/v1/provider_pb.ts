@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file relay/admin/v1/provider.proto.
  */
 export const file_relay_admin_v1_provider: GenFile = /*@__PURE__*/
-  fileDesc("Ch1yZWxheS9hZG1pbi92MS9wcm92aWRlci5wcm90bxIOcmVsYXkuYWRtaW4udjEihQUKCFByb3ZpZGVyEgwKBG5hbWUYASABKAkSDwoHYWxpYXNlcxgCIAMoCRIUCgxkaXNwbGF5X25hbWUYAyABKAkSGQoRZG9jdW1lbnRhdGlvbl91cmkYBCABKAkSDwoHc291cmNlcxgUIAMoCRITCgthcGlfb3JpZ2lucxgFIAMoCRI3CgpjcmVkZW50aWFsGAYgASgLMiMucmVsYXkuYWRtaW4udjEuQ3JlZGVudGlhbFBsYWNlbWVudBJFCg9kZWZhdWx0X2hlYWRlcnMYByADKAsyLC5yZWxheS5hZG1pbi52MS5Qcm92aWRlci5EZWZhdWx0SGVhZGVyc0VudHJ5EiYKBm9hdXRoMhgIIAEoCzIWLnJlbGF5LmFkbWluLnYxLk9BdXRoMhIdChVhbGxvd19wcml2YXRlX25ldHdvcmsYCSABKAgSGAoQdXJsX3BsYWNlaG9sZGVycxgKIAMoCRINCgVub3RlcxgLIAEoCRI0Cg5leHBpcnlfc2lnbmFscxgMIAMoCzIcLnJlbGF5LmFkbWluLnYxLkV4cGlyeVNpZ25hbBIaChJwYXNzX3RyYWNlX2NvbnRleHQYDSABKAgSDAoEa2luZBgOIAEoCRI6ChFjb25uZWN0aW9uX3ZhbHVlcxgPIAMoCzIfLnJlbGF5LmFkbWluLnYxLkNvbm5lY3Rpb25WYWx1ZRJAChNmdXJ0aGVyX2NyZWRlbnRpYWxzGBAgAygLMiMucmVsYXkuYWRtaW4udjEuQ3JlZGVudGlhbFBsYWNlbWVudBo1ChNEZWZhdWx0SGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEisAMKD0Nvbm5lY3Rpb25WYWx1ZRIMCgRuYW1lGAEgASgJEg0KBWxhYmVsGAIgASgJEgwKBGhlbHAYAyABKAkSDwoHcGF0dGVybhgEIAEoCRIVCg1kZWZhdWx0X3ZhbHVlGAUgASgJEjcKB2Nob2ljZXMYBiADKAsyJi5yZWxheS5hZG1pbi52MS5Db25uZWN0aW9uVmFsdWUuQ2hvaWNlEg4KBnNlY3JldBgHIAEoCBIQCghvcHRpb25hbBgIIAEoCBINCgVob3N0cxgJIAMoCRIaChJjYWxsYmFja19wYXJhbWV0ZXIYCiABKAkSFAoMdG9rZW5fbWVtYmVyGAsgASgJEjYKBmxvb2t1cBgMIAEoCzImLnJlbGF5LmFkbWluLnYxLkNvbm5lY3Rpb25WYWx1ZS5Mb29rdXASDgoGY2xpZW50GA0gASgIEhcKD2tleV9maWxlX21lbWJlchgOIAEoCRomCgZDaG9pY2USDQoFdmFsdWUYASABKAkSDQoFbGFiZWwYAiABKAkaJQoGTG9va3VwEgsKA3VybBgBIAEoCRIOCgZtZW1iZXIYAiABKAkiWgoMRXhwaXJ5U2lnbmFsEhMKC3N0YXR1c19jb2RlGAEgASgFEg4KBm1lbWJlchgCIAEoCRIOCgZ2YWx1ZXMYAyADKAkSFQoNcGFzdF9saWZldGltZRgEIAEoCCJdChNDcmVkZW50aWFsUGxhY2VtZW50Eg4KBmhlYWRlchgBIAEoCRIOCgZzY2hlbWUYAiABKAkSFwoPcXVlcnlfcGFyYW1ldGVyGAMgASgJEg0KBXZhbHVlGAQgASgJIq4JCgZPQXV0aDISHgoWYXV0aG9yaXphdGlvbl9lbmRwb2ludBgBIAEoCRIWCg50b2tlbl9lbmRwb2ludBgCIAEoCRIXCg9zY29wZV9zZXBhcmF0b3IYAyABKAkSDAoEcGtjZRgEIAEoCBIdChVjbGllbnRfYXV0aGVudGljYXRpb24YBSABKAkSVQoYYXV0aG9yaXphdGlvbl9wYXJhbWV0ZXJzGAYgAygLMjMucmVsYXkuYWRtaW4udjEuT0F1dGgyLkF1dGhvcml6YXRpb25QYXJhbWV0ZXJzRW50cnkSGwoTcmV2b2NhdGlvbl9lbmRwb2ludBgHIAEoCRJFChB0b2tlbl9wYXJhbWV0ZXJzGAggAygLMisucmVsYXkuYWRtaW4udjEuT0F1dGgyLlRva2VuUGFyYW1ldGVyc0VudHJ5EhsKE2NsaWVudF9pZF9wYXJhbWV0ZXIYCSABKAkSFgoOZGVmYXVsdF9zY29wZXMYCiADKAkSIgoabm9uX2V4cGlyaW5nX2FjY2Vzc190b2tlbnMYCyABKAgSGgoSZGVmYXVsdF9leHBpcmVzX2luGAwgASgFEh4KFnJlZnJlc2hfdG9rZW5fcm90YXRpb24YDSABKAgSHAoUdG9rZW5fcmVxdWVzdF9mb3JtYXQYDiABKAkSGAoQcmVmcmVzaF9lbmRwb2ludBgPIAEoCRJDCg9jb2RlX3BhcmFtZXRlcnMYECADKAsyKi5yZWxheS5hZG1pbi52MS5PQXV0aDIuQ29kZVBhcmFtZXRlcnNFbnRyeRJJChJyZWZyZXNoX3BhcmFtZXRlcnMYESADKAsyLS5yZWxheS5hZG1pbi52MS5PQXV0aDIuUmVmcmVzaFBhcmFtZXRlcnNFbnRyeRIdChV0b2tlbl9yZXNwb25zZV9tZW1iZXIYEiABKAkSDgoGaXNzdWVyGBMgASgJEjYKLmF1dGhvcml6YXRpb25fcmVzcG9uc2VfaXNzX3BhcmFtZXRlcl9zdXBwb3J0ZWQYFCABKAgSHAoUcmVmcmVzaF9lbmRlZF9lcnJvcnMYFSADKAkSGgoSdG9rZW5fZXJyb3JfbWVtYmVyGBYgASgJEhoKEmNvbm5lY3RfcGFyYW1ldGVycxgXIAMoCRIfChdyYXdfY2xpZW50X3NlY3JldF9iYXNpYxgYIAEoCBIZChFleHBpcmVzX2F0X21lbWJlchgZIAEoCRIsCglhc3NlcnRpb24YGiABKAsyGS5yZWxheS5hZG1pbi52MS5Bc3NlcnRpb24aPgocQXV0aG9yaXphdGlvblBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjYKFFRva2VuUGFyYW1ldGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaNQoTQ29kZVBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjgKFlJlZnJlc2hQYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKeAgoJQXNzZXJ0aW9uEhEKCWFsZ29yaXRobRgBIAEoCRI1CgZoZWFkZXIYAiADKAsyJS5yZWxheS5hZG1pbi52MS5Bc3NlcnRpb24uSGVhZGVyRW50cnkSNQoGY2xhaW1zGAMgAygLMiUucmVsYXkuYWRtaW4udjEuQXNzZXJ0aW9uLkNsYWltc0VudHJ5EhgKEGxpZmV0aW1lX3NlY29uZHMYBCABKAUSCwoDanRpGAUgASgIEgsKA3VzZRgGIAEoCRotCgtIZWFkZXJFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGi0KC0NsYWltc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCXQoacHJvdmlkZXJjYWxscmVsYXkuYWRtaW4udjFCDVByb3ZpZGVyUHJvdG9QAVoucHJvdmlkZXItY2FsbC1yZWxheS9nZW4vcmVsYXkvYWRtaW4vdjE7YWRtaW52MWIGcHJvdG8z");
+  fileDesc("Ch1yZWxheS9hZG1pbi92MS9wcm92aWRlci5wcm90bxIOcmVsYXkuYWRtaW4udjEirQUKCFByb3ZpZGVyEgwKBG5hbWUYASABKAkSDwoHYWxpYXNlcxgCIAMoCRIUCgxkaXNwbGF5X25hbWUYAyABKAkSGQoRZG9jdW1lbnRhdGlvbl91cmkYBCABKAkSDwoHc291cmNlcxgUIAMoCRITCgthcGlfb3JpZ2lucxgFIAMoCRI3CgpjcmVkZW50aWFsGAYgASgLMiMucmVsYXkuYWRtaW4udjEuQ3JlZGVudGlhbFBsYWNlbWVudBJFCg9kZWZhdWx0X2hlYWRlcnMYByADKAsyLC5yZWxheS5hZG1pbi52MS5Qcm92aWRlci5EZWZhdWx0SGVhZGVyc0VudHJ5EiYKBm9hdXRoMhgIIAEoCzIWLnJlbGF5LmFkbWluLnYxLk9BdXRoMhImCgZvYXV0aDEYFSABKAsyFi5yZWxheS5hZG1pbi52MS5PQXV0aDESHQoVYWxsb3dfcHJpdmF0ZV9uZXR3b3JrGAkgASgIEhgKEHVybF9wbGFjZWhvbGRlcnMYCiADKAkSDQoFbm90ZXMYCyABKAkSNAoOZXhwaXJ5X3NpZ25hbHMYDCADKAsyHC5yZWxheS5hZG1pbi52MS5FeHBpcnlTaWduYWwSGgoScGFzc190cmFjZV9jb250ZXh0GA0gASgIEgwKBGtpbmQYDiABKAkSOgoRY29ubmVjdGlvbl92YWx1ZXMYDyADKAsyHy5yZWxheS5hZG1pbi52MS5Db25uZWN0aW9uVmFsdWUSQAoTZnVydGhlcl9jcmVkZW50aWFscxgQIAMoCzIjLnJlbGF5LmFkbWluLnYxLkNyZWRlbnRpYWxQbGFjZW1lbnQaNQoTRGVmYXVsdEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIrADCg9Db25uZWN0aW9uVmFsdWUSDAoEbmFtZRgBIAEoCRINCgVsYWJlbBgCIAEoCRIMCgRoZWxwGAMgASgJEg8KB3BhdHRlcm4YBCABKAkSFQoNZGVmYXVsdF92YWx1ZRgFIAEoCRI3CgdjaG9pY2VzGAYgAygLMiYucmVsYXkuYWRtaW4udjEuQ29ubmVjdGlvblZhbHVlLkNob2ljZRIOCgZzZWNyZXQYByABKAgSEAoIb3B0aW9uYWwYCCABKAgSDQoFaG9zdHMYCSADKAkSGgoSY2FsbGJhY2tfcGFyYW1ldGVyGAogASgJEhQKDHRva2VuX21lbWJlchgLIAEoCRI2CgZsb29rdXAYDCABKAsyJi5yZWxheS5hZG1pbi52MS5Db25uZWN0aW9uVmFsdWUuTG9va3VwEg4KBmNsaWVudBgNIAEoCBIXCg9rZXlfZmlsZV9tZW1iZXIYDiABKAkaJgoGQ2hvaWNlEg0KBXZhbHVlGAEgASgJEg0KBWxhYmVsGAIgASgJGiUKBkxvb2t1cBILCgN1cmwYASABKAkSDgoGbWVtYmVyGAIgASgJIloKDEV4cGlyeVNpZ25hbBITCgtzdGF0dXNfY29kZRgBIAEoBRIOCgZtZW1iZXIYAiABKAkSDgoGdmFsdWVzGAMgAygJEhUKDXBhc3RfbGlmZXRpbWUYBCABKAgiXQoTQ3JlZGVudGlhbFBsYWNlbWVudBIOCgZoZWFkZXIYASABKAkSDgoGc2NoZW1lGAIgASgJEhcKD3F1ZXJ5X3BhcmFtZXRlchgDIAEoCRINCgV2YWx1ZRgEIAEoCSKuCQoGT0F1dGgyEh4KFmF1dGhvcml6YXRpb25fZW5kcG9pbnQYASABKAkSFgoOdG9rZW5fZW5kcG9pbnQYAiABKAkSFwoPc2NvcGVfc2VwYXJhdG9yGAMgASgJEgwKBHBrY2UYBCABKAgSHQoVY2xpZW50X2F1dGhlbnRpY2F0aW9uGAUgASgJElUKGGF1dGhvcml6YXRpb25fcGFyYW1ldGVycxgGIAMoCzIzLnJlbGF5LmFkbWluLnYxLk9BdXRoMi5BdXRob3JpemF0aW9uUGFyYW1ldGVyc0VudHJ5EhsKE3Jldm9jYXRpb25fZW5kcG9pbnQYByABKAkSRQoQdG9rZW5fcGFyYW1ldGVycxgIIAMoCzIrLnJlbGF5LmFkbWluLnYxLk9BdXRoMi5Ub2tlblBhcmFtZXRlcnNFbnRyeRIbChNjbGllbnRfaWRfcGFyYW1ldGVyGAkgASgJEhYKDmRlZmF1bHRfc2NvcGVzGAogAygJEiIKGm5vbl9leHBpcmluZ19hY2Nlc3NfdG9rZW5zGAsgASgIEhoKEmRlZmF1bHRfZXhwaXJlc19pbhgMIAEoBRIeChZyZWZyZXNoX3Rva2VuX3JvdGF0aW9uGA0gASgIEhwKFHRva2VuX3JlcXVlc3RfZm9ybWF0GA4gASgJEhgKEHJlZnJlc2hfZW5kcG9pbnQYDyABKAkSQwoPY29kZV9wYXJhbWV0ZXJzGBAgAygLMioucmVsYXkuYWRtaW4udjEuT0F1dGgyLkNvZGVQYXJhbWV0ZXJzRW50cnkSSQoScmVmcmVzaF9wYXJhbWV0ZXJzGBEgAygLMi0ucmVsYXkuYWRtaW4udjEuT0F1dGgyLlJlZnJlc2hQYXJhbWV0ZXJzRW50cnkSHQoVdG9rZW5fcmVzcG9uc2VfbWVtYmVyGBIgASgJEg4KBmlzc3VlchgTIAEoCRI2Ci5hdXRob3JpemF0aW9uX3Jlc3BvbnNlX2lzc19wYXJhbWV0ZXJfc3VwcG9ydGVkGBQgASgIEhwKFHJlZnJlc2hfZW5kZWRfZXJyb3JzGBUgAygJEhoKEnRva2VuX2Vycm9yX21lbWJlchgWIAEoCRIaChJjb25uZWN0X3BhcmFtZXRlcnMYFyADKAkSHwoXcmF3X2NsaWVudF9zZWNyZXRfYmFzaWMYGCABKAgSGQoRZXhwaXJlc19hdF9tZW1iZXIYGSABKAkSLAoJYXNzZXJ0aW9uGBogASgLMhkucmVsYXkuYWRtaW4udjEuQXNzZXJ0aW9uGj4KHEF1dGhvcml6YXRpb25QYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARo2ChRUb2tlblBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjUKE0NvZGVQYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARo4ChZSZWZyZXNoUGFyYW1ldGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEingIKCUFzc2VydGlvbhIRCglhbGdvcml0aG0YASABKAkSNQoGaGVhZGVyGAIgAygLMiUucmVsYXkuYWRtaW4udjEuQXNzZXJ0aW9uLkhlYWRlckVudHJ5EjUKBmNsYWltcxgDIAMoCzIlLnJlbGF5LmFkbWluLnYxLkFzc2VydGlvbi5DbGFpbXNFbnRyeRIYChBsaWZldGltZV9zZWNvbmRzGAQgASgFEgsKA2p0aRgFIAEoCBILCgN1c2UYBiABKAkaLQoLSGVhZGVyRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARotCgtDbGFpbXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIqkBCgZPQXV0aDESJQoddGVtcG9yYXJ5X2NyZWRlbnRpYWxfZW5kcG9pbnQYASABKAkSHgoWYXV0aG9yaXphdGlvbl9lbmRwb2ludBgCIAEoCRIWCg50b2tlbl9lbmRwb2ludBgDIAEoCRIYChBzaWduYXR1cmVfbWV0aG9kGAQgASgJEg0KBXJlYWxtGAUgASgJEhcKD3Njb3BlX3BhcmFtZXRlchgGIAEoCUJdChpwcm92aWRlcmNhbGxyZWxheS5hZG1pbi52MUINUHJvdmlkZXJQcm90b1ABWi5wcm92aWRlci1jYWxsLXJlbGF5L2dlbi9yZWxheS9hZG1pbi92MTthZG1pbnYxYgZwcm90bzM");
 
 /**
  * Provider is the definition of one third-party provider. A definition file is
@@ -96,6 +96,13 @@ export type Provider = Message<"relay.admin.v1.Provider"> & {
   oauth2?: OAuth2 | undefined;
 
   /**
+   * OAuth 1.0a endpoints and habits, for the kind `oauth1`.
+   *
+   * @generated from field: relay.admin.v1.OAuth1 oauth1 = 21;
+   */
+  oauth1?: OAuth1 | undefined;
+
+  /**
    * Allows addresses in private networks for this provider (self-hosted ones).
    *
    * @generated from field: bool allow_private_network = 9;
@@ -142,7 +149,9 @@ export type Provider = Message<"relay.admin.v1.Provider"> & {
    * which the relay gets tokens (RFC 6749 section 4.4), of the connection or of
    * the application; `jwt_bearer`, a key with which the relay signs an assertion
    * for each token request (RFC 7523); `api_key`, one or more secret values that
-   * go with each call as they are; or `basic`, user name and password (RFC 7617).
+   * go with each call as they are; `basic`, user name and password (RFC 7617);
+   * or `oauth1`, a token and its secret, with which the relay signs each call
+   * (RFC 5849).
    *
    * @generated from field: string kind = 14;
    */
@@ -154,7 +163,10 @@ export type Provider = Message<"relay.admin.v1.Provider"> & {
    * the secret `password`; `client_credentials` has `client_id` and the secret
    * `client_secret`, which are left out where the application's OAuth client
    * counts; `jwt_bearer` has the secret `signing_key`: a private key in PEM, and
-   * one that is encrypted where the definition names the secret `passphrase`.
+   * one that is encrypted where the definition names the secret `passphrase`;
+   * `oauth1` has the secrets `oauth_token` and `oauth_token_secret`, and where
+   * its definition names no endpoints also `client_id` and `client_secret`, for
+   * the consumer key and secret.
    *
    * @generated from field: repeated relay.admin.v1.ConnectionValue connection_values = 15;
    */
@@ -250,6 +262,13 @@ export type ProviderJson = {
   oauth2?: OAuth2Json;
 
   /**
+   * OAuth 1.0a endpoints and habits, for the kind `oauth1`.
+   *
+   * @generated from field: relay.admin.v1.OAuth1 oauth1 = 21;
+   */
+  oauth1?: OAuth1Json;
+
+  /**
    * Allows addresses in private networks for this provider (self-hosted ones).
    *
    * @generated from field: bool allow_private_network = 9;
@@ -296,7 +315,9 @@ export type ProviderJson = {
    * which the relay gets tokens (RFC 6749 section 4.4), of the connection or of
    * the application; `jwt_bearer`, a key with which the relay signs an assertion
    * for each token request (RFC 7523); `api_key`, one or more secret values that
-   * go with each call as they are; or `basic`, user name and password (RFC 7617).
+   * go with each call as they are; `basic`, user name and password (RFC 7617);
+   * or `oauth1`, a token and its secret, with which the relay signs each call
+   * (RFC 5849).
    *
    * @generated from field: string kind = 14;
    */
@@ -308,7 +329,10 @@ export type ProviderJson = {
    * the secret `password`; `client_credentials` has `client_id` and the secret
    * `client_secret`, which are left out where the application's OAuth client
    * counts; `jwt_bearer` has the secret `signing_key`: a private key in PEM, and
-   * one that is encrypted where the definition names the secret `passphrase`.
+   * one that is encrypted where the definition names the secret `passphrase`;
+   * `oauth1` has the secrets `oauth_token` and `oauth_token_secret`, and where
+   * its definition names no endpoints also `client_id` and `client_secret`, for
+   * the consumer key and secret.
    *
    * @generated from field: repeated relay.admin.v1.ConnectionValue connection_values = 15;
    */
@@ -415,7 +439,8 @@ export type ConnectionValue = Message<"relay.admin.v1.ConnectionValue"> & {
 
   /**
    * It is the member at this dotted path of the token response, such as
-   * `instance_url`; that of a refresh replaces it.
+   * `instance_url`; that of a refresh replaces it. At the kind `oauth1` it is a
+   * parameter of the answer, such as `screen_name`.
    *
    * @generated from field: string token_member = 11;
    */
@@ -533,7 +558,8 @@ export type ConnectionValueJson = {
 
   /**
    * It is the member at this dotted path of the token response, such as
-   * `instance_url`; that of a refresh replaces it.
+   * `instance_url`; that of a refresh replaces it. At the kind `oauth1` it is a
+   * parameter of the answer, such as `screen_name`.
    *
    * @generated from field: string token_member = 11;
    */
@@ -1401,4 +1427,125 @@ export type AssertionJson = {
  */
 export const AssertionSchema: GenMessage<Assertion, {jsonType: AssertionJson}> = /*@__PURE__*/
   messageDesc(file_relay_admin_v1_provider, 5);
+
+/**
+ * OAuth1 holds the OAuth 1.0a endpoints of a provider and its habits (RFC 5849).
+ * The consumer key and secret are the application's OAuth client. Without
+ * endpoints a user enters a token, and its secret, that the provider shows.
+ *
+ * @generated from message relay.admin.v1.OAuth1
+ */
+export type OAuth1 = Message<"relay.admin.v1.OAuth1"> & {
+  /**
+   * Where a connect attempt begins: the Temporary Credential Request endpoint
+   * (RFC 5849 section 2.1), which many providers call request token URL.
+   *
+   * @generated from field: string temporary_credential_endpoint = 1;
+   */
+  temporaryCredentialEndpoint: string;
+
+  /**
+   * Where the user agrees (RFC 5849 section 2.2). Its query stays, and gets
+   * `oauth_token`.
+   *
+   * @generated from field: string authorization_endpoint = 2;
+   */
+  authorizationEndpoint: string;
+
+  /**
+   * Where the token comes from (RFC 5849 section 2.3), which many providers call
+   * access token URL.
+   *
+   * @generated from field: string token_endpoint = 3;
+   */
+  tokenEndpoint: string;
+
+  /**
+   * How requests are signed (RFC 5849 section 3.4): `HMAC-SHA1`, which is the
+   * default, `HMAC-SHA256`, which NetSuite and Magento ask for, or `PLAINTEXT`.
+   *
+   * @generated from field: string signature_method = 4;
+   */
+  signatureMethod: string;
+
+  /**
+   * The `realm` of the Authorization field (RFC 5849 section 3.5.1), where the
+   * provider asks for it. Names of connection values may stand in it in braces.
+   *
+   * @generated from field: string realm = 5;
+   */
+  realm: string;
+
+  /**
+   * Parameter of the authorization endpoint that takes the scope, such as
+   * `perms`. Empty: the provider asks for none, or the endpoint's query has it.
+   *
+   * @generated from field: string scope_parameter = 6;
+   */
+  scopeParameter: string;
+};
+
+/**
+ * OAuth1 holds the OAuth 1.0a endpoints of a provider and its habits (RFC 5849).
+ * The consumer key and secret are the application's OAuth client. Without
+ * endpoints a user enters a token, and its secret, that the provider shows.
+ *
+ * @generated from message relay.admin.v1.OAuth1
+ */
+export type OAuth1Json = {
+  /**
+   * Where a connect attempt begins: the Temporary Credential Request endpoint
+   * (RFC 5849 section 2.1), which many providers call request token URL.
+   *
+   * @generated from field: string temporary_credential_endpoint = 1;
+   */
+  temporaryCredentialEndpoint?: string;
+
+  /**
+   * Where the user agrees (RFC 5849 section 2.2). Its query stays, and gets
+   * `oauth_token`.
+   *
+   * @generated from field: string authorization_endpoint = 2;
+   */
+  authorizationEndpoint?: string;
+
+  /**
+   * Where the token comes from (RFC 5849 section 2.3), which many providers call
+   * access token URL.
+   *
+   * @generated from field: string token_endpoint = 3;
+   */
+  tokenEndpoint?: string;
+
+  /**
+   * How requests are signed (RFC 5849 section 3.4): `HMAC-SHA1`, which is the
+   * default, `HMAC-SHA256`, which NetSuite and Magento ask for, or `PLAINTEXT`.
+   *
+   * @generated from field: string signature_method = 4;
+   */
+  signatureMethod?: string;
+
+  /**
+   * The `realm` of the Authorization field (RFC 5849 section 3.5.1), where the
+   * provider asks for it. Names of connection values may stand in it in braces.
+   *
+   * @generated from field: string realm = 5;
+   */
+  realm?: string;
+
+  /**
+   * Parameter of the authorization endpoint that takes the scope, such as
+   * `perms`. Empty: the provider asks for none, or the endpoint's query has it.
+   *
+   * @generated from field: string scope_parameter = 6;
+   */
+  scopeParameter?: string;
+};
+
+/**
+ * Describes the message relay.admin.v1.OAuth1.
+ * Use `create(OAuth1Schema)` to create a new message.
+ */
+export const OAuth1Schema: GenMessage<OAuth1, {jsonType: OAuth1Json}> = /*@__PURE__*/
+  messageDesc(file_relay_admin_v1_provider, 6);
 

@@ -1,0 +1,3 @@
+import { runOnPostgres } from "./run-on-postgres.js";
+
+await runOnPostgres(() => import("../oauth/oauth1.test.js"));
