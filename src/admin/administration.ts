@@ -31,9 +31,10 @@ type ChangingMethod =
   | "ApplicationService.RotateApplicationKey"
   | "ApplicationService.CreateCallToken"
   | `OAuthClientService.${"Create" | "Update" | "Delete"}OAuthClient`
-  | `ConnectionService.${"Put" | "Delete"}Connection`
+  | `ConnectionService.${"Put" | "Delete" | "Refresh"}Connection`
   | "ConnectionService.CreateConnectLink"
   | `WebhookService.${"Put" | "Delete"}Webhook`
+  | "WebhookService.SendTestEvent"
   | `CallRecordService.${"Start" | "Stop"}CallCapture`
   | "CallService.PerformCall";
 

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
@@ -8,6 +9,7 @@ import {
   CallerAuth as CallerAuthMessage,
   type CallRule as CallRuleMessage,
   type CallRuleSchema,
+  type ListApplicationsRequest,
   type ProviderCallRules,
   Application_State as State,
 } from "../../gen/relay/admin/v1/application_pb.js";
@@ -25,7 +27,7 @@ import {
   type WrittenRule,
   writtenFromRule,
 } from "../applications/call-rules.js";
-import { MAX_CALL_TOKEN_SECONDS } from "../applications/call-token.js";
+import { type CallToken, MAX_CALL_TOKEN_SECONDS } from "../applications/call-token.js";
 import type { ProviderCatalog } from "../providers/provider.js";
 import {
   type CreateApplicationInput,
@@ -68,10 +70,7 @@ export function createApplicationService(options: AdminOptions): ServiceImpl<typ
       return messageFromApplication(await namedApplication(applications, publicKey));
     },
     async listApplications(request) {
-      const prefix = request.publicKeyPrefix;
-      const page = pageFrom(request, [prefix], [NAME_PART]);
-      const rest = await applications.page({ prefix, after: page.after?.[0], limit: page.size + 1 });
-      const { rows, nextPageToken } = pageOfRest(page, rest, ({ publicKey }) => [publicKey]);
+      const { rows, nextPageToken } = await listApplications(options, request);
       return { applications: rows.map(messageFromApplication), nextPageToken };
     },
     async createApplication(request, context) {
@@ -115,11 +114,7 @@ export function createApplicationService(options: AdminOptions): ServiceImpl<typ
       const issued = await issueCallToken(administrationFor(options, context), {
         publicKey,
         userId: requiredId(userId, "user_id"),
-        providers:
-          providerNames.length === 0
-            ? undefined
-            : providerNames.map((name) => namedProvider(options.catalog, name, "provider_names").name),
-        rules: rules.length === 0 ? undefined : rulesFrom(rules),
+        ...termsFrom({ providerNames, rules }, options.catalog),
         lifetimeSeconds: lifetimeSeconds || DEFAULT_CALL_TOKEN_SECONDS,
       });
       if (issued === undefined) throw noApplication();
@@ -129,10 +124,50 @@ export function createApplicationService(options: AdminOptions): ServiceImpl<typ
   };
 }
 
-function rulesFrom(messages: readonly CallRuleMessage[]): readonly CallRule[] {
+/** Applications that are read at a time, and looked at for one page: a few milliseconds of the event loop each. */
+const SCAN_ROWS = 200;
+const MAX_SCANNED_ROWS = 10_000;
+
+/** By key, so that the last page costs what the first one does; names have no index, and are looked through. */
+async function listApplications(
+  { store: { applications } }: AdminOptions,
+  request: ListApplicationsRequest,
+): Promise<{ readonly rows: readonly Application[]; readonly nextPageToken: string }> {
+  const { publicKeyPrefix: prefix } = request;
+  const query = request.query.toLowerCase();
+  const page = pageFrom(request, [prefix, query], [NAME_PART]);
+  const isWanted = ({ name, publicKey }: Application) =>
+    name.toLowerCase().includes(query) || publicKey.toLowerCase().includes(query);
+  const rows: Application[] = [];
+  let after = page.after?.[0];
+  for (let scanned = 0; scanned < MAX_SCANNED_ROWS; scanned += SCAN_ROWS) {
+    const limit = query === "" ? page.size + 1 : SCAN_ROWS;
+    const read = await applications.page({ prefix, after, limit });
+    rows.push(...read.filter(isWanted));
+    if (rows.length > page.size || read.length < limit) return pageOfRest(page, rows, ({ publicKey }) => [publicKey]);
+    after = read.at(-1)?.publicKey;
+    await nextTurn();
+  }
+  return { rows, nextPageToken: page.tokenAfter([after ?? ""]) };
+}
+
+/** What a call token is to be good for. @param where begins the paths of the fields in an error. */
+export function termsFrom(
+  { providerNames, rules }: { readonly providerNames: readonly string[]; readonly rules: readonly CallRuleMessage[] },
+  catalog: ProviderCatalog,
+  where = "",
+): Pick<CallToken, "providers" | "rules"> {
+  const names = providerNames.map((name) => namedProvider(catalog, name, `${where}provider_names`).name);
+  return {
+    providers: names.length === 0 ? undefined : names,
+    rules: rules.length === 0 ? undefined : rulesFrom(rules, `${where}rules`),
+  };
+}
+
+function rulesFrom(messages: readonly CallRuleMessage[], field: string): readonly CallRule[] {
   const parsed = parseCallRules(messages.map(writtenFrom));
   if ("rules" in parsed) return parsed.rules;
-  throw invalidArgument("rules", parsed.problem);
+  throw invalidArgument(field, parsed.problem);
 }
 
 /** proto3 does not tell an empty list from none. */

@@ -1,5 +1,5 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { type Duration, DurationSchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type Duration, timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
 import {
   type CallCapture,
@@ -8,12 +8,13 @@ import {
   CallRecordSchema,
   type CallRecordService,
   type CapturedBodySchema,
+  type ListCallRecordsRequest,
   ListCallRecordsResponseSchema,
   StartCallCaptureResponseSchema,
   type WatchCallRecordsResponse,
   WatchCallRecordsResponseSchema,
 } from "../../gen/relay/admin/v1/call_record_pb.js";
-import type { StoredCall } from "../records/call-block.js";
+import { type StoredCall, USER_PURPOSE, userText } from "../records/call-block.js";
 import type { CaptureContent, CapturedBody, HeaderPairs } from "../records/call-capture.js";
 import { type CallWatch, createCallWatch } from "../records/call-watch.js";
 import { openCapture } from "../records/capture-store.js";
@@ -24,6 +25,7 @@ import {
   type AdminOptions,
   administrationFor,
   createPublicKeys,
+  durationFromMs,
   invalidArgument,
   NUMBER_PART,
   namedApplication,
@@ -45,14 +47,17 @@ export function createCallRecordService(options: AdminOptions): ServiceImpl<type
       const call = await findCall(store.calls, required(callId, "call_id"));
       if (call === undefined) throw notFound("record of this call");
       const message = messageFromCall(call, await publicKeyOf(call.applicationId));
+      const userId = call.connection === undefined ? undefined : await store.connections.userOf(call.connection);
       const capture = await captureFor(options, callId, context);
-      return capture === undefined ? message : { ...message, capture };
+      return { ...message, userId: userId ?? "", ...(capture === undefined ? {} : { capture }) };
     },
     async listCallRecords(request) {
-      const { publicKey, providerName, errorType } = request;
-      const page = pageFrom(request, [publicKey, providerName, errorType], [NUMBER_PART, NUMBER_PART]);
+      const filter = await listFilterFrom(options, request);
+      const { publicKey, providerName, errorType, userId, requestId } = request;
+      const told = [publicKey, providerName, errorType, userId, requestId, filter.startAt, filter.endAt];
+      const page = pageFrom(request, told, [NUMBER_PART, NUMBER_PART]);
       const position = { pageSize: page.size, from: positionFrom(page.after) };
-      const { calls, next } = await listCalls(store.calls, await filterFrom(options, request), position);
+      const { calls, next } = await listCalls(store.calls, filter, position);
       const callRecords = [];
       for (const call of calls) callRecords.push(messageFromCall(call, await publicKeyOf(call.applicationId)));
       const nextPageToken = next === undefined ? "" : page.tokenAfter([String(next.sequence), String(next.index)]);
@@ -93,6 +98,21 @@ async function filterFrom(
     applicationId: publicKey === "" ? undefined : (await namedApplication(store.applications, publicKey)).id,
     provider: providerName || undefined,
     errorType: errorType || undefined,
+  };
+}
+
+async function listFilterFrom(options: AdminOptions, request: ListCallRecordsRequest): Promise<CallFilter> {
+  const { userId, requestId, startTime, endTime } = request;
+  const filter = await filterFrom(options, request);
+  const { applicationId } = filter;
+  if (userId !== "" && applicationId === undefined)
+    throw invalidArgument("public_key", "is missing: users are an application's");
+  return {
+    ...filter,
+    ...(userId !== "" && { users: options.sealer.digests(USER_PURPOSE, userText(applicationId ?? "", userId)) }),
+    ...(requestId !== "" && { requestId }),
+    ...(startTime !== undefined && { startAt: timestampMs(startTime) }),
+    ...(endTime !== undefined && { endAt: timestampMs(endTime) }),
   };
 }
 
@@ -144,6 +164,7 @@ function messageFromCall(call: StoredCall, publicKey: string | undefined): CallR
     requestBytes: BigInt(call.requestBytes),
     responseBytes: BigInt(call.responseBytes),
     captured: call.isCaptured,
+    requestId: call.requestId ?? "",
   });
 }
 
@@ -177,11 +198,6 @@ function headersFrom(pairs: HeaderPairs) {
 function bodyFrom(body: CapturedBody | undefined): { body?: MessageInitShape<typeof CapturedBodySchema> } {
   if (body === undefined) return {};
   return { body: { sizeBytes: BigInt(body.bytes), text: body.text ?? "", truncated: body.isCut } };
-}
-
-function durationFromMs(ms: number): Duration {
-  const seconds = Math.floor(ms / 1000);
-  return create(DurationSchema, { seconds: BigInt(seconds), nanos: Math.round((ms - seconds * 1000) * 1e6) });
 }
 
 /** What watching needs. */

@@ -2,6 +2,7 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import {
   type CallService,
+  type CallTokenTerms,
   type ExplainCallResponse,
   ExplainCallResponseSchema,
   type ExplainedRequestSchema,
@@ -11,6 +12,8 @@ import {
 import { type CallRequest, CallRequestSchema, ResponseMode } from "../../gen/relay/v1/relay_pb.js";
 import { descriptionFromMessage, requestContextKey } from "../api/rpc/relay-service.js";
 import { rowFromOutcome } from "../api/rpc/row.js";
+import { openPrivateKeyHash } from "../applications/application.js";
+import { createCallToken } from "../applications/call-token.js";
 import { type CallerFields, callerFrom } from "../applications/caller.js";
 import { asPassedThrough, type Call, type CallOrigin } from "../call/call.js";
 import { type ExplainedRule, type Explanation, MASK } from "../call/explanation.js";
@@ -18,11 +21,17 @@ import { overloaded } from "../model/errors.js";
 import type { RefreshNeed } from "../oauth/token-source.js";
 import { auditEntryFrom } from "./administration.js";
 import { operatorContextKey, type Role } from "./admit.js";
-import { messageFromApplication } from "./application-service.js";
+import { messageFromApplication, termsFrom } from "./application-service.js";
 import { messageFromConnection, summaryFrom } from "./connection-service.js";
 import { hiddenFieldsFor, type IsHidden } from "./provider-service.js";
 import { refusedResource } from "./roles.js";
-import { type AdminOptions, administrationFor, type CallServiceOptions } from "./standard-methods.js";
+import {
+  type AdminOptions,
+  administrationFor,
+  type CallServiceOptions,
+  namedApplication,
+  requiredId,
+} from "./standard-methods.js";
 
 type Place = Partial<Pick<CallerFields, "origin" | "address">>;
 
@@ -32,7 +41,8 @@ const EMPTY = create(CallRequestSchema);
 export function createCallService(options: AdminOptions): ServiceImpl<typeof CallService> {
   const { calls, now } = options;
   return {
-    async explainCall({ call = EMPTY, origin, clientAddress, passedThrough }, context) {
+    async explainCall({ call: asked = EMPTY, origin, clientAddress, passedThrough, callTokenTerms }, context) {
+      const call = callTokenTerms === undefined ? asked : await withCallToken(options, asked, callTokenTerms);
       const place = { ...(origin !== "" && { origin }), ...(clientAddress !== "" && { address: clientAddress }) };
       const explanation = await calls.explain(() => {
         const read = callFrom(calls, originOf(call, context), call, place, context);
@@ -52,6 +62,27 @@ export function createCallService(options: AdminOptions): ServiceImpl<typeof Cal
       return { row: rowFromOutcome((await calls.relay.perform(read)).outcome) };
     },
   };
+}
+
+/** Of a token that nobody gets: a lifetime that every application allows. */
+const PREVIEW_SECONDS = 1;
+
+/** The call as it would be with a call token of these terms, which exists for this explanation alone. */
+async function withCallToken(
+  { store, sealer, catalog, now }: AdminOptions,
+  call: CallRequest,
+  terms: CallTokenTerms,
+): Promise<CallRequest> {
+  const application = await namedApplication(store.applications, call.publicKey, "call.public_key");
+  const token = {
+    publicKey: call.publicKey,
+    userId: requiredId(call.userId, "call.user_id"),
+    ...termsFrom(terms, catalog, "call_token_terms."),
+    lifetimeSeconds: PREVIEW_SECONDS,
+    now: now(),
+  };
+  const { callToken } = createCallToken(token, openPrivateKeyHash(sealer, application));
+  return { ...call, privateKey: callToken };
 }
 
 /** Before it is done: what cannot be written down is not done for a user whose account it is. */

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import type { ServiceImpl } from "@connectrpc/connect";
+import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import {
   type Connection as ConnectionMessage,
   ConnectionSchema,
@@ -38,6 +38,7 @@ import type { Provider } from "../providers/provider.js";
 import { type Administration, auditEntryFrom, connectionResource } from "./administration.js";
 import { connectLinkFor } from "./connect-links.js";
 import { originParametersFrom } from "./oauth-client-service.js";
+import { refreshNow } from "./refresh-now.js";
 import {
   type AdminOptions,
   administrationFor,
@@ -75,6 +76,13 @@ export function createConnectionService(options: AdminOptions): ServiceImpl<type
       const input = await inputFrom(options, request);
       const connection = await putConnection(administrationFor(options, context), input);
       return messageFromConnection(summaryFrom(connection, request.publicKey), now());
+    },
+    async refreshConnection(request, context) {
+      const refreshed = await refreshNow(administrationFor(options, context), options, await keyFrom(options, request));
+      if (refreshed === undefined) throw noConnection();
+      if ("hopeless" in refreshed) throw new ConnectError(refreshed.hopeless, Code.FailedPrecondition);
+      const { connection, problem } = refreshed;
+      return { connection: messageFromConnection(summaryFrom(connection, request.publicKey), now()), problem };
     },
     createConnectLink: (request, context) => connectLinkFor(options, request, context),
     async deleteConnection(request, context) {
@@ -185,16 +193,21 @@ type Wanted = (connection: ConnectionSummary) => boolean;
  * served in between, and a page ends early rather than taking long (AIP-158).
  */
 async function listConnections(options: AdminOptions, request: ListConnectionsRequest): Promise<ConnectionPage> {
-  const { publicKey, userId, userIdPrefix, providerName, state } = request;
-  const page = pageFrom(request, [publicKey, userId, userIdPrefix, providerName, state], KEY_PARTS);
+  const { publicKey, userId, userIdPrefix, providerName, state, refreshFailing } = request;
+  const page = pageFrom(request, [publicKey, userId, userIdPrefix, providerName, state, refreshFailing], KEY_PARTS);
   const applicationId = await applicationIdFrom(options, request);
   const wanted = wantedFrom(options, request);
   const range = { applicationId, user: userId === "" ? { prefix: userIdPrefix } : { id: userId } };
+  const { connections } = options.store;
+  const readFrom = (from: ConnectionKey | undefined, limit: number) =>
+    applicationId === undefined && userId !== ""
+      ? connections.scanUser(userId, from, limit)
+      : connections.scan({ ...range, after: from, limit } satisfies ConnectionRange);
   const rows: ConnectionSummary[] = [];
   let after = pageKeyFrom(page.after);
   for (let scanned = 0; scanned < MAX_SCANNED_ROWS; scanned += SCAN_ROWS) {
     const limit = wanted === undefined ? Math.min(page.size + 1 - rows.length, SCAN_ROWS) : SCAN_ROWS;
-    const read = await options.store.connections.scan({ ...range, after, limit } satisfies ConnectionRange);
+    const read = await readFrom(after, limit);
     rows.push(...(wanted === undefined ? read : read.filter(wanted)));
     if (rows.length > page.size || read.length < limit) return pageOfRest(page, rows, textsOf);
     after = read.at(-1);
@@ -209,21 +222,21 @@ async function applicationIdFrom(
 ): Promise<string | undefined> {
   if (userId !== "" && userIdPrefix !== "") throw invalidArgument("user_id_prefix", "goes without user_id");
   if (publicKey !== "") return (await namedApplication(store.applications, publicKey)).id;
-  if (userId !== "" || userIdPrefix !== "")
-    throw invalidArgument("public_key", "is missing: users are an application's");
+  if (userIdPrefix !== "") throw invalidArgument("public_key", "is missing: users are an application's");
   return undefined;
 }
 
 /** Undefined where every row is. */
 function wantedFrom(
   { catalog, now }: AdminOptions,
-  { providerName, state }: ListConnectionsRequest,
+  { providerName, state, refreshFailing }: ListConnectionsRequest,
 ): Wanted | undefined {
-  if (providerName === "" && state === State.UNSPECIFIED) return undefined;
+  if (providerName === "" && state === State.UNSPECIFIED && !refreshFailing) return undefined;
   const name = providerName === "" ? undefined : providerNameFrom(catalog, providerName);
   const at = now();
   return (connection) =>
     (name === undefined || connection.providerName === name) &&
+    (!refreshFailing || (connection.failCount > 0 && connection.state === "ACTIVE")) &&
     (state === State.UNSPECIFIED || State[shownStateOf(connection, at).state] === state);
 }
 
@@ -259,6 +272,9 @@ export function messageFromConnection(connection: ConnectionSummary, now: number
     lastRefreshFailure: connection.lastErrorClass ?? "",
     nextRefreshTime: time(connection.nextTryAt),
     refreshFailingTime: time(connection.failCount > 0 ? connection.trouble?.since : undefined),
+    // One whose first token is still to be got has none.
+    tokenTime: time(connection.obtainedAt || undefined),
+    refreshTime: time(connection.refreshedAt),
   });
 }
 

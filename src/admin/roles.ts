@@ -6,6 +6,7 @@ import { CallService } from "../../gen/relay/admin/v1/call_pb.js";
 import { CallRecordService } from "../../gen/relay/admin/v1/call_record_pb.js";
 import { ConnectionService } from "../../gen/relay/admin/v1/connection_pb.js";
 import { OAuthClientService } from "../../gen/relay/admin/v1/oauth_client_pb.js";
+import { OverviewService } from "../../gen/relay/admin/v1/overview_pb.js";
 import { ProviderService } from "../../gen/relay/admin/v1/provider_service_pb.js";
 import { SessionService } from "../../gen/relay/admin/v1/session_pb.js";
 import { WebhookService } from "../../gen/relay/admin/v1/webhook_pb.js";
@@ -20,12 +21,13 @@ const READ_ONLY: ReadonlySet<string> = new Set(
     ...[ApplicationService.method.getApplication, ApplicationService.method.listApplications],
     ...[OAuthClientService.method.getOAuthClient, OAuthClientService.method.listOAuthClients],
     ...[ConnectionService.method.getConnection, ConnectionService.method.listConnections],
-    WebhookService.method.getWebhook,
+    ...[WebhookService.method.getWebhook, WebhookService.method.listWebhookDeliveries],
     ...[ProviderService.method.getProvider, ProviderService.method.listProviders],
     ...[CallRecordService.method.getCallRecord, CallRecordService.method.listCallRecords],
     CallRecordService.method.watchCallRecords,
     CallService.method.explainCall,
     SessionService.method.getSession,
+    ...[OverviewService.method.getOverview, OverviewService.method.getFigures],
     AuditService.method.listAuditRecords,
   ].map(nameOf),
 );

@@ -14,6 +14,7 @@ import { CallService } from "../../gen/relay/admin/v1/call_pb.js";
 import { CallRecordService } from "../../gen/relay/admin/v1/call_record_pb.js";
 import { ConnectionService } from "../../gen/relay/admin/v1/connection_pb.js";
 import { OAuthClientService } from "../../gen/relay/admin/v1/oauth_client_pb.js";
+import { OverviewService } from "../../gen/relay/admin/v1/overview_pb.js";
 import { ProviderService } from "../../gen/relay/admin/v1/provider_service_pb.js";
 import { Session_Role as SessionRole, SessionService } from "../../gen/relay/admin/v1/session_pb.js";
 import { WebhookService } from "../../gen/relay/admin/v1/webhook_pb.js";
@@ -36,6 +37,7 @@ import { createCallRecordService, MAX_WATCH_MS } from "./call-record-service.js"
 import { createCallService } from "./call-service.js";
 import { createConnectionService } from "./connection-service.js";
 import { createOAuthClientService, OAuthClientExistsError } from "./oauth-client-service.js";
+import { createOverviewService } from "./overview-service.js";
 import { createProviderService } from "./provider-service.js";
 import { requireRole } from "./roles.js";
 import type { AdminOptions } from "./standard-methods.js";
@@ -65,6 +67,7 @@ export const ADMIN_SERVICES: readonly DescService[] = [
   AuditService,
   CallRecordService,
   CallService,
+  OverviewService,
   SessionService,
 ];
 
@@ -117,6 +120,7 @@ function addServices(router: ConnectRouter, options: AdminOptions): void {
   router.service(AuditService, createAuditService(options));
   router.service(CallRecordService, createCallRecordService(options), { ...NAMES_ONLY, maxTimeoutMs: MAX_WATCH_MS });
   router.service(CallService, createCallService(options));
+  router.service(OverviewService, createOverviewService(options));
   router.service(SessionService, createSessionService(options));
   router.service(ServerReflection, createReflectionService([...ADMIN_SERVICES, ServerReflection]), NAMES_ONLY);
 }

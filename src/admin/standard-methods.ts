@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { type DescMessage, isFieldSet, type MessageShape } from "@bufbuild/protobuf";
-import type { FieldMask } from "@bufbuild/protobuf/wkt";
+import { create, type DescMessage, isFieldSet, type MessageShape } from "@bufbuild/protobuf";
+import { type Duration, DurationSchema, type FieldMask } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { ErrorDetailSchema } from "../../gen/relay/admin/v1/error_pb.js";
 import type { Application, ApplicationStore } from "../applications/application.js";
@@ -11,11 +11,14 @@ import type { Relay } from "../call/relay.js";
 import type { HttpRequest } from "../http/exchange.js";
 import type { Pending } from "../lib/pending.js";
 import type { ChangeOptions } from "../model/audit.js";
+import type { Inspect } from "../model/findings.js";
 import type { ConnectLinkOptions } from "../oauth/connect-session.js";
 import type { DisconnectOptions } from "../oauth/disconnect.js";
+import type { Refresher } from "../oauth/refresher.js";
 import { isProviderName, PROVIDER_NAME_HINT, type Provider, type ProviderCatalog } from "../providers/provider.js";
 import type { CallStore } from "../records/call-store.js";
 import type { CaptureStore } from "../records/capture-store.js";
+import type { FigureStore } from "../records/figures.js";
 import type { Sealer } from "../sealing/seal.js";
 import type { AdministeredStore, Administration, AuditStamp } from "./administration.js";
 import { operatorContextKey } from "./admit.js";
@@ -219,6 +222,12 @@ export function requiredMessage<Message>(value: Message | undefined, field: stri
   return value;
 }
 
+/** A length of time, from milliseconds. */
+export function durationFromMs(ms: number): Duration {
+  const seconds = Math.floor(ms / 1000);
+  return create(DurationSchema, { seconds: BigInt(seconds), nanos: Math.round((ms - seconds * 1000) * 1e6) });
+}
+
 /** Finds the public key of an application by its id; undefined when there is none any more. */
 export type PublicKeyOf = (id: string) => Promise<string | undefined>;
 
@@ -248,18 +257,32 @@ export interface CallServiceOptions {
   readonly deadlineMs: number;
 }
 
+/** Of a disk. */
+export interface DiskRoom {
+  readonly freeBytes: number;
+  readonly totalBytes: number;
+}
+
 /** What the services of the administration port work on; everything is a value or an interface. */
 export interface AdminOptions {
   readonly store: AdministeredStore & {
     readonly calls: CallStore;
     readonly captures: CaptureStore;
+    readonly figures: FigureStore;
+    readonly inspect: Inspect;
   };
+  /** What looks at the store found wrong, for people. */
+  readonly problems: () => Iterable<string>;
+  /** The room that is left where the database is; undefined where that is not on this machine. */
+  readonly diskRoom: () => Promise<DiskRoom | undefined>;
   readonly sealer: Sealer;
   readonly catalog: ProviderCatalog;
   /** Files of the operator's own definitions, by provider name. */
   readonly providerFiles: ReadonlyMap<string, string>;
   /** How connections are ended, and what waits for it when the service stops. */
   readonly disconnection: DisconnectOptions & { readonly pending: Pending };
+  /** Refreshes a token when an operator asks for it. */
+  readonly refresher: Pick<Refresher, "refresh">;
   /** What connect links are made with. */
   readonly connecting: ConnectLinkOptions;
   /** Resolves when the service begins to stop, or when the signal aborts. */

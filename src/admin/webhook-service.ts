@@ -1,17 +1,32 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
-import { WebhookSchema, type WebhookService } from "../../gen/relay/admin/v1/webhook_pb.js";
+import {
+  WebhookDelivery_Outcome as Outcome,
+  type WebhookDelivery as WebhookDeliveryMessage,
+  WebhookDeliverySchema,
+  WebhookSchema,
+  type WebhookService,
+} from "../../gen/relay/admin/v1/webhook_pb.js";
 import type { Application } from "../applications/application.js";
 import type { Secret } from "../sealing/seal.js";
-import { createWebhookSecret, parseWebhookUri, sealWebhookSecret } from "../webhooks/webhook-store.js";
+import {
+  createWebhookSecret,
+  parseWebhookUri,
+  sealWebhookSecret,
+  type WebhookDelivery,
+} from "../webhooks/webhook-store.js";
 import { type Administration, auditEntryFrom, webhookResource } from "./administration.js";
 import {
   type AdminOptions,
   administrationFor,
   invalidArgument,
+  NUMBER_PART,
   namedApplication,
   notFound,
+  pageFrom,
+  pageOfRest,
+  providerNameFrom,
   requiredMessage,
 } from "./standard-methods.js";
 
@@ -35,6 +50,26 @@ export function createWebhookService(options: AdminOptions): ServiceImpl<typeof 
       if (!(await deleteWebhook(administrationFor(options, context), application))) throw noWebhook();
       return {};
     },
+    async sendTestEvent({ publicKey }, context) {
+      const application = await namedApplication(applications, publicKey);
+      const eventId = await sendTestEvent(administrationFor(options, context), application);
+      if (eventId === undefined) throw noWebhook();
+      return { eventId };
+    },
+    async listWebhookDeliveries(request) {
+      const { publicKey, userId, providerName } = request;
+      if (providerName !== "" && userId === "") throw invalidArgument("provider_name", "goes with user_id only");
+      const page = pageFrom(request, [publicKey, userId, providerName], [NUMBER_PART]);
+      const rest = await options.store.webhooks.listDeliveries({
+        applicationId: (await namedApplication(applications, publicKey)).id,
+        userId: userId || undefined,
+        providerName: providerName === "" ? undefined : providerNameFrom(options.catalog, providerName),
+        beforePlace: page.after && Number(page.after[0]),
+        limit: page.size + 1,
+      });
+      const { rows, nextPageToken } = pageOfRest(page, rest, ({ place }) => [String(place)]);
+      return { webhookDeliveries: rows.map(messageFromDelivery), nextPageToken };
+    },
   };
 }
 
@@ -49,6 +84,22 @@ async function readWebhook({ store }: AdminOptions, { id, publicKey }: Applicati
     updateTime: timestampFromMs(endpoint.updatedAt),
     waitingEventCount: BigInt(waiting),
     ...(oldestAt === undefined ? {} : { waitingSinceTime: timestampFromMs(oldestAt) }),
+  });
+}
+
+const OUTCOMES = { delivered: Outcome.DELIVERED, retry: Outcome.RETRYING, givenUp: Outcome.GIVEN_UP } as const;
+
+function messageFromDelivery(delivery: WebhookDelivery): WebhookDeliveryMessage {
+  return create(WebhookDeliverySchema, {
+    eventId: delivery.id,
+    type: delivery.type,
+    userId: delivery.userId,
+    providerName: delivery.providerName,
+    outcome: OUTCOMES[delivery.kind],
+    attemptCount: delivery.attempts,
+    statusCode: delivery.statusCode ?? 0,
+    createTime: timestampFromMs(delivery.createdAt),
+    attemptTime: timestampFromMs(delivery.at),
   });
 }
 
@@ -71,6 +122,15 @@ export async function putWebhook(
     auditEntryFrom(administration, "WebhookService.PutWebhook", resource, ["uri", "secret"]),
   );
   return secret;
+}
+
+/** Writes a test event down, to be delivered like every other one; resolves to its id, undefined without a webhook. */
+export function sendTestEvent(
+  administration: Administration,
+  { id, publicKey }: Pick<Application, "id" | "publicKey">,
+): Promise<string | undefined> {
+  const audit = auditEntryFrom(administration, "WebhookService.SendTestEvent", webhookResource(publicKey));
+  return administration.store.webhooks.addTest(id, administration.now(), audit);
 }
 
 /** Deletes the webhook; false if there was none. */

@@ -1,4 +1,6 @@
 import { randomBytes } from "node:crypto";
+import { statfs } from "node:fs/promises";
+import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { createAuditStamps } from "../admin/administration.js";
 import { type Admit, type Authenticate, createAdmit, createAuthenticate, loadAdminTokens } from "../admin/admit.js";
@@ -55,7 +57,7 @@ export async function listenForOperators(wiring: Wiring): Promise<Listener | und
 /** What the administration port serves. Each of them asks who is there. */
 async function handlersFor(wiring: Wiring): Promise<readonly PathHandler[]> {
   const { config, parts, calls, readiness, clientAddress } = wiring;
-  const { store, sealer, catalog, providerFiles, authorization, self, log } = parts;
+  const { store, sealer, catalog, providerFiles, authorization, refresher, self, log } = parts;
   const admit = createAdmit({
     authenticate: await loadAuthenticate(wiring),
     clientAddress,
@@ -68,6 +70,9 @@ async function handlersFor(wiring: Wiring): Promise<readonly PathHandler[]> {
     providerFiles,
     disconnection: authorization,
     connecting: authorization,
+    refresher,
+    problems: () => [...store.health.problems.values()].flatMap((problem) => problem?.message ?? []),
+    diskRoom: () => diskRoomOf(config),
     stopped: readiness.stopped,
     allowLoopback: config.allowLoopback,
     clientAddress,
@@ -79,6 +84,13 @@ async function handlersFor(wiring: Wiring): Promise<readonly PathHandler[]> {
   };
   const rpcs = createAdminRpcHandler(options, admit);
   return [rpcs, ...metricsHandlersFor(parts, admit), createConsoleHandler()];
+}
+
+/** Of a database that is a file. */
+async function diskRoomOf({ database }: Pick<Config, "database">) {
+  if (database.kind !== "sqlite") return undefined;
+  const { bavail, blocks, bsize } = await statfs(dirname(database.path));
+  return { freeBytes: bavail * bsize, totalBytes: blocks * bsize };
 }
 
 async function loadAuthenticate({ config, parts: { logger } }: Wiring): Promise<Authenticate> {

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
 import type { Budget } from "../call/budget.js";
 import { type CallSink, createCallRecorder } from "../call/trace.js";
@@ -6,6 +7,7 @@ import type { Listener } from "../http/listener.js";
 import { packageVersion } from "../lib/package-version.js";
 import { type Capturing, createCapturing } from "../records/call-capture.js";
 import { createCaptureWriter } from "../records/capture-store.js";
+import { createFigureWriter } from "../records/figure-writer.js";
 import { createRecordWriter, type RecordWriter } from "../records/record-writer.js";
 import { startRetention } from "../records/retention.js";
 import type { Sealer } from "../sealing/seal.js";
@@ -78,7 +80,7 @@ export function listenerMetrics({ connections: { open, refused } }: Listener): r
 /** What recording calls needs. */
 interface RecordCallsOptions {
   readonly config: Pick<Config, "callRecords" | "callRecordsPerApplication" | "callRecordsDays">;
-  readonly store: Pick<Store, "calls" | "captures">;
+  readonly store: Pick<Store, "calls" | "captures" | "webhooks" | "figures">;
   readonly sealer: Sealer;
   readonly logger: Logger;
   readonly onFault: (where: string, error: unknown) => void;
@@ -99,6 +101,8 @@ export function recordCalls({ config, store, sealer, logger, onFault }: RecordCa
   const retention = startRetention({
     calls: store.calls,
     captures: store.captures,
+    webhooks: store.webhooks,
+    figures: store.figures,
     days: config.callRecordsDays,
     now: Date.now,
     onFault: (error) => onFault("call records", error),
@@ -108,6 +112,7 @@ export function recordCalls({ config, store, sealer, logger, onFault }: RecordCa
   }
   const records = createRecordWriter({
     calls: store.calls,
+    sealer,
     maxCalls: config.callRecordsPerApplication,
     onDropped: (dropped, cause) => logger.warn({ dropped, ...problemOf(cause) }, "call records dropped"),
   });
@@ -117,13 +122,19 @@ export function recordCalls({ config, store, sealer, logger, onFault }: RecordCa
     now: Date.now,
     onFault: (error) => onFault("call captures", error),
   });
+  const figures = createFigureWriter({
+    store: store.figures,
+    writer: randomUUID(),
+    now: Date.now,
+    onFault: (error) => onFault("call figures", error),
+  });
   return {
-    sink: createCallRecorder({ records, captures, now: Date.now }),
+    sink: createCallRecorder({ records, captures, figures, now: Date.now }),
     capturing: createCapturing(Date.now),
     records,
     async close() {
       retention.close();
-      await Promise.all([records.close(), captures.close()]);
+      await Promise.all([records.close(), captures.close(), figures.close()]);
     },
   };
 }

@@ -1,9 +1,10 @@
 import { isActive } from "../applications/caller.js";
 import { createCallTimes } from "../http/identity.js";
 import { RelayError } from "../model/errors.js";
-import type { StoredCall } from "../records/call-block.js";
+import type { EndedCall } from "../records/call-block.js";
 import type { CallCapture, ResponseToCapture } from "../records/call-capture.js";
 import type { CaptureWriter } from "../records/capture-store.js";
+import type { FigureWriter } from "../records/figure-writer.js";
 import type { RecordWriter } from "../records/record-writer.js";
 import type { CallRecord } from "../telemetry/call-log.js";
 import type { CallSpans, SpanMethod, StartSpans } from "../telemetry/call-spans.js";
@@ -14,7 +15,8 @@ import type { Answer, AnswerData, Outcome } from "./outcome.js";
 
 /** What is learned of a call on its way; becomes its log line, its counts, its spans and its record. */
 export interface CallTrace {
-  readonly origin: CallOrigin;
+  /** With the user, where so much of the call could be read. */
+  readonly origin: CallOrigin & { readonly userId?: string };
   /** Undefined unless traces are on. */
   readonly spans: CallSpans | undefined;
   /** Undefined until all checks are made. */
@@ -201,26 +203,29 @@ function sizeOf(data: AnswerData | undefined): number {
 interface RecordingOptions {
   readonly records: Pick<RecordWriter, "add">;
   readonly captures: Pick<CaptureWriter, "add">;
+  readonly figures: Pick<FigureWriter, "add">;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 
 /** Records every call whose application is known. */
-export function createCallRecorder({ records, captures, now }: RecordingOptions): CallSink {
+export function createCallRecorder({ records, captures, figures, now }: RecordingOptions): CallSink {
   const timeOf = createCallTimes();
   return (told, trace, outcome) => {
     const { applicationId, callId } = told;
     if (applicationId === undefined) return;
     const startedAt = timeOf(callId) ?? Math.round(now() - told.totalMs);
-    records.add(storedCallFrom(told, applicationId, trace, startedAt));
+    const ended = endedCallFrom(told, applicationId, trace, startedAt);
+    records.add(ended);
+    figures.add(applicationId, told.provider, countedCallFrom(ended, told.headMs));
     if (trace.capture === undefined) return;
     const content = trace.capture.content(endFrom(outcome));
     captures.add({ callId, applicationId, captureUntil: trace.capture.captureUntil, content });
   };
 }
 
-function storedCallFrom(told: CallRecord, applicationId: string, trace: CallTrace, startedAt: number): StoredCall {
-  const { decisions: { place, checked } = {}, queueMs } = trace;
+function endedCallFrom(told: CallRecord, applicationId: string, trace: CallTrace, startedAt: number): EndedCall {
+  const { decisions: { place, checked, connection } = {}, queueMs } = trace;
   const target = place && describeTarget(place.path, checked?.query ?? []);
   return {
     callId: told.callId,
@@ -243,6 +248,22 @@ function storedCallFrom(told: CallRecord, applicationId: string, trace: CallTrac
     requestBytes: told.requestBytes,
     responseBytes: told.responseBytes,
     isCaptured: trace.capture !== undefined,
+    userId: trace.origin.userId,
+    connection: connection?.id,
+    requestId: told.requestId,
+  };
+}
+
+/** A streamed answer counts until its head: what follows takes as long as its caller reads. */
+function countedCallFrom(
+  { errorType, totalMs, tokenMs = 0, queueMs = 0, providerMs = 0 }: EndedCall,
+  headMs = totalMs,
+) {
+  const provider = Math.max(0, providerMs - (totalMs - headMs));
+  const relay = Math.max(0, headMs - tokenMs - queueMs - provider);
+  return {
+    isError: errorType !== undefined,
+    times: { total: headMs, relay, queue: queueMs, token: tokenMs, provider },
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { StoredCall } from "../records/call-block.js";
+import { type StoredCall, USER_PURPOSE, userText } from "../records/call-block.js";
 import type { CaptureContent, CapturedBody, HeaderPairs } from "../records/call-capture.js";
 import { type CallFilter, type CallPosition, findCall, listCalls } from "../records/list-calls.js";
 import { applicationOf } from "./application.js";
@@ -31,6 +31,8 @@ interface ListOptions {
   readonly app: string;
   readonly errorType?: string;
   readonly provider?: string;
+  readonly user?: string;
+  readonly requestId?: string;
   readonly limit: number;
   readonly json?: boolean;
 }
@@ -48,6 +50,8 @@ function addCallsList(group: Command): void {
     .requiredOption("--app <public-key>", "the application's public key")
     .option("--error-type <type>", "only calls with this error, such as PROVIDER_TIMEOUT")
     .option("--provider <name>", "only calls to this provider")
+    .option("--user <id>", "only calls for this user")
+    .option("--request-id <id>", "only calls whose caller sent this x-request-id")
     .option("--limit <count>", "at most this many", wholeNumber(1, 100_000), 50)
     .action(list);
 }
@@ -59,11 +63,10 @@ async function list(options: ListOptions): Promise<void> {
 
 /** A page may have fewer than asked for although there are more. */
 async function findCalls(open: OpenStore, options: ListOptions): Promise<StoredCall[]> {
-  const filter: CallFilter = {
-    applicationId: (await applicationOf(open.store, options.app)).id,
-    provider: options.provider,
-    errorType: options.errorType,
-  };
+  const { id: applicationId } = await applicationOf(open.store, options.app);
+  const { user, provider, errorType, requestId } = options;
+  const users = user === undefined ? user : open.sealer.digests(USER_PURPOSE, userText(applicationId, user));
+  const filter: CallFilter = { applicationId, provider, errorType, requestId, users };
   const calls: StoredCall[] = [];
   let from: CallPosition | undefined;
   do {
@@ -134,6 +137,7 @@ function jsonFromCall(call: StoredCall) {
     requestBytes: call.requestBytes,
     responseBytes: call.responseBytes,
     captured: call.isCaptured,
+    requestId: call.requestId ?? null,
   };
 }
 

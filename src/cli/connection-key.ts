@@ -3,6 +3,7 @@ import type { Config } from "../config/config.js";
 import type { Connection, ConnectionKey } from "../oauth/connection.js";
 import type { DisconnectOptions } from "../oauth/disconnect.js";
 import { toldStateOf } from "../oauth/refreshable.js";
+import type { Refresher } from "../oauth/refresher.js";
 import { parseValues, type ValueClass } from "../providers/connection-value.js";
 import type { Provider } from "../providers/provider.js";
 import type { SelfAddress } from "../upstream/connector.js";
@@ -151,6 +152,41 @@ export async function withWayOut<Result>(
   } finally {
     await upstream.close();
   }
+}
+
+/** Gives `use` what refreshes a token as the service does, with a proof of its own that its lease is held. */
+export async function withRefresher<Result>(
+  open: OpenStore,
+  use: (refresher: Pick<Refresher, "refresh">) => Promise<Result>,
+): Promise<Result> {
+  const [{ createRefresher }, { createPlaceFor, createTargetFor }, { createBreaker }, { createClientHolds }, spools] =
+    await Promise.all([
+      import("../oauth/refresher.js"),
+      import("../oauth/authorization-server.js"),
+      import("../oauth/breaker.js"),
+      import("../oauth/oauth-client.js"),
+      import("../store/spool.js"),
+    ]);
+  const { config, store } = open;
+  return withWayOut(open, async (options) => {
+    const spool = spools.openSpool({ ...spools.spoolPlaceOf(config, store.id), onFault: () => {}, onLeft: () => {} });
+    store.announce?.(spool);
+    const refresher = createRefresher({
+      ...options,
+      connections: store.connections,
+      ...{ spool, breaker: createBreaker(), clients: createClientHolds(), requestTimeoutMs: config.refreshTimeoutMs },
+      ...{ noteClientRefused: store.oauthClients.noteRefused, random: Math.random },
+      ...{ targetFor: createTargetFor(options), placeFor: createPlaceFor(options) },
+      // How it ended is what the command prints.
+      ...{ onFault: () => {}, onRefresh: () => {}, onRevocation: () => {} },
+    });
+    try {
+      return await use(refresher);
+    } finally {
+      await refresher.close(0);
+      await spool.close(store.connections.freeLeases);
+    }
+  });
 }
 
 /** Where the service listens, if it runs. */

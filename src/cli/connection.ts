@@ -18,6 +18,7 @@ import {
   addCommand,
   addGroup,
   collect,
+  failure,
   readStandardInput,
   textTable,
   usageError,
@@ -35,6 +36,7 @@ import {
   originParametersFrom,
   parsePairs,
   textFromConnection,
+  withRefresher,
   withWayOut,
 } from "./connection-key.js";
 import { administrationOf, loadCatalog, type OpenStore, requireProvider, withStore } from "./open-store.js";
@@ -45,7 +47,10 @@ export function addConnection(program: Command): void {
     usage: "connection",
     about: "Manage connections: the accounts of an application's users at providers. Tokens are never printed.",
     examples: ["relay connection list --app PUBLIC_KEY"],
-    commands: [addConnectionLink, addConnectionPut, addConnectionList, addConnectionShow, addConnectionDelete],
+    commands: [
+      ...[addConnectionLink, addConnectionPut, addConnectionList, addConnectionShow],
+      ...[addConnectionRefresh, addConnectionDelete],
+    ],
   });
 }
 
@@ -106,6 +111,33 @@ async function showConnection(options: ConnectionOptions): Promise<void> {
   );
   if (connection === undefined) throw noConnection();
   writeResult(options, jsonFromConnection(connection), textFromConnection(connection));
+}
+
+/** `relay connection refresh` */
+function addConnectionRefresh(group: Command): void {
+  addCommand(group, {
+    usage: "refresh",
+    about: "Get a new access token for one connection now, whether or not it is due.",
+    examples: ["relay connection refresh --app PUBLIC_KEY --user ada --provider github"],
+    more: "It is tried at once, also before the time of the next try. Exit code 1 when there is no new token.",
+  })
+    .requiredOption("--app <public-key>", "the application's public key")
+    .requiredOption("--user <id>", "the user's id in the application")
+    .requiredOption("--provider <name>", "the provider's name or alias")
+    .action(refreshNamed);
+}
+
+async function refreshNamed(options: ConnectionOptions): Promise<void> {
+  const refreshed = await withStore(async (open) => {
+    const key = await connectionKeyFrom(open, options);
+    const { refreshNow } = await import("../admin/refresh-now.js");
+    return withRefresher(open, (refresher) => refreshNow(administrationOf(open), { refresher }, key));
+  });
+  if (refreshed === undefined) throw noConnection();
+  if ("hopeless" in refreshed) throw failure(refreshed.hopeless);
+  const { connection, problem } = refreshed;
+  writeResult(options, { ...jsonFromConnection(connection), problem: problem || null }, textFromConnection(connection));
+  if (problem !== "") throw failure(problem);
 }
 
 interface DeleteOptions extends ConnectionOptions {

@@ -7,7 +7,9 @@ import {
   addGroup,
   failure,
   textFields,
+  textTable,
   usageError,
+  wholeNumber,
   writeJson,
   writeLine,
   writeNote,
@@ -22,7 +24,7 @@ export function addWebhook(program: Command): void {
     about:
       "Manage an application's webhook: it is notified when a connection is created, deleted, or needs the user again.",
     examples: ["relay webhook show --app PUBLIC_KEY"],
-    commands: [addWebhookPut, addWebhookShow, addWebhookDelete],
+    commands: [addWebhookPut, addWebhookShow, addWebhookTest, addWebhookDeliveries, addWebhookDelete],
   });
 }
 
@@ -103,6 +105,72 @@ async function put(text: string, options: WebhookOptions): Promise<void> {
 async function putEndpoint(open: OpenStore, options: WebhookOptions, uri: string): Promise<Secret> {
   const { putWebhook } = await import("../admin/webhook-service.js");
   return putWebhook(administrationOf(open), await applicationOf(open.store, options.app), uri);
+}
+
+/** `relay webhook test` */
+function addWebhookTest(group: Command): void {
+  addCommand(group, {
+    usage: "test",
+    about: "Send an event of the type webhook.test to an application's webhook.",
+    examples: ["relay webhook test --app PUBLIC_KEY", "relay webhook deliveries --app PUBLIC_KEY"],
+    more: "The running service delivers it behind the events that wait; 'relay webhook deliveries' shows what became of it.",
+  })
+    .requiredOption("--app <public-key>", "the application's public key")
+    .action(test);
+}
+
+async function test(options: WebhookOptions): Promise<void> {
+  const eventId = await withStore(async (open) => {
+    const { sendTestEvent } = await import("../admin/webhook-service.js");
+    return sendTestEvent(administrationOf(open), await applicationOf(open.store, options.app));
+  });
+  if (eventId === undefined) throw noWebhook();
+  writeResult(options, { eventId }, eventId);
+}
+
+interface DeliveriesOptions extends WebhookOptions {
+  readonly user?: string;
+  readonly limit: number;
+}
+
+/** `relay webhook deliveries` */
+function addWebhookDeliveries(group: Command): void {
+  addCommand(group, {
+    usage: "deliveries",
+    about: "List what became of an application's events, newest first. They are kept for a week.",
+    examples: ["relay webhook deliveries --app PUBLIC_KEY --user ada --json"],
+  })
+    .requiredOption("--app <public-key>", "the application's public key")
+    .option("--user <id>", "only events about this user")
+    .option("--limit <count>", "at most this many", wholeNumber(1, 1000), 50)
+    .action(deliveries);
+}
+
+const OUTCOMES = { delivered: "DELIVERED", retry: "RETRYING", givenUp: "GIVEN_UP" } as const;
+
+async function deliveries({ app, user: userId, limit, ...options }: DeliveriesOptions): Promise<void> {
+  const found = await withStore(async ({ store }) => {
+    const { id: applicationId } = await applicationOf(store, app);
+    const all = { providerName: undefined, beforePlace: undefined };
+    return store.webhooks.listDeliveries({ applicationId, userId, limit, ...all });
+  });
+  const rows = found.map((each) => ({
+    eventId: each.id,
+    type: each.type,
+    user: each.userId || null,
+    provider: each.providerName || null,
+    outcome: OUTCOMES[each.kind],
+    attempts: each.attempts,
+    statusCode: each.statusCode ?? null,
+    createdAt: new Date(each.createdAt).toISOString(),
+    attemptedAt: new Date(each.at).toISOString(),
+  }));
+  const lines = rows.map((row) => [
+    ...[row.attemptedAt, row.type, row.user ?? "", row.provider ?? "", row.outcome],
+    ...[String(row.attempts), String(row.statusCode ?? "no answer")],
+  ]);
+  const heads = ["LAST TRY", "EVENT", "USER", "PROVIDER", "OUTCOME", "TRIES", "STATUS"];
+  writeResult(options, rows, textTable(heads, lines));
 }
 
 /** `relay webhook delete` */

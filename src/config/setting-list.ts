@@ -178,7 +178,7 @@ export const TABLE = {
   },
   callRecordsPerApplication: {
     ...setting("RELAY_CALL_RECORDS_PER_APPLICATION", "10000", integer(100, 1_000_000)),
-    about: "most records kept per application, about one megabyte; the oldest are deleted first",
+    about: "most records kept per application, one to two megabytes; the oldest are deleted first",
   },
   callRecordsDays: {
     ...setting("RELAY_CALL_RECORDS_DAYS", "7", integer(1, 365)),

@@ -48,6 +48,8 @@ export interface Connection extends ConnectionKey {
   readonly unansweredSince: number | undefined;
   /** Undefined while nothing is wrong. */
   readonly trouble: Trouble | undefined;
+  /** When the token was refreshed last, milliseconds since the epoch; undefined for never since the user connected. */
+  readonly refreshedAt?: number | undefined;
   /** Starts at 1, grows with every change of the row. */
   readonly version: number;
   readonly createdAt: number;
@@ -78,6 +80,7 @@ export type NewConnection = Omit<
   | "leaseUntil"
   | "unansweredSince"
   | "trouble"
+  | "refreshedAt"
 >;
 
 /** The right to refresh one connection's token, until the lease ends. */
@@ -187,6 +190,10 @@ export interface ConnectionStore {
   put(connection: NewConnection, now: number, audit?: AuditEntry): Promise<Connection>;
   list(filter: ConnectionFilter): Promise<Connection[]>;
   scan(range: ConnectionRange): Promise<ConnectionSummary[]>;
+  /** At most `limit` connections of the users with this id of all applications, in order, from behind `after` on. */
+  scanUser(userId: string, after: ConnectionKey | undefined, limit: number): Promise<ConnectionSummary[]>;
+  /** The user of the connection with this id; undefined when there is none any more. */
+  userOf(id: string): Promise<string | undefined>;
   /** Resolves to what was deleted, undefined when there was none. */
   delete(key: ConnectionKey, now: number, audit?: AuditEntry): Promise<DeletedConnection | undefined>;
 

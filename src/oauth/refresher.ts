@@ -36,8 +36,10 @@ export interface Refresher {
   /**
    * Resolves when the connection's row is worth reading again: refreshed by us, by another process, or gone. Not tied to
    * any caller. Rejects with RelayError REAUTHORIZATION_REQUIRED, REFRESH_UNAVAILABLE or PROVIDER_MISCONFIGURED.
+   *
+   * @param isAsked an operator asks for it: the wait after a failure, or after the client was refused, is not kept.
    */
-  refresh(connection: Connection): Promise<void>;
+  refresh(connection: Connection, isAsked?: boolean): Promise<void>;
   /** The same for nobody who waits: how it ends is for the log alone. Not begun once the process stops. */
   refreshBeside(connection: Connection): void;
   /** Stores an answer that a process which is gone could not store. Rejects as `storeLeftAnswer()` does. */
@@ -96,20 +98,20 @@ export function createRefresher(options: RefresherOptions): Refresher {
     }),
   };
 
-  async function fly(connection: Connection): Promise<void> {
+  async function fly(connection: Connection, isAsked: boolean): Promise<void> {
     if (unsettled.has(connection.id)) throw refreshUnavailable();
     try {
-      await refreshOnce(flying, connection, closing.signal);
+      await refreshOnce({ ...flying, isAsked }, connection, closing.signal);
     } catch (error) {
       if (!(error instanceof RelayError) || error.cause !== undefined) options.onFault(error);
       throw error;
     }
   }
 
-  function refresh(connection: Connection): Promise<void> {
+  function refresh(connection: Connection, isAsked = false): Promise<void> {
     const known = flights.get(connection.id);
     if (known !== undefined) return known;
-    const flight = fly(connection).finally(() => flights.delete(connection.id));
+    const flight = fly(connection, isAsked).finally(() => flights.delete(connection.id));
     flights.set(connection.id, flight);
     return flight;
   }
@@ -145,10 +147,15 @@ export function createRefresher(options: RefresherOptions): Refresher {
 /** A refresher's options, with what it adds. */
 type FlightOptions = RefresherOptions & RefreshOptions & Required<Pick<RefresherOptions, "pause">>;
 
-async function refreshOnce(options: FlightOptions, connection: Connection, closing: AbortSignal): Promise<void> {
+async function refreshOnce(
+  options: FlightOptions & { readonly isAsked: boolean },
+  connection: Connection,
+  closing: AbortSignal,
+): Promise<void> {
+  const { isAsked } = options;
   const place = await options.placeFor(connection);
-  requireDue(connection, place.client, options.now());
-  if (options.clients.peekMs(place, options.now()) > 0) throw misconfigured();
+  if (!isAsked) requireDue(connection, place.client, options.now());
+  if (!isAsked && options.clients.peekMs(place, options.now()) > 0) throw misconfigured();
   const target = await options.targetFor(connection);
   const leaveAt = performance.now() + WAIT_MS;
   let pollMs = POLL_MS.first;
@@ -156,10 +163,10 @@ async function refreshOnce(options: FlightOptions, connection: Connection, closi
     const now = options.now();
     if (performance.now() >= leaveAt || closing.aborted) throw refreshUnavailable();
     if (!isAhead(current.leaseUntil, now, MAX_LEASE_MS)) {
-      requireDue(current, target.registration, now);
-      if (options.clients.waitMs(placeOf(target), now) > 0) throw misconfigured();
+      if (!isAsked) requireDue(current, target.registration, now);
+      if (options.clients.waitMs(placeOf(target), now) > 0 && !isAsked) throw misconfigured();
       requireNoWait(options.breaker.waitMs(target.tokenEndpoint, now));
-      const skipsWait = isOfChangedClient(current, target.registration);
+      const skipsWait = isAsked || isOfChangedClient(current, target.registration);
       const isFresh = options.watchAge();
       const lease = await options.connections.takeLease(current, options.spool.owner, options.leaseMs, skipsWait);
       if (lease !== undefined) return refreshLeased(options, { ...lease, isFresh }, target);

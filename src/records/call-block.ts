@@ -34,6 +34,9 @@ const OWN = [
   "requestBytes",
   "responseBytes",
   "isCaptured",
+  "user",
+  "connection",
+  "requestId",
 ] as const satisfies ReadonlyArray<keyof StoredCall>;
 
 /**
@@ -105,7 +108,8 @@ class BlockBuilder {
     const keys = queryKeys.length === 0 ? 0 : queryKeys;
     const times = TENTHS.map((member) => tenths(call[member]));
     const rest = [...times, requestBytes, responseBytes, isCaptured ? 1 : 0];
-    const text = JSON.stringify([kind, callId, startedAt - this.#from, path, keys, ...rest]);
+    const own = [kind, callId, startedAt - this.#from, path, keys, ...rest, call.user, call.connection];
+    const text = JSON.stringify(call.requestId === undefined ? own : [...own, call.requestId]);
     this.#calls.push(text);
     this.length += text.length;
   }
@@ -206,4 +210,21 @@ export interface StoredCall {
   readonly responseBytes: number;
   /** Whether headers and bodies of it were captured. */
   readonly isCaptured: boolean;
+  /** Digest of {@link userText}: records are found by it, and it tells nothing to who has no key file. */
+  readonly user: string | undefined;
+  /** Id of the user's connection; undefined when the call came not so far. */
+  readonly connection: string | undefined;
+  /** The caller's own x-request-id: visible ASCII, 128 characters at most. */
+  readonly requestId: string | undefined;
+}
+
+/** One call as it waits to be written: with its user in the clear, whom the record does not name. */
+export type EndedCall = Omit<StoredCall, "user"> & { readonly userId: string | undefined };
+
+/** What the digests of users in records are for. */
+export const USER_PURPOSE = "user of a call record";
+
+/** What is digested of a user: the same id is another user in another application, whose id has no NUL. Pure. */
+export function userText(applicationId: string, userId: string): string {
+  return `${applicationId}\0${userId}`;
 }

@@ -10,6 +10,9 @@ export interface StoredBlock extends CallBlock {
 export interface BlockFilter {
   /** Undefined for all applications. */
   readonly applicationId: string | undefined;
+  /** Only blocks that may have calls which came in then, milliseconds since the epoch: from `startAt`, before `endAt`. */
+  readonly startAt?: number | undefined;
+  readonly endAt?: number | undefined;
   /** Only older blocks; undefined for the newest. */
   readonly beforeSequence: number | undefined;
   /** At most so many. */

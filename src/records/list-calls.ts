@@ -8,6 +8,13 @@ export interface CallFilter {
   readonly applicationId: string | undefined;
   readonly provider: string | undefined;
   readonly errorType: string | undefined;
+  /** Digests of one user, any of which may be in a record. */
+  readonly users?: readonly string[] | undefined;
+  /** The caller's own id of its request. */
+  readonly requestId?: string | undefined;
+  /** When calls came in, milliseconds since the epoch: from `startAt` on, and before `endAt`. */
+  readonly startAt?: number | undefined;
+  readonly endAt?: number | undefined;
 }
 
 /** A place among the calls, which are listed from the newest to the oldest: behind this one of this block. */
@@ -27,6 +34,8 @@ interface CallPage {
 const BLOCKS = 8;
 /** Calls that are looked at for one page, which may then have fewer than asked for, or none (AIP-158). */
 const MAX_SCANNED = 20_000;
+/** What a call counts for whose block is only searched for a text. */
+const SEARCHED = 0.1;
 
 /** Lists calls, newest first, up to `pageSize` of them. */
 export async function listCalls(
@@ -39,16 +48,19 @@ export async function listCalls(
   for (let scanned = 0; scanned < MAX_SCANNED; await nextTurn()) {
     // The block that a page ended in is read again.
     const beforeSequence = at && at.sequence + 1;
-    const blocks = await store.list({ applicationId: filter.applicationId, beforeSequence, limit: BLOCKS });
-    for await (const [block, own] of readBlocks(blocks)) {
+    const { applicationId, startAt, endAt } = filter;
+    const blocks = await store.list({ applicationId, startAt, endAt, beforeSequence, limit: BLOCKS });
+    const texts = textsOf(filter);
+    for await (const [block, own] of readBlocks(blocks, (text) => mayHave(text, texts))) {
       const end = block.sequence === at?.sequence ? Math.min(at.index, own.length) : own.length;
       for (let index = end - 1; index >= 0; index -= 1) {
         const call = own[index] as StoredCall;
         if (isWantedCall(call, filter)) calls.push(call);
         if (calls.length === pageSize) return { calls, next: { sequence: block.sequence, index } };
       }
-      scanned += own.length;
     }
+    const cost = texts.length === 0 ? 1 : SEARCHED;
+    for (const { count } of blocks) scanned += count * cost;
     const last = blocks.at(-1);
     if (last === undefined || blocks.length < BLOCKS) return { calls, next: undefined };
     at = { sequence: last.sequence, index: 0 };
@@ -56,12 +68,34 @@ export async function listCalls(
   return { calls, next: at };
 }
 
+/** Texts of which a block has one where it has a wanted call, as they stand in it; none where any block may. */
+function textsOf({ users = [], requestId }: CallFilter): readonly string[] {
+  return requestId === undefined ? users : [JSON.stringify(requestId)];
+}
+
+function mayHave(block: string, texts: readonly string[]): boolean {
+  return texts.length === 0 || texts.some((text) => block.includes(text));
+}
+
 /** Whether a call is one of those that a filter names. Pure. */
-export function isWantedCall(call: StoredCall, { applicationId, provider, errorType }: CallFilter): boolean {
+export function isWantedCall(call: StoredCall, filter: CallFilter): boolean {
+  const {
+    applicationId,
+    provider,
+    errorType,
+    users,
+    requestId,
+    startAt = 0,
+    endAt = Number.POSITIVE_INFINITY,
+  } = filter;
   return (
     (applicationId === undefined || call.applicationId === applicationId) &&
     (provider === undefined || call.provider === provider) &&
-    (errorType === undefined || call.errorType === errorType)
+    (errorType === undefined || call.errorType === errorType) &&
+    (users === undefined || users.some((user) => user === call.user)) &&
+    (requestId === undefined || call.requestId === requestId) &&
+    call.startedAt >= startAt &&
+    call.startedAt < endAt
   );
 }
 
@@ -79,9 +113,12 @@ const MAX_CHARACTERS = 256 * 1024;
 /**
  * Reads the calls of blocks one after the other. Callers decide how long a path and how many parameters a record has, and
  * with them how large a block is: a hundred kilobytes as a rule, two megabytes at most.
+ *
+ * @param isWanted whether the calls of a block with this text are: finding a word in it takes a hundredth of reading it.
  */
 export async function* readBlocks(
   blocks: readonly StoredBlock[],
+  isWanted: (text: string) => boolean = () => true,
 ): AsyncGenerator<readonly [StoredBlock, readonly StoredCall[]], void, undefined> {
   let characters = 0;
   for (const block of blocks) {
@@ -90,7 +127,7 @@ export async function* readBlocks(
       characters = block.calls.length;
       await nextTurn();
     }
-    yield [block, callsFromBlock(block)];
+    if (isWanted(block.calls)) yield [block, callsFromBlock(block)];
   }
 }
 

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { blocksFrom, type CallBlock, type StoredCall } from "./call-block.js";
+import type { Digests } from "../sealing/digests.js";
+import { blocksFrom, type CallBlock, type EndedCall, type StoredCall, USER_PURPOSE, userText } from "./call-block.js";
 import type { CallStore } from "./call-store.js";
 import { within } from "./list-calls.js";
 
@@ -52,6 +53,8 @@ function* cut(blocks: Iterable<CallBlock>): Generator<CallBlock[], void, undefin
 /** What writing needs. */
 interface RecordWriterOptions {
   readonly calls: Pick<CallStore, "append">;
+  /** Names users. */
+  readonly sealer: Pick<Digests, "digest">;
   /** Most calls of each application that are kept. */
   readonly maxCalls: number;
   /** Called with the number of calls that were not recorded and the last error behind it, at once and then once a minute. */
@@ -61,7 +64,7 @@ interface RecordWriterOptions {
 /** Records calls beside serving them. */
 export interface RecordWriter {
   /** Takes a call in, in a microsecond; drops it when too many wait. Never throws. */
-  add(call: StoredCall): void;
+  add(call: EndedCall): void;
   /** Calls that were not recorded, since the start. */
   readonly dropped: number;
   /** Writes what waits, for at most two seconds; what is left then is dropped. */
@@ -95,7 +98,7 @@ export function createRecordWriter(options: RecordWriterOptions): RecordWriter {
 
 /** The last calls of an application, while they wait: as many as its ring holds, since more would be deleted at once. */
 interface Waiting {
-  readonly calls: StoredCall[];
+  readonly calls: EndedCall[];
   /** Where the first one stands: behind the last one when more came than there is room for. */
   first: number;
   bytes: number;
@@ -124,7 +127,7 @@ class Writer implements RecordWriter {
     this.#maxBlock = Math.max(1, Math.min(MAX_CALLS, Math.floor(options.maxCalls / BLOCKS_OF_RING)));
   }
 
-  add(call: StoredCall): void {
+  add(call: EndedCall): void {
     const before = this.#bytes;
     if (before >= MAX_BYTES) {
       this.#drop(1);
@@ -196,7 +199,9 @@ class Writer implements RecordWriter {
     this.#unwritten = this.#count();
     this.#waiting = new Map();
     const limits = { maxCalls: this.#maxBlock, maxLength: MAX_LENGTH };
-    const blocks = waiting.map(([applicationId, each]) => blocksFrom(applicationId, inOrder(each), limits));
+    const blocks = waiting.map(([applicationId, each]) =>
+      blocksFrom(applicationId, this.#stored(inOrder(each)), limits),
+    );
     for (const batch of batchesOf(blocks)) {
       this.#unwritten -= countOf(batch);
       await this.#writeBatch(batch);
@@ -204,6 +209,15 @@ class Writer implements RecordWriter {
       if (this.#isClosed) break;
     }
     for (const [, { bytes }] of waiting) this.#bytes -= bytes;
+  }
+
+  /** Only what is written is digested, since most of many calls never are. */
+  *#stored(calls: Iterable<EndedCall>): Generator<StoredCall, void, undefined> {
+    const { sealer } = this.#options;
+    for (const { userId, ...call } of calls) {
+      const text = userId && userText(call.applicationId, userId);
+      yield { ...call, user: text === undefined ? undefined : sealer.digest(USER_PURPOSE, text) };
+    }
   }
 
   async #writeBatch(blocks: readonly CallBlock[]): Promise<void> {
@@ -232,12 +246,13 @@ class Writer implements RecordWriter {
   };
 }
 
-function inOrder({ calls, first }: Waiting): readonly StoredCall[] {
+function inOrder({ calls, first }: Waiting): readonly EndedCall[] {
   return first === 0 ? calls : [...calls.slice(first), ...calls.slice(0, first)];
 }
 
-function bytesOf({ path = "", queryKeys }: StoredCall): number {
-  return queryKeys.reduce((sum, { length }) => sum + length, CALL_BYTES + path.length);
+function bytesOf({ path = "", queryKeys, userId = "", requestId = "" }: EndedCall): number {
+  const own = CALL_BYTES + path.length + userId.length + requestId.length;
+  return queryKeys.reduce((sum, { length }) => sum + length, own);
 }
 
 function countOf(blocks: readonly CallBlock[]): number {

@@ -9,6 +9,8 @@ import { createSecretFile, replaceWhole } from "../lib/secret-file.js";
 export interface Keyring {
   /** The key that new values are sealed under. */
   readonly current: SealKey;
+  /** The current one, and the one before it where there is one. */
+  readonly newest: readonly [SealKey, ...SealKey[]];
   /** The key of this id. May throw KeyFileError when the file was changed and cannot be read any more. */
   find(id: string): SealKey | undefined;
 }
@@ -33,6 +35,10 @@ export async function loadKeyring(path: string, { mustExist }: KeyringOptions): 
   return {
     get current() {
       return current;
+    },
+    get newest(): Keyring["newest"] {
+      const before = [...keys.values()].find(({ id }) => id !== current.id);
+      return before === undefined ? [current] : [current, before];
     },
     find(id) {
       const known = keys.get(id);

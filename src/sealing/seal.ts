@@ -2,10 +2,11 @@ import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { inspect } from "node:util";
 import { bufferOf } from "../lib/chunks.js";
 import { RelayError } from "../model/errors.js";
+import { createDigests, type Digests } from "./digests.js";
 import type { Keyring, SealKey } from "./keyring.js";
 
-/** Seals values for the store and opens them again. */
-export interface Sealer {
+/** Seals values for the store and opens them again, and names what must be found without being stored. */
+export interface Sealer extends Digests {
   /** The id of the key that `seal()` uses now. */
   readonly currentKeyId: string;
   seal(plaintext: string | Uint8Array, binding: SealBinding): Uint8Array;
@@ -26,6 +27,7 @@ const CIPHER = "aes-256-gcm";
  */
 export function createSealer(keyring: Keyring): Sealer {
   const sealer: Sealer = {
+    ...createDigests(keyring),
     get currentKeyId() {
       return keyring.current.id;
     },

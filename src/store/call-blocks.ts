@@ -49,14 +49,24 @@ interface CallBlockRow {
 /** Its columns, but for the one that only deleting looks at. */
 const COLUMNS = "sequence, application_id, count, first_at, last_at, calls";
 
-const LIST = createStatement<{ before: number; limit: number }, CallBlockRow>(
+interface ListBounds {
+  readonly before: number;
+  readonly start: number;
+  readonly end: number;
+  readonly limit: number;
+}
+
+/** Blocks of another time are passed by their heads, since the text stands behind them; `+`: by no index of times. */
+const OF_TIME = "+last_at >= :start AND +first_at < :end";
+
+const LIST = createStatement<ListBounds, CallBlockRow>(
   "list_call_blocks",
-  `SELECT ${COLUMNS} FROM call_blocks WHERE sequence < :before ORDER BY sequence DESC LIMIT :limit`,
+  `SELECT ${COLUMNS} FROM call_blocks WHERE sequence < :before AND ${OF_TIME} ORDER BY sequence DESC LIMIT :limit`,
 );
 
-const LIST_OF_ONE = createStatement<{ application_id: string; before: number; limit: number }, CallBlockRow>(
+const LIST_OF_ONE = createStatement<ListBounds & { application_id: string }, CallBlockRow>(
   "list_call_blocks_of_application",
-  `SELECT ${COLUMNS} FROM call_blocks WHERE application_id = :application_id AND sequence < :before
+  `SELECT ${COLUMNS} FROM call_blocks WHERE application_id = :application_id AND sequence < :before AND ${OF_TIME}
    ORDER BY sequence DESC LIMIT :limit`,
 );
 
@@ -90,12 +100,11 @@ const DELETE_OF = createStatement<{ application_id: string; limit: number }>(
  */
 const CALL_SPANS_MS = [300_000, 90_000_000] as const;
 
-function list({ applicationId, beforeSequence, limit }: BlockFilter): Operation<StoredBlock[]> {
-  const before = beforeSequence ?? Number.MAX_SAFE_INTEGER;
+function list({ applicationId, beforeSequence, startAt, endAt, limit }: BlockFilter): Operation<StoredBlock[]> {
+  const last = Number.MAX_SAFE_INTEGER;
+  const bounds = { before: beforeSequence ?? last, start: startAt ?? 0, end: endAt ?? last, limit };
   return blocks(
-    applicationId === undefined
-      ? all(LIST, { before, limit })
-      : all(LIST_OF_ONE, { application_id: applicationId, before, limit }),
+    applicationId === undefined ? all(LIST, bounds) : all(LIST_OF_ONE, { ...bounds, application_id: applicationId }),
   );
 }
 

@@ -1,7 +1,9 @@
 import type Sqlite from "better-sqlite3";
 import { RelayError } from "../model/errors.js";
 import type { CallBlock } from "../records/call-block.js";
+import type { FigureStore } from "../records/figures.js";
 import { type CallBlockStore, createCallBlockStore, rowFromBlock, TRIM } from "./call-blocks.js";
+import { createFigureStore, FIGURES_TABLE } from "./call-figures.js";
 import { createStatement, type Database, first, type Operation, run } from "./database.js";
 import { type DatabaseKind, openDatabase } from "./open-database.js";
 import { createSqliteDatabase } from "./sqlite-driver.js";
@@ -9,6 +11,8 @@ import { identityOf, isDamage, moveAside } from "./sqlite-error.js";
 
 /** Records of calls in SQLite. */
 interface CallsFile extends CallBlockStore {
+  /** In the same file. */
+  readonly figures: FigureStore;
   close(): void;
 }
 
@@ -41,7 +45,8 @@ export function createCallsFile(path: string, { exists, onDamaged }: CallsFileOp
       return (yield* first(LAST, {}))?.seq ?? 0;
     },
   });
-  return { ...store, close: () => file.close() };
+  const figures = createFigureStore((work, ifNone) => file.use(work, ifNone));
+  return { ...store, figures, close: () => file.close() };
 }
 
 /** The row outlives the blocks: numbers go on behind those that were deleted. */
@@ -98,6 +103,7 @@ CREATE TABLE call_blocks (
 INSERT INTO sqlite_sequence (name, seq) VALUES ('call_blocks', unixepoch() * 1000000);
 CREATE INDEX call_blocks_by_application ON call_blocks (application_id, sequence);
 CREATE INDEX call_blocks_by_time ON call_blocks (last_at, first_at);
+${FIGURES_TABLE.replaceAll(" BIGINT ", " INTEGER ").replace("\n);", "\n) STRICT;")}
 `;
 
 /**

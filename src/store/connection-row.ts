@@ -8,7 +8,7 @@ export const CONNECTION_COLUMNS = `id, application_id, user_id, provider_name, s
   last_error_class, next_try_at, lease_until, unanswered_since, trouble, version, created_at, updated_at`;
 
 /** What is read of a connection: its columns, and what the database's clock says where it has one. */
-export const CONNECTION_READ = `${CONNECTION_COLUMNS}, :clock AS clock`;
+export const CONNECTION_READ = `${CONNECTION_COLUMNS}, refreshed_at, :clock AS clock`;
 
 /** A row of `connections`. */
 export interface ConnectionRow {
@@ -40,7 +40,7 @@ export interface ConnectionRow {
 }
 
 /** The same as it is read. */
-export type ConnectionRead = ConnectionRow & { readonly clock?: number };
+export type ConnectionRead = ConnectionRow & { readonly refreshed_at: number | null; readonly clock?: number };
 
 /**
  * Ends of leases and waits are by the store's clock; they are told by that of this process, whose other times they are
@@ -71,6 +71,7 @@ export function connectionFromRow(row: ConnectionRead, now: () => number): Conne
     leaseUntil: localTime(row.lease_until, row.clock, now),
     unansweredSince: row.unanswered_since ?? undefined,
     trouble: troubleFrom(row.trouble),
+    refreshedAt: row.refreshed_at ?? undefined,
     version: row.version,
     createdAt: row.created_at,
     updatedAt: row.updated_at,

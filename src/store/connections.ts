@@ -73,6 +73,12 @@ export function createConnectionStore(database: Database): CachedConnectionStore
       const rows = await database.read(() => all(statement, boundsOf(range)));
       return rows.map((row) => summaryFromRow(row, now));
     },
+    async scanUser(userId, after, limit) {
+      const { applicationId = "", providerName = "" } = after ?? {};
+      const bounds = { user_id: userId, application_id: applicationId, provider_name: providerName, limit };
+      return (await database.read(() => all(SCAN_OF_USER, bounds))).map((row) => summaryFromRow(row, now));
+    },
+    userOf: async (id) => (await database.read(() => first(USER_OF, { id })))?.user_id,
     async delete(key, at, audit) {
       const row = await database.write(() => deleteOne(key, at, audit), forget(key));
       return row && { ...read(row), previousRefreshToken: row.previous_refresh_token ?? undefined };
@@ -220,7 +226,7 @@ interface ScanBounds {
  */
 const SCANNED = `SELECT connections.id, application_id, user_id, provider_name, connections.state, token_type, scope,
     origin_parameters, obtained_at, expires_at, state_reason, fail_count, last_failed_at, last_error_class, next_try_at,
-    trouble, connections.created_at, connections.updated_at, applications.public_key,
+    trouble, refreshed_at, connections.created_at, connections.updated_at, applications.public_key,
     refresh_token IS NOT NULL AS has_refresh_token, :clock AS clock
   FROM connections LEFT JOIN applications ON applications.id = application_id`;
 
@@ -237,6 +243,18 @@ const SCAN = createStatement<ScanBounds, SummaryRow>(
   `${SCANNED}
    WHERE (application_id, user_id, provider_name) > (:application_id, :user_start, :provider_start)
    ORDER BY application_id, user_id, provider_name LIMIT :limit`,
+);
+
+const SCAN_OF_USER = createStatement<KeyParameters & { readonly limit: number }, SummaryRow>(
+  "scan_connections_of_user",
+  `${SCANNED}
+   WHERE user_id = :user_id AND (application_id, provider_name) > (:application_id, :provider_name)
+   ORDER BY user_id, application_id, provider_name LIMIT :limit`,
+);
+
+const USER_OF = createStatement<{ id: string }, { user_id: string }>(
+  "find_user_of_connection",
+  "SELECT user_id FROM connections WHERE id = :id",
 );
 
 /** Turns what is to be shown into what is to be read. */
@@ -270,6 +288,7 @@ function summaryFromRow(row: SummaryRow, now: () => number): ConnectionSummary {
     lastErrorClass: row.last_error_class ?? undefined,
     nextTryAt: localTime(row.next_try_at, row.clock, now),
     trouble: troubleFrom(row.trouble),
+    refreshedAt: row.refreshed_at ?? undefined,
     hasRefreshToken: Boolean(row.has_refresh_token),
     createdAt: row.created_at,
     updatedAt: row.updated_at,

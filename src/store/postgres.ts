@@ -1,6 +1,7 @@
 import { type PostgresLocation, textFromDatabaseLocation } from "../config/database-location.js";
 import { RelayError } from "../model/errors.js";
 import { createPostgresCallStore } from "./call-blocks.js";
+import { createFigureStore } from "./call-figures.js";
 import {
   type Cache,
   type CacheOptions,
@@ -67,7 +68,11 @@ export async function openPostgresStore(
   const database = createPostgresDatabase(session, now);
   let presence: Presence | undefined;
   return {
-    ...createTables(database, { calls: createPostgresCallStore(database), health }),
+    ...createTables(database, {
+      calls: createPostgresCallStore(database),
+      figures: createFigureStore((work) => work(database)),
+      health,
+    }),
     id,
     session,
     countConnections: () => countAtOnce(database),

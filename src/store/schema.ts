@@ -1,3 +1,5 @@
+import { FIGURES_TABLE } from "./call-figures.js";
+
 /** One step from a version of the schema to the next. */
 interface Migration {
   /**
@@ -77,6 +79,9 @@ CREATE TABLE oauth_clients (
   UNIQUE (application_id, provider_name)
 );
 
+-- Clients that are refused, of which there is hardly any on most days.
+CREATE INDEX oauth_clients_refused ON oauth_clients (refused_since) WHERE refused_since IS NOT NULL;
+
 CREATE TABLE connections (
   id TEXT NOT NULL PRIMARY KEY,
   application_id TEXT NOT NULL REFERENCES applications (id) ON DELETE CASCADE,
@@ -128,6 +133,8 @@ CREATE INDEX connections_failing ON connections (state) WHERE fail_count > 0;
 CREATE INDEX connections_unrefreshable ON connections (expires_at)
   WHERE state = 'ACTIVE' AND refresh_token IS NULL AND expires_at IS NOT NULL;
 CREATE INDEX connections_refused ON connections (provider_name, refusal, refused_at) WHERE refusal IS NOT NULL;
+-- For finding a user of whatever application.
+CREATE INDEX connections_by_user ON connections (user_id, application_id, provider_name);
 CREATE INDEX connections_refreshed ON connections (application_id, provider_name, refreshed_at)
   WHERE refreshed_at IS NOT NULL;
 
@@ -173,6 +180,29 @@ CREATE TABLE webhook_events (
 );
 CREATE INDEX webhook_events_due ON webhook_events (next_try_at);
 CREATE INDEX webhook_events_by_application ON webhook_events (application_id, next_try_at);
+
+-- What became of events, one row for each: the last ones of all applications, for some days.
+CREATE TABLE webhook_deliveries (
+  -- In order of the first attempt.
+  place PLACE,
+  -- The event's.
+  id TEXT NOT NULL UNIQUE,
+  application_id TEXT NOT NULL REFERENCES applications (id) ON DELETE CASCADE,
+  type TEXT NOT NULL,
+  -- Whose connection it is about; empty for a test.
+  user_id KEY NOT NULL,
+  provider_name TEXT NOT NULL,
+  outcome TEXT NOT NULL CHECK (outcome IN ('DELIVERED', 'RETRYING', 'GIVEN_UP')),
+  attempts BIGINT NOT NULL,
+  -- Of the last answer; 0 when none came.
+  status BIGINT NOT NULL,
+  created_at BIGINT NOT NULL,
+  attempted_at BIGINT NOT NULL
+);
+CREATE INDEX webhook_deliveries_by_application ON webhook_deliveries (application_id, place);
+CREATE INDEX webhook_deliveries_by_user ON webhook_deliveries (application_id, user_id, place);
+CREATE INDEX webhook_deliveries_given_up ON webhook_deliveries (attempted_at) WHERE outcome = 'GIVEN_UP';
+CREATE INDEX webhook_deliveries_by_age ON webhook_deliveries (attempted_at);
 
 -- Ids are UUIDs of version 7, so that their order is that of time. Records outlive what they tell of: they refer to
 -- nothing.
@@ -241,10 +271,13 @@ CREATE TABLE call_blocks (
 );
 CREATE INDEX call_blocks_by_application ON call_blocks (application_id, sequence);
 CREATE INDEX call_blocks_by_time ON call_blocks (last_at, first_at);
+CREATE INDEX webhook_deliveries_by_place ON webhook_deliveries (place);
 `;
 
 /** In order; number n brings a database from version n-1 to n. One that was released is never changed. */
-const MIGRATIONS: readonly Migration[] = [{ both: TABLES, sqlite: SQLITE_ONLY, postgres: POSTGRES_ONLY }];
+const MIGRATIONS: readonly Migration[] = [
+  { both: TABLES, sqlite: SQLITE_ONLY, postgres: POSTGRES_ONLY + FIGURES_TABLE },
+];
 
 /** All migrations in the words of SQLite. */
 export const SQLITE_MIGRATIONS: readonly string[] = MIGRATIONS.map(({ both, sqlite }) => {

@@ -51,7 +51,7 @@ export function openSqliteStore(
     exists: (id) => isApplication.get(id) !== undefined,
     onDamaged: onDamagedCalls,
   });
-  const tables = createTables(database, { calls, health });
+  const tables = createTables(database, { calls, figures: calls.figures, health });
   return {
     ...tables,
     id: storeIdOf(db),

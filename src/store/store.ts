@@ -1,11 +1,13 @@
 import type { ApplicationStore } from "../applications/application.js";
 import type { AuditStore } from "../model/audit.js";
+import type { Inspect } from "../model/findings.js";
 import type { ConnectionStore } from "../oauth/connection.js";
 import type { OAuthClientStore } from "../oauth/oauth-client.js";
 import type { Peers, Spool } from "../oauth/peers.js";
 import type { TicketStore } from "../oauth/tickets.js";
 import type { CallStore } from "../records/call-store.js";
 import type { CaptureStore } from "../records/capture-store.js";
+import type { FigureStore } from "../records/figures.js";
 import type { WebhookStore } from "../webhooks/webhook-store.js";
 import { createApplicationStore } from "./applications.js";
 import { createAuditStore } from "./audit-records.js";
@@ -13,6 +15,7 @@ import type { CallBlockStore } from "./call-blocks.js";
 import { createCaptureStore } from "./captures.js";
 import { createConnectionStore } from "./connections.js";
 import { createStatement, type Database, first, nothing } from "./database.js";
+import { createInspect } from "./inspect.js";
 import { createOAuthClientStore } from "./oauth-clients.js";
 import { createKeyCheckStore, createSealedRows, type KeyCheckStore, type SealedRows } from "./sealed-rows.js";
 import { type ConnectionCounts, requireWell, type StoreHealth } from "./store-health.js";
@@ -29,6 +32,8 @@ export interface Store {
   readonly tickets: TicketStore;
   readonly webhooks: WebhookStore;
   readonly calls: CallStore;
+  readonly figures: FigureStore;
+  readonly inspect: Inspect;
   readonly captures: CaptureStore;
   readonly audit: AuditStore;
   readonly keyChecks: KeyCheckStore;
@@ -67,7 +72,11 @@ const PROBE = createStatement<object, unknown>("probe", "SELECT 1 FROM applicati
 /** What is the same of every store, over its database. */
 export function createTables(
   database: Database,
-  { calls, health }: { readonly calls: CallBlockStore; readonly health: StoreHealth },
+  {
+    calls,
+    figures,
+    health,
+  }: { readonly calls: CallBlockStore; readonly figures: FigureStore; readonly health: StoreHealth },
 ): Omit<Store, "id" | "countConnections" | "close"> {
   const applications = createApplicationStore(database, calls);
   const connections = createConnectionStore(database);
@@ -81,6 +90,8 @@ export function createTables(
     tickets: createTicketStore(unkept),
     webhooks: createWebhookStore(unkept),
     calls,
+    figures,
+    inspect: createInspect(database),
     captures: createCaptureStore(unkept),
     audit: createAuditStore(unkept),
     keyChecks: createKeyCheckStore(unkept),

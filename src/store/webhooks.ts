@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { AuditEntry } from "../model/audit.js";
 import type { ConnectionKey } from "../oauth/connection.js";
 import {
+  type DeliveryOutcome,
   type DueEvent,
   payloadFromEvent,
   type WebhookEndpoint,
@@ -10,6 +11,7 @@ import {
 } from "../webhooks/webhook-store.js";
 import { writeAudit } from "./audit-records.js";
 import { all, createStatement, type Database, first, type Operation, run } from "./database.js";
+import { createDeliveries, noteDelivery } from "./webhook-deliveries.js";
 
 /** A row of webhook_endpoints, as far as others need it. */
 interface EndpointRow {
@@ -59,8 +61,10 @@ export function createWebhookStore(database: Database): WebhookStore {
       const due = await database.read(() => findDue(limit, now));
       return due.length > 0 ? database.write(() => claim(due, until, now)) : [];
     },
-    finish: (event, freeAt) => database.write(() => finish(event, freeAt)),
-    putOff: (event, nextTryAt, freeAt) => database.write(() => putOff(event, nextTryAt, freeAt)),
+    finish: (event, freeAt, outcome) => database.write(() => finish(event, freeAt, outcome)),
+    putOff: (event, nextTryAt, freeAt, outcome) => database.write(() => putOff(event, nextTryAt, freeAt, outcome)),
+    addTest: (applicationId, now, audit) => database.write(() => addTest(applicationId, now, audit)),
+    ...createDeliveries(database),
     async backlog(id) {
       const row = await database.read(() => first(BACKLOG, { id }));
       return { waiting: row?.waiting ?? 0, oldestAt: row?.oldest ?? undefined };
@@ -178,13 +182,17 @@ function* claim(due: readonly DueRow[], until: number, now: number): Operation<D
 }
 
 /** The event was delivered, or is given up. */
-function* finish({ id, endpoint, claimedUntil: until }: DueEvent, freeAt: number): Operation<void> {
+function* finish(event: DueEvent, freeAt: number, outcome: DeliveryOutcome): Operation<void> {
+  const { id, endpoint, claimedUntil: until } = event;
+  yield* noteDelivery(event, outcome);
   yield* run(REMOVE_EVENT, { id });
   yield* run(LEAVE_ENDPOINT, { id: endpoint.applicationId, until, free_at: freeAt });
 }
 
 /** The event is due again later. */
-function* putOff({ id, endpoint, claimedUntil: until }: DueEvent, nextTryAt: number, freeAt: number): Operation<void> {
+function* putOff(event: DueEvent, nextTryAt: number, freeAt: number, outcome: DeliveryOutcome): Operation<void> {
+  const { id, endpoint, claimedUntil: until } = event;
+  yield* noteDelivery(event, outcome);
   yield* run(DELAY_EVENT, { id, next_try_at: nextTryAt });
   yield* run(LEAVE_ENDPOINT, { id: endpoint.applicationId, until, free_at: freeAt });
 }
@@ -206,17 +214,25 @@ const ENQUEUE = createStatement<{ id: string; application_id: string; payload: s
 );
 
 /**
- * Writes an event down, in the transaction of the change that it tells of; an application without an endpoint gets
- * none.
+ * Writes an event down, in the transaction of the change that it tells of, and returns its id; an application without an
+ * endpoint gets none.
  */
 export function* enqueueEvent(
   type: WebhookEventType,
-  { applicationId, userId, providerName }: ConnectionKey,
+  { applicationId, userId, providerName }: Pick<ConnectionKey, "applicationId"> & Partial<ConnectionKey>,
   now: number,
   reason?: string | undefined,
-): Operation<void> {
+): Operation<string | undefined> {
   const receiver = yield* first(FIND_RECEIVER, { id: applicationId });
-  if (receiver === undefined) return;
+  if (receiver === undefined) return undefined;
   const payload = payloadFromEvent(type, { publicKey: receiver.public_key, userId, providerName, reason }, now);
-  yield* run(ENQUEUE, { id: `msg_${randomUUID()}`, application_id: applicationId, payload, now });
+  const id = `msg_${randomUUID()}`;
+  yield* run(ENQUEUE, { id, application_id: applicationId, payload, now });
+  return id;
+}
+
+function* addTest(applicationId: string, now: number, audit: AuditEntry): Operation<string | undefined> {
+  const id = yield* enqueueEvent("webhook.test", { applicationId }, now);
+  if (id !== undefined) yield* writeAudit(audit);
+  return id;
 }

@@ -117,8 +117,9 @@ async function deliver(options: DelivererOptions, event: DueEvent, signal: Abort
   const { answer, error } = await attempt(options, event, signal);
   const decision = decideDelivery(answer, event, { now: now(), random: random() });
   onDelivery({ event, outcome: decision.kind, statusCode: answer?.statusCode, error });
-  if (decision.kind === "retry") await webhooks.putOff(event, decision.nextTryAt, decision.freeAt);
-  else await webhooks.finish(event, decision.freeAt);
+  const outcome = { kind: decision.kind, statusCode: answer?.statusCode, at: now() };
+  if (decision.kind === "retry") await webhooks.putOff(event, decision.nextTryAt, decision.freeAt, outcome);
+  else await webhooks.finish(event, decision.freeAt, outcome);
 }
 
 async function attempt(

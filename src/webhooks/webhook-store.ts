@@ -31,6 +31,42 @@ export interface DueEvent {
   readonly claimedUntil: number;
 }
 
+/** How an attempt to deliver an event ended. */
+export interface DeliveryOutcome {
+  readonly kind: "delivered" | "givenUp" | "retry";
+  /** Of the receiver's answer; undefined when none came. */
+  readonly statusCode: number | undefined;
+  /** When the attempt ended, milliseconds since the epoch. */
+  readonly at: number;
+}
+
+/** What became of an event so far. */
+export interface WebhookDelivery extends DeliveryOutcome {
+  /** Grows with every event that was tried first. */
+  readonly place: number;
+  /** The event's. */
+  readonly id: string;
+  readonly type: string;
+  /** Whose connection it is about; empty for a test. */
+  readonly userId: string;
+  readonly providerName: string;
+  readonly attempts: number;
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number;
+}
+
+/** Which deliveries are wanted, the newest first. */
+export interface DeliveryFilter {
+  readonly applicationId: string;
+  /** Undefined for all. */
+  readonly userId: string | undefined;
+  /** Only with `userId`; undefined for all. */
+  readonly providerName: string | undefined;
+  /** Only older ones than of this place; undefined from the newest on. */
+  readonly beforePlace: number | undefined;
+  readonly limit: number;
+}
+
 /** How many events an application has not been told of. */
 interface WebhookBacklog {
   readonly waiting: number;
@@ -57,10 +93,16 @@ export interface WebhookStore {
    */
   claimDue(limit: number, until: number, now: number): Promise<DueEvent[]>;
   /** The event was delivered, or is given up; the endpoint's next one may follow at `freeAt`. */
-  finish(event: DueEvent, freeAt: number): Promise<void>;
+  finish(event: DueEvent, freeAt: number, outcome: DeliveryOutcome): Promise<void>;
   /** The delivery failed: the event is due again at `nextTryAt`, and another one may be tried at `freeAt`. */
-  putOff(event: DueEvent, nextTryAt: number, freeAt: number): Promise<void>;
+  putOff(event: DueEvent, nextTryAt: number, freeAt: number, outcome: DeliveryOutcome): Promise<void>;
   backlog(applicationId: string): Promise<WebhookBacklog>;
+  /** Writes a test event down for an application; resolves to its id, undefined when there is no endpoint. */
+  addTest(applicationId: string, now: number, audit: AuditEntry): Promise<string | undefined>;
+  /** What became of events. The last 100,000 are kept. */
+  listDeliveries(filter: DeliveryFilter): Promise<WebhookDelivery[]>;
+  /** Forgets what became of events whose last attempt was before a time; at most `limit`. Resolves to how many. */
+  deleteBefore(time: number, limit: number): Promise<number>;
 }
 
 /** What an application is told of. */
@@ -69,13 +111,15 @@ export type WebhookEventType =
   | "connection.deleted"
   | "connection.reauthorization_required"
   | "connection.refresh_failing"
-  | "connection.refresh_recovered";
+  | "connection.refresh_recovered"
+  | "webhook.test";
 
 /** The connection that an event is about; never a token. */
 interface WebhookSubject {
   readonly publicKey: string;
-  readonly userId: string;
-  readonly providerName: string;
+  /** Undefined in a test, which is about no connection. */
+  readonly userId: string | undefined;
+  readonly providerName: string | undefined;
   /** Why the user must connect again, or what the last answer to a refresh was; undefined in other events. */
   readonly reason: string | undefined;
 }

@@ -1,11 +1,13 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { CallRecord } from "../../gen/relay/admin/v1/call_record_pb.js";
 import { createCallers } from "../support/callers.js";
 import { ADMIN_TOKENS, type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { createAdminClients } from "./admin-bed.js";
+import { failure } from "./failure.js";
 import { madePageToken } from "./made-page-token.js";
 
 let harness: Harness;
@@ -33,10 +35,12 @@ function clientOf(token: string) {
 const operator = () => clientOf(ADMIN_TOKENS.operator);
 
 /** A call over the JSON route; resolves to its id. */
-async function call(path: string, { url = harness.url, userId = "ada" } = {}): Promise<string> {
+async function call(path: string, { url = harness.url, userId = "ada", requestId = "" } = {}): Promise<string> {
   const [[, rest] = []] = createCallers(url);
   const description = { url: harness.sandbox.origin + path, method: "GET" };
-  const row = await rest?.({ providerName: "sandbox", userId, publicKey: application.publicKey, call: description });
+  const whose = { providerName: "sandbox", userId, publicKey: application.publicKey };
+  const outerHeaders = requestId === "" ? {} : { "x-request-id": requestId };
+  const row = await rest?.({ ...whose, call: description, outerHeaders });
   return String(row?.["callId"]);
 }
 
@@ -54,6 +58,56 @@ const recorded = (count: number) =>
   );
 
 const pathsOf = (records: readonly CallRecord[]) => records.map(({ path }) => path);
+
+describe("finding calls", () => {
+  it("finds those of a user by the id, also of one who is not connected, while no record or log line holds an id", async () => {
+    for (const [path, userId] of [
+      ["/me", "ada"],
+      ["/items", "CANARY-bea"],
+      ["/status/404", "ada"],
+    ] as const)
+      await call(path, { userId });
+    await recorded(3);
+    expect(pathsOf((await list({ userId: "ada" })).callRecords)).toEqual(["/status/404", "/me"]);
+    const [ofBea] = (await list({ userId: "CANARY-bea" })).callRecords;
+    expect([ofBea?.path, ofBea?.errorType]).toEqual(["/items", "INVALID_OAUTHID"]);
+    expect((await list({ userId: "ada", providerName: "other" })).callRecords).toEqual([]);
+    const other = await harness.createApplication();
+    expect((await list({ publicKey: other.publicKey, userId: "ada" })).callRecords).toEqual([]);
+    expect(await failure(list({ publicKey: "", userId: "ada" }))).toMatchObject({ field: "public_key" });
+    const blocks = await harness.store.calls.list({
+      applicationId: application.id,
+      beforeSequence: undefined,
+      limit: 10,
+    });
+    expect(blocks.map(({ calls }) => calls).join()).not.toMatch(/CANARY|"ada"/);
+    expect(harness.logLines.join("")).not.toContain("CANARY-bea");
+  });
+
+  it("names the user of a record for as long as the connection is there", async () => {
+    const callId = await call("/me");
+    await recorded(1);
+    expect((await operator().getCallRecord({ callId })).userId).toBe("ada");
+    const key = { applicationId: application.id, userId: "ada", providerName: "sandbox" };
+    await harness.store.connections.delete(key, Date.now());
+    expect((await operator().getCallRecord({ callId })).userId).toBe("");
+  });
+
+  it("finds a call by what its caller called the request, and by when it came in", async () => {
+    const before = Date.now();
+    await call("/me", { requestId: 'the-"one"' });
+    await call("/items");
+    const [last] = await recorded(2);
+    const [found, ...others] = (await list({ requestId: 'the-"one"', publicKey: "" })).callRecords;
+    expect([found?.path, found?.requestId, others]).toEqual(["/me", 'the-"one"', []]);
+    expect((await list({ requestId: "the-other" })).callRecords).toEqual([]);
+    const at = (ms: number) => timestampFromMs(ms);
+    const lastMs = timestampMs(last?.startTime ?? at(0));
+    expect(pathsOf((await list({ startTime: at(lastMs) })).callRecords)).toEqual(["/items"]);
+    expect(pathsOf((await list({ startTime: at(before), endTime: at(lastMs) })).callRecords)).toEqual(["/me"]);
+    expect((await list({ endTime: at(before) })).callRecords).toEqual([]);
+  });
+});
 
 describe("ListCallRecords", () => {
   it("lists calls page by page, of one application or of all", async () => {
@@ -99,7 +153,7 @@ describe("ListCallRecords", () => {
     await recorded(2);
     const { nextPageToken: pageToken } = await list({ pageSize: 1 });
     await expect(list({ pageToken, errorType: "API_ERROR" })).rejects.toMatchObject({ code: Code.InvalidArgument });
-    const ofNone = madePageToken([application.publicKey, "", ""], ["-1", "0"]);
+    const ofNone = madePageToken([application.publicKey, "", "", "", "", undefined, undefined], ["-1", "0"]);
     for (const made of ["x", ofNone]) {
       await expect(list({ pageToken: made })).rejects.toMatchObject({ code: Code.InvalidArgument });
     }
@@ -111,7 +165,10 @@ it("lists what there is behind a made place beyond the calls of a block", async 
   await call("/me");
   await recorded(1);
   const sequence = await harness.store.calls.lastSequence();
-  const pageToken = madePageToken([application.publicKey, "", ""], [String(sequence), "999999999999999"]);
+  const pageToken = madePageToken(
+    [application.publicKey, "", "", "", "", undefined, undefined],
+    [String(sequence), "999999999999999"],
+  );
   expect(pathsOf((await list({ pageToken })).callRecords)).toEqual(["/me"]);
 });
 

@@ -217,8 +217,25 @@ describe("ListConnections", () => {
     ]);
   });
 
+  it("finds a user of whatever application by the id, page by page", async () => {
+    const applications = await Promise.all([1, 2, 3].map(() => harness.createApplication()));
+    const userId = "somebody é";
+    for (const each of applications) {
+      await harness.connect(each, userId);
+      await harness.connect(each, `${userId}-else`);
+    }
+    const keys = new Set<string>();
+    for (let pageToken = ""; ; ) {
+      const page = await connections.listConnections({ userId, pageSize: 2, pageToken });
+      expect(page.connections.every((each) => each.userId === userId)).toBe(true);
+      for (const { publicKey } of page.connections) keys.add(publicKey);
+      pageToken = page.nextPageToken;
+      if (pageToken === "") break;
+    }
+    expect(keys).toEqual(new Set(applications.map(({ publicKey }) => publicKey)));
+  });
+
   it.each([
-    [{ publicKey: "", userId: "u" }, "public_key"],
     [{ publicKey: "", userIdPrefix: "u" }, "public_key"],
     [{ userId: "u", userIdPrefix: "u" }, "user_id_prefix"],
   ])("refuses %o", async (patch, field) => {

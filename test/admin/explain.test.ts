@@ -106,6 +106,34 @@ describe("explaining a call", () => {
     expect(told.request).toBeUndefined();
   });
 
+  it("judges a call as if it brought a call token of given terms, and gives none out", async () => {
+    const application = await world.harness.createApplication({ callerAuth: "PRIVATE_KEY" });
+    await world.harness.connect(application, USER);
+    const call = callTo("/me", { publicKey: application.publicKey });
+    const tell = async (callTokenTerms: Explain["callTokenTerms"]) => {
+      const { caller, callTokenRules: rules, refusal, request } = await explain(call, { callTokenTerms } as Explain);
+      return [caller?.rule, rules?.allowed, refusal?.errorType, request === undefined];
+    };
+    expect(await tell({})).toEqual(["call-token", undefined, undefined, false]);
+    expect(await tell({ rules: [{ methods: ["GET"], paths: ["/me"] }] })).toEqual([
+      "call-token",
+      true,
+      undefined,
+      false,
+    ]);
+    expect(await tell({ rules: [{ paths: ["/items/**"] }] })).toEqual([
+      "call-token",
+      false,
+      "CALL_NOT_PERMITTED",
+      true,
+    ]);
+    expect(await tell({ providerNames: ["traced"] })).toEqual(["call-token", false, "CALL_NOT_PERMITTED", true]);
+    const told = await explain(call, { callTokenTerms: {} } as Explain);
+    expect(toJsonString(ExplainCallResponseSchema, told)).not.toMatch(/eyJ/);
+    await expect(tell({ rules: [{ paths: ["no slash"] }] })).rejects.toThrow("call_token_terms.rules");
+    await expect(tell({ providerNames: ["nobody"] })).rejects.toThrow();
+  });
+
   it("judges the origin and the address that the call would come from", async () => {
     const application = await world.harness.createApplication({
       allowedOrigins: ["https://app.example.com"],

@@ -62,6 +62,7 @@ describe("relay calls", () => {
       requestBytes: 0,
       responseBytes: 0,
       captured: false,
+      requestId: null,
     });
     expect(await shown(folder, callId)).toEqual({ ...call, capture: null });
     const list = await folder.run(["calls", "list", "--app", publicKey]);
@@ -114,7 +115,7 @@ describe("relay calls", () => {
       /<!-- run with calls -->\n```sh\n([\s\S]+?)```/.exec(readFileSync("docs/call-records.md", "utf8")) ?? [];
     const env = { ...process.env, ...folder.env, PUBLIC_KEY: publicKey, CALL_ID: callId };
     const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", script], { cwd: folder.path, env });
-    expect(stdout.match(new RegExp(callId, "g"))).toHaveLength(2);
+    expect(stdout.match(new RegExp(callId, "g"))).toHaveLength(3);
     expect(stdout).toMatch(/Calls are captured until \S+Z\.\nNothing is captured any more\.\n$/);
   });
 });

@@ -197,6 +197,25 @@ describe("relay connection delete", () => {
   });
 });
 
+describe("relay connection refresh", () => {
+  it("gets a new token as the service does, and says what the provider answers when there is none", async () => {
+    const { folder, app, env, asked } = await prepare();
+    const named = ["--app", app, "--user", "ada", "--provider", "sandbox"];
+    await folder.json(["connection", "put", ...named], { env, input: JSON.stringify(sandbox.issueToken()) });
+    const refreshed = await folder.json(["connection", "refresh", ...named], { env });
+    expect(refreshed).toMatchObject({ state: "ACTIVE", version: 2, failedRefreshes: 0, problem: null });
+    expect(asked()).toEqual(["/oauth/token"]);
+    const wrong = { ...sandbox.client, client_secret: "wrong" };
+    await folder.json(["client", "put", "--app", app, "--provider", "sandbox"], { env, input: JSON.stringify(wrong) });
+    const { exitCode, stderr } = await folder.run(["connection", "refresh", ...named], { env });
+    expect([exitCode, stderr]).toEqual([1, expect.stringContaining("refuses the application's OAuth client")]);
+    expect((await folder.json(["connection", "show", ...named], { env })).lastFailure).toBe("invalid_client");
+    await folder.json(["connection", "put", ...named], { env, input: '{"access_token":"a"}' });
+    const hopeless = await folder.run(["connection", "refresh", ...named], { env });
+    expect(hopeless).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("nothing to refresh") });
+  });
+});
+
 describe("relay client put", () => {
   it("refuses a provider without a token endpoint, and says what to do", async () => {
     const { folder, app, env } = await prepare();

@@ -44,6 +44,16 @@ describe("relay webhook", () => {
     expect(await folder.json(["webhook", "show", "--app", app])).toMatchObject({ uri: second.uri });
   });
 
+  it("test queues an event that the service delivers, and deliveries lists what became of events", async () => {
+    const { folder, app } = await folderWithApp();
+    expect((await folder.run(["webhook", "test", "--app", app])).exitCode).toBe(1);
+    await folder.json(["webhook", "put", "--app", app, URI]);
+    const { eventId } = await folder.json(["webhook", "test", "--app", app]);
+    expect(eventId).toMatch(/^msg_/);
+    expect((await folder.json(["webhook", "show", "--app", app])).waiting).toBe(1);
+    expect(await folder.json(["webhook", "deliveries", "--app", app])).toEqual([]);
+  });
+
   it("show tells how many events wait, and since when", async () => {
     const { folder, app } = await folderWithApp();
     await connect(folder, app, "before");

@@ -39,8 +39,8 @@ export const RECORD_GUARDS: readonly Guard[] = [
   guard(
     "capture: age, whatever becomes of records",
     [
-      "await Promise.all([forget(calls, now() - days * DAY_MS), ",
-      "await forget(calls, now() - days * DAY_MS); await Promise.all([",
+      "await Promise.all([\n      forget(calls, now() - days * DAY_MS),",
+      "await forget(calls, now() - days * DAY_MS);\n    await Promise.all([",
     ],
     "records/retention",
   ),

@@ -28,6 +28,9 @@ export function storedCallForTest(
     requestBytes: 0,
     responseBytes: 1024,
     isCaptured: false,
+    user: undefined,
+    connection: undefined,
+    requestId: undefined,
     ...patch,
   };
 }

@@ -56,18 +56,20 @@ describe("startRetention()", () => {
     const retention = startRetention({
       calls,
       captures,
+      webhooks: { deleteBefore },
+      figures: { deleteBefore },
       days: 1,
       now: Date.now,
       onFault: (error) => faults.push(error),
     });
     await vi.advanceTimersByTimeAsync(60_000);
-    expect(deleteBefore).toHaveBeenCalledTimes(2);
+    expect(deleteBefore).toHaveBeenCalledTimes(5);
     deleteBefore.mockRejectedValueOnce(away);
     await vi.advanceTimersByTimeAsync(60_000);
     expect(faults).toEqual([away]);
     retention.close();
     await vi.advanceTimersByTimeAsync(120_000);
-    expect(deleteBefore).toHaveBeenCalledTimes(4);
+    expect(deleteBefore).toHaveBeenCalledTimes(10);
     vi.useRealTimers();
   });
 });

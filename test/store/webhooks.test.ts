@@ -18,6 +18,8 @@ const K1 = keyForTest("k1");
 const K2 = keyForTest("k2");
 const sealer = createSealer(keyringForTest(K1));
 const UNTIL = NOW + 30_000;
+const DELIVERED = { kind: "delivered", statusCode: 204, at: NOW } as const;
+const RETRYING = { kind: "retry", statusCode: undefined, at: NOW } as const;
 
 describe.each(STORES)("$name", ({ createBed }) => {
   let at: StoreBed;
@@ -110,10 +112,10 @@ describe.each(STORES)("$name", ({ createBed }) => {
 
     it("tell that a connection which was given up lives again", async () => {
       await put("ada");
-      await store.webhooks.finish(await claimOne(), NOW);
+      await store.webhooks.finish(await claimOne(), NOW, DELIVERED);
       const row = async () => (await store.connections.find(keyOf("ada"))) as Connection;
       await store.connections.requireReauthorization(await row(), "rotation_lost_suspected", NOW);
-      await store.webhooks.finish(await claimOne(), NOW);
+      await store.webhooks.finish(await claimOne(), NOW, DELIVERED);
       // The second time it is a refresh like any other, of which nobody is told.
       for (const _ of [1, 2]) {
         const connection = await row();
@@ -122,13 +124,13 @@ describe.each(STORES)("$name", ({ createBed }) => {
       }
       const event = await claimOne();
       expect(event.type).toBe("connection.created");
-      await store.webhooks.finish(event, NOW);
+      await store.webhooks.finish(event, NOW, DELIVERED);
       expect(await claim()).toEqual([]);
     });
 
     it("tell once that a user must connect again", async () => {
       await put("a");
-      await store.webhooks.finish(await claimOne(), NOW);
+      await store.webhooks.finish(await claimOne(), NOW, DELIVERED);
       const connection = await store.connections.find(keyOf("a"));
       if (connection === undefined) throw new Error("no connection");
       expect(await store.connections.requireReauthorization(connection, "invalid_grant", NOW)).toBe(true);
@@ -179,27 +181,27 @@ describe.each(STORES)("$name", ({ createBed }) => {
 
     it("gives the next one when the last is finished", async () => {
       for (const user of ["a", "b"]) await put(user);
-      await store.webhooks.finish(await claimOne(), NOW);
+      await store.webhooks.finish(await claimOne(), NOW, DELIVERED);
       const next = await claimOne();
       expect(userOf(next)).toBe("b");
-      await store.webhooks.finish(next, NOW + 50);
+      await store.webhooks.finish(next, NOW + 50, DELIVERED);
       expect((await store.webhooks.backlog(application.id)).waiting).toBe(0);
     });
 
     it("gives no event before its next try, and none of the endpoint before its rest is over", async () => {
       for (const user of ["a", "b"]) await put(user);
-      await store.webhooks.putOff(await claimOne(), NOW + 500, NOW + 100);
+      await store.webhooks.putOff(await claimOne(), NOW + 500, NOW + 100, RETRYING);
       expect(await claim(NOW + 99)).toEqual([]);
       const second = await claimOne(NOW + 100);
       expect(userOf(second)).toBe("b");
-      await store.webhooks.finish(second, NOW + 100);
+      await store.webhooks.finish(second, NOW + 100, DELIVERED);
       expect(await claim(NOW + 499)).toEqual([]);
       expect(userOf(await claimOne(NOW + 500))).toBe("a");
     });
 
     it("gives the oldest of those that are due, also when another was due before it", async () => {
       for (const user of ["a", "b"]) await put(user);
-      await store.webhooks.putOff(await claimOne(), NOW + 500, NOW + 500);
+      await store.webhooks.putOff(await claimOne(), NOW + 500, NOW + 500, RETRYING);
       expect(userOf(await claimOne(NOW + 500))).toBe("a");
     });
 
@@ -208,7 +210,7 @@ describe.each(STORES)("$name", ({ createBed }) => {
       for (const user of ["a", "b"]) for (const each of applications) await put(user, NOW, each);
       const first = await claim(NOW, 2);
       expect(first).toHaveLength(2);
-      for (const event of first) await store.webhooks.finish(event, NOW);
+      for (const event of first) await store.webhooks.finish(event, NOW, DELIVERED);
       const [third] = await claim(NOW, 1);
       expect(first.map(({ endpoint }) => endpoint.applicationId)).not.toContain(third?.endpoint.applicationId);
     });
@@ -217,9 +219,9 @@ describe.each(STORES)("$name", ({ createBed }) => {
       for (const user of ["a", "b"]) await put(user);
       const late = await claimOne();
       const again = await claimOne(UNTIL);
-      await store.webhooks.finish(late, UNTIL);
+      await store.webhooks.finish(late, UNTIL, DELIVERED);
       expect(await claim(UNTIL)).toEqual([]);
-      await store.webhooks.putOff(again, UNTIL + 1, UNTIL + 1);
+      await store.webhooks.putOff(again, UNTIL + 1, UNTIL + 1, RETRYING);
       expect(userOf(await claimOne(UNTIL + 1))).toBe("b");
     });
 

@@ -4,7 +4,7 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Application, ApplicationJson } from "./application_pb.js";
+import type { Application, ApplicationJson, CallRule, CallRuleJson } from "./application_pb.js";
 import { file_relay_admin_v1_application } from "./application_pb.js";
 import type { Connection, ConnectionJson } from "./connection_pb.js";
 import { file_relay_admin_v1_connection } from "./connection_pb.js";
@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file relay/admin/v1/call.proto.
  */
 export const file_relay_admin_v1_call: GenFile = /*@__PURE__*/
-  fileDesc("ChlyZWxheS9hZG1pbi92MS9jYWxsLnByb3RvEg5yZWxheS5hZG1pbi52MSJ5ChJFeHBsYWluQ2FsbFJlcXVlc3QSIwoEY2FsbBgBIAEoCzIVLnJlbGF5LnYxLkNhbGxSZXF1ZXN0Eg4KBm9yaWdpbhgCIAEoCRIWCg5jbGllbnRfYWRkcmVzcxgDIAEoCRIWCg5wYXNzZWRfdGhyb3VnaBgEIAEoCCLQBAoTRXhwbGFpbkNhbGxSZXNwb25zZRIwCgthcHBsaWNhdGlvbhgBIAEoCzIbLnJlbGF5LmFkbWluLnYxLkFwcGxpY2F0aW9uEisKBmNhbGxlchgCIAEoCzIbLnJlbGF5LmFkbWluLnYxLlJ1bGVWZXJkaWN0EhUKDXByb3ZpZGVyX25hbWUYAyABKAkSKwoGZWdyZXNzGAQgASgLMhsucmVsYXkuYWRtaW4udjEuUnVsZVZlcmRpY3QSLgoKY29ubmVjdGlvbhgFIAEoCzIaLnJlbGF5LmFkbWluLnYxLkNvbm5lY3Rpb24SPAoHcmVmcmVzaBgGIAEoDjIrLnJlbGF5LmFkbWluLnYxLkV4cGxhaW5DYWxsUmVzcG9uc2UuUmVmcmVzaBIxCgdyZXF1ZXN0GAcgASgLMiAucmVsYXkuYWRtaW4udjEuRXhwbGFpbmVkUmVxdWVzdBIoCgdyZWZ1c2FsGAggASgLMhcucmVsYXkuYWRtaW4udjEuUmVmdXNhbBI1ChBjYWxsX3Rva2VuX3J1bGVzGAkgASgLMhsucmVsYXkuYWRtaW4udjEuUnVsZVZlcmRpY3QSNgoRYXBwbGljYXRpb25fcnVsZXMYCiABKAsyGy5yZWxheS5hZG1pbi52MS5SdWxlVmVyZGljdCJcCgdSZWZyZXNoEhcKE1JFRlJFU0hfVU5TUEVDSUZJRUQQABIQCgxSRUZSRVNIX05PTkUQARISCg5SRUZSRVNIX0JFU0lERRACEhIKDlJFRlJFU0hfQkVGT1JFEAMiLAoLUnVsZVZlcmRpY3QSDwoHYWxsb3dlZBgBIAEoCBIMCgRydWxlGAIgASgJIokBChBFeHBsYWluZWRSZXF1ZXN0Eg4KBm1ldGhvZBgBIAEoCRILCgN1cmwYAiABKAkSMAoHaGVhZGVycxgDIAMoCzIfLnJlbGF5LmFkbWluLnYxLkV4cGxhaW5lZEhlYWRlchISCgpib2R5X2J5dGVzGAQgASgFEhIKCmJvZHlfc3RhcnQYBSABKAwiLgoPRXhwbGFpbmVkSGVhZGVyEgwKBG5hbWUYASABKAkSDQoFdmFsdWUYAiABKAkiUwoHUmVmdXNhbBISCgplcnJvcl90eXBlGAEgASgJEhMKC3N0YXR1c19jb2RlGAIgASgFEg8KB21lc3NhZ2UYAyABKAkSDgoGYWR2aWNlGAQgASgJIjkKElBlcmZvcm1DYWxsUmVxdWVzdBIjCgRjYWxsGAEgASgLMhUucmVsYXkudjEuQ2FsbFJlcXVlc3QiNwoTUGVyZm9ybUNhbGxSZXNwb25zZRIgCgNyb3cYASABKAsyEy5yZWxheS52MS5SZXN1bHRSb3cywgEKC0NhbGxTZXJ2aWNlElsKC0V4cGxhaW5DYWxsEiIucmVsYXkuYWRtaW4udjEuRXhwbGFpbkNhbGxSZXF1ZXN0GiMucmVsYXkuYWRtaW4udjEuRXhwbGFpbkNhbGxSZXNwb25zZSIDkAIBElYKC1BlcmZvcm1DYWxsEiIucmVsYXkuYWRtaW4udjEuUGVyZm9ybUNhbGxSZXF1ZXN0GiMucmVsYXkuYWRtaW4udjEuUGVyZm9ybUNhbGxSZXNwb25zZUJZChpwcm92aWRlcmNhbGxyZWxheS5hZG1pbi52MUIJQ2FsbFByb3RvUAFaLnByb3ZpZGVyLWNhbGwtcmVsYXkvZ2VuL3JlbGF5L2FkbWluL3YxO2FkbWludjFiBnByb3RvMw", [file_relay_admin_v1_application, file_relay_admin_v1_connection, file_relay_v1_relay]);
+  fileDesc("ChlyZWxheS9hZG1pbi92MS9jYWxsLnByb3RvEg5yZWxheS5hZG1pbi52MSKzAQoSRXhwbGFpbkNhbGxSZXF1ZXN0EiMKBGNhbGwYASABKAsyFS5yZWxheS52MS5DYWxsUmVxdWVzdBIOCgZvcmlnaW4YAiABKAkSFgoOY2xpZW50X2FkZHJlc3MYAyABKAkSFgoOcGFzc2VkX3Rocm91Z2gYBCABKAgSOAoQY2FsbF90b2tlbl90ZXJtcxgFIAEoCzIeLnJlbGF5LmFkbWluLnYxLkNhbGxUb2tlblRlcm1zIlEKDkNhbGxUb2tlblRlcm1zEhYKDnByb3ZpZGVyX25hbWVzGAEgAygJEicKBXJ1bGVzGAIgAygLMhgucmVsYXkuYWRtaW4udjEuQ2FsbFJ1bGUi0AQKE0V4cGxhaW5DYWxsUmVzcG9uc2USMAoLYXBwbGljYXRpb24YASABKAsyGy5yZWxheS5hZG1pbi52MS5BcHBsaWNhdGlvbhIrCgZjYWxsZXIYAiABKAsyGy5yZWxheS5hZG1pbi52MS5SdWxlVmVyZGljdBIVCg1wcm92aWRlcl9uYW1lGAMgASgJEisKBmVncmVzcxgEIAEoCzIbLnJlbGF5LmFkbWluLnYxLlJ1bGVWZXJkaWN0Ei4KCmNvbm5lY3Rpb24YBSABKAsyGi5yZWxheS5hZG1pbi52MS5Db25uZWN0aW9uEjwKB3JlZnJlc2gYBiABKA4yKy5yZWxheS5hZG1pbi52MS5FeHBsYWluQ2FsbFJlc3BvbnNlLlJlZnJlc2gSMQoHcmVxdWVzdBgHIAEoCzIgLnJlbGF5LmFkbWluLnYxLkV4cGxhaW5lZFJlcXVlc3QSKAoHcmVmdXNhbBgIIAEoCzIXLnJlbGF5LmFkbWluLnYxLlJlZnVzYWwSNQoQY2FsbF90b2tlbl9ydWxlcxgJIAEoCzIbLnJlbGF5LmFkbWluLnYxLlJ1bGVWZXJkaWN0EjYKEWFwcGxpY2F0aW9uX3J1bGVzGAogASgLMhsucmVsYXkuYWRtaW4udjEuUnVsZVZlcmRpY3QiXAoHUmVmcmVzaBIXChNSRUZSRVNIX1VOU1BFQ0lGSUVEEAASEAoMUkVGUkVTSF9OT05FEAESEgoOUkVGUkVTSF9CRVNJREUQAhISCg5SRUZSRVNIX0JFRk9SRRADIiwKC1J1bGVWZXJkaWN0Eg8KB2FsbG93ZWQYASABKAgSDAoEcnVsZRgCIAEoCSKJAQoQRXhwbGFpbmVkUmVxdWVzdBIOCgZtZXRob2QYASABKAkSCwoDdXJsGAIgASgJEjAKB2hlYWRlcnMYAyADKAsyHy5yZWxheS5hZG1pbi52MS5FeHBsYWluZWRIZWFkZXISEgoKYm9keV9ieXRlcxgEIAEoBRISCgpib2R5X3N0YXJ0GAUgASgMIi4KD0V4cGxhaW5lZEhlYWRlchIMCgRuYW1lGAEgASgJEg0KBXZhbHVlGAIgASgJIlMKB1JlZnVzYWwSEgoKZXJyb3JfdHlwZRgBIAEoCRITCgtzdGF0dXNfY29kZRgCIAEoBRIPCgdtZXNzYWdlGAMgASgJEg4KBmFkdmljZRgEIAEoCSI5ChJQZXJmb3JtQ2FsbFJlcXVlc3QSIwoEY2FsbBgBIAEoCzIVLnJlbGF5LnYxLkNhbGxSZXF1ZXN0IjcKE1BlcmZvcm1DYWxsUmVzcG9uc2USIAoDcm93GAEgASgLMhMucmVsYXkudjEuUmVzdWx0Um93MsIBCgtDYWxsU2VydmljZRJbCgtFeHBsYWluQ2FsbBIiLnJlbGF5LmFkbWluLnYxLkV4cGxhaW5DYWxsUmVxdWVzdBojLnJlbGF5LmFkbWluLnYxLkV4cGxhaW5DYWxsUmVzcG9uc2UiA5ACARJWCgtQZXJmb3JtQ2FsbBIiLnJlbGF5LmFkbWluLnYxLlBlcmZvcm1DYWxsUmVxdWVzdBojLnJlbGF5LmFkbWluLnYxLlBlcmZvcm1DYWxsUmVzcG9uc2VCWQoacHJvdmlkZXJjYWxscmVsYXkuYWRtaW4udjFCCUNhbGxQcm90b1ABWi5wcm92aWRlci1jYWxsLXJlbGF5L2dlbi9yZWxheS9hZG1pbi92MTthZG1pbnYxYgZwcm90bzM", [file_relay_admin_v1_application, file_relay_admin_v1_connection, file_relay_v1_relay]);
 
 /**
  * ExplainCallRequest holds the call to explain.
@@ -54,6 +54,14 @@ export type ExplainCallRequest = Message<"relay.admin.v1.ExplainCallRequest"> & 
    * @generated from field: bool passed_through = 4;
    */
   passedThrough: boolean;
+
+  /**
+   * Explains the call as if it showed a call token of these terms, for its user.
+   * None is given out.
+   *
+   * @generated from field: relay.admin.v1.CallTokenTerms call_token_terms = 5;
+   */
+  callTokenTerms?: CallTokenTerms | undefined;
 };
 
 /**
@@ -92,6 +100,14 @@ export type ExplainCallRequestJson = {
    * @generated from field: bool passed_through = 4;
    */
   passedThrough?: boolean;
+
+  /**
+   * Explains the call as if it showed a call token of these terms, for its user.
+   * None is given out.
+   *
+   * @generated from field: relay.admin.v1.CallTokenTerms call_token_terms = 5;
+   */
+  callTokenTerms?: CallTokenTermsJson;
 };
 
 /**
@@ -100,6 +116,55 @@ export type ExplainCallRequestJson = {
  */
 export const ExplainCallRequestSchema: GenMessage<ExplainCallRequest, {jsonType: ExplainCallRequestJson}> = /*@__PURE__*/
   messageDesc(file_relay_admin_v1_call, 0);
+
+/**
+ * CallTokenTerms is what a call token would be good for.
+ *
+ * @generated from message relay.admin.v1.CallTokenTerms
+ */
+export type CallTokenTerms = Message<"relay.admin.v1.CallTokenTerms"> & {
+  /**
+   * Names or aliases of the providers; any when empty.
+   *
+   * @generated from field: repeated string provider_names = 1;
+   */
+  providerNames: string[];
+
+  /**
+   * Requests that it would allow; any when empty.
+   *
+   * @generated from field: repeated relay.admin.v1.CallRule rules = 2;
+   */
+  rules: CallRule[];
+};
+
+/**
+ * CallTokenTerms is what a call token would be good for.
+ *
+ * @generated from message relay.admin.v1.CallTokenTerms
+ */
+export type CallTokenTermsJson = {
+  /**
+   * Names or aliases of the providers; any when empty.
+   *
+   * @generated from field: repeated string provider_names = 1;
+   */
+  providerNames?: string[];
+
+  /**
+   * Requests that it would allow; any when empty.
+   *
+   * @generated from field: repeated relay.admin.v1.CallRule rules = 2;
+   */
+  rules?: CallRuleJson[];
+};
+
+/**
+ * Describes the message relay.admin.v1.CallTokenTerms.
+ * Use `create(CallTokenTermsSchema)` to create a new message.
+ */
+export const CallTokenTermsSchema: GenMessage<CallTokenTerms, {jsonType: CallTokenTermsJson}> = /*@__PURE__*/
+  messageDesc(file_relay_admin_v1_call, 1);
 
 /**
  * ExplainCallResponse says what would become of a call. What comes after a
@@ -270,7 +335,7 @@ export type ExplainCallResponseJson = {
  * Use `create(ExplainCallResponseSchema)` to create a new message.
  */
 export const ExplainCallResponseSchema: GenMessage<ExplainCallResponse, {jsonType: ExplainCallResponseJson}> = /*@__PURE__*/
-  messageDesc(file_relay_admin_v1_call, 1);
+  messageDesc(file_relay_admin_v1_call, 2);
 
 /**
  * Refresh tells whether a token would be refreshed for the call.
@@ -318,7 +383,7 @@ export type ExplainCallResponse_RefreshJson = "REFRESH_UNSPECIFIED" | "REFRESH_N
  * Describes the enum relay.admin.v1.ExplainCallResponse.Refresh.
  */
 export const ExplainCallResponse_RefreshSchema: GenEnum<ExplainCallResponse_Refresh, ExplainCallResponse_RefreshJson> = /*@__PURE__*/
-  enumDesc(file_relay_admin_v1_call, 1, 0);
+  enumDesc(file_relay_admin_v1_call, 2, 0);
 
 /**
  * RuleVerdict is a decision and the rule that it was made by.
@@ -367,7 +432,7 @@ export type RuleVerdictJson = {
  * Use `create(RuleVerdictSchema)` to create a new message.
  */
 export const RuleVerdictSchema: GenMessage<RuleVerdict, {jsonType: RuleVerdictJson}> = /*@__PURE__*/
-  messageDesc(file_relay_admin_v1_call, 2);
+  messageDesc(file_relay_admin_v1_call, 3);
 
 /**
  * ExplainedRequest is the HTTP request that would be sent to the provider.
@@ -466,7 +531,7 @@ export type ExplainedRequestJson = {
  * Use `create(ExplainedRequestSchema)` to create a new message.
  */
 export const ExplainedRequestSchema: GenMessage<ExplainedRequest, {jsonType: ExplainedRequestJson}> = /*@__PURE__*/
-  messageDesc(file_relay_admin_v1_call, 3);
+  messageDesc(file_relay_admin_v1_call, 4);
 
 /**
  * ExplainedHeader is one header field.
@@ -515,7 +580,7 @@ export type ExplainedHeaderJson = {
  * Use `create(ExplainedHeaderSchema)` to create a new message.
  */
 export const ExplainedHeaderSchema: GenMessage<ExplainedHeader, {jsonType: ExplainedHeaderJson}> = /*@__PURE__*/
-  messageDesc(file_relay_admin_v1_call, 4);
+  messageDesc(file_relay_admin_v1_call, 5);
 
 /**
  * Refusal is how the call would end without the provider being asked.
@@ -592,7 +657,7 @@ export type RefusalJson = {
  * Use `create(RefusalSchema)` to create a new message.
  */
 export const RefusalSchema: GenMessage<Refusal, {jsonType: RefusalJson}> = /*@__PURE__*/
-  messageDesc(file_relay_admin_v1_call, 5);
+  messageDesc(file_relay_admin_v1_call, 6);
 
 /**
  * PerformCallRequest holds the call to perform.
@@ -629,7 +694,7 @@ export type PerformCallRequestJson = {
  * Use `create(PerformCallRequestSchema)` to create a new message.
  */
 export const PerformCallRequestSchema: GenMessage<PerformCallRequest, {jsonType: PerformCallRequestJson}> = /*@__PURE__*/
-  messageDesc(file_relay_admin_v1_call, 6);
+  messageDesc(file_relay_admin_v1_call, 7);
 
 /**
  * PerformCallResponse holds what came of the call.
@@ -664,7 +729,7 @@ export type PerformCallResponseJson = {
  * Use `create(PerformCallResponseSchema)` to create a new message.
  */
 export const PerformCallResponseSchema: GenMessage<PerformCallResponse, {jsonType: PerformCallResponseJson}> = /*@__PURE__*/
-  messageDesc(file_relay_admin_v1_call, 7);
+  messageDesc(file_relay_admin_v1_call, 8);
 
 /**
  * CallService tells what would become of a call, and performs one for an

@@ -12,11 +12,11 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file relay/admin/v1/call_record.proto.
  */
 export const file_relay_admin_v1_call_record: GenFile = /*@__PURE__*/
-  fileDesc("CiByZWxheS9hZG1pbi92MS9jYWxsX3JlY29yZC5wcm90bxIOcmVsYXkuYWRtaW4udjEizwQKCkNhbGxSZWNvcmQSDwoHY2FsbF9pZBgBIAEoCRISCgpwdWJsaWNfa2V5GAIgASgJEi4KCnN0YXJ0X3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3N1cmZhY2UYBCABKAkSFQoNcHJvdmlkZXJfbmFtZRgFIAEoCRIOCgZtZXRob2QYBiABKAkSDgoGb3JpZ2luGAcgASgJEgwKBHBhdGgYCCABKAkSEgoKcXVlcnlfa2V5cxgJIAMoCRITCgtzdGF0dXNfY29kZRgKIAEoBRISCgplcnJvcl90eXBlGAsgASgJEgwKBHJ1bGUYDCABKAkSDQoFY2F1c2UYDSABKAkSMQoOdG90YWxfZHVyYXRpb24YDiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SMQoOdG9rZW5fZHVyYXRpb24YDyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SMQoOcXVldWVfZHVyYXRpb24YECABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SNAoRcHJvdmlkZXJfZHVyYXRpb24YESABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SFQoNcmVxdWVzdF9ieXRlcxgSIAEoAxIWCg5yZXNwb25zZV9ieXRlcxgTIAEoAxIQCghjYXB0dXJlZBgUIAEoCBIsCgdjYXB0dXJlGBUgASgLMhsucmVsYXkuYWRtaW4udjEuQ2FsbENhcHR1cmUihAEKC0NhbGxDYXB0dXJlEjAKB3JlcXVlc3QYASABKAsyHy5yZWxheS5hZG1pbi52MS5DYXB0dXJlZFJlcXVlc3QSMgoIcmVzcG9uc2UYAiABKAsyIC5yZWxheS5hZG1pbi52MS5DYXB0dXJlZFJlc3BvbnNlEg8KB21lc3NhZ2UYAyABKAkimQEKD0NhcHR1cmVkUmVxdWVzdBIMCgRzZW50GAEgASgIEg4KBm1ldGhvZBgCIAEoCRILCgN1cmwYAyABKAkSLwoHaGVhZGVycxgEIAMoCzIeLnJlbGF5LmFkbWluLnYxLkNhcHR1cmVkSGVhZGVyEioKBGJvZHkYBSABKAsyHC5yZWxheS5hZG1pbi52MS5DYXB0dXJlZEJvZHkihAEKEENhcHR1cmVkUmVzcG9uc2USEwoLc3RhdHVzX2NvZGUYASABKAUSLwoHaGVhZGVycxgCIAMoCzIeLnJlbGF5LmFkbWluLnYxLkNhcHR1cmVkSGVhZGVyEioKBGJvZHkYAyABKAsyHC5yZWxheS5hZG1pbi52MS5DYXB0dXJlZEJvZHkiLQoOQ2FwdHVyZWRIZWFkZXISDAoEbmFtZRgBIAEoCRINCgV2YWx1ZRgCIAEoCSJDCgxDYXB0dXJlZEJvZHkSEgoKc2l6ZV9ieXRlcxgBIAEoAxIMCgR0ZXh0GAIgASgJEhEKCXRydW5jYXRlZBgDIAEoCCInChRHZXRDYWxsUmVjb3JkUmVxdWVzdBIPCgdjYWxsX2lkGAEgASgJIn4KFkxpc3RDYWxsUmVjb3Jkc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkSEgoKcHVibGljX2tleRgDIAEoCRIVCg1wcm92aWRlcl9uYW1lGAQgASgJEhIKCmVycm9yX3R5cGUYBSABKAkiZAoXTGlzdENhbGxSZWNvcmRzUmVzcG9uc2USMAoMY2FsbF9yZWNvcmRzGAEgAygLMhoucmVsYXkuYWRtaW4udjEuQ2FsbFJlY29yZBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiWAoXV2F0Y2hDYWxsUmVjb3Jkc1JlcXVlc3QSEgoKcHVibGljX2tleRgBIAEoCRIVCg1wcm92aWRlcl9uYW1lGAIgASgJEhIKCmVycm9yX3R5cGUYAyABKAkiYwoYV2F0Y2hDYWxsUmVjb3Jkc1Jlc3BvbnNlEjAKDGNhbGxfcmVjb3JkcxgBIAMoCzIaLnJlbGF5LmFkbWluLnYxLkNhbGxSZWNvcmQSFQoNc2tpcHBlZF9jb3VudBgCIAEoAyJaChdTdGFydENhbGxDYXB0dXJlUmVxdWVzdBISCgpwdWJsaWNfa2V5GAEgASgJEisKCGR1cmF0aW9uGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIkgKGFN0YXJ0Q2FsbENhcHR1cmVSZXNwb25zZRIsCghlbmRfdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiLAoWU3RvcENhbGxDYXB0dXJlUmVxdWVzdBISCgpwdWJsaWNfa2V5GAEgASgJIhkKF1N0b3BDYWxsQ2FwdHVyZVJlc3BvbnNlMv4DChFDYWxsUmVjb3JkU2VydmljZRJRCg1HZXRDYWxsUmVjb3JkEiQucmVsYXkuYWRtaW4udjEuR2V0Q2FsbFJlY29yZFJlcXVlc3QaGi5yZWxheS5hZG1pbi52MS5DYWxsUmVjb3JkEmIKD0xpc3RDYWxsUmVjb3JkcxImLnJlbGF5LmFkbWluLnYxLkxpc3RDYWxsUmVjb3Jkc1JlcXVlc3QaJy5yZWxheS5hZG1pbi52MS5MaXN0Q2FsbFJlY29yZHNSZXNwb25zZRJnChBXYXRjaENhbGxSZWNvcmRzEicucmVsYXkuYWRtaW4udjEuV2F0Y2hDYWxsUmVjb3Jkc1JlcXVlc3QaKC5yZWxheS5hZG1pbi52MS5XYXRjaENhbGxSZWNvcmRzUmVzcG9uc2UwARJlChBTdGFydENhbGxDYXB0dXJlEicucmVsYXkuYWRtaW4udjEuU3RhcnRDYWxsQ2FwdHVyZVJlcXVlc3QaKC5yZWxheS5hZG1pbi52MS5TdGFydENhbGxDYXB0dXJlUmVzcG9uc2USYgoPU3RvcENhbGxDYXB0dXJlEiYucmVsYXkuYWRtaW4udjEuU3RvcENhbGxDYXB0dXJlUmVxdWVzdBonLnJlbGF5LmFkbWluLnYxLlN0b3BDYWxsQ2FwdHVyZVJlc3BvbnNlQl8KGnByb3ZpZGVyY2FsbHJlbGF5LmFkbWluLnYxQg9DYWxsUmVjb3JkUHJvdG9QAVoucHJvdmlkZXItY2FsbC1yZWxheS9nZW4vcmVsYXkvYWRtaW4vdjE7YWRtaW52MWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("CiByZWxheS9hZG1pbi92MS9jYWxsX3JlY29yZC5wcm90bxIOcmVsYXkuYWRtaW4udjEi9AQKCkNhbGxSZWNvcmQSDwoHY2FsbF9pZBgBIAEoCRISCgpwdWJsaWNfa2V5GAIgASgJEi4KCnN0YXJ0X3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3N1cmZhY2UYBCABKAkSFQoNcHJvdmlkZXJfbmFtZRgFIAEoCRIOCgZtZXRob2QYBiABKAkSDgoGb3JpZ2luGAcgASgJEgwKBHBhdGgYCCABKAkSEgoKcXVlcnlfa2V5cxgJIAMoCRITCgtzdGF0dXNfY29kZRgKIAEoBRISCgplcnJvcl90eXBlGAsgASgJEgwKBHJ1bGUYDCABKAkSDQoFY2F1c2UYDSABKAkSMQoOdG90YWxfZHVyYXRpb24YDiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SMQoOdG9rZW5fZHVyYXRpb24YDyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SMQoOcXVldWVfZHVyYXRpb24YECABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SNAoRcHJvdmlkZXJfZHVyYXRpb24YESABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SFQoNcmVxdWVzdF9ieXRlcxgSIAEoAxIWCg5yZXNwb25zZV9ieXRlcxgTIAEoAxIQCghjYXB0dXJlZBgUIAEoCBIsCgdjYXB0dXJlGBUgASgLMhsucmVsYXkuYWRtaW4udjEuQ2FsbENhcHR1cmUSEgoKcmVxdWVzdF9pZBgWIAEoCRIPCgd1c2VyX2lkGBcgASgJIoQBCgtDYWxsQ2FwdHVyZRIwCgdyZXF1ZXN0GAEgASgLMh8ucmVsYXkuYWRtaW4udjEuQ2FwdHVyZWRSZXF1ZXN0EjIKCHJlc3BvbnNlGAIgASgLMiAucmVsYXkuYWRtaW4udjEuQ2FwdHVyZWRSZXNwb25zZRIPCgdtZXNzYWdlGAMgASgJIpkBCg9DYXB0dXJlZFJlcXVlc3QSDAoEc2VudBgBIAEoCBIOCgZtZXRob2QYAiABKAkSCwoDdXJsGAMgASgJEi8KB2hlYWRlcnMYBCADKAsyHi5yZWxheS5hZG1pbi52MS5DYXB0dXJlZEhlYWRlchIqCgRib2R5GAUgASgLMhwucmVsYXkuYWRtaW4udjEuQ2FwdHVyZWRCb2R5IoQBChBDYXB0dXJlZFJlc3BvbnNlEhMKC3N0YXR1c19jb2RlGAEgASgFEi8KB2hlYWRlcnMYAiADKAsyHi5yZWxheS5hZG1pbi52MS5DYXB0dXJlZEhlYWRlchIqCgRib2R5GAMgASgLMhwucmVsYXkuYWRtaW4udjEuQ2FwdHVyZWRCb2R5Ii0KDkNhcHR1cmVkSGVhZGVyEgwKBG5hbWUYASABKAkSDQoFdmFsdWUYAiABKAkiQwoMQ2FwdHVyZWRCb2R5EhIKCnNpemVfYnl0ZXMYASABKAMSDAoEdGV4dBgCIAEoCRIRCgl0cnVuY2F0ZWQYAyABKAgiJwoUR2V0Q2FsbFJlY29yZFJlcXVlc3QSDwoHY2FsbF9pZBgBIAEoCSKBAgoWTGlzdENhbGxSZWNvcmRzUmVxdWVzdBIRCglwYWdlX3NpemUYASABKAUSEgoKcGFnZV90b2tlbhgCIAEoCRISCgpwdWJsaWNfa2V5GAMgASgJEhUKDXByb3ZpZGVyX25hbWUYBCABKAkSEgoKZXJyb3JfdHlwZRgFIAEoCRIuCgpzdGFydF90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHdXNlcl9pZBgIIAEoCRISCgpyZXF1ZXN0X2lkGAkgASgJImQKF0xpc3RDYWxsUmVjb3Jkc1Jlc3BvbnNlEjAKDGNhbGxfcmVjb3JkcxgBIAMoCzIaLnJlbGF5LmFkbWluLnYxLkNhbGxSZWNvcmQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIlgKF1dhdGNoQ2FsbFJlY29yZHNSZXF1ZXN0EhIKCnB1YmxpY19rZXkYASABKAkSFQoNcHJvdmlkZXJfbmFtZRgCIAEoCRISCgplcnJvcl90eXBlGAMgASgJImMKGFdhdGNoQ2FsbFJlY29yZHNSZXNwb25zZRIwCgxjYWxsX3JlY29yZHMYASADKAsyGi5yZWxheS5hZG1pbi52MS5DYWxsUmVjb3JkEhUKDXNraXBwZWRfY291bnQYAiABKAMiWgoXU3RhcnRDYWxsQ2FwdHVyZVJlcXVlc3QSEgoKcHVibGljX2tleRgBIAEoCRIrCghkdXJhdGlvbhgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiJIChhTdGFydENhbGxDYXB0dXJlUmVzcG9uc2USLAoIZW5kX3RpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIiwKFlN0b3BDYWxsQ2FwdHVyZVJlcXVlc3QSEgoKcHVibGljX2tleRgBIAEoCSIZChdTdG9wQ2FsbENhcHR1cmVSZXNwb25zZTL+AwoRQ2FsbFJlY29yZFNlcnZpY2USUQoNR2V0Q2FsbFJlY29yZBIkLnJlbGF5LmFkbWluLnYxLkdldENhbGxSZWNvcmRSZXF1ZXN0GhoucmVsYXkuYWRtaW4udjEuQ2FsbFJlY29yZBJiCg9MaXN0Q2FsbFJlY29yZHMSJi5yZWxheS5hZG1pbi52MS5MaXN0Q2FsbFJlY29yZHNSZXF1ZXN0GicucmVsYXkuYWRtaW4udjEuTGlzdENhbGxSZWNvcmRzUmVzcG9uc2USZwoQV2F0Y2hDYWxsUmVjb3JkcxInLnJlbGF5LmFkbWluLnYxLldhdGNoQ2FsbFJlY29yZHNSZXF1ZXN0GigucmVsYXkuYWRtaW4udjEuV2F0Y2hDYWxsUmVjb3Jkc1Jlc3BvbnNlMAESZQoQU3RhcnRDYWxsQ2FwdHVyZRInLnJlbGF5LmFkbWluLnYxLlN0YXJ0Q2FsbENhcHR1cmVSZXF1ZXN0GigucmVsYXkuYWRtaW4udjEuU3RhcnRDYWxsQ2FwdHVyZVJlc3BvbnNlEmIKD1N0b3BDYWxsQ2FwdHVyZRImLnJlbGF5LmFkbWluLnYxLlN0b3BDYWxsQ2FwdHVyZVJlcXVlc3QaJy5yZWxheS5hZG1pbi52MS5TdG9wQ2FsbENhcHR1cmVSZXNwb25zZUJfChpwcm92aWRlcmNhbGxyZWxheS5hZG1pbi52MUIPQ2FsbFJlY29yZFByb3RvUAFaLnByb3ZpZGVyLWNhbGwtcmVsYXkvZ2VuL3JlbGF5L2FkbWluL3YxO2FkbWludjFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
- * CallRecord is one call. It holds neither a value of the query nor a header
- * nor a body, and never a token.
+ * CallRecord is one call. It holds neither a value of the query nor a header,
+ * but for the caller's `x-request-id`, nor a body, and never a token.
  *
  * @generated from message relay.admin.v1.CallRecord
  */
@@ -173,11 +173,26 @@ export type CallRecord = Message<"relay.admin.v1.CallRecord"> & {
    * @generated from field: relay.admin.v1.CallCapture capture = 21;
    */
   capture?: CallCapture | undefined;
+
+  /**
+   * The caller's own `x-request-id`; empty when it sent none.
+   *
+   * @generated from field: string request_id = 22;
+   */
+  requestId: string;
+
+  /**
+   * The application's id of the user, as far as the user is connected: the
+   * record itself does not hold it. GetCallRecord alone has it.
+   *
+   * @generated from field: string user_id = 23;
+   */
+  userId: string;
 };
 
 /**
- * CallRecord is one call. It holds neither a value of the query nor a header
- * nor a body, and never a token.
+ * CallRecord is one call. It holds neither a value of the query nor a header,
+ * but for the caller's `x-request-id`, nor a body, and never a token.
  *
  * @generated from message relay.admin.v1.CallRecord
  */
@@ -334,6 +349,21 @@ export type CallRecordJson = {
    * @generated from field: relay.admin.v1.CallCapture capture = 21;
    */
   capture?: CallCaptureJson;
+
+  /**
+   * The caller's own `x-request-id`; empty when it sent none.
+   *
+   * @generated from field: string request_id = 22;
+   */
+  requestId?: string;
+
+  /**
+   * The application's id of the user, as far as the user is connected: the
+   * record itself does not hold it. GetCallRecord alone has it.
+   *
+   * @generated from field: string user_id = 23;
+   */
+  userId?: string;
 };
 
 /**
@@ -754,6 +784,37 @@ export type ListCallRecordsRequest = Message<"relay.admin.v1.ListCallRecordsRequ
    * @generated from field: string error_type = 5;
    */
   errorType: string;
+
+  /**
+   * Only those that came in from this time on.
+   *
+   * @generated from field: google.protobuf.Timestamp start_time = 6;
+   */
+  startTime?: Timestamp | undefined;
+
+  /**
+   * Only those that came in before this time.
+   *
+   * @generated from field: google.protobuf.Timestamp end_time = 7;
+   */
+  endTime?: Timestamp | undefined;
+
+  /**
+   * Only those for this user, whether or not the user is connected. With
+   * public_key only. Records are found by keyed digests of user ids: after
+   * `relay key rotate` those that were written under the key before the last one
+   * are not found any more.
+   *
+   * @generated from field: string user_id = 8;
+   */
+  userId: string;
+
+  /**
+   * Only those whose caller sent this `x-request-id`.
+   *
+   * @generated from field: string request_id = 9;
+   */
+  requestId: string;
 };
 
 /**
@@ -799,6 +860,37 @@ export type ListCallRecordsRequestJson = {
    * @generated from field: string error_type = 5;
    */
   errorType?: string;
+
+  /**
+   * Only those that came in from this time on.
+   *
+   * @generated from field: google.protobuf.Timestamp start_time = 6;
+   */
+  startTime?: TimestampJson;
+
+  /**
+   * Only those that came in before this time.
+   *
+   * @generated from field: google.protobuf.Timestamp end_time = 7;
+   */
+  endTime?: TimestampJson;
+
+  /**
+   * Only those for this user, whether or not the user is connected. With
+   * public_key only. Records are found by keyed digests of user ids: after
+   * `relay key rotate` those that were written under the key before the last one
+   * are not found any more.
+   *
+   * @generated from field: string user_id = 8;
+   */
+  userId?: string;
+
+  /**
+   * Only those whose caller sent this `x-request-id`.
+   *
+   * @generated from field: string request_id = 9;
+   */
+  requestId?: string;
 };
 
 /**

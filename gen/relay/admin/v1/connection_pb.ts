@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file relay/admin/v1/connection.proto.
  */
 export const file_relay_admin_v1_connection: GenFile = /*@__PURE__*/
-  fileDesc("Ch9yZWxheS9hZG1pbi92MS9jb25uZWN0aW9uLnByb3RvEg5yZWxheS5hZG1pbi52MSKpBgoKQ29ubmVjdGlvbhISCgpwdWJsaWNfa2V5GAEgASgJEg8KB3VzZXJfaWQYAiABKAkSFQoNcHJvdmlkZXJfbmFtZRgDIAEoCRIvCgVzdGF0ZRgEIAEoDjIgLnJlbGF5LmFkbWluLnYxLkNvbm5lY3Rpb24uU3RhdGUSFAoMc3RhdGVfcmVhc29uGAUgASgJEg0KBXNjb3BlGAYgASgJEhIKCnRva2VuX3R5cGUYByABKAkSGQoRaGFzX3JlZnJlc2hfdG9rZW4YCCABKAgSSwoRb3JpZ2luX3BhcmFtZXRlcnMYCSADKAsyMC5yZWxheS5hZG1pbi52MS5Db25uZWN0aW9uLk9yaWdpblBhcmFtZXRlcnNFbnRyeRIvCgtjcmVhdGVfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2V4cGlyZV90aW1lGAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIdChVyZWZyZXNoX2ZhaWx1cmVfY291bnQYDSABKAUSPQoZbGFzdF9yZWZyZXNoX2ZhaWx1cmVfdGltZRgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHAoUbGFzdF9yZWZyZXNoX2ZhaWx1cmUYDyABKAkSNQoRbmV4dF9yZWZyZXNoX3RpbWUYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjgKFHJlZnJlc2hfZmFpbGluZ190aW1lGBEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBo3ChVPcmlnaW5QYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJUCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEhAKDFNUQVRFX0FDVElWRRABEiIKHlNUQVRFX1JFQVVUSE9SSVpBVElPTl9SRVFVSVJFRBACIlIKFEdldENvbm5lY3Rpb25SZXF1ZXN0EhIKCnB1YmxpY19rZXkYASABKAkSDwoHdXNlcl9pZBgCIAEoCRIVCg1wcm92aWRlcl9uYW1lGAMgASgJIsQBChZMaXN0Q29ubmVjdGlvbnNSZXF1ZXN0EhIKCnB1YmxpY19rZXkYASABKAkSDwoHdXNlcl9pZBgCIAEoCRIWCg51c2VyX2lkX3ByZWZpeBgDIAEoCRIVCg1wcm92aWRlcl9uYW1lGAQgASgJEi8KBXN0YXRlGAUgASgOMiAucmVsYXkuYWRtaW4udjEuQ29ubmVjdGlvbi5TdGF0ZRIRCglwYWdlX3NpemUYBiABKAUSEgoKcGFnZV90b2tlbhgHIAEoCSJjChdMaXN0Q29ubmVjdGlvbnNSZXNwb25zZRIvCgtjb25uZWN0aW9ucxgBIAMoCzIaLnJlbGF5LmFkbWluLnYxLkNvbm5lY3Rpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIu4CChRQdXRDb25uZWN0aW9uUmVxdWVzdBISCgpwdWJsaWNfa2V5GAEgASgJEg8KB3VzZXJfaWQYAiABKAkSFQoNcHJvdmlkZXJfbmFtZRgDIAEoCRJVChFvcmlnaW5fcGFyYW1ldGVycxgEIAMoCzI6LnJlbGF5LmFkbWluLnYxLlB1dENvbm5lY3Rpb25SZXF1ZXN0Lk9yaWdpblBhcmFtZXRlcnNFbnRyeRIWCg50b2tlbl9yZXNwb25zZRgFIAEoCRJCCgdzZWNyZXRzGAYgAygLMjEucmVsYXkuYWRtaW4udjEuUHV0Q29ubmVjdGlvblJlcXVlc3QuU2VjcmV0c0VudHJ5GjcKFU9yaWdpblBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGi4KDFNlY3JldHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIm4KF0RlbGV0ZUNvbm5lY3Rpb25SZXF1ZXN0EhIKCnB1YmxpY19rZXkYASABKAkSDwoHdXNlcl9pZBgCIAEoCRIVCg1wcm92aWRlcl9uYW1lGAMgASgJEhcKD3NraXBfcmV2b2NhdGlvbhgEIAEoCCLzAQoYRGVsZXRlQ29ubmVjdGlvblJlc3BvbnNlEkcKCnJldm9jYXRpb24YASABKA4yMy5yZWxheS5hZG1pbi52MS5EZWxldGVDb25uZWN0aW9uUmVzcG9uc2UuUmV2b2NhdGlvbiKNAQoKUmV2b2NhdGlvbhIaChZSRVZPQ0FUSU9OX1VOU1BFQ0lGSUVEEAASFgoSUkVWT0NBVElPTl9SRVZPS0VEEAESHAoYUkVWT0NBVElPTl9OT1RfU1VQUE9SVEVEEAISFQoRUkVWT0NBVElPTl9GQUlMRUQQAxIWChJSRVZPQ0FUSU9OX1NLSVBQRUQQBCJ8ChhDcmVhdGVDb25uZWN0TGlua1JlcXVlc3QSEgoKcHVibGljX2tleRgBIAEoCRIPCgd1c2VyX2lkGAIgASgJEhYKDnByb3ZpZGVyX25hbWVzGAMgAygJEhQKDHJlZGlyZWN0X3VyaRgEIAEoCRINCgVzY29wZRgFIAEoCSJhChlDcmVhdGVDb25uZWN0TGlua1Jlc3BvbnNlEhMKC2Nvbm5lY3RfdXJpGAEgASgJEi8KC2V4cGlyZV90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcDLuAwoRQ29ubmVjdGlvblNlcnZpY2USUQoNR2V0Q29ubmVjdGlvbhIkLnJlbGF5LmFkbWluLnYxLkdldENvbm5lY3Rpb25SZXF1ZXN0GhoucmVsYXkuYWRtaW4udjEuQ29ubmVjdGlvbhJiCg9MaXN0Q29ubmVjdGlvbnMSJi5yZWxheS5hZG1pbi52MS5MaXN0Q29ubmVjdGlvbnNSZXF1ZXN0GicucmVsYXkuYWRtaW4udjEuTGlzdENvbm5lY3Rpb25zUmVzcG9uc2USUQoNUHV0Q29ubmVjdGlvbhIkLnJlbGF5LmFkbWluLnYxLlB1dENvbm5lY3Rpb25SZXF1ZXN0GhoucmVsYXkuYWRtaW4udjEuQ29ubmVjdGlvbhJlChBEZWxldGVDb25uZWN0aW9uEicucmVsYXkuYWRtaW4udjEuRGVsZXRlQ29ubmVjdGlvblJlcXVlc3QaKC5yZWxheS5hZG1pbi52MS5EZWxldGVDb25uZWN0aW9uUmVzcG9uc2USaAoRQ3JlYXRlQ29ubmVjdExpbmsSKC5yZWxheS5hZG1pbi52MS5DcmVhdGVDb25uZWN0TGlua1JlcXVlc3QaKS5yZWxheS5hZG1pbi52MS5DcmVhdGVDb25uZWN0TGlua1Jlc3BvbnNlQl8KGnByb3ZpZGVyY2FsbHJlbGF5LmFkbWluLnYxQg9Db25uZWN0aW9uUHJvdG9QAVoucHJvdmlkZXItY2FsbC1yZWxheS9nZW4vcmVsYXkvYWRtaW4vdjE7YWRtaW52MWIGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("Ch9yZWxheS9hZG1pbi92MS9jb25uZWN0aW9uLnByb3RvEg5yZWxheS5hZG1pbi52MSKLBwoKQ29ubmVjdGlvbhISCgpwdWJsaWNfa2V5GAEgASgJEg8KB3VzZXJfaWQYAiABKAkSFQoNcHJvdmlkZXJfbmFtZRgDIAEoCRIvCgVzdGF0ZRgEIAEoDjIgLnJlbGF5LmFkbWluLnYxLkNvbm5lY3Rpb24uU3RhdGUSFAoMc3RhdGVfcmVhc29uGAUgASgJEg0KBXNjb3BlGAYgASgJEhIKCnRva2VuX3R5cGUYByABKAkSGQoRaGFzX3JlZnJlc2hfdG9rZW4YCCABKAgSSwoRb3JpZ2luX3BhcmFtZXRlcnMYCSADKAsyMC5yZWxheS5hZG1pbi52MS5Db25uZWN0aW9uLk9yaWdpblBhcmFtZXRlcnNFbnRyeRIvCgtjcmVhdGVfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2V4cGlyZV90aW1lGAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIdChVyZWZyZXNoX2ZhaWx1cmVfY291bnQYDSABKAUSPQoZbGFzdF9yZWZyZXNoX2ZhaWx1cmVfdGltZRgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHAoUbGFzdF9yZWZyZXNoX2ZhaWx1cmUYDyABKAkSNQoRbmV4dF9yZWZyZXNoX3RpbWUYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjgKFHJlZnJlc2hfZmFpbGluZ190aW1lGBEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp0b2tlbl90aW1lGBIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxyZWZyZXNoX3RpbWUYEyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wGjcKFU9yaWdpblBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIlQKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASEAoMU1RBVEVfQUNUSVZFEAESIgoeU1RBVEVfUkVBVVRIT1JJWkFUSU9OX1JFUVVJUkVEEAIiUgoUR2V0Q29ubmVjdGlvblJlcXVlc3QSEgoKcHVibGljX2tleRgBIAEoCRIPCgd1c2VyX2lkGAIgASgJEhUKDXByb3ZpZGVyX25hbWUYAyABKAki3QEKFkxpc3RDb25uZWN0aW9uc1JlcXVlc3QSEgoKcHVibGljX2tleRgBIAEoCRIPCgd1c2VyX2lkGAIgASgJEhYKDnVzZXJfaWRfcHJlZml4GAMgASgJEhUKDXByb3ZpZGVyX25hbWUYBCABKAkSLwoFc3RhdGUYBSABKA4yIC5yZWxheS5hZG1pbi52MS5Db25uZWN0aW9uLlN0YXRlEhEKCXBhZ2Vfc2l6ZRgGIAEoBRISCgpwYWdlX3Rva2VuGAcgASgJEhcKD3JlZnJlc2hfZmFpbGluZxgIIAEoCCJjChdMaXN0Q29ubmVjdGlvbnNSZXNwb25zZRIvCgtjb25uZWN0aW9ucxgBIAMoCzIaLnJlbGF5LmFkbWluLnYxLkNvbm5lY3Rpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIu4CChRQdXRDb25uZWN0aW9uUmVxdWVzdBISCgpwdWJsaWNfa2V5GAEgASgJEg8KB3VzZXJfaWQYAiABKAkSFQoNcHJvdmlkZXJfbmFtZRgDIAEoCRJVChFvcmlnaW5fcGFyYW1ldGVycxgEIAMoCzI6LnJlbGF5LmFkbWluLnYxLlB1dENvbm5lY3Rpb25SZXF1ZXN0Lk9yaWdpblBhcmFtZXRlcnNFbnRyeRIWCg50b2tlbl9yZXNwb25zZRgFIAEoCRJCCgdzZWNyZXRzGAYgAygLMjEucmVsYXkuYWRtaW4udjEuUHV0Q29ubmVjdGlvblJlcXVlc3QuU2VjcmV0c0VudHJ5GjcKFU9yaWdpblBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGi4KDFNlY3JldHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIm4KF0RlbGV0ZUNvbm5lY3Rpb25SZXF1ZXN0EhIKCnB1YmxpY19rZXkYASABKAkSDwoHdXNlcl9pZBgCIAEoCRIVCg1wcm92aWRlcl9uYW1lGAMgASgJEhcKD3NraXBfcmV2b2NhdGlvbhgEIAEoCCLzAQoYRGVsZXRlQ29ubmVjdGlvblJlc3BvbnNlEkcKCnJldm9jYXRpb24YASABKA4yMy5yZWxheS5hZG1pbi52MS5EZWxldGVDb25uZWN0aW9uUmVzcG9uc2UuUmV2b2NhdGlvbiKNAQoKUmV2b2NhdGlvbhIaChZSRVZPQ0FUSU9OX1VOU1BFQ0lGSUVEEAASFgoSUkVWT0NBVElPTl9SRVZPS0VEEAESHAoYUkVWT0NBVElPTl9OT1RfU1VQUE9SVEVEEAISFQoRUkVWT0NBVElPTl9GQUlMRUQQAxIWChJSRVZPQ0FUSU9OX1NLSVBQRUQQBCJWChhSZWZyZXNoQ29ubmVjdGlvblJlcXVlc3QSEgoKcHVibGljX2tleRgBIAEoCRIPCgd1c2VyX2lkGAIgASgJEhUKDXByb3ZpZGVyX25hbWUYAyABKAkiXAoZUmVmcmVzaENvbm5lY3Rpb25SZXNwb25zZRIuCgpjb25uZWN0aW9uGAEgASgLMhoucmVsYXkuYWRtaW4udjEuQ29ubmVjdGlvbhIPCgdwcm9ibGVtGAIgASgJInwKGENyZWF0ZUNvbm5lY3RMaW5rUmVxdWVzdBISCgpwdWJsaWNfa2V5GAEgASgJEg8KB3VzZXJfaWQYAiABKAkSFgoOcHJvdmlkZXJfbmFtZXMYAyADKAkSFAoMcmVkaXJlY3RfdXJpGAQgASgJEg0KBXNjb3BlGAUgASgJImEKGUNyZWF0ZUNvbm5lY3RMaW5rUmVzcG9uc2USEwoLY29ubmVjdF91cmkYASABKAkSLwoLZXhwaXJlX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wMtgEChFDb25uZWN0aW9uU2VydmljZRJRCg1HZXRDb25uZWN0aW9uEiQucmVsYXkuYWRtaW4udjEuR2V0Q29ubmVjdGlvblJlcXVlc3QaGi5yZWxheS5hZG1pbi52MS5Db25uZWN0aW9uEmIKD0xpc3RDb25uZWN0aW9ucxImLnJlbGF5LmFkbWluLnYxLkxpc3RDb25uZWN0aW9uc1JlcXVlc3QaJy5yZWxheS5hZG1pbi52MS5MaXN0Q29ubmVjdGlvbnNSZXNwb25zZRJRCg1QdXRDb25uZWN0aW9uEiQucmVsYXkuYWRtaW4udjEuUHV0Q29ubmVjdGlvblJlcXVlc3QaGi5yZWxheS5hZG1pbi52MS5Db25uZWN0aW9uEmUKEERlbGV0ZUNvbm5lY3Rpb24SJy5yZWxheS5hZG1pbi52MS5EZWxldGVDb25uZWN0aW9uUmVxdWVzdBooLnJlbGF5LmFkbWluLnYxLkRlbGV0ZUNvbm5lY3Rpb25SZXNwb25zZRJoChFSZWZyZXNoQ29ubmVjdGlvbhIoLnJlbGF5LmFkbWluLnYxLlJlZnJlc2hDb25uZWN0aW9uUmVxdWVzdBopLnJlbGF5LmFkbWluLnYxLlJlZnJlc2hDb25uZWN0aW9uUmVzcG9uc2USaAoRQ3JlYXRlQ29ubmVjdExpbmsSKC5yZWxheS5hZG1pbi52MS5DcmVhdGVDb25uZWN0TGlua1JlcXVlc3QaKS5yZWxheS5hZG1pbi52MS5DcmVhdGVDb25uZWN0TGlua1Jlc3BvbnNlQl8KGnByb3ZpZGVyY2FsbHJlbGF5LmFkbWluLnYxQg9Db25uZWN0aW9uUHJvdG9QAVoucHJvdmlkZXItY2FsbC1yZWxheS9nZW4vcmVsYXkvYWRtaW4vdjE7YWRtaW52MWIGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
  * Connection is what is held for one user at one provider.
@@ -142,6 +142,21 @@ export type Connection = Message<"relay.admin.v1.Connection"> & {
    * @generated from field: google.protobuf.Timestamp refresh_failing_time = 17;
    */
   refreshFailingTime?: Timestamp | undefined;
+
+  /**
+   * When the access token was obtained.
+   *
+   * @generated from field: google.protobuf.Timestamp token_time = 18;
+   */
+  tokenTime?: Timestamp | undefined;
+
+  /**
+   * When it was refreshed last; unset when it never was since the user
+   * connected.
+   *
+   * @generated from field: google.protobuf.Timestamp refresh_time = 19;
+   */
+  refreshTime?: Timestamp | undefined;
 };
 
 /**
@@ -272,6 +287,21 @@ export type ConnectionJson = {
    * @generated from field: google.protobuf.Timestamp refresh_failing_time = 17;
    */
   refreshFailingTime?: TimestampJson;
+
+  /**
+   * When the access token was obtained.
+   *
+   * @generated from field: google.protobuf.Timestamp token_time = 18;
+   */
+  tokenTime?: TimestampJson;
+
+  /**
+   * When it was refreshed last; unset when it never was since the user
+   * connected.
+   *
+   * @generated from field: google.protobuf.Timestamp refresh_time = 19;
+   */
+  refreshTime?: TimestampJson;
 };
 
 /**
@@ -400,7 +430,8 @@ export type ListConnectionsRequest = Message<"relay.admin.v1.ListConnectionsRequ
   publicKey: string;
 
   /**
-   * Only those of this user.
+   * Only those of this user; without public_key, of the users with this id of
+   * all applications.
    *
    * @generated from field: string user_id = 2;
    */
@@ -442,6 +473,13 @@ export type ListConnectionsRequest = Message<"relay.admin.v1.ListConnectionsRequ
    * @generated from field: string page_token = 7;
    */
   pageToken: string;
+
+  /**
+   * Only those whose last refresh failed, and that can still be refreshed.
+   *
+   * @generated from field: bool refresh_failing = 8;
+   */
+  refreshFailing: boolean;
 };
 
 /**
@@ -459,7 +497,8 @@ export type ListConnectionsRequestJson = {
   publicKey?: string;
 
   /**
-   * Only those of this user.
+   * Only those of this user; without public_key, of the users with this id of
+   * all applications.
    *
    * @generated from field: string user_id = 2;
    */
@@ -501,6 +540,13 @@ export type ListConnectionsRequestJson = {
    * @generated from field: string page_token = 7;
    */
   pageToken?: string;
+
+  /**
+   * Only those whose last refresh failed, and that can still be refreshed.
+   *
+   * @generated from field: bool refresh_failing = 8;
+   */
+  refreshFailing?: boolean;
 };
 
 /**
@@ -846,6 +892,118 @@ export const DeleteConnectionResponse_RevocationSchema: GenEnum<DeleteConnection
   enumDesc(file_relay_admin_v1_connection, 6, 0);
 
 /**
+ * RefreshConnectionRequest names one connection.
+ *
+ * @generated from message relay.admin.v1.RefreshConnectionRequest
+ */
+export type RefreshConnectionRequest = Message<"relay.admin.v1.RefreshConnectionRequest"> & {
+  /**
+   * The application's public key. Required.
+   *
+   * @generated from field: string public_key = 1;
+   */
+  publicKey: string;
+
+  /**
+   * The application's id of its user. Required.
+   *
+   * @generated from field: string user_id = 2;
+   */
+  userId: string;
+
+  /**
+   * The provider's name or an alias. Required.
+   *
+   * @generated from field: string provider_name = 3;
+   */
+  providerName: string;
+};
+
+/**
+ * RefreshConnectionRequest names one connection.
+ *
+ * @generated from message relay.admin.v1.RefreshConnectionRequest
+ */
+export type RefreshConnectionRequestJson = {
+  /**
+   * The application's public key. Required.
+   *
+   * @generated from field: string public_key = 1;
+   */
+  publicKey?: string;
+
+  /**
+   * The application's id of its user. Required.
+   *
+   * @generated from field: string user_id = 2;
+   */
+  userId?: string;
+
+  /**
+   * The provider's name or an alias. Required.
+   *
+   * @generated from field: string provider_name = 3;
+   */
+  providerName?: string;
+};
+
+/**
+ * Describes the message relay.admin.v1.RefreshConnectionRequest.
+ * Use `create(RefreshConnectionRequestSchema)` to create a new message.
+ */
+export const RefreshConnectionRequestSchema: GenMessage<RefreshConnectionRequest, {jsonType: RefreshConnectionRequestJson}> = /*@__PURE__*/
+  messageDesc(file_relay_admin_v1_connection, 7);
+
+/**
+ * RefreshConnectionResponse tells how the refresh ended.
+ *
+ * @generated from message relay.admin.v1.RefreshConnectionResponse
+ */
+export type RefreshConnectionResponse = Message<"relay.admin.v1.RefreshConnectionResponse"> & {
+  /**
+   * As it is afterwards.
+   *
+   * @generated from field: relay.admin.v1.Connection connection = 1;
+   */
+  connection?: Connection | undefined;
+
+  /**
+   * Why there is no new token, in a sentence for people; empty when there is.
+   *
+   * @generated from field: string problem = 2;
+   */
+  problem: string;
+};
+
+/**
+ * RefreshConnectionResponse tells how the refresh ended.
+ *
+ * @generated from message relay.admin.v1.RefreshConnectionResponse
+ */
+export type RefreshConnectionResponseJson = {
+  /**
+   * As it is afterwards.
+   *
+   * @generated from field: relay.admin.v1.Connection connection = 1;
+   */
+  connection?: ConnectionJson;
+
+  /**
+   * Why there is no new token, in a sentence for people; empty when there is.
+   *
+   * @generated from field: string problem = 2;
+   */
+  problem?: string;
+};
+
+/**
+ * Describes the message relay.admin.v1.RefreshConnectionResponse.
+ * Use `create(RefreshConnectionResponseSchema)` to create a new message.
+ */
+export const RefreshConnectionResponseSchema: GenMessage<RefreshConnectionResponse, {jsonType: RefreshConnectionResponseJson}> = /*@__PURE__*/
+  messageDesc(file_relay_admin_v1_connection, 8);
+
+/**
  * CreateConnectLinkRequest says who may connect what.
  *
  * @generated from message relay.admin.v1.CreateConnectLinkRequest
@@ -940,7 +1098,7 @@ export type CreateConnectLinkRequestJson = {
  * Use `create(CreateConnectLinkRequestSchema)` to create a new message.
  */
 export const CreateConnectLinkRequestSchema: GenMessage<CreateConnectLinkRequest, {jsonType: CreateConnectLinkRequestJson}> = /*@__PURE__*/
-  messageDesc(file_relay_admin_v1_connection, 7);
+  messageDesc(file_relay_admin_v1_connection, 9);
 
 /**
  * CreateConnectLinkResponse holds the link.
@@ -991,7 +1149,7 @@ export type CreateConnectLinkResponseJson = {
  * Use `create(CreateConnectLinkResponseSchema)` to create a new message.
  */
 export const CreateConnectLinkResponseSchema: GenMessage<CreateConnectLinkResponse, {jsonType: CreateConnectLinkResponseJson}> = /*@__PURE__*/
-  messageDesc(file_relay_admin_v1_connection, 8);
+  messageDesc(file_relay_admin_v1_connection, 10);
 
 /**
  * ConnectionService administers connections: the tokens and keys that are held
@@ -1042,6 +1200,19 @@ export const ConnectionService: GenService<{
     methodKind: "unary";
     input: typeof DeleteConnectionRequestSchema;
     output: typeof DeleteConnectionResponseSchema;
+  },
+  /**
+   * RefreshConnection gets a new access token now, whether or not it is due, also
+   * before the time of the next try. A refresh that fails is an answer, no
+   * error. FAILED_PRECONDITION when the user must connect again, or the
+   * connection has nothing to refresh with.
+   *
+   * @generated from rpc relay.admin.v1.ConnectionService.RefreshConnection
+   */
+  refreshConnection: {
+    methodKind: "unary";
+    input: typeof RefreshConnectionRequestSchema;
+    output: typeof RefreshConnectionResponseSchema;
   },
   /**
    * CreateConnectLink makes a one-time address at which one browser may connect

@@ -2,8 +2,8 @@
 // @generated from file relay/admin/v1/webhook.proto (package relay.admin.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { EmptySchema, Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_empty, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file relay/admin/v1/webhook.proto.
  */
 export const file_relay_admin_v1_webhook: GenFile = /*@__PURE__*/
-  fileDesc("ChxyZWxheS9hZG1pbi92MS93ZWJob29rLnByb3RvEg5yZWxheS5hZG1pbi52MSKwAQoHV2ViaG9vaxISCgpwdWJsaWNfa2V5GAEgASgJEgsKA3VyaRgCIAEoCRIvCgt1cGRhdGVfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGwoTd2FpdGluZ19ldmVudF9jb3VudBgEIAEoAxI2ChJ3YWl0aW5nX3NpbmNlX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIicKEUdldFdlYmhvb2tSZXF1ZXN0EhIKCnB1YmxpY19rZXkYASABKAkiPQoRUHV0V2ViaG9va1JlcXVlc3QSKAoHd2ViaG9vaxgBIAEoCzIXLnJlbGF5LmFkbWluLnYxLldlYmhvb2siTgoSUHV0V2ViaG9va1Jlc3BvbnNlEigKB3dlYmhvb2sYASABKAsyFy5yZWxheS5hZG1pbi52MS5XZWJob29rEg4KBnNlY3JldBgCIAEoCSIqChREZWxldGVXZWJob29rUmVxdWVzdBISCgpwdWJsaWNfa2V5GAEgASgJMv4BCg5XZWJob29rU2VydmljZRJICgpHZXRXZWJob29rEiEucmVsYXkuYWRtaW4udjEuR2V0V2ViaG9va1JlcXVlc3QaFy5yZWxheS5hZG1pbi52MS5XZWJob29rElMKClB1dFdlYmhvb2sSIS5yZWxheS5hZG1pbi52MS5QdXRXZWJob29rUmVxdWVzdBoiLnJlbGF5LmFkbWluLnYxLlB1dFdlYmhvb2tSZXNwb25zZRJNCg1EZWxldGVXZWJob29rEiQucmVsYXkuYWRtaW4udjEuRGVsZXRlV2ViaG9va1JlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHlCXAoacHJvdmlkZXJjYWxscmVsYXkuYWRtaW4udjFCDFdlYmhvb2tQcm90b1ABWi5wcm92aWRlci1jYWxsLXJlbGF5L2dlbi9yZWxheS9hZG1pbi92MTthZG1pbnYxYgZwcm90bzM", [file_google_protobuf_empty, file_google_protobuf_timestamp]);
+  fileDesc("ChxyZWxheS9hZG1pbi92MS93ZWJob29rLnByb3RvEg5yZWxheS5hZG1pbi52MSKwAQoHV2ViaG9vaxISCgpwdWJsaWNfa2V5GAEgASgJEgsKA3VyaRgCIAEoCRIvCgt1cGRhdGVfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGwoTd2FpdGluZ19ldmVudF9jb3VudBgEIAEoAxI2ChJ3YWl0aW5nX3NpbmNlX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIicKEUdldFdlYmhvb2tSZXF1ZXN0EhIKCnB1YmxpY19rZXkYASABKAkiPQoRUHV0V2ViaG9va1JlcXVlc3QSKAoHd2ViaG9vaxgBIAEoCzIXLnJlbGF5LmFkbWluLnYxLldlYmhvb2siTgoSUHV0V2ViaG9va1Jlc3BvbnNlEigKB3dlYmhvb2sYASABKAsyFy5yZWxheS5hZG1pbi52MS5XZWJob29rEg4KBnNlY3JldBgCIAEoCSIqChREZWxldGVXZWJob29rUmVxdWVzdBISCgpwdWJsaWNfa2V5GAEgASgJIioKFFNlbmRUZXN0RXZlbnRSZXF1ZXN0EhIKCnB1YmxpY19rZXkYASABKAkiKQoVU2VuZFRlc3RFdmVudFJlc3BvbnNlEhAKCGV2ZW50X2lkGAEgASgJIokDCg9XZWJob29rRGVsaXZlcnkSEAoIZXZlbnRfaWQYASABKAkSDAoEdHlwZRgCIAEoCRIPCgd1c2VyX2lkGAMgASgJEhUKDXByb3ZpZGVyX25hbWUYBCABKAkSOAoHb3V0Y29tZRgFIAEoDjInLnJlbGF5LmFkbWluLnYxLldlYmhvb2tEZWxpdmVyeS5PdXRjb21lEhUKDWF0dGVtcHRfY291bnQYBiABKAUSEwoLc3RhdHVzX2NvZGUYByABKAUSLwoLY3JlYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDGF0dGVtcHRfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiZQoHT3V0Y29tZRIXChNPVVRDT01FX1VOU1BFQ0lGSUVEEAASFQoRT1VUQ09NRV9ERUxJVkVSRUQQARIUChBPVVRDT01FX1JFVFJZSU5HEAISFAoQT1VUQ09NRV9HSVZFTl9VUBADIoEBChxMaXN0V2ViaG9va0RlbGl2ZXJpZXNSZXF1ZXN0EhIKCnB1YmxpY19rZXkYASABKAkSDwoHdXNlcl9pZBgCIAEoCRIVCg1wcm92aWRlcl9uYW1lGAMgASgJEhEKCXBhZ2Vfc2l6ZRgEIAEoBRISCgpwYWdlX3Rva2VuGAUgASgJInUKHUxpc3RXZWJob29rRGVsaXZlcmllc1Jlc3BvbnNlEjsKEndlYmhvb2tfZGVsaXZlcmllcxgBIAMoCzIfLnJlbGF5LmFkbWluLnYxLldlYmhvb2tEZWxpdmVyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAky0gMKDldlYmhvb2tTZXJ2aWNlEkgKCkdldFdlYmhvb2sSIS5yZWxheS5hZG1pbi52MS5HZXRXZWJob29rUmVxdWVzdBoXLnJlbGF5LmFkbWluLnYxLldlYmhvb2sSUwoKUHV0V2ViaG9vaxIhLnJlbGF5LmFkbWluLnYxLlB1dFdlYmhvb2tSZXF1ZXN0GiIucmVsYXkuYWRtaW4udjEuUHV0V2ViaG9va1Jlc3BvbnNlEk0KDURlbGV0ZVdlYmhvb2sSJC5yZWxheS5hZG1pbi52MS5EZWxldGVXZWJob29rUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eRJcCg1TZW5kVGVzdEV2ZW50EiQucmVsYXkuYWRtaW4udjEuU2VuZFRlc3RFdmVudFJlcXVlc3QaJS5yZWxheS5hZG1pbi52MS5TZW5kVGVzdEV2ZW50UmVzcG9uc2USdAoVTGlzdFdlYmhvb2tEZWxpdmVyaWVzEiwucmVsYXkuYWRtaW4udjEuTGlzdFdlYmhvb2tEZWxpdmVyaWVzUmVxdWVzdBotLnJlbGF5LmFkbWluLnYxLkxpc3RXZWJob29rRGVsaXZlcmllc1Jlc3BvbnNlQlwKGnByb3ZpZGVyY2FsbHJlbGF5LmFkbWluLnYxQgxXZWJob29rUHJvdG9QAVoucHJvdmlkZXItY2FsbC1yZWxheS9nZW4vcmVsYXkvYWRtaW4vdjE7YWRtaW52MWIGcHJvdG8z", [file_google_protobuf_empty, file_google_protobuf_timestamp]);
 
 /**
  * Webhook is where an application is told of its connections.
@@ -260,6 +260,413 @@ export const DeleteWebhookRequestSchema: GenMessage<DeleteWebhookRequest, {jsonT
   messageDesc(file_relay_admin_v1_webhook, 4);
 
 /**
+ * SendTestEventRequest names the application.
+ *
+ * @generated from message relay.admin.v1.SendTestEventRequest
+ */
+export type SendTestEventRequest = Message<"relay.admin.v1.SendTestEventRequest"> & {
+  /**
+   * The application's public key. Required.
+   *
+   * @generated from field: string public_key = 1;
+   */
+  publicKey: string;
+};
+
+/**
+ * SendTestEventRequest names the application.
+ *
+ * @generated from message relay.admin.v1.SendTestEventRequest
+ */
+export type SendTestEventRequestJson = {
+  /**
+   * The application's public key. Required.
+   *
+   * @generated from field: string public_key = 1;
+   */
+  publicKey?: string;
+};
+
+/**
+ * Describes the message relay.admin.v1.SendTestEventRequest.
+ * Use `create(SendTestEventRequestSchema)` to create a new message.
+ */
+export const SendTestEventRequestSchema: GenMessage<SendTestEventRequest, {jsonType: SendTestEventRequestJson}> = /*@__PURE__*/
+  messageDesc(file_relay_admin_v1_webhook, 5);
+
+/**
+ * SendTestEventResponse names the event.
+ *
+ * @generated from message relay.admin.v1.SendTestEventResponse
+ */
+export type SendTestEventResponse = Message<"relay.admin.v1.SendTestEventResponse"> & {
+  /**
+   * As the header field `webhook-id` has it.
+   *
+   * @generated from field: string event_id = 1;
+   */
+  eventId: string;
+};
+
+/**
+ * SendTestEventResponse names the event.
+ *
+ * @generated from message relay.admin.v1.SendTestEventResponse
+ */
+export type SendTestEventResponseJson = {
+  /**
+   * As the header field `webhook-id` has it.
+   *
+   * @generated from field: string event_id = 1;
+   */
+  eventId?: string;
+};
+
+/**
+ * Describes the message relay.admin.v1.SendTestEventResponse.
+ * Use `create(SendTestEventResponseSchema)` to create a new message.
+ */
+export const SendTestEventResponseSchema: GenMessage<SendTestEventResponse, {jsonType: SendTestEventResponseJson}> = /*@__PURE__*/
+  messageDesc(file_relay_admin_v1_webhook, 6);
+
+/**
+ * WebhookDelivery is what became of one event so far.
+ *
+ * @generated from message relay.admin.v1.WebhookDelivery
+ */
+export type WebhookDelivery = Message<"relay.admin.v1.WebhookDelivery"> & {
+  /**
+   * As the header field `webhook-id` has it.
+   *
+   * @generated from field: string event_id = 1;
+   */
+  eventId: string;
+
+  /**
+   * Type of the event, such as `connection.created`.
+   *
+   * @generated from field: string type = 2;
+   */
+  type: string;
+
+  /**
+   * The application's id of the user that it is about; empty for a test.
+   *
+   * @generated from field: string user_id = 3;
+   */
+  userId: string;
+
+  /**
+   * Name of the provider that it is about; empty for a test.
+   *
+   * @generated from field: string provider_name = 4;
+   */
+  providerName: string;
+
+  /**
+   * What became of it.
+   *
+   * @generated from field: relay.admin.v1.WebhookDelivery.Outcome outcome = 5;
+   */
+  outcome: WebhookDelivery_Outcome;
+
+  /**
+   * Attempts so far.
+   *
+   * @generated from field: int32 attempt_count = 6;
+   */
+  attemptCount: number;
+
+  /**
+   * HTTP status of the last answer; 0 when none came.
+   *
+   * @generated from field: int32 status_code = 7;
+   */
+  statusCode: number;
+
+  /**
+   * When it happened.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 8;
+   */
+  createTime?: Timestamp | undefined;
+
+  /**
+   * When the last attempt was.
+   *
+   * @generated from field: google.protobuf.Timestamp attempt_time = 9;
+   */
+  attemptTime?: Timestamp | undefined;
+};
+
+/**
+ * WebhookDelivery is what became of one event so far.
+ *
+ * @generated from message relay.admin.v1.WebhookDelivery
+ */
+export type WebhookDeliveryJson = {
+  /**
+   * As the header field `webhook-id` has it.
+   *
+   * @generated from field: string event_id = 1;
+   */
+  eventId?: string;
+
+  /**
+   * Type of the event, such as `connection.created`.
+   *
+   * @generated from field: string type = 2;
+   */
+  type?: string;
+
+  /**
+   * The application's id of the user that it is about; empty for a test.
+   *
+   * @generated from field: string user_id = 3;
+   */
+  userId?: string;
+
+  /**
+   * Name of the provider that it is about; empty for a test.
+   *
+   * @generated from field: string provider_name = 4;
+   */
+  providerName?: string;
+
+  /**
+   * What became of it.
+   *
+   * @generated from field: relay.admin.v1.WebhookDelivery.Outcome outcome = 5;
+   */
+  outcome?: WebhookDelivery_OutcomeJson;
+
+  /**
+   * Attempts so far.
+   *
+   * @generated from field: int32 attempt_count = 6;
+   */
+  attemptCount?: number;
+
+  /**
+   * HTTP status of the last answer; 0 when none came.
+   *
+   * @generated from field: int32 status_code = 7;
+   */
+  statusCode?: number;
+
+  /**
+   * When it happened.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 8;
+   */
+  createTime?: TimestampJson;
+
+  /**
+   * When the last attempt was.
+   *
+   * @generated from field: google.protobuf.Timestamp attempt_time = 9;
+   */
+  attemptTime?: TimestampJson;
+};
+
+/**
+ * Describes the message relay.admin.v1.WebhookDelivery.
+ * Use `create(WebhookDeliverySchema)` to create a new message.
+ */
+export const WebhookDeliverySchema: GenMessage<WebhookDelivery, {jsonType: WebhookDeliveryJson}> = /*@__PURE__*/
+  messageDesc(file_relay_admin_v1_webhook, 7);
+
+/**
+ * Outcome is what became of an event.
+ *
+ * @generated from enum relay.admin.v1.WebhookDelivery.Outcome
+ */
+export enum WebhookDelivery_Outcome {
+  /**
+   * Not used in answers.
+   *
+   * @generated from enum value: OUTCOME_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The receiver has taken it.
+   *
+   * @generated from enum value: OUTCOME_DELIVERED = 1;
+   */
+  DELIVERED = 1,
+
+  /**
+   * It is tried again.
+   *
+   * @generated from enum value: OUTCOME_RETRYING = 2;
+   */
+  RETRYING = 2,
+
+  /**
+   * It is not tried any more.
+   *
+   * @generated from enum value: OUTCOME_GIVEN_UP = 3;
+   */
+  GIVEN_UP = 3,
+}
+
+/**
+ * Outcome is what became of an event.
+ *
+ * @generated from enum relay.admin.v1.WebhookDelivery.Outcome
+ */
+export type WebhookDelivery_OutcomeJson = "OUTCOME_UNSPECIFIED" | "OUTCOME_DELIVERED" | "OUTCOME_RETRYING" | "OUTCOME_GIVEN_UP";
+
+/**
+ * Describes the enum relay.admin.v1.WebhookDelivery.Outcome.
+ */
+export const WebhookDelivery_OutcomeSchema: GenEnum<WebhookDelivery_Outcome, WebhookDelivery_OutcomeJson> = /*@__PURE__*/
+  enumDesc(file_relay_admin_v1_webhook, 7, 0);
+
+/**
+ * ListWebhookDeliveriesRequest asks for one page of an application's events.
+ *
+ * @generated from message relay.admin.v1.ListWebhookDeliveriesRequest
+ */
+export type ListWebhookDeliveriesRequest = Message<"relay.admin.v1.ListWebhookDeliveriesRequest"> & {
+  /**
+   * The application's public key. Required.
+   *
+   * @generated from field: string public_key = 1;
+   */
+  publicKey: string;
+
+  /**
+   * Only those about this user.
+   *
+   * @generated from field: string user_id = 2;
+   */
+  userId: string;
+
+  /**
+   * Only those about this provider; its name or an alias. With user_id only.
+   *
+   * @generated from field: string provider_name = 3;
+   */
+  providerName: string;
+
+  /**
+   * At most this many; 100 by default, 500 at most (AIP-158).
+   *
+   * @generated from field: int32 page_size = 4;
+   */
+  pageSize: number;
+
+  /**
+   * next_page_token of the answer before, with all other fields as they were;
+   * the first page without it.
+   *
+   * @generated from field: string page_token = 5;
+   */
+  pageToken: string;
+};
+
+/**
+ * ListWebhookDeliveriesRequest asks for one page of an application's events.
+ *
+ * @generated from message relay.admin.v1.ListWebhookDeliveriesRequest
+ */
+export type ListWebhookDeliveriesRequestJson = {
+  /**
+   * The application's public key. Required.
+   *
+   * @generated from field: string public_key = 1;
+   */
+  publicKey?: string;
+
+  /**
+   * Only those about this user.
+   *
+   * @generated from field: string user_id = 2;
+   */
+  userId?: string;
+
+  /**
+   * Only those about this provider; its name or an alias. With user_id only.
+   *
+   * @generated from field: string provider_name = 3;
+   */
+  providerName?: string;
+
+  /**
+   * At most this many; 100 by default, 500 at most (AIP-158).
+   *
+   * @generated from field: int32 page_size = 4;
+   */
+  pageSize?: number;
+
+  /**
+   * next_page_token of the answer before, with all other fields as they were;
+   * the first page without it.
+   *
+   * @generated from field: string page_token = 5;
+   */
+  pageToken?: string;
+};
+
+/**
+ * Describes the message relay.admin.v1.ListWebhookDeliveriesRequest.
+ * Use `create(ListWebhookDeliveriesRequestSchema)` to create a new message.
+ */
+export const ListWebhookDeliveriesRequestSchema: GenMessage<ListWebhookDeliveriesRequest, {jsonType: ListWebhookDeliveriesRequestJson}> = /*@__PURE__*/
+  messageDesc(file_relay_admin_v1_webhook, 8);
+
+/**
+ * ListWebhookDeliveriesResponse is one page of them.
+ *
+ * @generated from message relay.admin.v1.ListWebhookDeliveriesResponse
+ */
+export type ListWebhookDeliveriesResponse = Message<"relay.admin.v1.ListWebhookDeliveriesResponse"> & {
+  /**
+   * The newest first.
+   *
+   * @generated from field: repeated relay.admin.v1.WebhookDelivery webhook_deliveries = 1;
+   */
+  webhookDeliveries: WebhookDelivery[];
+
+  /**
+   * Asks for the next page; empty when this is the last.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * ListWebhookDeliveriesResponse is one page of them.
+ *
+ * @generated from message relay.admin.v1.ListWebhookDeliveriesResponse
+ */
+export type ListWebhookDeliveriesResponseJson = {
+  /**
+   * The newest first.
+   *
+   * @generated from field: repeated relay.admin.v1.WebhookDelivery webhook_deliveries = 1;
+   */
+  webhookDeliveries?: WebhookDeliveryJson[];
+
+  /**
+   * Asks for the next page; empty when this is the last.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken?: string;
+};
+
+/**
+ * Describes the message relay.admin.v1.ListWebhookDeliveriesResponse.
+ * Use `create(ListWebhookDeliveriesResponseSchema)` to create a new message.
+ */
+export const ListWebhookDeliveriesResponseSchema: GenMessage<ListWebhookDeliveriesResponse, {jsonType: ListWebhookDeliveriesResponseJson}> = /*@__PURE__*/
+  messageDesc(file_relay_admin_v1_webhook, 9);
+
+/**
  * WebhookService administers where applications are told of their connections.
  * An application has one webhook at most.
  *
@@ -299,6 +706,29 @@ export const WebhookService: GenService<{
     methodKind: "unary";
     input: typeof DeleteWebhookRequestSchema;
     output: typeof EmptySchema;
+  },
+  /**
+   * SendTestEvent sends an event of the type `webhook.test`, as every other one
+   * is sent: behind those that wait, signed, and tried again when it fails.
+   * NOT_FOUND when the application has no webhook.
+   *
+   * @generated from rpc relay.admin.v1.WebhookService.SendTestEvent
+   */
+  sendTestEvent: {
+    methodKind: "unary";
+    input: typeof SendTestEventRequestSchema;
+    output: typeof SendTestEventResponseSchema;
+  },
+  /**
+   * ListWebhookDeliveries lists what became of events, the newest first. They
+   * are kept for a week, the last 100,000 of all applications.
+   *
+   * @generated from rpc relay.admin.v1.WebhookService.ListWebhookDeliveries
+   */
+  listWebhookDeliveries: {
+    methodKind: "unary";
+    input: typeof ListWebhookDeliveriesRequestSchema;
+    output: typeof ListWebhookDeliveriesResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_relay_admin_v1_webhook, 0);

@@ -1,0 +1,132 @@
+/** Parts of a call's time. `total` of a streamed answer is the time until its head. */
+const FIGURE_PARTS = ["total", "relay", "queue", "token", "provider"] as const;
+export type FigurePart = (typeof FIGURE_PARTS)[number];
+
+/** What counts of one call: how it ended, and its times in milliseconds. */
+export interface CountedCall {
+  readonly isError: boolean;
+  readonly times: Readonly<Record<FigurePart, number>>;
+}
+
+/** How often each of some lengths of time was seen: place of the length among {@link lengthAt} → count. */
+type Histogram = Map<number, number>;
+
+/** Counts of calls, and how long their parts took. Small whatever their number; two of them add up. */
+export interface Figures {
+  count: number;
+  errors: number;
+  readonly parts: Readonly<Record<FigurePart, Histogram>>;
+}
+
+/** Neighbouring lengths are apart by this factor: a percentile is right to a tenth. */
+const STEP = 2 ** (1 / 4);
+/** The shortest length that is told apart, in milliseconds. */
+const SHORTEST_MS = 0.1;
+/** Up to some twenty minutes; what takes longer counts as that. */
+const LENGTHS = 96;
+
+/** No calls. */
+export function emptyFigures(): Figures {
+  return {
+    ...{ count: 0, errors: 0 },
+    parts: { total: new Map(), relay: new Map(), queue: new Map(), token: new Map(), provider: new Map() },
+  };
+}
+
+/** Counts a call. */
+export function addCall(figures: Figures, { isError, times }: CountedCall): void {
+  figures.count += 1;
+  if (isError) figures.errors += 1;
+  for (const part of FIGURE_PARTS) add(figures.parts[part], placeOf(times[part]), 1);
+}
+
+/** Adds others to figures. */
+export function addFigures(figures: Figures, others: Figures): void {
+  figures.count += others.count;
+  figures.errors += others.errors;
+  for (const part of FIGURE_PARTS)
+    for (const [place, count] of others.parts[part]) add(figures.parts[part], place, count);
+}
+
+function add(histogram: Histogram, place: number, count: number): void {
+  histogram.set(place, (histogram.get(place) ?? 0) + count);
+}
+
+function placeOf(ms: number): number {
+  if (!(ms > SHORTEST_MS)) return 0;
+  return Math.min(LENGTHS - 1, Math.ceil(Math.log(ms / SHORTEST_MS) / Math.log(STEP)));
+}
+
+/** What counts at a place, in milliseconds: the middle of it, and nothing for what is too short to be told. Pure. */
+function lengthAt(place: number): number {
+  return place === 0 ? 0 : SHORTEST_MS * STEP ** (place - 0.5);
+}
+
+/** The nearest-rank percentile of a part, in milliseconds; undefined where there was no call. Pure. */
+export function percentileOf({ count, parts }: Figures, part: FigurePart, share: number): number | undefined {
+  if (count === 0) return undefined;
+  let left = Math.ceil(share * count);
+  const places = [...parts[part]].sort(([one], [other]) => one - other);
+  for (const [place, of] of places) {
+    left -= of;
+    if (left <= 0) return lengthAt(place);
+  }
+  return undefined;
+}
+
+/** As it is stored: `[count, errors, [place, count, place, count, …] of each part]`. Pure. */
+export function textFromFigures({ count, errors, parts }: Figures): string {
+  return JSON.stringify([count, errors, ...FIGURE_PARTS.map((part) => [...parts[part]].flat())]);
+}
+
+/** The other way round. Pure. Throws for a text that is none. */
+export function figuresFromText(text: string): Figures {
+  const [count, errors, ...histograms] = JSON.parse(text) as [number, number, ...number[][]];
+  const figures = { ...emptyFigures(), count, errors };
+  for (const [at, part] of FIGURE_PARTS.entries()) {
+    const pairs = histograms[at] ?? [];
+    for (let index = 0; index < pairs.length; index += 2)
+      add(figures.parts[part], pairs[index] as number, pairs[index + 1] as number);
+  }
+  return figures;
+}
+
+/** A length of time for which calls are counted together. */
+export type FigureSpan = "MINUTE" | "HOUR";
+
+export const SPAN_MS: Readonly<Record<FigureSpan, number>> = { MINUTE: 60_000, HOUR: 3_600_000 };
+
+/** Whose calls are counted: of all, of one application, or to one provider. */
+export interface FigureSubject {
+  readonly kind: "ALL" | "APPLICATION" | "PROVIDER";
+  /** The application's id or the provider's name; empty for all. */
+  readonly id: string;
+}
+
+/** What one process has counted in one span. */
+export interface FigureRow extends FigureSubject {
+  readonly span: FigureSpan;
+  /** Milliseconds since the epoch. */
+  readonly startAt: number;
+  readonly figures: string;
+}
+
+/** Which figures to read. */
+export interface FigureFilter {
+  readonly span: FigureSpan;
+  readonly kind: FigureSubject["kind"];
+  /** Undefined: of every one of the kind. */
+  readonly id: string | undefined;
+  /** Milliseconds since the epoch. */
+  readonly fromAt: number;
+}
+
+/** Keeps figures of calls. Every method rejects with RelayError STORE_UNAVAILABLE when the store cannot be used. */
+export interface FigureStore {
+  /** Writes what a process has counted so far, in the place of what it had before. @param writer names the process. */
+  put(writer: string, rows: readonly FigureRow[]): Promise<void>;
+  /** In the order of their subjects and times; some at a time, so that others are served in between. */
+  read(filter: FigureFilter): AsyncGenerator<FigureRow, void, undefined>;
+  /** Forgets those of a span that began before a time; at most `limit`. Resolves to how many. */
+  deleteBefore(span: FigureSpan, time: number, limit: number): Promise<number>;
+}

@@ -1,0 +1,114 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { FigureFilter, FigureRow, FigureSpan, FigureStore } from "../records/figures.js";
+import { all, createStatement, type Database, nothing, type Operation, run } from "./database.js";
+
+/** A row of `call_figures`. */
+interface FiguresRow {
+  readonly span: FigureSpan;
+  readonly kind: FigureRow["kind"];
+  readonly subject: string;
+  readonly start_at: number;
+  readonly writer: string;
+  readonly figures: string;
+}
+
+/** The table in the words of PostgreSQL; in SQLite it is in the file of records. */
+export const FIGURES_TABLE = `
+-- Figures of calls by span of time, one row for each process: small, of a week, and of the last hour by the minute.
+CREATE TABLE call_figures (
+  span TEXT NOT NULL CHECK (span IN ('MINUTE', 'HOUR')),
+  kind TEXT NOT NULL CHECK (kind IN ('ALL', 'APPLICATION', 'PROVIDER')),
+  -- The application's id, the provider's name, or empty.
+  subject TEXT NOT NULL,
+  start_at BIGINT NOT NULL,
+  -- Which process has counted.
+  writer TEXT NOT NULL,
+  -- JSON.
+  figures TEXT NOT NULL,
+  PRIMARY KEY (span, kind, subject, start_at, writer)
+);
+CREATE INDEX call_figures_by_age ON call_figures (span, start_at);
+`;
+
+const PUT = createStatement<FiguresRow>(
+  "put_figures",
+  `INSERT INTO call_figures (span, kind, subject, start_at, writer, figures)
+   VALUES (:span, :kind, :subject, :start_at, :writer, :figures)
+   ON CONFLICT (span, kind, subject, start_at, writer) DO UPDATE SET figures = excluded.figures`,
+);
+
+interface ReadBounds {
+  readonly span: FigureSpan;
+  readonly kind: FigureRow["kind"];
+  readonly from: number;
+  readonly after_subject: string;
+  readonly after_start: number;
+  readonly after_writer: string;
+  readonly limit: number;
+}
+
+/** By key, a slice at a time. */
+const READ = createStatement<ReadBounds, FiguresRow>(
+  "read_figures",
+  `SELECT span, kind, subject, start_at, writer, figures FROM call_figures
+   WHERE span = :span AND kind = :kind AND (subject, start_at, writer) > (:after_subject, :after_start, :after_writer)
+     AND start_at >= :from
+   ORDER BY span, kind, subject, start_at, writer LIMIT :limit`,
+);
+
+const READ_OF_ONE = createStatement<ReadBounds & { readonly subject: string }, FiguresRow>(
+  "read_figures_of_one",
+  `SELECT span, kind, subject, start_at, writer, figures FROM call_figures
+   WHERE span = :span AND kind = :kind AND subject = :subject AND start_at >= :from
+     AND (start_at, writer) > (:after_start, :after_writer)
+   ORDER BY span, kind, subject, start_at, writer LIMIT :limit`,
+);
+
+const DELETE_BEFORE = createStatement<{ span: FigureSpan; time: number; limit: number }>(
+  "delete_old_figures",
+  `DELETE FROM call_figures WHERE (span, kind, subject, start_at, writer) IN (
+     SELECT span, kind, subject, start_at, writer FROM call_figures
+     WHERE span = :span AND start_at < :time ORDER BY span, start_at LIMIT :limit)`,
+);
+
+/** Read at a time: a few milliseconds. */
+const SLICE = 300;
+
+/** Uses the database that has the table. @param ifNone what there is without one; where it is left out, one is made. */
+type UseDatabase = <T>(work: (database: Database) => Promise<T>, ifNone?: { readonly answer: T }) => Promise<T>;
+
+/** Opens the table of figures. */
+export function createFigureStore(use: UseDatabase): FigureStore {
+  return {
+    put: (writer, rows) => use((database) => database.write(() => putAll(writer, rows), nothing)),
+    async *read(filter) {
+      let last: FiguresRow | undefined;
+      for (;;) {
+        const rows: FiguresRow[] = await use((database) => database.read(() => slice(filter, last)), { answer: [] });
+        yield* rows.map(rowFrom);
+        last = rows.at(-1);
+        if (rows.length < SLICE) return;
+        await nextTurn();
+      }
+    },
+    deleteBefore: (span, time, limit) =>
+      use((database) => database.write(() => run(DELETE_BEFORE, { span, time, limit }), nothing), { answer: 0 }),
+  };
+}
+
+function* putAll(writer: string, rows: readonly FigureRow[]): Operation<void> {
+  for (const { span, kind, id, startAt, figures } of rows)
+    yield* run(PUT, { span, kind, subject: id, start_at: startAt, writer, figures });
+}
+
+function slice({ span, kind, id, fromAt }: FigureFilter, last: FiguresRow | undefined): Operation<FiguresRow[]> {
+  const { subject = "", start_at = -1, writer = "" } = last ?? {};
+  const after = { after_subject: subject, after_start: start_at, after_writer: writer };
+  const bounds = { span, kind, from: fromAt, ...after, limit: SLICE };
+  if (id === undefined) return all(READ, bounds);
+  return all(READ_OF_ONE, { ...bounds, subject: id });
+}
+
+function rowFrom({ span, kind, subject, start_at, figures }: FiguresRow): FigureRow {
+  return { span, kind, id: subject, startAt: start_at, figures };
+}

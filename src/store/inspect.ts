@@ -1,0 +1,74 @@
+import { type Findings, type Inspect, MANY } from "../model/findings.js";
+import { all, createStatement, type Database, first, type Operation } from "./database.js";
+
+/** Rows of each list. */
+const ROWS = 20;
+
+interface Count {
+  readonly count: number;
+}
+
+const FAILING = createStatement<object, Count>(
+  "count_some_failing",
+  `SELECT count(*) AS count FROM
+     (SELECT 1 FROM connections WHERE fail_count > 0 AND state = 'ACTIVE' LIMIT ${MANY}) AS failing`,
+);
+
+const ENDED = createStatement<object, Count>(
+  "count_some_ended",
+  `SELECT count(*) AS count FROM
+     (SELECT 1 FROM connections WHERE state = 'REAUTHORIZATION_REQUIRED' LIMIT ${MANY}) AS ended`,
+);
+
+const REFUSED = createStatement<object, { application_id: string; provider_name: string; refused_since: number }>(
+  "list_refused_clients",
+  `SELECT application_id, provider_name, refused_since FROM oauth_clients WHERE refused_since IS NOT NULL
+   ORDER BY refused_since LIMIT ${ROWS}`,
+);
+
+/** From one application that has events to the next by the index of events, as whoever delivers them goes. */
+const WAITING = createStatement<object, { id: string; count: number; since: number }>(
+  "list_waiting_events",
+  `WITH RECURSIVE told(id) AS (
+     SELECT min(application_id) FROM webhook_events
+     UNION ALL
+     SELECT (SELECT min(application_id) FROM webhook_events WHERE application_id > told.id) FROM told
+     WHERE told.id IS NOT NULL)
+   SELECT id, (SELECT count(*) FROM (
+       SELECT 1 FROM webhook_events WHERE application_id = told.id LIMIT ${MANY}) AS few) AS count,
+     (SELECT min(created_at) FROM (
+       SELECT created_at FROM webhook_events WHERE application_id = told.id ORDER BY next_try_at LIMIT ${MANY}) AS due
+     ) AS since
+   FROM told WHERE id IS NOT NULL LIMIT ${ROWS}`,
+);
+
+const GIVEN_UP = createStatement<object, Count>(
+  "count_some_given_up",
+  `SELECT count(*) AS count FROM
+     (SELECT 1 FROM webhook_deliveries WHERE outcome = 'GIVEN_UP' LIMIT ${MANY}) AS given_up`,
+);
+
+const KEY = createStatement<{ key_id: string }, { created_at: number }>(
+  "find_key_age",
+  "SELECT created_at FROM key_checks WHERE key_id = :key_id",
+);
+
+/** What needs attention: every statement goes by an index that has little else, and stops where there is much. */
+export function createInspect(database: Database): Inspect {
+  return (currentKeyId) => database.read(() => inspect(currentKeyId));
+}
+
+function* inspect(key_id: string): Operation<Findings> {
+  const refused = yield* all(REFUSED, {});
+  const waiting = yield* all(WAITING, {});
+  return {
+    failing: (yield* first(FAILING, {}))?.count ?? 0,
+    ended: (yield* first(ENDED, {}))?.count ?? 0,
+    refusedClients: refused.map((row) => ({
+      ...{ applicationId: row.application_id, providerName: row.provider_name, since: row.refused_since },
+    })),
+    waitingEvents: waiting.map(({ id, count, since }) => ({ applicationId: id, count, since })),
+    givenUpEvents: (yield* first(GIVEN_UP, {}))?.count ?? 0,
+    keyCreatedAt: (yield* first(KEY, { key_id }))?.created_at,
+  };
+}

@@ -1,0 +1,130 @@
+import type {
+  DeliveryFilter,
+  DeliveryOutcome,
+  DueEvent,
+  WebhookDelivery,
+  WebhookStore,
+} from "../webhooks/webhook-store.js";
+import { all, createStatement, type Database, nothing, type Operation, run } from "./database.js";
+
+/** A row of webhook_deliveries. */
+interface DeliveryRow {
+  readonly place: number;
+  readonly id: string;
+  readonly type: string;
+  readonly user_id: string;
+  readonly provider_name: string;
+  readonly outcome: keyof typeof KINDS;
+  readonly attempts: number;
+  readonly status: number;
+  readonly created_at: number;
+  readonly attempted_at: number;
+}
+
+const KINDS = { DELIVERED: "delivered", GIVEN_UP: "givenUp", RETRYING: "retry" } as const;
+const OUTCOMES = { delivered: "DELIVERED", givenUp: "GIVEN_UP", retry: "RETRYING" } as const;
+
+/** An event has one row, whose place is that of its first attempt. */
+const NOTE = createStatement<Omit<DeliveryRow, "place"> & { readonly application_id: string }>(
+  "note_delivery",
+  `INSERT INTO webhook_deliveries
+     (id, application_id, type, user_id, provider_name, outcome, attempts, status, created_at, attempted_at)
+   VALUES (:id, :application_id, :type, :user_id, :provider_name, :outcome, :attempts, :status, :created_at,
+     :attempted_at)
+   ON CONFLICT (id) DO UPDATE SET outcome = excluded.outcome, attempts = excluded.attempts, status = excluded.status,
+     attempted_at = excluded.attempted_at`,
+);
+
+/** Of all applications: some twenty megabytes. */
+const MAX_DELIVERIES = 100_000;
+
+/** More than one is written each time, so that fewer are soon left where more were. */
+const TRIM = createStatement<object>(
+  "trim_deliveries",
+  `DELETE FROM webhook_deliveries WHERE place IN (
+     SELECT place FROM webhook_deliveries
+     WHERE place <= (SELECT max(place) FROM webhook_deliveries) - ${MAX_DELIVERIES} ORDER BY place LIMIT 5)`,
+);
+
+const COLUMNS = "place, id, type, user_id, provider_name, outcome, attempts, status, created_at, attempted_at";
+
+interface ListBounds {
+  readonly application_id: string;
+  readonly before: number;
+  readonly limit: number;
+}
+
+const LIST = createStatement<ListBounds, DeliveryRow>(
+  "list_deliveries",
+  `SELECT ${COLUMNS} FROM webhook_deliveries WHERE application_id = :application_id AND place < :before
+   ORDER BY place DESC LIMIT :limit`,
+);
+
+const LIST_OF_USER = createStatement<ListBounds & { readonly user_id: string }, DeliveryRow>(
+  "list_deliveries_of_user",
+  `SELECT ${COLUMNS} FROM webhook_deliveries
+   WHERE application_id = :application_id AND user_id = :user_id AND place < :before ORDER BY place DESC LIMIT :limit`,
+);
+
+const LIST_OF_CONNECTION = createStatement<
+  ListBounds & { readonly user_id: string; readonly provider_name: string },
+  DeliveryRow
+>(
+  "list_deliveries_of_connection",
+  `SELECT ${COLUMNS} FROM webhook_deliveries
+   WHERE application_id = :application_id AND user_id = :user_id AND provider_name = :provider_name AND place < :before
+   ORDER BY place DESC LIMIT :limit`,
+);
+
+const DELETE_BEFORE = createStatement<{ time: number; limit: number }>(
+  "delete_old_deliveries",
+  `DELETE FROM webhook_deliveries WHERE place IN (
+     SELECT place FROM webhook_deliveries WHERE attempted_at < :time ORDER BY attempted_at LIMIT :limit)`,
+);
+
+/** What became of events. */
+export function createDeliveries(database: Database): Pick<WebhookStore, "listDeliveries" | "deleteBefore"> {
+  return {
+    listDeliveries: async (filter) => (await database.read(() => list(filter))).map(deliveryFromRow),
+    deleteBefore: (time, limit) => database.write(() => run(DELETE_BEFORE, { time, limit }), nothing),
+  };
+}
+
+function list({ applicationId, userId, providerName, beforePlace, limit }: DeliveryFilter): Operation<DeliveryRow[]> {
+  const bounds = { application_id: applicationId, before: beforePlace ?? Number.MAX_SAFE_INTEGER, limit };
+  if (userId === undefined) return all(LIST, bounds);
+  const ofUser = { ...bounds, user_id: userId };
+  return providerName === undefined
+    ? all(LIST_OF_USER, ofUser)
+    : all(LIST_OF_CONNECTION, { ...ofUser, provider_name: providerName });
+}
+
+function deliveryFromRow({ outcome, status, created_at, attempted_at, user_id, provider_name, ...row }: DeliveryRow) {
+  return {
+    ...row,
+    userId: user_id,
+    providerName: provider_name,
+    kind: KINDS[outcome],
+    statusCode: status === 0 ? undefined : status,
+    createdAt: created_at,
+    at: attempted_at,
+  } satisfies WebhookDelivery;
+}
+
+/** Writes down how an attempt ended, in the transaction of what follows from it. */
+export function* noteDelivery(event: DueEvent, { kind, statusCode, at }: DeliveryOutcome): Operation<void> {
+  const { data } = JSON.parse(event.payload) as { data: { user_id?: string; provider_name?: string } };
+  yield* run(NOTE, {
+    id: event.id,
+    application_id: event.endpoint.applicationId,
+    type: event.type,
+    user_id: data.user_id ?? "",
+    provider_name: data.provider_name ?? "",
+    outcome: OUTCOMES[kind],
+    attempts: event.attempts,
+    status: statusCode ?? 0,
+    created_at: event.createdAt,
+    attempted_at: at,
+  });
+  yield* run(TRIM, {});
+}

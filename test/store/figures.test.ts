@@ -1,0 +1,54 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { FigureFilter, FigureRow } from "../../src/records/figures.js";
+import type { Store } from "../../src/store/store.js";
+import { STORES, type StoreBed } from "./store-beds.js";
+
+describe.each(STORES)("figures in $name", ({ createBed }) => {
+  let at: StoreBed;
+  let store: Store;
+  beforeEach(async () => {
+    at = await createBed();
+    store = await at.open();
+  });
+  afterEach(() => at.remove());
+
+  const row = (startAt: number, figures: string, patch: Partial<FigureRow> = {}): FigureRow => ({
+    ...{ span: "MINUTE", kind: "ALL", id: "", startAt, figures },
+    ...patch,
+  });
+
+  async function read(filter: Partial<FigureFilter> = {}) {
+    const rows: string[] = [];
+    for await (const each of store.figures.read({ span: "MINUTE", kind: "ALL", id: "", fromAt: 0, ...filter }))
+      rows.push(`${each.id} ${each.startAt} ${each.figures}`);
+    return rows;
+  }
+
+  it("keeps what each process has counted beside that of others, the last of each", async () => {
+    await store.figures.put("one", [row(60_000, "a"), row(120_000, "b")]);
+    await store.figures.put("two", [row(60_000, "c"), row(60_000, "x", { kind: "PROVIDER", id: "github" })]);
+    await store.figures.put("one", [row(120_000, "d")]);
+    expect(await read()).toEqual([" 60000 a", " 60000 c", " 120000 d"]);
+    expect(await read({ fromAt: 60_001 })).toEqual([" 120000 d"]);
+    expect(await read({ kind: "PROVIDER", id: undefined })).toEqual(["github 60000 x"]);
+    expect(await read({ kind: "PROVIDER", id: "slack" })).toEqual([]);
+    expect(await read({ span: "HOUR" })).toEqual([]);
+  });
+
+  it("reads however many there are, each once and in order", async () => {
+    const rows = Array.from({ length: 700 }, (_, index) =>
+      row(index, "f", { kind: "PROVIDER", id: `p${String(index % 7)}` }),
+    );
+    await store.figures.put("one", rows);
+    const all = await read({ kind: "PROVIDER", id: undefined });
+    expect([all.length, new Set(all).size]).toEqual([700, 700]);
+    expect(await read({ kind: "PROVIDER", id: "p3" })).toHaveLength(100);
+  });
+
+  it("forgets those of a span by their age, some at a time", async () => {
+    await store.figures.put("one", [row(1, "a"), row(2, "b"), row(3, "c"), row(1, "h", { span: "HOUR" })]);
+    expect(await store.figures.deleteBefore("MINUTE", 3, 1)).toBe(1);
+    expect(await store.figures.deleteBefore("MINUTE", 3, 10)).toBe(1);
+    expect([await read(), await read({ span: "HOUR" })]).toEqual([[" 3 c"], [" 1 h"]]);
+  });
+});
