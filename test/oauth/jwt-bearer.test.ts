@@ -255,7 +255,6 @@ describe.each([
   const long = "CANARY".repeat(11_000);
   const body = pem.split("\n").slice(1, -2).join("\n");
   const weak = generateKeyPairSync("rsa", { modulusLength: 1024 }).privateKey;
-  const slow = lockedWith(RSA.privateKey, 20_000_000);
   it.each([
     ["no key", {}, "secrets.signing_key", "is missing"],
     ["text", { signing_key: "CANARY-key" }, "secrets.signing_key", "in PEM"],
@@ -288,10 +287,23 @@ describe.each([
     ["a wrong passphrase", { signing_key: locked(), passphrase: "CANARY" }, "secrets.passphrase", "does not open"],
     ["a passphrase of 64 KiB", { signing_key: locked(), passphrase: long }, "secrets.passphrase", "16384"],
     [
-      "a key that takes minutes to open",
-      { signing_key: slow, passphrase: PASSPHRASE },
+      "a key that takes seconds to open",
+      { signing_key: lockedWith(20_000_000), passphrase: PASSPHRASE },
       "secrets.signing_key",
-      "in a way that the relay does not open",
+      "the relay does not open",
+    ],
+    [
+      "one round too many",
+      { signing_key: lockedWith(10_001), passphrase: PASSPHRASE },
+      "secrets.signing_key",
+      "the relay does not open",
+    ],
+    // It is tried, and was encrypted with fewer.
+    [
+      "as many rounds as are tried",
+      { signing_key: lockedWith(10_000), passphrase: PASSPHRASE },
+      "secrets.passphrase",
+      "does not open",
     ],
   ])("refuses %s, names the field and stores nothing", async (_, secrets, field, problem) => {
     const key = keyOf(`mallory-${protocol}`);
@@ -321,23 +333,20 @@ function locked(): string {
   return RSA.privateKey.export(lock).toString();
 }
 
-/** The same, said to be hashed so many times; the number takes four bytes in the place of two. */
-function lockedWith(key: KeyObject, rounds: number): string {
+/** The same, said to be hashed so many times: in two bytes as before, or in four. */
+function lockedWith(rounds: number): string {
   const lock = { type: "pkcs8", format: "der", cipher: "aes-256-cbc", passphrase: PASSPHRASE } as const;
-  const der = Buffer.from(key.export(lock));
-  const count = Buffer.from("02020800", "hex");
-  const at = der.indexOf(count);
-  const more = Buffer.concat([Buffer.from([2, 4]), Buffer.alloc(4)]);
-  more.writeUInt32BE(rounds, 2);
-  const longer = Buffer.concat([der.subarray(0, at), more, der.subarray(at + count.length)]);
-  // Two bytes more in each sequence that the number is in.
-  for (const offset of [2, 5, 18, 20, 31]) growAt(longer, offset);
-  return `-----BEGIN ENCRYPTED PRIVATE KEY-----\n${longer.toString("base64")}\n-----END ENCRYPTED PRIVATE KEY-----`;
-}
-
-function growAt(der: Buffer, at: number): void {
-  if (at === 2) der.writeUInt16BE(der.readUInt16BE(2) + 2, 2);
-  else der[at] = (der[at] ?? 0) + 2;
+  const der = Buffer.from(RSA.privateKey.export(lock));
+  const at = der.indexOf(Buffer.from("02020800", "hex"));
+  const count = Buffer.alloc(rounds < 2 ** 15 ? 4 : 6);
+  count.set([2, count.length - 2]);
+  count.writeUIntBE(rounds, 2, count.length - 2);
+  const more = count.length - 4;
+  // Each sequence that the number is in.
+  der.writeUInt16BE(der.readUInt16BE(2) + more, 2);
+  for (const length of [5, 18, 20, 33]) der.writeUInt8(der.readUInt8(length) + more, length);
+  const changed = Buffer.concat([der.subarray(0, at), count, der.subarray(at + 4)]);
+  return `-----BEGIN ENCRYPTED PRIVATE KEY-----\n${changed.toString("base64")}\n-----END ENCRYPTED PRIVATE KEY-----`;
 }
 
 describe("a signing key", () => {
