@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import type { Page } from "playwright-core";
 import { request } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -167,6 +168,28 @@ describe("connections in the console", NEEDS_CHROMIUM, () => {
     expect(await world.harness.store.connections.find(key)).toMatchObject({ tokenType: "api_key" });
     await showView(page, "Connections");
     expect(await page.content()).not.toContain("CANARY_api_key");
+  });
+
+  it("take a signing key as the file that the provider gave, in a field of one line", async () => {
+    const { page, application } = await open("connection", {
+      query: "&userId=ada&providerName=googleserviceaccount",
+    });
+    const pem = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey.export({ type: "pkcs8", format: "pem" });
+    const file = { type: "service_account", private_key_id: "k1", private_key: pem, client_email: "a@b.example" };
+    await page.getByLabel("Key file").fill('{"private_key": "CANARY_no_key"}');
+    await press(page, "Store the connection");
+    await page.locator(".problem").getByText("must be a private key in PEM").waitFor();
+    await page.getByLabel("Key file").fill(JSON.stringify(file, undefined, 2));
+    await press(page, "Store the connection");
+    await page.getByText("Stored, sealed.").waitFor();
+    const key = { applicationId: application.id, userId: "ada", providerName: "googleserviceaccount" };
+    expect(await world.harness.store.connections.find(key)).toMatchObject({
+      tokenType: "jwt_bearer",
+      originParameters: { client_email: "a@b.example", private_key_id: "k1" },
+    });
+    await page.getByText("private_key_id=k1").waitFor();
+    expect(await page.content()).not.toContain(String(pem).slice(40, 60));
+    expect(await page.content()).not.toContain("CANARY");
   });
 
   it("of which one is stored late do not take the place of the one that is shown by then", async () => {

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { jwtVerify } from "jose";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { DeleteConnectionResponse_Revocation as Revocation } from "../../gen/relay/admin/v1/connection_pb.js";
 import { type AdminClients, createAdminClients } from "../admin/admin-bed.js";
 import { failure } from "../admin/failure.js";
@@ -16,6 +16,7 @@ import {
 import { type Caller, createCallers } from "../support/callers.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { type RecordingProvider, startRecordingProvider } from "../support/recording-provider.js";
+import { startWebhookReceiver } from "../support/webhook-receiver.js";
 
 const RSA = generateKeyPairSync("rsa", { modulusLength: 2048 });
 const EC = generateKeyPairSync("ec", { namedCurve: "P-256" });
@@ -27,6 +28,8 @@ const pem = pemOf(RSA.privateKey);
 
 /** Tokens that the API takes no more. */
 const refused = new Set<string>();
+/** Names that were asked for. */
+const resolved: string[] = [];
 let server: AuthorizationServer;
 let watcher: RegisteredClient;
 let clientId: string;
@@ -59,7 +62,16 @@ beforeAll(async () => {
     if (target !== "/token") return { body: "{}" };
     return { body: '{"access_token":"CANARY_odd","expires_in":3600,"refresh_token":"CANARY_stray","region":"eu"}' };
   });
-  harness = await startHarness({ providers: definitions() });
+  harness = await startHarness({
+    providers: definitions(),
+    upstream: {
+      resolve: async (hostname) => {
+        if (hostname === "localhost") return [{ address: "127.0.0.1", family: 4 }];
+        resolved.push(hostname);
+        throw new Error("there is no name service in a test");
+      },
+    },
+  });
   application = await harness.createApplication();
   peerUrl = await harness.startPeer();
 });
@@ -117,6 +129,13 @@ function definitions(): readonly object[] {
         ...{ tokenEndpoint: `${odd.origin}/token`, clientAuthentication: "client_secret_post" },
         ...{ defaultScopes: ["a", "b"], tokenParameters: { leak: "{signing_key}", user: "{client_id}" } },
         assertion: { algorithm: "PS256", claims: { iss: "{client_id}" }, lifetimeSeconds: 60 },
+      },
+    },
+    {
+      ...{ name: "jb-host", kind: "jwt_bearer", apiOrigins: ["https://{instance}.jb.example"] },
+      oauth2: {
+        tokenEndpoint: "https://{instance}.jb.example/token",
+        assertion: { algorithm: "RS256", claims: { iss: "{instance}" } },
       },
     },
     {
@@ -433,6 +452,51 @@ describe("a signing key", () => {
     child.kill("SIGKILL");
     await exitOf(child);
     expect(await callAt(peerUrl, "killed")).toMatchObject({ statusCode: 200 });
+  });
+
+  it.each([
+    "evil.example/",
+    "evil.example#",
+    "a@evil.example",
+    "acm\u0435",
+    "{signing_key}",
+    "..",
+    "a\r\nhost: evil.example",
+    "a".repeat(64 * 1024),
+  ])("is stored for no host that %j makes, and shown to none", async (instance) => {
+    const key = keyOf("mallory", "jb-host");
+    const given = { ...key, originParameters: { instance }, secrets: { signing_key: pem } };
+    expect(await failure(createAdminClients(harness).connections.putConnection(given))).toMatchObject({
+      ...{ code: "InvalidArgument", field: "origin_parameters.instance" },
+    });
+    expect(resolved).toEqual([]);
+  });
+
+  it("is used at the host of its own connection", async () => {
+    const key = keyOf("ada", "jb-host");
+    const given = { ...key, originParameters: { instance: "acme" }, secrets: { signing_key: pem } };
+    await createAdminClients(harness).connections.putConnection(given);
+    const [, call] = createCallers(harness.url)[0] as readonly [string, Caller];
+    const at = (url: string) => call({ ...key, call: { url, method: "GET" } });
+    expect(await at("https://evil.jb.example/v1")).toMatchObject({ errorType: "URL_NOT_ALLOWED" });
+    expect(resolved).toEqual([]);
+    expect(await at("https://acme.jb.example/v1")).toMatchObject({ errorType: "REFRESH_UNAVAILABLE" });
+    expect(new Set(resolved)).toEqual(new Set(["acme.jb.example"]));
+  });
+
+  it("that is no longer known is told of by webhook, once", async () => {
+    const receiver = await startWebhookReceiver();
+    onTestFinished(() => receiver.close());
+    const { publicKey } = application;
+    await createAdminClients(harness).webhooks.putWebhook({ webhook: { publicKey, uri: receiver.url } });
+    await put("told", { signing_key: pem }, { client_id: clientId, key_id: "never" });
+    expect(await callAt(harness.url, "told")).toMatchObject({ errorType: "REAUTHORIZATION_REQUIRED" });
+    const events = (await receiver.arrived(2)).map(({ body }) => JSON.parse(body));
+    expect(events.map(({ type }) => type)).toEqual(["connection.created", "connection.reauthorization_required"]);
+    expect(events[1].data).toEqual({
+      ...{ public_key: publicKey, user_id: "told", provider_name: "jb", reason: "invalid_grant" },
+    });
+    await createAdminClients(harness).webhooks.deleteWebhook({ publicKey });
   });
 
   it("may be entered on a page, in a field of several lines that shows it to nobody again", async () => {
