@@ -134,7 +134,7 @@ export const FAMILIES: readonly Family[] = [
     ["docusigndemo", "docusigndemojwt"],
     ["ebay", "ebayapp"],
     ["greenhouse", "greenhouseclient", "greenhousekey"],
-    ["netsuite", "netsuitejwt"],
+    ["netsuite", "netsuitejwt", "netsuiteoauth1"],
     ["okta", "oktakey", "oktaservice"],
     ["paypal", "paypalmerchant"],
     ["sellsy", "sellsyclient"],
