@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import net from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
+import { unknownSettings } from "../src/config/config.js";
 import { REASONS } from "../src/model/errors.js";
 import { createCallers, postRest } from "./support/callers.js";
 import { parseExposition, type Sample } from "./support/exposition.js";
@@ -123,7 +124,45 @@ describe("docs/grafana-dashboard.json", () => {
   });
 });
 
+describe("docs/runbooks.md", () => {
+  const runbooks = readFileSync("docs/runbooks.md", "utf8");
+
+  it("has a section for each alert, which the alert names, and no other", () => {
+    const rules = alerts.groups.flatMap(
+      ({ rules }: { rules: Array<{ alert: string; annotations: { runbook?: string } }> }) => rules,
+    );
+    const sections = [...runbooks.matchAll(/^## (\w+)$/gm)].map(([, name]) => name);
+    expect(rules.map(({ alert }: { alert: string }) => alert).sort()).toEqual(sections.sort());
+    for (const { alert, annotations } of rules) {
+      expect([alert, annotations.runbook]).toEqual([alert, `docs/runbooks.md#${alert.toLowerCase()}`]);
+    }
+  });
+
+  it("names metrics that /metrics has, and settings that there are", () => {
+    const names = [...runbooks.matchAll(/\b((?:relay|process|nodejs)_[a-z_]+)\b/g)].map(([, name = ""]) => name);
+    expect(names.length).toBeGreaterThan(10);
+    const known = new Set(samples.flatMap(({ name }) => [name, name.replace(/_(?:bucket|count|sum)$/, "")]));
+    expect(names.filter((name) => !known.has(name))).toEqual([]);
+    const settings = [...runbooks.matchAll(/\bRELAY_[A-Z_]+\b/g)].map(([name]) => name);
+    expect(unknownSettings(Object.fromEntries(settings.map((name) => [name, "x"])))).toEqual([]);
+  });
+});
+
 describe("docs/monitoring.md", () => {
+  it("lists every field of a call's log line, and no other", () => {
+    const table = monitoring.slice(monitoring.indexOf("<!-- log fields -->")).split("\n\n")[0] ?? "";
+    const documented = [...table.matchAll(/^\| `(\w+)` \| (\S[^|]*) \|/gm)].map(([, name = ""]) => name);
+    const lines = harness.logLines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === "call");
+    expect(lines.length).toBeGreaterThan(4);
+    const logged = new Set(lines.flatMap((line) => Object.keys(line)));
+    expect([...logged].filter((name) => !documented.includes(name))).toEqual([]);
+    const source = readFileSync("src/telemetry/call-log.ts", "utf8");
+    const written = [...source.matchAll(/(?:,"(\w+)":[$"]|(?:member|quoted|time)\("(\w+)")/g)].map(
+      ([, a, b]) => a ?? b,
+    );
+    expect([...documented].sort()).toEqual([...new Set([...written, "level", "time", "msg", "worker"])].sort());
+  });
+
   it("lists every metric with its labels and help, and no other", () => {
     const table = monitoring.slice(monitoring.indexOf("<!-- metrics -->")).split("\n\n")[0] ?? "";
     const rows = table.split("\n").filter((line) => line.startsWith("| `"));

@@ -9,15 +9,17 @@ import {
 } from "../config/database-location.js";
 import type { CopyCounts } from "../store/backup.js";
 import { addCommand, addGroup, failure, textFields, usageError, writeJson, writeLine, writeResult } from "./command.js";
+import { addDbDrill } from "./db-drill.js";
 import { configFromEnvironment, noDatabase } from "./open-store.js";
+import { withProgress } from "./progress.js";
 
 /** `relay db`: the database itself. */
 export function addDb(program: Command): void {
   addGroup(program, {
     usage: "db",
-    about: "Back up, migrate or copy the database.",
+    about: "Back up, migrate or copy the database, or exercise its recovery.",
     examples: ["relay db backup relay-monday.db", "relay db copy --from sqlite:data/relay.db"],
-    commands: [addDbBackup, addDbMigrate, addDbCopy],
+    commands: [addDbBackup, addDbDrill, addDbMigrate, addDbCopy],
   });
 }
 
@@ -59,7 +61,7 @@ async function backup(file: string, options: { readonly json?: boolean }): Promi
   if (database.kind !== "sqlite") throw usageError("RELAY_DATABASE: back a PostgreSQL database up with pg_dump.");
   if (!existsSync(database.path)) throw noDatabase(database);
   const { backupDatabase } = await import("../store/backup.js");
-  await backupDatabase(database.path, file);
+  await withProgress("Copying the database, and checking the copy…", () => backupDatabase(database.path, file));
   const result = { database: textFromDatabaseLocation(database), file, bytes: statSync(file).size };
   writeResult(options, result, `${file} is a copy of ${result.database} (${result.bytes} bytes)`);
 }
@@ -112,7 +114,9 @@ async function copyBetween(from: SqliteLocation, to: PostgresLocation, config: C
     const limits = { maxConnections: 1, timeoutMs: config.databaseTimeoutMs };
     const target = await openPostgresStore(to, limits);
     try {
-      return await copyStore(source, target.session);
+      return await withProgress("Copying the store…", (show) =>
+        copyStore(source, target.session, (table, rows) => show(`Copying the store: ${table}, ${rows} rows`)),
+      );
     } finally {
       await target.close();
     }

@@ -85,6 +85,30 @@ async function keyIdsThatDoNotOpen(
   return [...seen].filter((keyId) => !opened.has(keyId));
 }
 
+/** How many sealed values of a table open, and how many do not. */
+export interface OpenedValues {
+  readonly table: string;
+  readonly opened: number;
+  readonly damaged: number;
+}
+
+/** Opens every sealed value of a store, and keeps none. @param onOpened hears how many were looked at so far. */
+export async function openAll(
+  { sealedRows }: Pick<Store, "sealedRows">,
+  sealer: Sealer,
+  onOpened: (values: number) => void = () => {},
+): Promise<readonly OpenedValues[]> {
+  const counts = new Map(sealedRows.map(({ table }) => [table, { opened: 0, damaged: 0 }]));
+  let looked = 0;
+  for await (const { binding, value } of sealedValues(sealedRows)) {
+    const count = counts.get(binding.table);
+    if (count !== undefined) count[opens(sealer, value, binding) ? "opened" : "damaged"] += 1;
+    looked += 1;
+    onOpened(looked);
+  }
+  return [...counts].map(([table, count]) => ({ table, ...count }));
+}
+
 async function* sealedValues(
   tables: readonly SealedRows[],
 ): AsyncGenerator<{ binding: SealBinding; value: Uint8Array }> {
@@ -161,13 +185,24 @@ const MAX_PASSES = 5;
  * Seals every value of the store again under the current key. Safe beside a running relay: rows are replaced by
  * compare-and-swap in short transactions, and a row that was changed meanwhile is looked at again. Old keys must stay
  * in the key file until this has succeeded with nothing left.
+ *
+ * @param onLooked hears how many rows were looked at so far.
  */
-export async function resealAll(store: Pick<Store, "keyChecks" | "sealedRows">, sealer: Sealer): Promise<ResealReport> {
+export async function resealAll(
+  store: Pick<Store, "keyChecks" | "sealedRows">,
+  sealer: Sealer,
+  onLooked: (rows: number) => void = () => {},
+): Promise<ResealReport> {
   // First of all, so that no value is ever sealed under a key the store cannot check.
   await store.keyChecks.add(createKeyCheck(sealer));
   let resealed = 0;
+  let looked = 0;
+  const onPage = (rows: number) => {
+    looked += rows;
+    onLooked(looked);
+  };
   for (let passes = 1; ; passes += 1) {
-    const pass = await resealOnce(store.sealedRows, sealer);
+    const pass = await resealOnce(store.sealedRows, sealer, onPage);
     resealed += pass.replaced;
     if (pass.due === 0 || passes === MAX_PASSES) return { resealed, left: pass.due - pass.replaced + pass.unopened };
   }
@@ -181,7 +216,11 @@ interface Pass {
   unopened: number;
 }
 
-async function resealOnce(tables: readonly SealedRows[], sealer: Sealer): Promise<Pass> {
+async function resealOnce(
+  tables: readonly SealedRows[],
+  sealer: Sealer,
+  onPage: (rows: number) => void,
+): Promise<Pass> {
   const pass: Pass = { due: 0, replaced: 0, unopened: 0 };
   for (const rows of tables) {
     for (
@@ -194,6 +233,7 @@ async function resealOnce(tables: readonly SealedRows[], sealer: Sealer): Promis
       pass.due += due.length;
       pass.replaced += due.length > 0 ? await rows.replace(due) : 0;
       pass.unopened += outcomes.filter(({ isUnopened }) => isUnopened).length;
+      onPage(page.length);
       await nextTurn();
     }
   }

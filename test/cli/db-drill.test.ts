@@ -1,0 +1,84 @@
+import { createHash } from "node:crypto";
+import { copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import Database from "better-sqlite3";
+import { describe, expect, it } from "vitest";
+import { type CliFolder, prepareOnce } from "./run-relay.js";
+
+const TOKENS = '{"access_token":"CANARY-access","refresh_token":"CANARY-refresh"}';
+
+const filled = prepareOnce(async (folder) => {
+  const { publicKey } = await folder.json(["app", "create", "Shop"]);
+  for (const user of ["ada", "bob"]) {
+    const args = ["connection", "put", "--app", publicKey, "--provider", "github", "--user", user];
+    await folder.json(args, { input: TOKENS });
+  }
+  return { publicKey: publicKey as string };
+});
+
+const hashes = ({ path }: CliFolder) =>
+  readdirSync(path).map((name) => [
+    name,
+    createHash("sha256")
+      .update(readFileSync(join(path, name)))
+      .digest("hex"),
+  ]);
+
+/** What is no value of these: webhooks, tickets, clients. */
+const NONE = { opened: 0, damaged: 0 };
+
+describe("relay db drill", () => {
+  it("restores a copy elsewhere, opens every sealed value with the key file, and leaves nothing", async () => {
+    const { folder } = await filled();
+    const before = hashes(folder);
+    const { source, tables } = await folder.json(["db", "drill", "--folder", folder.path]);
+    expect(source).toBe(folder.env["RELAY_DATABASE"]);
+    expect(tables).toMatchObject({
+      ...{ applications: { opened: 1, damaged: 0 }, connections: { opened: 4, damaged: 0 } },
+      ...{ oauth_clients: NONE, tickets: NONE, webhook_endpoints: NONE, call_captures: NONE },
+    });
+    expect(hashes(folder)).toEqual(before);
+    const { stdout } = await folder.run(["db", "drill"]);
+    expect(stdout).toMatch(/^connections +4 +0$/m);
+    expect(stdout).not.toContain("CANARY");
+  });
+
+  it("restores a backup that is named, with the copy of the key file that is named", async () => {
+    const { folder } = await filled();
+    await folder.json(["db", "backup", "monday.db"]);
+    copyFileSync(join(folder.path, "relay.key"), join(folder.path, "safe.key"));
+    const env = { RELAY_DATABASE: "sqlite:gone.db", RELAY_KEY_FILE: "gone.key" };
+    const args = ["db", "drill", "monday.db", "--key-file", "safe.key"];
+    expect((await folder.json(args, { env })).tables.connections).toEqual({ opened: 4, damaged: 0 });
+    expect(readdirSync(folder.path)).not.toContain("gone.db");
+  });
+
+  it("fails where a value is damaged, and says how many", async () => {
+    const { folder } = await filled();
+    const db = new Database(join(folder.path, "relay.db"));
+    db.exec("UPDATE connections SET refresh_token = zeroblob(64) WHERE user_id = 'bob'").close();
+    const { exitCode, stdout, stderr } = await folder.run(["db", "drill", "--json"]);
+    expect([exitCode, JSON.parse(stdout).tables.connections]).toEqual([1, { opened: 3, damaged: 1 }]);
+    expect(stderr).toMatch(/^1 values do not open/);
+  });
+
+  it("fails where a value stands in another user's row", async () => {
+    const { folder } = await filled();
+    const db = new Database(join(folder.path, "relay.db"));
+    const other = "(SELECT access_token FROM connections WHERE user_id = 'ada')";
+    db.exec(`UPDATE connections SET access_token = ${other} WHERE user_id = 'bob'`).close();
+    const { exitCode } = await folder.run(["db", "drill"]);
+    expect(exitCode).toBe(1);
+  });
+
+  it.each([
+    ["of another store", `k9:${Buffer.alloc(32, 7).toString("base64")}\n`, /key file does not have|is not the key/],
+    ["that is missing", undefined, /does not exist/],
+  ])("fails with a key file %s", async (_, text, problem) => {
+    const { folder } = await filled();
+    if (text !== undefined) writeFileSync(join(folder.path, "other.key"), text, { mode: 0o600 });
+    const { exitCode, stdout, stderr } = await folder.run(["db", "drill", "--key-file", "other.key"]);
+    expect([exitCode, stdout]).toEqual([2, ""]);
+    expect(stderr).toMatch(problem);
+  });
+});
