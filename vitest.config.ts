@@ -12,7 +12,7 @@ const LONG = [
   // They install packages, build images, and start some dozens of processes.
   "test/package/{pack,release,compile-if-changed}.test.ts",
   "test/{deploy/image,documents/service,bench/bench,console/demo,examples/examples,postgres/workers}.test.ts",
-  "test/{workers/*,cli/{demo,monitoring,process},store/at-rest,webhooks/document}.test.ts",
+  "test/{workers/*,cli/{demo,monitoring,process,progress,start},store/at-rest,webhooks/document}.test.ts",
   // They wait for a database, a disk or a process to be away, and for it to come back.
   "test/{postgres/relays,regress/store-health,webhooks/restart}.test.ts",
   "test/{api/rpc/buf-curl,lib/wasm-modules,regress/stalled-log}.test.ts",
@@ -24,7 +24,7 @@ const LONG = [
   // Each function that is entered, noted by a breakpoint.
   "test/documents/architecture.test.ts",
   // They need Chromium, and take half a second of two cores for each page.
-  "test/{browser/*,console/{console,accessibility,applications,provisioning},examples/browser}.test.ts",
+  "test/{browser/*,console/{console,accessibility,applications,provisioning,sign-in},examples/browser}.test.ts",
 ];
 /** Packages of `npm run sdks`, with what tests they bring. */
 const SDKS = ["test/sdks/**"];

@@ -1,5 +1,5 @@
 // For `npm start` and `npm run demo`: compiles, and says so, unless dist/ is newer than all that it is made from.
-import { spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { existsSync, readdirSync, statSync } from "node:fs";
 
 const SOURCES = [
@@ -18,8 +18,15 @@ if (SOURCES.some((path) => changedAt(path) > builtAt)) {
   process.stderr.write(
     "Compiling the service. This takes some seconds, and is done again only when the sources change.\n",
   );
-  const { status } = spawnSync("npm", ["run", "--silent", "build"], { stdio: "inherit" });
-  process.exitCode = status ?? 1;
+  const build = spawn("npm", ["run", "--silent", "build"], { stdio: "inherit" });
+  const isTerminal = process.stderr.isTTY === true;
+  const show = () => process.stderr.write(`\rCompiling for ${Math.round(performance.now() / 1000)} s`);
+  const timer = isTerminal ? setInterval(show, 1000) : undefined;
+  build.on("exit", (status) => {
+    clearInterval(timer);
+    if (isTerminal) process.stderr.write("\r\x1b[K");
+    process.exitCode = status ?? 1;
+  });
 }
 
 /** When a file, or anything in a folder, was last changed; a folder's own time tells of files that were removed. */

@@ -18,10 +18,13 @@ const NO_WORKERS = "SIGHUP is ignored: it restarts workers, and there are none; 
  *
  * Resolves to 0 after a clean stop, 1 when the service cannot start, 2 when the configuration is wrong. A second
  * signal during the stop ends the process at once.
+ *
+ * @param onListening called once, when calls are taken.
  */
 export async function runService(
   env: Readonly<Record<string, string | undefined>>,
   execArgv: readonly string[],
+  onListening: (urls: ServiceUrls, config: Config) => void = () => {},
 ): Promise<number> {
   const parsed = parseConfig(env, execArgv);
   const problems = "problems" in parsed ? parsed.problems : exposureProblems(parsed.config);
@@ -39,11 +42,15 @@ export async function runService(
   const stop = stopSignal(killWorkers);
   if (config.workers > 1) {
     countForWorkers();
-    return supervise({ count: config.workers, logger, stop, graceMs: GRACE_MS });
+    const started = (urls: ServiceUrls) => onListening(urls, config);
+    return supervise({ count: config.workers, logger, stop, graceMs: GRACE_MS, started });
   }
   // It would end the service in the middle of its calls, and whoever sends it means to restart without that.
   process.on("SIGHUP", () => logger.warn(NO_WORKERS));
-  const started = ({ url, adminUrl }: ServiceUrls) => logger.info({ adminUrl, url }, "listening");
+  const started = ({ url, adminUrl }: ServiceUrls) => {
+    logger.info({ adminUrl, url }, "listening");
+    onListening({ url, adminUrl }, config);
+  };
   return serve(config, log, { started, stopped: stop.then(() => 0) });
 }
 

@@ -1,4 +1,4 @@
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createContextKey } from "@connectrpc/connect";
@@ -22,7 +22,7 @@ interface AdmitOptions {
 }
 
 /** Of one client in a minute: a scraper with an old token sends four. */
-const MAX_WRONG_TOKENS = 60;
+export const MAX_WRONG_TOKENS = 60;
 
 /**
  * Creates the judge. A client that has sent too many wrong tokens is refused with 429 for the rest of that minute, whatever
@@ -50,18 +50,48 @@ export type Authenticate = (request: Pick<HttpRequest, "headers">) => Operator |
 const BEARER = /^Bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
 
 /**
- * Creates the judge of `Authorization: Bearer`. Hashes are compared, each with each, so that neither the time it takes
- * nor where it ends tells anything of a token; and no number of tries finds one (see below).
+ * Creates the judge of `Authorization: Bearer`: an admin token, or the session of one. Hashes are compared, each with each,
+ * so that neither the time it takes nor where it ends tells anything of a token; and no number of tries finds one (see below).
+ *
+ * @param now milliseconds since the epoch.
  */
-export function createAuthenticate(tokens: readonly AdminToken[]): Authenticate {
+export function createAuthenticate(tokens: readonly AdminToken[], now: () => number = Date.now): Authenticate {
   return ({ headers }) => {
     const token = BEARER.exec(headers.authorization ?? "")?.[1];
     if (token === undefined) return undefined;
     const hash = hashAdminToken(token);
+    const [, endsAt = "0", signature = ""] = SESSION.exec(token) ?? [];
+    const signed = Buffer.from(signature, "base64url");
+    const isOpen = now() < Number(endsAt);
     let found: AdminToken | undefined;
-    for (const each of tokens) if (timingSafeEqual(each.hash, hash)) found = each;
+    for (const each of tokens) {
+      const isSession = isOpen && timingSafeEqual(signatureOf(each, sessionText(endsAt)), signed);
+      if (isSession || timingSafeEqual(each.hash, hash)) found = each;
+    }
     return found && { name: found.name, role: found.role };
   };
+}
+
+/** A working day. */
+const SESSION_MS = 12 * 60 * 60_000;
+const SESSION = /^relay_session_(\d{1,15})\.([A-Za-z0-9_-]{43})$/;
+
+/**
+ * Makes what a browser that was let in sends in place of the admin token: it ends by itself, and with that token. Every
+ * process that has loaded the token file takes it; it is kept nowhere.
+ */
+export function createSession(token: AdminToken, now: number): string {
+  const endsAt = String(now + SESSION_MS);
+  return `relay_session_${endsAt}.${signatureOf(token, sessionText(endsAt)).toString("base64url")}`;
+}
+
+function sessionText(endsAt: string): string {
+  return `relay console session until ${endsAt}`;
+}
+
+/** Signs a text with the hash of a token, which nobody has but who can read the token file. 32 bytes. */
+export function signatureOf({ hash }: AdminToken, text: string): Buffer {
+  return createHmac("sha256", hash).update(text).digest();
 }
 
 /** What is counted of each, in windows of a minute that begin with the first. */

@@ -2,10 +2,11 @@ import { randomBytes } from "node:crypto";
 import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { createAuditStamps } from "../admin/administration.js";
-import { type Admit, type Authenticate, createAdmit, createAuthenticate, loadAdminTokens } from "../admin/admit.js";
+import { auditEntryFrom, createAuditStamps } from "../admin/administration.js";
+import { type AdminToken, type Admit, createAdmit, createAuthenticate, loadAdminTokens } from "../admin/admit.js";
 import { createConsoleHandler } from "../admin/console-handler.js";
 import { answerNotAdmitted, createAdminRpcHandler } from "../admin/rpc-handler.js";
+import { createSignInHandler } from "../admin/sign-in.js";
 import { createRateLimiter, type RateLimiter } from "../call/allowed-call.js";
 import { createStreamGarbage, type StreamGarbage } from "../call/budget.js";
 import type { Call } from "../call/call.js";
@@ -15,6 +16,7 @@ import { createBoundary } from "../call/multipart.js";
 import { createRelay, type Relay } from "../call/relay.js";
 import { createRedactors } from "../call/send-with-token.js";
 import type { Config } from "../config/config.js";
+import { defaultSpool } from "../config/database-location.js";
 import { createRouter, type PathHandler, type Readiness } from "../http/dispatch.js";
 import { answerPlain, type HttpRequest, type HttpResponse } from "../http/exchange.js";
 import type { TlsMaterial } from "../http/http1.js";
@@ -58,8 +60,9 @@ export async function listenForOperators(wiring: Wiring): Promise<Listener | und
 async function handlersFor(wiring: Wiring): Promise<readonly PathHandler[]> {
   const { config, parts, calls, readiness, clientAddress } = wiring;
   const { store, sealer, catalog, providerFiles, authorization, refresher, self, log } = parts;
+  const tokens = await loadTokens(wiring);
   const admit = createAdmit({
-    authenticate: await loadAuthenticate(wiring),
+    authenticate: createAuthenticate(tokens),
     clientAddress,
     now: () => performance.now(),
   });
@@ -83,7 +86,19 @@ async function handlersFor(wiring: Wiring): Promise<readonly PathHandler[]> {
     onFault: log.fault,
   };
   const rpcs = createAdminRpcHandler(options, admit);
-  return [rpcs, ...metricsHandlersFor(parts, admit), createConsoleHandler()];
+  const signIns = createSignInHandler({
+    tokens,
+    folder: config.spool ?? defaultSpool(config.database),
+    clientAddress,
+    onSignIn: async (actor) => {
+      const entry = auditEntryFrom({ ...options, actor }, "relay console", {
+        name: `sessions/${actor}`,
+        publicKey: "",
+      });
+      await store.audit.add({ ...entry, outcome: "DONE" });
+    },
+  });
+  return [rpcs, ...metricsHandlersFor(parts, admit), signIns, createConsoleHandler()];
 }
 
 /** Of a database that is a file. */
@@ -93,10 +108,10 @@ async function diskRoomOf({ database }: Pick<Config, "database">) {
   return { freeBytes: bavail * bsize, totalBytes: blocks * bsize };
 }
 
-async function loadAuthenticate({ config, parts: { logger } }: Wiring): Promise<Authenticate> {
+async function loadTokens({ config, parts: { logger } }: Wiring): Promise<readonly AdminToken[]> {
   const { adminTokenFile: file, keyFileMustExist: mustExist } = config;
   const onCreated = () => logger.info({ file }, "made a file with a new admin token");
-  return createAuthenticate(await loadAdminTokens(file, { mustExist, onCreated }));
+  return loadAdminTokens(file, { mustExist, onCreated });
 }
 
 /** None when metrics are switched off. */

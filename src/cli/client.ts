@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { OAuthClientFields, OAuthClientKey } from "../admin/oauth-client-service.js";
+import { didYouMean } from "../lib/similar.js";
 import type { StoredOAuthClient } from "../oauth/oauth-client.js";
 import type { Provider } from "../providers/provider.js";
 import { Secret } from "../sealing/seal.js";
@@ -90,6 +91,8 @@ interface PutOptions extends ClientOptions {
   readonly param?: readonly string[];
 }
 
+const MEMBERS = ["client_id", "client_secret", "scope"];
+
 type Credentials = Omit<OAuthClientFields, "originParameters">;
 
 /** `relay client put` */
@@ -128,7 +131,12 @@ async function putNamed(open: OpenStore, options: PutOptions, credentials: Crede
 }
 
 function credentialsFrom(text: string): Credentials {
-  const { client_id: clientId, client_secret: clientSecret, scope = "" } = membersFrom(text);
+  const members = membersFrom(text);
+  const { client_id: clientId, client_secret: clientSecret, scope = "" } = members;
+  for (const name of Object.keys(members).filter((each) => !MEMBERS.includes(each))) {
+    const meant = didYouMean(name, MEMBERS);
+    if (meant !== "") throw usageError(`${name} is not a member of a client${meant}`);
+  }
   if (typeof scope !== "string" || !/^[\x20-\x7e]{0,4096}$/.test(scope)) {
     throw usageError("scope must be a string of printable ASCII.");
   }

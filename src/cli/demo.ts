@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { stopSignal } from "../lib/exit.js";
 import { addCommand, ExitError, wholeNumber, writeLine, writeNote } from "./command.js";
 import type { DemoRelay } from "./demo-relay.js";
+import { withProgress } from "./progress.js";
 
 interface DemoOptions {
   readonly once?: boolean;
@@ -34,7 +35,7 @@ export function addDemo(program: Command): void {
 async function demo(options: DemoOptions): Promise<void> {
   const stop = stopSignal();
   const { startDemo, makeDemoCalls, demoLines } = await import("./demo-relay.js");
-  const relay = await startOnPort(startDemo, options);
+  const relay = await withProgress("Starting a provider and a relay…", () => startOnPort(startDemo, options));
   try {
     const failed = await makeDemoCalls(relay, { json: options.json ?? false });
     if (failed > 0) throw new ExitError(1, `${failed} of the calls failed.`);

@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { auditEntryFrom } from "../admin/administration.js";
 import { addCommand, addGroup, failure, textFields, writeJson, writeLine } from "./command.js";
 import { administrationOf, loadSealer, type OpenStore, withStore } from "./open-store.js";
+import { withProgress } from "./progress.js";
 
 /** `relay key`: the keys that seal tokens. */
 export function addKey(program: Command): void {
@@ -61,6 +62,9 @@ async function rotateKey(open: OpenStore, isAdded: boolean) {
   const resource = { name: `keys/${keyId}`, publicKey: "" };
   const entry = auditEntryFrom(administrationOf(open), "relay key rotate", resource);
   await store.audit.add({ ...entry, outcome: "DONE" });
-  const report = await resealAll(store, await loadSealer(config.keyFile, true));
+  const sealer = await loadSealer(config.keyFile, true);
+  const report = await withProgress("Sealing everything again…", (show) =>
+    resealAll(store, sealer, (rows) => show(`Sealing everything again: ${rows} rows looked at`)),
+  );
   return { waiting: countLeftAnswers(spoolPlaceOf(config, store.id)), keyId, ...report };
 }

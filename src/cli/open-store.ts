@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { userInfo } from "node:os";
+import { resolve } from "node:path";
 import { type Administration, createAuditStamps } from "../admin/administration.js";
 import { type Config, parseConfig } from "../config/config.js";
 import { type DatabaseLocation, textFromDatabaseLocation } from "../config/database-location.js";
@@ -71,9 +72,11 @@ export async function loadSealer(keyFile: string, mustExist: boolean): Promise<S
 export function noDatabase(database: DatabaseLocation): Error {
   const problem =
     database.kind === "sqlite"
-      ? `${database.path} does not exist. Check the path`
-      : `${textFromDatabaseLocation(database)} holds no store. Check the address`;
-  return usageError(`RELAY_DATABASE: ${problem}, or start 'relay serve' once to make it.`);
+      ? `${resolve(database.path)} does not exist`
+      : `${textFromDatabaseLocation(database)} holds no store`;
+  return usageError(
+    `RELAY_DATABASE: ${problem}. Commands read the settings of their own terminal: run this in the folder of the service, or name its settings with --env-file FILE. 'relay serve' makes a new store.`,
+  );
 }
 
 /** What a command changes things with; the audit trail has the operating system's user. */
@@ -111,6 +114,6 @@ export function requireProvider(catalog: ProviderCatalog, name: string): Provide
   const { RELAY_PROVIDERS: paths = "" } = process.env;
   const read = paths === "" ? "is not set here" : `is ${paths} here`;
   throw failure(
-    `There is no provider of this name. Commands read RELAY_PROVIDERS of their own terminal, which ${read}; the service's may differ. 'relay provider list' lists them.`,
+    `There is no provider of this name. Commands read RELAY_PROVIDERS of their own terminal, which ${read}; the service's may differ, and --env-file FILE names its settings. 'relay provider list' lists them.`,
   );
 }

@@ -1,15 +1,18 @@
 import { Command, CommanderError } from "commander";
 import { packageVersion } from "../lib/package-version.js";
 import { exitCodeFrom, writeOutput } from "./command.js";
+import { loadEnvFile } from "./env-file.js";
 
 /**
  * Runs one command line, without the program's name, and resolves to the exit code: 0 done, 1 the operation failed,
- * 2 the usage or the configuration is wrong. Errors are on standard error.
+ * 2 the usage or the configuration is wrong. Errors are on standard error. A line without a command starts a relay.
  */
 export async function runCommand(argv: readonly string[]): Promise<number> {
   try {
-    const program = await createProgram(argv[0]);
-    await program.parseAsync(argv, { from: "user" });
+    const name = argv.find((word, at) => COMMANDS.has(word) && argv[at - 1] !== ENV_FILE);
+    const program = await createProgram(name);
+    const isBare = argv.length === 0 || (argv.length === 2 && argv[0] === ENV_FILE);
+    await program.parseAsync(isBare ? [...argv, "start"] : argv, { from: "user" });
     return 0;
   } catch (error) {
     // Help is no failure; anything else that commander throws is wrong usage, and it has said so.
@@ -18,8 +21,11 @@ export async function runCommand(argv: readonly string[]): Promise<number> {
   }
 }
 
+const ENV_FILE = "--env-file";
+
 /** The commands, in the order of the help. */
 const COMMANDS = new Map<string, () => Promise<(program: Command) => void>>([
+  ["start", async () => (await import("./start.js")).addStart],
   ["serve", async () => (await import("./serve.js")).addServe],
   ["demo", async () => (await import("./demo.js")).addDemo],
   ["app", async () => (await import("./app.js")).addApp],
@@ -28,6 +34,7 @@ const COMMANDS = new Map<string, () => Promise<(program: Command) => void>>([
   ["connection", async () => (await import("./connection.js")).addConnection],
   ["token", async () => (await import("./token.js")).addToken],
   ["webhook", async () => (await import("./webhook.js")).addWebhook],
+  ["console", async () => (await import("./start.js")).addConsole],
   ["call", async () => (await import("./call.js")).addCall],
   ["calls", async () => (await import("./calls.js")).addCalls],
   ["audit", async () => (await import("./audit.js")).addAudit],
@@ -40,22 +47,25 @@ const COMMANDS = new Map<string, () => Promise<(program: Command) => void>>([
  * The command that the line begins with, with its options and help; all of them where it begins with none, as a line
  * that asks for help does. A command line takes longer to load than to run, so nothing is loaded that it does not name.
  */
-async function createProgram(name = ""): Promise<Command> {
+async function createProgram(name: string | undefined): Promise<Command> {
   const program = new Command("relay")
     .description("Performs API calls at OAuth providers with stored tokens that callers never see.")
     .version(packageVersion())
+    .option(`${ENV_FILE} <file>`, "settings, one NAME=VALUE a line; by default relay.env beside the database")
+    .hook("preAction", (command) => loadEnvFile(command.opts<{ envFile?: string }>().envFile))
     .exitOverride()
     .configureOutput({ writeOut: writeOutput })
     .showHelpAfterError("Run 'relay --help' for the commands.")
     .addHelpText("after", HELP);
-  const named = COMMANDS.get(name);
+  const named = COMMANDS.get(name ?? "");
   for (const load of named === undefined ? COMMANDS.values() : [named]) (await load())(program);
   return program;
 }
 
 const HELP = `
 Exit codes: 0 done, 1 the operation failed, 2 the usage or the configuration is wrong.
-Settings come from RELAY_ variables: 'relay serve --help' lists them.
+Settings come from RELAY_ variables, or from a file of them: 'relay serve --help' lists them.
+Without a command: 'relay start'.
 
 Example:
   $ relay app create "My application"`;

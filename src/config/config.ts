@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import { isIP } from "node:net";
 import { isLoopbackHost } from "../lib/address-list.js";
+import { didYouMean } from "../lib/similar.js";
 import { runtimeProblems } from "./runtime-problems.js";
 import { parsePublicUrl, SETTINGS, type Setting, type Settings, TABLE } from "./setting-list.js";
 
@@ -128,9 +129,10 @@ export function configWarnings(
   env: Readonly<Record<string, string | undefined>>,
 ): readonly SettingRemark[] {
   const { adminListen, tlsCertFile, keyFileMustExist } = config;
+  const names = SETTINGS.map(({ name }) => name);
   const unknown = unknownSettings(env).map((setting) => ({
     setting,
-    text: "is not a setting of this version and is ignored",
+    text: `is not a setting of this version and is ignored${didYouMean(setting, names)}`,
   }));
   const proxies = PROXIES.filter((name) => env[name]).map((setting) => ({
     setting,

@@ -90,6 +90,26 @@ export async function openSession(api: Api): Promise<Session> {
   return { operatorName, mayPerform: role === "ROLE_OPERATOR", relayUrl: relayUri || "https://RELAY_PUBLIC_URL" };
 }
 
+/**
+ * The secret of a sign-in link that this page was opened with, which is taken out of the address, and so out of the browser's
+ * history; undefined for none.
+ */
+export function takeSignInSecret(): string | undefined {
+  const secret = /^#sign-in=([\w-]+)$/.exec(location.hash)?.[1];
+  if (secret !== undefined) history.replaceState(null, "", location.pathname);
+  return secret;
+}
+
+/** Uses a sign-in link up: resolves to what stands for an admin token. Rejects with ApiError. */
+export async function redeemSignInSecret(secret: string): Promise<string> {
+  const options = { method: "POST", headers: { authorization: `Bearer ${secret}` }, credentials: "omit" } as const;
+  const response = await fetch("/console/sign-in", { ...options, redirect: "error" }).catch(() => undefined);
+  if (response === undefined) throw new ApiError("unavailable", "The relay does not answer. Is it still running?");
+  if (!response.ok) throw new ApiError("unauthenticated", await response.text());
+  const { token } = (await response.json()) as { readonly token: string };
+  return token;
+}
+
 const KEY = "relay-admin-token";
 
 /** The admin token of this tab: gone with it, and in no other one. */

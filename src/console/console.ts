@@ -1,4 +1,4 @@
-import { createApi, openSession, tokenStorage } from "./api.js";
+import { createApi, openSession, redeemSignInSecret, takeSignInSecret, tokenStorage } from "./api.js";
 import { createApplicationView } from "./application-view.js";
 import { createApplicationsView } from "./applications-view.js";
 import { createAuditView } from "./audit-view.js";
@@ -62,10 +62,13 @@ export function createConsole(root: HTMLElement): void {
     show(createShell({ api, session, update }, () => signOut()));
   }
 
+  // The address of a page that is open changes without a load.
+  addEventListener("hashchange", () => location.hash.startsWith("#sign-in=") && location.reload());
   root.replaceChildren();
-  const token = tokenStorage.read();
-  if (token === undefined) signOut();
-  else signIn(token).catch((error: Error) => signOut(error.message));
+  const [secret, token] = [takeSignInSecret(), tokenStorage.read()];
+  const attempt = secret === undefined ? undefined : redeemSignInSecret(secret).then(signIn);
+  if (attempt === undefined && token === undefined) signOut();
+  else (attempt ?? signIn(token ?? "")).catch((error: Error) => signOut(error.message));
 }
 
 /** What the API says of a wrong token is for those who write requests. */
@@ -107,7 +110,8 @@ function createSignIn({ update, signIn, problem }: SignInOptions) {
         <input id="token" type="password" autocomplete="off" spellcheck="false" required aria-describedby="token-hint" />
         <p class="hint" id="token-hint">
           One of the file that <code>RELAY_ADMIN_TOKEN_FILE</code> names (<code>data/admin.tokens</code>): the last word
-          of a line. It stays in this tab and is forgotten with it.
+          of a line. It stays in this tab and is forgotten with it. <code>relay console</code> prints a link that signs
+          you in without one.
         </p>
         <button type="submit" class="main" ?disabled=${attempt.isBusy}>Sign in</button>
       </form>

@@ -6,6 +6,7 @@ import {
   type MessageShape,
   ScalarType,
 } from "@bufbuild/protobuf";
+import { didYouMean } from "../lib/similar.js";
 import type { Report } from "./provider.js";
 
 /**
@@ -52,7 +53,8 @@ function reportMembers(schema: DescMessage, json: JsonValue, path: "" | `${strin
   for (const [key, value] of Object.entries(json)) {
     const field = schema.fields.find((candidate) => candidate.jsonName === key || candidate.name === key);
     if (field === undefined) {
-      report(path + key, "unknown field");
+      const names = schema.fields.map(({ jsonName }) => jsonName);
+      report(path + key, `unknown field${didYouMean(key, names)}`);
       count += 1;
     } else if (field.fieldKind === "message" && value !== null) {
       count += reportMembers(field.message, value, `${path}${key}.`, report);

@@ -98,14 +98,22 @@ const BATCH = 200;
 /**
  * Copies a store in SQLite into an empty one in PostgreSQL, sealed values as they are: the same key file opens them.
  * All in one transaction, so that a copy that was interrupted left nothing. Rejects with StoreNotEmptyError.
+ *
+ * @param onCopied hears of each table how many rows were copied so far.
  */
-export async function copyStore(from: Database.Database, to: Session): Promise<CopyCounts> {
+export async function copyStore(
+  from: Database.Database,
+  to: Session,
+  onCopied: (table: string, rows: number) => void = () => {},
+): Promise<CopyCounts> {
   return to.write(async (queries) => {
     // Whoever copies or migrates at the same time waits.
     await queries.send("SELECT version FROM relay_schema FOR UPDATE");
     for (const table of [...TABLES, "tickets"]) await requireEmpty(queries, table);
     const counts: Array<readonly [string, number]> = [];
-    for (const table of TABLES) counts.push([table, await copyTable(from, queries, table)]);
+    for (const table of TABLES) {
+      counts.push([table, await copyTable(from, queries, table, (rows) => onCopied(table, rows))]);
+    }
     await copyTable(from, queries, "application_origins");
     // What waits in spools for the one is for the other.
     await queries.send("DELETE FROM store_identity");
@@ -119,7 +127,12 @@ async function requireEmpty(queries: Queries, table: string): Promise<void> {
   if (rows.length > 0) throw new StoreNotEmptyError();
 }
 
-async function copyTable(from: Database.Database, queries: Queries, table: string): Promise<number> {
+async function copyTable(
+  from: Database.Database,
+  queries: Queries,
+  table: string,
+  onCopied: (rows: number) => void = () => {},
+): Promise<number> {
   // Places are given anew, in the same order.
   const columns = from
     .prepare<[string], string>("SELECT name FROM pragma_table_info(?) WHERE name <> 'place'")
@@ -135,6 +148,7 @@ async function copyTable(from: Database.Database, queries: Queries, table: strin
       row.map((value, at) => bytesFrom(value, isBytes.has(columns[at] ?? ""))),
     );
     count += (await queries.send(insertSql(table, columns, rows.length), values)).rowCount ?? 0;
+    onCopied(count);
   }
   return count;
 }

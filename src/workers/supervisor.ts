@@ -87,6 +87,8 @@ interface SupervisorOptions {
   readonly logger: Logger;
   /** Resolves when everything is to end. */
   readonly stop: Promise<void>;
+  /** Called once, when all workers serve. */
+  readonly started?: (urls: ServiceUrls) => void;
   /** How long a worker may take to finish its calls, in milliseconds; it is killed some time after that. */
   readonly graceMs: number;
 }
@@ -124,7 +126,10 @@ export async function supervise(options: SupervisorOptions): Promise<number> {
   const first = await supervisor.start();
   if (typeof first === "number") return supervisor.isStopping ? ended : first;
   await supervisor.fill();
-  if (!supervisor.isStopping) logger.info({ adminUrl: first.adminUrl, url: first.url, workers: count }, "listening");
+  if (!supervisor.isStopping) {
+    logger.info({ adminUrl: first.adminUrl, url: first.url, workers: count }, "listening");
+    options.started?.(first);
+  }
   return ended;
 }
 

@@ -39,11 +39,14 @@ const ON_A_STORE: readonly OnAStore[] = [
   { command: "key rotate" },
   { command: "db migrate" },
   { command: "db backup", args: ["copy.db"] },
+  { command: "db drill" },
   { command: "db copy", args: ["--from", "sqlite:missing.db", "--to", "postgres://u@127.0.0.1:1/d"] },
 ];
 
 /** Those that make a store, and those that need none. */
 const OTHERS = [
+  "start",
+  "console",
   "serve",
   "demo",
   "app create",

@@ -110,7 +110,7 @@ export function createFolder(onEnd: OnEnd = onTestFinished): CliFolder {
 
 /** `serve` and `demo` take signals and write to the descriptor; Node.js itself reads the rest when it starts. */
 function needsProcess([command = "", ...rest]: readonly string[], env: Env = {}): boolean {
-  const isService = ["serve", "demo"].includes(command) && !rest.includes("--help");
+  const isService = ["", "start", "serve", "demo"].includes(command) && !rest.includes("--help");
   return isService || "NODE_OPTIONS" in env || "NODE_EXTRA_CA_CERTS" in env;
 }
 

@@ -6,6 +6,8 @@ import { SETTINGS } from "../../src/config/setting-list.js";
 import { createFolder } from "./run-relay.js";
 
 const COMMANDS = [
+  "start",
+  "console",
   "serve",
   "demo",
   "call",
@@ -35,6 +37,7 @@ const COMMANDS = [
   "audit list",
   "key rotate",
   "db backup",
+  "db drill",
   "db migrate",
   "db copy",
   "config check",
@@ -78,7 +81,6 @@ describe("relay --help", () => {
 
 describe("wrong usage", () => {
   it.each([
-    ["nothing", []],
     ["an unknown command", ["serv"]],
     ["a group without its command", ["app"]],
     ["an unknown command of a group", ["app", "drop"]],

@@ -62,7 +62,7 @@ describe("the console's files", () => {
   });
 
   it("are not on the public port", async () => {
-    for (const path of ["/", "/console/", "/console/main.js"]) {
+    for (const path of ["/console", "/console/", "/console/main.js", "/console/sign-in"]) {
       const { statusCode, body } = await request(harness.url + path);
       await body.dump();
       expect([path, statusCode]).toEqual([path, 404]);

@@ -52,15 +52,18 @@ const EXPECTED: Readonly<Record<string, readonly RegExp[]>> = {
     /^ok\n/,
     /^ok\nok\n$/,
     /is a copy of sqlite:data\/relay\.db/,
+    /^applications +\d+ +0$/m,
     /Before the backup[\s\S]*After the backup[\s\S]*PUBLIC KEY(?![\s\S]*After the backup)[\s\S]*Before the backup/,
     /new key +\w+\nrows sealed again +1\nrows left +0\nok\n$/,
     /key +\w+\nrows sealed again +0\nrows left +0\n$/,
   ],
   "docs/configuration.md": [
     /^ok\n[\s\S]*"RELAY_DEADLINE_MS":"10000"/,
+    /^RELAY_DEADLINE_MS +20000\nRELAY_DEADLINE_MS +30000\n$/,
     /intranet\.json: ok \(intranet\)[\s\S]*api\.intranet\.example/,
     /^data\/providers\/acme\.json: ok \(acme\)\n {2}connect: [\s\S]*^data\/providers\/meter\.json: ok \(meter\)\n[\s\S]*^data\/providers\/local\.json: ok \(local\)\n/m,
   ],
+  "docs/administration.md": [/^http:\/\/127\.0\.0\.1:\d+\/console\/#sign-in=[\w-]{43}\n$/],
   "docs/call-tokens.md": [
     /^$/,
     /INVALID_OAUTHID[\s\S]*CALL_NOT_PERMITTED/,

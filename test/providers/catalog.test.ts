@@ -101,7 +101,7 @@ describe("loadProviders()", () => {
     expect(failure([folder, join(folder, "missing.json")])).toEqual([
       expect.stringMatching(/\/a\.json: name: must be /),
       expect.stringMatching(/\/a\.json: apiOrigins\[0\]: must use https/),
-      `${join(folder, "b.json")}: apiOrigin: unknown field`,
+      `${join(folder, "b.json")}: apiOrigin: unknown field. Did you mean apiOrigins?`,
       `${join(folder, "d.json")}: is larger than 262144 bytes`,
       `${join(folder, "missing.json")}: cannot be read (ENOENT)`,
       "c: aliases[0]: github already stands for github",

@@ -151,12 +151,12 @@ describe("parseProvider() problems of form", () => {
       __proto__x: 1,
     });
     expect(problems).toEqual([
-      "test.json: nmae: unknown field",
+      "test.json: nmae: unknown field. Did you mean name?",
       "test.json: name: must be a text",
       "test.json: aliases: must be a list of texts",
       "test.json: defaultHeaders: must be an object of texts",
       "test.json: allowPrivateNetwork: must be true or false",
-      "test.json: credential.headr: unknown field",
+      "test.json: credential.headr: unknown field. Did you mean header?",
       "test.json: credential.header: must be a text",
       "test.json: oauth2.pkce: must be true or false",
       "test.json: oauth2.tokenEndpoint: must be a text",
@@ -164,7 +164,7 @@ describe("parseProvider() problems of form", () => {
       "test.json: oauth2.defaultExpiresIn: must be a whole number",
       "test.json: oauth2.defaultScopes: must be a list of texts",
       "test.json: expirySignals[0].statusCode: must be a whole number",
-      "test.json: expirySignals[0].members: unknown field",
+      "test.json: expirySignals[0].members: unknown field. Did you mean member?",
       "test.json: expirySignals[1]: must be a JSON object",
       "test.json: __proto__x: unknown field",
     ]);

@@ -11,6 +11,7 @@ import {
 } from "../../json/json-slice.js";
 import { type JsonVerdict, validateJson, validateJsonInSteps } from "../../json/json-validator.js";
 import { joinedInSteps, SLICE_BYTES } from "../../lib/chunks.js";
+import { didYouMean } from "../../lib/similar.js";
 import type { Steps } from "../../lib/turns.js";
 import { formatError } from "../../model/errors.js";
 
@@ -119,7 +120,7 @@ function fieldsFrom(members: readonly JsonMember[]): Map<string, Range> {
   const fields = new Map<string, Range>();
   for (const member of members) {
     const field = FIELDS.get(member.key);
-    if (field === undefined) throw formatError(`${quoted(member.key)} is not a field of a call. Remove it.`);
+    if (field === undefined) throw unknownField(member.key);
     if (fields.has(field)) throw formatError(`${field} is given more than once. Send it once.`);
     fields.set(field, member);
   }
@@ -185,6 +186,10 @@ function* bytesFrom(text: CallText, range: Range): Steps<Uint8Array | undefined>
 }
 
 /** A caller's own key, safe to repeat to it: short and without control characters. */
+function unknownField(key: string): Error {
+  return formatError(`${quoted(key)} is not a field of a call${didYouMean(key, FIELDS.keys()) || ". Remove it."}`);
+}
+
 function quoted(key: string): string {
   return /^[\w.$-]{1,64}$/.test(key) ? key : "A key of the request body";
 }

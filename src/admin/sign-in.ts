@@ -1,0 +1,143 @@
+import { randomBytes, timingSafeEqual } from "node:crypto";
+import { readdir, readFile, unlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { PathHandler } from "../http/dispatch.js";
+import { answerPlain, clientNetworkOf, type HttpRequest, type HttpResponse } from "../http/exchange.js";
+import {
+  type AdminToken,
+  createAttempts,
+  createSession,
+  hashAdminToken,
+  MAX_WRONG_TOKENS,
+  signatureOf,
+} from "./admit.js";
+
+/** Where the console redeems a link. */
+const PATH = "/console/sign-in";
+/** A link is opened on the spot. */
+const LINK_MS = 15 * 60_000;
+const BEARER = /^Bearer ([A-Za-z0-9_-]{43})$/;
+const NAME = /^[0-9a-f]{64}\.sign-in$/;
+
+/** Where links are kept, and who may make them. */
+interface LinkPlace {
+  /** A folder in which the relay may remove files: that of its spool. */
+  readonly folder: string;
+  readonly tokens: readonly AdminToken[];
+}
+
+/**
+ * Makes a link that signs one browser in to the console as the first operator, once, within 15 minutes. What is kept of it is
+ * a file with the hash of the secret as its name, signed with that operator's token: whoever can only write in the folder makes
+ * none. Undefined where there is no operator. Rejects with the system's error where no file can be made.
+ *
+ * @param adminUrl where operators are served.
+ * @param now milliseconds since the epoch.
+ */
+export async function createSignInLink(
+  adminUrl: string,
+  { folder, tokens }: LinkPlace,
+  now: number,
+): Promise<string | undefined> {
+  const operator = tokens.find(isOperator);
+  if (operator === undefined) return undefined;
+  await removeEnded(folder, now);
+  const secret = randomBytes(32).toString("base64url");
+  const name = nameOf(secret);
+  const endsAt = String(now + LINK_MS);
+  const signature = signatureOf(operator, textOf(name, endsAt)).toString("base64url");
+  await writeFile(join(folder, name), `${endsAt} ${signature}\n`, { flag: "wx" });
+  // Behind the `#`: no server, log or proxy sees it, and no program that looks at links in advance uses it up.
+  return `${adminUrl}/console/#sign-in=${secret}`;
+}
+
+function isOperator({ role }: AdminToken): boolean {
+  return role === "operator";
+}
+
+function nameOf(secret: string): string {
+  return `${hashAdminToken(secret).toString("hex")}.sign-in`;
+}
+
+function textOf(name: string, endsAt: string): string {
+  return `relay sign-in link ${name} until ${endsAt}`;
+}
+
+async function removeEnded(folder: string, now: number): Promise<void> {
+  for (const name of (await readdir(folder)).filter((each) => NAME.test(each))) {
+    const [endsAt] = await readLink(join(folder, name));
+    if (Number(endsAt) <= now) await unlink(join(folder, name)).catch(nothingIfGone);
+  }
+}
+
+async function readLink(file: string): Promise<readonly [endsAt: string, signature: Buffer]> {
+  const text = (await readFile(file, "utf8").catch(nothingIfGone)) ?? "";
+  const [, endsAt = "0", signature = ""] = /^(\d{1,15}) ([\w-]{43})\n$/.exec(text) ?? [];
+  return [endsAt, Buffer.from(signature, "base64url")];
+}
+
+function nothingIfGone(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== "ENOENT") throw error;
+}
+
+/** Uses a link up: resolves to the operator whom it signs in; undefined when it was used, has ended, or never was. */
+async function takeLink({ folder, tokens }: LinkPlace, secret: string, now: number): Promise<AdminToken | undefined> {
+  const name = nameOf(secret);
+  const file = join(folder, name);
+  const [endsAt, signature] = await readLink(file);
+  // Of several at once, whoever removes the file is the one.
+  const isMine = await unlink(file).then(() => true, nothingIfGone);
+  if (isMine !== true || now >= Number(endsAt) || signature.length !== 32) return undefined;
+  return tokens.find((each) => isOperator(each) && timingSafeEqual(signature, signatureOf(each, textOf(name, endsAt))));
+}
+
+/** What signing in by a link needs; the tokens as the relay loaded them at its start. */
+interface SignInOptions extends LinkPlace {
+  readonly clientAddress: (request: HttpRequest) => string;
+  /** Called before somebody is let in; when it rejects, nobody is. */
+  readonly onSignIn: (name: string) => Promise<void>;
+}
+
+/**
+ * `POST /console/sign-in`: takes the secret of a link as bearer token, which no page of another origin can send, and answers
+ * with a session of the operator who made it. Wrong secrets are counted as wrong admin tokens are.
+ */
+export function createSignInHandler(options: SignInOptions): PathHandler {
+  const wrong = createAttempts(MAX_WRONG_TOKENS, () => performance.now());
+  return (request, response, path) => (path === PATH ? answer(options, wrong, request, response) : undefined);
+}
+
+async function answer(
+  { clientAddress, onSignIn, ...place }: SignInOptions,
+  wrong: ReturnType<typeof createAttempts>,
+  request: HttpRequest,
+  response: HttpResponse,
+): Promise<void> {
+  if (request.method !== "POST") return answerPlain(response, 405, "Send a POST request.", { allow: "POST" });
+  const client = clientNetworkOf(clientAddress(request));
+  const waitSeconds = wrong.waitSeconds(client);
+  if (waitSeconds > 0) {
+    return answerPlain(response, 429, `Too many tries. Wait ${waitSeconds} seconds.`, {
+      "retry-after": String(waitSeconds),
+    });
+  }
+  const [, secret = ""] = BEARER.exec(request.headers.authorization ?? "") ?? [];
+  const operator = secret === "" ? undefined : await takeLink(place, secret, Date.now());
+  if (operator === undefined) {
+    wrong.add(client);
+    return answerPlain(
+      response,
+      403,
+      "This sign-in link was used before or has ended. Make another with 'relay console'.",
+    );
+  }
+  await onSignIn(operator.name);
+  const body = JSON.stringify({ token: createSession(operator, Date.now()) });
+  response.writeHead(200, {
+    "content-type": "application/json",
+    "content-length": String(body.length),
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+  });
+  response.end(body);
+}

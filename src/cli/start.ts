@@ -1,0 +1,131 @@
+import cluster from "node:cluster";
+import { existsSync } from "node:fs";
+import { createServer } from "node:net";
+import { dirname, join, resolve } from "node:path";
+import type { Command } from "commander";
+import { type Config, listenUrlFrom } from "../config/config.js";
+import { defaultSpool } from "../config/database-location.js";
+import { createSecretFile } from "../lib/secret-file.js";
+import type { ServiceUrls } from "../workers/worker.js";
+import { addCommand, ExitError, failure, usageError, writeNote, writeResult } from "./command.js";
+import { envFileBeside, loadEnvFile } from "./env-file.js";
+import { configFromEnvironment } from "./open-store.js";
+
+/** `relay start`, and `relay` without a command: from nothing to a console that is open. */
+export function addStart(program: Command): void {
+  addCommand(program, {
+    usage: "start",
+    about:
+      "Start the relay of this folder, or make one first, and print a link that signs you in to its console. This is what 'relay' does without a command.",
+    examples: ["relay start"],
+    more: `A new relay is the folder data: settings (relay.env), database, keys and admin tokens. Commands that are run in this
+folder use them; elsewhere name the settings with --env-file. Standard output is that of 'relay serve'.`,
+  }).action(start);
+}
+
+async function start(): Promise<void> {
+  // Its workers begin with the same command line.
+  if (cluster.isPrimary) await makeSettings();
+  const { runService } = await import("../main.js");
+  const exitCode = await runService(process.env, process.execArgv, (urls, config) => void tellStarted(urls, config));
+  // It has said why.
+  if (exitCode !== 0) throw new ExitError(exitCode === 2 ? 2 : 1, "");
+}
+
+/** Writes settings where there are none, and no database either; they are in force then. */
+async function makeSettings(): Promise<void> {
+  const file = envFileBeside(undefined);
+  const folder = dirname(resolve(file));
+  if (process.env["RELAY_DATABASE"] || existsSync(file) || existsSync(join(folder, "relay.db"))) return;
+  const port = await freePort(8080);
+  const lines = [
+    "# Settings of the relay; 'relay serve --help' lists them all. A variable of the terminal counts before a line here.",
+    `RELAY_LISTEN=127.0.0.1:${port}`,
+    `RELAY_ADMIN_LISTEN=127.0.0.1:${await freePort(port + 1)}`,
+    `RELAY_DATABASE=${quoted(`sqlite:${join(folder, "relay.db")}`)}`,
+    `RELAY_KEY_FILE=${quoted(join(folder, "relay.key"))}`,
+    `RELAY_ADMIN_TOKEN_FILE=${quoted(join(folder, "admin.tokens"))}`,
+  ];
+  await createSecretFile(file, `${lines.join("\n")}\n`);
+  loadEnvFile(file);
+  writeNote(`Made ${folder} for settings, database and keys.`);
+}
+
+/** As `relay.env` is read: a path may hold a space, or a mark that begins a comment. */
+function quoted(text: string): string {
+  if (/^[\w./:-]+$/.test(text)) return text;
+  const quote = ['"', "'", "`"].find((each) => !text.includes(each));
+  if (quote === undefined || /[\r\n]/.test(text))
+    throw usageError(`${text} cannot be written into a file of settings.`);
+  return quote + text + quote;
+}
+
+/** The first port from this one on that nobody listens at. */
+async function freePort(from: number): Promise<number> {
+  for (let port = from; port < from + 1000; port += 1) if (await isFree(port)) return port;
+  throw failure(`Every port from ${from} on is taken. Set RELAY_LISTEN and RELAY_ADMIN_LISTEN.`);
+}
+
+function isFree(port: number): Promise<boolean> {
+  const server = createServer();
+  return new Promise((done) => {
+    server.once("error", () => done(false));
+    server.listen(port, "127.0.0.1", () => server.close(() => done(true)));
+  });
+}
+
+async function tellStarted({ url, adminUrl }: ServiceUrls, config: Config): Promise<void> {
+  const link = adminUrl && (await createLink(adminUrl, config).catch(({ message }: Error) => message));
+  writeNote(`
+The relay runs at ${url}. Ctrl-C stops it.
+${link === undefined ? "It has no console, since RELAY_ADMIN_LISTEN is off." : `Sign in to its console, once and within 15 minutes:\n\n  ${link}\n\n'relay console' makes another link.`}
+Next: create an application there, or with 'relay app create'.
+`);
+}
+
+/** `relay console` */
+export function addConsole(program: Command): void {
+  addCommand(program, {
+    usage: "console",
+    about: "Print a link that signs one browser in to the console of the running relay, once, within 15 minutes.",
+    examples: ["relay console"],
+    more: `The link has the rights of the first operator in RELAY_ADMIN_TOKEN_FILE, for 12 hours. Run this on the machine of the
+relay, as a user who may read that file and write in the relay's spool. Give the link to nobody.`,
+  }).action(async (options: { readonly json?: boolean }) => {
+    const link = await linkTo(configFromEnvironment());
+    writeResult(options, { link }, link);
+  });
+}
+
+async function linkTo(config: Config): Promise<string> {
+  const { adminListen, adminTokenFile } = config;
+  if (adminListen === "off") throw usageError("RELAY_ADMIN_LISTEN is off, so there is no console.");
+  if (!existsSync(adminTokenFile)) {
+    throw usageError(
+      `RELAY_ADMIN_TOKEN_FILE: ${resolve(adminTokenFile)} does not exist. Start the relay first, and run this with its settings (--env-file FILE).`,
+    );
+  }
+  // What listens at all addresses is reached at that of the machine itself.
+  const host = { "0.0.0.0": "127.0.0.1", "::": "::1" }[adminListen.host] ?? adminListen.host;
+  return createLink(listenUrlFrom(config, { ...adminListen, host }), config);
+}
+
+async function createLink(adminUrl: string, { adminTokenFile, spool, database }: Config): Promise<string> {
+  const [{ createSignInLink }, { loadAdminTokens }] = await Promise.all([
+    import("../admin/sign-in.js"),
+    import("../admin/admit.js"),
+  ]);
+  const tokens = await loadAdminTokens(adminTokenFile, { mustExist: true, onCreated: () => {} });
+  const folder = spool ?? defaultSpool(database);
+  const link = await createSignInLink(adminUrl, { folder, tokens }, Date.now()).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === undefined) throw error;
+      throw failure(
+        `RELAY_SPOOL: no link can be kept in ${resolve(folder)} (${error.code}). Start the relay first, and run this with its settings (--env-file FILE).`,
+        error,
+      );
+    },
+  );
+  if (link === undefined) throw failure(`RELAY_ADMIN_TOKEN_FILE: ${adminTokenFile} has no operator to sign in.`);
+  return link;
+}

@@ -1,0 +1,176 @@
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { request } from "undici";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createSession, parseTokenFile } from "../../src/admin/admit.js";
+import { createSignInLink } from "../../src/admin/sign-in.js";
+import { ADMIN_TOKENS, type Harness, startHarness } from "../support/harness.js";
+
+const MINUTE_MS = 60_000;
+let harness: Harness;
+
+beforeAll(async () => {
+  harness = await startHarness();
+});
+afterAll(() => harness.close());
+
+const tokenFile = (of = harness) => join(of.folder, "admin.tokens");
+const spoolOf = (of = harness) => join(of.folder, "spool");
+const tokensOf = (of = harness) => parseTokenFile(readFileSync(tokenFile(of), "utf8"), "");
+const newLink = async (now = Date.now(), of = harness) =>
+  (await createSignInLink(of.adminUrl, { folder: spoolOf(of), tokens: tokensOf(of) }, now)) ?? "";
+const newSecret = async (now = Date.now(), of = harness) => (await newLink(now, of)).split("#sign-in=")[1] ?? "";
+
+async function redeem(
+  secret: string,
+  { method = "POST" as "POST" | "GET" | "OPTIONS", headers = {}, of = harness } = {},
+) {
+  const authorization = secret === "" ? {} : { authorization: `Bearer ${secret}` };
+  const answer = await request(`${of.adminUrl}/console/sign-in`, { method, headers: { ...authorization, ...headers } });
+  const text = await answer.body.text();
+  return { status: answer.statusCode, headers: answer.headers, text };
+}
+
+async function call(token: string, method: string, body: object = {}) {
+  const answer = await request(`${harness.adminUrl}/relay.admin.v1.${method}`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  return [answer.statusCode, await answer.body.json()];
+}
+
+const operator = () => tokensOf()[0] as ReturnType<typeof parseTokenFile>[0];
+
+describe("a sign-in link", () => {
+  it("gives the rights of the first operator, once, and the audit trail has it", async () => {
+    const link = await newLink();
+    const secret = link.split("#sign-in=")[1] ?? "";
+    expect(link).toMatch(new RegExp(`^${harness.adminUrl}/console/#sign-in=[\\w-]{43}$`));
+    const { status, headers, text } = await redeem(secret);
+    expect([status, headers["cache-control"]]).toEqual([200, "no-store"]);
+    const { token } = JSON.parse(text) as { token: string };
+    expect(await call(token, "SessionService/GetSession")).toMatchObject([
+      200,
+      { operatorName: "alice", role: "ROLE_OPERATOR" },
+    ]);
+    const [status2] = await call(token, "ApplicationService/CreateApplication", { application: { displayName: "A" } });
+    expect(status2).toBe(200);
+    const records = await harness.store.audit.list({ beforeId: undefined, publicKey: undefined, limit: 2 });
+    expect(records.map(({ actor, method }) => [actor, method])).toEqual([
+      ["alice", "relay.admin.v1.ApplicationService.CreateApplication"],
+      ["alice", "relay console"],
+    ]);
+    expect(await redeem(secret)).toMatchObject({ status: 403, text: expect.stringContaining("relay console") });
+  });
+
+  it("is one browser's when eight redeem it at once", async () => {
+    const secret = await newSecret();
+    const seen = await Promise.all(Array.from({ length: 8 }, () => redeem(secret)));
+    expect(seen.map(({ status }) => status).sort()).toEqual([200, ...Array(7).fill(403)]);
+  });
+
+  it("ends after 15 minutes, and what is left of it goes with the next one", async () => {
+    const ended = await newSecret(Date.now() - 15 * MINUTE_MS);
+    expect((await redeem(ended)).status).toBe(403);
+    expect((await redeem(await newSecret(Date.now() - 14 * MINUTE_MS))).status).toBe(200);
+    await newSecret(Date.now() - 20 * MINUTE_MS);
+    const links = () => readdirSync(spoolOf()).filter((name) => name.endsWith(".sign-in"));
+    expect(links()).toHaveLength(1);
+    const secret = await newSecret();
+    expect(links()).toHaveLength(1);
+    expect((await redeem(secret)).status).toBe(200);
+    expect(links()).toEqual([]);
+  });
+
+  it("is kept as a hash alone", async () => {
+    const secret = await newSecret();
+    const [file = "", ...more] = readdirSync(spoolOf()).filter((name) => name.endsWith(".sign-in"));
+    expect([more, file.includes(secret)]).toEqual([[], false]);
+    expect(readFileSync(join(spoolOf(), file), "utf8")).not.toContain(secret);
+    await redeem(secret);
+    expect(harness.logLines.join("")).not.toContain(secret);
+  });
+
+  it.each([
+    ["a name with a path in it", "../admin.tokens"],
+    ["nothing", ""],
+    ["another secret", "A".repeat(43)],
+    ["an admin token", ADMIN_TOKENS.operator],
+  ])("is not %s", async (_, secret) => {
+    const own = await startHarness();
+    const good = await newSecret(Date.now(), own);
+    expect((await redeem(secret, { of: own })).status).toBe(403);
+    expect((await redeem(good, { of: own })).status).toBe(200);
+    await own.close();
+  });
+
+  it("is not used up by what a page of another origin can send, or by a program that looks at links", async () => {
+    const secret = await newSecret();
+    const [origin, path] = [{ origin: "https://evil.example" }, `${harness.adminUrl}/console/?sign-in=${secret}`];
+    expect((await request(path)).statusCode).toBe(200);
+    expect(await redeem(secret, { method: "GET" })).toMatchObject({ status: 405, headers: { allow: "POST" } });
+    const preflight = await redeem("", { method: "OPTIONS", headers: origin });
+    expect([preflight.status, preflight.headers["access-control-allow-origin"]]).toEqual([405, undefined]);
+    const form = { ...origin, "content-type": "application/x-www-form-urlencoded" };
+    expect((await redeem("", { headers: form })).status).toBe(403);
+    expect((await redeem(secret)).status).toBe(200);
+  });
+
+  it.each<[string, (text: string) => string]>([
+    ["a later end", (text) => text.replace(/^\d+/, String(Date.now() * 2))],
+    ["no signature", (text) => text.replace(/ .*/, " ")],
+    ["another signature", (text) => text.replace(/ .*/, ` ${"A".repeat(43)}`)],
+    ["nothing", () => ""],
+  ])("is made by nobody who can only write in the folder: with %s", async (_, forge) => {
+    const secret = await newSecret();
+    const [name = ""] = readdirSync(spoolOf()).filter((each) => each.endsWith(".sign-in"));
+    const file = join(spoolOf(), name);
+    writeFileSync(file, forge(readFileSync(file, "utf8")));
+    expect((await redeem(secret)).status).toBe(403);
+  });
+
+  it("is guessed sixty times in a minute at most", async () => {
+    const own = await startHarness();
+    const good = await newSecret(Date.now(), own);
+    const guesses = await Promise.all(
+      Array.from({ length: 60 }, (_, at) => redeem(String(at).padStart(43, "A"), { of: own })),
+    );
+    expect(new Set(guesses.map(({ status }) => status))).toEqual(new Set([403]));
+    const { status, headers } = await redeem(good, { of: own });
+    expect([status, Number(headers["retry-after"]) > 0]).toEqual([429, true]);
+    await own.close();
+  });
+
+  it("lets nobody in where the file has no operator", async () => {
+    const file = join(harness.folder, "readers.tokens");
+    writeFileSync(file, `bob read-only ${ADMIN_TOKENS.readOnly}\n`, { mode: 0o600 });
+    const own = await startHarness({ env: { RELAY_ADMIN_TOKEN_FILE: file } });
+    // Made with what the file had before.
+    expect((await redeem(await newSecret(Date.now(), own), { of: own })).status).toBe(403);
+    const tokens = parseTokenFile(readFileSync(file, "utf8"), file);
+    expect(await createSignInLink(own.adminUrl, { folder: spoolOf(own), tokens }, Date.now())).toBeUndefined();
+    await own.close();
+  });
+});
+
+describe("the session of a sign-in link", () => {
+  it.each<[string, () => string]>([
+    ["has ended", () => createSession(operator(), Date.now() - 12 * 60 * MINUTE_MS)],
+    ["is said to end later", () => createSession(operator(), Date.now()).replace(/_\d+/, `_${Date.now() * 2}`)],
+    ["is signed by another token", () => createSession({ ...operator(), hash: Buffer.alloc(32) }, Date.now())],
+    ["has no signature", () => createSession(operator(), Date.now()).replace(/\..*/, ".")],
+    ["is of the hash itself", () => operator().hash.toString("base64url")],
+  ])("is refused when it %s", async (_, make) => {
+    const [status] = await call(make(), "SessionService/GetSession");
+    expect(status).toBe(401);
+  });
+
+  it("lasts for a working day", async () => {
+    const [status] = await call(
+      createSession(operator(), Date.now() - 12 * 60 * MINUTE_MS + MINUTE_MS),
+      "SessionService/GetSession",
+    );
+    expect(status).toBe(200);
+  });
+});

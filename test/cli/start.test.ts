@@ -1,0 +1,157 @@
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { request } from "undici";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { type CliFolder, createFolder, finished, RELAY } from "./run-relay.js";
+
+/** Ports of these processes are the system's: those of the settings may be in use by another test. */
+const PORTS = { RELAY_LISTEN: "127.0.0.1:0", RELAY_ADMIN_LISTEN: "127.0.0.1:0" };
+
+/** A command line as a new user types it: no setting comes from anywhere. */
+function type(cwd: string, args: readonly string[], env: Record<string, string> = {}) {
+  const child = spawn(process.execPath, [RELAY, ...args], { cwd, env: { PATH: process.env["PATH"] ?? "", ...env } });
+  onTestFinished(async () => {
+    if (child.exitCode === null && child.signalCode === null) {
+      child.kill("SIGKILL");
+      await once(child, "close");
+    }
+  });
+  return child;
+}
+
+/** What standard error says up to a text. */
+function toldUntil(child: ChildProcessWithoutNullStreams, end: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let told = "";
+    child.stderr.on("data", (chunk) => {
+      told += chunk;
+      if (told.includes(end)) resolve(told);
+    });
+    child.once("close", () => reject(new Error(told)));
+  });
+}
+
+async function startIn(folder: CliFolder, env = {}) {
+  const child = type(folder.path, [], { ...PORTS, ...env });
+  const told = await toldUntil(child, "Next: ");
+  const [, origin = "", secret = ""] = /(http:\S+)\/console\/#sign-in=(\S+)/.exec(told) ?? [];
+  return { child, told, origin, secret };
+}
+
+async function signIn(origin: string, secret: string) {
+  const headers = { authorization: `Bearer ${secret}` };
+  const answer = await request(`${origin}/console/sign-in`, { method: "POST", headers });
+  return { status: answer.statusCode, text: await answer.body.text() };
+}
+
+describe("relay without a command", () => {
+  it("makes settings, keys, tokens and database, serves, and prints a link that signs in once", async () => {
+    const folder = createFolder();
+    const { child, told, origin, secret } = await startIn(folder);
+    const data = join(folder.path, "data");
+    expect(told).toContain(`Made ${data} for settings, database and keys.`);
+    for (const name of ["relay.env", "relay.key", "admin.tokens", "relay.db"]) {
+      expect([name, statSync(join(data, name)).mode & 0o777]).toEqual([name, 0o600]);
+    }
+    expect(statSync(data).mode & 0o777).toBe(0o700);
+    const { status, text } = await signIn(origin, secret);
+    expect([status, Object.keys(JSON.parse(text))]).toEqual([200, ["token"]]);
+    expect((await signIn(origin, secret)).status).toBe(403);
+
+    const created = await finished(type(folder.path, ["app", "create", "Notes", "--json"]));
+    expect([created.exitCode, created.stderr]).toEqual([0, ""]);
+    const elsewhere = createFolder().path;
+    const list = ["--env-file", join(data, "relay.env"), "app", "list", "--json"];
+    expect(JSON.parse((await finished(type(elsewhere, list))).stdout)).toMatchObject([{ name: "Notes" }]);
+    const lost = await finished(type(elsewhere, ["app", "list"]));
+    expect(lost.exitCode).toBe(2);
+    expect(lost.stderr).toContain(`RELAY_DATABASE: ${join(elsewhere, "data/relay.db")} does not exist.`);
+    expect(lost.stderr).toContain("--env-file FILE");
+
+    const ended = once(child, "close");
+    child.kill("SIGTERM");
+    expect(await ended).toEqual([0, null]);
+  });
+
+  it("starts what is there the next time, and changes no file of it", async () => {
+    const folder = createFolder();
+    const first = await startIn(folder);
+    first.child.kill("SIGTERM");
+    await once(first.child, "close");
+    const file = (name: string) => readFileSync(join(folder.path, "data", name), "utf8");
+    const before = ["relay.env", "relay.key", "admin.tokens"].map(file);
+    const again = await startIn(folder);
+    expect(again.told).not.toContain("Made");
+    expect(["relay.env", "relay.key", "admin.tokens"].map(file)).toEqual(before);
+    // One that nobody opened is still good.
+    for (const secret of [again.secret, first.secret]) expect((await signIn(again.origin, secret)).status).toBe(200);
+  });
+
+  it("serves with workers, any of which takes the link and the session", async () => {
+    const folder = createFolder();
+    const { child, origin, secret } = await startIn(folder, { RELAY_WORKERS: "2" });
+    const { token } = JSON.parse((await signIn(origin, secret)).text) as { token: string };
+    const statuses = await Promise.all(
+      Array.from({ length: 8 }, async () => {
+        const headers = { authorization: `Bearer ${token}`, "content-type": "application/json", connection: "close" };
+        const url = `${origin}/relay.admin.v1.SessionService/GetSession`;
+        const answer = await request(url, { method: "POST", headers, body: "{}" });
+        await answer.body.dump();
+        return answer.statusCode;
+      }),
+    );
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    child.kill("SIGTERM");
+    await once(child, "close");
+    expect(readdirSync(join(folder.path, "data")).filter((name) => name.endsWith(".env"))).toEqual(["relay.env"]);
+  });
+
+  it("chooses ports that are free, and keeps them", async () => {
+    const taken = createServer().listen(8080, "127.0.0.1");
+    // By this test, or by somebody else already.
+    await once(taken, "listening").catch(() => {});
+    onTestFinished(() => void taken.close());
+    const folder = createFolder();
+    await startIn(folder);
+    const settings = readFileSync(join(folder.path, "data/relay.env"), "utf8");
+    const ports = [...settings.matchAll(/LISTEN=127\.0\.0\.1:(\d+)$/gm)].map(([, port]) => Number(port));
+    expect(ports).toHaveLength(2);
+    expect(ports).not.toContain(8080);
+    expect(new Set(ports).size).toBe(2);
+  });
+
+  it("makes nothing where a database is named, or one is there", async () => {
+    const folder = createFolder();
+    await startIn(folder, folder.env);
+    expect(existsSync(join(folder.path, "data"))).toBe(false);
+    const other = createFolder();
+    mkdirSync(join(other.path, "data"));
+    writeFileSync(join(other.path, "data/relay.db"), "");
+    const { exitCode } = await finished(type(other.path, [], PORTS));
+    expect(exitCode).not.toBe(0);
+    expect(readdirSync(join(other.path, "data"))).toEqual(["relay.db"]);
+  });
+});
+
+describe("relay console", () => {
+  it("prints another link to a relay that runs, and says what is wrong where none can be made", async () => {
+    const folder = createFolder();
+    const { origin } = await startIn(folder);
+    const here = await finished(type(folder.path, ["console", "--json"], { RELAY_ADMIN_LISTEN: new URL(origin).host }));
+    const { link } = JSON.parse(here.stdout) as { link: string };
+    expect(link.startsWith(`${origin}/console/#sign-in=`)).toBe(true);
+    expect((await signIn(origin, link.split("=")[1] ?? "")).status).toBe(200);
+    const off = await folder.run(["console"]);
+    expect(off).toMatchObject({
+      exitCode: 2,
+      stdout: "",
+      stderr: expect.stringContaining("RELAY_ADMIN_LISTEN is off"),
+    });
+    const none = await createFolder().run(["console"], { env: { RELAY_ADMIN_LISTEN: "127.0.0.1:8081" } });
+    expect(none).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(none.stderr).toMatch(/^RELAY_ADMIN_TOKEN_FILE: \S+ does not exist\. Start the relay first/);
+  });
+});
