@@ -37,6 +37,7 @@ import {
   issueCallToken,
   MAX_CALLS_PER_MINUTE,
   type ParsedList,
+  parseAccentColor,
   parseAddresses,
   parseDisplayName,
   parseOrigins,
@@ -209,6 +210,7 @@ const READERS = {
   state: ({ state }) => ({ state: stateFrom(state) }),
   call_rules: ({ callRules }, catalog) => ({ callRules: callRulesFrom(callRules, catalog) }),
   max_call_token_seconds: ({ maxCallTokenSeconds: seconds }) => ({ maxCallTokenSeconds: lifetime(seconds) }),
+  accent_color: ({ accentColor }) => ({ accentColor: value(parseAccentColor(accentColor), "accent_color") }),
 } as const satisfies Record<
   string,
   (message: ApplicationMessage, catalog: ProviderCatalog) => Partial<ApplicationSettings>
@@ -285,6 +287,7 @@ export function messageFromApplication(application: Application): ApplicationMes
       rules: rules.map(messageFromRule),
     })),
     maxCallTokenSeconds: application.maxCallTokenSeconds,
+    accentColor: application.accentColor,
     state: State[application.state],
     ...(application.captureUntil === 0 ? {} : { captureEndTime: timestampFromMs(application.captureUntil) }),
     createTime: timestampFromMs(application.createdAt),
@@ -297,7 +300,7 @@ export function messageFromApplication(application: Application): ApplicationMes
 function applicationEtag(application: Application): string {
   const { id, name, callerAuth, allowedOrigins, allowedAddresses, allowedRedirectUris, state, updatedAt } = application;
   const { callsPerMinute, connectionCallsPerMinute, maxCallTokenSeconds } = application;
-  const rules = [jsonFromCallRules(application.callRules), maxCallTokenSeconds];
+  const rules = [jsonFromCallRules(application.callRules), maxCallTokenSeconds, application.accentColor];
   const lists = [allowedOrigins, allowedAddresses, allowedRedirectUris, rules];
   return etagFrom([id, name, callerAuth, lists, callsPerMinute, connectionCallsPerMinute, state, updatedAt]);
 }

@@ -39,6 +39,12 @@ export function parseDisplayName(text: string): Parsed {
   return { problem: `must be one line of 1 to ${MAX_NAME_LENGTH} characters` };
 }
 
+/** Reads the colour of an application's mark; empty for none. */
+export function parseAccentColor(text: string): Parsed {
+  const color = text.trim().toLowerCase();
+  return /^(?:#[0-9a-f]{6})?$/.test(color) ? { value: color } : { problem: "must be a colour such as #1a73e8" };
+}
+
 /** Reads browser origins; each is kept once. */
 export function parseOrigins(texts: readonly string[]): ParsedList {
   return parseList(texts, parseOrigin);
@@ -65,6 +71,7 @@ const FIELD_NAMES: Readonly<Record<keyof ApplicationPatch, string>> = {
   connectionCallsPerMinute: "connection_calls_per_minute",
   callRules: "call_rules",
   maxCallTokenSeconds: "max_call_token_seconds",
+  accentColor: "accent_color",
   state: "state",
   captureUntil: "capture_end_time",
   privateKeyHash: "private_key",

@@ -28,6 +28,8 @@ export interface Application {
   readonly callRules: CallRulesByProvider;
   /** Longest lifetime of a call token, in seconds; 0: a day, which is the most. */
   readonly maxCallTokenSeconds: number;
+  /** Of its mark on the connect page, `#rrggbb` in lower case; empty: the relay's own. */
+  readonly accentColor: string;
   readonly state: "ACTIVE" | "DISABLED";
   /** Until when headers and bodies of its calls are captured, in milliseconds since the epoch; 0: never. */
   readonly captureUntil: number;
@@ -48,6 +50,7 @@ export type ApplicationSettings = Pick<
   | "connectionCallsPerMinute"
   | "callRules"
   | "maxCallTokenSeconds"
+  | "accentColor"
   | "state"
 >;
 

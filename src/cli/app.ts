@@ -10,6 +10,7 @@ import {
 } from "../admin/applications.js";
 import type { Application, ApplicationPatch } from "../applications/application.js";
 import {
+  accentColorFrom,
   addressesFrom,
   applicationOf,
   CALLER_AUTH,
@@ -62,6 +63,7 @@ interface CreateOptions {
   readonly connectionCallsPerMinute?: string;
   readonly callRules?: string;
   readonly maxTokenTtl?: number;
+  readonly accentColor?: string;
   readonly json?: boolean;
 }
 
@@ -96,6 +98,7 @@ function addAppCreate(group: Command): void {
       "longest lifetime of a call token, such as 1h; a day by default",
       parseDuration,
     )
+    .option("--accent-color <#rrggbb>", "colour of its mark on the connect page")
     .action(create);
 }
 
@@ -110,6 +113,7 @@ async function create(name: string, options: CreateOptions): Promise<void> {
     callsPerMinute: callsFrom(options.callsPerMinute, "--calls-per-minute"),
     connectionCallsPerMinute: callsFrom(options.connectionCallsPerMinute, "--connection-calls-per-minute"),
     maxCallTokenSeconds: maxTokenSecondsFrom(options.maxTokenTtl),
+    accentColor: accentColorFrom(options.accentColor),
     state: "ACTIVE",
   } as const;
   const written = await readCallRules(options.callRules);
@@ -232,6 +236,7 @@ function addAppUpdate(group: Command): void {
     .option("--call-rules <file>", "what all its calls must fit, by provider: JSON; '-' reads standard input")
     .option("--no-call-rules", "its calls are not bounded by rules")
     .option("--max-token-ttl <duration>", "longest lifetime of a call token, such as 1h", parseDuration)
+    .option("--accent-color <#rrggbb>", "colour of its mark on the connect page; empty for the relay's own")
     .option("--disable", "refuse all its calls")
     .option("--enable", "accept its calls again")
     .action(update);
@@ -270,6 +275,7 @@ function patchFrom(options: UpdateOptions): ApplicationPatch {
       ? {}
       : { connectionCallsPerMinute: callsFrom(options.connectionCallsPerMinute, "--connection-calls-per-minute") }),
     ...(options.maxTokenTtl === undefined ? {} : { maxCallTokenSeconds: maxTokenSecondsFrom(options.maxTokenTtl) }),
+    ...(options.accentColor === undefined ? {} : { accentColor: accentColorFrom(options.accentColor) }),
     ...(options.enable ? { state: "ACTIVE" } : {}),
     ...(options.disable ? { state: "DISABLED" } : {}),
   };

@@ -1,6 +1,7 @@
 import {
   MAX_CALLS_PER_MINUTE,
   type ParsedList,
+  parseAccentColor,
   parseAddresses,
   parseDisplayName,
   parseOrigins,
@@ -49,6 +50,7 @@ export function jsonFromApplication(application: Application) {
     connectionCallsPerMinute,
     callRules: jsonFromCallRules(application.callRules),
     maxCallTokenSeconds: application.maxCallTokenSeconds,
+    accentColor: application.accentColor,
     state,
     captureUntil: captureUntil > Date.now() ? new Date(captureUntil).toISOString() : null,
     createdAt: new Date(createdAt).toISOString(),
@@ -72,6 +74,7 @@ export function textFromApplication(application: Application): string {
     ["  per connection", callsText(application.connectionCallsPerMinute)],
     ["call rules", callRulesText(application)],
     ["call tokens", `valid for ${maxSecondsOf(application)} seconds at most`],
+    ["accent colour", application.accentColor || "the relay's own"],
     ["calls captured", captureUntil === null ? "no" : `until ${captureUntil}`],
     ["created", new Date(application.createdAt).toISOString()],
     ["updated", new Date(application.updatedAt).toISOString()],
@@ -114,6 +117,13 @@ export function nameFrom(text: string): string {
   const parsed = parseDisplayName(text);
   if ("value" in parsed) return parsed.value;
   throw usageError(`The name ${parsed.problem}.`);
+}
+
+/** Reads `--accent-color`. */
+export function accentColorFrom(text = ""): string {
+  const parsed = parseAccentColor(text);
+  if ("value" in parsed) return parsed.value;
+  throw usageError(`--accent-color: ${parsed.problem}.`);
 }
 
 /** Reads `--public-key`. */

@@ -130,6 +130,7 @@ async function connectUser(config: Config, sandbox: Sandbox): Promise<string> {
       callsPerMinute: 0,
       callRules: {},
       maxCallTokenSeconds: 0,
+      accentColor: "",
       connectionCallsPerMinute: 0,
       state: "ACTIVE",
     });

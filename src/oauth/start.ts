@@ -31,13 +31,23 @@ interface ConnectRequest {
   readonly openerOrigin: string | undefined;
   /** Secret of the page's session that the browser comes from. */
   readonly session: string | undefined;
+  /** Whether a page has said whose account is connected to what, and the browser goes on from there. */
+  readonly isConfirmed: boolean;
 }
 
 /** Where the browser goes first; `ended`: the provider did not let the attempt begin. */
 type Start =
   | { readonly kind: "redirect"; readonly uri: string }
   | { readonly kind: "ended"; readonly outcome: ConnectOutcome }
+  | Confirmation
   | Question;
+
+/** The user has to go on from a page of ours. */
+interface Confirmation {
+  readonly kind: "confirm";
+  /** What will be asked for, by the provider's names; empty: what the client is registered for. */
+  readonly scopes: readonly string[];
+}
 
 /** The user has to give values that stand with the connection. */
 export interface Question {
@@ -60,6 +70,7 @@ export async function startAuthorization(options: AuthorizationOptions, request:
   const asked = originParametersFor(request, client);
   if ("kind" in asked) return asked;
   const attempt = { request, client, values: asked.values, callback: callbackUrl(options.publicUrl()) };
+  if (!request.isConfirmed) return { kind: "confirm", scopes: scopesFor(request, client) };
   const { oauth2, oauth1 } = provider;
   if (oauth1 !== undefined) return startSigned(options, oauth1, attempt);
   const uri = oauth2 && (await startCode(options, oauth2, attempt));
@@ -204,6 +215,12 @@ function requireBoundValues(provider: Provider, client: StoredOAuthClient): void
 /** Empty: the definition's default. */
 function scopeFor({ scope }: ConnectRequest, client: StoredOAuthClient): string {
   return scope || client.scope;
+}
+
+function scopesFor(request: ConnectRequest, client: StoredOAuthClient): readonly string[] {
+  const { scopeSeparator = " ", defaultScopes = [] } = request.provider.oauth2 ?? {};
+  const scope = scopeFor(request, client);
+  return scope === "" ? defaultScopes : scope.split(scopeSeparator).filter((each) => each !== "");
 }
 
 function cannotConnect({ name }: Provider): RelayError {

@@ -3,6 +3,8 @@ import type { HttpResponse } from "../http/exchange.js";
 import { type Reason, RelayError } from "../model/errors.js";
 import type { ConnectOutcome } from "../oauth/callback.js";
 import type { Provider } from "../providers/provider.js";
+import { Html, html } from "./html.js";
+import type { Texts } from "./texts/texts.js";
 
 /** The one style sheet: light and dark, at any width and any size of text, with nothing that has to be loaded. */
 const STYLE = `
@@ -22,6 +24,10 @@ li p { margin: 0; }
 li > div:not(.actions) { flex: 1 1 10rem; }
 h2.group { margin: 2rem 0 0; color: var(--quiet); }
 h2.group + ul { margin-top: .5rem; }
+.mark { width: 3.5rem; line-height: 3.5rem; margin: 0 0 1rem; text-align: center; font-size: 1.5rem; font-weight: 700;
+  color: var(--on-accent); background: var(--accent); border-radius: .75rem; }
+.scopes { margin: 0 0 1rem; }
+.scopes li { padding: .375rem 0; }
 .initial { flex: none; width: 2.75rem; line-height: 2.75rem; text-align: center; font-weight: 600;
   color: var(--quiet); border: 1px solid var(--line); border-radius: .5rem; }
 form { margin: 0; }
@@ -49,44 +55,13 @@ input, select, textarea { box-sizing: border-box; display: block; font: inherit;
 .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 `;
 
-/** Markup that is safe to send: every value that was put into it is escaped. */
-export class Html {
-  readonly text: string;
-
-  constructor(text: string) {
-    this.text = text;
-  }
-}
-
-type Value = string | Html | undefined | false | readonly Html[];
-
-const ESCAPES: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
-
-/**
- * Builds markup from a template: text is escaped, for content and quoted attributes alike; markup, and lists of it, go
- * in as they are; undefined and false leave nothing.
- */
-export function html(strings: TemplateStringsArray, ...values: readonly Value[]): Html {
-  return new Html(strings.reduce((markup, text, at) => markup + text + textFrom(values[at]), ""));
-}
-
-function textFrom(value: Value): string {
-  if (value === undefined || value === false) return "";
-  if (typeof value === "string") return value.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? "");
-  return value instanceof Html ? value.text : value.map(({ text }) => text).join("");
-}
-
 /** One page. */
 export interface Page {
   /** What a screen reader says first: what has just happened, then what the page is for. */
   readonly title: string;
   readonly main: Html;
+  /** Colour of the application's mark, `#rrggbb`; empty or undefined for the relay's own. */
+  readonly accentColor?: string;
   /** What its head has besides; undefined for nothing. */
   readonly head?: Html;
   /** What the window that opened this one is told; undefined for nothing. */
@@ -120,15 +95,33 @@ function hashSourceOf(text: string): string {
   return `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 }
 
-/** Prints a page as a whole document. */
-export function documentFrom({ title, main, head, told }: Page): string {
+/** The one rule that is not the same for all applications; anything but a colour stays out of it. */
+function accentStyle({ accentColor = "" }: Page): string | undefined {
+  if (!/^#[0-9a-f]{6}$/.test(accentColor)) return undefined;
+  return `.mark { background: ${accentColor}; color: ${isLight(accentColor) ? "#000000" : "#ffffff"}; }`;
+}
+
+/** Whether black can be read on it better than white: relative luminance of WCAG 2.2. */
+function isLight(color: string): boolean {
+  const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => {
+    const part = Number.parseInt(color.slice(at, at + 2), 16) / 255;
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179;
+}
+
+/** Prints a page as a whole document. @param language of its texts, as RFC 5646 writes it. */
+export function documentFrom(page: Page, language: string): string {
+  const { title, main, head, told } = page;
+  const accent = accentStyle(page);
   return html`<!doctype html>
-<html lang="en">
+<html lang="${language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title}</title>
 <style>${STYLE_SHEET}</style>
+${accent !== undefined && html`<style>${new Html(accent)}</style>`}
 ${head}
 </head>
 <body>
@@ -148,13 +141,19 @@ const PRIVATE_FIELDS: Readonly<Record<string, string>> = {
   "x-content-type-options": "nosniff",
 };
 
-const POLICY = `default-src 'none'; style-src ${STYLE_SOURCE}; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`;
+/** Nothing runs in a page but what its hash names, and nothing is loaded. */
+function policyFor(page: Page): string {
+  const accent = accentStyle(page);
+  const styles = accent === undefined ? STYLE_SOURCE : `${STYLE_SOURCE} ${hashSourceOf(accent)}`;
+  const scripts = page.told === undefined ? "" : `; script-src ${SCRIPT_SOURCE}`;
+  return `default-src 'none'; style-src ${styles}; form-action 'self'; frame-ancestors 'none'; base-uri 'none'${scripts}`;
+}
 
-/** Fields of every page: nothing runs in it, nothing is loaded, no other site may frame it or see where it was. */
+/** Fields of every page: no other site may frame it or see where it was. */
 const PAGE_FIELDS: Readonly<Record<string, string>> = {
   "content-type": "text/html; charset=utf-8",
-  "content-security-policy": POLICY,
   "x-frame-options": "DENY",
+  vary: "accept-language",
   ...PRIVATE_FIELDS,
 };
 
@@ -164,12 +163,18 @@ interface SendOptions {
   readonly cookie?: string | undefined;
 }
 
-/** Answers with a page. */
-export function sendPage(response: HttpResponse, statusCode: number, page: Page, { cookie }: SendOptions = {}): void {
-  const body = Buffer.from(documentFrom(page));
+/** Answers with a page, in the language of its reader. */
+export function sendPage(
+  response: HttpResponse,
+  statusCode: number,
+  page: Page,
+  { cookie, texts: { language } }: SendOptions & { readonly texts: Texts },
+): void {
+  const body = Buffer.from(documentFrom(page, language));
   response.writeHead(statusCode, {
     ...PAGE_FIELDS,
-    ...(page.told && { "content-security-policy": `${POLICY}; script-src ${SCRIPT_SOURCE}` }),
+    "content-language": language,
+    "content-security-policy": policyFor(page),
     ...cookieField(cookie),
     "content-length": String(body.length),
   });
@@ -190,34 +195,22 @@ function cookieField(cookie: string | undefined): Readonly<Record<string, string
 interface Message {
   readonly title: string;
   readonly advice: string;
+  /** In English. */
   readonly detail: string | undefined;
 }
 
-const NOW_NOT: Omit<Message, "detail"> = {
-  title: "This does not work right now",
-  advice: "Nothing is wrong with your account. Wait a minute, then try again.",
-};
-const WRONG_ADDRESS: Omit<Message, "detail"> = {
-  title: "This link does not work",
-  advice: "Go back to the application that sent you here, and start again from there.",
-};
-const NOT_SET_UP: Omit<Message, "detail"> = {
-  title: "This is not set up yet",
-  advice: "You did nothing wrong. Tell the people who run the application that sent you here, and show them this page.",
-};
-
-const MESSAGES: Partial<Record<Reason, Omit<Message, "detail">>> = {
-  CALL_FORMAT_ERROR: WRONG_ADDRESS,
-  INVALID_PUBLIC_KEY: WRONG_ADDRESS,
-  CALLER_NOT_ALLOWED: WRONG_ADDRESS,
-  INVALID_PROVIDER: NOT_SET_UP,
-  PROVIDER_MISCONFIGURED: NOT_SET_UP,
+const KINDS: Partial<Record<Reason, "wrongLink" | "notSetUp">> = {
+  CALL_FORMAT_ERROR: "wrongLink",
+  INVALID_PUBLIC_KEY: "wrongLink",
+  CALLER_NOT_ALLOWED: "wrongLink",
+  INVALID_PROVIDER: "notSetUp",
+  PROVIDER_MISCONFIGURED: "notSetUp",
 };
 
 /** What a person is told of an error; one that is not ours says nothing of itself. */
-export function messageFromError(error: unknown): Message {
-  if (!(error instanceof RelayError)) return { ...NOW_NOT, detail: undefined };
-  return { ...(MESSAGES[error.reason] ?? NOW_NOT), detail: error.message };
+export function messageFromError(error: unknown, texts: Texts): Message {
+  if (!(error instanceof RelayError)) return { ...texts.notNow, detail: undefined };
+  return { ...texts[KINDS[error.reason] ?? "notNow"], detail: error.message };
 }
 
 /** A page that only says something. Pure. */
@@ -226,28 +219,30 @@ export function messagePage({ title, advice, detail }: Message): Page {
     title,
     main: html`<h1>${title}</h1>
 <p>${advice}</p>
-${detail !== undefined && html`<p class="detail">${detail}</p>`}`,
+${detail !== undefined && html`<p class="detail" lang="en">${detail}</p>`}`,
   };
 }
 
-const OUTCOME_NOT_SET_UP = "The application is not set up correctly at the provider. Tell the people who run it.";
-
 /** A map, since the code is the provider's and may be any word, `constructor` too. */
-const WHY: ReadonlyMap<string, string> = new Map([
-  ["access_denied", "You did not allow it, or your organisation does not let you. If that was a mistake, try again."],
-  ["invalid_grant", "It took too long, or the provider changed its mind. Try again."],
-  ["temporarily_unavailable", "The provider could not be reached. Try again in a minute."],
-  ["server_error", "The provider has a problem. Try again in a minute."],
-  ["invalid_scope", "The application asks for something that the provider does not offer. Tell the people who run it."],
-  ["invalid_client", OUTCOME_NOT_SET_UP],
-  ["unauthorized_client", OUTCOME_NOT_SET_UP],
+const WHY: ReadonlyMap<string, keyof Texts["why"]> = new Map([
+  ["access_denied", "denied"],
+  ["invalid_grant", "late"],
+  ["temporarily_unavailable", "unreachable"],
+  ["server_error", "providerFails"],
+  ["invalid_scope", "scope"],
+  ["invalid_client", "notSetUp"],
+  ["unauthorized_client", "notSetUp"],
 ]);
 
 /** What a person is told when an attempt to connect has ended. Pure. */
-export function messageFromOutcome({ displayName }: Pick<Provider, "displayName">, outcome: ConnectOutcome): Message {
+export function messageFromOutcome(
+  { displayName }: Pick<Provider, "displayName">,
+  outcome: ConnectOutcome,
+  texts: Texts,
+): Message {
   if (outcome.outcome === "success") {
-    return { title: `${displayName} is connected`, advice: "You can close this window.", detail: undefined };
+    return { title: texts.isConnected(displayName), advice: texts.closeWindow, detail: undefined };
   }
-  const advice = WHY.get(outcome.error) ?? "The provider answered with an error. Try again.";
-  return { title: `${displayName} is not connected`, advice, detail: `Error: ${outcome.error}` };
+  const advice = texts.why[WHY.get(outcome.error) ?? "other"];
+  return { title: texts.isNotConnected(displayName), advice, detail: texts.errorCode(outcome.error) };
 }

@@ -27,7 +27,7 @@ import { connectByValues } from "../oauth/enter-values.js";
 import { type Question, startAuthorization } from "../oauth/start.js";
 import { type ValueTexts, valuesOf } from "../providers/connection-value.js";
 import { hasOwnPage, type Provider } from "../providers/provider.js";
-import { connectPage, forwardPage, noticeFrom, valuesPage } from "./connect-page.js";
+import { connectPage, noticeFrom } from "./connect-page.js";
 import {
   connectMessage,
   messageFromError,
@@ -44,10 +44,12 @@ import {
   requireListed,
   requirePage,
 } from "./page-request.js";
+import { textsFor } from "./texts/language.js";
+import { confirmPage, forwardPage, valuesPage } from "./values-page.js";
 
 /** `GET /oauth/connect`: the page. A link is used up by opening it, so its page moves to an address that can be reloaded. */
 async function answerConnectPage(exchange: PageExchange): Promise<void> {
-  const { options, response, cookie } = exchange;
+  const { options, response, cookie, texts } = exchange;
   const query = parsePageQuery(exchange.queryText);
   const begun = await connectSessionFor(exchange, query, true);
   requirePage(begun);
@@ -55,9 +57,9 @@ async function answerConnectPage(exchange: PageExchange): Promise<void> {
   if (query.get("link") !== undefined) return sendRedirect(response, pageUri(connectSession.session), { cookie });
   const offers = await offersFor(options, connectSession);
   // Only an address of ours tells what has happened; one from elsewhere could tell anything.
-  const notice = begun.session === undefined ? undefined : noticeFrom(options, query);
+  const notice = begun.session === undefined ? undefined : noticeFrom(options, query, texts);
   const search = query.get("search") ?? "";
-  sendPage(response, 200, connectPage({ connectSession, offers, notice, search }), { cookie });
+  sendPage(response, 200, connectPage({ connectSession, offers, notice, search, texts }), { cookie, texts });
 }
 
 /** `POST /oauth/connect`: the page's one form, which ends a connection. */
@@ -99,27 +101,28 @@ async function readForm({ request, response }: PageExchange): Promise<string> {
 }
 
 /** `GET /oauth/callback`: where providers send the browser back to. It goes on to where it came from. */
-async function answerCallback({ options, response, browser, queryText }: PageExchange): Promise<void> {
+async function answerCallback(exchange: PageExchange): Promise<void> {
+  const { options, response, browser, queryText } = exchange;
   const result = await finishAuthorization(options, new URLSearchParams(queryText), browser);
-  sendOutcome(response, result, (uri) => sendRedirect(response, uri));
+  sendOutcome(exchange, result, (uri) => sendRedirect(response, uri));
 }
 
 /** @param goTo sends the browser back to the application. */
 function sendOutcome(
-  response: HttpResponse,
+  { response, texts }: Pick<PageExchange, "response" | "texts">,
   { provider, outcome, redirectUri, openerOrigin, session }: CallbackResult,
   goTo: (redirectUri: string) => void,
 ): void {
-  const page = messagePage(messageFromOutcome(provider, outcome));
+  const page = messagePage(messageFromOutcome(provider, outcome, texts));
   const status = outcome.outcome === "success" ? 200 : 400;
   if (openerOrigin !== undefined) {
-    sendPage(response, status, { ...page, told: connectMessage(openerOrigin, provider.name, outcome) });
+    sendPage(response, status, { ...page, told: connectMessage(openerOrigin, provider.name, outcome) }, { texts });
   } else if (session !== undefined) {
     sendRedirect(response, pageUri(session, { provider: provider.name, ...outcome }));
   } else if (redirectUri !== undefined) {
     goTo(redirectUriWith(redirectUri, provider.name, outcome));
   } else {
-    sendPage(response, status, page);
+    sendPage(response, status, page, { texts });
   }
 }
 
@@ -140,9 +143,12 @@ async function answerPostedCallback(exchange: PageExchange): Promise<void> {
   sendRedirect(exchange.response, location);
 }
 
-/** `GET /oauth/connect/{provider}`: sends the browser to the provider, or asks for what its address takes first. */
+/**
+ * `GET /oauth/connect/{provider}`: sends the browser to the provider, or asks for what its address takes first. A browser that
+ * has seen no page of ours yet is shown whose account it connects to what: the session of that page, or of this, leads on.
+ */
 async function answerStart(exchange: PageExchange, rawName: string): Promise<void> {
-  const { options, response, browser, cookie } = exchange;
+  const { options, response, browser, cookie, texts } = exchange;
   const query = parsePageQuery(exchange.queryText);
   const connectSession = await connectSessionFor(exchange, query, false);
   const provider = requireProvider(options, decodePercent(rawName) ?? "");
@@ -166,16 +172,21 @@ async function answerStart(exchange: PageExchange, rawName: string): Promise<voi
     authorizationParameters,
     originParameters: given,
     fixed,
+    isConfirmed: connectSession.session !== undefined,
   });
   if (start.kind === "ended") {
     const result = { provider, outcome: start.outcome, redirectUri, openerOrigin, session };
-    return sendOutcome(response, result, (uri) => sendRedirect(response, uri, { cookie }));
+    return sendOutcome(exchange, result, (uri) => sendRedirect(response, uri, { cookie }));
   }
-  if (start.kind === "redirect") {
-    if (isAnswer) return sendPage(response, 200, forwardPage(provider.displayName, start.uri), { cookie });
-    return sendRedirect(response, start.uri, { cookie });
+  const goingOn = { ...connectSession, authorizationParameters };
+  if (start.kind === "ask") return sendQuestion(exchange, goingOn, { provider, question: start, given });
+  if (start.kind === "confirm") {
+    const { session } = await withSession(options, { ...goingOn, providers: [provider.name] });
+    const page = confirmPage({ provider, application, userId, session, given, texts }, start.scopes);
+    return sendPage(response, 200, page, { cookie, texts });
   }
-  await sendQuestion(exchange, { ...connectSession, authorizationParameters }, { provider, question: start, given });
+  if (isAnswer) return sendPage(response, 200, forwardPage(provider.displayName, start.uri, texts), { cookie, texts });
+  sendRedirect(response, start.uri, { cookie });
 }
 
 /** What is asked of the user of a connect session. */
@@ -186,19 +197,21 @@ interface Asked {
 }
 
 async function sendQuestion(
-  { options, response, cookie }: PageExchange,
+  { options, response, cookie, texts }: PageExchange,
   connectSession: ConnectSession,
   { provider, question, given }: Asked,
 ): Promise<void> {
-  const asked = await withSession(options, { ...connectSession, providers: [provider.name] });
-  const applicationName = connectSession.application.name;
-  const page = valuesPage({ provider, applicationName, question, given, session: asked.session });
-  sendPage(response, question.problem === undefined ? 200 : 400, page, { cookie });
+  const { session, application, userId } = await withSession(options, {
+    ...connectSession,
+    providers: [provider.name],
+  });
+  const page = valuesPage({ provider, application, userId, question, given, session, texts });
+  sendPage(response, question.problem === undefined ? 200 : 400, page, { cookie, texts });
 }
 
 /** `POST /oauth/connect/{provider}`: the form in which a user enters keys. */
 async function answerValues(exchange: PageExchange, rawName: string): Promise<void> {
-  const { options, response, browser } = exchange;
+  const { options, response, browser, texts } = exchange;
   const form = parsePageQuery(await readForm(exchange));
   const connectSession = await connectSessionFromSecret(options, form.get("session") ?? "", browser);
   const provider = requireProvider(options, decodePercent(rawName) ?? "");
@@ -215,7 +228,7 @@ async function answerValues(exchange: PageExchange, rawName: string): Promise<vo
   const session = isPage ? connectSession.session : undefined;
   const result = { provider, outcome: { outcome: "success" }, redirectUri, openerOrigin, session } as const;
   // A form's redirects are held against form-action.
-  sendOutcome(response, result, (uri) => sendPage(response, 200, forwardPage(application.name, uri)));
+  sendOutcome(exchange, result, (uri) => sendPage(response, 200, forwardPage(application.name, uri, texts), { texts }));
 }
 
 /** What the link has counts whatever the browser says, and is not asked for. */
@@ -260,6 +273,7 @@ export const PAGE_ROUTES: ReadonlyArray<{ readonly path: string; readonly answer
 /** What browsers see: the connect page, the way to one provider, and the way back. */
 export function createPagesHandler(options: PagesOptions): PathHandler {
   return (request, response, path) => {
+    if (path === "/") return Promise.resolve(answerHome(request, response));
     const [answers, rest] = answersFor(path);
     if (answers === undefined) return undefined;
     const answer = answers.get(request.method ?? "");
@@ -271,6 +285,14 @@ export function createPagesHandler(options: PagesOptions): PathHandler {
     const queryText = (request.url ?? "").slice(path.length + 1);
     return answerOrExplain(options, request, response, (exchange) => answer({ ...exchange, queryText }, rest));
   };
+}
+
+/** `GET /`: somebody looks whether anything is there. It tells nothing of what is stored. */
+function answerHome({ method = "", headers }: HttpRequest, response: HttpResponse): void {
+  const texts = textsFor(headers["accept-language"]);
+  if (method === "GET" || method === "HEAD") {
+    sendPage(response, 200, messagePage({ ...texts.home, detail: undefined }), { texts });
+  } else answerPlain(response, 405, "Send a GET request.", { allow: "GET, HEAD" });
 }
 
 function answersFor(path: string): readonly [Answers | undefined, string] {
@@ -296,14 +318,16 @@ async function answerOrExplain(
   response: HttpResponse,
   answer: (exchange: Omit<PageExchange, "queryText">) => Promise<void>,
 ): Promise<void> {
+  const texts = textsFor(request.headers["accept-language"]);
   try {
     const address = clientAddress(request);
     requireWithinLimit(await takeRequest(clientNetworkOf(address)));
-    await answer({ options: authorization, request, response, address, ...browserOf(authorization, request) });
+    await answer({ options: authorization, request, response, address, texts, ...browserOf(authorization, request) });
   } catch (error) {
     if (!(error instanceof RelayError)) authorization.onFault("pages", error);
     if (response.headersSent || response.destroyed) return;
-    sendPage(response, error instanceof RelayError ? error.statusCode : 500, messagePage(messageFromError(error)));
+    const status = error instanceof RelayError ? error.statusCode : 500;
+    sendPage(response, status, messagePage(messageFromError(error, texts)), { texts });
   }
 }
 

@@ -9,6 +9,7 @@ import {
   connectSessionFromSecret,
   MAX_PROVIDERS,
 } from "../oauth/connect-session.js";
+import type { Texts } from "./texts/texts.js";
 
 /** One request of a browser. */
 export interface PageExchange {
@@ -18,6 +19,8 @@ export interface PageExchange {
   /** What stands behind the question mark. */
   readonly queryText: string;
   readonly address: string;
+  /** In the language that the browser asks for. */
+  readonly texts: Texts;
   /** The browser's cookie. */
   readonly browser: string;
   /** The field that gives it to the browser; undefined when the browser has it. */

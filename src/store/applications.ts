@@ -23,7 +23,7 @@ import {
 } from "./database.js";
 
 const COLUMNS = `id, name, public_key, private_key_hash, caller_auth, allowed_origins, allowed_addresses,
-  allowed_redirect_uris, calls_per_minute, connection_calls_per_minute, call_rules, max_call_token_seconds, state,
+  allowed_redirect_uris, calls_per_minute, connection_calls_per_minute, call_rules, max_call_token_seconds, accent_color, state,
   capture_until, created_at, updated_at`;
 
 const FIND = createStatement<{ public_key: string }, ApplicationRow>(
@@ -64,7 +64,7 @@ const CREATE = createStatement<ApplicationRow>(
   `INSERT INTO applications (${COLUMNS})
    VALUES (:id, :name, :public_key, :private_key_hash, :caller_auth, :allowed_origins, :allowed_addresses,
      :allowed_redirect_uris, :calls_per_minute, :connection_calls_per_minute, :call_rules,
-     :max_call_token_seconds, :state, :capture_until, :created_at, :updated_at)`,
+     :max_call_token_seconds, :accent_color, :state, :capture_until, :created_at, :updated_at)`,
 );
 
 /** Writes only what the patch names: a change made meanwhile to another member stays. */
@@ -81,6 +81,7 @@ const UPDATE = createStatement<object, ApplicationRow>(
      connection_calls_per_minute = coalesce(:connection_calls_per_minute, connection_calls_per_minute),
      call_rules = coalesce(:call_rules, call_rules),
      max_call_token_seconds = coalesce(:max_call_token_seconds, max_call_token_seconds),
+     accent_color = coalesce(:accent_color, accent_color),
      state = coalesce(:state, state),
      capture_until = coalesce(:capture_until, capture_until),
      updated_at = :now
@@ -276,6 +277,7 @@ interface ApplicationRow {
   readonly connection_calls_per_minute: number;
   readonly call_rules: string;
   readonly max_call_token_seconds: number;
+  readonly accent_color: string;
   readonly state: Application["state"];
   readonly capture_until: number;
   readonly created_at: number;
@@ -298,6 +300,7 @@ function applicationFromRow(row: ApplicationRow): Application {
     connectionCallsPerMinute: row.connection_calls_per_minute,
     callRules: row.call_rules === "{}" ? NO_RULES : storedCallRules(row.call_rules),
     maxCallTokenSeconds: row.max_call_token_seconds,
+    accentColor: row.accent_color,
     state: row.state,
     captureUntil: row.capture_until,
     createdAt: row.created_at,
@@ -319,6 +322,7 @@ function rowFromApplication(application: Application): ApplicationRow {
     connection_calls_per_minute: application.connectionCallsPerMinute,
     call_rules: JSON.stringify(jsonFromCallRules(application.callRules)),
     max_call_token_seconds: application.maxCallTokenSeconds,
+    accent_color: application.accentColor,
     state: application.state,
     capture_until: application.captureUntil,
     created_at: application.createdAt,
@@ -339,6 +343,7 @@ function columnsFromPatch(patch: ApplicationPatch) {
     connection_calls_per_minute: patch.connectionCallsPerMinute ?? null,
     call_rules: patch.callRules ? JSON.stringify(jsonFromCallRules(patch.callRules)) : null,
     max_call_token_seconds: patch.maxCallTokenSeconds ?? null,
+    accent_color: patch.accentColor ?? null,
     state: patch.state ?? null,
     capture_until: patch.captureUntil ?? null,
   };

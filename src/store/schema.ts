@@ -47,6 +47,8 @@ CREATE TABLE applications (
   call_rules TEXT NOT NULL DEFAULT '{}',
   -- Longest lifetime of a call token; 0 is the longest there is.
   max_call_token_seconds BIGINT NOT NULL DEFAULT 0,
+  -- Of its mark on the connect page, #rrggbb; empty for the relay's own.
+  accent_color TEXT NOT NULL DEFAULT '',
   state TEXT NOT NULL CHECK (state IN ('ACTIVE', 'DISABLED')),
   -- Until when its calls are captured; 0 for never.
   capture_until BIGINT NOT NULL DEFAULT 0,

@@ -56,7 +56,10 @@ describe("the pages, for everybody", NEEDS_CHROMIUM, () => {
 
   /** The page itself, which otherwise is gone before anybody can look. */
   async function openForward(page: Page): Promise<unknown> {
-    const answer = await page.context().request.get(at("/oauth/connect/widgets", { answer: "1", shop: "acme" }));
+    await page.goto(at("/oauth/connect/widgets", {}));
+    const session = await page.locator('input[name="session"]').inputValue();
+    const query = new URLSearchParams({ session, answer: "1", shop: "acme" });
+    const answer = await page.context().request.get(`${world.harness.url}/oauth/connect/widgets?${query}`);
     return page.setContent((await answer.text()).replace(/<meta http-equiv="refresh"[^>]*>/, ""));
   }
 
@@ -65,6 +68,8 @@ describe("the pages, for everybody", NEEDS_CHROMIUM, () => {
     ["the connect page", (page) => page.goto(connectPage({ redirect_uri: world.redirectUri }))],
     ["good news", (page) => openNews(page, { provider: "sandbox", outcome: "success" })],
     ["bad news", (page) => openNews(page, { provider: PROVIDER, outcome: "error", error: "access_denied" })],
+    ["whose account it will be", (page) => page.goto(at(`/oauth/connect/${PROVIDER}`, { scope: "openid email" }))],
+    ["what stands at the address itself", (page) => page.goto(`${world.harness.url}/`)],
     ["the form for an address", (page) => page.goto(at("/oauth/connect/widgets", {}))],
     ["the form with a problem", (page) => page.goto(at("/oauth/connect/widgets", { answer: "1", shop: "my shop" }))],
     ["the way to the provider", openForward],
@@ -101,6 +106,10 @@ describe("the pages, for everybody", NEEDS_CHROMIUM, () => {
         - status:
           - strong: Sandbox is connected.
         - paragraph: Example Notes can use the accounts that you connect here. Before an account is connected, its provider asks you to sign in and to agree. You can disconnect it at any time.
+        - paragraph:
+          - text: Accounts are connected for
+          - strong: ada
+          - text: at Example Notes.
         - list:
           - listitem:
             - heading "Acme" [level=2]
@@ -128,6 +137,10 @@ describe("the pages, for everybody", NEEDS_CHROMIUM, () => {
       "- main:
         - heading "Connect Widgets & Co" [level=1]
         - paragraph: Your Widgets & Co account has an address of its own. Which one is it?
+        - paragraph:
+          - text: Example Notes wants to use your Widgets & Co account for its user
+          - strong: ada
+          - text: .
         - alert:
           - strong: This is not an address of Widgets & Co.
           - text: Open Widgets & Co in another window, copy its address from the address bar, and paste it here.
@@ -139,7 +152,8 @@ describe("the pages, for everybody", NEEDS_CHROMIUM, () => {
           - strong: shop
           - text: .widgets.example. You may paste the whole address.
         - textbox "Widgets & Co shop" [invalid]: my shop
-        - button "Continue to Widgets & Co""
+        - button "Continue to Widgets & Co"
+        - paragraph: "Continue only if you came here from Example Notes and this is you. If somebody sent you here, close this window: that person would be able to use your account.""
     `);
   });
 

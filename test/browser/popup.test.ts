@@ -8,7 +8,7 @@ import { bundleForBrowser } from "../client/bundle.js";
 import { NEEDS_CHROMIUM } from "../support/chromium.js";
 import type { TestApplication } from "../support/harness.js";
 import type { WatchedPage } from "../support/watched-page.js";
-import { signIn, signInAndAllow } from "./provider-steps.js";
+import { goToProvider, signIn, signInAndAllow } from "./provider-steps.js";
 import { PROVIDER, startWorld, type World } from "./world.js";
 
 /** What a page's own code does with the package. */
@@ -118,7 +118,7 @@ describe("a page of the application", NEEDS_CHROMIUM, () => {
 
   it("is told when no window opens, when the user closes it, and when it takes too long", async () => {
     const popup = await openFor(await linkFor("dora"));
-    await popup.getByLabel("Account").waitFor();
+    await goToProvider(popup);
     await popup.close();
     expect(await result()).toEqual({ outcome: "closed" });
     await openFor(await linkFor("dora"), ", timeoutMs: 1");
@@ -140,7 +140,7 @@ describe("a page of the application", NEEDS_CHROMIUM, () => {
 
   it("believes no other origin and no other window", async () => {
     const popup = await openFor(await linkFor("emil"));
-    await popup.getByLabel("Account").waitFor();
+    await goToProvider(popup);
     const lie = `{ type: "provider-call-relay.connect", outcome: "success", provider: "lie" }`;
     // The provider's page, in the right window; and the right page, in another.
     await popup.evaluate(`opener.postMessage(${lie}, "*")`);
@@ -172,7 +172,7 @@ describe("a page of the application", NEEDS_CHROMIUM, () => {
       world.server.openerPolicy = undefined;
     });
     const popup = await openFor(await linkFor("gerd"));
-    await popup.getByLabel("Account").waitFor();
+    await goToProvider(popup);
     expect(await popup.evaluate("opener")).toBeNull();
     await signInAndAllow(popup);
     await page.waitForFunction("asked > 1");

@@ -47,6 +47,7 @@ describe("relay app", () => {
       connectionCallsPerMinute: 0,
       callRules: {},
       maxCallTokenSeconds: 0,
+      accentColor: "",
       state: "ACTIVE",
       captureUntil: null,
       createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
@@ -56,6 +57,14 @@ describe("relay app", () => {
     const { stdout } = await folder.run(["app", "show", publicKey]);
     expect(stdout).toContain("https://a.example, https://b.example");
     expect(stdout).not.toContain(privateKey);
+  });
+
+  it("gives the mark on the connect page a colour, and takes it away", async () => {
+    const folder = createFolder();
+    const { publicKey } = await folder.json(["app", "create", "A", "--accent-color", "#1A73E8"]);
+    expect(await folder.json(["app", "show", publicKey])).toMatchObject({ accentColor: "#1a73e8" });
+    const updated = await folder.json(["app", "update", publicKey, "--accent-color", ""]);
+    expect(updated).toMatchObject({ accentColor: "" });
   });
 
   it("keeps a public key of another service, once", async () => {
@@ -70,6 +79,8 @@ describe("relay app", () => {
 
   it.each([
     ["an origin with a path", ["--allow-origin", "https://a.example/app"]],
+    ["a colour that is none", ["--accent-color", "red"]],
+    ["a colour with more behind it", ["--accent-color", "#1a73e8;}"]],
     ["every origin", ["--allow-origin", "*"]],
     ["no network", ["--allow-address", "192.0.2.0/33"]],
     ["two networks in one", ["--allow-address", "192.0.2.0/24,198.51.100.0/24"]],

@@ -28,7 +28,7 @@ interface Bed {
 }
 
 const NO_PROVIDER =
-  /^There is no provider of this name\. Commands read RELAY_PROVIDERS of their own terminal, which is sandbox\.json:shop\.json here; the service's may differ\. 'relay provider list' lists them\.$/m;
+  /^There is no provider of this name\. Commands read RELAY_PROVIDERS of their own terminal, which is sandbox\.json:shop\.json here; the service's may differ, and --env-file FILE names its settings\. 'relay provider list' lists them\.$/m;
 
 let sandbox: Sandbox;
 beforeAll(async () => {
@@ -67,9 +67,11 @@ describe("relay connection link", () => {
     expect(connectUri).toMatch(new RegExp(`^${url}/oauth/connect/sandbox\\?link=[\\w-]{43}$`));
     expect(Date.parse(expireTime)).toBeGreaterThanOrEqual(before + 15 * 60_000);
     const opened = await request(connectUri);
-    expect(opened.statusCode).toBe(303);
+    expect(opened.statusCode).toBe(200);
     const cookie = String(opened.headers["set-cookie"]).split(";", 1)[0] ?? "";
-    const consented = await request(String(opened.headers["location"]));
+    const [, onward = ""] = /<a class="button main" href="([^"]+)"/.exec(await opened.body.text()) ?? [];
+    const begun = await request(new URL(onward, url), { headers: { cookie } });
+    const consented = await request(String(begun.headers["location"]));
     const back = await request(String(consented.headers["location"]), { headers: { cookie } });
     expect(back.headers["location"]).toBe(`${BACK}?provider=sandbox&outcome=success`);
     expect((await request(connectUri)).statusCode).toBe(403);

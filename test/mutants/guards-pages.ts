@@ -51,8 +51,29 @@ export const PAGE_GUARDS: readonly Guard[] = [
   guard("user's signature to begin", ["  requireAllowedCaller(options, application, query);\n", ""], "pages/redirects"),
   guard(
     "notice from elsewhere",
-    ["begun.session === undefined ? undefined : noticeFrom(options, query)", "noticeFrom(options, query)"],
+    [
+      "begun.session === undefined ? undefined : noticeFrom(options, query, texts)",
+      "noticeFrom(options, query, texts)",
+    ],
     "pages/connect-page",
+  ),
+  guard(
+    "page in front of the provider",
+    ["isConfirmed: connectSession.session !== undefined,", "isConfirmed: true,"],
+    "pages/confirm",
+  ),
+  guard("sign-in link: single use", ["if (isMine !== true || now", "if (now"], "admin/sign-in"),
+  guard("sign-in link: its end", ["|| now >= Number(endsAt) ||", "||"], "admin/sign-in"),
+  guard(
+    "sign-in link: made with the token",
+    ["isOperator(each) && timingSafeEqual(signature, signatureOf(each, textOf(name, endsAt)))", "isOperator(each)"],
+    "admin/sign-in",
+  ),
+  guard("sign-in link: guesses", ["    wrong.add(client);\n    return", "    return"], "admin/sign-in"),
+  guard(
+    "session of a sign-in link: its end",
+    ["const isOpen = now() < Number(endsAt);", "const isOpen = Number(endsAt) > 0;"],
+    "admin/sign-in",
   ),
   guard("HTML escaping", ["value.replace(/[&<>\"']/g,", "value.replace(/[\\u0000]/g,"], "pages/html"),
   guard("HTML escaping, quotes", ["/[&<>\"']/g", "/[&<>]/g"], "pages/html"),

@@ -89,16 +89,16 @@ export const REQUEST_GUARDS: readonly Guard[] = [
   guard(
     "duplicate url key",
     [
-      "if (field === undefined) throw formatError(`${quoted(member.key)} is not a field of a call. Remove it.`); if (fields.has(field))",
-      "if (field === undefined) throw formatError(`${quoted(member.key)} is not a field of a call. Remove it.`); if (false)",
+      "if (field === undefined) throw unknownField(member.key); if (fields.has(field))",
+      "if (field === undefined) throw unknownField(member.key); if (false)",
     ],
     "api/rest/description",
   ),
   guard(
     "unknown field",
     [
-      "if (field === undefined) throw formatError(`${quoted(member.key)}",
-      "if (field === undefined) continue;\n    if (false) throw formatError(`${quoted(member.key)}",
+      "if (field === undefined) throw unknownField",
+      "if (field === undefined) continue;\n    if (false) throw unknownField",
     ],
     "api/rest/description",
   ),

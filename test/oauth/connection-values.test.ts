@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createAdminClients } from "../admin/admin-bed.js";
 import { openBrowser } from "../pages/browser.js";
-import { pageAt, startAt, storedOf } from "../pages/flow.js";
+import { begin, pageAt, startAt, storedOf } from "../pages/flow.js";
 import { type Caller, createCallers } from "../support/callers.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { type RecordingProvider, startRecordingProvider } from "../support/recording-provider.js";
@@ -78,7 +78,7 @@ async function connect(
   start: Record<string, string> = { team: "t1" },
 ) {
   const browser = openBrowser();
-  const begun = await browser.visit(startAt(harness, application, userId, { provider: "crm", ...start }));
+  const begun = await begin(browser, startAt(harness, application, userId, { provider: "crm", ...start }));
   const request = new URL(begun.location).searchParams;
   const back = { code: "c", state: request.get("state") ?? "", ...returned };
   const seen = await browser.visit(pageAt(harness, "/oauth/callback", back));
@@ -244,14 +244,14 @@ describe("habits of a provider", () => {
         }),
       });
     const made = (await (await link({ login_hint: "a@b.c" })).json()) as { connectUri: string };
-    const begun = await openBrowser().visit(made.connectUri.replace(/^https?:\/\/[^/]+/, harness.url));
+    const begun = await begin(openBrowser(), made.connectUri.replace(/^https?:\/\/[^/]+/, harness.url));
     expect(new URL(begun.location).searchParams.get("login_hint")).toBe("a@b.c");
     expect((await link({ state: "x" })).status).toBe(400);
   });
 
   it("let a provider's form bring the answer, without the tokens in it", async () => {
     const browser = openBrowser();
-    const begun = await browser.visit(startAt(harness, application, "form", { provider: "crm", team: "t" }));
+    const begun = await begin(browser, startAt(harness, application, "form", { provider: "crm", team: "t" }));
     const state = new URL(begun.location).searchParams.get("state") ?? "";
     const form = { code: "c", state, realmId: "3", id_token: "CANARY", user: '{"name":"Ada"}' };
     // As it comes from another site: without the cookie.

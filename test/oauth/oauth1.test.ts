@@ -8,7 +8,7 @@ import { type AdminClients, createAdminClients } from "../admin/admin-bed.js";
 import { failure } from "../admin/failure.js";
 import { createFolder, startServe } from "../cli/run-relay.js";
 import { openBrowser } from "../pages/browser.js";
-import { BACK, linkTo, startAt, storedOf } from "../pages/flow.js";
+import { BACK, begin as beginAt, linkTo, startAt, storedOf } from "../pages/flow.js";
 import { type Caller, createCallers } from "../support/callers.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { type SignedProvider, startSignedProvider } from "../support/oauth1-provider.js";
@@ -58,7 +58,7 @@ async function applicationWithClients(): Promise<TestApplication> {
 const keyOf = (userId: string, providerName = "signed") => ({ publicKey: application.publicKey, userId, providerName });
 const last = () => provider.requests.at(-1) as (typeof provider.requests)[number];
 const begin = (userId: string, query: Readonly<Record<string, string>> = {}, browser = openBrowser()) =>
-  browser.visit(startAt(harness, application, userId, { provider: "signed", redirect_uri: BACK, ...query }));
+  beginAt(browser, startAt(harness, application, userId, { provider: "signed", redirect_uri: BACK, ...query }));
 const outcomeIn = (location: string) => Object.fromEntries(new URL(location).searchParams);
 
 /** From the relay to the provider, which agrees; resolves to the callback. */
@@ -332,11 +332,11 @@ describe("connecting with OAuth 1.0a", () => {
   it("does not begin with a client that the provider refuses, or without an answer, and says so", async () => {
     const machine = await harness.createApplication({ allowedRedirectUris: [BACK] });
     const at = startAt(harness, machine, "ada", { provider: "signed", redirect_uri: BACK });
-    expect((await openBrowser().visit(at)).body).toContain("no OAuth client");
+    expect((await beginAt(openBrowser(), at)).body).toContain("no OAuth client");
     await harness.putClient(machine, "signed", { client_id: "wrong", client_secret: "CANARY_wrong" });
-    expect(outcomeIn((await openBrowser().visit(at)).location)).toMatchObject({ error: "invalid_client" });
+    expect(outcomeIn((await beginAt(openBrowser(), at)).location)).toMatchObject({ error: "invalid_client" });
     await harness.putClient(machine, "signed", { ...provider.consumer, client_secret: "CANARY_wrong" });
-    expect(outcomeIn((await openBrowser().visit(at)).location)).toMatchObject({ error: "invalid_client" });
+    expect(outcomeIn((await beginAt(openBrowser(), at)).location)).toMatchObject({ error: "invalid_client" });
     expect(provider.problems).toEqual(["consumer_key_unknown", "signature_invalid"]);
   });
 
@@ -536,7 +536,7 @@ describe("a relay that is killed between a token and its commit", () => {
     };
     const connectAt = async ({ url }: { readonly url: string }) => {
       const browser = openBrowser();
-      const { location } = await browser.visit(startAt({ url }, { publicKey }, "ada", { provider: "signed" }));
+      const { location } = await beginAt(browser, startAt({ url }, { publicKey }, "ada", { provider: "signed" }));
       const callback = await agree(location);
       return browser.visit(callback);
     };

@@ -79,8 +79,10 @@ const OPERATIONS: Readonly<Record<string, object>> = {
       "Begins the authorization code flow (RFC 6749 section 4.1). A parameter of the provider's origin, such as `shop`, is a parameter of the query by its own name; the user is asked for one that is missing.",
     parameters: [PROVIDER, ...WHOSE],
     responses: {
-      "200": html("Asks for a parameter of the provider's origin, or leads on to the provider."),
-      "303": redirect("To the provider's authorization endpoint."),
+      "200": html(
+        "Says whose account is about to be connected, asks for a parameter of the provider's origin, or leads on to the provider.",
+      ),
+      "303": redirect("To the provider's authorization endpoint, in a browser that has seen a page of the relay."),
     },
   },
   "POST /oauth/connect/{provider_name}": {

@@ -2,7 +2,7 @@ import { request } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { openBrowser, overHttp1, overHttp2 } from "./browser.js";
-import { BACK, connectIn, consent, pageAt, startAt, storedOf, withQuery } from "./flow.js";
+import { BACK, begin, connectIn, consent, pageAt, startAt, storedOf, withQuery } from "./flow.js";
 
 let harness: Harness;
 let application: TestApplication;
@@ -61,7 +61,7 @@ describe.each([
 
 describe("the authorization request", () => {
   it("asks for what RFC 6749 and RFC 7636 want, with the client's scope or the visit's", async () => {
-    const begun = await openBrowser().visit(startAt(harness, application, "ada"));
+    const begun = await begin(openBrowser(), startAt(harness, application, "ada"));
     const { origin, pathname, searchParams } = new URL(begun.location);
     expect(origin + pathname).toBe(`${harness.sandbox.origin}/oauth/authorize`);
     expect(Object.fromEntries(searchParams)).toEqual({
@@ -73,15 +73,15 @@ describe("the authorization request", () => {
       code_challenge: expect.stringMatching(/^[\w-]{43}$/),
       code_challenge_method: "S256",
     });
-    const other = await openBrowser().visit(startAt(harness, application, "ada", { scope: 'a"b&state=x' }));
+    const other = await begin(openBrowser(), startAt(harness, application, "ada", { scope: 'a"b&state=x' }));
     expect(new URL(other.location).searchParams.getAll("scope")).toEqual(['a"b&state=x']);
     expect(new URL(other.location).searchParams.getAll("state")).toHaveLength(1);
   });
 
   it("is another one each time", async () => {
     const browser = openBrowser();
-    const seen = [await browser.visit(startAt(harness, application, "ada"))];
-    seen.push(await browser.visit(startAt(harness, application, "ada")));
+    const seen = [await begin(browser, startAt(harness, application, "ada"))];
+    seen.push(await begin(browser, startAt(harness, application, "ada")));
     for (const name of ["state", "code_challenge"]) {
       expect(new Set(seen.map(({ location }) => new URL(location).searchParams.get(name))).size).toBe(2);
     }
@@ -95,7 +95,7 @@ describe("answers to browsers", () => {
       pageAt(harness, "/oauth/connect", { public_key: application.publicKey, user_id: "a" }),
     );
     const failed = await browser.visit(pageAt(harness, "/oauth/callback", {}));
-    const redirect = await browser.visit(startAt(harness, application, "ada"));
+    const redirect = await begin(browser, startAt(harness, application, "ada"));
     for (const { headers } of [page, failed, redirect]) {
       expect(headers).toMatchObject({
         "cache-control": "no-store",
@@ -119,6 +119,18 @@ describe("answers to browsers", () => {
     expect((await browser.visit(url)).headers["set-cookie"]).toBeUndefined();
   });
 
+  it("say at / what runs here, and nothing of what is stored", async () => {
+    const { status, body, headers } = await openBrowser().visit(`${harness.url}/`);
+    expect([status, headers["set-cookie"]]).toEqual([200, undefined]);
+    expect(body).toContain("<h1>A provider call relay runs here</h1>");
+    expect(body).not.toContain("Notes");
+    expect(headers["content-security-policy"]).toMatch(/^default-src 'none'; style-src 'sha256-/);
+    const head = await openBrowser().visit(`${harness.url}/`, { method: "HEAD" });
+    expect([head.status, head.body]).toEqual([200, ""]);
+    const posted = await openBrowser().visit(`${harness.url}/`, { method: "POST" });
+    expect([posted.status, posted.headers["allow"]]).toEqual([405, "GET, HEAD"]);
+  });
+
   it.each(["/oauth/connect/", "/oauth/connect/a/b", "/oauth/callback/", "/oauth/callback/sandbox", "/oauth/"])(
     "are 404 at %s",
     async (path) => {
@@ -136,7 +148,7 @@ describe("answers to browsers", () => {
   ])("are for the provider %s as for calls", async (provider, status) => {
     const { publicKey } = application;
     const url = pageAt(harness, `/oauth/connect/${provider}`, { public_key: publicKey, user_id: "ada" });
-    expect((await openBrowser().visit(url)).status).toBe(status);
+    expect((await begin(openBrowser(), url)).status).toBe(status);
   });
 });
 

@@ -45,9 +45,16 @@ async function answerToLink(
   return answer.body.json();
 }
 
+/** Opens an address that begins a connection, and goes on from the page that says whose it will be. */
+export async function begin(browser: Browser, start: string): Promise<Seen> {
+  const seen = await browser.visit(start);
+  const [, onward] = /<p><a class="button main" href="([^"]+)"/.exec(seen.body) ?? [];
+  return onward === undefined ? seen : browser.visit(new URL(onward.replaceAll("&amp;", "&"), start).href);
+}
+
 /** Goes from an address of the relay to the provider, which consents; returns where that sends the browser back to. */
 export async function consent(browser: Browser, start: string): Promise<string> {
-  const begun = await browser.visit(start);
+  const begun = await begin(browser, start);
   if (begun.status !== 303) throw new Error(`not sent to the provider: ${begun.status} ${begun.body}`);
   return (await openBrowser().visit(begun.location)).location;
 }

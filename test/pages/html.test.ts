@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { forwardPage, valuesPage } from "../../src/pages/connect-page.js";
-import { documentFrom, html, messagePage } from "../../src/pages/document.js";
+import { documentFrom, messagePage } from "../../src/pages/document.js";
+import { html } from "../../src/pages/html.js";
+import { textsFor } from "../../src/pages/texts/language.js";
+import { confirmPage, forwardPage, valuesPage } from "../../src/pages/values-page.js";
 import { providerFrom as provider } from "../providers/provider-for-test.js";
 
 const MARKUP = `</title></style><script>alert(1)</script><img src="x" onerror='y'>&lt;`;
@@ -21,17 +23,33 @@ describe("html``", () => {
   });
 });
 
+const texts = textsFor("");
 const WITH_SHOP = { ...provider({ apiOrigins: ["https://{shop}.shop.example"] }), displayName: MARKUP };
 
 describe("a page", () => {
   it.each([
     ["of a message", messagePage({ title: MARKUP, advice: MARKUP, detail: MARKUP })],
-    ["that goes on", forwardPage(MARKUP, `https://acme.shop.example/?x=${MARKUP}`)],
+    ["that goes on", forwardPage(MARKUP, `https://acme.shop.example/?x=${MARKUP}`, texts)],
+    [
+      "that says whose account it is",
+      confirmPage(
+        {
+          ...{
+            provider: WITH_SHOP,
+            application: { name: MARKUP, accentColor: MARKUP },
+            userId: MARKUP,
+            session: MARKUP,
+            texts,
+          },
+          given: new Map([["shop", MARKUP]]),
+        },
+        [MARKUP],
+      ),
+    ],
     [
       "that asks",
       valuesPage({
-        provider: WITH_SHOP,
-        applicationName: MARKUP,
+        ...{ provider: WITH_SHOP, application: { name: MARKUP, accentColor: MARKUP }, userId: MARKUP, texts },
         question: {
           kind: "ask",
           values: WITH_SHOP.connectionValues.map((value) => ({ ...value, label: MARKUP, help: MARKUP })),
@@ -42,7 +60,7 @@ describe("a page", () => {
       }),
     ],
   ])("%s holds every value escaped", (_, page) => {
-    const document = documentFrom(page);
+    const document = documentFrom(page, "en");
     expect(document).toContain(ESCAPED);
     expect(document.match(/<(script|img|\/title|\/style)\b/g)).toEqual(["</title", "</style"]);
   });

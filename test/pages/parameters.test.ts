@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { type Browser, openBrowser, type Seen } from "./browser.js";
-import { BACK, linkTo, refusedLinkTo, startAt, storedOf } from "./flow.js";
+import { BACK, begin, linkTo, refusedLinkTo, startAt, storedOf } from "./flow.js";
 
 const MARKUP = `"><script>alert(1)</script>`;
 let harness: Harness;
@@ -45,7 +45,7 @@ describe("the parameter of an origin", () => {
     ["http://Acme.MyShopify.com/admin?x=1#y", "acme"],
     ["a-1", "a-1"],
   ])("may be written as a person does: %s", async (shop, label) => {
-    const seen = await openBrowser().visit(start("shopify", { shop }));
+    const seen = await begin(openBrowser(), start("shopify", { shop }));
     expect([seen.status, endpointOf(seen)]).toEqual([303, `https://${label}.myshopify.com/admin/oauth/authorize`]);
   });
 
@@ -81,7 +81,7 @@ describe("the parameter of an origin", () => {
     "x".repeat(4000),
     MARKUP,
   ])("is asked for again, and leads nowhere, when it is %j", async (shop) => {
-    const seen = await openBrowser().visit(start("shopify", { shop }));
+    const seen = await begin(openBrowser(), start("shopify", { shop }));
     expect([seen.status, seen.location]).toEqual([200, ""]);
     const browser = openBrowser();
     const session = sessionIn(await browser.visit(start("shopify")));
@@ -146,14 +146,14 @@ describe("a value that the operator has to give with the client", () => {
     const seen = await openBrowser().visit(start("ebay", { redirect_uri: "" }, own));
     expect([seen.status, seen.body.includes("relay client put --param ru_name=VALUE")]).toEqual([500, true]);
     await harness.putClient(own, "ebay", { originParameters: { ru_name: "Acme-RU" } });
-    const connecting = await openBrowser().visit(await linkTo(harness, own, "ada", { provider_name: "ebay" }));
+    const connecting = await begin(openBrowser(), await linkTo(harness, own, "ada", { provider_name: "ebay" }));
     expect(new URL(connecting.location).searchParams.get("redirect_uri")).toBe("Acme-RU");
   });
 });
 
 describe("a host that a user names", () => {
   it.each([{}, { host: "mastodon.social" }, { host: "evil.example" }])("is gone to by nobody: %j", async (query) => {
-    const seen = await openBrowser().visit(start("mastodon", query));
+    const seen = await begin(openBrowser(), start("mastodon", query));
     expect([seen.status, seen.location]).toEqual([500, ""]);
     expect(seen.body).toContain("relay client put --param host=HOST");
   });
@@ -163,7 +163,7 @@ describe("a host that a user names", () => {
     async (query) => {
       const own = await harness.createApplication({ allowedRedirectUris: [BACK] });
       await harness.putClient(own, "mastodon", { originParameters: { host: "mastodon.social" } });
-      const seen = await openBrowser().visit(start("mastodon", query, own));
+      const seen = await begin(openBrowser(), start("mastodon", query, own));
       expect([seen.status, endpointOf(seen)]).toEqual([303, "https://mastodon.social/oauth/authorize"]);
     },
   );
@@ -173,7 +173,7 @@ describe("a client that is for one customer of the provider", () => {
   it.each([{}, { shop: "acme" }, { shop: "other" }, { shop: "evil.com/" }])("goes to that one: %j", async (query) => {
     const own = await harness.createApplication({ allowedRedirectUris: [BACK] });
     await harness.putClient(own, "shopify", { originParameters: { shop: "acme" } });
-    const seen = await openBrowser().visit(start("shopify", query, own));
+    const seen = await begin(openBrowser(), start("shopify", query, own));
     expect(endpointOf(seen)).toBe("https://acme.myshopify.com/admin/oauth/authorize");
   });
 });
@@ -182,7 +182,7 @@ describe("a client that the provider makes for one tenant", () => {
   it.each([{}, { subdomain: "acme" }, { subdomain: "evil" }])(
     "goes nowhere until the operator names it: %j",
     async (query) => {
-      const seen = await openBrowser().visit(start("okta", query));
+      const seen = await begin(openBrowser(), start("okta", query));
       expect([seen.status, seen.location]).toEqual([500, ""]);
       expect(seen.body).toContain("relay client put --param subdomain=VALUE");
     },
@@ -191,7 +191,7 @@ describe("a client that the provider makes for one tenant", () => {
   it.each([{}, { subdomain: "acme" }, { subdomain: "evil" }])("goes to that one then: %j", async (query) => {
     const own = await harness.createApplication({ allowedRedirectUris: [BACK] });
     await harness.putClient(own, "okta", { originParameters: { subdomain: "acme" } });
-    const seen = await openBrowser().visit(start("okta", query, own));
+    const seen = await begin(openBrowser(), start("okta", query, own));
     expect([seen.status, endpointOf(seen)]).toEqual([303, "https://acme.okta.com/oauth2/v1/authorize"]);
   });
 });

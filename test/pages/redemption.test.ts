@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { answerJson, type PlayToken, startTokenEndpoint, type TestTokenEndpoint } from "../support/token-endpoint.js";
 import { openBrowser } from "./browser.js";
-import { BACK, connectIn, consent, pageAt, startAt, storedOf } from "./flow.js";
+import { BACK, begin, connectIn, consent, pageAt, startAt, storedOf } from "./flow.js";
 
 const PROVIDER = "watched";
 let endpoint: TestTokenEndpoint;
@@ -198,7 +198,7 @@ describe("while the code is redeemed", () => {
       await hold.play(body, response, async () => answerJson(response, 200, { access_token: "late-token-1" }));
     };
     const browser = openBrowser();
-    const begun = await browser.visit(startAt(own, ownApplication, "stop", { provider: PROVIDER }));
+    const begun = await begin(browser, startAt(own, ownApplication, "stop", { provider: PROVIDER }));
     const callback = (await openBrowser().visit(begun.location)).location;
     const left = browser.visit(callback).catch(() => "left");
     await hold.asked;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hashPrivateKey, signText } from "../../src/applications/application.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { openBrowser } from "./browser.js";
-import { BACK, connectIn, pageAt, startAt, storedOf } from "./flow.js";
+import { BACK, begin, connectIn, pageAt, startAt, storedOf } from "./flow.js";
 
 let harness: Harness;
 let application: TestApplication;
@@ -56,7 +56,7 @@ describe("who may begin", () => {
   const signatureOf = ({ privateKey }: TestApplication, userId: string) =>
     signText(hashPrivateKey(privateKey), userId).toString("hex");
   const visit = (own: TestApplication, user: string, query: Record<string, string> = {}) =>
-    openBrowser().visit(startAt(harness, own, user, query));
+    begin(openBrowser(), startAt(harness, own, user, query));
 
   it("is a user that the application signed, where it wants that", async () => {
     const own = await harness.createApplication({ callerAuth: "SIGNED_USER" });

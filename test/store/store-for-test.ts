@@ -77,6 +77,7 @@ export function applicationForTest(sealer: Sealer, patch: Partial<Application> =
     connectionCallsPerMinute: 0,
     callRules: {},
     maxCallTokenSeconds: 0,
+    accentColor: "",
     state: "ACTIVE",
     captureUntil: 0,
     createdAt: NOW,

@@ -79,6 +79,7 @@ export interface Harness {
     connectionCallsPerMinute?: number;
     callRules?: CallRulesByProvider;
     maxCallTokenSeconds?: number;
+    accentColor?: string;
     state?: "ACTIVE" | "DISABLED";
     captureUntil?: number;
   }): Promise<TestApplication>;
@@ -259,6 +260,7 @@ export async function createApplication(
     connectionCallsPerMinute: options.connectionCallsPerMinute ?? 0,
     callRules: options.callRules ?? {},
     maxCallTokenSeconds: options.maxCallTokenSeconds ?? 0,
+    accentColor: options.accentColor ?? "",
     state: options.state ?? "ACTIVE",
     captureUntil: options.captureUntil ?? 0,
     createdAt: Date.now(),

@@ -1,0 +1,187 @@
+import type { Question } from "../oauth/start.js";
+import { MAX_SECRET_LENGTH, patternTextOf } from "../providers/connection-value.js";
+import { type ConnectionValue, hasOwnPage, KEY_VALUES, type Provider } from "../providers/provider.js";
+import { markOf, userMark } from "./connect-page.js";
+import type { Page } from "./document.js";
+import { type Html, html, visibleText } from "./html.js";
+import type { Texts } from "./texts/texts.js";
+
+/** Who connects what. */
+interface Connecting {
+  readonly provider: Pick<Provider, "name" | "displayName" | "origins" | "kind" | "oauth1">;
+  readonly application: { readonly name: string; readonly accentColor: string };
+  readonly userId: string;
+  readonly session: string;
+  /** What the user wrote before, or the address has. */
+  readonly given: ReadonlyMap<string, string>;
+  readonly texts: Texts;
+}
+
+/**
+ * Stands in front of the provider where the browser has seen no page of ours yet: says whose account is about to be used by
+ * whom. Without it a stranger's link would connect the account of whoever opens it, since many a provider asks nothing of a
+ * user who has agreed before (RFC 9700 section 4.7.1, RFC 6819 section 4.4.1.8). The way on needs the session of this page. Pure.
+ *
+ * @param scopes what is asked for, by the provider's own names.
+ */
+export function confirmPage(
+  { provider, application, userId, session, given, texts }: Connecting,
+  scopes: readonly string[],
+): Page {
+  const { name, displayName } = provider;
+  const heading = texts.confirm(displayName, application.name);
+  const query = new URLSearchParams({ session, ...Object.fromEntries(given) }).toString();
+  return {
+    title: heading,
+    accentColor: application.accentColor,
+    main: html`${markOf(application)}<h1>${heading}</h1>
+<p>${texts.confirmUser(userMark(userId), application.name, displayName)}</p>
+${scopes.length === 0 ? html`<p>${texts.asksAtProvider(displayName)}</p>` : scopeList(texts.asksFor(application.name), scopes)}
+<p class="notice">${texts.confirmOnlyIf(application.name)}</p>
+<p><a class="button main" href="/oauth/connect/${name}?${query}">${texts.continueTo(displayName)}</a></p>`,
+  };
+}
+
+function scopeList(title: string, scopes: readonly string[]): Html {
+  return html`<p id="scopes">${title}</p>
+<ul class="scopes" role="list" aria-labelledby="scopes">
+${scopes.map((scope) => html`<li><code>${visibleText(scope)}</code></li>`)}
+</ul>`;
+}
+
+/** What the page asks for. */
+interface ValuesPageInput extends Connecting {
+  readonly question: Question;
+}
+
+/**
+ * Asks for what stands with a connection: the address of the user's account, such as the name of a shop, or keys. Keys are in
+ * no address and on no page again. Pure.
+ */
+export function valuesPage(input: ValuesPageInput): Page {
+  const { provider, application, userId, question, given, session, texts } = input;
+  const { name, displayName } = provider;
+  const heading = texts.connectProvider(displayName);
+  const { values, problem } = question;
+  const isEntered = !hasOwnPage(provider);
+  const wrong = problem && problemFor(provider, values, problem, texts);
+  return {
+    title: wrong === undefined ? heading : `${wrong.title}. ${heading}`,
+    accentColor: application.accentColor,
+    main: html`${markOf(application)}<h1>${heading}</h1>
+${introFor(input, isEntered)}
+<p>${texts.confirmUser(userMark(userId), application.name, displayName)}</p>
+${wrong?.notice}
+<form method="${isEntered ? "post" : "get"}" action="/oauth/connect/${name}">
+<input type="hidden" name="session" value="${session}"><input type="hidden" name="answer" value="1">
+${values.map((value, at) => fieldFor(value, provider, { written: given.get(value.name), isFirst: at === 0, problem }, texts))}
+<button class="button main">${isEntered ? texts.connectButton : texts.continueTo(displayName)}</button>
+</form>
+${!isEntered && html`<p class="hint">${texts.confirmOnlyIf(application.name)}</p>`}`,
+  };
+}
+
+/** @param isEntered whether what is entered is secret, and the application gets to use it. */
+function introFor(
+  { provider: { displayName }, application, question: { values }, texts }: ValuesPageInput,
+  isEntered: boolean,
+) {
+  if (values.length === 0) return html`<p>${texts.nothingMore}</p>`;
+  if (values.every(({ isHost }) => isHost)) return html`<p>${texts.whichAddress(displayName)}</p>`;
+  const isKept = texts.isKept(displayName);
+  if (!isEntered) return html`<p>${texts.asksForThis(displayName)} ${isKept}</p>`;
+  const user = html`<strong>${application.name}</strong>`;
+  return html`<p>${texts.withThis(user, displayName)} ${isKept} ${texts.enterOnlyIf(application.name)}</p>`;
+}
+
+/** What is wrong, as the title says it, and as the page does. */
+function problemFor(
+  { displayName }: Connecting["provider"],
+  values: readonly ConnectionValue[],
+  { parameter, problem }: NonNullable<Question["problem"]>,
+  texts: Texts,
+): { readonly title: string; readonly notice: Html } {
+  const value = values.find(({ name }) => name === parameter);
+  if (value === undefined || value.isHost) {
+    const { title, advice } = texts.notAnAddress(displayName);
+    return { title: texts.noSuchAddress, notice: problemNotice(title, html`${advice}`) };
+  }
+  const told = problem.startsWith("is missing") ? "is missing" : problem;
+  const title = texts.cannotBeRight(labelOf(value, displayName));
+  return { title, notice: problemNotice(title, html`<span lang="en">It ${told}.</span>`) };
+}
+
+function problemNotice(title: string, advice: Html): Html {
+  return html`<p class="notice bad" role="alert" id="problem"><strong>${title}.</strong> ${advice}</p>`;
+}
+
+interface Field {
+  /** Undefined when nothing was. */
+  readonly written: string | undefined;
+  readonly isFirst: boolean;
+  readonly problem: Question["problem"];
+}
+
+/** Label, help and choices are the definition's, in English. */
+function fieldFor(value: ConnectionValue, provider: Connecting["provider"], field: Field, texts: Texts): Html {
+  const { name, help, isOptional, isHost, defaultValue, choices, keyFileMember } = value;
+  const { displayName, kind } = provider;
+  const isKey = kind === "jwt_bearer" && name === KEY_VALUES.key;
+  const isWrong = field.problem !== undefined && (isHost || field.problem.parameter === name);
+  const hint =
+    help !== "" ? html`<span lang="en">${help}</span>` : isHost ? hostHint(provider, name, texts) : undefined;
+  const text = field.written ?? defaultValue;
+  const described = [...(hint === undefined ? [] : [`${name}-hint`]), ...(isWrong ? ["problem"] : [])].join(" ");
+  const shared = html`id="${name}" name="${name}"${!isOptional && (isKey || keyFileMember === undefined) && html` required`}${described !== "" && html` aria-describedby="${described}"`}${isWrong && html` aria-invalid="true"`}${field.isFirst && html` autofocus`}`;
+  const control =
+    choices.length > 0
+      ? html`<select ${shared} lang="en">
+${isOptional && html`<option value=""></option>`}
+${choices.map((choice) => html`<option value="${choice.value}"${choice.value === text && html` selected`}>${choice.label}</option>`)}
+</select>`
+      : isKey
+        ? html`<textarea ${shared} rows="6" maxlength="${String(MAX_SECRET_LENGTH)}" autocapitalize="none" autocomplete="off" spellcheck="false"></textarea>`
+        : inputFor(value, shared, text);
+  return html`<label for="${name}">${labelOf(value, displayName)}${isOptional && html` ${texts.optional}`}</label>
+${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}
+${control}
+`;
+}
+
+function inputFor({ isSecret, isHost, pattern }: ConnectionValue, shared: Html, text: string): Html {
+  return html`<input ${shared}${isSecret ? html` type="password"` : html` value="${text}"`} maxlength="${isHost ? "253" : "4096"}"${pattern !== undefined && html` pattern="${patternTextOf(pattern)}"`} autocapitalize="none" autocomplete="off" spellcheck="false">`;
+}
+
+function labelOf({ name, label }: ConnectionValue, displayName: string): string {
+  return label === "" ? `${displayName} ${wordsOf(name)}` : label;
+}
+
+/** Shows where in the address the part is that is asked for. */
+function hostHint({ origins }: Connecting["provider"], name: string, texts: Texts): Html {
+  const rule = origins.find((each) => each.kind === "template" && each.parameters.includes(name));
+  const template = rule?.kind === "template" ? rule.template : "";
+  const [before = "", after = ""] = template.split(`{${name}}`).map((part) => part.replace(/\{([^}]*)\}/g, "$1"));
+  if (before === "https://" && after === "") return texts.wholeHost(html`<strong>example.com</strong>`);
+  const part = html`<strong>${wordsOf(name)}</strong>`;
+  return texts.partOfHost(part, html`${before}${part}${after}`);
+}
+
+function wordsOf(name: string): string {
+  return name.replaceAll("_", " ");
+}
+
+/**
+ * Takes the browser on after a form, to a provider or back to an application. A redirect would not do: Chromium holds a form's whole chain of
+ * redirects against `form-action`, and where a provider sends the browser next is not known. Pure.
+ *
+ * @param name where it goes, for people.
+ */
+export function forwardPage(name: string, uri: string, texts: Texts): Page {
+  const title = texts.onTheWayTo(name);
+  return {
+    title,
+    head: html`<meta http-equiv="refresh" content="0; url=${uri}">`,
+    main: html`<h1>${title}</h1>
+<p><a href="${uri}">${texts.continueTo(name)}</a></p>`,
+  };
+}
