@@ -83,18 +83,22 @@ const TYPES: ReadonlyMap<string, string> = new Map([
  * request leads to a file. Throws when there are none: the package was not built.
  */
 function loadConsoleFiles(): ReadonlyMap<string, ConsoleFile> {
-  const files = new Map([["lit-html.js", fileAt(libraryUrl())]]);
+  const files = new Map([
+    ["lit-html.js", fileAt(libraryUrl("lit-html", "../lit-html.js"))],
+    ["uqr.js", fileAt(libraryUrl("uqr", "./index.mjs"), ".js")],
+  ]);
   for (const name of readdirSync(FOLDER)) {
     if (TYPES.has(extname(name))) files.set(name === "index.html" ? "" : name, fileAt(new URL(name, FOLDER)));
   }
   return files;
 }
 
-function fileAt(url: URL): ConsoleFile {
-  return { contentType: TYPES.get(extname(url.pathname)) ?? "", content: readFileSync(url) };
+/** @param extension what is served is like a file with this one. */
+function fileAt(url: URL, extension = extname(url.pathname)): ConsoleFile {
+  return { contentType: TYPES.get(extension) ?? "", content: readFileSync(url) };
 }
 
-/** The library's build for browsers; Node.js resolves the one for itself, in a folder beside it. */
-function libraryUrl(): URL {
-  return new URL("../lit-html.js", pathToFileURL(createRequire(import.meta.url).resolve("lit-html")));
+/** A library's build for browsers. @param file as seen from the one that Node.js resolves for itself. */
+function libraryUrl(name: string, file: string): URL {
+  return new URL(file, pathToFileURL(createRequire(import.meta.url).resolve(name)));
 }

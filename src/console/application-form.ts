@@ -1,6 +1,7 @@
 import type { ApplicationJson, CallerAuthJson } from "../../gen/relay/admin/v1/application_pb.js";
 import { rulesFromText, textFromRules } from "./commands.js";
-import { type Field, lines, numberFrom, secretView, type Values } from "./form.js";
+import { type Field, lines, numberFrom, type Values } from "./field.js";
+import { secretView } from "./form.js";
 import { html, type TemplateResult } from "./lit-html.js";
 import { ApiError } from "./loading.js";
 
@@ -48,10 +49,6 @@ export const APPLICATION_FIELDS: readonly Field[] = [
     hint: html`JSON, such as <code>{"github": [{"methods": ["GET"], "paths": ["/repos/acme/**"]}]}</code>. None: not bounded.`,
   },
 ];
-
-/** The fields as UpdateApplication names them. */
-export const APPLICATION_MASK =
-  "displayName,callerAuth,allowedOrigins,allowedAddresses,allowedRedirectUris,callsPerMinute,connectionCallsPerMinute,callRules,maxCallTokenSeconds";
 
 /** What a form of a new application begins with. */
 export const NEW_APPLICATION: Values = { callerAuth: "CALLER_AUTH_SIGNED_USER" };

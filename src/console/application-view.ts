@@ -1,12 +1,12 @@
 import type { ApplicationJson } from "../../gen/relay/admin/v1/application_pb.js";
 import {
   APPLICATION_FIELDS,
-  APPLICATION_MASK,
   applicationFromValues,
   privateKeyView,
   valuesFromApplication,
 } from "./application-form.js";
-import { createForm, type Form, notice } from "./form.js";
+import type { Values } from "./field.js";
+import { changedNames, changeMask, createForm, type Form, notice } from "./form.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader } from "./loading.js";
 import { visibleText } from "./text.js";
@@ -18,17 +18,16 @@ export function createApplicationView(context: ViewContext): View {
   const found = createLoader<ApplicationJson>(update);
   let publicKey = "";
   /** What the settings began with, and the etag of just that. */
-  let base = { stored: "", etag: "" };
+  let base: { readonly stored: Values; readonly etag: string } = { stored: {}, etag: "" };
 
   /** @param isAfresh what is typed in the settings makes room for what is stored. */
   async function load(isAfresh: boolean): Promise<void> {
     await found.load(() => api.call("ApplicationService/GetApplication", { publicKey }));
     if (found.value === undefined) return;
-    const values = valuesFromApplication(found.value);
-    const stored = JSON.stringify(values);
-    if (isAfresh) forms.settings.fill(values);
+    const stored = valuesFromApplication(found.value);
+    if (isAfresh) forms.settings.fill(stored);
     // Where somebody else has changed a setting, the old etag stays: what is typed was not meant for the new one.
-    if (isAfresh || stored === base.stored) base = { stored, etag: found.value.etag ?? "" };
+    if (isAfresh || changedNames(stored, base.stored).length === 0) base = { stored, etag: found.value.etag ?? "" };
   }
 
   /** After a change: the etag and the state have changed with it. */
@@ -43,7 +42,7 @@ export function createApplicationView(context: ViewContext): View {
       fields: () => APPLICATION_FIELDS,
       requestFrom: (values) => ({
         application: { ...applicationFromValues(values), publicKey, etag: base.etag },
-        updateMask: APPLICATION_MASK,
+        updateMask: changeMask(values, base.stored, []),
       }),
       done: () => done("Saved.", true),
     }),

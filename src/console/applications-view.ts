@@ -9,7 +9,8 @@ import {
   privateKeyView,
 } from "./application-form.js";
 import { applicationAddress } from "./application-view.js";
-import { createForm, type Field } from "./form.js";
+import type { Field } from "./field.js";
+import { createForm } from "./form.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader, createPages } from "./loading.js";
 import { visibleText } from "./text.js";
@@ -39,6 +40,7 @@ export function createApplicationsView(context: ViewContext): View {
     await found.load(() => api.call("ApplicationService/ListApplications", request));
     const { applications = [], nextPageToken } = found.value ?? {};
     pages.noteNext(nextPageToken);
+    context.directory.note(applications);
     update();
     await providers.load(applications.map(({ publicKey = "" }) => publicKey));
   }

@@ -1,8 +1,8 @@
 import type { CallRecordJson } from "../../gen/relay/admin/v1/call_record_pb.js";
-import type { LiveCall } from "./frames.js";
+import { type LiveCall, liveCallFrom } from "./frames.js";
 import { html, nothing, svg, type TemplateResult } from "./lit-html.js";
 import { type Figures, figuresOf, msText, visibleText } from "./text.js";
-import { type Column, clockTime, dataTable, stateMark } from "./view.js";
+import { type Column, clockTime, dataTable, moment, stateMark } from "./view.js";
 
 /** Method and url of a call, with the names of its query's parameters alone. */
 export function targetOf({ method = "", origin = "", path = "", queryKeys = [] }: CallRecordJson): TemplateResult {
@@ -19,7 +19,7 @@ export function outcomeOf({ statusCode = 0, errorType = "", cause = "" }: CallRe
 }
 
 /** Address of the view of one call's record. Pure. */
-function callAddress(callId: string): string {
+export function callAddress(callId: string): string {
   return `#/call?${new URLSearchParams({ callId })}`;
 }
 
@@ -46,8 +46,7 @@ export function callList(calls: readonly LiveCall[], { isLong, toggle }: ListLen
     ${calls.length <= few ? nothing : html`<p class="actions"><button type="button" aria-expanded=${isLong} @click=${toggle}>${isLong ? "Show fewer calls" : "Show more calls"}</button></p>`}`;
 }
 
-const CALL_COLUMNS: ReadonlyArray<Column<LiveCall>> = [
-  { label: "Time", cell: ({ record }) => clockTime(record.startTime ?? "") },
+const OTHER_COLUMNS: ReadonlyArray<Column<LiveCall>> = [
   { label: "Provider", cell: ({ record }) => visibleText(record.providerName ?? "") },
   { label: "Call", cell: ({ record }) => html`<a href=${callAddress(record.callId ?? "")}>${targetOf(record)}</a>` },
   { label: "Outcome", cell: ({ record }) => outcomeOf(record) },
@@ -56,6 +55,22 @@ const CALL_COLUMNS: ReadonlyArray<Column<LiveCall>> = [
   { label: "Provider’s part", cell: ({ providerMs }) => msText(providerMs), isNumeric: true, isDetail: true },
   { label: "Came in by", cell: ({ record }) => visibleText(record.surface ?? ""), isDetail: true },
 ];
+
+const CALL_COLUMNS: ReadonlyArray<Column<LiveCall>> = [
+  { label: "Time", cell: ({ record }) => clockTime(record.startTime ?? "") },
+  ...OTHER_COLUMNS,
+];
+
+/** Of any day. */
+const RECORD_COLUMNS: ReadonlyArray<Column<LiveCall>> = [
+  { label: "When", cell: ({ record }) => moment(record.startTime, "") },
+  ...OTHER_COLUMNS,
+];
+
+/** Calls of the past, in a list that stands still. */
+export function recordTable(caption: string, records: readonly CallRecordJson[]): TemplateResult {
+  return dataTable(caption, RECORD_COLUMNS, records.map(liveCallFrom));
+}
 
 interface LatencyRow {
   readonly name: string;

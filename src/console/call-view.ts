@@ -8,6 +8,7 @@ import type {
 } from "../../gen/relay/admin/v1/call_record_pb.js";
 import type { Api } from "./api.js";
 import { outcomeOf, targetOf } from "./call-tables.js";
+import { applicationLink, type Directory } from "./directory.js";
 import { liveCallFrom } from "./frames.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { ApiError, createLoader, type Loader } from "./loading.js";
@@ -19,7 +20,7 @@ const ASK_AGAIN_MS = 1000;
 const MAX_ASKS = 10;
 
 /** The record of one call, also of one that was seen as it ended and is written only now. */
-export function createCallView({ api, update }: ViewContext): View {
+export function createCallView({ api, directory, update }: ViewContext): View {
   let found = createLoader<CallRecordJson | undefined>(update);
   let asks = 0;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -46,7 +47,7 @@ export function createCallView({ api, update }: ViewContext): View {
     leave: stop,
     render: () => html`<h1 tabindex="-1">Call record</h1>
       <p><a href="#/live">Back to the live calls</a></p>
-      ${problemNotice(found)} ${contentOf(found, asks)}`,
+      ${problemNotice(found)} ${contentOf(found, asks, directory)}`,
   };
 }
 
@@ -60,8 +61,12 @@ async function recordOf(api: Api, callId: string): Promise<CallRecordJson | unde
   }
 }
 
-function contentOf(found: Loader<CallRecordJson | undefined>, asks: number): TemplateResult | typeof nothing {
-  if (found.value !== undefined) return recordView(found.value);
+function contentOf(
+  found: Loader<CallRecordJson | undefined>,
+  asks: number,
+  directory: Directory,
+): TemplateResult | typeof nothing {
+  if (found.value !== undefined) return recordView(found.value, directory);
   if (found.problem !== undefined) return nothing;
   if (asks <= 1 && found.isBusy) return busyNotice(found);
   return html`<p role="status">${
@@ -72,15 +77,16 @@ function contentOf(found: Loader<CallRecordJson | undefined>, asks: number): Tem
 }
 
 /** Everything that is written down of a call. */
-function recordView(record: CallRecordJson): TemplateResult {
-  const { callId = "", publicKey = "", startTime, surface = "", providerName = "", rule = "" } = record;
+function recordView(record: CallRecordJson, directory: Directory): TemplateResult {
+  const { callId = "", publicKey = "", startTime, surface = "", providerName = "", rule = "", requestId = "" } = record;
   return html`<section aria-label="Record">
     <dl class="steps">
       ${step("Call", targetOf(record))} ${step("Outcome", outcomeOf(record))}
       ${step("Began", html`${moment(startTime, "")} <span class="hint">${startTime}</span>`)}
       ${step("Provider", visibleText(providerName) || "none of this name")}
-      ${step("Application", idOf(publicKey) ?? "deleted since")} ${step("Came in by", visibleText(surface))}
+      ${step("Application", publicKey === "" ? "deleted since" : applicationLink(directory, publicKey))} ${userOf(record)} ${step("Came in by", visibleText(surface))}
       ${rule === "" ? nothing : step("Decided by", visibleText(rule))} ${step("Call id", idOf(callId))}
+      ${requestId === "" ? nothing : step("Request id", idOf(requestId))}
     </dl>
     <h2>Where its time went</h2>
     <dl class="steps">${timesOf(record)}</dl>
@@ -91,6 +97,13 @@ function recordView(record: CallRecordJson): TemplateResult {
     </dl>
     ${captureOf(record)}
   </section>`;
+}
+
+/** The record holds no user: as long as the connection is there, it tells whose call it was. */
+function userOf({ publicKey = "", userId = "", providerName = "" }: CallRecordJson): TemplateResult | typeof nothing {
+  if (userId === "") return nothing;
+  const address = `#/connection?${new URLSearchParams({ publicKey, userId, providerName })}`;
+  return step("User", html`<bdi class="id">${visibleText(userId)}</bdi> <a href=${address}>Connection</a>`);
 }
 
 /** A capture ends before its record, and is for operators alone. */

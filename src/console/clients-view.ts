@@ -1,11 +1,13 @@
 import type { OAuthClientJson } from "../../gen/relay/admin/v1/oauth_client_pb.js";
+import type { ProviderJson } from "../../gen/relay/admin/v1/provider_pb.js";
 import type { Api } from "./api.js";
 import { applicationAddress, applicationLinks, part } from "./application-view.js";
-import { createForm, type Field, type Form, notice, pairsFrom, type Values } from "./form.js";
+import type { Directory } from "./directory.js";
+import { type Field, pairsFrom, type Values } from "./field.js";
+import { changeMask, createForm, type Form, notice } from "./form.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { allPages, createLoader } from "./loading.js";
 import { visibleText } from "./text.js";
-import { type KnownNames, loadKnownNames, providerOf, suggestionLists } from "./try-view.js";
 import {
   busyNotice,
   type Column,
@@ -20,14 +22,13 @@ import {
 
 /** OAuth clients of one application; with a provider in the address, that one. */
 export function createClientsView(context: ViewContext): View {
-  const { api, session, update } = context;
+  const { api, directory, session, update } = context;
   const found = createLoader<readonly OAuthClientJson[]>(update);
-  const names = createLoader<KnownNames>(update);
   let publicKey = "";
   let chosen = "";
 
   const clientAt = (name = "") => {
-    const known = providerOf(names.value, name)?.name ?? name;
+    const known = directory.providerOf(name)?.name ?? name;
     return found.value?.find(({ providerName }) => providerName === known);
   };
 
@@ -37,7 +38,7 @@ export function createClientsView(context: ViewContext): View {
 
   const storing: Form = createForm(context, {
     ...{ id: "client", method: "OAuthClientService/UpdateOAuthClient", button: "Store the client" },
-    fields: () => clientFields(clientAt(storing.values["providerName"])),
+    fields: () => clientFields(clientAt(storing.values["providerName"]), directory),
     requestFrom: (values) => {
       const stored = clientAt(values["providerName"]);
       return {
@@ -74,7 +75,6 @@ export function createClientsView(context: ViewContext): View {
       publicKey = parameters.get("publicKey") ?? "";
       chosen = parameters.get("providerName") ?? "";
       storing.fill({ providerName: chosen });
-      void names.load(() => loadKnownNames(api));
       await load();
       const stored = clientAt(chosen);
       if (stored !== undefined) storing.fill(valuesFromClient(stored));
@@ -86,10 +86,13 @@ export function createClientsView(context: ViewContext): View {
       ${
         found.value === undefined
           ? nothing
-          : part("Store a client", registration(session.relayUrl, names.value, storing.values["providerName"]), storing)
+          : part(
+              "Store a client",
+              registration(session.relayUrl, directory.providerOf(storing.values["providerName"] ?? "")),
+              storing,
+            )
       }
-      ${chosen === "" ? nothing : part(`Delete the client at ${visibleText(chosen)}`, nothing, removal)}
-      ${suggestionLists(names.value)}`,
+      ${chosen === "" ? nothing : part(`Delete the client at ${visibleText(chosen)}`, nothing, removal)}`,
   };
 }
 
@@ -98,10 +101,10 @@ async function allClients(api: Api, publicKey: string): Promise<readonly OAuthCl
   return pages.flatMap(({ oauthClients = [] }) => oauthClients);
 }
 
-function clientFields(stored: OAuthClientJson | undefined): readonly Field[] {
+function clientFields(stored: OAuthClientJson | undefined, { findProviders }: Directory): readonly Field[] {
   const kept = stored?.hasClientSecret ? "None: the stored one stays." : "It is sealed, and never shown.";
   return [
-    { name: "providerName", label: "Provider", path: "oauth_client.provider_name", list: "known-providers" },
+    { name: "providerName", label: "Provider", path: "oauth_client.provider_name", find: findProviders },
     { name: "clientId", label: "Client id", path: "oauth_client.client_id" },
     { name: "clientSecret", label: "Client secret", kind: "secret", path: "oauth_client.client_secret", hint: kept },
     {
@@ -138,14 +141,17 @@ function clientFromValues(values: Values): OAuthClientJson {
 }
 
 /** A secret that is not typed again stays, also one of a client that is not known here (yet), unless the operator says so. */
-function maskOf({ clientSecret = "", isPublic }: Values, stored: OAuthClientJson | undefined): string {
-  const forgets = stored?.hasClientSecret === true && isPublic === "yes";
-  return `clientId,scope,originParameters${clientSecret !== "" || forgets ? ",clientSecret" : ""}`;
+function maskOf(values: Values, stored: OAuthClientJson | undefined): string {
+  const forgets = stored?.hasClientSecret === true && values["isPublic"] === "yes";
+  const secret = values["clientSecret"] || forgets ? ["clientSecret"] : [];
+  if (stored === undefined) return ["clientId", "scope", "originParameters", ...secret].join();
+  const { providerName: _providerName, ...base } = valuesFromClient(stored);
+  return changeMask(values, base, secret);
 }
 
 /** What to do at the provider first. */
-function registration(relayUrl: string, names: KnownNames | undefined, providerName = ""): TemplateResult {
-  const { displayName = "", documentationUri = "", sources = [] } = providerOf(names, providerName) ?? {};
+function registration(relayUrl: string, provider: ProviderJson | undefined): TemplateResult {
+  const { displayName = "", documentationUri = "", sources = [] } = provider ?? {};
   // Only https: a definition may hold any text, and some of it would run.
   const pages = [...new Set([...sources, documentationUri])].filter((uri) => uri.startsWith("https://"));
   const uri = `${relayUrl}/oauth/callback`;

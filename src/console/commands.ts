@@ -12,7 +12,7 @@ export interface Command {
 /** The methods that a form of the console calls. */
 export type ActionName = Exclude<
   keyof Methods,
-  `${string}Service/${"Get" | "List"}${string}` | `CallService/${string}`
+  `${string}Service/${"Get" | "List"}${string}` | "CallService/PerformCall"
 >;
 
 /** The `relay` command of a request; what is missing in it is named in capitals. It never holds a secret. Pure. */
@@ -29,27 +29,31 @@ const CALLER_AUTH: Readonly<Record<string, string>> = {
 const COMMANDS: { readonly [Name in ActionName]: (request: Methods[Name][0]) => Command } = {
   "ApplicationService/CreateApplication": ({ application }) => {
     const { publicKey, displayName } = application ?? {};
-    const options = [...option("--public-key", publicKey), ...applicationOptions(application ?? {}, false)];
+    const options = [...option("--public-key", publicKey), ...applicationOptions(application ?? {}, undefined)];
     return withRules(relay("app create", options, displayName || "NAME"), application?.callRules ?? []);
   },
   "ApplicationService/UpdateApplication": ({ application, updateMask = "" }) => {
     const { publicKey = "", displayName, state } = application ?? {};
     if (updateMask === "state")
       return relay("app update", [state === "STATE_DISABLED" ? "--disable" : "--enable"], publicKey);
-    const options = [...option("--name", displayName), ...applicationOptions(application ?? {}, true)];
-    return withRules(relay("app update", options, publicKey), application?.callRules ?? []);
+    const mask = new Set(updateMask.split(","));
+    const name = mask.has("displayName") ? option("--name", displayName || "NAME") : [];
+    const options = [...name, ...applicationOptions(application ?? {}, mask)];
+    const rules = mask.has("callRules") ? application?.callRules : undefined;
+    return withRules(relay("app update", options, publicKey), rules ?? []);
   },
   "ApplicationService/DeleteApplication": ({ publicKey }) => relay("app delete", [], publicKey),
   "ApplicationService/RotateApplicationKey": ({ publicKey }) => relay("app rotate-key", [], publicKey),
-  "ApplicationService/CreateCallToken": ({ publicKey, userId, providerNames = [], rules = [], lifetimeSeconds }) => {
-    const { methods = [], hosts = [], paths = [] } = rules[0] ?? {};
-    return relay("token create", [
-      ...option("--app", publicKey),
-      ...option("--user", userId || "USER"),
-      ...each("--provider", providerNames),
-      ...option("--ttl", lifetimeSeconds ? `${lifetimeSeconds}s` : ""),
-      ...[...each("--method", methods), ...each("--host", hosts), ...each("--path", paths)],
-    ]);
+  "ApplicationService/CreateCallToken": (request) => relay("token create", tokenOptions(request)),
+  "CallService/ExplainCall": ({
+    call: { publicKey = "", userId = "", providerName, call } = {},
+    callTokenTerms = {},
+  }) => {
+    const user = [...option("--app", publicKey), ...option("--user", userId || "USER")];
+    const { text: token } = relay("token create", tokenOptions({ publicKey, userId, ...callTokenTerms }));
+    const words = `call ${shellText(providerName || "PROVIDER")}`;
+    const { text } = relay(words, [...user, ...option("-X", call?.method), "--explain"], call?.url || "URL");
+    return { text: `RELAY_PRIVATE_KEY=$(${token}) ${text}` };
   },
   "CallRecordService/StartCallCapture": ({ publicKey, duration = "" }) =>
     relay("app capture", option("--minutes", String(Number.parseInt(duration, 10) / 60)), publicKey),
@@ -83,28 +87,47 @@ const COMMANDS: { readonly [Name in ActionName]: (request: Methods[Name][0]) => 
       ...named(publicKey, userId || "USER", providerName),
       ...(skipRevocation ? ["--no-revoke"] : []),
     ]),
+  "ConnectionService/RefreshConnection": ({ publicKey, userId, providerName }) =>
+    relay("connection refresh", named(publicKey, userId || "USER", providerName)),
+  "WebhookService/SendTestEvent": ({ publicKey }) => relay("webhook test", option("--app", publicKey)),
   "WebhookService/PutWebhook": ({ webhook }) =>
     relay("webhook put", option("--app", webhook?.publicKey), webhook?.uri || "URI"),
   "WebhookService/DeleteWebhook": ({ publicKey }) => relay("webhook delete", option("--app", publicKey)),
 };
 
+type TokenRequest = Methods["ApplicationService/CreateCallToken"][0];
+
+function tokenOptions({ publicKey, userId, providerNames = [], rules = [], lifetimeSeconds }: TokenRequest): string[] {
+  const { methods = [], hosts = [], paths = [] } = rules[0] ?? {};
+  return [
+    ...option("--app", publicKey),
+    ...option("--user", userId || "USER"),
+    ...each("--provider", providerNames),
+    ...option("--ttl", lifetimeSeconds ? `${lifetimeSeconds}s` : ""),
+    ...[...each("--method", methods), ...each("--host", hosts), ...each("--path", paths)],
+  ];
+}
+
 type ApplicationSettings = NonNullable<Methods["ApplicationService/CreateApplication"][0]["application"]>;
 
-/** @param isUpdate what is empty is said, since the command leaves what it does not name. */
-function applicationOptions(settings: ApplicationSettings, isUpdate: boolean): readonly string[] {
+/** @param mask the fields of an update, of which what is empty is said: the command leaves what it does not name. */
+function applicationOptions(settings: ApplicationSettings, mask: ReadonlySet<string> | undefined): readonly string[] {
   const { allowedOrigins = [], allowedAddresses = [], allowedRedirectUris = [], callRules = [] } = settings;
+  const of = (field: keyof ApplicationSettings, options: readonly string[]) =>
+    mask === undefined || mask.has(field) ? options : [];
   const list = (name: string, texts: readonly string[], none: string) =>
-    texts.length === 0 && isUpdate ? [none] : each(name, texts);
-  const number = (name: string, count = 0) => (count === 0 && !isUpdate ? [] : option(name, String(count)));
+    texts.length === 0 && mask !== undefined ? [none] : each(name, texts);
+  const number = (name: string, count = 0) => (count === 0 && mask === undefined ? [] : option(name, String(count)));
+  const lifetime = lifetimeText(settings.maxCallTokenSeconds, mask !== undefined);
   return [
-    ...option("--caller-auth", CALLER_AUTH[settings.callerAuth ?? ""] ?? "public-key"),
-    ...list("--allow-origin", allowedOrigins, "--no-origins"),
-    ...list("--allow-address", allowedAddresses, "--no-addresses"),
-    ...list("--allow-redirect", allowedRedirectUris, "--no-redirects"),
-    ...number("--calls-per-minute", settings.callsPerMinute),
-    ...number("--connection-calls-per-minute", settings.connectionCallsPerMinute),
-    ...option("--max-token-ttl", lifetimeText(settings.maxCallTokenSeconds, isUpdate)),
-    ...(callRules.length > 0 ? ["--call-rules", "-"] : isUpdate ? ["--no-call-rules"] : []),
+    ...of("callerAuth", option("--caller-auth", CALLER_AUTH[settings.callerAuth ?? ""] ?? "public-key")),
+    ...of("allowedOrigins", list("--allow-origin", allowedOrigins, "--no-origins")),
+    ...of("allowedAddresses", list("--allow-address", allowedAddresses, "--no-addresses")),
+    ...of("allowedRedirectUris", list("--allow-redirect", allowedRedirectUris, "--no-redirects")),
+    ...of("callsPerMinute", number("--calls-per-minute", settings.callsPerMinute)),
+    ...of("connectionCallsPerMinute", number("--connection-calls-per-minute", settings.connectionCallsPerMinute)),
+    ...of("maxCallTokenSeconds", option("--max-token-ttl", lifetime)),
+    ...of("callRules", callRules.length > 0 ? ["--call-rules", "-"] : mask === undefined ? [] : ["--no-call-rules"]),
   ];
 }
 

@@ -1,40 +1,61 @@
+import type { ListCallRecordsResponseJson } from "../../gen/relay/admin/v1/call_record_pb.js";
 import type { ConnectionJson } from "../../gen/relay/admin/v1/connection_pb.js";
-import type { ConnectionValueJson, ProviderJson } from "../../gen/relay/admin/v1/provider_pb.js";
-import { applicationLinks, part } from "./application-view.js";
-import { refreshOf, stateOf, valuesOf } from "./connections-view.js";
-import { createForm, type Field, type Form, notice, type Values } from "./form.js";
+import { applicationAddress, applicationLinks, part } from "./application-view.js";
+import { recordTable } from "./call-tables.js";
+import { createStoringForm } from "./connection-form.js";
+import { type Standing, standingOf, tokenLifeOf } from "./connection-state.js";
+import { valuesOf } from "./connections-view.js";
+import { createDeliveries } from "./deliveries.js";
+import { applicationLink, type Directory } from "./directory.js";
+import { createForm, type Form, notice } from "./form.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
-import { createLoader } from "./loading.js";
+import { createLoader, type Loading } from "./loading.js";
 import { visibleText } from "./text.js";
-import { type KnownNames, loadKnownNames, providerOf, suggestionLists, tryAddress } from "./try-view.js";
-import { busyNotice, moment, problemNotice, step, type View, type ViewContext } from "./view.js";
+import { tryAddress } from "./try-view.js";
+import { busyNotice, lengthText, moment, problemNotice, stateMark, step, type View, type ViewContext } from "./view.js";
 
-/** One connection; with nothing but an application in the address, a form for a new one. */
+/** What names a connection. */
+interface Key {
+  readonly publicKey: string;
+  readonly userId: string;
+  readonly providerName: string;
+}
+
+/** Calls of the connection that are shown; the rest is a view of its own. */
+const CALLS = 10;
+
+/** Everything about one connection; with nothing but an application in the address, a form for a new one. */
 export function createConnectionView(context: ViewContext): View {
   const { api, update } = context;
   const found = createLoader<ConnectionJson>(update);
-  const names = createLoader<KnownNames>(update);
-  let key = { publicKey: "", userId: "", providerName: "" };
+  const calls = createLoader<ListCallRecordsResponseJson>(update);
+  const deliveries = createDeliveries(context);
+  let key: Key = { publicKey: "", userId: "", providerName: "" };
 
   const isNew = () => key.userId === "" || key.providerName === "";
-  const provider = () => providerOf(names.value, storing.values["providerName"] ?? "");
 
-  async function load(): Promise<void> {
-    if (!isNew()) await found.load(() => api.call("ConnectionService/GetConnection", key));
+  function load(): void {
+    if (isNew()) return;
+    void found.load(() => api.call("ConnectionService/GetConnection", key));
+    void calls.load(() => api.call("CallRecordService/ListCallRecords", { ...key, pageSize: CALLS }));
+    void deliveries.load(key);
   }
 
-  const storing: Form = createForm(context, {
-    ...{ id: "connection", method: "ConnectionService/PutConnection", button: "Store the connection" },
-    fields: () => [...KEY_FIELDS, ...valueFields(provider())],
-    requestFrom: (values) => ({
-      ...{ publicKey: key.publicKey, userId: values["userId"] ?? "", providerName: values["providerName"] ?? "" },
-      ...contentFrom(values, provider()),
-    }),
-    done: (connection) => {
-      const { userId = "", providerName = "" } = connection;
+  const storing = createStoringForm(context, {
+    publicKey: () => key.publicKey,
+    onStored: ({ userId = "", providerName = "" }) => {
       key = { ...key, userId, providerName };
-      void load();
-      return notice(`Stored, sealed. Calls of ${visibleText(userId)} can be made now.`);
+      load();
+    },
+  });
+
+  const refreshing = createForm(context, {
+    ...{ id: "refresh", method: "ConnectionService/RefreshConnection", button: "Refresh it now" },
+    requestFrom: () => key,
+    done: ({ problem = "" }) => {
+      load();
+      if (problem === "") return notice("Refreshed: it has a new access token.");
+      return html`<p class="notice bad">${visibleText(problem)}</p>`;
     },
   });
 
@@ -47,7 +68,7 @@ export function createConnectionView(context: ViewContext): View {
   });
 
   function forget(): void {
-    for (const each of [storing, removal, found]) each.clear();
+    for (const each of [storing, refreshing, removal, found, calls, deliveries]) each.clear();
   }
 
   return {
@@ -57,16 +78,20 @@ export function createConnectionView(context: ViewContext): View {
       const text = (name: string) => parameters.get(name) ?? "";
       key = { publicKey: text("publicKey"), userId: text("userId"), providerName: text("providerName") };
       storing.fill({ userId: key.userId, providerName: key.providerName });
-      void names.load(() => loadKnownNames(api));
-      void load();
+      load();
     },
     leave: forget,
     render: () => html`<h1 tabindex="-1">Connection</h1>
       ${applicationLinks(key.publicKey, "connection")} ${problemNotice(found)} ${busyNotice(found)}
-      ${found.value === undefined || removal.isOver ? nothing : detailsOf(found.value)}
+      ${found.value === undefined || removal.isOver ? nothing : stateView(found.value, refreshing, context.directory)}
+      ${
+        isNew() || removal.isOver
+          ? nothing
+          : html`${callsView(calls, key)}
+      <section class="part"><h2>Webhooks sent</h2>${deliveries.render()}</section>`
+      }
       ${part(isNew() ? "Store tokens or keys" : "Store new tokens or keys", "A connection that exists gets the new ones and starts afresh.", storing)}
-      ${found.value === undefined ? nothing : part("Delete", "Its tokens are deleted here, and revoked at a provider that can.", removal)}
-      ${suggestionLists(names.value)}`,
+      ${found.value === undefined ? nothing : part("Delete", "Its tokens are deleted here, and revoked at a provider that can.", removal)}`,
   };
 }
 
@@ -77,73 +102,73 @@ const WHAT_BECAME: Readonly<Record<string, string>> = {
   REVOCATION_SKIPPED: "The provider was not told.",
 };
 
-const KEY_FIELDS: readonly Field[] = [
-  { name: "userId", label: "User id", path: "user_id", hint: "Calls must name it exactly so." },
-  { name: "providerName", label: "Provider", path: "provider_name", list: "known-providers" },
-];
-
-/** Those that are not told by the provider or fixed with the client. */
-function askedValues({ connectionValues = [] }: ProviderJson): readonly ConnectionValueJson[] {
-  return connectionValues.filter(
-    ({ callbackParameter, tokenMember, lookup, client }) => !(callbackParameter || tokenMember || lookup || client),
-  );
+function stateView(connection: ConnectionJson, refreshing: Form, directory: Directory): TemplateResult {
+  const { publicKey = "", userId = "", providerName = "", scope = "", createTime, updateTime } = connection;
+  const standing = standingOf(connection);
+  const canRefresh = connection.state === "STATE_ACTIVE" && connection.hasRefreshToken;
+  return html`<section aria-label="State">
+      ${standingView(connection, standing)}
+      <dl class="steps">
+        ${step("User", html`<bdi class="id">${visibleText(userId)}</bdi>`)} ${step("Provider", visibleText(directory.providerOf(providerName)?.displayName ?? providerName))}
+        ${step("Application", applicationLink(directory, publicKey))}
+        ${step("Access token", tokenOf(connection))} ${refreshSteps(connection)}
+        ${step("Scope", visibleText(scope || "not known"))} ${step("Values", valuesOf(connection))}
+        ${step("Connected", moment(createTime, ""))} ${step("Changed", moment(updateTime, ""))}
+      </dl>
+    </section>
+    ${canRefresh ? part("Refresh", "Gets a new access token at once, due or not.", refreshing) : nothing}`;
 }
 
-/** Whether what is stored is no token response. */
-const isWithoutTokens = ({ kind = "oauth2" }: ProviderJson) => kind !== "oauth2";
-
-function valueFields(provider: ProviderJson | undefined): readonly Field[] {
-  const values = (provider === undefined ? [] : askedValues(provider)).map(fieldOfValue);
-  return provider !== undefined && isWithoutTokens(provider) ? values : [...values, TOKEN_FIELD];
+function standingView({ publicKey = "", userId = "", providerName = "" }: ConnectionJson, standing: Standing) {
+  const { isGood, state, reason, since, advice, place } = standing;
+  const whose = new URLSearchParams({ userId, providerName });
+  const todo =
+    place === undefined
+      ? nothing
+      : html`<a href="${applicationAddress(place, publicKey)}&${whose}">${place === "link" ? "Make a connect link" : "Correct the OAuth client"}</a>`;
+  return html`<div class=${isGood ? "notice" : "notice bad"}>
+    <p>${stateMark(isGood, state)}${since === undefined ? nothing : html`, since ${moment(since, "")}`}</p>
+    ${reason === "" ? nothing : html`<p>${visibleText(reason)}</p>`}
+    ${advice === "" ? nothing : html`<p>What to do: ${visibleText(advice)} ${todo}</p>`}
+    <p><a href=${tryAddress({ publicKey, userId, providerName })}>Try a call</a></p>
+  </div>`;
 }
 
-const TOKEN_FIELD: Field = {
-  ...{ name: "tokenResponse", label: "Token response of the provider", kind: "secret", path: "token_response" },
-  isWide: true,
-  hint: html`JSON: <code>access_token</code>, and where there are any <code>refresh_token</code>, <code>expires_in</code>,
-    <code>scope</code>.`,
-};
-
-function fieldOfValue({ name = "", label = "", help = "", secret = false, choices = [] }: ConnectionValueJson): Field {
-  return {
-    ...{ name: `value.${name}`, label: visibleText(label || name) },
-    path: `${secret ? "secrets" : "origin_parameters"}.${name}`,
-    ...(help === "" ? {} : { hint: visibleText(help) }),
-    ...(secret ? { kind: "secret" } : {}),
-    ...(choices.length === 0
-      ? {}
-      : {
-          kind: "choice",
-          choices: [["", ""], ...choices.map(({ value = "", label: text }) => [value, text || value] as const)],
-        }),
-  };
+function tokenOf(connection: ConnectionJson): TemplateResult {
+  const { tokenTime, expireTime, tokenType = "" } = connection;
+  const life = tokenLifeOf(connection, Date.now());
+  const end = expireTime === undefined ? "its end is not known" : html`ends ${moment(expireTime, "")}`;
+  const whole =
+    life === undefined
+      ? nothing
+      : html`; of ${lengthText(life.lifeMs)}, ${Math.round(life.share * 100)} % are over
+          <meter class="life" min="0" max="1" value=${life.share} aria-label="Part of its life that is over"></meter>`;
+  return html`<bdi>${visibleText(tokenType || "not known")}</bdi>, obtained ${moment(tokenTime, "not yet")}, ${end}${whole}`;
 }
 
-function contentFrom(values: Values, provider: ProviderJson | undefined) {
-  const asked = provider === undefined ? [] : askedValues(provider);
-  const given = (isSecret: boolean) =>
-    Object.fromEntries(
-      asked
-        .filter(({ secret = false }) => secret === isSecret)
-        .map(({ name = "" }) => [name, values[`value.${name}`] ?? ""] as const)
-        .filter(([, value]) => value !== ""),
-    );
-  const withoutTokens = provider !== undefined && isWithoutTokens(provider);
-  return {
-    originParameters: given(false),
-    secrets: given(true),
-    tokenResponse: withoutTokens ? "" : (values["tokenResponse"] ?? ""),
-  };
+/** How it was refreshed, and is going to be. */
+function refreshSteps(connection: ConnectionJson): TemplateResult {
+  const { hasRefreshToken, tokenType, refreshTime, refreshFailureCount = 0, state } = connection;
+  if (!hasRefreshToken) {
+    const isKey = tokenType === "api_key" || tokenType === "basic";
+    return step("Refresh", isKey ? "Not needed: it is a key" : "There is no refresh token");
+  }
+  const last = step("Last refreshed", moment(refreshTime, "never since it was connected"));
+  if (refreshFailureCount === 0) return last;
+  const { lastRefreshFailureTime, lastRefreshFailure = "", nextRefreshTime } = connection;
+  return html`${last}
+    ${step("Failed refreshes", html`${refreshFailureCount}, the last ${moment(lastRefreshFailureTime, "")}`)}
+    ${step("Last answer", html`<span class="id">${visibleText(lastRefreshFailure)}</span>`)}
+    ${state === "STATE_ACTIVE" ? step("Next try", moment(nextRefreshTime, "at the next call")) : nothing}`;
 }
 
-function detailsOf(connection: ConnectionJson): TemplateResult {
-  const { publicKey = "", userId = "", providerName = "", scope = "", createTime, updateTime, expireTime } = connection;
-  return html`<dl class="steps">
-      ${step("User", html`<bdi class="id">${visibleText(userId)}</bdi>`)} ${step("Provider", visibleText(providerName))}
-      ${step("State", stateOf(connection))} ${step("Token ends", moment(expireTime, "not known"))}
-      ${step("Refresh", refreshOf(connection))} ${step("Scope", visibleText(scope || "not known"))}
-      ${step("Values", valuesOf(connection))} ${step("Connected", moment(createTime, ""))}
-      ${step("Changed", moment(updateTime, ""))}
-    </dl>
-    <p><a href=${tryAddress({ publicKey, userId, providerName })}>Try a call</a></p>`;
+function callsView(calls: Loading<ListCallRecordsResponseJson>, key: Key): TemplateResult {
+  const { callRecords = [], nextPageToken = "" } = calls.value ?? {};
+  const none = nextPageToken === "" ? "No call of this user is recorded." : "None among the newest calls.";
+  return html`<section class="part">
+    <h2>Its calls</h2>
+    ${problemNotice(calls)} ${calls.value === undefined ? busyNotice(calls) : nothing}
+    ${calls.value === undefined ? nothing : callRecords.length === 0 ? html`<p>${none}</p>` : recordTable("Its calls", callRecords)}
+    <p><a href="#/calls?${new URLSearchParams({ ...key })}">All its calls</a></p>
+  </section>`;
 }

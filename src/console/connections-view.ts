@@ -1,13 +1,14 @@
 import type {
-  Connection_StateJson,
   ConnectionJson,
+  ListConnectionsRequestJson,
   ListConnectionsResponseJson,
 } from "../../gen/relay/admin/v1/connection_pb.js";
-import { searched } from "./form.js";
+import { applicationLink, type Directory } from "./directory.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { ApiError, createLoader, createPages, type Loading } from "./loading.js";
+import { createSearchForm, type SearchField, type Sought } from "./search-form.js";
 import { visibleText } from "./text.js";
-import { type KnownNames, loadKnownNames, suggestionLists, tryAddress } from "./try-view.js";
+import { tryAddress } from "./try-view.js";
 import {
   busyNotice,
   type Column,
@@ -22,100 +23,89 @@ import {
 
 /** Rows of one page: what a person looks through, and what a browser lays out in no time. */
 const PAGE_SIZE = 50;
+/** The relay looks through fifty thousand for each. */
+const MAX_EMPTY_PAGES = 20;
+
+type Name = "publicKey" | "userIdPrefix" | "providerName" | "state";
+
+const FIELDS: ReadonlyArray<SearchField<Name>> = [
+  { name: "publicKey", label: "Application", kind: "application" },
+  { name: "userIdPrefix", label: "User id begins with", kind: "user" },
+  { name: "providerName", label: "Provider", kind: "provider" },
+  {
+    ...{ name: "state", label: "State", kind: "choice" },
+    choices: [
+      ["", "Any"],
+      ["STATE_ACTIVE", "Active"],
+      ["failing", "Refreshing fails"],
+      ["STATE_REAUTHORIZATION_REQUIRED", "Must connect again"],
+    ],
+  },
+];
 
 /** Connections with their states, page by page. */
-export function createConnectionsView({ api, update }: ViewContext): View {
+export function createConnectionsView(context: ViewContext): View {
+  const { api, directory, update } = context;
   const found = createLoader<ListConnectionsResponseJson>(update);
-  const names = createLoader<KnownNames>(update);
   const pages = createPages();
-  let filter = filterFrom(new URLSearchParams());
+  const search = createSearchForm(context, { view: "connections", label: "Connections", fields: FIELDS });
+  let sought = search.enter(new URLSearchParams());
 
   async function load(): Promise<void> {
-    const request = { ...filter, pageSize: PAGE_SIZE, pageToken: pages.token };
+    const request = { ...requestFrom(sought), pageSize: PAGE_SIZE };
     await found.load(async () => {
-      requireApplication(filter);
-      return api.call("ConnectionService/ListConnections", request);
+      requireApplication(sought);
+      return firstFound((pageToken) => api.call("ConnectionService/ListConnections", { ...request, pageToken }));
     });
     pages.noteNext(found.value?.nextPageToken);
     update();
   }
 
-  function show(parameters: URLSearchParams): void {
-    filter = filterFrom(parameters);
-    pages.reset();
-    void load();
+  /** Looks through pages in which there is none, of a million connections at most. */
+  async function firstFound(ask: (pageToken: string) => Promise<ListConnectionsResponseJson>) {
+    let page = await ask(pages.token);
+    for (let asked = 1; asked < MAX_EMPTY_PAGES && !page.connections?.length && page.nextPageToken; asked += 1)
+      page = await ask(page.nextPageToken);
+    return page;
   }
 
   /** Whether connections may exist that are not shown. */
-  const isNarrowed = () =>
-    pages.token !== "" || Object.values(filter).some((value) => value !== "" && value !== "STATE_UNSPECIFIED");
+  const isNarrowed = () => pages.token !== "" || Object.values(sought).some((value) => value !== "");
 
   return {
     title: "Connections",
+    staysInPlace: true,
     enter(parameters) {
-      show(parameters);
-      void names.load(() => loadKnownNames(api));
+      sought = search.enter(parameters);
+      pages.reset();
+      void load();
     },
     leave() {},
     render: () => html`<h1 tabindex="-1">Connections</h1>
-      ${filterForm(filter, (event) => show(searched(event)))} ${suggestionLists(names.value)}
-      ${problemNotice(found)} ${resultOf(found, isNarrowed())} ${busyNotice(found)}
+      ${search.render()} ${problemNotice(found)} ${resultOf(found, isNarrowed(), directory)} ${busyNotice(found)}
       ${found.value === undefined ? nothing : pager(pages, found.isBusy, () => void load())}`,
   };
 }
 
 /** An id means a user of one application. */
-function requireApplication({ publicKey, userIdPrefix }: Filter): void {
+function requireApplication({ publicKey, userIdPrefix }: Sought<Name>): void {
   if (userIdPrefix === "" || publicKey !== "") return;
   throw new ApiError("invalid_argument", "Name the application as well: user ids are an application's own.");
 }
 
-interface Filter {
-  readonly publicKey: string;
-  readonly userIdPrefix: string;
-  readonly providerName: string;
-  readonly state: Connection_StateJson;
-}
-
-function filterFrom(parameters: URLSearchParams): Filter {
-  const text = (name: string) => parameters.get(name) ?? "";
-  const state = text("state");
-  return {
-    publicKey: text("publicKey"),
-    userIdPrefix: text("userIdPrefix"),
-    providerName: text("providerName"),
-    state: state === "STATE_ACTIVE" || state === "STATE_REAUTHORIZATION_REQUIRED" ? state : "STATE_UNSPECIFIED",
-  };
-}
-
-function filterForm(filter: Filter, onSubmit: (event: SubmitEvent) => void): TemplateResult {
-  const field = (name: keyof Filter, label: string, list?: string) =>
-    html`<label
-      >${label}<input name=${name} list=${list ?? nothing} .value=${filter[name]} autocomplete="off" spellcheck="false"
-    /></label>`;
-  const option = (value: Connection_StateJson, label: string) =>
-    html`<option value=${value} ?selected=${filter.state === value}>${label}</option>`;
-  return html`<form class="filter" role="search" aria-label="Connections" @submit=${onSubmit}>
-    ${field("publicKey", "Application's public key", "known-applications")}
-    ${field("userIdPrefix", "User id begins with")} ${field("providerName", "Provider", "known-providers")}
-    <label>
-      State
-      <select name="state">
-        ${option("STATE_UNSPECIFIED", "Any")} ${option("STATE_ACTIVE", "Active")}
-        ${option("STATE_REAUTHORIZATION_REQUIRED", "Must connect again")}
-      </select>
-    </label>
-    <button type="submit" class="main">Search</button>
-  </form>`;
+function requestFrom({ state, ...filter }: Sought<Name>): ListConnectionsRequestJson {
+  if (state === "failing") return { ...filter, refreshFailing: true };
+  return state === "STATE_ACTIVE" || state === "STATE_REAUTHORIZATION_REQUIRED" ? { ...filter, state } : filter;
 }
 
 function resultOf(
   { value }: Loading<ListConnectionsResponseJson>,
   isNarrowed: boolean,
+  directory: Directory,
 ): TemplateResult | typeof nothing {
   if (value === undefined) return nothing;
   const { connections = [], nextPageToken = "" } = value;
-  if (connections.length > 0) return dataTable("Connections", COLUMNS, connections);
+  if (connections.length > 0) return dataTable("Connections", connectionColumns(directory), connections);
   // A page of a long list may have none and still not be the last (AIP-158).
   if (nextPageToken !== "") return html`<p>None on this page; there are more to look through.</p>`;
   if (isNarrowed) return html`<p>There is no such connection.</p>`;
@@ -125,7 +115,8 @@ function resultOf(
   </p>`;
 }
 
-const COLUMNS: ReadonlyArray<Column<ConnectionJson>> = [
+/** The columns of a list of connections. */
+export const connectionColumns = (directory: Directory): ReadonlyArray<Column<ConnectionJson>> => [
   { label: "User", cell: ({ userId = "" }) => html`<bdi class="id">${visibleText(userId)}</bdi>` },
   { label: "Provider", cell: ({ providerName = "" }) => visibleText(providerName) },
   { label: "Values", cell: valuesOf },
@@ -133,7 +124,7 @@ const COLUMNS: ReadonlyArray<Column<ConnectionJson>> = [
   { label: "Token ends", cell: ({ expireTime }) => moment(expireTime, "not known") },
   { label: "Refresh", cell: refreshOf },
   { label: "Changed", cell: ({ updateTime }) => moment(updateTime, "") },
-  { label: "Application", cell: ({ publicKey = "" }) => html`<span class="id">${visibleText(publicKey)}</span>` },
+  { label: "Application", cell: ({ publicKey = "" }) => applicationLink(directory, publicKey) },
   { label: "More", cell: links },
 ];
 

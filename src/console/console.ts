@@ -3,14 +3,19 @@ import { createApplicationView } from "./application-view.js";
 import { createApplicationsView } from "./applications-view.js";
 import { createAuditView } from "./audit-view.js";
 import { createCallView } from "./call-view.js";
+import { createCallsView } from "./calls-view.js";
 import { createClientsView } from "./clients-view.js";
 import { createConnectionView } from "./connection-view.js";
 import { createConnectionsView } from "./connections-view.js";
+import { createDirectory } from "./directory.js";
+import { createFiguresView } from "./figures-view.js";
+import { createFindView, findBox } from "./find-view.js";
 import { createLinkView } from "./link-view.js";
 import { html, render, type TemplateResult } from "./lit-html.js";
 import { createLiveView } from "./live-view.js";
 import { ApiError, createLoader } from "./loading.js";
 import { createProvidersView } from "./providers-view.js";
+import { createStartView } from "./start-view.js";
 import { visibleText } from "./text.js";
 import { createTokenView } from "./token-view.js";
 import { createTryView } from "./try-view.js";
@@ -59,7 +64,7 @@ export function createConsole(root: HTMLElement): void {
     });
     isOpen = true;
     tokenStorage.write(token);
-    show(createShell({ api, session, update }, () => signOut()));
+    show(createShell({ api, session, update, directory: createDirectory(api, update) }, () => signOut()));
   }
 
   // The address of a page that is open changes without a load.
@@ -124,7 +129,10 @@ function createSignIn({ update, signIn, problem }: SignInOptions) {
 /** Everything behind the sign-in: navigation, and the view that the address names. */
 function createShell(context: ViewContext, signOut: () => void) {
   const views: ReadonlyMap<string, View> = new Map([
+    ["start", createStartView(context)],
+    ["figures", createFiguresView(context)],
     ["live", createLiveView(context)],
+    ["calls", createCallsView(context)],
     ["connections", createConnectionsView(context)],
     ["applications", createApplicationsView(context)],
     ["providers", createProvidersView(context)],
@@ -133,6 +141,7 @@ function createShell(context: ViewContext, signOut: () => void) {
   ]);
   /** Views of one thing, to which others lead. */
   const details: ReadonlyMap<string, View> = new Map([
+    ["find", createFindView(context)],
     ["call", createCallView(context)],
     ["application", createApplicationView(context)],
     ["clients", createClientsView(context)],
@@ -145,7 +154,9 @@ function createShell(context: ViewContext, signOut: () => void) {
 
   function follow(): void {
     const [name = "", query = ""] = location.hash.replace(/^#\/?/, "").split("?", 2);
-    const next = views.get(name) ?? details.get(name) ?? (views.get("live") as View);
+    const next = views.get(name) ?? details.get(name) ?? (views.get("start") as View);
+    // Who searches again stays where the search is.
+    const isSame = next === current && next.staysInPlace === true;
     if (next !== current) current?.leave();
     const isFirst = current === undefined;
     current = next;
@@ -153,7 +164,7 @@ function createShell(context: ViewContext, signOut: () => void) {
     document.title = `${next.title} – Relay console`;
     context.update();
     // A screen reader reads on from here, as after the load of a page.
-    if (!isFirst) queueMicrotask(() => document.querySelector<HTMLElement>("h1")?.focus());
+    if (!isFirst && !isSame) queueMicrotask(() => document.querySelector<HTMLElement>("h1")?.focus());
   }
 
   addEventListener("hashchange", follow);
@@ -192,6 +203,7 @@ function header(
         )}
       </ul>
     </nav>
+    ${findBox()}
     <p class="who">
       <span>${visibleText(session.operatorName)} (${role})</span>
       <button type="button" @click=${signOut}>Sign out</button>

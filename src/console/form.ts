@@ -1,28 +1,11 @@
 import { type ActionName, type Command, commandFor } from "./commands.js";
+import { type Field, fieldOf, fieldView, type Values } from "./field.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { ApiError, createLoader } from "./loading.js";
 import type { Methods } from "./methods.js";
+import { createPicker, type Picker } from "./picker.js";
 import { visibleText } from "./text.js";
 import { copyButton, type ViewContext } from "./view.js";
-
-/** One field of a form. */
-export interface Field {
-  readonly name: string;
-  readonly label: string;
-  /** What it is called in the API, such as `application.display_name`: what the API says of it stands beside it. */
-  readonly path?: string;
-  /** A line of text by default. */
-  readonly kind?: "line" | "secret" | "lines" | "choice" | "number" | "flag";
-  readonly hint?: unknown;
-  /** Values and labels of a `choice`. */
-  readonly choices?: ReadonlyArray<readonly [value: string, label: string]>;
-  /** Id of the list that suggests. */
-  readonly list?: string;
-  readonly isWide?: boolean;
-}
-
-/** What stands in a form, by the names of its fields; `yes` for what is ticked. */
-export type Values = Readonly<Record<string, string>>;
 
 /** What a form does. */
 export interface FormOptions<Name extends ActionName> {
@@ -61,8 +44,11 @@ export function createForm<Name extends ActionName>(
   { api, session, update }: ViewContext,
   options: FormOptions<Name>,
 ): Form {
+  /** Explaining changes nothing. */
+  const isAllowed = session.mayPerform || options.method === "CallService/ExplainCall";
   const sent = createLoader<TemplateResult>(update);
   let values: Values = {};
+  const pickers = new Map<string, Picker>();
   /** Grows with each `clear()`: what was sent before is of no concern after it. */
   let generation = 0;
 
@@ -77,6 +63,15 @@ export function createForm<Name extends ActionName>(
   function change(name: string, value: string): void {
     values = { ...values, [name]: value };
     update();
+  }
+
+  /** Of a field in which something is searched for. */
+  function pickerOf({ name, find }: Field): Picker | undefined {
+    if (find === undefined) return undefined;
+    const own = { id: `${options.id}-${name}`, find, onValue: (value: string) => change(name, value) };
+    const picker = pickers.get(name) ?? createPicker(update, own);
+    pickers.set(name, picker);
+    return picker;
   }
 
   async function send(): Promise<TemplateResult> {
@@ -130,6 +125,7 @@ export function createForm<Name extends ActionName>(
     clear() {
       generation += 1;
       values = {};
+      for (const picker of pickers.values()) picker.clear();
       sent.clear();
     },
     render() {
@@ -143,9 +139,9 @@ export function createForm<Name extends ActionName>(
       const wrong = sent.field === undefined ? undefined : fieldOf(fields, sent.field);
       const general = wrong === undefined ? sent.problem : undefined;
       return html`<form id=${id} class="call" novalidate aria-label=${button} @submit=${submit}>
-          <fieldset class="plain" ?disabled=${!session.mayPerform} aria-describedby="${id}-reason">
+          <fieldset class="plain" ?disabled=${!isAllowed} aria-describedby="${id}-reason">
             <div class="fields">
-              ${fields.map((field) => fieldView(field, { id, value: values[field.name] ?? "", change, problem: field === wrong ? sent.problem : undefined }))}
+              ${fields.map((field) => fieldView(field, { id, value: values[field.name] ?? "", change, problem: field === wrong ? sent.problem : undefined, picker: pickerOf(field) }))}
             </div>
             <p class="actions">
               <button type="submit" class=${sure === undefined ? "main" : "danger"} ?disabled=${sent.isBusy}>${button}</button>
@@ -153,7 +149,7 @@ export function createForm<Name extends ActionName>(
             </p>
           </fieldset>
           <p class="hint" id="${id}-reason">
-            ${session.mayPerform ? nothing : "This token is read-only: changing anything is for operators."}
+            ${isAllowed ? nothing : "This token is read-only: changing anything is for operators."}
           </p>
           <div role="alert" id="${id}-problem" tabindex="-1">
             ${general === undefined ? nothing : html`<p class="notice bad">${visibleText(general)}</p>`}
@@ -162,75 +158,6 @@ export function createForm<Name extends ActionName>(
         ${result} ${commandView(id, button, command())}`;
     },
   };
-}
-
-/** The field that the API names, or that a part of is named: `oauth_client.origin_parameters.subdomain`. */
-function fieldOf(fields: readonly Field[], path: string): Field | undefined {
-  const matches = (own: string) => path === own || path.startsWith(`${own}.`);
-  return fields.find((field) => field.path === path) ?? fields.find(({ path: own, name }) => matches(own ?? name));
-}
-
-interface FieldState {
-  /** Of the form. */
-  readonly id: string;
-  readonly value: string;
-  readonly problem: string | undefined;
-  readonly change: (name: string, value: string) => void;
-}
-
-type Input = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
-
-function fieldView(field: Field, state: FieldState): TemplateResult {
-  const { kind = "line", name, label, hint, isWide } = field;
-  const id = `${state.id}-${name}`;
-  const notes = html`${hint === undefined ? nothing : html`<span class="hint" id="${id}-hint">${hint}</span>`}
-    <span class="problem" id="${id}-wrong">${state.problem === undefined ? nothing : visibleText(state.problem)}</span>`;
-  if (kind === "flag") return tickView(field, id, state, notes);
-  return html`<p class=${isWide || kind === "lines" ? "wide" : ""}>
-    <label for=${id}>${label}</label>
-    ${kind === "choice" ? choiceView(field, id, state) : kind === "lines" ? linesView(field, id, state) : lineView(field, id, state)}
-    ${notes}
-  </p>`;
-}
-
-const onInput =
-  ({ name }: Field, { change }: FieldState) =>
-  (event: Event) =>
-    change(name, (event.currentTarget as Input).value);
-
-function lineView(field: Field, id: string, state: FieldState): TemplateResult {
-  const isSecret = field.kind === "secret";
-  // Browsers offer their user's own passwords where they are told "off".
-  const completion = isSecret ? "new-password" : "off";
-  const mode = field.kind === "number" ? "numeric" : nothing;
-  return html`<input id=${id} type=${isSecret ? "password" : "text"} inputmode=${mode} list=${field.list ?? nothing} .value=${state.value}
-    @input=${onInput(field, state)} autocomplete=${completion} spellcheck="false" aria-invalid=${state.problem !== undefined}
-    aria-describedby=${notesOf(field, id)} />`;
-}
-
-function linesView(field: Field, id: string, state: FieldState): TemplateResult {
-  return html`<textarea id=${id} rows="3" .value=${state.value} @input=${onInput(field, state)} spellcheck="false"
-    aria-invalid=${state.problem !== undefined} aria-describedby=${notesOf(field, id)}></textarea>`;
-}
-
-function choiceView(field: Field, id: string, state: FieldState): TemplateResult {
-  return html`<select id=${id} @change=${onInput(field, state)} aria-invalid=${state.problem !== undefined}
-    aria-describedby=${notesOf(field, id)}>
-    ${(field.choices ?? []).map(([value, label]) => html`<option value=${value} .selected=${value === state.value}>${label}</option>`)}
-  </select>`;
-}
-
-function tickView(field: Field, id: string, { value, problem, change }: FieldState, notes: TemplateResult) {
-  const onTick = (event: Event) => change(field.name, (event.currentTarget as HTMLInputElement).checked ? "yes" : "");
-  return html`<p class="wide">
-    <input id=${id} type="checkbox" .checked=${value === "yes"} @change=${onTick} aria-invalid=${problem !== undefined}
-      aria-describedby=${notesOf(field, id)} />
-    <label for=${id} class="choice">${field.label}</label> ${notes}
-  </p>`;
-}
-
-function notesOf({ hint }: Field, id: string): string {
-  return hint === undefined ? `${id}-wrong` : `${id}-hint ${id}-wrong`;
 }
 
 function commandView(id: string, button: string, command: Command | undefined): TemplateResult {
@@ -265,29 +192,19 @@ export function notice(text: unknown): TemplateResult {
   return html`<p class="notice">${text}</p>`;
 }
 
-/** What stands in a search form that is sent: the view shows it, in the place of the browser. */
-export function searched(event: SubmitEvent): URLSearchParams {
-  event.preventDefault();
-  const form = new FormData(event.currentTarget as HTMLFormElement);
-  return new URLSearchParams([...form].map(([name, value]) => [name, String(value)]));
+/** Names of the values that differ from those of `base`, among them what it has not. Pure. */
+export function changedNames(values: Values, base: Values): readonly string[] {
+  return Object.keys(base).filter((name) => values[name] !== undefined && values[name] !== base[name]);
 }
 
-/** Text of one entry a line, and back. */
-export const lines = {
-  read: (text = ""): string[] => text.split("\n").flatMap((line) => line.trim() || []),
-  write: (entries: readonly string[] = []): string => entries.join("\n"),
-} as const;
-
-/** Reads `name=value`, one a line. Throws ApiError. */
-export function pairsFrom(text: string | undefined, path: string): Record<string, string> {
-  const pairs = lines.read(text).map((line) => line.split(/=(.*)/s, 2));
-  if (pairs.every(([name, value]) => name !== "" && value !== undefined)) return Object.fromEntries(pairs);
-  throw new ApiError("invalid_argument", "Each line must be name=value, such as subdomain=acme.", path);
-}
-
-/** Reads a whole number; empty is 0. Throws ApiError. */
-export function numberFrom(text: string | undefined, path: string): number {
-  const count = Number(text?.trim() || "0");
-  if (Number.isInteger(count) && count >= -(2 ** 31) && count < 2 ** 31) return count;
-  throw new ApiError("invalid_argument", `${path} must be a whole number.`, path);
+/**
+ * The mask of an update that writes what was changed and nothing else: what others change meanwhile stays. Throws ApiError
+ * when it would name nothing.
+ *
+ * @param others fields that are written besides.
+ */
+export function changeMask(values: Values, base: Values, others: readonly string[]): string {
+  const names = [...changedNames(values, base), ...others];
+  if (names.length > 0) return names.join();
+  throw new ApiError("invalid_argument", "Nothing was changed.");
 }

@@ -1,31 +1,32 @@
 import { applicationLinks, part } from "./application-view.js";
-import { createForm, type Field, lines, secretView } from "./form.js";
+import { type Field, lines } from "./field.js";
+import { createForm, secretView } from "./form.js";
 import { html } from "./lit-html.js";
-import { createLoader } from "./loading.js";
-import { type KnownNames, loadKnownNames, suggestionLists } from "./try-view.js";
+import type { PickerOptions } from "./picker.js";
+import { qrCode } from "./qr-code.js";
 import { moment, type View, type ViewContext } from "./view.js";
 
 /** Makes one-time links with which a user connects accounts. */
 export function createLinkView(context: ViewContext): View {
-  const { api, update } = context;
-  const names = createLoader<KnownNames>(update);
+  const { directory } = context;
   let publicKey = "";
 
   const making = createForm(context, {
     ...{ id: "link", method: "ConnectionService/CreateConnectLink", button: "Make the connect link" },
-    fields: () => FIELDS,
+    fields: () => fieldsFor((text) => directory.findUsers(publicKey, text)),
     requestFrom: ({ userId = "", providerNames, redirectUri = "", scope = "" }) => ({
       ...{ publicKey, userId, redirectUri, scope },
       providerNames: lines.read(providerNames),
     }),
     done: ({ connectUri = "", expireTime }) =>
-      secretView(
+      html`${secretView(
         "connect-link",
         "Connect link",
         connectUri,
         html`It belongs to this user and nobody else: whoever opens it first connects an account of theirs for the user.
           It opens once, in one browser, and ends ${moment(expireTime, "")}.`,
-      ),
+      )}
+      ${qrCode("QR code of the connect link", connectUri)}`,
   });
 
   return {
@@ -34,18 +35,16 @@ export function createLinkView(context: ViewContext): View {
       making.clear();
       publicKey = parameters.get("publicKey") ?? "";
       making.fill({ userId: parameters.get("userId") ?? "", providerNames: parameters.get("providerName") ?? "" });
-      void names.load(() => loadKnownNames(api));
     },
     leave: making.clear,
     render: () => html`<h1 tabindex="-1">Connect link</h1>
       ${applicationLinks(publicKey, "link")}
-      ${part("Make a connect link", "A user opens it in a browser and connects an account, without an application that sends them there.", making)}
-      ${suggestionLists(names.value)}`,
+      ${part("Make a connect link", "A user opens it in a browser and connects an account, without an application that sends them there.", making)}`,
   };
 }
 
-const FIELDS: readonly Field[] = [
-  { name: "userId", label: "User id", path: "user_id", hint: "Calls must name it exactly so." },
+const fieldsFor = (find: PickerOptions["find"]): readonly Field[] => [
+  { name: "userId", label: "User id", path: "user_id", hint: "Calls must name it exactly so.", find },
   {
     ...{ name: "redirectUri", label: "Address to return to", path: "redirect_uri" },
     hint: "From the application's list. None: a page says how it went.",

@@ -1,22 +1,25 @@
-import type { CallRecordJson, WatchCallRecordsRequestJson } from "../../gen/relay/admin/v1/call_record_pb.js";
-import type { Api } from "./api.js";
+import { createCallFeed } from "./call-feed.js";
 import { callList, type ListLength, latencyTable, outcomeTable } from "./call-tables.js";
-import { searched } from "./form.js";
-import { type LiveCall, liveCallFrom } from "./frames.js";
+import type { LiveCall } from "./frames.js";
 import { html, svg, type TemplateResult } from "./lit-html.js";
-import { ApiError } from "./loading.js";
+import { createSearchForm, type SearchField } from "./search-form.js";
 import { figuresOf, msText } from "./text.js";
 import { problemNotice, type View, type ViewContext } from "./view.js";
 
-type Filter = Required<Pick<WatchCallRecordsRequestJson, "publicKey" | "providerName" | "errorType">>;
+type Name = "publicKey" | "providerName" | "errorType";
 
-const NO_FILTER: Filter = { publicKey: "", providerName: "", errorType: "" };
+const FIELDS: ReadonlyArray<SearchField<Name>> = [
+  { name: "publicKey", label: "Application", kind: "application" },
+  { name: "providerName", label: "Provider", kind: "provider" },
+  { name: "errorType", label: "Error type" },
+];
 
 /** Calls as they end, where their time went, and how they ended. */
-export function createLiveView({ api, update }: ViewContext): View {
+export function createLiveView(context: ViewContext): View {
+  const { api, update } = context;
   const feed = createCallFeed(api, update);
+  const search = createSearchForm(context, { view: "live", label: "Calls", fields: FIELDS, button: "Show" });
   let announcer: Announcer | undefined;
-  let filter = NO_FILTER;
   /** What stays in sight while the list is paused; undefined while it goes on. */
   let paused: readonly LiveCall[] | undefined;
   /** The same while a call has the focus: it must not become another one under the fingers. */
@@ -48,17 +51,13 @@ export function createLiveView({ api, update }: ViewContext): View {
     update();
   }
 
-  function search(event: SubmitEvent): void {
-    filter = { ...NO_FILTER, ...Object.fromEntries([...searched(event)].map(([name, value]) => [name, value.trim()])) };
-    paused = undefined;
-    feed.follow(filter);
-    update();
-  }
-
   return {
     title: "Live calls",
-    enter() {
-      feed.follow(filter);
+    staysInPlace: true,
+    enter(parameters) {
+      paused = undefined;
+      feed.follow(search.enter(parameters));
+      announcer?.close();
       announcer = createAnnouncer(() => feed, update);
     },
     leave() {
@@ -68,7 +67,10 @@ export function createLiveView({ api, update }: ViewContext): View {
       held = undefined;
     },
     render: () => html`<h1 tabindex="-1">Live calls</h1>
-      ${filterForm(filter, search)}
+      <details>
+        <summary>Which calls</summary>
+        ${search.render()}
+      </details>
       <p class="actions">
         <button type="button" aria-pressed=${paused !== undefined} @click=${togglePause}>Pause the list</button>
         <span class="hint">${pauseText(paused, held, feed.count)}</span>
@@ -82,19 +84,6 @@ function pauseText(paused: unknown, held: unknown, count: number): string {
   if (paused !== undefined) return `Paused. ${count} calls seen; new ones appear when the list continues.`;
   if (held !== undefined) return `${count} calls seen; the list stands still while a call in it has the focus.`;
   return `${count} calls seen.`;
-}
-
-function filterForm(filter: Filter, onSubmit: (event: SubmitEvent) => void): TemplateResult {
-  const field = (name: keyof Filter, label: string) =>
-    html`<label>${label}<input name=${name} .value=${filter[name]} autocomplete="off" spellcheck="false" /></label>`;
-  return html`<details>
-    <summary>Which calls</summary>
-    <form class="filter" role="search" aria-label="Calls" @submit=${onSubmit}>
-      ${field("providerName", "Provider")} ${field("publicKey", "Application's public key")}
-      ${field("errorType", "Error type")}
-      <button type="submit" class="main">Show</button>
-    </form>
-  </details>`;
 }
 
 /** The list, and how it is kept still. */
@@ -224,94 +213,4 @@ function labelOf(calls: readonly LiveCall[]): string {
   if (calls.length === 0) return "No call yet.";
   const [provider, , relay] = PARTS;
   return `Time of the last ${calls.length} calls. In the median the provider took ${median(provider.of)}, the relay ${median(relay.of)}.`;
-}
-
-/** The last calls, kept up to date. */
-interface CallFeed {
-  /** Newest first. */
-  readonly calls: readonly LiveCall[];
-  /** Calls that were seen since the start, also those that made room. */
-  readonly count: number;
-  /** Those of them that failed. */
-  readonly failures: number;
-  /** Why no calls come at the moment; undefined when they do. */
-  readonly problem: string | undefined;
-  /** Follows other calls from now on, the last ones of them first. */
-  follow(filter: WatchCallRecordsRequestJson): void;
-  stop(): void;
-}
-
-/** Calls that are kept: enough for the figures. */
-const MAX_CALLS = 200;
-/** A relay that restarts is back in less, in milliseconds. */
-const RETRY_MS = 2000;
-
-/** @param onChange called for new calls and for trouble. */
-function createCallFeed(api: Api, onChange: () => void): CallFeed {
-  let calls: readonly LiveCall[] = [];
-  let count = 0;
-  let failures = 0;
-  let problem: string | undefined;
-  let following = new AbortController();
-
-  function add(records: readonly CallRecordJson[]): void {
-    const known = new Set(calls.map(({ record }) => record.callId));
-    const fresh = records.filter(({ callId }) => !known.has(callId)).map(liveCallFrom);
-    count += fresh.length;
-    failures += fresh.filter(({ record }) => record.errorType).length;
-    calls = [...fresh.reverse(), ...calls].slice(0, MAX_CALLS);
-    onChange();
-  }
-
-  /** What was before is asked for when it is sure that nothing after it is missed. */
-  async function watch(filter: WatchCallRecordsRequestJson, signal: AbortSignal): Promise<void> {
-    let isFirst = true;
-    for await (const { callRecords = [] } of api.stream("CallRecordService/WatchCallRecords", filter, signal)) {
-      if (signal.aborted) return;
-      if (isFirst) {
-        const past = await api.call("CallRecordService/ListCallRecords", { ...filter, pageSize: MAX_CALLS });
-        if (signal.aborted) return;
-        add((past.callRecords ?? []).toReversed());
-      }
-      isFirst = false;
-      problem = undefined;
-      add(callRecords);
-    }
-  }
-
-  /** A stream ends after an hour, or with its relay; then another one is begun. */
-  async function keepWatching(filter: WatchCallRecordsRequestJson, signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      await watch(filter, signal).catch((error: unknown) => {
-        if (signal.aborted) return;
-        problem = error instanceof ApiError ? error.message : "The relay does not answer. Is it still running?";
-        onChange();
-      });
-      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
-    }
-  }
-
-  return {
-    get calls() {
-      return calls;
-    },
-    get count() {
-      return count;
-    },
-    get failures() {
-      return failures;
-    },
-    get problem() {
-      return problem;
-    },
-    follow(filter) {
-      following.abort();
-      following = new AbortController();
-      calls = [];
-      count = 0;
-      failures = 0;
-      void keepWatching(filter, following.signal);
-    },
-    stop: () => following.abort(),
-  };
 }

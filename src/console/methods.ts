@@ -4,6 +4,7 @@ import type * as Call from "../../gen/relay/admin/v1/call_pb.js";
 import type * as CallRecord from "../../gen/relay/admin/v1/call_record_pb.js";
 import type * as Connection from "../../gen/relay/admin/v1/connection_pb.js";
 import type * as OAuthClient from "../../gen/relay/admin/v1/oauth_client_pb.js";
+import type * as Overview from "../../gen/relay/admin/v1/overview_pb.js";
 import type {
   ListProvidersRequestJson,
   ListProvidersResponseJson,
@@ -53,17 +54,28 @@ export interface Methods {
   "ConnectionService/GetConnection": [Connection.GetConnectionRequestJson, Connection.ConnectionJson];
   "ConnectionService/ListConnections": [Connection.ListConnectionsRequestJson, Connection.ListConnectionsResponseJson];
   "ConnectionService/PutConnection": [Connection.PutConnectionRequestJson, Connection.ConnectionJson];
+  "ConnectionService/RefreshConnection": [
+    Connection.RefreshConnectionRequestJson,
+    Connection.RefreshConnectionResponseJson,
+  ];
   "OAuthClientService/DeleteOAuthClient": [OAuthClient.DeleteOAuthClientRequestJson, object];
   "OAuthClientService/ListOAuthClients": [
     OAuthClient.ListOAuthClientsRequestJson,
     OAuthClient.ListOAuthClientsResponseJson,
   ];
   "OAuthClientService/UpdateOAuthClient": [OAuthClient.UpdateOAuthClientRequestJson, OAuthClient.OAuthClientJson];
+  "OverviewService/GetFigures": [Overview.GetFiguresRequestJson, Overview.GetFiguresResponseJson];
+  "OverviewService/GetOverview": [object, Overview.OverviewJson];
   "ProviderService/ListProviders": [ListProvidersRequestJson, ListProvidersResponseJson];
   "SessionService/GetSession": [GetSessionRequestJson, SessionJson];
   "WebhookService/DeleteWebhook": [Webhook.DeleteWebhookRequestJson, object];
   "WebhookService/GetWebhook": [Webhook.GetWebhookRequestJson, Webhook.WebhookJson];
+  "WebhookService/ListWebhookDeliveries": [
+    Webhook.ListWebhookDeliveriesRequestJson,
+    Webhook.ListWebhookDeliveriesResponseJson,
+  ];
   "WebhookService/PutWebhook": [Webhook.PutWebhookRequestJson, Webhook.PutWebhookResponseJson];
+  "WebhookService/SendTestEvent": [Webhook.SendTestEventRequestJson, Webhook.SendTestEventResponseJson];
 }
 
 /** The methods that answer with a stream. */

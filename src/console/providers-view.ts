@@ -1,7 +1,7 @@
 import type { ProviderEntryJson } from "../../gen/relay/admin/v1/provider_service_pb.js";
-import type { Api } from "./api.js";
+import { allProviders } from "./directory.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
-import { allPages, createLoader } from "./loading.js";
+import { createLoader } from "./loading.js";
 import { visibleText } from "./text.js";
 import { busyNotice, type Column, dataTable, problemNotice, type View, type ViewContext } from "./view.js";
 
@@ -25,18 +25,15 @@ export function createProvidersView({ api, update }: ViewContext): View {
       const rows = (found.value ?? []).filter((entry) => isWanted(entry, wanted.trim().toLowerCase()));
       return html`<h1 tabindex="-1">Providers</h1>
         <form class="filter" role="search" aria-label="Providers" @submit=${(event: Event) => event.preventDefault()}>
-          <label>Name or origin contains<input .value=${wanted} @input=${narrow} autocomplete="off" spellcheck="false" /></label>
+          <p class="field">
+            <label for="wanted">Name or origin contains</label>
+            <input id="wanted" .value=${wanted} @input=${narrow} autocomplete="off" spellcheck="false" />
+          </p>
         </form>
         ${problemNotice(found)} ${busyNotice(found)}
         ${found.value === undefined ? nothing : html`<p role="status">${rows.length} providers</p>${dataTable("Providers", COLUMNS, rows)}`}`;
     },
   };
-}
-
-/** All providers, page by page. Rejects with ApiError. */
-export async function allProviders(api: Api): Promise<readonly ProviderEntryJson[]> {
-  const pages = await allPages((page) => api.call("ProviderService/ListProviders", page));
-  return pages.flatMap(({ providers = [] }) => providers);
 }
 
 function isWanted({ provider }: ProviderEntryJson, wanted: string): boolean {

@@ -29,3 +29,32 @@ export function figuresOf(durations: readonly number[]): Figures | undefined {
 export function msText(ms: number): string {
   return ms >= 10_000 ? `${(ms / 1000).toFixed(1)} s` : `${ms.toFixed(ms < 10 ? 1 : 0)} ms`;
 }
+
+/** Calls a second as a person reads them. Pure. */
+export function rateText(perSecond: number): string {
+  if (!Number.isFinite(perSecond) || perSecond === 0) return "0";
+  return perSecond >= 100 ? perSecond.toFixed(0) : perSecond >= 1 ? perSecond.toFixed(1) : perSecond.toPrecision(2);
+}
+
+/** A part of a whole, in percent. Pure. */
+export function shareText(share: number): string {
+  return `${(share * 100).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`;
+}
+
+/** A moment of the browser's own time zone as the address has it, in UTC; empty for what is none. Pure. */
+export function instantFrom(local: string): string {
+  const time = new Date(local);
+  return Number.isNaN(time.getTime()) ? "" : time.toISOString();
+}
+
+/** The other way round, to the second. Pure. */
+export function localFrom(instant: string): string {
+  const time = new Date(instant);
+  if (Number.isNaN(time.getTime())) return "";
+  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+}
+
+/** A request's member for a moment that is searched for; none for an empty one. Pure. */
+export function timeMember<Name extends string>(name: Name, instant: string): Partial<Record<Name, string>> {
+  return localFrom(instant) === "" ? {} : ({ [name]: instant } as Partial<Record<Name, string>>);
+}

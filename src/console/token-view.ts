@@ -1,35 +1,29 @@
 import type { ApplicationJson } from "../../gen/relay/admin/v1/application_pb.js";
+import type { CallTokenTermsJson } from "../../gen/relay/admin/v1/call_pb.js";
 import { applicationAddress, applicationLinks, part } from "./application-view.js";
-import { createForm, type Field, lines, numberFrom, secretView } from "./form.js";
+import { explanationView } from "./explanation-view.js";
+import { type Field, lines, numberFrom, type Values } from "./field.js";
+import { createForm, type Form, secretView } from "./form.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader } from "./loading.js";
-import { type KnownNames, loadKnownNames, suggestionLists } from "./try-view.js";
+import type { PickerOptions } from "./picker.js";
 import { moment, problemNotice, type View, type ViewContext } from "./view.js";
 
 /** Makes call tokens: what stands for one user of an application, for a time, within rules. */
 export function createTokenView(context: ViewContext): View {
-  const { api, update } = context;
+  const { api, directory, update } = context;
   const found = createLoader<ApplicationJson>(update);
-  const names = createLoader<KnownNames>(update);
   let publicKey = "";
 
   const making = createForm(context, {
     ...{ id: "token", method: "ApplicationService/CreateCallToken", button: "Make the call token" },
-    fields: () => FIELDS,
-    requestFrom: (values) => {
-      const rule = {
-        methods: lines.read(values["methods"]).map((method) => method.toUpperCase()),
-        hosts: lines.read(values["hosts"]),
-        paths: lines.read(values["paths"]),
-      };
-      return {
-        publicKey,
-        userId: values["userId"] ?? "",
-        providerNames: lines.read(values["providerNames"]),
-        rules: Object.values(rule).every(({ length }) => length === 0) ? [] : [rule],
-        lifetimeSeconds: numberFrom(values["lifetimeSeconds"], "lifetime_seconds"),
-      };
-    },
+    fields: () => fieldsFor((text) => directory.findUsers(publicKey, text)),
+    requestFrom: (values) => ({
+      publicKey,
+      userId: values["userId"] ?? "",
+      ...termsFrom(values),
+      lifetimeSeconds: numberFrom(values["lifetimeSeconds"], "lifetime_seconds"),
+    }),
     done: ({ callToken = "", expireTime }) =>
       secretView(
         "call-token",
@@ -41,9 +35,20 @@ export function createTokenView(context: ViewContext): View {
       ),
   });
 
+  /** By the very checks that a call goes through. */
+  const preview: Form = createForm(context, {
+    ...{ id: "preview", method: "CallService/ExplainCall", button: "See what it would allow" },
+    fields: () => previewFields(directory.findProviders),
+    requestFrom: ({ providerName = "", method = "", url = "" }) => ({
+      call: { publicKey, userId: making.values["userId"] ?? "", providerName, call: { method, url } },
+      callTokenTerms: termsFrom(making.values),
+    }),
+    done: (explanation) => explanationView(explanation, false),
+  });
+
   function forget(): void {
-    making.clear();
-    found.clear();
+    for (const each of [making, preview, found]) each.clear();
+    preview.fill({ method: "GET" });
   }
 
   return {
@@ -53,21 +58,36 @@ export function createTokenView(context: ViewContext): View {
       publicKey = parameters.get("publicKey") ?? "";
       making.fill({ userId: parameters.get("userId") ?? "", lifetimeSeconds: "900" });
       void found.load(() => api.call("ApplicationService/GetApplication", { publicKey }));
-      void names.load(() => loadKnownNames(api));
     },
     leave: forget,
     render: () => html`<h1 tabindex="-1">Call tokens</h1>
       ${applicationLinks(publicKey, "token")} ${problemNotice(found)}
       ${part("Make a call token", "It stands for one user, for a time, within rules. The relay keeps no list of them.", making)}
-      ${found.value?.callerAuth === "CALLER_AUTH_PUBLIC_KEY" ? openDoor(publicKey) : nothing}
-      ${suggestionLists(names.value)}`,
+      ${part("Try its terms", "What a call would be told that brings a token of what stands above. Nothing is sent, and no token is made.", preview)}
+      ${found.value?.callerAuth === "CALLER_AUTH_PUBLIC_KEY" ? openDoor(publicKey) : nothing}`,
   };
 }
 
+function termsFrom(values: Values): CallTokenTermsJson {
+  const rule = {
+    methods: lines.read(values["methods"]).map((method) => method.toUpperCase()),
+    hosts: lines.read(values["hosts"]),
+    paths: lines.read(values["paths"]),
+  };
+  const isAny = Object.values(rule).every(({ length }) => length === 0);
+  return { providerNames: lines.read(values["providerNames"]), rules: isAny ? [] : [rule] };
+}
+
+const previewFields = (find: PickerOptions["find"]): readonly Field[] => [
+  { name: "providerName", label: "Provider of the call", find },
+  { name: "method", label: "Method" },
+  { name: "url", label: "URL", isWide: true },
+];
+
 const ANY = "One a line. None: any.";
 
-const FIELDS: readonly Field[] = [
-  { name: "userId", label: "User id", path: "user_id" },
+const fieldsFor = (find: PickerOptions["find"]): readonly Field[] => [
+  { name: "userId", label: "User id", path: "user_id", find },
   {
     ...{ name: "lifetimeSeconds", label: "Lifetime in seconds", kind: "number", path: "lifetime_seconds" },
     hint: "0: 15 minutes.",

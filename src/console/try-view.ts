@@ -1,12 +1,11 @@
-import type { ApplicationJson } from "../../gen/relay/admin/v1/application_pb.js";
 import type { ExplainCallResponseJson } from "../../gen/relay/admin/v1/call_pb.js";
 import type { ProviderJson } from "../../gen/relay/admin/v1/provider_pb.js";
 import type { CallRequestJson, ResultRowJson } from "../../gen/relay/v1/relay_pb.js";
-import type { Api } from "./api.js";
+import type { Directory } from "./directory.js";
 import { explanationView } from "./explanation-view.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader } from "./loading.js";
-import { allProviders } from "./providers-view.js";
+import { createPicker, type Picker, type PickerOptions } from "./picker.js";
 import { type CallForm, EMPTY_FORM, readCall, type Snippet, snippetsFor } from "./snippets.js";
 import { visibleLines, visibleText } from "./text.js";
 import { busyNotice, copyButton, problemNotice, stateMark, type View, type ViewContext } from "./view.js";
@@ -20,8 +19,7 @@ interface Tried {
 
 /** A form for one call: what would be sent, and what comes back. */
 export function createTryView(context: ViewContext): View {
-  const { api, session, update } = context;
-  const names = createLoader<KnownNames>(update);
+  const { directory, session, update } = context;
   const tried = createLoader<Tried>(update);
   let form: CallForm = EMPTY_FORM;
   let wrong: { readonly field: keyof CallForm; readonly problem: string } | undefined;
@@ -31,6 +29,17 @@ export function createTryView(context: ViewContext): View {
     form = { ...form, [field]: value };
     update();
   }
+
+  const pick = (
+    field: keyof CallForm,
+    find: PickerOptions["find"],
+    labelOf: PickerOptions["labelOf"] = (value) => value,
+  ) => createPicker(update, { id: field, find, labelOf, onValue: (value) => change(field, value) });
+  const pickers = {
+    publicKey: pick("publicKey", directory.findApplications, directory.applicationName),
+    userId: pick("userId", (text) => directory.findUsers(form.publicKey, text)),
+    providerName: pick("providerName", directory.findProviders),
+  };
 
   async function attempt(isPerformed: boolean): Promise<void> {
     const read = readCall(form);
@@ -62,7 +71,6 @@ export function createTryView(context: ViewContext): View {
     enter(parameters) {
       const given = Object.keys(EMPTY_FORM).filter((field) => field !== "privateKey" && parameters.has(field));
       form = { ...form, ...Object.fromEntries(given.map((field) => [field, parameters.get(field) ?? ""])) };
-      void names.load(() => loadKnownNames(api));
     },
     leave() {
       form = { ...form, privateKey: "" };
@@ -72,7 +80,7 @@ export function createTryView(context: ViewContext): View {
         Explain says what would be sent, or what would refuse it, and sends nothing. Perform sends it to the provider, for
         the user.
       </p>
-      ${callForm({ form, wrong, names: names.value, mayPerform: session.mayPerform, isBusy: tried.isBusy, change, attempt })}
+      ${callForm({ form, wrong, pickers, directory, mayPerform: session.mayPerform, isBusy: tried.isBusy, change, attempt })}
       ${problemNotice(tried)} ${busyNotice(tried)} ${results()} ${snippets()}`,
   };
 }
@@ -145,8 +153,8 @@ export function tryAddress(start: TryStart): string {
 interface CallFormOptions {
   readonly form: CallForm;
   readonly wrong: { readonly field: keyof CallForm; readonly problem: string } | undefined;
-  /** Suggestions; undefined while they are on their way. */
-  readonly names: KnownNames | undefined;
+  readonly pickers: Readonly<Record<"publicKey" | "userId" | "providerName", Picker>>;
+  readonly directory: Directory;
   readonly mayPerform: boolean;
   readonly isBusy: boolean;
   readonly change: (field: keyof CallForm, value: string) => void;
@@ -160,23 +168,22 @@ const METHODS = [
 
 /** The fields of one call. Enter explains it: that does nothing to anybody. */
 function callForm(options: CallFormOptions): TemplateResult {
-  const { names, mayPerform, isBusy, attempt, form } = options;
+  const { directory, mayPerform, isBusy, attempt, form } = options;
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     attempt(false);
   };
   return html`<form class="call" @submit=${submit}>
     <div class="fields">
-      ${input(options, "publicKey", "Application's public key", { list: "known-applications" })}
-      ${input(options, "userId", "User id")} ${input(options, "providerName", "Provider", { list: "known-providers" })}
-      ${methodField(options)} ${input(options, "url", "URL", { isWide: true, hint: originsHint(names, form.providerName) })}
+      ${picked(options, "publicKey", "Application")} ${picked(options, "userId", "User id")}
+      ${picked(options, "providerName", "Provider")}
+      ${methodField(options)} ${input(options, "url", "URL", { isWide: true, hint: originsHint(directory.providerOf(form.providerName)) })}
     </div>
     <details ?open=${options.wrong !== undefined || form.payload !== "" || form.headers !== ""}>
       <summary>Payload, headers, private key</summary>
       ${area(options, "payload", "Payload: a JSON object")} ${area(options, "headers", "Headers, 'name: value' a line")}
       ${input(options, "privateKey", "The application's private key, if it requires one", { type: "password" })}
     </details>
-    ${suggestionLists(names)}
     <p class="actions">
       <button type="submit" class="main" ?disabled=${isBusy}>Explain</button>
       <button type="button" ?disabled=${isBusy || !mayPerform} @click=${() => attempt(true)}>Perform the call</button>
@@ -185,16 +192,20 @@ function callForm(options: CallFormOptions): TemplateResult {
   </form>`;
 }
 
+function picked({ form, pickers }: CallFormOptions, field: keyof typeof pickers, label: string): TemplateResult {
+  return html`<p><label for=${field}>${label}</label>${pickers[field].render({ value: form[field] })}</p>`;
+}
+
 function input(
   { form, change }: CallFormOptions,
   field: keyof CallForm,
   label: string,
-  { list, type = "text", hint, isWide }: { list?: string; type?: string; hint?: unknown; isWide?: boolean } = {},
+  { type = "text", hint, isWide }: { type?: string; hint?: unknown; isWide?: boolean } = {},
 ): TemplateResult {
   const onInput = (event: InputEvent) => change(field, (event.currentTarget as HTMLInputElement).value);
   return html`<p class=${isWide ? "wide" : ""}>
     <label for=${field}>${label}</label>
-    <input id=${field} type=${type} list=${list ?? nothing} .value=${form[field]} @input=${onInput} autocomplete="off"
+    <input id=${field} type=${type} .value=${form[field]} @input=${onInput} autocomplete="off"
       spellcheck="false" aria-describedby="${field}-hint" />
     <span class="hint" id="${field}-hint">${hint ?? nothing}</span>
   </p>`;
@@ -245,43 +256,8 @@ const KEY_HINT = html`<p class="hint">
   The private key is not copied: set the variable <code>RELAY_PRIVATE_KEY</code> to it before you run this.
 </p>`;
 
-/** What the form can offer to whoever fills it in. */
-export interface KnownNames {
-  readonly applications: readonly ApplicationJson[];
-  readonly providers: readonly ProviderJson[];
-}
-
-/** More suggestions help nobody; any other may be typed. */
-const MAX_APPLICATIONS = 100;
-
-/** Rejects with ApiError. */
-export async function loadKnownNames(api: Api): Promise<KnownNames> {
-  const [{ applications = [] }, providers] = await Promise.all([
-    api.call("ApplicationService/ListApplications", { pageSize: MAX_APPLICATIONS }),
-    allProviders(api),
-  ]);
-  return { applications, providers: providers.flatMap(({ provider }) => (provider === undefined ? [] : [provider])) };
-}
-
-/** The lists that fields suggest from: `known-applications` and `known-providers`. */
-export function suggestionLists(names: KnownNames | undefined): TemplateResult {
-  const { applications = [], providers = [] } = names ?? {};
-  return html`<datalist id="known-applications">
-      ${applications.map(({ publicKey = "", displayName = "" }) => html`<option value=${publicKey}>${visibleText(displayName)}</option>`)}
-    </datalist>
-    <datalist id="known-providers">
-      ${providers.map(({ name = "", displayName = "" }) => html`<option value=${name}>${visibleText(displayName)}</option>`)}
-    </datalist>`;
-}
-
-/** The provider of a name or alias; undefined for one that is not known. */
-export function providerOf(names: KnownNames | undefined, wanted: string): ProviderJson | undefined {
-  return names?.providers.find(({ name, aliases = [] }) => name === wanted || aliases.includes(wanted));
-}
-
 /** Where a provider's API is; nothing for one that is not known. */
-function originsHint(names: KnownNames | undefined, providerName: string): TemplateResult | typeof nothing {
-  const provider = providerOf(names, providerName);
+function originsHint(provider: ProviderJson | undefined): TemplateResult | typeof nothing {
   if (provider === undefined) return nothing;
   return html`On ${visibleText((provider.apiOrigins ?? []).join(" or "))}`;
 }

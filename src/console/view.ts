@@ -1,4 +1,5 @@
 import type { Api, Session } from "./api.js";
+import type { Directory } from "./directory.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import type { Loading, Pages } from "./loading.js";
 import { visibleLines, visibleText } from "./text.js";
@@ -6,6 +7,8 @@ import { visibleLines, visibleText } from "./text.js";
 /** One page of the console, shown under an address of its own. */
 export interface View {
   readonly title: string;
+  /** Its address changes with what is searched for: the focus stays then. */
+  readonly staysInPlace?: boolean;
   /** Shown from now on. @param parameters what stands behind `?` in the address. */
   enter(parameters: URLSearchParams): void;
   /** Not shown any more. */
@@ -17,8 +20,17 @@ export interface View {
 export interface ViewContext {
   readonly api: Api;
   readonly session: Session;
+  readonly directory: Directory;
   /** Something has changed: everything that is shown is rendered again. */
   readonly update: () => void;
+}
+
+/** Leads to a view, with what it is to show in the address; what is empty is left out. Shows it anew where it is already. */
+export function navigate(view: string, parameters: Readonly<Record<string, string>>): void {
+  const given = Object.entries(parameters).filter(([, value]) => value !== "");
+  const hash = `#/${view}${given.length === 0 ? "" : `?${new URLSearchParams(given)}`}`;
+  if (location.hash === hash) dispatchEvent(new Event("hashchange"));
+  else location.hash = hash;
 }
 
 /** What went wrong, said at once to those who listen. */
@@ -54,9 +66,16 @@ export function stateMark(isGood: boolean, text: string): TemplateResult {
   return html`<span class=${isGood ? "state good" : "state care"}>${text}</span>`;
 }
 
+/** A word with its meaning, for those who hover over it and for those who listen. */
+export function term(word: string, meaning: string): TemplateResult {
+  return html`<span class="term" title=${meaning}>${word}<span class="unseen">. ${meaning}</span></span>`;
+}
+
 /** One column of a table. */
 export interface Column<Row> {
   readonly label: string;
+  /** What the label means, for those who hover or listen. */
+  readonly about?: string;
   readonly cell: (row: Row) => unknown;
   /** Numbers stand right, under each other. */
   readonly isNumeric?: boolean;
@@ -79,7 +98,7 @@ export function dataTable<Row>(
     <caption class="unseen">${caption}</caption>
     <thead role="rowgroup">
       <tr role="row">
-        ${columns.map((column) => html`<th role="columnheader" scope="col" class=${kindOf(column)}>${column.label}</th>`)}
+        ${columns.map((column) => html`<th role="columnheader" scope="col" class=${kindOf(column)}>${column.about === undefined ? column.label : term(column.label, column.about)}</th>`)}
       </tr>
     </thead>
     <tbody role="rowgroup">
@@ -122,6 +141,13 @@ function distanceText(timeMs: number, nowMs: number): string {
   const seconds = Math.round((timeMs - nowMs) / 1000);
   const [unit, length] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ["second", 1];
   return RELATIVE.format(Math.trunc(seconds / length), unit);
+}
+
+/** A length of time in its largest unit: `59 minutes`. Pure. */
+export function lengthText(ms: number): string {
+  const [unit, length] = UNITS.find(([, size]) => ms / 1000 >= size) ?? ["second", 1];
+  const count = Math.trunc(ms / 1000 / length);
+  return `${count} ${unit}${count === 1 ? "" : "s"}`;
 }
 
 /** A moment as a person reads it, with the exact one behind it. @param timestamp RFC 3339, as ProtoJSON has it. */

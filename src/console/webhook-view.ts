@@ -1,5 +1,6 @@
 import type { WebhookJson } from "../../gen/relay/admin/v1/webhook_pb.js";
 import { applicationLinks, part } from "./application-view.js";
+import { createDeliveries } from "./deliveries.js";
 import { createForm, notice, secretView } from "./form.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { ApiError, createLoader } from "./loading.js";
@@ -43,8 +44,19 @@ export function createWebhookView(context: ViewContext): View {
     },
   });
 
+  const testing = createForm(context, {
+    ...{ id: "test-webhook", method: "WebhookService/SendTestEvent", button: "Send a test event" },
+    requestFrom: () => ({ publicKey }),
+    done: ({ eventId = "" }) => {
+      void deliveries.watch({ publicKey }, eventId);
+      return notice(html`The event <span class="id">${eventId}</span> is on its way; below it says how it went.`);
+    },
+  });
+
+  const deliveries = createDeliveries(context);
+
   function forget(): void {
-    for (const each of [setting, removal, found]) each.clear();
+    for (const each of [setting, removal, testing, deliveries, found]) each.clear();
   }
 
   return {
@@ -53,12 +65,15 @@ export function createWebhookView(context: ViewContext): View {
       forget();
       publicKey = parameters.get("publicKey") ?? "";
       void load(true);
+      void deliveries.load({ publicKey });
     },
     leave: forget,
     render: () => html`<h1 tabindex="-1">Webhook</h1>
       ${applicationLinks(publicKey, "webhook")} ${problemNotice(found)} ${busyNotice(found)}
-      ${found.value === undefined ? nothing : stateOf(found.value)} ${part("Set it", nothing, setting)}
-      ${part("Delete it", nothing, removal)}`,
+      ${found.value === undefined ? nothing : stateOf(found.value)}
+      ${part("Try it", "An event of the type webhook.test, about no connection, is sent like every other one.", testing)}
+      <section class="part"><h2>Last events</h2>${deliveries.render()}</section>
+      ${part("Set it", nothing, setting)} ${part("Delete it", nothing, removal)}`,
   };
 }
 

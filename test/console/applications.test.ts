@@ -132,7 +132,7 @@ describe("applications in the console", NEEDS_CHROMIUM, () => {
     await settings.getByLabel("Calls a minute, of all users").fill("600");
     await settings.getByLabel("Name", { exact: true }).fill("renamed");
     expect(await command(page, "Save").textContent()).toBe(
-      `relay app update --name renamed --caller-auth signed-user --no-origins --no-addresses --no-redirects --calls-per-minute 600 --connection-calls-per-minute 0 --max-token-ttl 24h --no-call-rules ${application.publicKey}`,
+      `relay app update --name renamed --calls-per-minute 600 ${application.publicKey}`,
     );
     await page.getByRole("button", { name: "Save", exact: true }).click();
     await page.getByText("Saved.").waitFor();

@@ -69,6 +69,11 @@ describe("commandFor()", () => {
         ...{ ...key, userId: "ada", providerNames: ["github", "slack"], redirectUri: "https://a.example/" },
       }),
     ],
+    [
+      "relay connection refresh --app pk --user ada --provider github",
+      commandFor("ConnectionService/RefreshConnection", { ...key, userId: "ada", providerName: "github" }),
+    ],
+    ["relay webhook test --app pk", commandFor("WebhookService/SendTestEvent", key)],
     ["relay webhook delete --app pk", commandFor("WebhookService/DeleteWebhook", key)],
     [
       "relay token create --app pk --user ada --provider github --ttl 60s --method GET --path '/a/**'",
@@ -82,6 +87,25 @@ describe("commandFor()", () => {
     const [group = "", name = "", ...rest] = wordsOf(text);
     const { stdout } = await createFolder().run([group, name, "--help"]);
     for (const word of rest.filter((each) => each.startsWith("--"))) expect(stdout).toContain(` ${word}`);
+  });
+});
+
+describe("commandFor() of an update", () => {
+  it("says what the mask names, and nothing else", () => {
+    const application = { publicKey: "pk", displayName: "Shop", callsPerMinute: 0, allowedOrigins: [] };
+    const textOf = (updateMask: string) =>
+      commandFor("ApplicationService/UpdateApplication", { application, updateMask }).text;
+    expect(textOf("displayName")).toBe("relay app update --name Shop pk");
+    expect(textOf("allowedOrigins,callsPerMinute")).toBe("relay app update --no-origins --calls-per-minute 0 pk");
+    expect(textOf("callRules")).toBe("relay app update --no-call-rules pk");
+  });
+
+  it("makes the token that an explanation of its terms is about", () => {
+    const call = { publicKey: "pk", userId: "ada", providerName: "github", call: { method: "GET", url: "https://a/" } };
+    const { text } = commandFor("CallService/ExplainCall", { call, callTokenTerms: { providerNames: ["github"] } });
+    expect(text).toBe(
+      "RELAY_PRIVATE_KEY=$(relay token create --app pk --user ada --provider github) relay call github --app pk --user ada -X GET --explain https://a/",
+    );
   });
 });
 

@@ -18,6 +18,7 @@ describe("the demo's console", NEEDS_CHROMIUM, () => {
     await page.goto(consoleUrl);
     await page.getByLabel("Admin token").fill(token);
     await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("link", { name: "Live calls" }).click();
     const calls = page.getByRole("table", { name: "Last calls" });
     for (const surface of ["rest", "connect", "grpc"]) {
       await calls.getByRole("cell", { name: surface, exact: true }).waitFor();

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import Database from "better-sqlite3";
-import type { Browser, BrowserContextOptions } from "playwright-core";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { CONNECTION_COLUMNS } from "../../src/store/connection-row.js";
 import { createCallers, type Row, type ScenarioCall } from "../support/callers.js";
 import { launchChromium } from "../support/chromium.js";
@@ -11,7 +11,10 @@ import { newWatchedPage, type WatchedPage } from "../support/watched-page.js";
 export const MARKUP = `"'><img src=x onerror="globalThis.ran=1"><script>globalThis.ran=1</script>`;
 
 /** The names of the console's views. */
-export const VIEWS = ["Live calls", "Connections", "Applications", "Providers", "Audit trail", "Try a call"] as const;
+export const VIEWS = [
+  ...(["Start", "Figures", "Live calls", "Recorded calls", "Connections", "Applications"] as const),
+  ...(["Providers", "Audit trail", "Try a call"] as const),
+] as const;
 
 /** A relay with calls, users and hostile texts in it, and Chromium in front of its console. */
 export interface ConsoleWorld {
@@ -69,6 +72,12 @@ export async function signIn(page: WatchedPage, token: string): Promise<void> {
   await page.getByLabel("Admin token").fill(token);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("navigation", { name: "Views" }).waitFor();
+}
+
+/** Goes to an address within the console. */
+export async function go(page: Page, hash: string): Promise<void> {
+  await page.goto(`${page.url().split("#")[0]}${hash}`);
+  await page.locator("h1").waitFor();
 }
 
 /** Follows the link to a view. */

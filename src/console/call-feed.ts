@@ -1,0 +1,94 @@
+import type { CallRecordJson, WatchCallRecordsRequestJson } from "../../gen/relay/admin/v1/call_record_pb.js";
+import type { Api } from "./api.js";
+import { type LiveCall, liveCallFrom } from "./frames.js";
+import { ApiError } from "./loading.js";
+
+/** The last calls, kept up to date. */
+export interface CallFeed {
+  /** Newest first. */
+  readonly calls: readonly LiveCall[];
+  /** Calls that were seen since the start, also those that made room. */
+  readonly count: number;
+  /** Those of them that failed. */
+  readonly failures: number;
+  /** Why no calls come at the moment; undefined when they do. */
+  readonly problem: string | undefined;
+  /** Follows other calls from now on, the last ones of them first. */
+  follow(filter: WatchCallRecordsRequestJson): void;
+  stop(): void;
+}
+
+/** Calls that are kept: enough for the figures. */
+const MAX_CALLS = 200;
+/** A relay that restarts is back in less, in milliseconds. */
+const RETRY_MS = 2000;
+
+/** @param onChange called for new calls and for trouble. */
+export function createCallFeed(api: Api, onChange: () => void): CallFeed {
+  let calls: readonly LiveCall[] = [];
+  let count = 0;
+  let failures = 0;
+  let problem: string | undefined;
+  let following = new AbortController();
+
+  function add(records: readonly CallRecordJson[]): void {
+    const known = new Set(calls.map(({ record }) => record.callId));
+    const fresh = records.filter(({ callId }) => !known.has(callId)).map(liveCallFrom);
+    count += fresh.length;
+    failures += fresh.filter(({ record }) => record.errorType).length;
+    calls = [...fresh.reverse(), ...calls].slice(0, MAX_CALLS);
+    onChange();
+  }
+
+  /** What was before is asked for when it is sure that nothing after it is missed. */
+  async function watch(filter: WatchCallRecordsRequestJson, signal: AbortSignal): Promise<void> {
+    let isFirst = true;
+    for await (const { callRecords = [] } of api.stream("CallRecordService/WatchCallRecords", filter, signal)) {
+      if (signal.aborted) return;
+      if (isFirst) {
+        const past = await api.call("CallRecordService/ListCallRecords", { ...filter, pageSize: MAX_CALLS });
+        if (signal.aborted) return;
+        add((past.callRecords ?? []).toReversed());
+      }
+      isFirst = false;
+      problem = undefined;
+      add(callRecords);
+    }
+  }
+
+  /** A stream ends after an hour, or with its relay; then another one is begun. */
+  async function keepWatching(filter: WatchCallRecordsRequestJson, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await watch(filter, signal).catch((error: unknown) => {
+        if (signal.aborted) return;
+        problem = error instanceof ApiError ? error.message : "The relay does not answer. Is it still running?";
+        onChange();
+      });
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    }
+  }
+
+  return {
+    get calls() {
+      return calls;
+    },
+    get count() {
+      return count;
+    },
+    get failures() {
+      return failures;
+    },
+    get problem() {
+      return problem;
+    },
+    follow(filter) {
+      following.abort();
+      following = new AbortController();
+      calls = [];
+      count = 0;
+      failures = 0;
+      void keepWatching(filter, following.signal);
+    },
+    stop: () => following.abort(),
+  };
+}

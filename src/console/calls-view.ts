@@ -1,0 +1,61 @@
+import type { ListCallRecordsResponseJson } from "../../gen/relay/admin/v1/call_record_pb.js";
+import { recordTable } from "./call-tables.js";
+import { html, nothing, type TemplateResult } from "./lit-html.js";
+import { createLoader, createPages } from "./loading.js";
+import { createSearchForm, type SearchField, type Sought } from "./search-form.js";
+import { timeMember } from "./text.js";
+import { busyNotice, pager, problemNotice, type View, type ViewContext } from "./view.js";
+
+type Name = "publicKey" | "userId" | "providerName" | "errorType" | "requestId" | "from" | "until";
+
+const FIELDS: ReadonlyArray<SearchField<Name>> = [
+  { name: "publicKey", label: "Application", kind: "application" },
+  { name: "userId", label: "User id", kind: "user" },
+  { name: "providerName", label: "Provider", kind: "provider" },
+  { name: "errorType", label: "Error type" },
+  { name: "requestId", label: "Request id" },
+  { name: "from", label: "From", kind: "time" },
+  { name: "until", label: "Until", kind: "time" },
+];
+
+const PAGE_SIZE = 50;
+
+/** Calls of the past, by whose they were, where they went, how they ended and when. */
+export function createCallsView(context: ViewContext): View {
+  const { api, update } = context;
+  const found = createLoader<ListCallRecordsResponseJson>(update);
+  const pages = createPages();
+  const search = createSearchForm(context, { view: "calls", label: "Recorded calls", fields: FIELDS });
+  let sought = search.enter(new URLSearchParams());
+
+  async function load(): Promise<void> {
+    const page = { pageSize: PAGE_SIZE, pageToken: pages.token };
+    await found.load(() => api.call("CallRecordService/ListCallRecords", { ...requestFrom(sought), ...page }));
+    pages.noteNext(found.value?.nextPageToken);
+    update();
+  }
+
+  return {
+    title: "Recorded calls",
+    staysInPlace: true,
+    enter(parameters) {
+      sought = search.enter(parameters);
+      pages.reset();
+      void load();
+    },
+    leave: found.clear,
+    render: () => html`<h1 tabindex="-1">Recorded calls</h1>
+      ${search.render()} ${problemNotice(found)} ${found.value === undefined ? nothing : listOf(found.value)}
+      ${busyNotice(found)} ${found.value === undefined ? nothing : pager(pages, found.isBusy, () => void load())}`,
+  };
+}
+
+function requestFrom({ from, until, ...filter }: Sought<Name>) {
+  return { ...filter, ...timeMember("startTime", from), ...timeMember("endTime", until) };
+}
+
+function listOf({ callRecords = [], nextPageToken = "" }: ListCallRecordsResponseJson): TemplateResult {
+  if (callRecords.length > 0) return recordTable("Recorded calls", callRecords);
+  if (nextPageToken !== "") return html`<p>None on this page; there are more to look through.</p>`;
+  return html`<p>No such call is recorded. Records are kept for some days, the last ones of each application.</p>`;
+}

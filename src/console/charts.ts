@@ -1,0 +1,105 @@
+import { html, svg, type TemplateResult } from "./lit-html.js";
+
+/** In units of the drawing, which is stretched to the room there is; a point is one wide. */
+const HEIGHT = 100;
+const GAP = 0.2;
+
+/** What two kinds of charts have in common. Their points are read out in the table beside them, and shown on hover. */
+interface ChartOptions {
+  readonly label: string;
+  /** A value of the axis, with its unit. */
+  readonly text: (value: number) => string;
+  /** What stands at the ends of the time. */
+  readonly ends: readonly [start: string, end: string];
+}
+
+/** One point: its parts stand upon each other. */
+export interface ChartBar {
+  readonly label: string;
+  readonly parts: readonly number[];
+}
+
+/** Bars over time. @param classes of the parts. */
+export function barChart({
+  bars,
+  classes,
+  ...options
+}: ChartOptions & { readonly bars: readonly ChartBar[]; readonly classes: readonly string[] }): TemplateResult {
+  const top = topOf(bars.map(({ parts }) => parts.reduce((sum, part) => sum + part, 0)));
+  const drawn = bars.map(({ label, parts }, at) => {
+    let from = 0;
+    return svg`<g><title>${label}</title>${hoverArea(at)}${parts.map((part, index) => {
+      const height = (part / top) * HEIGHT;
+      from += height;
+      return svg`<rect class=${classes[index] ?? ""} x=${at + GAP / 2} y=${HEIGHT - from} width=${1 - GAP} height=${height} />`;
+    })}</g>`;
+  });
+  return chart({ ...options, top, count: bars.length, drawn });
+}
+
+/** One line over time; undefined where there is nothing to show. */
+interface ChartLine {
+  readonly name: string;
+  readonly values: ReadonlyArray<number | undefined>;
+}
+
+/** Lines over time. @param labels of the points. */
+export function lineChart({
+  lines,
+  labels,
+  ...options
+}: ChartOptions & { readonly lines: readonly ChartLine[]; readonly labels: readonly string[] }): TemplateResult {
+  const top = topOf(lines.flatMap(({ values }) => values.map((value) => value ?? 0)));
+  const drawn = [
+    ...lines.flatMap(({ name, values }) =>
+      values.map((value, at) => {
+        if (value === undefined) return svg``;
+        const y = HEIGHT - (value / top) * HEIGHT;
+        const before = values[at - 1];
+        const from = before === undefined ? y : HEIGHT - (before / top) * HEIGHT;
+        return svg`<line class="value ${name}" x1=${before === undefined ? at + 0.25 : at - 0.5} x2=${at + 0.5} y1=${from} y2=${y} />`;
+      }),
+    ),
+    ...labels.map((label, at) => svg`<g><title>${label}</title>${hoverArea(at)}</g>`),
+  ];
+  return chart({ ...options, top, count: labels.length, drawn });
+}
+
+/** Is seen by the pointer alone. */
+function hoverArea(at: number): TemplateResult {
+  return svg`<rect class="hover" x=${at} y="0" width="1" height=${HEIGHT} />`;
+}
+
+function chart({
+  label,
+  text,
+  ends: [start, end],
+  top,
+  count,
+  drawn,
+}: ChartOptions & {
+  readonly top: number;
+  readonly count: number;
+  readonly drawn: readonly unknown[];
+}): TemplateResult {
+  return html`<figure>
+    <div class="plot">
+      <div class="axis" aria-hidden="true">
+        ${[1, 0.5, 0].map((share) => html`<span>${text(top * share)}</span>`)}
+      </div>
+      <svg viewBox="0 0 ${Math.max(1, count)} ${HEIGHT}" preserveAspectRatio="none" role="img"
+        aria-label="${label}, over time. At most ${text(top)}.">
+        ${[0, 0.5, 1].map((share) => svg`<line x1="0" x2=${count} y1=${HEIGHT * share} y2=${HEIGHT * share} />`)} ${drawn}
+      </svg>
+    </div>
+    <div class="times" aria-hidden="true"><span>${start}</span><span>${end}</span></div>
+  </figure>`;
+}
+
+/** The least of 1, 2 and 5 times a power of ten that nothing is above. Pure. */
+function topOf(values: readonly number[]): number {
+  const most = Math.max(0, ...values);
+  if (most === 0) return 1;
+  const power = 10 ** Math.floor(Math.log10(most));
+  return ([1, 2, 5, 10].find((factor) => factor * power >= most) ?? 10) * power;
+}

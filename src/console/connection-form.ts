@@ -1,0 +1,94 @@
+import type { ConnectionJson } from "../../gen/relay/admin/v1/connection_pb.js";
+import type { ConnectionValueJson, ProviderJson } from "../../gen/relay/admin/v1/provider_pb.js";
+import type { Directory } from "./directory.js";
+import type { Field, Values } from "./field.js";
+import { createForm, type Form, notice } from "./form.js";
+import { html } from "./lit-html.js";
+import type { PickerOptions } from "./picker.js";
+import { visibleText } from "./text.js";
+import type { ViewContext } from "./view.js";
+
+/** What the form for tokens or keys needs from its view. */
+interface StoringOptions {
+  readonly publicKey: () => string;
+  readonly onStored: (connection: ConnectionJson) => void;
+}
+
+/** A form that stores a user's tokens or keys, with the fields that the provider's kind asks for. */
+export function createStoringForm(context: ViewContext, { publicKey, onStored }: StoringOptions): Form {
+  const { directory } = context;
+  const provider = () => directory.providerOf(storing.values["providerName"] ?? "");
+  const keyFields = keyFieldsFor(directory, (text) => directory.findUsers(publicKey(), text));
+  const storing: Form = createForm(context, {
+    ...{ id: "connection", method: "ConnectionService/PutConnection", button: "Store the connection" },
+    fields: () => [...keyFields, ...valueFields(provider())],
+    requestFrom: (values) => ({
+      ...{ publicKey: publicKey(), userId: values["userId"] ?? "", providerName: values["providerName"] ?? "" },
+      ...contentFrom(values, provider()),
+    }),
+    done: (connection) => {
+      onStored(connection);
+      return notice(`Stored, sealed. Calls of ${visibleText(connection.userId ?? "")} can be made now.`);
+    },
+  });
+  return storing;
+}
+
+const keyFieldsFor = ({ findProviders }: Directory, findUsers: PickerOptions["find"]): readonly Field[] => [
+  { name: "userId", label: "User id", path: "user_id", hint: "Calls must name it exactly so.", find: findUsers },
+  { name: "providerName", label: "Provider", path: "provider_name", find: findProviders },
+];
+
+/** Those that are not told by the provider or fixed with the client. */
+function askedValues({ connectionValues = [] }: ProviderJson): readonly ConnectionValueJson[] {
+  return connectionValues.filter(
+    ({ callbackParameter, tokenMember, lookup, client }) => !(callbackParameter || tokenMember || lookup || client),
+  );
+}
+
+/** Whether what is stored is no token response. */
+const isWithoutTokens = ({ kind = "oauth2" }: ProviderJson) => kind !== "oauth2";
+
+function valueFields(provider: ProviderJson | undefined): readonly Field[] {
+  const values = (provider === undefined ? [] : askedValues(provider)).map(fieldOfValue);
+  return provider !== undefined && isWithoutTokens(provider) ? values : [...values, TOKEN_FIELD];
+}
+
+const TOKEN_FIELD: Field = {
+  ...{ name: "tokenResponse", label: "Token response of the provider", kind: "secret", path: "token_response" },
+  isWide: true,
+  hint: html`JSON: <code>access_token</code>, and where there are any <code>refresh_token</code>, <code>expires_in</code>,
+    <code>scope</code>.`,
+};
+
+function fieldOfValue({ name = "", label = "", help = "", secret = false, choices = [] }: ConnectionValueJson): Field {
+  return {
+    ...{ name: `value.${name}`, label: visibleText(label || name) },
+    path: `${secret ? "secrets" : "origin_parameters"}.${name}`,
+    ...(help === "" ? {} : { hint: visibleText(help) }),
+    ...(secret ? { kind: "secret" } : {}),
+    ...(choices.length === 0
+      ? {}
+      : {
+          kind: "choice",
+          choices: [["", ""], ...choices.map(({ value = "", label: text }) => [value, text || value] as const)],
+        }),
+  };
+}
+
+function contentFrom(values: Values, provider: ProviderJson | undefined) {
+  const asked = provider === undefined ? [] : askedValues(provider);
+  const given = (isSecret: boolean) =>
+    Object.fromEntries(
+      asked
+        .filter(({ secret = false }) => secret === isSecret)
+        .map(({ name = "" }) => [name, values[`value.${name}`] ?? ""] as const)
+        .filter(([, value]) => value !== ""),
+    );
+  const withoutTokens = provider !== undefined && isWithoutTokens(provider);
+  return {
+    originParameters: given(false),
+    secrets: given(true),
+    tokenResponse: withoutTokens ? "" : (values["tokenResponse"] ?? ""),
+  };
+}

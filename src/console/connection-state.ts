@@ -1,0 +1,98 @@
+import type { ConnectionJson } from "../../gen/relay/admin/v1/connection_pb.js";
+
+/** How a connection stands, in words, and what an operator can do about it. */
+export interface Standing {
+  readonly isGood: boolean;
+  readonly state: string;
+  /** Why it stands so; empty when there is nothing to say. */
+  readonly reason: string;
+  /** Since when, RFC 3339; undefined when that is not known. */
+  readonly since: string | undefined;
+  /** What to do; empty for nothing. */
+  readonly advice: string;
+  /** Where that is done. */
+  readonly place: "link" | "clients" | undefined;
+}
+
+/** Pure. */
+export function standingOf(connection: ConnectionJson): Standing {
+  const { state, stateReason = "", updateTime, refreshFailureCount = 0, hasRefreshToken, expireTime } = connection;
+  if (state !== "STATE_ACTIVE") {
+    const reason = ENDS.get(stateReason) ?? `It ended with ${stateReason}.`;
+    const ended = { isGood: false, state: "The user must connect again", reason, since: updateTime };
+    return stateReason === "invalid_client"
+      ? { ...ended, advice: "Store it again with a client that the provider accepts.", place: undefined }
+      : {
+          ...ended,
+          advice: "Send the user a connect link; calls answer REAUTHORIZATION_REQUIRED until then.",
+          place: "link",
+        };
+  }
+  if (refreshFailureCount > 0) return failing(connection);
+  if (!hasRefreshToken && expireTime !== undefined)
+    return {
+      ...{ isGood: true, state: "Works", reason: "Its token cannot be refreshed, and ends.", since: undefined },
+      ...{ advice: "Send the user a connect link before its token ends.", place: "link" },
+    };
+  return { isGood: true, state: "Works", reason: "", since: undefined, advice: "", place: undefined };
+}
+
+/** Why only the user can help, by `stateReason`. */
+const ENDS: ReadonlyMap<string, string> = new Map([
+  [
+    "invalid_grant",
+    "The provider has ended the refresh token: the user took the access back, or it was not used for too long.",
+  ],
+  ["invalid_client", "The provider no longer accepts the client that belongs to this connection alone."],
+  ["refused", "The provider has refused to refresh it for days, while it refreshed others."],
+  ["expired", "Its access token has ended, and there is no refresh token."],
+  [
+    "rotation_lost_suspected",
+    "The answer with its newest refresh token was probably lost on its way, and the provider took the older one for stolen.",
+  ],
+  ["token_refused", "The provider refuses its access token, which cannot be refreshed."],
+]);
+
+function failing(connection: ConnectionJson): Standing {
+  const { lastRefreshFailure = "", refreshFailingTime: since } = connection;
+  const failed = { isGood: false, state: "Refreshing fails", since };
+  if (lastRefreshFailure === "invalid_client")
+    return {
+      ...{ ...failed, reason: "The provider refuses the application's OAuth client." },
+      ...{ advice: "Correct its client id and secret, then refresh this connection now.", place: "clients" },
+    };
+  const passing = PASSING.get(lastRefreshFailure);
+  if (passing !== undefined)
+    return {
+      ...{ ...failed, reason: passing, place: undefined },
+      advice: "It may pass by itself. Calls go on as long as the token is good; the relay tries again by itself.",
+    };
+  return {
+    ...{ ...failed, reason: `The provider refuses to refresh it (${lastRefreshFailure}).`, place: "link" },
+    advice: "Refresh it now; where that does not help, the user can connect again.",
+  };
+}
+
+/** What may pass, by the kind of the last answer. */
+const PASSING: ReadonlyMap<string, string> = new Map([
+  ["server_error", "The provider's token endpoint answers with an error of its own."],
+  ["rate_limited", "The provider's token endpoint is asked too often."],
+  ["no_answer", "The provider's token endpoint does not answer."],
+  ["unreadable", "The provider's token endpoint answers with what is no token response."],
+  ["temporarily_unavailable", "The provider says that it cannot refresh tokens at the moment."],
+  ["internal_error", "The relay could not work on the answer; its log says why."],
+]);
+
+/** Milliseconds since the epoch of each end of the access token's life, and how much of it is over, from 0 to 1. */
+export interface TokenLife {
+  readonly lifeMs: number;
+  readonly share: number;
+}
+
+/** Undefined where one of its ends is not known. Pure. */
+export function tokenLifeOf({ tokenTime, expireTime }: ConnectionJson, nowMs: number): TokenLife | undefined {
+  if (tokenTime === undefined || expireTime === undefined) return undefined;
+  const [from, until] = [Date.parse(tokenTime), Date.parse(expireTime)];
+  if (until <= from) return undefined;
+  return { lifeMs: until - from, share: Math.min(1, Math.max(0, (nowMs - from) / (until - from))) };
+}

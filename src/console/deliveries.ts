@@ -1,0 +1,75 @@
+import type {
+  ListWebhookDeliveriesRequestJson,
+  ListWebhookDeliveriesResponseJson,
+  WebhookDeliveryJson,
+} from "../../gen/relay/admin/v1/webhook_pb.js";
+import { html, nothing, type TemplateResult } from "./lit-html.js";
+import { createLoader } from "./loading.js";
+import { visibleText } from "./text.js";
+import { busyNotice, type Column, dataTable, moment, problemNotice, stateMark, type ViewContext } from "./view.js";
+
+/** What became of an application's events, or of those about one connection. */
+export interface Deliveries {
+  load(filter: ListWebhookDeliveriesRequestJson): Promise<void>;
+  /** Asks until the event was tried, for some seconds: events are delivered once a second. */
+  watch(filter: ListWebhookDeliveriesRequestJson, eventId: string): Promise<void>;
+  clear(): void;
+  render(): TemplateResult;
+}
+
+const ROWS = 20;
+const ASK_AGAIN_MS = 1000;
+const MAX_ASKS = 20;
+
+/** Empty until it is loaded. */
+export function createDeliveries({ api, update }: ViewContext): Deliveries {
+  const found = createLoader<ListWebhookDeliveriesResponseJson>(update);
+  let generation = 0;
+
+  const load = (filter: ListWebhookDeliveriesRequestJson) =>
+    found.load(() => api.call("WebhookService/ListWebhookDeliveries", { ...filter, pageSize: ROWS }));
+
+  return {
+    load,
+    async watch(filter, eventId) {
+      const own = generation;
+      for (let asks = 0; asks < MAX_ASKS && own === generation; asks += 1) {
+        await load(filter);
+        if (found.value?.webhookDeliveries?.some((each) => each.eventId === eventId)) return;
+        await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
+      }
+    },
+    clear() {
+      generation += 1;
+      found.clear();
+    },
+    render: () => html`${problemNotice(found)} ${found.value === undefined ? busyNotice(found) : listOf(found.value)}`,
+  };
+}
+
+function listOf({ webhookDeliveries = [] }: ListWebhookDeliveriesResponseJson): TemplateResult {
+  if (webhookDeliveries.length === 0) return html`<p>No event was sent within the last week.</p>`;
+  return dataTable("Last events", COLUMNS, webhookDeliveries);
+}
+
+const COLUMNS: ReadonlyArray<Column<WebhookDeliveryJson>> = [
+  { label: "Happened", cell: ({ createTime }) => moment(createTime, "") },
+  { label: "Event", cell: ({ type = "" }) => visibleText(type) },
+  { label: "User", cell: ({ userId = "" }) => html`<bdi class="id">${visibleText(userId)}</bdi>` },
+  { label: "Provider", cell: ({ providerName = "" }) => visibleText(providerName) },
+  { label: "Outcome", cell: outcomeOf },
+  { label: "Last try", cell: ({ attemptTime }) => moment(attemptTime, ""), isDetail: true },
+  {
+    label: "Event id",
+    cell: ({ eventId = "" }) => html`<span class="id">${visibleText(eventId)}</span>`,
+    isDetail: true,
+  },
+];
+
+function outcomeOf({ outcome, attemptCount = 0, statusCode }: WebhookDeliveryJson): TemplateResult {
+  const answer = statusCode === undefined ? "no answer" : `status ${statusCode}`;
+  const tries = attemptCount === 1 ? nothing : html`, ${attemptCount} tries`;
+  if (outcome === "OUTCOME_DELIVERED") return html`${stateMark(true, "Delivered")} (${answer}${tries})`;
+  const text = outcome === "OUTCOME_GIVEN_UP" ? "Given up" : "Failed, is tried again";
+  return html`${stateMark(false, text)} (${answer}${tries})`;
+}

@@ -1,0 +1,113 @@
+import type { ApplicationJson } from "../../gen/relay/admin/v1/application_pb.js";
+import type { ProviderJson } from "../../gen/relay/admin/v1/provider_pb.js";
+import type { ProviderEntryJson } from "../../gen/relay/admin/v1/provider_service_pb.js";
+import type { Api } from "./api.js";
+import { html, type TemplateResult } from "./lit-html.js";
+import { allPages } from "./loading.js";
+import type { Choice } from "./picker.js";
+import { visibleText } from "./text.js";
+
+/** Names of applications and providers, for all views: each is asked for once. */
+export interface Directory {
+  /** The provider of a name or alias; undefined for one that is not known, or not yet. */
+  providerOf(name: string): ProviderJson | undefined;
+  /** An application's name; its public key until that is known, and where there is none any more. */
+  applicationName(publicKey: string): string;
+  /** Remembers names that an answer brought. */
+  note(applications: readonly ApplicationJson[]): void;
+  /** Applications whose name or key has the text in it. Rejects with ApiError. */
+  findApplications(text: string): Promise<readonly Choice[]>;
+  findProviders(text: string): Promise<readonly Choice[]>;
+  /** Users of an application whose id begins so, of those who are connected; none without an application. */
+  findUsers(publicKey: string, text: string): Promise<readonly Choice[]>;
+}
+
+/** What a person looks through before typing on. */
+const MAX_CHOICES = 10;
+/** Connections that are looked through for so many users: each has a few. */
+const USER_ROWS = 50;
+
+/** @param onChange a name has become known. */
+export function createDirectory(api: Api, onChange: () => void): Directory {
+  const names = new Map<string, string>();
+  let providers: Promise<readonly ProviderJson[]> | undefined;
+  let known: readonly ProviderJson[] = [];
+
+  function loadProviders(): Promise<readonly ProviderJson[]> {
+    providers ??= allProviders(api).then((entries) => {
+      known = entries.flatMap(({ provider }) => (provider === undefined ? [] : [provider]));
+      onChange();
+      return known;
+    });
+    // Asked for again with the next question.
+    providers.catch(() => {
+      providers = undefined;
+    });
+    return providers;
+  }
+
+  function note(applications: readonly ApplicationJson[]): void {
+    for (const { publicKey = "", displayName = "" } of applications) names.set(publicKey, displayName);
+  }
+
+  async function ask(publicKey: string): Promise<void> {
+    names.set(publicKey, publicKey);
+    // One that was deleted keeps its key for a name.
+    note([
+      await api
+        .call("ApplicationService/GetApplication", { publicKey })
+        .catch(() => ({ publicKey, displayName: publicKey })),
+    ]);
+    onChange();
+  }
+
+  return {
+    providerOf(name) {
+      void loadProviders().catch(() => {});
+      return known.find((each) => each.name === name || (each.aliases ?? []).includes(name));
+    },
+    applicationName(publicKey) {
+      if (publicKey !== "" && !names.has(publicKey)) void ask(publicKey);
+      return names.get(publicKey) ?? publicKey;
+    },
+    note,
+    async findApplications(query) {
+      const { applications = [] } = await api.call("ApplicationService/ListApplications", {
+        query,
+        pageSize: MAX_CHOICES,
+      });
+      note(applications);
+      return applications.map(({ publicKey = "", displayName = "" }) => ({
+        ...{ value: publicKey, label: displayName, detail: publicKey },
+      }));
+    },
+    async findProviders(text) {
+      const wanted = text.toLowerCase();
+      const found = (await loadProviders()).filter(({ name = "", displayName = "", aliases = [] }) =>
+        [name, displayName, ...aliases].some((each) => each.toLowerCase().includes(wanted)),
+      );
+      return found
+        .slice(0, MAX_CHOICES)
+        .map(({ name = "", displayName = "" }) => ({ value: name, label: name, detail: displayName }));
+    },
+    async findUsers(publicKey, userIdPrefix) {
+      if (publicKey === "") return [];
+      const request = { publicKey, userIdPrefix, pageSize: USER_ROWS };
+      const { connections = [] } = await api.call("ConnectionService/ListConnections", request);
+      const users = new Set(connections.map(({ userId = "" }) => userId));
+      return [...users].slice(0, MAX_CHOICES).map((user) => ({ value: user, label: user }));
+    },
+  };
+}
+
+/** An application by its name, which leads to it. */
+export function applicationLink({ applicationName }: Directory, publicKey: string): TemplateResult {
+  const address = `#/application?${new URLSearchParams({ publicKey })}`;
+  return html`<a href=${address} title=${visibleText(publicKey)}><bdi>${visibleText(applicationName(publicKey))}</bdi></a>`;
+}
+
+/** All providers, page by page. Rejects with ApiError. */
+export async function allProviders(api: Api): Promise<readonly ProviderEntryJson[]> {
+  const pages = await allPages((page) => api.call("ProviderService/ListProviders", page));
+  return pages.flatMap(({ providers = [] }) => providers);
+}

@@ -1,0 +1,117 @@
+import { html, nothing, type TemplateResult } from "./lit-html.js";
+import { ApiError } from "./loading.js";
+import type { Picker, PickerOptions } from "./picker.js";
+import { visibleText } from "./text.js";
+
+/** One field of a form. */
+export interface Field {
+  readonly name: string;
+  readonly label: string;
+  /** What it is called in the API, such as `application.display_name`: what the API says of it stands beside it. */
+  readonly path?: string;
+  /** A line of text by default. */
+  readonly kind?: "line" | "secret" | "lines" | "choice" | "number" | "flag";
+  readonly hint?: unknown;
+  /** Values and labels of a `choice`. */
+  readonly choices?: ReadonlyArray<readonly [value: string, label: string]>;
+  /** Where what is meant by a text is searched for. */
+  readonly find?: PickerOptions["find"];
+  readonly isWide?: boolean;
+}
+
+/** What stands in a form, by the names of its fields; `yes` for what is ticked. */
+export type Values = Readonly<Record<string, string>>;
+
+/** The field that the API names, or that a part of is named: `oauth_client.origin_parameters.subdomain`. */
+export function fieldOf(fields: readonly Field[], path: string): Field | undefined {
+  const matches = (own: string) => path === own || path.startsWith(`${own}.`);
+  return fields.find((field) => field.path === path) ?? fields.find(({ path: own, name }) => matches(own ?? name));
+}
+
+export interface FieldState {
+  /** Of the form. */
+  readonly id: string;
+  readonly value: string;
+  readonly problem: string | undefined;
+  readonly change: (name: string, value: string) => void;
+  /** Of a field in which something is searched for. */
+  readonly picker: Picker | undefined;
+}
+
+type Input = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
+
+export function fieldView(field: Field, state: FieldState): TemplateResult {
+  const { kind = "line", name, label, hint, isWide } = field;
+  const id = `${state.id}-${name}`;
+  const notes = html`${hint === undefined ? nothing : html`<span class="hint" id="${id}-hint">${hint}</span>`}
+    <span class="problem" id="${id}-wrong">${state.problem === undefined ? nothing : visibleText(state.problem)}</span>`;
+  if (kind === "flag") return tickView(field, id, state, notes);
+  return html`<p class=${isWide || kind === "lines" ? "wide" : ""}>
+    <label for=${id}>${label}</label>
+    ${kind === "choice" ? choiceView(field, id, state) : kind === "lines" ? linesView(field, id, state) : lineView(field, id, state)}
+    ${notes}
+  </p>`;
+}
+
+const onInput =
+  ({ name }: Field, { change }: FieldState) =>
+  (event: Event) =>
+    change(name, (event.currentTarget as Input).value);
+
+function lineView(field: Field, id: string, state: FieldState): TemplateResult {
+  const { value, problem, picker } = state;
+  if (picker !== undefined)
+    return picker.render({ value, describedBy: notesOf(field, id), isWrong: problem !== undefined });
+  const isSecret = field.kind === "secret";
+  // Browsers offer their user's own passwords where they are told "off".
+  const completion = isSecret ? "new-password" : "off";
+  const mode = field.kind === "number" ? "numeric" : nothing;
+  return html`<input id=${id} type=${isSecret ? "password" : "text"} inputmode=${mode} .value=${state.value}
+    @input=${onInput(field, state)} autocomplete=${completion} spellcheck="false" aria-invalid=${state.problem !== undefined}
+    aria-describedby=${notesOf(field, id)} />`;
+}
+
+function linesView(field: Field, id: string, state: FieldState): TemplateResult {
+  return html`<textarea id=${id} rows="3" .value=${state.value} @input=${onInput(field, state)} spellcheck="false"
+    aria-invalid=${state.problem !== undefined} aria-describedby=${notesOf(field, id)}></textarea>`;
+}
+
+function choiceView(field: Field, id: string, state: FieldState): TemplateResult {
+  return html`<select id=${id} @change=${onInput(field, state)} aria-invalid=${state.problem !== undefined}
+    aria-describedby=${notesOf(field, id)}>
+    ${(field.choices ?? []).map(([value, label]) => html`<option value=${value} .selected=${value === state.value}>${label}</option>`)}
+  </select>`;
+}
+
+function tickView(field: Field, id: string, { value, problem, change }: FieldState, notes: TemplateResult) {
+  const onTick = (event: Event) => change(field.name, (event.currentTarget as HTMLInputElement).checked ? "yes" : "");
+  return html`<p class="wide">
+    <input id=${id} type="checkbox" .checked=${value === "yes"} @change=${onTick} aria-invalid=${problem !== undefined}
+      aria-describedby=${notesOf(field, id)} />
+    <label for=${id} class="choice">${field.label}</label> ${notes}
+  </p>`;
+}
+
+function notesOf({ hint }: Field, id: string): string {
+  return hint === undefined ? `${id}-wrong` : `${id}-hint ${id}-wrong`;
+}
+
+/** Text of one entry a line, and back. */
+export const lines = {
+  read: (text = ""): string[] => text.split("\n").flatMap((line) => line.trim() || []),
+  write: (entries: readonly string[] = []): string => entries.join("\n"),
+} as const;
+
+/** Reads `name=value`, one a line. Throws ApiError. */
+export function pairsFrom(text: string | undefined, path: string): Record<string, string> {
+  const pairs = lines.read(text).map((line) => line.split(/=(.*)/s, 2));
+  if (pairs.every(([name, value]) => name !== "" && value !== undefined)) return Object.fromEntries(pairs);
+  throw new ApiError("invalid_argument", "Each line must be name=value, such as subdomain=acme.", path);
+}
+
+/** Reads a whole number; empty is 0. Throws ApiError. */
+export function numberFrom(text: string | undefined, path: string): number {
+  const count = Number(text?.trim() || "0");
+  if (Number.isInteger(count) && count >= -(2 ** 31) && count < 2 ** 31) return count;
+  throw new ApiError("invalid_argument", `${path} must be a whole number.`, path);
+}

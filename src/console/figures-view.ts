@@ -1,0 +1,200 @@
+import type {
+  FigurePointJson,
+  FiguresJson,
+  GetFiguresResponseJson,
+  PercentilesJson,
+  SubjectFiguresJson,
+} from "../../gen/relay/admin/v1/overview_pb.js";
+import { barChart, type ChartBar, lineChart } from "./charts.js";
+import { applicationLink, type Directory } from "./directory.js";
+import { html, nothing, type TemplateResult } from "./lit-html.js";
+import { createLoader } from "./loading.js";
+import { createSearchForm, type SearchField } from "./search-form.js";
+import { msText, rateText, shareText, visibleText } from "./text.js";
+import { busyNotice, type Column, dataTable, problemNotice, term, type View, type ViewContext } from "./view.js";
+
+type Name = "period" | "publicKey" | "providerName";
+
+const FIELDS: ReadonlyArray<SearchField<Name>> = [
+  {
+    ...{ name: "period", label: "Time", kind: "choice" },
+    choices: [
+      ["", "The last hour"],
+      ["week", "The last week"],
+    ],
+  },
+  { name: "publicKey", label: "Application", kind: "application" },
+  { name: "providerName", label: "Provider", kind: "provider" },
+];
+
+/** It is looked again while it is shown, in milliseconds. */
+const EVERY_MS = 30_000;
+
+/** How many calls there were, how they ended and how long they took, over the last hour or week. */
+export function createFiguresView(context: ViewContext): View {
+  const { api, directory, update } = context;
+  const found = createLoader<GetFiguresResponseJson>(update);
+  const search = createSearchForm(context, { view: "figures", label: "Figures", fields: FIELDS, button: "Show" });
+  let sought = search.enter(new URLSearchParams());
+  let timer: ReturnType<typeof setInterval> | undefined;
+
+  function load(): void {
+    const { period, publicKey, providerName } = sought;
+    const asked = period === "week" ? "PERIOD_WEEK" : "PERIOD_HOUR";
+    void found.load(() => api.call("OverviewService/GetFigures", { period: asked, publicKey, providerName }));
+  }
+
+  return {
+    title: "Figures",
+    staysInPlace: true,
+    enter(parameters) {
+      sought = search.enter(parameters);
+      load();
+      clearInterval(timer);
+      timer = setInterval(load, EVERY_MS);
+    },
+    leave() {
+      clearInterval(timer);
+      found.clear();
+    },
+    render: () => html`<h1 tabindex="-1">Figures</h1>
+      ${search.render()} ${problemNotice(found)} ${found.value === undefined ? busyNotice(found) : figuresView(found.value, directory)}`,
+  };
+}
+
+function figuresView(figures: GetFiguresResponseJson, directory: Directory): TemplateResult {
+  const { applications = [], providers = [] } = figures;
+  return html`${figureTable(figures)}
+    <div class="figures">
+      <section aria-labelledby="rate"><h2 id="rate">Calls a second</h2>${rateChart(figures)}</section>
+      <section aria-labelledby="length"><h2 id="length">How long calls take</h2>${lengthChart(figures)}</section>
+    </div>
+    ${subjectTable("By application", applications, figures, ({ publicKey = "" }) => (publicKey === "" ? "deleted since" : applicationLink(directory, publicKey)))}
+    ${subjectTable("By provider", providers, figures, ({ providerName = "" }) => visibleText(providerName))}`;
+}
+
+const PARTS = [
+  ["total", "Whole call", "From when the request came in until its answer left; of a streamed answer, until its head."],
+  ["relay", "Relay", "The relay's own work: what is left of the whole when the waits are taken away."],
+  ["queue", "Queue", "The wait for a turn among the calls to the same provider."],
+  ["token", "Token", "The wait for an access token: nothing, unless it had to be refreshed first."],
+  ["provider", "Provider", "The wait for the provider's answer."],
+] as const;
+
+interface PartRow {
+  readonly label: string;
+  readonly about: string;
+  readonly percentiles: PercentilesJson;
+}
+
+const PERCENTILES = {
+  p50: "Half of the calls took no longer.",
+  p95: "95 of 100 calls took no longer.",
+  p99: "99 of 100 calls took no longer.",
+} as const;
+
+const PART_COLUMNS: ReadonlyArray<Column<PartRow>> = [
+  { label: "Part", cell: ({ label, about }) => term(label, about) },
+  ...(["p50", "p95", "p99"] as const).map((name) => ({
+    ...{ label: name, about: PERCENTILES[name], isNumeric: true },
+    cell: ({ percentiles }: PartRow) => msText(msOf(percentiles[name])),
+  })),
+];
+
+/** Counts of the whole time, and how long each part of the calls took. */
+export function figureTable({ total = {}, points = [], pointDuration }: GetFiguresResponseJson): TemplateResult {
+  const count = Number(total.callCount ?? 0);
+  if (count === 0) return html`<p>No call was counted in this time.</p>`;
+  const errors = Number(total.errorCount ?? 0);
+  const seconds = points.length * (msOf(pointDuration) / 1000);
+  const rows = PARTS.map(([part, label, about]) => ({ label, about, percentiles: total[part] ?? {} }));
+  return html`<dl class="tiles">
+      <div><dt>${term("Calls", "Those that have ended in this time.")}</dt><dd>${count.toLocaleString("en")}</dd></div>
+      <div><dt>${term("Calls a second", "The mean of the minutes or hours that had calls.")}</dt><dd>${rateText(count / seconds)}</dd></div>
+      <div><dt>${term("Errors", "Calls that ended with an error type: refused by the relay, not answered, or answered with 400 or above.")}</dt>
+        <dd>${errors.toLocaleString("en")} (${shareText(errors / count)})</dd></div>
+    </dl>
+    ${dataTable("How long the parts of calls took", PART_COLUMNS, rows)}`;
+}
+
+/** The points of the whole time, those without a call too. */
+function allPoints({
+  points = [],
+  startTime,
+  pointDuration,
+  total,
+}: GetFiguresResponseJson): readonly FigurePointJson[] {
+  const [from, stepMs] = [Date.parse(startTime ?? ""), msOf(pointDuration)];
+  const known = new Map(points.map((point) => [Date.parse(point.startTime ?? ""), point]));
+  const count = stepMs === 0 || total === undefined ? 0 : stepMs > 60_000 ? 168 : 60;
+  return Array.from({ length: count }, (_, at) => {
+    const time = from + at * stepMs;
+    return known.get(time) ?? { startTime: new Date(time).toISOString(), figures: {} };
+  });
+}
+
+function rateChart(figures: GetFiguresResponseJson): TemplateResult {
+  const seconds = msOf(figures.pointDuration) / 1000;
+  const bars = allPoints(figures).map(
+    ({ startTime = "", figures: { callCount = "0", errorCount = "0" } = {} }): ChartBar => {
+      const [count, errors] = [Number(callCount), Number(errorCount)];
+      const label = `${timeText(startTime)}: ${rateText(count / seconds)} calls a second, ${errors} of ${count} failed`;
+      return { label, parts: [(count - errors) / seconds, errors / seconds] };
+    },
+  );
+  return html`${barChart({ label: "Calls a second", bars, classes: ["success", "error"], text: rateText, ends: endsOf(figures) })}
+    <ul class="legend"><li class="success">Succeeded</li><li class="error">Failed</li></ul>`;
+}
+
+function lengthChart(figures: GetFiguresResponseJson): TemplateResult {
+  const points = allPoints(figures);
+  const lines = (["p99", "p95", "p50"] as const).map((name) => ({
+    name,
+    values: points.map(({ figures: { total } = {} }) => (total?.[name] === undefined ? undefined : msOf(total[name]))),
+  }));
+  const labels = points.map(({ startTime = "", figures: { total = {} } = {} }) => {
+    const texts = (["p50", "p95", "p99"] as const).map((name) => `${name} ${msText(msOf(total[name]))}`);
+    return `${timeText(startTime)}: ${texts.join(", ")}`;
+  });
+  return html`${lineChart({ label: "How long calls take", lines, labels, text: msText, ends: endsOf(figures) })}
+    <ul class="legend">${lines.map(({ name }) => html`<li class=${name}>${term(name, PERCENTILES[name])}</li>`)}</ul>`;
+}
+
+function endsOf({ startTime = "" }: GetFiguresResponseJson): readonly [string, string] {
+  return [timeText(startTime), "now"];
+}
+
+function subjectTable(
+  caption: string,
+  rows: readonly SubjectFiguresJson[],
+  { points = [], pointDuration }: GetFiguresResponseJson,
+  name: (row: SubjectFiguresJson) => unknown,
+): TemplateResult | typeof nothing {
+  if (rows.length === 0) return nothing;
+  const seconds = points.length * (msOf(pointDuration) / 1000);
+  const count = ({ callCount = "0" }: FiguresJson = {}) => Number(callCount);
+  const columns: ReadonlyArray<Column<SubjectFiguresJson>> = [
+    { label: "Name", cell: name },
+    { label: "Calls", cell: ({ figures }) => count(figures).toLocaleString("en"), isNumeric: true },
+    { label: "A second", cell: ({ figures }) => rateText(count(figures) / seconds), isNumeric: true, isDetail: true },
+    {
+      label: "Errors",
+      cell: ({ figures }) => shareText(Number(figures?.errorCount ?? 0) / Math.max(1, count(figures))),
+      isNumeric: true,
+    },
+    ...(["p50", "p95", "p99"] as const).map((each) => ({
+      ...{ label: each, about: PERCENTILES[each], isNumeric: true },
+      cell: ({ figures }: SubjectFiguresJson) => msText(msOf(figures?.total?.[each])),
+    })),
+  ];
+  return html`<section><h2>${caption}</h2>${dataTable(caption, columns, rows)}</section>`;
+}
+
+/** ProtoJSON of google.protobuf.Duration, such as `0.0125s`. */
+function msOf(duration: string | undefined): number {
+  return duration === undefined ? 0 : Number.parseFloat(duration) * 1000;
+}
+
+function timeText(timestamp: string): string {
+  return new Date(timestamp).toLocaleString("en-GB", { weekday: "short", hour: "2-digit", minute: "2-digit" });
+}

@@ -1,0 +1,101 @@
+import type { ApplicationJson } from "../../gen/relay/admin/v1/application_pb.js";
+import type { CallRecordJson } from "../../gen/relay/admin/v1/call_record_pb.js";
+import type { ConnectionJson } from "../../gen/relay/admin/v1/connection_pb.js";
+import type { Api } from "./api.js";
+import { callAddress, recordTable } from "./call-tables.js";
+import { connectionColumns } from "./connections-view.js";
+import { applicationLink } from "./directory.js";
+import { html, nothing, type TemplateResult } from "./lit-html.js";
+import { ApiError, createLoader } from "./loading.js";
+import { visibleText } from "./text.js";
+import { busyNotice, dataTable, navigate, problemNotice, type View, type ViewContext } from "./view.js";
+
+/** Whatever one text may name. */
+interface Found {
+  readonly calls: readonly CallRecordJson[];
+  readonly connections: readonly ConnectionJson[];
+  readonly applications: readonly ApplicationJson[];
+}
+
+/** A UUID. */
+const CALL_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+/** Of each kind; who finds more has to say more. */
+const MAX_FOUND = 20;
+
+/** What is found of a call id, a request id, a user's id, or an application's name or key. */
+export function createFindView(context: ViewContext): View {
+  const { api, directory, update } = context;
+  const found = createLoader<Found>(update);
+  let text = "";
+
+  async function load(): Promise<void> {
+    await found.load(() => find(api, text));
+    const { calls = [], connections = [], applications = [] } = found.value ?? {};
+    directory.note(applications);
+    const [call] = calls;
+    // One call and nothing else: that is what was meant.
+    if (call?.callId === text && connections.length + applications.length === 0) location.replace(callAddress(text));
+  }
+
+  return {
+    title: "Find",
+    enter(parameters) {
+      text = parameters.get("text") ?? "";
+      found.clear();
+      if (text !== "") void load();
+    },
+    leave: found.clear,
+    render: () => html`<h1 tabindex="-1">Find</h1>
+      <p>Looked for <span class="id">${visibleText(text)}</span> among call ids, request ids, user ids and applications.</p>
+      ${problemNotice(found)} ${busyNotice(found)} ${found.value === undefined ? nothing : foundView(context, found.value, text)}`,
+  };
+}
+
+async function find(api: Api, text: string): Promise<Found> {
+  const [call, ofRequest, ofUser, named] = await Promise.all([
+    CALL_ID.test(text) ? api.call("CallRecordService/GetCallRecord", { callId: text }).catch(noneFrom) : undefined,
+    api.call("CallRecordService/ListCallRecords", { requestId: text, pageSize: MAX_FOUND }),
+    api.call("ConnectionService/ListConnections", { userId: text, pageSize: MAX_FOUND }),
+    api.call("ApplicationService/ListApplications", { query: text, pageSize: MAX_FOUND }),
+  ]);
+  return {
+    calls: [...(call === undefined ? [] : [call]), ...(ofRequest.callRecords ?? [])],
+    connections: ofUser.connections ?? [],
+    applications: named.applications ?? [],
+  };
+}
+
+function noneFrom(error: unknown): undefined {
+  if (error instanceof ApiError && error.code === "not_found") return undefined;
+  throw error;
+}
+
+function foundView(context: ViewContext, { calls, connections, applications }: Found, text: string): TemplateResult {
+  const section = (heading: string, content: TemplateResult) =>
+    html`<section class="part"><h2>${heading}</h2>${content}</section>`;
+  const isNothing = calls.length + connections.length + applications.length === 0;
+  return html`${isNothing ? html`<p role="status">Nothing was found.</p>` : nothing}
+    ${calls.length === 0 ? nothing : section("Calls", recordTable("Calls", calls))}
+    ${connections.length === 0 ? nothing : section("Connections of this user", dataTable("Connections", connectionColumns(context.directory), connections))}
+    ${applications.length === 0 ? nothing : section("Applications", html`<ul>${applications.map(({ publicKey = "" }) => html`<li>${applicationLink(context.directory, publicKey)}</li>`)}</ul>`)}
+    <p class="hint">
+      Of a user who is not connected only calls are known: <a href="#/calls?${new URLSearchParams({ userId: text })}">look
+      through those of an application</a>.
+    </p>`;
+}
+
+/** The box that stands above every view. */
+export function findBox(): TemplateResult {
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    const input = (event.currentTarget as HTMLFormElement).querySelector("input");
+    const text = input?.value.trim() ?? "";
+    if (text === "") input?.focus();
+    else navigate("find", { text });
+  };
+  return html`<form class="find" role="search" aria-label="Everything" @submit=${submit}>
+    <label class="unseen" for="find">Find a call, a request, a user or an application</label>
+    <input id="find" placeholder="Call id, request id, user id, application" autocomplete="off" spellcheck="false" />
+    <button type="submit">Find</button>
+  </form>`;
+}

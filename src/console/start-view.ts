@@ -1,0 +1,123 @@
+import type {
+  Attention_KindJson,
+  AttentionJson,
+  GetFiguresResponseJson,
+  OverviewJson,
+} from "../../gen/relay/admin/v1/overview_pb.js";
+import { applicationLink, type Directory } from "./directory.js";
+import { figureTable } from "./figures-view.js";
+import { html, nothing, type TemplateResult } from "./lit-html.js";
+import { createLoader } from "./loading.js";
+import { visibleText } from "./text.js";
+import { busyNotice, moment, problemNotice, stateMark, type View, type ViewContext } from "./view.js";
+
+/** It is looked again while it is shown, in milliseconds. */
+const EVERY_MS = 60_000;
+
+/** What needs attention, and how the last hour went. */
+export function createStartView({ api, directory, update }: ViewContext): View {
+  const overview = createLoader<OverviewJson>(update);
+  const figures = createLoader<GetFiguresResponseJson>(update);
+  let timer: ReturnType<typeof setInterval> | undefined;
+
+  function load(): void {
+    void overview.load(() => api.call("OverviewService/GetOverview", {}));
+    void figures.load(() => api.call("OverviewService/GetFigures", { period: "PERIOD_HOUR" }));
+  }
+
+  return {
+    title: "Start",
+    enter() {
+      load();
+      clearInterval(timer);
+      timer = setInterval(load, EVERY_MS);
+    },
+    leave() {
+      clearInterval(timer);
+      overview.clear();
+      figures.clear();
+    },
+    render: () => html`<h1 tabindex="-1">Start</h1>
+      <section aria-labelledby="attention">
+        <h2 id="attention">What needs attention</h2>
+        ${problemNotice(overview)} ${overview.value === undefined ? busyNotice(overview) : attentionList(overview.value, directory)}
+      </section>
+      <section aria-labelledby="hour">
+        <h2 id="hour">The last hour</h2>
+        ${problemNotice(figures)} ${figures.value === undefined ? busyNotice(figures) : figureTable(figures.value)}
+        <p><a href="#/figures">All figures</a></p>
+      </section>
+      ${overview.value === undefined ? nothing : html`<p class="hint">Relay ${visibleText(overview.value.version ?? "")} on Node.js ${visibleText(overview.value.nodeVersion ?? "")}.</p>`}`,
+  };
+}
+
+function attentionList({ attentions = [] }: OverviewJson, directory: Directory): TemplateResult {
+  if (attentions.length === 0) return html`<p role="status">${stateMark(true, "Nothing.")}</p>`;
+  return html`<ul class="attentions">${attentions.map((each) => html`<li class="notice bad">${attentionView(each, directory)}</li>`)}</ul>`;
+}
+
+function attentionView(attention: AttentionJson, directory: Directory): TemplateResult {
+  const { kind = "KIND_UNSPECIFIED", publicKey = "", providerName = "", sinceTime, message = "" } = attention;
+  const { what, advice, view } = WORDS[kind] ?? UNKNOWN;
+  const whose = publicKey === "" ? nothing : html` of ${applicationLink(directory, publicKey)}`;
+  const where = providerName === "" ? nothing : html` at ${visibleText(providerName)}`;
+  const parameters = new URLSearchParams({
+    ...(publicKey === "" ? {} : { publicKey }),
+    ...(providerName === "" ? {} : { providerName }),
+  });
+  const address = view?.includes("?") ? `#/${view}` : `#/${view}?${parameters}`;
+  return html`<p>
+      <strong>${what(countText(attention))}</strong>${whose}${where}${sinceTime === undefined ? nothing : html`, since ${moment(sinceTime, "")}`}.
+      ${visibleText(message)}
+    </p>
+    <p>${advice} ${view === undefined ? nothing : html`<a href=${address}>Have a look</a>`}</p>`;
+}
+
+/** What stands for many is said so. */
+function countText({ count = 0 }: AttentionJson): string {
+  return count >= 100 ? "100 or more" : String(count);
+}
+
+interface Words {
+  readonly what: (count: string) => string;
+  readonly advice: string;
+  /** Where to look; the application and the provider are added. */
+  readonly view?: string;
+}
+
+const UNKNOWN: Words = { what: () => "Something", advice: "This console is older than its relay: reload the page." };
+
+const WORDS: Partial<Record<Attention_KindJson, Words>> = {
+  KIND_STORE_NOT_WELL: {
+    what: () => "The store is not well",
+    advice: "Calls are refused until it is; the log and relay config check say more.",
+  },
+  KIND_DISK_NEARLY_FULL: {
+    what: () => "The disk of the database is nearly full",
+    advice: "When it is full, no token can be refreshed.",
+  },
+  KIND_CLIENT_REFUSED: {
+    ...{ what: () => "The provider refuses the OAuth client", view: "clients" },
+    advice: "Correct its id and secret: tokens are not refreshed until then.",
+  },
+  KIND_REFRESH_FAILING: {
+    ...{ what: (count) => `Refreshing fails for ${count} connections`, view: "connections?state=failing" },
+    advice: "It may pass by itself; each connection's page says what the provider answers.",
+  },
+  KIND_REAUTHORIZATION_REQUIRED: {
+    what: (count) => `${count} connections have ended`,
+    ...{ view: "connections?state=STATE_REAUTHORIZATION_REQUIRED", advice: "Their users must connect again." },
+  },
+  KIND_EVENTS_WAITING: {
+    ...{ what: (count) => `${count} events wait to be delivered`, view: "webhook" },
+    advice: "The receiver refuses them or does not answer.",
+  },
+  KIND_EVENTS_GIVEN_UP: {
+    what: (count) => `${count} events of the last week were given up`,
+    advice: "Their receivers never took them; the webhook of each application says which ones.",
+  },
+  KIND_KEY_TO_ROTATE: {
+    what: () => "The key that seals tokens is old",
+    advice: "relay key rotate makes a new one, while the relay runs.",
+  },
+};
