@@ -187,6 +187,46 @@ describe("connections in the console", NEEDS_CHROMIUM, () => {
     expect(await page.content()).not.toContain("CANARY");
   });
 
+  it.each([
+    {
+      kind: "basic",
+      provider: "razorpay",
+      fields: { "Key ID": "rzp_key_of_ada", "Key secret": "CANARY_password" },
+      values: { username: "rzp_key_of_ada" },
+    },
+    {
+      kind: "client_credentials",
+      provider: "twitchapp",
+      fields: { "Client ID": "own-client", "Client secret": "CANARY_client_secret" },
+      values: { client_id: "own-client" },
+    },
+  ])(
+    "take what the kind $kind asks for, show what is no secret, and end",
+    async ({ kind, provider, fields, values }) => {
+      const { page, application } = await open("connection", { query: `&userId=ada&providerName=${provider}` });
+      await page.getByText("There is no connection of this user").waitFor();
+      for (const [label, text] of Object.entries(fields)) await page.getByLabel(label, { exact: true }).fill(text);
+      expect(await page.getByLabel("Token response of the provider").count()).toBe(0);
+      await press(page, "Store the connection");
+      await page.getByText("Calls of ada can be made now.").waitFor();
+      const key = { applicationId: application.id, userId: "ada", providerName: provider };
+      const { connections } = world.harness.store;
+      expect(await connections.find(key)).toMatchObject({ tokenType: kind, originParameters: values });
+      await page
+        .getByRole("definition")
+        .getByText(Object.values(values)[0] as string)
+        .waitFor();
+      await showView(page, "Connections");
+      expect(await page.content()).not.toContain("CANARY");
+      await go(page, `#/connection?publicKey=${application.publicKey}&userId=ada&providerName=${provider}`);
+      await page.getByLabel("Calls for this user end now").check();
+      await press(page, "Delete the connection");
+      await page.getByText("Deleted the connection.").waitFor();
+      expect(await connections.find(key)).toBeUndefined();
+      expect(world.harness.logLines.join("\n")).not.toContain("CANARY_client_secret");
+    },
+  );
+
   it("of which one is stored late do not take the place of the one that is shown by then", async () => {
     const { page, application } = await open("connection", { query: "&userId=ada&providerName=sendgrid" });
     await world.harness.connect(application, "bob");

@@ -216,6 +216,25 @@ describe("explaining a call with a key", () => {
     const fields = Object.fromEntries(request?.headers.map(({ name, value }) => [name, value]) ?? []);
     expect(fields).toMatchObject({ "dd-api-key": "***", "dd-application-key": "***" });
   });
+
+  it("masks what Basic has of a user name, and a key in the query, and opens neither", async () => {
+    const { connections, calls } = createAdminClients(harness);
+    const explained = async (name: string, content: object) => {
+      const key = keyOf(name, "shown");
+      await connections.putConnection({ ...key, ...content });
+      const answer = await calls.explainCall({
+        call: { ...key, call: { url: `${provider.origin}/x?a=1`, method: "GET" } },
+      });
+      expect(JSON.stringify(answer, printed)).not.toContain("CANARY");
+      return answer.request;
+    };
+    const sent = provider.requests.length;
+    const basic = await explained("basic", { originParameters: { username: "ada" }, secrets: { password: PASSWORD } });
+    expect(basic?.headers.find(({ name }) => name === "authorization")?.value).toBe("Basic ***");
+    const query = await explained("key-query", { secrets: { api_key: KEY } });
+    expect(query?.url).toBe(`${provider.origin}/x?a=1&key=***`);
+    expect(provider.requests.length).toBe(sent);
+  });
 });
 
 describe("what was logged of all this", () => {

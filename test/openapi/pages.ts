@@ -88,7 +88,8 @@ const OPERATIONS: Readonly<Record<string, object>> = {
   "POST /oauth/connect/{provider_name}": {
     operationId: "enterKeys",
     summary: "The form in which a user enters the keys of one provider",
-    description: "For providers whose kind is `api_key` or `basic`; the page of the GET request has the form.",
+    description:
+      "For providers of another kind than `oauth2`; the page of the GET request has the form, where a link of the application led to it.",
     parameters: [PROVIDER],
     requestBody: { required: true, content: { "application/x-www-form-urlencoded": { schema: VALUES } } },
     responses: {
