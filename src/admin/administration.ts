@@ -39,7 +39,7 @@ type ChangingMethod =
   | "CallService.PerformCall";
 
 /** A command that no method does the same as. */
-type ChangingCommand = "relay console" | "relay key rotate";
+type ChangingCommand = "relay connection export" | "relay console" | "relay key rotate";
 
 /** The entry that is written with a change. */
 export function auditEntryFrom(

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
@@ -12,32 +11,22 @@ import {
   type PutConnectionRequest,
   Connection_State as State,
 } from "../../gen/relay/admin/v1/connection_pb.js";
-import type { Application } from "../applications/application.js";
 import type { Connection, ConnectionKey, ConnectionRange, ConnectionSummary } from "../oauth/connection.js";
-import { boundValuesOf, withAnswer } from "../oauth/connection-values.js";
-import {
-  isOfClient,
-  obtainedAtOf,
-  parseGiven,
-  problemOfClient,
-  responseFromSecrets,
-  secretsIn,
-} from "../oauth/credentials.js";
+import { parseGiven, responseFromSecrets } from "../oauth/credentials.js";
 import { type DisconnectOptions, disconnect } from "../oauth/disconnect.js";
 import { toldStateOf } from "../oauth/refreshable.js";
-import { newConnectionFrom } from "../oauth/store-answer.js";
 import type { Revocation } from "../oauth/token-request.js";
 import {
   parseTokenResponse,
   type TokenResponse,
   TokenResponseError,
-  type ToldMembers,
   toldMembersFrom,
 } from "../oauth/token-response.js";
 import type { Provider } from "../providers/provider.js";
 import { type Administration, auditEntryFrom, connectionResource } from "./administration.js";
 import { connectLinkFor } from "./connect-links.js";
 import { originParametersFrom } from "./oauth-client-service.js";
+import { findClientProblem, type PutConnectionInput, putConnection } from "./put-connection.js";
 import { refreshNow } from "./refresh-now.js";
 import {
   type AdminOptions,
@@ -119,17 +108,6 @@ async function inputFrom({ store, catalog }: AdminOptions, request: PutConnectio
   if (problem === undefined) return input;
   const part = problem.parameter === "client_id" ? "origin_parameters" : "secrets";
   throw invalidArgument(`${part}.${problem.parameter}`, problem.problem);
-}
-
-/** What is wrong with the client of a connection whose tokens the relay gets; undefined when nothing is. */
-export async function findClientProblem(
-  { oauthClients }: Pick<AdminOptions["store"], "oauthClients">,
-  { application, provider, originParameters, response }: PutConnectionInput,
-) {
-  if (!isOfClient(provider.kind)) return undefined;
-  const hasClient = (await oauthClients.find(application.id, provider.name)) !== undefined;
-  const secrets = secretsIn(response.refreshToken ?? response.accessToken);
-  return problemOfClient(provider, originParameters, secrets, hasClient);
 }
 
 /** A map on the wire: what is given twice cannot be told there. Throws INVALID_ARGUMENT, which never holds a value. */
@@ -287,47 +265,6 @@ function shownStateOf(connection: ConnectionSummary, now: number) {
 export function summaryFrom(connection: Connection, publicKey: string): ConnectionSummary {
   const { accessToken: _accessToken, refreshToken, idToken: _idToken, ...shown } = connection;
   return { ...shown, publicKey, hasRefreshToken: refreshToken !== undefined };
-}
-
-/** Whose connection, at which provider, with what. */
-export interface PutConnectionInput {
-  readonly application: Application;
-  readonly userId: string;
-  readonly provider: Provider;
-  readonly originParameters: Readonly<Record<string, string>>;
-  readonly response: TokenResponse;
-  /** What the token response tells besides. */
-  readonly told: ToldMembers;
-}
-
-/**
- * Seals the tokens and stores the connection; one that exists gets the new tokens. Values that the operator has fixed for the
- * OAuth client, or the token response tells, stand with it unless others were given.
- */
-export async function putConnection(
-  administration: Administration,
-  { application, userId, provider, originParameters: given, response, told }: PutConnectionInput,
-): Promise<Connection> {
-  const { store, sealer, now } = administration;
-  const at = now();
-  const client = await store.oauthClients.find(application.id, provider.name);
-  const known =
-    client === undefined || Object.hasOwn(given, "client_id")
-      ? given
-      : { ...boundValuesOf(provider, client), ...given };
-  const originParameters = withAnswer(provider, known, known, "token", told);
-  const connection = newConnectionFrom(sealer, {
-    id: randomUUID(),
-    key: { applicationId: application.id, userId, providerName: provider.name },
-    response,
-    defaultExpiresInS: provider.oauth2?.defaultExpiresIn,
-    originParameters,
-    obtainedAt: obtainedAtOf(provider.kind, at),
-  });
-  const resource = connectionResource(application.publicKey, userId, provider.name);
-  const fields = [provider.kind === "oauth2" ? "token_response" : "secrets", "origin_parameters"];
-  const audit = auditEntryFrom(administration, "ConnectionService.PutConnection", resource, fields);
-  return store.connections.put(connection, at, audit);
 }
 
 /** Which connection. */

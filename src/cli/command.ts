@@ -199,23 +199,31 @@ export function readInputFile(path: string, maxBytes: number): Promise<Buffer> {
   return readAll(createReadStream(path), path, maxBytes);
 }
 
+/** Standard input piece by piece, for a command that works on it as it comes. */
+export function standardInput(): AsyncGenerator<Buffer> {
+  return piecesOf(process.stdin, "standard input");
+}
+
 async function readAll(stream: Readable, name: string, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
+  for await (const chunk of piecesOf(stream, name)) {
+    size += chunk.length;
+    if (size > maxBytes) throw usageError(`${name} holds more than ${maxBytes} bytes; give what the command expects.`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+async function* piecesOf(stream: Readable, name: string): AsyncGenerator<Buffer> {
   try {
-    for await (const chunk of stream as AsyncIterable<Buffer>) {
-      size += chunk.length;
-      if (size > maxBytes)
-        throw usageError(`${name} holds more than ${maxBytes} bytes; give what the command expects.`);
-      chunks.push(chunk);
-    }
+    for await (const chunk of stream as AsyncIterable<Buffer>) yield chunk;
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     throw code === undefined ? error : failure(`${name} cannot be read (${code}).`, error);
   } finally {
     stream.destroy();
   }
-  return Buffer.concat(chunks);
 }
 
 /** Holds an application's private key for `relay call`. */

@@ -28,6 +28,7 @@ import {
   writeNote,
   writeResult,
 } from "./command.js";
+import { addConnectionExport, addConnectionImport } from "./connection-bulk.js";
 import {
   type ConnectionOptions,
   connectionKeyFrom,
@@ -48,8 +49,8 @@ export function addConnection(program: Command): void {
     about: "Manage connections: the accounts of an application's users at providers. Tokens are never printed.",
     examples: ["relay connection list --app PUBLIC_KEY"],
     commands: [
-      ...[addConnectionLink, addConnectionPut, addConnectionList, addConnectionShow],
-      ...[addConnectionRefresh, addConnectionDelete],
+      ...[addConnectionLink, addConnectionPut, addConnectionImport, addConnectionExport],
+      ...[addConnectionList, addConnectionShow, addConnectionRefresh, addConnectionDelete],
     ],
   });
 }
@@ -237,7 +238,7 @@ async function put(options: PutOptions): Promise<void> {
 }
 
 async function putNamed(open: OpenStore, options: PutOptions, input: string): Promise<Connection> {
-  const { findClientProblem, putConnection } = await import("../admin/connection-service.js");
+  const { findClientProblem, putConnection } = await import("../admin/put-connection.js");
   const provider = requireProvider(await loadCatalog(open.config), options.provider);
   const isKey = provider.kind !== "oauth2";
   const { param = [], user: userId } = options;

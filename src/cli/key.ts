@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { auditEntryFrom } from "../admin/administration.js";
-import { addCommand, addGroup, failure, textFields, writeJson, writeLine } from "./command.js";
+import { addCommand, addGroup, failure, textFields, writeJson, writeLine, writeResult } from "./command.js";
 import { administrationOf, loadSealer, type OpenStore, withStore } from "./open-store.js";
 import { withProgress } from "./progress.js";
 
@@ -10,8 +10,26 @@ export function addKey(program: Command): void {
     usage: "key",
     about: "Manage the keys that seal tokens.",
     examples: ["relay key rotate"],
-    commands: [addKeyRotate],
+    commands: [addKeyRotate, addKeyCreate],
   });
+}
+
+/** `relay key create` */
+function addKeyCreate(group: Command): void {
+  addCommand(group, {
+    usage: "create <file>",
+    about: "Make a key file with one new key, for connections that come from another relay.",
+    examples: ["relay key create transfer.key"],
+    more: `Only you can read the file (mode 0600). Bring it to the other relay, export there with --sealed, import here with
+--key, and delete it at both places: with it and the exported lines anybody has the tokens.`,
+  }).action(create);
+}
+
+async function create(file: string, options: { readonly json?: boolean }): Promise<void> {
+  const { existsSync } = await import("node:fs");
+  if (existsSync(file)) throw failure("There is a file of this name; it is left as it is.");
+  const { currentKeyId: keyId } = await loadSealer(file, false);
+  writeResult(options, { keyId }, textFields([["new key", keyId]]));
 }
 
 /** `relay key rotate` */

@@ -83,6 +83,14 @@ export type NewConnection = Omit<
   | "refreshedAt"
 >;
 
+/** A connection that may be there already. */
+export interface NewerConnection {
+  readonly connection: NewConnection;
+  /** Since when its tokens are the newest that are known, milliseconds since the epoch; 0: not known. */
+  readonly asOf: number;
+  readonly audit: AuditEntry;
+}
+
 /** The right to refresh one connection's token, until the lease ends. */
 export interface Lease {
   /** As it was before the lease was taken: `unansweredSince` is that of an earlier one. */
@@ -188,6 +196,11 @@ export interface ConnectionStore {
   /** Inserts, or replaces the token set of the existing row, whose creation time stays and version grows;
    * the id is the new one, so that late writes to the old tokens find nothing. */
   put(connection: NewConnection, now: number, audit?: AuditEntry): Promise<Connection>;
+  /**
+   * Puts several in one transaction, each only where there is none whose tokens are as new. Resolves to whether each was
+   * stored.
+   */
+  putNewer(connections: readonly NewerConnection[], now: number): Promise<readonly boolean[]>;
   list(filter: ConnectionFilter): Promise<Connection[]>;
   scan(range: ConnectionRange): Promise<ConnectionSummary[]>;
   /** At most `limit` connections of the users with this id of all applications, in order, from behind `after` on. */

@@ -7,6 +7,7 @@ import type {
   ConnectionStore,
   ConnectionSummary,
   NewConnection,
+  NewerConnection,
 } from "../oauth/connection.js";
 import { writeAudit } from "./audit-records.js";
 import {
@@ -67,6 +68,11 @@ export function createConnectionStore(database: Database): CachedConnectionStore
     lookup: { find: kept.lookUp },
     put: async (connection, at, audit) =>
       read(await database.write(() => put(connection, at, audit), forget(connection))),
+    putNewer: (connections, at) =>
+      database.write(
+        () => putAll(connections, at),
+        () => connections.forEach(({ connection }) => void kept.forget(connection)),
+      ),
     list: async (filter) => (await database.read(() => list(filter))).map(read),
     async scan(range) {
       const statement = range.applicationId === undefined ? SCAN : SCAN_OF_APPLICATION;
@@ -127,9 +133,7 @@ const FIND_BY_IDS = createStatement<{ ids: readonly string[] }, ConnectionRead>(
  * A connection that is made again starts afresh: what is known of the old tokens says nothing of the new ones. It gets
  * the new id, so that whatever a refresh of the old tokens still writes finds no row.
  */
-const PUT = createStatement<ConnectionRow, ConnectionRead>(
-  "put_connection",
-  `INSERT INTO connections (${CONNECTION_COLUMNS})
+const PUT_SQL = `INSERT INTO connections (${CONNECTION_COLUMNS})
    VALUES (:id, :application_id, :user_id, :provider_name, :state, :access_token, :refresh_token,
      :id_token, :token_type, :scope, :origin_parameters, :obtained_at, :expires_at, :state_reason,
      :fail_count, :last_failed_at, :last_error_class, :next_try_at, :lease_until,
@@ -142,8 +146,16 @@ const PUT = createStatement<ConnectionRow, ConnectionRead>(
      obtained_at = excluded.obtained_at, expires_at = excluded.expires_at, version = connections.version + 1,
      lease_owner = NULL, lease_until = NULL, unanswered_since = NULL, fail_count = 0, next_try_at = NULL,
      last_error_class = NULL, trouble = NULL, refusal = NULL, refused_at = NULL, refreshed_at = NULL,
-     last_failed_at = NULL, updated_at = excluded.updated_at
-   RETURNING ${CONNECTION_READ}`,
+     last_failed_at = NULL, updated_at = excluded.updated_at`;
+
+const PUT = createStatement<ConnectionRow, ConnectionRead>("put_connection", `${PUT_SQL} RETURNING ${CONNECTION_READ}`);
+
+/** What no token was got for yet is as old as the row. */
+const PUT_NEWER = createStatement<ConnectionRow & { as_of: number }, { id: string }>(
+  "put_newer_connection",
+  `${PUT_SQL}
+   WHERE CASE WHEN connections.obtained_at = 0 THEN connections.updated_at ELSE connections.obtained_at END < :as_of
+   RETURNING id`,
 );
 
 const LIST = createStatement<{ application_id: string; limit: number }, ConnectionRead>(
@@ -185,6 +197,18 @@ function* put(connection: NewConnection, now: number, audit: AuditEntry | undefi
   yield* enqueueEvent("connection.created", connection, now);
   yield* writeAudit(audit);
   return (yield* first(PUT, rowFromConnection(connection, now))) as ConnectionRead;
+}
+
+function* putAll(connections: readonly NewerConnection[], now: number): Operation<boolean[]> {
+  const stored: boolean[] = [];
+  for (const { connection, asOf, audit } of connections) {
+    const row = yield* first(PUT_NEWER, { ...rowFromConnection(connection, now), as_of: asOf });
+    stored.push(row !== undefined);
+    if (row === undefined) continue;
+    yield* enqueueEvent("connection.created", connection, now);
+    yield* writeAudit(audit);
+  }
+  return stored;
 }
 
 function list({ applicationId, userId, limit }: ConnectionFilter): Operation<ConnectionRead[]> {

@@ -29,8 +29,10 @@ export type Env = Readonly<Record<string, string>>;
 /** What a command gets beside its arguments. */
 interface RunOptions {
   /** Standard input. */
-  readonly input?: string;
+  readonly input?: string | Uint8Array;
   readonly env?: Env;
+  /** A person sees standard error; not in a process of its own. */
+  readonly isTerminal?: boolean;
 }
 
 /** A relay of one's own: key file, database and whatever a test puts into the folder. */
@@ -126,14 +128,17 @@ function inTurn<Result>(run: () => Promise<Result>): Promise<Result> {
 async function runHere(
   cwd: string,
   args: readonly string[],
-  { input = "", env }: RunOptions & { readonly env: Env },
+  { input = "", env, isTerminal = false }: RunOptions & { readonly env: Env },
 ): Promise<Finished> {
   const output = { stdout: "", stderr: "" };
   const own = { env: process.env, cwd: process.cwd() };
   const streams = {
-    stdin: Readable.from(input === "" ? [] : [Buffer.from(input)]),
+    stdin: Readable.from(input.length === 0 ? [] : [Buffer.from(input)]),
     stdout: collector((text) => (output.stdout += text)),
-    stderr: collector((text) => (output.stderr += text)),
+    stderr: Object.assign(
+      collector((text) => (output.stderr += text)),
+      isTerminal && { isTTY: true },
+    ),
   };
   const descriptors = Object.keys(streams).map(
     (name) => [name, Object.getOwnPropertyDescriptor(process, name)] as const,

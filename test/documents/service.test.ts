@@ -62,6 +62,7 @@ const EXPECTED: Readonly<Record<string, readonly RegExp[]>> = {
     /^RELAY_DEADLINE_MS +20000\nRELAY_DEADLINE_MS +30000\n$/,
     /intranet\.json: ok \(intranet\)[\s\S]*api\.intranet\.example/,
     /^data\/providers\/acme\.json: ok \(acme\)\n {2}connect: [\s\S]*^data\/providers\/meter\.json: ok \(meter\)\n[\s\S]*^data\/providers\/local\.json: ok \(local\)\n/m,
+    /^data\/providers\/ledger\.json: ok \(ledger\)\n/,
   ],
   "docs/administration.md": [/^http:\/\/127\.0\.0\.1:\d+\/console\/#sign-in=[\w-]{43}\n$/],
   "docs/call-tokens.md": [
@@ -72,7 +73,12 @@ const EXPECTED: Readonly<Record<string, readonly RegExp[]>> = {
   ],
   "docs/agents.md": [/^$/, /"state\\":\\"not connected[\s\S]*\/repos\/acme\/site\/\*\*/],
   "docs/hardening.md": [/PRIVATE_KEY[\s\S]*192\.0\.2\.0\/24/i],
-  "docs/migrating.md": [/^$/, /github/, /^ada github ok\na\+b@example\.com slack ok\n[\s\S]*a\+b@example\.com/],
+  "docs/migrating.md": [
+    /^$/,
+    /github/,
+    /^3 stored, 0 kept that were there already, 0 refused\.\n[\s\S]*a\+b@example\.com/,
+    /^new key +\w+\n0 stored, 3 kept that were there already, 0 refused\.\n$/,
+  ],
   "docs/providers.md": [/^googledrive [\s\S]*^amplitude [\s\S]*api\.github\.com[\s\S]*^github: ok/m],
   "docs/scaling.md": [/is up to date/, /applications +1/],
   "docs/contributing.md": [/^example\.json: ok \(example\)\n {2}connect: ok\n {2}refresh: ok\n/],

@@ -170,9 +170,40 @@ export const CONNECT_GUARDS: readonly Guard[] = [
     "oauth/older-connections",
   ),
   guard(
+    "emptied token: none is sent after a refusal",
+    ["row.version !== stored.version && !isUnfetched(row)", "row.version !== stored.version"],
+    "oauth/client-credentials",
+  ),
+  guard(
+    "refused grant: the operator's to mend",
+    [
+      'return verdict.kind === "ended" && !grant.isOwnClient ? { ...verdict, kind: "misconfigured" } : verdict;',
+      "return verdict;",
+    ],
+    "oauth/client-credentials",
+  ),
+  guard(
+    "refused grant: the user's to mend",
+    ['if (verdict.kind === "misconfigured" && grant.isOwnClient) return { ...verdict, kind: "ended" };', ""],
+    "oauth/client-credentials",
+  ),
+  guard(
     "own client: by its secret",
     ['if (secrets !== undefined) return Object.hasOwn(secrets, "client_secret");', ""],
     "oauth/client-credentials",
+  ),
+  guard(
+    "import: newer tokens stay",
+    ["ELSE connections.obtained_at END < :as_of", "ELSE connections.obtained_at END < :as_of OR 1 = 1"],
+    "cli/connection-bulk",
+  ),
+  guard(
+    "export: of one user",
+    [
+      "applicationId: publicKey, userId, providerName: provider }",
+      'applicationId: publicKey, userId: "", providerName: provider }',
+    ],
+    "cli/connection-bulk",
   ),
   guard(
     "whole host, for every token request",

@@ -1,0 +1,247 @@
+import { createHash } from "node:crypto";
+import type { Application } from "../applications/application.js";
+import { requireCallerIds } from "../applications/caller.js";
+import type { Line } from "../lib/lines.js";
+import { RelayError } from "../model/errors.js";
+import type { NewerConnection } from "../oauth/connection.js";
+import { parseGiven, responseFromSecrets } from "../oauth/credentials.js";
+import { parseTokenResponse, TokenResponseError, toldMembersFrom } from "../oauth/token-response.js";
+import { parseValues } from "../providers/connection-value.js";
+import type { Provider, ProviderCatalog } from "../providers/provider.js";
+import { SealError, type Sealer } from "../sealing/seal.js";
+import type { Administration } from "./administration.js";
+import { type ConnectionLine, type SealedParts, transferBinding } from "./export-connections.js";
+import { connectionFrom, findClientProblem, type PutConnectionInput } from "./put-connection.js";
+
+/** What importing needs. */
+interface ImportOptions {
+  readonly administration: Administration;
+  readonly catalog: Pick<ProviderCatalog, "find">;
+  /** Public key for lines that name no application. */
+  readonly publicKey: string | undefined;
+  /** Opens sealed lines. */
+  readonly opener: Pick<Sealer, "open">;
+  /** Hears why a line is refused; holds nothing of the line but names that a definition has. */
+  readonly onRefused: (line: number, reason: string) => void;
+  /** Hears how far it has come, after each transaction. */
+  readonly onProgress: (counts: ImportCounts) => void;
+}
+
+/** What became of the lines so far. */
+export interface ImportCounts {
+  readonly stored: number;
+  /** Their connections were there already, with tokens as new or newer. */
+  readonly kept: number;
+  readonly refused: number;
+}
+
+/** Longest line, in bytes: one with the longest tokens, sealed, takes about a third of it. */
+export const MAX_LINE_BYTES = 256 * 1024;
+/** Connections of one transaction: it waits for the disk once, and others wait for it some 10 ms. */
+const BATCH = 200;
+/** Connections that are remembered, to tell of one that a second line names: some 100 MiB. */
+const MAX_REMEMBERED = 1_000_000;
+
+/**
+ * Stores a connection for each line that is good. What is stored already with tokens as new stays, so that the same lines can be
+ * imported again after an interruption. Rejects with RelayError STORE_UNAVAILABLE.
+ */
+export async function importConnections(options: ImportOptions, lines: AsyncIterable<Line>): Promise<ImportCounts> {
+  const counts = { stored: 0, kept: 0, refused: 0 };
+  const reader = createLineReader(options);
+  let batch: NewerConnection[] = [];
+  const store = async () => {
+    if (batch.length === 0) return;
+    const { store: into, now } = options.administration;
+    for (const isStored of await into.connections.putNewer(batch, now())) counts[isStored ? "stored" : "kept"] += 1;
+    batch = [];
+    options.onProgress(counts);
+  };
+  for await (const line of lines) {
+    const read = await reader(line);
+    if (typeof read === "string") {
+      counts.refused += 1;
+      options.onRefused(line.number, read);
+    } else if (read !== undefined) batch.push(read);
+    if (batch.length === BATCH) await store();
+  }
+  await store();
+  return counts;
+}
+
+/** What is wrong with a line: a sentence without its full stop. */
+class LineProblem extends Error {}
+
+function createLineReader(options: ImportOptions) {
+  /** Key → line. */
+  const seen = new Map<string, number>();
+  const applications = new Map<string, Application>();
+
+  async function read({ number, bytes }: Line): Promise<NewerConnection | undefined> {
+    const line = lineFrom(bytes);
+    if (line === undefined) return undefined;
+    const input = await inputFrom(options, applications, line);
+    const key = createHash("sha256")
+      .update(`${input.application.id} ${input.provider.name} ${input.userId}`)
+      .digest("base64");
+    const before = seen.get(key);
+    if (before !== undefined) throw new LineProblem(`names the connection of line ${before} again`);
+    const now = options.administration.now();
+    const asOf = Math.min(input.obtainedAt ?? 0, now);
+    const made = await connectionFrom(options.administration, input, asOf || now);
+    if (seen.size < MAX_REMEMBERED) seen.set(key, number);
+    return { ...made, asOf };
+  }
+
+  return (line: Line): Promise<NewerConnection | undefined | string> =>
+    read(line).catch((error: unknown) => {
+      if (error instanceof LineProblem) return error.message;
+      throw error;
+    });
+}
+
+/** Undefined for an empty line. */
+function lineFrom(bytes: Uint8Array | undefined): ConnectionLine | undefined {
+  if (bytes === undefined) throw new LineProblem(`is longer than ${MAX_LINE_BYTES} bytes`);
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw new LineProblem("is not UTF-8");
+  }
+  return text.trim() === "" ? undefined : objectFrom(text, MEMBERS, "the line");
+}
+
+const SEALED_MEMBERS = ["token", "secrets", "parameters", "obtained_at"];
+const MEMBERS = ["application", "user", "provider", "sealed", ...SEALED_MEMBERS];
+
+function objectFrom(text: string, members: readonly string[], what: string): ConnectionLine {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    // The parser's own words quote the text.
+    throw new LineProblem(`${what} is not JSON`);
+  }
+  if (!isObject(value)) throw new LineProblem(`${what} is not a JSON object`);
+  // Its name may be anything, a token too.
+  if (Object.keys(value).some((name) => !members.includes(name)))
+    throw new LineProblem(`${what} has a member that is none of ${members.join(", ")}`);
+  return value;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+type LineInput = PutConnectionInput & { readonly obtainedAt: number | undefined };
+
+async function inputFrom(
+  options: ImportOptions,
+  applications: Map<string, Application>,
+  line: ConnectionLine,
+): Promise<LineInput> {
+  const publicKey = textOf(line, "application", options.publicKey);
+  const userId = textOf(line, "user");
+  const named = textOf(line, "provider");
+  requireIds(publicKey, userId);
+  const provider = options.catalog.find(named);
+  if (provider === undefined) throw new LineProblem("provider: there is none of this name");
+  const { store } = options.administration;
+  const application = applications.get(publicKey) ?? (await store.applications.findByPublicKey(publicKey));
+  if (application === undefined) throw new LineProblem("application: there is none of this public key");
+  applications.set(publicKey, application);
+  const parts = line.sealed === undefined ? line : openedFrom(options, line, { publicKey, userId, provider: named });
+  const content = provider.kind === "oauth2" ? tokensFrom(parts, provider) : secretsFrom(parts, provider);
+  const input = { application, userId, provider, ...content, obtainedAt: timeFrom(parts) };
+  const problem = await findClientProblem(store, input);
+  if (problem === undefined) return input;
+  throw new LineProblem(`${problem.parameter} ${problem.problem}`);
+}
+
+function textOf(line: ConnectionLine, member: "application" | "user" | "provider" | "sealed", other?: string): string {
+  const value = line[member] ?? other;
+  if (typeof value === "string" && value !== "") return value;
+  throw new LineProblem(`${member} ${value === undefined || value === "" ? "is missing" : "is not a text"}`);
+}
+
+function requireIds(publicKey: string, userId: string): void {
+  try {
+    requireCallerIds({ publicKey, userId });
+  } catch (error) {
+    if (!(error instanceof RelayError)) throw error;
+    throw new LineProblem(error.message.replace("public_key", "application").replace(/_id|\.$/g, ""));
+  }
+}
+
+function openedFrom(
+  { opener }: ImportOptions,
+  line: ConnectionLine,
+  owner: Parameters<typeof transferBinding>[0],
+): SealedParts {
+  if (SEALED_MEMBERS.some((name) => name in line))
+    throw new LineProblem(`sealed goes without ${SEALED_MEMBERS.join(", ")}`);
+  try {
+    const opened = opener.open(Buffer.from(textOf(line, "sealed"), "base64url"), transferBinding(owner));
+    return objectFrom(opened.toString(), SEALED_MEMBERS, "what is sealed");
+  } catch (error) {
+    if (!(error instanceof SealError)) throw error;
+    throw new LineProblem(
+      error.reason === "unknown_key"
+        ? "sealed: the key is not here; give its file with --key"
+        : "sealed: it was altered, or belongs to another connection",
+    );
+  }
+}
+
+type Content = Pick<PutConnectionInput, "response" | "told" | "originParameters">;
+
+function tokensFrom(parts: SealedParts, provider: Provider): Content {
+  const { token, secrets } = parts;
+  if (secrets !== undefined) throw new LineProblem(`secrets: ${provider.name} takes token, a token response`);
+  if (!isObject(token)) throw new LineProblem("token is missing, or not a token response");
+  const parsed = parseValues(textsOf(parts, "parameters"), provider);
+  if ("problem" in parsed) throw problemOf(parsed, "parameters", provider);
+  const text = JSON.stringify(token);
+  try {
+    const response = parseTokenResponse(text, provider.oauth2?.tokenResponseMember);
+    return { response, told: toldMembersFrom(text), originParameters: parsed.values };
+  } catch (error) {
+    if (!(error instanceof TokenResponseError)) throw error;
+    throw new LineProblem(`token: ${error.message.replace(/\.$/, "")}`);
+  }
+}
+
+function secretsFrom(parts: SealedParts, provider: Provider): Content {
+  if (parts.token !== undefined)
+    throw new LineProblem(`token: ${provider.name} takes secrets, as 'relay provider show' names them`);
+  const given = { open: textsOf(parts, "parameters"), secrets: textsOf(parts, "secrets") };
+  const parsed = parseGiven(given, provider);
+  if ("problem" in parsed) throw problemOf(parsed, parsed.isSecret ? "secrets" : "parameters", provider);
+  const response = responseFromSecrets(provider.kind, parsed.secrets);
+  return { response, told: toldMembersFrom(""), originParameters: parsed.open };
+}
+
+function textsOf(parts: SealedParts, member: "secrets" | "parameters"): ReadonlyMap<string, string> {
+  const given = parts[member] ?? {};
+  const isTexts = isObject(given) && Object.values(given).every((value) => typeof value === "string");
+  if (!isTexts) throw new LineProblem(`${member} is not a JSON object of texts`);
+  return new Map(Object.entries(given as Record<string, string>));
+}
+
+/** Of names only one that the definition has is said. */
+function problemOf(
+  { parameter, problem }: { readonly parameter: string; readonly problem: string },
+  member: "secrets" | "parameters",
+  { connectionValues }: Provider,
+): LineProblem {
+  const isKnown = connectionValues.some(({ name }) => name === parameter);
+  return new LineProblem(`${isKnown ? `${member}.${parameter}` : member}: ${problem}`);
+}
+
+function timeFrom({ obtained_at: text }: SealedParts): number | undefined {
+  if (text === undefined) return undefined;
+  const time = typeof text === "string" && /^\d{4}-\d\d-\d\dT/.test(text) ? Date.parse(text) : Number.NaN;
+  if (time > 0) return time;
+  throw new LineProblem("obtained_at is not a time such as 2026-01-31T12:00:00Z");
+}

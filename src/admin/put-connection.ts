@@ -1,0 +1,70 @@
+import { randomUUID } from "node:crypto";
+import type { Application } from "../applications/application.js";
+import type { AuditEntry } from "../model/audit.js";
+import type { Connection, NewConnection } from "../oauth/connection.js";
+import { boundValuesOf, withAnswer } from "../oauth/connection-values.js";
+import { isOfClient, obtainedAtOf, problemOfClient, secretsIn } from "../oauth/credentials.js";
+import { newConnectionFrom } from "../oauth/store-answer.js";
+import type { TokenResponse, ToldMembers } from "../oauth/token-response.js";
+import type { Provider } from "../providers/provider.js";
+import { type Administration, auditEntryFrom, connectionResource } from "./administration.js";
+
+/** Whose connection, at which provider, with what. */
+export interface PutConnectionInput {
+  readonly application: Application;
+  readonly userId: string;
+  readonly provider: Provider;
+  readonly originParameters: Readonly<Record<string, string>>;
+  readonly response: TokenResponse;
+  /** What the token response tells besides. */
+  readonly told: ToldMembers;
+}
+
+/**
+ * Seals the tokens and stores the connection; one that exists gets the new tokens. Values that the operator has fixed for the
+ * OAuth client, or the token response tells, stand with it unless others were given.
+ */
+export async function putConnection(administration: Administration, input: PutConnectionInput): Promise<Connection> {
+  const at = administration.now();
+  const { connection, audit } = await connectionFrom(administration, input, at);
+  return administration.store.connections.put(connection, at, audit);
+}
+
+/**
+ * What `putConnection()` stores.
+ *
+ * @param obtainedAt when the tokens were obtained, milliseconds since the epoch.
+ */
+export async function connectionFrom(
+  administration: Administration,
+  { application, userId, provider, originParameters: given, response, told }: PutConnectionInput,
+  obtainedAt: number,
+): Promise<{ readonly connection: NewConnection; readonly audit: AuditEntry }> {
+  const { store, sealer } = administration;
+  const client = await store.oauthClients.find(application.id, provider.name);
+  const hasOwnClient = isOfClient(provider.kind) && Object.hasOwn(given, "client_id");
+  const known = client === undefined || hasOwnClient ? given : { ...boundValuesOf(provider, client), ...given };
+  const originParameters = withAnswer(provider, known, known, "token", told);
+  const connection = newConnectionFrom(sealer, {
+    id: randomUUID(),
+    key: { applicationId: application.id, userId, providerName: provider.name },
+    response,
+    defaultExpiresInS: provider.oauth2?.defaultExpiresIn,
+    originParameters,
+    obtainedAt: obtainedAtOf(provider.kind, obtainedAt),
+  });
+  const resource = connectionResource(application.publicKey, userId, provider.name);
+  const fields = [provider.kind === "oauth2" ? "token_response" : "secrets", "origin_parameters"];
+  return { connection, audit: auditEntryFrom(administration, "ConnectionService.PutConnection", resource, fields) };
+}
+
+/** What is wrong with the client of a connection whose tokens the relay gets; undefined when nothing is. */
+export async function findClientProblem(
+  { oauthClients }: Pick<Administration["store"], "oauthClients">,
+  { application, provider, originParameters, response }: PutConnectionInput,
+) {
+  if (!isOfClient(provider.kind)) return undefined;
+  const hasClient = (await oauthClients.find(application.id, provider.name)) !== undefined;
+  const secrets = secretsIn(response.refreshToken ?? response.accessToken);
+  return problemOfClient(provider, originParameters, secrets, hasClient);
+}
