@@ -5,7 +5,7 @@ import type {
   WebhookDelivery,
   WebhookStore,
 } from "../webhooks/webhook-store.js";
-import { all, createStatement, type Database, nothing, type Operation, run } from "./database.js";
+import { all, createStatement, type Database, first, nothing, type Operation, run } from "./database.js";
 
 /** A row of webhook_deliveries. */
 interface DeliveryRow {
@@ -34,6 +34,9 @@ const NOTE = createStatement<Omit<DeliveryRow, "place"> & { readonly application
    ON CONFLICT (id) DO UPDATE SET outcome = excluded.outcome, attempts = excluded.attempts, status = excluded.status,
      attempted_at = excluded.attempted_at`,
 );
+
+/** An application that was deleted while its event was on the way has no deliveries any more. */
+const IS_THERE = createStatement<{ id: string }, unknown>("is_told", "SELECT 1 FROM applications WHERE id = :id");
 
 /** Of all applications: some twenty megabytes. */
 const MAX_DELIVERIES = 100_000;
@@ -113,6 +116,7 @@ function deliveryFromRow({ outcome, status, created_at, attempted_at, user_id, p
 
 /** Writes down how an attempt ended, in the transaction of what follows from it. */
 export function* noteDelivery(event: DueEvent, { kind, statusCode, at }: DeliveryOutcome): Operation<void> {
+  if ((yield* first(IS_THERE, { id: event.endpoint.applicationId })) === undefined) return;
   const { data } = JSON.parse(event.payload) as { data: { user_id?: string; provider_name?: string } };
   yield* run(NOTE, {
     id: event.id,
