@@ -6,7 +6,9 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { TallyReporter } from "./test/support/tally-reporter.js";
 
 /** Files that run those of other folders once more, and tell them how by the environment, which no others may share. */
-const AGAIN = ["test/postgres/!(workers|relays|refresh-short|records|webhooks).test.ts"];
+const AGAIN = [
+  "test/postgres/!(workers|relays|refresh-short|records|webhooks|client-credentials|jwt-bearer|oauth1).test.ts",
+];
 /** What takes long for what it finds beyond the others: `npm run test:long`, which CI runs as well. */
 const LONG = [
   // They install packages, build images, and start some dozens of processes.
@@ -18,7 +20,7 @@ const LONG = [
   "test/{api/rpc/buf-curl,lib/wasm-modules,regress/stalled-log}.test.ts",
   // Short runs of what looks for the unknown (`npm run fuzz`, `chaos` and `stress`), and the model of refresh.
   "test/{fuzz,chaos,refresh-model}/*.test.ts",
-  "test/{postgres/{refresh-short,records,webhooks},call/stream-memory}.test.ts",
+  "test/{postgres/{refresh-short,records,webhooks,client-credentials,jwt-bearer,oauth1},call/stream-memory}.test.ts",
   // They compile, pack, or fill memory.
   "test/{documents/typescript,package/files,sandbox/prepared-content}.test.ts",
   // Each function that is entered, noted by a breakpoint.
