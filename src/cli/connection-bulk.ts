@@ -1,7 +1,6 @@
 import { once } from "node:events";
 import type { Command } from "commander";
 import type { ImportCounts } from "../admin/import-connections.js";
-import type { Sealer } from "../sealing/seal.js";
 import { applicationOf } from "./application.js";
 import { addCommand, failure, standardInput, writeJson, writeJsonText, writeLine, writeNote } from "./command.js";
 import { administrationOf, loadCatalog, loadSealer, type OpenStore, requireProvider, withStore } from "./open-store.js";
@@ -97,8 +96,7 @@ that rotate refresh tokens take a second refresh for theft.`,
 async function exportAll(options: ExportCommandOptions): Promise<void> {
   if (options.user !== undefined && options.app === undefined)
     throw failure("--user needs --app: users are an application's.");
-  const sealerOfTarget = await loadSealer(options.sealed, true);
-  const leftOut = await withStore((open) => exportFrom(open, options, sealerOfTarget));
+  const leftOut = await withStore((open) => exportFrom(open, options));
   if (leftOut > 0)
     writeNote(
       `Left out, since they have ended, fit no definition or do not open: ${leftOut}. Their users connect again.`,
@@ -107,9 +105,9 @@ async function exportAll(options: ExportCommandOptions): Promise<void> {
 
 async function exportFrom(
   open: OpenStore,
-  { app, user: userId, provider }: ExportCommandOptions,
-  sealerOfTarget: Sealer,
+  { sealed, app, user: userId, provider }: ExportCommandOptions,
 ): Promise<number> {
+  const sealerOfTarget = await loadSealer(sealed, true);
   const [{ exportConnections }, { auditEntryFrom }] = await Promise.all([
     import("../admin/export-connections.js"),
     import("../admin/administration.js"),
