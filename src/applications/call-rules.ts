@@ -38,47 +38,21 @@ export function judgeRequest(rules: readonly CallRule[], request: RequestToJudge
   const query = mark === -1 ? "" : target.slice(mark + 1);
   const read = decoded(query);
   const segments = namesOtherPlace(read, headers) ? undefined : segmentsFrom(path);
-  const judged = segments && { segments, map: undefined };
-  const isOpen = rules.map((rule) => fitsPlace(rule, host, judged));
+  const map = segments && mapOf(segments);
+  const isOpen = rules.map((rule) => fitsPlace(rule, host, map));
   const findRule = (sent: string) =>
     rules.findIndex(({ methods }, at) => isOpen[at] && (methods === undefined || methods.includes(sent)));
   const at = findRule(method);
-  if (at === -1) return { isAllowed: false, rule: segments === undefined ? "ambiguous path" : "no rule" };
+  if (at === -1) return { isAllowed: false, rule: map === undefined ? "ambiguous path" : "no rule" };
   for (const other of methodsMeant(NAME_OF_METHOD.test(read) ? query : "", headers)) {
     if (findRule(other) === -1) return { isAllowed: false, rule: "method override" };
   }
   return { isAllowed: true, rule: `rule ${at + 1}` };
 }
 
-/** A path that no two readers take for different ones. */
-interface JudgedPath {
-  readonly segments: readonly string[];
-  /** Made for the first pattern that needs it. */
-  map: PathMap | undefined;
-}
-
-function fitsPlace(rule: CallRule, host: string, path: JudgedPath | undefined): boolean {
+function fitsPlace(rule: CallRule, host: string, map: PathMap | undefined): boolean {
   if (rule.hosts !== undefined && !rule.hosts.includes(host)) return false;
-  return rule.paths === undefined || (path !== undefined && rule.paths.some((pattern) => fitsPath(pattern, path)));
-}
-
-/**
- * Segment by segment, where a pattern has at most one `**`, as nearly all have: it stands for what the others leave. Judging
- * two rules takes 0.6 µs so, and 1.1 with the sets of bits.
- */
-function fitsPath(pattern: readonly string[], path: JudgedPath): boolean {
-  const { segments } = path;
-  const many = pattern.indexOf("**");
-  if (many !== pattern.lastIndexOf("**")) {
-    path.map ??= mapOf(segments);
-    return matches(pattern, path.map);
-  }
-  const more = segments.length - pattern.length;
-  if (many === -1 ? more !== 0 : more < -1) return false;
-  return segments.every((segment, at) => {
-    const wanted = many !== -1 && at >= many ? (at <= many + more ? "*" : pattern[at - more]) : pattern[at];
-    return wanted === "*" ? segment !== "" : segment === wanted;
-  });
+  return rule.paths === undefined || (map !== undefined && rule.paths.some((path) => matches(path, map)));
 }
 
 /** Where each segment stands in a path, as a set of bits, so that one step of a pattern is taken from all places at once. */
