@@ -75,7 +75,9 @@ describe("docs/examples/browser", NEEDS_CHROMIUM, () => {
     const port = await freePort();
     const shown = await show(await applicationFor(port), port, "", async (page) => {
       expect(await page.locator("output").getAttribute("data-outcome")).toBe("INVALID_OAUTHID");
+      const opened = page.waitForEvent("popup");
       await page.getByRole("button", { name: "Connect my account" }).click();
+      await (await opened).getByRole("link", { name: "Continue to Sandbox" }).click();
       await page.waitForSelector('output[data-outcome="success"]');
     });
     expect(JSON.parse(shown.text)).toMatchObject({ login: "ada" });
