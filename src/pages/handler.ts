@@ -176,7 +176,11 @@ async function answerStart(exchange: PageExchange, rawName: string): Promise<voi
   });
   if (start.kind === "ended") {
     const result = { provider, outcome: start.outcome, redirectUri, openerOrigin, session };
-    return sendOutcome(exchange, result, (uri) => sendRedirect(response, uri, { cookie }));
+    const goTo = (uri: string) =>
+      isAnswer
+        ? sendPage(response, 200, forwardPage(application.name, uri, texts), { cookie, texts })
+        : sendRedirect(response, uri, { cookie });
+    return sendOutcome(exchange, result, goTo);
   }
   const goingOn = { ...connectSession, authorizationParameters };
   if (start.kind === "ask") return sendQuestion(exchange, goingOn, { provider, question: start, given });

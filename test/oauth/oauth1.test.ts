@@ -30,6 +30,7 @@ beforeAll(async () => {
       provider.definition("looked-up", {
         connectionValues: [{ name: "team", lookup: { url: `${provider.origin}/me?x=%2B`, member: "method" } }],
       }),
+      provider.definition("signed-site", { connectionValues: [{ name: "site" }] }),
       provider.definition("signed-plain", entered("PLAINTEXT")),
       provider.definition("signed-256", entered("HMAC-SHA256")),
     ],
@@ -338,6 +339,11 @@ describe("connecting with OAuth 1.0a", () => {
     await harness.putClient(machine, "signed", { ...provider.consumer, client_secret: "CANARY_wrong" });
     expect(outcomeIn((await beginAt(openBrowser(), at)).location)).toMatchObject({ error: "invalid_client" });
     expect(provider.problems).toEqual(["consumer_key_unknown", "signature_invalid"]);
+    // A form may be followed by no redirect to another site.
+    await harness.putClient(machine, "signed-site", { client_id: "wrong", client_secret: "CANARY_wrong" });
+    const answer = { provider: "signed-site", redirect_uri: BACK, site: "a", answer: "1" };
+    const asked = await openBrowser().visit(startAt(harness, machine, "ada", answer));
+    expect([asked.status, asked.body.includes("error=invalid_client")]).toEqual([200, true]);
   });
 
   it.each([
