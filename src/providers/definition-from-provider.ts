@@ -4,6 +4,7 @@ import type { ConnectionValue, Credential, Provider, ValueSource } from "./provi
 /** ProtoJSON of `relay.admin.v1.Provider`: what `relay provider check` accepts. */
 export function definitionFromProvider(provider: Provider) {
   const { name, aliases, displayName, documentationUri, sources, kind, oauth2, oauth1, notes } = provider;
+  const inOrigins = new Set(provider.origins.flatMap((rule) => (rule.kind === "template" ? rule.parameters : [])));
   return {
     name,
     aliases,
@@ -12,7 +13,9 @@ export function definitionFromProvider(provider: Provider) {
     sources: [...sources],
     kind,
     apiOrigins: originTextsOf(provider),
-    connectionValues: provider.connectionValues.map(valueFrom).filter(isTelling),
+    connectionValues: provider.connectionValues
+      .map(valueFrom)
+      .filter((value) => isTelling(value) || !inOrigins.has(value.name)),
     // That of a signature is no definition's to say.
     credential: oauth1 ? undefined : placementFrom(provider.credential),
     furtherCredentials: provider.furtherCredentials.map(placementFrom),
