@@ -178,8 +178,8 @@ async function answerStart(exchange: PageExchange, rawName: string): Promise<voi
     const result = { provider, outcome: start.outcome, redirectUri, openerOrigin, session };
     const goTo = (uri: string) =>
       isAnswer
-        ? sendPage(response, 200, forwardPage(application.name, uri, texts), { cookie, texts })
-        : sendRedirect(response, uri, { cookie });
+        ? sendPage(response, 200, forwardPage(application.name, uri, texts), { texts })
+        : sendRedirect(response, uri);
     return sendOutcome(exchange, result, goTo);
   }
   const goingOn = { ...connectSession, authorizationParameters };
