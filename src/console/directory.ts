@@ -86,7 +86,10 @@ export function createDirectory(api: Api, onChange: () => void): Directory {
       const found = (await loadProviders()).filter(({ name = "", displayName = "", aliases = [] }) =>
         [name, displayName, ...aliases].some((each) => each.toLowerCase().includes(wanted)),
       );
+      // The one that is called so, then those whose names begin so, before many that only have it in them.
+      const rankOf = ({ name = "" }: ProviderJson) => (name === wanted ? 0 : name.startsWith(wanted) ? 1 : 2);
       return found
+        .sort((one, other) => rankOf(one) - rankOf(other))
         .slice(0, MAX_CHOICES)
         .map(({ name = "", displayName = "" }) => ({ value: name, label: name, detail: displayName }));
     },

@@ -393,6 +393,7 @@ describe("live calls in the console", NEEDS_CHROMIUM, () => {
       return streams === 1 ? route.abort() : route.continue();
     });
     await signIn(page, ADMIN_TOKENS.readOnly);
+    await showView(page, "Live calls");
     await page.getByRole("alert").getByText("The relay does not answer").waitFor();
     await shown(page).waitFor();
     expect(await page.getByRole("alert").textContent()).toBe("");
@@ -425,10 +426,11 @@ describe("trying a call in the console", NEEDS_CHROMIUM, () => {
     expect(Number.parseInt(shown ?? "", 10)).toBeGreaterThan(500);
     await showView(page, "Try a call");
     const field = page.getByRole("combobox", { name: "Provider" });
-    await field.fill("zoom");
+    // What is typed whole needs no suggestions.
+    await field.fill("zoo");
     await page.getByRole("option", { name: /^zoom/i }).first().waitFor();
     await field.press("ArrowDown");
-    expect(await page.getByRole("option", { selected: true }).count()).toBe(1);
+    expect(await page.locator('#providerName-choices [aria-selected="true"]').count()).toBe(1);
     expect(await field.getAttribute("aria-activedescendant")).toBe("providerName-choice-0");
     await field.press("Enter");
     expect([await field.inputValue(), await field.getAttribute("aria-expanded")]).toEqual(["zoom", "false"]);
