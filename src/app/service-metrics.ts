@@ -7,7 +7,7 @@ import type { Listener } from "../http/listener.js";
 import { packageVersion } from "../lib/package-version.js";
 import { type Capturing, createCapturing } from "../records/call-capture.js";
 import { createCaptureWriter } from "../records/capture-store.js";
-import { createFigureWriter } from "../records/figure-writer.js";
+import { createFigureWriter } from "../records/figures.js";
 import { createRecordWriter, type RecordWriter } from "../records/record-writer.js";
 import { startRetention } from "../records/retention.js";
 import type { Sealer } from "../sealing/seal.js";

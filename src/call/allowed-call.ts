@@ -106,7 +106,7 @@ async function allowedBy(options: AllowanceOptions, call: Call, decided: Decided
   decided.checked = checked;
   const egress = requireEgress(call.description, provider, decided);
   requirePermission(application, call, { provider, checked, egress }, decided);
-  requireSignable({ call, provider, checked }, appendQuery(egress.path, checked.query));
+  if (provider.oauth1 !== undefined) requireSignable({ call, checked }, appendQuery(egress.path, checked.query));
   const key = { applicationId: application.id, userId: call.userId, providerName: provider.name };
   decided.connection = await options.connections.find(key);
   const stored = requireConnection(decided.connection);

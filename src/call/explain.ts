@@ -2,7 +2,7 @@ import type { ErrorType } from "../model/errors.js";
 import type { Connection } from "../oauth/connection.js";
 import type { Refresher } from "../oauth/refresher.js";
 import { decideRefreshNeed, type RefreshNeed } from "../oauth/token-source.js";
-import { placesOf } from "../providers/connection-value.js";
+import { placesOf } from "../providers/credential.js";
 import { Secret } from "../sealing/seal.js";
 import type { TraceContext } from "../telemetry/call-spans.js";
 import { type AllowanceOptions, type AllowedCall, judgeCall } from "./allowed-call.js";

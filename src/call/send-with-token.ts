@@ -3,8 +3,13 @@ import { formatError } from "../model/errors.js";
 import type { Connection } from "../oauth/connection.js";
 import { type Credentials, isWithoutTokens, textsOf } from "../oauth/credentials.js";
 import type { CurrentToken, TokenRefusal, TokenSource } from "../oauth/token-source.js";
-import { placesOf } from "../providers/connection-value.js";
-import { fillPlaceholders, isExpirySignal, type PlaceholderTokens, placeCredential } from "../providers/credential.js";
+import {
+  fillPlaceholders,
+  isExpirySignal,
+  type PlaceholderTokens,
+  placeCredential,
+  placesOf,
+} from "../providers/credential.js";
 import type { HeaderPairs, Provider } from "../providers/provider.js";
 import type { CallCapture } from "../records/call-capture.js";
 import { createRedactor, type Redactor } from "../redaction/redact.js";
@@ -257,7 +262,7 @@ export function upstreamRequestFrom(
   const target = passed === undefined ? fillPlaceholders(egress.path, provider, tokens) : egress.path;
   const { method, body } = checked;
   const whole = appendQuery(target, checked.query);
-  const signable = { method, origin: egress.origin, path: whole, form: signedFormOf(checked) };
+  const signable = { method, origin: egress.origin, path: whole, form: provider.oauth1 && signedFormOf(checked) };
   const { path, headers } = placeCredential({
     provider,
     headers: checked.headers,

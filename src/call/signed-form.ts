@@ -1,7 +1,6 @@
 import { formatError, RelayError } from "../model/errors.js";
 import { holdsProtocolParameter } from "../oauth/signature.js";
 import { headerMeant } from "../providers/credential.js";
-import type { Provider } from "../providers/provider.js";
 import type { StreamedBody } from "../upstream/request.js";
 import type { Call, CheckedCall } from "./call.js";
 import { URLENCODED } from "./urlencoded.js";
@@ -15,7 +14,6 @@ const MAX_SIGNED_FORM_BYTES = 64 * 1024;
 /** What of a call its signature depends on. */
 interface Signable {
   readonly call: Call;
-  readonly provider: Provider;
   readonly checked: CheckedCall;
 }
 
@@ -41,8 +39,7 @@ export function signedFormOf(checked: CheckedCall): Uint8Array | undefined {
  *
  * @param target path and query as they go out.
  */
-export function requireSignable({ call, provider, checked }: Signable, target: string): void {
-  if (provider.oauth1 === undefined) return;
+export function requireSignable({ call, checked }: Signable, target: string): void {
   const mark = target.indexOf("?");
   if (mark !== -1 && holdsProtocolParameter(target.slice(mark + 1))) throw reserved("query");
   if (!isForm(checked)) return;
@@ -57,9 +54,9 @@ export function requireSignable({ call, provider, checked }: Signable, target: s
  * with RelayError REQUEST_TOO_LARGE, CALL_FORMAT_ERROR, and as the body does.
  */
 export async function withSignedForm<Allowed extends Signable>(allowed: Allowed): Promise<Allowed> {
-  const { call, provider, checked } = allowed;
+  const { call, checked } = allowed;
   const body = call.description.passed?.body;
-  if (provider.oauth1 === undefined || body === undefined || !isForm(checked)) return allowed;
+  if (body === undefined || !isForm(checked)) return allowed;
   const form = await wholeOf(body, call);
   requireForm(form);
   return { ...allowed, checked: { ...checked, body: form } };

@@ -4,7 +4,7 @@ import { RelayError } from "../model/errors.js";
 import type { EndedCall } from "../records/call-block.js";
 import type { CallCapture, ResponseToCapture } from "../records/call-capture.js";
 import type { CaptureWriter } from "../records/capture-store.js";
-import type { FigureWriter } from "../records/figure-writer.js";
+import type { FigureWriter } from "../records/figures.js";
 import type { RecordWriter } from "../records/record-writer.js";
 import type { CallRecord } from "../telemetry/call-log.js";
 import type { CallSpans, SpanMethod, StartSpans } from "../telemetry/call-spans.js";

@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { placesOf } from "../providers/connection-value.js";
+import { placesOf } from "../providers/credential.js";
 import { definitionFromProvider, originTextsOf } from "../providers/definition-from-provider.js";
 import {
   type Assertion,

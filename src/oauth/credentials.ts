@@ -5,10 +5,9 @@ import {
   isBasic,
   namesIn,
   parseValues,
-  placesOf,
   type ValueTexts,
 } from "../providers/connection-value.js";
-import type { CredentialTexts } from "../providers/credential.js";
+import { type CredentialTexts, placesOf } from "../providers/credential.js";
 import { CONNECTION_KINDS, type ConnectionKind, type OAuth1, type Provider } from "../providers/provider.js";
 import { Secret } from "../sealing/seal.js";
 import type { Connection } from "./connection.js";

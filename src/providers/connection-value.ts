@@ -72,11 +72,6 @@ export function fillTemplate(
   return isWhole ? filled : undefined;
 }
 
-/** The places of a provider's credentials, the one that a call token stands in first. */
-export function placesOf({ credential, furtherCredentials }: Provider): readonly Credential[] {
-  return furtherCredentials.length === 0 ? [credential] : [credential, ...furtherCredentials];
-}
-
 /** Whether a placement is sent in base64 (RFC 7617 section 2); one without a colon is taken to be encoded already. */
 export function isBasic(credential: Credential): boolean {
   return credential.kind === "header" && credential.scheme.toLowerCase() === "basic" && credential.value.includes(":");

@@ -5,8 +5,13 @@ import { isJson } from "../json/json-validator.js";
 import type { Bytes } from "../lib/chunks.js";
 import { formatError } from "../model/errors.js";
 import type { Secret } from "../sealing/seal.js";
-import { fillTemplate, placesOf, type ValueTexts } from "./connection-value.js";
-import type { ExpirySignal, HeaderPairs, Provider } from "./provider.js";
+import { fillTemplate, type ValueTexts } from "./connection-value.js";
+import type { Credential, ExpirySignal, HeaderPairs, Provider } from "./provider.js";
+
+/** The places of a provider's credentials, the one that a call token stands in first. */
+export function placesOf({ credential, furtherCredentials }: Provider): readonly Credential[] {
+  return furtherCredentials.length === 0 ? [credential] : [credential, ...furtherCredentials];
+}
 
 /** What placeCredential() puts together. */
 interface CredentialInput {

@@ -226,10 +226,11 @@ export function createRowCaches(db: Sqlite.Database, onOperation: OnOperation = 
   const caches: Array<Map<string, unknown>> = [];
   let seen: number | undefined;
   let isCurrent = false;
-  const [begin, commit] = [db.prepare("BEGIN"), db.prepare("COMMIT")];
+  // Nothing was written, and an end that cannot fail keeps nothing open.
+  const [begin, rollback] = [db.prepare("BEGIN"), db.prepare("ROLLBACK")];
   const endTurn = () => {
     isCurrent = false;
-    if (db.inTransaction) commit.run();
+    if (db.inTransaction) rollback.run();
   };
 
   function forgetAll(): void {

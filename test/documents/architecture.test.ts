@@ -100,7 +100,9 @@ describe("docs/architecture.md", () => {
       each.name.endsWith(".ts"),
     );
     const inSrc = new Set(there.map(({ parentPath }) => parentPath.replace(/^src\/?/, "")));
-    const left = [...inSrc].filter((folder) => !folders.includes(folder) && !/^$|^console$|\/wasm$/.test(folder));
+    const left = [...inSrc].filter(
+      (folder) => !folders.includes(folder) && !/^$|^console$|\/(?:wasm|texts)$/.test(folder),
+    );
     expect(left).toEqual([]);
   });
 });

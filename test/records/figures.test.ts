@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { createFigureWriter } from "../../src/records/figure-writer.js";
 import {
   addCall,
   addFigures,
+  createFigureWriter,
   emptyFigures,
   type FigureRow,
   figuresFromText,

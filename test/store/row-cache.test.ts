@@ -1,6 +1,8 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type Database from "better-sqlite3";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import Database from "better-sqlite3";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { createStatement, first, run } from "../../src/store/database.js";
 import { createRowCaches, createSqliteDatabase, type RowCache, type RowCaches } from "../../src/store/sqlite-driver.js";
 import { createStoreFolder, type StoreFolder } from "./store-for-test.js";
@@ -102,6 +104,25 @@ describe("createRowCaches()", () => {
     await database.write(() => run(createStatement("move", "UPDATE store_identity SET rowid = 7"), {}));
     expect(at.raw().prepare("SELECT rowid FROM store_identity").pluck().get()).toBe(7);
     expect(await rows.lookUp("b")).toEqual({ id: "7" });
+  });
+
+  it("ends the reading of a damaged file without another error, at the end of the turn and before a write", async () => {
+    const file = join(dirname(at.path), "damaged.db");
+    const made = new Database(file);
+    made.exec("CREATE TABLE t (c); INSERT INTO t VALUES (zeroblob(9000))");
+    made.close();
+    const damaged = new Database(file);
+    onTestFinished(() => void damaged.close());
+    const read = damaged.prepare<[], { read: number }>("SELECT length(c) AS read FROM t");
+    const { endTurn, create } = createRowCaches(damaged);
+    const rows = create<{ readonly read: number }>(2);
+    const bytes = readFileSync(file);
+    writeFileSync(file, bytes.fill(0xff, 4096));
+    for (const end of [endTurn, nextTurn]) {
+      expect(() => rows.find("a", () => read.get())).toThrow("malformed");
+      await end();
+      expect(damaged.inTransaction).toBe(false);
+    }
   });
 
   it("gives nothing out of a database that is closed, not even in the same turn", () => {

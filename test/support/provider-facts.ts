@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
-import { isBasic, placesOf } from "../../src/providers/connection-value.js";
+import { isBasic } from "../../src/providers/connection-value.js";
+import { placesOf } from "../../src/providers/credential.js";
 import type { Credential, Provider, ProviderCatalog } from "../../src/providers/provider.js";
 
 /** What one public reference says of a provider: facts as found, some of them old or wrong. */
