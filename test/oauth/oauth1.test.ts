@@ -341,9 +341,13 @@ describe("connecting with OAuth 1.0a", () => {
     expect(provider.problems).toEqual(["consumer_key_unknown", "signature_invalid"]);
     // A form may be followed by no redirect to another site.
     await harness.putClient(machine, "signed-site", { client_id: "wrong", client_secret: "CANARY_wrong" });
-    const answer = { provider: "signed-site", redirect_uri: BACK, site: "a", answer: "1" };
-    const asked = await openBrowser().visit(startAt(harness, machine, "ada", answer));
-    expect([asked.status, asked.body.includes("error=invalid_client")]).toEqual([200, true]);
+    const browser = openBrowser();
+    const asked = await browser.visit(
+      startAt(harness, machine, "ada", { provider: "signed-site", redirect_uri: BACK }),
+    );
+    const [, session = ""] = /name="session" value="([\w-]+)"/.exec(asked.body) ?? [];
+    const answered = await browser.visit(`${harness.url}/oauth/connect/signed-site?session=${session}&site=a&answer=1`);
+    expect([answered.status, answered.body.includes("error=invalid_client")]).toEqual([200, true]);
   });
 
   it.each([
