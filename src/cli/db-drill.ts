@@ -80,16 +80,25 @@ async function openValues(
   { keyFile = config.keyFile }: DrillOptions,
   show: (text: string) => void,
 ): Promise<readonly OpenedValues[]> {
-  const [{ openStore }, { judgeKeys, openAll }] = await Promise.all([
+  const [{ inspectStore, openStore }, { judgeKeys, openAll }] = await Promise.all([
     import("../store/open-store.js"),
     import("../store/verify-keys.js"),
   ]);
   const sealer = await loadSealer(keyFile, true);
+  // A copy in a file may be brought up to date; a database that somebody else restored is only looked at.
+  if (config.database.kind === "postgres" && (await inspectStore(config, undefined)).state !== "current")
+    throw nothingRestored();
   const store = await openStore(config);
   try {
+    // Every store has one from its first start on.
+    if ((await store.keyChecks.list()).length === 0) throw nothingRestored();
     await judgeKeys(store, sealer);
     return await openAll(store, sealer, (values) => show(`Opening sealed values: ${values}`));
   } finally {
     await store.close();
   }
+}
+
+function nothingRestored(): Error {
+  return failure("There is no store of this version in what was restored: the backup is empty, or of something else.");
 }

@@ -27,6 +27,13 @@ const STORED = /^MI[A-Za-z0-9+/]+={0,2}$/;
  */
 const PBKDF2 =
   /^30(?:[0-7].|81..|82....)30(?:[0-7].|81..)06092a864886f70d01050d30(?:[0-7].|81..)30[0-7].06092a864886f70d01050c30[0-7].04([0-7].)/;
+/**
+ * PKCS #8 (RFC 5958 section 2) up to its algorithm, which is RSA or EC: of other kinds OpenSSL works out the public key as it
+ * reads, for seconds where somebody chose the numbers.
+ */
+const PKCS8 = /^30(?:[0-7].|81..|82....)0201(?:00|01)30(?:[0-7].|81..)06..(2a864886f70d010101|2a8648ce3d0201)?/;
+/** Of a key, in bytes: one of RSA with 4096 bits has 2400, and 2500 encrypted. */
+const MAX_KEY_BYTES = 2560;
 /** What OpenSSL makes has 2048; so many take 5 ms of the process. */
 const MAX_ROUNDS = 10_000;
 /** In bits: RFC 7518 section 3.3 wants the least, and what is larger than the most takes more than 10 ms to sign with. */
@@ -92,18 +99,20 @@ function storedKeyFrom(
   const [, label = "", base64 = STORED.exec(written)?.[0]] = PEM.exec(written.replace(/\\[rn]/g, "\n")) ?? [];
   if (base64 === undefined) return keyProblem("must be a private key in PEM, from -----BEGIN to -----END");
   const der = Buffer.from(base64, "base64");
+  if (der.length > MAX_KEY_BYTES) return keyProblem(`must have ${MAX_KEY_BYTES} bytes at most`);
   const isEncrypted = label.startsWith("ENCRYPTED");
   const locked = isEncrypted ? problemOfLock(der, passphrase, provider) : undefined;
   if (locked !== undefined) return locked;
   const type = label.startsWith("RSA") ? "pkcs1" : label.startsWith("EC ") ? "sec1" : "pkcs8";
+  const [head, known] = type === "pkcs8" && !isEncrypted ? (PKCS8.exec(der.toString("hex")) ?? []) : [label, label];
+  if (head === undefined) return keyProblem(UNREADABLE);
+  if (known === undefined) return keyProblem(wantedFor(algorithm));
   let key: KeyObject;
   try {
     key = createPrivateKey({ key: der, format: "der", type, ...(isEncrypted && { passphrase }) });
   } catch {
     // OpenSSL's own words may speak of what is in it.
-    return isEncrypted
-      ? keyProblem("does not open the private key", KEY_VALUES.passphrase)
-      : keyProblem("cannot be read: it is cut short, or no private key");
+    return isEncrypted ? keyProblem("does not open the private key", KEY_VALUES.passphrase) : keyProblem(UNREADABLE);
   }
   const problem = problemOfKey(key, algorithm);
   if (problem !== undefined) return keyProblem(problem);
@@ -132,15 +141,20 @@ function roundsOf(der: Buffer): number {
   return length === "" ? Number.POSITIVE_INFINITY : Number.parseInt(digits.slice(0, 2 * Number(length)), 16);
 }
 
-function problemOfKey({ asymmetricKeyType: type, asymmetricKeyDetails }: KeyObject, algorithm: string) {
+const UNREADABLE = "cannot be read: it is cut short, or no private key";
+
+function wantedFor(algorithm: Assertion["algorithm"]): string {
+  if (!algorithm.startsWith("ES")) return `must be an RSA key for ${algorithm}`;
+  return `must be an elliptic curve key on ${algorithm === "ES256" ? "P-256" : "P-384"} for ${algorithm}`;
+}
+
+function problemOfKey({ asymmetricKeyType: type, asymmetricKeyDetails }: KeyObject, algorithm: Assertion["algorithm"]) {
   const { modulusLength = 0, namedCurve } = asymmetricKeyDetails ?? {};
   if (algorithm.startsWith("ES")) {
-    const [curve, name] = algorithm === "ES256" ? ["prime256v1", "P-256"] : ["secp384r1", "P-384"];
-    return type === "ec" && namedCurve === curve
-      ? undefined
-      : `must be an elliptic curve key on ${name} for ${algorithm}`;
+    const curve = algorithm === "ES256" ? "prime256v1" : "secp384r1";
+    return type === "ec" && namedCurve === curve ? undefined : wantedFor(algorithm);
   }
-  if (type !== "rsa") return `must be an RSA key for ${algorithm}`;
+  if (type !== "rsa") return wantedFor(algorithm);
   const { least, most } = RSA_BITS;
   return modulusLength >= least && modulusLength <= most ? undefined : `must have ${least} to ${most} bits`;
 }

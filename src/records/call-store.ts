@@ -10,7 +10,10 @@ export interface StoredBlock extends CallBlock {
 export interface BlockFilter {
   /** Undefined for all applications. */
   readonly applicationId: string | undefined;
-  /** Only blocks that may have calls which came in then, milliseconds since the epoch: from `startAt`, before `endAt`. */
+  /**
+   * Blocks that may have calls which came in then, milliseconds since the epoch: from `startAt`, before `endAt`. Of a bounded
+   * number of blocks; where that ends, its last one comes as well, whatever it has.
+   */
   readonly startAt?: number | undefined;
   readonly endAt?: number | undefined;
   /** Only older blocks; undefined for the newest. */

@@ -199,8 +199,9 @@ export function createFigureWriter({ store, writer, now, onFault }: FigureWriter
 
   function spanAt(span: FigureSpan, at: number): Span {
     const startAt = at - (at % SPAN_MS[span]);
-    const last = spans[span].at(-1);
-    if (last?.startAt === startAt) return last;
+    // A clock that was set back comes again to one that has been counted.
+    const known = spans[span].find((each) => each.startAt === startAt);
+    if (known !== undefined) return known;
     const made = new Span(startAt);
     spans[span].push(made);
     return made;

@@ -36,6 +36,8 @@ const BLOCKS = 8;
 const MAX_SCANNED = 20_000;
 /** What a call counts for whose block is only searched for a text. */
 const SEARCHED = 0.1;
+/** What blocks of other times count that are passed by for one look. */
+const PASSED = 50;
 
 /** Lists calls, newest first, up to `pageSize` of them. */
 export async function listCalls(
@@ -46,8 +48,8 @@ export async function listCalls(
   const calls: StoredCall[] = [];
   let at = from;
   for (let scanned = 0; scanned < MAX_SCANNED; await nextTurn()) {
-    // The block that a page ended in is read again.
-    const beforeSequence = at && at.sequence + 1;
+    // The block that a page ended in is read again where it has more.
+    const beforeSequence = at && (at.index === 0 ? at.sequence : at.sequence + 1);
     const { applicationId, startAt, endAt } = filter;
     const blocks = await store.list({ applicationId, startAt, endAt, beforeSequence, limit: BLOCKS });
     const texts = textsOf(filter);
@@ -60,9 +62,10 @@ export async function listCalls(
       }
     }
     const cost = texts.length === 0 ? 1 : SEARCHED;
+    scanned += startAt === undefined && endAt === undefined ? 0 : PASSED;
     for (const { count } of blocks) scanned += count * cost;
     const last = blocks.at(-1);
-    if (last === undefined || blocks.length < BLOCKS) return { calls, next: undefined };
+    if (last === undefined) return { calls, next: undefined };
     at = { sequence: last.sequence, index: 0 };
   }
   return { calls, next: at };

@@ -51,22 +51,41 @@ const COLUMNS = "sequence, application_id, count, first_at, last_at, calls";
 
 interface ListBounds {
   readonly before: number;
+  readonly floor: number;
   readonly start: number;
   readonly end: number;
   readonly limit: number;
 }
 
-/** Blocks of another time are passed by their heads, since the text stands behind them; `+`: by no index of times. */
-const OF_TIME = "+last_at >= :start AND +first_at < :end";
+/**
+ * Blocks of another time are passed by their heads, since the text stands behind them; `+`: by no index of times. The last one
+ * that is looked at comes in any case, so that the next look begins behind it.
+ */
+const OF_TIME = "(+last_at >= :start AND +first_at < :end OR sequence = :floor)";
+/** Heads that one look passes at most: a statement of SQLite holds up everybody. */
+const MAX_LOOKED = 500;
+
+const FLOOR = createStatement<{ before: number }, { floor: number | null }>(
+  "floor_of_call_blocks",
+  `SELECT min(sequence) AS floor FROM
+     (SELECT sequence FROM call_blocks WHERE sequence < :before ORDER BY sequence DESC LIMIT ${MAX_LOOKED}) AS looked`,
+);
+
+const FLOOR_OF_ONE = createStatement<{ before: number; application_id: string }, { floor: number | null }>(
+  "floor_of_call_blocks_of_application",
+  `SELECT min(sequence) AS floor FROM
+     (SELECT sequence FROM call_blocks WHERE application_id = :application_id AND sequence < :before
+      ORDER BY sequence DESC LIMIT ${MAX_LOOKED}) AS looked`,
+);
 
 const LIST = createStatement<ListBounds, CallBlockRow>(
   "list_call_blocks",
-  `SELECT ${COLUMNS} FROM call_blocks WHERE sequence < :before AND ${OF_TIME} ORDER BY sequence DESC LIMIT :limit`,
+  `SELECT ${COLUMNS} FROM call_blocks WHERE sequence < :before AND sequence >= :floor AND ${OF_TIME} ORDER BY sequence DESC LIMIT :limit`,
 );
 
 const LIST_OF_ONE = createStatement<ListBounds & { application_id: string }, CallBlockRow>(
   "list_call_blocks_of_application",
-  `SELECT ${COLUMNS} FROM call_blocks WHERE application_id = :application_id AND sequence < :before AND ${OF_TIME}
+  `SELECT ${COLUMNS} FROM call_blocks WHERE application_id = :application_id AND sequence < :before AND sequence >= :floor AND ${OF_TIME}
    ORDER BY sequence DESC LIMIT :limit`,
 );
 
@@ -100,12 +119,18 @@ const DELETE_OF = createStatement<{ application_id: string; limit: number }>(
  */
 const CALL_SPANS_MS = [300_000, 90_000_000] as const;
 
-function list({ applicationId, beforeSequence, startAt, endAt, limit }: BlockFilter): Operation<StoredBlock[]> {
+function* list({ applicationId, beforeSequence, startAt, endAt, limit }: BlockFilter): Operation<StoredBlock[]> {
   const last = Number.MAX_SAFE_INTEGER;
-  const bounds = { before: beforeSequence ?? last, start: startAt ?? 0, end: endAt ?? last, limit };
-  return blocks(
-    applicationId === undefined ? all(LIST, bounds) : all(LIST_OF_ONE, { ...bounds, application_id: applicationId }),
-  );
+  const before = beforeSequence ?? last;
+  const of = applicationId === undefined ? undefined : { application_id: applicationId };
+  let floor: number | null | undefined = 0;
+  if (startAt !== undefined || endAt !== undefined) {
+    const row = yield* of === undefined ? first(FLOOR, { before }) : first(FLOOR_OF_ONE, { before, ...of });
+    floor = row?.floor;
+  }
+  if (floor == null) return [];
+  const bounds = { before, floor: Number(floor), start: startAt ?? 0, end: endAt ?? last, limit };
+  return yield* blocks(of === undefined ? all(LIST, bounds) : all(LIST_OF_ONE, { ...bounds, ...of }));
 }
 
 function* find(callId: string, startedAt: number): Operation<StoredBlock | undefined> {

@@ -142,6 +142,13 @@ describe("a sign-in link", () => {
     await own.close();
   });
 
+  it("is not kept from anybody by what any web page can send", async () => {
+    const good = await newSecret(Date.now());
+    const bare = () => fetch(`${harness.adminUrl}/console/sign-in`, { method: "POST", body: "a page's" });
+    for (let sent = 0; sent < 61; sent += 1) expect((await bare()).status).toBe(403);
+    expect((await redeem(good)).status).toBe(200);
+  });
+
   it("lets nobody in where the file has no operator", async () => {
     const file = join(harness.folder, "readers.tokens");
     writeFileSync(file, `bob read-only ${ADMIN_TOKENS.readOnly}\n`, { mode: 0o600 });

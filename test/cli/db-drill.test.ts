@@ -81,4 +81,12 @@ describe("relay db drill", () => {
     expect([exitCode, stdout]).toEqual([2, ""]);
     expect(stderr).toMatch(problem);
   });
+
+  it("fails where nothing was restored", async () => {
+    const { folder } = await filled();
+    writeFileSync(join(folder.path, "empty.db"), "");
+    const { exitCode, stdout, stderr } = await folder.run(["db", "drill", "empty.db"]);
+    expect([exitCode, stdout]).toEqual([1, ""]);
+    expect(stderr).toContain("There is no store of this version");
+  });
 });

@@ -295,6 +295,8 @@ describe.each([
       "cannot be read",
     ],
     ["a key of another algorithm", { signing_key: pemOf(EC.privateKey) }, "secrets.signing_key", "must be an RSA key"],
+    ["a key whose reading takes seconds", { signing_key: dsa(8000) }, "secrets.signing_key", "2560 bytes"],
+    ["a key of a kind that is worked out", { signing_key: dsa(1000) }, "secrets.signing_key", "must be an RSA key"],
     ["a weak key", { signing_key: pemOf(weak) }, "secrets.signing_key", "2048 to 4096 bits"],
     [
       "a public key",
@@ -350,6 +352,17 @@ describe.each([
 function locked(): string {
   const lock = { type: "pkcs8", format: "pem", cipher: "aes-256-cbc", passphrase: PASSPHRASE } as const;
   return RSA.privateKey.export(lock).toString();
+}
+
+/** PKCS #8 of DSA with a modulus of so many bytes, cut short behind it. */
+function dsa(bytes: number): string {
+  const sequence = (...parts: Buffer[]) => tagged(0x30, Buffer.concat(parts));
+  const tagged = (tag: number, value: Buffer) =>
+    Buffer.concat([Buffer.from([tag, 0x82, value.length >> 8, value.length & 255]), value]);
+  const version = Buffer.from("020100", "hex");
+  const algorithm = Buffer.from("3013".concat("06072a8648ce380401"), "hex");
+  const key = sequence(version, algorithm, tagged(0x02, Buffer.alloc(bytes, 0x7f)));
+  return `-----BEGIN PRIVATE KEY-----\n${key.toString("base64")}\n-----END PRIVATE KEY-----\n`;
 }
 
 /** The same, said to be hashed so many times: in two bytes as before, or in four. */

@@ -93,6 +93,16 @@ describe("createFigureWriter()", () => {
     });
   });
 
+  it("counts on in a minute to which the clock was set back", async () => {
+    const { writer, counts } = start();
+    for (const at of [7_200_000, 7_260_000, 7_200_500]) {
+      vi.setSystemTime(at);
+      writer.add("a", undefined, call);
+    }
+    await writer.close();
+    expect(counts()).toMatchObject({ "MINUTE ALL  7200000": 2, "MINUTE ALL  7260000": 1, "HOUR ALL  7200000": 3 });
+  });
+
   it("loses nothing to a store that is away for a while, and says that it was", async () => {
     const { writer, counts, faults, fail } = start();
     fail(new Error("away"));

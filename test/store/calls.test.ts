@@ -61,6 +61,21 @@ describe.each(STORES)("$name", ({ createBed }) => {
     expect(callsFromBlock(first).map(({ startedAt }) => startedAt)).toEqual([NOW, NOW + 1, NOW + 2]);
   });
 
+  it("looks through a bounded number of blocks for those of a time, and gives the last one to go on from", async () => {
+    const many = Array.from({ length: 510 }, (_, at) => block(1, NOW + at));
+    await store.calls.append(many, 1000);
+    for (const of of [undefined, application.id]) {
+      const later = { startAt: NOW + 1000 };
+      const [first, ...others] = await listed(of, later);
+      expect([first?.firstAt, others]).toEqual([NOW + 10, []]);
+      const [last, ...more] = await listed(of, { ...later, beforeSequence: first?.sequence });
+      expect([last?.firstAt, more]).toEqual([NOW, []]);
+      expect(await listed(of, { ...later, beforeSequence: last?.sequence })).toEqual([]);
+      const some = await listed(of, { startAt: NOW + 507, endAt: NOW + 509 });
+      expect(some.map(({ firstAt }) => firstAt - NOW)).toEqual([508, 507, 10]);
+    }
+  });
+
   it("lists those of one application or of all, page by page", async () => {
     const other = await create();
     await store.calls.append([block(1), block(2, NOW, other)], MANY);
