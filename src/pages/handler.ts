@@ -1,14 +1,5 @@
-import { randomBytes } from "node:crypto";
 import type { PathHandler } from "../http/dispatch.js";
-import {
-  answerPlain,
-  clientNetworkOf,
-  type HttpRequest,
-  type HttpResponse,
-  mustClose,
-  readBody,
-  watchCaller,
-} from "../http/exchange.js";
+import { answerPlain, clientNetworkOf, type HttpRequest, type HttpResponse } from "../http/exchange.js";
 import { decodePercent } from "../lib/parse-url.js";
 import { formatError, RelayError } from "../model/errors.js";
 import type { AuthorizationOptions } from "../oauth/authorization-server.js";
@@ -37,10 +28,11 @@ import {
   sendRedirect,
 } from "./document.js";
 import {
+  browserOf,
   connectSessionFor,
-  createBrowserCookie,
   type PageExchange,
   parsePageQuery,
+  readForm,
   requireListed,
   requirePage,
 } from "./page-request.js";
@@ -80,24 +72,6 @@ async function answerDisconnect(exchange: PageExchange): Promise<void> {
 /** Address of an open page, with what has just happened. */
 function pageUri(session: string, happened: Readonly<Record<string, string>> = {}): string {
   return `${CONNECT_PATH}?${new URLSearchParams({ session, ...happened })}`;
-}
-
-/** Of the connect page's form, many times over, and of a form with some keys of the greatest length. */
-const MAX_FORM_BYTES = 32 * 1024;
-
-/** Forms are small: what they hold is not counted. */
-const UNCOUNTED = { reserve: () => true, release() {}, whenEvicted() {} };
-
-/** Reads a urlencoded form. Rejects with RelayError REQUEST_TOO_LARGE, or CALL_FORMAT_ERROR when it is none or cut short. */
-async function readForm({ request, response }: PageExchange): Promise<string> {
-  if (!/^application\/x-www-form-urlencoded\b/i.test(request.headers["content-type"] ?? ""))
-    throw formatError("The request is not a form. Use the page's own buttons.");
-  try {
-    const body = await readBody(request, MAX_FORM_BYTES, UNCOUNTED, watchCaller(response, UNCOUNTED));
-    return body.concat().toString();
-  } finally {
-    if (mustClose(request)) response.setHeader("connection", "close");
-  }
 }
 
 /** `GET /oauth/callback`: where providers send the browser back to. It goes on to where it came from. */
@@ -333,17 +307,6 @@ async function answerOrExplain(
     const status = error instanceof RelayError ? error.statusCode : 500;
     sendPage(response, status, messagePage(messageFromError(error, texts)), { texts });
   }
-}
-
-function browserOf(
-  { publicUrl }: AuthorizationOptions,
-  request: HttpRequest,
-): Pick<PageExchange, "browser" | "cookie"> {
-  const cookie = createBrowserCookie(publicUrl()?.startsWith("https:") ?? false);
-  const known = cookie.read(request.headers.cookie);
-  if (known !== undefined) return { browser: known, cookie: undefined };
-  const browser = randomBytes(32).toString("base64url");
-  return { browser, cookie: cookie.write(browser) };
 }
 
 function requireWithinLimit(waitSeconds: number): void {

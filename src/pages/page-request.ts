@@ -1,4 +1,5 @@
-import type { HttpRequest, HttpResponse } from "../http/exchange.js";
+import { randomBytes } from "node:crypto";
+import { type HttpRequest, type HttpResponse, mustClose, readBody, watchCaller } from "../http/exchange.js";
 import { formatError, RelayError } from "../model/errors.js";
 import type { AuthorizationOptions } from "../oauth/authorization-server.js";
 import {
@@ -57,6 +58,18 @@ export function requireListed({ providers }: Pick<ConnectSession, "providers">, 
   throw new RelayError("CALLER_NOT_ALLOWED", "This page was not opened for this provider. Start again.");
 }
 
+/** Whose browser sends a request, and the cookie for one that has none. */
+export function browserOf(
+  { publicUrl }: AuthorizationOptions,
+  request: HttpRequest,
+): Pick<PageExchange, "browser" | "cookie"> {
+  const cookie = createBrowserCookie(publicUrl()?.startsWith("https:") ?? false);
+  const known = cookie.read(request.headers.cookie);
+  if (known !== undefined) return { browser: known, cookie: undefined };
+  const browser = randomBytes(32).toString("base64url");
+  return { browser, cookie: cookie.write(browser) };
+}
+
 /** The cookie that tells one browser from another: 256 random bits, which stand for nothing by themselves. */
 interface BrowserCookie {
   /** The browser's value; undefined when it has none that counts. */
@@ -86,6 +99,24 @@ export function createBrowserCookie(isSecure: boolean): BrowserCookie {
     },
     write: (value) => `${name}=${value}; Path=/; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}`,
   };
+}
+
+/** Of the connect page's form, many times over, and of a form with some keys of the greatest length. */
+const MAX_FORM_BYTES = 32 * 1024;
+
+/** Forms are small: what they hold is not counted. */
+const UNCOUNTED = { reserve: () => true, release() {}, whenEvicted() {} };
+
+/** Reads a urlencoded form. Rejects with RelayError REQUEST_TOO_LARGE, or CALL_FORMAT_ERROR when it is none or cut short. */
+export async function readForm({ request, response }: PageExchange): Promise<string> {
+  if (!/^application\/x-www-form-urlencoded\b/i.test(request.headers["content-type"] ?? ""))
+    throw formatError("The request is not a form. Use the page's own buttons.");
+  try {
+    const body = await readBody(request, MAX_FORM_BYTES, UNCOUNTED, watchCaller(response, UNCOUNTED));
+    return body.concat().toString();
+  } finally {
+    if (mustClose(request)) response.setHeader("connection", "close");
+  }
 }
 
 const MAX_VALUE_LENGTH = 4096;

@@ -22,9 +22,14 @@ import {
   run,
 } from "./database.js";
 
-const COLUMNS = `id, name, public_key, private_key_hash, caller_auth, allowed_origins, allowed_addresses,
-  allowed_redirect_uris, calls_per_minute, connection_calls_per_minute, call_rules, max_call_token_seconds, accent_color, state,
-  capture_until, created_at, updated_at`;
+/** What a patch may name. */
+const CHANGEABLE = [
+  ...["name", "private_key_hash", "caller_auth", "allowed_origins", "allowed_addresses", "allowed_redirect_uris"],
+  ...["calls_per_minute", "connection_calls_per_minute", "call_rules", "max_call_token_seconds", "accent_color"],
+  ...["state", "capture_until"],
+];
+const EACH = ["id", "public_key", ...CHANGEABLE, "created_at", "updated_at"];
+const COLUMNS = EACH.join(", ");
 
 const FIND = createStatement<{ public_key: string }, ApplicationRow>(
   "find_application",
@@ -61,30 +66,14 @@ const PAGE = createStatement<{ key_start: string; key_end: Buffer; limit: number
 
 const CREATE = createStatement<ApplicationRow>(
   "create_application",
-  `INSERT INTO applications (${COLUMNS})
-   VALUES (:id, :name, :public_key, :private_key_hash, :caller_auth, :allowed_origins, :allowed_addresses,
-     :allowed_redirect_uris, :calls_per_minute, :connection_calls_per_minute, :call_rules,
-     :max_call_token_seconds, :accent_color, :state, :capture_until, :created_at, :updated_at)`,
+  `INSERT INTO applications (${COLUMNS}) VALUES (${EACH.map((column) => `:${column}`).join(", ")})`,
 );
 
 /** Writes only what the patch names: a change made meanwhile to another member stays. */
 const UPDATE = createStatement<object, ApplicationRow>(
   "update_application",
-  `UPDATE applications SET
-     name = coalesce(:name, name),
-     private_key_hash = coalesce(:private_key_hash, private_key_hash),
-     caller_auth = coalesce(:caller_auth, caller_auth),
-     allowed_origins = coalesce(:allowed_origins, allowed_origins),
-     allowed_addresses = coalesce(:allowed_addresses, allowed_addresses),
-     allowed_redirect_uris = coalesce(:allowed_redirect_uris, allowed_redirect_uris),
-     calls_per_minute = coalesce(:calls_per_minute, calls_per_minute),
-     connection_calls_per_minute = coalesce(:connection_calls_per_minute, connection_calls_per_minute),
-     call_rules = coalesce(:call_rules, call_rules),
-     max_call_token_seconds = coalesce(:max_call_token_seconds, max_call_token_seconds),
-     accent_color = coalesce(:accent_color, accent_color),
-     state = coalesce(:state, state),
-     capture_until = coalesce(:capture_until, capture_until),
-     updated_at = :now
+  `UPDATE applications
+   SET ${CHANGEABLE.map((column) => `${column} = coalesce(:${column}, ${column})`).join(", ")}, updated_at = :now
    WHERE public_key = :public_key RETURNING ${COLUMNS}`,
 );
 
@@ -309,25 +298,10 @@ function applicationFromRow(row: ApplicationRow): Application {
 }
 
 function rowFromApplication(application: Application): ApplicationRow {
-  return {
-    id: application.id,
-    name: application.name,
-    public_key: application.publicKey,
-    private_key_hash: application.privateKeyHash,
-    caller_auth: application.callerAuth,
-    allowed_origins: JSON.stringify(application.allowedOrigins),
-    allowed_addresses: JSON.stringify(application.allowedAddresses),
-    allowed_redirect_uris: JSON.stringify(application.allowedRedirectUris),
-    calls_per_minute: application.callsPerMinute,
-    connection_calls_per_minute: application.connectionCallsPerMinute,
-    call_rules: JSON.stringify(jsonFromCallRules(application.callRules)),
-    max_call_token_seconds: application.maxCallTokenSeconds,
-    accent_color: application.accentColor,
-    state: application.state,
-    capture_until: application.captureUntil,
-    created_at: application.createdAt,
-    updated_at: application.updatedAt,
-  };
+  const { id, publicKey, createdAt, updatedAt } = application;
+  // Of a whole application none is null.
+  const columns = columnsFromPatch(application) as ApplicationRow;
+  return { ...columns, id, public_key: publicKey, created_at: createdAt, updated_at: updatedAt };
 }
 
 /** The columns of a patch; null for what stays. */
