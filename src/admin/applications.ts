@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { parseCidr, parseOrigin, parseRedirectUri } from "../applications/allow-lists.js";
 import {
   type Application,
   type ApplicationPatch,
@@ -8,6 +7,9 @@ import {
   createPublicKey,
   openPrivateKeyHash,
   type Parsed,
+  parseCidr,
+  parseOrigin,
+  parseRedirectUri,
   sealPrivateKeyHash,
 } from "../applications/application.js";
 import {

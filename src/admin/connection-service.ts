@@ -25,9 +25,8 @@ import {
 import type { Provider } from "../providers/provider.js";
 import { type Administration, auditEntryFrom, connectionResource } from "./administration.js";
 import { connectLinkFor } from "./connect-links.js";
+import { findClientProblem, type PutConnectionInput, putConnection, refreshNow } from "./connections.js";
 import { originParametersFrom } from "./oauth-client-service.js";
-import { findClientProblem, type PutConnectionInput, putConnection } from "./put-connection.js";
-import { refreshNow } from "./refresh-now.js";
 import {
   type AdminOptions,
   administrationFor,

@@ -10,8 +10,8 @@ import { parseValues } from "../providers/connection-value.js";
 import type { Provider, ProviderCatalog } from "../providers/provider.js";
 import { SealError, type Sealer } from "../sealing/seal.js";
 import type { Administration } from "./administration.js";
+import { connectionFrom, findClientProblem, type PutConnectionInput } from "./connections.js";
 import { type ConnectionLine, type SealedParts, transferBinding } from "./export-connections.js";
-import { connectionFrom, findClientProblem, type PutConnectionInput } from "./put-connection.js";
 
 /** What importing needs. */
 interface ImportOptions {

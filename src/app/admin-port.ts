@@ -21,8 +21,8 @@ import { createRouter, type PathHandler, type Readiness } from "../http/dispatch
 import { answerPlain, type HttpRequest, type HttpResponse } from "../http/exchange.js";
 import type { TlsMaterial } from "../http/http1.js";
 import { type Listener, listen } from "../http/listener.js";
+import { createYoungCollection } from "../lib/process.js";
 import { createTurns, type Turns } from "../lib/turns.js";
-import { createYoungCollection } from "../lib/young-objects.js";
 import { lateWork } from "../model/errors.js";
 import { createSigningClientFor } from "../oauth/authorization-server.js";
 import { createTokenSource } from "../oauth/token-source.js";

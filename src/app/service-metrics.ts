@@ -4,7 +4,7 @@ import type { Budget } from "../call/budget.js";
 import { type CallSink, createCallRecorder } from "../call/trace.js";
 import type { Config } from "../config/config.js";
 import type { Listener } from "../http/listener.js";
-import { packageVersion } from "../lib/package-version.js";
+import { packageVersion } from "../lib/process.js";
 import { type Capturing, createCapturing } from "../records/call-capture.js";
 import { createCaptureWriter } from "../records/capture-store.js";
 import { createFigureWriter } from "../records/figures.js";

@@ -131,7 +131,7 @@ function addConnectionRefresh(group: Command): void {
 async function refreshNamed(options: ConnectionOptions): Promise<void> {
   const refreshed = await withStore(async (open) => {
     const key = await connectionKeyFrom(open, options);
-    const { refreshNow } = await import("../admin/refresh-now.js");
+    const { refreshNow } = await import("../admin/connections.js");
     return withRefresher(open, (refresher) => refreshNow(administrationOf(open), { refresher }, key));
   });
   if (refreshed === undefined) throw noConnection();
@@ -238,7 +238,7 @@ async function put(options: PutOptions): Promise<void> {
 }
 
 async function putNamed(open: OpenStore, options: PutOptions, input: string): Promise<Connection> {
-  const { findClientProblem, putConnection } = await import("../admin/put-connection.js");
+  const { findClientProblem, putConnection } = await import("../admin/connections.js");
   const provider = requireProvider(await loadCatalog(open.config), options.provider);
   const isKey = provider.kind !== "oauth2";
   const { param = [], user: userId } = options;

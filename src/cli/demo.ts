@@ -1,8 +1,7 @@
 import type { Command } from "commander";
-import { stopSignal } from "../lib/exit.js";
-import { addCommand, ExitError, wholeNumber, writeLine, writeNote } from "./command.js";
+import { stopSignal } from "../lib/process.js";
+import { addCommand, ExitError, wholeNumber, withProgress, writeLine, writeNote } from "./command.js";
 import type { DemoRelay } from "./demo-relay.js";
-import { withProgress } from "./progress.js";
 
 interface DemoOptions {
   readonly once?: boolean;

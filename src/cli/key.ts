@@ -1,8 +1,16 @@
 import type { Command } from "commander";
 import { auditEntryFrom } from "../admin/administration.js";
-import { addCommand, addGroup, failure, textFields, writeJson, writeLine, writeResult } from "./command.js";
+import {
+  addCommand,
+  addGroup,
+  failure,
+  textFields,
+  withProgress,
+  writeJson,
+  writeLine,
+  writeResult,
+} from "./command.js";
 import { administrationOf, loadSealer, type OpenStore, withStore } from "./open-store.js";
-import { withProgress } from "./progress.js";
 
 /** `relay key`: the keys that seal tokens. */
 export function addKey(program: Command): void {

@@ -1,5 +1,5 @@
 import { Command, CommanderError } from "commander";
-import { packageVersion } from "../lib/package-version.js";
+import { packageVersion } from "../lib/process.js";
 import { exitCodeFrom, writeOutput } from "./command.js";
 import { loadEnvFile } from "./env-file.js";
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { nodeProblem } from "../config/runtime-problems.js";
-import { supportedNode } from "../lib/package-version.js";
+import { supportedNode } from "../lib/process.js";
 
 const problem = nodeProblem(process.version, supportedNode());
 if (problem === undefined) {

@@ -1,5 +1,5 @@
 import type { CallerOptions } from "../applications/caller.js";
-import type { Pending } from "../lib/pending.js";
+import type { Pending } from "../lib/process.js";
 import { RelayError } from "../model/errors.js";
 import type { ValueTexts } from "../providers/connection-value.js";
 import { fillEndpoint } from "../providers/endpoint.js";

@@ -1,6 +1,6 @@
 import { setMaxListeners } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
-import { createPending } from "../lib/pending.js";
+import { createPending } from "../lib/process.js";
 import { RelayError } from "../model/errors.js";
 import { type CommitOutcome, type Connection, isAhead, MAX_LEASE_MS } from "./connection.js";
 import type { Spool, UnstoredAnswer } from "./peers.js";

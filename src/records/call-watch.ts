@@ -1,5 +1,4 @@
-import type { StoredCall } from "./call-block.js";
-import type { CallStore } from "./call-store.js";
+import type { CallStore, StoredCall } from "./call-block.js";
 import { readBlocks } from "./list-calls.js";
 
 /** Calls that have ended since the last time, in order. */

@@ -1,7 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { timeOfCallId } from "../http/identity.js";
-import { callsFromBlock, type StoredCall } from "./call-block.js";
-import type { CallStore, StoredBlock } from "./call-store.js";
+import { type CallStore, callsFromBlock, type StoredBlock, type StoredCall } from "./call-block.js";
 
 /** Which calls are wanted; what is undefined does not matter. */
 export interface CallFilter {

@@ -1,7 +1,14 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Digests } from "../sealing/digests.js";
-import { blocksFrom, type CallBlock, type EndedCall, type StoredCall, USER_PURPOSE, userText } from "./call-block.js";
-import type { CallStore } from "./call-store.js";
+import type { Digests } from "../sealing/seal.js";
+import {
+  blocksFrom,
+  type CallBlock,
+  type CallStore,
+  type EndedCall,
+  type StoredCall,
+  USER_PURPOSE,
+  userText,
+} from "./call-block.js";
 import { within } from "./list-calls.js";
 
 /** Written in one transaction: some milliseconds of the event loop, and of the write lock. */

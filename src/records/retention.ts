@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { CallStore } from "./call-store.js";
+import type { CallStore } from "./call-block.js";
 import type { CaptureStore } from "./capture-store.js";
 import type { FigureSpan, FigureStore } from "./figures.js";
 

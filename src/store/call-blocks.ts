@@ -1,5 +1,4 @@
-import type { CallBlock } from "../records/call-block.js";
-import type { BlockFilter, CallStore, StoredBlock } from "../records/call-store.js";
+import type { BlockFilter, CallBlock, CallStore, StoredBlock } from "../records/call-block.js";
 import { all, createStatement, type Database, first, nothing, type Operation, run } from "./database.js";
 
 /** Records of calls, as the deletion of an application needs them as well. */

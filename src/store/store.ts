@@ -5,7 +5,7 @@ import type { ConnectionStore } from "../oauth/connection.js";
 import type { OAuthClientStore } from "../oauth/oauth-client.js";
 import type { Peers, Spool } from "../oauth/peers.js";
 import type { TicketStore } from "../oauth/tickets.js";
-import type { CallStore } from "../records/call-store.js";
+import type { CallStore } from "../records/call-block.js";
 import type { CaptureStore } from "../records/capture-store.js";
 import type { FigureStore } from "../records/figures.js";
 import type { WebhookStore } from "../webhooks/webhook-store.js";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseOrigin } from "../../src/applications/allow-lists.js";
+import { parseOrigin } from "../../src/applications/application.js";
 
 describe("parseOrigin()", () => {
   it.each([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseCidr } from "../../src/applications/allow-lists.js";
+import { parseCidr } from "../../src/applications/application.js";
 
 describe("parseCidr()", () => {
   it.each([

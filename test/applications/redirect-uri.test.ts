@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseRedirectUri } from "../../src/applications/allow-lists.js";
+import { parseRedirectUri } from "../../src/applications/application.js";
 
 describe("parseRedirectUri()", () => {
   it.each([

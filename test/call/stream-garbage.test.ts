@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createStreamGarbage } from "../../src/call/budget.js";
-import { createYoungCollection } from "../../src/lib/young-objects.js";
+import { createYoungCollection } from "../../src/lib/process.js";
 
 const KIB = 1024;
 

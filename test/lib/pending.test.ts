@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createPending } from "../../src/lib/pending.js";
+import { createPending } from "../../src/lib/process.js";
 
 describe("createPending()", () => {
   it("waits for what begins while it waits, and for what fails", async () => {

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { StoredCall } from "../../src/records/call-block.js";
-import type { StoredBlock } from "../../src/records/call-store.js";
+import type { StoredBlock, StoredCall } from "../../src/records/call-block.js";
 import { type CallWatch, createCallWatch } from "../../src/records/call-watch.js";
 import { blockForTest, storedCallForTest } from "./call-for-test.js";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { BlockFilter, StoredBlock } from "../../src/records/call-store.js";
+import type { BlockFilter, StoredBlock } from "../../src/records/call-block.js";
 import { type CallFilter, type CallPosition, listCalls } from "../../src/records/list-calls.js";
 import { blockForTest, storedCallForTest } from "./call-for-test.js";
 

@@ -12,8 +12,7 @@ import {
 } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Application } from "../../src/applications/application.js";
-import { callsFromBlock } from "../../src/records/call-block.js";
-import type { StoredBlock } from "../../src/records/call-store.js";
+import { callsFromBlock, type StoredBlock } from "../../src/records/call-block.js";
 import type { Store } from "../../src/store/store.js";
 import { sealerForTest } from "../oauth/sealer-for-test.js";
 import { blockForTest, storedCallForTest } from "../records/call-for-test.js";

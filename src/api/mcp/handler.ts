@@ -26,12 +26,11 @@ import {
   watchCaller,
 } from "../../http/exchange.js";
 import { LARGE_BYTES } from "../../lib/chunks.js";
-import { packageVersion } from "../../lib/package-version.js";
+import { packageVersion } from "../../lib/process.js";
 import { overloaded, RelayError } from "../../model/errors.js";
 import { answerOriginPreflight, corsFieldsIfListed } from "../rest/preflight.js";
 import { originOf } from "../rest/read-call.js";
-import { type Message, readMessage } from "./read-message.js";
-import { type Agent, callTool, INSTRUCTIONS, type ToolOptions, toolsFor } from "./tools.js";
+import { type Agent, callTool, INSTRUCTIONS, type Message, readMessage, type ToolOptions, toolsFor } from "./tools.js";
 
 /** Where agents ask. */
 const MCP_PATH = "/mcp";

@@ -30,8 +30,8 @@ import {
   watchCaller,
 } from "../../http/exchange.js";
 import { identityOf } from "../../http/identity.js";
-import { messageFaultFrom } from "../../json/message-fault.js";
 import { formatError, overloaded, RelayError } from "../../model/errors.js";
+import { messageFaultFrom } from "../rpc/errors.js";
 import { bodyFromOutcome, bytesFromBody } from "./envelope.js";
 import { answerPreflight, type BrowserOrigins, corsFieldsFor } from "./preflight.js";
 import { parseCallQuery, providerNameFrom, type Route, routeFromMethod } from "./read-call.js";

@@ -12,14 +12,23 @@
  * UTF-8 is the caller's to check.
  */
 
-import { areEscapesGood, beginEscapes, doesEscapeGoOn, escapedOf } from "./escapes";
-import { beginLimits, isWithinLimits, passBlock } from "./limits";
-import { beginNesting, isMisnested, isNested, objectsOf } from "./nesting";
 import { areScalarsGood, beginScalars, wasInScalar } from "./scalars";
 import { controls, digitsOf, equalTo, insideOf, isAnySpecial, operatorsOf, whitespace, withBit } from "./sets";
-import { areTokensGood, beginTokens, mayEnd, nameStarts } from "./tokens";
+import {
+  areTokensGood,
+  beginLimits,
+  beginNesting,
+  beginTokens,
+  isMisnested,
+  isNested,
+  isWithinLimits,
+  mayEnd,
+  nameStarts,
+  objectsOf,
+  passBlock,
+} from "./tokens";
 
-export { isLimitOfKeys, limitPassedAt } from "./limits";
+export { isLimitOfKeys, limitPassedAt } from "./tokens";
 
 const BLOCK: i32 = 64;
 /** So many bytes behind a block must be there when it is judged: what is left of a literal, and one that ends it. */
@@ -30,6 +39,10 @@ const INPUT: i32 = memory.data(INPUT_BYTES + 2 * BLOCK + AHEAD, 16) as i32;
 
 /** All ones inside of a string. */
 let inString: u64 = 0;
+/** Bit 0: the first byte is escaped. */
+let escapedNext: u64 = 0;
+/** Bytes that must be hexadecimal digits, from bit 0 on. */
+let hexNext: u64 = 0;
 /** How many bytes wait for the rest of their block, and those ahead. */
 let waiting: i32 = 0;
 let isFaulty: bool = false;
@@ -48,7 +61,7 @@ export function begin(maxDepth: i32, maxKeys: i32): void {
   beginLimits(maxDepth, maxKeys);
   beginTokens();
   beginNesting();
-  beginEscapes();
+  escapedNext = hexNext = 0;
   beginScalars();
   inString = 0;
   waiting = 0;
@@ -101,7 +114,7 @@ function isBlockGood(at: i32): bool {
   let quotes = equalTo(a, b, c, d, 0x22);
   let strings: u64;
   let spaces: u64;
-  if (((isAnySpecial(a, b, c, d) as u64) | doesEscapeGoOn()) !== 0) {
+  if (((isAnySpecial(a, b, c, d) as u64) | escapedNext | hexNext) !== 0) {
     const backslashes = equalTo(a, b, c, d, 0x5c);
     const escaped = escapedOf(backslashes);
     isGood = areEscapesGood(at, escaped);
@@ -150,3 +163,48 @@ function isBlockGood(at: i32): bool {
       : areTokensGood(strings, quotes, spaces, opening, closing, commas, colons, objects, beginnings, afterScalars);
   return isWithinLimits(opening, closing, nameStarts) && areTokens && isGood;
 }
+
+/** Which bytes are escaped: each after a backslash that is not escaped itself. */
+function escapedOf(backslashes: u64): u64 {
+  let escaped = escapedNext;
+  escapedNext = 0;
+  for (let rest = backslashes; rest !== 0; rest &= rest - 1) {
+    const bit = rest & (0 - rest);
+    if ((escaped & bit) !== 0) continue;
+    escaped |= bit << 1;
+    escapedNext = bit >> 63;
+  }
+  return escaped;
+}
+
+/** RFC 8259 section 7: what may follow a backslash, and four hexadecimal digits after `\u`. */
+function areEscapesGood(at: i32, escaped: u64): bool {
+  let digits = hexNext;
+  hexNext = 0;
+  for (let rest = escaped; rest !== 0; rest &= rest - 1) {
+    const index = ctz(rest);
+    const byte = load<u8>(at + (index as i32));
+    if (byte === 0x75) {
+      digits |= (0x1e as u64) << index;
+      if (index > 59) hexNext = (0x1e as u64) >> (64 - index);
+    } else if (!isSimpleEscape(byte)) {
+      return false;
+    }
+  }
+  for (; digits !== 0; digits &= digits - 1) {
+    if (!isHexDigit(load<u8>(at + (ctz(digits) as i32)))) return false;
+  }
+  return true;
+}
+
+/** `"`, `\`, `/`, b, f, n, r, t. */
+function isSimpleEscape(byte: u8): bool {
+  return (
+    byte === 0x22 || byte === 0x5c || byte === 0x2f || byte === 0x62 || byte === 0x66 || byte === 0x6e || byte === 0x72 || byte === 0x74
+  );
+}
+
+function isHexDigit(byte: u8): bool {
+  return (byte >= 0x30 && byte <= 0x39) || ((byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x66);
+}
+

@@ -1,9 +1,12 @@
 import { randomUUID } from "node:crypto";
 import type { Application } from "../applications/application.js";
 import type { AuditEntry } from "../model/audit.js";
+import { RelayError } from "../model/errors.js";
 import type { Connection, NewConnection } from "../oauth/connection.js";
 import { boundValuesOf, withAnswer } from "../oauth/connection-values.js";
 import { isOfClient, obtainedAtOf, problemOfClient, secretsIn } from "../oauth/credentials.js";
+import { toldStateOf } from "../oauth/refreshable.js";
+import type { Refresher } from "../oauth/refresher.js";
 import { newConnectionFrom } from "../oauth/store-answer.js";
 import type { TokenResponse, ToldMembers } from "../oauth/token-response.js";
 import type { Provider } from "../providers/provider.js";
@@ -67,4 +70,56 @@ export async function findClientProblem(
   const hasClient = (await oauthClients.find(application.id, provider.name)) !== undefined;
   const secrets = secretsIn(response.refreshToken ?? response.accessToken);
   return problemOfClient(provider, originParameters, secrets, hasClient);
+}
+
+/** Which connection. */
+interface NamedConnection {
+  readonly application: { readonly id: string; readonly publicKey: string };
+  readonly userId: string;
+  readonly providerName: string;
+}
+
+/** What came of a refresh that an operator asked for; or, as a sentence, why none can help, and none was begun. */
+export type Refreshed =
+  | {
+      /** As it is afterwards. */
+      readonly connection: Connection;
+      /** Why there is no new token, for people; empty when there is one. */
+      readonly problem: string;
+    }
+  | { readonly hopeless: string };
+
+/**
+ * Gets a new token for a connection now, due or not; undefined when there is no such connection. Written down before the
+ * provider is asked. Rejects with RelayError STORE_UNAVAILABLE.
+ */
+export async function refreshNow(
+  administration: Administration,
+  { refresher }: { readonly refresher: Pick<Refresher, "refresh"> },
+  { application, userId, providerName }: NamedConnection,
+): Promise<Refreshed | undefined> {
+  const { connections, audit } = administration.store;
+  const key = { applicationId: application.id, userId, providerName };
+  const before = await connections.find(key);
+  if (before === undefined) return undefined;
+  if (toldStateOf(before, administration.now()).state !== "ACTIVE")
+    return { hopeless: "The user must connect again: a refresh cannot help any more." };
+  if (before.refreshToken === undefined)
+    return { hopeless: "There is nothing to refresh this connection with. The user can connect again." };
+  const resource = connectionResource(application.publicKey, userId, providerName);
+  const entry = auditEntryFrom(administration, "ConnectionService.RefreshConnection", resource);
+  await audit.add({ ...entry, outcome: "DONE" });
+  const problem = await problemOf(refresher.refresh(before, true));
+  const connection = await connections.find(key);
+  return connection && { connection, problem };
+}
+
+async function problemOf(refresh: Promise<void>): Promise<string> {
+  try {
+    await refresh;
+    return "";
+  } catch (error) {
+    if (error instanceof RelayError && error.reason !== "STORE_UNAVAILABLE") return error.message;
+    throw error;
+  }
 }
