@@ -6,8 +6,7 @@ import {
 import { isTemplate, namesIn } from "./connection-value.js";
 import { isDroppedHeader, mayHoldKey } from "./credential.js";
 import { parseDefinitionJson } from "./definition-json.js";
-import { type ConnectionParts, parseConnectionParts } from "./definition-kind.js";
-import { parseOAuth1 } from "./definition-oauth1.js";
+import { type ConnectionParts, parseConnectionParts, parseOAuth1 } from "./definition-kind.js";
 import { parseOAuth2 } from "./definition-oauth2.js";
 import { boundsFromDefinition, checkLookups } from "./definition-values.js";
 import { hostTemplateOf, isMemberPath, MEMBER_PATH_HINT } from "./endpoint.js";
