@@ -67,45 +67,6 @@ const QUOTE = 0x22;
 const COMMA = 0x2c;
 const BACKSLASH = 0x5c;
 
-/**
- * Calls `visit` for each member of the object at `start`, with its name (a string with its quotes) and where its value
- * starts; `visit` answers where the value ends. Returns where the object ends.
- */
-export function visitMembers(
-  text: JsonText,
-  start: number,
-  visit: (name: JsonRange, valueStart: number) => number,
-): number {
-  const { bytes, end } = text;
-  let at = spaceEnd(text, start + 1);
-  while (at < end && bytes[at] === QUOTE) {
-    const name = { start: at, end: stringEnd(text, at) };
-    const colon = spaceEnd(text, name.end);
-    at = spaceEnd(text, visit(name, spaceEnd(text, colon + 1)));
-    if (bytes[at] === COMMA) at = spaceEnd(text, at + 1);
-  }
-  return at + 1;
-}
-
-/**
- * Calls `visit` for each element of the array at `start`, with where it starts and its index; `visit` answers where the
- * element ends. Returns where the array ends.
- */
-export function visitElements(
-  text: JsonText,
-  start: number,
-  visit: (elementStart: number, index: number) => number,
-): number {
-  const { bytes, end } = text;
-  let at = spaceEnd(text, start + 1);
-  for (let index = 0; at < end && bytes[at] !== 0x5d; index++) {
-    at = spaceEnd(text, visit(at, index));
-    if (bytes[at] === COMMA) at = spaceEnd(text, at + 1);
-    else break;
-  }
-  return at + 1;
-}
-
 /** Where the value that starts at `start` ends. Nesting of any depth takes no stack. */
 export function valueEnd(text: JsonText, start: number): number {
   const first = text.bytes[start] as number;

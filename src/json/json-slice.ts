@@ -1,15 +1,6 @@
 import { type Bytes, createChunks, createPace, SLICE_BYTES } from "../lib/chunks.js";
 import type { Steps } from "../lib/turns.js";
-import {
-  createJsonText,
-  endInSteps,
-  type JsonRange,
-  spaceEnd,
-  ValueScan,
-  valueEnd,
-  visitElements,
-  visitMembers,
-} from "./json-scan.js";
+import { createJsonText, endInSteps, type JsonRange, spaceEnd, stringEnd, ValueScan, valueEnd } from "./json-scan.js";
 import { type JsonLimits, validateJson } from "./json-validator.js";
 import { textSlices } from "./text-slices.js";
 
@@ -24,6 +15,7 @@ export type JsonKind = "object" | "array" | "string" | "number" | "true" | "fals
 /** ASCII without escapes. */
 const PLAIN = /^[\x20-\x5b\x5d-\x7f]*$/;
 const QUOTE = 0x22;
+const COMMA = 0x2c;
 const CLOSING_BRACE = 0x7d;
 const CLOSING_BRACKET = 0x5d;
 
@@ -61,11 +53,15 @@ export function sliceMembers(bytes: Uint8Array, start = 0, end: number = bytes.l
   const members: JsonMember[] = [];
   if (kindAt(bytes, start) !== "object") return members;
   const text = createJsonText(bytes, end);
-  visitMembers(text, spaceEnd(text, start), (name, valueStart) => {
+  let at = spaceEnd(text, spaceEnd(text, start) + 1);
+  while (at < end && bytes[at] === QUOTE) {
+    const name = { start: at, end: stringEnd(text, at) };
+    const valueStart = spaceEnd(text, spaceEnd(text, name.end) + 1);
     const member = { key: textAt(bytes, name, latin1), start: valueStart, end: valueEnd(text, valueStart) };
     members.push(member);
-    return member.end;
-  });
+    at = spaceEnd(text, member.end);
+    if (bytes[at] === COMMA) at = spaceEnd(text, at + 1);
+  }
   return members;
 }
 
@@ -73,12 +69,8 @@ export function sliceMembers(bytes: Uint8Array, start = 0, end: number = bytes.l
 export function sliceElements(bytes: Uint8Array, start = 0, end: number = bytes.length): JsonRange[] {
   const elements: JsonRange[] = [];
   if (kindAt(bytes, start) !== "array") return elements;
-  const text = createJsonText(bytes, end);
-  visitElements(text, spaceEnd(text, start), (elementStart) => {
-    const element = { start: elementStart, end: valueEnd(text, elementStart) };
-    elements.push(element);
-    return element.end;
-  });
+  for (const element of elementsInSteps(bytes, { start, end }))
+    if (element !== undefined) elements.push({ ...element });
   return elements;
 }
 
@@ -121,7 +113,6 @@ function uniqueValueFrom(bytes: Uint8Array, { start, end }: JsonRange = { start:
   return Object.fromEntries(members);
 }
 
-const COMMA = 0x2c;
 /** Between two pauses: of short ones, what is done with each takes longer than reading it. */
 const MAX_ELEMENTS = 2048;
 
