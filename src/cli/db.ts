@@ -1,5 +1,4 @@
-import { existsSync, statSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
+import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Command } from "commander";
@@ -198,7 +197,7 @@ async function drill(backup: string | undefined, options: DrillOptions): Promise
   }
 }
 
-/** Restores a database into a folder of its own, which is removed however `use` ends. */
+/** Restores a database into a folder of its own, which is removed however `use` ends, by a signal too. */
 async function withRestored<Result>(
   file: string,
   { folder = tmpdir() }: DrillOptions,
@@ -206,15 +205,25 @@ async function withRestored<Result>(
 ): Promise<Result> {
   if (!existsSync(file)) throw noDatabase({ kind: "sqlite", path: file });
   const { backupDatabase } = await import("../store/backup.js");
-  const elsewhere = await mkdtemp(join(folder, "relay-drill-"));
+  const elsewhere = mkdtempSync(join(folder, "relay-drill-"));
+  const remove = () => rmSync(elsewhere, { recursive: true, force: true });
+  const end = (signal: NodeJS.Signals) => {
+    remove();
+    process.kill(process.pid, signal);
+  };
+  for (const signal of SIGNALS) process.once(signal, end);
   try {
     const path = join(elsewhere, "relay.db");
     await backupDatabase(file, path);
     return await use(path);
   } finally {
-    await rm(elsewhere, { recursive: true, force: true });
+    for (const signal of SIGNALS) process.off(signal, end);
+    remove();
   }
 }
+
+/** Those that end a command unless it says otherwise. */
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /** As a restored service would begin, and then every value. */
 async function openValues(

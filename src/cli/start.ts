@@ -16,7 +16,7 @@ export function addStart(program: Command): void {
   addCommand(program, {
     usage: "start",
     about:
-      "Start the relay of this folder, or make one first, and print a link that signs you in to its console. This is what 'relay' does without a command.",
+      "Start the relay of this folder, or make one first, and print at a terminal a link that signs you in to its console. This is what 'relay' does without a command.",
     examples: ["relay start"],
     more: `A new relay is the folder data: settings (relay.env), database, keys and admin tokens. Commands that are run in this
 folder use them; elsewhere name the settings with --env-file. Standard output is that of 'relay serve'.`,
@@ -75,12 +75,19 @@ function isFree(port: number): Promise<boolean> {
 }
 
 async function tellStarted({ url, adminUrl }: ServiceUrls, config: Config): Promise<void> {
-  const link = adminUrl && (await createLink(adminUrl, config).catch(({ message }: Error) => message));
   writeNote(`
 The relay runs at ${url}. Ctrl-C stops it.
-${link === undefined ? "It has no console, since RELAY_ADMIN_LISTEN is off." : `Sign in to its console, once and within 15 minutes:\n\n  ${link}\n\n'relay console' makes another link.`}
+${adminUrl === undefined ? "It has no console, since RELAY_ADMIN_LISTEN is off." : await consoleText(adminUrl, config)}
 Next: create an application there, or with 'relay app create'.
 `);
+}
+
+/** A link is for a person at a terminal; a pipe may lead into a log, where no secret belongs. */
+async function consoleText(adminUrl: string, config: Config): Promise<string> {
+  const address = `Its console is at ${adminUrl}/console/.`;
+  if (process.stderr.isTTY !== true) return `${address} 'relay console' prints a link that signs you in.`;
+  const link = await createLink(adminUrl, config).catch(({ message }: Error) => message);
+  return `${address} This link signs you in, once and within 15 minutes:\n\n  ${link}\n\n'relay console' makes another one.`;
 }
 
 /** `relay console` */

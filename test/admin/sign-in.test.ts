@@ -31,8 +31,8 @@ async function redeem(
   return { status: answer.statusCode, headers: answer.headers, text };
 }
 
-async function call(token: string, method: string, body: object = {}) {
-  const answer = await request(`${harness.adminUrl}/relay.admin.v1.${method}`, {
+async function call(token: string, method: string, body: object = {}, of = harness) {
+  const answer = await request(`${of.adminUrl}/relay.admin.v1.${method}`, {
     method: "POST",
     headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
     body: JSON.stringify(body),
@@ -171,6 +171,17 @@ describe("the session of a sign-in link", () => {
   ])("is refused when it %s", async (_, make) => {
     const [status] = await call(make(), "SessionService/GetSession");
     expect(status).toBe(401);
+  });
+
+  it("has the role that the file gives its operator by the next start", async () => {
+    const session = createSession(operator(), Date.now());
+    const file = join(harness.folder, "lowered.tokens");
+    writeFileSync(file, `alice read-only ${ADMIN_TOKENS.operator}\n`, { mode: 0o600 });
+    const own = await startHarness({ env: { RELAY_ADMIN_TOKEN_FILE: file } });
+    expect(await call(session, "SessionService/GetSession", {}, own)).toMatchObject([200, { role: "ROLE_READ_ONLY" }]);
+    const created = { application: { displayName: "A" } };
+    expect(await call(session, "ApplicationService/CreateApplication", created, own)).toMatchObject([403, {}]);
+    await own.close();
   });
 
   it("lasts for a working day", async () => {

@@ -1,5 +1,8 @@
+import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
+import { once } from "node:events";
 import { copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { open } from "node:fs/promises";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { describe, expect, it } from "vitest";
@@ -80,6 +83,22 @@ describe("relay db drill", () => {
     const { exitCode, stdout, stderr } = await folder.run(["db", "drill", "--key-file", "other.key"]);
     expect([exitCode, stdout]).toEqual([2, ""]);
     expect(stderr).toMatch(problem);
+  });
+
+  it("leaves no copy when it is told to stop", async () => {
+    const { folder } = await filled();
+    const pipe = join(folder.path, "keys.pipe");
+    execFileSync("mkfifo", ["-m", "600", pipe]);
+    const before = readdirSync(folder.path);
+    const child = folder.start(["db", "drill", "--folder", folder.path, "--key-file", pipe]);
+    // Open when the drill reads its keys, with the copy made.
+    const keys = await open(pipe, "w");
+    expect(readdirSync(folder.path).filter((name) => name.startsWith("relay-drill-"))).toHaveLength(1);
+    child.kill("SIGTERM");
+    await keys.writeFile(readFileSync(join(folder.path, "relay.key")));
+    await keys.close();
+    await once(child, "close");
+    expect(readdirSync(folder.path)).toEqual(before);
   });
 
   it("fails where nothing was restored", async () => {

@@ -1,13 +1,7 @@
 import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { createFolder, RELAY } from "./run-relay.js";
-
-const SCRIPT = "/usr/bin/script";
-const HAS_TERMINAL = existsSync(SCRIPT)
-  ? {}
-  : { skip: true, meta: { skippedBecause: `there is no ${SCRIPT}, which runs a command on a terminal` } };
+import { createFolder, HAS_TERMINAL, RELAY, SCRIPT } from "./run-relay.js";
 
 describe("a command that takes long", HAS_TERMINAL, () => {
   it.each([

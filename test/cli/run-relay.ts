@@ -1,6 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -8,13 +8,21 @@ import { Readable, Writable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
-import { afterAll, onTestFinished } from "vitest";
+import { afterAll, onTestFinished, type TestOptions } from "vitest";
 import { startService } from "../../src/app/server.js";
 import { runCommand } from "../../src/cli/program.js";
 import { parseConfig } from "../../src/config/config.js";
 
 /** The built command. */
 export const RELAY = fileURLToPath(new URL("../../dist/src/cli/relay.js", import.meta.url));
+
+/** Runs a command on a terminal. */
+export const SCRIPT = "/usr/bin/script";
+
+/** Options of a `describe()` whose tests need that. */
+export const HAS_TERMINAL: TestOptions = existsSync(SCRIPT)
+  ? {}
+  : { skip: true, meta: { skippedBecause: `there is no ${SCRIPT}, which runs a command on a terminal` } };
 
 /** How one command line ended. */
 export interface Finished {

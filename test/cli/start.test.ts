@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { request } from "undici";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { type CliFolder, createFolder, finished, RELAY } from "./run-relay.js";
+import { type CliFolder, createFolder, finished, HAS_TERMINAL, RELAY, SCRIPT } from "./run-relay.js";
 
 /** Ports of these processes are the system's: those of the settings may be in use by another test. */
 const PORTS = { RELAY_LISTEN: "127.0.0.1:0", RELAY_ADMIN_LISTEN: "127.0.0.1:0" };
@@ -22,11 +22,11 @@ function type(cwd: string, args: readonly string[], env: Record<string, string> 
   return child;
 }
 
-/** What standard error says up to a text. */
-function toldUntil(child: ChildProcessWithoutNullStreams, end: string): Promise<string> {
+/** What standard error, unless told, says up to a text. */
+function toldUntil(child: ChildProcessWithoutNullStreams, end: string, stream = child.stderr): Promise<string> {
   return new Promise((resolve, reject) => {
     let told = "";
-    child.stderr.on("data", (chunk) => {
+    stream.on("data", (chunk) => {
       told += chunk;
       if (told.includes(end)) resolve(told);
     });
@@ -37,9 +37,19 @@ function toldUntil(child: ChildProcessWithoutNullStreams, end: string): Promise<
 async function startIn(folder: CliFolder, env = {}) {
   const child = type(folder.path, [], { ...PORTS, ...env });
   const told = await toldUntil(child, "Next: ");
-  const [, origin = "", secret = ""] = /(http:\S+)\/console\/#sign-in=(\S+)/.exec(told) ?? [];
-  return { child, told, origin, secret };
+  const [, origin = ""] = /console is at (http:\S+)\/console\/\./.exec(told) ?? [];
+  return { child, told, origin };
 }
+
+/** The secret of a link to a relay that runs. */
+async function newSecret(folder: CliFolder, origin: string, env = {}): Promise<string> {
+  const made = await finished(type(folder.path, ["console", "--json"], { ...listenAt(origin), ...env }));
+  const { link } = JSON.parse(made.stdout) as { link: string };
+  expect(link.startsWith(`${origin}/console/#sign-in=`)).toBe(true);
+  return link.split("=")[1] ?? "";
+}
+
+const listenAt = (origin: string) => ({ RELAY_ADMIN_LISTEN: new URL(origin).host });
 
 async function signIn(origin: string, secret: string) {
   const headers = { authorization: `Bearer ${secret}` };
@@ -48,15 +58,18 @@ async function signIn(origin: string, secret: string) {
 }
 
 describe("relay without a command", () => {
-  it("makes settings, keys, tokens and database, serves, and prints a link that signs in once", async () => {
+  it("makes settings, keys, tokens and database, serves, and says in a pipe how to sign in, without a secret", async () => {
     const folder = createFolder();
-    const { child, told, origin, secret } = await startIn(folder);
+    const { child, told, origin } = await startIn(folder);
+    expect(told).not.toContain("#sign-in=");
+    expect(readdirSync(join(folder.path, "data/spool")).filter((name) => name.endsWith(".sign-in"))).toEqual([]);
     const data = join(folder.path, "data");
     expect(told).toContain(`Made ${data} for settings, database and keys.`);
     for (const name of ["relay.env", "relay.key", "admin.tokens", "relay.db"]) {
       expect([name, statSync(join(data, name)).mode & 0o777]).toEqual([name, 0o600]);
     }
     expect(statSync(data).mode & 0o777).toBe(0o700);
+    const secret = await newSecret(folder, origin);
     const { status, text } = await signIn(origin, secret);
     expect([status, Object.keys(JSON.parse(text))]).toEqual([200, ["token"]]);
     expect((await signIn(origin, secret)).status).toBe(403);
@@ -79,6 +92,7 @@ describe("relay without a command", () => {
   it("starts what is there the next time, and changes no file of it", async () => {
     const folder = createFolder();
     const first = await startIn(folder);
+    const secret = await newSecret(folder, first.origin);
     first.child.kill("SIGTERM");
     await once(first.child, "close");
     const file = (name: string) => readFileSync(join(folder.path, "data", name), "utf8");
@@ -87,12 +101,13 @@ describe("relay without a command", () => {
     expect(again.told).not.toContain("Made");
     expect(["relay.env", "relay.key", "admin.tokens"].map(file)).toEqual(before);
     // One that nobody opened is still good.
-    for (const secret of [again.secret, first.secret]) expect((await signIn(again.origin, secret)).status).toBe(200);
+    expect((await signIn(again.origin, secret)).status).toBe(200);
   });
 
   it("serves with workers, any of which takes the link and the session", async () => {
     const folder = createFolder();
-    const { child, origin, secret } = await startIn(folder, { RELAY_WORKERS: "2" });
+    const { child, origin } = await startIn(folder, { RELAY_WORKERS: "2" });
+    const secret = await newSecret(folder, origin);
     const { token } = JSON.parse((await signIn(origin, secret)).text) as { token: string };
     const statuses = await Promise.all(
       Array.from({ length: 8 }, async () => {
@@ -136,14 +151,30 @@ describe("relay without a command", () => {
   });
 });
 
+describe("relay at a terminal", HAS_TERMINAL, () => {
+  it("prints a link that signs in once", async () => {
+    const line = [process.execPath, RELAY].map((word) => `'${word}'`).join(" ");
+    const env = { PATH: process.env["PATH"] ?? "", ...PORTS };
+    const child = spawn(SCRIPT, ["-qec", line, "/dev/null"], { cwd: createFolder().path, env });
+    // Ctrl-C: killing what holds the terminal would leave the relay.
+    const stop = async () => {
+      if (child.exitCode !== null) return;
+      child.stdin.write("\x03");
+      await once(child, "close");
+    };
+    onTestFinished(stop);
+    const told = await toldUntil(child, "makes another one", child.stdout);
+    const [, origin = "", secret = ""] = /(http:\S+)\/console\/#sign-in=([\w-]+)/.exec(told) ?? [];
+    expect((await signIn(origin, secret)).status).toBe(200);
+    expect((await signIn(origin, secret)).status).toBe(403);
+  });
+});
+
 describe("relay console", () => {
   it("prints another link to a relay that runs, and says what is wrong where none can be made", async () => {
     const folder = createFolder();
     const { origin } = await startIn(folder);
-    const here = await finished(type(folder.path, ["console", "--json"], { RELAY_ADMIN_LISTEN: new URL(origin).host }));
-    const { link } = JSON.parse(here.stdout) as { link: string };
-    expect(link.startsWith(`${origin}/console/#sign-in=`)).toBe(true);
-    expect((await signIn(origin, link.split("=")[1] ?? "")).status).toBe(200);
+    expect((await signIn(origin, await newSecret(folder, origin))).status).toBe(200);
     const off = await folder.run(["console"]);
     expect(off).toMatchObject({
       exitCode: 2,
