@@ -12,10 +12,16 @@ export const PROOFS: ReadonlyArray<readonly [CallerAuthJson, string]> = [
   ["CALLER_AUTH_PRIVATE_KEY", "The private key"],
 ];
 
+const PROOF_HINT = html`A signature, made of the user id on your server, is safe in a browser; the private key is for
+  servers. With neither, anyone who knows the public key and a user id acts as that user. More proof is always taken.`;
+
 /** What an operator decides about an application. */
 export const APPLICATION_FIELDS: readonly Field[] = [
   { name: "displayName", label: "Name", path: "application.display_name" },
-  { name: "callerAuth", label: "A call must carry", kind: "choice", choices: PROOFS, path: "application.caller_auth" },
+  {
+    ...{ name: "callerAuth", label: "A call must carry", kind: "choice", choices: PROOFS },
+    ...{ path: "application.caller_auth", hint: PROOF_HINT },
+  },
   {
     ...{ name: "allowedOrigins", label: "Browser origins that may call", kind: "lines" },
     ...{

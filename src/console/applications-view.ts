@@ -34,11 +34,14 @@ export function createApplicationsView(context: ViewContext): View {
   const found = createLoader<ListApplicationsResponseJson>(update);
   const pages = createPages();
   const providers = createApplicationProviders(api, update);
+  /** There was none when the view was opened: the form to create one is open, and stays so. */
+  let isFirst = false;
 
   async function load(): Promise<void> {
     const request = { pageSize: PAGE_SIZE, pageToken: pages.token };
     await found.load(() => api.call("ApplicationService/ListApplications", request));
     const { applications = [], nextPageToken } = found.value ?? {};
+    isFirst ||= found.value !== undefined && pages.token === "" && applications.length === 0;
     pages.noteNext(nextPageToken);
     context.directory.note(applications);
     update();
@@ -65,14 +68,16 @@ export function createApplicationsView(context: ViewContext): View {
   return {
     title: "Applications",
     enter() {
+      isFirst = false;
       forget();
       pages.reset();
       void load();
     },
     leave: forget,
     render: () => html`<h1 tabindex="-1">Applications</h1>
-      <details class="new">
+      <details class="new" ?open=${isFirst}>
         <summary>New application</summary>
+        <p class="hint">Only the name is needed; the rest can be changed later.</p>
         ${creation.render()}
       </details>
       ${problemNotice(found)} ${listOf(found.value, providers.of)} ${busyNotice(found)}
@@ -91,7 +96,8 @@ const CREATION_FIELDS: readonly Field[] = [
 function createdView(publicKey: string, privateKey: string): TemplateResult {
   return html`<p class="notice">
       Created. Its public key is <span class="id">${visibleText(publicKey)}</span>; it goes with every call and is no
-      secret. <a href=${applicationAddress("application", publicKey)}>Go on to its settings</a>
+      secret. Next: <a href=${applicationAddress("clients", publicKey)}>enter an OAuth client</a>, with which its users
+      connect a provider, or <a href=${applicationAddress("application", publicKey)}>go on to its settings</a>.
     </p>
     ${privateKeyView("created-private-key", privateKey)}`;
 }

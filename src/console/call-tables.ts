@@ -18,9 +18,9 @@ export function outcomeOf({ statusCode = 0, errorType = "", cause = "" }: CallRe
   return stateMark(false, `${statusCode} ${visibleText(errorType)}${cause === "" ? "" : ` (${visibleText(cause)})`}`);
 }
 
-/** Address of the view of one call's record. Pure. */
-export function callAddress(callId: string): string {
-  return `#/call?${new URLSearchParams({ callId })}`;
+/** Address of the view of one call's record. Pure. @param userId whose call it is, where that is known: records do not hold it. */
+export function callAddress(callId: string, userId = ""): string {
+  return `#/call?${new URLSearchParams({ callId, ...(userId === "" ? {} : { userId }) })}`;
 }
 
 /** What a person takes in. */
@@ -46,9 +46,12 @@ export function callList(calls: readonly LiveCall[], { isLong, toggle }: ListLen
     ${calls.length <= few ? nothing : html`<p class="actions"><button type="button" aria-expanded=${isLong} @click=${toggle}>${isLong ? "Show fewer calls" : "Show more calls"}</button></p>`}`;
 }
 
-const OTHER_COLUMNS: ReadonlyArray<Column<LiveCall>> = [
+const otherColumns = (userId: string): ReadonlyArray<Column<LiveCall>> => [
   { label: "Provider", cell: ({ record }) => visibleText(record.providerName ?? "") },
-  { label: "Call", cell: ({ record }) => html`<a href=${callAddress(record.callId ?? "")}>${targetOf(record)}</a>` },
+  {
+    label: "Call",
+    cell: ({ record }) => html`<a href=${callAddress(record.callId ?? "", userId)}>${targetOf(record)}</a>`,
+  },
   { label: "Outcome", cell: ({ record }) => outcomeOf(record) },
   { label: "Whole call", cell: ({ totalMs }) => msText(totalMs), isNumeric: true },
   { label: "Relay", cell: ({ relayMs }) => msText(relayMs), isNumeric: true, isDetail: true },
@@ -58,18 +61,13 @@ const OTHER_COLUMNS: ReadonlyArray<Column<LiveCall>> = [
 
 const CALL_COLUMNS: ReadonlyArray<Column<LiveCall>> = [
   { label: "Time", cell: ({ record }) => clockTime(record.startTime ?? "") },
-  ...OTHER_COLUMNS,
+  ...otherColumns(""),
 ];
 
-/** Of any day. */
-const RECORD_COLUMNS: ReadonlyArray<Column<LiveCall>> = [
-  { label: "When", cell: ({ record }) => moment(record.startTime, "") },
-  ...OTHER_COLUMNS,
-];
-
-/** Calls of the past, in a list that stands still. */
-export function recordTable(caption: string, records: readonly CallRecordJson[]): TemplateResult {
-  return dataTable(caption, RECORD_COLUMNS, records.map(liveCallFrom));
+/** Calls of the past, of any day, in a list that stands still. @param userId whose they all are; empty for anybody's. */
+export function recordTable(caption: string, records: readonly CallRecordJson[], userId = ""): TemplateResult {
+  const when: Column<LiveCall> = { label: "When", cell: ({ record }) => moment(record.startTime, "") };
+  return dataTable(caption, [when, ...otherColumns(userId)], records.map(liveCallFrom));
 }
 
 interface LatencyRow {

@@ -12,7 +12,9 @@ import { applicationLink, type Directory } from "./directory.js";
 import { liveCallFrom } from "./frames.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { ApiError, createLoader, type Loader } from "./loading.js";
+import { remedyView } from "./remedy.js";
 import { msText, visibleText } from "./text.js";
+import { tryAddress } from "./try-view.js";
 import { busyNotice, messageText, moment, problemNotice, step, type View, type ViewContext } from "./view.js";
 
 /** A call is seen before its record is written, which takes half a second, and two when much is to write. */
@@ -23,6 +25,7 @@ const MAX_ASKS = 10;
 export function createCallView({ api, directory, update }: ViewContext): View {
   let found = createLoader<CallRecordJson | undefined>(update);
   let asks = 0;
+  let userId = "";
   let timer: ReturnType<typeof setTimeout> | undefined;
 
   async function ask(callId: string, own: typeof found): Promise<void> {
@@ -42,12 +45,13 @@ export function createCallView({ api, directory, update }: ViewContext): View {
     title: "Call record",
     enter(parameters) {
       stop();
+      userId = parameters.get("userId") ?? "";
       void ask(parameters.get("callId") ?? "", found);
     },
     leave: stop,
     render: () => html`<h1 tabindex="-1">Call record</h1>
       <p><a href="#/live">Back to the live calls</a></p>
-      ${problemNotice(found)} ${contentOf(found, asks, directory)}`,
+      ${problemNotice(found)} ${contentOf(found, { asks, directory, userId })}`,
   };
 }
 
@@ -63,10 +67,9 @@ async function recordOf(api: Api, callId: string): Promise<CallRecordJson | unde
 
 function contentOf(
   found: Loader<CallRecordJson | undefined>,
-  asks: number,
-  directory: Directory,
+  { asks, directory, userId }: { asks: number; directory: Directory; userId: string },
 ): TemplateResult | typeof nothing {
-  if (found.value !== undefined) return recordView(found.value, directory);
+  if (found.value !== undefined) return recordView(found.value, directory, userId);
   if (found.problem !== undefined) return nothing;
   if (asks <= 1 && found.isBusy) return busyNotice(found);
   return html`<p role="status">${
@@ -77,9 +80,13 @@ function contentOf(
 }
 
 /** Everything that is written down of a call. */
-function recordView(record: CallRecordJson, directory: Directory): TemplateResult {
+function recordView(record: CallRecordJson, directory: Directory, askedUserId: string): TemplateResult {
   const { callId = "", publicKey = "", startTime, surface = "", providerName = "", rule = "", requestId = "" } = record;
+  const userId = record.userId || askedUserId;
+  const { errorType = "", statusCode = 0, origin = "", path = "", method = "" } = record;
   return html`<section aria-label="Record">
+    ${errorType === "" ? nothing : html`<div class="notice bad">${remedyView({ errorType, statusCode, rule, publicKey, userId, providerName })}</div>`}
+    ${publicKey === "" ? nothing : html`<p><a href=${tryAddress({ publicKey, userId, providerName, method, url: origin + path })}>Try this call again</a></p>`}
     <dl class="steps">
       ${step("Call", targetOf(record))} ${step("Outcome", outcomeOf(record))}
       ${step("Began", html`${moment(startTime, "")} <span class="hint">${startTime}</span>`)}

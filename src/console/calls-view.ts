@@ -45,7 +45,7 @@ export function createCallsView(context: ViewContext): View {
     },
     leave: found.clear,
     render: () => html`<h1 tabindex="-1">Recorded calls</h1>
-      ${search.render()} ${problemNotice(found)} ${found.value === undefined ? nothing : listOf(found.value)}
+      ${search.render()} ${problemNotice(found)} ${found.value === undefined ? nothing : listOf(found.value, sought.userId)}
       ${busyNotice(found)} ${found.value === undefined ? nothing : pager(pages, found.isBusy, () => void load())}`,
   };
 }
@@ -54,8 +54,8 @@ function requestFrom({ from, until, ...filter }: Sought<Name>) {
   return { ...filter, ...timeMember("startTime", from), ...timeMember("endTime", until) };
 }
 
-function listOf({ callRecords = [], nextPageToken = "" }: ListCallRecordsResponseJson): TemplateResult {
-  if (callRecords.length > 0) return recordTable("Recorded calls", callRecords);
+function listOf({ callRecords = [], nextPageToken = "" }: ListCallRecordsResponseJson, userId: string): TemplateResult {
+  if (callRecords.length > 0) return recordTable("Recorded calls", callRecords, userId);
   if (nextPageToken !== "") return html`<p>None on this page; there are more to look through.</p>`;
   return html`<p>No such call is recorded. Records are kept for some days, the last ones of each application.</p>`;
 }

@@ -50,7 +50,9 @@ export function createClientsView(context: ViewContext): View {
     done: ({ providerName = "" }) => {
       void load();
       storing.fill({ isPublic: "" });
-      return notice(`Stored the client for ${visibleText(providerName)}. Its secret is sealed.`);
+      const address = `${applicationAddress("link", publicKey)}&${new URLSearchParams({ providerName })}`;
+      return notice(html`Stored the client for ${visibleText(providerName)}. Its secret is sealed. Next:
+        <a href=${address}>make a connect link for a user</a>.`);
     },
   });
 

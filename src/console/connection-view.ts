@@ -168,7 +168,7 @@ function callsView(calls: Loading<ListCallRecordsResponseJson>, key: Key): Templ
   return html`<section class="part">
     <h2>Its calls</h2>
     ${problemNotice(calls)} ${calls.value === undefined ? busyNotice(calls) : nothing}
-    ${calls.value === undefined ? nothing : callRecords.length === 0 ? html`<p>${none}</p>` : recordTable("Its calls", callRecords)}
+    ${calls.value === undefined ? nothing : callRecords.length === 0 ? html`<p>${none}</p>` : recordTable("Its calls", callRecords, key.userId)}
     <p><a href="#/calls?${new URLSearchParams({ ...key })}">All its calls</a></p>
   </section>`;
 }

@@ -110,8 +110,8 @@ function resultOf(
   if (nextPageToken !== "") return html`<p>None on this page; there are more to look through.</p>`;
   if (isNarrowed) return html`<p>There is no such connection.</p>`;
   return html`<p>
-    There is no connection yet. Users make them in a browser, with a link of <code>relay connection link</code>, and
-    <code>relay connection put</code> stores tokens that you have.
+    There is no connection yet. A user makes one in a browser, with a connect link of an
+    <a href="#/applications">application</a>; tokens that you have can be stored there, too.
   </p>`;
 }
 

@@ -7,6 +7,7 @@ import type {
 } from "../../gen/relay/admin/v1/call_pb.js";
 import type { ConnectionJson } from "../../gen/relay/admin/v1/connection_pb.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
+import { remedyView } from "./remedy.js";
 import { visibleText } from "./text.js";
 import { messageText, moment, stateMark, step } from "./view.js";
 
@@ -14,8 +15,9 @@ import { messageText, moment, stateMark, step } from "./view.js";
  * What would become of a call, step by step, and the request as it would be written.
  *
  * @param isSent it was performed after that.
+ * @param userId whose call it is.
  */
-export function explanationView(told: ExplainCallResponseJson, isSent: boolean): TemplateResult {
+export function explanationView(told: ExplainCallResponseJson, isSent: boolean, userId: string): TemplateResult {
   const {
     application,
     caller,
@@ -30,7 +32,7 @@ export function explanationView(told: ExplainCallResponseJson, isSent: boolean):
   } = told;
   return html`<section aria-labelledby="explanation">
     <h2 id="explanation" tabindex="-1">${titleOf(told, isSent)}</h2>
-    ${refusal === undefined ? nothing : refusalView(refusal)}
+    ${refusal === undefined ? nothing : refusalView(refusal, told, userId)}
     <dl class="steps">
       ${application && step("Application", html`<bdi>${visibleText(application.displayName ?? "")}</bdi>`)}
       ${caller && step("Caller", verdictView(caller))}
@@ -66,11 +68,17 @@ function connectionView({ state, stateReason = "", expireTime }: ConnectionJson)
   return html`${stateMark(isActive, text)}; token ends: ${moment(expireTime, "not known")}`;
 }
 
-function refusalView({ errorType = "", statusCode = 0, message = "", advice = "" }: RefusalJson): TemplateResult {
+function refusalView(
+  { errorType = "", statusCode = 0, message = "", advice = "" }: RefusalJson,
+  { application, caller, providerName = "" }: ExplainCallResponseJson,
+  userId: string,
+): TemplateResult {
+  const { publicKey = "" } = application ?? {};
   return html`<div class="notice bad">
     <p><strong>${visibleText(errorType)}</strong> (${statusCode})</p>
     <p>${visibleText(message)}</p>
-    ${advice === "" ? nothing : html`<p>What to do: ${visibleText(advice)}</p>`}
+    ${remedyView({ errorType, statusCode, rule: caller?.rule ?? "", publicKey, userId, providerName })}
+    ${advice === "" ? nothing : html`<p>On the command line: ${visibleText(advice)}</p>`}
   </div>`;
 }
 

@@ -13,6 +13,8 @@ import { busyNotice, dataTable, navigate, problemNotice, type View, type ViewCon
 /** Whatever one text may name. */
 interface Found {
   readonly calls: readonly CallRecordJson[];
+  /** Of the user whose id it is. */
+  readonly userCalls: readonly CallRecordJson[];
   readonly connections: readonly ConnectionJson[];
   readonly applications: readonly ApplicationJson[];
 }
@@ -30,11 +32,12 @@ export function createFindView(context: ViewContext): View {
 
   async function load(): Promise<void> {
     await found.load(() => find(api, text));
-    const { calls = [], connections = [], applications = [] } = found.value ?? {};
+    const { calls = [], userCalls = [], connections = [], applications = [] } = found.value ?? {};
     directory.note(applications);
     const [call] = calls;
     // One call and nothing else: that is what was meant.
-    if (call?.callId === text && connections.length + applications.length === 0) location.replace(callAddress(text));
+    if (call?.callId === text && userCalls.length + connections.length + applications.length === 0)
+      location.replace(callAddress(text));
   }
 
   return {
@@ -52,17 +55,36 @@ export function createFindView(context: ViewContext): View {
 }
 
 async function find(api: Api, text: string): Promise<Found> {
-  const [call, ofRequest, ofUser, named] = await Promise.all([
+  const [call, ofRequest, userCalls, ofUser, named] = await Promise.all([
     CALL_ID.test(text) ? api.call("CallRecordService/GetCallRecord", { callId: text }).catch(noneFrom) : undefined,
     api.call("CallRecordService/ListCallRecords", { requestId: text, pageSize: MAX_FOUND }),
+    callsOf(api, text),
     api.call("ConnectionService/ListConnections", { userId: text, pageSize: MAX_FOUND }),
     api.call("ApplicationService/ListApplications", { query: text, pageSize: MAX_FOUND }),
   ]);
   return {
     calls: [...(call === undefined ? [] : [call]), ...(ofRequest.callRecords ?? [])],
+    userCalls,
     connections: ofUser.connections ?? [],
     applications: named.applications ?? [],
   };
+}
+
+/** Calls are found by user and application alone: of so many applications they are looked for. */
+const MAX_ASKED = 20;
+
+/** The newest calls of a user, who need not be connected. Rejects with ApiError. */
+async function callsOf(api: Api, userId: string): Promise<readonly CallRecordJson[]> {
+  const { applications = [] } = await api.call("ApplicationService/ListApplications", { pageSize: MAX_ASKED });
+  const pages = await Promise.all(
+    applications.map(({ publicKey = "" }) =>
+      api.call("CallRecordService/ListCallRecords", { publicKey, userId, pageSize: MAX_FOUND }),
+    ),
+  );
+  return pages
+    .flatMap(({ callRecords = [] }) => callRecords)
+    .sort(({ startTime: one = "" }, { startTime: other = "" }) => Date.parse(other) - Date.parse(one))
+    .slice(0, MAX_FOUND);
 }
 
 function noneFrom(error: unknown): undefined {
@@ -70,17 +92,22 @@ function noneFrom(error: unknown): undefined {
   throw error;
 }
 
-function foundView(context: ViewContext, { calls, connections, applications }: Found, text: string): TemplateResult {
+function foundView(
+  context: ViewContext,
+  { calls, userCalls, connections, applications }: Found,
+  text: string,
+): TemplateResult {
   const section = (heading: string, content: TemplateResult) =>
     html`<section class="part"><h2>${heading}</h2>${content}</section>`;
-  const isNothing = calls.length + connections.length + applications.length === 0;
+  const isNothing = calls.length + userCalls.length + connections.length + applications.length === 0;
   return html`${isNothing ? html`<p role="status">Nothing was found.</p>` : nothing}
     ${calls.length === 0 ? nothing : section("Calls", recordTable("Calls", calls))}
+    ${userCalls.length === 0 ? nothing : section("Calls for this user", recordTable("Calls for this user", userCalls, text))}
     ${connections.length === 0 ? nothing : section("Connections of this user", dataTable("Connections", connectionColumns(context.directory), connections))}
     ${applications.length === 0 ? nothing : section("Applications", html`<ul>${applications.map(({ publicKey = "" }) => html`<li>${applicationLink(context.directory, publicKey)}</li>`)}</ul>`)}
     <p class="hint">
-      Of a user who is not connected only calls are known: <a href="#/calls?${new URLSearchParams({ userId: text })}">look
-      through those of an application</a>.
+      Calls for a user are looked for in the first ${MAX_ASKED} applications:
+      <a href="#/calls?${new URLSearchParams({ userId: text })}">name another one</a>.
     </p>`;
 }
 

@@ -1,7 +1,7 @@
-import { applicationLinks, part } from "./application-view.js";
+import { applicationAddress, applicationLinks, part } from "./application-view.js";
 import { type Field, lines } from "./field.js";
 import { createForm, secretView } from "./form.js";
-import { html } from "./lit-html.js";
+import { html, nothing } from "./lit-html.js";
 import type { PickerOptions } from "./picker.js";
 import { qrCode } from "./qr-code.js";
 import { moment, type View, type ViewContext } from "./view.js";
@@ -18,7 +18,7 @@ export function createLinkView(context: ViewContext): View {
       ...{ publicKey, userId, redirectUri, scope },
       providerNames: lines.read(providerNames),
     }),
-    done: ({ connectUri = "", expireTime }) =>
+    done: ({ connectUri = "", expireTime }, { userId = "" }) =>
       html`${secretView(
         "connect-link",
         "Connect link",
@@ -26,7 +26,11 @@ export function createLinkView(context: ViewContext): View {
         html`It belongs to this user and nobody else: whoever opens it first connects an account of theirs for the user.
           It opens once, in one browser, and ends ${moment(expireTime, "")}.`,
       )}
-      ${qrCode("QR code of the connect link", connectUri)}`,
+      ${qrCode("QR code of the connect link", connectUri)}
+      <p>
+        ${/^https?:/.test(connectUri) ? html`To try it yourself, <a href=${connectUri} target="_blank" rel="noreferrer">open it here</a>: your own account is connected then.` : nothing}
+        Afterwards: <a href="${applicationAddress("connections", publicKey)}&${new URLSearchParams({ userIdPrefix: userId })}">what this user has connected</a>.
+      </p>`,
   });
 
   return {

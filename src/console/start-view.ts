@@ -1,3 +1,4 @@
+import type { ListApplicationsResponseJson } from "../../gen/relay/admin/v1/application_pb.js";
 import type {
   Attention_KindJson,
   AttentionJson,
@@ -18,11 +19,13 @@ const EVERY_MS = 60_000;
 export function createStartView({ api, directory, update }: ViewContext): View {
   const overview = createLoader<OverviewJson>(update);
   const figures = createLoader<GetFiguresResponseJson>(update);
+  const applications = createLoader<ListApplicationsResponseJson>(update);
   let timer: ReturnType<typeof setInterval> | undefined;
 
   function load(): void {
     void overview.load(() => api.call("OverviewService/GetOverview", {}));
     void figures.load(() => api.call("OverviewService/GetFigures", { period: "PERIOD_HOUR" }));
+    void applications.load(() => api.call("ApplicationService/ListApplications", { pageSize: 1 }));
   }
 
   return {
@@ -36,8 +39,10 @@ export function createStartView({ api, directory, update }: ViewContext): View {
       clearInterval(timer);
       overview.clear();
       figures.clear();
+      applications.clear();
     },
     render: () => html`<h1 tabindex="-1">Start</h1>
+      ${applications.value === undefined || applications.value.applications?.length ? nothing : FIRST_STEPS}
       <section aria-labelledby="attention">
         <h2 id="attention">What needs attention</h2>
         ${problemNotice(overview)} ${overview.value === undefined ? busyNotice(overview) : attentionList(overview.value, directory)}
@@ -45,11 +50,25 @@ export function createStartView({ api, directory, update }: ViewContext): View {
       <section aria-labelledby="hour">
         <h2 id="hour">The last hour</h2>
         ${problemNotice(figures)} ${figures.value === undefined ? busyNotice(figures) : figureTable(figures.value)}
-        <p><a href="#/figures">All figures</a></p>
+        <p class="actions"><a href="#/figures">All figures</a> <a href="#/calls">Recorded calls, and why they failed</a></p>
       </section>
       ${overview.value === undefined ? nothing : html`<p class="hint">Relay ${visibleText(overview.value.version ?? "")} on Node.js ${visibleText(overview.value.nodeVersion ?? "")}.</p>`}`,
   };
 }
+
+/** Of a relay that has no application yet. */
+const FIRST_STEPS = html`<section aria-labelledby="first">
+  <h2 id="first">First steps</h2>
+  <ol>
+    <li>
+      <a href="#/applications">Create an application</a>: it stands for the program that calls, and has users of its own.
+    </li>
+    <li>Enter its OAuth client for a provider: the id and the secret that the provider gives you.</li>
+    <li>Make a connect link for a user. Whoever opens it connects an account.</li>
+    <li>Try a call for that user.</li>
+  </ol>
+  <p class="hint">Each page leads on to the next.</p>
+</section>`;
 
 function attentionList({ attentions = [] }: OverviewJson, directory: Directory): TemplateResult {
   if (attentions.length === 0) return html`<p role="status">${stateMark(true, "Nothing.")}</p>`;

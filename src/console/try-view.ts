@@ -41,19 +41,26 @@ export function createTryView(context: ViewContext): View {
     providerName: pick("providerName", directory.findProviders),
   };
 
-  async function attempt(isPerformed: boolean): Promise<void> {
+  /** @param isProven with a call token of this user, made for the one call. */
+  async function attempt(isPerformed: boolean, isProven = false): Promise<void> {
     const read = readCall(form);
     wrong = "problem" in read ? read : undefined;
     update();
     if ("problem" in read) return document.getElementById(read.field)?.focus();
-    await tried.load(() => (isPerformed ? perform(context, read.call) : explain(context, read.call)));
+    await tried.load(async () => {
+      const call = isProven ? await withCallToken(context, read.call) : read.call;
+      return isPerformed ? perform(context, call) : explain(context, call);
+    });
     document.getElementById(isPerformed && tried.value?.row !== undefined ? "row" : "explanation")?.focus();
   }
 
   function results(): TemplateResult | typeof nothing {
     const { value } = tried;
     if (value === undefined) return nothing;
-    return html`${value.row === undefined ? nothing : rowView(value.row)} ${explanationView(value.explanation, value.row !== undefined)}`;
+    const { explanation, row } = value;
+    const lacksProof = explanation.caller?.allowed !== true && explanation.caller?.rule === "proof-missing";
+    return html`${row === undefined ? nothing : rowView(row)} ${explanationView(explanation, row !== undefined, form.userId)}
+      ${lacksProof && session.mayPerform ? provenView(() => void attempt(true, true), tried.isBusy) : nothing}`;
   }
 
   function snippets(): TemplateResult | typeof nothing {
@@ -63,14 +70,19 @@ export function createTryView(context: ViewContext): View {
       snippet = name;
       update();
     };
-    return snippetsView(snippetsFor(form, read.call.call?.headers ?? {}, session.relayUrl), snippet, choose);
+    const isProven = ["proof-missing", "call-token"].includes(tried.value.explanation.caller?.rule ?? "");
+    const proven = isProven ? { ...form, privateKey: "needed" } : form;
+    return snippetsView(snippetsFor(proven, read.call.call?.headers ?? {}, session.relayUrl), snippet, choose);
   }
 
   return {
     title: "Try a call",
     enter(parameters) {
       const given = Object.keys(EMPTY_FORM).filter((field) => field !== "privateKey" && parameters.has(field));
-      form = { ...form, ...Object.fromEntries(given.map((field) => [field, parameters.get(field) ?? ""])) };
+      if (given.length === 0) return;
+      // Another call: what is left of the one before is no part of it.
+      tried.clear();
+      form = { ...EMPTY_FORM, ...Object.fromEntries(given.map((field) => [field, parameters.get(field) ?? ""])) };
     },
     leave() {
       form = { ...form, privateKey: "" };
@@ -94,6 +106,24 @@ async function perform(context: ViewContext, call: CallRequestJson): Promise<Tri
   const { explanation } = await explain(context, call);
   const { row } = await context.api.call("CallService/PerformCall", { call });
   return { explanation, row };
+}
+
+/** Long enough for the one call. */
+const PROOF_SECONDS = 60;
+
+/** The call with a proof that an operator may make of any user; the audit trail has it. */
+async function withCallToken({ api }: ViewContext, call: CallRequestJson): Promise<CallRequestJson> {
+  const { publicKey = "", userId = "" } = call;
+  const request = { publicKey, userId, lifetimeSeconds: PROOF_SECONDS };
+  const { callToken = "" } = await api.call("ApplicationService/CreateCallToken", request);
+  return { ...call, privateKey: callToken };
+}
+
+function provenView(onPress: () => void, isBusy: boolean): TemplateResult {
+  return html`<p class="actions">
+    <button type="button" ?disabled=${isBusy} @click=${onPress}>Perform it with a call token of this user</button>
+    <span class="hint">The token is made for this call alone, ends after a minute, and is in the audit trail.</span>
+  </p>`;
 }
 
 /** More of an answer is laid out by no browser in a moment, and read by nobody. In characters. */
@@ -142,11 +172,13 @@ interface TryStart {
   readonly publicKey?: string;
   readonly userId?: string;
   readonly providerName?: string;
+  readonly method?: string;
+  readonly url?: string;
 }
 
 /** Address of the view to try a call in, with its form filled so far. Pure. */
 export function tryAddress(start: TryStart): string {
-  return `#/try?${new URLSearchParams({ ...start })}`;
+  return `#/try?${new URLSearchParams(Object.entries(start).filter(([, value]) => value !== ""))}`;
 }
 
 /** What the form shows, and whom it tells. */

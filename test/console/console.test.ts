@@ -441,7 +441,7 @@ describe("trying a call in the console", NEEDS_CHROMIUM, () => {
     await fillCall(page, { "User id": "nobody" });
     const text = await explained(page);
     expect(text).toContain("INVALID_OAUTHID");
-    expect(text).toContain("What to do: 'relay connection list");
+    expect(text).toContain("On the command line: 'relay connection list");
     await page.getByText("Payload, headers, private key").click();
     await page.getByLabel("Payload: a JSON object").fill("[1]");
     await page.getByRole("button", { name: "Explain" }).click();

@@ -1,0 +1,115 @@
+import { html, nothing, type TemplateResult } from "./lit-html.js";
+import { visibleText } from "./text.js";
+
+/** A call that failed, and whose it was, as far as that is known. */
+interface FailedCall {
+  readonly errorType: string;
+  readonly statusCode: number;
+  /** The rule that refused it; empty for none. */
+  readonly rule: string;
+  readonly publicKey: string;
+  readonly userId: string;
+  readonly providerName: string;
+}
+
+/** What an error type means, and where something can be done about it. */
+interface Remedy {
+  readonly means: string;
+  /** Views by their names in the address, with what their links say. */
+  readonly places?: ReadonlyArray<readonly [view: string, text: string]>;
+}
+
+const APPLICATION = ["application", "Look at the application's settings"] as const;
+const CAPTURE = ["application", "Capture the application's calls, to see what goes to and fro"] as const;
+const CONNECTION = ["connection", "Look at the connection"] as const;
+const LINK = ["link", "Make a connect link"] as const;
+const PROVIDERS = ["providers", "Look at the providers"] as const;
+const START = ["start", "See what needs attention"] as const;
+
+const REMEDIES: ReadonlyMap<string, Remedy> = new Map<string, Remedy>([
+  [
+    "CALL_FORMAT_ERROR",
+    { means: "The call is not well formed; its caller was told which field is wrong.", places: [CAPTURE] },
+  ],
+  [
+    "INVALID_PUBLIC_KEY",
+    {
+      means: "There is no application of this public key, or it is disabled.",
+      places: [["applications", "Look at the applications"]],
+    },
+  ],
+  ["CALLER_NOT_ALLOWED", { means: "Its caller did not show what the application asks for.", places: [APPLICATION] }],
+  ["INVALID_PROVIDER", { means: "There is no provider of this name.", places: [PROVIDERS] }],
+  ["URL_NOT_ALLOWED", { means: "Its url is not on one of the provider's origins.", places: [PROVIDERS] }],
+  [
+    "CALL_NOT_PERMITTED",
+    { means: "The rules of the application or of its call token do not allow it.", places: [APPLICATION] },
+  ],
+  ["INVALID_OAUTHID", { means: "The user has not connected this provider.", places: [LINK] }],
+  [
+    "REAUTHORIZATION_REQUIRED",
+    { means: "The provider has ended the connection: the user must connect again.", places: [CONNECTION, LINK] },
+  ],
+  ["PROVIDER_UNREACHABLE", { means: "The relay could not reach the provider." }],
+  ["PROVIDER_TIMEOUT", { means: "The provider did not answer in time. It may have done what was asked." }],
+  ["PROVIDER_RESPONSE_INVALID", { means: "The provider's answer could not be read. It may have done what was asked." }],
+  ["RESPONSE_TOO_LARGE", { means: "The provider's answer is over the limit; a stream has none." }],
+  ["REQUEST_TOO_LARGE", { means: "The request is over the limit; a stream takes more." }],
+  ["RATE_LIMITED", { means: "It was over the application's own limit of calls a minute.", places: [APPLICATION] }],
+  [
+    "REFRESH_UNAVAILABLE",
+    { means: "The token has ended, and could not be refreshed at that moment.", places: [CONNECTION] },
+  ],
+  [
+    "PROVIDER_MISCONFIGURED",
+    {
+      means: "The provider refuses the application's OAuth client.",
+      places: [["clients", "Correct the OAuth client"]],
+    },
+  ],
+  ["STORE_UNAVAILABLE", { means: "The database could not be read or written.", places: [START] }],
+  ["OVERLOADED", { means: "The relay had no room for it.", places: [["figures", "Look at the figures"]] }],
+  ["INTERNAL_ERROR", { means: "A fault of the relay: its log says more, under the call id." }],
+]);
+
+/** Why the caller itself was refused, by the rule. */
+const CALLERS: ReadonlyMap<string, string> = new Map([
+  ["origin", "Its browser origin is not on the application's list."],
+  ["address", "Its client address is not on the application's list."],
+  ["private-key", "It brought a wrong private key."],
+  ["call-token", "It brought a call token that is not good, or no longer."],
+  ["user-signature", "It brought a wrong user signature."],
+  ["proof-missing", "It brought less proof than the application asks for."],
+]);
+
+/** Of what the provider itself refuses. */
+function providerRemedy(statusCode: number): Remedy {
+  const answered = `The provider answered with ${statusCode}`;
+  if (statusCode === 401 || statusCode === 403) {
+    const means = `${answered}: it does not accept the token for this, or its scope or the user's own rights do not reach so far.`;
+    return { means, places: [CONNECTION, LINK, CAPTURE] };
+  }
+  if (statusCode === 404)
+    return { means: `${answered}: it has no such thing, or not for this user.`, places: [CAPTURE] };
+  if (statusCode === 429) return { means: `${answered}: it was asked too often.` };
+  if (statusCode >= 500) return { means: `${answered}: the fault is on its side.` };
+  return { means: `${answered}: something about the request is not to its liking.`, places: [CAPTURE] };
+}
+
+/** Says in words why a call failed, and leads to where that is mended; nothing of a call that did not fail. */
+export function remedyView(call: FailedCall): TemplateResult | typeof nothing {
+  const { errorType, statusCode, rule, publicKey, userId, providerName } = call;
+  const remedy = errorType === "API_ERROR" ? providerRemedy(statusCode) : REMEDIES.get(errorType);
+  if (remedy === undefined) return nothing;
+  const means = (errorType === "CALLER_NOT_ALLOWED" && CALLERS.get(rule)) || remedy.means;
+  const given = Object.entries({ publicKey, userId, providerName }).filter(([, value]) => value !== "");
+  const places = (remedy.places ?? []).filter(([view]) => isComplete(view, call));
+  return html`<p>${visibleText(means)}</p>
+    ${places.length === 0 ? nothing : html`<ul>${places.map(([view, text]) => html`<li><a href="#/${view}?${new URLSearchParams(given)}">${text}</a></li>`)}</ul>`}`;
+}
+
+/** Whether what is known names what the view shows. */
+function isComplete(view: string, { publicKey, userId }: FailedCall): boolean {
+  if (view === "connection") return publicKey !== "" && userId !== "";
+  return publicKey !== "" || !["application", "link", "clients"].includes(view);
+}
