@@ -35,8 +35,6 @@ import {
   textTable,
   usageError,
   wholeNumber,
-  writeJson,
-  writeLine,
   writeNote,
   writeResult,
 } from "./command.js";
@@ -67,7 +65,6 @@ interface CreateOptions {
   readonly json?: boolean;
 }
 
-/** `relay app create` */
 function addAppCreate(group: Command): void {
   addCommand(group, {
     usage: "create <name>",
@@ -125,7 +122,6 @@ async function create(name: string, options: CreateOptions): Promise<void> {
   writeKeys(application.publicKey, privateKey, options);
 }
 
-/** `relay app list` */
 function addAppList(group: Command): void {
   addCommand(group, {
     usage: "list",
@@ -136,12 +132,10 @@ function addAppList(group: Command): void {
 
 async function listApplications(options: { readonly json?: boolean }): Promise<void> {
   const applications = (await withStore(({ store }) => store.applications.list())).map(jsonFromApplication);
-  if (options.json) return writeJson(applications);
   const rows = applications.map(({ publicKey, name, callerAuth, state }) => [publicKey, name, callerAuth, state]);
-  writeLine(textTable(["PUBLIC KEY", "NAME", "CALLER AUTH", "STATE"], rows));
+  writeResult(options, applications, textTable(["PUBLIC KEY", "NAME", "CALLER AUTH", "STATE"], rows));
 }
 
-/** `relay app show` */
 function addAppShow(group: Command): void {
   addCommand(group, {
     usage: "show <public-key>",
@@ -155,7 +149,6 @@ async function showApplication(publicKey: string, options: { readonly json?: boo
   writeResult(options, jsonFromApplication(application), textFromApplication(application));
 }
 
-/** `relay app delete` */
 function addAppDelete(group: Command): void {
   addCommand(group, {
     usage: "delete <public-key>",
@@ -170,7 +163,6 @@ async function deleteNamed(publicKey: string, options: { readonly json?: boolean
   writeResult(options, { publicKey, deleted: true }, "Deleted the application and its connections.");
 }
 
-/** `relay app rotate-key` */
 function addAppRotateKey(group: Command): void {
   addCommand(group, {
     usage: "rotate-key <public-key>",
@@ -188,17 +180,9 @@ async function rotateKey(publicKey: string, options: { readonly json?: boolean }
 
 /** Prints an application's keys: the one time that a private key is shown. */
 function writeKeys(publicKey: string, privateKey: string, options: { readonly json?: boolean }): void {
-  if (options.json) {
-    writeJson({ publicKey, privateKey });
-    return;
-  }
-  writeLine(
-    textFields([
-      ["public key", publicKey],
-      ["private key", privateKey],
-    ]),
-  );
-  writeNote("Keep the private key now; it cannot be shown again.");
+  const fields = [["public key", publicKey] as const, ["private key", privateKey] as const];
+  writeResult(options, { publicKey, privateKey }, textFields(fields));
+  if (!options.json) writeNote("Keep the private key now; it cannot be shown again.");
 }
 
 interface UpdateOptions extends Partial<Omit<CreateOptions, "publicKey" | "callRules">> {
@@ -212,7 +196,6 @@ interface UpdateOptions extends Partial<Omit<CreateOptions, "publicKey" | "callR
   readonly callRules?: string | false;
 }
 
-/** `relay app update` */
 function addAppUpdate(group: Command): void {
   addCommand(group, {
     usage: "update <public-key>",
@@ -256,28 +239,23 @@ async function update(publicKey: string, options: UpdateOptions): Promise<void> 
 function patchFrom(options: UpdateOptions): ApplicationPatch {
   requireNoContradiction(options);
   const callerAuth = CALLER_AUTH.get(options.callerAuth ?? "");
+  const { callsPerMinute: calls, connectionCallsPerMinute: callsOfEach, maxTokenTtl, accentColor } = options;
   const patch: ApplicationPatch = {
-    ...(options.name === undefined ? {} : { name: nameFrom(options.name) }),
-    ...(callerAuth === undefined ? {} : { callerAuth }),
-    ...(options.allowOrigin === undefined && options.origins
-      ? {}
-      : { allowedOrigins: originsFrom(options.allowOrigin) }),
-    ...(options.allowAddress === undefined && options.addresses
-      ? {}
-      : { allowedAddresses: addressesFrom(options.allowAddress) }),
-    ...(options.allowRedirect === undefined && options.redirects
-      ? {}
-      : { allowedRedirectUris: redirectUrisFrom(options.allowRedirect) }),
-    ...(options.callsPerMinute === undefined
-      ? {}
-      : { callsPerMinute: callsFrom(options.callsPerMinute, "--calls-per-minute") }),
-    ...(options.connectionCallsPerMinute === undefined
-      ? {}
-      : { connectionCallsPerMinute: callsFrom(options.connectionCallsPerMinute, "--connection-calls-per-minute") }),
-    ...(options.maxTokenTtl === undefined ? {} : { maxCallTokenSeconds: maxTokenSecondsFrom(options.maxTokenTtl) }),
-    ...(options.accentColor === undefined ? {} : { accentColor: accentColorFrom(options.accentColor) }),
-    ...(options.enable ? { state: "ACTIVE" } : {}),
-    ...(options.disable ? { state: "DISABLED" } : {}),
+    ...(options.name !== undefined && { name: nameFrom(options.name) }),
+    ...(callerAuth && { callerAuth }),
+    ...((options.allowOrigin || !options.origins) && { allowedOrigins: originsFrom(options.allowOrigin) }),
+    ...((options.allowAddress || !options.addresses) && { allowedAddresses: addressesFrom(options.allowAddress) }),
+    ...((options.allowRedirect || !options.redirects) && {
+      allowedRedirectUris: redirectUrisFrom(options.allowRedirect),
+    }),
+    ...(calls !== undefined && { callsPerMinute: callsFrom(calls, "--calls-per-minute") }),
+    ...(callsOfEach !== undefined && {
+      connectionCallsPerMinute: callsFrom(callsOfEach, "--connection-calls-per-minute"),
+    }),
+    ...(maxTokenTtl !== undefined && { maxCallTokenSeconds: maxTokenSecondsFrom(maxTokenTtl) }),
+    ...(accentColor !== undefined && { accentColor: accentColorFrom(accentColor) }),
+    ...(options.enable && { state: "ACTIVE" }),
+    ...(options.disable && { state: "DISABLED" }),
   };
   if (Object.keys(patch).length === 0 && options.callRules === undefined)
     throw usageError("Nothing to change; name at least one option.");
@@ -287,12 +265,9 @@ function patchFrom(options: UpdateOptions): ApplicationPatch {
 function requireNoContradiction(options: UpdateOptions): void {
   if (options.enable && options.disable) throw usageError("Give --enable or --disable, not both.");
   if (options.allowOrigin && !options.origins) throw usageError("Give --allow-origin or --no-origins, not both.");
-  if (options.allowAddress && !options.addresses) {
-    throw usageError("Give --allow-address or --no-addresses, not both.");
-  }
-  if (options.allowRedirect && !options.redirects) {
+  if (options.allowAddress && !options.addresses) throw usageError("Give --allow-address or --no-addresses, not both.");
+  if (options.allowRedirect && !options.redirects)
     throw usageError("Give --allow-redirect or --no-redirects, not both.");
-  }
 }
 
 interface CaptureOptions {
@@ -301,7 +276,6 @@ interface CaptureOptions {
   readonly json?: boolean;
 }
 
-/** `relay app capture` */
 function addAppCapture(group: Command): void {
   addCommand(group, {
     usage: "capture <application>",
@@ -331,8 +305,8 @@ async function capture(name: string, options: CaptureOptions): Promise<void> {
     return updated;
   });
   const until = captureUntil === 0 ? null : new Date(captureUntil).toISOString();
-  if (options.json) writeJson({ publicKey, captureUntil: until });
-  else writeLine(until === null ? "Nothing is captured any more." : `Calls are captured until ${until}.`);
+  const text = until === null ? "Nothing is captured any more." : `Calls are captured until ${until}.`;
+  writeResult(options, { publicKey, captureUntil: until }, text);
 }
 
 /** A public key names one application; a name may be that of several. */

@@ -26,35 +26,23 @@ export const CALLER_AUTH: ReadonlyMap<string, CallerAuth> = new Map([
 
 /** An application for programs: an allow-list of members, so that no key hash is ever among them. */
 export function jsonFromApplication(application: Application) {
-  const {
-    publicKey,
-    name,
-    callerAuth,
-    allowedOrigins,
-    allowedAddresses,
-    allowedRedirectUris,
-    state,
-    captureUntil,
-    createdAt,
-    updatedAt,
-  } = application;
-  const { callsPerMinute, connectionCallsPerMinute } = application;
+  const { captureUntil } = application;
   return {
-    publicKey,
-    name,
-    callerAuth,
-    allowedOrigins,
-    allowedAddresses,
-    allowedRedirectUris,
-    callsPerMinute,
-    connectionCallsPerMinute,
+    publicKey: application.publicKey,
+    name: application.name,
+    callerAuth: application.callerAuth,
+    allowedOrigins: application.allowedOrigins,
+    allowedAddresses: application.allowedAddresses,
+    allowedRedirectUris: application.allowedRedirectUris,
+    callsPerMinute: application.callsPerMinute,
+    connectionCallsPerMinute: application.connectionCallsPerMinute,
     callRules: jsonFromCallRules(application.callRules),
     maxCallTokenSeconds: application.maxCallTokenSeconds,
     accentColor: application.accentColor,
-    state,
+    state: application.state,
     captureUntil: captureUntil > Date.now() ? new Date(captureUntil).toISOString() : null,
-    createdAt: new Date(createdAt).toISOString(),
-    updatedAt: new Date(updatedAt).toISOString(),
+    createdAt: new Date(application.createdAt).toISOString(),
+    updatedAt: new Date(application.updatedAt).toISOString(),
   };
 }
 

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { auditIdBefore } from "../admin/administration.js";
 import type { AuditRecord } from "../model/audit.js";
-import { addCommand, addGroup, textTable, wholeNumber, writeJson, writeLine, writeNote } from "./command.js";
+import { addCommand, addGroup, textTable, wholeNumber, writeNote, writeResult } from "./command.js";
 import { withStore } from "./open-store.js";
 
 /** `relay audit`: what operators have changed. */
@@ -21,7 +21,6 @@ interface ListOptions {
   readonly json?: boolean;
 }
 
-/** `relay audit list` */
 function addAuditList(group: Command): void {
   addCommand(group, {
     usage: "list",
@@ -36,19 +35,16 @@ the administration API; a command is recorded as the method that does the same.`
     .action(list);
 }
 
-async function list({ app, before, limit, json }: ListOptions): Promise<void> {
+async function list({ app, before, limit, ...options }: ListOptions): Promise<void> {
   const beforeId = before === undefined ? undefined : auditIdBefore(before);
   // One more than asked for tells whether there are more.
   const filter = { beforeId, publicKey: app, limit: limit + 1 };
   const found = await withStore(({ store }) => store.audit.list(filter));
   const records = found.slice(0, limit).map(jsonFromRecord);
-  if (json) writeJson(records);
-  else {
-    const rows = records.map(({ time, actor, method, resource, changedFields, outcome }) => {
-      return [time, actor, outcome, method.split(".").at(-1) ?? method, resource, changedFields.join(" ")];
-    });
-    writeLine(textTable(["TIME", "WHO", "OUTCOME", "METHOD", "RESOURCE", "FIELDS"], rows));
-  }
+  const rows = records.map(({ time, actor, method, resource, changedFields, outcome }) => {
+    return [time, actor, outcome, method.split(".").at(-1) ?? method, resource, changedFields.join(" ")];
+  });
+  writeResult(options, records, textTable(["TIME", "WHO", "OUTCOME", "METHOD", "RESOURCE", "FIELDS"], rows));
   if (found.length > limit) writeNote(`There are more than ${limit}; see them with --before or --limit.`);
 }
 

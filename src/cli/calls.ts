@@ -37,7 +37,6 @@ interface ListOptions {
   readonly json?: boolean;
 }
 
-/** `relay calls list` */
 function addCallsList(group: Command): void {
   addCommand(group, {
     usage: "list",
@@ -77,7 +76,6 @@ async function findCalls(open: OpenStore, options: ListOptions): Promise<StoredC
   return calls;
 }
 
-/** `relay calls show` */
 function addCallsShow(group: Command): void {
   addCommand(group, {
     usage: "show <call-id>",

@@ -13,8 +13,6 @@ import {
   readStandardInput,
   textTable,
   usageError,
-  writeJson,
-  writeLine,
   writeNote,
   writeResult,
 } from "./command.js";
@@ -37,7 +35,6 @@ interface ListOptions {
   readonly json?: boolean;
 }
 
-/** `relay client list` */
 function addClientList(group: Command): void {
   addCommand(group, {
     usage: "list",
@@ -48,7 +45,7 @@ function addClientList(group: Command): void {
     .action(list);
 }
 
-async function list({ app, json }: ListOptions): Promise<void> {
+async function list({ app, ...options }: ListOptions): Promise<void> {
   const clients = (await withStore((open) => findClients(open, app))).map((client) => ({
     provider: client.providerName,
     clientId: client.clientId,
@@ -58,21 +55,12 @@ async function list({ app, json }: ListOptions): Promise<void> {
     updatedAt: new Date(client.updatedAt).toISOString(),
     refusedSince: client.refusedSince === undefined ? null : new Date(client.refusedSince).toISOString(),
   }));
-  if (json) writeJson(clients);
-  else
-    writeLine(
-      textTable(
-        ["PROVIDER", "CLIENT ID", "SECRET", "SCOPE", "PARAMETERS", "REFUSED SINCE"],
-        clients.map((client) => [
-          client.provider,
-          client.clientId,
-          client.hasSecret ? "yes" : "no",
-          client.scope || "default",
-          parametersText(client.originParameters),
-          client.refusedSince ?? "no",
-        ]),
-      ),
-    );
+  const rows = clients.map((client) => [
+    ...[client.provider, client.clientId, client.hasSecret ? "yes" : "no", client.scope || "default"],
+    ...[parametersText(client.originParameters), client.refusedSince ?? "no"],
+  ]);
+  const heads = ["PROVIDER", "CLIENT ID", "SECRET", "SCOPE", "PARAMETERS", "REFUSED SINCE"];
+  writeResult(options, clients, textTable(heads, rows));
 }
 
 function parametersText(parameters: Readonly<Record<string, string>>): string {
@@ -95,7 +83,6 @@ const MEMBERS = ["client_id", "client_secret", "scope"];
 
 type Credentials = Omit<OAuthClientFields, "originParameters">;
 
-/** `relay client put` */
 function addClientPut(group: Command): void {
   addCommand(group, {
     usage: "put",
@@ -114,9 +101,9 @@ member "scope" is what users are asked to allow, instead of the definition's def
 async function put(options: PutOptions): Promise<void> {
   if (process.stdin.isTTY) writeNote("Paste the client as JSON, then press Ctrl-D.");
   const credentials = credentialsFrom((await readStandardInput(MAX_BYTES)).toString());
-  const providerName = await withStore((open) => putNamed(open, options, credentials));
-  if (options.json) writeJson({ provider: providerName, clientId: credentials.clientId });
-  else writeLine(`Stored the client ${credentials.clientId} for ${providerName}.`);
+  const provider = await withStore((open) => putNamed(open, options, credentials));
+  const { clientId } = credentials;
+  writeResult(options, { provider, clientId }, `Stored the client ${clientId} for ${provider}.`);
 }
 
 async function putNamed(open: OpenStore, options: PutOptions, credentials: Credentials): Promise<string> {
@@ -164,7 +151,6 @@ function isCredential(value: unknown): value is string {
   return typeof value === "string" && /^[\x20-\x7e]{1,4096}$/.test(value);
 }
 
-/** `relay client delete` */
 function addClientDelete(group: Command): void {
   addCommand(group, {
     usage: "delete",

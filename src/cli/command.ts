@@ -251,7 +251,7 @@ const EVERY_MS = 100;
  * Does slow work, and says meanwhile how far it is: on a terminal in one line of standard error, which is written over and
  * taken away at the end; in a pipe, a file or a log not at all.
  *
- * @param text what is shown first.
+ * @param text what is shown first; empty for nothing.
  * @param work is given what shows another text.
  */
 export async function withProgress<Result>(
@@ -266,6 +266,6 @@ export async function withProgress<Result>(
     shownAt = performance.now();
     stderr.write(`\r${line.slice(0, (stderr.columns || 80) - 1)}\x1b[K`);
   };
-  show(text);
+  if (text !== "") show(text);
   return work(show).finally(() => stderr.write("\r\x1b[K"));
 }

@@ -1,25 +1,16 @@
 import type { Command } from "commander";
 import type { DeleteConnectionInput, ToldRevocation } from "../admin/connection-service.js";
-import { MAX_ID_LENGTH, requireCallerIds } from "../applications/caller.js";
+import { requireCallerIds } from "../applications/caller.js";
 import { type Config, publicUrlFrom } from "../config/config.js";
 import type { ConnectLink } from "../oauth/connect-session.js";
 import type { Connection } from "../oauth/connection.js";
-import { parseGiven, responseFromSecrets } from "../oauth/credentials.js";
-import { isBareKey } from "../oauth/signing-key.js";
-import {
-  parseTokenResponse,
-  type TokenResponse,
-  TokenResponseError,
-  toldMembersFrom,
-} from "../oauth/token-response.js";
-import { KEY_VALUES, type Provider, type ProviderCatalog } from "../providers/provider.js";
+import type { ProviderCatalog } from "../providers/provider.js";
 import { activeApplicationOf, applicationOf } from "./application.js";
 import {
   addCommand,
   addGroup,
   collect,
   failure,
-  readStandardInput,
   textTable,
   usageError,
   wholeNumber,
@@ -28,7 +19,6 @@ import {
   writeNote,
   writeResult,
 } from "./command.js";
-import { addConnectionExport, addConnectionImport } from "./connection-bulk.js";
 import {
   type ConnectionOptions,
   connectionKeyFrom,
@@ -40,6 +30,7 @@ import {
   withRefresher,
   withWayOut,
 } from "./connection-key.js";
+import { addConnectionExport, addConnectionImport, addConnectionPut } from "./connection-tokens.js";
 import { administrationOf, loadCatalog, type OpenStore, requireProvider, withStore } from "./open-store.js";
 
 /** `relay connection`: users' accounts at providers. */
@@ -62,7 +53,6 @@ interface ListOptions {
   readonly json?: boolean;
 }
 
-/** `relay connection list` */
 function addConnectionList(group: Command): void {
   addCommand(group, {
     usage: "list",
@@ -78,11 +68,8 @@ function addConnectionList(group: Command): void {
 async function listConnections(options: ListOptions): Promise<void> {
   const found = await withStore((open) => findConnections(open, options));
   const connections = found.slice(0, options.limit).map(jsonFromConnection);
-  if (options.json) writeJson(connections);
-  else {
-    const rows = connections.map((each) => [each.user, each.provider, each.state, each.expiresAt ?? "unknown"]);
-    writeLine(textTable(["USER", "PROVIDER", "STATE", "TOKEN EXPIRES"], rows));
-  }
+  const rows = connections.map((each) => [each.user, each.provider, each.state, each.expiresAt ?? "unknown"]);
+  writeResult(options, connections, textTable(["USER", "PROVIDER", "STATE", "TOKEN EXPIRES"], rows));
   if (found.length > options.limit) writeNote(`There are more than ${options.limit}; see them with --user or --limit.`);
 }
 
@@ -93,7 +80,6 @@ async function findConnections({ store }: OpenStore, { app, user, limit }: ListO
   return store.connections.list(filter);
 }
 
-/** `relay connection show` */
 function addConnectionShow(group: Command): void {
   addCommand(group, {
     usage: "show",
@@ -114,7 +100,6 @@ async function showConnection(options: ConnectionOptions): Promise<void> {
   writeResult(options, jsonFromConnection(connection), textFromConnection(connection));
 }
 
-/** `relay connection refresh` */
 function addConnectionRefresh(group: Command): void {
   addCommand(group, {
     usage: "refresh",
@@ -152,7 +137,6 @@ const WHAT_BECAME: Readonly<Record<ToldRevocation, string>> = {
   SKIPPED: "The provider was not told.",
 };
 
-/** `relay connection delete` */
 function addConnectionDelete(group: Command): void {
   addCommand(group, {
     usage: "delete",
@@ -177,8 +161,8 @@ async function deleteNamed(options: DeleteOptions): Promise<void> {
     return { key: named, revocation: await end(open, named, options) };
   });
   if (revocation === undefined) throw noConnection();
-  if (options.json) writeJson({ user: key.userId, provider: key.providerName, deleted: true, revocation });
-  else writeLine(`Deleted the connection. ${WHAT_BECAME[revocation]}`);
+  const told = { user: key.userId, provider: key.providerName, deleted: true, revocation };
+  writeResult(options, told, `Deleted the connection. ${WHAT_BECAME[revocation]}`);
 }
 
 async function end(
@@ -190,97 +174,6 @@ async function end(
   const administration = administrationOf(open);
   if (!revoke) return deleteConnection(administration, key, "untold");
   return withWayOut(open, (options) => deleteConnection(administration, key, options));
-}
-
-/** Four times the longest tokens together. */
-const MAX_TOKEN_RESPONSE_BYTES = 64 * 1024;
-
-interface PutOptions extends ConnectionOptions {
-  readonly param?: readonly string[];
-}
-
-/** `relay connection put` */
-function addConnectionPut(group: Command): void {
-  addCommand(group, {
-    usage: "put",
-    about: "Store a user's tokens or keys, sealed. An existing connection gets the new ones.",
-    examples: [
-      "relay connection put --app PUBLIC_KEY --user ada --provider github < token-response.json",
-      "relay connection put --app PUBLIC_KEY --user ada --provider sendgrid < api-key.json",
-      "relay connection put --app PUBLIC_KEY --user ada --provider googleserviceaccount < service-account.json",
-    ],
-    more: `Standard input holds the provider's token response (RFC 6749 section 5.1) as JSON: access_token,
-and if there are any refresh_token, expires_in, scope, token_type, id_token. At a provider of the
-another kind than oauth2 it holds the secret values that 'relay provider show' names, such as
-{"api_key":"…"}, {"client_secret":"…"} or {"oauth_token":"…","oauth_token_secret":"…"}; {} for none. At one of the kind
-jwt_bearer it may be the private key itself, in PEM, or the JSON file that the provider has given with it. None of them is an
-argument, since those stand in the shell's history and in the list of processes.`,
-  })
-    .requiredOption("--app <public-key>", "the application's public key")
-    .requiredOption("--user <id>", "the user's id in the application; calls must use exactly this id")
-    .requiredOption("--provider <name>", "the provider's name or alias")
-    .option(
-      "--param <name=value>",
-      "value that stands with the connection, such as a parameter of the provider's origin; repeatable",
-      collect,
-    )
-    .action(put);
-}
-
-async function put(options: PutOptions): Promise<void> {
-  if (options.user === "" || options.user.length > MAX_ID_LENGTH) {
-    throw usageError(`--user must have 1 to ${MAX_ID_LENGTH} characters.`);
-  }
-  if (process.stdin.isTTY) writeNote("Paste the token response, or the keys as JSON, then press Ctrl-D.");
-  const input = (await readStandardInput(MAX_TOKEN_RESPONSE_BYTES)).toString();
-  const connection = await withStore((open) => putNamed(open, options, input));
-  writeResult(options, jsonFromConnection(connection), textFromConnection(connection));
-}
-
-async function putNamed(open: OpenStore, options: PutOptions, input: string): Promise<Connection> {
-  const { findClientProblem, putConnection } = await import("../admin/connections.js");
-  const provider = requireProvider(await loadCatalog(open.config), options.provider);
-  const isKey = provider.kind !== "oauth2";
-  const { param = [], user: userId } = options;
-  const content = isKey
-    ? secretsFrom(input, parsePairs("--param", param), provider)
-    : { response: responseFrom(input, provider), originParameters: originParametersFrom(param, provider) };
-  const told = toldMembersFrom(isKey ? "" : input);
-  const application = await applicationOf(open.store, options.app);
-  const made = { application, userId, provider, told, ...content };
-  const problem = await findClientProblem(open.store, made);
-  if (problem !== undefined) throw usageError(`${problem.parameter} ${problem.problem}.`);
-  return putConnection(administrationOf(open), made);
-}
-
-/** Reads a JSON object of texts, or a signing key as it is. Throws a usage error that never holds a value. */
-function secretsFrom(text: string, open: ReadonlyMap<string, string>, provider: Provider) {
-  const secrets = isBareKey(text, provider) ? new Map([[KEY_VALUES.key, text]]) : textMembersFrom(text);
-  if (secrets === undefined)
-    throw usageError('Standard input must be a JSON object of texts, such as {"api_key":"…"}.');
-  const parsed = parseGiven({ open, secrets }, provider);
-  if (!("problem" in parsed))
-    return { response: responseFromSecrets(provider.kind, parsed.secrets), originParameters: parsed.open };
-  throw usageError(`${parsed.isSecret ? "" : "--param "}${parsed.parameter}: ${parsed.problem}.`);
-}
-
-function textMembersFrom(text: string): ReadonlyMap<string, string> | undefined {
-  try {
-    const members = Object.entries(JSON.parse(text) as object);
-    return members.every(([, value]) => typeof value === "string") ? new Map(members) : undefined;
-  } catch {
-    // The parser's own words quote the text.
-    return undefined;
-  }
-}
-
-function responseFrom(text: string, { oauth2 }: Provider): TokenResponse {
-  try {
-    return parseTokenResponse(text, oauth2?.tokenResponseMember);
-  } catch (error) {
-    if (!(error instanceof TokenResponseError)) throw error;
-    throw usageError(error.message, error);
-  }
 }
 
 interface LinkOptions {
@@ -295,7 +188,6 @@ interface LinkOptions {
   readonly json?: boolean;
 }
 
-/** `relay connection link` */
 function addConnectionLink(group: Command): void {
   addCommand(group, {
     usage: "link",

@@ -35,7 +35,6 @@ export function addDb(program: Command): void {
   });
 }
 
-/** `relay db migrate` */
 function addDbMigrate(group: Command): void {
   addCommand(group, {
     usage: "migrate",
@@ -57,7 +56,6 @@ async function migrate(options: { readonly json?: boolean }): Promise<void> {
   writeResult(options, { database }, `${database} is up to date`);
 }
 
-/** `relay db backup` */
 function addDbBackup(group: Command): void {
   addCommand(group, {
     usage: "backup <file>",
@@ -84,7 +82,6 @@ interface CopyOptions {
   readonly json?: boolean;
 }
 
-/** `relay db copy` */
 function addDbCopy(group: Command): void {
   addCommand(group, {
     usage: "copy",
@@ -157,7 +154,6 @@ interface DrillOptions {
   readonly json?: boolean;
 }
 
-/** `relay db drill` */
 function addDbDrill(group: Command): void {
   addCommand(group, {
     usage: "drill [backup]",

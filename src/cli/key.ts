@@ -1,15 +1,6 @@
 import type { Command } from "commander";
 import { auditEntryFrom } from "../admin/administration.js";
-import {
-  addCommand,
-  addGroup,
-  failure,
-  textFields,
-  withProgress,
-  writeJson,
-  writeLine,
-  writeResult,
-} from "./command.js";
+import { addCommand, addGroup, failure, textFields, withProgress, writeResult } from "./command.js";
 import { administrationOf, loadSealer, type OpenStore, withStore } from "./open-store.js";
 
 /** `relay key`: the keys that seal tokens. */
@@ -22,7 +13,6 @@ export function addKey(program: Command): void {
   });
 }
 
-/** `relay key create` */
 function addKeyCreate(group: Command): void {
   addCommand(group, {
     usage: "create <file>",
@@ -40,7 +30,6 @@ async function create(file: string, options: { readonly json?: boolean }): Promi
   writeResult(options, { keyId }, textFields([["new key", keyId]]));
 }
 
-/** `relay key rotate` */
 function addKeyRotate(group: Command): void {
   addCommand(group, {
     usage: "rotate",
@@ -61,16 +50,12 @@ interface RotateOptions {
 
 async function rotate(options: RotateOptions): Promise<void> {
   const { waiting, keyId, resealed, left } = await withStore((open) => rotateKey(open, options.add));
-  if (options.json) writeJson({ keyId, resealed, left });
-  else {
-    writeLine(
-      textFields([
-        [options.add ? "new key" : "key", keyId],
-        ["rows sealed again", String(resealed)],
-        ["rows left", String(left)],
-      ]),
-    );
-  }
+  const text = textFields([
+    [options.add ? "new key" : "key", keyId],
+    ["rows sealed again", String(resealed)],
+    ["rows left", String(left)],
+  ]);
+  writeResult(options, { keyId, resealed, left }, text);
   if (waiting > 0)
     throw failure(
       `Answers of token endpoints wait in the spool, under an older key: ${waiting}. Keep every key in the file, start the relay, which stores them, and run this again.`,

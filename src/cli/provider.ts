@@ -40,7 +40,6 @@ export function addProvider(program: Command): void {
   });
 }
 
-/** `relay provider list` */
 function addProviderList(group: Command): void {
   addCommand(group, {
     usage: "list",
@@ -65,7 +64,6 @@ async function listProviders(options: ListOptions): Promise<void> {
   const providers = ofKind.filter((provider) => isAbout(provider, wanted));
   providers.sort((a, b) => (a.name < b.name ? -1 : 1));
   const definitions = providers.map(definitionFromProvider);
-  if (options.json) return writeJson(definitions);
   const rows = definitions.map((each) => [
     each.name,
     each.displayName,
@@ -73,7 +71,7 @@ async function listProviders(options: ListOptions): Promise<void> {
     each.aliases.join(", "),
     textFromOrigins(each.apiOrigins),
   ]);
-  writeLine(textTable(["NAME", "DISPLAY NAME", "KIND", "ALIASES", "API ORIGINS"], rows));
+  writeResult(options, definitions, textTable(["NAME", "DISPLAY NAME", "KIND", "ALIASES", "API ORIGINS"], rows));
 }
 
 /** Origins that a line of the list has room for; `show` has them all. */
@@ -91,7 +89,6 @@ function isAbout(provider: Provider, wanted: string): boolean {
   );
 }
 
-/** `relay provider show` */
 function addProviderShow(group: Command): void {
   addCommand(group, {
     usage: "show <name>",
@@ -120,7 +117,6 @@ interface CheckedProvider {
 
 type Checked = CheckedProvider | { readonly problems: readonly ProviderProblem[] };
 
-/** `relay provider check` */
 function addProviderCheck(group: Command): void {
   addCommand(group, {
     usage: "check <file-or-name...>",

@@ -27,7 +27,6 @@ interface CreateOptions {
   readonly json?: boolean;
 }
 
-/** `relay token create` */
 function addTokenCreate(group: Command): void {
   addCommand(group, {
     usage: "create",

@@ -10,8 +10,6 @@ import {
   textTable,
   usageError,
   wholeNumber,
-  writeJson,
-  writeLine,
   writeNote,
   writeResult,
 } from "./command.js";
@@ -28,7 +26,6 @@ export function addWebhook(program: Command): void {
   });
 }
 
-/** `relay webhook show` */
 function addWebhookShow(group: Command): void {
   addCommand(group, {
     usage: "show",
@@ -41,18 +38,13 @@ function addWebhookShow(group: Command): void {
 
 async function show(options: WebhookOptions): Promise<void> {
   const webhook = await withStore((open) => findWebhook(open, options));
-  if (options.json) {
-    writeJson(webhook);
-    return;
-  }
   const { uri, updatedAt, waiting, waitingSince } = webhook;
-  writeLine(
-    textFields([
-      ["uri", uri],
-      ["set", updatedAt],
-      ["waiting", waitingSince === null ? "nothing" : `${waiting}, the oldest since ${waitingSince}`],
-    ]),
-  );
+  const text = textFields([
+    ["uri", uri],
+    ["set", updatedAt],
+    ["waiting", waitingSince === null ? "nothing" : `${waiting}, the oldest since ${waitingSince}`],
+  ]);
+  writeResult(options, webhook, text);
 }
 
 /** An allow-list of members, so that the secret is never among them. */
@@ -70,7 +62,6 @@ async function findWebhook(open: OpenStore, options: WebhookOptions) {
   };
 }
 
-/** `relay webhook put` */
 function addWebhookPut(group: Command): void {
   addCommand(group, {
     usage: "put <uri>",
@@ -88,18 +79,10 @@ async function put(text: string, options: WebhookOptions): Promise<void> {
   const parsed = parseWebhookUri(text, config);
   if ("problem" in parsed) throw usageError(`The address ${parsed.problem}.`);
   const uri = parsed.value;
-  const secret = await withStoreOf(config, (open) => putEndpoint(open, options, uri));
-  if (options.json) {
-    writeJson({ uri, secret: secret.reveal() });
-    return;
-  }
-  writeLine(
-    textFields([
-      ["uri", uri],
-      ["secret", secret.reveal()],
-    ]),
-  );
-  writeNote("Keep the secret now; it cannot be shown again.");
+  const secret = (await withStoreOf(config, (open) => putEndpoint(open, options, uri))).reveal();
+  const fields = [["uri", uri] as const, ["secret", secret] as const];
+  writeResult(options, { uri, secret }, textFields(fields));
+  if (!options.json) writeNote("Keep the secret now; it cannot be shown again.");
 }
 
 async function putEndpoint(open: OpenStore, options: WebhookOptions, uri: string): Promise<Secret> {
@@ -107,7 +90,6 @@ async function putEndpoint(open: OpenStore, options: WebhookOptions, uri: string
   return putWebhook(administrationOf(open), await applicationOf(open.store, options.app), uri);
 }
 
-/** `relay webhook test` */
 function addWebhookTest(group: Command): void {
   addCommand(group, {
     usage: "test",
@@ -133,7 +115,6 @@ interface DeliveriesOptions extends WebhookOptions {
   readonly limit: number;
 }
 
-/** `relay webhook deliveries` */
 function addWebhookDeliveries(group: Command): void {
   addCommand(group, {
     usage: "deliveries",
@@ -173,7 +154,6 @@ async function deliveries({ app, user: userId, limit, ...options }: DeliveriesOp
   writeResult(options, rows, textTable(heads, lines));
 }
 
-/** `relay webhook delete` */
 function addWebhookDelete(group: Command): void {
   addCommand(group, {
     usage: "delete",

@@ -1,0 +1,254 @@
+import { once } from "node:events";
+import type { Command } from "commander";
+import type { ImportCounts } from "../admin/import-connections.js";
+import { MAX_ID_LENGTH } from "../applications/caller.js";
+import type { Connection } from "../oauth/connection.js";
+import { parseGiven, responseFromSecrets } from "../oauth/credentials.js";
+import { isBareKey } from "../oauth/signing-key.js";
+import {
+  parseTokenResponse,
+  type TokenResponse,
+  TokenResponseError,
+  toldMembersFrom,
+} from "../oauth/token-response.js";
+import { KEY_VALUES, type Provider } from "../providers/provider.js";
+import { applicationOf } from "./application.js";
+import {
+  addCommand,
+  collect,
+  failure,
+  readStandardInput,
+  standardInput,
+  usageError,
+  withProgress,
+  writeJson,
+  writeJsonText,
+  writeLine,
+  writeNote,
+  writeResult,
+} from "./command.js";
+import {
+  type ConnectionOptions,
+  jsonFromConnection,
+  originParametersFrom,
+  parsePairs,
+  textFromConnection,
+} from "./connection-key.js";
+import { administrationOf, loadCatalog, loadSealer, type OpenStore, requireProvider, withStore } from "./open-store.js";
+
+/** Four times the longest tokens together. */
+const MAX_TOKEN_RESPONSE_BYTES = 64 * 1024;
+
+interface PutOptions extends ConnectionOptions {
+  readonly param?: readonly string[];
+}
+
+/** `relay connection put` */
+export function addConnectionPut(group: Command): void {
+  addCommand(group, {
+    usage: "put",
+    about: "Store a user's tokens or keys, sealed. An existing connection gets the new ones.",
+    examples: [
+      "relay connection put --app PUBLIC_KEY --user ada --provider github < token-response.json",
+      "relay connection put --app PUBLIC_KEY --user ada --provider sendgrid < api-key.json",
+      "relay connection put --app PUBLIC_KEY --user ada --provider googleserviceaccount < service-account.json",
+    ],
+    more: `Standard input holds the provider's token response (RFC 6749 section 5.1) as JSON: access_token,
+and if there are any refresh_token, expires_in, scope, token_type, id_token. At a provider of the
+another kind than oauth2 it holds the secret values that 'relay provider show' names, such as
+{"api_key":"…"}, {"client_secret":"…"} or {"oauth_token":"…","oauth_token_secret":"…"}; {} for none. At one of the kind
+jwt_bearer it may be the private key itself, in PEM, or the JSON file that the provider has given with it. None of them is an
+argument, since those stand in the shell's history and in the list of processes.`,
+  })
+    .requiredOption("--app <public-key>", "the application's public key")
+    .requiredOption("--user <id>", "the user's id in the application; calls must use exactly this id")
+    .requiredOption("--provider <name>", "the provider's name or alias")
+    .option(
+      "--param <name=value>",
+      "value that stands with the connection, such as a parameter of the provider's origin; repeatable",
+      collect,
+    )
+    .action(put);
+}
+
+async function put(options: PutOptions): Promise<void> {
+  if (options.user === "" || options.user.length > MAX_ID_LENGTH) {
+    throw usageError(`--user must have 1 to ${MAX_ID_LENGTH} characters.`);
+  }
+  if (process.stdin.isTTY) writeNote("Paste the token response, or the keys as JSON, then press Ctrl-D.");
+  const input = (await readStandardInput(MAX_TOKEN_RESPONSE_BYTES)).toString();
+  const connection = await withStore((open) => putNamed(open, options, input));
+  writeResult(options, jsonFromConnection(connection), textFromConnection(connection));
+}
+
+async function putNamed(open: OpenStore, options: PutOptions, input: string): Promise<Connection> {
+  const { findClientProblem, putConnection } = await import("../admin/connections.js");
+  const provider = requireProvider(await loadCatalog(open.config), options.provider);
+  const isKey = provider.kind !== "oauth2";
+  const { param = [], user: userId } = options;
+  const content = isKey
+    ? secretsFrom(input, parsePairs("--param", param), provider)
+    : { response: responseFrom(input, provider), originParameters: originParametersFrom(param, provider) };
+  const told = toldMembersFrom(isKey ? "" : input);
+  const application = await applicationOf(open.store, options.app);
+  const made = { application, userId, provider, told, ...content };
+  const problem = await findClientProblem(open.store, made);
+  if (problem !== undefined) throw usageError(`${problem.parameter} ${problem.problem}.`);
+  return putConnection(administrationOf(open), made);
+}
+
+/** Reads a JSON object of texts, or a signing key as it is. Throws a usage error that never holds a value. */
+function secretsFrom(text: string, open: ReadonlyMap<string, string>, provider: Provider) {
+  const secrets = isBareKey(text, provider) ? new Map([[KEY_VALUES.key, text]]) : textMembersFrom(text);
+  if (secrets === undefined)
+    throw usageError('Standard input must be a JSON object of texts, such as {"api_key":"…"}.');
+  const parsed = parseGiven({ open, secrets }, provider);
+  if (!("problem" in parsed))
+    return { response: responseFromSecrets(provider.kind, parsed.secrets), originParameters: parsed.open };
+  throw usageError(`${parsed.isSecret ? "" : "--param "}${parsed.parameter}: ${parsed.problem}.`);
+}
+
+function textMembersFrom(text: string): ReadonlyMap<string, string> | undefined {
+  try {
+    const members = Object.entries(JSON.parse(text) as object);
+    return members.every(([, value]) => typeof value === "string") ? new Map(members) : undefined;
+  } catch {
+    // The parser's own words quote the text.
+    return undefined;
+  }
+}
+
+function responseFrom(text: string, { oauth2 }: Provider): TokenResponse {
+  try {
+    return parseTokenResponse(text, oauth2?.tokenResponseMember);
+  } catch (error) {
+    if (!(error instanceof TokenResponseError)) throw error;
+    throw usageError(error.message, error);
+  }
+}
+
+interface ImportCommandOptions {
+  readonly app?: string;
+  readonly key?: string;
+  readonly json?: boolean;
+}
+
+/** `relay connection import` */
+/** `relay connection import` */
+export function addConnectionImport(group: Command): void {
+  addCommand(group, {
+    usage: "import",
+    about: "Store many connections, one a line of standard input as JSON. Lines that are refused are listed by number.",
+    examples: [
+      "relay connection import --app PUBLIC_KEY < connections.jsonl",
+      "relay connection import --key transfer.key < sealed.jsonl",
+    ],
+    more: `A line: {"application":"PUBLIC_KEY","user":"ada","provider":"github","token":{"access_token":"…"}}. token is a token
+response (RFC 6749 section 5.1); at a provider of another kind than oauth2 secrets has the values that 'relay provider
+show' names: "secrets":{"api_key":"…"}. parameters has the values that stand with the connection, and obtained_at the
+time from which expires_in counts, such as "2026-01-31T12:00:00Z"; else it counts from now.
+A connection that is there already is replaced only by a line with a later obtained_at, so that the same lines can be
+imported again after an interruption. Lines of 'relay connection export' are opened with the keys of --key, or those of
+the key file. The exit code is 1 when lines were refused.`,
+  })
+    .option("--app <public-key>", "the application of lines that name none")
+    .option("--key <file>", "key file that exported lines are sealed with; by default the relay's own")
+    .action(importAll);
+}
+
+async function importAll(options: ImportCommandOptions): Promise<void> {
+  if (process.stdin.isTTY) writeNote("Paste the lines, then press Ctrl-D.");
+  const counts = await withStore((open) => importInto(open, options));
+  const { stored, kept, refused } = counts;
+  writeResult(options, counts, `${stored} stored, ${kept} kept that were there already, ${refused} refused.`);
+  if (refused > 0) throw failure("");
+}
+
+async function importInto(open: OpenStore, { app, key, json }: ImportCommandOptions): Promise<ImportCounts> {
+  const [{ importConnections, MAX_LINE_BYTES }, { linesOf }] = await Promise.all([
+    import("../admin/import-connections.js"),
+    import("../lib/lines.js"),
+  ]);
+  if (app !== undefined) await applicationOf(open.store, app);
+  const options = {
+    administration: administrationOf(open),
+    catalog: await loadCatalog(open.config),
+    publicKey: app,
+    opener: key === undefined ? open.sealer : await loadSealer(key, true),
+    onRefused: (line: number, reason: string) =>
+      json ? writeJson({ line, reason }) : writeLine(`line ${line}: ${reason}.`),
+  };
+  return withProgress("", (show) => {
+    const onProgress = ({ stored, kept, refused }: ImportCounts) => show(`${stored + kept + refused} lines`);
+    return importConnections({ ...options, onProgress }, linesOf(standardInput(), MAX_LINE_BYTES));
+  });
+}
+
+interface ExportCommandOptions {
+  readonly sealed: string;
+  readonly app?: string;
+  readonly user?: string;
+  readonly provider?: string;
+}
+
+/** `relay connection export` */
+/** `relay connection export` */
+export function addConnectionExport(group: Command): void {
+  addCommand(group, {
+    usage: "export",
+    about: "Write connections for another relay, one a line, their tokens sealed with a key of that relay.",
+    examples: [
+      "relay connection export --sealed transfer.key > sealed.jsonl",
+      "relay connection export --sealed transfer.key --app PUBLIC_KEY --provider github > sealed.jsonl",
+    ],
+    more: `The key file is made where the lines are imported ('relay key create transfer.key') and brought here; delete it
+afterwards at both places. A line shows whose connection it is, and opens for that one alone: with one character changed
+it is refused. Connections that have ended are left out. Afterwards only one of the two relays may be called: providers
+that rotate refresh tokens take a second refresh for theft.`,
+  })
+    .requiredOption("--sealed <key-file>", "key file of the other relay; its first key seals")
+    .option("--app <public-key>", "only this application's")
+    .option("--user <id>", "only this user's; needs --app")
+    .option("--provider <name>", "only those at this provider")
+    .action((options: ExportCommandOptions) => exportAll(options));
+}
+
+async function exportAll(options: ExportCommandOptions): Promise<void> {
+  if (options.user !== undefined && options.app === undefined)
+    throw failure("--user needs --app: users are an application's.");
+  const leftOut = await withStore((open) => exportFrom(open, options));
+  if (leftOut > 0)
+    writeNote(
+      `Left out, since they have ended, fit no definition or do not open: ${leftOut}. Their users connect again.`,
+    );
+}
+
+async function exportFrom(
+  open: OpenStore,
+  { sealed, app, user: userId, provider }: ExportCommandOptions,
+): Promise<number> {
+  const sealerOfTarget = await loadSealer(sealed, true);
+  const [{ exportConnections }, { auditEntryFrom }] = await Promise.all([
+    import("../admin/export-connections.js"),
+    import("../admin/administration.js"),
+  ]);
+  const { store, sealer } = open;
+  const catalog = await loadCatalog(open.config);
+  const applicationId = app === undefined ? undefined : (await applicationOf(store, app)).id;
+  const providerName = provider === undefined ? undefined : requireProvider(catalog, provider).name;
+  const resource = { name: "connections", publicKey: app ?? "" };
+  const entry = auditEntryFrom(administrationOf(open), "relay connection export", resource);
+  await store.audit.add({ ...entry, outcome: "DONE" });
+  const pages = exportConnections({ store, catalog, sealer, sealerOfTarget, applicationId, userId, providerName });
+  return withProgress("", async (show) => {
+    let [written, leftOut] = [0, 0];
+    for await (const page of pages) {
+      for (const line of page.lines) writeJsonText(JSON.stringify(line));
+      if (process.stdout.writableNeedDrain) await once(process.stdout, "drain");
+      written += page.lines.length;
+      leftOut += page.leftOut;
+      show(`${written} connections`);
+    }
+    return leftOut;
+  });
+}
