@@ -41,6 +41,19 @@ type ChangingMethod =
 /** A command that no method does the same as. */
 type ChangingCommand = "relay connection export" | "relay console" | "relay key rotate";
 
+/** Members that the schema has another name for than its spelling. */
+const FIELD_NAMES: ReadonlyMap<string, string> = new Map([
+  ["name", "display_name"],
+  ["captureUntil", "capture_end_time"],
+  ["privateKeyHash", "private_key"],
+]);
+
+/** The schema's names of what a change gives. */
+export function fieldsOf(change: object): readonly string[] {
+  const inSnakeCase = (member: string) => member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return Object.keys(change).map((member) => FIELD_NAMES.get(member) ?? inSnakeCase(member));
+}
+
 /** The entry that is written with a change. */
 export function auditEntryFrom(
   { actor, newAuditStamp }: Pick<Administration, "actor" | "newAuditStamp">,

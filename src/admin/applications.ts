@@ -21,7 +21,7 @@ import {
 import { createCallToken, MAX_CALL_TOKEN_LENGTH, maxSecondsOf, type NewCallToken } from "../applications/call-token.js";
 import type { ChangeOptions } from "../model/audit.js";
 import type { ProviderCatalog } from "../providers/provider.js";
-import { type Administration, applicationResource, auditEntryFrom, userResource } from "./administration.js";
+import { type Administration, applicationResource, auditEntryFrom, fieldsOf, userResource } from "./administration.js";
 
 /** Most entries of one list of an application: each call may have to look at all of them. */
 const MAX_LIST_LENGTH = 1000;
@@ -61,23 +61,6 @@ export function parseAddresses(texts: readonly string[]): ParsedList {
 export function parseRedirectUris(texts: readonly string[]): ParsedList {
   return parseList(texts, parseRedirectUri);
 }
-
-/** Names of the schema for the members of a patch. */
-const FIELD_NAMES: Readonly<Record<keyof ApplicationPatch, string>> = {
-  name: "display_name",
-  callerAuth: "caller_auth",
-  allowedOrigins: "allowed_origins",
-  allowedAddresses: "allowed_addresses",
-  allowedRedirectUris: "allowed_redirect_uris",
-  callsPerMinute: "calls_per_minute",
-  connectionCallsPerMinute: "connection_calls_per_minute",
-  callRules: "call_rules",
-  maxCallTokenSeconds: "max_call_token_seconds",
-  accentColor: "accent_color",
-  state: "state",
-  captureUntil: "capture_end_time",
-  privateKeyHash: "private_key",
-};
 
 function parseList(texts: readonly string[], parse: (text: string) => Parsed): ParsedList {
   if (texts.length > MAX_LIST_LENGTH) {
@@ -176,12 +159,9 @@ export async function createApplication(
   const privateKeyHash = sealPrivateKeyHash(sealer, id, privateKey);
   const made = { id, publicKey, privateKeyHash, captureUntil: 0, createdAt: at, updatedAt: at };
   const application: Application = { ...input, ...made };
-  const fields = (Object.keys(input) as Array<keyof typeof input>).map((member) => FIELD_NAMES[member]);
   const resource = applicationResource(publicKey);
-  await store.applications.create(
-    application,
-    auditEntryFrom(administration, "ApplicationService.CreateApplication", resource, fields),
-  );
+  const audit = auditEntryFrom(administration, "ApplicationService.CreateApplication", resource, fieldsOf(input));
+  await store.applications.create(application, audit);
   return { application, privateKey };
 }
 
@@ -192,13 +172,8 @@ export async function updateApplication(
   patch: Omit<ApplicationPatch, "privateKeyHash">,
   isCurrent?: ChangeOptions<Application>["isCurrent"],
 ): Promise<Application | undefined> {
-  const fields = (Object.keys(patch) as Array<keyof typeof patch>).map((member) => FIELD_NAMES[member]);
-  const audit = auditEntryFrom(
-    administration,
-    "ApplicationService.UpdateApplication",
-    applicationResource(publicKey),
-    fields,
-  );
+  const resource = applicationResource(publicKey);
+  const audit = auditEntryFrom(administration, "ApplicationService.UpdateApplication", resource, fieldsOf(patch));
   const { store, now } = administration;
   return store.applications.update(publicKey, patch, now(), { audit, isCurrent });
 }
@@ -224,12 +199,9 @@ export async function rotateApplicationKey(
   if (application === undefined) return undefined;
   const privateKey = createPrivateKey();
   const privateKeyHash = sealPrivateKeyHash(sealer, application.id, privateKey);
-  const audit = auditEntryFrom(
-    administration,
-    "ApplicationService.RotateApplicationKey",
-    applicationResource(publicKey),
-    [FIELD_NAMES.privateKeyHash],
-  );
+  const resource = applicationResource(publicKey);
+  const fields = fieldsOf({ privateKeyHash });
+  const audit = auditEntryFrom(administration, "ApplicationService.RotateApplicationKey", resource, fields);
   // An application that was made anew under this key meanwhile has another id, to which the hash is not sealed.
   const isCurrent = ({ id }: { readonly id: string }) => id === application.id;
   const updated = await store.applications.update(publicKey, { privateKeyHash }, now(), { audit, isCurrent });
@@ -250,13 +222,9 @@ export async function captureCalls(
   publicKey: string,
   minutes: number,
 ): Promise<Application | undefined> {
-  const method = minutes === 0 ? "StopCallCapture" : "StartCallCapture";
-  const audit = auditEntryFrom(
-    administration,
-    `CallRecordService.${method}`,
-    applicationResource(publicKey),
-    minutes === 0 ? [] : ["duration"],
-  );
+  const [method, fields] = minutes === 0 ? (["Stop", []] as const) : (["Start", ["duration"]] as const);
+  const resource = applicationResource(publicKey);
+  const audit = auditEntryFrom(administration, `CallRecordService.${method}CallCapture`, resource, fields);
   const now = administration.now();
   const captureUntil = minutes === 0 ? 0 : now + minutes * 60_000;
   return administration.store.applications.update(publicKey, { captureUntil }, now, { audit });

@@ -14,7 +14,7 @@ import { type StoredOAuthClient, sealClientSecret } from "../oauth/oauth-client.
 import { parseValues } from "../providers/connection-value.js";
 import type { Provider } from "../providers/provider.js";
 import { Secret } from "../sealing/seal.js";
-import { type Administration, auditEntryFrom, oauthClientResource } from "./administration.js";
+import { type Administration, auditEntryFrom, fieldsOf, oauthClientResource } from "./administration.js";
 import {
   type AdminOptions,
   administrationFor,
@@ -206,14 +206,6 @@ export class OAuthClientExistsError extends Error {
   }
 }
 
-/** Names of the schema for what can be changed. */
-const FIELD_NAMES: Readonly<Record<keyof OAuthClientFields, string>> = {
-  clientId: "client_id",
-  clientSecret: "client_secret",
-  scope: "scope",
-  originParameters: "origin_parameters",
-};
-
 /** Stores a new client, its secret sealed. Rejects with OAuthClientExistsError. */
 function createOAuthClient(
   administration: Administration,
@@ -268,9 +260,8 @@ function change(
   fields: Partial<OAuthClientFields>,
   decide: (current: StoredOAuthClient | undefined) => StoredOAuthClient,
 ): Promise<StoredOAuthClient> {
-  const names = (Object.keys(fields) as Array<keyof OAuthClientFields>).map((member) => FIELD_NAMES[member]);
   const resource = oauthClientResource(application.publicKey, providerName);
-  const audit = auditEntryFrom(administration, `OAuthClientService.${what}OAuthClient`, resource, names);
+  const audit = auditEntryFrom(administration, `OAuthClientService.${what}OAuthClient`, resource, fieldsOf(fields));
   return administration.store.oauthClients.change(application.id, providerName, decide, audit);
 }
 
