@@ -12,21 +12,13 @@ import {
   Connection_State as State,
 } from "../../gen/relay/admin/v1/connection_pb.js";
 import type { Connection, ConnectionKey, ConnectionRange, ConnectionSummary } from "../oauth/connection.js";
-import { parseGiven, responseFromSecrets } from "../oauth/credentials.js";
 import { type DisconnectOptions, disconnect } from "../oauth/disconnect.js";
 import { toldStateOf } from "../oauth/refreshable.js";
 import type { Revocation } from "../oauth/token-request.js";
-import {
-  parseTokenResponse,
-  type TokenResponse,
-  TokenResponseError,
-  toldMembersFrom,
-} from "../oauth/token-response.js";
 import type { Provider } from "../providers/provider.js";
 import { type Administration, auditEntryFrom, connectionResource } from "./administration.js";
 import { connectLinkFor } from "./connect-links.js";
-import { findClientProblem, type PutConnectionInput, putConnection, refreshNow } from "./connections.js";
-import { originParametersFrom } from "./oauth-client-service.js";
+import { contentFrom, findClientProblem, type PutConnectionInput, putConnection, refreshNow } from "./connections.js";
 import {
   type AdminOptions,
   administrationFor,
@@ -99,8 +91,7 @@ async function inputFrom({ store, catalog }: AdminOptions, request: PutConnectio
   const input = {
     userId: requiredId(userId, "user_id"),
     provider,
-    ...(provider.kind === "oauth2" ? tokensFrom(request, provider) : secretsFrom(request, provider)),
-    told: toldMembersFrom(request.tokenResponse),
+    ...inputContentFrom(request, provider),
     application: await namedApplication(store.applications, publicKey),
   };
   const problem = await findClientProblem(store, input);
@@ -109,40 +100,26 @@ async function inputFrom({ store, catalog }: AdminOptions, request: PutConnectio
   throw invalidArgument(`${part}.${problem.parameter}`, problem.problem);
 }
 
-/** A map on the wire: what is given twice cannot be told there. Throws INVALID_ARGUMENT, which never holds a value. */
-function secretsFrom({ secrets, originParameters, tokenResponse }: PutConnectionRequest, provider: Provider): Content {
-  if (tokenResponse !== "")
-    throw invalidArgument("token_response", `is not for the kind ${provider.kind}: send secrets`);
-  const mapOf = (texts: Readonly<Record<string, string>>) => new Map(Object.entries(texts));
-  const parsed = parseGiven({ open: mapOf(originParameters), secrets: mapOf(secrets) }, provider);
-  if (!("problem" in parsed))
-    return { response: responseFromSecrets(provider.kind, parsed.secrets), originParameters: parsed.open };
-  throw invalidArgument(`${parsed.isSecret ? "secrets" : "origin_parameters"}.${parsed.parameter}`, parsed.problem);
-}
-
-type Content = Pick<PutConnectionInput, "response" | "originParameters">;
-
-function tokensFrom(request: PutConnectionRequest, provider: Provider): Content {
-  return {
-    response: responseFrom(request, provider),
-    originParameters: originParametersFrom(request.originParameters, provider, "origin_parameters"),
-  };
-}
-
-function responseFrom(
-  { tokenResponse: text, secrets }: PutConnectionRequest,
-  { oauth2, kind }: Provider,
-): TokenResponse {
-  if (Object.keys(secrets).length > 0)
-    throw invalidArgument("secrets", `is not for the kind ${kind}: send token_response`);
-  if (text.length > MAX_TOKEN_RESPONSE) throw invalidArgument("token_response", "is longer than 64 KiB");
-  try {
-    return parseTokenResponse(required(text, "token_response"), oauth2?.tokenResponseMember);
-  } catch (error) {
-    if (!(error instanceof TokenResponseError)) throw error;
-    // Its message names the member and never holds a value.
-    throw invalidArgument("token_response", `is not one: ${error.message.replace(/\.$/, "")}`);
+/** Throws INVALID_ARGUMENT, which never holds a value. */
+function inputContentFrom(request: PutConnectionRequest, provider: Provider) {
+  const { tokenResponse, secrets, originParameters } = request;
+  const { kind } = provider;
+  if (kind !== "oauth2" && tokenResponse !== "")
+    throw invalidArgument("token_response", `is not for the kind ${kind}: send secrets`);
+  if (kind === "oauth2") {
+    if (Object.keys(secrets).length > 0)
+      throw invalidArgument("secrets", `is not for the kind ${kind}: send token_response`);
+    if (tokenResponse.length > MAX_TOKEN_RESPONSE) throw invalidArgument("token_response", "is longer than 64 KiB");
+    required(tokenResponse, "token_response");
   }
+  // A map on the wire: what is given twice cannot be told there.
+  const mapOf = (texts: Readonly<Record<string, string>>) => new Map(Object.entries(texts));
+  const given = { tokenResponse, secrets: mapOf(secrets), open: mapOf(originParameters) };
+  const content = contentFrom(given, provider);
+  if (!("problem" in content)) return content;
+  const { part, parameter, problem } = content;
+  if (part === "token_response") throw invalidArgument(part, `is not one: ${problem.replace(/\.$/, "")}`);
+  throw invalidArgument(`${part === "secrets" ? part : "origin_parameters"}.${parameter}`, problem);
 }
 
 function noConnection() {

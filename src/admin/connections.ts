@@ -4,11 +4,25 @@ import type { AuditEntry } from "../model/audit.js";
 import { RelayError } from "../model/errors.js";
 import type { Connection, NewConnection } from "../oauth/connection.js";
 import { boundValuesOf, withAnswer } from "../oauth/connection-values.js";
-import { isOfClient, obtainedAtOf, problemOfClient, secretsIn } from "../oauth/credentials.js";
+import {
+  isOfClient,
+  obtainedAtOf,
+  parseGiven,
+  problemOfClient,
+  responseFromSecrets,
+  secretsIn,
+} from "../oauth/credentials.js";
 import { toldStateOf } from "../oauth/refreshable.js";
 import type { Refresher } from "../oauth/refresher.js";
 import { newConnectionFrom } from "../oauth/store-answer.js";
-import type { TokenResponse, ToldMembers } from "../oauth/token-response.js";
+import {
+  parseTokenResponse,
+  type TokenResponse,
+  TokenResponseError,
+  type ToldMembers,
+  toldMembersFrom,
+} from "../oauth/token-response.js";
+import { parseValues } from "../providers/connection-value.js";
 import type { Provider } from "../providers/provider.js";
 import { type Administration, auditEntryFrom, connectionResource } from "./administration.js";
 
@@ -21,6 +35,47 @@ export interface PutConnectionInput {
   readonly response: TokenResponse;
   /** What the token response tells besides. */
   readonly told: ToldMembers;
+}
+
+/** What somebody gave for a connection. */
+interface GivenContent {
+  /** Text of one, of the kind oauth2. */
+  readonly tokenResponse: string;
+  /** Of all other kinds. */
+  readonly secrets: ReadonlyMap<string, string>;
+  /** Values that stand with the connection. */
+  readonly open: ReadonlyMap<string, string>;
+}
+
+/** What is wrong with it; never holds any of it. */
+interface ContentProblem {
+  readonly part: "token_response" | "secrets" | "parameters";
+  /** Empty for a token response, of which `problem` is a whole sentence; else that follows the name. */
+  readonly parameter: string;
+  readonly problem: string;
+}
+
+/** Reads what the provider's kind takes. Pure. */
+export function contentFrom(
+  given: GivenContent,
+  provider: Provider,
+): Pick<PutConnectionInput, "response" | "originParameters" | "told"> | ContentProblem {
+  if (provider.kind !== "oauth2") {
+    const parsed = parseGiven(given, provider);
+    if ("problem" in parsed) return { ...parsed, part: parsed.isSecret ? "secrets" : "parameters" };
+    const response = responseFromSecrets(provider.kind, parsed.secrets);
+    return { response, originParameters: parsed.open, told: toldMembersFrom("") };
+  }
+  try {
+    const response = parseTokenResponse(given.tokenResponse, provider.oauth2?.tokenResponseMember);
+    const parsed = parseValues(given.open, provider);
+    if ("problem" in parsed) return { ...parsed, part: "parameters" };
+    return { response, originParameters: parsed.values, told: toldMembersFrom(given.tokenResponse) };
+  } catch (error) {
+    if (!(error instanceof TokenResponseError)) throw error;
+    // Its message names the member and never holds a value.
+    return { part: "token_response", parameter: "", problem: error.message };
+  }
 }
 
 /**

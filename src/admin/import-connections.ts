@@ -4,13 +4,10 @@ import { requireCallerIds } from "../applications/caller.js";
 import type { Line } from "../lib/lines.js";
 import { RelayError } from "../model/errors.js";
 import type { NewerConnection } from "../oauth/connection.js";
-import { parseGiven, responseFromSecrets } from "../oauth/credentials.js";
-import { parseTokenResponse, TokenResponseError, toldMembersFrom } from "../oauth/token-response.js";
-import { parseValues } from "../providers/connection-value.js";
 import type { Provider, ProviderCatalog } from "../providers/provider.js";
 import { SealError, type Sealer } from "../sealing/seal.js";
 import type { Administration } from "./administration.js";
-import { connectionFrom, findClientProblem, type PutConnectionInput } from "./connections.js";
+import { connectionFrom, contentFrom, findClientProblem, type PutConnectionInput } from "./connections.js";
 import { type ConnectionLine, type SealedParts, transferBinding } from "./export-connections.js";
 
 /** What importing needs. */
@@ -152,7 +149,7 @@ async function inputFrom(
   if (application === undefined) throw new LineProblem("application: there is none of this public key");
   applications.set(publicKey, application);
   const parts = line.sealed === undefined ? line : openedFrom(options, line, { publicKey, userId, provider: named });
-  const content = provider.kind === "oauth2" ? tokensFrom(parts, provider) : secretsFrom(parts, provider);
+  const content = inputContentFrom(parts, provider);
   const input = { application, userId, provider, ...content, obtainedAt: timeFrom(parts) };
   const problem = await findClientProblem(store, input);
   if (problem === undefined) return input;
@@ -194,32 +191,22 @@ function openedFrom(
   }
 }
 
-type Content = Pick<PutConnectionInput, "response" | "told" | "originParameters">;
-
-function tokensFrom(parts: SealedParts, provider: Provider): Content {
+function inputContentFrom(parts: SealedParts, provider: Provider) {
   const { token, secrets } = parts;
-  if (secrets !== undefined) throw new LineProblem(`secrets: ${provider.name} takes token, a token response`);
-  if (!isObject(token)) throw new LineProblem("token is missing, or not a token response");
-  const parsed = parseValues(textsOf(parts, "parameters"), provider);
-  if ("problem" in parsed) throw problemOf(parsed, "parameters", provider);
-  const text = JSON.stringify(token);
-  try {
-    const response = parseTokenResponse(text, provider.oauth2?.tokenResponseMember);
-    return { response, told: toldMembersFrom(text), originParameters: parsed.values };
-  } catch (error) {
-    if (!(error instanceof TokenResponseError)) throw error;
-    throw new LineProblem(`token: ${error.message.replace(/\.$/, "")}`);
-  }
-}
-
-function secretsFrom(parts: SealedParts, provider: Provider): Content {
-  if (parts.token !== undefined)
+  if (provider.kind !== "oauth2" && token !== undefined)
     throw new LineProblem(`token: ${provider.name} takes secrets, as 'relay provider show' names them`);
-  const given = { open: textsOf(parts, "parameters"), secrets: textsOf(parts, "secrets") };
-  const parsed = parseGiven(given, provider);
-  if ("problem" in parsed) throw problemOf(parsed, parsed.isSecret ? "secrets" : "parameters", provider);
-  const response = responseFromSecrets(provider.kind, parsed.secrets);
-  return { response, told: toldMembersFrom(""), originParameters: parsed.open };
+  if (provider.kind === "oauth2") {
+    if (secrets !== undefined) throw new LineProblem(`secrets: ${provider.name} takes token, a token response`);
+    if (!isObject(token)) throw new LineProblem("token is missing, or not a token response");
+  }
+  const given = { secrets: textsOf(parts, "secrets"), open: textsOf(parts, "parameters") };
+  const content = contentFrom({ ...given, tokenResponse: JSON.stringify(token ?? "") }, provider);
+  if (!("problem" in content)) return content;
+  const { part, parameter, problem } = content;
+  if (part === "token_response") throw new LineProblem(`token: ${problem.replace(/\.$/, "")}`);
+  // Of names only one that the definition has is said.
+  const isKnown = provider.connectionValues.some(({ name }) => name === parameter);
+  throw new LineProblem(`${isKnown ? `${part}.${parameter}` : part}: ${problem}`);
 }
 
 function textsOf(parts: SealedParts, member: "secrets" | "parameters"): ReadonlyMap<string, string> {
@@ -227,16 +214,6 @@ function textsOf(parts: SealedParts, member: "secrets" | "parameters"): Readonly
   const isTexts = isObject(given) && Object.values(given).every((value) => typeof value === "string");
   if (!isTexts) throw new LineProblem(`${member} is not a JSON object of texts`);
   return new Map(Object.entries(given as Record<string, string>));
-}
-
-/** Of names only one that the definition has is said. */
-function problemOf(
-  { parameter, problem }: { readonly parameter: string; readonly problem: string },
-  member: "secrets" | "parameters",
-  { connectionValues }: Provider,
-): LineProblem {
-  const isKnown = connectionValues.some(({ name }) => name === parameter);
-  return new LineProblem(`${isKnown ? `${member}.${parameter}` : member}: ${problem}`);
 }
 
 function timeFrom({ obtained_at: text }: SealedParts): number | undefined {

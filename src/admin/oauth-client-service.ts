@@ -151,21 +151,11 @@ function clientPatchFrom(
   };
 }
 
-/** Reads values that stand with connections; all that are needed, unless told. Throws INVALID_ARGUMENT. */
-export function originParametersFrom(
-  given: Readonly<Record<string, string>>,
-  provider: Provider,
-  field: string,
-  isPartial = false,
-): Readonly<Record<string, string>> {
-  const parsed = parseValues(new Map(Object.entries(given)), provider, "open", isPartial);
-  if ("values" in parsed) return parsed.values;
-  throw invalidArgument(`${field}.${parsed.parameter}`, parsed.problem);
-}
-
-/** Without any, the client is for all of the provider's customers. */
+/** Values that stand with connections. Without any, the client is for all of the provider's customers. */
 function clientParametersFrom({ originParameters }: OAuthClientMessage, provider: Provider) {
-  return originParametersFrom(originParameters, provider, "oauth_client.origin_parameters", true);
+  const parsed = parseValues(new Map(Object.entries(originParameters)), provider, "open", true);
+  if ("values" in parsed) return parsed.values;
+  throw invalidArgument(`oauth_client.origin_parameters.${parsed.parameter}`, parsed.problem);
 }
 
 function secretFrom(text: string): Secret | undefined {

@@ -3,14 +3,7 @@ import type { Command } from "commander";
 import type { ImportCounts } from "../admin/import-connections.js";
 import { MAX_ID_LENGTH } from "../applications/caller.js";
 import type { Connection } from "../oauth/connection.js";
-import { parseGiven, responseFromSecrets } from "../oauth/credentials.js";
 import { isBareKey } from "../oauth/signing-key.js";
-import {
-  parseTokenResponse,
-  type TokenResponse,
-  TokenResponseError,
-  toldMembersFrom,
-} from "../oauth/token-response.js";
 import { KEY_VALUES, type Provider } from "../providers/provider.js";
 import { applicationOf } from "./application.js";
 import {
@@ -27,13 +20,7 @@ import {
   writeNote,
   writeResult,
 } from "./command.js";
-import {
-  type ConnectionOptions,
-  jsonFromConnection,
-  originParametersFrom,
-  parsePairs,
-  textFromConnection,
-} from "./connection-key.js";
+import { type ConnectionOptions, jsonFromConnection, parsePairs, textFromConnection } from "./connection-key.js";
 import { administrationOf, loadCatalog, loadSealer, type OpenStore, requireProvider, withStore } from "./open-store.js";
 
 /** Four times the longest tokens together. */
@@ -82,49 +69,32 @@ async function put(options: PutOptions): Promise<void> {
 }
 
 async function putNamed(open: OpenStore, options: PutOptions, input: string): Promise<Connection> {
-  const { findClientProblem, putConnection } = await import("../admin/connections.js");
+  const { contentFrom, findClientProblem, putConnection } = await import("../admin/connections.js");
   const provider = requireProvider(await loadCatalog(open.config), options.provider);
-  const isKey = provider.kind !== "oauth2";
   const { param = [], user: userId } = options;
-  const content = isKey
-    ? secretsFrom(input, parsePairs("--param", param), provider)
-    : { response: responseFrom(input, provider), originParameters: originParametersFrom(param, provider) };
-  const told = toldMembersFrom(isKey ? "" : input);
+  const secrets = provider.kind === "oauth2" ? new Map() : secretsFrom(input, provider);
+  const content = contentFrom({ tokenResponse: input, secrets, open: parsePairs("--param", param) }, provider);
+  if ("problem" in content) {
+    const named = content.part === "parameters" ? `--param ${content.parameter}` : content.parameter;
+    throw usageError(named === "" ? content.problem : `${named}: ${content.problem}.`);
+  }
   const application = await applicationOf(open.store, options.app);
-  const made = { application, userId, provider, told, ...content };
+  const made = { application, userId, provider, ...content };
   const problem = await findClientProblem(open.store, made);
   if (problem !== undefined) throw usageError(`${problem.parameter} ${problem.problem}.`);
   return putConnection(administrationOf(open), made);
 }
 
 /** Reads a JSON object of texts, or a signing key as it is. Throws a usage error that never holds a value. */
-function secretsFrom(text: string, open: ReadonlyMap<string, string>, provider: Provider) {
-  const secrets = isBareKey(text, provider) ? new Map([[KEY_VALUES.key, text]]) : textMembersFrom(text);
-  if (secrets === undefined)
-    throw usageError('Standard input must be a JSON object of texts, such as {"api_key":"…"}.');
-  const parsed = parseGiven({ open, secrets }, provider);
-  if (!("problem" in parsed))
-    return { response: responseFromSecrets(provider.kind, parsed.secrets), originParameters: parsed.open };
-  throw usageError(`${parsed.isSecret ? "" : "--param "}${parsed.parameter}: ${parsed.problem}.`);
-}
-
-function textMembersFrom(text: string): ReadonlyMap<string, string> | undefined {
+function secretsFrom(text: string, provider: Provider): ReadonlyMap<string, string> {
+  if (isBareKey(text, provider)) return new Map([[KEY_VALUES.key, text]]);
   try {
     const members = Object.entries(JSON.parse(text) as object);
-    return members.every(([, value]) => typeof value === "string") ? new Map(members) : undefined;
+    if (members.every(([, value]) => typeof value === "string")) return new Map(members);
   } catch {
-    // The parser's own words quote the text.
-    return undefined;
+    // Said below: the parser's own words quote the text.
   }
-}
-
-function responseFrom(text: string, { oauth2 }: Provider): TokenResponse {
-  try {
-    return parseTokenResponse(text, oauth2?.tokenResponseMember);
-  } catch (error) {
-    if (!(error instanceof TokenResponseError)) throw error;
-    throw usageError(error.message, error);
-  }
+  throw usageError('Standard input must be a JSON object of texts, such as {"api_key":"…"}.');
 }
 
 interface ImportCommandOptions {
@@ -133,7 +103,6 @@ interface ImportCommandOptions {
   readonly json?: boolean;
 }
 
-/** `relay connection import` */
 /** `relay connection import` */
 export function addConnectionImport(group: Command): void {
   addCommand(group, {
@@ -191,7 +160,6 @@ interface ExportCommandOptions {
   readonly provider?: string;
 }
 
-/** `relay connection export` */
 /** `relay connection export` */
 export function addConnectionExport(group: Command): void {
   addCommand(group, {
