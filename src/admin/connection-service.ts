@@ -1,28 +1,36 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
+import { Code, ConnectError, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
 import {
   type Connection as ConnectionMessage,
   ConnectionSchema,
   type ConnectionService,
+  type CreateConnectLinkRequest,
   DeleteConnectionResponse_Revocation,
   type ListConnectionsRequest,
   type PutConnectionRequest,
   Connection_State as State,
 } from "../../gen/relay/admin/v1/connection_pb.js";
+import { type Reason, RelayError } from "../model/errors.js";
+import { createConnectLink } from "../oauth/connect-session.js";
 import type { Connection, ConnectionKey, ConnectionRange, ConnectionSummary } from "../oauth/connection.js";
-import { type DisconnectOptions, disconnect } from "../oauth/disconnect.js";
 import { toldStateOf } from "../oauth/refreshable.js";
-import type { Revocation } from "../oauth/token-request.js";
 import type { Provider } from "../providers/provider.js";
-import { type Administration, auditEntryFrom, connectionResource } from "./administration.js";
-import { connectLinkFor } from "./connect-links.js";
-import { contentFrom, findClientProblem, type PutConnectionInput, putConnection, refreshNow } from "./connections.js";
+import { auditEntryFrom, userResource } from "./administration.js";
+import {
+  contentFrom,
+  deleteConnection,
+  findClientProblem,
+  type PutConnectionInput,
+  putConnection,
+  refreshNow,
+} from "./connections.js";
 import {
   type AdminOptions,
   administrationFor,
   invalidArgument,
+  invalidField,
   NAME_PART,
   namedApplication,
   namedProvider,
@@ -243,29 +251,47 @@ export function summaryFrom(connection: Connection, publicKey: string): Connecti
   return { ...shown, publicKey, hasRefreshToken: refreshToken !== undefined };
 }
 
-/** Which connection. */
-export interface DeleteConnectionInput {
-  readonly application: { readonly id: string; readonly publicKey: string };
-  readonly userId: string;
-  readonly providerName: string;
+/**
+ * Makes a link for a user, once the audit trail has who did: for the providers that are named, or all of the
+ * application's. The link is only here.
+ */
+async function connectLinkFor(options: AdminOptions, request: CreateConnectLinkRequest, context: HandlerContext) {
+  const { store, connecting } = options;
+  const { publicKey, userId, providerNames, redirectUri, scope } = request;
+  const application = await namedApplication(store.applications, publicKey);
+  requiredId(userId, "user_id");
+  if (application.state !== "ACTIVE")
+    throw new ConnectError("This application is disabled: no user can connect.", Code.FailedPrecondition);
+  // Without a name the link would be for all of the application's providers, which the list does not say.
+  if (providerNames.includes("")) throw invalidField("provider_names", "provider_names has an entry that is empty.");
+  const [only = "", ...others] = providerNames;
+  const link = await createConnectLink(connecting, {
+    ...{ application, userId },
+    providerName: others.length === 0 ? only : "",
+    providers: others.length === 0 ? [] : providerNames,
+    redirectUri: redirectUri || undefined,
+    scope: scope || undefined,
+    originParameters: new Map(),
+    authorizationParameters: {},
+  }).catch((error: unknown) => {
+    throw refusedLink(error);
+  });
+  const administration = administrationFor(options, context);
+  const entry = auditEntryFrom(administration, "ConnectionService.CreateConnectLink", userResource(publicKey, userId));
+  await store.audit.add({ ...entry, outcome: "DONE" });
+  return { connectUri: link.uri, expireTime: timestampFromMs(link.expiresAt) };
 }
 
-/** What became of the token; `SKIPPED`: the operator did not want the provider to be told. */
-export type ToldRevocation = Revocation | "SKIPPED";
+/** The field that each refusal is about. */
+const FIELDS: Partial<Record<Reason, string>> = {
+  INVALID_PROVIDER: "provider_names",
+  CALLER_NOT_ALLOWED: "redirect_uri",
+  CALL_FORMAT_ERROR: "scope",
+};
 
-/**
- * Deletes a connection, and tells the provider unless there is no way given. Undefined when there was none. Rejects with
- * RelayError STORE_UNAVAILABLE when it cannot be deleted.
- */
-export async function deleteConnection(
-  administration: Administration,
-  { application, userId, providerName }: DeleteConnectionInput,
-  provider: DisconnectOptions | "untold",
-): Promise<ToldRevocation | undefined> {
-  const resource = connectionResource(application.publicKey, userId, providerName);
-  const audit = auditEntryFrom(administration, "ConnectionService.DeleteConnection", resource);
-  const key = { applicationId: application.id, userId, providerName };
-  if (provider !== "untold") return disconnect(provider, key, audit);
-  const deleted = await administration.store.connections.delete(key, administration.now(), audit);
-  return deleted === undefined ? undefined : "SKIPPED";
+function refusedLink(error: unknown): unknown {
+  if (!(error instanceof RelayError)) return error;
+  const field = FIELDS[error.reason];
+  if (field !== undefined) return invalidField(field, error.message);
+  return error.reason === "PROVIDER_MISCONFIGURED" ? new ConnectError(error.message, Code.FailedPrecondition) : error;
 }

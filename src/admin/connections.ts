@@ -12,9 +12,11 @@ import {
   responseFromSecrets,
   secretsIn,
 } from "../oauth/credentials.js";
+import { type DisconnectOptions, disconnect } from "../oauth/disconnect.js";
 import { toldStateOf } from "../oauth/refreshable.js";
 import type { Refresher } from "../oauth/refresher.js";
 import { newConnectionFrom } from "../oauth/store-answer.js";
+import type { Revocation } from "../oauth/token-request.js";
 import {
   parseTokenResponse,
   type TokenResponse,
@@ -128,7 +130,7 @@ export async function findClientProblem(
 }
 
 /** Which connection. */
-interface NamedConnection {
+export interface NamedConnection {
   readonly application: { readonly id: string; readonly publicKey: string };
   readonly userId: string;
   readonly providerName: string;
@@ -177,4 +179,24 @@ async function problemOf(refresh: Promise<void>): Promise<string> {
     if (error instanceof RelayError && error.reason !== "STORE_UNAVAILABLE") return error.message;
     throw error;
   }
+}
+
+/** What became of the token; `SKIPPED`: the operator did not want the provider to be told. */
+export type ToldRevocation = Revocation | "SKIPPED";
+
+/**
+ * Deletes a connection, and tells the provider unless there is no way given. Undefined when there was none. Rejects with
+ * RelayError STORE_UNAVAILABLE when it cannot be deleted.
+ */
+export async function deleteConnection(
+  administration: Administration,
+  { application, userId, providerName }: NamedConnection,
+  provider: DisconnectOptions | "untold",
+): Promise<ToldRevocation | undefined> {
+  const resource = connectionResource(application.publicKey, userId, providerName);
+  const audit = auditEntryFrom(administration, "ConnectionService.DeleteConnection", resource);
+  const key = { applicationId: application.id, userId, providerName };
+  if (provider !== "untold") return disconnect(provider, key, audit);
+  const deleted = await administration.store.connections.delete(key, administration.now(), audit);
+  return deleted === undefined ? undefined : "SKIPPED";
 }

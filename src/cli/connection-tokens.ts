@@ -134,10 +134,7 @@ async function importAll(options: ImportCommandOptions): Promise<void> {
 }
 
 async function importInto(open: OpenStore, { app, key, json }: ImportCommandOptions): Promise<ImportCounts> {
-  const [{ importConnections, MAX_LINE_BYTES }, { linesOf }] = await Promise.all([
-    import("../admin/import-connections.js"),
-    import("../lib/lines.js"),
-  ]);
+  const { importConnections, linesOf, MAX_LINE_BYTES } = await import("../admin/import-connections.js");
   if (app !== undefined) await applicationOf(open.store, app);
   const options = {
     administration: administrationOf(open),

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { DeleteConnectionInput, ToldRevocation } from "../admin/connection-service.js";
+import type { NamedConnection, ToldRevocation } from "../admin/connections.js";
 import { requireCallerIds } from "../applications/caller.js";
 import { type Config, publicUrlFrom } from "../config/config.js";
 import type { ConnectLink } from "../oauth/connect-session.js";
@@ -167,10 +167,10 @@ async function deleteNamed(options: DeleteOptions): Promise<void> {
 
 async function end(
   open: OpenStore,
-  key: DeleteConnectionInput,
+  key: NamedConnection,
   { revoke }: DeleteOptions,
 ): Promise<ToldRevocation | undefined> {
-  const { deleteConnection } = await import("../admin/connection-service.js");
+  const { deleteConnection } = await import("../admin/connections.js");
   const administration = administrationOf(open);
   if (!revoke) return deleteConnection(administration, key, "untold");
   return withWayOut(open, (options) => deleteConnection(administration, key, options));
