@@ -223,7 +223,7 @@ function timeFrom({ obtained_at: text }: SealedParts): number | undefined {
 }
 
 /** A line of a stream. */
-export interface Line {
+interface Line {
   /** Counts from 1. */
   readonly number: number;
   /** Without its end; undefined: it is longer than it may be. */
