@@ -139,6 +139,20 @@ export async function issueCallToken(
   return made;
 }
 
+/** What counts for a new application where the operator says nothing else. */
+export const NEW_APPLICATION: Omit<ApplicationSettings, "name"> = {
+  callerAuth: "PUBLIC_KEY",
+  allowedOrigins: [],
+  allowedAddresses: [],
+  allowedRedirectUris: [],
+  callsPerMinute: 0,
+  connectionCallsPerMinute: 0,
+  maxCallTokenSeconds: 0,
+  accentColor: "",
+  state: "ACTIVE",
+  callRules: {},
+};
+
 /** What an operator decides about a new application; a public key is made when none is given. */
 export interface CreateApplicationInput extends ApplicationSettings {
   readonly publicKey: string | undefined;

@@ -5,25 +5,21 @@ import {
   DEFAULT_CAPTURE_MINUTES,
   deleteApplication,
   MAX_CAPTURE_MINUTES,
+  NEW_APPLICATION,
   rotateApplicationKey,
   updateApplication,
 } from "../admin/applications.js";
-import type { Application, ApplicationPatch } from "../applications/application.js";
+import { type Application, type ApplicationPatch, parsePublicKey } from "../applications/application.js";
 import {
-  accentColorFrom,
-  addressesFrom,
   applicationOf,
   CALLER_AUTH,
   callRulesFrom,
-  callsFrom,
   jsonFromApplication,
-  maxTokenSecondsFrom,
   nameFrom,
   noApplication,
-  originsFrom,
-  publicKeyFrom,
   readCallRules,
-  redirectUrisFrom,
+  settingsFrom,
+  textFrom,
   textFromApplication,
 } from "./application.js";
 import {
@@ -100,19 +96,9 @@ function addAppCreate(group: Command): void {
 }
 
 async function create(name: string, options: CreateOptions): Promise<void> {
-  const input = {
-    name: nameFrom(name),
-    publicKey: options.publicKey === undefined ? undefined : publicKeyFrom(options.publicKey),
-    callerAuth: CALLER_AUTH.get(options.callerAuth) ?? "PUBLIC_KEY",
-    allowedOrigins: originsFrom(options.allowOrigin),
-    allowedAddresses: addressesFrom(options.allowAddress),
-    allowedRedirectUris: redirectUrisFrom(options.allowRedirect),
-    callsPerMinute: callsFrom(options.callsPerMinute, "--calls-per-minute"),
-    connectionCallsPerMinute: callsFrom(options.connectionCallsPerMinute, "--connection-calls-per-minute"),
-    maxCallTokenSeconds: maxTokenSecondsFrom(options.maxTokenTtl),
-    accentColor: accentColorFrom(options.accentColor),
-    state: "ACTIVE",
-  } as const;
+  const { publicKey: wanted } = options;
+  const publicKey = wanted === undefined ? undefined : textFrom(parsePublicKey(wanted), "--public-key");
+  const input = { name: nameFrom(name), ...NEW_APPLICATION, ...settingsFrom(options), publicKey };
   const written = await readCallRules(options.callRules);
   const create = async (open: OpenStore) => {
     const callRules = await callRulesFrom(written, open);
@@ -238,22 +224,11 @@ async function update(publicKey: string, options: UpdateOptions): Promise<void> 
 
 function patchFrom(options: UpdateOptions): ApplicationPatch {
   requireNoContradiction(options);
-  const callerAuth = CALLER_AUTH.get(options.callerAuth ?? "");
-  const { callsPerMinute: calls, connectionCallsPerMinute: callsOfEach, maxTokenTtl, accentColor } = options;
   const patch: ApplicationPatch = {
-    ...(options.name !== undefined && { name: nameFrom(options.name) }),
-    ...(callerAuth && { callerAuth }),
-    ...((options.allowOrigin || !options.origins) && { allowedOrigins: originsFrom(options.allowOrigin) }),
-    ...((options.allowAddress || !options.addresses) && { allowedAddresses: addressesFrom(options.allowAddress) }),
-    ...((options.allowRedirect || !options.redirects) && {
-      allowedRedirectUris: redirectUrisFrom(options.allowRedirect),
-    }),
-    ...(calls !== undefined && { callsPerMinute: callsFrom(calls, "--calls-per-minute") }),
-    ...(callsOfEach !== undefined && {
-      connectionCallsPerMinute: callsFrom(callsOfEach, "--connection-calls-per-minute"),
-    }),
-    ...(maxTokenTtl !== undefined && { maxCallTokenSeconds: maxTokenSecondsFrom(maxTokenTtl) }),
-    ...(accentColor !== undefined && { accentColor: accentColorFrom(accentColor) }),
+    ...settingsFrom(options),
+    ...(!options.origins && { allowedOrigins: [] }),
+    ...(!options.addresses && { allowedAddresses: [] }),
+    ...(!options.redirects && { allowedRedirectUris: [] }),
     ...(options.enable && { state: "ACTIVE" }),
     ...(options.disable && { state: "DISABLED" }),
   };

@@ -8,7 +8,7 @@ import {
   parseRedirectUris,
   parseRulesOfProviders,
 } from "../admin/applications.js";
-import { type Application, type CallerAuth, parsePublicKey } from "../applications/application.js";
+import type { Application, ApplicationSettings, CallerAuth, Parsed } from "../applications/application.js";
 import { type CallRulesByProvider, jsonFromCallRules } from "../applications/call-rules.js";
 import { MAX_CALL_TOKEN_SECONDS, maxSecondsOf } from "../applications/call-token.js";
 import { parseInteger } from "../config/setting-list.js";
@@ -100,46 +100,50 @@ export function noApplication(): Error {
   return failure("There is no application with this public key. 'relay app list' lists them.");
 }
 
+/** What options say of an application, each of them left out where it is not given. */
+interface SettingOptions {
+  readonly name?: string;
+  readonly callerAuth?: string;
+  readonly allowOrigin?: readonly string[];
+  readonly allowAddress?: readonly string[];
+  readonly allowRedirect?: readonly string[];
+  readonly callsPerMinute?: string;
+  readonly connectionCallsPerMinute?: string;
+  readonly maxTokenTtl?: number;
+  readonly accentColor?: string;
+}
+
+/** Reads the options that are given. Throws a usage error that names the option. */
+export function settingsFrom(options: SettingOptions): Partial<ApplicationSettings> {
+  const { name, allowOrigin, allowAddress, allowRedirect, maxTokenTtl, accentColor } = options;
+  const { callsPerMinute: calls, connectionCallsPerMinute: callsOfEach } = options;
+  const callerAuth = CALLER_AUTH.get(options.callerAuth ?? "");
+  if (maxTokenTtl !== undefined && maxTokenTtl > MAX_CALL_TOKEN_SECONDS)
+    throw usageError("--max-token-ttl: a call token is valid for a day at most.");
+  return {
+    ...(name !== undefined && { name: nameFrom(name) }),
+    ...(callerAuth && { callerAuth }),
+    ...(allowOrigin && { allowedOrigins: listFrom(parseOrigins(allowOrigin), "--allow-origin") }),
+    ...(allowAddress && { allowedAddresses: listFrom(parseAddresses(allowAddress), "--allow-address") }),
+    ...(allowRedirect && { allowedRedirectUris: listFrom(parseRedirectUris(allowRedirect), "--allow-redirect") }),
+    ...(calls !== undefined && { callsPerMinute: callsFrom(calls, "--calls-per-minute") }),
+    ...(callsOfEach !== undefined && {
+      connectionCallsPerMinute: callsFrom(callsOfEach, "--connection-calls-per-minute"),
+    }),
+    ...(maxTokenTtl !== undefined && { maxCallTokenSeconds: maxTokenTtl }),
+    ...(accentColor !== undefined && { accentColor: textFrom(parseAccentColor(accentColor), "--accent-color") }),
+  };
+}
+
 /** Reads an application's name. */
 export function nameFrom(text: string): string {
-  const parsed = parseDisplayName(text);
+  return textFrom(parseDisplayName(text), "The name", "");
+}
+
+/** The text that was parsed. Throws a usage error. */
+export function textFrom(parsed: Parsed, option: string, colon = ":"): string {
   if ("value" in parsed) return parsed.value;
-  throw usageError(`The name ${parsed.problem}.`);
-}
-
-/** Reads `--accent-color`. */
-export function accentColorFrom(text = ""): string {
-  const parsed = parseAccentColor(text);
-  if ("value" in parsed) return parsed.value;
-  throw usageError(`--accent-color: ${parsed.problem}.`);
-}
-
-/** Reads `--public-key`. */
-export function publicKeyFrom(text: string): string {
-  const parsed = parsePublicKey(text);
-  if ("value" in parsed) return parsed.value;
-  throw usageError(`--public-key: ${parsed.problem}.`);
-}
-
-/** Reads all `--allow-origin`. */
-export function originsFrom(texts: readonly string[] = []): readonly string[] {
-  return listFrom(parseOrigins(texts), "--allow-origin");
-}
-
-/** Reads all `--allow-address`. */
-export function addressesFrom(texts: readonly string[] = []): readonly string[] {
-  return listFrom(parseAddresses(texts), "--allow-address");
-}
-
-/** Reads all `--allow-redirect`. */
-export function redirectUrisFrom(texts: readonly string[] = []): readonly string[] {
-  return listFrom(parseRedirectUris(texts), "--allow-redirect");
-}
-
-/** Reads `--max-token-ttl`; 0 without it: the most. */
-export function maxTokenSecondsFrom(seconds = 0): number {
-  if (seconds <= MAX_CALL_TOKEN_SECONDS) return seconds;
-  throw usageError("--max-token-ttl: a call token is valid for a day at most.");
+  throw usageError(`${option}${colon} ${parsed.problem}.`);
 }
 
 /** More than what may be stored. In bytes. */
@@ -165,9 +169,9 @@ export async function callRulesFrom(
   return listFrom(parseRulesOfProviders(Object.entries(written), await loadCatalog(config)), "--call-rules");
 }
 
-/** Reads `--calls-per-minute` and `--connection-calls-per-minute`; 0 is no limit. */
-export function callsFrom(text: string | undefined, option: string): number {
-  const calls = parseInteger(text ?? "0", 0, MAX_CALLS_PER_MINUTE);
+/** 0 is no limit. */
+function callsFrom(text: string, option: string): number {
+  const calls = parseInteger(text, 0, MAX_CALLS_PER_MINUTE);
   if (calls !== undefined) return calls;
   throw usageError(`${option} must be a whole number from 0 (no limit) to ${MAX_CALLS_PER_MINUTE}.`);
 }

@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 import { mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createApplication } from "../admin/applications.js";
+import { createApplication, NEW_APPLICATION } from "../admin/applications.js";
 import { putConnection } from "../admin/connections.js";
 import { type OAuthClientFields, putOAuthClient } from "../admin/oauth-client-service.js";
 import { type Service, startService } from "../app/server.js";
@@ -120,30 +120,11 @@ async function connectUser(config: Config, sandbox: Sandbox): Promise<string> {
   const response = parseTokenResponse(JSON.stringify(sandbox.issueToken({ expiresInSeconds: TOKEN_LIFETIME_SECONDS })));
   return withStoreOf(config, async (open) => {
     const administration = administrationOf(open);
-    const { application } = await createApplication(administration, {
-      name: "Demo",
-      publicKey: PUBLIC_KEY,
-      callerAuth: "PUBLIC_KEY",
-      allowedOrigins: [],
-      allowedAddresses: [],
-      allowedRedirectUris: [],
-      callsPerMinute: 0,
-      callRules: {},
-      maxCallTokenSeconds: 0,
-      accentColor: "",
-      connectionCallsPerMinute: 0,
-      state: "ACTIVE",
-    });
+    const input = { name: "Demo", publicKey: PUBLIC_KEY, ...NEW_APPLICATION };
+    const { application } = await createApplication(administration, input);
     await putOAuthClient(administration, { application, providerName: provider.name }, clientOf(sandbox));
-    const told = () => "";
-    await putConnection(administration, {
-      application,
-      userId: USER_ID,
-      provider,
-      originParameters: {},
-      response,
-      told,
-    });
+    const content = { response, originParameters: {}, told: () => "" };
+    await putConnection(administration, { application, userId: USER_ID, provider, ...content });
     return application.publicKey;
   });
 }
