@@ -60,11 +60,11 @@ export function namedProvider(catalog: ProviderCatalog, name: string, field = "p
  * The name of the provider that a request names. One that is no longer in the catalogue is taken as written, so that what
  * is stored for it can still be seen and deleted.
  */
-export function providerNameFrom(catalog: ProviderCatalog, name: string, field = "provider_name"): string {
+export function providerNameFrom(catalog: ProviderCatalog, name: string): string {
   const provider = catalog.find(name);
   if (provider !== undefined) return provider.name;
-  if (isProviderName(required(name, field))) return name;
-  throw invalidArgument(field, PROVIDER_NAME_HINT);
+  if (isProviderName(required(name, "provider_name"))) return name;
+  throw invalidArgument("provider_name", PROVIDER_NAME_HINT);
 }
 
 /**

@@ -72,7 +72,7 @@ export const ADMIN_GUARDS: readonly Guard[] = [
   guard("admin: parts of a page's key", [" && isKey)", ")"], "admin/applications", "admin/call-records"),
   guard(
     "admin: names of providers",
-    ["if (isProviderName(required(name, field)))", "if (true)"],
+    ['if (isProviderName(required(name, "provider_name")))', "if (true)"],
     "admin/oauth-clients",
   ),
   guard("record: place beyond a block", ["Math.min(at.index, own.length)", "at.index"], "admin/call-records"),
