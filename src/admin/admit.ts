@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createContextKey } from "@connectrpc/connect";
 import { clientNetworkOf, type HttpRequest } from "../http/exchange.js";
-import { createSecretFile } from "../lib/secret-file.js";
+import { codeOf, createSecretFile } from "../lib/secret-file.js";
 
 /** Who may go on; nobody otherwise, and how many seconds from now the next try is looked at: 0 for at once. */
 type Admission =
@@ -237,10 +237,6 @@ async function readText(path: string): Promise<string> {
         : `cannot be read (${code}); check RELAY_ADMIN_TOKEN_FILE`;
     throw new AdminTokenFileError(path, problem, { cause });
   }
-}
-
-function codeOf(error: unknown): string {
-  return (error as NodeJS.ErrnoException).code ?? "unknown error";
 }
 
 /** What an operator may do: see everything, or also change it. */

@@ -1,4 +1,5 @@
 import { RelayError } from "../model/errors.js";
+import { revealed } from "../oauth/authorization-server.js";
 import type { Connection, ConnectionKey, ConnectionSummary } from "../oauth/connection.js";
 import { isGrantKind, isOfClient, isOfKind, isUnfetched, secretsIn } from "../oauth/credentials.js";
 import { openToken } from "../oauth/store-answer.js";
@@ -139,8 +140,4 @@ function tokenResponseFrom({ tokenType, scope, obtainedAt, expiresAt }: Connecti
     scope,
     expires_in: expiresAt === undefined ? undefined : Math.max(1, Math.ceil((expiresAt - obtainedAt) / 1000)),
   };
-}
-
-function revealed(secrets: ReturnType<typeof secretsIn>): Record<string, string> {
-  return Object.fromEntries(Object.entries(secrets).map(([name, secret]) => [name, secret.reveal()]));
 }

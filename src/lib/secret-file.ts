@@ -137,3 +137,8 @@ async function sync(path: string): Promise<void> {
     await file.close();
   }
 }
+
+/** The code of what the system refused, such as ENOENT, for the text of an error. */
+export function codeOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? "unknown error";
+}

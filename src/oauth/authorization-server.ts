@@ -142,7 +142,8 @@ function openSecrets(sealer: Sealer, { userId, refreshToken, ...connection }: Se
   return secretsIn(openToken(sealer, { ...connection, userId }, "refresh_token", refreshToken));
 }
 
-function revealed(secrets: ReturnType<typeof secretsIn>): ValueTexts {
+/** Secret values as they are, by their names. */
+export function revealed(secrets: ReturnType<typeof secretsIn>): ValueTexts {
   return Object.fromEntries(Object.entries(secrets).map(([name, secret]) => [name, secret.reveal()]));
 }
 

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { codeOf } from "../lib/secret-file.js";
 import { type DefinitionOptions, parseProvider } from "./definition.js";
 import {
   type Provider,
@@ -146,7 +147,7 @@ function definitionFiles(path: string, report: Report): string[] {
     const files = names.filter((name) => name.endsWith(".json")).sort();
     return files.map((name) => join(path, name));
   } catch (error) {
-    report("", `cannot be read (${codeFrom(error)})`);
+    report("", `cannot be read (${codeOf(error)})`);
     return [];
   }
 }
@@ -162,15 +163,11 @@ function readProvider(path: string, options: DefinitionOptions, problems: Provid
     if ("provider" in parsed) return parsed.provider;
     problems.push(...parsed.problems);
   } catch (error) {
-    report("", `cannot be read (${codeFrom(error)})`);
+    report("", `cannot be read (${codeOf(error)})`);
   }
   return undefined;
 }
 
 function reporterOf(path: string, problems: ProviderProblem[]): Report {
   return (field, message) => problems.push({ file: path, field, message });
-}
-
-function codeFrom(error: unknown): string {
-  return (error as NodeJS.ErrnoException).code ?? "unknown error";
 }

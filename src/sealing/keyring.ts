@@ -3,7 +3,7 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { open, readFile, realpath, stat } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Database } from "better-sqlite3";
-import { createSecretFile, replaceWhole } from "../lib/secret-file.js";
+import { codeOf, createSecretFile, replaceWhole } from "../lib/secret-file.js";
 
 /** The keys that seal and open stored values. */
 export interface Keyring {
@@ -93,10 +93,6 @@ function unreadable(path: string, cause: unknown): KeyFileError {
       ? "does not exist; restore it, or check RELAY_KEY_FILE (with NODE_ENV=production it is never created)"
       : `cannot be read (${code}); check RELAY_KEY_FILE`;
   return new KeyFileError(path, problem, { cause });
-}
-
-function codeOf(error: unknown): string {
-  return (error as NodeJS.ErrnoException).code ?? "unknown error";
 }
 
 /** A key of the ring. A KeyObject prints without its bytes. */
@@ -233,5 +229,5 @@ function isBusy(error: unknown): boolean {
 
 function problemOf(cause: unknown): string {
   if (isBusy(cause)) return "a key is being added by another process; try again";
-  return `cannot be replaced (${(cause as NodeJS.ErrnoException).code ?? "unknown error"})`;
+  return `cannot be replaced (${codeOf(cause)})`;
 }
