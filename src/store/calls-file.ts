@@ -84,8 +84,9 @@ function* append(blocks: readonly CallBlock[], maxCalls: number): Operation<void
   }
 }
 
-/** Times are milliseconds since the epoch. */
-const CALLS_MIGRATION_1 = `
+/** Times are milliseconds since the epoch. One is never changed, but for its comments. */
+export const CALLS_MIGRATIONS: readonly string[] = [
+  `
 CREATE TABLE call_blocks (
   -- Never given twice, so that whoever reads on behind a block misses none.
   sequence INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -104,7 +105,8 @@ INSERT INTO sqlite_sequence (name, seq) VALUES ('call_blocks', unixepoch() * 100
 CREATE INDEX call_blocks_by_application ON call_blocks (application_id, sequence);
 CREATE INDEX call_blocks_by_time ON call_blocks (last_at, first_at);
 ${FIGURES_TABLE.replaceAll(" BIGINT ", " INTEGER ").replace("\n);", "\n) STRICT;")}
-`;
+`,
+];
 
 /**
  * NORMAL: a power loss may cost the last seconds of records and nothing else, and no call waits for a disk. What is
@@ -117,7 +119,7 @@ const CALLS: DatabaseKind = {
     ["journal_mode", "WAL", "wal"],
     ["synchronous", "NORMAL", 1],
   ],
-  migrations: [CALLS_MIGRATION_1],
+  migrations: CALLS_MIGRATIONS,
   // Calls are served meanwhile, and the records can wait.
   startTimeoutMs: 100,
   busyTimeoutMs: 5,

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import Database from "better-sqlite3";
 import { makeFolder } from "../lib/secret-file.js";
 import { StoreOpenError } from "./database.js";
-import { SQLITE_MIGRATIONS } from "./schema.js";
+import { otherSchema, plainSql, requireKnownVersion, SQLITE_MIGRATIONS } from "./schema.js";
 import { isBusy, openErrorFrom } from "./sqlite-error.js";
 
 /** Name, value to set, value to find afterwards. */
@@ -152,19 +152,41 @@ export function migrate(db: Database.Database, file: string, migrations = SQLITE
   }).immediate();
 }
 
-/** Throws StoreOpenError when the database is from a newer version, or not the relay's. Writes nothing. */
+/**
+ * Throws StoreOpenError when the database is from a newer version, not the relay's, or not what the migrations to its
+ * version make. Writes nothing.
+ */
 export function assertKnownVersion(db: Database.Database, file: string, migrations = SQLITE_MIGRATIONS): void {
   // Both in one transaction, so that they are of one moment: another process may be migrating.
-  const { version, isEmpty } = db.transaction(() => ({ version: versionOf(db), isEmpty: !hasTables(db) }))();
-  if (version < 0 || version > migrations.length) {
-    throw new StoreOpenError(
-      file,
-      `has schema version ${version}, this relay knows ${migrations.length}; run the newer relay, or restore an older backup`,
-    );
-  }
-  if (version === 0 && !isEmpty) {
+  const { version, schema } = db.transaction(() => ({ version: versionOf(db), schema: schemaOf(db) }))();
+  requireKnownVersion(version, file, migrations);
+  if (version === 0 && schema.size > 0) {
     throw new StoreOpenError(file, "belongs to another program: it has tables but no schema version of the relay");
   }
+  for (const [name, sql] of schemaMadeBy(migrations.slice(0, version))) {
+    if (schema.get(name) === sql) continue;
+    throw otherSchema(file, version, new Database.SqliteError(`${name} differs`, "SQLITE_CORRUPT"));
+  }
+}
+
+/** Made anew in memory, in a millisecond or two. */
+function schemaMadeBy(migrations: readonly string[]): ReadonlyMap<string, string> {
+  const db = new Database(":memory:");
+  try {
+    for (const sql of migrations) db.exec(sql);
+    return schemaOf(db);
+  } finally {
+    db.close();
+  }
+}
+
+/** Name → text of each table, index and trigger; others may have added some. */
+function schemaOf(db: Database.Database): ReadonlyMap<string, string> {
+  const rows = db
+    .prepare<[], [string, string]>("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
+    .raw()
+    .all();
+  return new Map(rows.map(([name, sql]) => [name, plainSql(sql)]));
 }
 
 /** Whether the schema is this version's. */
@@ -174,8 +196,4 @@ export function isCurrent(db: Database.Database): boolean {
 
 function versionOf(db: Database.Database): number {
   return db.pragma("user_version", { simple: true }) as number;
-}
-
-function hasTables(db: Database.Database): boolean {
-  return db.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get() !== undefined;
 }

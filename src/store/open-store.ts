@@ -6,10 +6,9 @@ import { StoreOpenError } from "./database.js";
 import { assertKnownVersion, databaseFile, isCurrent } from "./open-database.js";
 import type { PostgresLimits } from "./postgres-pool.js";
 import { createKeyCheckStore, createSealedRows } from "./sealed-rows.js";
-import { createSqliteDatabase, type OnOperation } from "./sqlite-driver.js";
+import { createSqliteDatabase } from "./sqlite-driver.js";
 import { isDamage, openErrorFrom } from "./sqlite-error.js";
-import type { Store, StoreState } from "./store.js";
-import type { OnHealth } from "./store-health.js";
+import type { Store, StoreListeners, StoreState } from "./store.js";
 import { judgeKeys, type KeyedStore, KeyMismatchError } from "./verify-keys.js";
 
 /** Where the store is, and what it may take. */
@@ -17,15 +16,6 @@ export interface StoreConfig {
   readonly database: DatabaseLocation;
   readonly databaseConnections: number;
   readonly databaseTimeoutMs: number;
-}
-
-/** Who is called for what happens to the store. */
-export interface StoreListeners {
-  readonly onOperation?: OnOperation | undefined;
-  /** Records of calls were damaged: they are begun anew, and what was there is in this file. */
-  readonly onDamagedCalls?: ((aside: string) => void) | undefined;
-  /** Called when the health of the store changes; it is checked only where this is given. */
-  readonly onHealth?: OnHealth | undefined;
 }
 
 /**

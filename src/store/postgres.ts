@@ -17,25 +17,16 @@ import { openErrorFrom, PostgresError } from "./postgres-error.js";
 import { createPool, type PostgresLimits } from "./postgres-pool.js";
 import { createPresence, type Presence } from "./postgres-presence.js";
 import { createSession, type Queries, type Session } from "./postgres-session.js";
-import { POSTGRES_MIGRATIONS } from "./schema.js";
+import { digestOf, otherSchema, POSTGRES_MIGRATIONS, plainSql, requireKnownVersion } from "./schema.js";
 import { createKeyCheckStore, createSealedRows } from "./sealed-rows.js";
-import type { OnOperation } from "./sqlite-driver.js";
-import { createTables, type Store, type StoreState } from "./store.js";
-import { countAtOnce, type OnHealth, type StoreCheck, UNWATCHED, watchStore } from "./store-health.js";
+import { createTables, type Store, type StoreOptions, type StoreState } from "./store.js";
+import { countAtOnce, type StoreCheck, UNWATCHED, watchStore } from "./store-health.js";
 import { type KeyedStore, KeyMismatchError } from "./verify-keys.js";
 
 /** A store in PostgreSQL, and how to use its database otherwise. */
 export interface PostgresStore extends Store {
   readonly session: Session;
   close(): Promise<void>;
-}
-
-/** What the store does not need. */
-export interface PostgresStoreOptions {
-  /** Milliseconds since the epoch; tests replace it. */
-  readonly now?: () => number;
-  readonly onOperation?: OnOperation | undefined;
-  readonly onHealth?: OnHealth | undefined;
 }
 
 const IDENTITY = createStatement<object, { id: string }>("store_identity", "SELECT id FROM store_identity");
@@ -49,7 +40,7 @@ const TOUCH = createStatement<object>("touch", "UPDATE relay_schema SET version 
 export async function openPostgresStore(
   location: PostgresLocation,
   limits: PostgresLimits,
-  { now = Date.now, onOperation, onHealth }: PostgresStoreOptions = {},
+  { now = Date.now, onOperation, onHealth }: StoreOptions = {},
 ): Promise<PostgresStore> {
   const pool = createPool(location, limits);
   let health = UNWATCHED;
@@ -97,7 +88,7 @@ function writeCheck(session: Session): StoreCheck {
 /** Whether the database holds values that a new key would not open. Rejects with StoreOpenError. */
 export async function hasPostgresStore(location: PostgresLocation, limits: PostgresLimits): Promise<boolean> {
   return lookInto(location, limits, async (session) => {
-    if ((await postgresVersion(session)) === undefined) return false;
+    if ((await foundSchema(session)) === undefined) return false;
     return (await createKeyCheckStore(createPostgresDatabase(session)).list()).length > 0;
   });
 }
@@ -109,9 +100,9 @@ export async function inspectPostgresStore(
   judge: (store: KeyedStore) => Promise<unknown>,
 ): Promise<StoreState> {
   return lookInto(location, limits, async (session) => {
-    const { version, isCurrent } = await inspectPostgresVersion(session, textFromDatabaseLocation(location));
+    const version = await knownVersion(session, textFromDatabaseLocation(location), POSTGRES_MIGRATIONS);
     if (version === undefined) return "missing";
-    if (!isCurrent) return "older";
+    if (version < POSTGRES_MIGRATIONS.length) return "older";
     const database = createPostgresDatabase(session);
     await judge({ keyChecks: createKeyCheckStore(database), sealedRows: createSealedRows(database) });
     return "current";
@@ -208,14 +199,20 @@ const ENCODING = createStatement<object, { encoding: string }>(
   "SELECT current_setting('server_encoding') AS encoding",
 );
 
-const VERSION = createStatement<object, { version: number }>(
-  "schema_version",
-  "SELECT version FROM relay_schema WHERE id = 1",
-);
+/** What a database has of the relay's schema, and what names the migrations that made it; databases of old have none. */
+interface Schema {
+  readonly version: number;
+  readonly digest: string | null;
+}
+
+const FIND_SCHEMA = "SELECT version, to_jsonb(relay_schema) ->> 'digest' AS digest FROM relay_schema WHERE id = 1";
+
+const SCHEMA = createStatement<object, Schema>("schema_version", FIND_SCHEMA);
 
 const CREATE_VERSION = createStatement<object>(
   "create_schema_version",
-  "CREATE TABLE IF NOT EXISTS relay_schema (id BIGINT NOT NULL PRIMARY KEY CHECK (id = 1), version BIGINT NOT NULL)",
+  `CREATE TABLE IF NOT EXISTS relay_schema
+     (id BIGINT NOT NULL PRIMARY KEY CHECK (id = 1), version BIGINT NOT NULL, digest TEXT COLLATE "C")`,
 );
 
 const ADD_VERSION = createStatement<object>(
@@ -224,20 +221,17 @@ const ADD_VERSION = createStatement<object>(
 );
 
 /** The row is the lock: whoever has it migrates, and the others find the work done. */
-const LOCK_VERSION = createStatement<object, { version: number }>(
-  "lock_schema_version",
-  "SELECT version FROM relay_schema WHERE id = 1 FOR UPDATE",
-);
+const LOCK_SCHEMA = createStatement<object, Schema>("lock_schema_version", `${FIND_SCHEMA} FOR UPDATE`);
 
-const SET_VERSION = createStatement<{ version: number }>(
+const SET_SCHEMA = createStatement<Schema>(
   "set_schema_version",
-  "UPDATE relay_schema SET version = :version WHERE id = 1",
+  "UPDATE relay_schema SET version = :version, digest = :digest WHERE id = 1",
 );
 
 /**
  * Applies the migrations that a database has not seen, all of them or none, in one transaction; another process waits
  * for it. Resolves to the version before and after. Rejects with StoreOpenError when the database is from a newer
- * version or has another encoding than UTF-8.
+ * version, has a schema that the migrations did not make, or has another encoding than UTF-8.
  *
  * @param database what to call it in messages.
  */
@@ -247,45 +241,34 @@ export async function migratePostgres(
   migrations = POSTGRES_MIGRATIONS,
 ): Promise<{ readonly from: number; readonly to: number }> {
   const to = migrations.length;
-  const from = await knownPostgresVersion(session, database, migrations);
+  const from = await knownVersion(session, database, migrations);
   if (from === to) return { from, to };
   if (from === undefined) await createVersion(session);
   return session.write(async (queries) => {
-    const locked = (await queries.first(LOCK_VERSION, {}))?.version ?? 0;
-    requireKnown(locked, database, to);
+    const locked = requireKnown(await queries.first(LOCK_SCHEMA, {}), database, migrations) ?? 0;
     for (const sql of migrations.slice(locked)) await runScript(queries, sql);
-    await queries.run(SET_VERSION, { version: to });
+    await queries.run(SET_SCHEMA, { version: to, digest: digestOf(migrations) });
     return { from: from ?? 0, to };
   });
 }
 
 /**
- * The version of the database's schema, undefined when it has none of the relay; `isCurrent` is that of this relay.
- * Rejects with StoreOpenError when the relay cannot start with it. Writes nothing.
+ * The version of the database's schema, undefined when it has none of the relay. Rejects with StoreOpenError when the
+ * relay cannot start with it. Writes nothing.
  */
-async function inspectPostgresVersion(
-  session: Session,
-  database: string,
-): Promise<{ readonly version: number | undefined; readonly isCurrent: boolean }> {
-  const version = await knownPostgresVersion(session, database, POSTGRES_MIGRATIONS);
-  return { version, isCurrent: version === POSTGRES_MIGRATIONS.length };
-}
-
-async function knownPostgresVersion(
+async function knownVersion(
   session: Session,
   database: string,
   migrations: readonly string[],
 ): Promise<number | undefined> {
   await requireUtf8(session, database);
-  const version = await postgresVersion(session);
-  requireKnown(version ?? 0, database, migrations.length);
-  return version;
+  return requireKnown(await foundSchema(session), database, migrations);
 }
 
-/** The version of the database's schema; undefined when it has none of the relay. Rejects as the session does. */
-async function postgresVersion(session: Session): Promise<number | undefined> {
+/** Undefined when the database has none of the relay. Rejects as the session does. */
+async function foundSchema(session: Session): Promise<Schema | undefined> {
   try {
-    return (await session.read(({ first }) => first(VERSION, {})))?.version;
+    return await session.read(({ first }) => first(SCHEMA, {}));
   } catch (error) {
     // undefined_table (https://www.postgresql.org/docs/current/errcodes-appendix.html)
     if (error instanceof PostgresError && error.code === "42P01") return undefined;
@@ -304,8 +287,7 @@ async function createVersion(session: Session): Promise<void> {
 }
 
 async function runScript({ send }: Queries, sql: string): Promise<void> {
-  const statements = sql.replaceAll(/--.*$/gm, "").split(";");
-  for (const text of statements) if (text.trim() !== "") await send(text);
+  for (const text of plainSql(sql).split(";")) if (text.trim() !== "") await send(text);
 }
 
 async function requireUtf8(session: Session, database: string): Promise<void> {
@@ -314,10 +296,10 @@ async function requireUtf8(session: Session, database: string): Promise<void> {
   throw new StoreOpenError(database, `has the encoding ${encoding}; create it with ENCODING 'UTF8'`);
 }
 
-function requireKnown(version: number, database: string, known: number): void {
-  if (version <= known) return;
-  throw new StoreOpenError(
-    database,
-    `has schema version ${version}, this relay knows ${known}; run the newer relay, or restore an older backup`,
-  );
+function requireKnown(schema: Schema | undefined, database: string, migrations: readonly string[]): number | undefined {
+  if (schema === undefined) return undefined;
+  const { version, digest } = schema;
+  requireKnownVersion(version, database, migrations);
+  if (version > 0 && digest !== digestOf(migrations.slice(0, version))) throw otherSchema(database, version);
+  return version;
 }

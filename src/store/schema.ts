@@ -1,4 +1,6 @@
+import { createHash } from "node:crypto";
 import { FIGURES_TABLE } from "./call-figures.js";
+import { StoreOpenError } from "./database.js";
 
 /** One step from a version of the schema to the next. */
 interface Migration {
@@ -276,7 +278,7 @@ CREATE INDEX call_blocks_by_time ON call_blocks (last_at, first_at);
 CREATE INDEX webhook_deliveries_by_place ON webhook_deliveries (place);
 `;
 
-/** In order; number n brings a database from version n-1 to n. One that was released is never changed. */
+/** In order; number n brings a database from version n-1 to n. One is never changed, but for its comments. */
 const MIGRATIONS: readonly Migration[] = [
   { both: TABLES, sqlite: SQLITE_ONLY, postgres: POSTGRES_ONLY + FIGURES_TABLE },
 ];
@@ -305,4 +307,32 @@ function withTypes(sql: string, types: Readonly<Record<string, string>>): string
     const translated = types[type];
     return translated === undefined ? line : `${name} ${translated}`;
   });
+}
+
+/** Without comments, and however it is set: what counts of a statement. */
+export function plainSql(sql: string): string {
+  return sql.replaceAll(/--.*$/gm, "").replaceAll(/\s+/g, " ").trim();
+}
+
+/** Names what migrations make. */
+export function digestOf(migrations: readonly string[]): string {
+  return createHash("sha256").update(migrations.map(plainSql).join()).digest("hex");
+}
+
+/** Throws StoreOpenError for a version of the schema that this relay does not know. */
+export function requireKnownVersion(version: number, database: string, { length: known }: readonly string[]): void {
+  if (version >= 0 && version <= known) return;
+  throw new StoreOpenError(
+    database,
+    `has schema version ${version}, this relay knows ${known}; run the newer relay, or restore an older backup`,
+  );
+}
+
+/** Of a database whose schema is not what the migrations to its version make. */
+export function otherSchema(database: string, version: number, cause?: Error): StoreOpenError {
+  return new StoreOpenError(
+    database,
+    `has a schema that is not version ${version} of this relay: another build made it, or it was changed by hand; run the relay that made it, or restore a backup of this version`,
+    { cause },
+  );
 }

@@ -6,7 +6,7 @@ import { createCallsFile } from "./calls-file.js";
 import { openDatabase, storeIdOf } from "./open-database.js";
 import { createSqliteDatabase, type OnOperation } from "./sqlite-driver.js";
 import { identityOf, isBusy, storeErrorFrom } from "./sqlite-error.js";
-import { createTables, type Store } from "./store.js";
+import { createTables, type Store, type StoreOptions } from "./store.js";
 import {
   countInSlices,
   type OnHealth,
@@ -21,20 +21,10 @@ export interface SqliteStore extends Store {
   close(): void;
 }
 
-/** What the store does not need. */
-export interface SqliteStoreOptions {
-  /** Milliseconds since the epoch; tests replace it. */
-  readonly now?: () => number;
-  readonly onOperation?: OnOperation | undefined;
-  /** Called with the place that a damaged file of call records was moved to. */
-  readonly onDamagedCalls?: ((aside: string) => void) | undefined;
-  readonly onHealth?: OnHealth | undefined;
-}
-
 /** Opens the store, creating it when there is none. Throws StoreOpenError when the relay cannot start with this file. */
 export function openSqliteStore(
   path: string,
-  { now = Date.now, onOperation: tell = () => {}, onDamagedCalls = () => {}, onHealth }: SqliteStoreOptions = {},
+  { now = Date.now, onOperation: tell = () => {}, onDamagedCalls = () => {}, onHealth }: StoreOptions = {},
 ): SqliteStore {
   const db = openDatabase(path);
   const requireInPlace = createFileGuard(path);

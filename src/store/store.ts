@@ -18,7 +18,8 @@ import { createStatement, type Database, first, nothing } from "./database.js";
 import { createInspect } from "./inspect.js";
 import { createOAuthClientStore } from "./oauth-clients.js";
 import { createKeyCheckStore, createSealedRows, type KeyCheckStore, type SealedRows } from "./sealed-rows.js";
-import { type ConnectionCounts, requireWell, type StoreHealth } from "./store-health.js";
+import type { OnOperation } from "./sqlite-driver.js";
+import { type ConnectionCounts, type OnHealth, requireWell, type StoreHealth } from "./store-health.js";
 import { createTicketStore } from "./tickets.js";
 import { createWebhookStore } from "./webhooks.js";
 
@@ -53,6 +54,21 @@ export interface Store {
   ready(): Promise<void>;
   /** Ends the use of the database; what is called afterwards rejects with STORE_UNAVAILABLE. */
   close(): Promise<void> | void;
+}
+
+/** What opening a store does not need. */
+export interface StoreOptions extends StoreListeners {
+  /** Milliseconds since the epoch; tests replace it. */
+  readonly now?: () => number;
+}
+
+/** Who is called for what happens to the store. */
+export interface StoreListeners {
+  readonly onOperation?: OnOperation | undefined;
+  /** Records of calls, of SQLite alone, were damaged: they are begun anew, and what was there is in this file. */
+  readonly onDamagedCalls?: ((aside: string) => void) | undefined;
+  /** Called when the health of the store changes; it is checked only where this is given. */
+  readonly onHealth?: OnHealth | undefined;
 }
 
 /**

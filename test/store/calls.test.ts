@@ -10,6 +10,7 @@ import {
   writeFileSync,
   writeSync,
 } from "node:fs";
+import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Application } from "../../src/applications/application.js";
 import { callsFromBlock, type StoredBlock } from "../../src/records/call-block.js";
@@ -269,6 +270,22 @@ describe("the file of calls", () => {
     spoil(folder);
     expect(await store.applications.delete(application.publicKey)).toBe(true);
     expect(existsSync(file)).toBe(false);
+    folder.remove();
+  });
+
+  it("is moved aside and begun anew when another build has made it otherwise", async () => {
+    const folder = createStoreFolder();
+    const first = await storeWithBlock(folder);
+    await first.append();
+    first.store.close();
+    const other = new Database(`${folder.path}-calls`);
+    other.exec("DROP TABLE call_figures");
+    other.close();
+    const { asides, append, list, store } = await storeWithBlock(folder);
+    expect(await append()).toBe(1);
+    expect(asides).toEqual([`${folder.path}-calls-damaged`]);
+    expect(await list()).toHaveLength(1);
+    await store.figures.put("writer", []);
     folder.remove();
   });
 

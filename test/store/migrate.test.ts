@@ -1,7 +1,9 @@
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { CALLS_MIGRATIONS } from "../../src/store/calls-file.js";
 import { assertKnownVersion, migrate, openDatabase } from "../../src/store/open-database.js";
-import { SQLITE_MIGRATIONS } from "../../src/store/schema.js";
+import { inspectStore } from "../../src/store/open-store.js";
+import { digestOf, POSTGRES_MIGRATIONS, SQLITE_MIGRATIONS } from "../../src/store/schema.js";
 import { createStoreFolder, type StoreFolder } from "./store-for-test.js";
 
 let at: StoreFolder;
@@ -12,6 +14,23 @@ afterEach(() => at.remove());
 
 const schemaOf = (db: Database.Database) => db.prepare("SELECT name, sql FROM sqlite_schema ORDER BY name").all();
 const versionOf = (db: Database.Database) => db.pragma("user_version", { simple: true });
+
+/** In order. A migration that was written stays as it is: add another one behind it, and a digest here. */
+const DIGESTS: Readonly<Record<string, readonly string[]>> = {
+  SQLite: ["d5249d7e7872f404"],
+  "SQLite's file of calls": ["01e9711ef1443bd0"],
+  PostgreSQL: ["f8febd899a4ea903"],
+};
+
+describe("migrations", () => {
+  it.each([
+    ["SQLite", SQLITE_MIGRATIONS],
+    ["SQLite's file of calls", CALLS_MIGRATIONS],
+    ["PostgreSQL", POSTGRES_MIGRATIONS],
+  ])("of %s are those that databases were made with: change none, add one", (database, migrations) => {
+    expect(migrations.map((each) => digestOf([each]).slice(0, 16))).toEqual(DIGESTS[database]);
+  });
+});
 
 describe("migrate()", () => {
   it("refuses a newer database and leaves its bytes alone", () => {
@@ -25,6 +44,40 @@ describe("migrate()", () => {
       /has schema version 99, this relay knows \d+; run the newer relay, or restore an older/,
     );
     expect(at.files()).toEqual(before);
+  });
+
+  it.each([
+    ["lacks a column", "ALTER TABLE connections DROP COLUMN trouble"],
+    ["has a column of another build", "ALTER TABLE connections ADD COLUMN theirs TEXT"],
+    ["lacks a table", "DROP TABLE call_captures"],
+    ["lacks an index", "DROP INDEX connections_by_user"],
+    ["lacks a trigger", "DROP TRIGGER audit_records_stay"],
+  ])("refuses a database of its version that %s, and leaves it alone", async (_what, sql) => {
+    openDatabase(at.path).close();
+    at.change((db) => {
+      db.pragma("journal_mode = DELETE");
+      db.exec(sql);
+    });
+    const before = at.files();
+    expect(() => at.open()).toThrow(/has a schema that is not version 1 of this relay: .*; run the relay that made it/);
+    const config = {
+      database: { kind: "sqlite", path: at.path },
+      databaseConnections: 1,
+      databaseTimeoutMs: 1,
+    } as const;
+    await expect(inspectStore(config, undefined)).rejects.toThrow("has a schema that is not version 1");
+    expect(at.files()).toEqual(before);
+  });
+
+  it("takes a database to which others have added tables of their own, and comments that were written anew", () => {
+    openDatabase(at.path).close();
+    at.change((db) => {
+      db.exec("CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER)");
+      db.unsafeMode();
+      db.pragma("writable_schema = ON");
+      db.exec("UPDATE sqlite_schema SET sql = replace(sql, '-- ', '-- Once: ') WHERE name = 'connections'");
+    });
+    expect(() => at.open()).not.toThrow();
   });
 
   it("refuses a version below zero", () => {

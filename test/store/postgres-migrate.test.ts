@@ -1,6 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type PostgresLocation, parseDatabaseLocation } from "../../src/config/database-location.js";
-import { hasPostgresStore, migratePostgres, openPostgresStore } from "../../src/store/postgres.js";
+import {
+  hasPostgresStore,
+  inspectPostgresStore,
+  migratePostgres,
+  openPostgresStore,
+} from "../../src/store/postgres.js";
 import { createPool } from "../../src/store/postgres-pool.js";
 import { createSession, type Session } from "../../src/store/postgres-session.js";
 import { createTestDatabase, POSTGRES_URL, type TestDatabase } from "../support/postgres.js";
@@ -67,6 +72,19 @@ describe.skipIf(POSTGRES_URL === undefined)("migratePostgres()", () => {
       /has schema version 99, this relay knows \d+; run the newer relay, or restore an older/,
     );
     expect(await database.query("SELECT version FROM relay_schema")).toEqual([{ version: "99" }]);
+  });
+
+  it.each([
+    ["of another build", "UPDATE relay_schema SET digest = 'another'"],
+    ["of a build that told nothing of its schema", "ALTER TABLE relay_schema DROP COLUMN digest"],
+  ])("refuses a database %s whose version it has itself, and leaves it alone", async (_what, sql) => {
+    await (await openPostgresStore(location, LIMITS)).close();
+    await database.query(sql);
+    await expect(openPostgresStore(location, LIMITS)).rejects.toThrow(
+      /has a schema that is not version 1 of this relay: .*; run the relay that made it/,
+    );
+    await expect(inspectPostgresStore(location, LIMITS, async () => {})).rejects.toThrow("is not version 1");
+    expect(await database.query("SELECT version FROM relay_schema")).toEqual([{ version: "1" }]);
   });
 
   it("refuses tables of another program, and leaves them alone", async () => {

@@ -10,7 +10,8 @@ import type { ConnectionKey, NewConnection } from "../../src/oauth/connection.js
 import { newConnectionFrom } from "../../src/oauth/store-answer.js";
 import { parseTokenResponse } from "../../src/oauth/token-response.js";
 import type { Sealer } from "../../src/sealing/seal.js";
-import { openSqliteStore, type SqliteStore, type SqliteStoreOptions } from "../../src/store/sqlite.js";
+import { openSqliteStore, type SqliteStore } from "../../src/store/sqlite.js";
+import type { StoreOptions } from "../../src/store/store.js";
 
 export const NOW = 1_800_000_000_000;
 
@@ -19,7 +20,7 @@ export interface StoreFolder {
   readonly folder: string;
   readonly path: string;
   /** Opens the store; closed with the folder at the latest. */
-  open(options?: SqliteStoreOptions): SqliteStore;
+  open(options?: StoreOptions): SqliteStore;
   /** A plain connection to the same file, to look at it or to damage it. */
   raw(): Database.Database;
   /** Changes the file through a plain connection, which is closed at once. */
