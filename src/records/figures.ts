@@ -98,6 +98,14 @@ export type FigureSpan = "MINUTE" | "HOUR";
 
 export const SPAN_MS: Readonly<Record<FigureSpan, number>> = { MINUTE: 60_000, HOUR: 3_600_000 };
 
+/** How long after its beginning a process writes what it has counted in a span: a store may have been away. */
+const WRITTEN_MS: Readonly<Record<FigureSpan, number>> = { MINUTE: 5 * 60_000, HOUR: 2 * 3_600_000 };
+
+/** Spans that began before are written by no process any more, whatever its clock. */
+export function settledBefore(span: FigureSpan, now: number): number {
+  return now - WRITTEN_MS[span] - SPAN_MS[span];
+}
+
 /** Whose calls are counted: of all, of one application, or to one provider. */
 interface FigureSubject {
   readonly kind: "ALL" | "APPLICATION" | "PROVIDER";
@@ -127,6 +135,8 @@ export interface FigureFilter {
 export interface FigureStore {
   /** Writes what a process has counted so far, in the place of what it had before. @param writer names the process. */
   put(writer: string, rows: readonly FigureRow[]): Promise<void>;
+  /** Makes one row of what processes have counted in a span, for each subject; none of them may still write it. */
+  merge(span: FigureSpan, startAt: number): Promise<void>;
   /** In the order of their subjects and times; some at a time, so that others are served in between. */
   read(filter: FigureFilter): AsyncGenerator<FigureRow, void, undefined>;
   /** Forgets those of a span that began before a time; at most `limit`. Resolves to how many. */
@@ -222,8 +232,9 @@ export function createFigureWriter({ store, writer, now, onFault }: FigureWriter
   async function writeAll(): Promise<void> {
     addUp();
     for (const span of ["MINUTE", "HOUR"] as const) {
+      // What is merged by now would count twice; a store that stays away costs the figures of a few spans.
+      spans[span] = spans[span].filter(({ startAt }) => startAt >= now() - WRITTEN_MS[span]);
       for (const each of spans[span]) await write(span, each);
-      // A store that stays away costs the figures of a few spans, and no more memory.
       const rest = spans[span].filter((each, at, all) => at === all.length - 1 || each.changed.size > 0);
       spans[span] = rest.slice(-5);
     }

@@ -1,5 +1,14 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { FigureFilter, FigureRow, FigureSpan, FigureStore } from "../records/figures.js";
+import {
+  addFigures,
+  emptyFigures,
+  type FigureFilter,
+  type FigureRow,
+  type FigureSpan,
+  type FigureStore,
+  figuresFromText,
+  textFromFigures,
+} from "../records/figures.js";
 import { all, createStatement, type Database, nothing, type Operation, run } from "./database.js";
 
 /** A row of `call_figures`. */
@@ -71,6 +80,28 @@ const DELETE_BEFORE = createStatement<{ span: FigureSpan; time: number; limit: n
      WHERE span = :span AND start_at < :time ORDER BY span, start_at LIMIT :limit)`,
 );
 
+type SubjectOfSpan = Omit<FiguresRow, "writer" | "figures">;
+
+/** Subjects that several processes have counted. */
+const SHARED = createStatement<Pick<FiguresRow, "span" | "start_at">, Pick<FiguresRow, "kind" | "subject">>(
+  "list_shared_figures",
+  `SELECT kind, subject FROM call_figures WHERE span = :span AND start_at = :start_at
+   GROUP BY kind, subject HAVING count(*) > 1`,
+);
+
+const OF_SUBJECT = "span = :span AND kind = :kind AND subject = :subject AND start_at = :start_at";
+
+/** Another process that merges the same waits for the first row, and sees what became of it and of the others. */
+const LOCK = createStatement<SubjectOfSpan & { limit: number }, Pick<FiguresRow, "writer" | "figures">>(
+  "lock_figures",
+  `SELECT writer, figures FROM call_figures WHERE ${OF_SUBJECT} ORDER BY writer LIMIT :limit FOR UPDATE`,
+);
+
+const DELETE_MERGED = createStatement<SubjectOfSpan & { into: string; last: string }>(
+  "delete_merged_figures",
+  `DELETE FROM call_figures WHERE ${OF_SUBJECT} AND writer > :into AND writer <= :last`,
+);
+
 /** Read at a time: a few milliseconds. */
 const SLICE = 300;
 
@@ -91,6 +122,17 @@ export function createFigureStore(use: UseDatabase): FigureStore {
         await nextTurn();
       }
     },
+    merge: (span, start_at) =>
+      use(
+        async (database) => {
+          for (const subject of await database.read(() => all(SHARED, { span, start_at }))) {
+            while ((await database.write(() => merge({ span, start_at, ...subject }), nothing)) === SLICE)
+              await nextTurn();
+            await nextTurn();
+          }
+        },
+        { answer: undefined },
+      ),
     deleteBefore: (span, time, limit) =>
       use((database) => database.write(() => run(DELETE_BEFORE, { span, time, limit }), nothing), { answer: 0 }),
   };
@@ -99,6 +141,18 @@ export function createFigureStore(use: UseDatabase): FigureStore {
 function* putAll(writer: string, rows: readonly FigureRow[]): Operation<void> {
   for (const { span, kind, id, startAt, figures } of rows)
     yield* run(PUT, { span, kind, subject: id, start_at: startAt, writer, figures });
+}
+
+/** Adds up the first rows of a subject in the first of them. Returns how many there were. */
+function* merge(subject: SubjectOfSpan): Operation<number> {
+  const rows = yield* all(LOCK, { ...subject, limit: SLICE });
+  const [into, last] = [rows[0], rows.at(-1)];
+  if (into === undefined || last === undefined || into === last) return rows.length;
+  const sum = emptyFigures();
+  for (const { figures } of rows) addFigures(sum, figuresFromText(figures));
+  yield* run(PUT, { ...subject, writer: into.writer, figures: textFromFigures(sum) });
+  yield* run(DELETE_MERGED, { ...subject, into: into.writer, last: last.writer });
+  return rows.length;
 }
 
 function slice({ span, kind, id, fromAt }: FigureFilter, last: FiguresRow | undefined): Operation<FiguresRow[]> {

@@ -115,6 +115,17 @@ describe("createFigureWriter()", () => {
     await writer.close();
   });
 
+  it("writes no more of an hour that others may have merged by then", async () => {
+    const { writer, counts, fail } = start();
+    fail(new Error("away"));
+    writer.add("a", undefined, call);
+    await vi.advanceTimersByTimeAsync(6000);
+    fail(undefined);
+    vi.setSystemTime(Date.now() + 3 * 3_600_000);
+    await writer.close();
+    expect(counts()).toEqual({});
+  });
+
   it("tells no more than some hundreds of subjects apart in one span, and still counts all calls", async () => {
     const { writer, counts } = start();
     for (let at = 0; at < 2000; at += 1) writer.add(`application-${at}`, "github", call);

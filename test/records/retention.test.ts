@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { addCall, emptyFigures, type FigureRow, figuresFromText, textFromFigures } from "../../src/records/figures.js";
 import { startRetention } from "../../src/records/retention.js";
 import type { Store } from "../../src/store/store.js";
 import { sealerForTest } from "../oauth/sealer-for-test.js";
@@ -43,6 +44,32 @@ describe.each(STORES)("startRetention() in $name", ({ createBed }) => {
     expect(await store.captures.find("old")).toBeUndefined();
     expect(await store.captures.find("new")).toBeDefined();
   });
+
+  it("leaves one row of each hour that is over, however often the relay was started in it, and every call", async () => {
+    const counted = emptyFigures();
+    const times = { total: 1, relay: 1, queue: 0, token: 0, provider: 1 };
+    addCall(counted, { isError: false, times });
+    const hours = 24;
+    const row = (ago: number): FigureRow => ({
+      ...{ span: "HOUR", kind: "APPLICATION", id: applicationId },
+      ...{ startAt: NOW - (NOW % 3_600_000) - ago * 3_600_000, figures: textFromFigures(counted) },
+    });
+    for (let start = 0; start < 20; start += 1)
+      await store.figures.put(
+        `start ${String(start)}`,
+        Array.from({ length: hours }, (_, ago) => row(ago)),
+      );
+    const retention = startRetention({ ...store, days: 7, now: () => NOW, onFault: () => {} });
+    await retention.sweep();
+    retention.close();
+    const found: Array<readonly [startAt: number, count: number]> = [];
+    for await (const { startAt, figures } of store.figures.read({ ...row(0), fromAt: 0 }))
+      found.push([startAt, figuresFromText(figures).count]);
+    // What a process may still write stays as it is: of this hour and of the three before.
+    expect(found.length).toBe(hours - 4 + 4 * 20);
+    expect(found.reduce((sum, [, count]) => sum + count, 0)).toBe(hours * 20);
+    expect(new Set(found.map(([startAt]) => startAt)).size).toBe(hours);
+  });
 });
 
 describe("startRetention()", () => {
@@ -57,7 +84,7 @@ describe("startRetention()", () => {
       calls,
       captures,
       webhooks: { deleteBefore },
-      figures: { deleteBefore },
+      figures: { deleteBefore, merge: async () => {} },
       days: 1,
       now: Date.now,
       onFault: (error) => faults.push(error),

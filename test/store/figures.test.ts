@@ -45,6 +45,22 @@ describe.each(STORES)("figures in $name", ({ createBed }) => {
     expect(await read({ kind: "PROVIDER", id: "p3" })).toHaveLength(100);
   });
 
+  it("adds up what hundreds of processes have counted, each once, where two do so at the same time", async () => {
+    const other = await at.open();
+    const counted = (count: number) => `[${String(count)},1,[3,${String(count)}],[],[],[],[]]`;
+    const put = (writer: string, startAt: number) => store.figures.put(writer, [row(startAt, counted(2))]);
+    await Promise.all(Array.from({ length: 320 }, (_, writer) => put(`writer ${String(writer)}`, 60_000)));
+    for (const writer of ["one", "two"]) await put(writer, 120_000);
+    await store.figures.put("one", [row(60_000, counted(9), { kind: "PROVIDER", id: "github" })]);
+    await Promise.all([store.figures.merge("MINUTE", 60_000), other.figures.merge("MINUTE", 60_000)]);
+    const [merged, ...others] = await read();
+    expect(merged).toBe(" 60000 [640,320,[3,640],[],[],[],[]]");
+    expect(others).toHaveLength(2);
+    expect(await read({ kind: "PROVIDER", id: undefined })).toEqual([`github 60000 ${counted(9)}`]);
+    await store.figures.merge("MINUTE", 60_000);
+    expect((await read())[0]).toBe(merged);
+  });
+
   it("forgets those of a span by their age, some at a time", async () => {
     await store.figures.put("one", [row(1, "a"), row(2, "b"), row(3, "c"), row(1, "h", { span: "HOUR" })]);
     expect(await store.figures.deleteBefore("MINUTE", 3, 1)).toBe(1);
