@@ -1,16 +1,16 @@
-import type { Connection, NewConnection } from "../oauth/connection.js";
+import type { Connection, ConnectionSummary, NewConnection } from "../oauth/connection.js";
 import type { RefusalEvidence, Trouble } from "../oauth/verdict.js";
 import { createStatement, first, type Operation } from "./database.js";
 
-/** The columns of `connections` that a `Connection` is made of. */
+/** The columns of `connections` that are written of a new one. */
 export const CONNECTION_COLUMNS = `id, application_id, user_id, provider_name, state, access_token, refresh_token,
-  id_token, token_type, scope, origin_parameters, obtained_at, expires_at, state_reason, fail_count, last_failed_at,
-  last_error_class, next_try_at, lease_until, unanswered_since, trouble, version, created_at, updated_at`;
+  id_token, token_type, scope, origin_parameters, obtained_at, expires_at, version, created_at, updated_at`;
 
 /** What is read of a connection: its columns, and what the database's clock says where it has one. */
-export const CONNECTION_READ = `${CONNECTION_COLUMNS}, refreshed_at, :clock AS clock`;
+export const CONNECTION_READ = `${CONNECTION_COLUMNS}, state_reason, fail_count, last_failed_at, last_error_class,
+  next_try_at, lease_until, unanswered_since, trouble, refreshed_at, :clock AS clock`;
 
-/** A row of `connections`. */
+/** A row of `connections` as it is written. */
 export interface ConnectionRow {
   readonly id: string;
   readonly application_id: string;
@@ -25,6 +25,13 @@ export interface ConnectionRow {
   readonly origin_parameters: string;
   readonly obtained_at: number;
   readonly expires_at: number | null;
+  readonly version: number;
+  readonly created_at: number;
+  readonly updated_at: number;
+}
+
+/** The same as it is read. */
+export interface ConnectionRead extends ConnectionRow {
   readonly state_reason: string | null;
   readonly fail_count: number;
   readonly last_failed_at: number | null;
@@ -34,13 +41,15 @@ export interface ConnectionRow {
   readonly unanswered_since: number | null;
   /** JSON of a `Trouble`. */
   readonly trouble: string | null;
-  readonly version: number;
-  readonly created_at: number;
-  readonly updated_at: number;
+  readonly refreshed_at: number | null;
+  readonly clock?: number;
 }
 
-/** The same as it is read. */
-export type ConnectionRead = ConnectionRow & { readonly refreshed_at: number | null; readonly clock?: number };
+/** What is read of a connection to show it: no sealed column. */
+export type ShownRow = Omit<
+  ConnectionRead,
+  "access_token" | "refresh_token" | "id_token" | "lease_until" | "unanswered_since" | "version"
+>;
 
 /**
  * Ends of leases and waits are by the store's clock; they are told by that of this process, whose other times they are
@@ -50,14 +59,27 @@ export type ConnectionRead = ConnectionRow & { readonly refreshed_at: number | n
  */
 export function connectionFromRow(row: ConnectionRead, now: () => number): Connection {
   return {
+    ...shownFromRow(row, now),
+    accessToken: row.access_token,
+    refreshToken: row.refresh_token ?? undefined,
+    idToken: row.id_token ?? undefined,
+    leaseUntil: localTime(row.lease_until, row.clock, now),
+    unansweredSince: row.unanswered_since ?? undefined,
+    version: row.version,
+  };
+}
+
+/** The part of a connection that is shown. */
+export function shownFromRow(
+  row: ShownRow,
+  now: () => number,
+): Omit<ConnectionSummary, "publicKey" | "hasRefreshToken"> {
+  return {
     id: row.id,
     applicationId: row.application_id,
     userId: row.user_id,
     providerName: row.provider_name,
     state: row.state,
-    accessToken: row.access_token,
-    refreshToken: row.refresh_token ?? undefined,
-    idToken: row.id_token ?? undefined,
     tokenType: row.token_type,
     scope: row.scope,
     originParameters: JSON.parse(row.origin_parameters) as Record<string, string>,
@@ -68,18 +90,15 @@ export function connectionFromRow(row: ConnectionRead, now: () => number): Conne
     lastFailedAt: row.last_failed_at ?? undefined,
     lastErrorClass: row.last_error_class ?? undefined,
     nextTryAt: localTime(row.next_try_at, row.clock, now),
-    leaseUntil: localTime(row.lease_until, row.clock, now),
-    unansweredSince: row.unanswered_since ?? undefined,
     trouble: troubleFrom(row.trouble),
     refreshedAt: row.refreshed_at ?? undefined,
-    version: row.version,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   };
 }
 
 /** A time by the store's clock, as this process tells it. @param clock undefined where they have the same. */
-export function localTime(time: number | null, clock: number | undefined, now: () => number): number | undefined {
+function localTime(time: number | null, clock: number | undefined, now: () => number): number | undefined {
   if (time === null) return undefined;
   return clock === undefined ? time : time - clock + now();
 }
@@ -100,14 +119,6 @@ export function rowFromConnection(connection: NewConnection, now: number): Conne
     origin_parameters: JSON.stringify(connection.originParameters),
     obtained_at: connection.obtainedAt,
     expires_at: connection.expiresAt ?? null,
-    state_reason: null,
-    fail_count: 0,
-    last_failed_at: null,
-    last_error_class: null,
-    next_try_at: null,
-    lease_until: null,
-    unanswered_since: null,
-    trouble: null,
     version: 1,
     created_at: now,
     updated_at: now,
@@ -130,7 +141,7 @@ export function columnsFromTrouble(trouble: Trouble | undefined): TroubleColumns
 }
 
 /** Hardly any connection has one. */
-export function troubleFrom(json: string | null): Trouble | undefined {
+function troubleFrom(json: string | null): Trouble | undefined {
   return json === null ? undefined : (JSON.parse(json) as Trouble);
 }
 
@@ -174,12 +185,13 @@ const REFUSED = createStatement<EvidenceBounds, { all_refused: number; others_re
 
 /** Reads what other connections show about a refusal; bounded by its indexes and limits. */
 export function* findEvidence(
-  connection: Connection,
-  words: string,
+  { id, applicationId, providerName }: Connection,
+  refusal: string,
   since: number,
   now: number,
 ): Operation<RefusalEvidence> {
-  const bounds = boundsOf(connection, words, since, now);
+  const of = { id, application_id: applicationId, provider_name: providerName };
+  const bounds = { ...of, refusal, since, day_start: now - DAY_MS };
   const at = (yield* first(OTHERS_REFRESHED_AT, bounds))?.refreshed_at;
   const counts = yield* first(REFUSED, { ...bounds, since: at ?? 0 });
   return {
@@ -187,21 +199,5 @@ export function* findEvidence(
     othersRefreshed: (yield* first(OTHERS_REFRESHED, bounds))?.count ?? 0,
     othersRefused: counts?.others_refused ?? 0,
     allRefused: counts?.all_refused ?? 0,
-  };
-}
-
-function boundsOf(
-  { id, applicationId, providerName }: Connection,
-  words: string,
-  since: number,
-  now: number,
-): EvidenceBounds {
-  return {
-    id,
-    application_id: applicationId,
-    provider_name: providerName,
-    refusal: words,
-    since,
-    day_start: now - DAY_MS,
   };
 }

@@ -16,9 +16,9 @@ import {
   type ConnectionRead,
   type ConnectionRow,
   connectionFromRow,
-  localTime,
   rowFromConnection,
-  troubleFrom,
+  type ShownRow,
+  shownFromRow,
 } from "./connection-row.js";
 import {
   all,
@@ -135,9 +135,7 @@ const FIND_BY_IDS = createStatement<{ ids: readonly string[] }, ConnectionRead>(
  */
 const PUT_SQL = `INSERT INTO connections (${CONNECTION_COLUMNS})
    VALUES (:id, :application_id, :user_id, :provider_name, :state, :access_token, :refresh_token,
-     :id_token, :token_type, :scope, :origin_parameters, :obtained_at, :expires_at, :state_reason,
-     :fail_count, :last_failed_at, :last_error_class, :next_try_at, :lease_until,
-     :unanswered_since, :trouble, :version, :created_at, :updated_at)
+     :id_token, :token_type, :scope, :origin_parameters, :obtained_at, :expires_at, :version, :created_at, :updated_at)
    ON CONFLICT (application_id, user_id, provider_name) DO UPDATE SET
      id = excluded.id, state = excluded.state, state_reason = NULL,
      access_token = excluded.access_token, refresh_token = excluded.refresh_token,
@@ -224,12 +222,7 @@ function* deleteOne(key: ConnectionKey, now: number, audit: AuditEntry | undefin
   return row;
 }
 
-/** What is read of a connection to show it: no sealed column. */
-interface SummaryRow
-  extends Omit<
-    ConnectionRead,
-    "access_token" | "refresh_token" | "id_token" | "lease_until" | "unanswered_since" | "version"
-  > {
+interface SummaryRow extends ShownRow {
   readonly public_key: string;
   readonly has_refresh_token: boolean | number;
 }
@@ -294,27 +287,5 @@ function boundsOf({ applicationId, user, after, limit }: ConnectionRange): ScanB
 }
 
 function summaryFromRow(row: SummaryRow, now: () => number): ConnectionSummary {
-  return {
-    id: row.id,
-    applicationId: row.application_id,
-    publicKey: row.public_key,
-    userId: row.user_id,
-    providerName: row.provider_name,
-    state: row.state,
-    tokenType: row.token_type,
-    scope: row.scope,
-    originParameters: JSON.parse(row.origin_parameters) as Record<string, string>,
-    obtainedAt: row.obtained_at,
-    expiresAt: row.expires_at ?? undefined,
-    stateReason: row.state_reason ?? undefined,
-    failCount: row.fail_count,
-    lastFailedAt: row.last_failed_at ?? undefined,
-    lastErrorClass: row.last_error_class ?? undefined,
-    nextTryAt: localTime(row.next_try_at, row.clock, now),
-    trouble: troubleFrom(row.trouble),
-    refreshedAt: row.refreshed_at ?? undefined,
-    hasRefreshToken: Boolean(row.has_refresh_token),
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-  };
+  return { ...shownFromRow(row, now), publicKey: row.public_key, hasRefreshToken: Boolean(row.has_refresh_token) };
 }

@@ -1,5 +1,6 @@
 import { type Findings, type Inspect, MANY } from "../model/findings.js";
 import { all, createStatement, type Database, first, type Operation } from "./database.js";
+import { WITH_TOLD } from "./webhooks.js";
 
 /** Rows of each list. */
 const ROWS = 20;
@@ -26,14 +27,9 @@ const REFUSED = createStatement<object, { application_id: string; provider_name:
    ORDER BY refused_since LIMIT ${ROWS}`,
 );
 
-/** From one application that has events to the next by the index of events, as whoever delivers them goes. */
 const WAITING = createStatement<object, { id: string; count: number; since: number }>(
   "list_waiting_events",
-  `WITH RECURSIVE told(id) AS (
-     SELECT min(application_id) FROM webhook_events
-     UNION ALL
-     SELECT (SELECT min(application_id) FROM webhook_events WHERE application_id > told.id) FROM told
-     WHERE told.id IS NOT NULL)
+  `${WITH_TOLD}
    SELECT id, (SELECT count(*) FROM (
        SELECT 1 FROM webhook_events WHERE application_id = told.id LIMIT ${MANY}) AS few) AS count,
      (SELECT min(created_at) FROM (

@@ -38,7 +38,7 @@ export function createLookupCache<Value extends { readonly id: string }>({
   now = () => performance.now(),
 }: LookupCacheOptions<Value>): LookupCache<Value> {
   const entries = new Map<string, Entry<Value>>();
-  const rereader = createRereader(entries, { findByIds, now, maxStaleMs: MAX_STALE_MS });
+  const rereader = createRereader(entries, { findByIds, now });
   return {
     find(key, read) {
       const kept = entries.get(key);
@@ -88,9 +88,10 @@ export function createBatch<Key, Value>(
 
 /** A value that is kept, with its last reading. */
 class Entry<Value> {
+  /** When the last reading was sent, in milliseconds. */
   askedAt: number;
   value: Promise<Value | undefined>;
-  /** What `value` was settled with, once it is. */
+  /** What `value` was settled with; undefined while it is being read for the first time. */
   known: Value | undefined;
   /** Whether anybody has asked for it since it was read. */
   isUsed = false;
@@ -117,31 +118,6 @@ function sameOf<Value>(before: Value | undefined, value: Value | undefined): Val
   return isDeepStrictEqual(before, value) ? before : value;
 }
 
-/** A value that is kept, as far as reading it again goes. */
-interface Rereadable<Value> {
-  /** When the last reading was sent, in milliseconds. */
-  readonly askedAt: number;
-  /** Undefined while it is being read for the first time. */
-  readonly known: Value | undefined;
-  isUsed: boolean;
-  refresh(askedAt: number, value: Value): void;
-}
-
-/** Reads what is in use before it is too old. */
-interface Rereader {
-  /** There is something to look after. */
-  begin(): void;
-  /** Begins no reading any more. */
-  close(): void;
-}
-
-interface RereaderOptions<Value> {
-  readonly findByIds: (ids: readonly string[]) => Promise<readonly Value[]>;
-  readonly now: () => number;
-  /** Of an age that is not given out any more. */
-  readonly maxStaleMs: number;
-}
-
 /** How often entries are looked through, in milliseconds. */
 const ROUND_MS = 200;
 /** From this part of the greatest age on an entry is read again: there are two rounds in which it still comes in time. */
@@ -155,9 +131,9 @@ const MAX_BATCH = 250;
  * end. A reading that fails or comes late changes nothing: what grew too old is then read by whoever asks for it.
  */
 function createRereader<Value extends { readonly id: string }>(
-  entries: Map<string, Rereadable<Value>>,
-  { findByIds, now, maxStaleMs }: RereaderOptions<Value>,
-): Rereader {
+  entries: Map<string, Entry<Value>>,
+  { findByIds, now }: Required<LookupCacheOptions<Value>>,
+): { begin(): void; close(): void } {
   let timer: NodeJS.Timeout | undefined;
   let isRunning = false;
   let isClosed = false;
@@ -169,14 +145,14 @@ function createRereader<Value extends { readonly id: string }>(
   }
 
   async function round(): Promise<void> {
-    const due = dueOf(entries, now(), maxStaleMs);
+    const due = dueOf(entries, now());
     try {
       for (let at = 0; at < due.length && !isClosed; at += MAX_BATCH) await reread(due.slice(at, at + MAX_BATCH));
     } catch {
       // Callers who need the database are told by their own reading; the next round tries again what is still used.
     }
     isRunning = false;
-    if (isAnyFresh(entries, now() - maxStaleMs)) begin();
+    if (isAnyFresh(entries, now() - MAX_STALE_MS)) begin();
   }
 
   async function reread(batch: readonly Keyed<Value>[]): Promise<void> {
@@ -205,19 +181,19 @@ function createRereader<Value extends { readonly id: string }>(
   };
 }
 
-type Keyed<Value> = readonly [key: string, entry: Rereadable<Value>];
+type Keyed<Value> = readonly [key: string, entry: Entry<Value>];
 
-function dueOf<Value>(entries: Iterable<Keyed<Value>>, now: number, maxStaleMs: number): Keyed<Value>[] {
+function dueOf<Value>(entries: Iterable<Keyed<Value>>, now: number): Keyed<Value>[] {
   const due: Keyed<Value>[] = [];
   for (const keyed of entries) {
     const { isUsed, known, askedAt } = keyed[1];
     const ageMs = now - askedAt;
-    if (isUsed && known !== undefined && ageMs >= maxStaleMs * DUE_AT && ageMs < maxStaleMs) due.push(keyed);
+    if (isUsed && known !== undefined && ageMs >= MAX_STALE_MS * DUE_AT && ageMs < MAX_STALE_MS) due.push(keyed);
   }
   return due;
 }
 
-function isAnyFresh(entries: ReadonlyMap<string, Rereadable<unknown>>, since: number): boolean {
+function isAnyFresh(entries: ReadonlyMap<string, Entry<unknown>>, since: number): boolean {
   for (const { askedAt } of entries.values()) if (askedAt > since) return true;
   return false;
 }

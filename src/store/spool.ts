@@ -272,33 +272,26 @@ function ownerOf(file: string): string {
   return basename(file, SUFFIX);
 }
 
-/** Tokens are sealed, so that the file tells no more than the database does. */
+/** What of an answer is sealed, so that the file tells no more than the database does. */
+const SEALED = ["accessToken", "refreshToken", "lateRefreshToken", "idToken"] as const;
+
 function textFrom({ connection, tokens }: UnstoredAnswer): string {
   const { id, applicationId, userId, providerName, originParameters, state, trouble, version } = connection;
-  const bytes = (value: Uint8Array | undefined) => value && Buffer.from(value).toString("base64");
+  const texts = SEALED.map((name) => [name, tokens[name] && Buffer.from(tokens[name]).toString("base64")]);
   return JSON.stringify({
     connection: { id, applicationId, userId, providerName, originParameters, state, trouble, version },
-    tokens: {
-      ...tokens,
-      accessToken: bytes(tokens.accessToken),
-      refreshToken: bytes(tokens.refreshToken),
-      lateRefreshToken: bytes(tokens.lateRefreshToken),
-      idToken: bytes(tokens.idToken),
-    },
+    tokens: { ...tokens, ...Object.fromEntries(texts) },
   });
 }
 
 function answerFrom(text: string): UnstoredAnswer {
   const { connection, tokens } = JSON.parse(text);
-  const bytes = (value: string | undefined) => (value === undefined ? undefined : Buffer.from(value, "base64"));
-  const sealed = {
-    accessToken: bytes(tokens.accessToken),
-    refreshToken: bytes(tokens.refreshToken),
-    lateRefreshToken: bytes(tokens.lateRefreshToken),
-    idToken: bytes(tokens.idToken),
-  };
+  const bytes = SEALED.map((name) => [
+    name,
+    tokens[name] === undefined ? undefined : Buffer.from(tokens[name], "base64"),
+  ]);
   return {
     connection: { trouble: undefined, ...connection },
-    tokens: { scope: undefined, expiresAt: undefined, ...tokens, ...sealed },
+    tokens: { scope: undefined, expiresAt: undefined, ...tokens, ...Object.fromEntries(bytes) },
   };
 }

@@ -78,7 +78,7 @@ async function keyIdsThatDoNotOpen(
   const opened = new Set(known);
   const seen = new Set<string>();
   for await (const { binding, value } of sealedValues(tables)) {
-    const keyId = keyIdOrNone(sealer, value);
+    const keyId = ifSealed(() => sealer.keyIdOf(value));
     if (keyId === undefined || opened.has(keyId)) continue;
     (opens(sealer, value, binding) ? opened : seen).add(keyId);
   }
@@ -113,7 +113,7 @@ async function* sealedValues(
   tables: readonly SealedRows[],
 ): AsyncGenerator<{ binding: SealBinding; value: Uint8Array }> {
   for (const { table, columns, page } of tables) {
-    for (let rows = await page("", BATCH); rows.length > 0; rows = await page(rows.at(-1)?.id ?? "", BATCH)) {
+    for await (const rows of pagesOf(page, BATCH)) {
       for (const { values, applicationId, userId, providerName } of rows) {
         for (const [at, value] of values.entries()) {
           const column = columns[at] ?? "";
@@ -124,9 +124,14 @@ async function* sealedValues(
   }
 }
 
-function keyIdOrNone(sealer: Sealer, value: Uint8Array): string | undefined {
+async function* pagesOf(page: SealedRows["page"], limit: number): AsyncGenerator<SealedRow[]> {
+  for (let rows = await page("", limit); rows.length > 0; rows = await page(rows.at(-1)?.id ?? "", limit)) yield rows;
+}
+
+/** What `work` gives; undefined for a value that does not open. */
+function ifSealed<T>(work: () => T): T | undefined {
   try {
-    return sealer.keyIdOf(value);
+    return work();
   } catch (error) {
     if (error instanceof SealError) return undefined;
     throw error;
@@ -134,13 +139,7 @@ function keyIdOrNone(sealer: Sealer, value: Uint8Array): string | undefined {
 }
 
 function opens(sealer: Sealer, value: Uint8Array, binding: SealBinding): boolean {
-  try {
-    sealer.open(value, binding);
-    return true;
-  } catch (error) {
-    if (error instanceof SealError) return false;
-    throw error;
-  }
+  return ifSealed(() => sealer.open(value, binding)) !== undefined;
 }
 
 /** A damaged value may name any bytes as its key. */
@@ -223,11 +222,7 @@ async function resealOnce(
 ): Promise<Pass> {
   const pass: Pass = { due: 0, replaced: 0, unopened: 0 };
   for (const rows of tables) {
-    for (
-      let page = await rows.page("", RESEALED_AT_ONCE);
-      page.length > 0;
-      page = await rows.page(page.at(-1)?.id ?? "", RESEALED_AT_ONCE)
-    ) {
+    for await (const page of pagesOf(rows.page, RESEALED_AT_ONCE)) {
       const outcomes = page.map((row) => resealRow(rows, row, sealer));
       const due = outcomes.filter(({ row, values }) => values.some((value, at) => value !== row.values[at]));
       pass.due += due.length;
@@ -246,18 +241,10 @@ function resealRow(rows: SealedRows, row: SealedRow, sealer: Sealer): Resealed &
   let isUnopened = false;
   const values = old.map((value, at) => {
     if (value === null) return null;
-    const resealed = resealValue(value, { table: rows.table, column: rows.columns[at] ?? "", ...owner }, sealer);
+    const binding = { table: rows.table, column: rows.columns[at] ?? "", ...owner };
+    const resealed = ifSealed(() => sealer.reseal(value, binding));
     isUnopened ||= resealed === undefined;
     return resealed ?? value;
   });
   return { row, values, isUnopened };
-}
-
-function resealValue(value: Uint8Array, binding: SealBinding, sealer: Sealer): Uint8Array | undefined {
-  try {
-    return sealer.reseal(value, binding);
-  } catch (error) {
-    if (error instanceof SealError) return undefined;
-    throw error;
-  }
 }

@@ -61,8 +61,8 @@ export function createWebhookStore(database: Database): WebhookStore {
       const due = await database.read(() => findDue(limit, now));
       return due.length > 0 ? database.write(() => claim(due, until, now)) : [];
     },
-    finish: (event, freeAt, outcome) => database.write(() => finish(event, freeAt, outcome)),
-    putOff: (event, nextTryAt, freeAt, outcome) => database.write(() => putOff(event, nextTryAt, freeAt, outcome)),
+    finish: (event, freeAt, outcome) => database.write(() => settle(event, freeAt, outcome)),
+    putOff: (event, nextTryAt, freeAt, outcome) => database.write(() => settle(event, freeAt, outcome, nextTryAt)),
     addTest: (applicationId, now, audit) => database.write(() => addTest(applicationId, now, audit)),
     ...createDeliveries(database),
     async backlog(id) {
@@ -107,16 +107,19 @@ interface DueRow {
 }
 
 /**
- * Goes from one application that has events waiting to the next by the index of events, so that neither the number of
- * endpoints nor that of events counts. Places are in order of writing.
+ * From one application that has events waiting to the next by the index of events, so that neither the number of
+ * endpoints nor that of events counts.
  */
-const SELECT_DUE = createStatement<{ now: number; limit: number }, DueRow>(
-  "select_due_events",
-  `WITH RECURSIVE told(id) AS (
+export const WITH_TOLD = `WITH RECURSIVE told(id) AS (
      SELECT min(application_id) FROM webhook_events
      UNION ALL
      SELECT (SELECT min(application_id) FROM webhook_events WHERE application_id > told.id) FROM told
-     WHERE told.id IS NOT NULL)
+     WHERE told.id IS NOT NULL)`;
+
+/** Places are in order of writing. */
+const SELECT_DUE = createStatement<{ now: number; limit: number }, DueRow>(
+  "select_due_events",
+  `${WITH_TOLD}
    SELECT application_id, event_id FROM (
      SELECT endpoint.id AS application_id, endpoint.free_at AS free_at, (
        SELECT oldest.id FROM (
@@ -181,19 +184,11 @@ function* claim(due: readonly DueRow[], until: number, now: number): Operation<D
   return claimed;
 }
 
-/** The event was delivered, or is given up. */
-function* finish(event: DueEvent, freeAt: number, outcome: DeliveryOutcome): Operation<void> {
+/** The event was delivered, or is given up; or it is due again later. */
+function* settle(event: DueEvent, freeAt: number, outcome: DeliveryOutcome, nextTryAt?: number): Operation<void> {
   const { id, endpoint, claimedUntil: until } = event;
   yield* noteDelivery(event, outcome);
-  yield* run(REMOVE_EVENT, { id });
-  yield* run(LEAVE_ENDPOINT, { id: endpoint.applicationId, until, free_at: freeAt });
-}
-
-/** The event is due again later. */
-function* putOff(event: DueEvent, nextTryAt: number, freeAt: number, outcome: DeliveryOutcome): Operation<void> {
-  const { id, endpoint, claimedUntil: until } = event;
-  yield* noteDelivery(event, outcome);
-  yield* run(DELAY_EVENT, { id, next_try_at: nextTryAt });
+  yield* nextTryAt === undefined ? run(REMOVE_EVENT, { id }) : run(DELAY_EVENT, { id, next_try_at: nextTryAt });
   yield* run(LEAVE_ENDPOINT, { id: endpoint.applicationId, until, free_at: freeAt });
 }
 

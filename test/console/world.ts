@@ -95,7 +95,7 @@ export function addUsers({ folder }: Harness, { id }: TestApplication, count: nu
     state: "iif(i % 100 = 0, 'REAUTHORIZATION_REQUIRED', 'ACTIVE')",
     state_reason: "iif(i % 100 = 0, 'invalid_grant', NULL)",
   };
-  const columns = CONNECTION_COLUMNS.split(",").map((name) => name.trim());
+  const columns = [...CONNECTION_COLUMNS.split(",").map((name) => name.trim()), "state_reason"];
   const values = columns.map((name) => own[name] ?? name);
   db.prepare(
     `INSERT INTO connections (${columns.join(", ")})
