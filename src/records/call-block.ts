@@ -63,15 +63,20 @@ interface BlockLimits {
   readonly maxLength: number;
 }
 
-/** The blocks of some calls of one application, in order, each made when it is asked for. */
+/**
+ * The blocks of some calls of one application, in order, each made when it is asked for.
+ *
+ * @param digestOf the digest of a call's user: see {@link userText}.
+ */
 export function* blocksFrom(
   applicationId: string,
-  calls: Iterable<StoredCall>,
+  calls: Iterable<EndedCall>,
+  digestOf: (userId: string) => string,
   { maxCalls, maxLength }: BlockLimits,
 ): Generator<CallBlock, void, undefined> {
   let block = new BlockBuilder(applicationId);
   for (const call of calls) {
-    block.add(call);
+    block.add(call, call.userId === undefined ? undefined : digestOf(call.userId));
     if (block.count < maxCalls && block.length <= maxLength) continue;
     yield block.build();
     block = new BlockBuilder(applicationId);
@@ -99,7 +104,7 @@ class BlockBuilder {
     return this.#calls.length;
   }
 
-  add(call: StoredCall): void {
+  add(call: EndedCall, user: string | undefined): void {
     const { callId, startedAt, path = null, queryKeys, requestBytes, responseBytes, isCaptured } = call;
     if (this.count === 0) this.#from = startedAt;
     this.#firstAt = Math.min(this.#firstAt, startedAt);
@@ -108,7 +113,7 @@ class BlockBuilder {
     const keys = queryKeys.length === 0 ? 0 : queryKeys;
     const times = TENTHS.map((member) => tenths(call[member]));
     const rest = [...times, requestBytes, responseBytes, isCaptured ? 1 : 0];
-    const own = [kind, callId, startedAt - this.#from, path, keys, ...rest, call.user, call.connection];
+    const own = [kind, callId, startedAt - this.#from, path, keys, ...rest, user, call.connection];
     const text = JSON.stringify(call.requestId === undefined ? own : [...own, call.requestId]);
     this.#calls.push(text);
     this.length += text.length;

@@ -1,14 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Digests } from "../sealing/seal.js";
-import {
-  blocksFrom,
-  type CallBlock,
-  type CallStore,
-  type EndedCall,
-  type StoredCall,
-  USER_PURPOSE,
-  userText,
-} from "./call-block.js";
+import { blocksFrom, type CallBlock, type CallStore, type EndedCall, USER_PURPOSE, userText } from "./call-block.js";
 import { within } from "./list-calls.js";
 
 /** Written in one transaction: some milliseconds of the event loop, and of the write lock. */
@@ -207,7 +199,7 @@ class Writer implements RecordWriter {
     this.#waiting = new Map();
     const limits = { maxCalls: this.#maxBlock, maxLength: MAX_LENGTH };
     const blocks = waiting.map(([applicationId, each]) =>
-      blocksFrom(applicationId, this.#stored(inOrder(each)), limits),
+      blocksFrom(applicationId, inOrder(each), this.#digestsOf(applicationId), limits),
     );
     for (const batch of batchesOf(blocks)) {
       this.#unwritten -= countOf(batch);
@@ -218,13 +210,15 @@ class Writer implements RecordWriter {
     for (const [, { bytes }] of waiting) this.#bytes -= bytes;
   }
 
-  /** Only what is written is digested, since most of many calls never are. */
-  *#stored(calls: Iterable<EndedCall>): Generator<StoredCall, void, undefined> {
+  /** Only what is written is digested, since most of many calls never are; and once for a user's calls. */
+  #digestsOf(applicationId: string): (userId: string) => string {
     const { sealer } = this.#options;
-    for (const { userId, ...call } of calls) {
-      const text = userId && userText(call.applicationId, userId);
-      yield { ...call, user: text === undefined ? undefined : sealer.digest(USER_PURPOSE, text) };
-    }
+    const known = new Map<string, string>();
+    return (userId) => {
+      const digest = known.get(userId) ?? sealer.digest(USER_PURPOSE, userText(applicationId, userId));
+      known.set(userId, digest);
+      return digest;
+    };
   }
 
   async #writeBatch(blocks: readonly CallBlock[]): Promise<void> {

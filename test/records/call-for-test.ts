@@ -38,5 +38,6 @@ export function storedCallForTest(
 /** A block of calls, however many and however long. */
 export function blockForTest(applicationId: string, calls: readonly StoredCall[]): CallBlock {
   const all = { maxCalls: calls.length, maxLength: Number.POSITIVE_INFINITY };
-  return [...blocksFrom(applicationId, calls, all)][0] as CallBlock;
+  const ended = calls.map(({ user, ...call }) => ({ ...call, userId: user }));
+  return [...blocksFrom(applicationId, ended, (userId) => userId, all)][0] as CallBlock;
 }
