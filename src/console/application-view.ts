@@ -5,6 +5,7 @@ import {
   privateKeyView,
   valuesFromApplication,
 } from "./application-form.js";
+import { applicationLink } from "./directory.js";
 import type { Values } from "./field.js";
 import { changedNames, changeMask, createForm, type Form, notice } from "./form.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
@@ -104,7 +105,7 @@ export function createApplicationView(context: ViewContext): View {
       forget();
     },
     render: () => html`<h1 tabindex="-1">Application</h1>
-      ${applicationLinks(publicKey, "application")} ${problemNotice(found)} ${busyNotice(found)}
+      ${applicationLinks(context, publicKey, "application")} ${problemNotice(found)} ${busyNotice(found)}
       ${forms.remove.isOver ? forms.remove.render() : found.value === undefined ? nothing : partsOf(found.value, forms)}`,
   };
 }
@@ -160,9 +161,17 @@ const PARTS = [
   ["audit", "Its audit trail"],
 ] as const;
 
-/** Links between the views of one application. */
-export function applicationLinks(publicKey: string, current: string): TemplateResult {
-  return html`<nav class="parts" aria-label="The application's views">
+/** Those that do not say so themselves. */
+const SAY_WHOSE = ["clients", "webhook", "token", "link"];
+
+/** Whose views they are, and links between them. */
+export function applicationLinks(
+  { directory }: Pick<ViewContext, "directory">,
+  publicKey: string,
+  current: string,
+): TemplateResult {
+  return html`${SAY_WHOSE.includes(current) ? html`<p>Of ${applicationLink(directory, publicKey)}</p>` : nothing}
+  <nav class="parts" aria-label="The application's views">
     <ul>
       ${PARTS.map(
         ([view, label]) =>

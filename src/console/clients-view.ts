@@ -83,7 +83,7 @@ export function createClientsView(context: ViewContext): View {
     },
     leave: forget,
     render: () => html`<h1 tabindex="-1">OAuth clients</h1>
-      ${applicationLinks(publicKey, "clients")} ${problemNotice(found)} ${busyNotice(found)}
+      ${applicationLinks(context, publicKey, "clients")} ${problemNotice(found)} ${busyNotice(found)}
       ${found.value === undefined ? nothing : listOf(found.value)}
       ${
         found.value === undefined

@@ -82,7 +82,7 @@ export function createConnectionView(context: ViewContext): View {
     },
     leave: forget,
     render: () => html`<h1 tabindex="-1">Connection</h1>
-      ${applicationLinks(key.publicKey, "connection")} ${problemNotice(found)} ${busyNotice(found)}
+      ${applicationLinks(context, key.publicKey, "connection")} ${problemNotice(found)} ${busyNotice(found)}
       ${found.value === undefined || removal.isOver ? nothing : stateView(found.value, refreshing, context.directory)}
       ${
         isNew() || removal.isOver

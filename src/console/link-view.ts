@@ -42,7 +42,7 @@ export function createLinkView(context: ViewContext): View {
     },
     leave: making.clear,
     render: () => html`<h1 tabindex="-1">Connect link</h1>
-      ${applicationLinks(publicKey, "link")}
+      ${applicationLinks(context, publicKey, "link")}
       ${part("Make a connect link", "A user opens it in a browser and connects an account, without an application that sends them there.", making)}`,
   };
 }

@@ -61,7 +61,7 @@ export function createTokenView(context: ViewContext): View {
     },
     leave: forget,
     render: () => html`<h1 tabindex="-1">Call tokens</h1>
-      ${applicationLinks(publicKey, "token")} ${problemNotice(found)}
+      ${applicationLinks(context, publicKey, "token")} ${problemNotice(found)}
       ${part("Make a call token", "It stands for one user, for a time, within rules. The relay keeps no list of them.", making)}
       ${part("Try its terms", "What a call would be told that brings a token of what stands above. Nothing is sent, and no token is made.", preview)}
       ${found.value?.callerAuth === "CALLER_AUTH_PUBLIC_KEY" ? openDoor(publicKey) : nothing}`,

@@ -69,7 +69,7 @@ export function createWebhookView(context: ViewContext): View {
     },
     leave: forget,
     render: () => html`<h1 tabindex="-1">Webhook</h1>
-      ${applicationLinks(publicKey, "webhook")} ${problemNotice(found)} ${busyNotice(found)}
+      ${applicationLinks(context, publicKey, "webhook")} ${problemNotice(found)} ${busyNotice(found)}
       ${found.value === undefined ? nothing : stateOf(found.value)}
       ${part("Try it", "An event of the type webhook.test, about no connection, is sent like every other one.", testing)}
       <section class="part"><h2>Last events</h2>${deliveries.render()}</section>
