@@ -1,4 +1,4 @@
-import type { Connection, ConnectionSummary, NewConnection } from "../oauth/connection.js";
+import type { Connection, NewConnection } from "../oauth/connection.js";
 import type { RefusalEvidence, Trouble } from "../oauth/verdict.js";
 import { createStatement, first, type Operation } from "./database.js";
 
@@ -45,41 +45,22 @@ export interface ConnectionRead extends ConnectionRow {
   readonly clock?: number;
 }
 
-/** What is read of a connection to show it: no sealed column. */
-export type ShownRow = Omit<
-  ConnectionRead,
-  "access_token" | "refresh_token" | "id_token" | "lease_until" | "unanswered_since" | "version"
->;
-
 /**
  * Ends of leases and waits are by the store's clock; they are told by that of this process, whose other times they are
- * compared with.
+ * compared with. One literal: put together with a spread of another, a look-up of a row takes a third longer.
  *
  * @param now the clock of this process.
  */
 export function connectionFromRow(row: ConnectionRead, now: () => number): Connection {
-  return {
-    ...shownFromRow(row, now),
-    accessToken: row.access_token,
-    refreshToken: row.refresh_token ?? undefined,
-    idToken: row.id_token ?? undefined,
-    leaseUntil: localTime(row.lease_until, row.clock, now),
-    unansweredSince: row.unanswered_since ?? undefined,
-    version: row.version,
-  };
-}
-
-/** The part of a connection that is shown. */
-export function shownFromRow(
-  row: ShownRow,
-  now: () => number,
-): Omit<ConnectionSummary, "publicKey" | "hasRefreshToken"> {
   return {
     id: row.id,
     applicationId: row.application_id,
     userId: row.user_id,
     providerName: row.provider_name,
     state: row.state,
+    accessToken: row.access_token,
+    refreshToken: row.refresh_token ?? undefined,
+    idToken: row.id_token ?? undefined,
     tokenType: row.token_type,
     scope: row.scope,
     originParameters: JSON.parse(row.origin_parameters) as Record<string, string>,
@@ -90,8 +71,11 @@ export function shownFromRow(
     lastFailedAt: row.last_failed_at ?? undefined,
     lastErrorClass: row.last_error_class ?? undefined,
     nextTryAt: localTime(row.next_try_at, row.clock, now),
+    leaseUntil: localTime(row.lease_until, row.clock, now),
+    unansweredSince: row.unanswered_since ?? undefined,
     trouble: troubleFrom(row.trouble),
     refreshedAt: row.refreshed_at ?? undefined,
+    version: row.version,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   };

@@ -17,8 +17,6 @@ import {
   type ConnectionRow,
   connectionFromRow,
   rowFromConnection,
-  type ShownRow,
-  shownFromRow,
 } from "./connection-row.js";
 import {
   all,
@@ -222,7 +220,13 @@ function* deleteOne(key: ConnectionKey, now: number, audit: AuditEntry | undefin
   return row;
 }
 
-interface SummaryRow extends ShownRow {
+/** What is not read of a connection to show it. */
+const UNREAD = {
+  ...{ access_token: new Uint8Array(), refresh_token: null, id_token: null },
+  ...{ lease_until: null, unanswered_since: null, version: 0 },
+};
+
+interface SummaryRow extends Omit<ConnectionRead, keyof typeof UNREAD> {
   readonly public_key: string;
   readonly has_refresh_token: boolean | number;
 }
@@ -287,5 +291,9 @@ function boundsOf({ applicationId, user, after, limit }: ConnectionRange): ScanB
 }
 
 function summaryFromRow(row: SummaryRow, now: () => number): ConnectionSummary {
-  return { ...shownFromRow(row, now), publicKey: row.public_key, hasRefreshToken: Boolean(row.has_refresh_token) };
+  const { accessToken, refreshToken, idToken, leaseUntil, unansweredSince, version, ...shown } = connectionFromRow(
+    { ...UNREAD, ...row },
+    now,
+  );
+  return { ...shown, publicKey: row.public_key, hasRefreshToken: Boolean(row.has_refresh_token) };
 }
