@@ -2,7 +2,7 @@ import cluster from "node:cluster";
 import type { Logger } from "pino";
 import { type Service, startService } from "./app/server.js";
 import { type Config, configWarnings, exposureProblems, parseConfig } from "./config/config.js";
-import { keepObjectsYoung, operatorExitCode, stopSignal } from "./lib/process.js";
+import { keepObjectsYoung, operatorExitCode, shrinkAtRest, stopSignal } from "./lib/process.js";
 import { createLog, describeError, type Log } from "./telemetry/log.js";
 import { killWorkers, supervise } from "./workers/supervisor.js";
 import { countForWorkers, leave, type ServiceUrls, shareOf, stopOrder, tellStarted } from "./workers/worker.js";
@@ -30,6 +30,7 @@ export async function runService(
   for (const problem of problems) process.stderr.write(`${problem}\n`);
   if ("problems" in parsed || problems.length > 0) return 2;
   keepObjectsYoung();
+  shrinkAtRest();
   const { config } = parsed;
   const log = createLog(config.logLevel, config.workers > 1);
   const { logger } = log;

@@ -17,11 +17,12 @@ import { type AdminOptions, NAME_PART, namedProvider, pageFrom, pageOf } from ".
 
 /** relay.admin.v1.ProviderService, over what was read at start. */
 export function createProviderService(options: AdminOptions): ServiceImpl<typeof ProviderService> {
-  const sorted = [...options.catalog.list()].sort((one, other) => (one.name < other.name ? -1 : 1));
   return {
     getProvider: ({ providerName }, context) =>
       entryFrom(options, namedProvider(options.catalog, providerName), context),
-    listProviders(request, context) {
+    async listProviders(request, context) {
+      const all = await options.catalog.list();
+      const sorted = [...all].sort((one, other) => (one.name < other.name ? -1 : 1));
       const { rows, nextPageToken } = pageOf(pageFrom(request, [], [NAME_PART]), sorted, ({ name }) => name);
       return { providers: rows.map((provider) => entryFrom(options, provider, context)), nextPageToken };
     },

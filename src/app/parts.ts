@@ -92,7 +92,7 @@ export interface Parts {
  */
 export async function openParts(config: Config, options: ServiceOptions, closers: Closers): Promise<Parts> {
   const { allowLoopback, providers: paths } = config;
-  const { catalog, files: providerFiles, warm } = loadProviders({ paths, allowLoopback });
+  const { catalog, files: providerFiles } = loadProviders({ paths, allowLoopback });
   // Beside an existing database a new key would open nothing.
   const mustExist = config.keyFileMustExist || (await hasStore(config));
   const keyring = await loadKeyring(config.keyFile, { mustExist });
@@ -118,7 +118,6 @@ export async function openParts(config: Config, options: ServiceOptions, closers
   metrics?.addSource(() => logMetrics(options.droppedLines?.() ?? 0));
   const log = relayLogFor(config, options.logger, { fault, metrics, recording });
   const made = { store, sealer, catalog, providerFiles, ...ways, metrics, log, logger: options.logger };
-  warm().catch((error: unknown) => log.fault("providers", error));
   const spool = openSpoolFor(config, made, closers);
   const self = { publicUrl: config.publicUrl };
   const authorization = authorizationFor(made, () => self.publicUrl);

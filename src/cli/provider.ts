@@ -59,7 +59,7 @@ interface ListOptions {
 
 async function listProviders(options: ListOptions): Promise<void> {
   const wanted = (options.search ?? "").toLowerCase();
-  const all = (await loadCatalog(configFromEnvironment())).list();
+  const all = await (await loadCatalog(configFromEnvironment())).list();
   const ofKind = all.filter(({ kind }) => options.kind === undefined || kind === options.kind);
   const providers = ofKind.filter((provider) => isAbout(provider, wanted));
   providers.sort((a, b) => (a.name < b.name ? -1 : 1));

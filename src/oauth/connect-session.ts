@@ -173,8 +173,10 @@ export async function offersFor(
     const canEnter = !hasOwnPage(provider) && isLinked && (wanted.length > 0 || state !== undefined);
     return { provider, state, canConnect: canEnter || (clients.has(provider.name) && hasAuthorizationFlow(provider)) };
   };
-  const listed = wanted.length > 0 ? providersNamed(catalog, wanted) : catalog.list();
-  const offers = listed.map(offerOf).filter(({ state, canConnect }) => canConnect || state !== undefined);
+  const named = wanted.length > 0 ? wanted : [...clients, ...states.keys()];
+  const offers = providersNamed(catalog, named)
+    .map(offerOf)
+    .filter(({ state, canConnect }) => canConnect || state !== undefined);
   return wanted.length > 0 ? offers : offers.sort(byDisplayName);
 }
 

@@ -23,14 +23,9 @@ export interface LoadedProviders {
   readonly catalog: ProviderCatalog;
   /** Files of the operator's own definitions, by provider name. */
   readonly files: ReadonlyMap<string, string>;
-  /**
-   * Parses the definitions that were not asked for yet, a few in each turn of the event loop: all at once they would
-   * hold up calls for a quarter of a second. Rejects with ProviderDefinitionError.
-   */
-  warm(): Promise<void>;
 }
 
-/** A definition by name. A shipped one is parsed when it is first asked for: a command needs one of 400. */
+/** A definition by name. A shipped one is parsed when it is first asked for: a relay serves a few of 700. */
 interface Entry {
   readonly name: string;
   readonly aliases: readonly string[];
@@ -57,7 +52,7 @@ export function createCatalog(providers: readonly Provider[]): ProviderCatalog {
 
 /**
  * Reads the shipped definitions and the operator's. Throws ProviderDefinitionError, which holds every problem of every
- * file of the operator. Reads at once: a start waits for it, and 400 files one after another take several times as
+ * file of the operator. Reads at once: a start waits for it, and 700 files one after another take several times as
  * long otherwise.
  */
 export function loadProviders(options: LoadOptions): LoadedProviders {
@@ -75,24 +70,27 @@ export function loadProviders(options: LoadOptions): LoadedProviders {
   problems.push(...findClashes(entries));
   if (problems.length > 0) throw new ProviderDefinitionError(problems);
   const kept = [...latestByName(entries).values()];
-  return { catalog: catalogOf(kept), files, warm: () => warm(kept) };
+  return { catalog: catalogOf(kept), files };
 }
 
 function catalogOf(entries: readonly Entry[]): ProviderCatalog {
   const index = new Map(entries.map((entry) => [entry.name, entry]));
   for (const entry of entries) for (const alias of entry.aliases) index.set(alias, entry);
-  let all: readonly Provider[] | undefined;
+  let all: Promise<readonly Provider[]> | undefined;
   return {
     find: (nameOrAlias) => index.get(nameOrAlias)?.provider(),
-    list: () => (all ??= entries.map((entry) => entry.provider())),
+    list: () => (all ??= parseAll(entries)),
   };
 }
 
-async function warm(entries: readonly Entry[]): Promise<void> {
+/** A few in each turn of the event loop: all at once they would hold up calls for a quarter of a second. */
+async function parseAll(entries: readonly Entry[]): Promise<readonly Provider[]> {
+  const all: Provider[] = [];
   for (const [at, entry] of entries.entries()) {
     if (at % PARSED_AT_ONCE === 0) await nextTurn();
-    entry.provider();
+    all.push(entry.provider());
   }
+  return all;
 }
 
 /** The tests hold that each is a definition without problems, and has the name of its file. */

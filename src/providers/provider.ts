@@ -294,7 +294,8 @@ export function hasOwnPage({ kind, oauth1 }: Pick<Provider, "kind" | "oauth1">):
 /** Finds a provider by name or alias, exactly as written; never an object-key look-up. */
 export interface ProviderCatalog {
   find(nameOrAlias: string): Provider | undefined;
-  list(): readonly Provider[];
+  /** All of them, each parsed if it was not yet: for people who look through them, and nothing that calls wait for. */
+  list(): Promise<readonly Provider[]>;
 }
 
 /** How a provider may be named, for people. */

@@ -84,7 +84,8 @@ describe("definitionFromProvider()", () => {
 
   it("loses nothing of any shipped definition", async () => {
     const { catalog } = loadProviders({ paths: [], allowLoopback: false });
-    for (const provider of catalog.list()) expect(providerFrom(definitionFromProvider(provider))).toEqual(provider);
+    for (const provider of await catalog.list())
+      expect(providerFrom(definitionFromProvider(provider))).toEqual(provider);
   });
 });
 

@@ -50,7 +50,7 @@ beforeEach(async () => {
 afterEach(() => folder.remove());
 
 const PROVIDERS = [HOST, SHOP, SPLIT];
-const catalog = { find: (name: string) => PROVIDERS.find((each) => each.name === name), list: () => PROVIDERS };
+const catalog = { find: (name: string) => PROVIDERS.find((each) => each.name === name), list: async () => PROVIDERS };
 const options = () => ({ catalog, oauthClients: store.oauthClients, sealer });
 
 async function putClient({ name: providerName }: Provider, originParameters: Record<string, string>): Promise<void> {

@@ -58,5 +58,5 @@ This page is generated from the files: \`${REGENERATE}\`.
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const { catalog } = loadProviders({ paths: [], allowLoopback: false });
-  writeFileSync("docs/providers.md", providersPage(catalog.list()));
+  writeFileSync("docs/providers.md", providersPage(await catalog.list()));
 }

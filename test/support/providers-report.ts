@@ -4,7 +4,7 @@ import { DIFFERENCES } from "../providers/fact-differences.js";
 import { type Comparison, compareWithFacts } from "./provider-facts.js";
 
 /** `npm run providers:report`: how far each definition agrees with public references, and why not where it does not. */
-function report(): number {
+async function report(): Promise<number> {
   const { catalog } = loadProviders({ paths: [], allowLoopback: false });
   const comparisons = compareWithFacts(catalog);
   const names = [...new Set(comparisons.map(({ provider }) => provider))].sort();
@@ -18,7 +18,7 @@ function report(): number {
   const agreeing = comparisons.filter(({ agrees }) => agrees).length;
   const open = comparisons.filter((each) => !each.agrees && reasonFor(each) === undefined).length;
   process.stdout.write(
-    `\n${catalog.list().length} definitions, ${names.length} of them in the references: ${comparisons.length} statements compared, ${agreeing} agree, ${comparisons.length - agreeing} differ, ${open} of these without a reason.\n`,
+    `\n${(await catalog.list()).length} definitions, ${names.length} of them in the references: ${comparisons.length} statements compared, ${agreeing} agree, ${comparisons.length - agreeing} differ, ${open} of these without a reason.\n`,
   );
   return open;
 }
@@ -33,4 +33,4 @@ function reasonFor({ provider, field }: Comparison): string | undefined {
   return DIFFERENCES.find(({ of }) => of.split(/\s+/).includes(`${provider}.${field}`))?.reason;
 }
 
-process.exitCode = report() === 0 ? 0 : 1;
+process.exitCode = (await report()) === 0 ? 0 : 1;
