@@ -147,35 +147,19 @@ function tenths(ms: number | undefined): number | null {
 
 /** The calls of a block. Pure. Throws for a text that is none. */
 export function callsFromBlock({ applicationId, calls }: Pick<CallBlock, "applicationId" | "calls">): StoredCall[] {
-  const text = JSON.parse(calls) as BlockText | FormerText;
-  if (isFormer(text)) return callsFromFormer(applicationId, text);
+  const text = JSON.parse(calls) as BlockText;
   const kinds = text.kinds.map((values) => membersFrom(text.kind, values));
   return text.calls.map(([kind, ...values]) => {
     const own = membersFrom(text.own, values);
     for (const name of TENTHS) if (own[name] !== undefined) own[name] = (own[name] as number) / 10;
     own["startedAt"] = (own["startedAt"] as number) + text.from;
-    return callFrom(applicationId, { ...kinds[kind], ...own });
+    const { queryKeys, isCaptured, ...others } = { ...kinds[kind], ...own };
+    return { ...others, applicationId, queryKeys: queryKeys || [], isCaptured: Boolean(isCaptured) } as StoredCall;
   });
-}
-
-/** Of a store that was written before kinds were told apart: names, then all values of each call, times in milliseconds. */
-type FormerText = readonly [readonly string[], ...Array<readonly unknown[]>];
-
-function isFormer(text: BlockText | FormerText): text is FormerText {
-  return Array.isArray(text);
-}
-
-function callsFromFormer(applicationId: string, [names, ...rows]: FormerText): StoredCall[] {
-  return rows.map((row) => callFrom(applicationId, membersFrom(names, row)));
 }
 
 function membersFrom(names: readonly string[], values: readonly unknown[]): Record<string, unknown> {
   return Object.fromEntries(names.map((name, at) => [name, values[at] ?? undefined]));
-}
-
-function callFrom(applicationId: string, members: Record<string, unknown>): StoredCall {
-  const { queryKeys, isCaptured } = members;
-  return { ...members, applicationId, queryKeys: queryKeys || [], isCaptured: Boolean(isCaptured) } as StoredCall;
 }
 
 /**
