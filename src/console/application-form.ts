@@ -50,6 +50,10 @@ export const APPLICATION_FIELDS: readonly Field[] = [
     ...{ path: "application.max_call_token_seconds", hint: "0: a day, the most." },
   },
   {
+    ...{ name: "accentColor", label: "Colour of its mark on the connect page", path: "application.accent_color" },
+    hint: "Such as #1a73e8. None: the relay's own.",
+  },
+  {
     ...{ name: "callRules", label: "Rules that all its calls must fit, by provider", kind: "lines" },
     path: "application.call_rules",
     hint: html`JSON, such as <code>{"github": [{"methods": ["GET"], "paths": ["/repos/acme/**"]}]}</code>. None: not bounded.`,
@@ -61,9 +65,9 @@ export const NEW_APPLICATION: Values = { callerAuth: "CALLER_AUTH_SIGNED_USER" }
 
 /** An application as it stands in the form. Pure. */
 export function valuesFromApplication(application: ApplicationJson): Values {
-  const { displayName = "", callerAuth = "", callRules = [] } = application;
+  const { displayName = "", callerAuth = "", callRules = [], accentColor = "" } = application;
   return {
-    ...{ displayName, callerAuth, callRules: textFromRules(callRules) },
+    ...{ displayName, callerAuth, accentColor, callRules: textFromRules(callRules) },
     allowedOrigins: lines.write(application.allowedOrigins),
     allowedAddresses: lines.write(application.allowedAddresses),
     allowedRedirectUris: lines.write(application.allowedRedirectUris),
@@ -89,7 +93,7 @@ export function applicationFromValues(values: Values): ApplicationJson {
     callsPerMinute: numberFrom(values["callsPerMinute"], "application.calls_per_minute"),
     connectionCallsPerMinute: numberFrom(values["connectionCallsPerMinute"], "application.connection_calls_per_minute"),
     maxCallTokenSeconds: numberFrom(values["maxCallTokenSeconds"], "application.max_call_token_seconds"),
-    callRules,
+    ...{ accentColor: values["accentColor"] ?? "", callRules },
   };
 }
 

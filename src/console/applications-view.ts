@@ -125,14 +125,14 @@ function columnsFor(providersOf: ProvidersOf): ReadonlyArray<Column<ApplicationJ
     },
     { label: "A call must carry", cell: ({ callerAuth }) => PROOF_NAMES.get(callerAuth ?? "") ?? "" },
     {
-      label: "Rules for calls at",
+      ...{ label: "Rules for calls at", isDetail: true },
       cell: ({ callRules = [] }) =>
         listText(
           callRules.map(({ providerName = "" }) => providerName),
           "none",
         ),
     },
-    { label: "Browser origins", cell: ({ allowedOrigins = [] }) => listText(allowedOrigins, "none") },
+    { label: "Browser origins", cell: ({ allowedOrigins = [] }) => listText(allowedOrigins, "none"), isDetail: true },
     { label: "Providers with a client", cell: ({ publicKey = "" }) => visibleText(providersOf(publicKey)) },
     { label: "More", cell: links },
   ];

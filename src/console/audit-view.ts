@@ -42,6 +42,8 @@ export function createAuditView(context: ViewContext): View {
     update();
   }
 
+  const isNarrowed = () => Object.values(sought).some((value) => value !== "");
+
   return {
     title: "Audit trail",
     staysInPlace: true,
@@ -52,13 +54,18 @@ export function createAuditView(context: ViewContext): View {
     },
     leave() {},
     render: () => html`<h1 tabindex="-1">Audit trail</h1>
-      ${search.render()} ${problemNotice(found)} ${found.value === undefined ? nothing : listOf(found.value, directory)}
+      ${search.render()} ${problemNotice(found)} ${found.value === undefined ? nothing : listOf(found.value, isNarrowed(), directory)}
       ${busyNotice(found)} ${found.value === undefined ? nothing : pager(pages, found.isBusy, () => void load())}`,
   };
 }
 
-function listOf({ auditRecords = [] }: ListAuditRecordsResponseJson, directory: Directory): TemplateResult {
-  if (auditRecords.length === 0) return html`<p>There is no record of that.</p>`;
+function listOf(
+  { auditRecords = [] }: ListAuditRecordsResponseJson,
+  isNarrowed: boolean,
+  directory: Directory,
+): TemplateResult {
+  if (auditRecords.length === 0)
+    return html`<p>${isNarrowed ? "There is no record of that." : "Nothing was changed yet: changes of operators appear here."}</p>`;
   return dataTable("Audit trail", columnsFor(directory), auditRecords);
 }
 

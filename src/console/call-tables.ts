@@ -2,7 +2,7 @@ import type { CallRecordJson } from "../../gen/relay/admin/v1/call_record_pb.js"
 import { type LiveCall, liveCallFrom } from "./frames.js";
 import { html, nothing, svg, type TemplateResult } from "./lit-html.js";
 import { type Figures, figuresOf, msText, visibleText } from "./text.js";
-import { type Column, clockTime, dataTable, moment, stateMark } from "./view.js";
+import { type Column, clockTime, dataTable, moment, NARROW, stateMark } from "./view.js";
 
 /** Method and url of a call, with the names of its query's parameters alone. */
 export function targetOf({ method = "", origin = "", path = "", queryKeys = [] }: CallRecordJson): TemplateResult {
@@ -25,9 +25,8 @@ export function callAddress(callId: string, userId = ""): string {
 
 /** What a person takes in. */
 const FEW_ROWS = 20;
-/** Where each is a card, as console.css has it. */
+/** Where each is a card. */
 const FEW_CARDS = 10;
-const NARROW = "(max-width: 48rem)";
 /** Rows that a browser lays out each second without effort. */
 const MAX_ROWS = 50;
 

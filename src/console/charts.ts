@@ -1,12 +1,15 @@
-import { html, svg, type TemplateResult } from "./lit-html.js";
+import { html, nothing, svg, type TemplateResult } from "./lit-html.js";
 
 /** In units of the drawing, which is stretched to the room there is; a point is one wide. */
 const HEIGHT = 100;
 const GAP = 0.2;
+/** The end of a bar that is cut. */
+const CUT = 2;
 
 /** What two kinds of charts have in common. Their points are read out in the table beside them, and shown on hover. */
 interface ChartOptions {
-  readonly label: string;
+  /** For those who do not see it. @param top the highest value that is shown, with its unit. */
+  readonly label: (top: string) => string;
   /** A value of the axis, with its unit. */
   readonly text: (value: number) => string;
   /** What stands at the ends of the time. */
@@ -19,20 +22,29 @@ export interface ChartBar {
   readonly parts: readonly number[];
 }
 
-/** Bars over time. @param classes of the parts. */
+/** Bars over time. @param classes of the parts; `topValue` what is above it is cut, nothing by default. */
 export function barChart({
   bars,
   classes,
+  topValue,
   ...options
-}: ChartOptions & { readonly bars: readonly ChartBar[]; readonly classes: readonly string[] }): TemplateResult {
-  const top = topOf(bars.map(({ parts }) => parts.reduce((sum, part) => sum + part, 0)));
+}: ChartOptions & {
+  readonly bars: readonly ChartBar[];
+  readonly classes: readonly string[];
+  readonly topValue?: number;
+}): TemplateResult {
+  const top = topValue ?? topOf(bars.map(({ parts }) => parts.reduce((sum, part) => sum + part, 0)));
   const drawn = bars.map(({ label, parts }, at) => {
-    let from = 0;
-    return svg`<g><title>${label}</title>${hoverArea(at)}${parts.map((part, index) => {
-      const height = (part / top) * HEIGHT;
-      from += height;
-      return svg`<rect class=${classes[index] ?? ""} x=${at + GAP / 2} y=${HEIGHT - from} width=${1 - GAP} height=${height} />`;
-    })}</g>`;
+    let sum = 0;
+    const piece = (name: string, y: number, height: number) =>
+      svg`<rect class=${name} x=${at + GAP / 2} y=${y} width=${1 - GAP} height=${height} />`;
+    const pieces = parts.map((part, index) => {
+      const start = (Math.min(top, sum) / top) * HEIGHT;
+      sum += part;
+      const end = (Math.min(top, sum) / top) * HEIGHT;
+      return piece(classes[index] ?? "", HEIGHT - end, end - start);
+    });
+    return svg`<g><title>${label}</title>${hoverArea(at)}${pieces}${sum > top ? piece("cut", 0, CUT) : nothing}</g>`;
   });
   return chart({ ...options, top, count: bars.length, drawn });
 }
@@ -57,7 +69,7 @@ export function lineChart({
         const y = HEIGHT - (value / top) * HEIGHT;
         const before = values[at - 1];
         const from = before === undefined ? y : HEIGHT - (before / top) * HEIGHT;
-        return svg`<line class="value ${name}" x1=${before === undefined ? at + 0.25 : at - 0.5} x2=${at + 0.5} y1=${from} y2=${y} />`;
+        return svg`<line class="value ${name}" x1=${before === undefined ? at : at - 0.5} x2=${at + 0.5} y1=${from} y2=${y} />`;
       }),
     ),
     ...labels.map((label, at) => svg`<g><title>${label}</title>${hoverArea(at)}</g>`),
@@ -85,14 +97,14 @@ function chart({
   return html`<figure>
     <div class="plot">
       <div class="axis" aria-hidden="true">
-        ${[1, 0.5, 0].map((share) => html`<span>${text(top * share)}</span>`)}
+        ${[1, 0.5, 0].map((share) => html`<span>${share === 0 ? "0" : text(top * share)}</span>`)}
       </div>
       <svg viewBox="0 0 ${Math.max(1, count)} ${HEIGHT}" preserveAspectRatio="none" role="img"
-        aria-label="${label}, over time. At most ${text(top)}.">
+        aria-label=${label(text(top))}>
         ${[0, 0.5, 1].map((share) => svg`<line x1="0" x2=${count} y1=${HEIGHT * share} y2=${HEIGHT * share} />`)} ${drawn}
       </svg>
+      <div class="times" aria-hidden="true"><span>${start}</span><span>${end}</span></div>
     </div>
-    <div class="times" aria-hidden="true"><span>${start}</span><span>${end}</span></div>
   </figure>`;
 }
 

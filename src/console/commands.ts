@@ -113,6 +113,7 @@ type ApplicationSettings = NonNullable<Methods["ApplicationService/CreateApplica
 /** @param mask the fields of an update, of which what is empty is said: the command leaves what it does not name. */
 function applicationOptions(settings: ApplicationSettings, mask: ReadonlySet<string> | undefined): readonly string[] {
   const { allowedOrigins = [], allowedAddresses = [], allowedRedirectUris = [], callRules = [] } = settings;
+  const { accentColor = "" } = settings;
   const of = (field: keyof ApplicationSettings, options: readonly string[]) =>
     mask === undefined || mask.has(field) ? options : [];
   const list = (name: string, texts: readonly string[], none: string) =>
@@ -127,6 +128,10 @@ function applicationOptions(settings: ApplicationSettings, mask: ReadonlySet<str
     ...of("callsPerMinute", number("--calls-per-minute", settings.callsPerMinute)),
     ...of("connectionCallsPerMinute", number("--connection-calls-per-minute", settings.connectionCallsPerMinute)),
     ...of("maxCallTokenSeconds", option("--max-token-ttl", lifetime)),
+    ...of(
+      "accentColor",
+      accentColor === "" && mask !== undefined ? ["--accent-color ''"] : option("--accent-color", accentColor),
+    ),
     ...of("callRules", callRules.length > 0 ? ["--call-rules", "-"] : mask === undefined ? [] : ["--no-call-rules"]),
   ];
 }

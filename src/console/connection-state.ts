@@ -1,4 +1,13 @@
 import type { ConnectionJson } from "../../gen/relay/admin/v1/connection_pb.js";
+import type { TemplateResult } from "./lit-html.js";
+import { visibleText } from "./text.js";
+import { stateMark } from "./view.js";
+
+/** Whether calls can be made, in words. */
+export function stateOf({ state, stateReason = "" }: ConnectionJson): TemplateResult {
+  if (state === "STATE_ACTIVE") return stateMark(true, "Active");
+  return stateMark(false, `Must connect again (${visibleText(stateReason)})`);
+}
 
 /** How a connection stands, in words, and what an operator can do about it. */
 export interface Standing {

@@ -82,7 +82,7 @@ export function createConnectionView(context: ViewContext): View {
     },
     leave: forget,
     render: () => html`<h1 tabindex="-1">Connection</h1>
-      ${applicationLinks(context, key.publicKey, "connection")} ${problemNotice(found)} ${busyNotice(found)}
+      ${applicationLinks(context, key.publicKey, isNew() ? "connection" : "")} ${problemNotice(found)} ${busyNotice(found)}
       ${found.value === undefined || removal.isOver ? nothing : stateView(found.value, refreshing, context.directory)}
       ${
         isNew() || removal.isOver
@@ -105,6 +105,7 @@ const WHAT_BECAME: Readonly<Record<string, string>> = {
 function stateView(connection: ConnectionJson, refreshing: Form, directory: Directory): TemplateResult {
   const { publicKey = "", userId = "", providerName = "", scope = "", createTime, updateTime } = connection;
   const standing = standingOf(connection);
+  const values = valuesOf(connection);
   const canRefresh = connection.state === "STATE_ACTIVE" && connection.hasRefreshToken;
   return html`<section aria-label="State">
       ${standingView(connection, standing)}
@@ -112,7 +113,7 @@ function stateView(connection: ConnectionJson, refreshing: Form, directory: Dire
         ${step("User", html`<bdi class="id">${visibleText(userId)}</bdi>`)} ${step("Provider", visibleText(directory.providerOf(providerName)?.displayName ?? providerName))}
         ${step("Application", applicationLink(directory, publicKey))}
         ${step("Access token", tokenOf(connection))} ${refreshSteps(connection)}
-        ${step("Scope", visibleText(scope || "not known"))} ${step("Values", valuesOf(connection))}
+        ${step("Scope", visibleText(scope || "not known"))} ${values === nothing ? nothing : step("Values", values)}
         ${step("Connected", moment(createTime, ""))} ${step("Changed", moment(updateTime, ""))}
       </dl>
     </section>

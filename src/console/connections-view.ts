@@ -3,11 +3,12 @@ import type {
   ListConnectionsRequestJson,
   ListConnectionsResponseJson,
 } from "../../gen/relay/admin/v1/connection_pb.js";
+import { stateOf } from "./connection-state.js";
 import { applicationLink, type Directory } from "./directory.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { ApiError, createLoader, createPages, type Loading } from "./loading.js";
 import { createSearchForm, type SearchField, type Sought } from "./search-form.js";
-import { visibleText } from "./text.js";
+import { countText, visibleText } from "./text.js";
 import { tryAddress } from "./try-view.js";
 import {
   busyNotice,
@@ -123,21 +124,15 @@ export const connectionColumns = (directory: Directory): ReadonlyArray<Column<Co
   { label: "State", cell: stateOf },
   { label: "Token ends", cell: ({ expireTime }) => moment(expireTime, "not known") },
   { label: "Refresh", cell: refreshOf },
-  { label: "Changed", cell: ({ updateTime }) => moment(updateTime, "") },
+  { label: "Changed", cell: ({ updateTime }) => moment(updateTime, ""), isDetail: true },
   { label: "Application", cell: ({ publicKey = "" }) => applicationLink(directory, publicKey) },
   { label: "More", cell: links },
 ];
 
 /** Those that are no secrets. */
-export function valuesOf({ originParameters = {} }: ConnectionJson): TemplateResult {
+export function valuesOf({ originParameters = {} }: ConnectionJson): TemplateResult | typeof nothing {
   const pairs = Object.entries(originParameters).map(([name, value]) => `${name}=${value}`);
-  return html`<bdi>${visibleText(pairs.join(", "))}</bdi>`;
-}
-
-/** Whether calls can be made, in words. */
-export function stateOf({ state, stateReason = "" }: ConnectionJson): TemplateResult {
-  if (state === "STATE_ACTIVE") return stateMark(true, "Active");
-  return stateMark(false, `Must connect again (${visibleText(stateReason)})`);
+  return pairs.length === 0 ? nothing : html`<bdi>${visibleText(pairs.join(", "))}</bdi>`;
 }
 
 /** Kinds of connection of which nothing expires. */
@@ -150,7 +145,7 @@ export function refreshOf(connection: ConnectionJson) {
   if (!hasRefreshToken) return WITHOUT_TOKENS.includes(tokenType ?? "") ? "Not needed" : "No refresh token";
   if (refreshFailureCount === 0) return "By itself";
   const { refreshFailingTime, nextRefreshTime } = connection;
-  return html`${stateMark(false, `Failed ${refreshFailureCount} times (${visibleText(lastRefreshFailure)})`)} since
+  return html`${stateMark(false, `Failed ${countText(refreshFailureCount, "time")} (${visibleText(lastRefreshFailure)})`)} since
   ${moment(refreshFailingTime, "not known")}, next try ${moment(nextRefreshTime, "at the next call")}`;
 }
 

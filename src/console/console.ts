@@ -19,7 +19,7 @@ import { createStartView } from "./start-view.js";
 import { visibleText } from "./text.js";
 import { createTokenView } from "./token-view.js";
 import { createTryView } from "./try-view.js";
-import { busyNotice, problemNotice, type View, type ViewContext } from "./view.js";
+import { busyNotice, NARROW, problemNotice, type View, type ViewContext } from "./view.js";
 import { createWebhookView } from "./webhook-view.js";
 
 /** What fills the window: the form for the token, or everything behind it. */
@@ -67,6 +67,7 @@ export function createConsole(root: HTMLElement): void {
     show(createShell({ api, session, update, directory: createDirectory(api, update) }, () => signOut()));
   }
 
+  matchMedia(NARROW).addEventListener("change", update);
   // The address of a page that is open changes without a load.
   addEventListener("hashchange", () => location.hash.startsWith("#sign-in=") && location.reload());
   root.replaceChildren();
@@ -163,8 +164,16 @@ function createShell(context: ViewContext, signOut: () => void) {
     next.enter(new URLSearchParams(query));
     document.title = `${next.title} – Relay console`;
     context.update();
-    // A screen reader reads on from here, as after the load of a page.
-    if (!isFirst && !isSame) queueMicrotask(() => document.querySelector<HTMLElement>("h1")?.focus());
+    queueMicrotask(() => {
+      // On a phone the navigation is one line that is pushed aside.
+      for (const each of document.querySelectorAll<HTMLElement>("nav [aria-current=page]")) {
+        const list = each.closest("ul");
+        // Not scrollIntoView(), after which the next tab stop would be here.
+        list?.scrollTo({ left: each.offsetLeft - list.offsetLeft - (list.clientWidth - each.offsetWidth) / 2 });
+      }
+      // A screen reader reads on from here, as after the load of a page.
+      if (!isFirst && !isSame) document.querySelector<HTMLElement>("h1")?.focus();
+    });
   }
 
   addEventListener("hashchange", follow);

@@ -5,10 +5,10 @@ import type {
   RefusalJson,
   RuleVerdictJson,
 } from "../../gen/relay/admin/v1/call_pb.js";
-import type { ConnectionJson } from "../../gen/relay/admin/v1/connection_pb.js";
+import { stateOf } from "./connection-state.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { remedyView } from "./remedy.js";
-import { visibleText } from "./text.js";
+import { countText, visibleText } from "./text.js";
 import { messageText, moment, stateMark, step } from "./view.js";
 
 /**
@@ -40,7 +40,7 @@ export function explanationView(told: ExplainCallResponseJson, isSent: boolean, 
       ${egress && step("URL", verdictView(egress))}
       ${applicationRules && step("Call rules", verdictView(applicationRules))}
       ${callTokenRules && step("Call token", verdictView(callTokenRules))}
-      ${connection && step("Connection", connectionView(connection))}
+      ${connection && step("Connection", html`${stateOf(connection)}; token ends: ${moment(connection.expireTime, "not known")}`)}
       ${refresh && step("Token refresh", REFRESHES.get(refresh) ?? "")}
     </dl>
     ${request && requestView(request)}
@@ -62,12 +62,6 @@ function verdictView({ allowed = false, rule = "" }: RuleVerdictJson): TemplateR
   return stateMark(allowed, `${allowed ? "Allowed by" : "Refused by"} ${visibleText(rule)}`);
 }
 
-function connectionView({ state, stateReason = "", expireTime }: ConnectionJson): TemplateResult {
-  const isActive = state === "STATE_ACTIVE";
-  const text = isActive ? "Active" : `Must connect again (${visibleText(stateReason)})`;
-  return html`${stateMark(isActive, text)}; token ends: ${moment(expireTime, "not known")}`;
-}
-
 function refusalView(
   { errorType = "", statusCode = 0, message = "", advice = "" }: RefusalJson,
   { application, caller, providerName = "" }: ExplainCallResponseJson,
@@ -86,7 +80,7 @@ function requestView({ method = "", url = "", headers = [], bodyBytes = 0, bodyS
   const body = bodyBytes === 0 ? "" : (textFromBase64(bodyStart) ?? "(binary)");
   return html`<pre tabindex="0" role="region" aria-label="Request to the provider">${messageText(`${method} ${url}`, headers, body)}</pre>
     <p class="hint">
-      ${bodyBytes === 0 ? "No body." : `${bodyBytes} bytes of body.`} Tokens are shown as <code>***</code>; the page never
+      ${bodyBytes === 0 ? "No body." : `${countText(bodyBytes, "byte")} of body.`} Tokens are shown as <code>***</code>; the page never
       has them.
     </p>`;
 }

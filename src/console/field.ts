@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { ApiError } from "./loading.js";
 import type { Picker, PickerOptions } from "./picker.js";
-import { visibleText } from "./text.js";
+import { instantFrom, localFrom, visibleText } from "./text.js";
 
 /** One field of a form. */
 export interface Field {
@@ -10,7 +10,7 @@ export interface Field {
   /** What it is called in the API, such as `application.display_name`: what the API says of it stands beside it. */
   readonly path?: string;
   /** A line of text by default. */
-  readonly kind?: "line" | "secret" | "lines" | "choice" | "number" | "flag";
+  readonly kind?: "line" | "secret" | "lines" | "choice" | "number" | "time" | "flag";
   readonly hint?: unknown;
   /** Values and labels of a `choice`. */
   readonly choices?: ReadonlyArray<readonly [value: string, label: string]>;
@@ -48,10 +48,16 @@ export function fieldView(field: Field, state: FieldState): TemplateResult {
   if (kind === "flag") return tickView(field, id, state, notes);
   return html`<p class=${isWide || kind === "lines" ? "wide" : ""}>
     <label for=${id}>${label}</label>
-    ${kind === "choice" ? choiceView(field, id, state) : kind === "lines" ? linesView(field, id, state) : lineView(field, id, state)}
+    ${(INPUTS[kind] ?? lineView)(field, id, state)}
     ${notes}
   </p>`;
 }
+
+const INPUTS: Partial<Record<NonNullable<Field["kind"]>, typeof lineView>> = {
+  choice: choiceView,
+  lines: linesView,
+  time: timeView,
+};
 
 const onInput =
   ({ name }: Field, { change }: FieldState) =>
@@ -81,6 +87,12 @@ function choiceView(field: Field, id: string, state: FieldState): TemplateResult
     aria-describedby=${notesOf(field, id)}>
     ${(field.choices ?? []).map(([value, label]) => html`<option value=${value} .selected=${value === state.value}>${label}</option>`)}
   </select>`;
+}
+
+/** A moment in the browser's own time zone; its value is in UTC. */
+function timeView({ name }: Field, id: string, { value, change }: FieldState): TemplateResult {
+  const onTime = (event: Event) => change(name, instantFrom((event.currentTarget as Input).value));
+  return html`<input id=${id} type="datetime-local" step="1" .value=${localFrom(value)} @change=${onTime} />`;
 }
 
 function tickView(field: Field, id: string, { value, problem, change }: FieldState, notes: TemplateResult) {

@@ -142,7 +142,7 @@ function rateChart(figures: GetFiguresResponseJson): TemplateResult {
       return { label, parts: [(count - errors) / seconds, errors / seconds] };
     },
   );
-  return html`${barChart({ label: "Calls a second", bars, classes: ["success", "error"], text: rateText, ends: endsOf(figures) })}
+  return html`${barChart({ label: labelOf("Calls a second"), bars, classes: ["success", "error"], text: rateText, ends: endsOf(figures) })}
     <ul class="legend"><li class="success">Succeeded</li><li class="error">Failed</li></ul>`;
 }
 
@@ -156,9 +156,11 @@ function lengthChart(figures: GetFiguresResponseJson): TemplateResult {
     const texts = (["p50", "p95", "p99"] as const).map((name) => `${name} ${msText(msOf(total[name]))}`);
     return `${timeText(startTime)}: ${texts.join(", ")}`;
   });
-  return html`${lineChart({ label: "How long calls take", lines, labels, text: msText, ends: endsOf(figures) })}
+  return html`${lineChart({ label: labelOf("How long calls take"), lines, labels, text: msText, ends: endsOf(figures) })}
     <ul class="legend">${lines.map(({ name }) => html`<li class=${name}>${term(name, PERCENTILES[name])}</li>`)}</ul>`;
 }
+
+const labelOf = (what: string) => (top: string) => `${what}, over time. At most ${top}.`;
 
 function endsOf({ startTime = "" }: GetFiguresResponseJson): readonly [string, string] {
   return [timeText(startTime), "now"];

@@ -122,7 +122,7 @@ export function findBox(): TemplateResult {
   };
   return html`<form class="find" role="search" aria-label="Everything" @submit=${submit}>
     <label class="unseen" for="find">Find a call, a request, a user or an application</label>
-    <input id="find" placeholder="Call id, request id, user id, application" autocomplete="off" spellcheck="false" />
+    <input id="find" placeholder="Find an id or a name" autocomplete="off" spellcheck="false" />
     <button type="submit">Find</button>
   </form>`;
 }

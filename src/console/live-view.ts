@@ -1,9 +1,10 @@
 import { createCallFeed } from "./call-feed.js";
 import { callList, type ListLength, latencyTable, outcomeTable } from "./call-tables.js";
+import { barChart, type ChartBar } from "./charts.js";
 import type { LiveCall } from "./frames.js";
-import { html, svg, type TemplateResult } from "./lit-html.js";
+import { html, type TemplateResult } from "./lit-html.js";
 import { createSearchForm, type SearchField } from "./search-form.js";
-import { figuresOf, msText } from "./text.js";
+import { countText, figuresOf, msText } from "./text.js";
 import { problemNotice, type View, type ViewContext } from "./view.js";
 
 type Name = "publicKey" | "providerName" | "errorType";
@@ -67,10 +68,7 @@ export function createLiveView(context: ViewContext): View {
       held = undefined;
     },
     render: () => html`<h1 tabindex="-1">Live calls</h1>
-      <details>
-        <summary>Which calls</summary>
-        ${search.render()}
-      </details>
+      ${search.render()}
       <p class="actions">
         <button type="button" aria-pressed=${paused !== undefined} @click=${togglePause}>Pause the list</button>
         <span class="hint">${pauseText(paused, held, feed.count)}</span>
@@ -81,9 +79,10 @@ export function createLiveView(context: ViewContext): View {
 }
 
 function pauseText(paused: unknown, held: unknown, count: number): string {
-  if (paused !== undefined) return `Paused. ${count} calls seen; new ones appear when the list continues.`;
-  if (held !== undefined) return `${count} calls seen; the list stands still while a call in it has the focus.`;
-  return `${count} calls seen.`;
+  const seen = `${countText(count, "call")} seen`;
+  if (paused !== undefined) return `Paused. ${seen}; new ones appear when the list continues.`;
+  if (held !== undefined) return `${seen}; the list stands still while a call in it has the focus.`;
+  return `${seen}.`;
 }
 
 /** The list, and how it is kept still. */
@@ -132,7 +131,7 @@ function createAnnouncer(counts: () => CallCounts, onChange: () => void): Announ
   const timer = setInterval(() => {
     const { count, failures } = counts();
     if (count > said.count) {
-      text = `${count - said.count} new calls, ${failures - said.failures} of them failed.`;
+      text = `${countText(count - said.count, "new call")}, ${failures - said.failures} of them failed.`;
       onChange();
     }
     said = { count, failures };
@@ -147,11 +146,6 @@ function createAnnouncer(counts: () => CallCounts, onChange: () => void): Announ
 
 /** Calls in the plot. */
 const BARS = 60;
-/** In units of the drawing, which is stretched to the room there is; a bar is one wide. */
-const HEIGHT = 100;
-const GAP = 0.2;
-/** The end of a bar that is cut. */
-const CUT = 2;
 /** Below this a plot would only show noise. */
 const MIN_TOP_MS = 10;
 
@@ -169,24 +163,19 @@ const PARTS = [
  */
 function latencyPlot(calls: readonly LiveCall[]): TemplateResult {
   const shown = calls.slice(0, BARS);
-  const topMs = topOf(shown);
-  return html`<figure>
-    <div class="plot">
-      <div class="axis" aria-hidden="true">
-        ${[1, 0.5, 0].map((share) => html`<span>${share === 0 ? "0" : msText(topMs * share)}</span>`)}
-      </div>
-      <svg viewBox="0 0 ${BARS} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label=${labelOf(shown)}>
-        ${[0, 0.5, 1].map((share) => svg`<line x1="0" x2=${BARS} y1=${HEIGHT * share} y2=${HEIGHT * share} />`)}
-        ${shown.map((call, at) => bar(call, BARS - 1 - at, topMs))}
-      </svg>
-    </div>
-    <figcaption>
-      <ul class="legend">
-        ${PARTS.map(({ name, className }) => html`<li class=${className}>${name}</li>`)}
-        <li class="cut">Longer than shown</li>
-      </ul>
-    </figcaption>
-  </figure>`;
+  const room = Array.from({ length: BARS - shown.length }, () => ({ label: "", parts: [] }));
+  const bars = shown.map((call): ChartBar => {
+    const texts = PARTS.map(({ name, of }) => `${name}: ${msText(of(call))}`);
+    return { label: texts.join(", "), parts: PARTS.map(({ of }) => of(call)) };
+  });
+  return html`${barChart({
+    ...{ label: () => labelOf(shown), text: msText, ends: ["older", "newest"], topValue: topOf(shown) },
+    ...{ bars: [...room, ...bars.reverse()], classes: PARTS.map(({ className }) => className) },
+  })}
+    <ul class="legend">
+      ${PARTS.map(({ name, className }) => html`<li class=${className}>${name}</li>`)}
+      <li class="cut">Longer than shown</li>
+    </ul>`;
 }
 
 /** A few slow calls do not press all others flat: their bars are cut. */
@@ -195,22 +184,9 @@ function topOf(calls: readonly LiveCall[]): number {
   return Math.max(MIN_TOP_MS, Math.min(figures?.longest ?? 0, (figures?.p95 ?? 0) * 1.5));
 }
 
-function bar(call: LiveCall, x: number, topMs: number): TemplateResult {
-  let fromMs = 0;
-  const piece = (className: string, y: number, height: number) =>
-    svg`<rect class=${className} x=${x + GAP / 2} y=${y} width=${1 - GAP} height=${height} />`;
-  const pieces = PARTS.map(({ className, of }) => {
-    const start = (Math.min(topMs, fromMs) / topMs) * HEIGHT;
-    fromMs += of(call);
-    const end = (Math.min(topMs, fromMs) / topMs) * HEIGHT;
-    return piece(className, HEIGHT - end, end - start);
-  });
-  return svg`<g>${pieces}${call.totalMs > topMs ? piece("cut", 0, CUT) : ""}</g>`;
-}
-
 function labelOf(calls: readonly LiveCall[]): string {
   const median = (of: (call: LiveCall) => number) => msText(figuresOf(calls.map(of))?.median ?? 0);
   if (calls.length === 0) return "No call yet.";
   const [provider, , relay] = PARTS;
-  return `Time of the last ${calls.length} calls. In the median the provider took ${median(provider.of)}, the relay ${median(relay.of)}.`;
+  return `Time of the last ${countText(calls.length, "call")}. In the median the provider took ${median(provider.of)}, the relay ${median(relay.of)}.`;
 }

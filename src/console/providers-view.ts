@@ -2,7 +2,7 @@ import type { ProviderEntryJson } from "../../gen/relay/admin/v1/provider_servic
 import { allProviders } from "./directory.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader } from "./loading.js";
-import { visibleText } from "./text.js";
+import { countText, visibleText } from "./text.js";
 import { busyNotice, type Column, dataTable, problemNotice, type View, type ViewContext } from "./view.js";
 
 /** The providers that the relay knows, narrowed down while typing. */
@@ -25,13 +25,13 @@ export function createProvidersView({ api, update }: ViewContext): View {
       const rows = (found.value ?? []).filter((entry) => isWanted(entry, wanted.trim().toLowerCase()));
       return html`<h1 tabindex="-1">Providers</h1>
         <form class="filter" role="search" aria-label="Providers" @submit=${(event: Event) => event.preventDefault()}>
-          <p class="field">
+          <p>
             <label for="wanted">Name or origin contains</label>
             <input id="wanted" .value=${wanted} @input=${narrow} autocomplete="off" spellcheck="false" />
           </p>
         </form>
         ${problemNotice(found)} ${busyNotice(found)}
-        ${found.value === undefined ? nothing : html`<p role="status">${rows.length} providers</p>${dataTable("Providers", COLUMNS, rows)}`}`;
+        ${found.value === undefined ? nothing : html`<p role="status">${countText(rows.length, "provider")}</p>${dataTable("Providers", COLUMNS, rows)}`}`;
     },
   };
 }
@@ -49,7 +49,7 @@ const COLUMNS: ReadonlyArray<Column<ProviderEntryJson>> = [
     cell: ({ provider }) => html`<span class="id">${visibleText((provider?.apiOrigins ?? []).join(", "))}</span>`,
   },
   { label: "Kind", cell: ({ provider }) => visibleText(provider?.kind ?? "") },
-  { label: "Definition", cell: sourceOf },
+  { label: "Definition", cell: sourceOf, isDetail: true },
   { label: "Documentation", cell: documentationLink },
 ];
 

@@ -1,16 +1,13 @@
+import { type Field, fieldView } from "./field.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createPicker, type Picker } from "./picker.js";
-import { instantFrom, localFrom } from "./text.js";
-import { navigate, type ViewContext } from "./view.js";
+import { NARROW, navigate, type ViewContext } from "./view.js";
 
 /** One field of a search; what stands in it stands in the address, too, so that the view can be sent to somebody. */
-export interface SearchField<Name extends string = string> {
+export interface SearchField<Name extends string = string> extends Pick<Field, "label" | "choices"> {
   readonly name: Name;
-  readonly label: string;
   /** A line of text by default. */
-  readonly kind?: "text" | "application" | "provider" | "user" | "time" | "choice";
-  /** Values and labels of a `choice`. */
-  readonly choices?: ReadonlyArray<readonly [value: string, label: string]>;
+  readonly kind?: "line" | "time" | "choice" | "application" | "provider" | "user";
 }
 
 /** What is searched for, by the names of the fields; empty for what does not matter. */
@@ -38,7 +35,8 @@ export function createSearchForm<Name extends string>(
   { update, directory }: ViewContext,
   { view, label, fields, button = "Search" }: SearchFormOptions<Name>,
 ): SearchForm<Name> {
-  let values: Readonly<Record<string, string>> = {};
+  let sought: Readonly<Record<string, string>> = {};
+  let values = sought;
   const change = (name: string, value: string) => {
     values = { ...values, [name]: value };
     update();
@@ -49,7 +47,7 @@ export function createSearchForm<Name extends string>(
     user: (text: string) => directory.findUsers(values["publicKey"] ?? "", text),
   };
   const pickers = new Map<string, Picker>(
-    fields.flatMap(({ name, kind = "text" }) => {
+    fields.flatMap(({ name, kind = "line" }) => {
       const find = finders[kind as keyof typeof finders];
       if (find === undefined) return [];
       const labelOf = kind === "application" ? { labelOf: directory.applicationName } : {};
@@ -60,41 +58,36 @@ export function createSearchForm<Name extends string>(
 
   function submit(event: SubmitEvent): void {
     event.preventDefault();
+    const folded = (event.currentTarget as Element).closest("details");
+    // What was found is below.
+    folded?.removeAttribute("open");
+    folded?.querySelector("summary")?.focus();
     navigate(view, Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value.trim()])));
+  }
+
+  function fieldOf({ name, label: text, kind, choices = [] }: SearchField): TemplateResult {
+    const field = { name, label: text, choices, kind: kind === "time" || kind === "choice" ? kind : "line" } as const;
+    const state = { value: values[name] ?? "", problem: undefined, picker: pickers.get(name) };
+    return fieldView(field, { id: "search", change, ...state });
   }
 
   return {
     enter(parameters) {
       for (const picker of pickers.values()) picker.clear();
-      const sought = Object.fromEntries(fields.map(({ name }) => [name, parameters.get(name) ?? ""])) as Sought<Name>;
-      values = sought;
-      return sought;
+      const asked = Object.fromEntries(fields.map(({ name }) => [name, parameters.get(name) ?? ""])) as Sought<Name>;
+      sought = asked;
+      values = asked;
+      return asked;
     },
-    render: () => html`<form class="filter" role="search" aria-label=${label} @submit=${submit}>
-      ${fields.map((field) => fieldView(field, values[field.name] ?? "", change, pickers.get(field.name)))}
-      <button type="submit" class="main">${button}</button>
-    </form>`,
+    render() {
+      const form = html`<form class="filter" role="search" aria-label=${label} @submit=${submit}>
+        ${fields.map(fieldOf)}
+        <button type="submit" class="main">${button}</button>
+      </form>`;
+      // The first screen of a phone belongs to what is listed.
+      if (!matchMedia(NARROW).matches) return form;
+      const count = Object.values(sought).filter((value) => value !== "").length;
+      return html`<details><summary>Filters${count === 0 ? nothing : ` (${count} in use)`}</summary>${form}</details>`;
+    },
   };
-}
-
-function fieldView(
-  { name, label, kind = "text", choices = [] }: SearchField,
-  value: string,
-  change: (name: string, value: string) => void,
-  picker: Picker | undefined,
-): TemplateResult {
-  const id = `search-${name}`;
-  const onInput = (event: Event) => change(name, (event.currentTarget as HTMLInputElement).value);
-  const onTime = (event: Event) => change(name, instantFrom((event.currentTarget as HTMLInputElement).value));
-  const input =
-    picker !== undefined
-      ? picker.render({ value })
-      : kind === "time"
-        ? html`<input id=${id} type="datetime-local" step="1" .value=${localFrom(value)} @change=${onTime} />`
-        : kind === "choice"
-          ? html`<select id=${id} @change=${onInput}>
-              ${choices.map(([each, text]) => html`<option value=${each} .selected=${each === value}>${text}</option>`)}
-            </select>`
-          : html`<input id=${id} .value=${value} @input=${onInput} autocomplete="off" spellcheck="false" />`;
-  return html`<p class="field"><label for=${id}>${label}</label>${input}${nothing}</p>`;
 }

@@ -9,7 +9,7 @@ import { applicationLink, type Directory } from "./directory.js";
 import { figureTable } from "./figures-view.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader } from "./loading.js";
-import { visibleText } from "./text.js";
+import { countText, visibleText } from "./text.js";
 import { busyNotice, moment, problemNotice, stateMark, type View, type ViewContext } from "./view.js";
 
 /** It is looked again while it is shown, in milliseconds. */
@@ -86,19 +86,20 @@ function attentionView(attention: AttentionJson, directory: Directory): Template
   });
   const address = view?.includes("?") ? `#/${view}` : `#/${view}?${parameters}`;
   return html`<p>
-      <strong>${what(countText(attention))}</strong>${whose}${where}${sinceTime === undefined ? nothing : html`, since ${moment(sinceTime, "")}`}.
+      <strong>${what((noun) => countOf(attention, noun))}</strong>${whose}${where}${sinceTime === undefined ? nothing : html`, since ${moment(sinceTime, "")}`}.
       ${visibleText(message)}
     </p>
     <p>${advice} ${view === undefined ? nothing : html`<a href=${address}>Have a look</a>`}</p>`;
 }
 
 /** What stands for many is said so. */
-function countText({ count = 0 }: AttentionJson): string {
-  return count >= 100 ? "100 or more" : String(count);
+function countOf({ count = 0 }: AttentionJson, noun: string): string {
+  return count >= 100 ? `100 or more ${noun}s` : countText(count, noun);
 }
 
 interface Words {
-  readonly what: (count: string) => string;
+  /** @param count says how many there are of a noun. */
+  readonly what: (count: (noun: string) => string) => string;
   readonly advice: string;
   /** Where to look; the application and the provider are added. */
   readonly view?: string;
@@ -120,20 +121,23 @@ const WORDS: Partial<Record<Attention_KindJson, Words>> = {
     advice: "Correct its id and secret: tokens are not refreshed until then.",
   },
   KIND_REFRESH_FAILING: {
-    ...{ what: (count) => `Refreshing fails for ${count} connections`, view: "connections?state=failing" },
+    ...{ what: (count) => `Refreshing fails for ${count("connection")}`, view: "connections?state=failing" },
     advice: "It may pass by itself; each connection's page says what the provider answers.",
   },
   KIND_REAUTHORIZATION_REQUIRED: {
-    what: (count) => `${count} connections have ended`,
-    ...{ view: "connections?state=STATE_REAUTHORIZATION_REQUIRED", advice: "Their users must connect again." },
+    what: (count) => `${count("connection")} ended`,
+    ...{
+      view: "connections?state=STATE_REAUTHORIZATION_REQUIRED",
+      advice: "Only the user can help: by connecting again.",
+    },
   },
   KIND_EVENTS_WAITING: {
-    ...{ what: (count) => `${count} events wait to be delivered`, view: "webhook" },
-    advice: "The receiver refuses them or does not answer.",
+    ...{ what: (count) => `${count("event")} to be delivered`, view: "webhook" },
+    advice: "The receiver refuses what it is sent, or does not answer.",
   },
   KIND_EVENTS_GIVEN_UP: {
-    what: (count) => `${count} events of the last week were given up`,
-    advice: "Their receivers never took them; the webhook of each application says which ones.",
+    what: (count) => `${count("event")} of the last week given up`,
+    advice: "What was never taken is not sent again; the webhook of each application says which.",
   },
   KIND_KEY_TO_ROTATE: {
     what: () => "The key that seals tokens is old",

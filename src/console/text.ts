@@ -36,6 +36,11 @@ export function rateText(perSecond: number): string {
   return perSecond >= 100 ? perSecond.toFixed(0) : perSecond >= 1 ? perSecond.toFixed(1) : perSecond.toPrecision(2);
 }
 
+/** A count and what is counted: `1 call`, `2 calls`. Pure. */
+export function countText(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
 /** A part of a whole, in percent. Pure. */
 export function shareText(share: number): string {
   return `${(share * 100).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`;

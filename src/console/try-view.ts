@@ -1,13 +1,13 @@
 import type { ExplainCallResponseJson } from "../../gen/relay/admin/v1/call_pb.js";
 import type { ProviderJson } from "../../gen/relay/admin/v1/provider_pb.js";
 import type { CallRequestJson, ResultRowJson } from "../../gen/relay/v1/relay_pb.js";
-import type { Directory } from "./directory.js";
 import { explanationView } from "./explanation-view.js";
+import { type Field, fieldView } from "./field.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader } from "./loading.js";
 import { createPicker, type Picker, type PickerOptions } from "./picker.js";
 import { type CallForm, EMPTY_FORM, readCall, type Snippet, snippetsFor } from "./snippets.js";
-import { visibleLines, visibleText } from "./text.js";
+import { countText, visibleLines, visibleText } from "./text.js";
 import { busyNotice, copyButton, problemNotice, stateMark, type View, type ViewContext } from "./view.js";
 
 /** What came of the last press of a button. */
@@ -34,8 +34,8 @@ export function createTryView(context: ViewContext): View {
     field: keyof CallForm,
     find: PickerOptions["find"],
     labelOf: PickerOptions["labelOf"] = (value) => value,
-  ) => createPicker(update, { id: field, find, labelOf, onValue: (value) => change(field, value) });
-  const pickers = {
+  ) => createPicker(update, { id: `try-${field}`, find, labelOf, onValue: (value) => change(field, value) });
+  const pickers: Partial<Record<keyof CallForm, Picker>> = {
     publicKey: pick("publicKey", directory.findApplications, directory.applicationName),
     userId: pick("userId", (text) => directory.findUsers(form.publicKey, text)),
     providerName: pick("providerName", directory.findProviders),
@@ -46,12 +46,40 @@ export function createTryView(context: ViewContext): View {
     const read = readCall(form);
     wrong = "problem" in read ? read : undefined;
     update();
-    if ("problem" in read) return document.getElementById(read.field)?.focus();
+    if ("problem" in read) return document.getElementById(`try-${read.field}`)?.focus();
     await tried.load(async () => {
       const call = isProven ? await withCallToken(context, read.call) : read.call;
       return isPerformed ? perform(context, call) : explain(context, call);
     });
     document.getElementById(isPerformed && tried.value?.row !== undefined ? "row" : "explanation")?.focus();
+  }
+
+  function fieldOf(field: CallField): TemplateResult {
+    const problem = wrong?.field === field.name ? wrong.problem : undefined;
+    const onChange = (name: string, value: string) => change(name as keyof CallForm, value);
+    const state = { value: form[field.name], problem, picker: pickers[field.name] };
+    return fieldView(field, { id: "try", change: onChange, ...state });
+  }
+
+  /** Enter explains it: that does nothing to anybody. */
+  function callForm(): TemplateResult {
+    const { mayPerform } = session;
+    const submit = (event: SubmitEvent) => {
+      event.preventDefault();
+      void attempt(false);
+    };
+    return html`<form class="call" @submit=${submit}>
+      <div class="fields">${[...FIELDS, urlField(directory.providerOf(form.providerName))].map(fieldOf)}</div>
+      <details ?open=${wrong !== undefined || form.payload !== "" || form.headers !== ""}>
+        <summary>Payload, headers, private key</summary>
+        ${MORE_FIELDS.map(fieldOf)}
+      </details>
+      <p class="actions">
+        <button type="submit" class="main" ?disabled=${tried.isBusy}>Explain</button>
+        <button type="button" ?disabled=${tried.isBusy || !mayPerform} @click=${() => attempt(true)}>Perform the call</button>
+        ${mayPerform ? nothing : html`<span class="hint">Performing is for operators; this token is read-only.</span>`}
+      </p>
+    </form>`;
   }
 
   function results(): TemplateResult | typeof nothing {
@@ -92,7 +120,7 @@ export function createTryView(context: ViewContext): View {
         Explain says what would be sent, or what would refuse it, and sends nothing. Perform sends it to the provider, for
         the user.
       </p>
-      ${callForm({ form, wrong, pickers, directory, mayPerform: session.mayPerform, isBusy: tried.isBusy, change, attempt })}
+      ${callForm()}
       ${problemNotice(tried)} ${busyNotice(tried)} ${results()} ${snippets()}`,
   };
 }
@@ -162,7 +190,7 @@ function headersView({ headers = {} }: ResultRowJson): TemplateResult | typeof n
   if (fields.length === 0) return nothing;
   const text = fields.map(([name, value]) => visibleText(`${name}: ${value}`)).join("\n");
   return html`<details>
-    <summary>${fields.length} header fields</summary>
+    <summary>${countText(fields.length, "header field")}</summary>
     <pre tabindex="0" role="region" aria-label="Header fields of the answer">${text}</pre>
   </details>`;
 }
@@ -181,87 +209,31 @@ export function tryAddress(start: TryStart): string {
   return `#/try?${new URLSearchParams(Object.entries(start).filter(([, value]) => value !== ""))}`;
 }
 
-/** What the form shows, and whom it tells. */
-interface CallFormOptions {
-  readonly form: CallForm;
-  readonly wrong: { readonly field: keyof CallForm; readonly problem: string } | undefined;
-  readonly pickers: Readonly<Record<"publicKey" | "userId" | "providerName", Picker>>;
-  readonly directory: Directory;
-  readonly mayPerform: boolean;
-  readonly isBusy: boolean;
-  readonly change: (field: keyof CallForm, value: string) => void;
-  readonly attempt: (isPerformed: boolean) => unknown;
-}
-
 const METHODS = [
   ...["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"],
   ...["FORM", "MULTIFORM-POST", "MULTIFORM-PUT", "MULTIFORM-PATCH", "MULTIPART-FORM", "GETFILE"],
 ];
 
-/** The fields of one call. Enter explains it: that does nothing to anybody. */
-function callForm(options: CallFormOptions): TemplateResult {
-  const { directory, mayPerform, isBusy, attempt, form } = options;
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
-    attempt(false);
-  };
-  return html`<form class="call" @submit=${submit}>
-    <div class="fields">
-      ${picked(options, "publicKey", "Application")} ${picked(options, "userId", "User id")}
-      ${picked(options, "providerName", "Provider")}
-      ${methodField(options)} ${input(options, "url", "URL", { isWide: true, hint: originsHint(directory.providerOf(form.providerName)) })}
-    </div>
-    <details ?open=${options.wrong !== undefined || form.payload !== "" || form.headers !== ""}>
-      <summary>Payload, headers, private key</summary>
-      ${area(options, "payload", "Payload: a JSON object")} ${area(options, "headers", "Headers, 'name: value' a line")}
-      ${input(options, "privateKey", "The application's private key, if it requires one", { type: "password" })}
-    </details>
-    <p class="actions">
-      <button type="submit" class="main" ?disabled=${isBusy}>Explain</button>
-      <button type="button" ?disabled=${isBusy || !mayPerform} @click=${() => attempt(true)}>Perform the call</button>
-      ${mayPerform ? nothing : html`<span class="hint">Performing is for operators; this token is read-only.</span>`}
-    </p>
-  </form>`;
-}
+/** A field of the form. */
+type CallField = Field & { readonly name: keyof CallForm };
 
-function picked({ form, pickers }: CallFormOptions, field: keyof typeof pickers, label: string): TemplateResult {
-  return html`<p><label for=${field}>${label}</label>${pickers[field].render({ value: form[field] })}</p>`;
-}
+const FIELDS: readonly CallField[] = [
+  { name: "publicKey", label: "Application" },
+  { name: "userId", label: "User id" },
+  { name: "providerName", label: "Provider" },
+  { name: "method", label: "Method", kind: "choice", choices: METHODS.map((method) => [method, method] as const) },
+];
 
-function input(
-  { form, change }: CallFormOptions,
-  field: keyof CallForm,
-  label: string,
-  { type = "text", hint, isWide }: { type?: string; hint?: unknown; isWide?: boolean } = {},
-): TemplateResult {
-  const onInput = (event: InputEvent) => change(field, (event.currentTarget as HTMLInputElement).value);
-  return html`<p class=${isWide ? "wide" : ""}>
-    <label for=${field}>${label}</label>
-    <input id=${field} type=${type} .value=${form[field]} @input=${onInput} autocomplete="off"
-      spellcheck="false" aria-describedby="${field}-hint" />
-    <span class="hint" id="${field}-hint">${hint ?? nothing}</span>
-  </p>`;
-}
+const MORE_FIELDS: readonly CallField[] = [
+  { name: "payload", label: "Payload: a JSON object", kind: "lines" },
+  { name: "headers", label: "Headers, 'name: value' a line", kind: "lines" },
+  { name: "privateKey", label: "The application's private key, if it requires one", kind: "secret" },
+];
 
-function area({ form, wrong, change }: CallFormOptions, field: "payload" | "headers", label: string): TemplateResult {
-  const onInput = (event: InputEvent) => change(field, (event.currentTarget as HTMLTextAreaElement).value);
-  const isWrong = wrong?.field === field;
-  return html`<p>
-    <label for=${field}>${label}</label>
-    <textarea id=${field} rows="4" .value=${form[field]} @input=${onInput} spellcheck="false"
-      aria-invalid=${isWrong} aria-describedby="${field}-problem"></textarea>
-    <span class="problem" id="${field}-problem">${isWrong ? wrong.problem : nothing}</span>
-  </p>`;
-}
-
-function methodField({ form, change }: CallFormOptions): TemplateResult {
-  const onChange = (event: Event) => change("method", (event.currentTarget as HTMLSelectElement).value);
-  return html`<p>
-    <label for="method">Method</label>
-    <select id="method" @change=${onChange}>
-      ${METHODS.map((method) => html`<option value=${method} ?selected=${method === form.method}>${method}</option>`)}
-    </select>
-  </p>`;
+/** Where a provider's API is; nothing for one that is not known. */
+function urlField(provider: ProviderJson | undefined): CallField {
+  const hint = provider && { hint: `On ${visibleText((provider.apiOrigins ?? []).join(" or "))}` };
+  return { name: "url", label: "URL", isWide: true, ...hint };
 }
 
 /** Shows one of the snippets, and lets it be copied. @param onChoose gets the name of another one. */
@@ -287,9 +259,3 @@ function snippetsView(snippets: readonly Snippet[], chosen: string, onChoose: (n
 const KEY_HINT = html`<p class="hint">
   The private key is not copied: set the variable <code>RELAY_PRIVATE_KEY</code> to it before you run this.
 </p>`;
-
-/** Where a provider's API is; nothing for one that is not known. */
-function originsHint(provider: ProviderJson | undefined): TemplateResult | typeof nothing {
-  if (provider === undefined) return nothing;
-  return html`On ${visibleText((provider.apiOrigins ?? []).join(" or "))}`;
-}

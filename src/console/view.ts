@@ -2,7 +2,10 @@ import type { Api, Session } from "./api.js";
 import type { Directory } from "./directory.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import type { Loading, Pages } from "./loading.js";
-import { visibleLines, visibleText } from "./text.js";
+import { countText, visibleLines, visibleText } from "./text.js";
+
+/** Whether there is room for one column alone, as console.css has it. */
+export const NARROW = "(max-width: 48rem)";
 
 /** One page of the console, shown under an address of its own. */
 export interface View {
@@ -43,8 +46,11 @@ export function busyNotice({ isBusy }: Pick<Loading<unknown>, "isBusy">): Templa
   return html`<p class="hint" role="status">${isBusy ? "Loading…" : ""}</p>`;
 }
 
-/** Buttons to the pages before and after. @param onTurn is to load the page that `pages` leads to then. */
-export function pager(pages: Pages, isBusy: boolean, onTurn: () => void): TemplateResult {
+/**
+ * Buttons to the pages before and after, where there are any. @param onTurn is to load the page that `pages` leads to then.
+ */
+export function pager(pages: Pages, isBusy: boolean, onTurn: () => void): TemplateResult | typeof nothing {
+  if (!isBusy && pages.number === 1 && !pages.hasNext) return nothing;
   const turn = (way: "back" | "forward") => () => {
     pages[way]();
     onTurn();
@@ -71,6 +77,9 @@ export function term(word: string, meaning: string): TemplateResult {
   return html`<span class="term" title=${meaning}>${word}<span class="unseen">. ${meaning}</span></span>`;
 }
 
+/** They fit side by side on a phone. */
+const FEW_COLUMNS = 4;
+
 /** One column of a table. */
 export interface Column<Row> {
   readonly label: string;
@@ -84,7 +93,7 @@ export interface Column<Row> {
 }
 
 /**
- * A table that becomes a list of cards where it is narrow. The roles are written out, since a browser forgets them when
+ * A table; one of many columns becomes a list of cards where it is narrow. The roles are written out, since a browser forgets them when
  * a table is no longer laid out as one.
  *
  * @param caption for those who do not see it.
@@ -94,7 +103,7 @@ export function dataTable<Row>(
   columns: ReadonlyArray<Column<Row>>,
   rows: readonly Row[],
 ): TemplateResult {
-  return html`<table role="table">
+  return html`<table role="table" class=${columns.length > FEW_COLUMNS ? "cards" : ""}>
     <caption class="unseen">${caption}</caption>
     <thead role="rowgroup">
       <tr role="row">
@@ -146,8 +155,7 @@ function distanceText(timeMs: number, nowMs: number): string {
 /** A length of time in its largest unit: `59 minutes`. Pure. */
 export function lengthText(ms: number): string {
   const [unit, length] = UNITS.find(([, size]) => ms / 1000 >= size) ?? ["second", 1];
-  const count = Math.trunc(ms / 1000 / length);
-  return `${count} ${unit}${count === 1 ? "" : "s"}`;
+  return countText(Math.trunc(ms / 1000 / length), unit);
 }
 
 /** A moment as a person reads it, with the exact one behind it. @param timestamp RFC 3339, as ProtoJSON has it. */

@@ -4,7 +4,7 @@ import { createDeliveries } from "./deliveries.js";
 import { createForm, notice, secretView } from "./form.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { ApiError, createLoader } from "./loading.js";
-import { visibleText } from "./text.js";
+import { countText, visibleText } from "./text.js";
 import { busyNotice, moment, problemNotice, stateMark, step, type View, type ViewContext } from "./view.js";
 
 /** Where one application is told of its connections. */
@@ -71,9 +71,10 @@ export function createWebhookView(context: ViewContext): View {
     render: () => html`<h1 tabindex="-1">Webhook</h1>
       ${applicationLinks(context, publicKey, "webhook")} ${problemNotice(found)} ${busyNotice(found)}
       ${found.value === undefined ? nothing : stateOf(found.value)}
-      ${part("Try it", "An event of the type webhook.test, about no connection, is sent like every other one.", testing)}
+      ${part("Set it", nothing, setting)}
+      ${found.value ? part("Try it", "An event of the type webhook.test, about no connection, is sent like every other one.", testing) : nothing}
       <section class="part"><h2>Last events</h2>${deliveries.render()}</section>
-      ${part("Set it", nothing, setting)} ${part("Delete it", nothing, removal)}`,
+      ${part("Delete it", nothing, removal)}`,
   };
 }
 
@@ -91,9 +92,9 @@ function stateOf(webhook: WebhookJson | null): TemplateResult {
   const waiting =
     Number(waitingEventCount) === 0
       ? stateMark(true, "Nothing waits")
-      : html`${stateMark(false, `${waitingEventCount} events wait`)}, the oldest since ${moment(waitingSinceTime, "")}`;
+      : html`${stateMark(false, `${countText(Number(waitingEventCount), "event")} to deliver`)}, the oldest since ${moment(waitingSinceTime, "")}`;
   return html`<dl class="steps">
     ${step("Address", html`<span class="id">${visibleText(uri)}</span>`)} ${step("Set", moment(updateTime, ""))}
-    ${step("To deliver", waiting)}
+    ${step("Waiting", waiting)}
   </dl>`;
 }

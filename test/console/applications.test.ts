@@ -131,12 +131,22 @@ describe("applications in the console", NEEDS_CHROMIUM, () => {
     const settings = form(page, "Save");
     await settings.getByLabel("Calls a minute, of all users").fill("600");
     await settings.getByLabel("Name", { exact: true }).fill("renamed");
+    const colour = settings.getByLabel("Colour of its mark");
+    await colour.fill("red");
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    await page.locator("#settings-accentColor:focus").waitFor();
+    await colour.fill("#1a73e8");
     expect(await command(page, "Save").textContent()).toBe(
-      `relay app update --name renamed --calls-per-minute 600 ${application.publicKey}`,
+      `relay app update --name renamed --calls-per-minute 600 --accent-color '#1a73e8' ${application.publicKey}`,
     );
     await page.getByRole("button", { name: "Save", exact: true }).click();
     await page.getByText("Saved.").waitFor();
-    expect(await found(application)).toMatchObject({ name: "renamed", callsPerMinute: 600, callerAuth: "SIGNED_USER" });
+    const changed = { name: "renamed", callsPerMinute: 600, accentColor: "#1a73e8", callerAuth: "SIGNED_USER" };
+    expect(await found(application)).toMatchObject(changed);
+    await colour.fill("");
+    expect(await command(page, "Save").textContent()).toBe(
+      `relay app update --accent-color '' ${application.publicKey}`,
+    );
     expect(await lastAudit(application.publicKey)).toMatchObject({ method: "ApplicationService.UpdateApplication" });
     await page.getByText("renamed").first().waitFor();
     await world.harness.store.applications.update(application.publicKey, { name: "elsewhere" }, Date.now() + 1000, {

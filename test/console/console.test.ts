@@ -99,12 +99,18 @@ describe("the console", NEEDS_CHROMIUM, () => {
     await harness.store.oauthClients.noteRefused(client, FAILING.since);
     const page = await world.openView("Connections");
     const row = rowsOf(page, "Connections").filter({ hasText: "failing" });
-    const refresh = row.filter({ hasText: /Failed 1 times \(server_error\)\s+since\s+[^,]+, next try/ });
+    const refresh = row.filter({ hasText: /Failed 1 time \(server_error\)\s+since\s+[^,]+, next try/ });
     await refresh.waitFor();
     const since = new Date(FAILING.since).toISOString();
     await refresh.locator(`time[datetime^="${since.slice(0, 19)}"]`).waitFor();
     await showView(page, "Applications");
     await page.getByText("sandbox (refuses the client since 2027-01-15T08:00:00Z)").waitFor();
+    await showView(page, "Start");
+    const attentions = page.getByRole("region", { name: "What needs attention" }).getByRole("listitem");
+    await attentions.filter({ hasText: "The provider refuses the OAuth client" }).waitFor();
+    const failing = attentions.filter({ hasText: "Refreshing fails for 1 connection." });
+    await failing.getByRole("link", { name: "Have a look" }).click();
+    await refresh.waitFor();
     await harness.store.connections.delete(key, Date.now());
     await harness.store.oauthClients.noteRefused(client, undefined);
   });
@@ -123,7 +129,7 @@ describe("the console", NEEDS_CHROMIUM, () => {
     expect(whole).toBeGreaterThanOrEqual(1400);
     expect(provider).toBeGreaterThanOrEqual(1400);
     expect(relay).toBeLessThan((whole as number) / 2);
-    const height = await page.locator("svg .relay").first().getAttribute("height");
+    const height = await page.locator("svg .relay").last().getAttribute("height");
     expect(Number(height)).toBeLessThan(50);
   });
 
@@ -303,7 +309,6 @@ describe("live calls in the console", NEEDS_CHROMIUM, () => {
 
   it("are narrowed down, and shown within bounds however many come", async () => {
     const page = await world.openView("Live calls");
-    await page.getByText("Which calls").click();
     await page.getByLabel("Error type").fill("API_ERROR");
     await page.getByRole("button", { name: "Show" }).click();
     await page.getByRole("table", { name: "How the calls ended" }).getByText("100 %").waitFor();
@@ -430,8 +435,8 @@ describe("trying a call in the console", NEEDS_CHROMIUM, () => {
     await field.fill("zoo");
     await page.getByRole("option", { name: /^zoom/i }).first().waitFor();
     await field.press("ArrowDown");
-    expect(await page.locator('#providerName-choices [aria-selected="true"]').count()).toBe(1);
-    expect(await field.getAttribute("aria-activedescendant")).toBe("providerName-choice-0");
+    expect(await page.locator('#try-providerName-choices [aria-selected="true"]').count()).toBe(1);
+    expect(await field.getAttribute("aria-activedescendant")).toBe("try-providerName-choice-0");
     await field.press("Enter");
     expect([await field.inputValue(), await field.getAttribute("aria-expanded")]).toEqual(["zoom", "false"]);
   });
@@ -446,7 +451,7 @@ describe("trying a call in the console", NEEDS_CHROMIUM, () => {
     await page.getByLabel("Payload: a JSON object").fill("[1]");
     await page.getByRole("button", { name: "Explain" }).click();
     await page.getByText("The payload must be a JSON object").waitFor();
-    expect(await page.evaluate("document.activeElement.id")).toBe("payload");
+    expect(await page.evaluate("document.activeElement.id")).toBe("try-payload");
   });
 
   it("performs it for an operator, and the call is among the live ones", async () => {

@@ -1,4 +1,5 @@
 import { readdirSync } from "node:fs";
+import { gzipSync } from "node:zlib";
 import { request } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ADMIN_TOKENS, type Harness, startHarness } from "../support/harness.js";
@@ -40,6 +41,13 @@ describe("the console's files", () => {
       // A browser knows no packages. The one module whose text is a program for others is left out.
       if (name !== "snippets.js") expect([name, /from "[^.]/.test(text)]).toEqual([name, false]);
     }
+  });
+
+  it("are few: all scripts of the page stay under 120 KiB, compressed", async () => {
+    const names = readdirSync("dist/src/console").filter((name) => name.endsWith(".js"));
+    const scripts = await Promise.all([...names, "lit-html.js", "uqr.js"].map((name) => get(`/console/${name}`)));
+    const bytes = scripts.map(({ statusCode, text }) => (statusCode === 200 ? gzipSync(text).length : Number.NaN));
+    expect(bytes.reduce((sum, each) => sum + each, 0)).toBeLessThan(120 * 1024);
   });
 
   it("forbid everything that they do not need", async () => {

@@ -21,8 +21,8 @@ async function requireRows(page: Page, caption: string, count: number): Promise<
     .poll(async () => {
       await page.reload();
       await page
-        .getByRole("status")
-        .filter({ hasText: "Page" })
+        .getByRole("table", { name: caption })
+        .or(page.getByText("No such call is recorded."))
         .or(page.getByRole("heading", { level: 2 }))
         .first()
         .waitFor();

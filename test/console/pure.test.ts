@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { frameFrom, framesFrom, liveCallFrom } from "../../src/console/frames.js";
 import { createLoader, createPages } from "../../src/console/loading.js";
-import { figuresOf, msText, visibleText } from "../../src/console/text.js";
+import { countText, figuresOf, msText, visibleText } from "../../src/console/text.js";
 
 describe("visibleText()", () => {
   it.each([
@@ -36,6 +36,12 @@ describe("figuresOf()", () => {
       "9999 ms",
       "12.3 s",
     ]);
+  });
+});
+
+describe("countText()", () => {
+  it("has one of a thing, and several things", () => {
+    expect([0, 1, 2].map((count) => countText(count, "call"))).toEqual(["0 calls", "1 call", "2 calls"]);
   });
 });
 

@@ -33,6 +33,10 @@ async function prepare(harness: Harness): Promise<Readonly<Record<string, string
     const row = await call?.({ providerName: "sandbox", userId: "ada", publicKey, call: description });
     callId = String(row?.["callId"]);
   }
+  await harness.store.audit.add({
+    ...{ id: "00000000-0000-7000-8000-000000000001", at: Date.now(), actor: "alice", method: "relay key rotate" },
+    ...{ resource: "keys/1", publicKey: "", changedFields: [], outcome: "DONE" },
+  });
   // Until figures are written.
   await new Promise((resolve) => setTimeout(resolve, 6000));
   const whose = new URLSearchParams({ publicKey, userId: "bea", providerName: "sandbox" });
@@ -62,7 +66,8 @@ async function shoot(browser: Browser, { adminUrl }: Harness, views: Readonly<Re
     for (const [view, hash] of Object.entries(views)) {
       await page.goto(`${adminUrl}/console/#/${hash}`);
       await page.waitForLoadState("networkidle", { timeout: 3000 }).catch(() => {});
-      await page.screenshot({ path: join(folder, `${view}-${name}.png`) });
+      await page.getByText("Loading…", { exact: true }).first().waitFor({ state: "hidden" });
+      await page.screenshot({ path: join(folder, `${view}-${name}.png`), fullPage: view !== "providers" });
     }
     await context.close();
   }
