@@ -3,6 +3,7 @@ import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build, buildCommit } from "./build.js";
 import { measureCallTokenCost } from "./call-token-cost.js";
+import { measureMemory, memoryTableFrom } from "./memory.js";
 import { type BenchOptions, parseBenchOptions, USAGE } from "./options.js";
 import { comparedTo, LARGE, ON_DEMAND, POINTS, type SubjectName } from "./points.js";
 import { type Plan, runLoopHolds, runRounds } from "./rounds.js";
@@ -29,6 +30,10 @@ async function main(): Promise<number> {
   build({ withRelay: !options.built });
   if (options.callToken) {
     process.stdout.write(`${JSON.stringify(await measureCallTokenCost())}\n`);
+    return 0;
+  }
+  if (options.memory) {
+    process.stdout.write(`${memoryTableFrom(await measureMemory(writeProgress))}\n`);
     return 0;
   }
   const summary = await (options.compare === undefined ? run(options) : runCompared(options, options.compare));

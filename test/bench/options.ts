@@ -16,6 +16,8 @@ export interface BenchOptions {
   readonly largeStore: boolean;
   /** Whether only what a call token adds to a call is measured, within this process. */
   readonly callToken: boolean;
+  /** Whether only the memory of a relay is measured, at rest and under load. */
+  readonly memory: boolean;
   /** Whether dist/ holds the relay that is meant, so that it is not built. */
   readonly built: boolean;
   /** A commit whose relay is measured beside this one, both in new processes each round; undefined: none. */
@@ -28,6 +30,7 @@ export interface BenchOptions {
 export const USAGE = `usage: npm run bench -- [--rounds N] [--seconds N] [--warm N] [--warm-up N] [--points NAME,NAME]
   [--subjects NAME,NAME] [--large-store] [--compare COMMIT] [--built] [--out FILE]
        npm run bench -- --call-token
+       npm run bench -- --memory
 `;
 
 /** Reads the command line. Throws an Error with what is wrong. */
@@ -45,6 +48,7 @@ export function parseBenchOptions(args: readonly string[], folder: string): Benc
       "large-store": { type: "boolean", default: false },
       compare: text,
       "call-token": { type: "boolean", default: false },
+      memory: { type: "boolean", default: false },
       built: { type: "boolean", default: false },
       out: text,
     },
@@ -59,6 +63,7 @@ export function parseBenchOptions(args: readonly string[], folder: string): Benc
     largeStore: values["large-store"],
     compare: values.compare,
     callToken: values["call-token"],
+    memory: values.memory,
     built: values.built,
     out: values.out ?? `${folder}/latest.json`,
   };

@@ -15,6 +15,8 @@ type OwnName =
   | "relay-traced"
   | "relay-refreshing"
   | "relay-workers"
+  | "relay-administered"
+  | "relay-administered-workers"
   | "relay-postgres"
   | "relay-million"
   | "relay-postgres-million"

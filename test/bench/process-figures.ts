@@ -33,6 +33,23 @@ export function peakMibOf(pid: number): number {
   return Math.round(kib.reduce((sum, each) => sum + each, 0) / 1024);
 }
 
+/** What a process holds just now, in MiB (https://man7.org/linux/man-pages/man5/proc_pid_smaps.5.html). */
+export interface Memory {
+  /** With what it shares with others, as the program of Node.js. */
+  readonly rssMib: number;
+  /** What would be free without it. */
+  readonly privateMib: number;
+}
+
+/** Of a process, and behind it of those that it has started. */
+export function memoryOf(pid: number): readonly Memory[] {
+  return familyOf(pid).map((each) => {
+    const rollup = readFileSync(`/proc/${each}/smaps_rollup`, "utf8");
+    const mib = (field: string) => Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, "m").exec(rollup)?.[1]) / 1024;
+    return { rssMib: mib("Rss"), privateMib: mib("Private_Clean") + mib("Private_Dirty") };
+  });
+}
+
 /** Lets the peak of memory begin anew (https://man7.org/linux/man-pages/man5/proc_pid_clear_refs.5.html). */
 export function forgetPeak(pid: number): void {
   for (const each of familyOf(pid)) writeFileSync(`/proc/${each}/clear_refs`, "5");

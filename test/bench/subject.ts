@@ -51,6 +51,9 @@ interface RelayKind {
   readonly isInPostgres?: boolean;
 }
 
+/** As it is by default. */
+const ADMINISTERED = { RELAY_ADMIN_LISTEN: "127.0.0.1:0" };
+
 const RELAYS: Partial<Record<SubjectName, RelayKind>> = {
   relay: { connections: 1_000 },
   "relay-quiet": { connections: 1_000, settings: { RELAY_METRICS: "off", RELAY_CALL_RECORDS: "off" } },
@@ -66,6 +69,8 @@ const RELAYS: Partial<Record<SubjectName, RelayKind>> = {
   },
   "relay-refreshing": { connections: 1_000, ended: 50_000 },
   "relay-workers": { connections: 1_000, settings: { RELAY_WORKERS: "2" } },
+  "relay-administered": { connections: 1_000, settings: ADMINISTERED },
+  "relay-administered-workers": { connections: 1_000, settings: { ...ADMINISTERED, RELAY_WORKERS: "2" } },
   "relay-postgres": { connections: 1_000, isInPostgres: true },
   "relay-million": { connections: 1_000_000 },
   "relay-postgres-million": { connections: 1_000_000, isInPostgres: true },
@@ -206,6 +211,7 @@ function environmentOf(folder: string, providers: Providers, setup: Setup): Reco
     ...(setup.callers === "tls" ? { RELAY_TLS_CERT: cert, RELAY_TLS_KEY: key } : {}),
     RELAY_LISTEN: "127.0.0.1:0",
     RELAY_ADMIN_LISTEN: "off",
+    RELAY_ADMIN_TOKEN_FILE: join(folder, "admin.tokens"),
     RELAY_DATABASE: `sqlite:${join(folder, "relay.db")}`,
     RELAY_KEY_FILE: join(folder, "relay.key"),
     RELAY_PROVIDERS: definitions,

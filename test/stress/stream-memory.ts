@@ -10,10 +10,14 @@ import { type ChildRelay, startChildRelay } from "./child-relay.js";
 import { held, type Row } from "./report.js";
 
 const MIB = 1024 * 1024;
-/** Of memory that one transfer may add: an upload adds some 32 MiB at once, and no more however long it is. */
+/** Of memory that one transfer may add: an upload 2 MiB, and 34 where the compiling of {@link WARM_UPS_MIB} comes late. */
 export const MAX_ADDED_MIB = { raw: 32, grpc: 32, via: 32, "via upload": 48 } as const;
-/** Until the code is compiled and the heap has found its size; a process that has just started grows by that first. */
-const WARM_UP_MIB = 32;
+/**
+ * Until the code is compiled and the heap has found its size; a process that has just started grows by that first. After
+ * some answers V8 compiles the parser of undici, a function of 33 KB of WebAssembly, once and beside the calls, for which
+ * it holds 30 MiB for a second or two: small transfers begin that, and a large one takes longer.
+ */
+const WARM_UPS_MIB = { download: [32], upload: [...Array<number>(64).fill(1), 256] };
 
 /** What one transfer took. */
 interface Transfer {
@@ -45,7 +49,8 @@ export async function transferThroughRelay(way: Way, mib: number): Promise<Trans
   const relay = await startChildRelay({ providers: { large: provider.origin } });
   try {
     const open = OPEN[way];
-    for await (const _ of await open(relay, `${provider.origin}/${WARM_UP_MIB}`));
+    const warmUps = way === "via upload" ? WARM_UPS_MIB.upload : WARM_UPS_MIB.download;
+    for (const warmUp of warmUps) for await (const _ of await open(relay, `${provider.origin}/${warmUp}`));
     const before = relay.rssMib();
     let bytes = 0;
     let most = before ?? 0;
