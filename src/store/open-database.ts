@@ -180,13 +180,13 @@ function schemaMadeBy(migrations: readonly string[]): ReadonlyMap<string, string
   }
 }
 
-/** Name → text of each table, index and trigger; others may have added some. */
+/** Name → text of each table, index and trigger; others may have added some. SQLite quotes the names that were changed. */
 function schemaOf(db: Database.Database): ReadonlyMap<string, string> {
   const rows = db
     .prepare<[], [string, string]>("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
     .raw()
     .all();
-  return new Map(rows.map(([name, sql]) => [name, plainSql(sql)]));
+  return new Map(rows.map(([name, sql]) => [name, plainSql(sql).replaceAll(/"(\w+)"/g, "$1")]));
 }
 
 /** Whether the schema is this version's. */

@@ -69,10 +69,11 @@ describe("migrate()", () => {
     expect(at.files()).toEqual(before);
   });
 
-  it("takes a database to which others have added tables of their own, and comments that were written anew", () => {
+  it("takes a database with tables of others, a table that had another name, and comments that were written anew", () => {
     openDatabase(at.path).close();
     at.change((db) => {
       db.exec("CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER)");
+      db.exec("ALTER TABLE applications RENAME TO away; ALTER TABLE away RENAME TO applications");
       db.unsafeMode();
       db.pragma("writable_schema = ON");
       db.exec("UPDATE sqlite_schema SET sql = replace(sql, '-- ', '-- Once: ') WHERE name = 'connections'");
