@@ -78,16 +78,19 @@ async function tellStarted({ url, adminUrl }: ServiceUrls, config: Config): Prom
   writeNote(`
 The relay runs at ${url}. Ctrl-C stops it.
 ${adminUrl === undefined ? "It has no console, since RELAY_ADMIN_LISTEN is off." : await consoleText(adminUrl, config)}
-Next: create an application there, or with 'relay app create'.
+Next: create an application there, or with '${COMMAND} app create'.
 `);
 }
+
+/** How this command was called, and others of it are. */
+const COMMAND = process.env["npm_command"] === "exec" ? "npx provider-call-relay" : "relay";
 
 /** A link is for a person at a terminal; a pipe may lead into a log, where no secret belongs. */
 async function consoleText(adminUrl: string, config: Config): Promise<string> {
   const address = `Its console is at ${adminUrl}/console/.`;
-  if (process.stderr.isTTY !== true) return `${address} 'relay console' prints a link that signs you in.`;
+  if (process.stderr.isTTY !== true) return `${address} '${COMMAND} console' prints a link that signs you in.`;
   const link = await createLink(adminUrl, config).catch(({ message }: Error) => message);
-  return `${address} This link signs you in, once and within 15 minutes:\n\n  ${link}\n\n'relay console' makes another one.`;
+  return `${address} This link signs you in, once and within 15 minutes:\n\n  ${link}\n\n'${COMMAND} console' makes another one.`;
 }
 
 /** `relay console` */
