@@ -1,5 +1,5 @@
 import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Command } from "commander";
 import type { Config } from "../config/config.js";
@@ -205,7 +205,7 @@ async function withRestored<Result>(
   const remove = () => rmSync(elsewhere, { recursive: true, force: true });
   const end = (signal: NodeJS.Signals) => {
     remove();
-    process.kill(process.pid, signal);
+    process.exit(128 + constants.signals[signal]);
   };
   for (const signal of SIGNALS) process.once(signal, end);
   try {

@@ -101,7 +101,7 @@ export const SPAN_MS: Readonly<Record<FigureSpan, number>> = { MINUTE: 60_000, H
 /** How long after its beginning a process writes what it has counted in a span: a store may have been away. */
 const WRITTEN_MS: Readonly<Record<FigureSpan, number>> = { MINUTE: 5 * 60_000, HOUR: 2 * 3_600_000 };
 
-/** Spans that began before are written by no process any more, whatever its clock. */
+/** Spans that began before are written by no process any more whose clock is less than a span behind. */
 export function settledBefore(span: FigureSpan, now: number): number {
   return now - WRITTEN_MS[span] - SPAN_MS[span];
 }

@@ -51,6 +51,8 @@ export function startRetention(options: RetentionOptions): Retention {
     forget({ deleteBefore: (time, limit) => figures.deleteBefore(span, time, limit) }, oldestOf(span));
   const mergeFigures = async (span: FigureSpan) => {
     const oldest = oldestOf(span);
+    // A clock that was ahead was set back.
+    if (merged[span] > now()) merged[span] = 0;
     let at = Math.max(merged[span], oldest - (oldest % SPAN_MS[span]));
     for (const end = settledBefore(span, now()); at < end && !isClosed; at += SPAN_MS[span]) {
       await figures.merge(span, at);
@@ -59,7 +61,9 @@ export function startRetention(options: RetentionOptions): Retention {
     }
   };
   const sweepFigures = async () => {
-    for (const tidy of [forgetFigures, mergeFigures]) for (const span of ["MINUTE", "HOUR"] as const) await tidy(span);
+    // Figures of a minute that cannot be read must not keep those of hours.
+    for (const tidy of [forgetFigures, mergeFigures])
+      for (const span of ["MINUTE", "HOUR"] as const) await tidy(span).catch(onFault);
   };
   const sweep = async () => {
     // They are in different files: what keeps the one from being forgotten must not keep the other.

@@ -199,7 +199,7 @@ const ENCODING = createStatement<object, { encoding: string }>(
   "SELECT current_setting('server_encoding') AS encoding",
 );
 
-/** What a database has of the relay's schema, and what names the migrations that made it; databases of old have none. */
+/** What a database has of the relay's schema, and what names the migrations that made it; null in databases of old. */
 interface Schema {
   readonly version: number;
   readonly digest: string | null;
@@ -213,6 +213,12 @@ const CREATE_VERSION = createStatement<object>(
   "create_schema_version",
   `CREATE TABLE IF NOT EXISTS relay_schema
      (id BIGINT NOT NULL PRIMARY KEY CHECK (id = 1), version BIGINT NOT NULL, digest TEXT COLLATE "C")`,
+);
+
+/** A database of old has the table without it. */
+const ADD_DIGEST = createStatement<object>(
+  "add_schema_digest",
+  'ALTER TABLE relay_schema ADD COLUMN IF NOT EXISTS digest TEXT COLLATE "C"',
 );
 
 const ADD_VERSION = createStatement<object>(
@@ -243,7 +249,7 @@ export async function migratePostgres(
   const to = migrations.length;
   const from = await knownVersion(session, database, migrations);
   if (from === to) return { from, to };
-  if (from === undefined) await createVersion(session);
+  await createVersion(session);
   return session.write(async (queries) => {
     const locked = requireKnown(await queries.first(LOCK_SCHEMA, {}), database, migrations) ?? 0;
     for (const sql of migrations.slice(locked)) await runScript(queries, sql);
@@ -283,7 +289,10 @@ async function createVersion(session: Session): Promise<void> {
   } catch (error) {
     if (!(error instanceof PostgresError && /^(23505|42P07|42710)$/.test(error.code))) throw error;
   }
-  await session.write(({ run }) => run(ADD_VERSION, {}));
+  await session.write(async ({ run }) => {
+    await run(ADD_DIGEST, {});
+    await run(ADD_VERSION, {});
+  });
 }
 
 async function runScript({ send }: Queries, sql: string): Promise<void> {
@@ -300,6 +309,7 @@ function requireKnown(schema: Schema | undefined, database: string, migrations: 
   if (schema === undefined) return undefined;
   const { version, digest } = schema;
   requireKnownVersion(version, database, migrations);
-  if (version > 0 && digest !== digestOf(migrations.slice(0, version))) throw otherSchema(database, version);
+  const isOther = version > 0 && digest !== null && digest !== digestOf(migrations.slice(0, version));
+  if (isOther) throw otherSchema(database, version);
   return version;
 }
