@@ -86,7 +86,7 @@ function recordView(record: CallRecordJson, directory: Directory, askedUserId: s
   const { errorType = "", statusCode = 0, origin = "", path = "", method = "" } = record;
   return html`<section aria-label="Record">
     ${errorType === "" ? nothing : html`<div class="notice bad">${remedyView({ errorType, statusCode, rule, publicKey, userId, providerName })}</div>`}
-    ${publicKey === "" ? nothing : html`<p><a href=${tryAddress({ publicKey, userId, providerName, method, url: origin + path })}>Try this call again</a></p>`}
+    ${publicKey === "" ? nothing : html`<p><a href=${tryAddress({ publicKey, userId, providerName, method, url: origin + path })}>Try it again, without its query, headers and body</a></p>`}
     <dl class="steps">
       ${step("Call", targetOf(record))} ${step("Outcome", outcomeOf(record))}
       ${step("Began", html`${moment(startTime, "")} <span class="hint">${startTime}</span>`)}

@@ -39,15 +39,24 @@ export function createCallsView(context: ViewContext): View {
     title: "Recorded calls",
     staysInPlace: true,
     enter(parameters) {
+      const { publicKey, userId } = sought;
       sought = search.enter(parameters);
+      // Rows link to their records with the user id that is asked for: those of another user must not stay.
+      if (sought.publicKey !== publicKey || sought.userId !== userId) found.clear();
       pages.reset();
-      void load();
+      if (!lacksApplication(sought)) void load();
     },
     leave: found.clear,
     render: () => html`<h1 tabindex="-1">Recorded calls</h1>
-      ${search.render()} ${problemNotice(found)} ${found.value === undefined ? nothing : listOf(found.value, sought.userId)}
+      ${search.render()} ${lacksApplication(sought) ? html`<p role="status">Choose an application: user ids are an application's own.</p>` : nothing}
+      ${problemNotice(found)} ${found.value === undefined ? nothing : listOf(found.value, sought.userId)}
       ${busyNotice(found)} ${found.value === undefined ? nothing : pager(pages, found.isBusy, () => void load())}`,
   };
+}
+
+/** An id means a user of one application. */
+function lacksApplication({ publicKey, userId }: Sought<Name>): boolean {
+  return userId !== "" && publicKey === "";
 }
 
 function requestFrom({ from, until, ...filter }: Sought<Name>) {

@@ -5,6 +5,8 @@ const HEIGHT = 100;
 const GAP = 0.2;
 /** The end of a bar that is cut. */
 const CUT = 2;
+/** The parts of a bar, added up, may be this much above the same sum made elsewhere. */
+const ROUNDING = 1.001;
 
 /** What two kinds of charts have in common. Their points are read out in the table beside them, and shown on hover. */
 interface ChartOptions {
@@ -44,7 +46,7 @@ export function barChart({
       const end = (Math.min(top, sum) / top) * HEIGHT;
       return piece(classes[index] ?? "", HEIGHT - end, end - start);
     });
-    return svg`<g><title>${label}</title>${hoverArea(at)}${pieces}${sum > top ? piece("cut", 0, CUT) : nothing}</g>`;
+    return svg`<g><title>${label}</title>${hoverArea(at)}${pieces}${sum > top * ROUNDING ? piece("cut", 0, CUT) : nothing}</g>`;
   });
   return chart({ ...options, top, count: bars.length, drawn });
 }

@@ -20,6 +20,7 @@ interface Remedy {
 }
 
 const APPLICATION = ["application", "Look at the application's settings"] as const;
+const CLIENT = ["clients", "Store or correct the OAuth client"] as const;
 const CAPTURE = ["application", "Capture the application's calls, to see what goes to and fro"] as const;
 const CONNECTION = ["connection", "Look at the connection"] as const;
 const LINK = ["link", "Make a connect link"] as const;
@@ -48,27 +49,52 @@ const REMEDIES: ReadonlyMap<string, Remedy> = new Map<string, Remedy>([
   ["INVALID_OAUTHID", { means: "The user has not connected this provider.", places: [LINK] }],
   [
     "REAUTHORIZATION_REQUIRED",
-    { means: "The provider has ended the connection: the user must connect again.", places: [CONNECTION, LINK] },
+    {
+      means: "The connection has ended, or its token has and cannot be refreshed: the user must connect again.",
+      places: [CONNECTION, LINK],
+    },
   ],
-  ["PROVIDER_UNREACHABLE", { means: "The relay could not reach the provider." }],
+  [
+    "PROVIDER_UNREACHABLE",
+    { means: "The relay could not reach the provider, or lost it before the answer. It may have done what was asked." },
+  ],
   ["PROVIDER_TIMEOUT", { means: "The provider did not answer in time. It may have done what was asked." }],
   ["PROVIDER_RESPONSE_INVALID", { means: "The provider's answer could not be read. It may have done what was asked." }],
-  ["RESPONSE_TOO_LARGE", { means: "The provider's answer is over the limit; a stream has none." }],
-  ["REQUEST_TOO_LARGE", { means: "The request is over the limit; a stream takes more." }],
-  ["RATE_LIMITED", { means: "It was over the application's own limit of calls a minute.", places: [APPLICATION] }],
+  [
+    "RESPONSE_TOO_LARGE",
+    {
+      means:
+        "The provider's answer is over the limit, or grows too much when decoded. It may have done what was asked.",
+    },
+  ],
+  ["REQUEST_TOO_LARGE", { means: "The request is over the limit; the pass-through (/via/) takes more." }],
+  [
+    "RATE_LIMITED",
+    { means: "It was over a limit of calls a minute, of the application or of one connection.", places: [APPLICATION] },
+  ],
   [
     "REFRESH_UNAVAILABLE",
-    { means: "The token has ended, and could not be refreshed at that moment.", places: [CONNECTION] },
+    {
+      means:
+        "The token has ended, and could not be refreshed at that moment, or no OAuth client is stored to refresh it.",
+      places: [CONNECTION, CLIENT],
+    },
   ],
   [
     "PROVIDER_MISCONFIGURED",
     {
-      means: "The provider refuses the application's OAuth client.",
-      places: [["clients", "Correct the OAuth client"]],
+      means: "The provider refuses the application's OAuth client, or none is stored.",
+      places: [CLIENT],
     },
   ],
   ["STORE_UNAVAILABLE", { means: "The database could not be read or written.", places: [START] }],
-  ["OVERLOADED", { means: "The relay had no room for it.", places: [["figures", "Look at the figures"]] }],
+  [
+    "OVERLOADED",
+    {
+      means: "The relay had no room for the call or its answer. The provider may have done what was asked.",
+      places: [["figures", "Look at the figures"]],
+    },
+  ],
   ["INTERNAL_ERROR", { means: "A fault of the relay: its log says more, under the call id." }],
 ]);
 

@@ -43,7 +43,7 @@ export function createTokenView(context: ViewContext): View {
       call: { publicKey, userId: making.values["userId"] ?? "", providerName, call: { method, url } },
       callTokenTerms: termsFrom(making.values),
     }),
-    done: (explanation) => explanationView(explanation, false, making.values["userId"] ?? ""),
+    done: (explanation, { call }) => explanationView(explanation, false, call?.userId ?? ""),
   });
 
   function forget(): void {

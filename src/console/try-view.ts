@@ -12,6 +12,8 @@ import { busyNotice, copyButton, problemNotice, stateMark, type View, type ViewC
 
 /** What came of the last press of a button. */
 interface Tried {
+  /** Without a private key: no secret is kept. */
+  readonly call: CallRequestJson;
   readonly explanation: ExplainCallResponseJson;
   /** Undefined when the call was only explained, or would be refused. */
   readonly row: ResultRowJson | undefined;
@@ -41,17 +43,17 @@ export function createTryView(context: ViewContext): View {
     providerName: pick("providerName", directory.findProviders),
   };
 
-  /** @param isProven with a call token of this user, made for the one call. */
-  async function attempt(isPerformed: boolean, isProven = false): Promise<void> {
+  async function attempt(ask: typeof explain): Promise<void> {
     const read = readCall(form);
     wrong = "problem" in read ? read : undefined;
     update();
     if ("problem" in read) return document.getElementById(`try-${read.field}`)?.focus();
-    await tried.load(async () => {
-      const call = isProven ? await withCallToken(context, read.call) : read.call;
-      return isPerformed ? perform(context, call) : explain(context, call);
-    });
-    document.getElementById(isPerformed && tried.value?.row !== undefined ? "row" : "explanation")?.focus();
+    await show(ask(context, read.call));
+  }
+
+  async function show(answer: Promise<Tried>): Promise<void> {
+    await tried.load(() => answer);
+    document.getElementById(tried.value?.row === undefined ? "explanation" : "row")?.focus();
   }
 
   function fieldOf(field: CallField): TemplateResult {
@@ -66,17 +68,17 @@ export function createTryView(context: ViewContext): View {
     const { mayPerform } = session;
     const submit = (event: SubmitEvent) => {
       event.preventDefault();
-      void attempt(false);
+      void attempt(explain);
     };
     return html`<form class="call" @submit=${submit}>
-      <div class="fields">${[...FIELDS, urlField(directory.providerOf(form.providerName))].map(fieldOf)}</div>
+      <div class="fields">${[...FIELDS, methodField(form.method), urlField(directory.providerOf(form.providerName))].map(fieldOf)}</div>
       <details ?open=${wrong !== undefined || form.payload !== "" || form.headers !== ""}>
         <summary>Payload, headers, private key</summary>
         ${MORE_FIELDS.map(fieldOf)}
       </details>
       <p class="actions">
         <button type="submit" class="main" ?disabled=${tried.isBusy}>Explain</button>
-        <button type="button" ?disabled=${tried.isBusy || !mayPerform} @click=${() => attempt(true)}>Perform the call</button>
+        <button type="button" ?disabled=${tried.isBusy || !mayPerform} @click=${() => attempt(perform)}>Perform the call</button>
         ${mayPerform ? nothing : html`<span class="hint">Performing is for operators; this token is read-only.</span>`}
       </p>
     </form>`;
@@ -85,10 +87,10 @@ export function createTryView(context: ViewContext): View {
   function results(): TemplateResult | typeof nothing {
     const { value } = tried;
     if (value === undefined) return nothing;
-    const { explanation, row } = value;
+    const { call, explanation, row } = value;
     const lacksProof = explanation.caller?.allowed !== true && explanation.caller?.rule === "proof-missing";
-    return html`${row === undefined ? nothing : rowView(row)} ${explanationView(explanation, row !== undefined, form.userId)}
-      ${lacksProof && session.mayPerform ? provenView(() => void attempt(true, true), tried.isBusy) : nothing}`;
+    return html`${row === undefined ? nothing : rowView(row)} ${explanationView(explanation, row !== undefined, call.userId ?? "")}
+      ${lacksProof && session.mayPerform ? provenView(() => void show(performProven(context, value)), tried.isBusy) : nothing}`;
   }
 
   function snippets(): TemplateResult | typeof nothing {
@@ -110,6 +112,7 @@ export function createTryView(context: ViewContext): View {
       if (given.length === 0) return;
       // Another call: what is left of the one before is no part of it.
       tried.clear();
+      wrong = undefined;
       form = { ...EMPTY_FORM, ...Object.fromEntries(given.map((field) => [field, parameters.get(field) ?? ""])) };
     },
     leave() {
@@ -126,31 +129,33 @@ export function createTryView(context: ViewContext): View {
 }
 
 async function explain({ api }: ViewContext, call: CallRequestJson): Promise<Tried> {
-  return { explanation: await api.call("CallService/ExplainCall", { call }), row: undefined };
+  const explanation = await api.call("CallService/ExplainCall", { call });
+  return { call: { ...call, privateKey: "" }, explanation, row: undefined };
 }
 
 /** Explained first, so that what was sent can be seen beside what came back. */
 async function perform(context: ViewContext, call: CallRequestJson): Promise<Tried> {
-  const { explanation } = await explain(context, call);
+  const explained = await explain(context, call);
   const { row } = await context.api.call("CallService/PerformCall", { call });
-  return { explanation, row };
+  return { ...explained, row };
 }
 
-/** Long enough for the one call. */
+/** Long enough for the one call. The relay accepts a token for a minute more, since clocks differ. */
 const PROOF_SECONDS = 60;
 
-/** The call with a proof that an operator may make of any user; the audit trail has it. */
-async function withCallToken({ api }: ViewContext, call: CallRequestJson): Promise<CallRequestJson> {
-  const { publicKey = "", userId = "" } = call;
-  const request = { publicKey, userId, lifetimeSeconds: PROOF_SECONDS };
-  const { callToken = "" } = await api.call("ApplicationService/CreateCallToken", request);
-  return { ...call, privateKey: callToken };
+/** Performs what was tried, with a proof that an operator may make of any user; the audit trail has it. */
+async function performProven(context: ViewContext, { call, explanation }: Tried): Promise<Tried> {
+  const { publicKey = "", userId = "", providerName = "" } = call;
+  const lifetimeSeconds = Math.min(PROOF_SECONDS, explanation.application?.maxCallTokenSeconds || PROOF_SECONDS);
+  const request = { publicKey, userId, providerNames: [providerName], lifetimeSeconds };
+  const { callToken = "" } = await context.api.call("ApplicationService/CreateCallToken", request);
+  return perform(context, { ...call, privateKey: callToken });
 }
 
 function provenView(onPress: () => void, isBusy: boolean): TemplateResult {
   return html`<p class="actions">
     <button type="button" ?disabled=${isBusy} @click=${onPress}>Perform it with a call token of this user</button>
-    <span class="hint">The token is made for this call alone, ends after a minute, and is in the audit trail.</span>
+    <span class="hint">The token is only for this user at this provider and is accepted for two minutes at most. Making it is audited.</span>
   </p>`;
 }
 
@@ -221,8 +226,13 @@ const FIELDS: readonly CallField[] = [
   { name: "publicKey", label: "Application" },
   { name: "userId", label: "User id" },
   { name: "providerName", label: "Provider" },
-  { name: "method", label: "Method", kind: "choice", choices: METHODS.map((method) => [method, method] as const) },
 ];
+
+/** @param method the chosen one, which may be none of the list: a record can bring any. */
+function methodField(method: string): CallField {
+  const choices = [...new Set([...METHODS, method])].map((each) => [each, each] as const);
+  return { name: "method", label: "Method", kind: "choice", choices };
+}
 
 const MORE_FIELDS: readonly CallField[] = [
   { name: "payload", label: "Payload: a JSON object", kind: "lines" },

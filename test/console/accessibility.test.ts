@@ -114,7 +114,8 @@ describe("the console, for everybody", NEEDS_CHROMIUM, () => {
     await page.getByRole("region", { name: "State" }).getByText("Refreshing fails").waitFor();
     await check(page, "a connection");
     await go(page, "#/find?text=ada");
-    await page.getByRole("table", { name: "Connections" }).waitFor();
+    // Comes last.
+    await page.getByText("Calls for a user are looked for").waitFor();
     await check(page, "what is found");
   }
 

@@ -261,6 +261,8 @@ describe("connections in the console", NEEDS_CHROMIUM, () => {
     await page.getByRole("heading", { level: 1, name: "Try a call" }).waitFor();
     expect(await page.getByLabel("User id", { exact: true }).inputValue()).toBe("ada");
     expect(await page.getByLabel("Provider", { exact: true }).inputValue()).toBe("sandbox");
+    await page.evaluate(`location.hash = "#/try?method=PROPFIND"`);
+    await expect.poll(() => page.getByLabel("Method", { exact: true }).inputValue()).toBe("PROPFIND");
   });
 });
 

@@ -74,6 +74,12 @@ describe("the search box", NEEDS_CHROMIUM, () => {
     await page.getByRole("heading", { level: 1, name: "Application" }).waitFor();
     await find(page, "nothing of this name");
     await page.getByText("Nothing was found.").waitFor();
+    await page.route(/ListCallRecords/, (route) =>
+      route.request().postDataJSON().userId === undefined ? route.continue() : route.abort(),
+    );
+    await find(page, "gus");
+    await page.getByRole("alert").getByText("The relay does not answer").waitFor();
+    expect(await rows.count()).toBe(2);
   });
 });
 
@@ -107,6 +113,9 @@ describe("searches of the console", NEEDS_CHROMIUM, () => {
     await sent.getByLabel("Until").fill("2026-01-02T00:00:00");
     await sent.getByRole("button", { name: "Search" }).click();
     await sent.getByText("No such call is recorded.").waitFor();
+    await go(page, "#/calls?userId=gus");
+    await page.getByText("Choose an application: user ids").waitFor();
+    expect(await page.getByRole("table", { name: "Recorded calls" }).count()).toBe(0);
   });
 
   it("show applications by their names, of which none is markup", async () => {
