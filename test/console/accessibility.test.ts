@@ -179,7 +179,7 @@ describe("the console, for everybody", NEEDS_CHROMIUM, () => {
     expect(await page.getByLabel("Error type").isVisible()).toBe(false);
     await page.setViewportSize({ width: 1200, height: 640 });
     await expect.poll(() => page.getByLabel("Error type").inputValue()).toBe("API_ERROR");
-    expect(await page.getByLabel("Error type").isVisible()).toBe(true);
+    await expect.poll(() => page.getByLabel("Error type").isVisible()).toBe(true);
   });
 
   it("has landmarks, headings and a title for each view, and follows with the focus", async () => {
