@@ -18,6 +18,7 @@ import {
   nameFrom,
   noApplication,
   readCallRules,
+  type SettingOptions,
   settingsFrom,
   textFrom,
   textFromApplication,
@@ -47,17 +48,9 @@ export function addApp(program: Command): void {
   });
 }
 
-interface CreateOptions {
+interface CreateOptions extends Omit<SettingOptions, "name"> {
   readonly publicKey?: string;
-  readonly callerAuth: string;
-  readonly allowOrigin?: readonly string[];
-  readonly allowAddress?: readonly string[];
-  readonly allowRedirect?: readonly string[];
-  readonly callsPerMinute?: string;
-  readonly connectionCallsPerMinute?: string;
   readonly callRules?: string;
-  readonly maxTokenTtl?: number;
-  readonly accentColor?: string;
   readonly json?: boolean;
 }
 
@@ -171,8 +164,7 @@ function writeKeys(publicKey: string, privateKey: string, options: { readonly js
   if (!options.json) writeNote("Keep the private key now; it cannot be shown again.");
 }
 
-interface UpdateOptions extends Partial<Omit<CreateOptions, "publicKey" | "callRules">> {
-  readonly name?: string;
+interface UpdateOptions extends SettingOptions {
   readonly origins: boolean;
   readonly addresses: boolean;
   readonly redirects: boolean;
@@ -180,6 +172,7 @@ interface UpdateOptions extends Partial<Omit<CreateOptions, "publicKey" | "callR
   readonly disable?: boolean;
   /** False: none. */
   readonly callRules?: string | false;
+  readonly json?: boolean;
 }
 
 function addAppUpdate(group: Command): void {

@@ -101,7 +101,7 @@ export function noApplication(): Error {
 }
 
 /** What options say of an application, each of them left out where it is not given. */
-interface SettingOptions {
+export interface SettingOptions {
   readonly name?: string;
   readonly callerAuth?: string;
   readonly allowOrigin?: readonly string[];
