@@ -4,7 +4,6 @@ import { judgeRequest, type RuleVerdict } from "../applications/call-rules.js";
 import { isForProvider } from "../applications/call-token.js";
 import {
   type CallerOptions,
-  isActive,
   judgeCaller,
   proofThatCounts,
   requireActive,
@@ -21,7 +20,7 @@ import { decideBoundOrigin, decideEgress, type EgressAllowed } from "../provider
 import type { Provider, ProviderCatalog } from "../providers/provider.js";
 import type { Capturing } from "../records/call-capture.js";
 import { type Call, type CheckedCall, checkCall } from "./call.js";
-import { type CallDecisions, UNDECIDED } from "./explanation.js";
+import type { Deciding } from "./explanation.js";
 import { requireSignable } from "./signed-form.js";
 import type { CallTrace } from "./trace.js";
 import type { QueryPair } from "./urlencoded.js";
@@ -55,46 +54,20 @@ export interface AllowedCall {
   readonly connection: Connection;
 }
 
-/** How the checks of a call ended. */
-interface Judgement {
-  readonly decisions: CallDecisions;
-  /** Undefined when it is refused. */
-  readonly allowed: Omit<AllowedCall, "trace"> | undefined;
-  /** What it is refused with. */
-  readonly refusal: unknown;
-}
-
-type Decided = { -readonly [Member in keyof CallDecisions]: CallDecisions[Member] };
-
-/** Every check of a call: all refusals come before a token is opened. Never rejects: what was decided comes with a refusal. */
-export async function judgeCall(options: AllowanceOptions, call: Call): Promise<Judgement> {
-  const decisions: Decided = { ...UNDECIDED };
-  try {
-    return { decisions, allowed: await allowedBy(options, call, decisions), refusal: undefined };
-  } catch (refusal) {
-    return { decisions, allowed: undefined, refusal };
-  }
-}
-
-/** The checks, for a call that is performed. Fails with the refusal. */
+/**
+ * Every check of a call, top to bottom: all refusals come before a token is opened. Fails with the refusal; the trace has
+ * what was decided until then.
+ */
 export async function requireAllowedCall(
-  options: AllowanceOptions & CaptureOptions,
+  options: AllowanceOptions & Partial<CaptureOptions>,
   call: Call,
   trace: CallTrace,
 ): Promise<AllowedCall> {
-  const { decisions, allowed, refusal } = await judgeCall(options, call);
-  trace.decisions = decisions;
-  const { application } = decisions;
-  if (isActive(application) && application.captureUntil > 0) beginCapture(options, application, call, trace);
-  if (allowed === undefined) throw refusal;
-  return { ...allowed, trace };
-}
-
-/** Top to bottom. */
-async function allowedBy(options: AllowanceOptions, call: Call, decided: Decided): Promise<Omit<AllowedCall, "trace">> {
+  const decided = trace.decisions;
   requireCallerIds(call);
   decided.application = await options.applications.findByPublicKey(call.publicKey);
   const application = requireActive(decided.application);
+  if (application.captureUntil > 0) beginCapture(options, application, call, trace);
   requireCaller(options, application, call, decided);
   call.description.passed?.requireProofOnce();
   if (!call.memory.belongTo(application.id)) throw overloaded();
@@ -122,14 +95,19 @@ async function allowedBy(options: AllowanceOptions, call: Call, decided: Decided
   }
   const { connectionCallsPerMinute } = application;
   if (connectionCallsPerMinute > 0) await requireRate(options, connection.id, connectionCallsPerMinute);
-  return { call, provider, checked, egress, connection };
+  return { call, trace, provider, checked, egress, connection };
 }
 
 function isLarge({ description: { payload } }: Call): boolean {
   return payload !== undefined && payload.length > LARGE_BYTES;
 }
 
-function beginCapture({ capturing }: CaptureOptions, application: Application, call: Call, trace: CallTrace): void {
+function beginCapture(
+  { capturing }: Partial<CaptureOptions>,
+  application: Application,
+  call: Call,
+  trace: CallTrace,
+): void {
   const { method, url, headers, body, payload } = call.description;
   trace.capture = capturing?.begin(application, () => ({ method, url, headers, body: body ?? payload }));
 }
@@ -141,7 +119,7 @@ async function requireRate({ rateLimiter }: AllowanceOptions, key: string, calls
   throw new RelayError("RATE_LIMITED", `The limit of ${limit} is reached. Try again in ${waitSeconds} seconds.`);
 }
 
-function requireCaller(options: AllowanceOptions, application: Application, call: Call, decided: Decided): void {
+function requireCaller(options: AllowanceOptions, application: Application, call: Call, decided: Deciding): void {
   const decision = judgeCaller(options, application, call);
   const isAllowed = decision.result === "allow";
   decided.caller = { isAllowed, rule: isAllowed ? proofThatCounts(call.proof) : decision.rule };
@@ -159,7 +137,7 @@ function requireProvider({ catalog }: AllowanceOptions, call: Call): Provider {
   return provider;
 }
 
-function requireEgress({ url, passed }: Call["description"], provider: Provider, decided: Decided): EgressAllowed {
+function requireEgress({ url, passed }: Call["description"], provider: Provider, decided: Deciding): EgressAllowed {
   const decision = decideEgress(url, provider);
   const isAllowed = decision.result === "allow";
   decided.egress = { isAllowed, rule: decision.rule };
@@ -180,7 +158,7 @@ function requirePermission(
   { callRules }: Pick<Application, "callRules">,
   { proof: { callToken } }: Call,
   { provider, checked, egress }: Pick<AllowedCall, "provider" | "checked" | "egress">,
-  decided: Decided,
+  decided: Deciding,
 ): void {
   const ofApplication = Object.hasOwn(callRules, provider.name) ? callRules[provider.name] : undefined;
   if (ofApplication === undefined && callToken === undefined) return;

@@ -316,7 +316,9 @@ function headersFromRaw(
     const key = name.toLowerCase();
     if (DROPPED.has(key) || named?.has(key)) continue;
     const value = textOf(raw[at + 1] as string);
-    const field = fields[keys.indexOf(key)];
+    // V8 looks up what is at -1 by name.
+    const before = keys.indexOf(key);
+    const field = before === -1 ? undefined : fields[before];
     if (field === undefined) {
       keys.push(key);
       fields.push([name, value]);

@@ -5,12 +5,12 @@ import { decideRefreshNeed, type RefreshNeed } from "../oauth/token-source.js";
 import { placesOf } from "../providers/credential.js";
 import { Secret } from "../sealing/seal.js";
 import type { TraceContext } from "../telemetry/call-spans.js";
-import { type AllowanceOptions, type AllowedCall, judgeCall } from "./allowed-call.js";
+import { type AllowanceOptions, type AllowedCall, requireAllowedCall } from "./allowed-call.js";
 import type { Call } from "./call.js";
-import { type CallDecisions, type Explanation, MASK, UNDECIDED } from "./explanation.js";
+import { type CallDecisions, type Explanation, MASK } from "./explanation.js";
 import { outcomeFromError } from "./outcome.js";
 import { upstreamRequestFrom } from "./send-with-token.js";
-import { createCallTrace, type RelayLog } from "./trace.js";
+import { createCallTrace, type RelayLog, undecided } from "./trace.js";
 
 /** What explaining needs: what the checks of a call need, and what tells whether a token could be refreshed. */
 interface ExplainOptions extends AllowanceOptions, Pick<Refresher, "requireRefreshable"> {
@@ -38,15 +38,15 @@ const UNKNOWN_TRACE: TraceContext = {
  * @param read gives the call; what it throws is the refusal of a call that is not well formed.
  */
 export async function explainCall(options: ExplainOptions, read: () => Call): Promise<Explanation> {
-  let decisions = UNDECIDED;
+  let decisions: CallDecisions = undecided();
   let refresh: RefreshNeed | undefined;
   try {
     const call = read();
     const { rateLimiter } = options;
-    const judgement = await judgeCall({ ...options, rateLimiter: { ...rateLimiter, take: rateLimiter.peek } }, call);
-    decisions = judgement.decisions;
-    const { allowed } = judgement;
-    if (allowed === undefined) throw judgement.refusal;
+    const trace = createCallTrace({ ...call, traceContext: UNKNOWN_TRACE });
+    decisions = trace.decisions;
+    const uncounted = { ...rateLimiter, take: rateLimiter.peek };
+    const allowed = await requireAllowedCall({ ...options, rateLimiter: uncounted }, call, trace);
     refresh = decideRefreshNeed(allowed.connection, options.now());
     if (refresh === "before") await options.requireRefreshable(allowed.connection);
     await options.signingClientFor(allowed.connection);
@@ -61,13 +61,12 @@ export async function explainCall(options: ExplainOptions, read: () => Call): Pr
 /** Stands in each place of a credential. */
 const MASKED = new Secret(MASK);
 
-function maskedRequestFrom(allowed: Omit<AllowedCall, "trace">, now: number) {
-  const { call, connection } = allowed;
+function maskedRequestFrom(allowed: AllowedCall, now: number) {
+  const { connection } = allowed;
   const { idToken } = connection;
-  const trace = createCallTrace({ ...call, traceContext: UNKNOWN_TRACE });
   const texts = placesOf(allowed.provider).map(() => MASKED);
   const tokens = { access_token: MASK, id_token: idToken && MASK };
-  return upstreamRequestFrom({ ...allowed, trace }, connection, { texts }, tokens, now);
+  return upstreamRequestFrom(allowed, connection, { texts }, tokens, now);
 }
 
 /** What an operator can do about a refusal of a call; empty where the caller's own message says it all. Pure. */

@@ -24,17 +24,8 @@ export interface CallDecisions {
   readonly connection: Connection | undefined;
 }
 
-/** No check has been made. */
-export const UNDECIDED: CallDecisions = {
-  application: undefined,
-  caller: undefined,
-  provider: undefined,
-  checked: undefined,
-  place: undefined,
-  egress: undefined,
-  permission: undefined,
-  connection: undefined,
-};
+/** The same while the checks are made. */
+export type Deciding = { -readonly [Member in keyof CallDecisions]: CallDecisions[Member] };
 
 /** What the rules of a call token said, and those of the application; each undefined where there are none. */
 interface Permission {

@@ -10,7 +10,7 @@ import type { CallRecord } from "../telemetry/call-log.js";
 import type { CallSpans, SpanMethod, StartSpans } from "../telemetry/call-spans.js";
 import type { UpstreamHead, UpstreamRequest } from "../upstream/request.js";
 import type { CallOrigin } from "./call.js";
-import type { CallDecisions } from "./explanation.js";
+import type { CallDecisions, Deciding } from "./explanation.js";
 import type { Answer, AnswerData, Outcome } from "./outcome.js";
 
 /** What is learned of a call on its way; becomes its log line, its counts, its spans and its record. */
@@ -19,8 +19,8 @@ export interface CallTrace {
   readonly origin: CallOrigin & { readonly userId?: string };
   /** Undefined unless traces are on. */
   readonly spans: CallSpans | undefined;
-  /** Undefined until all checks are made. */
-  decisions: CallDecisions | undefined;
+  /** Of the checks, as far as they are made. */
+  readonly decisions: Deciding;
   /** Code or class of the error behind a failure. */
   cause: string | undefined;
   method: string | undefined;
@@ -76,12 +76,26 @@ export function createRelayLog({ sinks, fault, startSpans }: RelayLogOptions): R
   };
 }
 
+/** No check has been made. */
+export function undecided(): Deciding {
+  return {
+    application: undefined,
+    caller: undefined,
+    provider: undefined,
+    checked: undefined,
+    place: undefined,
+    egress: undefined,
+    permission: undefined,
+    connection: undefined,
+  };
+}
+
 /** The trace of one call; no spans are made of what is not sent. */
 export function createCallTrace(origin: CallOrigin, spans?: CallSpans): CallTrace {
   return {
     origin,
     spans,
-    decisions: undefined,
+    decisions: undecided(),
     cause: undefined,
     method: undefined,
     upstreamOrigin: undefined,
@@ -164,7 +178,7 @@ export function noteStreamed(trace: CallTrace, bytes: Uint8Array): void {
 
 function recordFrom(trace: CallTrace, outcome: Outcome): CallRecord {
   const { origin, decisions } = trace;
-  const { application, provider } = decisions ?? {};
+  const { application, provider } = decisions;
   return {
     callId: origin.callId,
     requestId: origin.requestId === origin.callId ? undefined : origin.requestId,
@@ -176,7 +190,7 @@ function recordFrom(trace: CallTrace, outcome: Outcome): CallRecord {
     origin: trace.upstreamOrigin,
     status: outcome.result === "success" ? outcome.answer.statusCode : outcome.statusCode,
     errorType: outcome.result === "error" ? outcome.errorType : undefined,
-    rule: decisions && ruleOf(decisions),
+    rule: ruleOf(decisions),
     cause: trace.cause,
     totalMs: performance.now() - origin.startedAt,
     headMs: trace.headMs,
@@ -225,7 +239,10 @@ export function createCallRecorder({ records, captures, figures, now }: Recordin
 }
 
 function endedCallFrom(told: CallRecord, applicationId: string, trace: CallTrace, startedAt: number): EndedCall {
-  const { decisions: { place, checked, connection } = {}, queueMs } = trace;
+  const {
+    decisions: { place, checked, connection },
+    queueMs,
+  } = trace;
   const target = place && describeTarget(place.path, checked?.query ?? []);
   return {
     callId: told.callId,

@@ -94,7 +94,9 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
     const { refreshToken } = connection;
     const openSecrets = refreshToken && (() => openToken(sealer, connection, "refresh_token", refreshToken));
     const signing = client && openOAuthClient(sealer, client);
-    const made = { ...credentialsOf(provider, connection, open, openSecrets, signing), connection, clientUpdatedAt };
+    const { token, texts, secrets, sign } = credentialsOf(provider, connection, open, openSecrets, signing);
+    // Of a spread V8 makes a shape for each row, and every call would look its members up anew.
+    const made = { token, texts, secrets, sign, connection, clientUpdatedAt };
     opened.set(connection, made);
     return made;
   }

@@ -26,7 +26,9 @@ type EgressDecision = EgressAllowed | EgressDenied;
  */
 export function decideEgress(url: string, provider: Provider): EgressDecision {
   const plain = parsePlainUrl(url, provider.plainOrigins);
-  if (plain !== undefined) return { result: "allow", rule: plain.origin, ...plain, parameters: undefined };
+  if (plain !== undefined) {
+    return { result: "allow", rule: plain.origin, origin: plain.origin, path: plain.path, parameters: undefined };
+  }
   const text = parseUrlText(url);
   if (typeof text === "string") return decideDenial(text, provider);
   const match = matchOrigin(text.origin, provider);

@@ -111,10 +111,11 @@ class BlockBuilder {
     this.#lastAt = Math.max(this.#lastAt, startedAt);
     const kind = this.#placeOf(JSON.stringify(KIND.map((member) => call[member] ?? null)));
     const keys = queryKeys.length === 0 ? 0 : queryKeys;
-    const times = TENTHS.map((member) => tenths(call[member]));
-    const rest = [...times, requestBytes, responseBytes, isCaptured ? 1 : 0];
-    const own = [kind, callId, startedAt - this.#from, path, keys, ...rest, user, call.connection];
-    const text = JSON.stringify(call.requestId === undefined ? own : [...own, call.requestId]);
+    const own: unknown[] = [kind, callId, startedAt - this.#from, path, keys];
+    own.push(tenths(call.totalMs), tenths(call.tokenMs), tenths(call.queueMs), tenths(call.providerMs));
+    own.push(requestBytes, responseBytes, isCaptured ? 1 : 0, user, call.connection);
+    if (call.requestId !== undefined) own.push(call.requestId);
+    const text = JSON.stringify(own);
     this.#calls.push(text);
     this.length += text.length;
   }
