@@ -1,20 +1,30 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
 import {
+  RefreshAttempt_Cause as Cause,
   type Connection as ConnectionMessage,
   ConnectionSchema,
   type ConnectionService,
   type CreateConnectLinkRequest,
   DeleteConnectionResponse_Revocation,
   type ListConnectionsRequest,
+  RefreshAttempt_Outcome as Outcome,
   type PutConnectionRequest,
+  RefreshAttemptSchema,
   Connection_State as State,
 } from "../../gen/relay/admin/v1/connection_pb.js";
 import { type Reason, RelayError } from "../model/errors.js";
 import { createConnectLink } from "../oauth/connect-session.js";
-import type { Connection, ConnectionKey, ConnectionRange, ConnectionSummary } from "../oauth/connection.js";
+import type {
+  AttemptOutcome,
+  Connection,
+  ConnectionKey,
+  ConnectionRange,
+  ConnectionSummary,
+  RefreshCause,
+} from "../oauth/connection.js";
 import { toldStateOf } from "../oauth/refreshable.js";
 import type { Provider } from "../providers/provider.js";
 import { auditEntryFrom, userResource } from "./administration.js";
@@ -54,7 +64,7 @@ export function createConnectionService(options: AdminOptions): ServiceImpl<type
       const { application, userId, providerName } = await keyFrom(options, request);
       const connection = await store.connections.find({ applicationId: application.id, userId, providerName });
       if (connection === undefined) throw noConnection();
-      return messageFromConnection(summaryFrom(connection, application.publicKey), now());
+      return wholeMessage(options, connection, application.publicKey);
     },
     async listConnections(request) {
       const { rows, nextPageToken } = await listConnections(options, request);
@@ -70,7 +80,7 @@ export function createConnectionService(options: AdminOptions): ServiceImpl<type
       if (refreshed === undefined) throw noConnection();
       if ("hopeless" in refreshed) throw new ConnectError(refreshed.hopeless, Code.FailedPrecondition);
       const { connection, problem } = refreshed;
-      return { connection: messageFromConnection(summaryFrom(connection, request.publicKey), now()), problem };
+      return { connection: await wholeMessage(options, connection, request.publicKey), problem };
     },
     createConnectLink: (request, context) => connectLinkFor(options, request, context),
     async deleteConnection(request, context) {
@@ -239,6 +249,36 @@ export function messageFromConnection(connection: ConnectionSummary, now: number
     refreshTime: time(connection.refreshedAt),
   });
 }
+
+/** The same with its last refreshes, which cost a look of their own. */
+async function wholeMessage(
+  { store, now }: AdminOptions,
+  connection: Connection,
+  publicKey: string,
+): Promise<ConnectionMessage> {
+  const attempts = await store.connections.refreshesOf(connection);
+  return {
+    ...messageFromConnection(summaryFrom(connection, publicKey), now()),
+    refreshAttempts: attempts.map(({ at, outcome, cause, answer, durationMs }) =>
+      create(RefreshAttemptSchema, {
+        endTime: timestampFromMs(at),
+        outcome: Outcome[OUTCOMES[outcome]],
+        cause: Cause[CAUSES[cause]],
+        answer,
+        duration: durationFromMs(durationMs),
+      }),
+    ),
+  };
+}
+
+const OUTCOMES = { refreshed: "REFRESHED", failed: "FAILED", ended: "ENDED" } as const satisfies Record<
+  AttemptOutcome,
+  keyof typeof Outcome
+>;
+const CAUSES = {
+  ...{ due: "DUE", expired: "EXPIRED", refused: "REFUSED" },
+  ...{ requested: "REQUESTED", abandoned: "ABANDONED" },
+} as const satisfies Record<RefreshCause, keyof typeof Cause>;
 
 /** The state that a connection is shown in, and filtered by. */
 function shownStateOf(connection: ConnectionSummary, now: number) {

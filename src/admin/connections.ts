@@ -166,7 +166,7 @@ export async function refreshNow(
   const resource = connectionResource(application.publicKey, userId, providerName);
   const entry = auditEntryFrom(administration, "ConnectionService.RefreshConnection", resource);
   await audit.add({ ...entry, outcome: "DONE" });
-  const problem = await problemOf(refresher.refresh(before, true));
+  const problem = await problemOf(refresher.refresh(before, "requested"));
   const connection = await connections.find(key);
   return connection && { connection, problem };
 }

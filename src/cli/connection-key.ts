@@ -1,6 +1,6 @@
 import type { Application } from "../applications/application.js";
 import type { Config } from "../config/config.js";
-import type { Connection, ConnectionKey } from "../oauth/connection.js";
+import type { Connection, ConnectionKey, RefreshAttempt } from "../oauth/connection.js";
 import type { DisconnectOptions } from "../oauth/disconnect.js";
 import { toldStateOf } from "../oauth/refreshable.js";
 import type { Refresher } from "../oauth/refresher.js";
@@ -8,7 +8,7 @@ import { parseValues, type ValueClass } from "../providers/connection-value.js";
 import type { Provider } from "../providers/provider.js";
 import type { SelfAddress } from "../upstream/connector.js";
 import { applicationOf } from "./application.js";
-import { failure, textFields, usageError } from "./command.js";
+import { failure, textFields, textTable, usageError } from "./command.js";
 import { loadCatalog, type OpenStore } from "./open-store.js";
 
 /** Options that name one connection. */
@@ -94,6 +94,20 @@ function troubleFields(connection: Connection): ReadonlyArray<readonly [string, 
     ["last answer", last],
     ...(nextTryAt === undefined ? [] : [["next try", `${timeFrom(nextTryAt)}, when it is called`] as const]),
   ];
+}
+
+/** A refresh for programs. */
+export function jsonFromAttempt({ at, outcome, cause, answer, durationMs }: RefreshAttempt) {
+  return { endedAt: timeFrom(at) ?? "", outcome, cause, answer: answer || null, durationMs };
+}
+
+/** The last refreshes for a person; nothing where there was none. */
+export function textFromAttempts(attempts: ReadonlyArray<ReturnType<typeof jsonFromAttempt>>): string[] {
+  if (attempts.length === 0) return [];
+  const rows = attempts.map(({ endedAt, outcome, cause, answer, durationMs }) => [
+    ...[endedAt, outcome, cause, answer ?? "token", `${durationMs} ms`],
+  ]);
+  return ["", textTable(["REFRESH ENDED", "OUTCOME", "CAUSE", "ANSWER", "TOOK"], rows)];
 }
 
 function timeFrom(time: number | undefined): string | null {

@@ -22,10 +22,12 @@ import {
 import {
   type ConnectionOptions,
   connectionKeyFrom,
+  jsonFromAttempt,
   jsonFromConnection,
   noConnection,
   originParametersFrom,
   parsePairs,
+  textFromAttempts,
   textFromConnection,
   withRefresher,
   withWayOut,
@@ -93,11 +95,15 @@ function addConnectionShow(group: Command): void {
 }
 
 async function showConnection(options: ConnectionOptions): Promise<void> {
-  const connection = await withStore(async (open) =>
-    open.store.connections.find(await connectionKeyFrom(open, options)),
-  );
+  const { connection, attempts } = await withStore(async (open) => {
+    const key = await connectionKeyFrom(open, options);
+    const { connections } = open.store;
+    return { connection: await connections.find(key), attempts: await connections.refreshesOf(key) };
+  });
   if (connection === undefined) throw noConnection();
-  writeResult(options, jsonFromConnection(connection), textFromConnection(connection));
+  const lastRefreshes = attempts.map(jsonFromAttempt);
+  const text = [textFromConnection(connection), ...textFromAttempts(lastRefreshes)].join("\n");
+  writeResult(options, { ...jsonFromConnection(connection), lastRefreshes }, text);
 }
 
 function addConnectionRefresh(group: Command): void {

@@ -1,5 +1,5 @@
 import type { ListCallRecordsResponseJson } from "../../gen/relay/admin/v1/call_record_pb.js";
-import type { ConnectionJson } from "../../gen/relay/admin/v1/connection_pb.js";
+import type { ConnectionJson, RefreshAttemptJson } from "../../gen/relay/admin/v1/connection_pb.js";
 import { applicationAddress, applicationLinks, part } from "./application-view.js";
 import { recordTable } from "./call-tables.js";
 import { createStoringForm } from "./connection-form.js";
@@ -12,7 +12,18 @@ import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader, type Loading } from "./loading.js";
 import { visibleText } from "./text.js";
 import { tryAddress } from "./try-view.js";
-import { busyNotice, lengthText, moment, problemNotice, stateMark, step, type View, type ViewContext } from "./view.js";
+import {
+  busyNotice,
+  type Column,
+  dataTable,
+  lengthText,
+  moment,
+  problemNotice,
+  stateMark,
+  step,
+  type View,
+  type ViewContext,
+} from "./view.js";
 
 /** What names a connection. */
 interface Key {
@@ -84,6 +95,7 @@ export function createConnectionView(context: ViewContext): View {
     render: () => html`<h1 tabindex="-1">Connection</h1>
       ${applicationLinks(context, key.publicKey, isNew() ? "connection" : "")} ${problemNotice(found)} ${busyNotice(found)}
       ${found.value === undefined || removal.isOver ? nothing : stateView(found.value, refreshing, context.directory)}
+      ${found.value === undefined || removal.isOver ? nothing : refreshesView(found.value)}
       ${
         isNew() || removal.isOver
           ? nothing
@@ -162,6 +174,47 @@ function refreshSteps(connection: ConnectionJson): TemplateResult {
     ${step("Last answer", html`<span class="id">${visibleText(lastRefreshFailure)}</span>`)}
     ${state === "STATE_ACTIVE" ? step("Next try", moment(nextRefreshTime, "at the next call")) : nothing}`;
 }
+
+function refreshesView({ refreshAttempts = [], hasRefreshToken }: ConnectionJson): TemplateResult | typeof nothing {
+  if (refreshAttempts.length === 0 && !hasRefreshToken) return nothing;
+  return html`<section class="part">
+    <h2>Last refreshes</h2>
+    ${
+      refreshAttempts.length === 0
+        ? html`<p>None yet since the user connected. The last 20 are kept here, with their cause and the provider's answer.</p>`
+        : dataTable("Last refreshes", REFRESH_COLUMNS, refreshAttempts)
+    }
+  </section>`;
+}
+
+const REFRESH_COLUMNS: ReadonlyArray<Column<RefreshAttemptJson>> = [
+  { label: "Ended", cell: ({ endTime }) => moment(endTime, "") },
+  { label: "Outcome", cell: refreshOutcomeOf },
+  { label: "Cause", cell: ({ cause = "CAUSE_UNSPECIFIED" }) => CAUSES[cause] ?? visibleText(cause) },
+  {
+    label: "Answer",
+    cell: ({ answer = "" }) => (answer === "" ? "New token" : html`<span class="id">${visibleText(answer)}</span>`),
+  },
+  {
+    label: "Took",
+    cell: ({ duration = "0s" }) => `${Math.round(Number.parseFloat(duration) * 1000)} ms`,
+    isNumeric: true,
+    isDetail: true,
+  },
+];
+
+function refreshOutcomeOf({ outcome }: RefreshAttemptJson): TemplateResult {
+  if (outcome === "OUTCOME_REFRESHED") return stateMark(true, "Refreshed");
+  return stateMark(false, outcome === "OUTCOME_ENDED" ? "Must connect again" : "Failed, is tried again");
+}
+
+const CAUSES: Readonly<Record<string, string>> = {
+  CAUSE_DUE: "Before its end",
+  CAUSE_EXPIRED: "It had ended",
+  CAUSE_REFUSED: "The provider refused it",
+  CAUSE_REQUESTED: "An operator asked",
+  CAUSE_ABANDONED: "Left by another process",
+};
 
 function callsView(calls: Loading<ListCallRecordsResponseJson>, key: Key): TemplateResult {
   const { callRecords = [], nextPageToken = "" } = calls.value ?? {};

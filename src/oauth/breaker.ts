@@ -1,4 +1,6 @@
 import {
+  attemptOf,
+  type BegunRefresh,
   type Connection,
   type ConnectionStore,
   isAhead,
@@ -103,7 +105,7 @@ interface FailedPlace {
 /** Gives the lease back with what is known now, and when it may be tried again. Rejects as the store does. */
 export async function recordFailure(
   options: FailureOptions,
-  lease: Lease,
+  lease: Lease & BegunRefresh,
   target: FailedPlace,
   { answer, refusal, retryAfterMs, isUnspent }: Failure,
 ): Promise<void> {
@@ -126,6 +128,7 @@ export async function recordFailure(
     isUnspent,
     trouble,
     waitMs: Math.max(retryAfterMs, Math.ceil(backoffMs * (0.5 + random() / 2))),
+    attempt: attemptOf(lease, "failed", answer, now()),
   };
   await connections.recordFailure(lease, failure, now());
 }

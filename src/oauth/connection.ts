@@ -104,6 +104,41 @@ export interface Lease {
 export type LeasedConnection = ConnectionKey &
   Pick<Connection, "id" | "originParameters" | "state" | "trouble" | "version">;
 
+/** Why a token was refreshed: before its end, after it, since the provider refused it, for an operator, or for a process that is gone. */
+export type RefreshCause = "due" | "expired" | "refused" | "requested" | "abandoned";
+
+/** How a refresh ended: with a new token, with a failure that is tried again, or with the connection. */
+export type AttemptOutcome = "refreshed" | "failed" | "ended";
+
+/** One refresh, as it is kept for operators. */
+export interface RefreshAttempt {
+  /** When it ended, milliseconds since the epoch. */
+  readonly at: number;
+  readonly outcome: AttemptOutcome;
+  readonly cause: RefreshCause;
+  /** From asking for the lease to the provider's answer, in milliseconds. */
+  readonly durationMs: number;
+  /** What kind of answer came, a word and never provider text; empty for a token. */
+  readonly answer: string;
+}
+
+/** A refresh that is under way. */
+export interface BegunRefresh {
+  readonly cause: RefreshCause;
+  /** When its lease was asked for, milliseconds since the epoch. */
+  readonly askedAt: number;
+}
+
+/** What is kept of a refresh that ends at `now`. Pure. */
+export function attemptOf(
+  { cause, askedAt }: BegunRefresh,
+  outcome: AttemptOutcome,
+  answer: string,
+  now: number,
+): RefreshAttempt {
+  return { at: now, durationMs: now - askedAt, outcome, cause, answer };
+}
+
 /** New tokens as they are stored; what is undefined stays as it is. Sealed. */
 export interface RefreshedTokens {
   /** Undefined where only a refresh token came, with an answer that is of no use: then no other time is stored either. */
@@ -117,6 +152,8 @@ export interface RefreshedTokens {
   readonly expiresAt: number | undefined;
   /** Values that stand with the connection from now on. */
   readonly originParameters?: Connection["originParameters"] | undefined;
+  /** Kept with the tokens; undefined where no refresh has ended. */
+  readonly attempt?: RefreshAttempt | undefined;
 }
 
 /**
@@ -136,6 +173,8 @@ export interface RefreshFailure {
   readonly waitMs: number;
   /** What is known now. Where it says since when the application is told, and the row does not, an event is written. */
   readonly trouble: Trouble;
+  /** Kept with the failure. */
+  readonly attempt?: RefreshAttempt | undefined;
 }
 
 /** No lease is longer, in milliseconds. One that ends later was taken by a clock that stood ahead, and is over. */
@@ -156,6 +195,8 @@ export interface EndOptions {
   readonly owner?: string | undefined;
   /** The refresh token beside the row's own that was refused as well; one that came since is tried. Sealed. */
   readonly tried?: Uint8Array | undefined;
+  /** The refresh that it ends with; undefined: none. */
+  readonly attempt?: RefreshAttempt | undefined;
 }
 
 /** A page of connections, ordered by user id and provider name. */
@@ -205,6 +246,8 @@ export interface ConnectionStore {
   scan(range: ConnectionRange): Promise<ConnectionSummary[]>;
   /** At most `limit` connections of the users with this id of all applications, in order, from behind `after` on. */
   scanUser(userId: string, after: ConnectionKey | undefined, limit: number): Promise<ConnectionSummary[]>;
+  /** The last refreshes of a connection since the user connected, the newest first; for operators, read by nothing else. */
+  refreshesOf(key: ConnectionKey): Promise<RefreshAttempt[]>;
   /** The user of the connection with this id; undefined when there is none any more. */
   userOf(id: string): Promise<string | undefined>;
   /** Resolves to what was deleted, undefined when there was none. */

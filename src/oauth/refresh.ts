@@ -1,7 +1,14 @@
 import { isRefusedByStore } from "../model/errors.js";
 import type { Sealer, Secret } from "../sealing/seal.js";
 import { type Breaker, recordFailure } from "./breaker.js";
-import type { Connection, ConnectionKey, Lease, ServedConnection } from "./connection.js";
+import {
+  attemptOf,
+  type BegunRefresh,
+  type Connection,
+  type ConnectionKey,
+  type Lease,
+  type ServedConnection,
+} from "./connection.js";
 import type { ClientHolds, RefreshPlace, RegisteredClient } from "./oauth-client.js";
 import { misconfigured, reauthorizationRequired, refreshUnavailable } from "./refreshable.js";
 import { openToken, type StoringOptions, sealTokens, storeAnswer, untilStored } from "./store-answer.js";
@@ -55,7 +62,7 @@ export interface RefreshOptions extends StoringOptions {
 }
 
 /** A lease whose age is known. */
-export interface HeldLease extends Lease {
+export interface HeldLease extends Lease, BegunRefresh {
   /**
    * Whether there is time left for a whole token request. A process that stood still since may have been overtaken, and
    * must not send the refresh token that another one has sent.
@@ -191,20 +198,21 @@ function ofGrant({ grant }: RefreshTarget, verdict: TokenVerdict): TokenVerdict 
  */
 async function commit(
   options: RefreshOptions,
-  { connection }: Lease,
+  lease: HeldLease,
   { tokens, told }: Pick<Extract<TokenVerdict, { kind: "granted" }>, "tokens" | "told">,
   target: RefreshTarget,
   sentAt: number,
 ): Promise<RefreshOutcome> {
-  const { sealer } = options;
+  const { connection } = lease;
   const outcome = await storeAnswer(options, {
     connection,
     tokens: {
-      ...sealTokens(sealer, connection, tokens),
+      ...sealTokens(options.sealer, connection, tokens),
       scope: tokens.scope || undefined,
       obtainedAt: sentAt,
       expiresAt: expiresAtFrom(tokens, target.defaultExpiresInS, sentAt),
       originParameters: target.valuesAfter(told),
+      attempt: attemptOf(lease, "refreshed", "", options.now()),
     },
   });
   if (outcome === "gone") options.track(revokeOrphans(options, connection, tokens, target));
@@ -283,8 +291,8 @@ async function refuse(
   }
   const trouble = troubleAfter(connection.trouble, { refusal, clientUpdatedAt: target.registration.updatedAt }, now());
   const reason = target.grant === undefined ? reasonOf(verdict, connection) : verdict.answer;
-  const { owner, tried } = lease;
-  const end = { trouble, owner, tried };
+  const attempt = attemptOf(lease, "ended", verdict.answer, now());
+  const end = { trouble, owner: lease.owner, tried: lease.tried, attempt };
   return (await connections.requireReauthorization(connection, reason, now(), end)) ? "ended" : "lost";
 }
 

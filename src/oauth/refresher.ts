@@ -2,7 +2,7 @@ import { setMaxListeners } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import { createPending } from "../lib/process.js";
 import { RelayError } from "../model/errors.js";
-import { type CommitOutcome, type Connection, isAhead, MAX_LEASE_MS } from "./connection.js";
+import { type CommitOutcome, type Connection, isAhead, MAX_LEASE_MS, type RefreshCause } from "./connection.js";
 import type { Spool, UnstoredAnswer } from "./peers.js";
 import { type HeldLease, placeOf, type RefreshOptions, refreshLeased } from "./refresh.js";
 import {
@@ -37,11 +37,11 @@ export interface Refresher {
    * Resolves when the connection's row is worth reading again: refreshed by us, by another process, or gone. Not tied to
    * any caller. Rejects with RelayError REAUTHORIZATION_REQUIRED, REFRESH_UNAVAILABLE or PROVIDER_MISCONFIGURED.
    *
-   * @param isAsked an operator asks for it: the wait after a failure, or after the client was refused, is not kept.
+   * @param cause why; "requested": the wait after a failure, or after the client was refused, is not kept.
    */
-  refresh(connection: Connection, isAsked?: boolean): Promise<void>;
+  refresh(connection: Connection, cause?: RefreshCause): Promise<void>;
   /** The same for nobody who waits: how it ends is for the log alone. Not begun once the process stops. */
-  refreshBeside(connection: Connection): void;
+  refreshBeside(connection: Connection, cause: RefreshCause): void;
   /** Stores an answer that a process which is gone could not store. Rejects as `storeLeftAnswer()` does. */
   storeLeft(answer: UnstoredAnswer): Promise<CommitOutcome>;
   /** Rejects as `refresh()` would before the provider is asked; refreshes nothing, opens nothing. */
@@ -98,28 +98,28 @@ export function createRefresher(options: RefresherOptions): Refresher {
     }),
   };
 
-  async function fly(connection: Connection, isAsked: boolean): Promise<void> {
+  async function fly(connection: Connection, cause: RefreshCause): Promise<void> {
     if (unsettled.has(connection.id)) throw refreshUnavailable();
     try {
-      await refreshOnce({ ...flying, isAsked }, connection, closing.signal);
+      await refreshOnce({ ...flying, cause }, connection, closing.signal);
     } catch (error) {
       if (!(error instanceof RelayError) || error.cause !== undefined) options.onFault(error);
       throw error;
     }
   }
 
-  function refresh(connection: Connection, isAsked = false): Promise<void> {
+  function refresh(connection: Connection, cause: RefreshCause = "expired"): Promise<void> {
     const known = flights.get(connection.id);
     if (known !== undefined) return known;
-    const flight = fly(connection, isAsked).finally(() => flights.delete(connection.id));
+    const flight = fly(connection, cause).finally(() => flights.delete(connection.id));
     flights.set(connection.id, flight);
     return flight;
   }
 
   return {
     refresh,
-    refreshBeside(connection) {
-      if (!isStopping) refresh(connection).catch(() => {});
+    refreshBeside(connection, cause) {
+      if (!isStopping) refresh(connection, cause).catch(() => {});
     },
     async storeLeft(answer) {
       const outcome = await storeLeftAnswer(flying, answer);
@@ -148,11 +148,12 @@ export function createRefresher(options: RefresherOptions): Refresher {
 type FlightOptions = RefresherOptions & RefreshOptions & Required<Pick<RefresherOptions, "pause">>;
 
 async function refreshOnce(
-  options: FlightOptions & { readonly isAsked: boolean },
+  options: FlightOptions & { readonly cause: RefreshCause },
   connection: Connection,
   closing: AbortSignal,
 ): Promise<void> {
-  const { isAsked } = options;
+  const { cause } = options;
+  const isAsked = cause === "requested";
   const place = await options.placeFor(connection);
   if (!isAsked) requireDue(connection, place.client, options.now());
   if (!isAsked && options.clients.peekMs(place, options.now()) > 0) throw misconfigured();
@@ -169,7 +170,7 @@ async function refreshOnce(
       const skipsWait = isAsked || isOfChangedClient(current, target.registration);
       const isFresh = options.watchAge();
       const lease = await options.connections.takeLease(current, options.spool.owner, options.leaseMs, skipsWait);
-      if (lease !== undefined) return refreshLeased(options, { ...lease, isFresh }, target);
+      if (lease !== undefined) return refreshLeased(options, { ...lease, isFresh, cause, askedAt: now }, target);
     }
     await options.pause(pollMs);
     pollMs = Math.min(pollMs * 1.25, POLL_MS.last);

@@ -45,7 +45,7 @@ export function startSweep(options: SweepOptions): Sweep {
     const found = await connections.findAbandoned(afterId, BATCH);
     // What cannot be refreshed stays, so the next look begins behind it.
     afterId = found.length < BATCH ? "" : (found.at(-1)?.id ?? "");
-    for (const connection of found) refresher.refreshBeside(connection);
+    for (const connection of found) refresher.refreshBeside(connection, "abandoned");
   };
   const settle = async () => {
     for (const each of peers) await each.settleGone(settlement).catch(onFault);

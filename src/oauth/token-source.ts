@@ -104,7 +104,7 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
   function accessToken(connection: Connection, wait: Wait) {
     const need = decideRefreshNeed(connection, now());
     if (need === "before") return refreshedRow(options, connection, wait).then((row) => current(row));
-    if (need === "beside") refresher.refreshBeside(connection);
+    if (need === "beside") refresher.refreshBeside(connection, "due");
     if (!isOfKind(connection, "oauth1")) return current(connection);
     return options.signingClientFor(connection).then((client) => current(connection, client));
   }
@@ -138,7 +138,7 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
 
 /** The row with a token that has not ended; never the result of a flight, which may be of an older version. */
 async function refreshedRow(options: TokenSourceOptions, connection: Connection, wait: Wait): Promise<Connection> {
-  await within(options.refresher.refresh(connection), wait);
+  await within(options.refresher.refresh(connection, "expired"), wait);
   const row = await options.connections.find(connection);
   if (row === undefined) throw disconnected();
   requireUsable(row);
@@ -149,7 +149,7 @@ async function refreshedRow(options: TokenSourceOptions, connection: Connection,
 /** When the refresh cannot be made now, the provider's own refusal is what the caller gets to see. */
 async function forcedRow(options: TokenSourceOptions, stored: Connection, wait: Wait): Promise<Connection | undefined> {
   try {
-    await within(options.refresher.refresh(stored), wait);
+    await within(options.refresher.refresh(stored, "refused"), wait);
   } catch (error) {
     if (error instanceof RelayError && error.reason !== "REAUTHORIZATION_REQUIRED") return undefined;
     throw error;

@@ -28,6 +28,7 @@ import {
   rangeOfOne,
   rangeOfPrefix,
 } from "./database.js";
+import { attemptsFrom } from "./refresh-history.js";
 import { createRefreshStore } from "./refreshing.js";
 import { enqueueEvent } from "./webhooks.js";
 
@@ -81,6 +82,9 @@ export function createConnectionStore(database: Database): CachedConnectionStore
       const { applicationId = "", providerName = "" } = after ?? {};
       const bounds = { user_id: userId, application_id: applicationId, provider_name: providerName, limit };
       return (await database.read(() => all(SCAN_OF_USER, bounds))).map((row) => summaryFromRow(row, now));
+    },
+    async refreshesOf(key) {
+      return attemptsFrom((await database.read(() => first(REFRESHES, parametersFrom(key))))?.refreshes, now());
     },
     userOf: async (id) => (await database.read(() => first(USER_OF, { id })))?.user_id,
     async delete(key, at, audit) {
@@ -142,7 +146,7 @@ const PUT_SQL = `INSERT INTO connections (${CONNECTION_COLUMNS})
      obtained_at = excluded.obtained_at, expires_at = excluded.expires_at, version = connections.version + 1,
      lease_owner = NULL, lease_until = NULL, unanswered_since = NULL, fail_count = 0, next_try_at = NULL,
      last_error_class = NULL, trouble = NULL, refusal = NULL, refused_at = NULL, refreshed_at = NULL,
-     last_failed_at = NULL, updated_at = excluded.updated_at`;
+     last_failed_at = NULL, refreshes = NULL, updated_at = excluded.updated_at`;
 
 const PUT = createStatement<ConnectionRow, ConnectionRead>("put_connection", `${PUT_SQL} RETURNING ${CONNECTION_READ}`);
 
@@ -271,6 +275,13 @@ const SCAN_OF_USER = createStatement<KeyParameters & { readonly limit: number },
   `${SCANNED}
    WHERE user_id = :user_id AND (application_id, provider_name) > (:application_id, :provider_name)
    ORDER BY user_id, application_id, provider_name LIMIT :limit`,
+);
+
+/** By itself: no call, and no list, pays for it. */
+const REFRESHES = createStatement<KeyParameters, { refreshes: string | null }>(
+  "refreshes_of_connection",
+  `SELECT refreshes FROM connections
+   WHERE application_id = :application_id AND user_id = :user_id AND provider_name = :provider_name`,
 );
 
 const USER_OF = createStatement<{ id: string }, { user_id: string }>(

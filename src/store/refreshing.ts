@@ -20,6 +20,7 @@ import {
   type TroubleColumns,
 } from "./connection-row.js";
 import { all, createStatement, type Database, first, type Operation, run } from "./database.js";
+import { KEEP_ATTEMPT, textFromAttempt } from "./refresh-history.js";
 import { enqueueEvent } from "./webhooks.js";
 
 /** The part of the connection store that refreshing a token needs. */
@@ -148,7 +149,8 @@ const COMMIT = createStatement<object>(
      origin_parameters = coalesce(:origin_parameters, origin_parameters),
      version = CAST(:version AS BIGINT) + 1, lease_owner = NULL, lease_until = NULL, unanswered_since = NULL,
      fail_count = 0, next_try_at = NULL, last_error_class = NULL, last_failed_at = NULL,
-     trouble = NULL, refusal = NULL, refused_at = NULL, refreshed_at = :now, updated_at = :now
+     trouble = NULL, refusal = NULL, refused_at = NULL, ${KEEP_ATTEMPT},
+     refreshed_at = :now, updated_at = :now
    WHERE id = :id AND version <= CAST(:version AS BIGINT)`,
 );
 
@@ -193,6 +195,7 @@ function* commit(connection: LeasedConnection, tokens: RefreshedTokens, now: num
     obtained_at: tokens.obtainedAt,
     expires_at: tokens.expiresAt ?? null,
     origin_parameters: tokens.originParameters === undefined ? null : JSON.stringify(tokens.originParameters),
+    attempt: textFromAttempt(tokens.attempt),
     now,
   };
   const isWhole = tokens.accessToken !== undefined;
@@ -233,13 +236,13 @@ const FAIL = createStatement<object>(
      lease_until = CASE WHEN state = 'ACTIVE' THEN NULL ELSE :clock + CAST(:wait_ms AS BIGINT) END,
      unanswered_since = CASE WHEN CAST(:is_unspent AS BIGINT) = 1
        THEN CAST(:unanswered_since AS BIGINT) ELSE unanswered_since END,
-     updated_at = CAST(:now AS BIGINT)
+     updated_at = CAST(:now AS BIGINT), ${KEEP_ATTEMPT}
    WHERE id = :id AND lease_owner = :owner`,
 );
 
 function* fail(
   { connection, owner }: Lease,
-  { errorClass, isUnspent, waitMs, trouble }: RefreshFailure,
+  { errorClass, isUnspent, waitMs, trouble, attempt }: RefreshFailure,
   now: number,
 ): Operation<void> {
   const changed = yield* run(FAIL, {
@@ -250,6 +253,7 @@ function* fail(
     is_unspent: Number(isUnspent),
     unanswered_since: connection.unansweredSince ?? null,
     ...columnsFromTrouble(trouble),
+    attempt: textFromAttempt(attempt),
     now,
   });
   if (changed > 0 && connection.state === "ACTIVE" && trouble.toldAt !== connection.trouble?.toldAt)
@@ -290,6 +294,7 @@ const END = createStatement<
     now: number;
     owner: string | null;
     tried: Uint8Array | null;
+    attempt: string;
   } & TroubleColumns
 >(
   "require_reauthorization",
@@ -301,23 +306,20 @@ const END = createStatement<
        THEN NULL ELSE :clock END,
      lease_owner = NULL, next_try_at = NULL, trouble = coalesce(:trouble, trouble),
      refusal = coalesce(:refusal, refusal), refused_at = coalesce(:refused_at, refused_at),
-     version = version + 1, updated_at = :now
+     version = version + 1, updated_at = :now, ${KEEP_ATTEMPT}
    WHERE id = :id AND version = :version AND (state = 'ACTIVE' OR previous_refresh_token IS NOT NULL)
      AND (CAST(:owner AS TEXT) IS NULL OR lease_owner = CAST(:owner AS TEXT))`,
 );
 
 function* end(
   connection: Connection,
-  { reason, now, trouble, owner, tried }: EndOptions & { readonly reason: string; readonly now: number },
+  { reason, now, trouble, owner, tried, attempt }: EndOptions & { readonly reason: string; readonly now: number },
 ): Operation<boolean> {
   const { id, version, state } = connection;
   const values = {
-    id,
-    version,
-    reason,
-    now,
-    owner: owner ?? null,
-    tried: tried ?? null,
+    ...{ id, version, reason, now },
+    ...{ owner: owner ?? null, tried: tried ?? null },
+    attempt: textFromAttempt(attempt),
     ...columnsFromTrouble(trouble),
   };
   if ((yield* run(END, values)) === 0) return false;

@@ -281,6 +281,8 @@ CREATE INDEX webhook_deliveries_by_place ON webhook_deliveries (place);
 /** In order; number n brings a database from version n-1 to n. One is never changed, but for its comments. */
 const MIGRATIONS: readonly Migration[] = [
   { both: TABLES, sqlite: SQLITE_ONLY, postgres: POSTGRES_ONLY + FIGURES_TABLE },
+  // How the last refreshes ended (refresh-history.ts).
+  { both: "ALTER TABLE connections ADD COLUMN\n  refreshes TEXT;\n", sqlite: "", postgres: "" },
 ];
 
 /** All migrations in the words of SQLite. */

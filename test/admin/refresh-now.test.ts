@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Connection_State as State } from "../../gen/relay/admin/v1/connection_pb.js";
+import {
+  RefreshAttempt_Cause as Cause,
+  RefreshAttempt_Outcome as Outcome,
+  Connection_State as State,
+} from "../../gen/relay/admin/v1/connection_pb.js";
 import { ADMIN_TOKENS, type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { FAILING, failRefresh } from "../support/refresh-failure.js";
 import { type AdminClients, createAdminClients } from "./admin-bed.js";
@@ -36,6 +40,13 @@ describe("RefreshConnection", () => {
     const { connection, problem } = await admin.connections.refreshConnection(key);
     expect([problem, before.refreshTime, connection?.state]).toEqual(["", undefined, State.ACTIVE]);
     expect(connection?.refreshTime).toBeDefined();
+    const [attempt, ...others] = connection?.refreshAttempts ?? [];
+    expect(attempt).toMatchObject({ outcome: Outcome.REFRESHED, cause: Cause.REQUESTED, answer: "" });
+    expect(attempt?.endTime?.seconds).toBeGreaterThan(0);
+    expect([others, before.refreshAttempts]).toEqual([[], []]);
+    expect((await admin.connections.getConnection(key)).refreshAttempts).toEqual([attempt]);
+    const { connections } = await admin.connections.listConnections({ publicKey: application.publicKey });
+    expect(connections.map(({ refreshAttempts }) => refreshAttempts)).toEqual([[]]);
     const stored = { applicationId: application.id, userId: "ada", providerName: "sandbox" };
     expect((await harness.store.connections.find(stored))?.version).toBe(2);
     expect(await recordsOf("ada")).toEqual([
@@ -66,6 +77,7 @@ describe("RefreshConnection", () => {
     const { connection, problem } = await admin.connections.refreshConnection(wrong);
     expect(problem).toContain("refuses the application's OAuth client");
     expect(connection).toMatchObject({ refreshFailureCount: 1, lastRefreshFailure: "invalid_client" });
+    expect(connection?.refreshAttempts).toMatchObject([{ outcome: Outcome.FAILED, answer: "invalid_client" }]);
     // The next one asks the provider again, whatever was found before.
     await harness.putClient(other);
     expect((await admin.connections.refreshConnection(wrong)).problem).toBe("");

@@ -87,7 +87,7 @@ async function refreshHalted({ lease }: { lease: Lease }, meanwhile: () => Promi
     tokenEndpoint: `${harness.sandbox.origin}/oauth/token`,
     client: { clientId: harness.sandbox.client.client_id, clientSecret: undefined },
   });
-  await refreshLeased(options, { ...lease, isFresh: () => true }, target);
+  await refreshLeased(options, { ...lease, isFresh: () => true, cause: "due", askedAt: Date.now() }, target);
   return outcome as RefreshOutcome;
 }
 

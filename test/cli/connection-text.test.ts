@@ -1,5 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { jsonFromConnection, textFromConnection } from "../../src/cli/connection-key.js";
+import {
+  jsonFromAttempt,
+  jsonFromConnection,
+  textFromAttempts,
+  textFromConnection,
+} from "../../src/cli/connection-key.js";
 import type { Connection } from "../../src/oauth/connection.js";
 import { sealerForTest } from "../oauth/sealer-for-test.js";
 import { connectionForTest, NOW } from "../store/store-for-test.js";
@@ -61,5 +66,19 @@ describe("a connection for a person", () => {
     const { field } = shown({});
     expect([field("refresh failing since"), field("last answer"), field("next try")]).toEqual(Array(3).fill(undefined));
     expect(field("can be refreshed")).toBe("yes");
+  });
+});
+
+describe("the last refreshes for a person", () => {
+  it("are a table under the connection, and nothing where there was none", () => {
+    const failed = { at: NOW, outcome: "failed", cause: "due", answer: "no_answer", durationMs: 8000 } as const;
+    const refreshed = { ...failed, outcome: "refreshed", answer: "", durationMs: 12 } as const;
+    const [blank, table = ""] = textFromAttempts([refreshed, failed].map(jsonFromAttempt));
+    const rows = table.split("\n").map((line) => line.split(/ {2,}/));
+    expect([blank, textFromAttempts([])]).toEqual(["", []]);
+    expect(rows.slice(1)).toEqual([
+      [new Date(NOW).toISOString(), "refreshed", "due", "token", "12 ms"],
+      [new Date(NOW).toISOString(), "failed", "due", "no_answer", "8000 ms"],
+    ]);
   });
 });

@@ -52,8 +52,15 @@ describe("the page of a connection", NEEDS_CHROMIUM, () => {
     expect(await command(page, "Refresh it now").textContent()).toBe(
       `relay connection refresh --app ${application.publicKey} --user ada --provider sandbox`,
     );
+    await page.getByText("None yet since the user connected.").waitFor();
     await press(page, "Refresh it now");
     await page.getByText("Refreshed: it has a new access token.").waitFor();
+    const row = page.getByRole("table", { name: "Last refreshes" }).locator("tbody tr");
+    expect((await row.getByRole("cell").allTextContents()).slice(1, 4)).toEqual([
+      expect.stringContaining("Refreshed"),
+      "An operator asked",
+      "New token",
+    ]);
     await state(page).getByText("Works").waitFor();
     expect((await world.harness.store.connections.find(key))?.failCount).toBe(0);
   });
@@ -64,6 +71,7 @@ describe("the page of a connection", NEEDS_CHROMIUM, () => {
     const page = await openConnection(application, "bea");
     await press(page, "Refresh it now");
     await page.getByText("The provider refuses the application's OAuth client. The operator must").waitFor();
+    await page.getByRole("table", { name: "Last refreshes" }).getByText("invalid_client").waitFor();
     await state(page).getByRole("link", { name: "Correct the OAuth client" }).click();
     await page.getByRole("heading", { level: 1, name: "OAuth clients" }).waitFor();
     expect(await page.getByLabel("Provider", { exact: true }).inputValue()).toBe("sandbox");

@@ -90,7 +90,7 @@ export const SECRET_GUARDS: readonly Guard[] = [
   guard("refresh: for calls while it stops", ["await calls;", ""], "regress/refresh-while-stopping"),
   guard(
     "refresh: none beside calls while it stops",
-    ["if (!isStopping) refresh(connection)", "refresh(connection)"],
+    ["if (!isStopping) refresh(connection, cause)", "refresh(connection, cause)"],
     "regress/refresh-while-stopping",
   ),
   guard(

@@ -68,7 +68,8 @@ async function connectUntil(expiresAt: number | undefined, refreshToken = harnes
   const options = { providerName: PROVIDER, refreshToken, ...(expiresAt !== undefined && { expiresAt }) };
   const accessToken = await harness.connect(application, userId, options);
   const key: ConnectionKey = { applicationId: application.id, userId, providerName: PROVIDER };
-  return { userId, accessToken, key, row: () => harness.store.connections.find(key) };
+  const { connections } = harness.store;
+  return { userId, accessToken, key, row: () => connections.find(key), attempts: () => connections.refreshesOf(key) };
 }
 
 /** A user without a refresh token. */
@@ -125,6 +126,7 @@ describe("a token that has ended", () => {
     expect(endpoint.received).toHaveLength(1);
     expect(endpoint.received[0]?.get("grant_type")).toBe("refresh_token");
     expect(await user.row()).toMatchObject({ version: 2, state: "ACTIVE", failCount: 0, leaseUntil: undefined });
+    expect(await user.attempts()).toMatchObject([{ outcome: "refreshed", cause: "expired", answer: "" }]);
   });
 
   it("is refreshed once for all callers of two relays that share the store", async () => {
@@ -160,6 +162,7 @@ describe("a token that has ended", () => {
     expect(await call(user.userId)).toMatchObject({ errorType: "REAUTHORIZATION_REQUIRED" });
     expect(endpoint.received).toHaveLength(1);
     expect(await user.row()).toMatchObject({ state: "REAUTHORIZATION_REQUIRED", stateReason: "invalid_grant" });
+    expect(await user.attempts()).toMatchObject([{ outcome: "ended", cause: "expired", answer: "invalid_grant" }]);
   });
 
   it("answers PROVIDER_MISCONFIGURED when the provider refuses the client, and keeps the user's tokens", async () => {
@@ -280,6 +283,7 @@ describe("a token that the provider refuses", () => {
     harness.sandbox.revoke(user.accessToken);
     expect(await call(user.userId, "/echo", harness.url, "POST")).toMatchObject({ pincStatus: "success" });
     expect(endpoint.received).toHaveLength(1);
+    expect(await user.attempts()).toMatchObject([{ outcome: "refreshed", cause: "refused" }]);
   });
 
   it("is refreshed once for many calls that are refused at the same time", async () => {

@@ -17,9 +17,9 @@ const versionOf = (db: Database.Database) => db.pragma("user_version", { simple:
 
 /** In order. A migration that was written stays as it is: add another one behind it, and a digest here. */
 const DIGESTS: Readonly<Record<string, readonly string[]>> = {
-  SQLite: ["d5249d7e7872f404"],
+  SQLite: ["d5249d7e7872f404", "1ca0cd00136effbb"],
   "SQLite's file of calls": ["01e9711ef1443bd0"],
-  PostgreSQL: ["f8febd899a4ea903"],
+  PostgreSQL: ["f8febd899a4ea903", "cd6873ffc455508f"],
 };
 
 describe("migrations", () => {
@@ -59,13 +59,13 @@ describe("migrate()", () => {
       db.exec(sql);
     });
     const before = at.files();
-    expect(() => at.open()).toThrow(/has a schema that is not version 1 of this relay: .*; run the relay that made it/);
+    expect(() => at.open()).toThrow(/has a schema that is not version 2 of this relay: .*; run the relay that made it/);
     const config = {
       database: { kind: "sqlite", path: at.path },
       databaseConnections: 1,
       databaseTimeoutMs: 1,
     } as const;
-    await expect(inspectStore(config, undefined)).rejects.toThrow("has a schema that is not version 1");
+    await expect(inspectStore(config, undefined)).rejects.toThrow("has a schema that is not version 2");
     expect(at.files()).toEqual(before);
   });
 
@@ -97,6 +97,23 @@ describe("migrate()", () => {
     raw.close();
     at.open().close();
     expect(schemaOf(at.raw())).toEqual(schema);
+  });
+
+  it("brings a database of each older version to the newest, with what is in it", () => {
+    for (let version = 1; version < SQLITE_MIGRATIONS.length; version++) {
+      const older = createStoreFolder();
+      const raw = older.raw();
+      migrate(raw, older.path, SQLITE_MIGRATIONS.slice(0, version));
+      raw.exec("INSERT INTO key_checks VALUES ('k', x'00', 1)");
+      raw.close();
+      const db = openDatabase(older.path);
+      expect([versionOf(db), db.prepare("SELECT key_id FROM key_checks").pluck().get()]).toEqual([
+        SQLITE_MIGRATIONS.length,
+        "k",
+      ]);
+      db.close();
+      older.remove();
+    }
   });
 
   it("applies only what is missing, all or nothing", () => {

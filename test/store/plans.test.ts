@@ -15,6 +15,8 @@ const QUESTIONS: Readonly<Record<string, (store: Store, applicationId: string) =
   "connections of an application whose users begin so": ({ connections }, applicationId) =>
     connections.scan({ applicationId, user: { prefix: "a" }, after: undefined, limit: 10 }),
   "a user of whatever application": ({ connections }) => connections.scanUser("ada", undefined, 10),
+  "the last refreshes of a connection": ({ connections }, applicationId) =>
+    connections.refreshesOf({ applicationId, userId: "ada", providerName: "p" }),
   "the user of a connection": ({ connections }) => connections.userOf("an id"),
   "the newest calls": ({ calls }) => calls.list({ applicationId: undefined, beforeSequence: undefined, limit: 8 }),
   "calls of an application and a time": ({ calls }, applicationId) =>

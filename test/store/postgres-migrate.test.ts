@@ -48,7 +48,7 @@ describe.skipIf(POSTGRES_URL === undefined)("migratePostgres()", () => {
       await store.ready();
       await store.close();
     }
-    expect(await database.query("SELECT id, version FROM relay_schema")).toEqual([{ id: "1", version: "1" }]);
+    expect(await database.query("SELECT id, version FROM relay_schema")).toEqual([{ id: "1", version: "2" }]);
   });
 
   it("applies only what is missing, all or nothing", async () => {
@@ -79,10 +79,10 @@ describe.skipIf(POSTGRES_URL === undefined)("migratePostgres()", () => {
     await (await openPostgresStore(location, LIMITS)).close();
     await database.query("UPDATE relay_schema SET digest = 'another'");
     await expect(openPostgresStore(location, LIMITS)).rejects.toThrow(
-      /has a schema that is not version 1 of this relay: .*; run the relay that made it/,
+      /has a schema that is not version 2 of this relay: .*; run the relay that made it/,
     );
-    await expect(inspectPostgresStore(location, LIMITS, async () => {})).rejects.toThrow("is not version 1");
-    expect(await database.query("SELECT version FROM relay_schema")).toEqual([{ version: "1" }]);
+    await expect(inspectPostgresStore(location, LIMITS, async () => {})).rejects.toThrow("is not version 2");
+    expect(await database.query("SELECT version FROM relay_schema")).toEqual([{ version: "2" }]);
   });
 
   it("takes a database of a build that told nothing of its schema, and migrates it", async () => {
@@ -90,9 +90,9 @@ describe.skipIf(POSTGRES_URL === undefined)("migratePostgres()", () => {
     await database.query("ALTER TABLE relay_schema DROP COLUMN digest");
     await (await openPostgresStore(location, LIMITS)).close();
     const steps = [...POSTGRES_MIGRATIONS, "CREATE TABLE later (x BIGINT)"];
-    expect(await withSession((session) => migratePostgres(session, "test", steps))).toEqual({ from: 1, to: 2 });
+    expect(await withSession((session) => migratePostgres(session, "test", steps))).toEqual({ from: 2, to: 3 });
     expect(await database.query("SELECT version, digest IS NOT NULL AS told FROM relay_schema")).toEqual([
-      { version: "2", told: true },
+      { version: "3", told: true },
     ]);
   });
 

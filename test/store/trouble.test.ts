@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Application } from "../../src/applications/application.js";
-import type { Connection, Lease, RefreshFailure } from "../../src/oauth/connection.js";
+import type { Connection, Lease, RefreshAttempt, RefreshedTokens, RefreshFailure } from "../../src/oauth/connection.js";
 import type { Trouble } from "../../src/oauth/verdict.js";
 import { Secret } from "../../src/sealing/seal.js";
 import type { Store } from "../../src/store/store.js";
@@ -50,7 +50,7 @@ describe.each(STORES)("$name", ({ createBed }) => {
     since: NOW,
     refusal: { words, since: NOW, lastAt, countedAt: lastAt, count: 1 },
   });
-  const refresh = async (connection: Connection, now: number) =>
+  const refresh = async (connection: Connection, now: number, patch: Partial<RefreshedTokens> = {}) =>
     store.connections.commitRefresh(
       (await lease(connection, true)).connection,
       {
@@ -61,6 +61,7 @@ describe.each(STORES)("$name", ({ createBed }) => {
         scope: undefined,
         obtainedAt: now,
         expiresAt: undefined,
+        ...patch,
       },
       now,
     );
@@ -133,6 +134,60 @@ describe.each(STORES)("$name", ({ createBed }) => {
     expect(await store.connections.find(made)).toMatchObject({
       state: "REAUTHORIZATION_REQUIRED",
       trouble: refusal("w", NOW),
+    });
+  });
+
+  describe("refreshesOf()", () => {
+    const found = async (key: Connection) => (await store.connections.find(key)) as Connection;
+    const attempt = (at: number, patch: Partial<RefreshAttempt> = {}): RefreshAttempt => ({
+      ...{ at, outcome: "refreshed", cause: "due", durationMs: 12, answer: "" },
+      ...patch,
+    });
+
+    it("has what was stored with tokens, with failures and with an end, the newest first", async () => {
+      const made = await connect("u");
+      const failed = attempt(NOW - 2, { outcome: "failed", cause: "expired", answer: "server_error" });
+      await fail(made, { since: NOW }, { attempt: failed });
+      const refreshed = attempt(NOW - 1, { cause: "requested", durationMs: 99_000 });
+      await refresh(made, NOW, { attempt: refreshed });
+      await connect("another");
+      const ended = attempt(NOW, { outcome: "ended", cause: "abandoned", answer: "invalid_grant", durationMs: 0 });
+      await store.connections.requireReauthorization(await found(made), "invalid_grant", NOW, { attempt: ended });
+      expect(await store.connections.refreshesOf(made)).toEqual([ended, refreshed, failed]);
+      expect(await store.connections.refreshesOf({ ...made, userId: "another" })).toEqual([]);
+      expect(await store.connections.refreshesOf({ ...made, userId: "nobody" })).toEqual([]);
+    });
+
+    it("keeps the last twenty, in the row itself, and shows none that is older than ninety days", async () => {
+      const made = await connect("u");
+      for (let n = 0; n < 21; n++)
+        await fail(made, { since: NOW }, { attempt: attempt(NOW + n - 90 * DAY_MS, { answer: "no_answer" }) });
+      const shown = await store.connections.refreshesOf(made);
+      expect(shown.map(({ at }) => at)).toEqual(Array.from({ length: 20 }, (_, n) => NOW + 20 - n - 90 * DAY_MS));
+      expect(await at.rows("SELECT length(refreshes) AS length FROM connections")).toEqual([{ length: 300 }]);
+      await at.run("UPDATE connections SET refreshes = NULL");
+      await fail(made, { since: NOW }, { attempt: attempt(NOW - 90 * DAY_MS) });
+      expect(await store.connections.refreshesOf(made)).toEqual([]);
+    });
+
+    it("forgets them when the user connects again, and writes none for what was no refresh", async () => {
+      const made = await connect("u");
+      await refresh(made, NOW, { attempt: attempt(NOW) });
+      await store.connections.requireReauthorization(await found(made), "expired", NOW);
+      expect(await store.connections.refreshesOf(made)).toEqual([attempt(NOW)]);
+      await connect("u");
+      expect(await store.connections.refreshesOf(made)).toEqual([]);
+    });
+
+    it("takes an answer or a number that does not fit as the nearest that does", async () => {
+      const made = await connect("u");
+      const odd = { answer: "CANARY said the provider", durationMs: 1e12 };
+      await fail(made, { since: NOW }, { attempt: attempt(NOW, odd) });
+      await fail(made, { since: NOW }, { attempt: attempt(NOW, { durationMs: -5 }) });
+      expect(await store.connections.refreshesOf(made)).toEqual([
+        attempt(NOW, { durationMs: 0 }),
+        attempt(NOW, { answer: "unknown_error", durationMs: 36 ** 4 - 1 }),
+      ]);
     });
   });
 

@@ -4,15 +4,15 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { Duration, DurationJson, Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file relay/admin/v1/connection.proto.
  */
 export const file_relay_admin_v1_connection: GenFile = /*@__PURE__*/
-  fileDesc("Ch9yZWxheS9hZG1pbi92MS9jb25uZWN0aW9uLnByb3RvEg5yZWxheS5hZG1pbi52MSKLBwoKQ29ubmVjdGlvbhISCgpwdWJsaWNfa2V5GAEgASgJEg8KB3VzZXJfaWQYAiABKAkSFQoNcHJvdmlkZXJfbmFtZRgDIAEoCRIvCgVzdGF0ZRgEIAEoDjIgLnJlbGF5LmFkbWluLnYxLkNvbm5lY3Rpb24uU3RhdGUSFAoMc3RhdGVfcmVhc29uGAUgASgJEg0KBXNjb3BlGAYgASgJEhIKCnRva2VuX3R5cGUYByABKAkSGQoRaGFzX3JlZnJlc2hfdG9rZW4YCCABKAgSSwoRb3JpZ2luX3BhcmFtZXRlcnMYCSADKAsyMC5yZWxheS5hZG1pbi52MS5Db25uZWN0aW9uLk9yaWdpblBhcmFtZXRlcnNFbnRyeRIvCgtjcmVhdGVfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2V4cGlyZV90aW1lGAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIdChVyZWZyZXNoX2ZhaWx1cmVfY291bnQYDSABKAUSPQoZbGFzdF9yZWZyZXNoX2ZhaWx1cmVfdGltZRgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHAoUbGFzdF9yZWZyZXNoX2ZhaWx1cmUYDyABKAkSNQoRbmV4dF9yZWZyZXNoX3RpbWUYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjgKFHJlZnJlc2hfZmFpbGluZ190aW1lGBEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp0b2tlbl90aW1lGBIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxyZWZyZXNoX3RpbWUYEyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wGjcKFU9yaWdpblBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIlQKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASEAoMU1RBVEVfQUNUSVZFEAESIgoeU1RBVEVfUkVBVVRIT1JJWkFUSU9OX1JFUVVJUkVEEAIiUgoUR2V0Q29ubmVjdGlvblJlcXVlc3QSEgoKcHVibGljX2tleRgBIAEoCRIPCgd1c2VyX2lkGAIgASgJEhUKDXByb3ZpZGVyX25hbWUYAyABKAki3QEKFkxpc3RDb25uZWN0aW9uc1JlcXVlc3QSEgoKcHVibGljX2tleRgBIAEoCRIPCgd1c2VyX2lkGAIgASgJEhYKDnVzZXJfaWRfcHJlZml4GAMgASgJEhUKDXByb3ZpZGVyX25hbWUYBCABKAkSLwoFc3RhdGUYBSABKA4yIC5yZWxheS5hZG1pbi52MS5Db25uZWN0aW9uLlN0YXRlEhEKCXBhZ2Vfc2l6ZRgGIAEoBRISCgpwYWdlX3Rva2VuGAcgASgJEhcKD3JlZnJlc2hfZmFpbGluZxgIIAEoCCJjChdMaXN0Q29ubmVjdGlvbnNSZXNwb25zZRIvCgtjb25uZWN0aW9ucxgBIAMoCzIaLnJlbGF5LmFkbWluLnYxLkNvbm5lY3Rpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIu4CChRQdXRDb25uZWN0aW9uUmVxdWVzdBISCgpwdWJsaWNfa2V5GAEgASgJEg8KB3VzZXJfaWQYAiABKAkSFQoNcHJvdmlkZXJfbmFtZRgDIAEoCRJVChFvcmlnaW5fcGFyYW1ldGVycxgEIAMoCzI6LnJlbGF5LmFkbWluLnYxLlB1dENvbm5lY3Rpb25SZXF1ZXN0Lk9yaWdpblBhcmFtZXRlcnNFbnRyeRIWCg50b2tlbl9yZXNwb25zZRgFIAEoCRJCCgdzZWNyZXRzGAYgAygLMjEucmVsYXkuYWRtaW4udjEuUHV0Q29ubmVjdGlvblJlcXVlc3QuU2VjcmV0c0VudHJ5GjcKFU9yaWdpblBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGi4KDFNlY3JldHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIm4KF0RlbGV0ZUNvbm5lY3Rpb25SZXF1ZXN0EhIKCnB1YmxpY19rZXkYASABKAkSDwoHdXNlcl9pZBgCIAEoCRIVCg1wcm92aWRlcl9uYW1lGAMgASgJEhcKD3NraXBfcmV2b2NhdGlvbhgEIAEoCCLzAQoYRGVsZXRlQ29ubmVjdGlvblJlc3BvbnNlEkcKCnJldm9jYXRpb24YASABKA4yMy5yZWxheS5hZG1pbi52MS5EZWxldGVDb25uZWN0aW9uUmVzcG9uc2UuUmV2b2NhdGlvbiKNAQoKUmV2b2NhdGlvbhIaChZSRVZPQ0FUSU9OX1VOU1BFQ0lGSUVEEAASFgoSUkVWT0NBVElPTl9SRVZPS0VEEAESHAoYUkVWT0NBVElPTl9OT1RfU1VQUE9SVEVEEAISFQoRUkVWT0NBVElPTl9GQUlMRUQQAxIWChJSRVZPQ0FUSU9OX1NLSVBQRUQQBCJWChhSZWZyZXNoQ29ubmVjdGlvblJlcXVlc3QSEgoKcHVibGljX2tleRgBIAEoCRIPCgd1c2VyX2lkGAIgASgJEhUKDXByb3ZpZGVyX25hbWUYAyABKAkiXAoZUmVmcmVzaENvbm5lY3Rpb25SZXNwb25zZRIuCgpjb25uZWN0aW9uGAEgASgLMhoucmVsYXkuYWRtaW4udjEuQ29ubmVjdGlvbhIPCgdwcm9ibGVtGAIgASgJInwKGENyZWF0ZUNvbm5lY3RMaW5rUmVxdWVzdBISCgpwdWJsaWNfa2V5GAEgASgJEg8KB3VzZXJfaWQYAiABKAkSFgoOcHJvdmlkZXJfbmFtZXMYAyADKAkSFAoMcmVkaXJlY3RfdXJpGAQgASgJEg0KBXNjb3BlGAUgASgJImEKGUNyZWF0ZUNvbm5lY3RMaW5rUmVzcG9uc2USEwoLY29ubmVjdF91cmkYASABKAkSLwoLZXhwaXJlX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wMtgEChFDb25uZWN0aW9uU2VydmljZRJRCg1HZXRDb25uZWN0aW9uEiQucmVsYXkuYWRtaW4udjEuR2V0Q29ubmVjdGlvblJlcXVlc3QaGi5yZWxheS5hZG1pbi52MS5Db25uZWN0aW9uEmIKD0xpc3RDb25uZWN0aW9ucxImLnJlbGF5LmFkbWluLnYxLkxpc3RDb25uZWN0aW9uc1JlcXVlc3QaJy5yZWxheS5hZG1pbi52MS5MaXN0Q29ubmVjdGlvbnNSZXNwb25zZRJRCg1QdXRDb25uZWN0aW9uEiQucmVsYXkuYWRtaW4udjEuUHV0Q29ubmVjdGlvblJlcXVlc3QaGi5yZWxheS5hZG1pbi52MS5Db25uZWN0aW9uEmUKEERlbGV0ZUNvbm5lY3Rpb24SJy5yZWxheS5hZG1pbi52MS5EZWxldGVDb25uZWN0aW9uUmVxdWVzdBooLnJlbGF5LmFkbWluLnYxLkRlbGV0ZUNvbm5lY3Rpb25SZXNwb25zZRJoChFSZWZyZXNoQ29ubmVjdGlvbhIoLnJlbGF5LmFkbWluLnYxLlJlZnJlc2hDb25uZWN0aW9uUmVxdWVzdBopLnJlbGF5LmFkbWluLnYxLlJlZnJlc2hDb25uZWN0aW9uUmVzcG9uc2USaAoRQ3JlYXRlQ29ubmVjdExpbmsSKC5yZWxheS5hZG1pbi52MS5DcmVhdGVDb25uZWN0TGlua1JlcXVlc3QaKS5yZWxheS5hZG1pbi52MS5DcmVhdGVDb25uZWN0TGlua1Jlc3BvbnNlQl8KGnByb3ZpZGVyY2FsbHJlbGF5LmFkbWluLnYxQg9Db25uZWN0aW9uUHJvdG9QAVoucHJvdmlkZXItY2FsbC1yZWxheS9nZW4vcmVsYXkvYWRtaW4vdjE7YWRtaW52MWIGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("Ch9yZWxheS9hZG1pbi92MS9jb25uZWN0aW9uLnByb3RvEg5yZWxheS5hZG1pbi52MSLFBwoKQ29ubmVjdGlvbhISCgpwdWJsaWNfa2V5GAEgASgJEg8KB3VzZXJfaWQYAiABKAkSFQoNcHJvdmlkZXJfbmFtZRgDIAEoCRIvCgVzdGF0ZRgEIAEoDjIgLnJlbGF5LmFkbWluLnYxLkNvbm5lY3Rpb24uU3RhdGUSFAoMc3RhdGVfcmVhc29uGAUgASgJEg0KBXNjb3BlGAYgASgJEhIKCnRva2VuX3R5cGUYByABKAkSGQoRaGFzX3JlZnJlc2hfdG9rZW4YCCABKAgSSwoRb3JpZ2luX3BhcmFtZXRlcnMYCSADKAsyMC5yZWxheS5hZG1pbi52MS5Db25uZWN0aW9uLk9yaWdpblBhcmFtZXRlcnNFbnRyeRIvCgtjcmVhdGVfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2V4cGlyZV90aW1lGAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIdChVyZWZyZXNoX2ZhaWx1cmVfY291bnQYDSABKAUSPQoZbGFzdF9yZWZyZXNoX2ZhaWx1cmVfdGltZRgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHAoUbGFzdF9yZWZyZXNoX2ZhaWx1cmUYDyABKAkSNQoRbmV4dF9yZWZyZXNoX3RpbWUYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjgKFHJlZnJlc2hfZmFpbGluZ190aW1lGBEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp0b2tlbl90aW1lGBIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxyZWZyZXNoX3RpbWUYEyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjgKEHJlZnJlc2hfYXR0ZW1wdHMYFCADKAsyHi5yZWxheS5hZG1pbi52MS5SZWZyZXNoQXR0ZW1wdBo3ChVPcmlnaW5QYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJUCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEhAKDFNUQVRFX0FDVElWRRABEiIKHlNUQVRFX1JFQVVUSE9SSVpBVElPTl9SRVFVSVJFRBACIsoDCg5SZWZyZXNoQXR0ZW1wdBIsCghlbmRfdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNwoHb3V0Y29tZRgCIAEoDjImLnJlbGF5LmFkbWluLnYxLlJlZnJlc2hBdHRlbXB0Lk91dGNvbWUSMwoFY2F1c2UYAyABKA4yJC5yZWxheS5hZG1pbi52MS5SZWZyZXNoQXR0ZW1wdC5DYXVzZRIOCgZhbnN3ZXIYBCABKAkSKwoIZHVyYXRpb24YBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iYAoHT3V0Y29tZRIXChNPVVRDT01FX1VOU1BFQ0lGSUVEEAASFQoRT1VUQ09NRV9SRUZSRVNIRUQQARISCg5PVVRDT01FX0ZBSUxFRBACEhEKDU9VVENPTUVfRU5ERUQQAyJ9CgVDYXVzZRIVChFDQVVTRV9VTlNQRUNJRklFRBAAEg0KCUNBVVNFX0RVRRABEhEKDUNBVVNFX0VYUElSRUQQAhIRCg1DQVVTRV9SRUZVU0VEEAMSEwoPQ0FVU0VfUkVRVUVTVEVEEAQSEwoPQ0FVU0VfQUJBTkRPTkVEEAUiUgoUR2V0Q29ubmVjdGlvblJlcXVlc3QSEgoKcHVibGljX2tleRgBIAEoCRIPCgd1c2VyX2lkGAIgASgJEhUKDXByb3ZpZGVyX25hbWUYAyABKAki3QEKFkxpc3RDb25uZWN0aW9uc1JlcXVlc3QSEgoKcHVibGljX2tleRgBIAEoCRIPCgd1c2VyX2lkGAIgASgJEhYKDnVzZXJfaWRfcHJlZml4GAMgASgJEhUKDXByb3ZpZGVyX25hbWUYBCABKAkSLwoFc3RhdGUYBSABKA4yIC5yZWxheS5hZG1pbi52MS5Db25uZWN0aW9uLlN0YXRlEhEKCXBhZ2Vfc2l6ZRgGIAEoBRISCgpwYWdlX3Rva2VuGAcgASgJEhcKD3JlZnJlc2hfZmFpbGluZxgIIAEoCCJjChdMaXN0Q29ubmVjdGlvbnNSZXNwb25zZRIvCgtjb25uZWN0aW9ucxgBIAMoCzIaLnJlbGF5LmFkbWluLnYxLkNvbm5lY3Rpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIu4CChRQdXRDb25uZWN0aW9uUmVxdWVzdBISCgpwdWJsaWNfa2V5GAEgASgJEg8KB3VzZXJfaWQYAiABKAkSFQoNcHJvdmlkZXJfbmFtZRgDIAEoCRJVChFvcmlnaW5fcGFyYW1ldGVycxgEIAMoCzI6LnJlbGF5LmFkbWluLnYxLlB1dENvbm5lY3Rpb25SZXF1ZXN0Lk9yaWdpblBhcmFtZXRlcnNFbnRyeRIWCg50b2tlbl9yZXNwb25zZRgFIAEoCRJCCgdzZWNyZXRzGAYgAygLMjEucmVsYXkuYWRtaW4udjEuUHV0Q29ubmVjdGlvblJlcXVlc3QuU2VjcmV0c0VudHJ5GjcKFU9yaWdpblBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGi4KDFNlY3JldHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIm4KF0RlbGV0ZUNvbm5lY3Rpb25SZXF1ZXN0EhIKCnB1YmxpY19rZXkYASABKAkSDwoHdXNlcl9pZBgCIAEoCRIVCg1wcm92aWRlcl9uYW1lGAMgASgJEhcKD3NraXBfcmV2b2NhdGlvbhgEIAEoCCLzAQoYRGVsZXRlQ29ubmVjdGlvblJlc3BvbnNlEkcKCnJldm9jYXRpb24YASABKA4yMy5yZWxheS5hZG1pbi52MS5EZWxldGVDb25uZWN0aW9uUmVzcG9uc2UuUmV2b2NhdGlvbiKNAQoKUmV2b2NhdGlvbhIaChZSRVZPQ0FUSU9OX1VOU1BFQ0lGSUVEEAASFgoSUkVWT0NBVElPTl9SRVZPS0VEEAESHAoYUkVWT0NBVElPTl9OT1RfU1VQUE9SVEVEEAISFQoRUkVWT0NBVElPTl9GQUlMRUQQAxIWChJSRVZPQ0FUSU9OX1NLSVBQRUQQBCJWChhSZWZyZXNoQ29ubmVjdGlvblJlcXVlc3QSEgoKcHVibGljX2tleRgBIAEoCRIPCgd1c2VyX2lkGAIgASgJEhUKDXByb3ZpZGVyX25hbWUYAyABKAkiXAoZUmVmcmVzaENvbm5lY3Rpb25SZXNwb25zZRIuCgpjb25uZWN0aW9uGAEgASgLMhoucmVsYXkuYWRtaW4udjEuQ29ubmVjdGlvbhIPCgdwcm9ibGVtGAIgASgJInwKGENyZWF0ZUNvbm5lY3RMaW5rUmVxdWVzdBISCgpwdWJsaWNfa2V5GAEgASgJEg8KB3VzZXJfaWQYAiABKAkSFgoOcHJvdmlkZXJfbmFtZXMYAyADKAkSFAoMcmVkaXJlY3RfdXJpGAQgASgJEg0KBXNjb3BlGAUgASgJImEKGUNyZWF0ZUNvbm5lY3RMaW5rUmVzcG9uc2USEwoLY29ubmVjdF91cmkYASABKAkSLwoLZXhwaXJlX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wMtgEChFDb25uZWN0aW9uU2VydmljZRJRCg1HZXRDb25uZWN0aW9uEiQucmVsYXkuYWRtaW4udjEuR2V0Q29ubmVjdGlvblJlcXVlc3QaGi5yZWxheS5hZG1pbi52MS5Db25uZWN0aW9uEmIKD0xpc3RDb25uZWN0aW9ucxImLnJlbGF5LmFkbWluLnYxLkxpc3RDb25uZWN0aW9uc1JlcXVlc3QaJy5yZWxheS5hZG1pbi52MS5MaXN0Q29ubmVjdGlvbnNSZXNwb25zZRJRCg1QdXRDb25uZWN0aW9uEiQucmVsYXkuYWRtaW4udjEuUHV0Q29ubmVjdGlvblJlcXVlc3QaGi5yZWxheS5hZG1pbi52MS5Db25uZWN0aW9uEmUKEERlbGV0ZUNvbm5lY3Rpb24SJy5yZWxheS5hZG1pbi52MS5EZWxldGVDb25uZWN0aW9uUmVxdWVzdBooLnJlbGF5LmFkbWluLnYxLkRlbGV0ZUNvbm5lY3Rpb25SZXNwb25zZRJoChFSZWZyZXNoQ29ubmVjdGlvbhIoLnJlbGF5LmFkbWluLnYxLlJlZnJlc2hDb25uZWN0aW9uUmVxdWVzdBopLnJlbGF5LmFkbWluLnYxLlJlZnJlc2hDb25uZWN0aW9uUmVzcG9uc2USaAoRQ3JlYXRlQ29ubmVjdExpbmsSKC5yZWxheS5hZG1pbi52MS5DcmVhdGVDb25uZWN0TGlua1JlcXVlc3QaKS5yZWxheS5hZG1pbi52MS5DcmVhdGVDb25uZWN0TGlua1Jlc3BvbnNlQl8KGnByb3ZpZGVyY2FsbHJlbGF5LmFkbWluLnYxQg9Db25uZWN0aW9uUHJvdG9QAVoucHJvdmlkZXItY2FsbC1yZWxheS9nZW4vcmVsYXkvYWRtaW4vdjE7YWRtaW52MWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * Connection is what is held for one user at one provider.
@@ -157,6 +157,15 @@ export type Connection = Message<"relay.admin.v1.Connection"> & {
    * @generated from field: google.protobuf.Timestamp refresh_time = 19;
    */
   refreshTime?: Timestamp | undefined;
+
+  /**
+   * The last refreshes since the user connected, the newest first: at most 20,
+   * none older than 90 days. Only in the answers of GetConnection and
+   * RefreshConnection.
+   *
+   * @generated from field: repeated relay.admin.v1.RefreshAttempt refresh_attempts = 20;
+   */
+  refreshAttempts: RefreshAttempt[];
 };
 
 /**
@@ -302,6 +311,15 @@ export type ConnectionJson = {
    * @generated from field: google.protobuf.Timestamp refresh_time = 19;
    */
   refreshTime?: TimestampJson;
+
+  /**
+   * The last refreshes since the user connected, the newest first: at most 20,
+   * none older than 90 days. Only in the answers of GetConnection and
+   * RefreshConnection.
+   *
+   * @generated from field: repeated relay.admin.v1.RefreshAttempt refresh_attempts = 20;
+   */
+  refreshAttempts?: RefreshAttemptJson[];
 };
 
 /**
@@ -351,6 +369,207 @@ export type Connection_StateJson = "STATE_UNSPECIFIED" | "STATE_ACTIVE" | "STATE
  */
 export const Connection_StateSchema: GenEnum<Connection_State, Connection_StateJson> = /*@__PURE__*/
   enumDesc(file_relay_admin_v1_connection, 0, 0);
+
+/**
+ * RefreshAttempt is one refresh for which the provider was asked.
+ *
+ * @generated from message relay.admin.v1.RefreshAttempt
+ */
+export type RefreshAttempt = Message<"relay.admin.v1.RefreshAttempt"> & {
+  /**
+   * When it ended.
+   *
+   * @generated from field: google.protobuf.Timestamp end_time = 1;
+   */
+  endTime?: Timestamp | undefined;
+
+  /**
+   * How it ended.
+   *
+   * @generated from field: relay.admin.v1.RefreshAttempt.Outcome outcome = 2;
+   */
+  outcome: RefreshAttempt_Outcome;
+
+  /**
+   * Why it was made.
+   *
+   * @generated from field: relay.admin.v1.RefreshAttempt.Cause cause = 3;
+   */
+  cause: RefreshAttempt_Cause;
+
+  /**
+   * What kind of answer came, as in last_refresh_failure; empty for a token.
+   *
+   * @generated from field: string answer = 4;
+   */
+  answer: string;
+
+  /**
+   * From its beginning to the provider's answer.
+   *
+   * @generated from field: google.protobuf.Duration duration = 5;
+   */
+  duration?: Duration | undefined;
+};
+
+/**
+ * RefreshAttempt is one refresh for which the provider was asked.
+ *
+ * @generated from message relay.admin.v1.RefreshAttempt
+ */
+export type RefreshAttemptJson = {
+  /**
+   * When it ended.
+   *
+   * @generated from field: google.protobuf.Timestamp end_time = 1;
+   */
+  endTime?: TimestampJson;
+
+  /**
+   * How it ended.
+   *
+   * @generated from field: relay.admin.v1.RefreshAttempt.Outcome outcome = 2;
+   */
+  outcome?: RefreshAttempt_OutcomeJson;
+
+  /**
+   * Why it was made.
+   *
+   * @generated from field: relay.admin.v1.RefreshAttempt.Cause cause = 3;
+   */
+  cause?: RefreshAttempt_CauseJson;
+
+  /**
+   * What kind of answer came, as in last_refresh_failure; empty for a token.
+   *
+   * @generated from field: string answer = 4;
+   */
+  answer?: string;
+
+  /**
+   * From its beginning to the provider's answer.
+   *
+   * @generated from field: google.protobuf.Duration duration = 5;
+   */
+  duration?: DurationJson;
+};
+
+/**
+ * Describes the message relay.admin.v1.RefreshAttempt.
+ * Use `create(RefreshAttemptSchema)` to create a new message.
+ */
+export const RefreshAttemptSchema: GenMessage<RefreshAttempt, {jsonType: RefreshAttemptJson}> = /*@__PURE__*/
+  messageDesc(file_relay_admin_v1_connection, 1);
+
+/**
+ * Outcome tells how a refresh ended.
+ *
+ * @generated from enum relay.admin.v1.RefreshAttempt.Outcome
+ */
+export enum RefreshAttempt_Outcome {
+  /**
+   * Not used in answers.
+   *
+   * @generated from enum value: OUTCOME_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * With a new access token.
+   *
+   * @generated from enum value: OUTCOME_REFRESHED = 1;
+   */
+  REFRESHED = 1,
+
+  /**
+   * With a failure, after which it is tried again.
+   *
+   * @generated from enum value: OUTCOME_FAILED = 2;
+   */
+  FAILED = 2,
+
+  /**
+   * With the connection: the user must connect again.
+   *
+   * @generated from enum value: OUTCOME_ENDED = 3;
+   */
+  ENDED = 3,
+}
+
+/**
+ * Outcome tells how a refresh ended.
+ *
+ * @generated from enum relay.admin.v1.RefreshAttempt.Outcome
+ */
+export type RefreshAttempt_OutcomeJson = "OUTCOME_UNSPECIFIED" | "OUTCOME_REFRESHED" | "OUTCOME_FAILED" | "OUTCOME_ENDED";
+
+/**
+ * Describes the enum relay.admin.v1.RefreshAttempt.Outcome.
+ */
+export const RefreshAttempt_OutcomeSchema: GenEnum<RefreshAttempt_Outcome, RefreshAttempt_OutcomeJson> = /*@__PURE__*/
+  enumDesc(file_relay_admin_v1_connection, 1, 0);
+
+/**
+ * Cause tells why a refresh was made.
+ *
+ * @generated from enum relay.admin.v1.RefreshAttempt.Cause
+ */
+export enum RefreshAttempt_Cause {
+  /**
+   * Not used in answers.
+   *
+   * @generated from enum value: CAUSE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The access token was about to end.
+   *
+   * @generated from enum value: CAUSE_DUE = 1;
+   */
+  DUE = 1,
+
+  /**
+   * It had ended, or the first one was still to be got.
+   *
+   * @generated from enum value: CAUSE_EXPIRED = 2;
+   */
+  EXPIRED = 2,
+
+  /**
+   * The provider refused it in a call.
+   *
+   * @generated from enum value: CAUSE_REFUSED = 3;
+   */
+  REFUSED = 3,
+
+  /**
+   * An operator asked for it.
+   *
+   * @generated from enum value: CAUSE_REQUESTED = 4;
+   */
+  REQUESTED = 4,
+
+  /**
+   * A process that is gone had begun one.
+   *
+   * @generated from enum value: CAUSE_ABANDONED = 5;
+   */
+  ABANDONED = 5,
+}
+
+/**
+ * Cause tells why a refresh was made.
+ *
+ * @generated from enum relay.admin.v1.RefreshAttempt.Cause
+ */
+export type RefreshAttempt_CauseJson = "CAUSE_UNSPECIFIED" | "CAUSE_DUE" | "CAUSE_EXPIRED" | "CAUSE_REFUSED" | "CAUSE_REQUESTED" | "CAUSE_ABANDONED";
+
+/**
+ * Describes the enum relay.admin.v1.RefreshAttempt.Cause.
+ */
+export const RefreshAttempt_CauseSchema: GenEnum<RefreshAttempt_Cause, RefreshAttempt_CauseJson> = /*@__PURE__*/
+  enumDesc(file_relay_admin_v1_connection, 1, 1);
 
 /**
  * GetConnectionRequest names one connection.
@@ -413,7 +632,7 @@ export type GetConnectionRequestJson = {
  * Use `create(GetConnectionRequestSchema)` to create a new message.
  */
 export const GetConnectionRequestSchema: GenMessage<GetConnectionRequest, {jsonType: GetConnectionRequestJson}> = /*@__PURE__*/
-  messageDesc(file_relay_admin_v1_connection, 1);
+  messageDesc(file_relay_admin_v1_connection, 2);
 
 /**
  * ListConnectionsRequest asks for one page of connections. Fields that are set
@@ -554,7 +773,7 @@ export type ListConnectionsRequestJson = {
  * Use `create(ListConnectionsRequestSchema)` to create a new message.
  */
 export const ListConnectionsRequestSchema: GenMessage<ListConnectionsRequest, {jsonType: ListConnectionsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_relay_admin_v1_connection, 2);
+  messageDesc(file_relay_admin_v1_connection, 3);
 
 /**
  * ListConnectionsResponse is one page of connections.
@@ -603,7 +822,7 @@ export type ListConnectionsResponseJson = {
  * Use `create(ListConnectionsResponseSchema)` to create a new message.
  */
 export const ListConnectionsResponseSchema: GenMessage<ListConnectionsResponse, {jsonType: ListConnectionsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_relay_admin_v1_connection, 3);
+  messageDesc(file_relay_admin_v1_connection, 4);
 
 /**
  * PutConnectionRequest holds a user's tokens or keys.
@@ -718,7 +937,7 @@ export type PutConnectionRequestJson = {
  * Use `create(PutConnectionRequestSchema)` to create a new message.
  */
 export const PutConnectionRequestSchema: GenMessage<PutConnectionRequest, {jsonType: PutConnectionRequestJson}> = /*@__PURE__*/
-  messageDesc(file_relay_admin_v1_connection, 4);
+  messageDesc(file_relay_admin_v1_connection, 5);
 
 /**
  * DeleteConnectionRequest names the connection to delete.
@@ -797,7 +1016,7 @@ export type DeleteConnectionRequestJson = {
  * Use `create(DeleteConnectionRequestSchema)` to create a new message.
  */
 export const DeleteConnectionRequestSchema: GenMessage<DeleteConnectionRequest, {jsonType: DeleteConnectionRequestJson}> = /*@__PURE__*/
-  messageDesc(file_relay_admin_v1_connection, 5);
+  messageDesc(file_relay_admin_v1_connection, 6);
 
 /**
  * DeleteConnectionResponse tells what became of the token at the provider. The
@@ -834,7 +1053,7 @@ export type DeleteConnectionResponseJson = {
  * Use `create(DeleteConnectionResponseSchema)` to create a new message.
  */
 export const DeleteConnectionResponseSchema: GenMessage<DeleteConnectionResponse, {jsonType: DeleteConnectionResponseJson}> = /*@__PURE__*/
-  messageDesc(file_relay_admin_v1_connection, 6);
+  messageDesc(file_relay_admin_v1_connection, 7);
 
 /**
  * Revocation is what became of a token at its provider.
@@ -889,7 +1108,7 @@ export type DeleteConnectionResponse_RevocationJson = "REVOCATION_UNSPECIFIED" |
  * Describes the enum relay.admin.v1.DeleteConnectionResponse.Revocation.
  */
 export const DeleteConnectionResponse_RevocationSchema: GenEnum<DeleteConnectionResponse_Revocation, DeleteConnectionResponse_RevocationJson> = /*@__PURE__*/
-  enumDesc(file_relay_admin_v1_connection, 6, 0);
+  enumDesc(file_relay_admin_v1_connection, 7, 0);
 
 /**
  * RefreshConnectionRequest names one connection.
@@ -952,7 +1171,7 @@ export type RefreshConnectionRequestJson = {
  * Use `create(RefreshConnectionRequestSchema)` to create a new message.
  */
 export const RefreshConnectionRequestSchema: GenMessage<RefreshConnectionRequest, {jsonType: RefreshConnectionRequestJson}> = /*@__PURE__*/
-  messageDesc(file_relay_admin_v1_connection, 7);
+  messageDesc(file_relay_admin_v1_connection, 8);
 
 /**
  * RefreshConnectionResponse tells how the refresh ended.
@@ -1001,7 +1220,7 @@ export type RefreshConnectionResponseJson = {
  * Use `create(RefreshConnectionResponseSchema)` to create a new message.
  */
 export const RefreshConnectionResponseSchema: GenMessage<RefreshConnectionResponse, {jsonType: RefreshConnectionResponseJson}> = /*@__PURE__*/
-  messageDesc(file_relay_admin_v1_connection, 8);
+  messageDesc(file_relay_admin_v1_connection, 9);
 
 /**
  * CreateConnectLinkRequest says who may connect what.
@@ -1098,7 +1317,7 @@ export type CreateConnectLinkRequestJson = {
  * Use `create(CreateConnectLinkRequestSchema)` to create a new message.
  */
 export const CreateConnectLinkRequestSchema: GenMessage<CreateConnectLinkRequest, {jsonType: CreateConnectLinkRequestJson}> = /*@__PURE__*/
-  messageDesc(file_relay_admin_v1_connection, 9);
+  messageDesc(file_relay_admin_v1_connection, 10);
 
 /**
  * CreateConnectLinkResponse holds the link.
@@ -1149,7 +1368,7 @@ export type CreateConnectLinkResponseJson = {
  * Use `create(CreateConnectLinkResponseSchema)` to create a new message.
  */
 export const CreateConnectLinkResponseSchema: GenMessage<CreateConnectLinkResponse, {jsonType: CreateConnectLinkResponseJson}> = /*@__PURE__*/
-  messageDesc(file_relay_admin_v1_connection, 10);
+  messageDesc(file_relay_admin_v1_connection, 11);
 
 /**
  * ConnectionService administers connections: the tokens and keys that are held
