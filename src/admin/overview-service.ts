@@ -20,6 +20,7 @@ import {
   type FigurePart,
   type Figures,
   figuresFromText,
+  pairId,
   percentileOf,
   SPAN_MS,
 } from "../records/figures.js";
@@ -28,7 +29,6 @@ import {
   createPublicKeys,
   type DiskRoom,
   durationFromMs,
-  invalidArgument,
   namedApplication,
   type PublicKeyOf,
   providerNameFrom,
@@ -100,11 +100,10 @@ async function subjectFrom(
   { store, catalog }: AdminOptions,
   { publicKey, providerName }: GetFiguresRequest,
 ): Promise<Pick<FigureFilter, "kind" | "id">> {
-  if (publicKey !== "" && providerName !== "") throw invalidArgument("provider_name", "goes without public_key");
-  if (publicKey !== "") return { kind: "APPLICATION", id: (await namedApplication(store.applications, publicKey)).id };
-  return providerName === ""
-    ? { kind: "ALL", id: "" }
-    : { kind: "PROVIDER", id: providerNameFrom(catalog, providerName) };
+  const provider = providerName === "" ? undefined : providerNameFrom(catalog, providerName);
+  if (publicKey === "") return provider === undefined ? { kind: "ALL", id: "" } : { kind: "PROVIDER", id: provider };
+  const { id } = await namedApplication(store.applications, publicKey);
+  return provider === undefined ? { kind: "APPLICATION", id } : { kind: "PAIR", id: pairId(id, provider) };
 }
 
 /** Added up, those with most calls first. */
@@ -149,6 +148,7 @@ const LITTLE_ROOM_BYTES = 2 ** 30;
 async function attentionsOf(options: AdminOptions, publicKeyOf: PublicKeyOf): Promise<readonly Attention[]> {
   const { store, sealer, now, problems, diskRoom } = options;
   const found = await store.inspect(sealer.currentKeyId);
+  const foundAt = now();
   const named = async (applicationId: string) => (await publicKeyOf(applicationId)) ?? "";
   const clients = found.refusedClients.map(async ({ applicationId, providerName, since }) => ({
     ...{ kind: Kind.CLIENT_REFUSED, publicKey: await named(applicationId), providerName },
@@ -163,12 +163,14 @@ async function attentionsOf(options: AdminOptions, publicKeyOf: PublicKeyOf): Pr
   return [
     ...[...problems()].map((message) => ({ kind: Kind.STORE_NOT_WELL, message })),
     ...diskAttention(await diskRoom()),
+    ...clockAttention(found.clock, foundAt),
     ...(await Promise.all(clients)),
     ...counted(Kind.REFRESH_FAILING, found.failing),
     ...counted(Kind.REAUTHORIZATION_REQUIRED, found.ended),
     ...(await Promise.all(events)),
     ...counted(Kind.EVENTS_GIVEN_UP, found.givenUpEvents),
     ...keyAttention(found.keyCreatedAt, now()),
+    ...nodeAttention(process.versions.node, now()),
   ];
 }
 
@@ -182,6 +184,36 @@ function diskAttention(room: DiskRoom | undefined): readonly Attention[] {
   if (freeBytes > LITTLE_ROOM_BYTES && freeBytes > LITTLE_ROOM * totalBytes) return [];
   const message = `${Math.floor(freeBytes / 2 ** 20)} of ${Math.floor(totalBytes / 2 ** 20)} MiB are free.`;
   return [{ kind: Kind.DISK_NEARLY_FULL, message }];
+}
+
+/** Spans of figures are merged minutes after their end, by each process's own clock. */
+const MAX_CLOCK_DIFFERENCE_MS = 60_000;
+
+function clockAttention(clock: number | undefined, now: number): readonly Attention[] {
+  const differenceMs = now - (clock ?? now);
+  if (Math.abs(differenceMs) <= MAX_CLOCK_DIFFERENCE_MS) return [];
+  const seconds = Math.round(Math.abs(differenceMs) / 1000);
+  const side = differenceMs > 0 ? "ahead of" : "behind";
+  return [{ kind: Kind.CLOCK_DIFFERS, message: `The relay's clock is ${seconds} seconds ${side} the database's.` }];
+}
+
+/** Ends of support of Node.js' lines, https://nodejs.org/en/about/previous-releases; what is not here says nothing. */
+const NODE_ENDS: ReadonlyMap<string, string> = new Map([
+  ["20", "2026-04-30"],
+  ["22", "2027-04-30"],
+  ["24", "2028-04-30"],
+  ["26", "2029-04-30"],
+]);
+/** Time to plan a change of the line. */
+const NODE_END_TOLD_MS = 90 * 86_400_000;
+
+/** Pure. @param version such as `22.12.0`. */
+export function nodeAttention(version: string, now: number): readonly Attention[] {
+  const [line = ""] = version.split(".");
+  const end = NODE_ENDS.get(line);
+  if (end === undefined || now < Date.parse(end) - NODE_END_TOLD_MS) return [];
+  const has = now < Date.parse(end) ? "is supported" : "was supported";
+  return [{ kind: Kind.NODE_ENDS, message: `Node.js ${line} ${has} until ${end}.` }];
 }
 
 function keyAttention(createdAt: number | undefined, now: number): readonly Attention[] {

@@ -139,6 +139,14 @@ const WORDS: Partial<Record<Attention_KindJson, Words>> = {
     what: (count) => `${count("event")} of the last week given up`,
     advice: "What was never taken is not sent again; the webhook of each application says which.",
   },
+  KIND_CLOCK_DIFFERS: {
+    what: () => "The clocks of the relay and the database differ",
+    advice: "Synchronise both: tokens end by the relay's clock, and figures that several relays count can be wrong.",
+  },
+  KIND_NODE_ENDS: {
+    what: () => "Node.js is at the end of its support",
+    advice: "Install a newer line and restart the relay with it: there are no more security fixes after that day.",
+  },
   KIND_KEY_TO_ROTATE: {
     what: () => "The key that seals tokens is old",
     advice: "relay key rotate makes a new one, while the relay runs.",

@@ -22,6 +22,8 @@ export interface Findings {
   readonly givenUpEvents: number;
   /** When the key was first used that is used last, milliseconds since the epoch. */
   readonly keyCreatedAt: number | undefined;
+  /** What the database's clock says, milliseconds since the epoch; undefined where it has none of its own. */
+  readonly clock: number | undefined;
 }
 
 /** Looks for what needs attention, by indexes alone. Rejects with RelayError STORE_UNAVAILABLE. */

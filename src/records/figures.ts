@@ -10,14 +10,12 @@ export interface CountedCall {
   readonly times: Readonly<Record<FigurePart, number>>;
 }
 
-/** How often each of some lengths of time was seen: place of the length among {@link lengthAt} → count. */
-type Histogram = Map<number, number>;
-
 /** Counts of calls, and how long their parts took. Small whatever their number; two of them add up. */
 export interface Figures {
   count: number;
   errors: number;
-  readonly parts: Readonly<Record<FigurePart, Histogram>>;
+  /** For each part in turn, how often each of some lengths of time was seen, in the order of {@link lengthAt}. */
+  readonly lengths: Float64Array;
 }
 
 /** Neighbouring lengths are apart by this factor: a percentile is right to a tenth. */
@@ -26,37 +24,42 @@ const STEP = 2 ** (1 / 4);
 const SHORTEST_MS = 0.1;
 /** Up to some twenty minutes; what takes longer counts as that. */
 const LENGTHS = 96;
+const PER_STEP = 1 / Math.log(STEP);
 
-/** No calls. */
+/** No calls. All are made here, so that they have one shape: each call counts in one. */
 export function emptyFigures(): Figures {
-  return {
-    ...{ count: 0, errors: 0 },
-    parts: { total: new Map(), relay: new Map(), queue: new Map(), token: new Map(), provider: new Map() },
-  };
+  return { count: 0, errors: 0, lengths: new Float64Array(FIGURE_PARTS.length * LENGTHS) };
 }
 
-/** Counts a call. */
+/** Counts a call. On every call: with a Map for each part it took twice as long, and was compiled anew every few seconds. */
 export function addCall(figures: Figures, { isError, times }: CountedCall): void {
   figures.count += 1;
   if (isError) figures.errors += 1;
-  for (const part of FIGURE_PARTS) add(figures.parts[part], placeOf(times[part]), 1);
+  const { lengths } = figures;
+  addLength(lengths, 0, times.total);
+  addLength(lengths, 1, times.relay);
+  addLength(lengths, 2, times.queue);
+  addLength(lengths, 3, times.token);
+  addLength(lengths, 4, times.provider);
+}
+
+/** @param part its place among {@link FIGURE_PARTS}. */
+function addLength(lengths: Float64Array, part: number, ms: number): void {
+  const at = part * LENGTHS + placeOf(ms);
+  lengths[at] = (lengths[at] ?? 0) + 1;
 }
 
 /** Adds others to figures. */
 export function addFigures(figures: Figures, others: Figures): void {
   figures.count += others.count;
   figures.errors += others.errors;
-  for (const part of FIGURE_PARTS)
-    for (const [place, count] of others.parts[part]) add(figures.parts[part], place, count);
-}
-
-function add(histogram: Histogram, place: number, count: number): void {
-  histogram.set(place, (histogram.get(place) ?? 0) + count);
+  for (const [at, count] of others.lengths.entries())
+    if (count > 0) figures.lengths[at] = (figures.lengths[at] ?? 0) + count;
 }
 
 function placeOf(ms: number): number {
   if (!(ms > SHORTEST_MS)) return 0;
-  return Math.min(LENGTHS - 1, Math.ceil(Math.log(ms / SHORTEST_MS) / Math.log(STEP)));
+  return Math.min(LENGTHS - 1, Math.ceil(Math.log(ms / SHORTEST_MS) * PER_STEP));
 }
 
 /** What counts at a place, in milliseconds: the middle of it, and nothing for what is too short to be told. Pure. */
@@ -64,31 +67,40 @@ function lengthAt(place: number): number {
   return place === 0 ? 0 : SHORTEST_MS * STEP ** (place - 0.5);
 }
 
+/** The lengths of one part. */
+function lengthsOf({ lengths }: Figures, part: FigurePart): Float64Array {
+  const from = FIGURE_PARTS.indexOf(part) * LENGTHS;
+  return lengths.subarray(from, from + LENGTHS);
+}
+
 /** The nearest-rank percentile of a part, in milliseconds; undefined where there was no call. Pure. */
-export function percentileOf({ count, parts }: Figures, part: FigurePart, share: number): number | undefined {
-  if (count === 0) return undefined;
-  let left = Math.ceil(share * count);
-  const places = [...parts[part]].sort(([one], [other]) => one - other);
-  for (const [place, of] of places) {
-    left -= of;
-    if (left <= 0) return lengthAt(place);
-  }
-  return undefined;
+export function percentileOf(figures: Figures, part: FigurePart, share: number): number | undefined {
+  if (figures.count === 0) return undefined;
+  let left = Math.ceil(share * figures.count);
+  const place = lengthsOf(figures, part).findIndex((count) => {
+    left -= count;
+    return left <= 0;
+  });
+  return place < 0 ? undefined : lengthAt(place);
 }
 
 /** As it is stored: `[count, errors, [place, count, place, count, …] of each part]`. Pure. */
-export function textFromFigures({ count, errors, parts }: Figures): string {
-  return JSON.stringify([count, errors, ...FIGURE_PARTS.map((part) => [...parts[part]].flat())]);
+export function textFromFigures(figures: Figures): string {
+  const pairsOf = (part: FigurePart) =>
+    [...lengthsOf(figures, part)].flatMap((count, place) => (count === 0 ? [] : [place, count]));
+  return JSON.stringify([figures.count, figures.errors, ...FIGURE_PARTS.map(pairsOf)]);
 }
 
 /** The other way round. Pure. Throws for a text that is none. */
 export function figuresFromText(text: string): Figures {
   const [count, errors, ...histograms] = JSON.parse(text) as [number, number, ...number[][]];
-  const figures = { ...emptyFigures(), count, errors };
-  for (const [at, part] of FIGURE_PARTS.entries()) {
-    const pairs = histograms[at] ?? [];
-    for (let index = 0; index < pairs.length; index += 2)
-      add(figures.parts[part], pairs[index] as number, pairs[index + 1] as number);
+  const figures = emptyFigures();
+  figures.count = count;
+  figures.errors = errors;
+  for (const part of FIGURE_PARTS) {
+    const pairs = histograms[FIGURE_PARTS.indexOf(part)] ?? [];
+    const lengths = lengthsOf(figures, part);
+    for (let at = 0; at < pairs.length; at += 2) lengths[pairs[at] as number] = pairs[at + 1] as number;
   }
   return figures;
 }
@@ -106,11 +118,16 @@ export function settledBefore(span: FigureSpan, now: number): number {
   return now - WRITTEN_MS[span] - SPAN_MS[span];
 }
 
-/** Whose calls are counted: of all, of one application, or to one provider. */
+/** Whose calls are counted: of all, of one application, to one provider, or of the one to the other. */
 interface FigureSubject {
-  readonly kind: "ALL" | "APPLICATION" | "PROVIDER";
-  /** The application's id or the provider's name; empty for all. */
+  readonly kind: "ALL" | "APPLICATION" | "PROVIDER" | "PAIR";
+  /** The application's id or the provider's name; of a pair {@link pairId}; empty for all. */
   readonly id: string;
+}
+
+/** Names an application's calls to a provider. Neither has a space in it. */
+export function pairId(applicationId: string, provider: string): string {
+  return `${applicationId} ${provider}`;
 }
 
 /** What one process has counted in one span. */
@@ -162,20 +179,13 @@ export interface FigureWriter {
   close(): Promise<void>;
 }
 
-/** Applications and providers that are told apart in one span; the others count among all. */
+/** Applications and providers that a process tells apart in one span, and so many pairs of them; the others count among all. */
 const MAX_SUBJECTS = 500;
 /** Soon enough for a figure of the last minutes. */
 const WRITE_MS = 5000;
 const CLOSE_MS = 2000;
 /** Rows that are written at once. */
 const BATCH = 200;
-
-/** What was counted of one application at one provider, and not added up yet. */
-interface FreshFigures {
-  readonly applicationId: string;
-  readonly provider: string | undefined;
-  readonly figures: Figures;
-}
 
 const ALL: FigureSubject = { kind: "ALL", id: "" };
 
@@ -184,17 +194,27 @@ class Span {
   readonly subjects = new Map<string, { readonly subject: FigureSubject; readonly figures: Figures }>();
   /** Those that have changed since they were written. */
   readonly changed = new Set<string>();
+  /** How many of the subjects are pairs. */
+  #pairs = 0;
 
   constructor(readonly startAt: number) {}
 
   add(subject: FigureSubject, figures: Figures): void {
     const key = `${subject.kind} ${subject.id}`;
     const known = this.subjects.get(key);
-    if (known === undefined && this.subjects.size >= MAX_SUBJECTS) return;
+    if (known === undefined && !this.#hasRoom(subject)) return;
     const counted = known ?? { subject, figures: emptyFigures() };
     addFigures(counted.figures, figures);
     this.subjects.set(key, counted);
     this.changed.add(key);
+  }
+
+  /** Pairs take no room from others: they are as many as applications times providers. */
+  #hasRoom({ kind }: FigureSubject): boolean {
+    if (kind !== "PAIR") return this.subjects.size - this.#pairs < MAX_SUBJECTS;
+    if (this.#pairs >= MAX_SUBJECTS) return false;
+    this.#pairs += 1;
+    return true;
   }
 }
 
@@ -203,7 +223,7 @@ export function createFigureWriter({ store, writer, now, onFault }: FigureWriter
   /** Those that are counted, and those that are still to be written. */
   const spans: Record<FigureSpan, Span[]> = { MINUTE: [], HOUR: [] };
   /** Of this minute, by application and provider: each call counts once, and what it belongs to is added up later. */
-  let fresh = new Map<string, FreshFigures>();
+  let fresh = new Map<string, Map<string | undefined, Figures>>();
   let minuteAt = 0;
   let writing: Promise<void> | undefined;
 
@@ -217,13 +237,24 @@ export function createFigureWriter({ store, writer, now, onFault }: FigureWriter
     return made;
   }
 
+  function freshFor(applicationId: string, provider: string | undefined): Figures {
+    const ofProviders = fresh.get(applicationId) ?? new Map<string | undefined, Figures>();
+    const figures = emptyFigures();
+    fresh.set(applicationId, ofProviders.set(provider, figures));
+    return figures;
+  }
+
   function addUp(): void {
-    for (const { applicationId, provider, figures } of fresh.values()) {
-      for (const span of ["MINUTE", "HOUR"] as const) {
-        const counted = spanAt(span, minuteAt);
-        counted.add(ALL, figures);
-        counted.add({ kind: "APPLICATION", id: applicationId }, figures);
-        if (provider !== undefined) counted.add({ kind: "PROVIDER", id: provider }, figures);
+    for (const [applicationId, ofProviders] of fresh) {
+      for (const [provider, figures] of ofProviders) {
+        for (const span of ["MINUTE", "HOUR"] as const) {
+          const counted = spanAt(span, minuteAt);
+          counted.add(ALL, figures);
+          counted.add({ kind: "APPLICATION", id: applicationId }, figures);
+          if (provider === undefined) continue;
+          counted.add({ kind: "PROVIDER", id: provider }, figures);
+          counted.add({ kind: "PAIR", id: pairId(applicationId, provider) }, figures);
+        }
       }
     }
     fresh = new Map();
@@ -275,10 +306,8 @@ export function createFigureWriter({ store, writer, now, onFault }: FigureWriter
       const startAt = at - (at % SPAN_MS.MINUTE);
       if (startAt !== minuteAt) addUp();
       minuteAt = startAt;
-      const key = `${applicationId} ${provider ?? ""}`;
-      const counted = fresh.get(key) ?? { applicationId, provider, figures: emptyFigures() };
-      addCall(counted.figures, call);
-      fresh.set(key, counted);
+      const known = fresh.get(applicationId)?.get(provider);
+      addCall(known ?? freshFor(applicationId, provider), call);
     },
     async close() {
       clearInterval(timer);

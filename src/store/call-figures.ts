@@ -21,7 +21,10 @@ interface FiguresRow {
   readonly figures: string;
 }
 
-/** The table in the words of PostgreSQL; in SQLite it is in the file of records. */
+/**
+ * The table as it was made first, in the words of PostgreSQL, without `PAIR`; in SQLite it is in the file of records. It is
+ * part of migrations: it never changes.
+ */
 export const FIGURES_TABLE = `
 -- Figures of calls by span of time, one row for each process: small, of a week, and of the last hour by the minute.
 CREATE TABLE call_figures (
@@ -37,6 +40,13 @@ CREATE TABLE call_figures (
   PRIMARY KEY (span, kind, subject, start_at, writer)
 );
 CREATE INDEX call_figures_by_age ON call_figures (span, start_at);
+`;
+
+/** Lets PostgreSQL's table have figures of an application at a provider. */
+export const PAIR_FIGURES = `
+ALTER TABLE call_figures DROP CONSTRAINT call_figures_kind_check;
+ALTER TABLE call_figures ADD CONSTRAINT call_figures_kind_check
+  CHECK (kind IN ('ALL', 'APPLICATION', 'PROVIDER', 'PAIR'));
 `;
 
 const PUT = createStatement<FiguresRow>(

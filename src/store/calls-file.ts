@@ -106,6 +106,22 @@ CREATE INDEX call_blocks_by_application ON call_blocks (application_id, sequence
 CREATE INDEX call_blocks_by_time ON call_blocks (last_at, first_at);
 ${FIGURES_TABLE.replaceAll(" BIGINT ", " INTEGER ").replace("\n);", "\n) STRICT;")}
 `,
+  // Figures of an application at a provider: a CHECK is changed by making the table anew.
+  `
+CREATE TABLE new_call_figures (
+  span TEXT NOT NULL CHECK (span IN ('MINUTE', 'HOUR')),
+  kind TEXT NOT NULL CHECK (kind IN ('ALL', 'APPLICATION', 'PROVIDER', 'PAIR')),
+  subject TEXT NOT NULL,
+  start_at INTEGER NOT NULL,
+  writer TEXT NOT NULL,
+  figures TEXT NOT NULL,
+  PRIMARY KEY (span, kind, subject, start_at, writer)
+) STRICT;
+INSERT INTO new_call_figures SELECT span, kind, subject, start_at, writer, figures FROM call_figures;
+DROP TABLE call_figures;
+ALTER TABLE new_call_figures RENAME TO call_figures;
+CREATE INDEX call_figures_by_age ON call_figures (span, start_at);
+`,
 ];
 
 /**

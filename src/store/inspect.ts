@@ -9,9 +9,9 @@ interface Count {
   readonly count: number;
 }
 
-const FAILING = createStatement<object, Count>(
+const FAILING = createStatement<object, Count & { readonly clock?: number }>(
   "count_some_failing",
-  `SELECT count(*) AS count FROM
+  `SELECT count(*) AS count, :clock AS clock FROM
      (SELECT 1 FROM connections WHERE fail_count > 0 AND state = 'ACTIVE' LIMIT ${MANY}) AS failing`,
 );
 
@@ -57,14 +57,16 @@ export function createInspect(database: Database): Inspect {
 function* inspect(key_id: string): Operation<Findings> {
   const refused = yield* all(REFUSED, {});
   const waiting = yield* all(WAITING, {});
+  const ended = (yield* first(ENDED, {}))?.count ?? 0;
+  const givenUpEvents = (yield* first(GIVEN_UP, {}))?.count ?? 0;
+  const keyCreatedAt = (yield* first(KEY, { key_id }))?.created_at;
+  // Last, since its clock is compared with that of whoever gets the answer.
+  const failing = yield* first(FAILING, {});
   return {
-    failing: (yield* first(FAILING, {}))?.count ?? 0,
-    ended: (yield* first(ENDED, {}))?.count ?? 0,
+    ...{ failing: failing?.count ?? 0, ended, givenUpEvents, keyCreatedAt, clock: failing?.clock },
     refusedClients: refused.map((row) => ({
       ...{ applicationId: row.application_id, providerName: row.provider_name, since: row.refused_since },
     })),
     waitingEvents: waiting.map(({ id, count, since }) => ({ applicationId: id, count, since })),
-    givenUpEvents: (yield* first(GIVEN_UP, {}))?.count ?? 0,
-    keyCreatedAt: (yield* first(KEY, { key_id }))?.created_at,
   };
 }

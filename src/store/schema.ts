@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { FIGURES_TABLE } from "./call-figures.js";
+import { FIGURES_TABLE, PAIR_FIGURES } from "./call-figures.js";
 import { StoreOpenError } from "./database.js";
 
 /** One step from a version of the schema to the next. */
@@ -281,8 +281,12 @@ CREATE INDEX webhook_deliveries_by_place ON webhook_deliveries (place);
 /** In order; number n brings a database from version n-1 to n. One is never changed, but for its comments. */
 const MIGRATIONS: readonly Migration[] = [
   { both: TABLES, sqlite: SQLITE_ONLY, postgres: POSTGRES_ONLY + FIGURES_TABLE },
-  // How the last refreshes ended (refresh-history.ts).
-  { both: "ALTER TABLE connections ADD COLUMN\n  refreshes TEXT;\n", sqlite: "", postgres: "" },
+  {
+    // How the last refreshes ended (refresh-history.ts).
+    both: "ALTER TABLE connections ADD COLUMN\n  refreshes TEXT;\n",
+    sqlite: "",
+    postgres: PAIR_FIGURES,
+  },
 ];
 
 /** All migrations in the words of SQLite. */

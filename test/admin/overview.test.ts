@@ -6,6 +6,7 @@ import {
   OverviewService,
   GetFiguresRequest_Period as Period,
 } from "../../gen/relay/admin/v1/overview_pb.js";
+import { nodeAttention } from "../../src/admin/overview-service.js";
 import { createCallers } from "../support/callers.js";
 import { ADMIN_TOKENS, type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { FAILING, failRefresh } from "../support/refresh-failure.js";
@@ -71,17 +72,23 @@ describe("GetFigures", () => {
     expect([own.total?.callCount, own.total?.errorCount, own.applications, own.providers]).toEqual([1n, 1n, [], []]);
     expect((await overview().getFigures({ providerName: "sandbox", period: Period.WEEK })).total?.callCount).toBe(4n);
     expect((await overview().getFigures({ providerName: "github" })).total?.callCount).toBe(0n);
-    const both = overview().getFigures({ publicKey: other.publicKey, providerName: "sandbox" });
-    expect(await failure(both)).toMatchObject({ code: "InvalidArgument", field: "provider_name" });
+    const pair = { publicKey: other.publicKey, providerName: "sandbox" };
+    for (const period of [Period.HOUR, Period.WEEK])
+      expect((await overview().getFigures({ ...pair, period })).total).toMatchObject({ callCount: 1n, errorCount: 1n });
+    expect((await overview().getFigures({ ...pair, providerName: "github" })).total?.callCount).toBe(0n);
+    const unknown = overview().getFigures({ publicKey: "nobody's", providerName: "sandbox" });
+    expect(await failure(unknown)).toMatchObject({ code: "NotFound" });
   });
 });
 
 describe("GetOverview", () => {
+  /** The machine of a test may be nearly full, and its Node.js old. */
+  const ofTheStore = ({ kind }: { kind: Kind }) => kind !== Kind.DISK_NEARLY_FULL && kind !== Kind.NODE_ENDS;
   const kinds = async () => (await overview().getOverview({})).attentions.map(({ kind }) => kind);
 
   it("says nothing while nothing needs attention, and what version is running", async () => {
     const told = await overview().getOverview({});
-    expect(told.attentions.filter(({ kind }) => kind !== Kind.DISK_NEARLY_FULL)).toEqual([]);
+    expect(told.attentions.filter(ofTheStore)).toEqual([]);
     expect([told.version, told.nodeVersion]).toEqual([expect.stringMatching(/^\d/), process.versions.node]);
   });
 
@@ -105,7 +112,7 @@ describe("GetOverview", () => {
     await vi.waitFor(async () => expect(await kinds()).toContain(Kind.EVENTS_GIVEN_UP));
     await receiver.close();
     const { attentions } = await overview().getOverview({});
-    expect(attentions.filter(({ kind }) => kind !== Kind.DISK_NEARLY_FULL)).toMatchObject([
+    expect(attentions.filter(ofTheStore)).toMatchObject([
       { kind: Kind.CLIENT_REFUSED, publicKey: own.publicKey, providerName: "sandbox" },
       { kind: Kind.REFRESH_FAILING, count: 1 },
       { kind: Kind.REAUTHORIZATION_REQUIRED, count: 1 },
@@ -113,5 +120,20 @@ describe("GetOverview", () => {
     ]);
     const failing = await createAdminClients(harness).connections.listConnections({ refreshFailing: true });
     expect(failing.connections.map(({ userId }) => userId)).toEqual(["failing"]);
+  });
+});
+
+describe("nodeAttention()", () => {
+  const DAY_MS = 86_400_000;
+  const at = (days: number) => Date.parse("2027-04-30") + days * DAY_MS;
+
+  it.each([
+    ["long before the end of its line", "22.12.0", -91, []],
+    ["90 days before it", "22.12.0", -90, ["Node.js 22 is supported until 2027-04-30."]],
+    ["past it", "22.99.1", 1, ["Node.js 22 was supported until 2027-04-30."]],
+    ["of a line whose end is not known", "99.0.0", 9999, []],
+    ["of a line that goes on", "24.1.0", 1, []],
+  ])("says of a version %s what it has to", (_what, version, days, messages) => {
+    expect(nodeAttention(version, at(days)).map(({ message }) => message)).toEqual(messages);
   });
 });

@@ -32,6 +32,8 @@ describe.each(STORES)("figures in $name", ({ createBed }) => {
     expect(await read({ fromAt: 60_001 })).toEqual([" 120000 d"]);
     expect(await read({ kind: "PROVIDER", id: undefined })).toEqual(["github 60000 x"]);
     expect(await read({ kind: "PROVIDER", id: "slack" })).toEqual([]);
+    await store.figures.put("two", [row(60_000, "p", { kind: "PAIR", id: "a github" })]);
+    expect(await read({ kind: "PAIR", id: "a github" })).toEqual(["a github 60000 p"]);
     expect(await read({ span: "HOUR" })).toEqual([]);
   });
 
