@@ -194,6 +194,8 @@ function* redacted(bytes: Bytes, redactor: Redactor): Steps<Bytes> {
 /** What looks like a secret all along is read byte by byte, which takes up to a millisecond for so many. */
 const STEP_BYTES = SLICE_BYTES / 4;
 
+const NOTHING = Buffer.alloc(0);
+
 const NEVER_JSON = { push: () => false, end: () => false };
 
 /** Without secrets, and whether that is JSON: of what is longer than a slice both in one pass over the bytes. */
@@ -216,15 +218,22 @@ function* judged(
       clean.push(part);
     }
   };
-  for (const slice of slicesOf(body)) {
-    for (let at = 0; at < slice.length; at += STEP_BYTES) {
-      take(stream.push(slice.subarray(at, at + STEP_BYTES)));
-      yield;
-    }
+  let step: Uint8Array = NOTHING;
+  for (const next of stepsOf(body)) {
+    take(stream.push(step, next));
+    step = next;
+    yield;
   }
+  take(stream.push(step, NOTHING));
   take(stream.end());
   const isJson = checker.end();
   return { bytes: stream.hasFound() ? clean : body, isJson };
+}
+
+function* stepsOf(body: Bytes): Generator<Uint8Array, void, undefined> {
+  for (const slice of slicesOf(body)) {
+    for (let at = 0; at < slice.length; at += STEP_BYTES) yield slice.subarray(at, at + STEP_BYTES);
+  }
 }
 
 /**

@@ -4,10 +4,16 @@ import { isLead } from "./unescape.js";
 
 /** Tells where none of some texts can be, in far less time than it takes to read for them. */
 export interface PieceFilter {
-  /** The bytes that `next()` looks at, until others are loaded into this or another filter; at most {@link PART_BYTES}. */
-  load(part: Uint8Array): void;
-  /** Which bytes to read closely, from a place on at which no text is begun: up to the end when nothing else is to be read. */
-  next(from: number): { readonly from: number; readonly to: number };
+  /**
+   * The bytes that `next()` looks at, until others are loaded into this or another filter; at most {@link PART_BYTES}, and as
+   * many of those that follow as are looked at besides.
+   */
+  load(part: Uint8Array, ahead?: Uint8Array): void;
+  /**
+   * Which bytes to read closely, from a place on at which no text is begun: up to the end when nothing else is to be read,
+   * and not found when no whole text may be among them.
+   */
+  next(from: number): { readonly isFound: boolean; readonly from: number; readonly to: number };
   /** A place in front of which no text begins, if one may be there; -1 when there is certainly none. */
   firstIn(input: Uint8Array): number;
   /** Whether any may be there; false is certain. */
@@ -39,8 +45,10 @@ const MAX_TABLE_BITS = 8 * SEARCH.tableBytes();
 /** The bits of the table that is in it. */
 let keptInside: readonly number[] | undefined;
 
-/** Most bytes that are looked at together. */
-export const PART_BYTES: number = SEARCH.inputBytes();
+/** Of what follows: enough for most texts that begin in front of it, escaped as writers do. */
+export const AHEAD_BYTES = 128;
+/** Most bytes that are looked at together, besides those that follow. */
+export const PART_BYTES: number = SEARCH.inputBytes() - AHEAD_BYTES;
 
 /** Characters that are compared at once. */
 const GRAM = 4;
@@ -106,14 +114,18 @@ export function createPieceFilter(
     keptInside = kept;
   };
   const filter: PieceFilter = {
-    load(part) {
+    load(part, ahead) {
       begin();
       MEMORY.set(part, INPUT_AT);
       length = part.length;
+      if (ahead === undefined || ahead.length === 0) return;
+      const beginning = ahead.subarray(0, AHEAD_BYTES);
+      MEMORY.set(beginning, INPUT_AT + length);
+      length += beginning.length;
     },
     next(from) {
-      isIn(from);
-      return { from: SEARCH.readFrom(), to: SEARCH.readTo() };
+      const isFound = isIn(from);
+      return { isFound, from: SEARCH.readFrom(), to: SEARCH.readTo() };
     },
     firstIn(input) {
       if (input.length === 0) return -1;

@@ -1,6 +1,6 @@
 import { bufferOf } from "../lib/chunks.js";
 import type { Automaton } from "./automaton.js";
-import { PART_BYTES, type PieceFilter } from "./piece-filter.js";
+import { AHEAD_BYTES, PART_BYTES, type PieceFilter } from "./piece-filter.js";
 import { canonical, Unescape } from "./unescape.js";
 
 /** What stands in an answer where a token was. */
@@ -14,8 +14,11 @@ export interface StreamRedactor {
   /**
    * What may leave now, none of it empty. Only bytes with which a secret could begin are kept back, so that an event is not
    * delayed.
+   *
+   * @param ahead what follows, or the beginning of it, where that is known already; empty where nothing does. Then the end of
+   *   the piece needs no closer look, and most bodies none at all.
    */
-  push(piece: Uint8Array): readonly Buffer[];
+  push(piece: Uint8Array, ahead?: Uint8Array): readonly Buffer[];
   /** What was kept back, and turned out to be no secret. */
   end(): readonly Buffer[];
   /** Whether anything was taken out so far. */
@@ -40,25 +43,30 @@ const MORE_KEPT_BYTES = 4096;
  * Replaces each run of bytes that spelled secrets cover by one mark. What comes out is the same whatever the pieces are.
  * Linear in the bytes, whatever they and the secrets are, and however they are cut.
  */
-export function createStreamRedactor(automaton: Automaton, filter: PieceFilter): StreamRedactor {
-  const maxKept = MAX_KEPT_PER_BYTE * automaton.longest + MORE_KEPT_BYTES;
+export function createStreamRedactor(automaton: () => Automaton, filter: PieceFilter): StreamRedactor {
   const kept = new KeptBytes();
   let runs: Run[] = [];
   /** How much has come, and how much of it has left or is taken out. */
   let came = 0;
   let left = 0;
   let hasFound = false;
-  const reading = new Reading(automaton, (start, end) => {
-    hasFound = true;
-    addRun(runs, { start, end, isMarked: false });
-  });
+  /** Made when something has to be read closely. */
+  let reading: Reading | undefined;
+  const begin = () =>
+    new Reading(automaton(), (start, end) => {
+      hasFound = true;
+      addRun(runs, { start, end, isMarked: false });
+    });
 
-  function readPart(part: Uint8Array): void {
-    let at = reading.isIdle ? 0 : reading.read(part, 0, 0, came);
-    if (at < part.length) filter.load(part);
+  function readPart(part: Uint8Array, ahead: Uint8Array | undefined): void {
+    let at = reading === undefined || reading.isIdle ? 0 : reading.read(part, 0, 0, came);
+    if (at < part.length) filter.load(part, ahead);
     while (at < part.length) {
-      const next = filter.next(at);
-      at = reading.read(part, next.from, next.to, came);
+      const { isFound, from, to } = filter.next(at);
+      // A text that begins behind the last place is in what follows, or has no room.
+      if (from >= part.length || (!isFound && ahead?.length === 0)) break;
+      reading ??= begin();
+      at = reading.read(part, from, Math.min(to, part.length), came);
     }
     came += part.length;
   }
@@ -96,10 +104,13 @@ export function createStreamRedactor(automaton: Automaton, filter: PieceFilter):
   }
 
   return {
-    push(piece) {
-      for (let at = 0; at < piece.length; at += PART_BYTES) readPart(piece.subarray(at, at + PART_BYTES));
-      let begun = reading.begunAt(came);
-      if (came - begun > maxKept) {
+    push(piece, ahead) {
+      for (let at = 0; at < piece.length; at += PART_BYTES) {
+        const end = at + PART_BYTES;
+        readPart(piece.subarray(at, end), end < piece.length ? piece.subarray(end, end + AHEAD_BYTES) : ahead);
+      }
+      let begun = reading?.begunAt(came) ?? came;
+      if (reading !== undefined && came - begun > reading.maxKept) {
         reading.flush(came);
         reading.forget();
         begun = came;
@@ -107,7 +118,7 @@ export function createStreamRedactor(automaton: Automaton, filter: PieceFilter):
       return outputTo(begun, bufferOf(piece));
     },
     end() {
-      reading.flush(came);
+      reading?.flush(came);
       return outputTo(came, NOTHING);
     },
     hasFound: () => hasFound,
@@ -189,6 +200,11 @@ class Reading extends Unescape {
     this.#automaton = automaton;
     this.#found = found;
     this.#starts = new Float64Array(2 ** Math.ceil(Math.log2(automaton.longest + 1)));
+  }
+
+  /** Most bytes that are kept back. */
+  get maxKept(): number {
+    return MAX_KEPT_PER_BYTE * this.#automaton.longest + MORE_KEPT_BYTES;
   }
 
   /** Whether no text is begun. */

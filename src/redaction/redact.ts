@@ -27,17 +27,20 @@ export function createRedactor(secrets: readonly string[]): Redactor {
   const searched = secrets.filter(({ length }) => length >= MIN_SECRET_LENGTH);
   if (searched.length === 0) return NOTHING_TO_FIND;
   const small = lazily(() => createPieceFilter(searched.map(beginningOf).flatMap(spellingsOf).flatMap(whole), SMALL));
-  // Most answers are told to have no secret without what follows.
-  const spellings = lazily(() => searched.map(spellingsOf));
+  const spellings = () => searched.map(spellingsOf);
   const large = lazily(() => createPieceFilter(spellings().flatMap(whole)));
-  const automaton = lazily(() => createAutomaton([...spellings().flatMap(whole), ...spellings().flatMap(rests)]));
+  // Most answers are told to have no secret without it, and it takes four times the memory of all the rest.
+  const automaton = weakly(() => {
+    const all = spellings();
+    return createAutomaton([...all.flatMap(whole), ...all.flatMap(rests)]);
+  });
   const filterFor = (length: number) => (length <= SMALL_BYTES ? small : large)();
   const redactor: Redactor = {
     bytes(input) {
       const first = filterFor(input.length).firstIn(input);
       if (first === -1) return input;
       const stream = redactor.stream();
-      const parts = [input.subarray(0, first), ...stream.push(input.subarray(first)), ...stream.end()];
+      const parts = [input.subarray(0, first), ...stream.push(input.subarray(first), NOTHING), ...stream.end()];
       return stream.hasFound() ? Buffer.concat(parts) : input;
     },
     text(input) {
@@ -46,7 +49,7 @@ export function createRedactor(secrets: readonly string[]): Redactor {
       const clean = redactor.bytes(bytes);
       return clean === bytes ? input : clean.toString();
     },
-    stream: () => createStreamRedactor(automaton(), large()),
+    stream: () => createStreamRedactor(automaton, large()),
     looks: () => automaton().looks(),
   };
   return redactor;
@@ -75,6 +78,20 @@ function lazily<T>(make: () => T): () => T {
     return made;
   };
 }
+
+/** Made again once the garbage collector has taken it. */
+function weakly<T extends object>(make: () => T): () => T {
+  let made: WeakRef<T> | undefined;
+  return () => {
+    const kept = made?.deref();
+    if (kept !== undefined) return kept;
+    const anew = make();
+    made = new WeakRef(anew);
+    return anew;
+  };
+}
+
+const NOTHING = Buffer.alloc(0);
 
 const NOTHING_TO_FIND: Redactor = {
   bytes: (input) => input,

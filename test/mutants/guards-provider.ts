@@ -133,7 +133,7 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   ),
   guard(
     "redaction, base64 whose line ends behind its first letter",
-    ["[...spellings().flatMap(whole), ...spellings().flatMap(rests)]", "spellings().flatMap(whole)"],
+    ["[...all.flatMap(whole), ...all.flatMap(rests)]", "all.flatMap(whole)"],
     "redaction/spellings",
   ),
   guard(
@@ -171,7 +171,7 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
     ["reach(to, state);", "{ reach(to, state); for (let at = to; label[at] !== NO_LETTER; at++) looked++; }"],
     "redaction/work",
   ),
-  guard("redaction, what is kept back is bounded", ["if (came - begun > maxKept) {", "if (false) {"], "redaction/work"),
+  guard("redaction, what is kept back is bounded", ["came - begun > reading.maxKept", "false"], "redaction/work"),
   guard(
     "redaction: no part of a text by Range",
     ["if (!isPartOfText(checked.headers, answer)) return", "return"],

@@ -9,13 +9,13 @@ export const STREAM_GUARDS: readonly Guard[] = [
   ),
   guard(
     "stream: redaction across pieces",
-    ["let begun = reading.begunAt(came);", "let begun = came;"],
+    ["let begun = reading?.begunAt(came) ?? came;", "let begun = came;"],
     "redaction/redact-stream",
   ),
   guard("stream: redaction of what overlaps a cut", ["run.isMarked = true;", ""], "redaction/redact-stream"),
   guard(
     "stream: what is kept back is little",
-    ["let begun = reading.begunAt(came);", "let begun = Math.max(left, came - maxKept);"],
+    ["let begun = reading?.begunAt(came) ?? came;", "let begun = Math.max(left, came - (reading?.maxKept ?? 0));"],
     "redaction/redact-stream",
   ),
   guard("stream: back-pressure", ["if (!this.#isWanted) this.socket?.hold();", ""], "upstream/stream"),

@@ -4,11 +4,16 @@ import { createRedactor } from "../../src/redaction/redact.js";
 
 const TOKEN = 'ya29.a0/AfB_by+C"eQ==';
 
-/** What comes out of a stream that is cut at these places. */
-function streamed(secrets: readonly string[], text: Buffer, cuts: readonly number[]): string {
+/**
+ * What comes out of a stream that is cut at these places.
+ *
+ * @param aheadBytes how many of those that follow are shown with each piece.
+ */
+function streamed(secrets: readonly string[], text: Buffer, cuts: readonly number[], aheadBytes?: number): string {
   const stream = createRedactor(secrets).stream();
   const places = [0, ...cuts, text.length].map((at) => Math.min(at, text.length)).sort((a, b) => a - b);
-  const pieces = places.slice(1).flatMap((end, index) => stream.push(text.subarray(places[index], end)));
+  const aheadOf = (end: number) => (aheadBytes === undefined ? undefined : text.subarray(end, end + aheadBytes));
+  const pieces = places.slice(1).flatMap((end, index) => stream.push(text.subarray(places[index], end), aheadOf(end)));
   return Buffer.concat([...pieces, ...stream.end()]).toString("latin1");
 }
 
@@ -23,9 +28,11 @@ describe("stream() of a redactor", () => {
     const text = Buffer.from(`before ${spelled} between ${spelled}${spelled} behind`);
     const whole = createRedactor([TOKEN]).bytes(text).toString();
     expect(whole).toContain("[redacted]");
-    for (let at = 0; at <= text.length; at += 1) expect(streamed([TOKEN], text, [at])).toBe(whole);
     const everywhere = Array.from({ length: text.length }, (_, at) => at);
-    expect(streamed([TOKEN], text, everywhere)).toBe(whole);
+    for (const aheadBytes of [undefined, 1, 30]) {
+      for (const at of everywhere) expect(streamed([TOKEN], text, [at], aheadBytes)).toBe(whole);
+      expect(streamed([TOKEN], text, everywhere, aheadBytes)).toBe(whole);
+    }
   });
 
   it("gives a token that was only begun in the end", () => {
@@ -63,13 +70,20 @@ describe("stream() of a redactor", () => {
       .array(secret, { minLength: 1, maxLength: 2 })
       .chain((known) => fc.record({ known: fc.constant(known), parts: fc.array(part(known), { maxLength: 8 }) }));
     fc.assert(
-      fc.property(inputs, fc.array(fc.nat(120), { maxLength: 12 }), ({ known, parts }, cuts) => {
-        const text = Buffer.from(parts.join(""));
-        const redactor = createRedactor(known);
-        const whole = redactor.bytes(text).toString("latin1");
-        expect(streamed(known, text, cuts)).toBe(whole);
-        for (const one of known) expect(whole).not.toContain(one);
-      }),
+      fc.property(
+        inputs,
+        fc.array(fc.nat(120), { maxLength: 12 }),
+        fc.integer({ min: 1, max: 60 }),
+        (given, cuts, ahead) => {
+          const { known, parts } = given;
+          const text = Buffer.from(parts.join(""));
+          const redactor = createRedactor(known);
+          const whole = redactor.bytes(text).toString("latin1");
+          expect(streamed(known, text, cuts)).toBe(whole);
+          expect(streamed(known, text, cuts, ahead)).toBe(whole);
+          for (const one of known) expect(whole).not.toContain(one);
+        },
+      ),
       { numRuns: 600 },
     );
   });
