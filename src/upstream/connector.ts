@@ -2,12 +2,13 @@ import { promises as dns, type LookupAddress, type RecordWithTtl } from "node:dn
 import { isIP, type LookupFunction, type Socket } from "node:net";
 import { networkInterfaces } from "node:os";
 import { createSecureContext, rootCertificates, type SecureContext } from "node:tls";
-import { buildConnector } from "undici";
+import type { buildConnector as Builder } from "undici";
 import { type AddressDecision, bytesFromAddress, decideAddress } from "./address.js";
 import { AddressRefusedError, relayError } from "./failure.js";
+import { buildConnector } from "./undici.js";
 
 /** Opens one socket; gives it back at once, while it is still connecting, so that it can be given up. */
-export type Connect = (options: buildConnector.Options, callback: buildConnector.Callback) => Socket | undefined;
+export type Connect = (options: Builder.Options, callback: Builder.Callback) => Socket | undefined;
 
 /** What opening sockets needs, the same for every provider. */
 export interface ConnectorOptions extends DialPolicy {

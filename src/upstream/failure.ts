@@ -1,5 +1,5 @@
-import { errors } from "undici";
 import { type Reason, RelayError } from "../model/errors.js";
+import { errors } from "./undici.js";
 
 /** How far a request had come; decides what a broken connection means. */
 export type Progress =

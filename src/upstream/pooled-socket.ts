@@ -1,7 +1,8 @@
 import { Socket } from "node:net";
-import { Client, type Dispatcher, errors } from "undici";
+import type { Dispatcher } from "undici";
 import type { Links } from "../lib/shares.js";
 import type { Connect } from "./connector.js";
+import { Client, errors } from "./undici.js";
 
 /** What the sockets of one pool have in common. */
 export interface PooledSocketOptions {
