@@ -13,12 +13,7 @@ import {
   type ProviderCallRules,
   Application_State as State,
 } from "../../gen/relay/admin/v1/application_pb.js";
-import {
-  type Application,
-  type ApplicationSettings,
-  type Parsed,
-  parsePublicKey,
-} from "../applications/application.js";
+import { type Application, type ApplicationSettings, parsePublicKey } from "../applications/application.js";
 import {
   type CallRule,
   type CallRulesByProvider,
@@ -28,6 +23,7 @@ import {
   writtenFromRule,
 } from "../applications/call-rules.js";
 import { type CallToken, MAX_CALL_TOKEN_SECONDS } from "../applications/call-token.js";
+import { parseIcon } from "../applications/icon.js";
 import type { ProviderCatalog } from "../providers/provider.js";
 import {
   type CreateApplicationInput,
@@ -66,9 +62,13 @@ import {
 /** relay.admin.v1.ApplicationService: message → use case → message. */
 export function createApplicationService(options: AdminOptions): ServiceImpl<typeof ApplicationService> {
   const { applications } = options.store;
+  const whole = async (application: Application) => ({
+    ...messageFromApplication(application),
+    icon: await applications.iconOf(application.id),
+  });
   return {
     async getApplication({ publicKey }) {
-      return messageFromApplication(await namedApplication(applications, publicKey));
+      return whole(await namedApplication(applications, publicKey));
     },
     async listApplications(request) {
       const { rows, nextPageToken } = await listApplications(options, request);
@@ -77,7 +77,7 @@ export function createApplicationService(options: AdminOptions): ServiceImpl<typ
     async createApplication(request, context) {
       const input = newApplicationFrom(requiredMessage(request.application, "application"), options.catalog);
       const { application, privateKey } = await createApplication(administrationFor(options, context), input);
-      return { application: messageFromApplication(application), privateKey };
+      return { application: await whole(application), privateKey };
     },
     async updateApplication(request, context) {
       const message = requiredMessage(request.application, "application");
@@ -92,7 +92,7 @@ export function createApplicationService(options: AdminOptions): ServiceImpl<typ
         isCurrent,
       );
       if (updated === undefined) throw noApplication();
-      return messageFromApplication(updated);
+      return whole(updated);
     },
     async deleteApplication({ publicKey, etag }, context) {
       const isCurrent = isCurrentFrom(etag, applicationEtag);
@@ -211,6 +211,7 @@ const READERS = {
   call_rules: ({ callRules }, catalog) => ({ callRules: callRulesFrom(callRules, catalog) }),
   max_call_token_seconds: ({ maxCallTokenSeconds: seconds }) => ({ maxCallTokenSeconds: lifetime(seconds) }),
   accent_color: ({ accentColor }) => ({ accentColor: value(parseAccentColor(accentColor), "accent_color") }),
+  icon: ({ icon }) => ({ icon: value(parseIcon(icon), "icon") }),
 } as const satisfies Record<
   string,
   (message: ApplicationMessage, catalog: ProviderCatalog) => Partial<ApplicationSettings>
@@ -234,7 +235,7 @@ function newApplicationFrom(message: ApplicationMessage, catalog: ProviderCatalo
   return { ...(patchFrom(message, APPLICATION_FIELDS, catalog) as ApplicationSettings), publicKey };
 }
 
-function value(parsed: Parsed, field: string): string {
+function value<Value>(parsed: { readonly value: Value } | { readonly problem: string }, field: string): Value {
   if ("value" in parsed) return parsed.value;
   throw invalidArgument(`application.${field}`, parsed.problem);
 }
@@ -271,7 +272,7 @@ function known(name: string | undefined, field: string): string {
   return name;
 }
 
-/** An application as operators see it: an allow-list of members, so that no key hash is ever among them. */
+/** An application as operators see it in lists: an allow-list of members, so that no key hash is ever among them. */
 export function messageFromApplication(application: Application): ApplicationMessage {
   return create(ApplicationSchema, {
     publicKey: application.publicKey,

@@ -149,6 +149,7 @@ export const NEW_APPLICATION: Omit<ApplicationSettings, "name"> = {
   connectionCallsPerMinute: 0,
   maxCallTokenSeconds: 0,
   accentColor: "",
+  icon: new Uint8Array(0),
   state: "ACTIVE",
   callRules: {},
 };

@@ -55,7 +55,10 @@ export type ApplicationSettings = Pick<
   | "maxCallTokenSeconds"
   | "accentColor"
   | "state"
->;
+> & {
+  /** Its mark on the connect page: PNG, JPEG or WebP; empty for none. It is read where it is shown, and nowhere else. */
+  readonly icon: Uint8Array;
+};
 
 /** The members of an application that can be changed. */
 export type ApplicationPatch = Partial<ApplicationSettings & Pick<Application, "captureUntil" | "privateKeyHash">>;
@@ -78,12 +81,14 @@ export interface ApplicationStore {
   findByPublicKey(publicKey: string): Promise<Application | undefined>;
   /** The public key of an application, by its id. */
   publicKeyOf(id: string): Promise<string | undefined>;
+  /** The icon of an application, by its id; empty for none. */
+  iconOf(id: string): Promise<Uint8Array>;
   /** Whether any active application lists this browser origin (for a preflight that names no application). */
   listsOrigin(origin: string): Promise<boolean>;
   list(): Promise<Application[]>;
   page(page: ApplicationPage): Promise<Application[]>;
   /** Rejects with ApplicationExistsError when the public key is taken. */
-  create(application: Application, audit?: AuditEntry): Promise<void>;
+  create(application: Application & Partial<ApplicationSettings>, audit?: AuditEntry): Promise<void>;
   /**
    * Resolves to the changed application, undefined when there is none with this public key. Rejects with
    * ChangedMeanwhileError.

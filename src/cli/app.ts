@@ -18,10 +18,11 @@ import {
   nameFrom,
   noApplication,
   readCallRules,
+  readIcon,
   type SettingOptions,
   settingsFrom,
   textFrom,
-  textFromApplication,
+  wholeFromApplication,
 } from "./application.js";
 import {
   addCommand,
@@ -54,6 +55,8 @@ interface CreateOptions extends Omit<SettingOptions, "name"> {
   readonly json?: boolean;
 }
 
+const ICON_ABOUT = "picture that is its mark there: PNG, JPEG or WebP of at most 16 KiB, and 1024 pixels wide and high";
+
 function addAppCreate(group: Command): void {
   addCommand(group, {
     usage: "create <name>",
@@ -85,13 +88,15 @@ function addAppCreate(group: Command): void {
       parseDuration,
     )
     .option("--accent-color <#rrggbb>", "colour of its mark on the connect page")
+    .option("--icon <file>", ICON_ABOUT)
     .action(create);
 }
 
 async function create(name: string, options: CreateOptions): Promise<void> {
   const { publicKey: wanted } = options;
   const publicKey = wanted === undefined ? undefined : textFrom(parsePublicKey(wanted), "--public-key");
-  const input = { name: nameFrom(name), ...NEW_APPLICATION, ...settingsFrom(options), publicKey };
+  const icon = (await readIcon(options)) ?? NEW_APPLICATION.icon;
+  const input = { name: nameFrom(name), ...NEW_APPLICATION, ...settingsFrom(options), icon, publicKey };
   const written = await readCallRules(options.callRules);
   const create = async (open: OpenStore) => {
     const callRules = await callRulesFrom(written, open);
@@ -124,8 +129,8 @@ function addAppShow(group: Command): void {
 }
 
 async function showApplication(publicKey: string, options: { readonly json?: boolean }): Promise<void> {
-  const application = await withStore(({ store }) => applicationOf(store, publicKey));
-  writeResult(options, jsonFromApplication(application), textFromApplication(application));
+  const shown = await withStore(async (open) => wholeFromApplication(open, await applicationOf(open.store, publicKey)));
+  writeResult(options, shown.json, shown.text);
 }
 
 function addAppDelete(group: Command): void {
@@ -199,29 +204,34 @@ function addAppUpdate(group: Command): void {
     .option("--no-call-rules", "its calls are not bounded by rules")
     .option("--max-token-ttl <duration>", "longest lifetime of a call token, such as 1h", parseDuration)
     .option("--accent-color <#rrggbb>", "colour of its mark on the connect page; empty for the relay's own")
+    .option("--icon <file>", ICON_ABOUT)
+    .option("--no-icon", "its mark is its initial again")
     .option("--disable", "refuse all its calls")
     .option("--enable", "accept its calls again")
     .action(update);
 }
 
 async function update(publicKey: string, options: UpdateOptions): Promise<void> {
-  const patch = patchFrom(options);
+  const icon = await readIcon(options);
+  const patch = patchFrom(options, icon);
   const written = await readCallRules(options.callRules || undefined);
   const updated = await withStore(async (open) => {
     const callRules = options.callRules === undefined ? {} : { callRules: await callRulesFrom(written, open) };
-    return updateApplication(administrationOf(open), publicKey, { ...patch, ...callRules });
+    const application = await updateApplication(administrationOf(open), publicKey, { ...patch, ...callRules });
+    if (application === undefined) throw noApplication();
+    return wholeFromApplication(open, application);
   });
-  if (updated === undefined) throw noApplication();
-  writeResult(options, jsonFromApplication(updated), textFromApplication(updated));
+  writeResult(options, updated.json, updated.text);
 }
 
-function patchFrom(options: UpdateOptions): ApplicationPatch {
+function patchFrom(options: UpdateOptions, icon: Uint8Array | undefined): ApplicationPatch {
   requireNoContradiction(options);
   const patch: ApplicationPatch = {
     ...settingsFrom(options),
     ...(!options.origins && { allowedOrigins: [] }),
     ...(!options.addresses && { allowedAddresses: [] }),
     ...(!options.redirects && { allowedRedirectUris: [] }),
+    ...(icon && { icon }),
     ...(options.enable && { state: "ACTIVE" }),
     ...(options.disable && { state: "DISABLED" }),
   };

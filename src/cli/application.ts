@@ -11,6 +11,7 @@ import {
 import type { Application, ApplicationSettings, CallerAuth, Parsed } from "../applications/application.js";
 import { type CallRulesByProvider, jsonFromCallRules } from "../applications/call-rules.js";
 import { MAX_CALL_TOKEN_SECONDS, maxSecondsOf } from "../applications/call-token.js";
+import { iconTypeOf, MAX_ICON_BYTES, parseIcon } from "../applications/icon.js";
 import { parseInteger } from "../config/setting-list.js";
 import { uniqueObjectFrom } from "../json/json-slice.js";
 import type { Store } from "../store/store.js";
@@ -46,8 +47,15 @@ export function jsonFromApplication(application: Application) {
   };
 }
 
+/** The same with the media type of its icon, null for none: lists do not read icons. */
+export async function wholeFromApplication({ store }: OpenStore, application: Application) {
+  const icon = iconTypeOf(await store.applications.iconOf(application.id)) ?? null;
+  const json = { ...jsonFromApplication(application), icon };
+  return { json, text: textFromApplication(application, icon) };
+}
+
 /** An application for a person. */
-export function textFromApplication(application: Application): string {
+function textFromApplication(application: Application, icon: string | null): string {
   const { publicKey, name, callerAuth, allowedOrigins, allowedAddresses, state, captureUntil } =
     jsonFromApplication(application);
   return textFields([
@@ -63,6 +71,7 @@ export function textFromApplication(application: Application): string {
     ["call rules", callRulesText(application)],
     ["call tokens", `valid for ${maxSecondsOf(application)} seconds at most`],
     ["accent colour", application.accentColor || "the relay's own"],
+    ["icon", icon ?? "none: its initial"],
     ["calls captured", captureUntil === null ? "no" : `until ${captureUntil}`],
     ["created", new Date(application.createdAt).toISOString()],
     ["updated", new Date(application.updatedAt).toISOString()],
@@ -111,6 +120,8 @@ export interface SettingOptions {
   readonly connectionCallsPerMinute?: string;
   readonly maxTokenTtl?: number;
   readonly accentColor?: string;
+  /** Read by {@link readIcon}. */
+  readonly icon?: string | false;
 }
 
 /** Reads the options that are given. Throws a usage error that names the option. */
@@ -144,6 +155,14 @@ export function nameFrom(text: string): string {
 export function textFrom(parsed: Parsed, option: string, colon = ":"): string {
   if ("value" in parsed) return parsed.value;
   throw usageError(`${option}${colon} ${parsed.problem}.`);
+}
+
+/** Reads the file of `--icon`. Undefined without it; empty for `--no-icon`. Throws a usage error. */
+export async function readIcon({ icon: file }: Pick<SettingOptions, "icon">): Promise<Uint8Array | undefined> {
+  if (file === undefined) return undefined;
+  const parsed = parseIcon(file === false ? new Uint8Array(0) : await readInputFile(file, MAX_ICON_BYTES));
+  if ("value" in parsed) return parsed.value;
+  throw usageError(`--icon: ${parsed.problem}.`);
 }
 
 /** More than what may be stored. In bytes. */

@@ -54,6 +54,10 @@ export const APPLICATION_FIELDS: readonly Field[] = [
     hint: "Such as #1a73e8. None: the relay's own.",
   },
   {
+    ...{ name: "icon", label: "Icon on the connect page", kind: "picture", path: "application.icon" },
+    hint: "PNG, JPEG or WebP, at most 16 KiB, and 1024 pixels wide and high. None: the first letter of its name.",
+  },
+  {
     ...{ name: "callRules", label: "Rules that all its calls must fit, by provider", kind: "lines" },
     path: "application.call_rules",
     hint: html`JSON, such as <code>{"github": [{"methods": ["GET"], "paths": ["/repos/acme/**"]}]}</code>. None: not bounded.`,
@@ -65,9 +69,9 @@ export const NEW_APPLICATION: Values = { callerAuth: "CALLER_AUTH_SIGNED_USER" }
 
 /** An application as it stands in the form. Pure. */
 export function valuesFromApplication(application: ApplicationJson): Values {
-  const { displayName = "", callerAuth = "", callRules = [], accentColor = "" } = application;
+  const { displayName = "", callerAuth = "", callRules = [], accentColor = "", icon = "" } = application;
   return {
-    ...{ displayName, callerAuth, accentColor, callRules: textFromRules(callRules) },
+    ...{ displayName, callerAuth, accentColor, icon, callRules: textFromRules(callRules) },
     allowedOrigins: lines.write(application.allowedOrigins),
     allowedAddresses: lines.write(application.allowedAddresses),
     allowedRedirectUris: lines.write(application.allowedRedirectUris),
@@ -93,7 +97,7 @@ export function applicationFromValues(values: Values): ApplicationJson {
     callsPerMinute: numberFrom(values["callsPerMinute"], "application.calls_per_minute"),
     connectionCallsPerMinute: numberFrom(values["connectionCallsPerMinute"], "application.connection_calls_per_minute"),
     maxCallTokenSeconds: numberFrom(values["maxCallTokenSeconds"], "application.max_call_token_seconds"),
-    ...{ accentColor: values["accentColor"] ?? "", callRules },
+    ...{ accentColor: values["accentColor"] ?? "", icon: values["icon"] ?? "", callRules },
   };
 }
 

@@ -30,7 +30,8 @@ const COMMANDS: { readonly [Name in ActionName]: (request: Methods[Name][0]) => 
   "ApplicationService/CreateApplication": ({ application }) => {
     const { publicKey, displayName } = application ?? {};
     const options = [...option("--public-key", publicKey), ...applicationOptions(application ?? {}, undefined)];
-    return withRules(relay("app create", options, displayName || "NAME"), application?.callRules ?? []);
+    const command = withRules(relay("app create", options, displayName || "NAME"), application?.callRules ?? []);
+    return { ...command, ...iconInput(application?.icon) };
   },
   "ApplicationService/UpdateApplication": ({ application, updateMask = "" }) => {
     const { publicKey = "", displayName, state } = application ?? {};
@@ -40,7 +41,8 @@ const COMMANDS: { readonly [Name in ActionName]: (request: Methods[Name][0]) => 
     const name = mask.has("displayName") ? option("--name", displayName || "NAME") : [];
     const options = [...name, ...applicationOptions(application ?? {}, mask)];
     const rules = mask.has("callRules") ? application?.callRules : undefined;
-    return withRules(relay("app update", options, publicKey), rules ?? []);
+    const command = withRules(relay("app update", options, publicKey), rules ?? []);
+    return { ...command, ...iconInput(mask.has("icon") ? application?.icon : "") };
   },
   "ApplicationService/DeleteApplication": ({ publicKey }) => relay("app delete", [], publicKey),
   "ApplicationService/RotateApplicationKey": ({ publicKey }) => relay("app rotate-key", [], publicKey),
@@ -113,7 +115,7 @@ type ApplicationSettings = NonNullable<Methods["ApplicationService/CreateApplica
 /** @param mask the fields of an update, of which what is empty is said: the command leaves what it does not name. */
 function applicationOptions(settings: ApplicationSettings, mask: ReadonlySet<string> | undefined): readonly string[] {
   const { allowedOrigins = [], allowedAddresses = [], allowedRedirectUris = [], callRules = [] } = settings;
-  const { accentColor = "" } = settings;
+  const { accentColor = "", icon = "" } = settings;
   const of = (field: keyof ApplicationSettings, options: readonly string[]) =>
     mask === undefined || mask.has(field) ? options : [];
   const list = (name: string, texts: readonly string[], none: string) =>
@@ -132,8 +134,13 @@ function applicationOptions(settings: ApplicationSettings, mask: ReadonlySet<str
       "accentColor",
       accentColor === "" && mask !== undefined ? ["--accent-color ''"] : option("--accent-color", accentColor),
     ),
+    ...of("icon", icon === "" ? (mask === undefined ? [] : ["--no-icon"]) : ["--icon ICON_FILE"]),
     ...of("callRules", callRules.length > 0 ? ["--call-rules", "-"] : mask === undefined ? [] : ["--no-call-rules"]),
   ];
+}
+
+function iconInput(icon = ""): Pick<Command, "input"> {
+  return icon === "" ? {} : { input: "ICON_FILE is the file that holds the picture." };
 }
 
 /** The command takes no 0, which means a day. */

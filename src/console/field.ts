@@ -10,7 +10,7 @@ export interface Field {
   /** What it is called in the API, such as `application.display_name`: what the API says of it stands beside it. */
   readonly path?: string;
   /** A line of text by default. */
-  readonly kind?: "line" | "secret" | "lines" | "choice" | "number" | "time" | "flag";
+  readonly kind?: "line" | "secret" | "lines" | "choice" | "number" | "time" | "flag" | "picture";
   readonly hint?: unknown;
   /** Values and labels of a `choice`. */
   readonly choices?: ReadonlyArray<readonly [value: string, label: string]>;
@@ -19,7 +19,7 @@ export interface Field {
   readonly isWide?: boolean;
 }
 
-/** What stands in a form, by the names of its fields; `yes` for what is ticked. */
+/** What stands in a form, by the names of its fields; `yes` for what is ticked, and base64 for a picture. */
 export type Values = Readonly<Record<string, string>>;
 
 /** The field that the API names, or that a part of is named: `oauth_client.origin_parameters.subdomain`. */
@@ -56,6 +56,7 @@ export function fieldView(field: Field, state: FieldState): TemplateResult {
 const INPUTS: Partial<Record<NonNullable<Field["kind"]>, typeof lineView>> = {
   choice: choiceView,
   lines: linesView,
+  picture: pictureView,
   time: timeView,
 };
 
@@ -87,6 +88,51 @@ function choiceView(field: Field, id: string, state: FieldState): TemplateResult
     aria-describedby=${notesOf(field, id)}>
     ${(field.choices ?? []).map(([value, label]) => html`<option value=${value} .selected=${value === state.value}>${label}</option>`)}
   </select>`;
+}
+
+/** More is read of no file: the relay refuses what is as long. In bytes. */
+const MAX_PICTURE_BYTES = 16 * 1024 + 1;
+
+function pictureView(field: Field, id: string, { value, problem, change }: FieldState): TemplateResult {
+  const { name, label } = field;
+  const onFile = async (event: Event) => {
+    const input = event.currentTarget as HTMLInputElement;
+    const bytes = await input.files?.[0]?.slice(0, MAX_PICTURE_BYTES).arrayBuffer();
+    if (bytes !== undefined) change(name, btoa(String.fromCharCode(...new Uint8Array(bytes))));
+    // The same file can be chosen again.
+    input.value = "";
+  };
+  const remove = () => change(name, "");
+  return html`<span class="picture">
+    <input id=${id} type="file" accept="image/png,image/jpeg,image/webp" @change=${onFile} aria-describedby=${notesOf(field, id)}
+      aria-invalid=${problem !== undefined} />
+    ${value === "" ? nothing : html`${previewOf(label, value)} <button type="button" @click=${remove}>Remove it<span class="unseen">: ${label}</span></button>`}
+  </span>`;
+}
+
+/** In pixels. */
+const PREVIEW_SIDE = 112;
+let preview: { readonly of: string; readonly canvas: HTMLCanvasElement } | undefined;
+
+/** Drawn once: the console's policy lets no element load a picture that is not the console's own. */
+function previewOf(label: string, base64: string): HTMLCanvasElement {
+  if (preview?.of === base64) return preview.canvas;
+  const canvas = Object.assign(document.createElement("canvas"), { width: PREVIEW_SIDE, height: PREVIEW_SIDE });
+  canvas.setAttribute("role", "img");
+  canvas.setAttribute("aria-label", `Preview: ${label}`);
+  preview = { of: base64, canvas };
+  // What is no picture stays empty: the relay says so when the form is sent.
+  draw(canvas, base64).catch(() => {});
+  return canvas;
+}
+
+async function draw(canvas: HTMLCanvasElement, base64: string): Promise<void> {
+  const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+  const bitmap = await createImageBitmap(new Blob([bytes]));
+  const scale = PREVIEW_SIDE / Math.max(bitmap.width, bitmap.height);
+  const [width, height] = [bitmap.width * scale, bitmap.height * scale];
+  canvas.getContext("2d")?.drawImage(bitmap, (PREVIEW_SIDE - width) / 2, (PREVIEW_SIDE - height) / 2, width, height);
+  bitmap.close();
 }
 
 /** A moment in the browser's own time zone; its value is in UTC. */

@@ -1,3 +1,4 @@
+import type { ApplicationStore } from "../applications/application.js";
 import type { CallerOptions } from "../applications/caller.js";
 import type { Pending } from "../lib/process.js";
 import { RelayError } from "../model/errors.js";
@@ -272,6 +273,7 @@ interface ConnectEvent {
 
 /** What making and ending connections needs; everything is a value or an interface. */
 export interface AuthorizationOptions extends CallerOptions {
+  readonly applications: Pick<ApplicationStore, "findByPublicKey" | "iconOf">;
   readonly catalog: ProviderCatalog;
   readonly connections: Pick<ConnectionStore, "find" | "put" | "list" | "delete">;
   readonly oauthClients: Pick<OAuthClientStore, "find" | "list">;

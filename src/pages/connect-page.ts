@@ -1,6 +1,6 @@
 import type { AuthorizationOptions } from "../oauth/authorization-server.js";
 import type { ConnectSession, Offer } from "../oauth/connect-session.js";
-import { messageFromOutcome, type Page } from "./document.js";
+import { initialOf, type Mark, messageFromOutcome, type Page } from "./document.js";
 import { type Html, html, visibleText } from "./html.js";
 import type { PageQuery } from "./page-request.js";
 import type { Texts } from "./texts/texts.js";
@@ -8,6 +8,7 @@ import type { Texts } from "./texts/texts.js";
 /** What the connect page shows. */
 interface ConnectPageInput {
   readonly connectSession: ConnectSession & { readonly session: string };
+  readonly mark: Mark;
   readonly offers: readonly Offer[];
   /** What has just happened; undefined when nothing has. */
   readonly notice: Notice | undefined;
@@ -21,23 +22,17 @@ const MANY_OFFERS = 12;
 
 /** The page on which a user connects and disconnects accounts. Pure. */
 export function connectPage(input: ConnectPageInput): Page {
-  const { connectSession, offers, notice, texts } = input;
+  const { connectSession, mark, offers, notice, texts } = input;
   const { application, redirectUri } = connectSession;
   const heading = texts.connectTo(application.name);
   return {
     title: notice === undefined ? heading : `${notice.title}. ${heading}`,
-    accentColor: application.accentColor,
-    main: html`${markOf(application)}<h1>${heading}</h1>
+    mark,
+    main: html`<h1>${heading}</h1>
 ${notice !== undefined && noticeFor(notice)}
 ${offers.length === 0 ? html`<p>${texts.nothingToConnect(application.name)}</p>` : listOf(input)}
 ${redirectUri !== undefined && html`<p><a href="${redirectUri}">${texts.backTo(application.name)}</a></p>`}`,
   };
-}
-
-/** What the eye knows the application by: its initial, in its own colour where it has one. */
-export function markOf({ name }: { readonly name: string }): Html {
-  return html`<p class="mark" aria-hidden="true">${initialOf(name)}</p>
-`;
 }
 
 function noticeFor({ title, advice, isGood }: Notice): Html {
@@ -89,10 +84,6 @@ function groupsOf(
   for (const offer of offers) if (offer.state !== undefined) add(yourAccounts, offer);
   for (const offer of offers) if (offer.state === undefined) add(initialOf(offer.provider.displayName), offer);
   return [...groups];
-}
-
-function initialOf(name: string): string {
-  return (/[\p{L}\p{N}]/u.exec(name)?.[0] ?? "#").toUpperCase();
 }
 
 function itemFrom(offer: Offer, session: string, texts: Texts): Html {

@@ -1,4 +1,6 @@
 import { createHash } from "node:crypto";
+import type { Application } from "../applications/application.js";
+import { iconUriOf } from "../applications/icon.js";
 import type { HttpResponse } from "../http/exchange.js";
 import { type Reason, RelayError } from "../model/errors.js";
 import type { ConnectOutcome } from "../oauth/callback.js";
@@ -25,7 +27,9 @@ li > div:not(.actions) { flex: 1 1 10rem; }
 h2.group { margin: 2rem 0 0; color: var(--quiet); }
 h2.group + ul { margin-top: .5rem; }
 .mark { width: 3.5rem; line-height: 3.5rem; margin: 0 0 1rem; text-align: center; font-size: 1.5rem; font-weight: 700;
-  color: var(--on-accent); background: var(--accent); border-radius: .75rem; }
+  color: var(--on-accent); background: var(--accent); border-radius: .75rem; overflow: hidden; }
+.picture { background: #ffffff; }
+.picture img { display: block; width: 3.5rem; height: 3.5rem; object-fit: contain; }
 .scopes { margin: 0 0 1rem; }
 .scopes li { padding: .375rem 0; }
 .initial { flex: none; width: 2.75rem; line-height: 2.75rem; text-align: center; font-weight: 600;
@@ -60,12 +64,17 @@ export interface Page {
   /** What a screen reader says first: what has just happened, then what the page is for. */
   readonly title: string;
   readonly main: Html;
-  /** Colour of the application's mark, `#rrggbb`; empty or undefined for the relay's own. */
-  readonly accentColor?: string;
+  /** Stands above it; undefined for nothing. */
+  readonly mark?: Mark;
   /** What its head has besides; undefined for nothing. */
   readonly head?: Html;
   /** What the window that opened this one is told; undefined for nothing. */
   readonly told?: OpenerMessage;
+}
+
+/** What the eye knows an application by: its icon, or its initial, in its own colour where it has one. */
+export interface Mark extends Pick<Application, "name" | "accentColor"> {
+  readonly icon: Uint8Array;
 }
 
 /** A message that pages of one origin alone can read. */
@@ -95,8 +104,10 @@ function hashSourceOf(text: string): string {
   return `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 }
 
+const NO_MARK: Mark = { name: "", accentColor: "", icon: new Uint8Array(0) };
+
 /** The one rule that is not the same for all applications; anything but a colour stays out of it. */
-function accentStyle({ accentColor = "" }: Page): string | undefined {
+function accentStyle({ mark: { accentColor } = NO_MARK }: Page): string | undefined {
   if (!/^#[0-9a-f]{6}$/.test(accentColor)) return undefined;
   return `.mark { background: ${accentColor}; color: ${isLight(accentColor) ? "#000000" : "#ffffff"}; }`;
 }
@@ -112,7 +123,7 @@ function isLight(color: string): boolean {
 
 /** Prints a page as a whole document. @param language of its texts, as RFC 5646 writes it. */
 export function documentFrom(page: Page, language: string): string {
-  const { title, main, head, told } = page;
+  const { title, main, head, told, mark } = page;
   const accent = accentStyle(page);
   return html`<!doctype html>
 <html lang="${language}">
@@ -126,12 +137,23 @@ ${head}
 </head>
 <body>
 <main>
-${main}
+${mark !== undefined && markOf(mark)}${main}
 </main>
 ${told !== undefined && html`<script data-origin="${told.origin}" data-message="${told.message}">${TELL_OPENER}</script>`}
 </body>
 </html>
 `.text;
+}
+
+function markOf({ name, icon }: Mark): Html {
+  const uri = iconUriOf(icon);
+  if (uri === undefined) return html`<p class="mark" aria-hidden="true">${initialOf(name)}</p>\n`;
+  return html`<p class="mark picture" aria-hidden="true"><img src="${uri}" alt=""></p>\n`;
+}
+
+/** The first letter or digit of a name. */
+export function initialOf(name: string): string {
+  return (/[\p{L}\p{N}]/u.exec(name)?.[0] ?? "#").toUpperCase();
 }
 
 /** Fields of every answer to a browser, redirects too: addresses here hold what is somebody's own. */
@@ -141,12 +163,13 @@ const PRIVATE_FIELDS: Readonly<Record<string, string>> = {
   "x-content-type-options": "nosniff",
 };
 
-/** Nothing runs in a page but what its hash names, and nothing is loaded. */
+/** Nothing runs in a page but what its hash names, and nothing is loaded: an icon stands in the page itself. */
 function policyFor(page: Page): string {
   const accent = accentStyle(page);
   const styles = accent === undefined ? STYLE_SOURCE : `${STYLE_SOURCE} ${hashSourceOf(accent)}`;
   const scripts = page.told === undefined ? "" : `; script-src ${SCRIPT_SOURCE}`;
-  return `default-src 'none'; style-src ${styles}; form-action 'self'; frame-ancestors 'none'; base-uri 'none'${scripts}`;
+  const images = iconUriOf((page.mark ?? NO_MARK).icon) === undefined ? "" : "; img-src data:";
+  return `default-src 'none'; style-src ${styles}${images}; form-action 'self'; frame-ancestors 'none'; base-uri 'none'${scripts}`;
 }
 
 /** Fields of every page: no other site may frame it or see where it was. */

@@ -21,6 +21,7 @@ import { hasOwnPage, type Provider } from "../providers/provider.js";
 import { connectPage, noticeFrom } from "./connect-page.js";
 import {
   connectMessage,
+  type Mark,
   messageFromError,
   messageFromOutcome,
   messagePage,
@@ -51,7 +52,8 @@ async function answerConnectPage(exchange: PageExchange): Promise<void> {
   // Only an address of ours tells what has happened; one from elsewhere could tell anything.
   const notice = begun.session === undefined ? undefined : noticeFrom(options, query, texts);
   const search = query.get("search") ?? "";
-  sendPage(response, 200, connectPage({ connectSession, offers, notice, search, texts }), { cookie, texts });
+  const mark = await markFor(options, connectSession);
+  sendPage(response, 200, connectPage({ connectSession, mark, offers, notice, search, texts }), { cookie, texts });
 }
 
 /** `POST /oauth/connect`: the page's one form, which ends a connection. */
@@ -160,11 +162,19 @@ async function answerStart(exchange: PageExchange, rawName: string): Promise<voi
   if (start.kind === "ask") return sendQuestion(exchange, goingOn, { provider, question: start, given });
   if (start.kind === "confirm") {
     const { session } = await withSession(options, { ...goingOn, providers: [provider.name] });
-    const page = confirmPage({ provider, application, userId, session, given, texts }, start.scopes);
+    const mark = await markFor(options, connectSession);
+    const page = confirmPage({ provider, application: mark, userId, session, given, texts }, start.scopes);
     return sendPage(response, 200, page, { cookie, texts });
   }
   if (isAnswer) return sendPage(response, 200, forwardPage(provider.displayName, start.uri, texts), { cookie, texts });
   sendRedirect(response, start.uri, { cookie });
+}
+
+async function markFor(
+  { applications }: Pick<AuthorizationOptions, "applications">,
+  { application }: Pick<ConnectSession, "application">,
+): Promise<Mark> {
+  return { ...application, icon: await applications.iconOf(application.id) };
 }
 
 /** What is asked of the user of a connect session. */
@@ -179,10 +189,8 @@ async function sendQuestion(
   connectSession: ConnectSession,
   { provider, question, given }: Asked,
 ): Promise<void> {
-  const { session, application, userId } = await withSession(options, {
-    ...connectSession,
-    providers: [provider.name],
-  });
+  const application = await markFor(options, connectSession);
+  const { session, userId } = await withSession(options, { ...connectSession, providers: [provider.name] });
   const page = valuesPage({ provider, application, userId, question, given, session, texts });
   sendPage(response, question.problem === undefined ? 200 : 400, page, { cookie, texts });
 }

@@ -1,15 +1,15 @@
 import type { Question } from "../oauth/start.js";
 import { MAX_SECRET_LENGTH, patternTextOf } from "../providers/connection-value.js";
 import { type ConnectionValue, hasOwnPage, KEY_VALUES, type Provider } from "../providers/provider.js";
-import { markOf, userMark } from "./connect-page.js";
-import type { Page } from "./document.js";
+import { userMark } from "./connect-page.js";
+import type { Mark, Page } from "./document.js";
 import { type Html, html, visibleText } from "./html.js";
 import type { Texts } from "./texts/texts.js";
 
 /** Who connects what. */
 interface Connecting {
   readonly provider: Pick<Provider, "name" | "displayName" | "origins" | "kind" | "oauth1">;
-  readonly application: { readonly name: string; readonly accentColor: string };
+  readonly application: Mark;
   readonly userId: string;
   readonly session: string;
   /** What the user wrote before, or the address has. */
@@ -33,8 +33,8 @@ export function confirmPage(
   const query = new URLSearchParams({ session, ...Object.fromEntries(given) }).toString();
   return {
     title: heading,
-    accentColor: application.accentColor,
-    main: html`${markOf(application)}<h1>${heading}</h1>
+    mark: application,
+    main: html`<h1>${heading}</h1>
 <p>${texts.confirmUser(userMark(userId), application.name, displayName)}</p>
 ${scopes.length === 0 ? html`<p>${texts.asksAtProvider(displayName)}</p>` : scopeList(texts.asksFor(application.name), scopes)}
 <p class="notice">${texts.confirmOnlyIf(application.name)}</p>
@@ -67,8 +67,8 @@ export function valuesPage(input: ValuesPageInput): Page {
   const wrong = problem && problemFor(provider, values, problem, texts);
   return {
     title: wrong === undefined ? heading : `${wrong.title}. ${heading}`,
-    accentColor: application.accentColor,
-    main: html`${markOf(application)}<h1>${heading}</h1>
+    mark: application,
+    main: html`<h1>${heading}</h1>
 ${introFor(input, isEntered)}
 <p>${texts.confirmUser(userMark(userId), application.name, displayName)}</p>
 ${wrong?.notice}

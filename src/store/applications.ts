@@ -4,6 +4,7 @@ import {
   ApplicationExistsError,
   type ApplicationPage,
   type ApplicationPatch,
+  type ApplicationSettings,
   type ApplicationStore,
 } from "../applications/application.js";
 import { type CallRulesByProvider, jsonFromCallRules, storedCallRules } from "../applications/call-rules.js";
@@ -22,7 +23,7 @@ import {
   run,
 } from "./database.js";
 
-/** What a patch may name. */
+/** What a patch may name, but for the icon: no look-up and no list reads that. */
 const CHANGEABLE = [
   ...["name", "private_key_hash", "caller_auth", "allowed_origins", "allowed_addresses", "allowed_redirect_uris"],
   ...["calls_per_minute", "connection_calls_per_minute", "call_rules", "max_call_token_seconds", "accent_color"],
@@ -53,6 +54,11 @@ const PUBLIC_KEY = createStatement<{ id: string }, { public_key: string }>(
   "SELECT public_key FROM applications WHERE id = :id",
 );
 
+const ICON = createStatement<{ id: string }, { icon: Uint8Array }>(
+  "find_icon",
+  "SELECT icon FROM applications WHERE id = :id",
+);
+
 const LIST = createStatement<object, ApplicationRow>(
   "list_applications",
   `SELECT ${COLUMNS} FROM applications ORDER BY created_at, id`,
@@ -64,16 +70,16 @@ const PAGE = createStatement<{ key_start: string; key_end: Buffer; limit: number
    ORDER BY public_key LIMIT :limit`,
 );
 
-const CREATE = createStatement<ApplicationRow>(
+const CREATE = createStatement<WrittenRow>(
   "create_application",
-  `INSERT INTO applications (${COLUMNS}) VALUES (${EACH.map((column) => `:${column}`).join(", ")})`,
+  `INSERT INTO applications (${COLUMNS}, icon) VALUES (${[...EACH, "icon"].map((column) => `:${column}`).join(", ")})`,
 );
 
 /** Writes only what the patch names: a change made meanwhile to another member stays. */
 const UPDATE = createStatement<object, ApplicationRow>(
   "update_application",
   `UPDATE applications
-   SET ${CHANGEABLE.map((column) => `${column} = coalesce(:${column}, ${column})`).join(", ")}, updated_at = :now
+   SET ${[...CHANGEABLE, "icon"].map((column) => `${column} = coalesce(:${column}, ${column})`).join(", ")}, updated_at = :now
    WHERE public_key = :public_key RETURNING ${COLUMNS}`,
 );
 
@@ -103,6 +109,7 @@ export function createApplicationStore(
     findByPublicKey: kept.find,
     lookup: { findByPublicKey: kept.lookUp },
     publicKeyOf: async (id) => (await database.read(() => first(PUBLIC_KEY, { id })))?.public_key,
+    iconOf: async (id) => (await database.read(() => first(ICON, { id })))?.icon ?? NO_ICON,
     listsOrigin: async (origin) => (await database.read(() => first(LISTS_ORIGIN, { origin }))) !== undefined,
     list: async () => (await database.read(() => all(LIST, {}))).map(applicationFromRow),
     page: async (page) => (await database.read(() => all(PAGE, boundsOf(page)))).map(applicationFromRow),
@@ -127,7 +134,10 @@ function boundsOf({ prefix, after, limit }: ApplicationPage) {
   return { key_start: start, key_end: end, limit };
 }
 
-function* create(application: Application, audit: AuditEntry | undefined): Operation<void> {
+function* create(
+  application: Application & Partial<ApplicationSettings>,
+  audit: AuditEntry | undefined,
+): Operation<void> {
   try {
     yield* run(CREATE, rowFromApplication(application));
   } catch (error) {
@@ -273,6 +283,11 @@ interface ApplicationRow {
   readonly updated_at: number;
 }
 
+interface WrittenRow extends ApplicationRow {
+  readonly icon: Uint8Array;
+}
+
+const NO_ICON = new Uint8Array(0);
 const NO_RULES: CallRulesByProvider = Object.freeze({});
 
 function applicationFromRow(row: ApplicationRow): Application {
@@ -297,10 +312,10 @@ function applicationFromRow(row: ApplicationRow): Application {
   };
 }
 
-function rowFromApplication(application: Application): ApplicationRow {
+function rowFromApplication(application: Application & Partial<ApplicationSettings>): WrittenRow {
   const { id, publicKey, createdAt, updatedAt } = application;
   // Of a whole application none is null.
-  const columns = columnsFromPatch(application) as ApplicationRow;
+  const columns = columnsFromPatch({ icon: NO_ICON, ...application }) as WrittenRow;
   return { ...columns, id, public_key: publicKey, created_at: createdAt, updated_at: updatedAt };
 }
 
@@ -318,6 +333,7 @@ function columnsFromPatch(patch: ApplicationPatch) {
     call_rules: patch.callRules ? JSON.stringify(jsonFromCallRules(patch.callRules)) : null,
     max_call_token_seconds: patch.maxCallTokenSeconds ?? null,
     accent_color: patch.accentColor ?? null,
+    icon: patch.icon ?? null,
     state: patch.state ?? null,
     capture_until: patch.captureUntil ?? null,
   };

@@ -278,6 +278,9 @@ CREATE INDEX call_blocks_by_time ON call_blocks (last_at, first_at);
 CREATE INDEX webhook_deliveries_by_place ON webhook_deliveries (place);
 `;
 
+/** PNG, JPEG or WebP; empty for none. */
+const ICON = "ALTER TABLE applications ADD COLUMN icon";
+
 /** In order; number n brings a database from version n-1 to n. One is never changed, but for its comments. */
 const MIGRATIONS: readonly Migration[] = [
   { both: TABLES, sqlite: SQLITE_ONLY, postgres: POSTGRES_ONLY + FIGURES_TABLE },
@@ -287,6 +290,7 @@ const MIGRATIONS: readonly Migration[] = [
     sqlite: "",
     postgres: PAIR_FIGURES,
   },
+  { both: "", sqlite: `${ICON} BLOB NOT NULL DEFAULT x''`, postgres: `${ICON} BYTEA NOT NULL DEFAULT ''` },
 ];
 
 /** All migrations in the words of SQLite. */

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ApplicationSchema, CallerAuth, Application_State as State } from "../../gen/relay/admin/v1/application_pb.js";
 import { postRest } from "../support/callers.js";
 import { type Harness, startHarness } from "../support/harness.js";
+import { JPEG, pngOf } from "../support/pictures.js";
 import { type AdminClients, createAdminClients } from "./admin-bed.js";
 import { failure } from "./failure.js";
 import { madePageToken } from "./made-page-token.js";
@@ -25,6 +26,39 @@ describe.each(["connect", "grpc"] as const)("ApplicationService over %s", (proto
     });
     return { application: application ?? expect.fail(), privateKey };
   };
+
+  it("keeps an icon, answers with it where one application is asked for, and lists without it", async () => {
+    const icon = new Uint8Array(pngOf(3, 2));
+    const made = await clients.applications.createApplication({ application: { displayName: "Shown", icon } });
+    const { publicKey = "", etag = "" } = made.application ?? {};
+    expect([made.application?.icon, (await clients.applications.getApplication({ publicKey })).icon]).toEqual([
+      icon,
+      icon,
+    ]);
+    const { applications } = await clients.applications.listApplications({ publicKeyPrefix: publicKey });
+    expect(applications).toMatchObject([{ icon: new Uint8Array(0), etag }]);
+    const updateMask = { paths: ["icon"] };
+    const changed = await clients.applications.updateApplication({
+      ...{ application: { publicKey, etag, icon: new Uint8Array(JPEG) }, updateMask },
+    });
+    expect([changed.icon, changed.displayName]).toEqual([new Uint8Array(JPEG), "Shown"]);
+    const none = await clients.applications.updateApplication({ application: { publicKey }, updateMask });
+    expect(none.icon).toHaveLength(0);
+  });
+
+  it.each([
+    ["markup", Buffer.from("<svg onload=alert(1)>"), "must be a PNG, JPEG or WebP picture"],
+    [
+      "a picture with markup behind it",
+      Buffer.concat([pngOf(1, 1), Buffer.from("<script>")]),
+      "more behind its picture",
+    ],
+    ["too many bytes", Buffer.concat([pngOf(1, 1), Buffer.alloc(16 * 1024)]), "must have at most 16384 bytes"],
+  ])("refuses an icon that is %s", async (_what, icon, problem) => {
+    const application = { displayName: "Shown", icon: new Uint8Array(icon) };
+    const refused = await failure(clients.applications.createApplication({ application }));
+    expect(refused).toMatchObject({ field: "application.icon", message: expect.stringContaining(problem) });
+  });
 
   it("makes an application that can call, and shows its private key this once", async () => {
     const { application, privateKey } = await clients.applications.createApplication({

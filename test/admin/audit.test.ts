@@ -69,7 +69,7 @@ describe("the audit trail", () => {
   it("has every change: who, what, on what, which fields", async () => {
     const { auditRecords } = await clients.audit.listAuditRecords({ publicKey });
     const all =
-      "display_name caller_auth allowed_origins allowed_addresses allowed_redirect_uris calls_per_minute connection_calls_per_minute state call_rules max_call_token_seconds accent_color";
+      "display_name caller_auth allowed_origins allowed_addresses allowed_redirect_uris calls_per_minute connection_calls_per_minute state call_rules max_call_token_seconds accent_color icon";
     const [app, client] = ["applications/KEY", "applications/KEY/oauthClients/github"];
     const connection = "applications/KEY/users/ada/connections/github";
     const done = Outcome.DONE;

@@ -1,6 +1,7 @@
-import { existsSync, statSync } from "node:fs";
+import { existsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { pngOf } from "../support/pictures.js";
 import { createFolder } from "./run-relay.js";
 
 describe("relay app", () => {
@@ -48,12 +49,14 @@ describe("relay app", () => {
       callRules: {},
       maxCallTokenSeconds: 0,
       accentColor: "",
+      icon: null,
       state: "ACTIVE",
       captureUntil: null,
       createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
       updatedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
     });
-    expect(await folder.json(["app", "list"])).toEqual([application]);
+    const { icon: _icon, ...listed } = application;
+    expect(await folder.json(["app", "list"])).toEqual([listed]);
     const { stdout } = await folder.run(["app", "show", publicKey]);
     expect(stdout).toContain("https://a.example, https://b.example");
     expect(stdout).not.toContain(privateKey);
@@ -65,6 +68,26 @@ describe("relay app", () => {
     expect(await folder.json(["app", "show", publicKey])).toMatchObject({ accentColor: "#1a73e8" });
     const updated = await folder.json(["app", "update", publicKey, "--accent-color", ""]);
     expect(updated).toMatchObject({ accentColor: "" });
+  });
+
+  it("gives it an icon out of a file, and takes it away", async () => {
+    const folder = createFolder();
+    const file = (name: string, content: Uint8Array) => {
+      writeFileSync(join(folder.path, name), content);
+      return join(folder.path, name);
+    };
+    const png = file("icon.png", pngOf(3, 2));
+    const { publicKey } = await folder.json(["app", "create", "A", "--icon", png]);
+    expect(await folder.json(["app", "show", publicKey])).toMatchObject({ icon: "image/png" });
+    expect((await folder.run(["app", "show", publicKey])).stdout).toMatch(/^icon +image\/png$/m);
+    for (const [name, content, problem] of [
+      ["icon.svg", Buffer.from("<svg/>"), "--icon: must be a PNG, JPEG or WebP picture."],
+      ["large.png", Buffer.concat([pngOf(3, 2), Buffer.alloc(16 * 1024)]), "holds more than 16384 bytes"],
+    ] as const) {
+      const refused = await folder.run(["app", "update", publicKey, "--icon", file(name, content)]);
+      expect(refused).toMatchObject({ exitCode: 2, stderr: expect.stringContaining(problem) });
+    }
+    expect(await folder.json(["app", "update", publicKey, "--no-icon"])).toMatchObject({ icon: null });
   });
 
   it("keeps a public key of another service, once", async () => {

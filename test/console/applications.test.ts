@@ -2,6 +2,7 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { NEEDS_CHROMIUM } from "../support/chromium.js";
 import { ADMIN_TOKENS } from "../support/harness.js";
+import { pngOf, WEBP } from "../support/pictures.js";
 import type { WatchedPage } from "../support/watched-page.js";
 import { type ConsoleWorld, showView, startConsoleWorld } from "./world.js";
 
@@ -124,6 +125,41 @@ describe("applications in the console", NEEDS_CHROMIUM, () => {
     await page.locator("#creation-callRules:focus").waitFor();
     await page.getByText("The rules must be a JSON object of lists").waitFor();
     await page.getByText("It is shown once the form can be read.").first().waitFor({ state: "attached" });
+  });
+
+  it("get an icon that is chosen, seen and taken away again, and what is none is refused beside it", async () => {
+    const { page, application } = await openApplication();
+    const settings = form(page, "Save");
+    const save = settings.getByRole("button", { name: "Save", exact: true });
+    const chooser = page.locator("#settings-icon");
+    const iconOf = async () => Buffer.from(await world.harness.store.applications.iconOf(application.id));
+    const choose = (name: string, buffer: Buffer) => chooser.setInputFiles({ name, mimeType: "image/png", buffer });
+    await choose("icon.svg", Buffer.from("<svg onload=alert(1)>"));
+    await save.click();
+    await page.locator("#settings-icon:focus").waitFor();
+    expect(await page.locator("#settings-icon-wrong").textContent()).toContain("must be a PNG, JPEG or WebP picture");
+    await choose("icon.png", Buffer.concat([pngOf(3, 2), Buffer.alloc(1_000_000)]));
+    await save.click();
+    await page.locator("#settings-icon-wrong").getByText("must have at most 16384 bytes").waitFor();
+    await choose("icon.webp", WEBP);
+    const preview = settings.getByRole("img", { name: "Preview: Icon on the connect page" });
+    const drawn = "document.querySelector('#settings canvas').getContext('2d').getImageData(56, 56, 1, 1).data[0] > 200";
+    await expect.poll(() => page.evaluate(drawn)).toBe(true);
+    expect(await command(page, "Save").textContent()).toBe(
+      `relay app update --icon ICON_FILE ${application.publicKey}`,
+    );
+    await page.getByText("ICON_FILE is the file that holds the picture.").waitFor({ state: "attached" });
+    await save.click();
+    await page.getByText("Saved.").waitFor();
+    expect(await iconOf()).toEqual(WEBP);
+    await page.reload();
+    await preview.waitFor();
+    await settings.getByRole("button", { name: "Remove it: Icon on the connect page" }).click();
+    expect(await command(page, "Save").textContent()).toBe(`relay app update --no-icon ${application.publicKey}`);
+    await save.click();
+    await page.getByText("Saved.").waitFor();
+    expect([(await iconOf()).length, await preview.count()]).toEqual([0, 0]);
+    expect(page.complaints).toEqual([]);
   });
 
   it("are edited with what was stored in the form, and not over what somebody else has changed since", async () => {

@@ -2,7 +2,9 @@ import { createHash } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { textsFor } from "../../src/pages/texts/language.js";
+import { launchChromium, NEEDS_CHROMIUM } from "../support/chromium.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
+import { JPEG, pngOf, WEBP, WEBP_LOSSLESS, WEBP_WITH_ALPHA } from "../support/pictures.js";
 import { openBrowser, type Seen } from "./browser.js";
 import { BACK, begin, consent, linkTo, pageAt, startAt, storedOf } from "./flow.js";
 
@@ -103,6 +105,58 @@ describe("the page in front of a provider", () => {
       expect(headers["content-security-policy"]).toContain(` 'sha256-${hash}'; form-action 'self'`);
     },
   );
+
+  it("has the application's icon in it, under a policy that lets nothing be loaded", async () => {
+    const own = await harness.createApplication({ name: "Shown" });
+    await harness.putClient(own);
+    const plain = (await openBrowser().visit(startAt(harness, own, "ada"))).headers["content-security-policy"] ?? "";
+    const png = pngOf(3, 2);
+    await harness.store.applications.update(own.publicKey, { icon: png }, Date.now());
+    const browser = openBrowser();
+    const { location } = await browser.visit(await linkTo(harness, own, "ada"));
+    for (const start of [startAt(harness, own, "ada"), location]) {
+      const { status, body, headers } = await browser.visit(start);
+      expect([status, body.match(/<img /g)?.length]).toEqual([200, 1]);
+      expect(body).toContain(
+        `<p class="mark picture" aria-hidden="true"><img src="data:image/png;base64,${png.toString("base64")}" alt=""></p>`,
+      );
+      expect(headers["content-security-policy"]).toBe(plain.replace("; form-action", "; img-src data:; form-action"));
+    }
+    expect(plain).not.toContain("img-src");
+  });
+
+  it("has the initial where what the store holds is no picture", async () => {
+    const own = await harness.createApplication({ name: "Shown" });
+    await harness.putClient(own);
+    await harness.store.applications.update(own.publicKey, { icon: Buffer.from(MARKUP) }, Date.now());
+    const { body, headers } = await openBrowser().visit(startAt(harness, own, "ada"));
+    expect(body).toContain('<p class="mark" aria-hidden="true">S</p>');
+    expect(headers["content-security-policy"]).not.toContain("img-src");
+  });
+
+  describe("in Chromium", NEEDS_CHROMIUM, () => {
+    it.each([
+      ["PNG", pngOf(3, 2)],
+      ["JPEG", JPEG],
+      ["WebP", WEBP],
+      ["WebP with alpha", WEBP_WITH_ALPHA],
+      ["lossless WebP", WEBP_LOSSLESS],
+    ])("shows an icon of the kind %s", async (_kind, icon) => {
+      const own = await harness.createApplication({ name: "Shown" });
+      await harness.putClient(own);
+      await harness.store.applications.update(own.publicKey, { icon }, Date.now());
+      const chromium = await launchChromium();
+      try {
+        const page = await chromium.newPage();
+        await page.goto(startAt(harness, own, "ada"));
+        expect(await page.evaluate("[document.images[0].naturalWidth, document.images[0].naturalHeight]")).toEqual([
+          3, 2,
+        ]);
+      } finally {
+        await chromium.close();
+      }
+    });
+  });
 
   it("opens this one provider, and no page", async () => {
     const browser = openBrowser();

@@ -36,7 +36,7 @@ describe("a page", () => {
         {
           ...{
             provider: WITH_SHOP,
-            application: { name: MARKUP, accentColor: MARKUP },
+            application: { name: MARKUP, accentColor: MARKUP, icon: Buffer.from(MARKUP) },
             userId: MARKUP,
             session: MARKUP,
             texts,
@@ -49,7 +49,12 @@ describe("a page", () => {
     [
       "that asks",
       valuesPage({
-        ...{ provider: WITH_SHOP, application: { name: MARKUP, accentColor: MARKUP }, userId: MARKUP, texts },
+        ...{
+          provider: WITH_SHOP,
+          application: { name: MARKUP, accentColor: MARKUP, icon: Buffer.from(MARKUP) },
+          userId: MARKUP,
+          texts,
+        },
         question: {
           kind: "ask",
           values: WITH_SHOP.connectionValues.map((value) => ({ ...value, label: MARKUP, help: MARKUP })),

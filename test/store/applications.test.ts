@@ -72,6 +72,24 @@ describe.each(STORES)("$name", ({ createBed }) => {
     });
   });
 
+  describe("iconOf()", () => {
+    it("has the icon that an application was made with or given, which no look-up and no list carries", async () => {
+      const application = applicationForTest(sealer);
+      const { id, publicKey } = application;
+      await store.applications.create({ ...application, icon: Buffer.from([0, 255]) });
+      expect(Buffer.from(await store.applications.iconOf(id))).toEqual(Buffer.from([0, 255]));
+      await store.applications.update(publicKey, { name: "x" }, NOW + 1);
+      expect(await store.applications.iconOf(id)).toHaveLength(2);
+      const updated = await store.applications.update(publicKey, { icon: Buffer.from("new") }, NOW + 2);
+      expect(String(Buffer.from(await store.applications.iconOf(id)))).toBe("new");
+      const seen = [updated, await store.applications.findByPublicKey(publicKey), ...(await store.applications.list())];
+      expect(seen.map((each) => Object.keys(each ?? {}).includes("icon"))).toEqual([false, false, false]);
+      await store.applications.update(publicKey, { icon: new Uint8Array(0) }, NOW + 3);
+      expect(await store.applications.iconOf(id)).toHaveLength(0);
+      expect(await store.applications.iconOf("nobody")).toHaveLength(0);
+    });
+  });
+
   describe("update()", () => {
     it("changes only what the patch names", async () => {
       const application = applicationForTest(sealer, {

@@ -4,7 +4,7 @@ import { CALLS_MIGRATIONS } from "../../src/store/calls-file.js";
 import { assertKnownVersion, migrate, openDatabase } from "../../src/store/open-database.js";
 import { inspectStore } from "../../src/store/open-store.js";
 import { digestOf, POSTGRES_MIGRATIONS, SQLITE_MIGRATIONS } from "../../src/store/schema.js";
-import { createStoreFolder, type StoreFolder } from "./store-for-test.js";
+import { createStoreFolder, oldApplicationSql, type StoreFolder } from "./store-for-test.js";
 
 let at: StoreFolder;
 beforeEach(() => {
@@ -17,9 +17,9 @@ const versionOf = (db: Database.Database) => db.pragma("user_version", { simple:
 
 /** In order. A migration that was written stays as it is: add another one behind it, and a digest here. */
 const DIGESTS: Readonly<Record<string, readonly string[]>> = {
-  SQLite: ["d5249d7e7872f404", "1ca0cd00136effbb"],
+  SQLite: ["d5249d7e7872f404", "1ca0cd00136effbb", "d6ac194ecdea4ed6"],
   "SQLite's file of calls": ["01e9711ef1443bd0", "ab22dbca76d3e5f2"],
-  PostgreSQL: ["f8febd899a4ea903", "bf2e31b7eb9b3a3b"],
+  PostgreSQL: ["f8febd899a4ea903", "bf2e31b7eb9b3a3b", "73f1b8812d8317f5"],
 };
 
 describe("migrations", () => {
@@ -79,6 +79,16 @@ describe("migrate()", () => {
       db.exec("UPDATE sqlite_schema SET sql = replace(sql, '-- ', '-- Once: ') WHERE name = 'connections'");
     });
     expect(() => at.open()).not.toThrow();
+  });
+
+  it("brings a database of the first version to this one, with what is in it", async () => {
+    at.change((db) => {
+      migrate(db, at.path, SQLITE_MIGRATIONS.slice(0, 1));
+      db.exec(oldApplicationSql("x'00'"));
+    });
+    const store = at.open();
+    expect(await store.applications.findByPublicKey("old-key-1")).toMatchObject({ id: "old", name: "Old" });
+    expect(await store.applications.iconOf("old")).toHaveLength(0);
   });
 
   it("refuses a version below zero", () => {

@@ -10,6 +10,7 @@ import { createPool } from "../../src/store/postgres-pool.js";
 import { createSession, type Session } from "../../src/store/postgres-session.js";
 import { POSTGRES_MIGRATIONS } from "../../src/store/schema.js";
 import { createTestDatabase, POSTGRES_URL, type TestDatabase } from "../support/postgres.js";
+import { oldApplicationSql } from "./store-for-test.js";
 
 const LIMITS = { maxConnections: 2, timeoutMs: 5000 };
 let database: TestDatabase;
@@ -64,6 +65,15 @@ describe.skipIf(POSTGRES_URL === undefined)("migratePostgres()", () => {
     expect(await run(2)).toEqual({ from: 1, to: 2 });
     expect(await run(2)).toEqual({ from: 2, to: 2 });
     expect(await tables()).toEqual(["a", "b", "relay_schema"]);
+  });
+
+  it("brings a database of the first version to this one, with what is in it", async () => {
+    await withSession((session) => migratePostgres(session, "test", POSTGRES_MIGRATIONS.slice(0, 1)));
+    await database.query(oldApplicationSql("'0'"));
+    const store = await openPostgresStore(location, LIMITS);
+    expect(await store.applications.findByPublicKey("old-key-1")).toMatchObject({ id: "old", name: "Old" });
+    expect(await store.applications.iconOf("old")).toHaveLength(0);
+    await store.close();
   });
 
   it("refuses a newer database and leaves it alone", async () => {

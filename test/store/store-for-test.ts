@@ -15,6 +15,13 @@ import type { StoreOptions } from "../../src/store/store.js";
 
 export const NOW = 1_800_000_000_000;
 
+/** SQL that writes an application in a database of the first version. @param hash of its key, as the database writes bytes. */
+export function oldApplicationSql(hash: string): string {
+  return `INSERT INTO applications (id, name, public_key, private_key_hash, caller_auth, allowed_origins, allowed_addresses,
+    calls_per_minute, connection_calls_per_minute, state, created_at, updated_at)
+    VALUES ('old', 'Old', 'old-key-1', ${hash}, 'PUBLIC_KEY', '[]', '[]', 0, 0, 'ACTIVE', 1, 1)`;
+}
+
 /** A folder of its own, with a database path in it. */
 export interface StoreFolder {
   readonly folder: string;
