@@ -106,7 +106,7 @@ function pictureView(field: Field, id: string, { value, problem, change }: Field
   return html`<span class="picture">
     <input id=${id} type="file" accept="image/png,image/jpeg,image/webp" @change=${onFile} aria-describedby=${notesOf(field, id)}
       aria-invalid=${problem !== undefined} />
-    ${value === "" ? nothing : html`${previewOf(label, value)} <button type="button" @click=${remove}>Remove it<span class="unseen">: ${label}</span></button>`}
+    ${value === "" ? nothing : html`${previewOf(label, value)} <button type="button" aria-label="Remove it: ${label}" @click=${remove}>Remove it</button>`}
   </span>`;
 }
 

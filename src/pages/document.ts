@@ -31,7 +31,8 @@ h2.group + ul { margin-top: .5rem; }
 .picture { background: #ffffff; }
 .picture img { display: block; width: 3.5rem; height: 3.5rem; object-fit: contain; }
 .scopes { margin: 0 0 1rem; }
-.scopes li { padding: .375rem 0; }
+.scopes li { padding: .375rem 0; gap: 0 1rem; }
+.scopes span + code { color: var(--quiet); font-size: .875rem; }
 .initial { flex: none; width: 2.75rem; line-height: 2.75rem; text-align: center; font-weight: 600;
   color: var(--quiet); border: 1px solid var(--line); border-radius: .5rem; }
 form { margin: 0; }

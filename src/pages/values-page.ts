@@ -8,7 +8,7 @@ import type { Texts } from "./texts/texts.js";
 
 /** Who connects what. */
 interface Connecting {
-  readonly provider: Pick<Provider, "name" | "displayName" | "origins" | "kind" | "oauth1">;
+  readonly provider: Pick<Provider, "name" | "displayName" | "origins" | "kind" | "oauth1" | "oauth2">;
   readonly application: Mark;
   readonly userId: string;
   readonly session: string;
@@ -36,17 +36,24 @@ export function confirmPage(
     mark: application,
     main: html`<h1>${heading}</h1>
 <p>${texts.confirmUser(userMark(userId), application.name, displayName)}</p>
-${scopes.length === 0 ? html`<p>${texts.asksAtProvider(displayName)}</p>` : scopeList(texts.asksFor(application.name), scopes)}
+${scopes.length === 0 ? html`<p>${texts.asksAtProvider(displayName)}</p>` : scopeList(texts.asksFor(application.name), scopes, provider)}
 <p class="notice">${texts.confirmOnlyIf(application.name)}</p>
 <p><a class="button main" href="/oauth/connect/${name}?${query}">${texts.continueTo(displayName)}</a></p>`,
   };
 }
 
-function scopeList(title: string, scopes: readonly string[]): Html {
+function scopeList(title: string, scopes: readonly string[], { oauth2 }: Connecting["provider"]): Html {
   return html`<p id="scopes">${title}</p>
 <ul class="scopes" role="list" aria-labelledby="scopes">
-${scopes.map((scope) => html`<li><code>${visibleText(scope)}</code></li>`)}
+${scopes.map((scope) => scopeItem(scope, oauth2?.scopeDescriptions ?? {}))}
 </ul>`;
+}
+
+/** A description is in English, whatever the language of the page is: a scope's name says less, in any language. */
+function scopeItem(scope: string, descriptions: Readonly<Record<string, string>>): Html {
+  const name = html`<code>${visibleText(scope)}</code>`;
+  if (!Object.hasOwn(descriptions, scope)) return html`<li>${name}</li>`;
+  return html`<li><span lang="en">${descriptions[scope]}</span> ${name}</li>`;
 }
 
 /** What the page asks for. */

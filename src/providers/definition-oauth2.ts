@@ -9,6 +9,9 @@ const TOKEN_REQUEST_FORMATS = ["form", "json"] as const;
 /** A scope-token of RFC 6749 section 3.3. */
 const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/;
 const MAX_ERROR_LENGTH = 256;
+const MAX_DESCRIPTIONS = 100;
+/** One line that hides nothing: no control characters, and no formats such as bidirectional ones. */
+const DESCRIPTION = /^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]{1,200}$/u;
 /** A year: what longer lifetimes in token responses are cut to. */
 const MAX_EXPIRES_IN = 31_536_000;
 
@@ -21,6 +24,7 @@ export function parseOAuth2(definition: Definition, policy: EndpointPolicy, repo
     authorizationResponseIssParameterSupported: parseIssSupported(definition, report),
     scopeSeparator: parseScopeSeparator(definition.scopeSeparator, report),
     defaultScopes: parseDefaultScopes(definition, report),
+    scopeDescriptions: parseScopeDescriptions(definition, report),
     pkce,
     clientAuthentication: parseClientAuthentication(definition.clientAuthentication, report),
     ...parseOAuth2Parameters(definition, report),
@@ -87,6 +91,17 @@ function parseDefaultScopes({ defaultScopes, scopeSeparator }: Definition, repor
     else if (defaultScopes.indexOf(scope) !== at) report(field, "stands twice");
   });
   return [...defaultScopes];
+}
+
+function parseScopeDescriptions({ scopeDescriptions }: Definition, report: Report): Readonly<Record<string, string>> {
+  const entries = Object.entries(scopeDescriptions);
+  if (entries.length > MAX_DESCRIPTIONS) report("oauth2.scopeDescriptions", `must be at most ${MAX_DESCRIPTIONS}`);
+  for (const [scope, description] of entries) {
+    const field = `oauth2.scopeDescriptions.${scope}`;
+    if (!SCOPE.test(scope)) report(field, "must be one scope, printable ASCII without spaces");
+    else if (!DESCRIPTION.test(description)) report(field, "must be one line of 1 to 200 characters");
+  }
+  return { ...scopeDescriptions };
 }
 
 /** Basic by default: the one that every authorization server supports (RFC 6749 section 2.3.1). */

@@ -118,6 +118,8 @@ export interface OAuth2 {
   readonly scopeSeparator: string;
   /** Scopes to ask for when the application names none; empty: the parameter is left out. */
   readonly defaultScopes: readonly string[];
+  /** What scopes let an application do, in English; of those alone that the definition says it of. */
+  readonly scopeDescriptions: Readonly<Record<string, string>>;
   /** Whether to use PKCE (RFC 7636); off by default. */
   readonly pkce: boolean;
   /** RFC 7591 section 2; `client_secret_basic` by default. */

@@ -24,7 +24,11 @@ describe("html``", () => {
 });
 
 const texts = textsFor("");
-const WITH_SHOP = { ...provider({ apiOrigins: ["https://{shop}.shop.example"] }), displayName: MARKUP };
+const { oauth2 = expect.fail(), ...SHOP } = provider({ apiOrigins: ["https://{shop}.shop.example"], oauth2: {} });
+const WITH_SHOP = {
+  ...{ ...SHOP, displayName: MARKUP },
+  oauth2: { ...oauth2, scopeDescriptions: { [MARKUP]: MARKUP, read: "Read it", toString: "Print it" } },
+};
 
 describe("a page", () => {
   it.each([
@@ -68,5 +72,17 @@ describe("a page", () => {
     const document = documentFrom(page, "en");
     expect(document).toContain(ESCAPED);
     expect(document.match(/<(script|img|\/title|\/style)\b/g)).toEqual(["</title", "</style"]);
+  });
+
+  it("says what a scope is in words where the definition has some, and names it in any case", () => {
+    const application = { name: "Notes", accentColor: "", icon: new Uint8Array(0) };
+    const connecting = { provider: WITH_SHOP, application, userId: "ada", session: "s", given: new Map(), texts };
+    const { text } = confirmPage(connecting, ["read", "constructor", "a\u202eb", "toString"]).main;
+    expect(text.match(/<li>.*?<\/li>/g)).toEqual([
+      '<li><span lang="en">Read it</span> <code>read</code></li>',
+      "<li><code>constructor</code></li>",
+      "<li><code>a\ufffdb</code></li>",
+      '<li><span lang="en">Print it</span> <code>toString</code></li>',
+    ]);
   });
 });

@@ -31,6 +31,7 @@ describe("parseProvider()", () => {
         authorizationResponseIssParameterSupported: false,
         scopeSeparator: " ",
         defaultScopes: [],
+        scopeDescriptions: {},
         pkce: false,
         clientAuthentication: "client_secret_basic",
         clientIdParameter: "client_id",
@@ -294,6 +295,15 @@ describe("parseProvider() problems of content", () => {
     [{ oauth2: { scopeSeparator: ",", defaultScopes: ["a,b"] } }, "oauth2.defaultScopes[0]"],
     [{ oauth2: { defaultScopes: [""] } }, "oauth2.defaultScopes[0]"],
     [{ oauth2: { defaultScopes: ['a"'] } }, "oauth2.defaultScopes[0]"],
+    [{ oauth2: { scopeDescriptions: { "a b": "Read" } } }, "oauth2.scopeDescriptions.a b"],
+    [{ oauth2: { scopeDescriptions: { a: "" } } }, "oauth2.scopeDescriptions.a"],
+    [{ oauth2: { scopeDescriptions: { a: "x".repeat(201) } } }, "oauth2.scopeDescriptions.a"],
+    [{ oauth2: { scopeDescriptions: { a: "Read\nSend" } } }, "oauth2.scopeDescriptions.a"],
+    [{ oauth2: { scopeDescriptions: { a: "Read \u202edneS" } } }, "oauth2.scopeDescriptions.a"],
+    [
+      { oauth2: { scopeDescriptions: Object.fromEntries(Array.from({ length: 101 }, (_, at) => [`s${at}`, "Read"])) } },
+      "oauth2.scopeDescriptions",
+    ],
     [{ oauth2: { clientIdParameter: "a b" } }, "oauth2.clientIdParameter"],
     [{ oauth2: { clientIdParameter: "state" } }, "oauth2.clientIdParameter"],
     [
