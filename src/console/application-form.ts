@@ -54,7 +54,7 @@ export const APPLICATION_FIELDS: readonly Field[] = [
     hint: "Such as #1a73e8. None: the relay's own.",
   },
   {
-    ...{ name: "icon", label: "Icon on the connect page", kind: "picture", path: "application.icon" },
+    ...{ name: "icon", label: "Icon on the connect page", kind: "picture", path: "application.icon", isWide: true },
     hint: "PNG, JPEG or WebP, at most 16 KiB, and 1024 pixels wide and high. None: the first letter of its name.",
   },
   {

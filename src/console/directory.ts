@@ -109,6 +109,14 @@ export function applicationLink({ applicationName }: Directory, publicKey: strin
   return html`<a href=${address} title=${visibleText(publicKey)}><bdi>${visibleText(applicationName(publicKey))}</bdi></a>`;
 }
 
+/** Leads to the documentation of a provider's API. Only https: a definition may hold any text, and some of it would run. */
+export function documentationLink(provider: ProviderJson | undefined): TemplateResult | string {
+  const { documentationUri = "", displayName = "", name = "" } = provider ?? {};
+  if (!documentationUri.startsWith("https://")) return visibleText(documentationUri);
+  const label = `Documentation of the API of ${visibleText(displayName || name)}`;
+  return html`<a href=${documentationUri} target="_blank" rel="noreferrer" aria-label=${label}>Documentation</a>`;
+}
+
 /** All providers, page by page. Rejects with ApiError. */
 export async function allProviders(api: Api): Promise<readonly ProviderEntryJson[]> {
   const pages = await allPages((page) => api.call("ProviderService/ListProviders", page));

@@ -1,6 +1,6 @@
 import type { ProviderEntryJson } from "../../gen/relay/admin/v1/provider_service_pb.js";
-import { allProviders } from "./directory.js";
-import { html, nothing, type TemplateResult } from "./lit-html.js";
+import { allProviders, documentationLink } from "./directory.js";
+import { html, nothing } from "./lit-html.js";
 import { createLoader } from "./loading.js";
 import { countText, visibleText } from "./text.js";
 import { busyNotice, type Column, dataTable, problemNotice, type View, type ViewContext } from "./view.js";
@@ -50,16 +50,9 @@ const COLUMNS: ReadonlyArray<Column<ProviderEntryJson>> = [
   },
   { label: "Kind", cell: ({ provider }) => visibleText(provider?.kind ?? "") },
   { label: "Definition", cell: sourceOf, isDetail: true },
-  { label: "Documentation", cell: documentationLink },
+  { label: "Documentation", cell: ({ provider }) => documentationLink(provider) },
 ];
 
 function sourceOf({ source, file = "" }: ProviderEntryJson): string {
   return source === "SOURCE_FILE" ? visibleText(file) : "Catalogue";
-}
-
-/** Only https: a definition may hold any text, and some of it would run. */
-function documentationLink({ provider }: ProviderEntryJson): TemplateResult | string {
-  const { documentationUri = "", name = "" } = provider ?? {};
-  if (!documentationUri.startsWith("https://")) return visibleText(documentationUri);
-  return html`<a href=${documentationUri} target="_blank" rel="noreferrer" aria-label="Read the documentation of ${visibleText(name)}">Read</a>`;
 }

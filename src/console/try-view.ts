@@ -1,6 +1,7 @@
 import type { ExplainCallResponseJson } from "../../gen/relay/admin/v1/call_pb.js";
 import type { ProviderJson } from "../../gen/relay/admin/v1/provider_pb.js";
 import type { CallRequestJson, ResultRowJson } from "../../gen/relay/v1/relay_pb.js";
+import { documentationLink } from "./directory.js";
 import { explanationView } from "./explanation-view.js";
 import { type Field, fieldView } from "./field.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
@@ -240,9 +241,11 @@ const MORE_FIELDS: readonly CallField[] = [
   { name: "privateKey", label: "The application's private key, if it requires one", kind: "secret" },
 ];
 
-/** Where a provider's API is; nothing for one that is not known. */
+/** Where a provider's API is, and what it takes; nothing for one that is not known. */
 function urlField(provider: ProviderJson | undefined): CallField {
-  const hint = provider && { hint: `On ${visibleText((provider.apiOrigins ?? []).join(" or "))}` };
+  const origins = visibleText((provider?.apiOrigins ?? []).join(" or "));
+  const documentation = provider?.documentationUri ? html`. ${documentationLink(provider)}` : nothing;
+  const hint = provider && { hint: html`On ${origins}${documentation}` };
   return { name: "url", label: "URL", isWide: true, ...hint };
 }
 

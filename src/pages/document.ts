@@ -23,7 +23,7 @@ li { display: flex; flex-wrap: wrap; gap: .75rem 1rem; align-items: center; just
 li:last-child { border-bottom: 1px solid var(--line); }
 h2 { font-size: 1.0625rem; margin: 0; }
 li p { margin: 0; }
-li > div:not(.actions) { flex: 1 1 10rem; }
+li > div:not(.actions) { flex: 1 1 8rem; }
 h2.group { margin: 2rem 0 0; color: var(--quiet); }
 h2.group + ul { margin-top: .5rem; }
 .mark { width: 3.5rem; line-height: 3.5rem; margin: 0 0 1rem; text-align: center; font-size: 1.5rem; font-weight: 700;
@@ -31,8 +31,8 @@ h2.group + ul { margin-top: .5rem; }
 .picture { background: #ffffff; }
 .picture img { display: block; width: 3.5rem; height: 3.5rem; object-fit: contain; }
 .scopes { margin: 0 0 1rem; }
-.scopes li { padding: .375rem 0; gap: 0 1rem; }
-.scopes span + code { color: var(--quiet); font-size: .875rem; }
+.scopes li { display: block; padding: .375rem 0; }
+.scopes span + code { display: block; color: var(--quiet); font-size: .875rem; }
 .initial { flex: none; width: 2.75rem; line-height: 2.75rem; text-align: center; font-weight: 600;
   color: var(--quiet); border: 1px solid var(--line); border-radius: .5rem; }
 form { margin: 0; }
@@ -55,7 +55,9 @@ input, select, textarea { box-sizing: border-box; display: block; font: inherit;
 [aria-invalid] { border-color: var(--bad); border-width: 2px; }
 .hint { color: var(--quiet); margin: 0; }
 .notice { border: 1px solid var(--good); border-left-width: .375rem; border-radius: .25rem; padding: .75rem 1rem; }
+.notice.care { border-color: var(--care); }
 .notice.bad { border-color: var(--bad); }
+form + .hint { margin-top: 1rem; }
 .detail { color: var(--quiet); font-size: .875rem; border-top: 1px solid var(--line); margin-top: 2rem; padding-top: 1rem; }
 .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 `;

@@ -37,7 +37,7 @@ export function confirmPage(
     main: html`<h1>${heading}</h1>
 <p>${texts.confirmUser(userMark(userId), application.name, displayName)}</p>
 ${scopes.length === 0 ? html`<p>${texts.asksAtProvider(displayName)}</p>` : scopeList(texts.asksFor(application.name), scopes, provider)}
-<p class="notice">${texts.confirmOnlyIf(application.name)}</p>
+<p class="notice care">${texts.confirmOnlyIf(application.name)}</p>
 <p><a class="button main" href="/oauth/connect/${name}?${query}">${texts.continueTo(displayName)}</a></p>`,
   };
 }

@@ -143,7 +143,8 @@ describe("applications in the console", NEEDS_CHROMIUM, () => {
     await page.locator("#settings-icon-wrong").getByText("must have at most 16384 bytes").waitFor();
     await choose("icon.webp", WEBP);
     const preview = settings.getByRole("img", { name: "Preview: Icon on the connect page" });
-    const drawn = "document.querySelector('#settings canvas').getContext('2d').getImageData(56, 56, 1, 1).data[0] > 200";
+    const drawn =
+      "document.querySelector('#settings canvas').getContext('2d').getImageData(56, 56, 1, 1).data[0] > 200";
     await expect.poll(() => page.evaluate(drawn)).toBe(true);
     expect(await command(page, "Save").textContent()).toBe(
       `relay app update --icon ICON_FILE ${application.publicKey}`,

@@ -441,6 +441,11 @@ describe("trying a call in the console", NEEDS_CHROMIUM, () => {
     expect(await field.getAttribute("aria-activedescendant")).toBe("try-providerName-choice-0");
     await field.press("Enter");
     expect([await field.inputValue(), await field.getAttribute("aria-expanded")]).toEqual(["zoom", "false"]);
+    const documentation = page.getByRole("link", { name: "Documentation of the API of Zoom" });
+    expect(await documentation.getAttribute("href")).toBe("https://developers.zoom.us/docs/api/");
+    expect([await documentation.getAttribute("target"), await documentation.getAttribute("rel")]).toEqual([
+      ...["_blank", "noreferrer"],
+    ]);
   });
 
   it("says what would refuse it, and what to do", async () => {

@@ -237,9 +237,26 @@ describe("the shipped definitions with OAuth 1.0a", () => {
 
 describe("the habits in the shipped catalogue", () => {
   it.each(servers.map((names) => [names.join(", "), names] as const))("are the same for %s", (_names, family) => {
-    const habits = family.map((name) => ({ ...catalog.find(name)?.oauth2, defaultScopes: undefined }));
+    const ofEach = { defaultScopes: undefined, scopeDescriptions: undefined };
+    const habits = family.map((name) => ({ ...catalog.find(name)?.oauth2, ...ofEach }));
     for (const habit of habits) expect(habit).toEqual(habits[0]);
     expect(habits[0]?.tokenEndpoint).toBeDefined();
+  });
+
+  it("say what each default scope means where they say it of any, a whole address the same everywhere", () => {
+    const words = new Map<string, string>();
+    for (const { name, oauth2 } of providers) {
+      const { defaultScopes = [], scopeDescriptions = {} } = oauth2 ?? {};
+      const isDescribed = Object.keys(scopeDescriptions).length > 0;
+      const bare = isDescribed ? defaultScopes.filter((scope) => !Object.hasOwn(scopeDescriptions, scope)) : [];
+      expect([name, bare]).toEqual([name, []]);
+      for (const [scope, description] of Object.entries(scopeDescriptions)) {
+        if (!scope.startsWith("https://")) continue;
+        expect([scope, words.get(scope) ?? description]).toEqual([scope, description]);
+        words.set(scope, description);
+      }
+    }
+    expect(words.size).toBeGreaterThan(20);
   });
 
   it("ask Google and Microsoft for a refresh token", () => {

@@ -1,5 +1,5 @@
 /**
- * Makes a picture of every view of the console, in three widths, light and dark: `npm run screenshots FOLDER`. They are
+ * Makes a picture of every view of the console and the pages of the connect flow, in three widths, light and dark: `npm run screenshots FOLDER`. They are
  * looked at, and compared with nothing: what must hold is tested by structure (test/console).
  */
 import { mkdirSync } from "node:fs";
@@ -7,7 +7,8 @@ import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { createCallers } from "./callers.js";
 import { launchChromium } from "./chromium.js";
-import { ADMIN_TOKENS, type Harness, startHarness } from "./harness.js";
+import { ADMIN_TOKENS, type Harness, startHarness, type TestApplication } from "./harness.js";
+import { pngOf } from "./pictures.js";
 import { failRefresh } from "./refresh-failure.js";
 
 const LOOKS = [
@@ -51,6 +52,43 @@ async function prepare(harness: Harness): Promise<Readonly<Record<string, string
   };
 }
 
+/** Pages of the connect flow by their names: of an application with an icon, and of one with a colour. */
+async function preparePages({ createApplication, putClient, connect, store, url }: Harness) {
+  const accentColor = "#7b1fa2";
+  const shop = await createApplication({ name: "Harbour Books", accentColor });
+  const notes = await createApplication({ name: "Notes", accentColor });
+  await store.applications.update(shop.publicKey, { icon: pngOf(64, 64) }, Date.now());
+  for (const application of [shop, notes]) {
+    for (const name of ["sandbox", "slack", "spotify", "shopify"]) await putClient(application, name);
+    await putClient(application, "github", { scope: "repo read:user user:email admin:gpg_key" });
+    await putClient(application, "googledrive", { scope: "" });
+    await connect(application, "ada@example.com", { refreshToken: "r" });
+  }
+  const at = (path: string, { publicKey }: TestApplication) =>
+    `${url}/oauth/connect${path}?${new URLSearchParams({ public_key: publicKey, user_id: "ada@example.com" })}`;
+  return {
+    "connect-page": at("", shop),
+    "connect-page-colour": at("", notes),
+    "connect-confirm": at("/github", shop),
+    "connect-confirm-german": at("/googledrive", notes),
+    "connect-asks": at("/shopify", shop),
+    "connect-wrong": at("/nobody", shop),
+  };
+}
+
+async function shootPages(browser: Browser, pages: Readonly<Record<string, string>>, folder: string): Promise<void> {
+  for (const { name, ...options } of LOOKS) {
+    for (const [view, address] of Object.entries(pages)) {
+      const locale = view.endsWith("-german") ? "de-DE" : "en-GB";
+      const context = await browser.newContext({ ...options, locale, reducedMotion: "reduce" });
+      const page = await context.newPage();
+      await page.goto(address);
+      await page.screenshot({ path: join(folder, `${view}-${name}.png`), fullPage: true });
+      await context.close();
+    }
+  }
+}
+
 async function signIn(page: Page, adminUrl: string): Promise<void> {
   await page.goto(adminUrl);
   await page.getByLabel("Admin token").fill(ADMIN_TOKENS.operator);
@@ -78,6 +116,7 @@ mkdirSync(folder, { recursive: true });
 const harness = await startHarness();
 const browser = await launchChromium();
 try {
+  await shootPages(browser, await preparePages(harness), folder);
   await shoot(browser, harness, await prepare(harness), folder);
 } finally {
   await browser.close();
