@@ -18,7 +18,14 @@ import { type StoredCall, USER_PURPOSE, userText } from "../records/call-block.j
 import type { CaptureContent, CapturedBody, HeaderPairs } from "../records/call-capture.js";
 import { type CallWatch, createCallWatch } from "../records/call-watch.js";
 import { openCapture } from "../records/capture-store.js";
-import { type CallFilter, type CallPosition, findCall, isWantedCall, listCalls } from "../records/list-calls.js";
+import {
+  type CallFilter,
+  type CallPosition,
+  findCall,
+  isWantedCall,
+  listCalls,
+  type OnUnreadable,
+} from "../records/list-calls.js";
 import { operatorContextKey } from "./admit.js";
 import { captureCalls, DEFAULT_CAPTURE_MINUTES, MAX_CAPTURE_MINUTES } from "./applications.js";
 import {
@@ -37,14 +44,27 @@ import {
   requiredId,
 } from "./standard-methods.js";
 
+/** Unreadable blocks that are told of: some lines show what is wrong, however many there are. */
+const MAX_TOLD = 20;
+
 /** relay.admin.v1.CallRecordService: message → records → message. */
 export function createCallRecordService(options: AdminOptions): ServiceImpl<typeof CallRecordService> {
   const { store, onFault, stopped } = options;
   const publicKeyOf = createPublicKeys(store.applications);
-  const watch = createCallWatch({ calls: store.calls, onFault: (error) => onFault("call records", error) });
+  const told = new Set<number>();
+  /** One line in the log for each block, however often it is come across. */
+  const onUnreadable: OnUnreadable = ({ sequence }, error) => {
+    if (told.has(sequence) || told.size === MAX_TOLD) return;
+    told.add(sequence);
+    onFault("call records", error);
+  };
+  const watch = createCallWatch({
+    ...{ calls: store.calls, onUnreadable },
+    onFault: (error) => onFault("call records", error),
+  });
   return {
     async getCallRecord({ callId }, context) {
-      const call = await findCall(store.calls, required(callId, "call_id"));
+      const call = await findCall(store.calls, required(callId, "call_id"), onUnreadable);
       if (call === undefined) throw notFound("record of this call");
       const message = messageFromCall(call, await publicKeyOf(call.applicationId));
       const userId = call.connection === undefined ? undefined : await store.connections.userOf(call.connection);
@@ -57,7 +77,7 @@ export function createCallRecordService(options: AdminOptions): ServiceImpl<type
       const told = [publicKey, providerName, errorType, userId, requestId, filter.startAt, filter.endAt];
       const page = pageFrom(request, told, [NUMBER_PART, NUMBER_PART]);
       const position = { pageSize: page.size, from: positionFrom(page.after) };
-      const { calls, next } = await listCalls(store.calls, filter, position);
+      const { calls, next } = await listCalls(store.calls, filter, position, onUnreadable);
       const callRecords = [];
       for (const call of calls) callRecords.push(messageFromCall(call, await publicKeyOf(call.applicationId)));
       const nextPageToken = next === undefined ? "" : page.tokenAfter([String(next.sequence), String(next.index)]);

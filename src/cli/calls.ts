@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { type StoredCall, USER_PURPOSE, userText } from "../records/call-block.js";
+import { type StoredBlock, type StoredCall, USER_PURPOSE, userText } from "../records/call-block.js";
 import type { CaptureContent, CapturedBody, HeaderPairs } from "../records/call-capture.js";
 import { type CallFilter, type CallPosition, findCall, listCalls } from "../records/list-calls.js";
 import { applicationOf } from "./application.js";
@@ -13,6 +13,7 @@ import {
   wholeNumber,
   writeJson,
   writeLine,
+  writeNote,
   writeResult,
 } from "./command.js";
 import { type OpenStore, withStore } from "./open-store.js";
@@ -68,11 +69,18 @@ async function findCalls(open: OpenStore, options: ListOptions): Promise<StoredC
   const filter: CallFilter = { applicationId, provider, errorType, requestId, users };
   const calls: StoredCall[] = [];
   let from: CallPosition | undefined;
+  let unreadable = 0;
+  const onUnreadable = ({ count }: StoredBlock) => {
+    unreadable += count;
+  };
   do {
-    const page = await listCalls(open.store.calls, filter, { pageSize: options.limit - calls.length, from });
+    const position = { pageSize: options.limit - calls.length, from };
+    const page = await listCalls(open.store.calls, filter, position, onUnreadable);
     calls.push(...page.calls);
     from = page.next;
   } while (from !== undefined && calls.length < options.limit);
+  if (unreadable > 0)
+    writeNote(`${unreadable} records are left out: another version wrote them, or the file is damaged.`);
   return calls;
 }
 

@@ -12,7 +12,7 @@ const FIELDS: ReadonlyArray<SearchField<Name>> = [
   { name: "publicKey", label: "Application", kind: "application" },
   { name: "userId", label: "User id", kind: "user" },
   { name: "providerName", label: "Provider", kind: "provider" },
-  { name: "errorType", label: "Error type" },
+  { name: "errorType", label: "Error type", kind: "errorType" },
   { name: "requestId", label: "Request id" },
   { name: "from", label: "From", kind: "time" },
   { name: "until", label: "Until", kind: "time" },

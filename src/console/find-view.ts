@@ -6,44 +6,86 @@ import { callAddress, recordTable } from "./call-tables.js";
 import { connectionColumns } from "./connections-view.js";
 import { applicationLink } from "./directory.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
-import { ApiError, createLoader } from "./loading.js";
+import { ApiError, createLoader, type Loader, type Loading } from "./loading.js";
 import { visibleText } from "./text.js";
-import { busyNotice, dataTable, navigate, problemNotice, type View, type ViewContext } from "./view.js";
-
-/** Whatever one text may name. */
-interface Found {
-  readonly calls: readonly CallRecordJson[];
-  readonly connections: readonly ConnectionJson[];
-  readonly applications: readonly ApplicationJson[];
-}
+import { dataTable, navigate, problemNotice, type View, type ViewContext } from "./view.js";
 
 /** A UUID. */
 const CALL_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** Of each kind; who finds more has to say more. */
 const MAX_FOUND = 20;
 
+/** One of the questions that a text is: each is shown as its answer comes, and fails alone. */
+interface Question<Row> {
+  /** What is looked through. */
+  readonly among: string;
+  readonly found: Loader<readonly Row[]>;
+  render(): TemplateResult | typeof nothing;
+}
+
 /** What is found of a call id, a request id, a user's id, or an application's name or key. */
 export function createFindView(context: ViewContext): View {
   const { api, directory, update } = context;
-  const found = createLoader<Found>(update);
-  /** Of the user whose id it is. Takes longer, and may fail alone. */
-  const userCalls = createLoader<readonly CallRecordJson[]>(update);
   let text = "";
 
+  function question<Row>(
+    among: string,
+    heading: string,
+    list: (rows: readonly Row[]) => TemplateResult,
+  ): Question<Row> {
+    const found = createLoader<readonly Row[]>(update);
+    return { among, found, render: () => sectionOf(heading, found, list) };
+  }
+
+  const call = question("call ids", "Call", (rows: readonly CallRecordJson[]) => recordTable("Call", rows));
+  const ofRequest = question("request ids", "Calls", (rows: readonly CallRecordJson[]) => recordTable("Calls", rows));
+  const ofUser = question("the calls of users", "Calls for this user", (rows: readonly CallRecordJson[]) =>
+    recordTable("Calls for this user", rows, text),
+  );
+  const connections = question("user ids", "Connections of this user", (rows: readonly ConnectionJson[]) =>
+    dataTable("Connections", connectionColumns(directory), rows),
+  );
+  const applications = question("applications", "Applications", (rows: readonly ApplicationJson[]) => listOf(rows));
+  const questions = [call, ofRequest, ofUser, connections, applications];
+  const founds: ReadonlyArray<Loader<readonly unknown[]>> = questions.map(({ found }) => found);
+
+  function listOf(rows: readonly ApplicationJson[]): TemplateResult {
+    return html`<ul>${rows.map(({ publicKey = "" }) => html`<li>${applicationLink(directory, publicKey)}</li>`)}</ul>`;
+  }
+
   async function load(): Promise<void> {
-    await found.load(() => find(api, text));
-    if (found.value === undefined) return;
-    const { calls, connections, applications } = found.value;
-    directory.note(applications);
-    const [call] = calls;
+    const asked = text;
+    await Promise.all([
+      call.found.load(async () => (CALL_ID.test(text) ? recordOf(api, text) : [])),
+      ofRequest.found.load(async () => {
+        const request = { requestId: text, pageSize: MAX_FOUND };
+        return (await api.call("CallRecordService/ListCallRecords", request)).callRecords ?? [];
+      }),
+      loadUser(),
+      applications.found.load(async () => {
+        const request = { query: text, pageSize: MAX_FOUND };
+        const { applications: named = [] } = await api.call("ApplicationService/ListApplications", request);
+        directory.note(named);
+        return named;
+      }),
+    ]);
     // One call and nothing else: that is what was meant.
-    if (call?.callId === text && connections.length + applications.length === 0) location.replace(callAddress(text));
-    else await userCalls.load(() => callsOf(api, text, connections));
+    const isAlone = founds.every((found) => found.problem === undefined && (found === call.found || isEmpty(found)));
+    if (asked === text && isAlone && !isEmpty(call.found)) location.replace(callAddress(text));
+  }
+
+  /** The calls are looked for where the user is connected, and elsewhere: also when it is not known where that is. */
+  async function loadUser(): Promise<void> {
+    const asked = text;
+    const request = { userId: asked, pageSize: MAX_FOUND };
+    await connections.found.load(
+      async () => (await api.call("ConnectionService/ListConnections", request)).connections ?? [],
+    );
+    if (asked === text) await ofUser.found.load(() => callsOf(api, asked, connections.found.value ?? []));
   }
 
   function clear(): void {
-    found.clear();
-    userCalls.clear();
+    for (const found of founds) found.clear();
   }
 
   return {
@@ -53,26 +95,45 @@ export function createFindView(context: ViewContext): View {
       clear();
       if (text !== "") void load();
     },
-    leave: clear,
+    leave() {
+      text = "";
+      clear();
+    },
     render: () => html`<h1 tabindex="-1">Find</h1>
       <p>Looked for <span class="id">${visibleText(text)}</span> among call ids, request ids, user ids and applications.</p>
-      ${problemNotice({ problem: found.problem ?? userCalls.problem })} ${busyNotice({ isBusy: found.isBusy || userCalls.isBusy })}
-      ${found.value === undefined ? nothing : foundView(context, found.value, userCalls.value, text)}`,
+      ${questions.map((each) => each.render())}
+      <p class="hint" role="status">${statusOf(questions)}</p>
+      ${ofUser.found.value === undefined ? nothing : html`<p class="hint">Calls for a user are looked for in ${MAX_ASKED} applications, first in those where the user is connected: <a href="#/calls?${new URLSearchParams({ userId: text })}">choose another one</a>.</p>`}`,
   };
 }
 
-async function find(api: Api, text: string): Promise<Found> {
-  const [call, ofRequest, ofUser, named] = await Promise.all([
-    CALL_ID.test(text) ? api.call("CallRecordService/GetCallRecord", { callId: text }).catch(noneFrom) : undefined,
-    api.call("CallRecordService/ListCallRecords", { requestId: text, pageSize: MAX_FOUND }),
-    api.call("ConnectionService/ListConnections", { userId: text, pageSize: MAX_FOUND }),
-    api.call("ApplicationService/ListApplications", { query: text, pageSize: MAX_FOUND }),
-  ]);
-  return {
-    calls: [...(call === undefined ? [] : [call]), ...(ofRequest.callRecords ?? [])],
-    connections: ofUser.connections ?? [],
-    applications: named.applications ?? [],
-  };
+function isEmpty({ value }: Loading<readonly unknown[]>): boolean {
+  return value === undefined || value.length === 0;
+}
+
+/** Nothing until something is found, or cannot be looked for. */
+function sectionOf<Row>(
+  heading: string,
+  { value = [], problem }: Loading<readonly Row[]>,
+  list: (rows: readonly Row[]) => TemplateResult,
+): TemplateResult | typeof nothing {
+  if (value.length === 0 && problem === undefined) return nothing;
+  return html`<section class="part">
+    <h2>${heading}</h2>
+    ${problemNotice({ problem })} ${value.length === 0 ? nothing : list(value)}
+  </section>`;
+}
+
+function statusOf(questions: ReadonlyArray<Pick<Question<unknown>, "among" | "found">>): string {
+  const open = questions.filter(({ found }) => found.isBusy).map(({ among }) => among);
+  if (open.length > 0) return `Looking among ${open.join(", ")}…`;
+  const isNothing = questions.every(({ found }) => found.problem === undefined && found.value?.length === 0);
+  return isNothing ? "Nothing was found." : "";
+}
+
+async function recordOf(api: Api, callId: string): Promise<readonly CallRecordJson[]> {
+  const record = await api.call("CallRecordService/GetCallRecord", { callId }).catch(noneFrom);
+  return record === undefined ? [] : [record];
 }
 
 /** Calls are found by user and application alone: of so many applications they are looked for. */
@@ -98,23 +159,6 @@ async function callsOf(api: Api, userId: string, connections: readonly Connectio
 function noneFrom(error: unknown): undefined {
   if (error instanceof ApiError && error.code === "not_found") return undefined;
   throw error;
-}
-
-function foundView(
-  context: ViewContext,
-  { calls, connections, applications }: Found,
-  userCalls: readonly CallRecordJson[] | undefined,
-  text: string,
-): TemplateResult {
-  const section = (heading: string, content: TemplateResult) =>
-    html`<section class="part"><h2>${heading}</h2>${content}</section>`;
-  const isNothing = calls.length + connections.length + applications.length === 0 && userCalls?.length === 0;
-  return html`${isNothing ? html`<p role="status">Nothing was found.</p>` : nothing}
-    ${calls.length === 0 ? nothing : section("Calls", recordTable("Calls", calls))}
-    ${!userCalls?.length ? nothing : section("Calls for this user", recordTable("Calls for this user", userCalls, text))}
-    ${connections.length === 0 ? nothing : section("Connections of this user", dataTable("Connections", connectionColumns(context.directory), connections))}
-    ${applications.length === 0 ? nothing : section("Applications", html`<ul>${applications.map(({ publicKey = "" }) => html`<li>${applicationLink(context.directory, publicKey)}</li>`)}</ul>`)}
-    ${userCalls === undefined ? nothing : html`<p class="hint">Calls for a user are looked for in ${MAX_ASKED} applications, first in those where the user is connected: <a href="#/calls?${new URLSearchParams({ userId: text })}">choose another one</a>.</p>`}`;
 }
 
 /** The box that stands above every view. */

@@ -12,7 +12,7 @@ type Name = "publicKey" | "providerName" | "errorType";
 const FIELDS: ReadonlyArray<SearchField<Name>> = [
   { name: "publicKey", label: "Application", kind: "application" },
   { name: "providerName", label: "Provider", kind: "provider" },
-  { name: "errorType", label: "Error type" },
+  { name: "errorType", label: "Error type", kind: "errorType" },
 ];
 
 /** Calls as they end, where their time went, and how they ended. */

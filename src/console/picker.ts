@@ -11,6 +11,12 @@ export interface Choice {
   readonly detail?: string;
 }
 
+/** Of a set that is known, those that have a text in their name or in what is said of them. Pure. */
+export function choicesWith(choices: readonly Choice[], text: string): readonly Choice[] {
+  const wanted = text.trim().toLowerCase();
+  return choices.filter(({ label, detail = "" }) => `${label} ${detail}`.toLowerCase().includes(wanted));
+}
+
 /** What a picker needs. */
 export interface PickerOptions {
   /** Of its field; begins the ids of its parts. */
@@ -97,6 +103,8 @@ export function createPicker(
     const { length } = choices;
     active = active === -1 && step < 0 ? length - 1 : (active + step + length) % Math.max(1, length);
     onChange();
+    // Once it is shown: a long list scrolls.
+    queueMicrotask(() => document.getElementById(`${id}-choice-${active}`)?.scrollIntoView({ block: "nearest" }));
   }
 
   function onKey(event: KeyboardEvent): void {
@@ -121,7 +129,7 @@ export function createPicker(
 
   /** What was typed may be the name of one: then that is meant. */
   function onLeave(): void {
-    const named = choices.filter(({ label }) => label === typed);
+    const named = choices.filter(({ label }) => label.toLowerCase() === typed?.trim().toLowerCase());
     if (named.length === 1) pick(named[0]);
     typed = undefined;
     close();

@@ -1,4 +1,5 @@
 import { html, nothing, type TemplateResult } from "./lit-html.js";
+import type { Choice } from "./picker.js";
 import { visibleText } from "./text.js";
 
 /** A call that failed, and whose it was, as far as that is known. */
@@ -97,6 +98,12 @@ const REMEDIES: ReadonlyMap<string, Remedy> = new Map<string, Remedy>([
   ],
   ["INTERNAL_ERROR", { means: "A fault of the relay: its log says more, under the call id." }],
 ]);
+
+/** Every error type in its words, for a picker: those of the relay, and the provider's own. */
+export const ERROR_TYPES: ReadonlyArray<Choice> = [
+  { value: "API_ERROR", label: "API_ERROR", detail: "The provider itself answered with an error." },
+  ...[...REMEDIES].map(([value, { means }]) => ({ value, label: value, detail: means })),
+];
 
 /** Why the caller itself was refused, by the rule. */
 const CALLERS: ReadonlyMap<string, string> = new Map([

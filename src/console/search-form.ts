@@ -1,13 +1,14 @@
 import { type Field, fieldView } from "./field.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
-import { createPicker, type Picker } from "./picker.js";
+import { choicesWith, createPicker, type Picker } from "./picker.js";
+import { ERROR_TYPES } from "./remedy.js";
 import { NARROW, navigate, type ViewContext } from "./view.js";
 
 /** One field of a search; what stands in it stands in the address, too, so that the view can be sent to somebody. */
 export interface SearchField<Name extends string = string> extends Pick<Field, "label" | "choices"> {
   readonly name: Name;
   /** A line of text by default. */
-  readonly kind?: "line" | "time" | "choice" | "application" | "provider" | "user";
+  readonly kind?: "line" | "time" | "choice" | "application" | "provider" | "user" | "errorType";
 }
 
 /** What is searched for, by the names of the fields; empty for what does not matter. */
@@ -30,7 +31,13 @@ export interface SearchForm<Name extends string> {
   render(): TemplateResult;
 }
 
-/** Pickers of applications, providers and users; of users those of the application that stands beside. */
+function isErrorType(text: string): boolean {
+  return ERROR_TYPES.some(({ value }) => value === text);
+}
+
+/**
+ * Pickers of applications, providers, error types and users; of users those of the application that stands beside.
+ */
 export function createSearchForm<Name extends string>(
   { update, directory }: ViewContext,
   { view, label, fields, button = "Search" }: SearchFormOptions<Name>,
@@ -45,6 +52,7 @@ export function createSearchForm<Name extends string>(
     application: directory.findApplications,
     provider: directory.findProviders,
     user: (text: string) => directory.findUsers(values["publicKey"] ?? "", text),
+    errorType: async (text: string) => choicesWith(ERROR_TYPES, text),
   };
   const pickers = new Map<string, Picker>(
     fields.flatMap(({ name, kind = "line" }) => {
@@ -67,7 +75,11 @@ export function createSearchForm<Name extends string>(
 
   function fieldOf({ name, label: text, kind, choices = [] }: SearchField): TemplateResult {
     const field = { name, label: text, choices, kind: kind === "time" || kind === "choice" ? kind : "line" } as const;
-    const state = { value: values[name] ?? "", problem: undefined, picker: pickers.get(name) };
+    const value = values[name] ?? "";
+    // Not before it was searched for: what is typed is not whole yet.
+    const isUnknown = kind === "errorType" && value !== "" && sought[name] === value && !isErrorType(value);
+    const problem = isUnknown ? "There is no error type of this name." : undefined;
+    const state = { value, problem, picker: pickers.get(name) };
     return fieldView(field, { id: "search", change, ...state });
   }
 

@@ -146,7 +146,7 @@ function tenths(ms: number | undefined): number | null {
   return ms === undefined ? null : Math.round(ms * 10);
 }
 
-/** The calls of a block. Pure. Throws for a text that is none. */
+/** The calls of a block. Pure. Throws for a text that is none, as one of a version long past or of a damaged file. */
 export function callsFromBlock({ applicationId, calls }: Pick<CallBlock, "applicationId" | "calls">): StoredCall[] {
   const text = JSON.parse(calls) as BlockText;
   const kinds = text.kinds.map((values) => membersFrom(text.kind, values));
@@ -155,8 +155,24 @@ export function callsFromBlock({ applicationId, calls }: Pick<CallBlock, "applic
     for (const name of TENTHS) if (own[name] !== undefined) own[name] = (own[name] as number) / 10;
     own["startedAt"] = (own["startedAt"] as number) + text.from;
     const { queryKeys, isCaptured, ...others } = { ...kinds[kind], ...own };
-    return { ...others, applicationId, queryKeys: queryKeys || [], isCaptured: Boolean(isCaptured) } as StoredCall;
+    const call = {
+      ...others,
+      applicationId,
+      queryKeys: queryKeys || [],
+      isCaptured: Boolean(isCaptured),
+    } as StoredCall;
+    return requireMembers(call);
   });
+}
+
+/** What every call has. */
+const TEXTS = ["callId", "surface"] as const;
+const NUMBERS = ["startedAt", "status", "requestBytes", "responseBytes"] as const;
+
+function requireMembers(call: StoredCall): StoredCall {
+  const isWhole = NUMBERS.every((name) => Number.isSafeInteger(call[name])) && Number.isFinite(call.totalMs);
+  if (isWhole && TEXTS.every((name) => typeof call[name] === "string")) return call;
+  throw new TypeError("a call in this block lacks what every call has");
 }
 
 function membersFrom(names: readonly string[], values: readonly unknown[]): Record<string, unknown> {

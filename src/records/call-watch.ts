@@ -1,5 +1,5 @@
 import type { CallStore, StoredCall } from "./call-block.js";
-import { readBlocks } from "./list-calls.js";
+import { type OnUnreadable, readBlocks } from "./list-calls.js";
 
 /** Calls that have ended since the last time, in order. */
 interface SeenCalls {
@@ -80,6 +80,7 @@ interface CallWatchOptions {
   readonly calls: Pick<CallStore, "lastSequence" | "listAfter">;
   /** Called once when the store cannot be read, until it can be again. */
   readonly onFault: (error: unknown) => void;
+  readonly onUnreadable: OnUnreadable;
 }
 
 /** With the half second that calls wait to be written, well within a second; under load they wait longer. Milliseconds. */
@@ -147,7 +148,7 @@ class Watch implements CallWatch {
   async #readNew(): Promise<void> {
     for (;;) {
       const blocks = await this.#options.calls.listAfter(this.#lastSeen, BLOCKS);
-      for await (const [block, calls] of readBlocks(blocks)) {
+      for await (const [block, calls] of readBlocks(blocks, this.#options.onUnreadable)) {
         for (const watcher of this.#watchers.keys()) watcher.push(calls);
         this.#lastSeen = block.sequence;
       }

@@ -29,6 +29,13 @@ interface CallPage {
   readonly next: CallPosition | undefined;
 }
 
+/** Called for a block that cannot be read, with why: unless it throws, its calls are left out, and the others are listed. */
+export type OnUnreadable = (block: StoredBlock, error: unknown) => void;
+
+const rethrow: OnUnreadable = (_block, error) => {
+  throw error;
+};
+
 /** Read at a time: one to ten megabytes. */
 const BLOCKS = 8;
 /** Calls that are looked at for one page, which may then have fewer than asked for, or none (AIP-158). */
@@ -43,6 +50,7 @@ export async function listCalls(
   store: Pick<CallStore, "list">,
   filter: CallFilter,
   { pageSize, from }: { readonly pageSize: number; readonly from: CallPosition | undefined },
+  onUnreadable: OnUnreadable = rethrow,
 ): Promise<CallPage> {
   const calls: StoredCall[] = [];
   let at = from;
@@ -52,7 +60,7 @@ export async function listCalls(
     const { applicationId, startAt, endAt } = filter;
     const blocks = await store.list({ applicationId, startAt, endAt, beforeSequence, limit: BLOCKS });
     const texts = textsOf(filter);
-    for await (const [block, own] of readBlocks(blocks, (text) => mayHave(text, texts))) {
+    for await (const [block, own] of readBlocks(blocks, onUnreadable, (text) => mayHave(text, texts))) {
       const end = block.sequence === at?.sequence ? Math.min(at.index, own.length) : own.length;
       for (let index = end - 1; index >= 0; index -= 1) {
         const call = own[index] as StoredCall;
@@ -102,11 +110,24 @@ export function isWantedCall(call: StoredCall, filter: CallFilter): boolean {
 }
 
 /** Finds a call by its id; undefined when it is not kept, or not any more. */
-export async function findCall(store: Pick<CallStore, "findBlock">, callId: string): Promise<StoredCall | undefined> {
+export async function findCall(
+  store: Pick<CallStore, "findBlock">,
+  callId: string,
+  onUnreadable: OnUnreadable = rethrow,
+): Promise<StoredCall | undefined> {
   const startedAt = timeOfCallId(callId);
   if (startedAt === undefined) return undefined;
   const block = await store.findBlock(callId, startedAt);
-  return block && callsFromBlock(block).find((call) => call.callId === callId);
+  return block && readBlock(block, onUnreadable).find((call) => call.callId === callId);
+}
+
+function readBlock(block: StoredBlock, onUnreadable: OnUnreadable): readonly StoredCall[] {
+  try {
+    return callsFromBlock(block);
+  } catch (error) {
+    onUnreadable(block, error);
+    return [];
+  }
 }
 
 /** Characters that are read before others have their turn: some milliseconds. */
@@ -120,6 +141,7 @@ const MAX_CHARACTERS = 256 * 1024;
  */
 export async function* readBlocks(
   blocks: readonly StoredBlock[],
+  onUnreadable: OnUnreadable = rethrow,
   isWanted: (text: string) => boolean = () => true,
 ): AsyncGenerator<readonly [StoredBlock, readonly StoredCall[]], void, undefined> {
   let characters = 0;
@@ -129,7 +151,7 @@ export async function* readBlocks(
       characters = block.calls.length;
       await nextTurn();
     }
-    if (isWanted(block.calls)) yield [block, callsFromBlock(block)];
+    if (isWanted(block.calls)) yield [block, readBlock(block, onUnreadable)];
   }
 }
 

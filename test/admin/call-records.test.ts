@@ -172,6 +172,24 @@ it("lists what there is behind a made place beyond the calls of a block", async 
   expect(pathsOf((await list({ pageToken })).callRecords)).toEqual(["/me"]);
 });
 
+it("leaves a block out that it cannot read, with one line in the log, and lists the others", async () => {
+  const callId = await call("/me");
+  await recorded(1);
+  const whole = { applicationId: application.id, count: 1, firstAt: Date.now(), lastAt: Date.now() };
+  const own = JSON.stringify({ kind: [], own: ["callId", "startedAt"], kinds: [[]], from: 0, calls: [[0, callId, 1]] });
+  // As an early version wrote them, as a damaged file has them, and with less than every call has.
+  for (const calls of [`[["${callId}",1]]`, `{"${callId}`, own])
+    await harness.store.calls.append([{ ...whole, calls }], 1000);
+  const faults = () => harness.logLines.filter((line) => line.includes('"where":"call records"')).length;
+  const before = faults();
+  for (const more of [{}, {}, { publicKey: "" }]) expect(pathsOf((await list(more)).callRecords)).toContain("/me");
+  expect((await list()).callRecords).toHaveLength(1);
+  await operator()
+    .getCallRecord({ callId })
+    .catch((error: unknown) => expect(error).toMatchObject({ code: Code.NotFound }));
+  expect(faults() - before).toBe(3);
+});
+
 describe("GetCallRecord", () => {
   it("shows one call, and what was captured to operators alone", async () => {
     const start = Date.now();

@@ -83,6 +83,30 @@ describe("the search box", NEEDS_CHROMIUM, () => {
   });
 });
 
+describe("a question of the search box", NEEDS_CHROMIUM, () => {
+  it("fails alone, and hides no answer while it takes long", async () => {
+    await world.harness.createApplication({ name: "gus-and-sons" });
+    const page = await world.openView("Connections");
+    await page.route(/ListConnections/, (route) => route.abort());
+    let answer: (() => void) | undefined;
+    const isLate = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    await page.route(/ListCallRecords/, async (route) => {
+      if (route.request().postDataJSON().requestId !== undefined) await isLate;
+      await route.continue();
+    });
+    await find(page, "gus");
+    await page.getByRole("link", { name: "gus-and-sons" }).waitFor();
+    await page.locator("section", { hasText: "Connections of this user" }).getByRole("alert").waitFor();
+    await page.getByRole("status").getByText("Looking among request ids…", { exact: true }).waitFor();
+    expect(await page.getByText("Nothing was found.").count()).toBe(0);
+    answer?.();
+    await page.getByText("Looking among").waitFor({ state: "hidden" });
+    await page.getByRole("link", { name: "gus-and-sons" }).waitFor();
+  });
+});
+
 describe("searches of the console", NEEDS_CHROMIUM, () => {
   it("stand in the address with their times, so that a view can be sent to somebody", async () => {
     const application = await world.harness.createApplication({ name: "Kiosk" });
@@ -107,8 +131,16 @@ describe("searches of the console", NEEDS_CHROMIUM, () => {
     expect(await sent.getByRole("table", { name: "Recorded calls" }).locator("tbody tr").count()).toBe(2);
     await expect.poll(() => sent.getByRole("combobox", { name: "Application" }).inputValue()).toBe("Kiosk");
     expect(await sent.getByLabel("From").inputValue()).toMatch(/^2026-01-01T00:00/);
-    await sent.getByLabel("Error type").fill("API_ERROR");
-    await sent.getByLabel("Error type").press("Enter");
+    const errorType = sent.getByRole("combobox", { name: "Error type" });
+    await errorType.fill("no such thing");
+    await errorType.press("Enter");
+    await sent.getByText("There is no error type of this name.").waitFor();
+    await errorType.fill("itself answered");
+    await sent.getByRole("option", { name: /^API_ERROR/ }).waitFor();
+    await errorType.press("ArrowDown");
+    await errorType.press("Enter");
+    expect(await errorType.inputValue()).toBe("API_ERROR");
+    await errorType.press("Enter");
     await expect.poll(() => sent.getByRole("table", { name: "Recorded calls" }).locator("tbody tr").count()).toBe(1);
     await sent.getByLabel("Until").fill("2026-01-02T00:00:00");
     await sent.getByRole("button", { name: "Search" }).click();

@@ -7,6 +7,7 @@ let blocks: StoredBlock[];
 let reads: number;
 let failure: Error | undefined;
 let faults: unknown[];
+let unreadable: number[];
 let watch: CallWatch;
 
 beforeEach(() => {
@@ -15,6 +16,7 @@ beforeEach(() => {
   reads = 0;
   failure = undefined;
   faults = [];
+  unreadable = [];
   const read = async <T>(value: T): Promise<T> => {
     reads += 1;
     if (failure !== undefined) throw failure;
@@ -26,6 +28,7 @@ beforeEach(() => {
       listAfter: (sequence, limit) => read(blocks.filter((block) => block.sequence > sequence).slice(0, limit)),
     },
     onFault: (error) => faults.push(error),
+    onUnreadable: ({ sequence }) => unreadable.push(sequence),
   });
 });
 afterEach(() => {
@@ -112,6 +115,15 @@ describe("createCallWatch()", () => {
     expect(faults).toEqual([failure]);
     failure = undefined;
     expect(await all.seen()).toEqual(seen([1]));
+  });
+
+  it("goes on behind a block that it cannot read, and reports it once", async () => {
+    const all = await open();
+    blocks.push({ ...blockForTest("a", [storedCallForTest("a", 1)]), sequence: 1, calls: "[]" });
+    write(404);
+    expect(await all.seen()).toEqual(seen([404]));
+    await vi.advanceTimersByTimeAsync(2000);
+    expect([unreadable, faults]).toEqual([[1], []]);
   });
 
   it("keeps no place for a watcher that could not begin", async () => {
