@@ -39,7 +39,7 @@ type ChangingMethod =
   | "CallService.PerformCall";
 
 /** A command that no method does the same as. */
-type ChangingCommand = "relay connection export" | "relay console" | "relay key rotate";
+type ChangingCommand = "relay connection export" | "relay console" | "relay console sign-out" | "relay key rotate";
 
 /** Members that the schema has another name for than its spelling. */
 const FIELD_NAMES: ReadonlyMap<string, string> = new Map([

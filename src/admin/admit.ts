@@ -4,18 +4,26 @@ import { readFile } from "node:fs/promises";
 import { createContextKey } from "@connectrpc/connect";
 import { clientNetworkOf, type HttpRequest } from "../http/exchange.js";
 import { codeOf, createSecretFile } from "../lib/secret-file.js";
+import type { Session, SessionStore } from "../model/audit.js";
 
-/** Who may go on; nobody otherwise, and how many seconds from now the next try is looked at: 0 for at once. */
-type Admission =
-  | { readonly isAdmitted: true; readonly operator: Operator }
-  | { readonly isAdmitted: false; readonly waitSeconds: number };
+/** Why somebody may not go on. */
+export interface Refused {
+  readonly isAdmitted: false;
+  /** Until the next try is looked at; 0 for at once. */
+  readonly waitSeconds: number;
+  /** It cannot be known now whether the session was ended. */
+  readonly isUnknown?: true;
+}
 
-/** Judges the sender of a request to the administration port. */
-export type Admit = (request: HttpRequest) => Admission;
+/** Judges the sender of a request to the administration port. Never rejects. */
+export type Admit = (
+  request: HttpRequest,
+) => Promise<{ readonly isAdmitted: true; readonly operator: Operator } | Refused>;
 
 /** What admitting needs. */
 interface AdmitOptions {
   readonly authenticate: Authenticate;
+  readonly sessions: Pick<SessionStore, "isEnded">;
   readonly clientAddress: (request: HttpRequest) => string;
   /** Milliseconds of a clock that never goes back. */
   readonly now: () => number;
@@ -29,15 +37,18 @@ export const MAX_WRONG_TOKENS = 60;
  * it sends, so that nobody goes through tokens that an operator chose badly. Requests without a token are no tries: any web
  * page can make an operator's browser send those.
  */
-export function createAdmit({ authenticate, clientAddress, now }: AdmitOptions): Admit {
+export function createAdmit({ authenticate, sessions, clientAddress, now }: AdmitOptions): Admit {
   const wrongTokens = createAttempts(MAX_WRONG_TOKENS, now);
-  return (request) => {
+  return async (request) => {
     if (request.headers.authorization === undefined) return { isAdmitted: false, waitSeconds: 0 };
     const client = clientNetworkOf(clientAddress(request));
     const waitSeconds = wrongTokens.waitSeconds(client);
     if (waitSeconds > 0) return { isAdmitted: false, waitSeconds };
     const operator = authenticate(request);
-    if (operator !== undefined) return { isAdmitted: true, operator };
+    if (operator !== undefined && operator.session === undefined) return { isAdmitted: true, operator };
+    const isEnded = operator?.session && (await sessions.isEnded(operator.session.id).catch(() => "unknown" as const));
+    if (isEnded === "unknown") return { isAdmitted: false, waitSeconds: 0, isUnknown: true };
+    if (operator !== undefined && isEnded === false) return { isAdmitted: true, operator };
     wrongTokens.add(client);
     return { isAdmitted: false, waitSeconds: 0 };
   };
@@ -57,36 +68,50 @@ const BEARER = /^Bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
  */
 export function createAuthenticate(tokens: readonly AdminToken[], now: () => number = Date.now): Authenticate {
   return ({ headers }) => {
-    const token = BEARER.exec(headers.authorization ?? "")?.[1];
+    const token = bearerOf(headers);
     if (token === undefined) return undefined;
-    const hash = hashAdminToken(token);
-    const [, endsAt = "0", signature = ""] = SESSION.exec(token) ?? [];
+    const admin = adminTokenOf(tokens, token);
+    if (admin !== undefined) return { name: admin.name, role: admin.role };
+    const [, endsAt = "0", id = "", signature = ""] = SESSION.exec(token) ?? [];
+    if (now() >= Number(endsAt)) return undefined;
     const signed = Buffer.from(signature, "base64url");
-    const isOpen = now() < Number(endsAt);
     let found: AdminToken | undefined;
     for (const each of tokens) {
-      const isSession = isOpen && timingSafeEqual(signatureOf(each, sessionText(endsAt)), signed);
-      if (isSession || timingSafeEqual(each.hash, hash)) found = each;
+      if (timingSafeEqual(signatureOf(each, sessionText(endsAt, id)), signed)) found = each;
     }
-    return found && { name: found.name, role: found.role };
+    return found && { name: found.name, role: found.role, session: { id, endsAt: Number(endsAt) } };
   };
+}
+
+/** What a request brings as bearer token; undefined for none. */
+export function bearerOf({ authorization = "" }: HttpRequest["headers"]): string | undefined {
+  return BEARER.exec(authorization)?.[1];
+}
+
+/** The admin token itself, and no session of it; undefined for any other text. */
+export function adminTokenOf(tokens: readonly AdminToken[], token: string): AdminToken | undefined {
+  const hash = hashAdminToken(token);
+  let found: AdminToken | undefined;
+  for (const each of tokens) if (timingSafeEqual(each.hash, hash)) found = each;
+  return found;
 }
 
 /** A working day. */
 const SESSION_MS = 12 * 60 * 60_000;
-const SESSION = /^relay_session_(\d{1,15})\.([A-Za-z0-9_-]{43})$/;
+const SESSION = /^relay_session_(\d{1,15})\.([A-Za-z0-9_-]{22})\.([A-Za-z0-9_-]{43})$/;
 
 /**
- * Makes what a browser that was let in sends in place of the admin token: it ends by itself, and with that token. Every
- * process that has loaded the token file takes it; it is kept nowhere.
+ * Makes what a browser that was let in sends in place of the admin token: it ends by itself, when its operator signs out, and
+ * with that token. Every process that has loaded the token file takes it; kept is only which ones were ended.
  */
 export function createSession(token: AdminToken, now: number): string {
   const endsAt = String(now + SESSION_MS);
-  return `relay_session_${endsAt}.${signatureOf(token, sessionText(endsAt)).toString("base64url")}`;
+  const id = randomBytes(16).toString("base64url");
+  return `relay_session_${endsAt}.${id}.${signatureOf(token, sessionText(endsAt, id)).toString("base64url")}`;
 }
 
-function sessionText(endsAt: string): string {
-  return `relay console session until ${endsAt}`;
+function sessionText(endsAt: string, id: string): string {
+  return `relay console session ${id} until ${endsAt}`;
 }
 
 /** Signs a text with the hash of a token, which nobody has but who can read the token file. 32 bytes. */
@@ -247,6 +272,8 @@ export interface Operator {
   /** The token's name in the token file; it stands in the audit trail. */
   readonly name: string;
   readonly role: Role;
+  /** Of a browser; undefined for the token itself. */
+  readonly session?: Session;
 }
 
 /** Where the services of the administration port find who is calling; undefined only where nobody was put. */

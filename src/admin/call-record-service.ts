@@ -85,8 +85,13 @@ export function createCallRecordService(options: AdminOptions): ServiceImpl<type
     },
     async *watchCallRecords(request, { signal, values }) {
       const filter = await filterFrom(options, request);
-      const { name: whose = "" } = values.get(operatorContextKey) ?? {};
-      yield* watchCalls({ watch, whose, publicKeyOf, stopped }, (call) => isWantedCall(call, filter), signal);
+      const { name: whose = "", session } = values.get(operatorContextKey) ?? {};
+      const isSignedOut = async () => session !== undefined && store.sessions.isEnded(session.id);
+      yield* watchCalls(
+        { watch, whose, publicKeyOf, stopped, isSignedOut },
+        (call) => isWantedCall(call, filter),
+        signal,
+      );
     },
     async startCallCapture({ publicKey, duration }, context) {
       const { captureUntil } = await capture(options, publicKey, minutesFrom(duration), context);
@@ -228,6 +233,8 @@ interface WatchCallsOptions {
   readonly publicKeyOf: PublicKeyOf;
   /** Resolves when the service begins to stop, or when the signal aborts. */
   readonly stopped: (signal: AbortSignal) => Promise<void>;
+  /** Asked before anything is shown: whoever signs out ends what was begun before. */
+  readonly isSignedOut: () => Promise<boolean>;
 }
 
 /** How long somebody may watch, in milliseconds; whoever wants to see more begins again. */
@@ -237,7 +244,7 @@ const HEARTBEAT_MS = 15_000;
 
 /** Answers with the calls that are wanted, as they end. */
 async function* watchCalls(
-  { watch, whose, publicKeyOf, stopped }: WatchCallsOptions,
+  { watch, whose, publicKeyOf, stopped, isSignedOut }: WatchCallsOptions,
   isWanted: (call: StoredCall) => boolean,
   signal: AbortSignal,
 ): AsyncGenerator<WatchCallRecordsResponse, void, undefined> {
@@ -250,6 +257,7 @@ async function* watchCalls(
   try {
     yield create(WatchCallRecordsResponseSchema);
     for (let seen = await watcher.take(HEARTBEAT_MS); seen; seen = await watcher.take(HEARTBEAT_MS)) {
+      if (await isSignedOut()) throw new ConnectError("This session was ended.", Code.Unauthenticated);
       const callRecords = [];
       for (const call of seen.calls) callRecords.push(messageFromCall(call, await publicKeyOf(call.applicationId)));
       yield create(WatchCallRecordsResponseSchema, { callRecords, skippedCount: BigInt(seen.skipped) });

@@ -26,11 +26,11 @@ import { ApplicationExistsError } from "../applications/application.js";
 import { withoutCallerFields } from "../applications/caller.js";
 import { createBudget } from "../call/budget.js";
 import type { PathHandler } from "../http/dispatch.js";
-import type { HttpRequest, HttpResponse } from "../http/exchange.js";
+import { answerPlain, type HttpRequest, type HttpResponse } from "../http/exchange.js";
 import { identityOf } from "../http/identity.js";
 import { ChangedMeanwhileError } from "../model/audit.js";
 import { type Reason, RelayError } from "../model/errors.js";
-import { type Admit, type Operator, operatorContextKey, type Role } from "./admit.js";
+import { type Admit, type Operator, operatorContextKey, type Refused, type Role } from "./admit.js";
 import { createApplicationService } from "./application-service.js";
 import { createAuditService } from "./audit-service.js";
 import { createCallRecordService, MAX_WATCH_MS } from "./call-record-service.js";
@@ -97,18 +97,16 @@ export function createAdminRpcHandler(options: AdminOptions, admit: Admit): Path
     maxTimeoutMs: MAX_TIMEOUT_MS,
     jsonOptions: JSON_OPTIONS,
   });
-  return (request, response, path) => {
-    if (!PATH.test(path)) return undefined;
+  const answer: PathHandler = async (request, response, path) => {
     // Before a byte of the body is read.
-    const admission = admit(request);
-    if (!admission.isAdmitted) {
-      return Promise.resolve(answerNotAdmitted(request, response, admission.waitSeconds));
-    }
+    const admission = await admit(request);
+    if (!admission.isAdmitted) return answerNotAdmitted(request, response, admission);
     operators.set(request, admission.operator);
     // Some answers hold a secret, this once (as RFC 6749 section 5.1 asks of tokens).
     response.setHeader("cache-control", "no-store");
-    return rpc(request, response, path);
+    await (rpc(request, response, path) ?? answerPlain(response, 404, "Not found."));
   };
+  return (request, response, path) => (PATH.test(path) ? answer(request, response, path) : undefined);
 }
 
 function addServices(router: ConnectRouter, options: AdminOptions): void {
@@ -141,19 +139,30 @@ const UNAUTHENTICATED: Refusal = {
   text: "Send an admin token: Authorization: Bearer TOKEN, with one of RELAY_ADMIN_TOKEN_FILE as it was when the relay started.",
 };
 
+const UNKNOWN: Refusal = {
+  code: Code.Unavailable,
+  name: "unavailable",
+  status: 503,
+  text: "The database cannot be read, so it is not known whether you signed out. Try again in a moment; the admin token itself works meanwhile.",
+};
+
 /**
  * Answers a request that was not admitted, in the words of its protocol: 401 with `WWW-Authenticate: Bearer` (RFC 6750
  * section 3), or 429 with `Retry-After` (RFC 6585 section 4), which over Connect have an error as their body; over gRPC
  * and gRPC-Web, whose HTTP status is always 200, a status of UNAUTHENTICATED or RESOURCE_EXHAUSTED in place of any
  * message.
  *
- * @param waitSeconds until the next try is looked at; 0 for at once.
+ * A session of which nobody can tell now whether it was ended is answered with 503.
  */
-export function answerNotAdmitted({ headers }: HttpRequest, response: HttpResponse, waitSeconds: number): void {
+export function answerNotAdmitted(
+  { headers }: HttpRequest,
+  response: HttpResponse,
+  { waitSeconds, isUnknown }: Refused,
+): void {
   if (waitSeconds > 0) response.setHeader("retry-after", String(waitSeconds));
-  else response.setHeader("www-authenticate", challenge(headers.authorization !== undefined));
+  else if (!isUnknown) response.setHeader("www-authenticate", challenge(headers.authorization !== undefined));
   response.setHeader("cache-control", "no-store");
-  const refusal = waitSeconds > 0 ? tooMany(waitSeconds) : UNAUTHENTICATED;
+  const refusal = waitSeconds > 0 ? tooMany(waitSeconds) : isUnknown ? UNKNOWN : UNAUTHENTICATED;
   const contentType = headers["content-type"] ?? "";
   if (contentType.startsWith("application/grpc")) answerGrpc(response, contentType, refusal);
   else answerConnect(response, refusal);

@@ -3,20 +3,22 @@ import { readdir, readFile, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { PathHandler } from "../http/dispatch.js";
 import { answerPlain, clientNetworkOf, type HttpRequest, type HttpResponse } from "../http/exchange.js";
+import { isRefusedByStore } from "../model/errors.js";
 import {
   type AdminToken,
+  type Admit,
+  adminTokenOf,
+  bearerOf,
   createAttempts,
   createSession,
   hashAdminToken,
   MAX_WRONG_TOKENS,
+  type Operator,
   signatureOf,
 } from "./admit.js";
 
-/** Where the console redeems a link. */
-const PATH = "/console/sign-in";
 /** A link is opened on the spot. */
 const LINK_MS = 15 * 60_000;
-const BEARER = /^Bearer ([A-Za-z0-9_-]{43})$/;
 const NAME = /^[0-9a-f]{64}\.sign-in$/;
 
 /** Where links are kept, and who may make them. */
@@ -91,29 +93,48 @@ async function takeLink({ folder, tokens }: LinkPlace, secret: string, now: numb
   return tokens.find((each) => isOperator(each) && timingSafeEqual(signature, signatureOf(each, textOf(name, endsAt))));
 }
 
-/** What signing in by a link needs; the tokens as the relay loaded them at its start. */
+/** What signing in and out needs; the tokens as the relay loaded them at its start. */
 interface SignInOptions extends LinkPlace {
+  readonly admit: Admit;
   readonly clientAddress: (request: HttpRequest) => string;
   /** Called before somebody is let in; when it rejects, nobody is. */
   readonly onSignIn: (name: string) => Promise<void>;
+  /** Ends a session everywhere. */
+  readonly onSignOut: (operator: Operator & Required<Pick<Operator, "session">>) => Promise<unknown>;
 }
 
 /**
- * `POST /console/sign-in`: takes the secret of a link as bearer token, which no page of another origin can send, and answers
- * with a session of the operator who made it. Wrong secrets are counted as wrong admin tokens are.
+ * `POST /console/sign-in` takes the secret of a link, or an admin token, as bearer token, which no page of another origin can
+ * send, and answers with a session: of the operator who made the link, or of the token. Wrong ones are counted as wrong admin
+ * tokens are. `POST /console/sign-out` takes the session, and ends it.
  */
 export function createSignInHandler(options: SignInOptions): PathHandler {
   const wrong = createAttempts(MAX_WRONG_TOKENS, () => performance.now());
-  return (request, response, path) => (path === PATH ? answer(options, wrong, request, response) : undefined);
+  const answers: Readonly<Record<string, (request: HttpRequest, response: HttpResponse) => Promise<void>>> = {
+    "/console/sign-in": (request, response) => answerSignIn(options, wrong, request, response),
+    "/console/sign-out": (request, response) => answerSignOut(options, request, response),
+  };
+  return (request, response, path) => {
+    const answer = answers[path];
+    if (answer === undefined) return undefined;
+    if (request.method === "POST") return answer(request, response).catch((error) => answerFailed(response, error));
+    answerPlain(response, 405, "Send a POST request.", { allow: "POST" });
+    return Promise.resolve();
+  };
 }
 
-async function answer(
+/** Throws what is a fault. */
+function answerFailed(response: HttpResponse, error: unknown): void {
+  if (!isRefusedByStore(error)) throw error;
+  answerPlain(response, 503, "The database cannot be used right now. Try again in a moment.");
+}
+
+async function answerSignIn(
   { clientAddress, onSignIn, ...place }: SignInOptions,
   wrong: ReturnType<typeof createAttempts>,
   request: HttpRequest,
   response: HttpResponse,
 ): Promise<void> {
-  if (request.method !== "POST") return answerPlain(response, 405, "Send a POST request.", { allow: "POST" });
   const client = clientNetworkOf(clientAddress(request));
   const waitSeconds = wrong.waitSeconds(client);
   if (waitSeconds > 0) {
@@ -121,12 +142,11 @@ async function answer(
       "retry-after": String(waitSeconds),
     });
   }
-  const { authorization } = request.headers;
-  const [, secret = ""] = BEARER.exec(authorization ?? "") ?? [];
-  const operator = secret === "" ? undefined : await takeLink(place, secret, Date.now());
-  if (operator === undefined) {
+  const secret = bearerOf(request.headers);
+  const operator = secret && (adminTokenOf(place.tokens, secret) ?? (await takeLink(place, secret, Date.now())));
+  if (!operator) {
     // Any web page can make an operator's browser send a request without it.
-    if (authorization !== undefined) wrong.add(client);
+    if (request.headers.authorization !== undefined) wrong.add(client);
     return answerPlain(
       response,
       403,
@@ -142,4 +162,17 @@ async function answer(
     "x-content-type-options": "nosniff",
   });
   response.end(body);
+}
+
+async function answerSignOut({ admit, onSignOut }: SignInOptions, request: HttpRequest, response: HttpResponse) {
+  const admission = await admit(request);
+  if (!admission.isAdmitted) {
+    const status = admission.isUnknown ? 503 : 401;
+    return answerPlain(response, status, "The relay takes no such session, or cannot look it up right now.");
+  }
+  const { session, ...operator } = admission.operator;
+  if (session === undefined) return answerPlain(response, 400, "This is an admin token, and no session.");
+  await onSignOut({ ...operator, session });
+  response.writeHead(204, { "cache-control": "no-store" });
+  response.end();
 }

@@ -10,7 +10,7 @@ import type { Explanation } from "../call/explanation.js";
 import type { Relay } from "../call/relay.js";
 import type { HttpRequest } from "../http/exchange.js";
 import type { Pending } from "../lib/process.js";
-import type { ChangeOptions } from "../model/audit.js";
+import type { ChangeOptions, SessionStore } from "../model/audit.js";
 import type { Inspect } from "../model/findings.js";
 import type { ConnectLinkOptions } from "../oauth/connect-session.js";
 import type { DisconnectOptions } from "../oauth/disconnect.js";
@@ -268,6 +268,7 @@ export interface AdminOptions {
   readonly store: AdministeredStore & {
     readonly calls: CallStore;
     readonly captures: CaptureStore;
+    readonly sessions: SessionStore;
     readonly figures: FigureStore;
     readonly inspect: Inspect;
   };

@@ -63,6 +63,7 @@ async function handlersFor(wiring: Wiring): Promise<readonly PathHandler[]> {
   const tokens = await loadTokens(wiring);
   const admit = createAdmit({
     authenticate: createAuthenticate(tokens),
+    sessions: store.sessions,
     clientAddress,
     now: () => performance.now(),
   });
@@ -86,17 +87,13 @@ async function handlersFor(wiring: Wiring): Promise<readonly PathHandler[]> {
     onFault: log.fault,
   };
   const rpcs = createAdminRpcHandler(options, admit);
+  const auditOf = (actor: string, method: "relay console" | "relay console sign-out") =>
+    auditEntryFrom({ ...options, actor }, method, { name: `sessions/${actor}`, publicKey: "" });
   const signIns = createSignInHandler({
-    tokens,
+    ...{ tokens, admit, clientAddress },
     folder: config.spool ?? defaultSpool(config.database),
-    clientAddress,
-    onSignIn: async (actor) => {
-      const entry = auditEntryFrom({ ...options, actor }, "relay console", {
-        name: `sessions/${actor}`,
-        publicKey: "",
-      });
-      await store.audit.add({ ...entry, outcome: "DONE" });
-    },
+    onSignIn: (name) => store.audit.add({ ...auditOf(name, "relay console"), outcome: "DONE" }),
+    onSignOut: ({ name, session }) => store.sessions.end(session, Date.now(), auditOf(name, "relay console sign-out")),
   });
   return [rpcs, ...metricsHandlersFor(parts, admit), signIns, createConsoleHandler()];
 }
@@ -147,8 +144,8 @@ async function answer(
   request: HttpRequest,
   response: HttpResponse,
 ): Promise<void> {
-  const admission = admit(request);
-  if (!admission.isAdmitted) return answerNotAdmitted(request, response, admission.waitSeconds);
+  const admission = await admit(request);
+  if (!admission.isAdmitted) return answerNotAdmitted(request, response, admission);
   const { method } = request;
   if (method !== "GET" && method !== "HEAD") {
     return answerPlain(response, 405, "Send a GET request.", { allow: "GET, HEAD" });

@@ -269,3 +269,31 @@ export async function withProgress<Result>(
   if (text !== "") show(text);
   return work(show).finally(() => stderr.write("\r\x1b[K"));
 }
+
+/** Those that end a command unless it says otherwise. */
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+/**
+ * Does work that makes temporary files. A signal ends the process as it would have without them (a shell reports 128 and its
+ * number), once they are removed.
+ *
+ * @param remove called for a signal alone.
+ */
+export async function cleaningUp<Result>(
+  remove: () => void | Promise<void>,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const end = async (signal: NodeJS.Signals) => {
+    try {
+      await remove();
+    } finally {
+      for (const each of SIGNALS) process.off(each, end);
+      // Not process.exit(), which waits for threads.
+      process.kill(process.pid, signal);
+    }
+  };
+  for (const signal of SIGNALS) process.on(signal, end);
+  return work().finally(() => {
+    for (const signal of SIGNALS) process.off(signal, end);
+  });
+}

@@ -1,5 +1,5 @@
 import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
-import { constants, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Command } from "commander";
 import type { Config } from "../config/config.js";
@@ -14,6 +14,7 @@ import type { OpenedValues } from "../store/verify-keys.js";
 import {
   addCommand,
   addGroup,
+  cleaningUp,
   failure,
   textFields,
   textTable,
@@ -70,8 +71,11 @@ async function backup(file: string, options: { readonly json?: boolean }): Promi
   const { database } = configFromEnvironment();
   if (database.kind !== "sqlite") throw usageError("RELAY_DATABASE: back a PostgreSQL database up with pg_dump.");
   if (!existsSync(database.path)) throw noDatabase(database);
-  const { backupDatabase } = await import("../store/backup.js");
-  await withProgress("Copying the database, and checking the copy…", () => backupDatabase(database.path, file));
+  const { backupDatabase, removeUnfinished } = await import("../store/backup.js");
+  await cleaningUp(
+    () => removeUnfinished(file),
+    () => withProgress("Copying the database, and checking the copy…", () => backupDatabase(database.path, file)),
+  );
   const result = { database: textFromDatabaseLocation(database), file, bytes: statSync(file).size };
   writeResult(options, result, `${file} is a copy of ${result.database} (${result.bytes} bytes)`);
 }
@@ -203,23 +207,12 @@ async function withRestored<Result>(
   const { backupDatabase } = await import("../store/backup.js");
   const elsewhere = mkdtempSync(join(folder, "relay-drill-"));
   const remove = () => rmSync(elsewhere, { recursive: true, force: true });
-  const end = (signal: NodeJS.Signals) => {
-    remove();
-    process.exit(128 + constants.signals[signal]);
-  };
-  for (const signal of SIGNALS) process.once(signal, end);
-  try {
+  return cleaningUp(remove, async () => {
     const path = join(elsewhere, "relay.db");
     await backupDatabase(file, path);
-    return await use(path);
-  } finally {
-    for (const signal of SIGNALS) process.off(signal, end);
-    remove();
-  }
+    return use(path);
+  }).finally(remove);
 }
-
-/** Those that end a command unless it says otherwise. */
-const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /** As a restored service would begin, and then every value. */
 async function openValues(

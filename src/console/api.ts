@@ -100,19 +100,38 @@ export function takeSignInSecret(): string | undefined {
   return secret;
 }
 
-/** Uses a sign-in link up: resolves to what stands for an admin token. Rejects with ApiError. */
+/** Uses a sign-in link up, or shows an admin token: resolves to a session. Rejects with ApiError. */
 export async function redeemSignInSecret(secret: string): Promise<string> {
-  const options = { method: "POST", headers: { authorization: `Bearer ${secret}` }, credentials: "omit" } as const;
-  const response = await fetch("/console/sign-in", { ...options, redirect: "error" }).catch(() => undefined);
+  const response = await post("sign-in", secret);
   if (response === undefined) throw new ApiError("unavailable", "The relay does not answer. Is it still running?");
-  if (!response.ok) throw new ApiError("unauthenticated", await response.text());
+  if (!response.ok)
+    throw new ApiError(response.status === 403 ? "unauthenticated" : "unavailable", await response.text());
   const { token } = (await response.json()) as { readonly token: string };
   return token;
 }
 
-const KEY = "relay-admin-token";
+/** Ends a session at the relay, on all its machines. Rejects with ApiError where that is not sure. */
+export async function endSession(session: string): Promise<void> {
+  const response = await post("sign-out", session, AbortSignal.timeout(SIGN_OUT_MS));
+  // 401: it had ended already.
+  if (response?.ok || response?.status === 401) return;
+  throw new ApiError("unavailable", NOT_ENDED);
+}
 
-/** The admin token of this tab: gone with it, and in no other one. */
+/** Whoever signs out does not wait for a relay that does not answer. */
+const SIGN_OUT_MS = 5000;
+const NOT_ENDED =
+  "This tab has forgotten its session, but the relay could not be told: a copy of the session is good until it ends by itself, 12 hours after it began. To end it at once, take your line out of the admin token file and restart the relay.";
+
+/** Undefined when nothing answers. */
+function post(what: "sign-in" | "sign-out", token: string, signal?: AbortSignal): Promise<Response | undefined> {
+  const options = { method: "POST", headers: { authorization: `Bearer ${token}` }, credentials: "omit" } as const;
+  return fetch(`/console/${what}`, { ...options, redirect: "error", signal: signal ?? null }).catch(() => undefined);
+}
+
+const KEY = "relay-session";
+
+/** The session of this tab: gone with it, and in no other one. */
 export const tokenStorage = {
   read(): string | undefined {
     return sessionStorage.getItem(KEY) ?? undefined;

@@ -7,6 +7,8 @@ import { ApiError } from "./loading.js";
 export interface CallFeed {
   /** Newest first. */
   readonly calls: readonly LiveCall[];
+  /** Nothing is known yet. */
+  readonly isBusy: boolean;
   /** Calls that were seen since the start, also those that made room. */
   readonly count: number;
   /** Those of them that failed. */
@@ -29,6 +31,7 @@ export function createCallFeed(api: Api, onChange: () => void): CallFeed {
   let count = 0;
   let failures = 0;
   let problem: string | undefined;
+  let isBusy = false;
   let following = new AbortController();
 
   function add(records: readonly CallRecordJson[]): void {
@@ -48,6 +51,7 @@ export function createCallFeed(api: Api, onChange: () => void): CallFeed {
       if (isFirst) {
         const past = await api.call("CallRecordService/ListCallRecords", { ...filter, pageSize: MAX_CALLS });
         if (signal.aborted) return;
+        isBusy = false;
         add((past.callRecords ?? []).toReversed());
       }
       isFirst = false;
@@ -61,6 +65,7 @@ export function createCallFeed(api: Api, onChange: () => void): CallFeed {
     while (!signal.aborted) {
       await watch(filter, signal).catch((error: unknown) => {
         if (signal.aborted) return;
+        isBusy = false;
         problem = error instanceof ApiError ? error.message : "The relay does not answer. Is it still running?";
         onChange();
       });
@@ -78,6 +83,9 @@ export function createCallFeed(api: Api, onChange: () => void): CallFeed {
     get failures() {
       return failures;
     },
+    get isBusy() {
+      return isBusy;
+    },
     get problem() {
       return problem;
     },
@@ -87,6 +95,7 @@ export function createCallFeed(api: Api, onChange: () => void): CallFeed {
       calls = [];
       count = 0;
       failures = 0;
+      isBusy = true;
       void keepWatching(filter, following.signal);
     },
     stop: () => following.abort(),

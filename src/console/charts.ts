@@ -71,7 +71,8 @@ export function lineChart({
         const y = HEIGHT - (value / top) * HEIGHT;
         const before = values[at - 1];
         const from = before === undefined ? y : HEIGHT - (before / top) * HEIGHT;
-        return svg`<line class="value ${name}" x1=${before === undefined ? at : at - 0.5} x2=${at + 0.5} y1=${from} y2=${y} />`;
+        const kind = before === undefined && values[at + 1] === undefined ? "value alone" : "value";
+        return svg`<line class="${kind} ${name}" x1=${before === undefined ? at : at - 0.5} x2=${at + 0.5} y1=${from} y2=${y} />`;
       }),
     ),
     ...labels.map((label, at) => svg`<g><title>${label}</title>${hoverArea(at)}</g>`),

@@ -1,4 +1,4 @@
-import { createApi, openSession, redeemSignInSecret, takeSignInSecret, tokenStorage } from "./api.js";
+import { createApi, endSession, openSession, redeemSignInSecret, takeSignInSecret, tokenStorage } from "./api.js";
 import { createApplicationView } from "./application-view.js";
 import { createApplicationsView } from "./applications-view.js";
 import { createAuditView } from "./audit-view.js";
@@ -50,21 +50,35 @@ export function createConsole(root: HTMLElement): void {
     update();
   }
 
-  function signOut(problem?: string): void {
+  function leave(told: Pick<SignInOptions, "problem" | "status">): void {
     tokenStorage.clear();
-    show(createSignIn({ update, signIn, problem }));
+    show(createSignIn({ update, signIn, ...told }));
   }
 
-  /** Rejects with ApiError when the token is not taken. */
-  async function signIn(token: string): Promise<void> {
+  /** Not only here: a copy of the session is of no use either. */
+  async function signOut(token: string): Promise<void> {
+    await endSession(token).then(
+      () => leave({ status: "You are signed out. The relay takes this session no more." }),
+      (error: Error) => leave({ problem: error.message }),
+    );
+  }
+
+  /** @param token of a session. Rejects with ApiError when it is not taken. */
+  async function open(token: string): Promise<void> {
     let isOpen = false;
-    const api = createApi(token, () => isOpen && signOut("This admin token is no longer accepted. Sign in again."));
-    const session = await openSession(api).catch((error: unknown) => {
-      throw refusedToken(error);
-    });
+    const api = createApi(token, () => isOpen && leave({ problem: SESSION_ENDED }));
+    const session = await openSession(api);
     isOpen = true;
     tokenStorage.write(token);
-    show(createShell({ api, session, update, directory: createDirectory(api, update) }, () => signOut()));
+    show(createShell({ api, session, update, directory: createDirectory(api, update) }, () => void signOut(token)));
+  }
+
+  /** @param token an admin token, which is not kept. Rejects with ApiError when it is not taken. */
+  async function signIn(token: string): Promise<void> {
+    const session = await redeemSignInSecret(token).catch((error: unknown) => {
+      throw isRefused(error) ? new ApiError("unauthenticated", UNKNOWN_TOKEN) : error;
+    });
+    await open(session);
   }
 
   matchMedia(NARROW).addEventListener("change", update);
@@ -72,18 +86,21 @@ export function createConsole(root: HTMLElement): void {
   addEventListener("hashchange", () => location.hash.startsWith("#sign-in=") && location.reload());
   root.replaceChildren();
   const [secret, token] = [takeSignInSecret(), tokenStorage.read()];
-  const attempt = secret === undefined ? undefined : redeemSignInSecret(secret).then(signIn);
-  if (attempt === undefined && token === undefined) signOut();
-  else (attempt ?? signIn(token ?? "")).catch((error: Error) => signOut(error.message));
+  if (secret !== undefined)
+    redeemSignInSecret(secret)
+      .then(open)
+      .catch(({ message }: Error) => leave({ problem: message }));
+  else if (token === undefined) leave({});
+  else open(token).catch((error: Error) => leave({ problem: isRefused(error) ? SESSION_ENDED : error.message }));
 }
 
+const SESSION_ENDED = "This session has ended. Sign in again.";
 /** What the API says of a wrong token is for those who write requests. */
-function refusedToken(error: unknown): unknown {
-  if (!(error instanceof ApiError) || error.code !== "unauthenticated") return error;
-  return new ApiError(
-    error.code,
-    "The relay does not know this token. Check that you copied the whole last word of a line; tokens that were added to the file count after a restart.",
-  );
+const UNKNOWN_TOKEN =
+  "The relay does not know this token. Check that you copied the whole last word of a line; tokens that were added to the file count after a restart.";
+
+function isRefused(error: unknown): boolean {
+  return error instanceof ApiError && error.code === "unauthenticated";
 }
 
 /** What signing in needs. */
@@ -91,12 +108,14 @@ interface SignInOptions {
   readonly update: () => void;
   /** Rejects with ApiError when the token is not taken. */
   readonly signIn: (token: string) => Promise<void>;
-  /** Why the form is shown again. */
-  readonly problem: string | undefined;
+  /** Why the form is shown again, where something went wrong. */
+  readonly problem?: string;
+  /** What has just happened. */
+  readonly status?: string;
 }
 
 /** The form for an admin token. What is typed goes to the relay alone, and not into the page. */
-function createSignIn({ update, signIn, problem }: SignInOptions) {
+function createSignIn({ update, signIn, problem, status = "" }: SignInOptions) {
   const attempt = createLoader<void>(update);
   document.title = "Sign in – Relay console";
 
@@ -111,13 +130,14 @@ function createSignIn({ update, signIn, problem }: SignInOptions) {
   return {
     render: () => html`<main class="narrow">
       <h1>Relay console</h1>
+      <p role="status">${attempt.isBusy ? "" : status}</p>
       <form @submit=${submit}>
         <label for="token">Admin token</label>
         <input id="token" type="password" autocomplete="off" spellcheck="false" required aria-describedby="token-hint" />
         <p class="hint" id="token-hint">
           One of the file that <code>RELAY_ADMIN_TOKEN_FILE</code> names (<code>data/admin.tokens</code>): the last word
-          of a line. It stays in this tab and is forgotten with it. <code>relay console</code> prints a link that signs
-          you in without one.
+          of a line. It is not kept: this tab gets a session of 12 hours, which ends for every copy of it when you sign
+          out. <code>relay console</code> prints a link that signs you in without a token.
         </p>
         <button type="submit" class="main" ?disabled=${attempt.isBusy}>Sign in</button>
       </form>
@@ -204,6 +224,11 @@ function header(
   const role = session.mayPerform ? "operator" : "read-only";
   return html`<header>
     <p class="product">Relay console</p>
+    ${findBox()}
+    <p class="who">
+      <span>${visibleText(session.operatorName)} (${role})</span>
+      <button type="button" @click=${signOut}>Sign out</button>
+    </p>
     <nav aria-label="Views">
       <ul>
         ${[...views].map(
@@ -212,10 +237,5 @@ function header(
         )}
       </ul>
     </nav>
-    ${findBox()}
-    <p class="who">
-      <span>${visibleText(session.operatorName)} (${role})</span>
-      <button type="button" @click=${signOut}>Sign out</button>
-    </p>
   </header>`;
 }

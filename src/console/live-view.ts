@@ -2,10 +2,10 @@ import { createCallFeed } from "./call-feed.js";
 import { callList, type ListLength, latencyTable, outcomeTable } from "./call-tables.js";
 import { barChart, type ChartBar } from "./charts.js";
 import type { LiveCall } from "./frames.js";
-import { html, type TemplateResult } from "./lit-html.js";
+import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createSearchForm, type SearchField } from "./search-form.js";
 import { countText, figuresOf, msText } from "./text.js";
-import { problemNotice, type View, type ViewContext } from "./view.js";
+import { busyNotice, problemNotice, type View, type ViewContext } from "./view.js";
 
 type Name = "publicKey" | "providerName" | "errorType";
 
@@ -74,7 +74,7 @@ export function createLiveView(context: ViewContext): View {
         <span class="hint">${pauseText(paused, held, feed.count)}</span>
       </p>
       <p class="unseen" aria-live=${paused === undefined ? "polite" : "off"}>${announcer?.text}</p>
-      ${problemNotice(feed)} ${callsView(paused ?? feed.calls, paused ?? held ?? feed.calls, list)}`,
+      ${problemNotice(feed)} ${busyNotice(feed)} ${feed.isBusy ? nothing : callsView(paused ?? feed.calls, paused ?? held ?? feed.calls, list)}`,
   };
 }
 

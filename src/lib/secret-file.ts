@@ -117,7 +117,7 @@ async function isTaken(path: string): Promise<boolean> {
 }
 
 /** Removes all drafts of a file, or one of them. */
-async function removeDrafts(path: string, only = path): Promise<void> {
+export async function removeDrafts(path: string, only = path): Promise<void> {
   for (const name of await readdir(dirname(path))) {
     const isDraft = name.startsWith(basename(path)) && DRAFT.test(name.slice(basename(path).length));
     if (!isDraft || !name.startsWith(basename(only))) continue;

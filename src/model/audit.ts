@@ -47,6 +47,21 @@ export interface AuditStore {
   list(filter: AuditFilter): Promise<AuditRecord[]>;
 }
 
+/** What a browser that was let in to the console sends in place of an admin token. */
+export interface Session {
+  /** Random; it lets nobody in. */
+  readonly id: string;
+  /** When it ends by itself, milliseconds since the epoch. */
+  readonly endsAt: number;
+}
+
+/** The sessions that were ended before their time. Rejects with RelayError STORE_UNAVAILABLE when the store cannot be used. */
+export interface SessionStore {
+  /** Ends a session on every relay that shares the store, and forgets those whose time is over. False when it was ended before. */
+  end(session: Session, now: number, audit: AuditEntry): Promise<boolean>;
+  isEnded(id: string): Promise<boolean>;
+}
+
 /** What a change of one row may ask for beside itself. */
 export interface ChangeOptions<Row> {
   /** Written in the same transaction, if there was something to change. */

@@ -1,6 +1,9 @@
+import { once } from "node:events";
 import { existsSync } from "node:fs";
+import { Worker } from "node:worker_threads";
 import Database from "better-sqlite3";
-import { createWhole } from "../lib/secret-file.js";
+import { createWhole, removeDrafts } from "../lib/secret-file.js";
+import type { CopyResult, CopyTask } from "./copy-file.js";
 import { StoreOpenError } from "./database.js";
 import { databaseFile } from "./open-database.js";
 import type { Queries, Session } from "./postgres-session.js";
@@ -12,6 +15,9 @@ const TIMEOUT_MS = 5_000;
 const COPY_DAMAGED = "the copy is damaged and the database is not; check the disk that the copy is written to";
 const DAMAGED =
   "the database itself is damaged, so no copy of it was kept; stop the relay, keep the files, and restore the last good backup";
+
+/** Removes what a copy that does not come to its end has left beside its target. */
+export const removeUnfinished = (target: string): Promise<void> => removeDrafts(databaseFile(target));
 
 /**
  * Copies a SQLite store, as it is in one moment, into a new file with mode 0600, while services and commands go on using
@@ -31,43 +37,24 @@ export async function backupDatabase(path: string, target: string): Promise<void
   throw new StoreOpenError(copy, "exists already; a backup replaces nothing");
 }
 
+/** The built file: a thread runs no TypeScript, so that a relay that runs from its source takes what was built of it. */
+const THREAD = new URL(
+  import.meta.url.endsWith(".ts") ? "../../dist/src/store/copy-file.js" : "./copy-file.js",
+  import.meta.url,
+);
+
 async function copyInto(file: string, draft: string): Promise<void> {
-  const db = new Database(file, { fileMustExist: true, timeout: TIMEOUT_MS });
-  try {
-    // Everything that is left at once: a copy in steps would begin again with each commit of the service.
-    await db.backup(draft, { progress: ({ remainingPages }) => remainingPages });
-    if (isWhole(draft)) return;
-    // Pages are copied as they are, so a copy that does not fit together is that of a database that does not.
-    throw isSound(db) ? new StoreOpenError(draft, COPY_DAMAGED) : new StoreOpenError(file, DAMAGED);
-  } finally {
-    db.close();
-  }
+  const workerData: CopyTask = { file, draft, timeoutMs: TIMEOUT_MS };
+  // Rejects with what ends the thread otherwise.
+  const [result] = (await once(new Worker(THREAD, { workerData, execArgv: [] }), "message")) as [CopyResult];
+  if (result.state === "failed") throw new Database.SqliteError(result.message, result.code);
+  if (result.state === "damaged copy") throw new StoreOpenError(draft, COPY_DAMAGED);
+  if (result.state === "damaged database") throw new StoreOpenError(file, DAMAGED);
 }
 
 function damageFrom(file: string, error: unknown): StoreOpenError {
   const isDatabase = (error as { code?: unknown }).code !== "SQLITE_NOTADB";
   return isDatabase ? new StoreOpenError(file, DAMAGED, { cause: error }) : openErrorFrom(file, error);
-}
-
-function isWhole(copy: string): boolean {
-  const db = new Database(copy, { fileMustExist: true });
-  try {
-    // One file, without a write-ahead log beside it.
-    db.pragma("journal_mode = DELETE");
-    return isSound(db);
-  } finally {
-    db.close();
-  }
-}
-
-/** Whether every page of a database fits to the others; reads all of them. */
-function isSound(db: Database.Database): boolean {
-  try {
-    return db.pragma("integrity_check(1)", { simple: true }) === "ok";
-  } catch (error) {
-    if (isDamage(error)) return false;
-    throw error;
-  }
 }
 
 /** What is copied, in an order in which nothing refers to what is not there yet; tickets end within minutes. */

@@ -1,5 +1,5 @@
 import type { ApplicationStore } from "../applications/application.js";
-import type { AuditStore } from "../model/audit.js";
+import type { AuditStore, SessionStore } from "../model/audit.js";
 import type { Inspect } from "../model/findings.js";
 import type { ConnectionStore } from "../oauth/connection.js";
 import type { OAuthClientStore } from "../oauth/oauth-client.js";
@@ -18,6 +18,7 @@ import { createStatement, type Database, first, nothing } from "./database.js";
 import { createInspect } from "./inspect.js";
 import { createOAuthClientStore } from "./oauth-clients.js";
 import { createKeyCheckStore, createSealedRows, type KeyCheckStore, type SealedRows } from "./sealed-rows.js";
+import { createSessionStore } from "./sessions.js";
 import type { OnOperation } from "./sqlite-driver.js";
 import { type ConnectionCounts, type OnHealth, requireWell, type StoreHealth } from "./store-health.js";
 import { createTicketStore } from "./tickets.js";
@@ -37,6 +38,7 @@ export interface Store {
   readonly inspect: Inspect;
   readonly captures: CaptureStore;
   readonly audit: AuditStore;
+  readonly sessions: SessionStore;
   readonly keyChecks: KeyCheckStore;
   readonly lookups: Lookups;
   /** Everything that is sealed, for verify-keys.ts. */
@@ -110,6 +112,7 @@ export function createTables(
     inspect: createInspect(database),
     captures: createCaptureStore(unkept),
     audit: createAuditStore(unkept),
+    sessions: createSessionStore(unkept),
     keyChecks: createKeyCheckStore(unkept),
     sealedRows: createSealedRows(database),
     health,

@@ -1,10 +1,13 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { Code } from "@connectrpc/connect";
 import { request } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createSession, parseTokenFile } from "../../src/admin/admit.js";
 import { createSignInLink } from "../../src/admin/sign-in.js";
+import { createCallers } from "../support/callers.js";
 import { ADMIN_TOKENS, type Harness, startHarness } from "../support/harness.js";
+import { createAdminClients } from "./admin-bed.js";
 
 const MINUTE_MS = 60_000;
 let harness: Harness;
@@ -96,7 +99,7 @@ describe("a sign-in link", () => {
     ["a name with a path in it", "../admin.tokens"],
     ["nothing", ""],
     ["another secret", "A".repeat(43)],
-    ["an admin token", ADMIN_TOKENS.operator],
+    ["an admin token that is not on file", `${ADMIN_TOKENS.operator}x`],
   ])("is not %s", async (_, secret) => {
     const own = await startHarness();
     const good = await newSecret(Date.now(), own);
@@ -158,6 +161,77 @@ describe("a sign-in link", () => {
     const tokens = parseTokenFile(readFileSync(file, "utf8"), file);
     expect(await createSignInLink(own.adminUrl, { folder: spoolOf(own), tokens }, Date.now())).toBeUndefined();
     await own.close();
+  });
+});
+
+async function sessionFor(secret: string, of = harness): Promise<string> {
+  return (JSON.parse((await redeem(secret, { of })).text) as { token: string }).token;
+}
+
+async function signOut(token: string, url = harness.adminUrl): Promise<number> {
+  const answer = await request(`${url}/console/sign-out`, {
+    method: "POST",
+    headers: token === "" ? {} : { authorization: `Bearer ${token}` },
+  });
+  await answer.body.dump();
+  return answer.statusCode;
+}
+
+const statusOf = async (token: string, of: { readonly adminUrl: string } = harness) =>
+  (await call(token, "SessionService/GetSession", {}, of as Harness))[0];
+
+describe("signing out", () => {
+  it("ends the session for every copy of it, on every relay that shares the store, and no other session", async () => {
+    await harness.startPeer();
+    const peer = { adminUrl: harness.peerAdminUrls[0] ?? "" };
+    const stolen = await sessionFor(ADMIN_TOKENS.operator);
+    const other = await sessionFor(ADMIN_TOKENS.operator);
+    expect([await statusOf(stolen), await statusOf(stolen, peer)]).toEqual([200, 200]);
+    expect(await signOut(stolen)).toBe(204);
+    expect([await statusOf(stolen), await statusOf(stolen, peer), await signOut(stolen)]).toEqual([401, 401, 401]);
+    const metrics = { headers: { authorization: `Bearer ${stolen}` } };
+    expect((await request(`${harness.adminUrl}/metrics`, metrics)).statusCode).toBe(401);
+    // It gets no other one, and what it was made of is as good as before.
+    expect((await redeem(stolen)).status).toBe(403);
+    expect([await statusOf(other), await statusOf(ADMIN_TOKENS.operator)]).toEqual([200, 200]);
+    const records = await harness.store.audit.list({ beforeId: undefined, publicKey: undefined, limit: 2 });
+    expect(records.map(({ actor, method, resource }) => [actor, method, resource])).toEqual([
+      ["alice", "relay console sign-out", "sessions/alice"],
+      ["alice", "relay console", "sessions/alice"],
+    ]);
+    expect(harness.logLines.join("")).not.toContain(stolen);
+  });
+
+  it("ends what a copy of the session still watches", async () => {
+    const stolen = await sessionFor(ADMIN_TOKENS.readOnly);
+    const { callRecords } = createAdminClients(harness, "connect", stolen);
+    const answers = callRecords.watchCallRecords({})[Symbol.asyncIterator]();
+    await answers.next();
+    expect(await signOut(stolen)).toBe(204);
+    const application = await harness.createApplication();
+    const [[, rest] = []] = createCallers(harness.url);
+    const call = { url: `${harness.sandbox.origin}/me`, method: "GET" };
+    await rest?.({ providerName: "sandbox", userId: "ada", publicKey: application.publicKey, call });
+    await expect(answers.next()).rejects.toMatchObject({ code: Code.Unauthenticated });
+  });
+
+  it("is not for admin tokens, nor for what a page of another origin can send", async () => {
+    const session = await sessionFor(ADMIN_TOKENS.operator);
+    expect([await signOut(ADMIN_TOKENS.operator), await signOut(""), await signOut("x".repeat(43))]).toEqual([
+      400, 401, 401,
+    ]);
+    expect(await statusOf(session)).toBe(200);
+  });
+
+  it("is remembered no longer than the session would have lasted", async () => {
+    const now = Date.now();
+    const audit = { id: "0", at: now, actor: "a", method: "m", resource: "r", publicKey: "", changedFields: [] };
+    const { sessions } = harness.store;
+    expect(await sessions.end({ id: "one", endsAt: now + 1000 }, now, { ...audit, id: "session-1" })).toBe(true);
+    expect(await sessions.end({ id: "one", endsAt: now + 1000 }, now, { ...audit, id: "session-2" })).toBe(false);
+    expect(await sessions.isEnded("one")).toBe(true);
+    await sessions.end({ id: "two", endsAt: now + 9000 }, now + 1000, { ...audit, id: "session-3" });
+    expect([await sessions.isEnded("one"), await sessions.isEnded("two")]).toEqual([false, true]);
   });
 });
 

@@ -1,9 +1,10 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import Database from "better-sqlite3";
 import { describe, expect, it } from "vitest";
 import { type CliFolder, prepareOnce } from "./run-relay.js";
@@ -26,6 +27,9 @@ const hashes = ({ path }: CliFolder) =>
       .update(readFileSync(join(path, name)))
       .digest("hex"),
   ]);
+
+/** Copied in a few tenths of a second. */
+const FILLER_BYTES = 400_000_000;
 
 /** What is no value of these: webhooks, tickets, clients. */
 const NONE = { opened: 0, damaged: 0 };
@@ -99,6 +103,43 @@ describe("relay db drill", () => {
     await keys.close();
     await once(child, "close");
     expect(readdirSync(folder.path)).toEqual(before);
+  });
+
+  it.each<[string, NodeJS.Signals, (path: string) => string[]]>([
+    ["db drill", "SIGINT", (path) => ["db", "drill", "--folder", path]],
+    ["db drill", "SIGTERM", (path) => ["db", "drill", "--folder", path]],
+    ["db backup", "SIGINT", () => ["db", "backup", "copy.db"]],
+    ["db backup", "SIGTERM", () => ["db", "backup", "copy.db"]],
+  ])("%s ends in the middle of the copy for %s, and leaves nothing of it", async (_, signal, argsIn) => {
+    const { folder } = await filled();
+    const db = new Database(join(folder.path, "relay.db"));
+    db.exec(
+      `INSERT INTO key_checks (key_id, sealed, created_at) VALUES ('filler', zeroblob(${FILLER_BYTES}), 0)`,
+    ).close();
+    /** But for what SQLite keeps beside a database that was open when a process ended. */
+    const names = () => readdirSync(folder.path).filter((name) => !/^relay\.db-(?:shm|wal)$/.test(name));
+    const before = names();
+    /** Octets of the copy so far. */
+    const copied = () => {
+      const drafts = readdirSync(folder.path, { recursive: true }).map(String);
+      const draft = drafts.find((name) => name.endsWith(".draft"));
+      return draft === undefined ? 0 : (statSync(join(folder.path, draft), { throwIfNoEntry: false })?.size ?? 0);
+    };
+    const child = folder.start(argsIn(folder.path));
+    const ended = once(child, "close");
+    let most = 0;
+    while (most === 0 && child.exitCode === null) {
+      most = copied();
+      await nextTurn();
+    }
+    child.kill(signal);
+    while (child.exitCode === null && child.signalCode === null) {
+      most = Math.max(most, copied());
+      await nextTurn();
+    }
+    expect(await ended).toEqual([null, signal]);
+    expect(most).toBeLessThan(FILLER_BYTES);
+    expect(names()).toEqual(before);
   });
 
   it("fails where nothing was restored", async () => {

@@ -195,6 +195,25 @@ describe("the console, for everybody", NEEDS_CHROMIUM, () => {
     for (const landmark of ["banner", "main"] as const) expect(await page.getByRole(landmark).count()).toBe(1);
   });
 
+  it.each([1440, 1100, 820, 480, 360])(
+    "is gone through in the order in which it is seen, %i pixels wide",
+    async (width) => {
+      const page = await world.openView("Connections", { viewport: { width, height: 900 } });
+      await page.getByRole("table", { name: "Connections" }).waitFor();
+      const places = await page.evaluate<Array<readonly [name: string, x: number, y: number]>>(`
+      [...document.querySelectorAll("header :is(a, button, input), main :is(a, button, input, select, summary)")].map((each) => {
+        const { x, y, height } = each.getBoundingClientRect();
+        return [each.textContent || each.id, Math.round(x), Math.round(y + height / 2)];
+      }).filter(([, , y]) => y > 0)`);
+      expect(places.length).toBeGreaterThan(12);
+      // Line by line, and in each from the left; two of a line need not be equally tall.
+      const seen = places.toSorted((one, other) =>
+        Math.abs(one[2] - other[2]) > 12 ? one[2] - other[2] : one[1] - other[1],
+      );
+      expect(places).toEqual(seen);
+    },
+  );
+
   it("is used by keyboard alone, and shows where the focus is", async () => {
     const page = await world.open();
     await page.keyboard.press("Tab");
@@ -204,6 +223,12 @@ describe("the console, for everybody", NEEDS_CHROMIUM, () => {
     await page.getByRole("heading", { level: 1, name: "Start" }).waitFor();
     await page.keyboard.press("Tab");
     await requireFocus(page, "link", "Skip to the content");
+    await page.keyboard.press("Tab");
+    await requireFocus(page, "textbox", "Find a call, a request, a user or an application");
+    for (const button of ["Find", "Sign out"]) {
+      await page.keyboard.press("Tab");
+      await requireFocus(page, "button", button);
+    }
     for (const view of VIEWS) {
       await page.keyboard.press("Tab");
       await requireFocus(page, "link", view);
@@ -228,7 +253,7 @@ describe("the console, for everybody", NEEDS_CHROMIUM, () => {
 });
 
 /** The focused element is the one of this role and name, and has a ring around it. */
-async function requireFocus(page: Page, role: "link" | "textbox" | "combobox", name: string): Promise<void> {
+async function requireFocus(page: Page, role: "link" | "textbox" | "combobox" | "button", name: string): Promise<void> {
   const named =
     role === "textbox" && name === "Admin token" ? page.getByLabel(name) : page.getByRole(role, { name, exact: true });
   const focused = named.and(page.locator(":focus"));

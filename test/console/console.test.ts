@@ -39,14 +39,14 @@ async function fillCall(page: Page, fields: Readonly<Record<string, string>>): P
 }
 
 describe("the console", NEEDS_CHROMIUM, () => {
-  it("asks for a token before it asks the relay for anything, and keeps it in its own tab", async () => {
+  it("asks for a token before it asks the relay for anything, and keeps no more than a session in its own tab", async () => {
     const page = await world.open();
     const asked: string[] = [];
     page.on("request", (request) => asked.push(request.url()));
     await page.getByLabel("Admin token").fill("relay_admin_wrong_and_long_enough_to_be_one");
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByText("The relay does not know this token.").waitFor();
-    expect(asked.map((url) => new URL(url).pathname)).toEqual(["/relay.admin.v1.SessionService/GetSession"]);
+    expect(asked.map((url) => new URL(url).pathname)).toEqual(["/console/sign-in"]);
     await signIn(page, ADMIN_TOKENS.readOnly);
     await page.getByText("bob (read-only)").waitFor();
     await page.reload();
@@ -54,17 +54,45 @@ describe("the console", NEEDS_CHROMIUM, () => {
     const other = await page.context().newPage();
     await other.goto(page.url());
     await other.getByLabel("Admin token").waitFor();
+    expect(
+      await page.evaluate("JSON.stringify([location.href, { ...sessionStorage }, { ...localStorage }])"),
+    ).not.toContain(ADMIN_TOKENS.readOnly);
     await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByText("You are signed out.").waitFor();
     await page.getByLabel("Admin token").waitFor();
     expect(await page.evaluate("sessionStorage.length + localStorage.length")).toBe(0);
-    expect(page.url()).not.toContain(ADMIN_TOKENS.readOnly);
+  });
+
+  it("is of no use to whoever copied its session, once its operator has signed out", async () => {
+    const page = await world.openView("Live calls");
+    const copied = await page.evaluate("({ ...sessionStorage })");
+    const thief = await world.open();
+    const paste = (stored: unknown) => thief.evaluate(`Object.assign(sessionStorage, ${JSON.stringify(stored)})`);
+    await paste(copied);
+    await thief.reload();
+    await thief.getByText("alice (operator)").waitFor();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByText("You are signed out.").waitFor();
+    await thief.getByRole("link", { name: "Applications", exact: true }).click();
+    await thief.getByText("This session has ended.").waitFor();
+    await paste(copied);
+    await thief.reload();
+    await thief.getByText("This session has ended.").waitFor();
+  });
+
+  it("says so when it cannot end the session at the relay", async () => {
+    const page = await world.openView("Applications");
+    await page.route(/sign-out/, (route) => route.abort());
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByRole("alert").getByText("the relay could not be told").waitFor();
+    expect(await page.evaluate("sessionStorage.length")).toBe(0);
   });
 
   it("is let out when its token is taken away", async () => {
     const page = await world.openView("Applications");
     await page.route(/ListConnections/, (route) => route.fulfill({ status: 401, json: { code: "unauthenticated" } }));
     await page.getByRole("link", { name: "Connections", exact: true }).click();
-    await page.getByText("This admin token is no longer accepted").waitFor();
+    await page.getByText("This session has ended.").waitFor();
     expect(await page.evaluate("sessionStorage.length")).toBe(0);
   });
 

@@ -1,6 +1,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { instantFrom, localFrom, timeMember } from "../../src/console/text.js";
+import { REASONS } from "../../src/model/errors.js";
 import { NEEDS_CHROMIUM } from "../support/chromium.js";
 import { type ConsoleWorld, go, MARKUP, startConsoleWorld } from "./world.js";
 
@@ -132,6 +133,14 @@ describe("searches of the console", NEEDS_CHROMIUM, () => {
     await expect.poll(() => sent.getByRole("combobox", { name: "Application" }).inputValue()).toBe("Kiosk");
     expect(await sent.getByLabel("From").inputValue()).toMatch(/^2026-01-01T00:00/);
     const errorType = sent.getByRole("combobox", { name: "Error type" });
+    await errorType.click();
+    const options = sent.getByRole("option");
+    await options.first().waitFor();
+    const texts = await options.allInnerTexts();
+    expect(texts.map((text) => text.split(/\s/)[0]).toSorted()).toEqual(
+      ["API_ERROR", ...Object.keys(REASONS)].toSorted(),
+    );
+    for (const text of texts) expect(text).toMatch(/^[A-Z_]+\s+[A-Z].+\.$/);
     await errorType.fill("no such thing");
     await errorType.press("Enter");
     await sent.getByText("There is no error type of this name.").waitFor();

@@ -1,9 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { frameFrom, framesFrom, liveCallFrom } from "../../src/console/frames.js";
 import { createLoader, createPages } from "../../src/console/loading.js";
-import { ERROR_TYPES } from "../../src/console/remedy.js";
 import { countText, figuresOf, msText, visibleText } from "../../src/console/text.js";
-import { REASONS } from "../../src/model/errors.js";
 
 describe("visibleText()", () => {
   it.each([
@@ -38,14 +36,6 @@ describe("figuresOf()", () => {
       "9999 ms",
       "12.3 s",
     ]);
-  });
-});
-
-describe("the picker of error types", () => {
-  it("has every type that a row may have, each in words", () => {
-    const types = ERROR_TYPES.map(({ value }) => value);
-    expect(types.toSorted()).toEqual(["API_ERROR", ...Object.keys(REASONS)].toSorted());
-    for (const { detail = "" } of ERROR_TYPES) expect(detail).toMatch(/^[A-Z].+\.$/);
   });
 });
 

@@ -89,6 +89,7 @@ describe("migrate()", () => {
     const store = at.open();
     expect(await store.applications.findByPublicKey("old-key-1")).toMatchObject({ id: "old", name: "Old" });
     expect(await store.applications.iconOf("old")).toHaveLength(0);
+    expect(await store.sessions.isEnded("x")).toBe(false);
   });
 
   it("refuses a version below zero", () => {

@@ -89,6 +89,8 @@ export interface Harness {
   putClient(application: TestApplication, providerName?: string, client?: Partial<TestClient>): Promise<void>;
   /** Another relay on the same files, as a second process would be; closed with the harness. */
   startPeer(options?: Pick<ServiceOptions, "fastPath">): Promise<string>;
+  /** Administration ports of the peers, in order. */
+  readonly peerAdminUrls: readonly string[];
   /** Stops the relay alone, with a grace of a second. */
   closeRelay(): Promise<void>;
   close(): Promise<void>;
@@ -115,6 +117,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   const env = { ...settingsFor(folder, sandbox, options), RELAY_DATABASE: database.url, ...options.env };
   const config = configFrom(env);
   const logLines: string[] = [];
+  const peerAdminUrls: string[] = [];
   const onLogLine = options.onLogLine ?? ((line: string) => void logLines.push(line));
   const service =
     process.env["TEST_WORKERS"] === undefined
@@ -141,9 +144,11 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
       connect(store, sealer, sandbox, { application, userId, ...connection }),
     putClient: (application, providerName = "sandbox", client = {}) =>
       putClient(store, sealer, { applicationId: application.id, providerName }, { ...sandbox.client, ...client }),
+    peerAdminUrls,
     startPeer: async (more) => {
       const peer = await startService(config, { logger: loggerTo(onLogLine), ...upstreamOf(options), ...more });
       peers.push(peer);
+      peerAdminUrls.push(peer.adminUrl ?? "");
       return peer.url;
     },
     closeRelay,

@@ -1,0 +1,34 @@
+import type { SessionStore } from "../model/audit.js";
+import { writeAudit } from "./audit-records.js";
+import { createStatement, type Database, first, run } from "./database.js";
+
+/** Nothing where it is there. */
+const END = createStatement<{ id: string; expires_at: number }>(
+  "end_session",
+  "INSERT INTO ended_sessions (id, expires_at) VALUES (:id, :expires_at) ON CONFLICT (id) DO NOTHING",
+);
+
+const FIND = createStatement<{ id: string }, { id: string }>(
+  "find_ended_session",
+  "SELECT id FROM ended_sessions WHERE id = :id",
+);
+
+/** Those that nobody takes any more, whether they were ended or not. */
+const REMOVE_OVER = createStatement<{ now: number }>(
+  "remove_sessions_that_are_over",
+  "DELETE FROM ended_sessions WHERE expires_at <= :now",
+);
+
+/** Sessions of the console that were ended by signing out. */
+export function createSessionStore(database: Database): SessionStore {
+  return {
+    end: ({ id, endsAt }, now, audit) =>
+      database.write(function* () {
+        const isNew = (yield* run(END, { id, expires_at: endsAt })) > 0;
+        if (isNew) yield* writeAudit(audit);
+        yield* run(REMOVE_OVER, { now });
+        return isNew;
+      }),
+    isEnded: async (id) => (await database.read(() => first(FIND, { id }))) !== undefined,
+  };
+}
