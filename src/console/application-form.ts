@@ -26,16 +26,22 @@ export const APPLICATION_FIELDS: readonly Field[] = [
     ...{ name: "allowedOrigins", label: "Browser origins that may call", kind: "lines" },
     ...{
       path: "application.allowed_origins",
-      hint: "One a line, such as https://app.example.com. None: no browser may.",
+      hint: "One a line, such as https://app.example.com. Empty: no browser may call.",
     },
   },
   {
     ...{ name: "allowedAddresses", label: "Client addresses that may call", kind: "lines" },
-    ...{ path: "application.allowed_addresses", hint: "One a line, as CIDR such as 192.0.2.0/24. None: any may." },
+    ...{
+      path: "application.allowed_addresses",
+      hint: "One a line, as CIDR such as 192.0.2.0/24. Empty: any may call.",
+    },
   },
   {
     ...{ name: "allowedRedirectUris", label: "Addresses to return to after connecting", kind: "lines" },
-    ...{ path: "application.allowed_redirect_uris", hint: "One a line, compared as text. None: nowhere." },
+    ...{
+      path: "application.allowed_redirect_uris",
+      hint: "One a line, such as https://app.example.com/connected: where a connect link may send the user in the end. Empty: nowhere.",
+    },
   },
   {
     ...{ name: "callsPerMinute", label: "Calls a minute, of all users", kind: "number" },
@@ -47,11 +53,11 @@ export const APPLICATION_FIELDS: readonly Field[] = [
   },
   {
     ...{ name: "maxCallTokenSeconds", label: "Longest lifetime of a call token, in seconds", kind: "number" },
-    ...{ path: "application.max_call_token_seconds", hint: "0: a day, the most." },
+    ...{ path: "application.max_call_token_seconds", hint: "0: a day, the longest there is." },
   },
   {
     ...{ name: "accentColor", label: "Colour of its mark on the connect page", path: "application.accent_color" },
-    hint: "Such as #1a73e8. None: the relay's own.",
+    hint: "Such as #1a73e8. Empty: the relay's own.",
   },
   {
     ...{ name: "icon", label: "Icon on the connect page", kind: "picture", path: "application.icon", isWide: true },
@@ -60,7 +66,7 @@ export const APPLICATION_FIELDS: readonly Field[] = [
   {
     ...{ name: "callRules", label: "Rules that all its calls must fit, by provider", kind: "lines" },
     path: "application.call_rules",
-    hint: html`JSON, such as <code>{"github": [{"methods": ["GET"], "paths": ["/repos/acme/**"]}]}</code>. None: not bounded.`,
+    hint: html`JSON, such as <code>{"github": [{"methods": ["GET"], "paths": ["/repos/acme/**"]}]}</code>. Empty: any call may be made.`,
   },
 ];
 

@@ -89,7 +89,7 @@ const CREATION_FIELDS: readonly Field[] = [
   ...APPLICATION_FIELDS,
   {
     ...{ name: "publicKey", label: "Public key, if clients have one already", path: "application.public_key" },
-    hint: "8 to 256 characters. None: a new one is made.",
+    hint: "8 to 256 characters. Empty: a new one is made.",
   },
 ];
 

@@ -15,7 +15,7 @@ import { ApiError, createLoader, type Loader } from "./loading.js";
 import { remedyView } from "./remedy.js";
 import { msText, visibleText } from "./text.js";
 import { tryAddress } from "./try-view.js";
-import { busyNotice, messageText, moment, problemNotice, step, type View, type ViewContext } from "./view.js";
+import { busyNotice, messageText, moment, problemNotice, step, term, type View, type ViewContext } from "./view.js";
 
 /** A call is seen before its record is written, which takes half a second, and two when much is to write. */
 const ASK_AGAIN_MS = 1000;
@@ -91,8 +91,8 @@ function recordView(record: CallRecordJson, directory: Directory, askedUserId: s
       ${step("Call", targetOf(record))} ${step("Outcome", outcomeOf(record))}
       ${step("Began", html`${moment(startTime, "")} <span class="hint">${startTime}</span>`)}
       ${step("Provider", visibleText(providerName) || "none of this name")}
-      ${step("Application", publicKey === "" ? "deleted since" : applicationLink(directory, publicKey))} ${userOf(record)} ${step("Came in by", visibleText(surface))}
-      ${rule === "" ? nothing : step("Decided by", visibleText(rule))} ${step("Call id", idOf(callId))}
+      ${step("Application", publicKey === "" ? "deleted since" : applicationLink(directory, publicKey))} ${userOf(record)} ${step(term("Came in by", "The surface of the relay that the caller used: its JSON route, Connect, gRPC, a stream or the pass-through."), visibleText(surface))}
+      ${rule === "" ? nothing : step(term("Decided by", "What allowed the address of the call, or what refused the call: an origin of the provider, or the name of a rule."), visibleText(rule))} ${step("Call id", idOf(callId))}
       ${requestId === "" ? nothing : step("Request id", idOf(requestId))}
     </dl>
     <h2>Where its time went</h2>

@@ -104,20 +104,28 @@ async function allClients(api: Api, publicKey: string): Promise<readonly OAuthCl
 }
 
 function clientFields(stored: OAuthClientJson | undefined, { findProviders }: Directory): readonly Field[] {
-  const kept = stored?.hasClientSecret ? "None: the stored one stays." : "It is sealed, and never shown.";
+  const kept = stored?.hasClientSecret ? "Empty: the stored one stays." : "It is sealed, and never shown.";
   return [
-    { name: "providerName", label: "Provider", path: "oauth_client.provider_name", find: findProviders },
-    { name: "clientId", label: "Client id", path: "oauth_client.client_id" },
+    {
+      ...{ name: "providerName", label: "Provider", path: "oauth_client.provider_name", find: findProviders },
+      hint: "Type a part of its name.",
+    },
+    {
+      name: "clientId",
+      label: "Client id",
+      path: "oauth_client.client_id",
+      hint: "Shown by the provider where you registered.",
+    },
     { name: "clientSecret", label: "Client secret", kind: "secret", path: "oauth_client.client_secret", hint: kept },
     {
       ...{ name: "scope", label: "Scope to ask users for", path: "oauth_client.scope" },
-      hint: "As the provider writes it. None: the definition's default.",
+      hint: "What calls may do, in the provider's own words, such as repo read:user. Empty: what its definition asks for.",
     },
     {
-      ...{ name: "originParameters", label: "Values that the client is for", kind: "lines" },
+      ...{ name: "originParameters", label: "Customers that the client is for", kind: "lines" },
       ...{
         path: "oauth_client.origin_parameters",
-        hint: "name=value, one a line. None: all of the provider's customers.",
+        hint: "name=value, one a line, such as subdomain=acme, for a provider that gives each customer an address. Empty: all of them.",
       },
     },
     ...(stored?.hasClientSecret

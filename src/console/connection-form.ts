@@ -35,8 +35,20 @@ export function createStoringForm(context: ViewContext, { publicKey, onStored }:
 }
 
 const keyFieldsFor = ({ findProviders }: Directory, findUsers: PickerOptions["find"]): readonly Field[] => [
-  { name: "userId", label: "User id", path: "user_id", hint: "Calls must name it exactly so.", find: findUsers },
-  { name: "providerName", label: "Provider", path: "provider_name", find: findProviders },
+  {
+    name: "userId",
+    label: "User id",
+    path: "user_id",
+    hint: "Your application's own id of the user. Calls must name it exactly so.",
+    find: findUsers,
+  },
+  {
+    name: "providerName",
+    label: "Provider",
+    path: "provider_name",
+    find: findProviders,
+    hint: "Type a part of its name.",
+  },
 ];
 
 /** Those that are not told by the provider or fixed with the client. */

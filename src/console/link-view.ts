@@ -48,14 +48,20 @@ export function createLinkView(context: ViewContext): View {
 }
 
 const fieldsFor = (find: PickerOptions["find"]): readonly Field[] => [
-  { name: "userId", label: "User id", path: "user_id", hint: "Calls must name it exactly so.", find },
+  {
+    name: "userId",
+    label: "User id",
+    path: "user_id",
+    hint: "Your application's own id of the user. Calls must name it exactly so.",
+    find,
+  },
   {
     ...{ name: "redirectUri", label: "Address to return to", path: "redirect_uri" },
-    hint: "From the application's list. None: a page says how it went.",
+    hint: "One of those in the application's settings. Empty: a page says how it went.",
   },
   {
     ...{ name: "providerNames", label: "Providers", kind: "lines", path: "provider_names" },
-    hint: "One a line. None: all that the application has clients for.",
+    hint: "Their names, such as github, one a line. Empty: all that the application has clients for.",
   },
-  { name: "scope", label: "Scope to ask for", path: "scope", hint: "None: the OAuth client's." },
+  { name: "scope", label: "Scope to ask for", path: "scope", hint: "Empty: what the OAuth client asks for." },
 ];

@@ -1,10 +1,11 @@
-import type { ListApplicationsResponseJson } from "../../gen/relay/admin/v1/application_pb.js";
+import type { ApplicationJson } from "../../gen/relay/admin/v1/application_pb.js";
 import type {
   Attention_KindJson,
   AttentionJson,
   GetFiguresResponseJson,
   OverviewJson,
 } from "../../gen/relay/admin/v1/overview_pb.js";
+import type { Api } from "./api.js";
 import { applicationLink, type Directory } from "./directory.js";
 import { figureTable } from "./figures-view.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
@@ -19,13 +20,13 @@ const EVERY_MS = 60_000;
 export function createStartView({ api, directory, update }: ViewContext): View {
   const overview = createLoader<OverviewJson>(update);
   const figures = createLoader<GetFiguresResponseJson>(update);
-  const applications = createLoader<ListApplicationsResponseJson>(update);
+  const begun = createLoader<Begun>(update);
   let timer: ReturnType<typeof setInterval> | undefined;
 
   function load(): void {
     void overview.load(() => api.call("OverviewService/GetOverview", {}));
     void figures.load(() => api.call("OverviewService/GetFigures", { period: "PERIOD_HOUR" }));
-    void applications.load(() => api.call("ApplicationService/ListApplications", { pageSize: 1 }));
+    void begun.load(() => lookHowFar(api));
   }
 
   return {
@@ -39,10 +40,10 @@ export function createStartView({ api, directory, update }: ViewContext): View {
       clearInterval(timer);
       overview.clear();
       figures.clear();
-      applications.clear();
+      begun.clear();
     },
     render: () => html`<h1 tabindex="-1">Start</h1>
-      ${applications.value === undefined || applications.value.applications?.length ? nothing : FIRST_STEPS}
+      ${begun.value === undefined ? nothing : firstSteps(begun.value)}
       <section aria-labelledby="attention">
         <h2 id="attention">What needs attention</h2>
         ${problemNotice(overview)} ${overview.value === undefined ? busyNotice(overview) : attentionList(overview.value, directory)}
@@ -56,19 +57,51 @@ export function createStartView({ api, directory, update }: ViewContext): View {
   };
 }
 
-/** Of a relay that has no application yet. */
-const FIRST_STEPS = html`<section aria-labelledby="first">
-  <h2 id="first">First steps</h2>
-  <ol>
-    <li>
-      <a href="#/applications">Create an application</a>: it stands for the program that calls, and has users of its own.
-    </li>
-    <li>Enter its OAuth client for a provider: the id and the secret that the provider gives you.</li>
-    <li>Make a connect link for a user. Whoever opens it connects an account.</li>
-    <li>Try a call for that user.</li>
-  </ol>
-  <p class="hint">Each page leads on to the next.</p>
-</section>`;
+/** What a new relay has so far, which tells how far its operator has come. */
+interface Begun {
+  readonly applications: readonly ApplicationJson[];
+  readonly hasClient: boolean;
+  readonly hasConnection: boolean;
+}
+
+/** Two applications are no beginning any more. Rejects with ApiError. */
+async function lookHowFar(api: Api): Promise<Begun> {
+  const { applications = [] } = await api.call("ApplicationService/ListApplications", { pageSize: 2 });
+  const [{ publicKey = "" } = {}, ...others] = applications;
+  if (publicKey === "" || others.length > 0) return { applications, hasClient: false, hasConnection: false };
+  const request = { publicKey, pageSize: 1 };
+  const [{ oauthClients = [] }, { connections = [] }] = await Promise.all([
+    api.call("OAuthClientService/ListOAuthClients", request),
+    api.call("ConnectionService/ListConnections", request),
+  ]);
+  return { applications, hasClient: oauthClients.length > 0, hasConnection: connections.length > 0 };
+}
+
+/** Of a relay on which nobody is connected yet; each step leads to where it is done, as soon as it can be. */
+function firstSteps({ applications, hasClient, hasConnection }: Begun): TemplateResult | typeof nothing {
+  const [{ publicKey = "" } = {}, ...others] = applications;
+  if (others.length > 0 || hasConnection) return nothing;
+  const hasApplication = publicKey !== "";
+  const at = (view: string, text: string) =>
+    hasApplication ? html`<a href="#/${view}?${new URLSearchParams({ publicKey })}">${text}</a>` : text;
+  const done = (isDone: boolean) => (isDone ? html` ${stateMark(true, "Done")}` : nothing);
+  return html`<section aria-labelledby="first">
+    <h2 id="first">First steps</h2>
+    <ol>
+      <li>
+        <a href="#/applications">Create an application</a>: it stands for the program that calls, and has users of its
+        own.${done(hasApplication)}
+      </li>
+      <li>
+        ${at("clients", "Enter its OAuth client")} for a provider: the id and the secret that the provider gives
+        you.${done(hasClient)}
+      </li>
+      <li>${at("link", "Make a connect link")} for a user. Whoever opens it connects an account.</li>
+      <li>${at("try", "Try a call")} for that user.</li>
+    </ol>
+    <p class="hint">Each page leads on to the next.</p>
+  </section>`;
+}
 
 function attentionList({ attentions = [] }: OverviewJson, directory: Directory): TemplateResult {
   if (attentions.length === 0) return html`<p role="status">${stateMark(true, "Nothing.")}</p>`;

@@ -84,7 +84,7 @@ const previewFields = (find: PickerOptions["find"]): readonly Field[] => [
   { name: "url", label: "URL", isWide: true },
 ];
 
-const ANY = "One a line. None: any.";
+const ANY = "One a line. Empty: any.";
 
 const fieldsFor = (find: PickerOptions["find"]): readonly Field[] => [
   { name: "userId", label: "User id", path: "user_id", find },
@@ -97,7 +97,7 @@ const fieldsFor = (find: PickerOptions["find"]): readonly Field[] => [
   { name: "hosts", label: "Hosts", kind: "lines", path: "rules.hosts", hint: ANY },
   {
     ...{ name: "paths", label: "Paths", kind: "lines", path: "rules.paths" },
-    hint: "One a line, such as /repos/acme/**: * is one segment, ** any number of them. None: any.",
+    hint: "One a line, such as /repos/acme/**: * is one segment, ** any number of them. Empty: any.",
   },
 ];
 

@@ -63,7 +63,7 @@ export function pager(pages: Pages, isBusy: boolean, onTurn: () => void): Templa
 }
 
 /** One line of a list of steps: its name, and what there is to say. */
-export function step(name: string, what: unknown): TemplateResult {
+export function step(name: unknown, what: unknown): TemplateResult {
   return html`<div><dt>${name}</dt><dd>${what}</dd></div>`;
 }
 

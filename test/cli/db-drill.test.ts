@@ -28,8 +28,8 @@ const hashes = ({ path }: CliFolder) =>
       .digest("hex"),
   ]);
 
-/** Copied in a few tenths of a second. */
-const FILLER_BYTES = 400_000_000;
+/** Copied in a tenth of a second. */
+const FILLER_BYTES = 100_000_000;
 
 /** What is no value of these: webhooks, tickets, clients. */
 const NONE = { opened: 0, damaged: 0 };

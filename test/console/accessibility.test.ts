@@ -201,7 +201,7 @@ describe("the console, for everybody", NEEDS_CHROMIUM, () => {
       const page = await world.openView("Connections", { viewport: { width, height: 900 } });
       await page.getByRole("table", { name: "Connections" }).waitFor();
       const places = await page.evaluate<Array<readonly [name: string, x: number, y: number]>>(`
-      [...document.querySelectorAll("header :is(a, button, input), main :is(a, button, input, select, summary)")].map((each) => {
+      [...document.querySelectorAll(":is(header, form) :is(a, button, input, select)")].map((each) => {
         const { x, y, height } = each.getBoundingClientRect();
         return [each.textContent || each.id, Math.round(x), Math.round(y + height / 2)];
       }).filter(([, , y]) => y > 0)`);

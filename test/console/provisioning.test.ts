@@ -68,7 +68,7 @@ describe("OAuth clients in the console", NEEDS_CHROMIUM, () => {
     expect(await lastAudit(application)).toEqual(["alice", "OAuthClientService.UpdateOAuthClient", "DONE"]);
 
     await page.getByRole("link", { name: "Change or delete the client at sandbox" }).click();
-    await page.getByText("None: the stored one stays.").waitFor();
+    await page.getByText("Empty: the stored one stays.").waitFor();
     await page.getByLabel("Scope to ask users for").fill("read write");
     await press(page, "Store the client");
     await page.getByRole("cell", { name: "read write" }).waitFor();
