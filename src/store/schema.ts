@@ -280,15 +280,13 @@ CREATE INDEX webhook_deliveries_by_place ON webhook_deliveries (place);
 
 /** PNG, JPEG or WebP; empty for none. */
 const ICON = "ALTER TABLE applications ADD COLUMN icon";
-
+/** Sessions of the console that were ended before their time, until that is over. */
 const SESSIONS = `
--- Sessions of the console that were ended before their time, until that is over.
 CREATE TABLE ended_sessions (
   id TEXT NOT NULL PRIMARY KEY,
   expires_at BIGINT NOT NULL
 );
-CREATE INDEX ended_sessions_by_end ON ended_sessions (expires_at);
-`;
+CREATE INDEX ended_sessions_by_end ON ended_sessions (expires_at);`;
 
 /** In order; number n brings a database from version n-1 to n. One is never changed, but for its comments. */
 const MIGRATIONS: readonly Migration[] = [

@@ -5,8 +5,8 @@ export const ADMIN_GUARDS: readonly Guard[] = [
   guard(
     "admin: token first",
     [
-      "    // Before a byte of the body is read.\n    const admission = admit(request);\n    if (!admission.isAdmitted)",
-      "    // Before a byte of the body is read.\n    const admission = admit(request);\n    if (false)",
+      "    // Before a byte of the body is read.\n    const admission = await admit(request);\n    if (!admission.isAdmitted)",
+      "    // Before a byte of the body is read.\n    const admission = await admit(request);\n    if (false)",
     ],
     "admin/port",
   ),

@@ -27,8 +27,8 @@ export const TELEMETRY_GUARDS: readonly Guard[] = [
   guard(
     "metrics: admin token",
     [
-      "): Promise<void> { const admission = admit(request); if (!admission.isAdmitted",
-      "): Promise<void> { const admission = admit(request); if (false",
+      "): Promise<void> { const admission = await admit(request); if (!admission.isAdmitted",
+      "): Promise<void> { const admission = await admit(request); if (false",
     ],
     "server/metrics",
   ),
