@@ -49,10 +49,10 @@ describe("OAuth clients in the console", NEEDS_CHROMIUM, () => {
     await press(page, "Store the client");
     await page.locator("#client-clientId:focus").waitFor();
     expect(await page.locator("#client-clientId-wrong").textContent()).toContain("oauth_client.client_id is missing.");
-    await page.getByLabel("Values that the client is for").fill("nonsense");
+    await page.getByLabel("Customers that the client is for").fill("nonsense");
     await press(page, "Store the client");
     await page.getByText("Each line must be name=value").waitFor();
-    await page.getByLabel("Values that the client is for").fill("");
+    await page.getByLabel("Customers that the client is for").fill("");
     await page.getByLabel("Client id").fill("the-client");
     await page.getByLabel("Client secret").fill("CANARY_client_secret");
     expect(await page.getByLabel("Client secret").getAttribute("autocomplete")).toBe("new-password");
