@@ -281,8 +281,7 @@ CREATE INDEX webhook_deliveries_by_place ON webhook_deliveries (place);
 /** PNG, JPEG or WebP; empty for none. */
 const ICON = "ALTER TABLE applications ADD COLUMN icon";
 /** Sessions of the console that were ended before their time, until that is over. */
-const SESSIONS = `
-CREATE TABLE ended_sessions (
+const SESSIONS = `CREATE TABLE ended_sessions (
   id TEXT NOT NULL PRIMARY KEY,
   expires_at BIGINT NOT NULL
 );
