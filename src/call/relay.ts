@@ -75,20 +75,7 @@ export function createRelay(options: RelayOptions): Relay {
   };
   const streamSender = createStreamSender(options.upstream);
   return {
-    async perform<Large>(call: Call, largePart?: LargePart<Large>) {
-      const trace = options.log.begin(call, "Call");
-      let performed: Performed<Large>;
-      try {
-        const outcome = await relay(options, sender, call, trace);
-        const steps = largePart?.(outcome);
-        performed = { outcome, large: steps && (await options.turns.take(steps, call)) };
-      } catch (error) {
-        trace.cause = causeOf(error);
-        performed = { outcome: outcomeFromFailure(call, error, options.log.fault), large: undefined };
-      }
-      options.log.call(trace, performed.outcome);
-      return performed;
-    },
+    perform: (call, largePart) => performCall(options, sender, call, largePart),
     stream: (call) => streamCall(options, streamSender, call),
     refuse(origin, error) {
       const outcome = outcomeFromError(origin.callId, error, options.log.fault);
@@ -100,18 +87,28 @@ export function createRelay(options: RelayOptions): Relay {
 }
 
 /** One call, top to bottom. */
-async function relay(
+async function performCall<Large>(
   options: RelayOptions,
   sender: Sender<UpstreamAnswer>,
   call: Call,
-  trace: CallTrace,
-): Promise<Outcome> {
-  const allowed = await requireAllowedCall(options, call, trace);
-  const { answer, secrets } = await sendWithToken(options, allowed, sender);
-  const form = call.responseMode === "body" ? "body" : allowed.checked.answerAs;
-  const large = { turns: options.turns, signal: call.signal, deadline: call.deadline, memory: call.memory };
-  const mapped = answerFromUpstream(answer, form, options.redactorFor(secrets), large);
-  return outcomeFromAnswer(call.callId, mapped instanceof Promise ? await mapped : mapped);
+  largePart: LargePart<Large> | undefined,
+): Promise<Performed<Large>> {
+  const trace = options.log.begin(call, "Call");
+  let performed: Performed<Large>;
+  try {
+    const allowed = await requireAllowedCall(options, call, trace);
+    const { answer, secrets } = await sendWithToken(options, allowed, sender);
+    const form = call.responseMode === "body" ? "body" : allowed.checked.answerAs;
+    const large = { turns: options.turns, signal: call.signal, deadline: call.deadline, memory: call.memory };
+    const mapped = answerFromUpstream(answer, form, options.redactorFor(secrets), large);
+    const outcome = outcomeFromAnswer(call.callId, mapped instanceof Promise ? await mapped : mapped);
+    const steps = largePart?.(outcome);
+    performed = { outcome, large: steps && (await options.turns.take(steps, call)) };
+  } catch (error) {
+    performed = { outcome: failureOf(options, call, trace, error), large: undefined };
+  }
+  options.log.call(trace, performed.outcome);
+  return performed;
 }
 
 /** What one stream holds at a time: bytes that wait for the caller, here and in its socket. */
