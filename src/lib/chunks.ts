@@ -154,6 +154,14 @@ export function* stringInSteps(utf8: Bytes): Steps<Bytes> {
   return json;
 }
 
+/** The members of a JSON object, without its braces. Names may come twice, as fields of an answer do. */
+export function membersJson(members: ReadonlyArray<readonly [name: string, value: string]>): string {
+  let json = "";
+  for (const [name, value] of members)
+    json += `${json === "" ? "" : ","}${JSON.stringify(name)}:${JSON.stringify(value)}`;
+  return json;
+}
+
 /** Few bytes in base64, as a JSON string with its quotes. */
 export function base64Json(bytes: Bytes): string {
   return `"${bytes.concat().toString("base64")}"`;

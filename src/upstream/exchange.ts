@@ -33,7 +33,7 @@ export function fieldsFromRaw(raw: readonly Buffer[]): AnswerFields {
   for (let at = 0; at + 1 < raw.length; at += 2) {
     const name = lines[at] as string;
     const value = lines[at + 1] as string;
-    if (is(name, "content-length")) contentLength = Number.parseInt(value, 10) || 0;
+    if (is(name, "content-length")) contentLength = Number(value) || 0;
     else if (is(name, "content-encoding")) contentEncoding = joined(contentEncoding, value);
     else if (is(name, "transfer-encoding")) transferEncoding = joined(transferEncoding, value);
     else if (is(name, "connection")) isLast ||= is(value.trim(), "close");

@@ -1,5 +1,5 @@
-import type { Answer, Outcome } from "../../call/outcome.js";
-import { type Bytes, base64Json, between, bytesOf, stringInSteps } from "../../lib/chunks.js";
+import type { Outcome } from "../../call/outcome.js";
+import { type Bytes, base64Json, between, bytesOf, membersJson, stringInSteps } from "../../lib/chunks.js";
 import { atOnce } from "../../lib/turns.js";
 import type { RowData } from "../rpc/row.js";
 
@@ -19,7 +19,7 @@ export function encodeJson(outcome: Outcome, data: RowData | undefined, value: B
   let end = "";
   if (outcome.result === "error")
     end += string("errorType", outcome.errorType) + string("inernalError", outcome.message);
-  if (answer !== undefined) end += headersJson(answer);
+  if (answer !== undefined && answer.headers.length > 0) end += `,"headers":{${membersJson(answer.headers)}}`;
   end += `,"callId":"${outcome.callId}"`;
   if (data === undefined) return bytesOf(Buffer.from(`${start}${end}}]}`));
   const last = answer?.isPossiblyTruncated === true ? ',"possiblyTruncated":true}]}' : "}]}";
@@ -53,11 +53,4 @@ function around(before: string, value: string | Bytes, after: string): Bytes {
 
 function string(member: string, text: string): string {
   return text === "" ? "" : `,"${member}":${JSON.stringify(text)}`;
-}
-
-function headersJson({ headers }: Answer): string {
-  let members = "";
-  for (const [name, value] of headers)
-    members += `${members === "" ? "" : ","}${JSON.stringify(name)}:${JSON.stringify(value)}`;
-  return members === "" ? "" : `,"headers":{${members}}`;
 }

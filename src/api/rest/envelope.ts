@@ -8,6 +8,7 @@ import {
   bytesOf,
   joinedInSteps,
   LARGE_BYTES,
+  membersJson,
   stringInSteps,
 } from "../../lib/chunks.js";
 import { atOnce, type Steps } from "../../lib/turns.js";
@@ -93,7 +94,7 @@ function spliced(head: string, answer: Answer | undefined, callId: string, long:
   const { name, value, encoding } = memberFrom(answer.data, long);
   const before = `${head},"contentType":${JSON.stringify(answer.contentType)},"${name}":`;
   const truncated = answer.isPossiblyTruncated === true ? ',"possiblyTruncated":true' : "";
-  const after = `${encoding}${truncated},"headers":${headersJson(answer.headers)}${tail}`;
+  const after = `${encoding}${truncated},"headers":{${membersJson(answer.headers)}}${tail}`;
   if (typeof value === "string") return utf8Body(before + value + after);
   if (value.length > MAX_TEXT_BYTES || !ASCII.test(before) || !ASCII.test(after)) {
     return between(Buffer.from(before), value, Buffer.from(after));
@@ -126,11 +127,4 @@ function memberFrom(data: AnswerData, long: Bytes | undefined): DataMember {
     case "empty":
       return { name: "data", value: EMPTY_OBJECT, encoding: "" };
   }
-}
-
-function headersJson(headers: Answer["headers"]): string {
-  let json = "";
-  for (const [name, value] of headers)
-    json += `${json === "" ? "{" : ","}${JSON.stringify(name)}:${JSON.stringify(value)}`;
-  return json === "" ? "{}" : `${json}}`;
 }
