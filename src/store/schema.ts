@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { FIGURES_TABLE, PAIR_FIGURES } from "./call-figures.js";
 import { StoreOpenError } from "./database.js";
+import { ENDED_SESSIONS_TABLE } from "./sessions.js";
 
 /** One step from a version of the schema to the next. */
 interface Migration {
@@ -280,24 +281,16 @@ CREATE INDEX webhook_deliveries_by_place ON webhook_deliveries (place);
 
 /** PNG, JPEG or WebP; empty for none. */
 const ICON = "ALTER TABLE applications ADD COLUMN icon";
-/** Sessions of the console that were ended before their time, until that is over. */
-const SESSIONS = `CREATE TABLE ended_sessions (
-  id TEXT NOT NULL PRIMARY KEY,
-  expires_at BIGINT NOT NULL
-);
-CREATE INDEX ended_sessions_by_end ON ended_sessions (expires_at);`;
 
 /** In order; number n brings a database from version n-1 to n. One is never changed, but for its comments. */
 const MIGRATIONS: readonly Migration[] = [
   { both: TABLES, sqlite: SQLITE_ONLY, postgres: POSTGRES_ONLY + FIGURES_TABLE },
   {
-    // How the last refreshes ended (refresh-history.ts).
-    both: "ALTER TABLE connections ADD COLUMN\n  refreshes TEXT;\n",
-    sqlite: "",
-    postgres: PAIR_FIGURES,
+    // How the last refreshes ended (refresh-history.ts), and sessions that were ended.
+    both: `ALTER TABLE connections ADD COLUMN\n  refreshes TEXT;\n${ENDED_SESSIONS_TABLE}`,
+    sqlite: `${ICON} BLOB NOT NULL DEFAULT x''`,
+    postgres: `${ICON} BYTEA NOT NULL DEFAULT '';\n${PAIR_FIGURES}`,
   },
-  { both: "", sqlite: `${ICON} BLOB NOT NULL DEFAULT x''`, postgres: `${ICON} BYTEA NOT NULL DEFAULT ''` },
-  { both: SESSIONS, sqlite: "", postgres: "" },
 ];
 
 /** All migrations in the words of SQLite. */

@@ -2,6 +2,13 @@ import type { SessionStore } from "../model/audit.js";
 import { writeAudit } from "./audit-records.js";
 import { createStatement, type Database, first, run } from "./database.js";
 
+/** Sessions of the console that were ended before their time, until that is over. */
+export const ENDED_SESSIONS_TABLE = `CREATE TABLE ended_sessions (
+  id TEXT NOT NULL PRIMARY KEY,
+  expires_at BIGINT NOT NULL
+);
+CREATE INDEX ended_sessions_by_end ON ended_sessions (expires_at);`;
+
 /** Nothing where it is there. */
 const END = createStatement<{ id: string; expires_at: number }>(
   "end_session",
