@@ -218,6 +218,7 @@ function fieldsFromOAuth2(oauth2: OAuth2): Fields {
     ],
     ["PKCE", oauth2.pkce ? "yes" : ""],
     ["default scopes", oauth2.defaultScopes.join(", ")],
+    ["scopes in words", Object.keys(oauth2.scopeDescriptions).join(", ")],
     ["scope separator", oauth2.scopeSeparator === " " ? "" : oauth2.scopeSeparator],
     ["authorization parameters", textFromParameters(oauth2.authorizationParameters)],
     ["token endpoint", oauth2.tokenEndpoint],
