@@ -5,6 +5,7 @@ import { createContextKey } from "@connectrpc/connect";
 import { clientNetworkOf, type HttpRequest } from "../http/exchange.js";
 import { codeOf, createSecretFile } from "../lib/secret-file.js";
 import type { Session, SessionStore } from "../model/audit.js";
+import { isRefusedByStore } from "../model/errors.js";
 
 /** Why somebody may not go on. */
 export interface Refused {
@@ -15,7 +16,7 @@ export interface Refused {
   readonly isUnknown?: true;
 }
 
-/** Judges the sender of a request to the administration port. Never rejects. */
+/** Judges the sender of a request to the administration port. Rejects with faults alone: a store that refuses makes it unknown. */
 export type Admit = (
   request: HttpRequest,
 ) => Promise<{ readonly isAdmitted: true; readonly operator: Operator } | Refused>;
@@ -35,7 +36,8 @@ export const MAX_WRONG_TOKENS = 60;
 /**
  * Creates the judge. A client that has sent too many wrong tokens is refused with 429 for the rest of that minute, whatever
  * it sends, so that nobody goes through tokens that an operator chose badly. Requests without a token are no tries: any web
- * page can make an operator's browser send those.
+ * page can make an operator's browser send those. Nor are sessions that are over, which open tabs go
+ * on sending; one with a wrong signature is, since signatures are made of tokens.
  */
 export function createAdmit({ authenticate, sessions, clientAddress, now }: AdmitOptions): Admit {
   const wrongTokens = createAttempts(MAX_WRONG_TOKENS, now);
@@ -45,17 +47,27 @@ export function createAdmit({ authenticate, sessions, clientAddress, now }: Admi
     const waitSeconds = wrongTokens.waitSeconds(client);
     if (waitSeconds > 0) return { isAdmitted: false, waitSeconds };
     const operator = authenticate(request);
-    if (operator !== undefined && operator.session === undefined) return { isAdmitted: true, operator };
-    const isEnded = operator?.session && (await sessions.isEnded(operator.session.id).catch(() => "unknown" as const));
-    if (isEnded === "unknown") return { isAdmitted: false, waitSeconds: 0, isUnknown: true };
-    if (operator !== undefined && isEnded === false) return { isAdmitted: true, operator };
-    wrongTokens.add(client);
-    return { isAdmitted: false, waitSeconds: 0 };
+    if (operator === undefined) wrongTokens.add(client);
+    if (operator === undefined || operator === "over") return { isAdmitted: false, waitSeconds: 0 };
+    const isEnded = operator.session !== undefined && (await isEndedIn(sessions, operator.session));
+    if (isEnded === undefined) return { isAdmitted: false, waitSeconds: 0, isUnknown: true };
+    return isEnded ? { isAdmitted: false, waitSeconds: 0 } : { isAdmitted: true, operator };
   };
 }
 
-/** Who sent a request to the administration port; undefined without a token, or with one that is not on file. */
-export type Authenticate = (request: Pick<HttpRequest, "headers">) => Operator | undefined;
+/** Undefined when the store cannot be read right now. */
+function isEndedIn(sessions: Pick<SessionStore, "isEnded">, { id }: Session): Promise<boolean | undefined> {
+  return sessions.isEnded(id).catch((error: unknown) => {
+    if (!isRefusedByStore(error)) throw error;
+    return undefined;
+  });
+}
+
+/**
+ * Who sent a request to the administration port; undefined without a token, or with one that is not on file; `over` for a
+ * session whose time is over, or of a form that is no longer made: its signature is not looked at, so it is no guess.
+ */
+export type Authenticate = (request: Pick<HttpRequest, "headers">) => Operator | "over" | undefined;
 
 /** RFC 6750 section 2.1; the scheme's case means nothing (RFC 9110 section 11.1). */
 const BEARER = /^Bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
@@ -72,8 +84,10 @@ export function createAuthenticate(tokens: readonly AdminToken[], now: () => num
     if (token === undefined) return undefined;
     const admin = adminTokenOf(tokens, token);
     if (admin !== undefined) return { name: admin.name, role: admin.role };
-    const [, endsAt = "0", id = "", signature = ""] = SESSION.exec(token) ?? [];
-    if (now() >= Number(endsAt)) return undefined;
+    const session = SESSION.exec(token);
+    if (session === null) return undefined;
+    const [, endsAt = "", id, signature = ""] = session;
+    if (id === undefined || now() >= Number(endsAt)) return "over";
     const signed = Buffer.from(signature, "base64url");
     let found: AdminToken | undefined;
     for (const each of tokens) {
@@ -98,7 +112,8 @@ export function adminTokenOf(tokens: readonly AdminToken[], token: string): Admi
 
 /** A working day. */
 const SESSION_MS = 12 * 60 * 60_000;
-const SESSION = /^relay_session_(\d{1,15})\.([A-Za-z0-9_-]{22})\.([A-Za-z0-9_-]{43})$/;
+/** Older builds made them without an id. */
+const SESSION = /^relay_session_(\d{1,15})\.(?:([A-Za-z0-9_-]{22})\.)?([A-Za-z0-9_-]{43})$/;
 
 /**
  * Makes what a browser that was let in sends in place of the admin token: it ends by itself, when its operator signs out, and

@@ -52,7 +52,7 @@ export function createCallRecordService(options: AdminOptions): ServiceImpl<type
   const { store, onFault, stopped } = options;
   const publicKeyOf = createPublicKeys(store.applications);
   const told = new Set<number>();
-  /** One line in the log for each block, however often it is come across. */
+  /** One line in the log for each of the first blocks, however often it is come across. */
   const onUnreadable: OnUnreadable = ({ sequence }, error) => {
     if (told.has(sequence) || told.size === MAX_TOLD) return;
     told.add(sequence);
@@ -86,12 +86,9 @@ export function createCallRecordService(options: AdminOptions): ServiceImpl<type
     async *watchCallRecords(request, { signal, values }) {
       const filter = await filterFrom(options, request);
       const { name: whose = "", session } = values.get(operatorContextKey) ?? {};
-      const isSignedOut = async () => session !== undefined && store.sessions.isEnded(session.id);
-      yield* watchCalls(
-        { watch, whose, publicKeyOf, stopped, isSignedOut },
-        (call) => isWantedCall(call, filter),
-        signal,
-      );
+      const isOver = async () =>
+        session !== undefined && (options.now() >= session.endsAt || (await store.sessions.isEnded(session.id)));
+      yield* watchCalls({ watch, whose, publicKeyOf, stopped, isOver }, (call) => isWantedCall(call, filter), signal);
     },
     async startCallCapture({ publicKey, duration }, context) {
       const { captureUntil } = await capture(options, publicKey, minutesFrom(duration), context);
@@ -233,8 +230,8 @@ interface WatchCallsOptions {
   readonly publicKeyOf: PublicKeyOf;
   /** Resolves when the service begins to stop, or when the signal aborts. */
   readonly stopped: (signal: AbortSignal) => Promise<void>;
-  /** Asked before anything is shown: whoever signs out ends what was begun before. */
-  readonly isSignedOut: () => Promise<boolean>;
+  /** Asked before anything is shown: a session that ends, by signing out or by itself, ends what it had begun. */
+  readonly isOver: () => Promise<boolean>;
 }
 
 /** How long somebody may watch, in milliseconds; whoever wants to see more begins again. */
@@ -244,7 +241,7 @@ const HEARTBEAT_MS = 15_000;
 
 /** Answers with the calls that are wanted, as they end. */
 async function* watchCalls(
-  { watch, whose, publicKeyOf, stopped, isSignedOut }: WatchCallsOptions,
+  { watch, whose, publicKeyOf, stopped, isOver }: WatchCallsOptions,
   isWanted: (call: StoredCall) => boolean,
   signal: AbortSignal,
 ): AsyncGenerator<WatchCallRecordsResponse, void, undefined> {
@@ -257,7 +254,7 @@ async function* watchCalls(
   try {
     yield create(WatchCallRecordsResponseSchema);
     for (let seen = await watcher.take(HEARTBEAT_MS); seen; seen = await watcher.take(HEARTBEAT_MS)) {
-      if (await isSignedOut()) throw new ConnectError("This session was ended.", Code.Unauthenticated);
+      if (await isOver()) throw new ConnectError("This session has ended.", Code.Unauthenticated);
       const callRecords = [];
       for (const call of seen.calls) callRecords.push(messageFromCall(call, await publicKeyOf(call.applicationId)));
       yield create(WatchCallRecordsResponseSchema, { callRecords, skippedCount: BigInt(seen.skipped) });

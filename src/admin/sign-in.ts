@@ -16,6 +16,7 @@ import {
   type Operator,
   signatureOf,
 } from "./admit.js";
+import { answerNotAdmitted } from "./rpc-handler.js";
 
 /** A link is opened on the spot. */
 const LINK_MS = 15 * 60_000;
@@ -126,7 +127,11 @@ export function createSignInHandler(options: SignInOptions): PathHandler {
 /** Throws what is a fault. */
 function answerFailed(response: HttpResponse, error: unknown): void {
   if (!isRefusedByStore(error)) throw error;
-  answerPlain(response, 503, "The database cannot be used right now. Try again in a moment.");
+  answerPlain(
+    response,
+    503,
+    "The database cannot be written right now, and signing in or out is written down first. Try again in a moment; with the admin token, curl and the relay command work meanwhile.",
+  );
 }
 
 async function answerSignIn(
@@ -143,8 +148,8 @@ async function answerSignIn(
     });
   }
   const secret = bearerOf(request.headers);
-  const operator = secret && (adminTokenOf(place.tokens, secret) ?? (await takeLink(place, secret, Date.now())));
-  if (!operator) {
+  const operator = secret === undefined ? undefined : await operatorOf(place, secret);
+  if (operator === undefined) {
     // Any web page can make an operator's browser send a request without it.
     if (request.headers.authorization !== undefined) wrong.add(client);
     return answerPlain(
@@ -164,14 +169,16 @@ async function answerSignIn(
   response.end(body);
 }
 
+async function operatorOf(place: LinkPlace, secret: string): Promise<AdminToken | undefined> {
+  return adminTokenOf(place.tokens, secret) ?? (await takeLink(place, secret, Date.now()));
+}
+
+/** With 204 the session has ended now, with 401 before; with anything else it may go on. */
 async function answerSignOut({ admit, onSignOut }: SignInOptions, request: HttpRequest, response: HttpResponse) {
   const admission = await admit(request);
-  if (!admission.isAdmitted) {
-    const status = admission.isUnknown ? 503 : 401;
-    return answerPlain(response, status, "The relay takes no such session, or cannot look it up right now.");
-  }
+  if (!admission.isAdmitted) return answerNotAdmitted(request, response, admission);
   const { session, ...operator } = admission.operator;
-  if (session === undefined) return answerPlain(response, 400, "This is an admin token, and no session.");
+  if (session === undefined) return answerPlain(response, 400, "Send a console session, not the admin token.");
   await onSignOut({ ...operator, session });
   response.writeHead(204, { "cache-control": "no-store" });
   response.end();

@@ -57,7 +57,7 @@ export interface Session {
 
 /** The sessions that were ended before their time. Rejects with RelayError STORE_UNAVAILABLE when the store cannot be used. */
 export interface SessionStore {
-  /** Ends a session on every relay that shares the store, and forgets those whose time is over. False when it was ended before. */
+  /** Ends a session on every relay that shares the store, and forgets those whose time has been over for a week. False when it was ended before. */
   end(session: Session, now: number, audit: AuditEntry): Promise<boolean>;
   isEnded(id: string): Promise<boolean>;
 }

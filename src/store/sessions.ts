@@ -2,14 +2,14 @@ import type { SessionStore } from "../model/audit.js";
 import { writeAudit } from "./audit-records.js";
 import { createStatement, type Database, first, run } from "./database.js";
 
-/** Sessions of the console that were ended before their time, until that is over. */
+/** Sessions of the console that were ended before their time, until long after it. */
 export const ENDED_SESSIONS_TABLE = `CREATE TABLE ended_sessions (
   id TEXT NOT NULL PRIMARY KEY,
   expires_at BIGINT NOT NULL
 );
 CREATE INDEX ended_sessions_by_end ON ended_sessions (expires_at);`;
 
-/** Nothing where it is there. */
+/** Does nothing if it is already ended. */
 const END = createStatement<{ id: string; expires_at: number }>(
   "end_session",
   "INSERT INTO ended_sessions (id, expires_at) VALUES (:id, :expires_at) ON CONFLICT (id) DO NOTHING",
@@ -20,10 +20,15 @@ const FIND = createStatement<{ id: string }, { id: string }>(
   "SELECT id FROM ended_sessions WHERE id = :id",
 );
 
-/** Those that nobody takes any more, whether they were ended or not. */
-const REMOVE_OVER = createStatement<{ now: number }>(
+/**
+ * Whoever deletes goes by its own clock: a relay whose clock is behind by less still refuses the session. Milliseconds.
+ */
+const KEPT_MS = 7 * 86_400_000;
+
+/** Deletes entries of sessions that expired long ago. */
+const REMOVE_OVER = createStatement<{ before: number }>(
   "remove_sessions_that_are_over",
-  "DELETE FROM ended_sessions WHERE expires_at <= :now",
+  "DELETE FROM ended_sessions WHERE expires_at <= :before",
 );
 
 /** Sessions of the console that were ended by signing out. */
@@ -33,7 +38,7 @@ export function createSessionStore(database: Database): SessionStore {
       database.write(function* () {
         const isNew = (yield* run(END, { id, expires_at: endsAt })) > 0;
         if (isNew) yield* writeAudit(audit);
-        yield* run(REMOVE_OVER, { now });
+        yield* run(REMOVE_OVER, { before: now - KEPT_MS });
         return isNew;
       }),
     isEnded: async (id) => (await database.read(() => first(FIND, { id }))) !== undefined,

@@ -1,8 +1,9 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
+import Database from "better-sqlite3";
 import { request } from "undici";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { createSession, parseTokenFile } from "../../src/admin/admit.js";
 import { createSignInLink } from "../../src/admin/sign-in.js";
 import { createCallers } from "../support/callers.js";
@@ -223,14 +224,66 @@ describe("signing out", () => {
     expect(await statusOf(session)).toBe(200);
   });
 
-  it("is remembered no longer than the session would have lasted", async () => {
-    const now = Date.now();
+  it("is not said to be done to a client that has used up its tries: the session lives", async () => {
+    const own = await startHarness();
+    const session = await sessionFor(ADMIN_TOKENS.operator, own);
+    // A wrong signature is a guess at the token that it is made of, as the token itself is.
+    const forged = createSession({ ...operator(), hash: Buffer.alloc(32) }, Date.now());
+    for (let tries = 0; tries < 60; tries++) expect(await statusOf(tries % 2 ? "x".repeat(43) : forged, own)).toBe(401);
+    const headers = { authorization: `Bearer ${session}` };
+    const answer = await request(`${own.adminUrl}/console/sign-out`, { method: "POST", headers });
+    await answer.body.dump();
+    expect([answer.statusCode, Number(answer.headers["retry-after"]) > 0]).toEqual([429, true]);
+    await own.startPeer();
+    expect(await statusOf(session, { adminUrl: own.peerAdminUrls[0] ?? "" })).toBe(200);
+    await own.close();
+  });
+
+  it("leaves the tries of admin tokens alone, whatever open tabs go on sending", async () => {
+    const own = await startHarness();
+    const signedOut = await sessionFor(ADMIN_TOKENS.operator, own);
+    expect(await signOut(signedOut, own.adminUrl)).toBe(204);
+    const over = createSession(operator(), Date.now() - 12 * 60 * MINUTE_MS);
+    const ofOlderBuild = createSession(operator(), Date.now()).replace(/\.[\w-]{22}\./, ".");
+    for (let tries = 0; tries < 30; tries++) {
+      for (const session of [signedOut, over, ofOlderBuild]) expect(await statusOf(session, own)).toBe(401);
+    }
+    expect(await statusOf(ADMIN_TOKENS.operator, own)).toBe(200);
+    await own.close();
+  });
+
+  it.skipIf(process.env["TEST_DATABASE"] === "postgres")(
+    "tells a store that refuses for now from a fault of the relay, which the log has",
+    async () => {
+      const own = await startHarness();
+      const session = await sessionFor(ADMIN_TOKENS.operator, own);
+      const db = new Database(join(own.folder, "relay.db"));
+      db.exec("BEGIN IMMEDIATE");
+      expect(await redeem(ADMIN_TOKENS.operator, { of: own })).toMatchObject({
+        status: 503,
+        text: expect.stringContaining("cannot be written right now"),
+      });
+      expect(await signOut(session, own.adminUrl)).toBe(503);
+      db.exec("ROLLBACK; ALTER TABLE ended_sessions RENAME TO away");
+      db.close();
+      const headers = { authorization: `Bearer ${session}` };
+      expect((await request(`${own.adminUrl}/metrics`, { headers })).statusCode).toBe(500);
+      expect(await signOut(session, own.adminUrl)).toBe(500);
+      expect(own.logLines.join("")).toContain('"class":"SqliteError"');
+      await own.close();
+    },
+  );
+
+  it("is remembered for a week after the session's time, whatever the clock of one relay says", async () => {
+    const [now, week] = [Date.now(), 7 * 86_400_000];
     const audit = { id: "0", at: now, actor: "a", method: "m", resource: "r", publicKey: "", changedFields: [] };
     const { sessions } = harness.store;
-    expect(await sessions.end({ id: "one", endsAt: now + 1000 }, now, { ...audit, id: "session-1" })).toBe(true);
-    expect(await sessions.end({ id: "one", endsAt: now + 1000 }, now, { ...audit, id: "session-2" })).toBe(false);
-    expect(await sessions.isEnded("one")).toBe(true);
-    await sessions.end({ id: "two", endsAt: now + 9000 }, now + 1000, { ...audit, id: "session-3" });
+    const end = (id: string, endsAt: number, at: number) =>
+      sessions.end({ id, endsAt }, at, { ...audit, id: `audit-${id}-${at}` });
+    expect([await end("one", now + 1000, now), await end("one", now + 1000, now)]).toEqual([true, false]);
+    await end("two", now + 9000, now + week + 999);
+    expect([await sessions.isEnded("one"), await sessions.isEnded("two")]).toEqual([true, true]);
+    await end("three", now + 9000, now + week + 1000);
     expect([await sessions.isEnded("one"), await sessions.isEnded("two")]).toEqual([false, true]);
   });
 });
@@ -255,6 +308,23 @@ describe("the session of a sign-in link", () => {
     expect(await call(session, "SessionService/GetSession", {}, own)).toMatchObject([200, { role: "ROLE_READ_ONLY" }]);
     const created = { application: { displayName: "A" } };
     expect(await call(session, "ApplicationService/CreateApplication", created, own)).toMatchObject([403, {}]);
+    await own.close();
+  });
+
+  it("ends with what it watches, though nobody signs out", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const own = await startHarness();
+    const session = await sessionFor(ADMIN_TOKENS.readOnly, own);
+    const { callRecords } = createAdminClients(own, "connect", session);
+    const answers = callRecords.watchCallRecords({})[Symbol.asyncIterator]();
+    await answers.next();
+    vi.setSystemTime(Date.now() + 12 * 60 * MINUTE_MS);
+    const { publicKey } = await own.createApplication();
+    const [[, rest] = []] = createCallers(own.url);
+    const call = { url: `${own.sandbox.origin}/me`, method: "GET" };
+    await rest?.({ providerName: "sandbox", userId: "ada", publicKey, call });
+    await expect(answers.next()).rejects.toMatchObject({ code: Code.Unauthenticated });
     await own.close();
   });
 
