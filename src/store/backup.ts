@@ -66,6 +66,7 @@ const TABLES = [
   "webhook_events",
   "key_checks",
   "audit_records",
+  "ended_sessions",
 ] as const;
 
 /** How many rows of each table were copied. */

@@ -31,6 +31,9 @@ const source = (folder: CliFolder) => ["--from", folder.env["RELAY_DATABASE"] ??
 describe.skipIf(POSTGRES_URL === undefined)("relay db copy", () => {
   it("copies everything, and the same key file opens it", async () => {
     const { folder, publicKey } = await filledFolder();
+    const sqlite = new Database(join(folder.path, "relay.db"));
+    onTestFinished(() => void sqlite.close());
+    sqlite.exec("INSERT INTO ended_sessions VALUES ('signed-out', 8000000000000)");
     const database = await createDatabase();
     const env = { RELAY_DATABASE: database.url };
     expect(await folder.json(["db", "copy", ...source(folder)], { env })).toEqual({
@@ -41,6 +44,7 @@ describe.skipIf(POSTGRES_URL === undefined)("relay db copy", () => {
       webhook_endpoints: 1,
       webhook_events: 1,
       key_checks: 1,
+      ended_sessions: 1,
     });
     for (const command of [
       ["app", "list"],
@@ -50,11 +54,10 @@ describe.skipIf(POSTGRES_URL === undefined)("relay db copy", () => {
     ]) {
       expect(await folder.json(command, { env })).toEqual(await folder.json(command));
     }
-    const sqlite = new Database(join(folder.path, "relay.db"), { readonly: true });
-    onTestFinished(() => void sqlite.close());
     const tokens = "SELECT access_token, refresh_token FROM connections";
     expect(await database.query(tokens)).toEqual(sqlite.prepare(tokens).all());
     expect(await database.query("SELECT origin FROM application_origins")).toEqual([{ origin: "https://a.example" }]);
+    expect(await database.query("SELECT id FROM ended_sessions")).toEqual([{ id: "signed-out" }]);
     expect(await folder.json(["key", "rotate"], { env })).toMatchObject({ resealed: 4, left: 0 });
   });
 
