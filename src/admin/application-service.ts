@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type FieldMask, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import {
   type Application as ApplicationMessage,
@@ -62,13 +62,10 @@ import {
 /** relay.admin.v1.ApplicationService: message → use case → message. */
 export function createApplicationService(options: AdminOptions): ServiceImpl<typeof ApplicationService> {
   const { applications } = options.store;
-  const whole = async (application: Application) => ({
-    ...messageFromApplication(application),
-    icon: await applications.iconOf(application.id),
-  });
   return {
     async getApplication({ publicKey }) {
-      return whole(await namedApplication(applications, publicKey));
+      const application = await namedApplication(applications, publicKey);
+      return wholeMessageFrom(application, await applications.iconOf(application.id));
     },
     async listApplications(request) {
       const { rows, nextPageToken } = await listApplications(options, request);
@@ -77,22 +74,19 @@ export function createApplicationService(options: AdminOptions): ServiceImpl<typ
     async createApplication(request, context) {
       const input = newApplicationFrom(requiredMessage(request.application, "application"), options.catalog);
       const { application, privateKey } = await createApplication(administrationFor(options, context), input);
-      return { application: await whole(application), privateKey };
+      // Nothing that could fail comes behind the write: the key is shown this once.
+      return { application: wholeMessageFrom(application, input.icon), privateKey };
     },
     async updateApplication(request, context) {
       const message = requiredMessage(request.application, "application");
       const publicKey = requiredId(message.publicKey, "application.public_key");
-      const fields = maskedFields(ApplicationSchema, message, request.updateMask, APPLICATION_FIELDS);
+      const patch = patchFrom(message, updatedFields(message, request.updateMask), options.catalog);
+      const icon = patch.icon ?? (await applications.iconOf((await namedApplication(applications, publicKey)).id));
       const isCurrent = isCurrentFrom(message.etag, applicationEtag);
       const administration = administrationFor(options, context);
-      const updated = await updateApplication(
-        administration,
-        publicKey,
-        patchFrom(message, fields, options.catalog),
-        isCurrent,
-      );
+      const updated = await updateApplication(administration, publicKey, patch, isCurrent);
       if (updated === undefined) throw noApplication();
-      return whole(updated);
+      return wholeMessageFrom(updated, icon);
     },
     async deleteApplication({ publicKey, etag }, context) {
       const isCurrent = isCurrentFrom(etag, applicationEtag);
@@ -220,6 +214,13 @@ const READERS = {
 /** Fields of an application that an operator can write. */
 const APPLICATION_FIELDS = Object.keys(READERS) as ReadonlyArray<keyof typeof READERS>;
 
+/** What an update writes. `*` leaves the icon alone where the message has none: messages of lists never have one. */
+function updatedFields(message: ApplicationMessage, mask: FieldMask | undefined): typeof APPLICATION_FIELDS {
+  const fields = maskedFields(ApplicationSchema, message, mask, APPLICATION_FIELDS);
+  const isMeant = message.icon.length > 0 || mask?.paths.includes("icon");
+  return isMeant ? fields : fields.filter((field) => field !== "icon");
+}
+
 /** Reads fields of a message. Throws INVALID_ARGUMENT that names the field. */
 function patchFrom(
   message: ApplicationMessage,
@@ -270,6 +271,11 @@ function stateFrom(state: State): Application["state"] {
 function known(name: string | undefined, field: string): string {
   if (name === undefined) throw invalidArgument(`application.${field}`, "has a value that this version does not know");
   return name;
+}
+
+/** The same with its icon, where one application is asked for. */
+function wholeMessageFrom(application: Application, icon: Uint8Array): ApplicationMessage {
+  return { ...messageFromApplication(application), icon: Uint8Array.from(icon) };
 }
 
 /** An application as operators see it in lists: an allow-list of members, so that no key hash is ever among them. */

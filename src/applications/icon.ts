@@ -42,7 +42,7 @@ export function parseIcon(bytes: Uint8Array): ParsedIcon {
   const format = formatOf(file);
   if (format === undefined) return { problem: "must be a PNG, JPEG or WebP picture" };
   const picture = readWithin(format, file);
-  if (picture === undefined) return { problem: "is cut short, damaged, or has more behind its picture" };
+  if (picture === undefined) return { problem: "is cut short, damaged, or has data after the picture" };
   if (picture.isAnimated) return { problem: "must not be animated" };
   const isSmall = (side: number) => side >= 1 && side <= MAX_SIDE;
   if (picture.sizes.flat().every(isSmall)) return { value: bytes };

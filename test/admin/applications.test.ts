@@ -1,4 +1,6 @@
+import { join } from "node:path";
 import { toJson } from "@bufbuild/protobuf";
+import Database from "better-sqlite3";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ApplicationSchema, CallerAuth, Application_State as State } from "../../gen/relay/admin/v1/application_pb.js";
 import { postRest } from "../support/callers.js";
@@ -46,12 +48,45 @@ describe.each(["connect", "grpc"] as const)("ApplicationService over %s", (proto
     expect(none.icon).toHaveLength(0);
   });
 
+  it("keeps the icon of an application that was listed and is written back with *", async () => {
+    const icon = new Uint8Array(pngOf(3, 2));
+    const made = await clients.applications.createApplication({ application: { displayName: "Shown", icon } });
+    const { publicKey = "" } = made.application ?? {};
+    const { applications } = await clients.applications.listApplications({ publicKeyPrefix: publicKey });
+    const [listed = expect.fail()] = applications;
+    const writeBack = (change: object, paths = ["*"]) =>
+      clients.applications.updateApplication({
+        ...{ application: { ...listed, etag: "", ...change }, updateMask: { paths } },
+      });
+    expect(await writeBack({ displayName: "Renamed" })).toMatchObject({ displayName: "Renamed", icon });
+    expect((await clients.applications.getApplication({ publicKey })).icon).toEqual(icon);
+    expect((await writeBack({ icon: new Uint8Array(JPEG) })).icon).toEqual(new Uint8Array(JPEG));
+    expect((await writeBack({}, ["icon"])).icon).toHaveLength(0);
+  });
+
+  it.skipIf(process.env["TEST_DATABASE"] === "postgres")("reads nothing once a change is stored", async () => {
+    const db = new Database(join(harness.folder, "relay.db"));
+    const emptied = "BEGIN UPDATE applications SET icon = x'' WHERE id = NEW.id; END";
+    db.exec(`CREATE TRIGGER made AFTER INSERT ON applications ${emptied}`);
+    const icon = new Uint8Array(pngOf(3, 2));
+    const { application } = await clients.applications.createApplication({ application: { displayName: "A", icon } });
+    const { publicKey = "" } = application ?? {};
+    expect(application?.icon).toEqual(icon);
+    expect((await clients.applications.updateApplication({ application: { publicKey, icon } })).icon).toEqual(icon);
+    db.exec(`DROP TRIGGER made; CREATE TRIGGER renamed AFTER UPDATE OF name ON applications ${emptied}`);
+    const renamed = await clients.applications.updateApplication({ application: { publicKey, displayName: "B" } });
+    expect([renamed.displayName, renamed.icon]).toEqual(["B", icon]);
+    expect((await clients.applications.getApplication({ publicKey })).icon).toHaveLength(0);
+    db.exec("DROP TRIGGER renamed");
+    db.close();
+  });
+
   it.each([
     ["markup", Buffer.from("<svg onload=alert(1)>"), "must be a PNG, JPEG or WebP picture"],
     [
       "a picture with markup behind it",
       Buffer.concat([pngOf(1, 1), Buffer.from("<script>")]),
-      "more behind its picture",
+      "has data after the picture",
     ],
     ["too many bytes", Buffer.concat([pngOf(1, 1), Buffer.alloc(16 * 1024)]), "must have at most 16384 bytes"],
   ])("refuses an icon that is %s", async (_what, icon, problem) => {

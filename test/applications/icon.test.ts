@@ -27,7 +27,7 @@ function webpOf(...chunks: ReadonlyArray<readonly [name: string, data: Buffer]>)
   return file;
 }
 
-const CUT = "is cut short, damaged, or has more behind its picture";
+const CUT = "is cut short, damaged, or has data after the picture";
 const NO_PICTURE = "must be a PNG, JPEG or WebP picture";
 const TOO_LARGE = "must be at most 1024 pixels wide and high";
 

@@ -721,7 +721,8 @@ export type UpdateApplicationRequest = Message<"relay.admin.v1.UpdateApplication
   application?: Application | undefined;
 
   /**
-   * Fields to change; `*` for all. Without it, those that are not empty. Others
+   * Fields to change; `*` for all, but for an empty icon, since lists leave icons
+   * out: name it to remove one. Without it, those that are not empty. Others
    * than display_name, caller_auth, allowed_origins, allowed_addresses,
    * allowed_redirect_uris, calls_per_minute, connection_calls_per_minute, state,
    * call_rules, max_call_token_seconds, accent_color and icon are
@@ -748,7 +749,8 @@ export type UpdateApplicationRequestJson = {
   application?: ApplicationJson;
 
   /**
-   * Fields to change; `*` for all. Without it, those that are not empty. Others
+   * Fields to change; `*` for all, but for an empty icon, since lists leave icons
+   * out: name it to remove one. Without it, those that are not empty. Others
    * than display_name, caller_auth, allowed_origins, allowed_addresses,
    * allowed_redirect_uris, calls_per_minute, connection_calls_per_minute, state,
    * call_rules, max_call_token_seconds, accent_color and icon are
