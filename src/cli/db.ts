@@ -72,9 +72,14 @@ async function backup(file: string, options: { readonly json?: boolean }): Promi
   if (database.kind !== "sqlite") throw usageError("RELAY_DATABASE: back a PostgreSQL database up with pg_dump.");
   if (!existsSync(database.path)) throw noDatabase(database);
   const { backupDatabase, removeUnfinished } = await import("../store/backup.js");
+  let own: string | undefined;
+  const copyDatabase = () =>
+    backupDatabase(database.path, file, (draft) => {
+      own = draft;
+    });
   await cleaningUp(
-    () => removeUnfinished(file),
-    () => withProgress("Copying the database, and checking the copy…", () => backupDatabase(database.path, file)),
+    () => (own === undefined ? undefined : removeUnfinished(file, own)),
+    () => withProgress("Copying the database, and checking the copy…", copyDatabase),
   );
   const result = { database: textFromDatabaseLocation(database), file, bytes: statSync(file).size };
   writeResult(options, result, `${file} is a copy of ${result.database} (${result.bytes} bytes)`);

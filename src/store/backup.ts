@@ -16,20 +16,31 @@ const COPY_DAMAGED = "the copy is damaged and the database is not; check the dis
 const DAMAGED =
   "the database itself is damaged, so no copy of it was kept; stop the relay, keep the files, and restore the last good backup";
 
-/** Removes what a copy that does not come to its end has left beside its target. */
-export const removeUnfinished = (target: string): Promise<void> => removeDrafts(databaseFile(target));
+/** Removes the draft of one copy, and what SQLite has made beside it; those of other copies to the same target stay. */
+export const removeUnfinished = (target: string, draft: string): Promise<void> =>
+  removeDrafts(databaseFile(target), draft);
 
 /**
  * Copies a SQLite store, as it is in one moment, into a new file with mode 0600, while services and commands go on using
  * it (https://sqlite.org/backup.html). Sealed values stay sealed. The file has its name only when it is whole, checked
  * and on disk. Rejects with StoreOpenError, with no file left, when there is no such database, the target exists, or
  * what was copied is damaged.
+ *
+ * @param onDraft hears of the file in which the copy is made, before it is begun.
  */
-export async function backupDatabase(path: string, target: string): Promise<void> {
+export async function backupDatabase(
+  path: string,
+  target: string,
+  onDraft: (draft: string) => void = () => {},
+): Promise<void> {
   const file = databaseFile(path);
   const copy = databaseFile(target);
   try {
-    if (!existsSync(copy) && (await createWhole(copy, (draft) => copyInto(file, draft)))) return;
+    const fill = (draft: string) => {
+      onDraft(draft);
+      return copyInto(file, draft);
+    };
+    if (!existsSync(copy) && (await createWhole(copy, fill))) return;
   } catch (error) {
     // What is wrong with the database may show in the middle of a copy.
     throw isDamage(error) ? damageFrom(file, error) : openErrorFrom(copy, error);
@@ -44,6 +55,8 @@ const THREAD = new URL(
 );
 
 async function copyInto(file: string, draft: string): Promise<void> {
+  if (!existsSync(THREAD))
+    throw new StoreOpenError(file, "cannot be copied by a relay that was not built; run npm run build");
   const workerData: CopyTask = { file, draft, timeoutMs: TIMEOUT_MS };
   // Rejects with what ends the thread otherwise.
   const [result] = (await once(new Worker(THREAD, { workerData, execArgv: [] }), "message")) as [CopyResult];
