@@ -70,13 +70,17 @@ export const PAGE_GUARDS: readonly Guard[] = [
     "admin/sign-in",
   ),
   guard("sign-in link: guesses", ["    wrong.add(client);\n    return", "    return"], "admin/sign-in"),
-  guard("session of a sign-in link: its end", ["if (now() >= Number(endsAt)) return undefined;", ""], "admin/sign-in"),
   guard(
-    "session of the console: ended by signing out",
-    ["if (operator !== undefined && isEnded === false)", "if (operator !== undefined)"],
+    "session of a sign-in link: its end",
+    ["if (id === undefined || now() >= Number(endsAt))", "if (id === undefined)"],
     "admin/sign-in",
   ),
-  guard("session of the console: what it watches", ["if (await isSignedOut())", "if (false)"], "admin/sign-in"),
+  guard(
+    "session of the console: ended by signing out",
+    ["return isEnded ? { isAdmitted: false, waitSeconds: 0 } :", "return"],
+    "admin/sign-in",
+  ),
+  guard("session of the console: what it watches", ["if (await isOver())", "if (false)"], "admin/sign-in"),
   guard("HTML escaping", ["value.replace(/[&<>\"']/g,", "value.replace(/[\\u0000]/g,"], "pages/html"),
   guard("HTML escaping, quotes", ["/[&<>\"']/g", "/[&<>]/g"], "pages/html"),
   guard(

@@ -4,7 +4,13 @@ import { CALLS_MIGRATIONS } from "../../src/store/calls-file.js";
 import { assertKnownVersion, migrate, openDatabase } from "../../src/store/open-database.js";
 import { inspectStore } from "../../src/store/open-store.js";
 import { digestOf, POSTGRES_MIGRATIONS, SQLITE_MIGRATIONS } from "../../src/store/schema.js";
-import { createStoreFolder, oldApplicationSql, type StoreFolder } from "./store-for-test.js";
+import {
+  createStoreFolder,
+  oldApplicationSql,
+  oldConnectionSql,
+  refreshOldConnection,
+  type StoreFolder,
+} from "./store-for-test.js";
 
 let at: StoreFolder;
 beforeEach(() => {
@@ -84,12 +90,16 @@ describe("migrate()", () => {
   it("brings a database of the first version to this one, with what is in it", async () => {
     at.change((db) => {
       migrate(db, at.path, SQLITE_MIGRATIONS.slice(0, 1));
-      db.exec(oldApplicationSql("x'00'"));
+      db.exec(`${oldApplicationSql("x'00'")}; ${oldConnectionSql("x'6f6c64'")}`);
     });
     const store = at.open();
     expect(await store.applications.findByPublicKey("old-key-1")).toMatchObject({ id: "old", name: "Old" });
     expect(await store.applications.iconOf("old")).toHaveLength(0);
     expect(await store.sessions.isEnded("x")).toBe(false);
+    const { before, after, attempts } = await refreshOldConnection(store);
+    expect(before).toMatchObject({ userId: "ada", scope: "a b", accessToken: Buffer.from("old"), expiresAt: 2 });
+    expect(after).toMatchObject({ userId: "ada", scope: "a b", accessToken: Buffer.from("new"), state: "ACTIVE" });
+    expect(attempts).toMatchObject([{ outcome: "refreshed", cause: "due" }]);
   });
 
   it("refuses a version below zero", () => {

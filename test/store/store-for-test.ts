@@ -11,7 +11,7 @@ import { newConnectionFrom } from "../../src/oauth/store-answer.js";
 import { parseTokenResponse } from "../../src/oauth/token-response.js";
 import type { Sealer } from "../../src/sealing/seal.js";
 import { openSqliteStore, type SqliteStore } from "../../src/store/sqlite.js";
-import type { StoreOptions } from "../../src/store/store.js";
+import type { Store, StoreOptions } from "../../src/store/store.js";
 
 export const NOW = 1_800_000_000_000;
 
@@ -20,6 +20,26 @@ export function oldApplicationSql(hash: string): string {
   return `INSERT INTO applications (id, name, public_key, private_key_hash, caller_auth, allowed_origins, allowed_addresses,
     calls_per_minute, connection_calls_per_minute, state, created_at, updated_at)
     VALUES ('old', 'Old', 'old-key-1', ${hash}, 'PUBLIC_KEY', '[]', '[]', 0, 0, 'ACTIVE', 1, 1)`;
+}
+
+/** The same of a connection of that application, with a token that can be refreshed. @param token both, as the database writes bytes. */
+export function oldConnectionSql(token: string): string {
+  return `INSERT INTO connections (id, application_id, user_id, provider_name, state, access_token, refresh_token,
+    token_type, scope, origin_parameters, obtained_at, expires_at, version, created_at, updated_at)
+    VALUES ('old', 'old', 'ada', 'github', 'ACTIVE', ${token}, ${token}, 'Bearer', 'a b', '{}', 1, 2, 1, 1, 1)`;
+}
+
+/** Refreshes what {@link oldConnectionSql} wrote, in a store that is of this version by now. */
+export async function refreshOldConnection({ connections }: Pick<Store, "connections">) {
+  const key = { applicationId: "old", userId: "ada", providerName: "github" };
+  const before = await connections.find(key);
+  const lease = before && (await connections.takeLease(before, "me", 60_000));
+  if (lease === undefined) throw new Error("There is no such connection, or its lease is taken");
+  const tokens = { accessToken: Buffer.from("new"), obtainedAt: NOW, expiresAt: undefined, scope: undefined };
+  const others = { refreshToken: undefined, lateRefreshToken: undefined, idToken: undefined };
+  const attempt = { at: NOW, durationMs: 7, outcome: "refreshed", cause: "due", answer: "" } as const;
+  await connections.commitRefresh(lease.connection, { ...tokens, ...others, attempt }, NOW);
+  return { before, after: await connections.find(key), attempts: await connections.refreshesOf(key) };
 }
 
 /** A folder of its own, with a database path in it. */
