@@ -59,7 +59,8 @@ export function createCallRecordService(options: AdminOptions): ServiceImpl<type
     onFault("call records", error);
   };
   const watch = createCallWatch({
-    ...{ calls: store.calls, onUnreadable },
+    calls: store.calls,
+    onUnreadable,
     onFault: (error) => onFault("call records", error),
   });
   return {

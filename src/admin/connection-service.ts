@@ -276,8 +276,11 @@ const OUTCOMES = { refreshed: "REFRESHED", failed: "FAILED", ended: "ENDED" } as
   keyof typeof Outcome
 >;
 const CAUSES = {
-  ...{ due: "DUE", expired: "EXPIRED", refused: "REFUSED" },
-  ...{ requested: "REQUESTED", abandoned: "ABANDONED" },
+  due: "DUE",
+  expired: "EXPIRED",
+  refused: "REFUSED",
+  requested: "REQUESTED",
+  abandoned: "ABANDONED",
 } as const satisfies Record<RefreshCause, keyof typeof Cause>;
 
 /** The state that a connection is shown in, and filtered by. */
@@ -306,7 +309,8 @@ async function connectLinkFor(options: AdminOptions, request: CreateConnectLinkR
   if (providerNames.includes("")) throw invalidField("provider_names", "provider_names has an entry that is empty.");
   const [only = "", ...others] = providerNames;
   const link = await createConnectLink(connecting, {
-    ...{ application, userId },
+    application,
+    userId,
     providerName: others.length === 0 ? only : "",
     providers: others.length === 0 ? [] : providerNames,
     redirectUri: redirectUri || undefined,

@@ -78,19 +78,22 @@ async function figuresOf(options: AdminOptions, request: GetFiguresRequest, publ
       .sort(([one], [other]) => one - other)
       .map(
         ([at, each]): MessageInitShape<typeof FigurePointSchema> => ({
-          ...{ startTime: timestampFromMs(at), figures: messageFrom(each) },
+          startTime: timestampFromMs(at),
+          figures: messageFrom(each),
         }),
       ),
     startTime: timestampFromMs(fromAt),
     pointDuration: durationFromMs(pointMs),
     applications: applications.map(
       ([, each], at): MessageInitShape<typeof SubjectFiguresSchema> => ({
-        ...{ publicKey: publicKeys[at] ?? "", figures: messageFrom(each) },
+        publicKey: publicKeys[at] ?? "",
+        figures: messageFrom(each),
       }),
     ),
     providers: (await subjects("PROVIDER")).map(
       ([providerName, each]): MessageInitShape<typeof SubjectFiguresSchema> => ({
-        ...{ providerName, figures: messageFrom(each) },
+        providerName,
+        figures: messageFrom(each),
       }),
     ),
   };
@@ -123,9 +126,13 @@ function messageFrom(figures: Figures) {
   const { count, errors } = figures;
   const percentiles = (part: FigurePart) => percentilesFrom(figures, part);
   return create(FiguresSchema, {
-    ...{ callCount: BigInt(count), errorCount: BigInt(errors) },
-    ...{ total: percentiles("total"), relay: percentiles("relay"), queue: percentiles("queue") },
-    ...{ token: percentiles("token"), provider: percentiles("provider") },
+    callCount: BigInt(count),
+    errorCount: BigInt(errors),
+    total: percentiles("total"),
+    relay: percentiles("relay"),
+    queue: percentiles("queue"),
+    token: percentiles("token"),
+    provider: percentiles("provider"),
   });
 }
 
@@ -151,13 +158,17 @@ async function attentionsOf(options: AdminOptions, publicKeyOf: PublicKeyOf): Pr
   const foundAt = now();
   const named = async (applicationId: string) => (await publicKeyOf(applicationId)) ?? "";
   const clients = found.refusedClients.map(async ({ applicationId, providerName, since }) => ({
-    ...{ kind: Kind.CLIENT_REFUSED, publicKey: await named(applicationId), providerName },
+    kind: Kind.CLIENT_REFUSED,
+    publicKey: await named(applicationId),
+    providerName,
     sinceTime: timestampFromMs(since),
   }));
   const events = found.waitingEvents
     .filter(({ since }) => since < now() - WAITS_TOO_LONG_MS)
     .map(async ({ applicationId, count, since }) => ({
-      ...{ kind: Kind.EVENTS_WAITING, publicKey: await named(applicationId), count },
+      kind: Kind.EVENTS_WAITING,
+      publicKey: await named(applicationId),
+      count,
       sinceTime: timestampFromMs(since),
     }));
   return [
@@ -212,8 +223,10 @@ export function nodeAttention(version: string, now: number): readonly Attention[
   const [line = ""] = version.split(".");
   const end = NODE_ENDS.get(line);
   if (end === undefined || now < Date.parse(end) - NODE_END_TOLD_MS) return [];
-  const has = now < Date.parse(end) ? "is supported" : "was supported";
-  return [{ kind: Kind.NODE_ENDS, message: `Node.js ${line} ${has} until ${end}.` }];
+  const ends = now < Date.parse(end) ? "ends" : "ended";
+  return [
+    { kind: Kind.NODE_ENDS, message: `Support of Node.js ${line} ${ends} on ${end}. Upgrade to a supported line.` },
+  ];
 }
 
 function keyAttention(createdAt: number | undefined, now: number): readonly Attention[] {

@@ -326,7 +326,8 @@ export type GetFiguresRequest = Message<"relay.admin.v1.GetFiguresRequest"> & {
 
   /**
    * Only of this provider; together with public_key, of the calls of the one to
-   * the other. A relay tells 500 such pairs apart in one minute or hour.
+   * the other. Each process of a relay tells 500 such pairs apart in one minute
+   * or hour.
    *
    * @generated from field: string provider_name = 3;
    */
@@ -355,7 +356,8 @@ export type GetFiguresRequestJson = {
 
   /**
    * Only of this provider; together with public_key, of the calls of the one to
-   * the other. A relay tells 500 such pairs apart in one minute or hour.
+   * the other. Each process of a relay tells 500 such pairs apart in one minute
+   * or hour.
    *
    * @generated from field: string provider_name = 3;
    */
