@@ -113,20 +113,22 @@ export async function redeemSignInSecret(secret: string): Promise<string> {
 /** Ends a session at the relay, on all its machines. Rejects with ApiError where that is not sure. */
 export async function endSession(session: string): Promise<void> {
   const response = await post("sign-out", session, AbortSignal.timeout(SIGN_OUT_MS));
-  // 401: it had ended already.
-  if (response?.ok || response?.status === 401) return;
+  // 204: it ends now; 401: it had ended already. Every other answer leaves it as it was.
+  if (response?.status === 204 || response?.status === 401) return;
   throw new ApiError("unavailable", NOT_ENDED);
 }
 
 /** Whoever signs out does not wait for a relay that does not answer. */
 const SIGN_OUT_MS = 5000;
 const NOT_ENDED =
-  "This tab has forgotten its session, but the relay could not be told: a copy of the session is good until it ends by itself, 12 hours after it began. To end it at once, take your line out of the admin token file and restart the relay.";
+  "The relay could not end the session; try again. Until it is ended, a copy of it still works until it expires, 12 hours after it began. If trying again does not help, replace your token in the admin token file by a new one and restart the relay.";
 
 /** Undefined when nothing answers. */
 function post(what: "sign-in" | "sign-out", token: string, signal?: AbortSignal): Promise<Response | undefined> {
   const options = { method: "POST", headers: { authorization: `Bearer ${token}` }, credentials: "omit" } as const;
-  return fetch(`/console/${what}`, { ...options, redirect: "error", signal: signal ?? null }).catch(() => undefined);
+  // Who signs out may close the tab at once.
+  const own = { redirect: "error", keepalive: what === "sign-out", signal: signal ?? null } as const;
+  return fetch(`/console/${what}`, { ...options, ...own }).catch(() => undefined);
 }
 
 const KEY = "relay-session";

@@ -11,9 +11,9 @@ import { createDirectory } from "./directory.js";
 import { createFiguresView } from "./figures-view.js";
 import { createFindView, findBox } from "./find-view.js";
 import { createLinkView } from "./link-view.js";
-import { html, render, type TemplateResult } from "./lit-html.js";
+import { html, nothing, render, type TemplateResult } from "./lit-html.js";
 import { createLiveView } from "./live-view.js";
-import { ApiError, createLoader } from "./loading.js";
+import { ApiError, createLoader, type Loading } from "./loading.js";
 import { createProvidersView } from "./providers-view.js";
 import { createStartView } from "./start-view.js";
 import { visibleText } from "./text.js";
@@ -50,27 +50,41 @@ export function createConsole(root: HTMLElement): void {
     update();
   }
 
-  function leave(told: Pick<SignInOptions, "problem" | "status">): void {
-    tokenStorage.clear();
+  function askToSignIn(told: Pick<SignInOptions, "problem" | "status">): void {
     show(createSignIn({ update, signIn, ...told }));
   }
 
-  /** Not only here: a copy of the session is of no use either. */
-  async function signOut(token: string): Promise<void> {
-    await endSession(token).then(
-      () => leave({ status: "You are signed out. The relay takes this session no more." }),
-      (error: Error) => leave({ problem: error.message }),
-    );
+  /** Once the session is over at the relay, and not before: with it goes the only means to end it. */
+  function leave(told: Pick<SignInOptions, "problem" | "status">): void {
+    tokenStorage.clear();
+    askToSignIn(told);
+    // What had the focus is gone. The field is described by what has just happened.
+    queueMicrotask(() => document.querySelector<HTMLElement>("#token")?.focus());
   }
 
-  /** @param token of a session. Rejects with ApiError when it is not taken. */
+  /** @param token of a session, which is kept also while it is not known whether it still counts. */
   async function open(token: string): Promise<void> {
-    let isOpen = false;
-    const api = createApi(token, () => isOpen && leave({ problem: SESSION_ENDED }));
-    const session = await openSession(api);
-    isOpen = true;
     tokenStorage.write(token);
-    show(createShell({ api, session, update, directory: createDirectory(api, update) }, () => void signOut(token)));
+    const ending = createLoader<void>(update);
+    const signOut: SignOut = {
+      ending,
+      /** Not only here: a copy of the session is of no use either. */
+      start: () =>
+        ending.load(async () => {
+          await endSession(token);
+          leave({ status: "You are signed out. The relay no longer accepts this session." });
+        }),
+    };
+    // An answer may come when another session is open here. While this one is being ended, that says how it went.
+    const isCurrent = () => tokenStorage.read() === token && !ending.isBusy;
+    const api = createApi(token, () => isCurrent() && leave({ problem: SESSION_ENDED }));
+    try {
+      const session = await openSession(api);
+      show(createShell({ api, session, update, directory: createDirectory(api, update) }, signOut));
+    } catch (error) {
+      const problem = error instanceof ApiError ? error.message : String(error);
+      if (!isRefused(error)) show(createUnknown({ update, problem, signOut, retry: () => open(token) }));
+    }
   }
 
   /** @param token an admin token, which is not kept. Rejects with ApiError when it is not taken. */
@@ -89,9 +103,9 @@ export function createConsole(root: HTMLElement): void {
   if (secret !== undefined)
     redeemSignInSecret(secret)
       .then(open)
-      .catch(({ message }: Error) => leave({ problem: message }));
-  else if (token === undefined) leave({});
-  else open(token).catch((error: Error) => leave({ problem: isRefused(error) ? SESSION_ENDED : error.message }));
+      .catch(({ message }: Error) => askToSignIn({ problem: message }));
+  else if (token === undefined) askToSignIn({});
+  else void open(token);
 }
 
 const SESSION_ENDED = "This session has ended. Sign in again.";
@@ -101,6 +115,41 @@ const UNKNOWN_TOKEN =
 
 function isRefused(error: unknown): boolean {
   return error instanceof ApiError && error.code === "unauthenticated";
+}
+
+/** The end of a session at the relay, and how asking for it goes. */
+interface SignOut {
+  readonly ending: Loading<void>;
+  start(): Promise<void>;
+}
+
+function signOutButton({ ending, start }: SignOut): TemplateResult {
+  return html`<button type="button" ?disabled=${ending.isBusy} @click=${start}>Sign out</button>`;
+}
+
+/** Stands where the relay cannot say now whether the session of this tab still counts. */
+function createUnknown(options: {
+  readonly update: () => void;
+  readonly problem: string;
+  readonly signOut: SignOut;
+  readonly retry: () => Promise<void>;
+}): Screen {
+  const { update, problem, signOut, retry } = options;
+  const attempt = createLoader<void>(update);
+  document.title = "Relay console";
+  return {
+    render: () => html`<main class="narrow">
+      <h1>Relay console</h1>
+      ${problemNotice({ problem: attempt.isBusy ? undefined : (signOut.ending.problem ?? problem) })}
+      <p>This tab still has its session.</p>
+      <p class="actions">
+        <button type="button" class="main" ?disabled=${attempt.isBusy} @click=${() => attempt.load(retry)}>Try again</button>
+        ${signOutButton(signOut)}
+      </p>
+      ${busyNotice(attempt)}
+    </main>`,
+    close() {},
+  };
 }
 
 /** What signing in needs. */
@@ -130,10 +179,10 @@ function createSignIn({ update, signIn, problem, status = "" }: SignInOptions) {
   return {
     render: () => html`<main class="narrow">
       <h1>Relay console</h1>
-      <p role="status">${attempt.isBusy ? "" : status}</p>
+      <p role="status" id="token-status">${attempt.isBusy ? "" : status}</p>
       <form @submit=${submit}>
         <label for="token">Admin token</label>
-        <input id="token" type="password" autocomplete="off" spellcheck="false" required aria-describedby="token-hint" />
+        <input id="token" type="password" autocomplete="off" spellcheck="false" required aria-describedby="token-status token-hint" />
         <p class="hint" id="token-hint">
           One of the file that <code>RELAY_ADMIN_TOKEN_FILE</code> names (<code>data/admin.tokens</code>): the last word
           of a line. It is not kept: this tab gets a session of 12 hours, which ends for every copy of it when you sign
@@ -148,7 +197,7 @@ function createSignIn({ update, signIn, problem, status = "" }: SignInOptions) {
 }
 
 /** Everything behind the sign-in: navigation, and the view that the address names. */
-function createShell(context: ViewContext, signOut: () => void) {
+function createShell(context: ViewContext, signOut: SignOut): Screen {
   const views: ReadonlyMap<string, View> = new Map([
     ["start", createStartView(context)],
     ["figures", createFiguresView(context)],
@@ -219,7 +268,7 @@ function header(
   { session }: ViewContext,
   views: ReadonlyMap<string, View>,
   current: View | undefined,
-  signOut: () => void,
+  signOut: SignOut,
 ): TemplateResult {
   const role = session.mayPerform ? "operator" : "read-only";
   return html`<header>
@@ -227,8 +276,9 @@ function header(
     ${findBox()}
     <p class="who">
       <span>${visibleText(session.operatorName)} (${role})</span>
-      <button type="button" @click=${signOut}>Sign out</button>
+      ${signOutButton(signOut)}
     </p>
+    ${signOut.ending.problem === undefined ? nothing : problemNotice(signOut.ending)}
     <nav aria-label="Views">
       <ul>
         ${[...views].map(

@@ -91,7 +91,12 @@ export function createDirectory(api: Api, onChange: () => void): Directory {
       return found
         .sort((one, other) => rankOf(one) - rankOf(other))
         .slice(0, MAX_CHOICES)
-        .map(({ name = "", displayName = "" }) => ({ value: name, label: name, detail: displayName }));
+        .map(({ name = "", displayName = "" }) => ({
+          value: name,
+          label: name,
+          detail: displayName,
+          ignoresCase: true,
+        }));
     },
     async findUsers(publicKey, userIdPrefix) {
       if (publicKey === "") return [];

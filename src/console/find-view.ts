@@ -55,13 +55,18 @@ export function createFindView(context: ViewContext): View {
 
   async function load(): Promise<void> {
     const asked = text;
+    const connected = connections.found.load(
+      async () =>
+        (await api.call("ConnectionService/ListConnections", { userId: asked, pageSize: MAX_FOUND })).connections ?? [],
+    );
+    void loadCallsOfUser(connected);
     await Promise.all([
+      connected,
       call.found.load(async () => (CALL_ID.test(text) ? recordOf(api, text) : [])),
       ofRequest.found.load(async () => {
         const request = { requestId: text, pageSize: MAX_FOUND };
         return (await api.call("CallRecordService/ListCallRecords", request)).callRecords ?? [];
       }),
-      loadUser(),
       applications.found.load(async () => {
         const request = { query: text, pageSize: MAX_FOUND };
         const { applications: named = [] } = await api.call("ApplicationService/ListApplications", request);
@@ -69,18 +74,16 @@ export function createFindView(context: ViewContext): View {
         return named;
       }),
     ]);
-    // One call and nothing else: that is what was meant.
-    const isAlone = founds.every((found) => found.problem === undefined && (found === call.found || isEmpty(found)));
+    // One call and nothing else: that is what was meant. Calls of a user take longer, and are looked through for a person.
+    const others: ReadonlyArray<Loading<readonly unknown[]>> = [ofRequest.found, connections.found, applications.found];
+    const isAlone = [call.found, ...others].every(({ problem }) => problem === undefined) && others.every(isEmpty);
     if (asked === text && isAlone && !isEmpty(call.found)) location.replace(callAddress(text));
   }
 
-  /** The calls are looked for where the user is connected, and elsewhere: also when it is not known where that is. */
-  async function loadUser(): Promise<void> {
+  /** They are looked for where the user is connected, and elsewhere: also when it is not known where that is. */
+  async function loadCallsOfUser(connected: Promise<void>): Promise<void> {
     const asked = text;
-    const request = { userId: asked, pageSize: MAX_FOUND };
-    await connections.found.load(
-      async () => (await api.call("ConnectionService/ListConnections", request)).connections ?? [],
-    );
+    await connected;
     if (asked === text) await ofUser.found.load(() => callsOf(api, asked, connections.found.value ?? []));
   }
 

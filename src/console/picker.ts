@@ -9,6 +9,8 @@ export interface Choice {
   readonly label: string;
   /** What tells it from others of the same name. */
   readonly detail?: string;
+  /** Its label means it in other case, too: no other one is told from it by case alone. */
+  readonly ignoresCase?: true;
 }
 
 /** Of a set that is known, those that have a text in their name or in what is said of them. Pure. */
@@ -58,6 +60,8 @@ export function createPicker(
   /** What stands in the field while it has the focus; undefined: the value's label. */
   let typed: string | undefined;
   let choices: readonly Choice[] = [];
+  /** What the choices were searched for; undefined while what is typed now is still searched for. */
+  let soughtText: string | undefined;
   let isOpen = false;
   let active = -1;
   let asked = 0;
@@ -67,6 +71,7 @@ export function createPicker(
   function look(text: string, { isAsked }: { readonly isAsked: boolean }): void {
     clearTimeout(timer);
     asked += 1;
+    soughtText = undefined;
     const own = asked;
     timer = setTimeout(
       async () => {
@@ -74,6 +79,7 @@ export function createPicker(
         const found = await find(text).catch(() => []);
         if (own !== asked) return;
         choices = found;
+        soughtText = text;
         // What is there already needs no suggestion, which would cover what comes below.
         isOpen = isAsked || !found.some(({ value }) => value === text);
         active = -1;
@@ -129,8 +135,7 @@ export function createPicker(
 
   /** What was typed may be the name of one: then that is meant. */
   function onLeave(): void {
-    const named = choices.filter(({ label }) => label.toLowerCase() === typed?.trim().toLowerCase());
-    if (named.length === 1) pick(named[0]);
+    if (typed !== undefined && typed === soughtText) pick(meantBy(typed, choices));
     typed = undefined;
     close();
   }
@@ -151,6 +156,18 @@ export function createPicker(
       </ul>
     </span>`,
   };
+}
+
+/** The one that a text is the key of, or else the name; undefined where none is, or several are. Pure. */
+function meantBy(text: string, choices: readonly Choice[]): Choice | undefined {
+  const wanted = text.trim().toLowerCase();
+  const rules: ReadonlyArray<(choice: Choice) => boolean | undefined> = [
+    ({ value }) => value === text,
+    ({ label }) => label === text,
+    ({ label, ignoresCase }) => ignoresCase && label.toLowerCase() === wanted,
+  ];
+  const [named, ...others] = rules.map((rule) => choices.filter(rule)).find(({ length }) => length > 0) ?? [];
+  return others.length === 0 ? named : undefined;
 }
 
 /** Pressing it must not take the focus from the field first. */

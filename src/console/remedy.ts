@@ -101,9 +101,9 @@ const REMEDIES: ReadonlyMap<string, Remedy> = new Map<string, Remedy>([
 
 /** Every error type in its words, for a picker: those of the relay, and the provider's own. */
 export const ERROR_TYPES: ReadonlyArray<Choice> = [
-  { value: "API_ERROR", label: "API_ERROR", detail: "The provider itself answered with an error." },
-  ...[...REMEDIES].map(([value, { means }]) => ({ value, label: value, detail: means })),
-];
+  ["API_ERROR", "The provider itself answered with an error."] as const,
+  ...[...REMEDIES].map(([value, { means }]) => [value, means] as const),
+].map(([value, detail]) => ({ value, label: value, detail, ignoresCase: true }));
 
 /** Why the caller itself was refused, by the rule. */
 const CALLERS: ReadonlyMap<string, string> = new Map([

@@ -80,12 +80,81 @@ describe("the console", NEEDS_CHROMIUM, () => {
     await thief.getByText("This session has ended.").waitFor();
   });
 
-  it("says so when it cannot end the session at the relay", async () => {
+  it.each([
+    ["no answer", undefined],
+    ["a status of success that is none of its own", 200],
+    ["429", 429],
+    ["503", 503],
+  ])("keeps its session where ending it meets %s, and ends it with the next try", async (_, status) => {
     const page = await world.openView("Applications");
-    await page.route(/sign-out/, (route) => route.abort());
-    await page.getByRole("button", { name: "Sign out" }).click();
-    await page.getByRole("alert").getByText("the relay could not be told").waitFor();
+    await page.route(/sign-out/, (route) => (status === undefined ? route.abort() : route.fulfill({ status })));
+    const button = page.getByRole("button", { name: "Sign out" });
+    await button.click();
+    await page.getByRole("alert").getByText("The relay could not end the session; try again.").waitFor();
+    await page.getByText("alice (operator)").waitFor();
+    expect(await page.evaluate("sessionStorage.length")).toBe(1);
+    await page.unroute(/sign-out/);
+    await button.click();
+    await page.getByText("You are signed out.").waitFor();
     expect(await page.evaluate("sessionStorage.length")).toBe(0);
+    await page.locator('#token:focus[aria-describedby~="token-status"]').waitFor();
+    expect(await page.locator("#token-status").textContent()).toContain("no longer accepts this session");
+  });
+
+  it("is busy while it ends the session", async () => {
+    const page = await world.openView("Applications");
+    let answer = () => {};
+    const isLate = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    await page.route(/sign-out/, async (route) => {
+      await isLate;
+      await route.continue();
+    });
+    const button = page.getByRole("button", { name: "Sign out" });
+    await button.click();
+    await expect.poll(() => button.isDisabled()).toBe(true);
+    answer();
+    await page.getByText("You are signed out.").waitFor();
+  });
+
+  it("keeps a session over a reload while the relay cannot say whether it counts", async () => {
+    const page = await world.openView("Applications");
+    await page.route(/GetSession/, (route) =>
+      route.fulfill({ status: 503, json: { code: "unavailable", message: "The database cannot be read." } }),
+    );
+    await page.reload();
+    await page.getByRole("alert").getByText("The database cannot be read.").waitFor();
+    await page.getByRole("button", { name: "Try again" }).click();
+    await page.getByRole("alert").getByText("The database cannot be read.").waitFor();
+    expect(await page.evaluate("sessionStorage.length")).toBe(1);
+    await page.unroute(/GetSession/);
+    await page.getByRole("button", { name: "Try again" }).click();
+    await page.getByText("alice (operator)").waitFor();
+  });
+
+  it("is not thrown out by a late answer to the session before", async () => {
+    const page = await world.openView("Applications");
+    let answer = () => {};
+    const isLate = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    await page.route(/ListConnections/, async (route) => {
+      await isLate;
+      await route.fulfill({ status: 401, json: { code: "unauthenticated" } });
+    });
+    const asked = page.waitForRequest(/ListConnections/);
+    await page.getByRole("link", { name: "Connections", exact: true }).click();
+    await asked;
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByText("You are signed out.").waitFor();
+    await page.evaluate("location.hash = '#/applications'");
+    await signIn(page, ADMIN_TOKENS.readOnly);
+    const late = page.waitForResponse(/ListConnections/);
+    answer();
+    await (await late).finished();
+    await showView(page, "Providers");
+    await page.getByText("bob (read-only)").waitFor();
   });
 
   it("is let out when its token is taken away", async () => {

@@ -1,4 +1,4 @@
-import type { Page } from "playwright-core";
+import type { Page, Route } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { instantFrom, localFrom, timeMember } from "../../src/console/text.js";
 import { REASONS } from "../../src/model/errors.js";
@@ -44,6 +44,29 @@ describe("the search box", NEEDS_CHROMIUM, () => {
       })
       .toBe(1);
     await page.getByRole("region", { name: "Record" }).getByText(String(callId)).waitFor();
+  });
+
+  it.each([
+    ["does not wait for the calls of users", () => new Promise<never>(() => {})],
+    ["does without the calls of users", (route: Route) => route.abort()],
+  ])("opens a call, and %s", async (_, answer) => {
+    const { callId } = await world.call("/me");
+    const page = await world.openView("Connections");
+    await page.route(/ListCallRecords/, (route) =>
+      route.request().postDataJSON().userId === undefined ? route.continue() : answer(route),
+    );
+    await expect
+      .poll(async () => {
+        await find(page, String(callId));
+        const record = page.getByRole("region", { name: "Record" });
+        await record
+          .or(page.getByText("Looking among the calls of users…", { exact: true }))
+          .or(page.getByRole("alert").getByText("The relay"))
+          .first()
+          .waitFor();
+        return record.count();
+      })
+      .toBe(1);
   });
 
   it("finds calls by what their caller called the request, and makes no markup of it", async () => {
