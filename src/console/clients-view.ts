@@ -103,6 +103,10 @@ async function allClients(api: Api, publicKey: string): Promise<readonly OAuthCl
   return pages.flatMap(({ oauthClients = [] }) => oauthClients);
 }
 
+/** What stands between scopes in a request, as each provider reads it: most a space, some a comma (Slack, Strava). */
+const SCOPE_HINT =
+  "What calls may do, in the provider's own words and with what it has between them: a space in most cases (repo read:user), a comma for some such as Slack (chat:write,users:read). Empty: what its definition asks for.";
+
 function clientFields(stored: OAuthClientJson | undefined, { findProviders }: Directory): readonly Field[] {
   const kept = stored?.hasClientSecret ? "Empty: the stored one stays." : "It is sealed, and never shown.";
   return [
@@ -119,7 +123,7 @@ function clientFields(stored: OAuthClientJson | undefined, { findProviders }: Di
     { name: "clientSecret", label: "Client secret", kind: "secret", path: "oauth_client.client_secret", hint: kept },
     {
       ...{ name: "scope", label: "Scope to ask users for", path: "oauth_client.scope" },
-      hint: "What calls may do, in the provider's own words, such as repo read:user. Empty: what its definition asks for.",
+      hint: SCOPE_HINT,
     },
     {
       ...{ name: "originParameters", label: "Customers that the client is for", kind: "lines" },

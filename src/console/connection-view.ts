@@ -181,7 +181,7 @@ function refreshesView({ refreshAttempts = [], hasRefreshToken }: ConnectionJson
     <h2>Last refreshes</h2>
     ${
       refreshAttempts.length === 0
-        ? html`<p>None yet since the user connected. The last 20 are kept here, with their cause and the provider's answer.</p>`
+        ? html`<p>None is kept. The last 20 of 90 days are shown here, with their cause and the provider's answer.</p>`
         : dataTable("Last refreshes", REFRESH_COLUMNS, refreshAttempts)
     }
   </section>`;
@@ -205,15 +205,15 @@ const REFRESH_COLUMNS: ReadonlyArray<Column<RefreshAttemptJson>> = [
 
 function refreshOutcomeOf({ outcome }: RefreshAttemptJson): TemplateResult {
   if (outcome === "OUTCOME_REFRESHED") return stateMark(true, "Refreshed");
-  return stateMark(false, outcome === "OUTCOME_ENDED" ? "Must connect again" : "Failed, is tried again");
+  return stateMark(false, outcome === "OUTCOME_ENDED" ? "Must connect again" : "Failed; will be tried again");
 }
 
 const CAUSES: Readonly<Record<string, string>> = {
-  CAUSE_DUE: "Before its end",
-  CAUSE_EXPIRED: "It had ended",
+  CAUSE_DUE: "Token about to expire",
+  CAUSE_EXPIRED: "Token had expired",
   CAUSE_REFUSED: "The provider refused it",
   CAUSE_REQUESTED: "An operator asked",
-  CAUSE_ABANDONED: "Left by another process",
+  CAUSE_ABANDONED: "Taken over from a process that stopped",
 };
 
 function callsView(calls: Loading<ListCallRecordsResponseJson>, key: Key): TemplateResult {

@@ -70,6 +70,6 @@ function outcomeOf({ outcome, attemptCount = 0, statusCode }: WebhookDeliveryJso
   const answer = statusCode === undefined ? "no answer" : `status ${statusCode}`;
   const tries = attemptCount === 1 ? nothing : html`, ${attemptCount} tries`;
   if (outcome === "OUTCOME_DELIVERED") return html`${stateMark(true, "Delivered")} (${answer}${tries})`;
-  const text = outcome === "OUTCOME_GIVEN_UP" ? "Given up" : "Failed, is tried again";
+  const text = outcome === "OUTCOME_GIVEN_UP" ? "Given up" : "Failed; will be tried again";
   return html`${stateMark(false, text)} (${answer}${tries})`;
 }

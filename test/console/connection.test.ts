@@ -52,7 +52,7 @@ describe("the page of a connection", NEEDS_CHROMIUM, () => {
     expect(await command(page, "Refresh it now").textContent()).toBe(
       `relay connection refresh --app ${application.publicKey} --user ada --provider sandbox`,
     );
-    await page.getByText("None yet since the user connected.").waitFor();
+    await page.getByText("None is kept.").waitFor();
     await press(page, "Refresh it now");
     await page.getByText("Refreshed: it has a new access token.").waitFor();
     const row = page.getByRole("table", { name: "Last refreshes" }).locator("tbody tr");

@@ -1,4 +1,4 @@
-import type { Page, Route } from "playwright-core";
+import type { Locator, Page, Route } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { instantFrom, localFrom, timeMember } from "../../src/console/text.js";
 import { REASONS } from "../../src/model/errors.js";
@@ -180,6 +180,39 @@ describe("searches of the console", NEEDS_CHROMIUM, () => {
     await go(page, "#/calls?userId=gus");
     await page.getByText("Choose an application: user ids").waitFor();
     expect(await page.getByRole("table", { name: "Recorded calls" }).count()).toBe(0);
+  });
+
+  it("take what is typed as it is written, where case tells one from another", async () => {
+    const application = await world.harness.createApplication({ name: "Shop" });
+    const other = await world.harness.createApplication({ name: "shop" });
+    await world.harness.connect(application, "Zoe");
+    const page = await world.openView("Connections");
+    const [field, user, provider] = ["Application", "User id", "Provider"].map((name) =>
+      page.getByRole("combobox", { name }),
+    ) as [Locator, Locator, Locator];
+    const type = async (into: Locator, text: string, offered: string | RegExp) => {
+      await into.fill(text);
+      await page.getByRole("option", { name: offered }).first().waitFor();
+      await into.press("Tab");
+    };
+    const search = () => page.getByRole("button", { name: "Search" }).click();
+    await type(field, "Shop", new RegExp(application.publicKey));
+    await search();
+    await page.waitForURL(new RegExp(`publicKey=${application.publicKey}`));
+    await type(field, "shop", new RegExp(other.publicKey));
+    await type(provider, "SANDBOX", /^sandbox/);
+    expect(await provider.inputValue()).toBe("sandbox");
+    await search();
+    await page.waitForURL(new RegExp(`publicKey=${other.publicKey}`));
+    await type(field, "SHOP", new RegExp(application.publicKey));
+    expect(await field.inputValue()).toBe("SHOP");
+    await type(field, "Shop", new RegExp(application.publicKey));
+    await type(user, "Z", "Zoe");
+    await page.route(/ListConnections/, (route) => route.abort());
+    await user.fill("zoe");
+    await user.press("Tab");
+    await search();
+    await page.waitForURL(/=zoe\b/);
   });
 
   it("show applications by their names, of which none is markup", async () => {
