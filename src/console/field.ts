@@ -99,12 +99,14 @@ function pictureView(field: Field, id: string, { value, problem, change }: Field
     const input = event.currentTarget as HTMLInputElement;
     const bytes = await input.files?.[0]?.slice(0, MAX_PICTURE_BYTES).arrayBuffer();
     if (bytes !== undefined) change(name, btoa(String.fromCharCode(...new Uint8Array(bytes))));
-    // The same file can be chosen again.
-    input.value = "";
+  };
+  // Before another choice, so that the same file can be chosen again. Afterwards the control would name no file.
+  const forget = (event: Event) => {
+    (event.currentTarget as HTMLInputElement).value = "";
   };
   const remove = () => change(name, "");
   return html`<span class="picture">
-    <input id=${id} type="file" accept="image/png,image/jpeg,image/webp" @change=${onFile} aria-describedby=${notesOf(field, id)}
+    <input id=${id} type="file" accept="image/png,image/jpeg,image/webp" @click=${forget} @change=${onFile} aria-describedby=${notesOf(field, id)}
       aria-invalid=${problem !== undefined} />
     ${value === "" ? nothing : html`${previewOf(label, value)} <button type="button" aria-label="Remove it: ${label}" @click=${remove}>Remove it</button>`}
   </span>`;
@@ -121,8 +123,7 @@ function previewOf(label: string, base64: string): HTMLCanvasElement {
   canvas.setAttribute("role", "img");
   canvas.setAttribute("aria-label", `Preview: ${label}`);
   preview = { of: base64, canvas };
-  // What is no picture stays empty: the relay says so when the form is sent.
-  draw(canvas, base64).catch(() => {});
+  draw(canvas, base64).catch(() => sayNoPicture(canvas));
   return canvas;
 }
 
@@ -133,6 +134,17 @@ async function draw(canvas: HTMLCanvasElement, base64: string): Promise<void> {
   const [width, height] = [bitmap.width * scale, bitmap.height * scale];
   canvas.getContext("2d")?.drawImage(bitmap, (PREVIEW_SIDE - width) / 2, (PREVIEW_SIDE - height) / 2, width, height);
   bitmap.close();
+}
+
+/** The relay says so, too, when the form is sent. */
+function sayNoPicture(canvas: HTMLCanvasElement): void {
+  const text = "Not a picture";
+  canvas.setAttribute("aria-label", text);
+  const context = canvas.getContext("2d");
+  if (context === null) return;
+  context.fillStyle = getComputedStyle(canvas).color;
+  context.textAlign = "center";
+  context.fillText(text, PREVIEW_SIDE / 2, PREVIEW_SIDE / 2, PREVIEW_SIDE);
 }
 
 /** A moment in the browser's own time zone; its value is in UTC. */

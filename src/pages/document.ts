@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Application } from "../applications/application.js";
-import { iconUriOf } from "../applications/icon.js";
+import { iconTypeOf, iconUriOf } from "../applications/icon.js";
 import type { HttpResponse } from "../http/exchange.js";
 import { type Reason, RelayError } from "../model/errors.js";
 import type { ConnectOutcome } from "../oauth/callback.js";
@@ -171,7 +171,7 @@ function policyFor(page: Page): string {
   const accent = accentStyle(page);
   const styles = accent === undefined ? STYLE_SOURCE : `${STYLE_SOURCE} ${hashSourceOf(accent)}`;
   const scripts = page.told === undefined ? "" : `; script-src ${SCRIPT_SOURCE}`;
-  const images = iconUriOf((page.mark ?? NO_MARK).icon) === undefined ? "" : "; img-src data:";
+  const images = iconTypeOf((page.mark ?? NO_MARK).icon) === undefined ? "" : "; img-src data:";
   return `default-src 'none'; style-src ${styles}${images}; form-action 'self'; frame-ancestors 'none'; base-uri 'none'${scripts}`;
 }
 

@@ -163,7 +163,7 @@ async function answerStart(exchange: PageExchange, rawName: string): Promise<voi
   if (start.kind === "confirm") {
     const { session } = await withSession(options, { ...goingOn, providers: [provider.name] });
     const mark = await markFor(options, connectSession);
-    const page = confirmPage({ provider, application: mark, userId, session, given, texts }, start.scopes);
+    const page = confirmPage({ provider, mark, userId, session, given, texts }, start.scopes);
     return sendPage(response, 200, page, { cookie, texts });
   }
   if (isAnswer) return sendPage(response, 200, forwardPage(provider.displayName, start.uri, texts), { cookie, texts });
@@ -172,9 +172,9 @@ async function answerStart(exchange: PageExchange, rawName: string): Promise<voi
 
 async function markFor(
   { applications }: Pick<AuthorizationOptions, "applications">,
-  { application }: Pick<ConnectSession, "application">,
+  { application: { id, name, accentColor } }: Pick<ConnectSession, "application">,
 ): Promise<Mark> {
-  return { ...application, icon: await applications.iconOf(application.id) };
+  return { name, accentColor, icon: await applications.iconOf(id) };
 }
 
 /** What is asked of the user of a connect session. */
@@ -189,9 +189,9 @@ async function sendQuestion(
   connectSession: ConnectSession,
   { provider, question, given }: Asked,
 ): Promise<void> {
-  const application = await markFor(options, connectSession);
+  const mark = await markFor(options, connectSession);
   const { session, userId } = await withSession(options, { ...connectSession, providers: [provider.name] });
-  const page = valuesPage({ provider, application, userId, question, given, session, texts });
+  const page = valuesPage({ provider, mark, userId, question, given, session, texts });
   sendPage(response, question.problem === undefined ? 200 : 400, page, { cookie, texts });
 }
 

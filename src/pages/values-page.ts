@@ -9,7 +9,7 @@ import type { Texts } from "./texts/texts.js";
 /** Who connects what. */
 interface Connecting {
   readonly provider: Pick<Provider, "name" | "displayName" | "origins" | "kind" | "oauth1" | "oauth2">;
-  readonly application: Mark;
+  readonly mark: Mark;
   readonly userId: string;
   readonly session: string;
   /** What the user wrote before, or the address has. */
@@ -25,19 +25,19 @@ interface Connecting {
  * @param scopes what is asked for, by the provider's own names.
  */
 export function confirmPage(
-  { provider, application, userId, session, given, texts }: Connecting,
+  { provider, mark, userId, session, given, texts }: Connecting,
   scopes: readonly string[],
 ): Page {
   const { name, displayName } = provider;
-  const heading = texts.confirm(displayName, application.name);
+  const heading = texts.confirm(displayName, mark.name);
   const query = new URLSearchParams({ session, ...Object.fromEntries(given) }).toString();
   return {
     title: heading,
-    mark: application,
+    mark,
     main: html`<h1>${heading}</h1>
-<p>${texts.confirmUser(userMark(userId), application.name, displayName)}</p>
-${scopes.length === 0 ? html`<p>${texts.asksAtProvider(displayName)}</p>` : scopeList(texts.asksFor(application.name), scopes, provider)}
-<p class="notice care">${texts.confirmOnlyIf(application.name)}</p>
+<p>${texts.confirmUser(userMark(userId), mark.name, displayName)}</p>
+${scopes.length === 0 ? html`<p>${texts.asksAtProvider(displayName)}</p>` : scopeList(texts.asksFor(mark.name), scopes, provider)}
+<p class="notice care">${texts.confirmOnlyIf(mark.name)}</p>
 <p><a class="button main" href="/oauth/connect/${name}?${query}">${texts.continueTo(displayName)}</a></p>`,
   };
 }
@@ -66,7 +66,7 @@ interface ValuesPageInput extends Connecting {
  * no address and on no page again. Pure.
  */
 export function valuesPage(input: ValuesPageInput): Page {
-  const { provider, application, userId, question, given, session, texts } = input;
+  const { provider, mark, userId, question, given, session, texts } = input;
   const { name, displayName } = provider;
   const heading = texts.connectProvider(displayName);
   const { values, problem } = question;
@@ -74,31 +74,31 @@ export function valuesPage(input: ValuesPageInput): Page {
   const wrong = problem && problemFor(provider, values, problem, texts);
   return {
     title: wrong === undefined ? heading : `${wrong.title}. ${heading}`,
-    mark: application,
+    mark,
     main: html`<h1>${heading}</h1>
 ${introFor(input, isEntered)}
-<p>${texts.confirmUser(userMark(userId), application.name, displayName)}</p>
+<p>${texts.confirmUser(userMark(userId), mark.name, displayName)}</p>
 ${wrong?.notice}
 <form method="${isEntered ? "post" : "get"}" action="/oauth/connect/${name}">
 <input type="hidden" name="session" value="${session}"><input type="hidden" name="answer" value="1">
 ${values.map((value, at) => fieldFor(value, provider, { written: given.get(value.name), isFirst: at === 0, problem }, texts))}
 <button class="button main">${isEntered ? texts.connectButton : texts.continueTo(displayName)}</button>
 </form>
-${!isEntered && html`<p class="hint">${texts.confirmOnlyIf(application.name)}</p>`}`,
+${!isEntered && html`<p class="hint">${texts.confirmOnlyIf(mark.name)}</p>`}`,
   };
 }
 
 /** @param isEntered whether what is entered is secret, and the application gets to use it. */
 function introFor(
-  { provider: { displayName }, application, question: { values }, texts }: ValuesPageInput,
+  { provider: { displayName }, mark, question: { values }, texts }: ValuesPageInput,
   isEntered: boolean,
 ) {
   if (values.length === 0) return html`<p>${texts.nothingMore}</p>`;
   if (values.every(({ isHost }) => isHost)) return html`<p>${texts.whichAddress(displayName)}</p>`;
   const isKept = texts.isKept(displayName);
   if (!isEntered) return html`<p>${texts.asksForThis(displayName)} ${isKept}</p>`;
-  const user = html`<strong>${application.name}</strong>`;
-  return html`<p>${texts.withThis(user, displayName)} ${isKept} ${texts.enterOnlyIf(application.name)}</p>`;
+  const user = html`<strong>${mark.name}</strong>`;
+  return html`<p>${texts.withThis(user, displayName)} ${isKept} ${texts.enterOnlyIf(mark.name)}</p>`;
 }
 
 /** What is wrong, as the title says it, and as the page does. */

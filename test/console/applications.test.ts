@@ -135,6 +135,8 @@ describe("applications in the console", NEEDS_CHROMIUM, () => {
     const iconOf = async () => Buffer.from(await world.harness.store.applications.iconOf(application.id));
     const choose = (name: string, buffer: Buffer) => chooser.setInputFiles({ name, mimeType: "image/png", buffer });
     await choose("icon.svg", Buffer.from("<svg onload=alert(1)>"));
+    await settings.getByRole("img", { name: "Not a picture" }).waitFor();
+    expect(await chooser.inputValue()).toContain("icon.svg");
     await save.click();
     await page.locator("#settings-icon:focus").waitFor();
     expect(await page.locator("#settings-icon-wrong").textContent()).toContain("must be a PNG, JPEG or WebP picture");

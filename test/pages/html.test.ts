@@ -40,7 +40,7 @@ describe("a page", () => {
         {
           ...{
             provider: WITH_SHOP,
-            application: { name: MARKUP, accentColor: MARKUP, icon: Buffer.from(MARKUP) },
+            mark: { name: MARKUP, accentColor: MARKUP, icon: Buffer.from(MARKUP) },
             userId: MARKUP,
             session: MARKUP,
             texts,
@@ -55,7 +55,7 @@ describe("a page", () => {
       valuesPage({
         ...{
           provider: WITH_SHOP,
-          application: { name: MARKUP, accentColor: MARKUP, icon: Buffer.from(MARKUP) },
+          mark: { name: MARKUP, accentColor: MARKUP, icon: Buffer.from(MARKUP) },
           userId: MARKUP,
           texts,
         },
@@ -75,8 +75,8 @@ describe("a page", () => {
   });
 
   it("says what a scope is in words where the definition has some, and names it in any case", () => {
-    const application = { name: "Notes", accentColor: "", icon: new Uint8Array(0) };
-    const connecting = { provider: WITH_SHOP, application, userId: "ada", session: "s", given: new Map(), texts };
+    const mark = { name: "Notes", accentColor: "", icon: new Uint8Array(0) };
+    const connecting = { provider: WITH_SHOP, mark, userId: "ada", session: "s", given: new Map(), texts };
     const { text } = confirmPage(connecting, ["read", "constructor", "a\u202eb", "toString"]).main;
     expect(text.match(/<li>.*?<\/li>/g)).toEqual([
       '<li><span lang="en">Read it</span> <code>read</code></li>',
