@@ -20,7 +20,7 @@ import type { StreamedBody, UpstreamAnswer, UpstreamRequest } from "../upstream/
 import { type AllowedCall, appendQuery, findMisfit } from "./allowed-call.js";
 import { isPartOfText } from "./answer.js";
 import { signedFormOf, withSignedForm } from "./signed-form.js";
-import { noteAnswered, noteSent, noteUnanswered, notingToken } from "./trace.js";
+import { type CallTrace, noteAnswered, noteSent, noteUnanswered, reasonOf } from "./trace.js";
 
 /** What sending with a token needs. */
 export interface TokenOptions {
@@ -296,4 +296,36 @@ function withTraceFields(headers: HeaderPairs, { provider, checked, trace }: All
   if (checked.headers.some(([name]) => TRACE_FIELDS.has(name.toLowerCase()))) return headers;
   const context = trace.spans?.requestContext() ?? trace.origin.traceContext;
   return context === undefined ? headers : [...headers, ...fieldsFromTraceContext(context)];
+}
+
+/**
+ * The time that passes until what `token` gives settles is the wait for a token; the time of a second wait is added. It is
+ * 0 when that is no promise.
+ */
+function notingToken<T>(trace: CallTrace, token: () => T | Promise<T>): T | Promise<T> {
+  trace.spans?.beginToken();
+  try {
+    const given = token();
+    if (given instanceof Promise) return notingWait(trace, given);
+    trace.tokenMs ??= 0;
+    trace.spans?.endToken(undefined);
+    return given;
+  } catch (error) {
+    trace.spans?.endToken(reasonOf(error));
+    throw error;
+  }
+}
+
+async function notingWait<T>(trace: CallTrace, token: Promise<T>): Promise<T> {
+  const startedAt = performance.now();
+  try {
+    const value = await token;
+    trace.spans?.endToken(undefined);
+    return value;
+  } catch (error) {
+    trace.spans?.endToken(reasonOf(error));
+    throw error;
+  } finally {
+    trace.tokenMs = (trace.tokenMs ?? 0) + performance.now() - startedAt;
+  }
 }

@@ -111,38 +111,6 @@ export function createCallTrace(origin: CallOrigin, spans?: CallSpans): CallTrac
   };
 }
 
-/**
- * The time that passes until what `token` gives settles is the wait for a token; the time of a second wait is added. It is
- * 0 when that is no promise.
- */
-export function notingToken<T>(trace: CallTrace, token: () => T | Promise<T>): T | Promise<T> {
-  trace.spans?.beginToken();
-  try {
-    const given = token();
-    if (given instanceof Promise) return notingWait(trace, given);
-    trace.tokenMs ??= 0;
-    trace.spans?.endToken(undefined);
-    return given;
-  } catch (error) {
-    trace.spans?.endToken(reasonOf(error));
-    throw error;
-  }
-}
-
-async function notingWait<T>(trace: CallTrace, token: Promise<T>): Promise<T> {
-  const startedAt = performance.now();
-  try {
-    const value = await token;
-    trace.spans?.endToken(undefined);
-    return value;
-  } catch (error) {
-    trace.spans?.endToken(reasonOf(error));
-    throw error;
-  } finally {
-    trace.tokenMs = (trace.tokenMs ?? 0) + performance.now() - startedAt;
-  }
-}
-
 /** A request is sent to the provider. */
 export function noteSent(trace: CallTrace, { method, origin, body }: UpstreamRequest): void {
   trace.method = method;
@@ -165,7 +133,7 @@ export function noteUnanswered(trace: CallTrace, error: unknown): void {
 }
 
 /** Class of what is no error of ours: its text may quote anything. */
-function reasonOf(error: unknown): string {
+export function reasonOf(error: unknown): string {
   if (error instanceof RelayError) return error.reason;
   return error instanceof Error ? error.name : typeof error;
 }
