@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdirSync } from "node:fs";
+import { closeSync, mkdirSync, openSync } from "node:fs";
 import { chmod, chown, link, lstat, open, readdir, rename, unlink, writeFile } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join } from "node:path";
 
@@ -29,9 +29,14 @@ export async function createSecretFile(path: string, text: string): Promise<bool
  * name, which the next one takes away. Resolves to whether the name was free.
  *
  * @param fill writes the draft of the given name, which exists and is empty.
+ * @param onDraft hears of that name before it exists.
  */
-export async function createWhole(path: string, fill: (draft: string) => Promise<void>): Promise<boolean> {
-  return withDraft(path, fill, (draft) => linked(draft, path)).catch(async (error: NodeJS.ErrnoException) => {
+export async function createWhole(
+  path: string,
+  fill: (draft: string) => Promise<void>,
+  onDraft?: (draft: string) => void,
+): Promise<boolean> {
+  return withDraft(path, fill, (draft) => linked(draft, path), onDraft).catch(async (error: NodeJS.ErrnoException) => {
     // Whoever gave the file its name first has removed the drafts of the others.
     if (error.code === "ENOENT" && (await isTaken(path))) return false;
     throw error;
@@ -73,9 +78,12 @@ async function withDraft(
   path: string,
   fill: (draft: string) => Promise<void>,
   name: (draft: string) => Promise<boolean>,
+  onDraft: (draft: string) => void = () => {},
 ): Promise<boolean> {
   const draft = `${path}.${randomBytes(6).toString("hex")}.draft`;
-  await (await open(draft, "wx", 0o600)).close();
+  onDraft(draft);
+  // In the same turn: whoever removes it at a signal has heard of it when it exists.
+  closeSync(openSync(draft, "wx", 0o600));
   let isNamed: boolean;
   try {
     await fill(draft);

@@ -26,21 +26,13 @@ export const removeUnfinished = (target: string, draft: string): Promise<void> =
  * and on disk. Rejects with StoreOpenError, with no file left, when there is no such database, the target exists, or
  * what was copied is damaged.
  *
- * @param onDraft hears of the file in which the copy is made, before it is begun.
+ * @param onDraft hears of the file in which the copy is made, before it exists.
  */
-export async function backupDatabase(
-  path: string,
-  target: string,
-  onDraft: (draft: string) => void = () => {},
-): Promise<void> {
+export async function backupDatabase(path: string, target: string, onDraft?: (draft: string) => void): Promise<void> {
   const file = databaseFile(path);
   const copy = databaseFile(target);
   try {
-    const fill = (draft: string) => {
-      onDraft(draft);
-      return copyInto(file, draft);
-    };
-    if (!existsSync(copy) && (await createWhole(copy, fill))) return;
+    if (!existsSync(copy) && (await createWhole(copy, (draft) => copyInto(file, draft), onDraft))) return;
   } catch (error) {
     // What is wrong with the database may show in the middle of a copy.
     throw isDamage(error) ? damageFrom(file, error) : openErrorFrom(copy, error);

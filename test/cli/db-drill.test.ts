@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -106,35 +106,43 @@ describe("relay db drill", () => {
     expect(readdirSync(folder.path)).toEqual(before);
   });
 
-  it.each<[string, NodeJS.Signals, (path: string) => string[]]>([
-    ["db drill", "SIGINT", (path) => ["db", "drill", "--folder", path]],
-    ["db drill", "SIGTERM", (path) => ["db", "drill", "--folder", path]],
-    ["db backup", "SIGINT", () => ["db", "backup", "copy.db"]],
-    ["db backup", "SIGTERM", () => ["db", "backup", "copy.db"]],
+  const DRILL = (path: string) => ["db", "drill", "--folder", path];
+  const BACKUP = () => ["db", "backup", "copy.db"];
+  it.each<[string, NodeJS.Signals, number, (path: string) => string[]]>([
+    ["db drill", "SIGINT", 1, DRILL],
+    ["db drill", "SIGTERM", 0, DRILL],
+    ["db backup", "SIGINT", 1, BACKUP],
+    ["db backup", "SIGTERM", 0, BACKUP],
   ])(
-    "%s ends in the middle of the copy for %s, and leaves nothing of it but what is another's",
-    async (_, signal, argsIn) => {
+    "%s ends for %s when its copy has %i bytes or more, and leaves nothing of it but what is another's",
+    async (_, signal, bytes, argsIn) => {
       const { folder } = await filled();
       const db = new Database(join(folder.path, "relay.db"));
       const filler = db.prepare("INSERT INTO key_checks (key_id, sealed, created_at) VALUES (?, zeroblob(?), 0)");
       /** But for what SQLite keeps beside a database that was open when a process ended. */
       const names = () => readdirSync(folder.path).filter((name) => !/^relay\.db-(?:shm|wal)$/.test(name));
-      const drafts = () =>
-        readdirSync(folder.path, { recursive: true }).filter((name) => String(name).endsWith(".draft")).length;
       // Of another copy to the same file that is under way.
-      writeFileSync(join(folder.path, "copy.db.0123456789ab.draft"), "");
+      const another = "copy.db.0123456789ab.draft";
+      writeFileSync(join(folder.path, another), "");
       const before = names();
+      const hasBegun = () => {
+        const files = readdirSync(folder.path, { recursive: true }).map(String);
+        const draft = files.find((name) => name.endsWith(".draft") && name !== another);
+        const found = draft && statSync(join(folder.path, draft), { throwIfNoEntry: false });
+        return found ? found.size >= bytes : false;
+      };
       // Where the copy was made sooner than this process looked, the next one is larger.
       for (let tries = 1; tries <= MOST_FILLERS; tries++) {
         filler.run(`filler ${tries}`, FILLER_BYTES);
         const child = folder.start(argsIn(folder.path));
         const ended = once(child, "close");
-        while (drafts() < 2 && child.exitCode === null) await nextTurn();
+        while (!hasBegun() && child.exitCode === null) await nextTurn();
         child.kill(signal);
         const [exitCode, endedBy] = await ended;
-        if (exitCode === 0) rmSync(join(folder.path, "copy.db"), { force: true });
-        expect(names()).toEqual(before);
-        if (exitCode !== 0) return expect([exitCode, endedBy]).toEqual([null, signal]);
+        if (exitCode !== 0) return expect([exitCode, endedBy, names()]).toEqual([null, signal, before]);
+        // A whole copy takes the drafts of others to its name away.
+        rmSync(join(folder.path, "copy.db"), { force: true });
+        writeFileSync(join(folder.path, another), "");
       }
       expect.fail("every copy was made before the signal");
     },

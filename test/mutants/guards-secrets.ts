@@ -248,7 +248,7 @@ export const SECRET_GUARDS: readonly Guard[] = [
     ["config.keyFileMustExist || (await hasStore(config))", "config.keyFileMustExist"],
     "app/server-start",
   ),
-  guard("key file: mode 0600", ['open(draft, "wx", 0o600)', 'open(draft, "wx", 0o644)'], "sealing/keyring"),
+  guard("key file: mode 0600", ['openSync(draft, "wx", 0o600)', 'openSync(draft, "wx", 0o644)'], "sealing/keyring"),
   guard("key file: one at a time adds a key", ["await take(lock);", ""], "sealing/keyring"),
   guard(
     "key file: none that everybody reads in production",
