@@ -1,7 +1,7 @@
 import { isAscii } from "node:buffer";
 import { createJsonChecker, createUtf8Checker, type JsonChecker, unfinishedLength } from "../json/json-validator.js";
 import { escapeGrowth } from "../json/text-slices.js";
-import { type Bytes, bytesOf, createChunks, LARGE_BYTES, SLICE_BYTES, slicesOf } from "../lib/chunks.js";
+import { type Bytes, bytesOf, createChunks, LARGE_BYTES, NOTHING, SLICE_BYTES, slicesOf } from "../lib/chunks.js";
 import { atOnce, type Steps, type Turns, type WorkLimits } from "../lib/turns.js";
 import type { Redactor } from "../redaction/redact.js";
 import { headerValue } from "../upstream/exchange.js";
@@ -193,8 +193,6 @@ function* redacted(bytes: Bytes, redactor: Redactor): Steps<Bytes> {
 
 /** What looks like a secret all along is read byte by byte, which takes up to a millisecond for so many. */
 const STEP_BYTES = SLICE_BYTES / 4;
-
-const NOTHING = Buffer.alloc(0);
 
 const NEVER_JSON = { push: () => false, end: () => false };
 

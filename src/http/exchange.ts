@@ -2,7 +2,7 @@ import { type IncomingMessage, type OutgoingHttpHeader, type OutgoingHttpHeaders
 import { constants, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
 import type { Writable } from "node:stream";
 import type { TLSSocket } from "node:tls";
-import { type Bytes, createChunks, LARGE_BYTES, slicesOf } from "../lib/chunks.js";
+import { type Bytes, createChunks, LARGE_BYTES, NOTHING, slicesOf } from "../lib/chunks.js";
 import type { CallerListener, CallerSignal } from "../model/caller-signal.js";
 import { overloaded, RelayError } from "../model/errors.js";
 
@@ -55,8 +55,6 @@ function endInSlices(out: Writable, slices: Iterator<Buffer, void>): void {
   }
   out.end();
 }
-
-const NOTHING = Buffer.alloc(0);
 
 /** Sends a head whose body comes later: before its first chunk is here, since an event stream may have none for a while. */
 export function writeHeadOf(response: HttpResponse, statusCode: number, fields: Record<string, string>): void {

@@ -162,6 +162,9 @@ export function membersJson(members: ReadonlyArray<readonly [name: string, value
   return json;
 }
 
+/** No bytes. */
+export const NOTHING: Buffer = Buffer.alloc(0);
+
 /** Few bytes in base64, as a JSON string with its quotes. */
 export function base64Json(bytes: Bytes): string {
   return `"${bytes.concat().toString("base64")}"`;
@@ -186,8 +189,6 @@ export function* base64InSteps(bytes: Bytes): Steps<Bytes> {
   encoded.push(base64(rest));
   return encoded;
 }
-
-const NOTHING = Buffer.alloc(0);
 
 /**
  * Everything that JSON escapes is one byte of UTF-8, and the bytes of longer characters, taken for latin1, are nothing

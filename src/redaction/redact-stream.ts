@@ -1,4 +1,4 @@
-import { bufferOf } from "../lib/chunks.js";
+import { bufferOf, NOTHING } from "../lib/chunks.js";
 import type { Automaton } from "./automaton.js";
 import { AHEAD_BYTES, PART_BYTES, type PieceFilter } from "./piece-filter.js";
 import { canonical, Unescape } from "./unescape.js";
@@ -7,7 +7,6 @@ import { canonical, Unescape } from "./unescape.js";
 export const REDACTED = "[redacted]";
 
 const REPLACEMENT = Buffer.from(REDACTED, "latin1");
-const NOTHING = Buffer.alloc(0);
 
 /** Takes secrets out of a body that comes in pieces, however it is cut. */
 export interface StreamRedactor {

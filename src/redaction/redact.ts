@@ -1,4 +1,4 @@
-import { bufferOf } from "../lib/chunks.js";
+import { bufferOf, NOTHING } from "../lib/chunks.js";
 import { createAutomaton } from "./automaton.js";
 import { createPieceFilter } from "./piece-filter.js";
 import { createStreamRedactor, type StreamRedactor } from "./redact-stream.js";
@@ -90,8 +90,6 @@ function weakly<T extends object>(make: () => T): () => T {
     return anew;
   };
 }
-
-const NOTHING = Buffer.alloc(0);
 
 const NOTHING_TO_FIND: Redactor = {
   bytes: (input) => input,

@@ -63,7 +63,11 @@ function* inspect(key_id: string): Operation<Findings> {
   // Last, since its clock is compared with that of whoever gets the answer.
   const failing = yield* first(FAILING, {});
   return {
-    ...{ failing: failing?.count ?? 0, ended, givenUpEvents, keyCreatedAt, clock: failing?.clock },
+    failing: failing?.count ?? 0,
+    ended,
+    givenUpEvents,
+    keyCreatedAt,
+    clock: failing?.clock,
     refusedClients: refused.map((row) => ({
       ...{ applicationId: row.application_id, providerName: row.provider_name, since: row.refused_since },
     })),

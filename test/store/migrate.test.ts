@@ -6,9 +6,9 @@ import { inspectStore } from "../../src/store/open-store.js";
 import { digestOf, POSTGRES_MIGRATIONS, SQLITE_MIGRATIONS } from "../../src/store/schema.js";
 import {
   createStoreFolder,
+  expectOldRows,
   oldApplicationSql,
   oldConnectionSql,
-  refreshOldConnection,
   type StoreFolder,
 } from "./store-for-test.js";
 
@@ -93,13 +93,7 @@ describe("migrate()", () => {
       db.exec(`${oldApplicationSql("x'00'")}; ${oldConnectionSql("x'6f6c64'")}`);
     });
     const store = at.open();
-    expect(await store.applications.findByPublicKey("old-key-1")).toMatchObject({ id: "old", name: "Old" });
-    expect(await store.applications.iconOf("old")).toHaveLength(0);
-    expect(await store.sessions.isEnded("x")).toBe(false);
-    const { before, after, attempts } = await refreshOldConnection(store);
-    expect(before).toMatchObject({ userId: "ada", scope: "a b", accessToken: Buffer.from("old"), expiresAt: 2 });
-    expect(after).toMatchObject({ userId: "ada", scope: "a b", accessToken: Buffer.from("new"), state: "ACTIVE" });
-    expect(attempts).toMatchObject([{ outcome: "refreshed", cause: "due" }]);
+    await expectOldRows(store);
   });
 
   it("refuses a version below zero", () => {

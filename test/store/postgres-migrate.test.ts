@@ -10,7 +10,7 @@ import { createPool } from "../../src/store/postgres-pool.js";
 import { createSession, type Session } from "../../src/store/postgres-session.js";
 import { POSTGRES_MIGRATIONS } from "../../src/store/schema.js";
 import { createTestDatabase, POSTGRES_URL, type TestDatabase } from "../support/postgres.js";
-import { oldApplicationSql, oldConnectionSql, refreshOldConnection } from "./store-for-test.js";
+import { expectOldRows, oldApplicationSql, oldConnectionSql } from "./store-for-test.js";
 
 const LIMITS = { maxConnections: 2, timeoutMs: 5000 };
 let database: TestDatabase;
@@ -72,13 +72,7 @@ describe.skipIf(POSTGRES_URL === undefined)("migratePostgres()", () => {
     await database.query(oldApplicationSql("'0'"));
     await database.query(oldConnectionSql("'old'"));
     const store = await openPostgresStore(location, LIMITS);
-    expect(await store.applications.findByPublicKey("old-key-1")).toMatchObject({ id: "old", name: "Old" });
-    expect(await store.applications.iconOf("old")).toHaveLength(0);
-    expect(await store.sessions.isEnded("x")).toBe(false);
-    const { before, after, attempts } = await refreshOldConnection(store);
-    expect(before).toMatchObject({ userId: "ada", scope: "a b", accessToken: Buffer.from("old"), expiresAt: 2 });
-    expect(after).toMatchObject({ userId: "ada", scope: "a b", accessToken: Buffer.from("new"), state: "ACTIVE" });
-    expect(attempts).toMatchObject([{ outcome: "refreshed", cause: "due" }]);
+    await expectOldRows(store);
     await store.close();
   });
 

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import Database from "better-sqlite3";
+import { expect } from "vitest";
 import { type Application, createPrivateKey, sealPrivateKeyHash } from "../../src/applications/application.js";
 import type { ConnectionKey, NewConnection } from "../../src/oauth/connection.js";
 import { newConnectionFrom } from "../../src/oauth/store-answer.js";
@@ -29,8 +30,19 @@ export function oldConnectionSql(token: string): string {
     VALUES ('old', 'old', 'ada', 'github', 'ACTIVE', ${token}, ${token}, 'Bearer', 'a b', '{}', 1, 2, 1, 1, 1)`;
 }
 
-/** Refreshes what {@link oldConnectionSql} wrote, in a store that is of this version by now. */
-export async function refreshOldConnection({ connections }: Pick<Store, "connections">) {
+/** Expects what the two above wrote in a store that is of this version by now, and that it works there. */
+export async function expectOldRows(store: Pick<Store, "applications" | "connections" | "sessions">): Promise<void> {
+  expect(await store.applications.findByPublicKey("old-key-1")).toMatchObject({ id: "old", name: "Old" });
+  expect(await store.applications.iconOf("old")).toHaveLength(0);
+  expect(await store.sessions.isEnded("x")).toBe(false);
+  const { before, after, attempts } = await refreshOldConnection(store);
+  expect(before).toMatchObject({ userId: "ada", scope: "a b", accessToken: Buffer.from("old"), expiresAt: 2 });
+  expect(after).toMatchObject({ userId: "ada", scope: "a b", accessToken: Buffer.from("new"), state: "ACTIVE" });
+  expect(attempts).toMatchObject([{ outcome: "refreshed", cause: "due" }]);
+}
+
+/** Refreshes what {@link oldConnectionSql} wrote. */
+async function refreshOldConnection({ connections }: Pick<Store, "connections">) {
   const key = { applicationId: "old", userId: "ada", providerName: "github" };
   const before = await connections.find(key);
   const lease = before && (await connections.takeLease(before, "me", 60_000));
