@@ -5,20 +5,20 @@ import { type Assertion, KEY_VALUES } from "../providers/provider.js";
 import { Secret } from "../sealing/seal.js";
 import { filledParameters } from "./connection-values.js";
 
-/** A signed assertion, and when it ends, in seconds since the epoch. */
+/** A signed assertion and its expiry, in seconds since the epoch. */
 export interface SignedAssertion {
   readonly assertion: Secret;
   readonly expiresAtS: number;
 }
 
-/** The provider's clock may stand behind ours by so much. */
+/** How far the provider's clock may lag behind ours, in seconds: `iat` is set back by this much. */
 const CLOCK_LEEWAY_S = 30;
 
 /**
- * Signs a JWT for one token (RFC 7523 section 3). Rejects where the key is none for the algorithm, as it may be of a connection
- * that was stored for another definition.
+ * Signs a JWT assertion (RFC 7523 section 3). Rejects when the key is missing or does not fit the algorithm, which
+ * happens when the connection was stored under a different definition.
  *
- * @param texts values for the templates; one that is not among them leaves its member out.
+ * @param texts values for the templates; a member whose value is missing is left out.
  * @param now milliseconds since the epoch.
  */
 export async function signAssertion(
@@ -45,7 +45,7 @@ function keyFrom(key: Secret, algorithm: Assertion["algorithm"]) {
   return createPrivateKey({ key: Buffer.from(key.reveal(), "base64"), format: "der", type: "pkcs8" });
 }
 
-/** Texts that may go into requests: all but the key, which nothing but signatures is made of. */
+/** Values that may go into requests: all except the key, which is only used to sign. */
 export function withoutKey({ [KEY_VALUES.key]: _key, ...texts }: ValueTexts): ValueTexts {
   return texts;
 }

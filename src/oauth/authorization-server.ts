@@ -36,25 +36,26 @@ import {
 } from "./token-request.js";
 import type { ToldMembers } from "./token-response.js";
 
-/** Where the way to an authorization server is put together from. */
+/** What finding a connection's authorization server needs. */
 interface AuthorizationServerOptions {
   readonly catalog: ProviderCatalog;
   readonly oauthClients: Pick<OAuthClientStore, "find">;
   readonly sealer: Sealer;
 }
 
-/** One connection's authorization server, and the client that it knows. */
+/** A connection's authorization server, and the client to use there. */
 export interface AuthorizationServer extends RefreshTarget, CodeHabits {
-  /** RFC 6749 section 3.2; for codes. */
+  /** Where codes are redeemed (RFC 6749 section 3.2). */
   readonly tokenEndpoint: string;
-  /** Where refresh requests go; most often the token endpoint. */
+  /** Where refresh requests go; usually the token endpoint. */
   readonly refreshEndpoint: string;
 }
 
 /**
- * Finds where and as whom a connection is refreshed: the provider's definition and the application's OAuth client there.
- * Rejects with REFRESH_UNAVAILABLE when the operator has stored no client or the definition names no token endpoint, and
- * with REAUTHORIZATION_REQUIRED when the connection lacks a secret that the definition has become to ask for.
+ * Creates the function that finds where a connection is refreshed and with which client, from the provider's definition
+ * and the application's OAuth client. It rejects with REFRESH_UNAVAILABLE when the operator has stored no client or the
+ * definition names no token endpoint, and with REAUTHORIZATION_REQUIRED when the connection lacks a secret that the
+ * definition now requires.
  */
 export function createTargetFor(options: AuthorizationServerOptions) {
   return async (connection: ServedConnection): Promise<RefreshTarget> => {
@@ -65,7 +66,10 @@ export function createTargetFor(options: AuthorizationServerOptions) {
   };
 }
 
-/** Finds only where and as whom a connection is refreshed, opening no secret. Rejects as {@link createTargetFor} does. */
+/**
+ * Creates the function that finds only the refresh endpoint and the client's registration of a connection. It opens no
+ * secret, and rejects with REFRESH_UNAVAILABLE as that of {@link createTargetFor} does.
+ */
 export function createPlaceFor(options: Omit<AuthorizationServerOptions, "sealer">) {
   return async (connection: Connection): Promise<RefreshPlace> => {
     const known = await findKnownServer(options, connection);
@@ -75,10 +79,11 @@ export function createPlaceFor(options: Omit<AuthorizationServerOptions, "sealer
 }
 
 /**
- * The authorization server of a connection; undefined when the application has no client there. A client that is bound
- * to parameters of the origin is shown to no other origin, and one that is not to no host that is a parameter.
+ * Finds the authorization server of a connection; undefined when there is no client or endpoint for it. A client that
+ * is bound to parameters of the origin is never sent to another origin; an unbound client is never sent to a host that
+ * a parameter chooses freely.
  *
- * @param state of the authorization response, where a code is to be redeemed.
+ * @param state that of the authorization response, when a code is to be redeemed.
  */
 export async function findAuthorizationServer(
   options: AuthorizationServerOptions,
@@ -119,13 +124,13 @@ export async function findAuthorizationServer(
 
 type Ask = NonNullable<RefreshTarget["grant"]>["ask"];
 
-/** What a token endpoint would answer, were there one. */
+/** Wraps an access token that the relay has signed itself in the answer that a token endpoint would give. */
 function answerFrom({ assertion, expiresAtS }: SignedAssertion, now: number): TokenEndpointAnswer {
   const members = { access_token: assertion.reveal(), expires_in: expiresAtS - Math.ceil(now / 1000) };
   return { statusCode: 200, body: Buffer.from(JSON.stringify(members)), retryAfter: "" };
 }
 
-/** The client whose id and secret stand with the connection. */
+/** The connection's own client: its id and secret are stored with the connection. */
 function ownClient(
   { originParameters }: ServedConnection,
   { client_secret: clientSecret }: ReturnType<typeof secretsIn>,
@@ -133,7 +138,7 @@ function ownClient(
   return { clientId: originParameters["client_id"] ?? "", clientSecret };
 }
 
-/** Of no application, so that what becomes of it is told of no other. */
+/** A registration unique to this connection, so that a refusal of its client is not counted against any other. */
 function ownRegistration({ id, applicationId, providerName }: ServedConnection): RegisteredClient {
   return { applicationId, providerName: `${providerName} ${id}`, updatedAt: 0 };
 }
@@ -143,14 +148,14 @@ function openSecrets(sealer: Sealer, { userId, refreshToken, ...connection }: Se
   return secretsIn(openToken(sealer, { ...connection, userId }, "refresh_token", refreshToken));
 }
 
-/** Secret values as they are, by their names. */
+/** Secret values in the clear, by name. */
 export function revealed(secrets: ReturnType<typeof secretsIn>): ValueTexts {
   return Object.fromEntries(Object.entries(secrets).map(([name, secret]) => [name, secret.reveal()]));
 }
 
 /**
- * Whether the client is the connection's own: then its secret stands with it. Where no secret is to be opened, one that is
- * not the application's by its id is taken for it.
+ * Whether the connection has a client of its own: then the client secret is among its secrets. When no secret may be
+ * opened, any client id other than the application's counts as the connection's own.
  */
 function isOwnClient(
   { originParameters }: ServedConnection,
@@ -183,10 +188,10 @@ async function findKnownServer(
 }
 
 /**
- * The client of a connection: the application's, with the values that it is bound to, or one of the connection's own;
- * undefined where there is none that this connection's hosts may be shown.
+ * Finds the client of a connection: the application's, with the values that it is bound to, or the connection's own,
+ * for which `stored` is undefined. Resolves to undefined when no client may be sent to this connection's hosts.
  *
- * @param secrets of the connection; undefined where none is to be opened.
+ * @param secrets the connection's; undefined when none may be opened.
  */
 export async function findClient(
   { oauthClients }: Pick<AuthorizationServerOptions, "oauthClients">,
@@ -207,8 +212,9 @@ export async function findClient(
 }
 
 /**
- * Finds the application's client that the calls of a connection are signed with; undefined where it has one of its own, and
- * where nothing is signed. Rejects with RelayError PROVIDER_MISCONFIGURED when there is none. Opens no secret.
+ * Creates the function that finds the application's client with which the calls of a connection are signed; undefined
+ * when the connection has its own client, or when calls are not signed. It rejects with RelayError
+ * PROVIDER_MISCONFIGURED when no client is stored, and opens no secret.
  */
 export function createSigningClientFor(options: Pick<AuthorizationServerOptions, "catalog" | "oauthClients">) {
   return async (connection: ServedConnection): Promise<StoredOAuthClient | undefined> => {
@@ -223,7 +229,7 @@ export function createSigningClientFor(options: Pick<AuthorizationServerOptions,
   };
 }
 
-/** What a row of another kind holds is no refresh token, or no secret value, of this one's. */
+/** A row of another kind holds no refresh token or secret values that this kind could use. */
 function isFit({ kind }: Provider, { tokenType }: ServedConnection): boolean {
   return tokenType === undefined || isOfKind({ tokenType }, kind);
 }
@@ -236,7 +242,7 @@ function nowhereToRefresh(): RelayError {
 }
 
 function endpointsOf({ name, connectionValues }: Provider, oauth2: OAuth2, texts: ValueTexts) {
-  // Nothing is sent there; it is what failures are counted by.
+  // Nothing is sent to it: the name is only the key by which failures are counted.
   if (isSelfSigned({ oauth2 })) return { tokenEndpoint: name, refreshEndpoint: name, revocationEndpoint: undefined };
   const fill = (endpoint: string | undefined) => endpoint && fillEndpoint(endpoint, texts, connectionValues);
   const tokenEndpoint = fill(oauth2.tokenEndpoint);
@@ -262,12 +268,12 @@ function habitsOf({ allowPrivateNetwork }: Provider, oauth2: OAuth2, texts: Valu
   };
 }
 
-/** What became of an attempt to connect or disconnect; for the log. */
+/** How an attempt to connect or disconnect ended; for the log. */
 interface ConnectEvent {
   readonly what: "connect" | "disconnect";
   readonly applicationId: string;
   readonly provider: string;
-  /** `success`, an OAuth error code, or what became of the token at the provider. */
+  /** `success`, an OAuth error code, or the result of the revocation. */
   readonly outcome: string;
 }
 
@@ -282,7 +288,7 @@ export interface AuthorizationOptions extends CallerOptions {
   readonly pending: Pending;
   /** Asks an authorization server; rejects when there is no answer. Has a deadline of its own. */
   readonly send: (endpoint: TokenEndpoint, request: TokenRequest) => Promise<TokenEndpointAnswer>;
-  /** `https://relay.example.com`, without a slash at the end; undefined when the operator has to say it first. */
+  /** `https://relay.example.com`, without a slash at the end; undefined until the operator sets it. */
   readonly publicUrl: () => string | undefined;
   /** Milliseconds since the epoch. */
   readonly now: () => number;

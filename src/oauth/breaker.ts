@@ -11,22 +11,22 @@ import {
 import type { RegisteredClient } from "./oauth-client.js";
 import { type Refusal, troubleAfter } from "./verdict.js";
 
-/** Keeps a token endpoint that is in trouble from being asked by every connection at once (threats 3.8). */
+/** Circuit breaker: keeps all connections from sending requests to a failing token endpoint at once (threats 3.8). */
 export interface Breaker {
-  /** Milliseconds until the endpoint may be asked again; 0 when it may be asked now. Counts as a probe when open. */
+  /** Milliseconds until a request may be sent; 0 when it may be sent now, which counts as a probe while open. */
   waitMs(endpoint: string, now: number): number;
-  /** The same for those who only want to know: no probe. */
+  /** Like `waitMs`, but starts no probe. */
   peekMs(endpoint: string, now: number): number;
-  /** Whether the trouble is the endpoint's, and no connection's own. */
+  /** Whether the endpoint itself is failing, and not just one connection. */
   isOpen(endpoint: string): boolean;
   recordFailure(endpoint: string, now: number): void;
   recordSuccess(endpoint: string): void;
 }
 
-/** This many failures within the window open it, and only a success closes it. */
+/** This many failures within the window open the breaker; only a success closes it. */
 const MAX_FAILURES = 10;
 const WINDOW_MS = 30_000;
-/** While it is open, one refresh in this time finds out whether the endpoint is back. */
+/** While the breaker is open, one refresh per interval probes whether the endpoint is back. */
 const PROBE_EVERY_MS = 5000;
 
 interface Trouble {
@@ -60,7 +60,7 @@ export function createBreaker(): Breaker {
       const trouble = troubles.get(endpoint) ?? { failures: [], isOpen: false, nextProbeAt: 0 };
       troubles.set(endpoint, trouble);
       if (trouble.isOpen) return;
-      // One of a clock that stood ahead is over as well.
+      // Also drops failures that were recorded while the clock was ahead.
       trouble.failures = trouble.failures.filter((at) => isAhead(at + WINDOW_MS, now, WINDOW_MS)).concat(now);
       if (trouble.failures.length < MAX_FAILURES) return;
       trouble.isOpen = true;
@@ -70,12 +70,12 @@ export function createBreaker(): Breaker {
   };
 }
 
-/** Backoff of one connection: doubled with each failure, at most MAX_BACKOFF_MS (threats 3.8). */
+/** First backoff of a connection: doubles with each failure, up to MAX_BACKOFF_MS (threats 3.8). */
 const FIRST_BACKOFF_MS = 1000;
-/** What passes by itself is tried again after a twentieth of the time it has lasted, but within this. Milliseconds. */
+/** The backoff is capped at a twentieth of the time that the trouble has lasted, but never below this. Milliseconds. */
 const MIN_MAX_BACKOFF_MS = 30_000;
 const BACKOFF_SHARE = 1 / 20;
-/** A refusal seldom passes within minutes. */
+/** First backoff after a refusal, which seldom goes away within minutes. */
 const FIRST_REFUSED_BACKOFF_MS = 2 * 60_000;
 
 /** What is known of a failure. */
@@ -86,7 +86,7 @@ interface Failure extends Pick<RefreshFailure, "isUnspent"> {
   readonly retryAfterMs: number;
 }
 
-/** What writing a failure down needs. */
+/** What recording a failure needs. */
 interface FailureOptions {
   readonly connections: Pick<ConnectionStore, "recordFailure">;
   readonly breaker: Pick<Breaker, "isOpen">;
@@ -96,13 +96,13 @@ interface FailureOptions {
   readonly random: () => number;
 }
 
-/** Where a refresh failed, and as whom. */
+/** Where a refresh failed, and with which client. */
 interface FailedPlace {
   readonly tokenEndpoint: string;
   readonly registration: RegisteredClient;
 }
 
-/** Gives the lease back with what is known now, and when it may be tried again. Rejects as the store does. */
+/** Records a failed refresh: stores the trouble and the backoff, and releases the lease. Rejects as the store does. */
 export async function recordFailure(
   options: FailureOptions,
   lease: Lease & BegunRefresh,
@@ -137,7 +137,7 @@ function doubledMs(firstMs: number, { failCount }: Connection): number {
   return firstMs * 2 ** Math.min(failCount, 16);
 }
 
-/** What is the endpoint's trouble says nothing of the connection: it must be soon when the endpoint is back. */
+/** A failing endpoint says nothing about the connection, which must be refreshed soon after the endpoint recovers. */
 function maxBackoffMs(isEndpointDown: boolean, lastedMs: number): number {
   if (isEndpointDown) return MIN_MAX_BACKOFF_MS;
   return Math.min(MAX_BACKOFF_MS, Math.max(MIN_MAX_BACKOFF_MS, lastedMs * BACKOFF_SHARE));

@@ -36,7 +36,7 @@ export interface CallbackResult {
 /** Codes of RFC 6749 section 4.1.2.1 and of OpenID Connect Core section 3.1.2.6 are of this form. */
 const ERROR_CODE = /^[a-z][a-z_]{0,63}$/;
 
-/** How the verdict on a code's redemption is called in the application's page. */
+/** The error codes that the application's page receives, by the verdict on the code's redemption. */
 const ERRORS: Readonly<Record<Exclude<TokenVerdict["kind"], "granted">, string>> = {
   ended: "invalid_grant",
   misconfigured: "invalid_client",
@@ -46,10 +46,10 @@ const ERRORS: Readonly<Record<Exclude<TokenVerdict["kind"], "granted">, string>>
 
 /**
  * Ends the authorization code flow: judges the authorization response (RFC 6749 section 4.1.2), redeems the code once
- * and stores the connection. Whoever waits for it may leave: a code that is being redeemed is redeemed to the end.
+ * and stores the connection. A redemption that has begun is finished even when the browser disconnects.
  *
- * Rejects with RelayError CALL_FORMAT_ERROR when the response belongs to no attempt of this browser, INVALID_PUBLIC_KEY
- * or INVALID_PROVIDER when application or provider are gone meanwhile, STORE_UNAVAILABLE.
+ * Rejects with RelayError CALL_FORMAT_ERROR when the response belongs to no attempt of this browser or the provider has
+ * been removed since, INVALID_PUBLIC_KEY when the application has been removed or disabled, STORE_UNAVAILABLE.
  */
 export async function finishAuthorization(
   options: AuthorizationOptions,
@@ -68,7 +68,7 @@ export async function finishAuthorization(
   options.onEvent({ what: "connect", applicationId: application.id, provider: provider.name, outcome: told });
   return {
     ...{ provider, outcome, session },
-    // The lists may have become shorter since.
+    // The addresses may have been taken off the application's lists since the attempt began.
     redirectUri: listed(redirectUri, application.allowedRedirectUris),
     openerOrigin: listed(openerOrigin, application.allowedOrigins),
   };
@@ -101,7 +101,7 @@ async function connect(
   const granted = withAnswer(provider, returned, returned, "token", told);
   const originParameters = await withLookups({ ...options, provider, server, client, ...tokens }, granted);
   if (missingFrom(originParameters, provider).length > 0) {
-    // Nobody could use them.
+    // Without these values nobody could use the tokens.
     await redeemed.revoke().catch((error) => options.onFault("revocation", error));
     return { outcome: "error", error: "invalid_response" };
   }
@@ -113,12 +113,12 @@ async function connect(
   return { outcome: "success" };
 }
 
-/** What an attempt has brought, and how it is used until it is stored. */
+/** The result of a redemption, and what is needed to use or revoke it before it is stored. */
 interface Redeemed {
   readonly tokens: TokenResponse;
   readonly told: ToldMembers;
   readonly server: TokenEndpoint;
-  /** Requests are signed with it; undefined where none is. */
+  /** Signs requests; undefined when requests are not signed. */
   readonly client: OAuthClient | undefined;
   readonly defaultExpiresInS: number | undefined;
   readonly revoke: () => Promise<unknown>;
@@ -175,15 +175,21 @@ async function redeemSigned(
     server: { tokenEndpoint: "", registration, connectionId, allowPrivateNetwork },
     client: openOAuthClient(options.sealer, registration),
     defaultExpiresInS: undefined,
-    // There is no standard way.
+    // OAuth 1.0a has no standard way to revoke a token.
     revoke: async () => {},
   };
 }
 
-/** Longer than a database takes to be restarted: the tokens exist nowhere else. In milliseconds. */
+/**
+ * How long storing the tokens is retried, in milliseconds: longer than a database takes to restart, since they exist
+ * nowhere else.
+ */
 const STORE_FOR_MS = 120_000;
 
-/** Once: a code that was shown twice ends the tokens it gave (RFC 6749 section 4.1.2). No answer is an answer too. */
+/**
+ * Redeems the code, once: using a code twice may revoke the tokens it gave (RFC 6749 section 4.1.2). No answer counts
+ * as a failure.
+ */
 async function redeem(options: AuthorizationOptions, server: AuthorizationServer, grant: CodeGrant) {
   let answer: TokenEndpointAnswer;
   try {
@@ -195,11 +201,11 @@ async function redeem(options: AuthorizationOptions, server: AuthorizationServer
 }
 
 /**
- * What the provider or the user said no with; undefined when there is a verifier (RFC 5849 section 2.2). A callback that
- * names another token than this attempt's is of another attempt.
+ * The error with which the provider or the user refused; undefined when there is a verifier (RFC 5849 section 2.2). A
+ * callback that names another token belongs to another attempt.
  */
 function signedErrorFrom({ token }: { readonly token: string }, parameters: URLSearchParams): string | undefined {
-  // As X says it.
+  // X sends `denied` when the user refuses.
   if (parameters.has("denied")) return "access_denied";
   if (parameters.has("oauth_token") && onlyValue(parameters, "oauth_token") !== token) return "invalid_response";
   const verifiers = parameters.getAll("oauth_verifier");
@@ -208,7 +214,7 @@ function signedErrorFrom({ token }: { readonly token: string }, parameters: URLS
   return parameters.has("oauth_token") ? undefined : "invalid_response";
 }
 
-/** What the provider or the user said no with; undefined when there is a code. */
+/** The error with which the provider or the user refused; undefined when there is a code. */
 function errorFrom(
   provider: Provider,
   { originParameters }: StatePayload,
@@ -229,9 +235,9 @@ function errorFrom(
 }
 
 /**
- * What `iss` of a response must be (RFC 9207 section 2.4). Providers send it without a word of it in their metadata
- * (Google does), so a definition without an issuer takes one that is at the origin of one of its endpoints; another
- * server's is a sign of a mix-up.
+ * The value that `iss` of a response must have (RFC 9207 section 2.4). Some providers send `iss` without announcing it
+ * in their metadata (Google does), so a definition without an issuer accepts an `iss` at the origin of one of its
+ * endpoints. The `iss` of another server is a sign of a mix-up attack.
  */
 function issuerFrom(
   { oauth2, connectionValues }: Provider,
@@ -262,7 +268,7 @@ export const CALLBACK_PATH = "/oauth/callback";
 
 /**
  * The redirection endpoint as it is registered at providers. Throws RelayError PROVIDER_MISCONFIGURED when the relay
- * does not know under which address browsers reach it.
+ * has no public URL.
  */
 export function callbackUrl(publicUrl: string | undefined): string {
   return requirePublicUrl(publicUrl) + CALLBACK_PATH;
@@ -277,7 +283,7 @@ export function requirePublicUrl(publicUrl: string | undefined): string {
   );
 }
 
-/** How connecting ended, as the application's page hears it. */
+/** How connecting ended, as reported to the application's page. */
 export type ConnectOutcome =
   | { readonly outcome: "success" }
   /** `error` is a code of RFC 6749 sections 4.1.2.1 and 5.2, or one of ours in the same spelling. */
@@ -292,7 +298,10 @@ export function requireRedirectUri(redirectUri: string | undefined, allowed: rea
   );
 }
 
-/** Throws RelayError CALLER_NOT_ALLOWED when pages of this origin may not hear how connecting ended. Exact comparison (RFC 6454). */
+/**
+ * Throws RelayError CALLER_NOT_ALLOWED when pages of this origin may not receive the result. Exact comparison (RFC
+ * 6454).
+ */
 export function requireOpenerOrigin(openerOrigin: string | undefined, allowed: readonly string[]): void {
   if (openerOrigin === undefined || allowed.includes(openerOrigin)) return;
   throw new RelayError(
@@ -301,7 +310,7 @@ export function requireOpenerOrigin(openerOrigin: string | undefined, allowed: r
   );
 }
 
-/** The address to send the browser back to; what it has already in its query stays. Pure. */
+/** Builds the address to send the browser back to: adds the result to the query that it already has. Pure. */
 export function redirectUriWith(redirectUri: string, provider: string, outcome: ConnectOutcome): string {
   const added = new URLSearchParams({ provider, ...outcome }).toString();
   return redirectUri + (redirectUri.includes("?") ? "&" : "?") + added;

@@ -15,7 +15,7 @@ import { toldStateOf } from "./refreshable.js";
 import { hasAuthorizationFlow, requireConnectable } from "./start.js";
 import type { OpenTicket, SessionPayload } from "./tickets.js";
 
-/** A browser that may connect accounts for one user, however it proved that. */
+/** A browser that has proven that it may connect accounts for one user. */
 export interface ConnectSession extends SessionPayload {
   readonly application: Application;
   readonly userId: string;
@@ -25,7 +25,7 @@ export interface ConnectSession extends SessionPayload {
   readonly session: string | undefined;
 }
 
-/** What an address that an application made itself says. */
+/** The query of a connect address that an application built itself. */
 export interface ConnectSessionQuery {
   readonly publicKey: string;
   readonly userId: string;
@@ -40,8 +40,8 @@ export interface ConnectSessionQuery {
 type Options = Pick<AuthorizationOptions, "applications" | "openPrivateKeyHash" | "tickets" | "catalog" | "now">;
 
 /**
- * Begins a connect session with the proof of a call: the public key alone where that is enough, or the user's signature. Rejects
- * with RelayError CALL_FORMAT_ERROR, INVALID_PUBLIC_KEY or CALLER_NOT_ALLOWED.
+ * Begins a connect session with the same proof as a call: the public key alone where that is enough, or the user's
+ * signature. Rejects with RelayError CALL_FORMAT_ERROR, INVALID_PUBLIC_KEY or CALLER_NOT_ALLOWED.
  */
 export async function connectSessionFromQuery(
   options: Options,
@@ -55,16 +55,16 @@ export async function connectSessionFromQuery(
   requireRedirectUri(query.redirectUri, application.allowedRedirectUris);
   requireOpenerOrigin(query.openerOrigin, application.allowedOrigins);
   const { userId, publicKey, redirectUri, openerOrigin, scope, isPage } = query;
-  // A name that nobody has stays: without it the list might be empty, and that would mean all of them.
+  // Unknown names stay: dropping them might leave an empty list, which means all providers.
   const providers = query.providers.map((name) => options.catalog.find(name)?.name ?? name);
   const payload = { publicKey, providers, redirectUri, openerOrigin, scope, isPage };
   return { application, userId, ...payload, browser, session: undefined };
 }
 
 /**
- * Opens a link, once. Rejects with RelayError CALLER_NOT_ALLOWED when it is unknown, was opened or has ended.
+ * Opens a link, once. Rejects with RelayError CALLER_NOT_ALLOWED when it is unknown, was opened before or has expired.
  *
- * @param openerOrigin said by whoever opens the link, and not by whoever made it.
+ * @param openerOrigin comes from whoever opens the link, not from whoever made it.
  */
 export async function connectSessionFromLink(
   options: Options,
@@ -78,7 +78,9 @@ export async function connectSessionFromLink(
   return { ...payload, ...(await ownerOf(options, { ...ticket, payload })), browser, session: undefined };
 }
 
-/** Goes on with an open page. Rejects with RelayError CALLER_NOT_ALLOWED when it is another browser's or has ended. */
+/**
+ * Continues the session of an open page. Rejects with CALLER_NOT_ALLOWED when it is another browser's or has expired.
+ */
 export async function connectSessionFromSecret(
   options: Options,
   session: string,
@@ -107,7 +109,10 @@ export async function withSession(
   return { ...connectSession, session };
 }
 
-/** The application may be disabled since, be another one with the same public key, or list other addresses. */
+/**
+ * Checks the application again: since the ticket was issued it may have been disabled, replaced by another one with the
+ * same public key, or given other lists of addresses.
+ */
 async function ownerOf(options: Options, { applicationId, userId, payload }: OpenTicket<"LINK" | "SESSION">) {
   const application = await requireApplication(options, payload);
   if (application.id !== applicationId) throw goneError("This link or page is of an application that is gone.");
@@ -117,10 +122,11 @@ async function ownerOf(options: Options, { applicationId, userId, payload }: Ope
 }
 
 /**
- * Whoever enters keys on a page gives them to the user that the page is for. A public key and a signature of an own user
- * make an address for good that anybody could be sent to, and no provider asks; a link is the application's own, once.
- *
  * Throws RelayError CALLER_NOT_ALLOWED unless a link began the session.
+ *
+ * Keys that are entered on a page go to the user that the page is for. With the public key and a signature for their
+ * own user, anybody could build a permanent address and send others to it, and no provider asks for consent. Only the
+ * application can make a link, and it works once.
  */
 export function requireLink({ originParameters }: Pick<ConnectSession, "originParameters">): void {
   if (originParameters === undefined) throw linkNeeded("Keys of this provider are entered");
@@ -137,21 +143,21 @@ function goneError(message: string): RelayError {
   return new RelayError("CALLER_NOT_ALLOWED", message);
 }
 
-/** More connections of one user are not looked at; the catalogue has fewer providers. */
+/** Most connections of one user that are read; the catalogue has fewer providers. */
 const MAX_CONNECTIONS = 1000;
 
 /** One line of the connect page. */
 export interface Offer {
   readonly provider: Provider;
-  /** Undefined where the user has connected nothing. */
+  /** Undefined when the user has not connected the provider. */
   readonly state: ConnectionState | undefined;
   /** Whether the application can connect it in a browser. */
   readonly canConnect: boolean;
 }
 
 /**
- * What a page offers its user: the application's providers, those that can be connected and those that are, by display
- * name; in the order of the session's list where it has one.
+ * Lists what a connect page offers its user: the providers that can be connected and those that already are. Sorted by
+ * display name, or in the order of the session's list if it has one.
  */
 export async function offersFor(
   {
@@ -169,7 +175,7 @@ export async function offersFor(
   const states = new Map(found.map((connection) => [connection.providerName, toldStateOf(connection, now()).state]));
   const offerOf = (provider: Provider): Offer => {
     const state = states.get(provider.name);
-    // Any application could have users enter keys of any provider: a page has those that it is asked for.
+    // Any application could make users enter keys of any provider, so a page offers only those that were asked for.
     const canEnter = !hasOwnPage(provider) && isLinked && (wanted.length > 0 || state !== undefined);
     return { provider, state, canConnect: canEnter || (clients.has(provider.name) && hasAuthorizationFlow(provider)) };
   };
@@ -197,7 +203,7 @@ export const CONNECT_PATH = "/oauth/connect";
 export const MAX_PROVIDERS = 200;
 const MAX_SCOPE_LENGTH = 4096;
 
-/** What a link is made for. */
+/** What a link is made from. */
 interface ConnectLinkInput {
   readonly application: Application;
   readonly userId: string;
@@ -218,17 +224,17 @@ export type ConnectLinkOptions = Pick<
   "catalog" | "connections" | "oauthClients" | "tickets" | "publicUrl" | "now"
 >;
 
-/** A link, and when it ends unopened in milliseconds since the epoch. */
+/** A link, and when it expires if nobody opens it, in milliseconds since the epoch. */
 export interface ConnectLink {
   readonly uri: string;
   readonly expiresAt: number;
 }
 
 /**
- * Makes an address at which one browser may connect accounts for a user. The caller has proven to be the application.
- * Rejects with RelayError INVALID_PROVIDER, CALLER_NOT_ALLOWED (redirect_uri), CALL_FORMAT_ERROR (parameters of the
- * origin), PROVIDER_MISCONFIGURED (no public address, no OAuth client for a provider, nothing on the page), OVERLOADED,
- * STORE_UNAVAILABLE.
+ * Makes an address at which one browser may connect accounts for a user. The caller has proven that it is the
+ * application. Rejects with RelayError INVALID_PROVIDER, CALLER_NOT_ALLOWED (redirect_uri), CALL_FORMAT_ERROR
+ * (parameters of the origin), PROVIDER_MISCONFIGURED (no public address, no OAuth client for a provider, nothing on the
+ * page), OVERLOADED, STORE_UNAVAILABLE.
  */
 export async function createConnectLink(options: ConnectLinkOptions, input: ConnectLinkInput): Promise<ConnectLink> {
   const { application, userId, redirectUri, scope } = input;
@@ -240,7 +246,7 @@ export async function createConnectLink(options: ConnectLinkOptions, input: Conn
   const providers = provider === undefined ? input.providers.map(find) : [provider];
   requireRedirectUri(redirectUri, application.allowedRedirectUris);
   const originParameters = originParametersFrom(input, provider);
-  // Said to who makes the link, and not to the user who opens it.
+  // Reported to whoever makes the link, instead of later to the user who opens it.
   await requireConnectable(options, application, providers);
   if (providers.length === 0) await requireOffers(options, input);
   const { publicKey, id: applicationId } = application;
@@ -256,7 +262,7 @@ export async function createConnectLink(options: ConnectLinkOptions, input: Conn
   return { uri: `${base}${provider === undefined ? "" : `/${provider.name}`}?link=${secret}`, expiresAt };
 }
 
-/** A page of all providers has at least one, to connect or to disconnect. */
+/** Rejects with PROVIDER_MISCONFIGURED when a page of all providers would have none to connect or disconnect. */
 async function requireOffers(options: Parameters<typeof offersFor>[0], input: ConnectLinkInput): Promise<void> {
   if ((await offersFor(options, input)).length > 0) return;
   throw new RelayError(
@@ -272,7 +278,7 @@ export function requireProvider({ catalog }: Pick<AuthorizationOptions, "catalog
   throw new RelayError("INVALID_PROVIDER", "There is no provider of this name. Check the provider's name.");
 }
 
-/** A link is kept until it ends, so it must not be of any size. */
+/** A link is stored until it expires, so its size is limited. */
 function requireLimits({ providers, scope = "" }: ConnectLinkInput): void {
   if (providers.length > MAX_PROVIDERS) throw formatError(`providers names more than ${MAX_PROVIDERS}.`);
   if (scope.length > MAX_SCOPE_LENGTH) throw formatError(`scope is longer than ${MAX_SCOPE_LENGTH} characters.`);

@@ -11,7 +11,7 @@ import { freeHostParameter, type TokenEndpoint } from "./token-endpoint.js";
 import type { OAuthClient, TokenRequest } from "./token-request.js";
 import { type ToldMembers, toldMembersFrom } from "./token-response.js";
 
-/** A larger answer is not read for a value; in bytes. */
+/** Larger answers to a lookup are ignored; in bytes. */
 const MAX_ANSWER_BYTES = 1024 * 1024;
 const LOOKUP_HEADERS: HeaderPairs = [
   ["accept", "application/json"],
@@ -20,8 +20,8 @@ const LOOKUP_HEADERS: HeaderPairs = [
 ];
 
 /**
- * What the operator has fixed with the application's OAuth client: it counts before what anybody else says. Its id is a value
- * where tokens are got for a client, and wherever else the definition says so.
+ * The values that the operator has fixed with the application's OAuth client; they take precedence over all others. The
+ * client id is one of them for client credentials, and wherever the definition lists it as a value of the client.
  */
 export function boundValuesOf(
   { kind, connectionValues }: Pick<Provider, "kind" | "connectionValues">,
@@ -31,7 +31,7 @@ export function boundValuesOf(
   return isNamed || kind === "client_credentials" ? { ...originParameters, client_id: clientId } : originParameters;
 }
 
-/** What the operator still has to give with an OAuth client, so that users can connect: `name=VALUE`, or the host that it is for. */
+/** The values that an OAuth client still lacks before users can connect: `name=VALUE`, or `name=HOST` for its host. */
 export function unboundValuesOf(
   provider: Provider,
   client: Pick<StoredOAuthClient, "originParameters" | "clientId">,
@@ -46,9 +46,9 @@ export function unboundValuesOf(
 }
 
 /**
- * The known values, and those that an authorization response or a token response tells. Pure.
+ * Adds to the known values those that an authorization response or a token response contains. Pure.
  *
- * @param fixed values that stay as they are.
+ * @param fixed values that the response cannot change.
  */
 export function withAnswer(
   provider: Provider,
@@ -66,7 +66,7 @@ export function withAnswer(
   return told.size === 0 ? known : withTold(known, told, provider);
 }
 
-/** Parameters of a request with values in their places; one whose value is not known is left out. Pure. */
+/** Fills values into request parameters; one whose value is unknown becomes empty, and is left out later. Pure. */
 export function filledParameters(
   parameters: Readonly<Record<string, string>>,
   texts: ValueTexts,
@@ -77,12 +77,12 @@ export function filledParameters(
   );
 }
 
-/** What looking values up needs. */
+/** What a lookup of values needs. */
 interface LookupOptions {
   readonly send: (endpoint: TokenEndpoint, request: TokenRequest) => Promise<TokenEndpointAnswer>;
   readonly provider: Provider;
   readonly server: TokenEndpoint;
-  /** Requests are signed with it; undefined where none is. */
+  /** Signs requests; undefined when requests are not signed. */
   readonly client: OAuthClient | undefined;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -91,8 +91,8 @@ interface LookupOptions {
 }
 
 /**
- * The known values, and those that the provider's API tells for the new token: each address is asked once, and only where
- * the token may go with the values known by then. Never rejects: what is not told is left out.
+ * Adds to the known values those that the provider's API returns for the new token. Each address is requested once, and
+ * only when the values known so far allow the token to be sent there. Never rejects: a failed lookup adds no value.
  */
 export async function withLookups(options: LookupOptions, known: ValueTexts): Promise<ValueTexts> {
   const answers = new Map<string, ToldMembers>();

@@ -4,7 +4,7 @@ import type { RefusalEvidence, Trouble } from "./verdict.js";
 /** A connection's life cycle; only stored states, the rest is derived from the times. */
 export type ConnectionState = "ACTIVE" | "REAUTHORIZATION_REQUIRED";
 
-/** Which connection: one per application, user and provider. Compared byte for byte. */
+/** The key of a connection: one per application, user and provider. Compared byte for byte. */
 export interface ConnectionKey {
   readonly applicationId: string;
   readonly userId: string;
@@ -19,11 +19,11 @@ export interface Connection extends ConnectionKey {
   readonly accessToken: Uint8Array;
   readonly refreshToken: Uint8Array | undefined;
   readonly idToken: Uint8Array | undefined;
-  /** As the provider named it, `Bearer` in most cases. */
+  /** As the provider named it, usually `Bearer`. */
   readonly tokenType: string;
   /** Granted scope as the provider wrote it (RFC 6749 section 3.3); empty when unknown. */
   readonly scope: string;
-  /** Values that stand with the connection, such as `{"subdomain":"acme"}` of a templated origin; no secret ones. */
+  /** Values stored with the connection, such as `{"subdomain":"acme"}` for a templated origin; never secret ones. */
   readonly originParameters: Readonly<Record<string, string>>;
   /** When the token was obtained, milliseconds since the epoch. */
   readonly obtainedAt: number;
@@ -37,18 +37,20 @@ export interface Connection extends ConnectionKey {
   readonly lastFailedAt: number | undefined;
   /** How it failed: a word, never provider text. */
   readonly lastErrorClass: string | undefined;
-  /** No refresh is tried before, milliseconds since the epoch by this process's clock. */
+  /** No refresh is tried before this time, milliseconds since the epoch by this process's clock. */
   readonly nextTryAt: number | undefined;
-  /** Until when whoever refreshes the token now has it to itself, milliseconds since the epoch by this process's clock. */
+  /**
+   * When the lease of the process that refreshes the token ends, milliseconds since the epoch by this process's clock.
+   */
   readonly leaseUntil: number | undefined;
   /**
-   * Since when the refresh token may be spent: it was about to be sent, and no answer to it was stored. Milliseconds
-   * since the epoch by the store's clock; undefined when every answer is known.
+   * Since when the refresh token may have been spent: it was about to be sent, and no answer has been stored.
+   * Milliseconds since the epoch by the store's clock; undefined when every answer is known.
    */
   readonly unansweredSince: number | undefined;
   /** Undefined while nothing is wrong. */
   readonly trouble: Trouble | undefined;
-  /** When the token was refreshed last, milliseconds since the epoch; undefined for never since the user connected. */
+  /** When the token was last refreshed, milliseconds since the epoch; undefined if never since the user connected. */
   readonly refreshedAt?: number | undefined;
   /** Starts at 1, grows with every change of the row. */
   readonly version: number;
@@ -56,13 +58,13 @@ export interface Connection extends ConnectionKey {
   readonly updatedAt: number;
 }
 
-/** Which connection; it need not be stored yet. */
+/** What finding the authorization server of a connection needs; the connection need not be stored yet. */
 export type ServedConnection = Pick<Connection, "id" | "applicationId" | "providerName" | "originParameters"> &
   Partial<Pick<Connection, "userId" | "tokenType" | "refreshToken">>;
 
-/** A connection that is no more, with everything that its provider may still take. */
+/** A deleted connection, with every token that its provider may still accept. */
 export interface DeletedConnection extends Connection {
-  /** A refresh token that came too late; sealed. */
+  /** A refresh token that arrived too late to become the current one; sealed. */
   readonly previousRefreshToken: Uint8Array | undefined;
 }
 
@@ -83,7 +85,7 @@ export type NewConnection = Omit<
   | "refreshedAt"
 >;
 
-/** A connection that may be there already. */
+/** A connection to import, which may exist already. */
 export interface NewerConnection {
   readonly connection: NewConnection;
   /** Since when its tokens are the newest that are known, milliseconds since the epoch; 0: not known. */
@@ -93,43 +95,46 @@ export interface NewerConnection {
 
 /** The right to refresh one connection's token, until the lease ends. */
 export interface Lease {
-  /** As it was before the lease was taken: `unansweredSince` is that of an earlier one. */
+  /** The row as it was before the lease was taken: `unansweredSince` is that of an earlier lease. */
   readonly connection: Connection;
   readonly owner: string;
-  /** A refresh token that another refresh of the same moment was given; sealed. */
+  /** A refresh token that a concurrent refresh received; sealed. */
   readonly previousRefreshToken: Uint8Array | undefined;
 }
 
-/** What of a connection the storing of new tokens needs. */
+/** The part of a connection that storing new tokens needs. */
 export type LeasedConnection = ConnectionKey &
   Pick<Connection, "id" | "originParameters" | "state" | "trouble" | "version">;
 
-/** Why a token was refreshed: before its end, after it, since the provider refused it, for an operator, or for a process that is gone. */
+/**
+ * Why a token was refreshed: before it expired (`due`), after it expired, because the provider refused it, for an
+ * operator (`requested`), or on behalf of a process that is gone (`abandoned`).
+ */
 export type RefreshCause = "due" | "expired" | "refused" | "requested" | "abandoned";
 
-/** How a refresh ended: with a new token, with a failure that is tried again, or with the connection. */
+/** How a refresh ended: with a new token, with a failure that is retried, or with the end of the connection. */
 export type AttemptOutcome = "refreshed" | "failed" | "ended";
 
-/** One refresh, as it is kept for operators. */
+/** One refresh, as recorded for operators. */
 export interface RefreshAttempt {
   /** When it ended, milliseconds since the epoch. */
   readonly at: number;
   readonly outcome: AttemptOutcome;
   readonly cause: RefreshCause;
-  /** From asking for the lease to the provider's answer, in milliseconds. */
+  /** From the request for the lease to the provider's answer, in milliseconds. */
   readonly durationMs: number;
-  /** What kind of answer came, a word and never provider text; empty for a token. */
+  /** The kind of answer: a word, never provider text; empty when tokens came. */
   readonly answer: string;
 }
 
-/** A refresh that is under way. */
+/** A refresh in progress. */
 export interface BegunRefresh {
   readonly cause: RefreshCause;
-  /** When its lease was asked for, milliseconds since the epoch. */
+  /** When its lease was requested, milliseconds since the epoch. */
   readonly askedAt: number;
 }
 
-/** What is kept of a refresh that ends at `now`. Pure. */
+/** The record of a refresh that ends at `now`. Pure. */
 export function attemptOf(
   { cause, askedAt }: BegunRefresh,
   outcome: AttemptOutcome,
@@ -139,61 +144,68 @@ export function attemptOf(
   return { at: now, durationMs: now - askedAt, outcome, cause, answer };
 }
 
-/** New tokens as they are stored; what is undefined stays as it is. Sealed. */
+/** New tokens to store, sealed. An undefined member leaves the stored value unchanged, except for `expiresAt`. */
 export interface RefreshedTokens {
-  /** Undefined where only a refresh token came, with an answer that is of no use: then no other time is stored either. */
+  /** Undefined when an otherwise useless answer brought only a refresh token: then the stored times stay as well. */
   readonly accessToken: Uint8Array | undefined;
   readonly refreshToken: Uint8Array | undefined;
-  /** The refresh token once more, sealed as the row's previous one: it is kept as that when it comes too late. */
+  /** The same refresh token, sealed for the column of the previous one, where it is kept when it comes too late. */
   readonly lateRefreshToken: Uint8Array | undefined;
   readonly idToken: Uint8Array | undefined;
   readonly scope: string | undefined;
   readonly obtainedAt: number;
   readonly expiresAt: number | undefined;
-  /** Values that stand with the connection from now on. */
+  /** New values to store with the connection. */
   readonly originParameters?: Connection["originParameters"] | undefined;
-  /** Kept with the tokens; undefined where no refresh has ended. */
+  /** Recorded with the tokens; undefined when no refresh has ended. */
   readonly attempt?: RefreshAttempt | undefined;
 }
 
 /**
- * What became of new tokens: `stored`; `superseded`, since another refresh was first or the connection was given up: a
- * refresh token among them is kept beside the row's own; or `gone`, since there is no connection any more. Of one that
- * was made again they are superseded, and nobody's to revoke: at many providers that would end its tokens as well, being
- * of the same user's grant.
+ * What happened to new tokens:
+ *
+ * - `stored`;
+ * - `superseded`: another refresh was first, or the connection was given up. A refresh token among them is kept beside
+ *   the row's own;
+ * - `gone`: the connection no longer exists.
+ *
+ * When the user has connected again meanwhile, the tokens are superseded and must not be revoked: they belong to the
+ * same user's grant, and many providers would end the new tokens as well.
  */
 export type CommitOutcome = "stored" | "superseded" | "gone";
 
 /** How a refresh failed, and when it may be tried again. */
 export interface RefreshFailure {
   readonly errorClass: string;
-  /** Whether the refresh token is known to be as good as before: it was not sent, or the provider refused to use it. */
+  /** Whether the refresh token is certainly unspent: it was not sent, or the provider refused to use it. */
   readonly isUnspent: boolean;
   /** Milliseconds from now. */
   readonly waitMs: number;
-  /** What is known now. Where it says since when the application is told, and the row does not, an event is written. */
+  /** The trouble as known now. When it has a `toldAt` and the row has none, a webhook event is written. */
   readonly trouble: Trouble;
-  /** Kept with the failure. */
+  /** Recorded with the failure. */
   readonly attempt?: RefreshAttempt | undefined;
 }
 
-/** No lease is longer, in milliseconds. One that ends later was taken by a clock that stood ahead, and is over. */
+/** Longest lease, in milliseconds. One that ends later was taken while a clock was ahead, and counts as ended. */
 export const MAX_LEASE_MS = 8 * 60_000;
-/** No wait after a failure is longer, in milliseconds; the same holds for one that ends later. */
+/** Longest wait after a failure, in milliseconds; one that ends later counts as over, too. */
 export const MAX_BACKOFF_MS = 5 * 60_000;
 
-/** Whether a time is still to come that is never set further ahead than `maxMs`; all in milliseconds. */
+/** Whether `time` is in the future, but by at most `maxMs`: beyond that, a wrong clock set it. All in milliseconds. */
 export function isAhead(time: number | undefined, now: number, maxMs: number): boolean {
   return time !== undefined && time > now && time <= now + maxMs;
 }
 
 /** What else is known when a connection ends. */
 export interface EndOptions {
-  /** As it is now; undefined: as it was. */
+  /** The new trouble; undefined: it stays as it was. */
   readonly trouble?: Trouble | undefined;
-  /** Who must have the lease; undefined: nobody. */
+  /** The owner that must hold the lease; undefined: no lease is required. */
   readonly owner?: string | undefined;
-  /** The refresh token beside the row's own that was refused as well; one that came since is tried. Sealed. */
+  /**
+   * The late refresh token that was refused as well; if the row has another one by then, that is tried next. Sealed.
+   */
   readonly tried?: Uint8Array | undefined;
   /** The refresh that it ends with; undefined: none. */
   readonly attempt?: RefreshAttempt | undefined;
@@ -207,7 +219,7 @@ export interface ConnectionFilter {
   readonly limit: number;
 }
 
-/** A connection as it is shown: whose it is, and everything but its tokens. */
+/** A connection as it is shown: its owner, and everything except its tokens. */
 export interface ConnectionSummary
   extends Omit<Connection, "accessToken" | "refreshToken" | "idToken" | "leaseUntil" | "unansweredSince" | "version"> {
   /** Of the application. */
@@ -215,13 +227,13 @@ export interface ConnectionSummary
   readonly hasRefreshToken: boolean;
 }
 
-/** Connections in a row, ordered by application id, user id and provider name, byte for byte. */
+/** A range of connections, ordered by application id, user id and provider name, byte for byte. */
 export interface ConnectionRange {
   /** Only those of this application; undefined: of all. */
   readonly applicationId: string | undefined;
-  /** Of one application: only those of users whose id is this, or begins so. */
+  /** Within one application: only the user with this id, or users whose ids begin with this prefix. */
   readonly user: { readonly id: string } | { readonly prefix: string };
-  /** From behind this one on, which is in the range, too; undefined: from the first one on. */
+  /** Starts after this connection, which must be in the range itself; undefined: starts with the first one. */
   readonly after: ConnectionKey | undefined;
   /** At most this many rows. */
   readonly limit: number;
@@ -229,86 +241,88 @@ export interface ConnectionRange {
 
 /**
  * Where connections are kept. Every method rejects with RelayError STORE_UNAVAILABLE when the store cannot be used.
- * Leases and waits are given as lengths of time and measured by one clock, the store's: processes on machines whose
- * clocks differ agree on who has a lease.
+ * Leases and waits are passed as durations and measured by one clock, the store's, so that processes on machines whose
+ * clocks differ agree on who holds a lease.
  */
 export interface ConnectionStore {
   find(key: ConnectionKey): Promise<Connection | undefined>;
-  /** Inserts, or replaces the token set of the existing row, whose creation time stays and version grows;
-   * the id is the new one, so that late writes to the old tokens find nothing. */
+  /**
+   * Inserts a row, or replaces the tokens of the existing one. That keeps its creation time, gets the next version, and
+   * takes the new id, so that late writes for the old tokens find no row.
+   */
   put(connection: NewConnection, now: number, audit?: AuditEntry): Promise<Connection>;
   /**
-   * Puts several in one transaction, each only where there is none whose tokens are as new. Resolves to whether each was
-   * stored.
+   * Puts several in one transaction, each only if the existing row's tokens are older than `asOf`. Resolves to whether
+   * each was stored.
    */
   putNewer(connections: readonly NewerConnection[], now: number): Promise<readonly boolean[]>;
   list(filter: ConnectionFilter): Promise<Connection[]>;
   scan(range: ConnectionRange): Promise<ConnectionSummary[]>;
-  /** At most `limit` connections of the users with this id of all applications, in order, from behind `after` on. */
+  /** At most `limit` connections of the users with this id in all applications, in order, starting after `after`. */
   scanUser(userId: string, after: ConnectionKey | undefined, limit: number): Promise<ConnectionSummary[]>;
-  /** The last refreshes of a connection since the user connected, the newest first; for operators, read by nothing else. */
+  /** The last refreshes of a connection since the user connected, newest first; only shown to operators. */
   refreshesOf(key: ConnectionKey): Promise<RefreshAttempt[]>;
-  /** The user of the connection with this id; undefined when there is none any more. */
+  /** The user of the connection with this id; undefined when it no longer exists. */
   userOf(id: string): Promise<string | undefined>;
   /** Resolves to what was deleted, undefined when there was none. */
   delete(key: ConnectionKey, now: number, audit?: AuditEntry): Promise<DeletedConnection | undefined>;
 
   /**
-   * Takes the lease of a connection that is ACTIVE and still of this version, unless somebody else has it or no refresh
-   * may be tried yet, and notes in the same write that the refresh token may be spent from now on. A failed write here
-   * means that no refresh is begun: what the provider would answer could not be stored either.
+   * Takes the lease of a connection that is ACTIVE and still of this version, unless another process holds it or no
+   * refresh may be tried yet. The same write notes that the refresh token may be spent from now on. If the write fails,
+   * no refresh is begun: the provider's answer could not be stored either.
    *
-   * A lease that has ended is no proof that its owner is gone: it may hold an answer that the store refused until now, or
-   * the clock was set ahead. So whoever meets one only takes the owner's name away, with the first write that the store
-   * accepts, and leaves the row to it for `leaseMs` more: an owner that lives stores its answer by then, since that asks
-   * for no lease.
+   * An expired lease does not prove that its owner is gone: the owner may hold an answer that the store has refused so
+   * far, or a clock was set ahead. So the first process that meets an expired lease only removes the owner's name, and
+   * leaves the row alone for another `leaseMs`. A living owner stores its answer in that time, which needs no lease.
    *
-   * A connection that was given up is leased as well where it has a refresh token that came too late.
+   * A connection that was given up can be leased as well, if it has a refresh token that came too late.
    *
-   * @param skipsWait whether it may be tried although the time to wait is not over.
+   * @param skipsWait whether to try before the wait after a failure is over.
    */
   takeLease(connection: Connection, owner: string, leaseMs: number, skipsWait?: boolean): Promise<Lease | undefined>;
   /**
-   * Stores new tokens if the connection is still of the leased version, whether or not the lease has ended meanwhile:
-   * then this answer is the newest; it is, too, if the version is lower, since then the store was restored. A connection that was given up lives again, when that is the version leased. Where
-   * only a refresh token came, the lease stays.
+   * Stores new tokens if the connection is still of the leased version, even when the lease has expired meanwhile: this
+   * answer is then the newest. It is also the newest if the version is lower, since then the store was restored from a
+   * backup. A connection that was given up becomes ACTIVE again if that was the version leased. When only a refresh
+   * token came, the lease stays.
    *
-   * Tokens that come too late never overwrite newer ones. Their refresh token is kept beside the very row that was first,
-   * or that was given up (threats 3.1): the provider may think that this one is the successor. Where that row says that the connection was given
-   * up, this is the rotation that seemed lost: the row is left to be refreshed with it by whoever looks for abandoned
-   * ones first. Whether the provider ended it over the repeated refresh token only the provider knows, so the row says
-   * ACTIVE again after it was refreshed once more.
+   * Tokens that come too late never overwrite newer ones. Their refresh token is kept beside the row's own if the row
+   * is the next version, or was given up (threats 3.1): the provider may consider this token to be the successor. If
+   * the connection was given up, this is the rotation that seemed lost, and the next look for abandoned connections
+   * refreshes the row with it. Only the provider knows whether it ended the grant over the repeated refresh token, so
+   * the row becomes ACTIVE only after that refresh.
    */
   commitRefresh(connection: LeasedConnection, tokens: RefreshedTokens, now: number): Promise<CommitOutcome>;
-  /** Gives the lease back after a failure; tells the application of a trouble that it has to be told of, once. */
+  /** Records a failure and releases the lease; writes the webhook event about the trouble when it is due, once. */
   recordFailure(lease: Lease, failure: RefreshFailure, now: number): Promise<void>;
-  /** Lets a lease that is still ours end `leaseMs` from now. Resolves to false when it is not. */
+  /** Extends a lease that is still ours to `leaseMs` from now. Resolves to false when it is not ours any more. */
   extendLease(lease: Lease, leaseMs: number): Promise<boolean>;
-  /** Ends every lease of an owner that is gone for certain, or that will not use it any more. */
+  /** Ends every lease of an owner that is certainly gone, or that no longer uses its leases. */
   freeLeases(owner: string): Promise<void>;
-  /** Gives the lease back when no refresh token was sent, or the provider has answered that it did nothing. */
+  /** Releases the lease when no refresh token was sent, or the provider has answered that it did nothing. */
   releaseLease(lease: Lease): Promise<void>;
   /**
-   * Writes down what is known of tokens that were refused outside of a refresh, undefined when they work again, unless
-   * the row changed.
+   * Records the trouble of tokens that were refused outside of a refresh, undefined when they work again, unless the
+   * row has changed.
    */
   noteTrouble(connection: Connection, trouble: Trouble | undefined): Promise<void>;
-  /** What other connections show about words that this one was refused with since `since`. */
+  /** What other connections show about a refusal in these words, which this one has received since `since`. */
   findEvidence(connection: Connection, words: string, since: number, now: number): Promise<RefusalEvidence>;
   /**
-   * The user must connect again, and is told so once. Resolves to false when the row changed or is gone, or another
-   * process has the lease that `options.owner` has lost: its answer counts.
+   * Records that the user must connect again; the application is notified once. Resolves to false when the row has
+   * changed or is gone, or when `options.owner` has lost the lease to another process, whose answer counts.
    */
   requireReauthorization(connection: Connection, reason: string, now: number, options?: EndOptions): Promise<boolean>;
   /**
-   * At most `limit` connections whose lease has ended without being given back (threats 3.4), or that were given up and
-   * may be refreshed after all. Ordered by id, from behind `afterId` on; the empty text for the first ones.
+   * At most `limit` connections whose lease has expired without being released (threats 3.4), or that were given up and
+   * may be refreshed after all. Ordered by id, starting after `afterId`; the empty string for the first ones.
    */
   findAbandoned(afterId: string, limit: number): Promise<Connection[]>;
   /**
-   * At most `limit` connections that are ACTIVE, cannot be refreshed, and whose token ended before `endedBefore`, in
-   * milliseconds since the epoch by this process's clock; and by the store's own where it has one. Those that ended
-   * first come first.
+   * At most `limit` connections that are ACTIVE, cannot be refreshed, and whose token expired before `endedBefore`, in
+   * milliseconds since the epoch by this process's clock. The token must have expired by the store's clock, too, if it
+   * has one. Those that expired first come first.
    */
   findExpired(endedBefore: number, limit: number): Promise<Connection[]>;
 }

@@ -16,19 +16,19 @@ import { type GivenProblem, type GivenValues, unpackKey } from "./signing-key.js
 import type { OAuthClient } from "./token-request.js";
 import type { TokenResponse } from "./token-response.js";
 
-/** What goes with a connection's calls, in the clear. Prints itself without it. */
+/** The credentials of a connection's calls, in the clear. Printed redacted. */
 export interface Credentials {
-  /** The access token; undefined at kinds without tokens. */
+  /** The access token; undefined for kinds without tokens. */
   readonly token: Secret | undefined;
-  /** What goes into each place of the provider's credentials. */
+  /** The text for each place of the provider's credentials. */
   readonly texts: CredentialTexts;
-  /** What no answer may hold. */
+  /** Texts that must not appear in an answer. */
   readonly secrets: readonly Secret[];
-  /** Signs a request, at a time in milliseconds since the epoch: what it gives stands in the one place, instead of `texts`. */
+  /** Signs a request; the result fills the only place, instead of `texts`. `now` is milliseconds since the epoch. */
   readonly sign?: ((request: SignableRequest, now: number) => Secret) | undefined;
 }
 
-/** What goes into each place of one request that is about to be sent. */
+/** The text for each place of a request that is about to be sent. */
 export function textsOf(
   { texts, sign }: Pick<Credentials, "texts" | "sign">,
   request: SignableRequest,
@@ -37,32 +37,32 @@ export function textsOf(
   return sign === undefined ? texts : [sign(request, now)];
 }
 
-/** Whether the connections of a kind hold secret values in the place of tokens. */
+/** Whether connections of a kind hold secret values instead of tokens. */
 export function isWithoutTokens(kind: ConnectionKind): boolean {
   return kind === "api_key" || kind === "basic" || kind === "oauth1";
 }
 
-/** Whether calls of a kind are made with a client's secret, or with a token that is the client's own. */
+/** Whether calls of a kind are made with a client's secret, or with the client's own token. */
 export function isOfClient(kind: ConnectionKind): boolean {
   return isGrantKind(kind) || kind === "oauth1";
 }
 
-/** Whether the relay gets the tokens of a kind for secret values of the connection. */
+/** Whether the relay exchanges secret values of the connection for the tokens of a kind. */
 export function isGrantKind(kind: ConnectionKind): boolean {
   return kind === "client_credentials" || kind === "jwt_bearer";
 }
 
 /**
- * Secret values in the form in which they are stored: sealed together where a token would be. Keys stand for the access
- * token, never expire, and nothing refreshes them; what the relay gets tokens for stands for the refresh token, beside an access
- * token that has ended long ago, so that the first call gets one.
+ * Puts secret values into the form in which they are stored: together, in the place of a token. Keys take the place of
+ * the access token; they never expire and are never refreshed. Values that the relay exchanges for tokens take the
+ * place of the refresh token, beside an empty access token that has expired, so that the first call gets one.
  */
 export function responseFromSecrets(kind: ConnectionKind, values: Readonly<Record<string, string>>): TokenResponse {
   const secrets = new Secret(JSON.stringify(values));
   const isGrant = isGrantKind(kind);
   return {
     accessToken: isGrant ? new Secret("") : secrets,
-    // What tells the row from one with tokens of the user's.
+    // Tells the row apart from one with tokens of the user's.
     tokenType: kind,
     refreshToken: isGrant ? secrets : undefined,
     idToken: undefined,
@@ -71,19 +71,19 @@ export function responseFromSecrets(kind: ConnectionKind, values: Readonly<Recor
   };
 }
 
-/** When what a connection is made from was obtained, milliseconds since the epoch: see {@link responseFromSecrets}. */
+/** The time to store as that of obtaining the token, milliseconds since the epoch: see {@link responseFromSecrets}. */
 export function obtainedAtOf(kind: ConnectionKind, now: number): number {
   return isGrantKind(kind) ? 0 : now;
 }
 
-/** Whether no token was got yet for what a connection holds. */
+/** Whether a connection's secret values have not been exchanged for a token yet. */
 export function isUnfetched({ obtainedAt, refreshToken }: Pick<Connection, "obtainedAt" | "refreshToken">): boolean {
   return obtainedAt === 0 && refreshToken !== undefined;
 }
 
 /**
- * Judges everything that somebody gave for a connection that has no tokens of an authorization code: all values that are
- * shown, and all that are not. Pure.
+ * Judges everything that was entered for a connection that does not come from an authorization code: all open values
+ * and all secret ones. Pure.
  *
  * @param parse reads the values of one class.
  */
@@ -101,8 +101,8 @@ export function parseGiven(
 }
 
 /**
- * What is wrong with the client that a connection's calls are made with; undefined when nothing is. It has one of its own,
- * id and secret, or the application has.
+ * What is wrong with the client that a connection's calls are made with; undefined when nothing is. Either the
+ * connection has its own, both id and secret, or the application has one.
  */
 export function problemOfClient(
   provider: Pick<Provider, "kind" | "name">,
@@ -121,14 +121,15 @@ export function problemOfClient(
 }
 
 /**
- * What goes with the calls of a connection.
+ * Opens the credentials for the calls of a connection.
  *
- * Throws RelayError REAUTHORIZATION_REQUIRED when the row is of another kind than the provider's definition has now, before
- * the secret is opened, and when it lacks what that puts into calls: none goes out without its credentials.
+ * Throws RelayError REAUTHORIZATION_REQUIRED when the row's kind differs from the provider's definition, before any
+ * secret is opened, and when the row lacks a value that the definition puts into calls: no call goes out without its
+ * credentials.
  *
  * @param open opens what is sealed as the row's access token.
  * @param openSecrets opens the secret values of a row with tokens.
- * @param client the application's, with which requests are signed; undefined where the connection has one of its own.
+ * @param client the application's, to sign requests with; undefined when the connection has its own.
  */
 export function credentialsOf(
   provider: Provider,
@@ -174,7 +175,7 @@ function isSecretOf({ connectionValues }: Provider, name: string): boolean {
   return connectionValues.some((value) => value.name === name && value.isSecret);
 }
 
-/** Secret values by their names, as they were sealed together. Throws RelayError STORE_UNAVAILABLE. */
+/** Secret values that were sealed together, by name. Throws RelayError STORE_UNAVAILABLE when they cannot be read. */
 export function secretsIn(opened: Secret): Readonly<Record<string, Secret>> {
   const values = Object.entries(valuesIn(opened));
   return Object.fromEntries(values.map(([name, value]) => [name, new Secret(value)]));
@@ -184,7 +185,7 @@ function valuesIn(opened: Secret): Readonly<Record<string, string>> {
   try {
     return JSON.parse(opened.reveal()) as Record<string, string>;
   } catch {
-    // The parser's own words quote the text.
+    // The parser's own message quotes the text.
     throw unreadable();
   }
 }
@@ -206,7 +207,7 @@ function requireKind({ kind, name }: Provider, connection: Pick<Connection, "tok
   if (!isOfKind(connection, kind)) throw connectAgain(name);
 }
 
-/** A connection is older than what its provider's definition asks for by now. */
+/** The connection does not have what its provider's definition now requires. */
 export function connectAgain(providerName: string): RelayError {
   return new RelayError(
     "REAUTHORIZATION_REQUIRED",
@@ -214,7 +215,7 @@ export function connectAgain(providerName: string): RelayError {
   );
 }
 
-/** Whether a secret value that the definition asks for is not among those of a connection. */
+/** Whether a connection lacks a secret value that the definition requires. */
 export function lacksSecret({ connectionValues }: Provider, secrets: Readonly<Record<string, Secret>>): boolean {
   return connectionValues.some(
     ({ name, isSecret, isOptional }) => isSecret && !isOptional && !Object.hasOwn(secrets, name),
@@ -240,7 +241,7 @@ function placedTexts(
     const filled = fillCredential(place, textOf);
     if (filled === undefined && namesIn(place.value).some((name) => textOf(name) === undefined && isNeeded(name)))
       throw connectAgain(provider.name);
-    // The base64 of a whole is not that of its parts.
+    // The base64 form does not contain the parts, so the whole is a secret of its own.
     if (filled !== undefined && isBasic(place)) all.push(new Secret(filled.plain));
     return filled && new Secret(filled.text);
   });

@@ -19,15 +19,15 @@ interface EnteredValues {
 }
 
 /**
- * Stores the connection that a user has entered all values of, and resolves to undefined; or to what the user is to be asked,
- * and what was wrong. Rejects with RelayError STORE_UNAVAILABLE.
+ * Stores the connection once the user has entered all its values, and resolves to undefined. Otherwise resolves to the
+ * question for the user, with what was wrong. Rejects with RelayError STORE_UNAVAILABLE.
  */
 export async function connectByValues(
   options: AuthorizationOptions,
   { application, userId, provider, fixed, given }: EnteredValues,
 ): Promise<Question | undefined> {
   const { kind } = provider;
-  // A token of the user's own may be signed for with the application's client.
+  // A user's own token may be used with the application's client.
   const isSigned = provider.oauth1 !== undefined;
   const hasClient = isSigned && (await options.oauthClients.find(application.id, provider.name)) !== undefined;
   const asked = { ...provider, connectionValues: askedFrom(provider, hasClient) };
@@ -52,10 +52,11 @@ export async function connectByValues(
 }
 
 /**
- * Of tokens that are got for a client, the user gives an own one: that of the application stands for all of it, and whoever
- * comes by this page would be given its access. An operator stores such connections.
+ * The values to ask the user for. For tokens that are issued to a client, the user must enter a client of their own:
+ * the application's has the access of the whole application, and anybody who reached this page would get it. Only an
+ * operator stores such connections.
  *
- * @param hasClient whether the application's is used instead.
+ * @param hasClient whether the application's client is used instead.
  */
 function askedFrom({ connectionValues, kind }: Provider, hasClient: boolean): readonly ConnectionValue[] {
   const isClients = ({ name }: ConnectionValue) =>

@@ -14,7 +14,7 @@ export interface StoredOAuthClient {
   readonly clientSecret: Uint8Array | undefined;
   /** Scope to ask users for, as the provider writes it; empty: the definition's default. */
   readonly scope: string;
-  /** Parameters of the provider's templated origins that the client is for; its connections must have the same. */
+  /** Parameters of the provider's templated origins that the client is bound to; its connections must have the same. */
   readonly originParameters: Readonly<Record<string, string>>;
   /** When the operator changed it last, milliseconds since the epoch. */
   readonly updatedAt: number;
@@ -25,11 +25,11 @@ export interface StoredOAuthClient {
 /** Where OAuth clients are kept. Rejects with RelayError STORE_UNAVAILABLE when the store cannot be used. */
 export interface OAuthClientStore {
   find(applicationId: string, providerName: string): Promise<StoredOAuthClient | undefined>;
-  /** Inserts, or replaces the one of the same application and provider, whose id stays. */
+  /** Inserts a client, or replaces the one of the same application and provider, which keeps its id. */
   put(client: StoredOAuthClient): Promise<void>;
   /**
-   * Reads one client and stores what `decide` makes of it, in one transaction. It may be asked more than once; what it
-   * throws ends the change. Resolves to what is stored.
+   * Reads one client and stores what `decide` returns, in one transaction. `decide` may be called more than once; if it
+   * throws, nothing is changed. Resolves to what is stored.
    */
   change(
     applicationId: string,
@@ -38,8 +38,8 @@ export interface OAuthClientStore {
     audit?: AuditEntry,
   ): Promise<StoredOAuthClient>;
   /**
-   * Writes down that the provider refuses the client, or, with undefined, no longer, unless the client was changed
-   * since. What is written already stays.
+   * Records since when the provider refuses the client, unless the client was changed since; an earlier time stays.
+   * With undefined, records that the provider accepts the client again.
    */
   noteRefused(
     client: Pick<StoredOAuthClient, "applicationId" | "providerName" | "updatedAt">,
@@ -74,40 +74,41 @@ function bindingOf({ applicationId, providerName }: ClientKey): SealBinding {
   return { table: "oauth_clients", column: "client_secret", applicationId, userId: "", providerName };
 }
 
-/** Which OAuth client, and as the operator changed it last: what was known of it before counts no more. */
+/** Which OAuth client, and when the operator last changed it: what was known of it before that no longer counts. */
 export type RegisteredClient = Pick<StoredOAuthClient, "applicationId" | "providerName" | "updatedAt" | "refusedSince">;
 
-/** Where a connection is refreshed, and as whom; no secret. */
+/** Where a connection is refreshed, and with which client; holds no secret. */
 export interface RefreshPlace {
   readonly endpoint: string;
   readonly client: RegisteredClient;
 }
 
 /**
- * Keeps a client that the provider refuses (`invalid_client`) from being shown to it by every connection. Each endpoint
- * speaks for itself: whose address has a part that a user chose says nothing of those of other users.
+ * Holds back a client that the provider refuses (`invalid_client`), so that not every connection sends it. Each
+ * endpoint counts by itself: an address with a part that one user chose says nothing about those of other users.
  */
 export interface ClientHolds {
-  /** Milliseconds until the client may be shown again; 0 when it may be now. Counts as a probe after a hold. */
+  /** Milliseconds until the client may be sent; 0 when it may be sent now, which counts as a probe while it is held. */
   waitMs(place: RefreshPlace, now: number): number;
-  /** The same for those who only want to know: no probe. */
+  /** Like `waitMs`, but starts no probe. */
   peekMs(place: RefreshPlace, now: number): number;
   /**
-   * The provider refused the client for this connection; it is held from now on, unless it was taken there for others: then
-   * from the second one on that it is refused for. Returns whether it is held, and no other endpoint takes it.
+   * The provider refused the client for this connection. The client is held from now on; if the endpoint has accepted
+   * it before, only once it is refused for a second connection. Returns whether the client is held at every known
+   * endpoint.
    */
   recordRefused(place: RefreshPlace, connectionId: string, now: number): boolean;
-  /** The provider took the client. */
+  /** The provider accepted the client. */
   recordTaken(place: RefreshPlace): void;
 }
 
-/** While a client is refused, one connection in this time finds out whether it still is. Milliseconds. */
+/** While a client is held, one connection per interval probes whether it is still refused. Milliseconds. */
 const CLIENT_PROBE_EVERY_MS = 30_000;
-/** Endpoints that are remembered of one client; the oldest makes room. */
+/** Most endpoints remembered per client; the oldest is evicted. */
 const MAX_ENDPOINTS = 1000;
 
 interface Known {
-  /** Undefined: not refused since it was taken last. */
+  /** The last connection it was refused for; undefined: not refused since it was last accepted. */
   refusedFor: string | undefined;
   isHeld: boolean;
   nextProbeAt: number;
@@ -115,7 +116,7 @@ interface Known {
 
 const TAKEN: Known = { refusedFor: undefined, isHeld: false, nextProbeAt: 0 };
 
-/** Remembers of each client what this process has seen; times are milliseconds since the epoch. */
+/** Remembers for each client what this process has seen; times are milliseconds since the epoch. */
 export function createClientHolds(): ClientHolds {
   const clients = new Map<string, { readonly updatedAt: number; readonly endpoints: Map<string, Known> }>();
   const endpointsOf = ({ client }: RefreshPlace) => {

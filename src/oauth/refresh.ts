@@ -29,15 +29,15 @@ export interface RefreshOptions extends StoringOptions {
   readonly sealer: Sealer;
   readonly breaker: Breaker;
   readonly clients: ClientHolds;
-  /** Writes down, for operators, since when the provider refuses a client, undefined when it takes it again. */
+  /** Records, for operators, since when the provider refuses a client; undefined when it accepts it again. */
   readonly noteClientRefused: (client: RegisteredClient, since: number | undefined) => Promise<void>;
   /** From 0 to 1. */
   readonly random: () => number;
   /**
-   * Asks a token endpoint; rejects when there is no answer, with TokenRequestNotSentError when nothing was asked. Has a
-   * deadline of its own.
+   * Sends a request to a token endpoint. Rejects when there is no answer, with TokenRequestNotSentError when nothing
+   * was sent. Has a deadline of its own.
    *
-   * @param mayBegin asked in the moment before the first byte is written; false: nothing is.
+   * @param mayBegin called right before the first byte is written; on false nothing is sent.
    */
   readonly send: (
     target: RefreshTarget,
@@ -45,47 +45,47 @@ export interface RefreshOptions extends StoringOptions {
     signal?: AbortSignal,
     mayBegin?: () => boolean,
   ) => Promise<TokenEndpointAnswer>;
-  /** Longer than a token request, from its first byte on, and the time to come to that. Milliseconds. */
+  /** Longer than it may take to begin a token request and to receive its answer. Milliseconds. */
   readonly leaseMs: number;
-  /** Begins to watch the age of a lease that is about to be asked for. */
+  /** Starts the clock for a lease that is about to be requested. */
   readonly watchAge: () => HeldLease["isFresh"];
-  /** Aborts when the process cannot wait for answers any more. */
+  /** Aborts when the process can no longer wait for answers. */
   readonly ending: AbortSignal;
   /** Where a connection is refreshed. Rejects with RelayError when there is nowhere. */
   readonly targetFor: (connection: ServedConnection) => Promise<RefreshTarget>;
   /** Called once per refresh; for logs and counters. */
   readonly onRefresh: (connection: Connection, outcome: RefreshOutcome) => void;
-  /** Called with the fate of tokens that came for a deleted connection. */
+  /** Called with the result of revoking tokens that came for a deleted connection. */
   readonly onRevocation: (connection: ConnectionKey, revocation: Revocation) => void;
-  /** Keeps in mind what goes on behind the refresh, and never rejects. */
+  /** Registers background work that outlives the refresh. Never rejects. */
   readonly track: (work: Promise<void>) => void;
 }
 
 /** A lease whose age is known. */
 export interface HeldLease extends Lease, BegunRefresh {
   /**
-   * Whether there is time left for a whole token request. A process that stood still since may have been overtaken, and
-   * must not send the refresh token that another one has sent.
+   * Whether there is time left for a whole token request. A process that was suspended may have been overtaken, and
+   * must not send a refresh token that another process has sent.
    */
   readonly isFresh: () => boolean;
-  /** The refresh token that came too late once, when that is the one that is sent; sealed. */
+  /** The late refresh token, when that is the one to send; sealed. */
   readonly tried?: Uint8Array | undefined;
 }
 
-/** How a refresh ended. `lost`: another one was first, or the connection is gone. */
+/** How a refresh ended. `lost`: another refresh was first, or the connection is gone. */
 export type RefreshOutcome = "refreshed" | "lost" | "ended" | "misconfigured" | "refused" | "failed";
 
 /**
- * Refreshes the token of a connection whose lease we have: asks the provider once, and stores what it said before anything
+ * Refreshes the token of a connection whose lease we hold: asks the provider, and stores the answer before anything
  * else can fail. Rejects with RelayError REAUTHORIZATION_REQUIRED, REFRESH_UNAVAILABLE or PROVIDER_MISCONFIGURED.
  */
 export async function refreshLeased(options: RefreshOptions, lease: HeldLease, target: RefreshTarget): Promise<void> {
   const refreshToken = await openRefreshToken(options, lease);
-  // The previous one of a connection that was given up is the one that is tried.
+  // For a connection that was given up, the late refresh token is the one to try.
   const held = lease.connection.state === "ACTIVE" ? lease : trying(lease);
   const outcome = await attempt(options, held, target, refreshToken).catch(async (error: unknown) => {
     const fault = { answer: "internal_error", isUnspent: false, refusal: undefined, retryAfterMs: 0 };
-    // What the store refused is written when it can be.
+    // A write that the store refused is retried in the background anyway.
     if (!isRefusedByStore(error)) await recordFailure(options, held, target, fault).catch(() => {});
     throw error;
   });
@@ -95,7 +95,7 @@ export async function refreshLeased(options: RefreshOptions, lease: HeldLease, t
   if (outcome === "refused" || outcome === "failed") throw refreshUnavailable();
 }
 
-/** The one beside the row's own is sent, and nothing is left to fall back to. */
+/** The same lease for sending the late refresh token; then there is none left to fall back to. */
 function trying(lease: HeldLease): HeldLease {
   return { ...lease, previousRefreshToken: undefined, tried: lease.previousRefreshToken };
 }
@@ -111,7 +111,8 @@ async function attempt(
   switch (verdict.kind) {
     case "granted":
       noteTaken(options, target);
-      // Where none came the one that was sent stays good (RFC 6749 section 6), and the row must have that one.
+      // Without a new refresh token the one that was sent stays valid (RFC 6749 section 6), so the row must get that
+      // one.
       return commit(
         options,
         lease,
@@ -135,22 +136,22 @@ async function attempt(
   }
 }
 
-/** Where the client of a target is shown. */
+/** The endpoint that a target's client is sent to, and its registration. */
 export function placeOf({ tokenEndpoint, registration }: RefreshTarget): RefreshPlace {
   return { endpoint: tokenEndpoint, client: registration };
 }
 
-/** The endpoint works, and the client is the one that it knows. */
+/** Records that the endpoint works and accepts the client. */
 function noteTaken({ breaker, clients, noteClientRefused, track }: RefreshOptions, target: RefreshTarget): void {
   const { registration } = target;
   breaker.recordSuccess(target.tokenEndpoint);
   if (target.grant?.isOwnClient) return;
   clients.recordTaken(placeOf(target));
-  // For operators alone: what cannot be written now is written with the next refresh.
+  // Only operators read it: if the write fails, the next refresh repeats it.
   if (registration.refusedSince !== undefined) track(noteClientRefused(registration, undefined).catch(() => {}));
 }
 
-/** What the provider said, and whether a failure leaves the refresh token as good as it was. */
+/** The provider's verdict, and whether the refresh token is certainly unspent after a failure. */
 interface Asked {
   readonly verdict: TokenVerdict;
   readonly isUnspent: boolean;
@@ -170,19 +171,19 @@ async function ask(
         ? await post(refreshRequestFrom(target.client, refreshToken, target))
         : await target.grant.ask(post, now());
   } catch (error) {
-    // No answer is an answer too: the refresh token stays, and may have been spent if it was sent.
+    // No answer is a failure: the refresh token stays, but may have been spent if it was sent.
     const verdict = { kind: "failed", answer: "no_answer", retryAfterMs: 0, refreshToken: undefined } as const;
     return { verdict, isUnspent: error instanceof TokenRequestNotSentError };
   }
   const verdict = ofGrant(target, decideTokenAnswer(answer, now(), target));
-  // A page of a proxy, or an answer of 500 and above, may hide a rotation that the provider performed.
+  // A proxy's page, or a status of 500 and above, may hide a rotation that the provider performed.
   return { verdict, isUnspent: verdict.kind !== "failed" || verdict.answer === "rate_limited" };
 }
 
 /**
- * What an answer means for a connection without a refresh token of the provider's: one that comes all the same (RFC 6749
- * section 4.4.3) must not take the place of what the tokens are got for, and a client of its own that is refused is the
- * user's to mend, one of the application's the operator's, by whatever code it is refused.
+ * Adapts a verdict for a connection whose tokens the relay gets for secret values. A refresh token in the answer (RFC
+ * 6749 section 4.4.3) must not replace those values. A refused client is the user's to fix if it is the connection's
+ * own, and the operator's if it is the application's, whatever the error code.
  */
 function ofGrant({ grant }: RefreshTarget, verdict: TokenVerdict): TokenVerdict {
   if (grant === undefined) return verdict;
@@ -193,8 +194,8 @@ function ofGrant({ grant }: RefreshTarget, verdict: TokenVerdict): TokenVerdict 
 }
 
 /**
- * Stored in the turn in which the answer came. A refresh token that came with it is never thrown away, also when the
- * store cannot take it at once: the provider may give no other.
+ * Stores new tokens, in the same turn of the event loop in which the answer came. A new refresh token is never thrown
+ * away, even when the store cannot take it at once: the provider may give no other.
  */
 async function commit(
   options: RefreshOptions,
@@ -219,7 +220,7 @@ async function commit(
   return outcome === "stored" ? "refreshed" : "lost";
 }
 
-/** A failure may bring a refresh token all the same: that replaces the one that was sent. */
+/** Records a failure. If the answer brought a refresh token all the same, that replaces the one that was sent. */
 async function fail(
   options: RefreshOptions,
   lease: HeldLease,
@@ -238,13 +239,13 @@ async function fail(
   const outcome = await storeAnswer(options, { connection, tokens });
   if (outcome === "gone") options.track(revokeOrphans(options, connection, came, target));
   if (outcome !== "stored") return "lost";
-  // The one that is stored now was never sent.
+  // The refresh token that is stored now was never sent.
   const unsent = { ...lease, connection: { ...connection, unansweredSince: undefined } };
   await recordFailure(options, unsent, target, { ...failure, isUnspent: true, refusal: undefined });
   return "failed";
 }
 
-/** Another refresh may have been first; then its tokens count. Else one that lost against it may be the good one. */
+/** If another refresh was first, its tokens count. Otherwise a late refresh token beside the row's own may be valid. */
 async function endOrFallBack(
   options: RefreshOptions,
   lease: HeldLease,
@@ -263,10 +264,10 @@ async function endOrFallBack(
   try {
     previous = openToken(sealer, lease.connection, "previous_refresh_token", lease.previousRefreshToken);
   } catch {
-    // Nobody can send it.
+    // The late refresh token does not open, so nobody can send it.
     return refuse(options, lease, target, verdict);
   }
-  // Prepared as the first one was: the store takes writes, and the lease is ours for as long as an answer may take.
+  // As for the first request: the store accepts writes, and the lease lasts for as long as an answer may take.
   const isFresh = options.watchAge();
   if (!(await connections.extendLease(lease, options.leaseMs))) return "lost";
   return attempt(options, trying({ ...lease, isFresh }), target, previous);
@@ -274,7 +275,7 @@ async function endOrFallBack(
 
 type RefusedVerdict = Extract<TokenVerdict, { readonly words: string }>;
 
-/** Whether it ends the connection, the other ones of its application and provider help to tell (verdict.ts). */
+/** Ends the connection, or records a refusal: the other connections are evidence for the decision (verdict.ts). */
 async function refuse(
   options: RefreshOptions,
   lease: HeldLease,
@@ -319,7 +320,7 @@ async function judge(
   return decideRefusal({ isKnown: kind === "ended", words, before, evidence, clientUpdatedAt, now: at });
 }
 
-/** Of one connection that is refused where others are not, the words may speak all the same. */
+/** Records a refused client. The cause may still be this one connection, so it is also judged as a refusal of it. */
 async function refuseClient(
   options: RefreshOptions,
   lease: HeldLease,
@@ -335,7 +336,7 @@ async function refuseClient(
   return "misconfigured";
 }
 
-/** Of a connection that was given up the stored one is spent: what is left is the one that came too late. */
+/** Opens the refresh token to send. If the connection was given up, its own is spent, and the late one is left. */
 async function openRefreshToken({ sealer, connections }: RefreshOptions, lease: Lease): Promise<Secret> {
   const { connection, previousRefreshToken } = lease;
   try {

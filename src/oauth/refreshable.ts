@@ -3,19 +3,19 @@ import type { Breaker } from "./breaker.js";
 import { type Connection, type ConnectionState, isAhead, MAX_BACKOFF_MS } from "./connection.js";
 import type { ClientHolds, RefreshPlace, RegisteredClient } from "./oauth-client.js";
 
-/** What tells whether a refresh could begin. */
+/** What is needed to tell whether a refresh could begin. */
 export interface RefreshableOptions {
   readonly breaker: Pick<Breaker, "peekMs">;
   readonly clients: Pick<ClientHolds, "peekMs">;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Where a connection is refreshed; opens no secret. Rejects with RelayError when there is nowhere. */
+  /** Finds where a connection is refreshed; opens no secret. Rejects with RelayError when it cannot be. */
   readonly placeFor: (connection: Connection) => Promise<RefreshPlace>;
 }
 
 /**
- * Rejects as a refresh would before the provider is asked, with RelayError REFRESH_UNAVAILABLE or
- * PROVIDER_MISCONFIGURED; begins none, and opens no secret.
+ * Rejects as a refresh would before it asks the provider, with RelayError REFRESH_UNAVAILABLE or
+ * PROVIDER_MISCONFIGURED. Begins no refresh, and opens no secret.
  */
 export async function requireRefreshable(
   { breaker, clients, now, placeFor }: RefreshableOptions,
@@ -28,9 +28,9 @@ export async function requireRefreshable(
 }
 
 /**
- * A refresh that has failed is not tried again before its time, unless the operator has changed the client since; a time
- * further ahead than any was set by a clock that stood wrong. Throws RelayError REFRESH_UNAVAILABLE, or
- * PROVIDER_MISCONFIGURED where that was the failure.
+ * Throws RelayError REFRESH_UNAVAILABLE while the wait after a failed refresh is not over, or PROVIDER_MISCONFIGURED if
+ * the client was refused. The wait does not count once the operator has changed the client, or when it ends further
+ * ahead than any wait does: then a wrong clock set it.
  */
 export function requireDue(connection: Connection, client: RegisteredClient, now: number): void {
   if (isOfChangedClient(connection, client) || !isAhead(connection.nextTryAt, now, MAX_BACKOFF_MS)) return;
@@ -48,7 +48,7 @@ export function requireNoWait(waitMs: number): void {
   if (waitMs > 0) throw refreshUnavailable(waitMs);
 }
 
-/** Only the user can help. */
+/** For failures that only the user can resolve. */
 export function reauthorizationRequired(): RelayError {
   return new RelayError(
     "REAUTHORIZATION_REQUIRED",
@@ -56,7 +56,7 @@ export function reauthorizationRequired(): RelayError {
   );
 }
 
-/** Only the operator can help. */
+/** For failures that only the operator can resolve. */
 export function misconfigured(): RelayError {
   return new RelayError(
     "PROVIDER_MISCONFIGURED",
@@ -64,7 +64,7 @@ export function misconfigured(): RelayError {
   );
 }
 
-/** Nobody needs to help. @param waitMs until it may be tried again, in milliseconds. */
+/** For failures that pass by themselves. @param waitMs until a refresh may be tried again, in milliseconds. */
 export function refreshUnavailable(waitMs = 0): RelayError {
   const when = waitMs > 0 ? `in ${Math.ceil(waitMs / 1000)} seconds` : "later";
   return new RelayError(
@@ -73,18 +73,18 @@ export function refreshUnavailable(waitMs = 0): RelayError {
   );
 }
 
-/** What an access token's times say (threats 3.1): good, good but due for refresh, ended, or lifetime unknown. */
+/** State of an access token by its times (threats 3.1): valid, valid but due for refresh, expired, or unknown. */
 type Freshness = "fresh" | "due" | "ended" | "unknown";
 
-/** A token is refreshed this long before its end, or a tenth of its life where that is longer. In milliseconds. */
+/** A token is refreshed this long before it expires, or a tenth of its lifetime if that is longer. In milliseconds. */
 const MIN_LEAD_MS = 60_000;
 /** Connections are spread over this part of the lead, so that those made together are not refreshed together. */
 const JITTER_SHARE = 0.2;
 
 /**
- * Judges a connection's access token at `now` (milliseconds since the epoch). Half of a short life is the most that is
- * given away. A clock that stands before the time the token was obtained says nothing (threats 3.7): the token is used
- * until the provider refuses it.
+ * Judges a connection's access token at `now` (milliseconds since the epoch). It is never due before half of its
+ * lifetime. When the clock is before the time the token was obtained, its state is unknown (threats 3.7): the token is
+ * used until the provider refuses it.
  */
 export function decideFreshness(
   { id, obtainedAt, expiresAt }: Pick<Connection, "id" | "obtainedAt" | "expiresAt">,
@@ -97,7 +97,7 @@ export function decideFreshness(
   return now >= expiresAt - leadMs * (1 - JITTER_SHARE * fractionOf(id)) ? "due" : "fresh";
 }
 
-/** A number from 0 to 1 that is always the same for one id (FNV-1a, and a mix that lets the last characters count). */
+/** Hashes an id to a number from 0 to 1 (FNV-1a, and a final mix so that the last characters count). */
 function fractionOf(id: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < id.length; at++) hash = Math.imul(hash ^ id.charCodeAt(at), 0x01000193);
@@ -106,7 +106,7 @@ function fractionOf(id: string): number {
   return ((hash ^ (hash >>> 16)) >>> 0) / 0x1_0000_0000;
 }
 
-/** What people and programs are told of a connection. */
+/** The state of a connection as reported to people and programs. */
 interface ToldState {
   readonly state: ConnectionState;
   /** Why the user must connect again; undefined while the state is ACTIVE. */
@@ -114,9 +114,9 @@ interface ToldState {
 }
 
 /**
- * The state that tells the truth at `now` (milliseconds since the epoch): a token that has ended and cannot be refreshed
- * is of no more use, though nothing has happened to the row. It is not written there at once, since a clock that is wrong
- * for a moment would end connections for good (threats 3.7); sweep.ts does it when that cannot be.
+ * The effective state at `now` (milliseconds since the epoch): a token that has expired and cannot be refreshed is
+ * useless, although the row still says ACTIVE. The row is not changed here, since a clock that is wrong for a moment
+ * would end connections for good (threats 3.7); sweep.ts changes it once the clock has proven steady.
  */
 export function toldStateOf(
   connection: Pick<Connection, "id" | "state" | "stateReason" | "obtainedAt" | "expiresAt"> & {

@@ -17,66 +17,70 @@ import {
 import { openPair, type Persistence, persistentStore, storeLeftAnswer } from "./store-answer.js";
 import { revokeOrphans } from "./token-request.js";
 
-/** What refreshing needs beside one refresh's own. */
+/** What a refresher needs in addition to the options of one refresh. */
 interface RefresherOptions
   extends Omit<RefreshOptions, "track" | "persistence" | "leaseMs" | "watchAge" | "ending">,
     Pick<RefreshableOptions, "placeFor"> {
-  /** Names this process in leases. */
+  /** Its owner name identifies this process in leases. */
   readonly spool: Spool;
-  /** How long `send` waits for an answer at most, in milliseconds. */
+  /** How long `send` waits for an answer, in milliseconds. */
   readonly requestTimeoutMs: number;
-  /** Resolves after so many milliseconds; tests replace it. */
+  /** Resolves after `ms` milliseconds; tests replace it. */
   readonly pause?: (ms: number) => Promise<void>;
-  /** Called for what no refresh should end with: a store that cannot be used, a value that does not open, a fault. */
+  /** Called for unexpected failures: a store that cannot be used, a value that does not open, a fault. */
   readonly onFault: (error: unknown) => void;
 }
 
-/** Refreshes tokens, each at most once at a time over all processes (threats 3.2, 3.3). */
+/** Refreshes tokens; each at most once at a time across all processes (threats 3.2, 3.3). */
 export interface Refresher {
   /**
-   * Resolves when the connection's row is worth reading again: refreshed by us, by another process, or gone. Not tied to
-   * any caller. Rejects with RelayError REAUTHORIZATION_REQUIRED, REFRESH_UNAVAILABLE or PROVIDER_MISCONFIGURED.
+   * Resolves when the connection's row has changed: refreshed by us or by another process, or gone. Not tied to any
+   * caller. Rejects with RelayError REAUTHORIZATION_REQUIRED, REFRESH_UNAVAILABLE or PROVIDER_MISCONFIGURED.
    *
-   * @param cause why; "requested": the wait after a failure, or after the client was refused, is not kept.
+   * @param cause "requested" skips the wait after a failure, or after the client was refused. Default "expired".
    */
   refresh(connection: Connection, cause?: RefreshCause): Promise<void>;
-  /** The same for nobody who waits: how it ends is for the log alone. Not begun once the process stops. */
+  /** Refreshes in the background: the result is only logged. Does nothing once the process stops. */
   refreshBeside(connection: Connection, cause: RefreshCause): void;
-  /** Stores an answer that a process which is gone could not store. Rejects as `storeLeftAnswer()` does. */
+  /** Stores an answer that a dead process could not store. Rejects as `storeLeftAnswer()` does. */
   storeLeft(answer: UnstoredAnswer): Promise<CommitOutcome>;
-  /** Rejects as `refresh()` would before the provider is asked; refreshes nothing, opens nothing. */
+  /** Rejects as `refresh()` would before it asks the provider; refreshes nothing and opens no secret. */
   requireRefreshable(connection: Connection): Promise<void>;
   /**
-   * Begins no refresh beside calls any more, and none for a call either when `calls` has settled, or half of `graceMs`
-   * milliseconds have passed: a provider needs the rest to answer. Resolves when what has begun is stored, or revoked;
-   * after `graceMs` answers that have not come are given up, and those that are kept in the spool are left to it. One
-   * that is nowhere is still waited for.
+   * Stops refreshing. Background refreshes are no longer begun. Refreshes for calls are no longer begun once `calls`
+   * has settled or half of `graceMs` milliseconds has passed: a provider needs the rest to answer. Resolves when all
+   * answers are stored or their tokens revoked. After `graceMs`, missing answers are given up, and answers in the spool
+   * are left there; an answer that is kept nowhere is still waited for.
    *
    * @param calls settles when no call is in flight any more.
    */
   close(graceMs: number, calls?: Promise<unknown>): Promise<void>;
 }
 
-/** From the asking for a lease to the first byte of the request, at most, in milliseconds. */
+/** Longest time from the request for a lease to the first byte of the token request, in milliseconds. */
 const BEGIN_WITHIN_MS = 60_000;
-/** For storing an answer, in milliseconds: longer than a database takes to be restarted, or replaced by its standby. */
+/**
+ * How long storing an answer is retried while stopping, in milliseconds: longer than a database restart or failover.
+ */
 const STORE_FOR_MS = 180_000;
-/** As long as a caller may wait; one of another process waits no shorter than those of this one. Milliseconds. */
+/**
+ * How long to wait for another process's refresh: as long as a caller may wait for one of this process. Milliseconds.
+ */
 const WAIT_MS = 120_000;
-/** How soon, and how seldom, the row is looked at while another process has the lease, in milliseconds. */
+/** Shortest and longest poll interval of the row while another process holds the lease, in milliseconds. */
 const POLL_MS = { first: 100, last: 1000 };
 
-/** One flight per connection; whoever comes meanwhile waits for it. */
+/** Creates a refresher. It runs one refresh per connection at a time; further callers join that one. */
 export function createRefresher(options: RefresherOptions): Refresher {
   const { pause = (ms) => delay(ms) } = options;
   const pending = createPending();
   const flights = new Map<string, Promise<void>>();
-  /** Connections whose lease was to be given back, and is not yet. */
+  /** Connections whose lease is still waiting to be released. */
   const unsettled = new Set<string>();
   let isStopping = false;
   const closing = new AbortController();
   const ending = new AbortController();
-  // Each request that is on its way listens: they are as many as connections that are refreshed.
+  // Every request in flight adds a listener: there are as many as refreshes.
   setMaxListeners(0, ending.signal);
   let endingSince = Number.POSITIVE_INFINITY;
   const persistence: Persistence = {
@@ -144,7 +148,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
   };
 }
 
-/** A refresher's options, with what it adds. */
+/** The options of one flight: the refresher's, and what it adds. */
 type FlightOptions = RefresherOptions & RefreshOptions & Required<Pick<RefresherOptions, "pause">>;
 
 async function refreshOnce(
@@ -178,18 +182,18 @@ async function refreshOnce(
   }
 }
 
-/** Whether the row is still the one that has to be refreshed. */
+/** Whether the row still needs the refresh: it exists and is unchanged. */
 function isSame(current: Connection | undefined, connection: Connection): current is Connection {
   return current !== undefined && current.id === connection.id && current.version === connection.version;
 }
 
-/** By the clock, which a suspended machine sets ahead, and by the one that is never set. */
+/** Measures by the wall clock, which jumps ahead after a suspend, and by the monotonic one, which is never set. */
 function watchAge(now: () => number): HeldLease["isFresh"] {
   const [since, monotonicSince] = [now(), performance.now()];
   return () => now() - since < BEGIN_WITHIN_MS && performance.now() - monotonicSince < BEGIN_WITHIN_MS;
 }
 
-/** Of what an answer brought whose connection is gone; its client may be gone, too. */
+/** Revokes the tokens that a dead process left for a connection that is gone; the client may be gone, too. */
 async function revokeLeft(options: RefresherOptions, answer: UnstoredAnswer): Promise<void> {
   const { sealer, targetFor, onRevocation, onFault } = options;
   try {

@@ -3,7 +3,7 @@ import { bufferOf } from "../lib/chunks.js";
 import type { SignatureMethod } from "../providers/provider.js";
 import { Secret } from "../sealing/seal.js";
 
-/** A request as it is sent, as far as a signature covers it. */
+/** The parts of a request that a signature covers. */
 export interface SignableRequest {
   readonly method: string;
   /** `https://host[:port]`, lower-case, default port left out. */
@@ -14,10 +14,10 @@ export interface SignableRequest {
   readonly form: Uint8Array | undefined;
 }
 
-/** A client with its secret, and the token that it signs for (RFC 5849 section 1.1). */
+/** A client with its secret, and the token to sign with (RFC 5849 section 1.1). */
 export interface SigningCredentials {
   readonly clientId: string;
-  /** Undefined: empty. */
+  /** Undefined counts as empty. */
   readonly clientSecret: Secret | undefined;
   /** Undefined before there is a token. */
   readonly token?: { readonly token: Secret; readonly secret: Secret } | undefined;
@@ -30,20 +30,20 @@ export interface SigningHabits {
   readonly realm: string;
 }
 
-/** What makes one request unlike any other (RFC 5849 section 3.3). */
+/** Timestamp and nonce, which make a request unique (RFC 5849 section 3.3). */
 export interface Occasion {
   /** Seconds since the epoch. */
   readonly timestamp: number;
   readonly nonce: string;
 }
 
-/** A moment of its own for each request that is sent. @param now milliseconds since the epoch. */
+/** A new timestamp and nonce, for one request. @param now milliseconds since the epoch. */
 export function occasionAt(now: number): Occasion {
   return { timestamp: Math.floor(now / 1000), nonce: randomBytes(16).toString("hex") };
 }
 
 /**
- * The credentials of a signed request, as they stand behind `OAuth ` in its Authorization field (RFC 5849 section 3.5.1).
+ * Signs a request: returns the credentials that follow `OAuth ` in its Authorization field (RFC 5849 section 3.5.1).
  * Pure.
  *
  * @param more further protocol parameters, such as `oauth_verifier`.
@@ -74,18 +74,18 @@ export function signedCredentials(
 
 type Pair = readonly [name: string, value: string];
 
-/** What is hashed with, and with PLAINTEXT the signature itself (RFC 5849 section 3.4.4). */
+/** The HMAC key (RFC 5849 section 3.4.2); with PLAINTEXT, the signature itself (section 3.4.4). */
 export function signingKeyOf(clientSecret: Secret | undefined, tokenSecret: Secret | undefined): string {
   return `${encodeText(clientSecret?.reveal() ?? "")}&${encodeText(tokenSecret?.reveal() ?? "")}`;
 }
 
-/** RFC 5849 sections 3.4.2 and 3.4.4; HMAC-SHA256 is the same with another hash. */
+/** RFC 5849 sections 3.4.2 and 3.4.4; HMAC-SHA256 differs from HMAC-SHA1 only in the hash. */
 function signatureOf(method: SignatureMethod, key: string, baseString: () => string): string {
   if (method === "PLAINTEXT") return key;
   return createHmac(method.slice("HMAC-".length), key).update(baseString()).digest("base64");
 }
 
-/** RFC 5849 section 3.4.1. @param protocol the protocol parameters, their values encoded. */
+/** The signature base string (RFC 5849 section 3.4.1). @param protocol the protocol parameters, with encoded values. */
 function baseStringOf({ method, origin, path, form }: SignableRequest, protocol: readonly Pair[]): string {
   const mark = path.indexOf("?");
   const uri = origin + (mark === -1 ? path : path.slice(0, mark));
@@ -95,7 +95,7 @@ function baseStringOf({ method, origin, path, form }: SignableRequest, protocol:
   return [method.toUpperCase(), uri, parameters.join("&")].map(encodeBytes).join("&");
 }
 
-/** RFC 5849 section 3.4.1.3.2: by the bytes of what is encoded, which is ASCII. */
+/** Byte order of the encoded text, which is ASCII (RFC 5849 section 3.4.1.3.2). */
 function byNameAndValue([name, value]: Pair, [otherName, otherValue]: Pair): number {
   if (name !== otherName) return name < otherName ? -1 : 1;
   return value < otherValue ? -1 : value > otherValue ? 1 : 0;
@@ -123,7 +123,7 @@ function decodeBytes(text: string): string {
     .replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 }
 
-/** Each byte as RFC 5849 section 3.6 writes it: all but the unreserved ones of RFC 3986 percent-encoded. */
+/** Each byte in the encoding of RFC 5849 section 3.6: all except the unreserved ones of RFC 3986 percent-encoded. */
 const ENCODED = Array.from({ length: 256 }, (_, code) => {
   const byte = String.fromCharCode(code);
   return /[\w.~-]/.test(byte) ? byte : `%${code.toString(16).toUpperCase().padStart(2, "0")}`;
@@ -140,10 +140,12 @@ function encodeText(text: string): string {
   return encodeBytes(Buffer.from(text).toString("latin1"));
 }
 
-/** Names that servers may take for a protocol parameter: some read `.` and a space as `_`, and skip what is in front. */
+/**
+ * Names that a server may take for a protocol parameter: some read `.` and a space as `_`, and skip leading symbols.
+ */
 const PROTOCOL_NAME = /^\W*oauth[_. ]/i;
 
-/** Whether a query or a form holds a parameter of RFC 5849: those are none of a caller's. Pure. */
+/** Whether a query or a form holds a protocol parameter of RFC 5849, which callers must not set. Pure. */
 export function holdsProtocolParameter(encoded: string | Uint8Array): boolean {
   const text = typeof encoded === "string" ? encoded : latin1Of(encoded);
   return pairsOf(text).some(([name]) => PROTOCOL_NAME.test(name));

@@ -16,9 +16,9 @@ import type { TokenResponse, ToldMembers } from "./token-response.js";
 interface SignedFlow {
   readonly options: Pick<AuthorizationOptions, "send" | "sealer" | "now">;
   readonly provider: Provider;
-  /** The application's, which the hosts of these values may be shown. */
+  /** The application's client; it may be sent to the hosts that these values name. */
   readonly client: StoredOAuthClient;
-  /** Values that stand with the connection. */
+  /** Values to store with the connection. */
   readonly values: ValueTexts;
   readonly connectionId: string;
 }
@@ -31,10 +31,10 @@ interface Failed {
 }
 
 /**
- * Asks for temporary credentials (RFC 5849 section 2.1). Rejects with RelayError STORE_UNAVAILABLE when the client's secret
- * does not open.
+ * Requests temporary credentials (RFC 5849 section 2.1). Rejects with RelayError STORE_UNAVAILABLE when the client's
+ * secret does not open.
  *
- * @param callback where the provider sends the browser back to; names the attempt.
+ * @param callback where the provider sends the browser back to; it identifies the attempt.
  */
 export async function requestTemporary(flow: SignedFlow, callback: string): Promise<Temporary | Failed> {
   const answered = await ask(flow, "temporaryCredentialEndpoint", undefined, { oauth_callback: callback });
@@ -42,7 +42,7 @@ export async function requestTemporary(flow: SignedFlow, callback: string): Prom
   return { token: answered.told("oauth_token"), secret: answered.told("oauth_token_secret") };
 }
 
-/** Where the user agrees (RFC 5849 section 2.2). Undefined when a value is missing. Pure. */
+/** The address where the user gives consent (RFC 5849 section 2.2). Undefined when a value is missing. Pure. */
 export function agreementUrlFrom(
   { authorizationEndpoint = "", scopeParameter }: OAuth1,
   { connectionValues }: Pick<Provider, "connectionValues">,
@@ -58,7 +58,7 @@ export function agreementUrlFrom(
   return url.href;
 }
 
-/** A token, and what came with it. */
+/** A token, and the members that came with it. */
 interface Granted {
   readonly tokens: TokenResponse;
   readonly told: ToldMembers;
@@ -76,7 +76,7 @@ export async function redeemVerifier(
   const { told } = answered;
   const given = TOKEN_PARAMETERS.map((name) => [name, told(name)] as const);
   const parsed = parseValues(new Map(given), flow.provider, "secret");
-  // One that no answer could be cleared of, or no field can hold, is of no use.
+  // A token that could not be redacted from answers, or sent in a header field, cannot be used.
   if ("problem" in parsed) return { error: "invalid_response" };
   return { tokens: responseFromSecrets("oauth1", parsed.values), told };
 }
@@ -95,7 +95,7 @@ async function ask(
   const url = new URL(endpoint);
   const request = { method: "POST", origin: url.origin, path: url.pathname + url.search, form: undefined } as const;
   const signing = { ...openOAuthClient(options.sealer, client), token };
-  // The realm is that of the API.
+  // The realm of the definition is that of the API, not of these endpoints.
   const habits = { signatureMethod: oauth1.signatureMethod, realm: "" };
   const credentials = signedCredentials(request, signing, habits, occasionAt(options.now()), parameters);
   const headers = ["accept", "*/*", "user-agent", "provider-call-relay", "accept-encoding", "identity"];
@@ -107,19 +107,19 @@ async function ask(
     });
     return decideAnswer(answer, token === undefined ? "invalid_client" : "invalid_grant");
   } catch {
-    // No answer is an answer too: what was asked for is asked for anew by the next attempt.
+    // No answer counts as a temporary failure: the next attempt starts over.
     return { error: "temporarily_unavailable" };
   }
 }
 
-/** A larger answer is none; in bytes. */
+/** A larger answer is invalid; in bytes. */
 const MAX_ANSWER_BYTES = 64 * 1024;
-/** As the longest token. */
+/** As for OAuth 2.0 tokens, in characters. */
 const MAX_TOKEN_LENGTH = 16_384;
-/** Words that mean the client, or its clock (OAuth Problem Reporting). */
+/** Problems of the client or the relay's clock (OAuth Problem Reporting). */
 const OF_CLIENT = /\boauth_problem=(?:consumer_key_|signature_|timestamp_|nonce_|version_)/;
 
-/** Judges an answer (RFC 5849 sections 2.1 and 2.3). Pure. @param refusal what a refusal means that says no more. */
+/** Judges an answer (RFC 5849 sections 2.1 and 2.3). Pure. @param refusal the error for a refusal without details. */
 function decideAnswer(
   { statusCode, body }: TokenEndpointAnswer,
   refusal: string,

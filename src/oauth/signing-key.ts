@@ -3,48 +3,48 @@ import { MAX_SECRET_LENGTH } from "../providers/connection-value.js";
 import { type Assertion, KEY_VALUES, type Provider } from "../providers/provider.js";
 import { toldMembersFrom } from "./token-response.js";
 
-/** What somebody gave for a connection, by the names of values. */
+/** The values that somebody entered for a connection, by name. */
 export interface GivenValues {
   readonly open: ReadonlyMap<string, string>;
   readonly secrets: ReadonlyMap<string, string>;
 }
 
-/** What is wrong with a value, as the end of a sentence that begins with its name; never holds any of it. */
+/** What is wrong with a value, as the end of a sentence that begins with its name; never quotes the value. */
 export interface GivenProblem {
   readonly parameter: string;
   readonly problem: string;
   readonly isSecret: boolean;
 }
 
-/** `BEGIN` and `END` around base64 (RFC 7468); a field that takes one line may have taken the line breaks away. */
+/** `BEGIN` and `END` around base64 (RFC 7468); a single-line input field may have removed the line breaks. */
 const PEM = /-----BEGIN ((?:RSA |EC |ENCRYPTED )?PRIVATE KEY)-----([A-Za-z0-9+/=\s]*)-----END \1-----/;
-/** PKCS #8 as one is stored, and so exported: a sequence that takes more than one byte to say its length. */
+/** PKCS #8 in base64, as keys are stored and exported: a sequence whose length takes more than one byte. */
 const STORED = /^MI[A-Za-z0-9+/]+={0,2}$/;
 /**
- * A key that is encrypted with a password (RFC 5958 section 3, RFC 8018 appendix A.4) through PBKDF2 (appendix A.2), as
- * hexadecimal digits up to the length of the salt. Tags and lengths are matched where they must stand, so that nothing can be
- * hidden in front of the count.
+ * A key encrypted with a password (RFC 5958 section 3, RFC 8018 appendix A.4) through PBKDF2 (appendix A.2), as hex
+ * digits up to the length of the salt. Tags and lengths are matched at their exact places, so that nothing can be
+ * hidden in front of the iteration count.
  */
 const PBKDF2 =
   /^30(?:[0-7].|81..|82....)30(?:[0-7].|81..)06092a864886f70d01050d30(?:[0-7].|81..)30[0-7].06092a864886f70d01050c30[0-7].04([0-7].)/;
 /**
- * PKCS #8 (RFC 5958 section 2) up to its algorithm, which is RSA or EC: of other kinds OpenSSL works out the public key as it
- * reads, for seconds where somebody chose the numbers.
+ * PKCS #8 (RFC 5958 section 2) up to its algorithm, which must be RSA or EC: for other kinds OpenSSL computes the
+ * public key while it reads, which takes seconds when an attacker chose the numbers.
  */
 const PKCS8 = /^30(?:[0-7].|81..|82....)0201(?:00|01)30(?:[0-7].|81..)06..(2a864886f70d010101|2a8648ce3d0201)?/;
-/** Of a key, in bytes: one of RSA with 4096 bits has 2400, and 2500 encrypted. */
+/** Largest key, in bytes: an RSA key of 4096 bits has 2400, and 2500 when encrypted. */
 const MAX_KEY_BYTES = 2560;
-/** What OpenSSL makes has 2048; so many take 5 ms of the process. */
+/** Most PBKDF2 iterations: OpenSSL writes 2048; this many block the process for 5 ms. */
 const MAX_ROUNDS = 10_000;
-/** In bits: RFC 7518 section 3.3 wants the least, and what is larger than the most takes more than 10 ms to sign with. */
+/** In bits: RFC 7518 section 3.3 requires the minimum; a key above the maximum takes more than 10 ms to sign with. */
 const RSA_BITS = { least: 2048, most: 4096 } as const;
-/** RFC 7518 section 3.2: as many as the hash has. */
+/** At least as many bits as the hash has (RFC 7518 section 3.2). */
 const HMAC_KEY = /^(?:[0-9a-f]{2}){32,128}$/i;
 
 /**
- * Makes the signing key among values that were given ready to be stored: one line of base64 that is PKCS #8, no longer
- * encrypted, or hexadecimal digits for HS256. What stands in the provider's key file besides is added to what is given. Values
- * of other kinds come back as they are. Pure.
+ * Prepares the signing key among the entered values for storage: one line of base64 with unencrypted PKCS #8, or hex
+ * digits for HS256. Other values from the provider's key file are added to the entered ones. Values of other kinds are
+ * returned unchanged. Pure.
  */
 export function unpackKey(given: GivenValues, provider: Provider): GivenValues | GivenProblem {
   const assertion = provider.oauth2?.assertion;
@@ -65,7 +65,7 @@ export function unpackKey(given: GivenValues, provider: Provider): GivenValues |
     : key;
 }
 
-/** Whether text on its own stands for the signing key: anything but JSON that names the key. */
+/** Whether a text by itself is the signing key: anything except JSON with a member that names the key. */
 export function isBareKey(text: string, { kind }: Pick<Provider, "kind">): boolean {
   return kind === "jwt_bearer" && toldMembersFrom(text)(KEY_VALUES.key) === "";
 }
@@ -95,7 +95,7 @@ function storedKeyFrom(
     return HMAC_KEY.test(written.trim())
       ? written.trim()
       : keyProblem("must be 64 hexadecimal digits or more, as the provider shows it");
-  // Taken from a JSON text as it stands there.
+  // The key may be copied out of JSON, with `\n` still escaped.
   const [, label = "", base64 = STORED.exec(written)?.[0]] = PEM.exec(written.replace(/\\[rn]/g, "\n")) ?? [];
   if (base64 === undefined) return keyProblem("must be a private key in PEM, from -----BEGIN to -----END");
   const der = Buffer.from(base64, "base64");
@@ -111,7 +111,7 @@ function storedKeyFrom(
   try {
     key = createPrivateKey({ key: der, format: "der", type, ...(isEncrypted && { passphrase }) });
   } catch {
-    // OpenSSL's own words may speak of what is in it.
+    // OpenSSL's own message may reveal what is in the key.
     return isEncrypted ? keyProblem("does not open the private key", KEY_VALUES.passphrase) : keyProblem(UNREADABLE);
   }
   const problem = problemOfKey(key, algorithm);
@@ -119,7 +119,7 @@ function storedKeyFrom(
   return key.export({ format: "der", type: "pkcs8" }).toString("base64");
 }
 
-/** Opening takes as much work as the key itself says, so that is judged first. */
+/** The key itself says how much work opening it takes, so that is checked before it is opened. */
 function problemOfLock(der: Buffer, passphrase: string, { connectionValues }: Provider): GivenProblem | undefined {
   const hint = "decrypt it first, with openssl pkcs8 -in key.pem -out plain.pem";
   if (!connectionValues.some(({ name }) => name === KEY_VALUES.passphrase)) return keyProblem(`is encrypted: ${hint}`);
@@ -131,7 +131,7 @@ function problemOfLock(der: Buffer, passphrase: string, { connectionValues }: Pr
     : keyProblem(`is encrypted in a way that the relay does not open: ${hint}`);
 }
 
-/** How often the passphrase is hashed; infinite where another way than PBKDF2 is named. */
+/** PBKDF2 iterations of an encrypted key; infinite when it names another algorithm. */
 function roundsOf(der: Buffer): number {
   const text = der.toString("hex");
   const head = PBKDF2.exec(text);

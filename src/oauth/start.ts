@@ -18,11 +18,11 @@ interface ConnectRequest {
   readonly provider: Provider;
   /** Cookie of the browser. */
   readonly browser: string;
-  /** Parameters of the provider's origin that are known so far, as a person wrote them. */
+  /** Parameters of the provider's origin that are known so far, as entered. */
   readonly originParameters: ReadonlyMap<string, string>;
-  /** Those that the application has fixed: they count before, and are not asked for. */
+  /** Those that the application has fixed: they take precedence, and the user is not asked for them. */
   readonly fixed: ValueTexts;
-  /** Whether the parameters are an answer to the question for them, so that what is wrong is told. */
+  /** Whether the parameters answer a question to the user, who is then told what is wrong with them. */
   readonly isAnswer: boolean;
   readonly scope: string | undefined;
   /** Further parameters of the authorization request: those that the definition lets applications set. */
@@ -31,36 +31,37 @@ interface ConnectRequest {
   readonly openerOrigin: string | undefined;
   /** Secret of the page's session that the browser comes from. */
   readonly session: string | undefined;
-  /** Whether a page has said whose account is connected to what, and the browser goes on from there. */
+  /** Whether the user has confirmed on a page whose account is connected to what. */
   readonly isConfirmed: boolean;
 }
 
-/** Where the browser goes first; `ended`: the provider did not let the attempt begin. */
+/** Where the browser goes first; `ended`: the provider refused to begin the attempt. */
 type Start =
   | { readonly kind: "redirect"; readonly uri: string }
   | { readonly kind: "ended"; readonly outcome: ConnectOutcome }
   | Confirmation
   | Question;
 
-/** The user has to go on from a page of ours. */
+/** The user has to confirm on a page of ours. */
 interface Confirmation {
   readonly kind: "confirm";
-  /** What will be asked for, by the provider's names; empty: what the client is registered for. */
+  /** The scopes that will be requested, by the provider's names; empty: those that the client is registered for. */
   readonly scopes: readonly string[];
 }
 
-/** The user has to give values that stand with the connection. */
+/** The user has to enter values that are stored with the connection. */
 export interface Question {
   readonly kind: "ask";
   readonly values: readonly ConnectionValue[];
-  /** What is wrong with an answer, and of which of them; undefined: nothing was answered yet. */
+  /** Which value was wrong, and why; undefined: nothing was entered yet. */
   readonly problem: { readonly parameter: string; readonly problem: string } | undefined;
 }
 
 /**
- * Begins the authorization code flow (RFC 6749 section 4.1) with PKCE where the provider knows it (RFC 7636), or the one of
- * OAuth 1.0a (RFC 5849 section 2). Rejects with RelayError INVALID_PROVIDER or PROVIDER_MISCONFIGURED when this provider
- * cannot be connected so, OVERLOADED when the application has too many attempts on their way, STORE_UNAVAILABLE.
+ * Begins the authorization code flow (RFC 6749 section 4.1), with PKCE if the provider supports it (RFC 7636), or the
+ * flow of OAuth 1.0a (RFC 5849 section 2). Rejects with RelayError INVALID_PROVIDER or PROVIDER_MISCONFIGURED when the
+ * provider cannot be connected this way, OVERLOADED when the application has too many attempts in progress,
+ * STORE_UNAVAILABLE.
  */
 export async function startAuthorization(options: AuthorizationOptions, request: ConnectRequest): Promise<Start> {
   const { application, provider } = request;
@@ -78,11 +79,11 @@ export async function startAuthorization(options: AuthorizationOptions, request:
   return { kind: "redirect", uri };
 }
 
-/** What is known before the provider comes into it. */
+/** What is known before the provider is involved. */
 interface Attempt {
   readonly request: ConnectRequest;
   readonly client: StoredOAuthClient;
-  /** Values that stand with the connection. */
+  /** Values to store with the connection. */
   readonly values: ValueTexts;
   /** The relay's own redirection endpoint. */
   readonly callback: string;
@@ -107,8 +108,8 @@ async function startCode(options: AuthorizationOptions, oauth2: OAuth2, attempt:
 }
 
 /**
- * Gets temporary credentials, and sends the browser to where its user agrees. The callback that the provider is told names
- * the attempt, as `state` does.
+ * Requests temporary credentials, and sends the browser to the page where the user gives consent. The callback address
+ * carries a `state` that identifies the attempt.
  */
 async function startSigned(options: AuthorizationOptions, oauth1: OAuth1, attempt: Attempt): Promise<Start> {
   const { request, client, values, callback } = attempt;
@@ -123,7 +124,7 @@ async function startSigned(options: AuthorizationOptions, oauth1: OAuth1, attemp
   return { kind: "redirect", uri };
 }
 
-/** Keeps what the callback must know. Resolves to the `state` that stands for it. */
+/** Stores what the callback must know. Resolves to the `state` that identifies it. */
 async function issueState(
   { tickets }: Pick<AuthorizationOptions, "tickets">,
   { request, values: originParameters }: Attempt,
@@ -144,8 +145,8 @@ export function hasAuthorizationFlow({ oauth2, oauth1 }: Provider): boolean {
 }
 
 /**
- * What users need to connect each of the providers for the application. Rejects with RelayError INVALID_PROVIDER (not in a
- * browser), PROVIDER_MISCONFIGURED (no OAuth client, or one that lacks a value), STORE_UNAVAILABLE.
+ * Checks that users can connect each of the providers for the application. Rejects with RelayError INVALID_PROVIDER
+ * (not in a browser), PROVIDER_MISCONFIGURED (no OAuth client, or one that lacks a value), STORE_UNAVAILABLE.
  */
 export async function requireConnectable(
   { oauthClients }: Pick<AuthorizationOptions, "oauthClients">,
@@ -183,7 +184,7 @@ function noClient({ name }: Provider): RelayError {
   );
 }
 
-/** What the client is bound to counts without being asked for, and before what the application says. */
+/** Values that the client is bound to are not asked for, and take precedence over those of the application. */
 function originParametersFor(
   { provider, originParameters, fixed, isAnswer }: ConnectRequest,
   client: StoredOAuthClient,
@@ -193,7 +194,7 @@ function originParametersFor(
   const given = new Map([...originParameters, ...Object.entries(bound)].filter(([name]) => isAmong(asked, name)));
   const parsed = parseAnswers(given, provider);
   const values = asked.filter(({ name }) => !Object.hasOwn(bound, name));
-  // What has a default is asked for as well, once.
+  // The user is asked once for values that have a default, too.
   if ("values" in parsed && (isAnswer || values.every(({ name }) => given.has(name))))
     return { values: { ...parsed.values, ...bound } };
   return { kind: "ask", values, problem: isAnswer && "problem" in parsed ? parsed : undefined };
@@ -230,7 +231,7 @@ function cannotConnect({ name }: Provider): RelayError {
   );
 }
 
-/** What one authorization request says (RFC 6749 section 4.1.1). */
+/** The parts of one authorization request (RFC 6749 section 4.1.1). */
 interface AuthorizationRequest {
   /** The authorization endpoint, with the parameters of its host filled in. */
   readonly endpoint: string;
@@ -244,7 +245,7 @@ interface AuthorizationRequest {
   readonly codeChallenge: string | undefined;
 }
 
-/** Builds the address that the browser is sent to; parameters that the endpoint has already stay. Pure. */
+/** Builds the address that the browser is sent to. Parameters that the endpoint already has are kept. Pure. */
 export function authorizationUrlFrom(
   request: AuthorizationRequest,
   habits: Pick<OAuth2, "clientIdParameter" | "authorizationParameters">,

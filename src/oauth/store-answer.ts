@@ -6,30 +6,30 @@ import type { Spool, UnstoredAnswer } from "./peers.js";
 import type { TokenPair } from "./token-request.js";
 import { expiresAtFrom, type TokenResponse } from "./token-response.js";
 
-/** How often, and for how long, what the store refuses is written again. */
+/** How writes that the store refuses are retried, and for how long. */
 export interface Persistence {
-  /** Resolves after so many milliseconds. */
+  /** Resolves after `ms` milliseconds. */
   readonly pause: (ms: number) => Promise<void>;
-  /** Whether the process is to end. @param isKept whether what was refused is safe elsewhere, or worth little. */
+  /** Whether to stop retrying. @param isKept whether the refused write is safe elsewhere, or expendable. */
   readonly mustGiveUp: (isKept: boolean) => boolean;
-  /** Called once for what the store refuses, with how it did. */
+  /** Called with the error of the first attempt only. */
   readonly onRefused: (error: unknown) => void;
 }
 
-/** Writes again for so many milliseconds, whatever becomes of the process. */
+/** Retries for `ms` milliseconds, even while the process stops. */
 export function persistFor(ms: number, onRefused: Persistence["onRefused"]): Persistence {
   const until = performance.now() + ms;
   return { pause: (pauseMs) => delay(pauseMs), mustGiveUp: () => performance.now() > until, onRefused };
 }
 
-/** A store that is locked or full may take the tokens a moment later. Milliseconds between tries. */
+/** Milliseconds between tries: a store that is locked or full may accept the tokens a moment later. */
 const STORE_AGAIN_MS = 500;
 
 /**
- * Writes again until the store takes it, while the process lives; also after a fault, since what it is for exists nowhere
- * else. Rejects as the last try did, and at once when the store says that it never will.
+ * Retries a write until the store accepts it or `mustGiveUp` says so. It also retries after a fault, since the tokens
+ * exist nowhere else. Rejects as the last try did, and at once when the store says that it will never accept the write.
  *
- * @param isKept asked after a failure, before the process is to end.
+ * @param isKept called after a failure; its result is passed to `mustGiveUp`.
  */
 export async function untilStored<T>(
   { pause, mustGiveUp, onRefused }: Persistence,
@@ -49,10 +49,10 @@ export async function untilStored<T>(
 }
 
 /**
- * A store whose writes that end a lease without new tokens are tried once more behind the callers' backs when it refuses
- * them: who has the lease waits for nobody, but others wait for its end.
+ * Wraps a store so that refused writes which end a lease without new tokens are retried in the background: the caller
+ * need not wait, but others wait for the lease to end.
  *
- * @param holdBack given the connection's id and what is not written yet; that never rejects.
+ * @param holdBack called with the connection's id and the pending write, which never rejects.
  */
 export function persistentStore(
   connections: ConnectionStore,
@@ -61,7 +61,7 @@ export function persistentStore(
 ): ConnectionStore {
   function later(connectionId: string, write: () => Promise<unknown>): void {
     const again = () => write().catch((error) => (isRefusedByStore(error) ? Promise.reject(error) : undefined));
-    // A lease that stays is ended with its owner, so it does not keep the process.
+    // A lease that is left is ended when its owner is gone, so the process need not stay for it.
     holdBack(connectionId, untilStored(persistence, again, () => true).then(noted, noted));
   }
   async function finish<T>(connectionId: string, write: () => Promise<T>): Promise<T> {
@@ -75,13 +75,13 @@ export function persistentStore(
   const giveBack = (lease: Lease) => later(lease.connection.id, () => connections.releaseLease(lease));
   return {
     ...connections,
-    /** It may be taken: nothing is sent under it, so it is given back. */
+    /** After an unconfirmed write the lease may have been taken. Nothing is sent under it, so it is released. */
     takeLease: (connection, owner, leaseMs, skipsWait) =>
       connections.takeLease(connection, owner, leaseMs, skipsWait).catch((error: unknown) => {
         if (error instanceof UnconfirmedWriteError) giveBack({ connection, owner, previousRefreshToken: undefined });
         throw error;
       }),
-    /** The refresh token that it was for is not sent. */
+    /** After a refused extension the refresh token is not sent, so the lease is released. */
     extendLease: (lease, leaseMs) =>
       connections.extendLease(lease, leaseMs).catch((error: unknown) => {
         if (isRefusedByStore(error)) giveBack(lease);
@@ -104,7 +104,7 @@ interface CameTokens {
   readonly idToken: Secret | undefined;
 }
 
-/** Seals new tokens for the row; the refresh token also for the case that it comes too late. */
+/** Seals new tokens for the row; the refresh token a second time, for the column it goes to if it comes too late. */
 export function sealTokens(
   sealer: Sealer,
   key: ConnectionKey,
@@ -124,13 +124,15 @@ export function sealTokens(
 export interface StoringOptions {
   readonly connections: ConnectionStore;
   readonly persistence: Persistence;
-  /** Takes the tokens that the store refuses. */
+  /** Keeps the tokens that the store refuses. */
   readonly spool: Pick<Spool, "keep" | "drop">;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 
-/** Writes tokens that exist nowhere else: into the spool when the store refuses them, and into the store when it can. */
+/**
+ * Stores tokens that exist nowhere else: retries until the store accepts them, and keeps them in the spool meanwhile.
+ */
 export async function storeAnswer(
   { connections, spool, persistence, now }: StoringOptions,
   answer: UnstoredAnswer,
@@ -150,8 +152,8 @@ export async function storeAnswer(
 }
 
 /**
- * Stores an answer that a process which is gone could not store, as that would have done: under the key of today. Rejects
- * with RelayError STORE_UNAVAILABLE, and with SealError when a token does not open.
+ * Stores an answer that a dead process could not store, resealed under the current key. Rejects with RelayError
+ * STORE_UNAVAILABLE, and with SealError when a token does not open.
  */
 export async function storeLeftAnswer(
   { connections, sealer, now }: Omit<StoringOptions, "persistence" | "spool"> & { readonly sealer: Sealer },
@@ -173,8 +175,8 @@ export async function storeLeftAnswer(
 export type ConnectionColumn = "access_token" | "refresh_token" | "previous_refresh_token" | "id_token";
 
 /**
- * What a connection's token is sealed for. A token that moves to another column, as a refresh token does that becomes
- * the previous one, must be opened and sealed again.
+ * The binding that a connection's token is sealed for. A token that moves to another column, such as a refresh token
+ * that becomes the previous one, must be opened and sealed again.
  */
 export function connectionBinding(key: ConnectionKey, column: ConnectionColumn): SealBinding {
   const { applicationId, userId, providerName } = key;
@@ -189,7 +191,7 @@ export function openToken(sealer: Sealer, key: ConnectionKey, column: Connection
   return new Secret(openSealed(sealer, sealed, connectionBinding(key, column), DOES_NOT_OPEN).toString());
 }
 
-/** Opens the tokens that revoking asks for. Throws as {@link openToken} does. */
+/** Opens the tokens that a revocation needs. Throws as {@link openToken} does. */
 export function openPair(
   sealer: Sealer,
   key: ConnectionKey,
@@ -203,14 +205,14 @@ export function openPair(
 
 /** What a connection is made from. */
 interface NewConnectionInput {
-  /** A new random id; an existing connection of this key keeps its own. */
+  /** A new random id; an existing connection of this key gets it as well. */
   readonly id: string;
   readonly key: ConnectionKey;
   readonly response: TokenResponse;
   /** Seconds to assume when the response has no expires_in; undefined: unknown. */
   readonly defaultExpiresInS: number | undefined;
   readonly originParameters: Readonly<Record<string, string>>;
-  /** When the token was asked for, milliseconds since the epoch: the lifetime counts from there (threats 3.7). */
+  /** When the token was requested, milliseconds since the epoch: its lifetime counts from then (threats 3.7). */
   readonly obtainedAt: number;
 }
 

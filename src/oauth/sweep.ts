@@ -2,35 +2,35 @@ import type { CommitOutcome, Connection, ConnectionStore } from "./connection.js
 import type { Peers, Settlement, UnstoredAnswer } from "./peers.js";
 import type { Refresher } from "./refresher.js";
 
-/** What looking after what other processes left needs. */
+/** What the sweep needs. */
 interface SweepOptions {
   readonly connections: Pick<ConnectionStore, "findAbandoned" | "freeLeases">;
   readonly peers: readonly Peers[];
   readonly refresher: Pick<Refresher, "refreshBeside" | "storeLeft">;
-  /** Called for each answer of a process that is gone, with what became of it. */
+  /** Called for each answer that a dead process left, with what became of it. */
   readonly onReplayed: (connection: UnstoredAnswer["connection"], outcome: CommitOutcome) => void;
   readonly onFault: (error: unknown) => void;
 }
 
-/** Looks after what other processes left. */
+/** Takes over the work that dead processes left. */
 export interface Sweep {
-  /** Stores what was left, and ends the leases of those that left it; refreshes nothing. Never rejects. */
+  /** Stores the answers that dead processes left, and ends their leases; refreshes nothing. Never rejects. */
   settle(): Promise<void>;
-  /** One look, as the timer begins them; never rejects. */
+  /** Runs one sweep, as the timer does; never rejects. */
   look(): Promise<void>;
-  /** Begins no more looks; resolves when the last one has ended. */
+  /** Stops the timer; resolves when the last sweep has ended. */
   close(): Promise<void>;
 }
 
-/** A process that is gone is followed by the next owner well within the 30 s of a provider's grace window. Milliseconds. */
+/** Sweep interval: others take over from a dead process well within a provider's grace window of 30 s. Milliseconds. */
 const EVERY_MS = 2000;
-/** Refreshed at a time: a process that ended had no more on their way to one provider. */
+/** Connections refreshed per sweep: a process that ended had no more in flight to one provider. */
 const BATCH = 50;
 
 /**
- * Takes over from processes that are gone, also when nobody calls: stores the answers that they could not store, ends
- * their leases, and refreshes what they were refreshing: the provider may take the same refresh token again only for a
- * while (threats 3.4). Every process looks; locks and leases let one act.
+ * Takes over from processes that are gone, even when nobody calls: stores the answers that they could not store, ends
+ * their leases, and refreshes what they were refreshing. That must be soon, since the provider may accept the same
+ * refresh token again only for a while (threats 3.4). Every process sweeps; locks and leases let only one act.
  */
 export function startSweep(options: SweepOptions): Sweep {
   const { connections, peers, refresher, onReplayed, onFault } = options;
@@ -43,7 +43,7 @@ export function startSweep(options: SweepOptions): Sweep {
 
   const refreshAbandoned = async () => {
     const found = await connections.findAbandoned(afterId, BATCH);
-    // What cannot be refreshed stays, so the next look begins behind it.
+    // Connections that cannot be refreshed stay, so the next sweep starts after these.
     afterId = found.length < BATCH ? "" : (found.at(-1)?.id ?? "");
     for (const connection of found) refresher.refreshBeside(connection, "abandoned");
   };
@@ -71,7 +71,7 @@ export function startSweep(options: SweepOptions): Sweep {
   };
 }
 
-/** What ending connections that ended with their token needs. */
+/** What the expiry sweep needs. */
 interface ExpirySweepOptions {
   readonly connections: Pick<ConnectionStore, "findExpired" | "requireReauthorization">;
   /** Milliseconds since the epoch. */
@@ -81,21 +81,22 @@ interface ExpirySweepOptions {
   readonly onFault: (error: unknown) => void;
 }
 
-/** How often is looked, in milliseconds: an application need not know sooner, and a look reads one place of an index. */
+/** Sweep interval, in milliseconds: an application need not know sooner, and a sweep reads one place of an index. */
 const LOOK_FOR_EXPIRED_EVERY_MS = 10_000;
-/** Ended at a time: those of a store that was brought here by an older version are told over time, not at once. */
+/** Connections ended per sweep: after an upgrade from an older version, webhooks are spread over time. */
 const EXPIRED_AT_ONCE = 50;
-/** How long a token has ended before its connection does, and how long the clock must have been steady. Milliseconds. */
+/** How long after its token a connection ends, and how long the clock must have been steady by then. Milliseconds. */
 const MARGIN_MS = 5 * 60_000;
-/** A clock is set right by less without anybody noticing, in milliseconds. */
+/** Clock corrections smaller than this do not count as a jump. Milliseconds. */
 const MAX_DRIFT_MS = 5000;
 
 /**
- * Ends connections whose access token has ended and that have no refresh token, so that their applications are told
- * that the user must connect again, once, also when nobody calls. Every process looks; the first one to write tells.
+ * Ends connections whose access token has expired and that have no refresh token, so that their applications are
+ * notified, once, that the user must connect again, even when nobody calls. Every process sweeps; the first to write
+ * notifies.
  *
- * What was ended does not come back, so the clock must be right: not only past the end by minutes, but steady for as
- * long beside one that never jumps (threats 3.7).
+ * An ended connection cannot be restored, so the clock must be right: minutes past the expiry, and steady for as long,
+ * compared with the monotonic clock (threats 3.7).
  */
 export function startExpirySweep({ connections, now, onEnded, onFault }: ExpirySweepOptions): { close(): void } {
   const isSteady = watchClock(now);
@@ -110,7 +111,7 @@ export function startExpirySweep({ connections, now, onEnded, onFault }: ExpiryS
   return { close: () => clearInterval(timer) };
 }
 
-/** To be asked at each look: whether the clock has gone as the monotonic one does, and for long enough. */
+/** Returns a function to call at each sweep: whether the clock has kept pace with the monotonic one for long enough. */
 function watchClock(now: () => number): () => boolean {
   let offsetMs = now() - performance.now();
   let steadySince = performance.now();

@@ -16,26 +16,26 @@ interface TicketPayloads {
 /** What a browser may do with a connect page. */
 export interface SessionPayload {
   readonly publicKey: string;
-  /** Names of the providers that may be connected; all of the application's when empty. */
+  /** Names of the providers that may be connected; empty means all of the application's. */
   readonly providers: readonly string[];
   /** Where the browser goes afterwards; one of the application's. */
   readonly redirectUri: string | undefined;
-  /** Origin of the window that opened this one, which hears how it ends; one of the application's. */
+  /** Origin of the window that opened this one, which receives the result; one of the application's. */
   readonly openerOrigin: string | undefined;
-  /** Scope to ask for instead of the OAuth client's. */
+  /** Scope to request instead of the OAuth client's. */
   readonly scope: string | undefined;
   /** Further parameters of the authorization request; undefined for none. */
   readonly authorizationParameters?: Readonly<Record<string, string>> | undefined;
-  /** Whether there is a connect page, to which the browser comes back first; else it connects one provider. */
+  /** Whether the browser comes back to a connect page first; otherwise the session connects one provider. */
   readonly isPage: boolean;
-  /** Values that the link has fixed for its one provider; undefined where no link began the session. */
+  /** Values that the link has fixed for its one provider; undefined when no link began the session. */
   readonly originParameters?: Readonly<Record<string, string>> | undefined;
 }
 
-/** What whoever opens a link may do. */
+/** What the browser that opens a link may do. */
 type LinkPayload = SessionPayload & Required<Pick<SessionPayload, "originParameters">>;
 
-/** What the callback must know of its authorization request. */
+/** What the callback must know about its authorization request. */
 export interface StatePayload {
   readonly publicKey: string;
   readonly providerName: string;
@@ -50,10 +50,10 @@ export interface StatePayload {
   readonly temporary?: { readonly token: string; readonly secret: string } | undefined;
 }
 
-/** A ticket that was found, with what it carries. */
+/** A ticket that was found, with its opened payload. */
 export type OpenTicket<Kind extends TicketKind> = TicketOwner & { readonly payload: TicketPayloads[Kind] };
 
-/** Issues and takes short-lived secrets of browsers. Rejects with RelayError STORE_UNAVAILABLE. */
+/** Issues and redeems short-lived secrets of browsers. Rejects with RelayError STORE_UNAVAILABLE. */
 export interface Tickets {
   /**
    * Resolves to the secret, 43 characters of base64url. Rejects with OVERLOADED when the application has too many.
@@ -68,15 +68,15 @@ export interface Tickets {
     payload: TicketPayloads[Kind],
     secret?: string,
   ): Promise<{ readonly secret: string; readonly expiresAt: number }>;
-  /** Undefined when it is unknown, has ended, or is another browser's. */
+  /** Finds a ticket; undefined when it is unknown, has expired, or is another browser's. */
   find<Kind extends TicketKind>(kind: Kind, secret: string, browser: string): Promise<OpenTicket<Kind> | undefined>;
-  /** The same, and it is used up. */
+  /** Like `find`, but the ticket is used up. */
   take<Kind extends TicketKind>(kind: Kind, secret: string, browser: string): Promise<OpenTicket<Kind> | undefined>;
 }
 
-/** Minutes. A link travels through the application's own page or mail; a page is looked at; a consent is read. */
+/** A link travels through the application's page or mail; a page is looked at; a consent is read. Milliseconds. */
 const LIFETIME_MS = { LINK: 15 * 60_000, SESSION: 30 * 60_000, STATE: 10 * 60_000 } as const;
-/** Of one kind and application at once: as many as 80 people a second begin. Strangers can make some of them. */
+/** Most tickets of one kind and application at once: enough for 80 people a second. Strangers can make some of them. */
 const MOST = 50_000;
 const SECRET = /^[A-Za-z0-9_-]{43}$/;
 const DOES_NOT_OPEN = "What was kept of this connect attempt cannot be opened. Start again.";
@@ -89,7 +89,7 @@ export interface TicketsOptions {
   readonly now: () => number;
 }
 
-/** Creates the use of tickets. A secret is 256 random bits, and the store keeps only its hash. */
+/** Creates {@link Tickets} over a store. A secret is 256 random bits, and the store keeps only its hash. */
 export function createTickets({ store, sealer, now }: TicketsOptions): Tickets {
   const open = <Kind extends TicketKind>(ticket: Ticket | undefined): OpenTicket<Kind> | undefined => {
     if (ticket === undefined) return undefined;
@@ -111,7 +111,7 @@ export function createTickets({ store, sealer, now }: TicketsOptions): Tickets {
   };
 }
 
-/** The secret of a ticket that is issued later. */
+/** Creates the secret of a ticket that is issued later. */
 export function createSecret(): string {
   return generateRandomState();
 }
@@ -130,7 +130,7 @@ function bindingOf({ applicationId, userId }: TicketOwner): SealBinding {
 
 /**
  * What a secret in a browser stands for: `LINK`, a connect link that was not opened yet; `SESSION`, an open connect
- * page; `STATE`, an authorization request on its way (RFC 6749 section 4.1.1).
+ * page; `STATE`, an authorization request in progress (RFC 6749 section 4.1.1).
  */
 export type TicketKind = "LINK" | "SESSION" | "STATE";
 
@@ -149,18 +149,18 @@ export interface Ticket {
   readonly expiresAt: number;
 }
 
-/** Which ticket; all three must be right. */
+/** Identifies a ticket; all three must match. */
 export type TicketKey = Pick<Ticket, "id" | "kind" | "browser">;
 
 /** Where tickets are kept. Every method rejects with RelayError STORE_UNAVAILABLE when the store cannot be used. */
 export interface TicketStore {
   /**
-   * Adds a ticket, and removes some that have ended. Resolves to false, with nothing added, when the application has
-   * `most` tickets of this kind that have not.
+   * Adds a ticket, and removes some that have expired. Resolves to false, with nothing added, when the application
+   * already has `most` unexpired tickets of this kind.
    */
   add(ticket: Ticket, most: number, now: number): Promise<boolean>;
-  /** The ticket, unless it has ended. */
+  /** The ticket, unless it has expired. */
   find(key: TicketKey, now: number): Promise<Ticket | undefined>;
-  /** The ticket, unless it has ended; it is gone from then on, so that nobody else gets it. */
+  /** Deletes and returns the ticket, unless it has expired, so that nobody else gets it. */
   take(key: TicketKey, now: number): Promise<Ticket | undefined>;
 }

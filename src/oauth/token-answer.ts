@@ -16,7 +16,7 @@ import {
 /** What a token endpoint sent back. */
 export interface TokenEndpointAnswer {
   readonly statusCode: number;
-  /** Body after decoding; only so much of it as can be a token response. */
+  /** Decoded body, at most as long as a token response can be. */
   readonly body: Uint8Array;
   /** Value of the Retry-After field, empty without one. */
   readonly retryAfter: string;
@@ -24,17 +24,17 @@ export interface TokenEndpointAnswer {
   readonly date?: string;
 }
 
-/** How a provider's definition lets its answers be read. */
+/** How a provider's answers are read, from its definition. */
 export interface TokenAnswerHabits {
   /** Dotted path of the object that holds a token response; undefined: the whole answer. */
   readonly tokenResponseMember: string | undefined;
-  /** Dotted path of the error code, where it is not `error`; an answer without it is read as RFC 6749 has it. */
+  /** Dotted path of the error code, if it is not `error`; an answer without it is read as in RFC 6749. */
   readonly tokenErrorMember: string | undefined;
-  /** Dotted path of the time at which the token ends; undefined: only expires_in says it. */
+  /** Dotted path of the time at which the token expires; undefined: only expires_in says it. */
   readonly expiresAtMember?: string | undefined;
-  /** Error codes with which this provider says that a refresh token is of no more use, beside `invalid_grant`. */
+  /** Error codes, besides `invalid_grant`, by which this provider says that a refresh token is no longer valid. */
   readonly refreshEndedErrors: ReadonlySet<string>;
-  /** What is asked with is signed, and good for a time by the provider's clock. */
+  /** Requests carry a signed assertion, which is valid for a limited time by the provider's clock. */
   readonly isTimed?: boolean;
 }
 
@@ -42,10 +42,10 @@ export interface TokenAnswerHabits {
  * What an answer to a token request means (threats 3.5):
  *
  * - `granted`: new tokens;
- * - `ended`: the provider no longer takes the code or refresh token, in the words of RFC 6749 or of its definition;
- * - `misconfigured`: the provider refuses the client, which is the operator's to mend;
- * - `refused`: it refuses this request in another way, which may pass or not;
- * - `failed`: it could not do it now. A refresh token that came along all the same is never thrown away.
+ * - `ended`: the provider no longer accepts the code or refresh token, by an error code of RFC 6749 or its definition;
+ * - `misconfigured`: the provider refuses the client, which the operator must fix;
+ * - `refused`: it refuses this request with another error, which may or may not be temporary;
+ * - `failed`: it could not answer the request now. A refresh token that came all the same is never thrown away.
  *
  * `answer` is a word for people, never provider text; `words` is a fingerprint of what the provider said.
  */
@@ -60,19 +60,19 @@ export type TokenVerdict =
     };
 
 /**
- * Why no verdict on the request could be had; `unreadable`: the answer is none of a token endpoint; `clock_differs`: what was
- * signed may be refused for its time alone.
+ * Why there is no verdict on the request; `unreadable`: the answer is not that of a token endpoint; `clock_differs`:
+ * the assertion may have been refused only because the clocks differ.
  */
 type FailedAnswer = "no_answer" | "server_error" | "rate_limited" | "unreadable" | "clock_differs";
 
-/** The client, not the user (RFC 6749 section 5.2), and what GitHub and Slack say instead. */
+/** Codes that blame the client, not the user (RFC 6749 section 5.2), and what GitHub and Slack send instead. */
 const MISCONFIGURED = new Set([
   "invalid_client",
   "incorrect_client_credentials",
   "invalid_client_id",
   "bad_client_secret",
 ]);
-/** Codes that are shown as they are: those of RFC 6749 section 5.2 and of OpenID Connect Core section 3.1.2.6. */
+/** Codes that are shown unchanged: those of RFC 6749 section 5.2 and of OpenID Connect Core section 3.1.2.6. */
 const KNOWN = new Set([
   "invalid_request",
   "unauthorized_client",
@@ -86,9 +86,9 @@ const KNOWN = new Set([
 ]);
 const TRANSIENT = /^(?:temporarily_unavailable|server_error|service_unavailable|internal_(?:server_)?error)$/i;
 const RATE_LIMITED = /^slow_down$|rate.?limit|too.?many|throttl|quota/i;
-/** A larger answer is no token response (threats 3.5). */
+/** A larger answer is not a token response (threats 3.5). */
 const MAX_ANSWER_BYTES = 1024 * 1024;
-/** Longest time a provider's Retry-After is followed, in milliseconds. */
+/** Longest Retry-After that is honoured, in milliseconds. */
 const MAX_RETRY_AFTER_MS = 5 * 60_000;
 
 /** Judges the answer to a token request. Pure; never throws. `now` is milliseconds since the epoch. */
@@ -106,7 +106,7 @@ export function decideTokenAnswer(answer: TokenEndpointAnswer, now: number, habi
   const members = tokenResponseMember(whole ?? {}, habits.tokenResponseMember);
   const code = ownCodeFrom(whole ?? {}, habits) || errorCodeFrom(whole ?? {}) || errorCodeFrom(members);
   const stray = refreshTokenFrom(members) ?? refreshTokenFrom(whole ?? {});
-  // A rotation was performed, whatever is said beside it.
+  // The provider has rotated the refresh token, whatever error it reports as well.
   const isRotation = stray !== undefined && tokensFrom(members) !== undefined;
   if (statusCode < 300 && (code === "" || isRotation)) {
     const verdict = decideTokens(members, whole ?? {}, () => failed("unreadable", stray));
@@ -115,17 +115,20 @@ export function decideTokenAnswer(answer: TokenEndpointAnswer, now: number, habi
   if (statusCode === 429 || RATE_LIMITED.test(code)) return failed("rate_limited", stray);
   if (statusCode >= 500 || statusCode === 408 || TRANSIENT.test(code)) return failed("server_error", stray);
   if (code !== "") return isOtherTime(answer, habits, now) ? failed("clock_differs") : decideCode(code, habits);
-  // A page of a proxy on the way says nothing; nor does a status that RFC 6749 section 5.2 does not know.
+  // A proxy's page says nothing about the request; nor does a status that RFC 6749 section 5.2 does not list.
   const isBare = whole !== undefined || text === "";
   return isBare && (statusCode === 400 || statusCode === 401)
     ? refusedWith(`status_${statusCode}`)
     : failed("unreadable");
 }
 
-/** Half a minute is what assertions leave for it. */
+/** Assertions allow for half a minute of clock difference. */
 const MAX_CLOCK_DIFFERENCE_MS = 30_000;
 
-/** A clock that is wrong for a moment must not end connections (threats 3.7). Without a date the clocks are taken to agree. */
+/**
+ * Whether our clock differs from the provider's by too much for a signed request: a clock that is wrong for a moment
+ * must not end connections (threats 3.7). Without a Date field the clocks are assumed to agree.
+ */
 function isOtherTime({ date = "" }: TokenEndpointAnswer, { isTimed }: TokenAnswerHabits, now: number): boolean {
   return isTimed === true && Math.abs(Date.parse(date) - now) > MAX_CLOCK_DIFFERENCE_MS;
 }
@@ -142,25 +145,25 @@ function refusedWith(said: string) {
   return { kind: "refused", answer: said, words: fingerprintOf(said) } as const;
 }
 
-/** Tells whether the same was said again; what was said is not kept. */
+/** A fingerprint that shows whether the same was said again; the text itself is not kept. */
 export function fingerprintOf(said: string): string {
   return createHash("sha256").update(said.slice(0, 256)).digest("hex").slice(0, 16);
 }
 
-/** RFC 9110 section 10.2.3: seconds or a date; 0 for anything else. */
+/** Parses Retry-After (RFC 9110 section 10.2.3), seconds or a date, to milliseconds; 0 for anything else. */
 export function parseRetryAfter(text: string, now: number): number {
   const ms = /^\d{1,9}$/.test(text.trim()) ? Number(text) * 1000 : Date.parse(text) - now;
   return ms > 0 ? Math.min(ms, MAX_RETRY_AFTER_MS) : 0;
 }
 
-/** A member that is of no use to a call must not cost the tokens beside it. */
+/** A malformed member that calls do not need must not cost the tokens beside it. */
 function decideTokens(members: Members, whole: Members, failed: () => TokenVerdict): TokenVerdict {
   const { access_token, refresh_token, expires_in } = members;
   const tokens = tokensFrom(members) ?? tokensFrom({ access_token, refresh_token, expires_in });
   return tokens === undefined ? failed() : { kind: "granted", tokens, told: toldMembersOf(whole) };
 }
 
-/** A time that is over, or none, says nothing. */
+/** Takes the lifetime from the definition's own member, unless that is missing or in the past. */
 function withEnd(
   { tokens, told }: Extract<TokenVerdict, { kind: "granted" }>,
   { expiresAtMember }: TokenAnswerHabits,
@@ -171,7 +174,7 @@ function withEnd(
   return expiresInS === undefined ? tokens : { ...tokens, expiresInS };
 }
 
-/** Seconds or milliseconds since the epoch, which no token's end confuses, or a date. In milliseconds. */
+/** Parses seconds or milliseconds since the epoch, told apart by their size, or a date. In milliseconds. */
 function timeFrom(text: string): number {
   const number = numberFrom(text);
   if (Number.isNaN(number)) return Date.parse(text);
@@ -187,7 +190,7 @@ function tokensFrom(members: Members): TokenResponse | undefined {
   }
 }
 
-/** JSON whatever its media type, or the form encoding that GitHub answers with; undefined for anything else. */
+/** Reads JSON, whatever its media type, or the form encoding that GitHub sends; undefined for anything else. */
 function membersFrom(text: string): Members | undefined {
   if (text.startsWith("{")) return objectFrom(text);
   return /^[\w.~-]+=/.test(text) ? Object.fromEntries(new URLSearchParams(text)) : undefined;
@@ -197,12 +200,12 @@ function objectFrom(text: string): Members | undefined {
   try {
     return JSON.parse(text) as Members;
   } catch {
-    // Not JSON, so no token response; the parser's words quote it.
+    // Not JSON, so not a token response. The parser's message is dropped, since it quotes the text.
     return undefined;
   }
 }
 
-/** The error code where this provider has it; only a text or a number is one. */
+/** The error code at this provider's own path, if it is a string or a number there. */
 function ownCodeFrom(members: Members, { tokenErrorMember }: TokenAnswerHabits): string {
   return tokenErrorMember === undefined ? "" : toldMembersOf(members)(tokenErrorMember);
 }

@@ -10,9 +10,9 @@ import type { TokenAnswerHabits, TokenEndpointAnswer } from "./token-answer.js";
 import { type OAuthClient, type RefreshHabits, type TokenRequest, TokenRequestNotSentError } from "./token-request.js";
 import type { ToldMembers } from "./token-response.js";
 
-/** A browser, or an operator, waits for a code that is redeemed, or a token that is revoked. Milliseconds. */
+/** For redeeming a code or revoking a token, while a browser or an operator waits. Milliseconds. */
 const DEFAULT_TIMEOUT_MS = 8000;
-/** A process that stood still may have the answer waiting; timers come before sockets. Milliseconds. */
+/** After a suspend the answer may be waiting in the socket, but timers run before sockets are read. Milliseconds. */
 const LAST_READ_MS = 250;
 
 /** Where and how the token of one connection is refreshed. */
@@ -21,7 +21,7 @@ export interface RefreshTarget extends RefreshHabits, TokenAnswerHabits {
   readonly tokenEndpoint: string;
   /** RFC 7009; undefined: tokens cannot be revoked. */
   readonly revocationEndpoint: string | undefined;
-  /** Whose tokens these are: sockets are kept apart by it where the operator wants that. */
+  /** Which connection's tokens these are: sockets are kept separate per connection if the operator wants that. */
   readonly connectionId: string;
   readonly client: OAuthClient;
   /** Which client that is in the store. */
@@ -29,39 +29,39 @@ export interface RefreshTarget extends RefreshHabits, TokenAnswerHabits {
   /** Seconds to assume when the answer has no expires_in; undefined: unknown. */
   readonly defaultExpiresInS: number | undefined;
   readonly allowPrivateNetwork: boolean;
-  /** Of a connection whose tokens the relay gets for secret values; undefined: it has a refresh token. */
+  /** Set if the relay exchanges secret values of the connection for its tokens; undefined: it has a refresh token. */
   readonly grant?:
     | {
         /**
-         * Gets what the token endpoint answers to a request for one, or answers itself where the provider takes what the relay
-         * signs. `now` is milliseconds since the epoch.
+         * Requests a token and resolves to the token endpoint's answer. If the provider accepts what the relay signs as
+         * an access token, builds the answer itself. `now` is milliseconds since the epoch.
          */
         readonly ask: (
           send: (request: TokenRequest) => Promise<TokenEndpointAnswer>,
           now: number,
         ) => Promise<TokenEndpointAnswer>;
-        /** The client is the connection's own: that it is refused says nothing of others. */
+        /** Whether the client is the connection's own: then its refusal says nothing about others. */
         readonly isOwnClient: boolean;
-        /** Every secret that the definition asks for is there: one that is older may have others. */
+        /** Whether every secret that the definition requires is there; an older connection may lack some. */
         readonly isWhole: boolean;
       }
     | undefined;
-  /** The values that stand with the connection after a token response that tells them. */
+  /** The values to store with the connection after a token response. */
   readonly valuesAfter: (told: ToldMembers) => Connection["originParameters"];
 }
 
-/** What of a connection's authorization server one request needs. */
+/** The part of a connection's authorization server that one request needs. */
 export type TokenEndpoint = Pick<
   RefreshTarget,
   "tokenEndpoint" | "registration" | "connectionId" | "allowPrivateNetwork"
 >;
 
 /**
- * Asks a token endpoint, or another one of an authorization server that is asked alike, through the same guarded way
- * out as every call. Not tied to any caller: a refresh that has begun is finished. Rejects with RelayError,
- * TokenRequestNotSentError when nothing left the relay.
+ * Creates the function that sends a request to a token endpoint, or to another endpoint of an authorization server,
+ * with the same egress guard as every call. Not tied to any caller: a refresh that has begun is finished. It rejects
+ * with RelayError, and with TokenRequestNotSentError when nothing left the relay.
  *
- * @param timeoutMs for the whole request. `signal` ends it before; `mayBegin` is asked before its first byte.
+ * @param timeoutMs for the whole request. `signal` ends it earlier; `mayBegin` is called before its first byte.
  */
 export function createTokenEndpoint(upstream: Upstream, timeoutMs = DEFAULT_TIMEOUT_MS) {
   return async (
@@ -101,8 +101,9 @@ export function createTokenEndpoint(upstream: Upstream, timeoutMs = DEFAULT_TIME
 }
 
 /**
- * The deadline. After a halt of the process (SIGSTOP, a suspended machine) it has passed while the answer lies in the
- * socket, and with it a rotation that the provider has performed: so the sockets are read once more before the end.
+ * Starts the deadline of a request. After a suspend (SIGSTOP, a sleeping machine) it has passed although the answer is
+ * in the socket, and with it perhaps a rotated refresh token, so the sockets are read once more before the request is
+ * aborted.
  */
 function startLimit(
   timeoutMs: number,
@@ -124,13 +125,13 @@ function startLimit(
   };
 }
 
-/** An endpoint whose whole host is a parameter: whoever chooses it would be sent the client's secret. */
+/** An endpoint whose whole host is a parameter: whoever chooses it would receive the client's secret. */
 const WHOLE_HOST = /^https:\/\/\{([^}]*)\}(?:[:/?]|$)/;
 
 /**
- * The parameter that is the whole host of an endpoint and that neither the definition bounds nor the operator has fixed for
- * this client; undefined when there is none, and the client's secret may be sent. A parameter in front of the provider's own
- * domain is fine: who has the domain has what is below it. Pure.
+ * Finds a parameter that is the whole host of an endpoint, and that is neither restricted by the definition nor fixed
+ * for this client by the operator. Undefined when there is none: then the client's secret may be sent. A parameter in
+ * front of the provider's own domain is fine, since the provider controls its subdomains. Pure.
  */
 export function freeHostParameter(
   provider: Pick<Provider, "oauth2" | "oauth1" | "connectionValues" | "kind" | "hostTemplates">,
@@ -138,7 +139,7 @@ export function freeHostParameter(
 ): string | undefined {
   const { connectionValues, kind, hostTemplates } = provider;
   const bounds = boundsOf(connectionValues);
-  // The tokens of such a client, or its signature, are the application's own.
+  // Such a client's tokens or signatures have the access of the whole application, so API hosts count as well.
   const places = isOfClient(kind) ? hostTemplates.map(({ template }) => template) : [];
   return [...endpointsOf(provider), ...places]
     .flatMap((endpoint) => WHOLE_HOST.exec(endpoint)?.[1] ?? [])

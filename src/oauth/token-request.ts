@@ -4,30 +4,30 @@ import type { ConnectionKey } from "./connection.js";
 
 /** The application's registration at a provider (RFC 6749 section 2). */
 export interface OAuthClient {
-  /** Empty: the provider knows the client by what it signs. */
+  /** Empty: the provider identifies the client by its signature. */
   readonly clientId: string;
   /** Undefined for a public client. */
   readonly clientSecret: Secret | undefined;
 }
 
-/** What of a provider's definition shapes every token request. */
+/** The part of a provider's definition that shapes every token request. */
 interface TokenEndpointHabits {
   readonly clientAuthentication: "client_secret_basic" | "client_secret_post" | "none";
   /** Name of the client_id parameter. */
   readonly clientIdParameter: string;
-  /** Basic is not form-encoded. */
+  /** Whether id and secret go into Basic credentials without form encoding. */
   readonly rawClientSecretBasic?: boolean;
   readonly tokenRequestFormat: "form" | "json";
-  /** Here and in what is one grant's own, a parameter with an empty value is left out. */
+  /** A parameter with an empty value is left out; the same holds for the parameters of one grant. */
   readonly tokenParameters: TokenParameters;
 }
 
-/** What of it shapes a request for an authorization code. */
+/** The part that shapes a request with an authorization code. */
 export interface CodeHabits extends TokenEndpointHabits {
   readonly codeParameters: TokenParameters;
 }
 
-/** What of it shapes a refresh request. */
+/** The part that shapes a refresh request. */
 export interface RefreshHabits extends TokenEndpointHabits {
   readonly refreshParameters: TokenParameters;
 }
@@ -35,10 +35,10 @@ export interface RefreshHabits extends TokenEndpointHabits {
 /** Parameters by their names. */
 type TokenParameters = Readonly<Record<string, string>>;
 
-/** What an authorization code is redeemed with. */
+/** The parameters that redeem an authorization code. */
 export interface CodeGrant {
   readonly code: Secret;
-  /** That of the authorization request. */
+  /** The same as in the authorization request. */
   readonly redirectUri: string;
   /** Undefined without PKCE. */
   readonly codeVerifier: Secret | undefined;
@@ -53,7 +53,7 @@ export interface TokenRequest {
   readonly method?: "GET" | "POST";
 }
 
-/** A token request of which nothing left the relay: what it would have spent is as good as before. */
+/** Nothing of the token request left the relay: the code or refresh token in it is unspent. */
 export class TokenRequestNotSentError extends RelayError {
   constructor({ reason, message, cause }: RelayError) {
     super(reason, message, { cause });
@@ -73,7 +73,7 @@ export function codeRequestFrom(client: OAuthClient, grant: CodeGrant, habits: C
   return tokenRequestFrom(client, habits, parameters, habits.codeParameters);
 }
 
-/** Builds a refresh request (RFC 6749 section 6). The scope stays what was granted, so none is named. */
+/** Builds a refresh request (RFC 6749 section 6), without a scope, so that the granted one stays. */
 export function refreshRequestFrom(client: OAuthClient, refreshToken: Secret, habits: RefreshHabits): TokenRequest {
   const parameters = [
     ["grant_type", "refresh_token"],
@@ -93,7 +93,9 @@ export function clientCredentialsRequestFrom(
   return tokenRequestFrom(client, habits, parameters);
 }
 
-/** Builds a request that shows a signed assertion: as the grant (RFC 7523 section 2.1), or as the client's proof (2.2). */
+/**
+ * Builds a request with a signed assertion, as the grant (RFC 7523 section 2.1) or to authenticate the client (2.2).
+ */
 export function assertionRequestFrom(
   client: OAuthClient,
   assertion: Secret,
@@ -117,9 +119,9 @@ export function assertionRequestFrom(
 }
 
 /**
- * Builds a token request (RFC 6749 section 3.2). JSON is asked for, since GitHub answers with a form otherwise. The
- * client authenticates in one way only: trying a second one would use the refresh token twice (threats 3.5). Of
- * parameters with one name the last counts, in the order `parameters`, those of every token request, `grantParameters`.
+ * Builds a token request (RFC 6749 section 3.2). It accepts JSON, since GitHub answers with a form otherwise. The
+ * client authenticates in one way only: trying a second one would use the refresh token twice (threats 3.5). Parameters
+ * override earlier ones of the same name, in the order `parameters`, those of every token request, `grantParameters`.
  */
 function tokenRequestFrom(
   client: OAuthClient,
@@ -155,13 +157,15 @@ function encodedFrom(
   return { headers: ["content-type", mediaType, ...headers], body: Buffer.from(text) };
 }
 
-/** RFC 6749 section 2.3.1: both are form-encoded before they are joined, unless the provider reads them raw. */
+/**
+ * Basic credentials: id and secret are form-encoded first (RFC 6749 section 2.3.1), unless the provider reads them raw.
+ */
 function basicFrom(clientId: string, clientSecret: Secret, isRaw = false): string {
   const encode = (text: string) => (isRaw ? text : new URLSearchParams([["", text]]).toString().slice(1));
   return `Basic ${Buffer.from(`${encode(clientId)}:${encode(clientSecret.reveal())}`).toString("base64")}`;
 }
 
-/** What became of a token at the provider that nobody needs any more. */
+/** The result of revoking a token at its provider. */
 export type Revocation = "REVOKED" | "NOT_SUPPORTED" | "FAILED";
 
 /** Tokens of one grant, in the clear. */
@@ -178,12 +182,12 @@ interface RevocationTarget extends RefreshHabits {
   readonly client: OAuthClient;
 }
 
-/** Asks the token endpoint of the target; rejects when there is no answer. */
+/** Sends a request to the token endpoint of the target; rejects when there is no answer. */
 type Send<Target> = (target: Target, request: TokenRequest) => Promise<{ readonly statusCode: number }>;
 
 /**
- * Asks an authorization server once to revoke the tokens of a grant (RFC 7009 section 2.1): by the refresh token where
- * there is one, since the access tokens that it gave end with it. Rejects when there is no answer.
+ * Asks an authorization server once to revoke the tokens of a grant (RFC 7009 section 2.1). Revokes the refresh token
+ * if there is one, since its access tokens end with it. Rejects when there is no answer.
  */
 export async function revoke<Target extends RevocationTarget>(
   send: Send<Target>,
@@ -192,21 +196,21 @@ export async function revoke<Target extends RevocationTarget>(
 ): Promise<Revocation> {
   if (target.revocationEndpoint === undefined) return "NOT_SUPPORTED";
   const token = refreshToken ?? accessToken;
-  // One that was never fetched is empty.
+  // An access token that was never fetched is empty.
   if (token === undefined || token.reveal() === "") return "NOT_SUPPORTED";
   const parameters = [
     ["token", token.reveal()],
     ["token_type_hint", refreshToken === undefined ? "access_token" : "refresh_token"],
   ] as const;
-  // What a definition adds to token requests means nothing here.
+  // The definition's extra parameters are for token requests, not for revocations.
   const request = tokenRequestFrom(target.client, { ...target, tokenParameters: {} }, parameters);
   const { statusCode } = await send({ ...target, tokenEndpoint: target.revocationEndpoint }, request);
   return statusCode >= 200 && statusCode < 300 ? "REVOKED" : "FAILED";
 }
 
 /**
- * Revokes tokens that came for a connection which is gone: nobody could use or disconnect them, and they would be good
- * for as long as the provider lets them. Once, if it can be; never rejects.
+ * Revokes tokens that came for a connection which is gone: nobody could use or disconnect them, and they would stay
+ * valid for as long as the provider allows. Tries once; never rejects.
  */
 export async function revokeOrphans<Target extends RevocationTarget>(
   {

@@ -8,7 +8,7 @@ export interface TokenResponse {
   readonly tokenType: string;
   readonly refreshToken: Secret | undefined;
   readonly idToken: Secret | undefined;
-  /** Whole seconds from the request on, 1 to 365 days; undefined when the provider did not say in a usable way. */
+  /** Lifetime in whole seconds from the request on, 1 second to 365 days; undefined without a usable value. */
   readonly expiresInS: number | undefined;
   /** Granted scope as the provider wrote it, a list joined by spaces; empty when unknown. */
   readonly scope: string;
@@ -17,10 +17,10 @@ export interface TokenResponse {
 /** The members of a JSON object. */
 export type Members = Readonly<Record<string, unknown>>;
 
-/** Texts and numbers of a JSON answer by dotted path; a number in a path is the element of a list. Empty: no such thing. */
+/** Strings and numbers of a JSON answer by dotted path; a number in a path is a list index. Empty if there is none. */
 export type ToldMembers = (path: string) => string;
 
-/** Text that is no token response. The message names the member and never holds a value. */
+/** The text is not a token response. The message names the member and never holds a value. */
 export class TokenResponseError extends Error {
   constructor(field: string, problem: string) {
     super(field === "" ? `The token response ${problem}.` : `The token response's ${field} ${problem}.`);
@@ -38,8 +38,8 @@ const TOKEN = /^[\x21-\x7E]+$/;
 const VSCHARS = /^[\x20-\x7E]+$/;
 
 /**
- * Reads a token response that somebody stores, given as JSON text. Throws TokenResponseError; also for an `expires_in`
- * that is no lifetime, which is a slip of whoever wrote it, while a provider's own answer would be taken as it is.
+ * Reads a token response that an operator or application stores, as JSON text. Throws TokenResponseError. Unlike for a
+ * provider's own answer, an invalid `expires_in` is an error as well, since somebody has probably mistyped it.
  *
  * @param member dotted path of the object that holds it; undefined for the whole text.
  */
@@ -69,13 +69,13 @@ export function tokenResponseFrom(members: Members): TokenResponse {
   };
 }
 
-/** Words that tell rows of other kinds from those with tokens are none of a provider's to say. */
+/** The token types that mark rows of other kinds are reserved: a provider that sends one gets `Bearer`. */
 function tokenTypeFrom(members: Members): string {
   const text = textFrom(members, "token_type");
   return text === "" || CONNECTION_KINDS.some((kind) => kind === text) ? "Bearer" : text;
 }
 
-/** The parser's own error quotes the text, so it goes nowhere: not even into `cause`. */
+/** The parser's error quotes the text, so it is dropped, and not even kept as `cause`. */
 function storedMembersFrom(text: string): Members {
   let value: unknown;
   try {
@@ -93,7 +93,7 @@ function missingTokenProblem(members: Members): string {
   return "error" in members ? "is missing: this is an error response (RFC 6749 section 5.2)" : "is missing";
 }
 
-/** Missing, null and "" all mean that there is none: an empty one must never replace a real one. */
+/** Missing, null and "" all mean no token: an empty one must never replace a real one. */
 function tokenFrom(members: Members, field: string, allowed: RegExp): Secret | undefined {
   const value = members[field];
   if (value === undefined || value === null || value === "") return undefined;
@@ -131,16 +131,16 @@ export function expiresInFrom(value: unknown): number | undefined {
   return seconds > 0 ? Math.min(seconds, MAX_EXPIRES_IN_S) : undefined;
 }
 
-/** A number, or text that is one in digits; NaN for anything else. */
+/** Reads a number, or a string of decimal digits; NaN for anything else. */
 export function numberFrom(value: unknown): number {
   if (typeof value === "number") return value;
   return typeof value === "string" && /^\d{1,18}(?:\.\d{1,18})?$/.test(value.trim()) ? Number(value) : Number.NaN;
 }
 
 /**
- * The object that holds a token response: the one at a dotted path, or the whole answer where there is none, since a
- * provider may wrap one answer and not another (Slack wraps a user's tokens when they are issued, and not when they are
- * refreshed).
+ * The object that holds a token response: the one at a dotted path, or the whole answer if there is no object there. A
+ * provider may wrap one answer and not another: Slack wraps a user's tokens when they are issued, but not when they are
+ * refreshed.
  *
  * @param path undefined for the whole answer.
  */
@@ -167,12 +167,12 @@ export function expiresAtFrom(
   return lifeS === undefined ? undefined : obtainedAt + lifeS * 1000;
 }
 
-/** Reads an answer that is JSON; anything else has no members. */
+/** Reads the members of a JSON answer; any other text has none. */
 export function toldMembersFrom(text: string): ToldMembers {
   try {
     return toldMembersOf(JSON.parse(text));
   } catch {
-    // Nothing is told; the parser's words quote the text.
+    // Not JSON, so no members. The parser's message is dropped, since it quotes the text.
     return () => "";
   }
 }

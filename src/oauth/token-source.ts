@@ -11,12 +11,15 @@ import { openToken } from "./store-answer.js";
 import { fingerprintOf } from "./token-answer.js";
 import { decideRefusal, decideRefusedToken, REFUSED_TOKEN_APART_MS } from "./verdict.js";
 
-/** A connection's credentials in the clear, and the row they are of; the same object for the same row. */
+/** A connection's credentials in the clear, and their row; the same object for the same row. */
 export interface CurrentToken extends Credentials {
   readonly connection: Connection;
 }
 
-/** How an answer refuses a token: it says that the token has ended, it says that it is the token, or that is likely. */
+/**
+ * How an answer refuses a token: it says that the token has expired, it blames the token, or the token is likely at
+ * fault.
+ */
 export type TokenRefusal = "ended" | "named" | "likely";
 
 /** How long a caller waits for a refresh; the refresh itself goes on. */
@@ -29,28 +32,28 @@ interface Wait {
 /** Where a call gets a connection's tokens in the clear. */
 export interface TokenSource {
   /**
-   * The access token to send now; no promise where there is nothing to wait for. One that is due is refreshed beside the
-   * call, one that has ended before it. Fails with RelayError REAUTHORIZATION_REQUIRED when only the user can help,
-   * REFRESH_UNAVAILABLE when the token cannot be refreshed now, PROVIDER_MISCONFIGURED when only the operator can help,
-   * STORE_UNAVAILABLE when it does not open.
+   * The access token to send now; not a promise when there is nothing to wait for. A token that is due is refreshed in
+   * the background, an expired one before the call. Fails with RelayError REAUTHORIZATION_REQUIRED when only the user
+   * can help, REFRESH_UNAVAILABLE when the token cannot be refreshed now, PROVIDER_MISCONFIGURED when only the operator
+   * can help, STORE_UNAVAILABLE when it does not open.
    */
   accessToken(connection: Connection, wait: Wait): CurrentToken | Promise<CurrentToken>;
   /**
-   * Another token after the provider refused this connection's (threats 3.6): the one that is stored meanwhile, or a
-   * refreshed one. Undefined when there is none to be had. Rejects with REAUTHORIZATION_REQUIRED when the provider ends
-   * the connection over it.
+   * Another token after the provider refused this connection's (threats 3.6): one that was stored meanwhile, or a
+   * refreshed one. Undefined when there is none. Rejects with REAUTHORIZATION_REQUIRED when the refusal ends the
+   * connection.
    *
-   * @param refusal how the provider said that it is the token.
+   * @param refusal how the provider blamed the token.
    */
   tokenAfterRefusal(connection: Connection, wait: Wait, refusal: TokenRefusal): Promise<CurrentToken | undefined>;
   /**
-   * The row of a connection whose first token is still to be got, once it is, since its answer may tell the connection's
-   * values; any other as it is. Rejects as `accessToken()` does.
+   * Fetches a connection's first token if it has none yet, and resolves to the row, since the token response may add
+   * values to it. Any other connection is returned unchanged. Rejects as `accessToken()` does.
    */
   fetched(connection: Connection, wait: Wait): Promise<Connection>;
-  /** The provider took the token. A promise where that has to be written down; never rejects. */
+  /** Notes that the provider accepted the token. A promise when that must be stored; never rejects. */
   noteTaken(connection: Connection): Promise<void> | undefined;
-  /** The refreshed token was refused as well: no refresh is forced for a while, since it would not help. */
+  /** Notes that the refreshed token was refused as well: no refresh is forced for a while, since it would not help. */
   noteRefusedAgain(connection: Connection): void;
   /** The ID token (OpenID Connect Core section 2); undefined when the provider gave none. */
   idToken(connection: Connection): Promise<Secret | undefined>;
@@ -70,17 +73,17 @@ interface TokenSourceOptions {
 
 /** How long no refresh is forced after a refreshed token was refused, in milliseconds. */
 const HOLD_MS = 60_000;
-/** Holds that are remembered; the oldest makes room. */
+/** Most holds that are remembered; the oldest is evicted. */
 const MAX_HOLDS = 10_000;
 
-/** Opens the stored tokens. A token is opened only when the connection's state and times allow its use. */
+/** Creates a token source. It opens a token only when the connection's state and times allow its use. */
 export function createTokenSource(options: TokenSourceOptions): TokenSource {
   const { sealer, catalog, connections, refresher, now } = options;
   /** Connection id → until when. */
   const holds = new Map<string, number>();
   const refusedTokens = createRefusedTokens(options);
 
-  /** Opened tokens, as long as the store keeps the very row: one that changes, or is deleted, is another or none. */
+  /** Opened tokens by row object, which the store replaces when the row changes and drops when it is deleted. */
   const opened = new WeakMap<Connection, CurrentToken & { readonly clientUpdatedAt: number | undefined }>();
 
   function current(connection: Connection, client?: StoredOAuthClient): CurrentToken {
@@ -88,14 +91,14 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
     const clientUpdatedAt = client?.updatedAt;
     if (known !== undefined && known.clientUpdatedAt === clientUpdatedAt) return known;
     const provider = catalog.find(connection.providerName);
-    // A call has its provider from the same catalogue.
+    // Cannot happen for a call, whose provider comes from the same catalogue.
     if (provider === undefined) throw disconnected();
     const open = () => openToken(sealer, connection, "access_token", connection.accessToken);
     const { refreshToken } = connection;
     const openSecrets = refreshToken && (() => openToken(sealer, connection, "refresh_token", refreshToken));
     const signing = client && openOAuthClient(sealer, client);
     const { token, texts, secrets, sign } = credentialsOf(provider, connection, open, openSecrets, signing);
-    // Of a spread V8 makes a shape for each row, and every call would look its members up anew.
+    // With a spread, V8 makes a hidden class per row, and every call would look up its members again.
     const made = { token, texts, secrets, sign, connection, clientUpdatedAt };
     opened.set(connection, made);
     return made;
@@ -136,7 +139,7 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
   };
 }
 
-/** The row with a token that has not ended; never the result of a flight, which may be of an older version. */
+/** Refreshes, and reads the row again: the refresh that was joined may have been for an older version. */
 async function refreshedRow(options: TokenSourceOptions, connection: Connection, wait: Wait): Promise<Connection> {
   await within(options.refresher.refresh(connection, "expired"), wait);
   const row = await options.connections.find(connection);
@@ -146,7 +149,7 @@ async function refreshedRow(options: TokenSourceOptions, connection: Connection,
   return row;
 }
 
-/** When the refresh cannot be made now, the provider's own refusal is what the caller gets to see. */
+/** Refreshes a refused token. Undefined when that fails for now: then the caller gets the provider's own refusal. */
 async function forcedRow(options: TokenSourceOptions, stored: Connection, wait: Wait): Promise<Connection | undefined> {
   try {
     await within(options.refresher.refresh(stored, "refused"), wait);
@@ -158,7 +161,7 @@ async function forcedRow(options: TokenSourceOptions, stored: Connection, wait: 
   return row?.state === "ACTIVE" && row.version !== stored.version && !isUnfetched(row) ? row : undefined;
 }
 
-/** Waits for a refresh no longer than the caller can; the refresh goes on. */
+/** Waits for a refresh until the caller's deadline or abort; the refresh itself goes on. */
 function within(flight: Promise<void>, { deadline, signal }: Wait): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
@@ -177,7 +180,7 @@ function within(flight: Promise<void>, { deadline, signal }: Wait): Promise<void
   });
 }
 
-/** The user has ended the connection while the call waited for its token. */
+/** The user has disconnected while the call waited for the token. */
 function disconnected(): RelayError {
   return new RelayError(
     "INVALID_OAUTHID",
@@ -185,11 +188,12 @@ function disconnected(): RelayError {
   );
 }
 
-/** Whether a token is refreshed for a call: not at all, beside it, or before it. */
+/** Whether a token is refreshed for a call: not at all, in the background (`beside`), or before it. */
 export type RefreshNeed = "none" | "beside" | "before";
 
 /**
- * Decides from state and times what the token of a connection needs at `now` (milliseconds since the epoch). Pure.
+ * Decides by state and times whether a connection's token needs a refresh at `now` (milliseconds since the epoch).
+ * Pure.
  *
  * Throws RelayError REAUTHORIZATION_REQUIRED when only the user can help.
  */
@@ -216,19 +220,19 @@ function requireUsable({ state }: Pick<Connection, "state">): void {
   if (state !== "ACTIVE") throw reauthorizationRequired();
 }
 
-/** What judging refused tokens needs. */
+/** What tracking refused tokens needs. */
 interface RefusedTokensOptions {
   readonly connections: Pick<ConnectionStore, "noteTrouble" | "findEvidence" | "requireReauthorization">;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 
-/** Keeps account of access tokens that providers refuse and that no refresh replaces. */
+/** Tracks access tokens that providers refuse and that cannot be refreshed. */
 interface RefusedTokens {
-  /** The provider took the connection's token. A promise where a refusal before it has to be forgotten; never rejects. */
+  /** Notes that the provider accepted the token. A promise when an earlier refusal must be cleared; never rejects. */
   noteTaken(connection: Connection): Promise<void> | undefined;
   /**
-   * The provider said that the token is no good. Rejects with RelayError REAUTHORIZATION_REQUIRED when that ends the
+   * Notes that the provider refused the token. Rejects with RelayError REAUTHORIZATION_REQUIRED when that ends the
    * connection.
    *
    * @param connection as it is stored now.
@@ -236,19 +240,19 @@ interface RefusedTokens {
   noteRefused(connection: Connection, refusal: Exclude<TokenRefusal, "likely">): Promise<void>;
 }
 
-/** Which of a provider's connections were answered last. Times are milliseconds since the epoch. */
+/** Which of a provider's connections had a token accepted last. Times are milliseconds since the epoch. */
 interface Taken {
   id: string;
   at: number;
-  /** When one other than `id` was. */
+  /** The last time for a connection other than `id`. */
   othersAt: number | undefined;
 }
 
 const WORDS = fingerprintOf("token_refused");
 
-/** What others show is remembered by each process alone: where it has seen nothing, it takes longer. */
+/** Each process remembers only the accepted tokens that it has seen; without any, a decision takes longer. */
 function createRefusedTokens({ connections, now }: RefusedTokensOptions): RefusedTokens {
-  /** By provider: as many as the catalogue has. */
+  /** By provider name, so bounded by the catalogue. */
   const taken = new Map<string, Taken>();
 
   function remember({ id, providerName }: Connection): void {
@@ -290,12 +294,12 @@ function createRefusedTokens({ connections, now }: RefusedTokensOptions): Refuse
     noteTaken(connection) {
       remember(connection);
       if (connection.trouble === undefined || connection.refreshToken !== undefined) return undefined;
-      // A store that refuses this one is asked again with the next answer.
+      // If the store refuses the write, the next answer repeats it.
       return connections.noteTrouble(connection, undefined).catch(() => {});
     },
     async noteRefused(connection, refusal) {
       const isOver = await judge(connection, refusal === "ended").catch((error: unknown) => {
-        // What cannot be written now counts when the provider says it again: the caller has its answer all the same.
+        // If it cannot be stored now, the next refusal counts instead. The caller gets its answer either way.
         if (error instanceof RelayError) return false;
         throw error;
       });

@@ -1,21 +1,21 @@
-/** What the provider said, and what else is known, when it refused a connection's tokens. */
+/** A refusal of a connection's tokens: what the provider said, and what else is known. */
 export interface RefusalCase {
   /**
-   * Whether the words mean that the tokens are of no more use: `invalid_grant` of RFC 6749 section 5.2, or what the
-   * provider's definition lists. Others may pass, or speak of something else.
+   * Whether the words mean that the tokens are no longer valid: `invalid_grant` of RFC 6749 section 5.2, or a code that
+   * the provider's definition lists. Other words may be temporary, or concern something else.
    */
   readonly isKnown: boolean;
   /** A fingerprint of what was said. */
   readonly words: string;
   readonly before: Refusal | undefined;
   readonly evidence: RefusalEvidence;
-  /** When the operator changed the OAuth client last, milliseconds since the epoch. */
+  /** When the operator last changed the OAuth client, milliseconds since the epoch. */
   readonly clientUpdatedAt: number;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
 
-/** What follows: whether the connection has ended, and what is remembered of it. */
+/** The decision: whether the connection has ended, and the refusal to remember. */
 export interface RefusalDecision {
   readonly isOver: boolean;
   readonly refusal: Refusal;
@@ -23,26 +23,27 @@ export interface RefusalDecision {
 
 const HOUR_MS = 60 * 60 * 1000;
 const DAY_MS = 24 * HOUR_MS;
-/** Words that nobody knows must come so often, and over so long, in milliseconds. */
+/** Unknown words end a connection only when they came this often, and over this long, in milliseconds. */
 const MIN_COUNT = 3;
 const MIN_UNKNOWN_MS = DAY_MS;
-/** Known words that many connections get at once are taken after so long: a weekend for the operator to look. */
+/** Known words that many connections get at once count after this long: a weekend for the operator to look. */
 const MIN_DOUBTED_MS = 3 * DAY_MS;
-/** So many connections that are refused alike are still a coincidence. */
+/** Up to this many connections refused in the same words are a coincidence. */
 const MAX_ALIKE = 2;
-/** More than that are one, too, while so many times more were refreshed. */
+/** More are a coincidence, too, as long as this many times more were refreshed. */
 const MIN_WELL_SHARE = 5;
-/** A trouble is told after so long, in milliseconds: what passes by itself has passed. */
+/** A trouble is reported after this long, in milliseconds: by then, temporary ones have passed. */
 const TOLD_AFTER_MS = HOUR_MS;
 
 /**
- * Decides whether a refusal ends a connection. Pure. What ends is for the user to mend, so it must be this connection's
- * own trouble:
+ * Decides whether a refusal ends a connection. Pure. Only the user can restore an ended connection, so the trouble must
+ * be this connection's own:
  *
- * - Known words end it at once, unless they speak of the client: others got the same since one was refreshed last, or
- *   the client was changed since.
- * - Other words end it when they came three times over a day or more, each time another connection of the same
- *   application and provider having been refreshed in between, and not many are refused alike.
+ * - Known words end it at once, unless they seem to concern the client: more than two others got the same words since
+ *   one was last refreshed, or the client was changed since then. In that case they end it after three times over three
+ *   days.
+ * - Other words end it when they came three times over a day or more, each time after another connection of the same
+ *   application and provider was refreshed, and not many are refused in the same words.
  */
 export function decideRefusal(given: RefusalCase): RefusalDecision {
   return given.isKnown ? decideKnown(given) : decideUnknown(given);
@@ -69,21 +70,21 @@ function decideUnknown(given: RefusalCase): RefusalDecision {
   return { isOver: counts && isLong && isOwn, refusal };
 }
 
-/** What is known when a provider's API refused an access token that cannot be refreshed. */
+/** A refusal, by a provider's API, of an access token that cannot be refreshed. */
 interface RefusedTokenCase extends Pick<RefusalCase, "words" | "before" | "now"> {
   readonly evidence: Pick<RefusalEvidence, "allRefused">;
-  /** When the provider took the token of another connection last, as far as is known; milliseconds since the epoch. */
+  /** When the provider last accepted the token of another connection, as far as known; milliseconds since the epoch. */
   readonly othersTakenAt: number | undefined;
 }
 
-/** A refusal of an access token counts no sooner after the last one that counted, in milliseconds. */
+/** Minimum time between two refusals of an access token that count, in milliseconds. */
 export const REFUSED_TOKEN_APART_MS = 5 * 60_000;
 
 /**
- * Decides whether refusals of an access token end a connection that has no refresh token; to be asked of those that
- * count. Pure. The words speak of the token (RFC 6750 section 3.1), but a confused provider says them to everybody:
- * three times end it when another connection was answered since the second; without that it takes a day, and three days
- * while many are refused.
+ * Decides whether refusals of an access token end a connection that has no refresh token; call it only for those that
+ * count. Pure. The words concern the token (RFC 6750 section 3.1), but a malfunctioning provider sends them to
+ * everybody. Three refusals end the connection if another connection's token was accepted since the second. Otherwise
+ * they must span a day, or three days while many are refused.
  */
 export function decideRefusedToken(given: RefusedTokenCase): RefusalDecision {
   const { before, evidence, othersTakenAt, now } = given;
@@ -103,7 +104,7 @@ function sameBefore({ before, words }: Pick<RefusalCase, "words" | "before">): R
   return before?.words === words ? before : undefined;
 }
 
-/** What is known of a trouble after one more failure; after a while it is to be told. Pure. */
+/** The trouble after one more failure; after a while it gets a `toldAt`. Pure. */
 export function troubleAfter(
   before: Trouble | undefined,
   { refusal = before?.refusal, clientUpdatedAt }: Pick<Trouble, "refusal" | "clientUpdatedAt">,
@@ -118,19 +119,19 @@ export function troubleAfter(
   };
 }
 
-/** What is known of a connection whose token is refused, or cannot be refreshed, since it worked last. */
+/** What is known about a connection whose token is refused, or cannot be refreshed, since it last worked. */
 export interface Trouble {
   /** When it began, milliseconds since the epoch. */
   readonly since: number;
-  /** When its application was told by webhook, milliseconds since the epoch. */
+  /** When its application was notified by webhook, milliseconds since the epoch. */
   readonly toldAt?: number | undefined;
-  /** `updatedAt` of the OAuth client of the last try: a client that was changed since may be taken. */
+  /** `updatedAt` of the OAuth client of the last try: a client that was changed since may be accepted. */
   readonly clientUpdatedAt?: number | undefined;
   /** The refusal that the provider repeats. */
   readonly refusal?: Refusal | undefined;
 }
 
-/** The same words of a provider, again and again. Times are milliseconds since the epoch. */
+/** Repeated refusals in the same words of a provider. Times are milliseconds since the epoch. */
 export interface Refusal {
   /** A fingerprint of the words; never the words. */
   readonly words: string;
@@ -138,7 +139,7 @@ export interface Refusal {
   readonly since: number;
   /** When they came last. */
   readonly lastAt: number;
-  /** When they came last and counted. */
+  /** When they last came and counted. */
   readonly countedAt: number;
   /** How often they came and counted (verdict.ts). */
   readonly count: number;
@@ -146,11 +147,11 @@ export interface Refusal {
 
 /** What other connections of the same provider show about a refusal. */
 export interface RefusalEvidence {
-  /** When another connection of the application at this provider was refreshed last; undefined: never. */
+  /** When another connection of the application at this provider was last refreshed; undefined: never. */
   readonly othersRefreshedAt: number | undefined;
   /** How many of them were refreshed since the refusal began; counted to 1000. */
   readonly othersRefreshed: number;
-  /** How many of them were refused in the same words since another one was refreshed last, within a day. */
+  /** How many of them were refused in the same words since another one was last refreshed, within a day. */
   readonly othersRefused: number;
   /** How many connections of any application were refused in the same words within a day; counted to 1000. */
   readonly allRefused: number;
